@@ -62,12 +62,14 @@ class Target(ABC):
         title: the name in messages.
         library: the package that the code needs when it is run; empty if there is none.
         capabilities: what the code can do.
+        ends: why its code of averages of two variables has no numbers at large kernels; empty if it always has.
     """
 
     name: str
     title: str
     library: str
     capabilities: Capabilities
+    ends: str = ""
 
     # ---- planning ----------------------------------------------------------------------------------------------
 

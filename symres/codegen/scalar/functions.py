@@ -16,7 +16,7 @@ from ..stable.half_angles import half_angles
 from ..stable.primitives import determinant
 from .economy import economical
 from .levels import Assignment, Levels, inlined, levelled
-from .smooth_averages import SmoothAverage, expanded
+from .series import PLACE, Series, defined, is_series, refused, with_sums
 from .spelling import SCALAR, lines
 
 TRIPLE = (K1, K2, C)
@@ -54,10 +54,9 @@ class ScalarFunction:
         valid: the function that makes kernels nan where there is no value.
         sources: of scalar functions: NAME_entry; of two inputs also NAME_first(K1, parameters) and
             NAME_second(K2, parameters), which return tuples of what is each input's own, and NAME_pair(K1, first, K2,
-            second, C, parameters).
+            second, C, sums, parameters).
         kept: how many numbers NAME_first and NAME_second return; None if there is one input.
-        series: the averages without a closed form, whose values NAME_pair takes behind the other arguments that differ
-            from pair to pair; where there are some, there is no NAME_entry.
+        series: what NAME_pair takes as sums; there is no NAME_entry then. None if it takes none.
     """
 
     name: str
@@ -66,7 +65,12 @@ class ScalarFunction:
     valid: str
     sources: tuple[str, ...]
     kept: tuple[int, int] | None = None
-    series: tuple[SmoothAverage, ...] = ()
+    series: Series | None = None
+
+    @property
+    def sums(self) -> tuple[sp.Symbol, ...]:
+        """What stands for averages that are summed, which NAME_pair takes."""
+        return () if self.series is None else self.series.symbols
 
     @property
     def varying(self) -> tuple[sp.Symbol, ...]:
@@ -74,20 +78,10 @@ class ScalarFunction:
         return self.inputs[2:]
 
     @property
-    def sums(self) -> tuple[sp.Symbol, ...]:
-        """The values of the series."""
-        return tuple(series.symbol for series in self.series)
-
-    @property
     def own(self) -> tuple[list[str], list[str]]:
         """The names of what NAME_first and NAME_second return."""
         first, second = self.kept or (0, 0)
         return [f"first{k}" for k in range(first)], [f"second{k}" for k in range(second)]
-
-
-def defined(head: str, body: Sequence[str]) -> str:
-    """The text of a function."""
-    return "\n".join([f"def {head}:", *(f"    {line}" for line in body)])
 
 
 # ---- components --------------------------------------------------------------------------------------------------
@@ -99,7 +93,7 @@ def component_text(component: Component) -> Text:
     """
     code, listed = component.code, ", ".join(map(variable, component.symbols))
     if component.fallback_integral is not None or code is None:
-        raise NoSpelling.of(SCALAR.name, component.formula, "quadrature at run time")
+        raise refused(component.formula, "it is integrated at run time, which compiled code does not")
     tables: tuple[tuple[str, Table], ...] = ()
     if isinstance(code, Fit):
         body, table = _fit_lines(component, code)
@@ -116,6 +110,15 @@ def component_text(component: Component) -> Text:
             head.append("determinant = maximum(determinant(K1, K2, C), FLOOR_SQUARED)")
         body = [*head, *lines(names, [("value", code)])]
     return Text(defined(f"{component.name}({listed})", _guarded(component, body)), tables)
+
+
+def component_texts(components: Iterable[Component]) -> dict[str, Text]:
+    """The functions of components, by name; those that are series stand where they are called.
+
+    Raises:
+        NoSpelling: one is computed in a way that scalar code has no words for.
+    """
+    return {c.name: component_text(c) for c in components if not is_series(c)}
 
 
 def scalar_code(component: Component, code: sp.Expr) -> sp.Expr:
@@ -189,7 +192,7 @@ def _function(
     arguments: Sequence[sp.Symbol],
     results: Sequence[Assignment],
     names: Sequence[tuple[sp.Symbol, str]],
-    components: Iterable[Component],
+    components: Sequence[Component],
     valid: str,
 ) -> ScalarFunction:
     inputs = tuple(s for s in arguments if s in (K, *TRIPLE, Theta))
@@ -198,17 +201,19 @@ def _function(
     listed = ", ".join(spelled[s] for s in arguments)
     kernels = [f"{spelled[s]} = {valid}({spelled[s]})" for s in inputs if s in (K, K1, K2)]
     if not set(TRIPLE) <= set(inputs):
+        for c in filter(is_series, components):
+            raise refused(c.formula, PLACE)
         entry = defined(f"{name}_entry({listed})", [*kernels, *lines(spelled, results)])
         return ScalarFunction(name, inputs, parameters, valid, (entry,))
     symbols = {name: symbol for symbol, name in names}
     *steps, (_, value) = results
     for step, expr in reversed(steps):
         value = value.xreplace({symbols[step]: expr})
-    value, series = expanded(name, value, components)
-    levels = levelled([("return", inlined(value, plain_codes(components)))], (s.symbol for s in series))
+    results, series = with_sums(name, [("return", inlined(value, plain_codes(components)))], components, parameters)
+    levels = levelled(results, () if series is None else series.symbols)
     found = ScalarFunction(name, inputs, parameters, valid, (), (len(levels.first), len(levels.second)), series)
     sources = _by_level(found, levels)
-    if series:
+    if series is not None:
         return replace(found, sources=tuple(sources))
     own = list(map(variable, parameters))
     calls = [
@@ -219,22 +224,22 @@ def _function(
     first, second = found.own
     pair = ["K1", *first, "K2", *second, *map(variable, found.varying), *own]
     entry = defined(f"{name}_entry({listed})", [*kernels, *calls, f"return {name}_pair({', '.join(pair)})"])
-    return ScalarFunction(name, inputs, parameters, valid, (*sources, entry), found.kept)
+    return replace(found, sources=(*sources, entry))
 
 
 def _by_level(function: ScalarFunction, levels: Levels) -> list[str]:
     """The sources of the levels of a function."""
     own = list(map(variable, function.parameters))
-    names = {s: variable(s) for s in (*function.inputs, *function.parameters, *function.sums)}
+    names = {s: variable(s) for s in (*function.inputs, *function.parameters)}
     sources = []
     for side, kernel, found in (("first", "K1", levels.first), ("second", "K2", levels.second)):
         if found:
             body = lines(names, [(str(s), e) for s, e in found])
             returned = f"return ({', '.join(str(s) for s, _ in found)},)"
             sources.append(defined(f"{function.name}_{side}({', '.join([kernel, *own])})", [*body, returned]))
-    kept = {s: str(s) for s, _ in (*levels.first, *levels.second)}
+    kept = {s: str(s) for s in (*(s for s, _ in (*levels.first, *levels.second)), *function.sums)}
     first, second = function.own
-    arguments = ["K1", *first, "K2", *second, *map(variable, (*function.varying, *function.sums)), *own]
+    arguments = ["K1", *first, "K2", *second, *map(variable, function.varying), *map(str, function.sums), *own]
     sources.append(
         defined(f"{function.name}_pair({', '.join(arguments)})", lines({**names, **kept}, economical(levels.pair)))
     )

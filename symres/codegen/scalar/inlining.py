@@ -41,7 +41,7 @@ class _Renamed(ast.NodeTransformer):
         self.known, self.prefix, self.constants = known, prefix, constants
 
     def _named(self, name: str) -> str:
-        return name if name in self.known or name == "range" else f"{self.prefix}{name}"
+        return name if name in self.known or name in ("range", "int") else f"{self.prefix}{name}"
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         """Its own name too."""

@@ -35,14 +35,14 @@ class Levels:
     pair: tuple[Assignment, ...]
 
 
-def levelled(results: Iterable[Assignment], sums: Iterable[sp.Symbol] = ()) -> Levels:
+def levelled(results: Iterable[Assignment], varying: Iterable[sp.Symbol] = ()) -> Levels:
     """The levels of assignments whose expressions contain K1, K2, C, what else changes from pair to pair, parameters.
 
     Args:
         results: (name, expression).
-        sums: further symbols that change from pair to pair.
+        varying: what else changes from pair to pair.
     """
-    apart = _Apart(PAIRED | frozenset(sums))
+    apart = _Apart(PAIRED | set(varying))
     pair = tuple((name, apart.visit(expr)) for name, expr in results)
     first, second = (tuple((s, e) for e, s in found.items()) for found in apart.found.values())
     return Levels(first, second, pair)

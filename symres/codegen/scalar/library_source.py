@@ -10,7 +10,15 @@ from importlib import resources
 from typing import Literal
 
 Precision = Literal["double", "single"]
-_FILES = ("choices.py", "angle_functions.py", "exponentials.py", "tables.py", "recursion.py")
+_FILES = (
+    "choices.py",
+    "angle_functions.py",
+    "exponentials.py",
+    "tables.py",
+    "recursion.py",
+    "hermite.py",
+    "series_sums.py",
+)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from ..planning.network_plan import DeepLayer
 from ..planning.plan import Component
 from ..stable.primitives import determinant
 from .economy import economical
-from .functions import defined, plain_codes
+from .functions import plain_codes
+from .series import Series, defined, with_sums
 from .spelling import lines
 
 
@@ -32,6 +33,7 @@ class ScalarLayer:
         gap: source of NAME_gap(INPUTS, C, D, sqrt(K1'*K2'), ...), how far the next covariance of nearly parallel inputs
             is below sqrt(K1'*K2'), -1 where that is unknown; for functions that change with the root of D.
         others: sources of what these call.
+        series: averages without a closed form, whose sums NAME_step takes behind the roots; None if there are none.
     """
 
     name: str
@@ -41,6 +43,7 @@ class ScalarLayer:
     step: str
     gap: str | None
     others: tuple[str, ...]
+    series: Series | None = None
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -68,6 +71,14 @@ def scalar_layer(layer: DeepLayer, is_sharp: bool) -> ScalarLayer:
     own = [variable(p) for p in layer.parameters]
     names = {s: variable(s) for s in (K, K1, K2, C, Theta, determinant, *layer.parameters, *first, *second)}
     inputs = ["K1", *map(str, first), "K2", *map(str, second)]
+    results, tangent = [("following", layer.covariance), ("tangent", layer.tangent)], "tangent"
+    if layer.is_steep:
+        results[1:] = [("fixed", layer.fixed), ("slope", layer.slope)]
+        tangent = "fixed + (0.0 if Theta == 0.0 else Theta*slope)"  # 0 times infinity
+    results, series = with_sums(name, results, layer.components, layer.parameters)
+    symbols = () if series is None else series.symbols
+    sums = list(map(str, symbols))
+    names |= {s: str(s) for s in symbols}
 
     def function(tag: str, arguments: Sequence[str], body: Sequence[str]) -> str:
         return defined(f"{name}_{tag}({', '.join([*arguments, *own])})", body)
@@ -81,20 +92,16 @@ def scalar_layer(layer: DeepLayer, is_sharp: bool) -> ScalarLayer:
         kernel = "directed(kernel) if K > 0.0 else NAN"
     else:
         kernel = "kernel" if layer.kernel.has(K) else "kernel if K >= 0.0 else NAN"  # what is lost stays lost
-    results, tangent = [("following", layer.covariance), ("tangent", layer.tangent)], "tangent"
-    if layer.is_steep:
-        results[1:] = [("fixed", layer.fixed), ("slope", layer.slope)]
-        tangent = "fixed + (0.0 if Theta == 0.0 else Theta*slope)"  # 0 times infinity
     pair = [*lines(names, economical(results)), f"return (following, {tangent})"]
     step = [
-        f"following, tangent = {call('pair', *inputs, 'C', 'Theta', 'D')}",
+        f"following, tangent = {call('pair', *inputs, 'C', 'Theta', 'D', *sums)}",
         "same = 1.0 if C == K1 and C == K2 else 0.0",  # equal inputs keep the kernel of one
         "following = next1 if same == 1.0 else following",
         "return (following, tangent, next_determinant(root1, root2, following, same))",
     ]
-    others = [function("pair", [*inputs, "C", "Theta", "determinant"], pair)]
+    others = [function("pair", [*inputs, "C", "Theta", "determinant", *sums], pair)]
     gap = None
-    if is_sharp:
+    if is_sharp and series is None:  # of a series no rounding of C is undone
         others.append(function("slope", [*inputs, "C", "determinant"], lines(names, [("return", layer.slope)])))
         if layer.parallel is None:
             parted = [
@@ -111,9 +118,10 @@ def scalar_layer(layer: DeepLayer, is_sharp: bool) -> ScalarLayer:
         layer.parameters,
         len(layer.own),
         function("one", ["K"], [*one, f"return ({', '.join([kernel, *kept])},)"]),
-        function("step", [*inputs, "C", "Theta", "D", "next1", "root1", "next2", "root2"], step),
+        function("step", [*inputs, "C", "Theta", "D", "next1", "root1", "next2", "root2", *sums], step),
         gap,
         tuple(others),
+        series,
     )
 
 

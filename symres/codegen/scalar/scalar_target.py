@@ -11,21 +11,16 @@ import sympy as sp
 from ..planning.module_plan import ModulePlan
 from ..planning.plan import Component, Function
 from ..planning.target import Target
-from .functions import ScalarFunction, Text, component_text, plain_codes, public_function
-from .smooth_averages import is_series
+from .functions import ScalarFunction, Text, component_texts, plain_codes, public_function
 from .spelling import SCALAR
 
 HERE = Path(__file__).parent
 
 
 class ScalarTarget(Target):
-    """What the targets in scalar code share: which formulas they have words for.
+    """What the targets in scalar code share: which formulas they have words for."""
 
-    Attributes:
-        sums_series: whether averages of smooth functions are computed as series at run time.
-    """
-
-    sums_series = False
+    ends = "series in the correlation would need more than 4096 terms for nearly parallel inputs"
 
     def unspelled(self, expr: sp.Expr) -> str:
         """The name of a function in an expression that the target has no spelling for; empty if there is none."""
@@ -37,10 +32,8 @@ class ScalarTarget(Target):
         Raises:
             NoSpelling: they cannot.
         """
-        for component in function.components:
-            if not (self.sums_series and is_series(component)):
-                component_text(component)
         public_function(function)
+        component_texts(function.components)
 
     def inlined(self, component: Component) -> sp.Expr | None:
         """What stands in a layer of a network for a component of two inputs; None for a call of its function."""
@@ -50,9 +43,7 @@ class ScalarTarget(Target):
 
 def parts_of(plan: ModulePlan) -> tuple[list[ScalarFunction], dict[str, Text]]:
     """The functions of a module, and the texts of the components that they call."""
-    return [public_function(f) for f in plan.functions], {
-        c.name: component_text(c) for c in plan.components if not is_series(c)
-    }
+    return [public_function(f) for f in plan.functions], component_texts(plan.components)
 
 
 def definitions(sources: Iterable[str]) -> list[ast.FunctionDef]:

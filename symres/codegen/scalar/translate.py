@@ -1,8 +1,8 @@
 """Scalar Python as C: the restricted language of the run-time library, and of the functions that are generated.
 
-Functions of numbers, whole numbers and tables: assignments, arithmetic, comparisons, conditional expressions and loops
-over ranges. Each local name is declared where it first stands. What is fused stays fused, and nothing else is: the
-text says ``fma`` where it means it.
+Functions of numbers, whole numbers and arrays: assignments, arithmetic, comparisons, conditions, branches and
+loops. Parts of arrays are pointers; whole numbers are divided where they are not negative. Each local name is declared
+where it first stands. What is fused stays fused, and nothing else is: the text says ``fma`` where it means it.
 """
 
 from __future__ import annotations
@@ -11,9 +11,19 @@ import ast
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
-_BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.BitAnd: "&&", ast.BitOr: "||"}
+_BINARY = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "/", ast.Mod: "%", ast.BitAnd: "&&",
+    ast.BitOr: "||",
+}  # fmt: skip
 _COMPARED = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-_TYPES = {"float": "{0}", "int": "long", "Sequence[float]": "const {0} *"}
+_TYPES = {
+    "float": "{0}",
+    "int": "long",
+    "Sequence[float]": "const {0} *",
+    "Given": "const {0} *",
+    "Written": "{0} *restrict ",
+    "None": "void",
+}
 
 
 @dataclass(frozen=True)
@@ -25,7 +35,7 @@ class Names:
         known: the functions of the C library; those of float have an f behind their names.
         prefix: put before the names of all other functions.
         constants: names that stand for numbers.
-        tables: names of constant arrays; those of float have an f behind their names.
+        tables: names of arrays of constants; those of float have an f behind them.
     """
 
     real: str
@@ -70,7 +80,7 @@ class _Translator:
         self.declared = {a.arg for a in node.args.args}
         several = [n.value.elts for n in ast.walk(node) if isinstance(n, ast.Return) and isinstance(n.value, ast.Tuple)]
         arguments += [f"{self.names.real} *result{i}" for i in range(len(several[0]) if several else 0)]
-        kind = "void" if several else self.names.real
+        kind = "void" if several else self._type(node.returns)
         head = f"static inline {kind} {self.names.function(node.name)}({', '.join(arguments)})"
         about, body = ast.get_docstring(node), node.body
         if about is not None:
@@ -80,7 +90,7 @@ class _Translator:
         return f"{first}{head}\n{{\n" + "\n".join(self._lines(body, "    ")) + "\n}"
 
     def _type(self, annotation: ast.expr | None) -> str:
-        return _TYPES["float" if annotation is None else ast.unparse(annotation)].format(self.names.real)
+        return _TYPES["float" if annotation is None else ast.unparse(annotation)].format(self.names.real).rstrip()
 
     def _lines(self, body: Iterable[ast.stmt], indent: str) -> list[str]:
         return [line for statement in body for line in self._statement(statement, indent)]
@@ -102,6 +112,15 @@ class _Translator:
                 return [f"{indent}{self._declared(name, self._type(annotation))}{name} = {self._text(value)};"]
             case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
                 return [f"{indent}{name} {_BINARY[type(op)]}= {self._text(value)};"]
+            case ast.Assign(targets=[ast.Subscript() as place], value=value):
+                return [f"{indent}{self._text(place)} = {self._text(value)};"]
+            case ast.Expr(value=ast.Call() as call):
+                return [f"{indent}{self._text(call)};"]
+            case ast.While(test=test, body=body, orelse=[]):
+                return [f"{indent}while ({self._text(test)}) {{", *self._block(body, indent), f"{indent}}}"]
+            case ast.If(test=test, body=body, orelse=orelse):
+                other = [f"{indent}}} else {{", *self._block(orelse, indent)] if orelse else []
+                return [f"{indent}if ({self._text(test)}) {{", *self._block(body, indent), *other, f"{indent}}}"]
             case ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"), args=limits), body=body):
                 return self._loop(name, limits, body, indent)
         raise NotImplementedError(ast.unparse(node))
@@ -117,11 +136,16 @@ class _Translator:
         start, stop = (texts[0], texts[1]) if len(texts) > 1 else ("0", texts[0])
         step = ast.literal_eval(limits[2]) if len(limits) > 2 else 1
         until = f"{name} {'<' if step > 0 else '>'} {stop}"
+        lines = self._block(body, indent, name)
+        return [f"{indent}for (long {name} = {start}; {until}; {name} += {step}) {{", *lines, f"{indent}}}"]
+
+    def _block(self, body: Iterable[ast.stmt], indent: str, *names: str) -> list[str]:
+        """Statements between braces, which what is declared there does not leave."""
         kept = set(self.declared)
-        self.declared.add(name)
+        self.declared.update(names)
         lines = self._lines(body, indent + "    ")
         self.declared = kept
-        return [f"{indent}for (long {name} = {start}; {until}; {name} += {step}) {{", *lines, f"{indent}}}"]
+        return lines
 
     # ---- expressions -------------------------------------------------------------------------------------------
 
@@ -149,6 +173,10 @@ class _Translator:
                 return "(" + (" && " if isinstance(op, ast.And) else " || ").join(map(self._text, values)) + ")"
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return f"({self._text(test)} ? {self._text(body)} : {self._text(orelse)})"
+            case ast.Subscript(value=value, slice=ast.Slice(lower=ast.expr() as start)):
+                return f"({self._text(value)} + {self._text(start)})"
+            case ast.Call(func=ast.Name(id="int"), args=[number]):
+                return f"((long){self._text(number)})"
             case ast.Subscript(value=value, slice=place):
                 return f"{self._text(value)}[{self._text(place)}]"
             case ast.Call(func=ast.Name(id=name), args=arguments):

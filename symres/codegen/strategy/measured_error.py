@@ -223,8 +223,8 @@ def measured_quadrature(component: Component, target: Target, values: Values | N
         reached = max((larger(p) for p in points[:place] if larger(p) < larger(point)), default=0.0)
         if reached < SHORTEST:
             raise SymresError(f"code for {component.formula}", reason, "export it to LaTeX")
-        if component.parameters and not np.isfinite(found).any():
-            component = replace(component, max_measured_kernel=reached, reason=UNREACHED)
+        if (component.parameters or target.ends) and not np.isfinite(found).any():
+            component = replace(component, max_measured_kernel=reached, reason=target.ends or UNREACHED)
         else:
             component = replace(component, max_kernel=reached, reason=reason)
         break

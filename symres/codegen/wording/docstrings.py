@@ -142,7 +142,8 @@ def _shown(expr: sp.Expr) -> str:
 
 def _ended(component: Component) -> str:
     """Beyond which kernels there are no numbers."""
-    with_ = f" with parameters of {PARAMETER}" if math.isfinite(component.max_measured_kernel) else ""
+    varies = math.isfinite(component.max_measured_kernel) and component.parameters
+    with_ = f" with parameters of {PARAMETER}" if varies else ""
     return f"beyond kernels of {component.last:g}{with_}"
 
 

@@ -58,7 +58,7 @@ def exp_tail(u: float) -> float:
     return fma(value, u, 0.5)
 
 
-def artanh_tail(v: float) -> float:
+def atanh_tail(v: float) -> float:
     """(artanh(u)/u - 1)/v with v = u**2 from 0 to 1/9."""
     value = 0.08082022805971766
     value = fma(value, v, 0.04400369243072337)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import copysign, fabs
 
-from .double_precision import LARGEST, LOG2_HIGH, LOG2_LOW, SHIFT, SMALLEST, artanh_tail, exp_tail
+from .double_precision import LARGEST, LOG2_HIGH, LOG2_LOW, SHIFT, SMALLEST, atanh_tail, exp_tail
 from .machine import INFINITY, fma, power_of_two
 
 
@@ -58,22 +58,24 @@ def sigmoid(u: float) -> float:
     return (small if u < 0.0 else 1.0) / (1.0 + small)
 
 
-def tanh(u: float) -> float:
-    """The hyperbolic tangent."""
-    part = expm1(-2.0 * fabs(u))
-    return copysign(-part / (2.0 + part), u)
-
-
-def log1p_share(u: float) -> float:
-    """log(1 + u) for u from 0 to 1."""
-    slope = u / (2.0 + u)
-    square = slope * slope
-    return 2.0 * fma(slope * square, artanh_tail(square), slope)
+def log1p_of_unit(x: float) -> float:
+    """log(1 + x) for x from 0 to 1."""
+    u = x / (2.0 + x)
+    v = u * u
+    half = fma(u * v, atanh_tail(v), u)
+    return half + half
 
 
 def softplus(u: float) -> float:
     """log(1 + exp(u)), without overflow."""
-    return (0.0 if u < 0.0 else u) + log1p_share(exp(-fabs(u)))
+    return (0.0 if u < 0.0 else u) + log1p_of_unit(exp(-fabs(u)))
+
+
+def tanh(u: float) -> float:
+    """The hyperbolic tangent."""
+    size = fabs(u)
+    rest = expm1(-2.0 * size)
+    return copysign(-rest / (2.0 + rest), u)
 
 
 def restored(value: float, x: float, y: float, b: float) -> float:

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Given: TypeAlias = NDArray[np.float64]  # numbers that are read
+Written: TypeAlias = NDArray[np.float64]  # numbers that are written; they overlap no others
 
 INFINITY = math.inf
 NAN = math.nan

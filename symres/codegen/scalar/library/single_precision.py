@@ -41,10 +41,10 @@ def exp_tail(u: float) -> float:
     return fma(value, u, 0.5)
 
 
-def artanh_tail(v: float) -> float:
+def atanh_tail(v: float) -> float:
     """(artanh(u)/u - 1)/v with v = u**2 from 0 to 1/9."""
-    value = 0.11612164612011674
-    value = fma(value, v, 0.10853287900440187)
-    value = fma(value, v, 0.14296178997151418)
-    value = fma(value, v, 0.1999985316596486)
-    return fma(value, v, 0.3333333366026371)
+    value = 0.11612165
+    value = fma(value, v, 0.108532876)
+    value = fma(value, v, 0.14296179)
+    value = fma(value, v, 0.19999853)
+    return fma(value, v, 0.33333334)

@@ -8,14 +8,15 @@ from typing import Any
 from ....core import files
 from ...emission.emitter import variable
 from ...planning.network_plan import NetworkPlan
-from ...scalar.descriptions import HEAD, network_lines, parameter_lines
-from ...scalar.functions import Text, component_text
+from ...scalar.descriptions import HEAD, SERIES, network_lines, parameter_lines
+from ...scalar.functions import Text, component_texts
 from ...scalar.library_source import Precision, library
 from ...scalar.networks import ScalarLayer, scalar_layer
 from ...scalar.scalar_target import definitions, tables_of
-from ...scalar.translate import Names, translated
+from ...scalar.series import Series
+from ...scalar.translate import Names
 from ...wording import docstrings
-from .text import KNOWN, PREFIX, REALS, TEMPLATES, machine, tables
+from .text import KNOWN, PAIRS, PREFIX, REALS, TEMPLATES, helpers, machine, tables
 
 FIXED = 2  # what is kept of each input for every layer: its kernel and the root
 TILE, ROWS = 128, 128
@@ -47,10 +48,11 @@ def network_text(plan: NetworkPlan, title: str) -> str:
         title: the name of the target in messages.
     """
     layers = {layer.name: scalar_layer(layer, plan.is_sharp) for layer in plan.layers}
-    components = {c.name: component_text(c) for c in plan.called}
+    components = component_texts(plan.called)
+    series = [layer.series for layer in layers.values() if layer.series is not None]
     parameters = list(map(variable, plan.parameters))
     order = [layers[layer.name] for layer, count in plan.runs for _ in range(count)]
-    about = [*ABOUT, HEAD.format(code=docstrings.measured_code(plan.components, title))]
+    about = [*ABOUT, *([SERIES] if series else []), HEAD.format(code=docstrings.measured_code(plan.components, title))]
     values = {
         "title": plan.title,
         "command": plan.command,
@@ -61,9 +63,13 @@ def network_text(plan: NetworkPlan, title: str) -> str:
         "tile": TILE,
         "rows": ROWS,
         "allocates": True,
+        "narrow": TILE,
+        "pairs": PAIRS,
+        "factors": max((len(found.factors) for found in series), default=0),
         "kept": FIXED + max(layer.own for layer in order),
         "depth": len(order),
         "network": [layer.name for layer in order],
+        "expanding": [layer.name for layer in order if layer.series is not None],
         "precisions": [_precision(kind, list(layers.values()), parameters, components) for kind in REALS],
     }
     return files.render("network.c.j2", values, TEMPLATES)
@@ -110,7 +116,7 @@ def _precision(
     return {
         "real": names.real,
         "suffix": names.suffix,
-        "helpers": translated([*tools.needed([*always, *own]), *own], names),
+        "helpers": helpers(tools.needed([*always, *own]), own, [layer.series for layer in layers], names),
         "tables": tables(components, names),
         "layers": [_layer(layer, parameters, names) for layer in layers],
         "scalars": "".join(f"const {names.real} *{name}, " for name in parameters),
@@ -143,11 +149,27 @@ def _layer(layer: ScalarLayer, parameters: Sequence[str], names: Names) -> dict[
     def call(tag: str, *arguments: str) -> str:
         return f"{names.function(f'{layer.name}_{tag}')}({', '.join(arguments)})"
 
+    sums = [] if layer.series is None else [f"{s}[j]" for s in layer.series.symbols]
+    results_of = ["&C[j]", "&Theta[j]", "&D[j]"]
     gap = call("gap", *inputs, "C[j]", "D[j]", "root1[j * stride] * root2[j]", *own)
     return {
         "name": layer.name,
         "pointers": pointers,
         "call_one": call("one", "K", *numbers, *results),
-        "call_step": call("step", *inputs, "C[j]", "Theta[j]", "D[j]", *following, *own, "&C[j]", "&Theta[j]", "&D[j]"),
+        "call_step": call("step", *inputs, "C[j]", "Theta[j]", "D[j]", *following, *sums, *own, *results_of),
         "call_gap": gap if layer.gap is not None else "",
+        "series": None if layer.series is None else _series(layer.series, numbers),
+    }
+
+
+def _series(series: Series, numbers: Sequence[str]) -> dict[str, Any]:
+    """What loops need to know of the series."""
+    return {
+        "number": len(series.factors),
+        "names": [f"{PREFIX}{f.name}" for f in series.factors],
+        "parameters": ", ".join([*numbers, "0"]),
+        "sums": [
+            {"name": str(s.symbol), "first": s.first, "second": s.second, "place": f"{PREFIX}{s.place}"}
+            for s in series.sums
+        ],
     }

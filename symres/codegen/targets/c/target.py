@@ -25,7 +25,6 @@ class CTarget(ScalarTarget):
     name = "c"
     title = "C"
     library = "cffi"
-    sums_series = True
     capabilities = Capabilities(("float64", "float32"), in_place=True, jit=True, code="scalar")
 
     def module_text(self, plan: ModulePlan) -> str:

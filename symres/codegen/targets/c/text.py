@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import math
+import ast
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import sympy as sp
 
 from ....core import files
 from ...emission.emitter import variable
 from ...planning.module_plan import ModulePlan
 from ...planning.plan import Component, Function
-from ...scalar.descriptions import HEAD, formula, meaning
-from ...scalar.functions import ScalarFunction, Text, component_function, component_text
+from ...scalar.descriptions import HEAD, formula, meaning, series_lines
+from ...scalar.functions import ScalarFunction, Text, component_function, component_texts
 from ...scalar.library_source import Precision, library
 from ...scalar.scalar_target import definitions, in_rows, parts_of, tables_of
-from ...scalar.smooth_averages import AveragedFunction, is_series
+from ...scalar.series import Series
 from ...scalar.translate import Names, translated
 from ...wording import docstrings
 
@@ -29,18 +27,11 @@ KNOWN = frozenset({
     "acos", "asin", "asinh", "atan", "copysign", "cos", "cosh", "erf", "erfc", "fabs", "fma", "log", "log1p", "pow",
     "sin", "sinh", "sqrt", "tan",
 })  # fmt: skip
-TILE, ROWS = 2048, 32
+TILE, NARROW, ROWS, PAIRS = 2048, 256, 32, 4096
 ABOUT = (
     "Functions of double and, with the letter f behind their name, of float. One with a plain name takes arrays of so "
     "many entries. NAME_matrix takes K1 of each row, K2 of each column, and matrices whose rows are ``step`` numbers "
     "apart. Parameters are numbers."
-)
-
-SERIES = (
-    "Averages of two smooth functions without a closed form are computed as series in the correlation "
-    "C/sqrt(K1*K2), their coefficients once for each kernel. What the terms leave is bounded in each call (Bessel's "
-    "inequality): at most 2e-14 of sqrt(<f**2> <g**2>) where kernels allow that, 1e-12 else; what would exceed that, "
-    "at large kernels with correlations near 1, is nan. So is everything where there is no memory for coefficients."
 )
 
 
@@ -53,7 +44,6 @@ def module_text(plan: ModulePlan, title: str) -> str:
     """
     functions, components = parts_of(plan)
     about = [ABOUT, HEAD.format(code=docstrings.measured_code(plan.components, title))]
-    about += [SERIES] if any(f.series for f in functions) else []
     lines = [line for text in about for line in docstrings.wrapped(text, 3)]
     lacking = [line for text in plan.missing for line in docstrings.wrapped(text, 7, 4)]
     if lacking:
@@ -71,8 +61,7 @@ def module_text(plan: ModulePlan, title: str) -> str:
 
 def component_module(component: Component) -> str:
     """The source of a component alone."""
-    function = component_function(component)
-    plain = {} if is_series(component) else {component.name: component_text(component)}
+    function, plain = component_function(component), component_texts([component])
     documented = {"meaning": component.name, "lines": [], "prototypes": prototypes(function)}
     head = {"title": component.name, "command": "", "about": [], "guard": "ALONE", "documented": [documented]}
     return _source(head, [function], plain)
@@ -84,8 +73,10 @@ def _source(head: Mapping[str, Any], functions: Sequence[ScalarFunction], compon
         "machine": machine(),
         "tile": TILE,
         "rows": ROWS,
-        "allocates": any(f.series for f in functions),
-        "series": series() if any(f.series for f in functions) else "",
+        "allocates": any(f.series is not None for f in functions),
+        "narrow": NARROW,
+        "pairs": PAIRS,
+        "factors": max((len(f.series.factors) for f in functions if f.series is not None), default=0),
         "precisions": [_precision(kind, functions, components) for kind in REALS],
     }
     return files.render("module.c.j2", values, TEMPLATES)
@@ -117,11 +108,6 @@ def machine() -> str:
     return (HERE / "runtime" / "machine.h").read_text("utf-8")
 
 
-def series() -> str:
-    """The sums over Hermite coefficients."""
-    return (HERE / "runtime" / "series.h").read_text("utf-8")
-
-
 def tables(components: Mapping[str, Text], names: Names) -> list[dict[str, Any]]:
     """The constants that components read: name and lines."""
     return [
@@ -135,6 +121,7 @@ def _documented(planned: Function, function: ScalarFunction) -> dict[str, Any]:
         *formula(planned),
         *docstrings.argument_lines(planned.quantity, "array or number"),
         "",
+        *series_lines(function.series, 3),
         *docstrings.function_lines(planned, False),
     ]
     return {
@@ -149,36 +136,47 @@ def _precision(
 ) -> dict[str, Any]:
     tools = library(precision)
     names = Names(REALS[precision], KNOWN, PREFIX, tools.constants, frozenset(tables_of(components)))
-    factors = _factors(functions) if precision == "double" else {}
-    averaged = [factor.source(parameters) for factor, parameters in factors.items()]
-    sources = (*(t.source for t in components.values()), *averaged, *(s for f in functions for s in f.sources))
-    own = definitions(sources)
+    own = definitions([*(t.source for t in components.values()), *(s for f in functions for s in f.sources)])
     valid = definitions(["def unused():\n    return valid(0.0) + directed(0.0)"])
+    needed = tools.needed([*own, *_used(valid, functions)])
     return {
         "real": names.real,
-        "helpers": translated([*tools.needed([*own, *_used(valid, functions)]), *own], names),
+        "helpers": helpers(needed, own, [f.series for f in functions], names),
         "tables": tables(components, names),
-        "averaged": [_values(factor, parameters, names) for factor, parameters in factors.items()],
         "functions": [_function(function, names) for function in functions],
     }
 
 
-def _factors(functions: Sequence[ScalarFunction]) -> dict[AveragedFunction, tuple[sp.Symbol, ...]]:
-    """The functions that are averaged as series, and their parameters; they are of double."""
-    return {factor: f.parameters for f in functions for s in f.series for factor in (s.first, s.second)}
+def helpers(
+    needed: Iterable[ast.FunctionDef],
+    own: Iterable[ast.FunctionDef],
+    series: Iterable[Series | None],
+    names: Names,
+) -> str:
+    """Functions of the library and of a module in C; before those of double, what series need of both.
+
+    Args:
+        needed: those of the library that the module calls.
+        own: those of the module.
+        series: those of the module; the coefficients are double for all types of numbers.
+        names: the spelling.
+    """
+    found = [s for s in series if s is not None]
+    if not found or names.real != "double":
+        return translated([*needed, *own], names)
+    tools, factors = library("double"), definitions([text for s in found for text in s.sources])
+    before = tools.needed([*needed, *factors, *definitions([_SERIES])])
+    all_of = {tree.name: tree for tree in (*needed, *before)}
+    ordered = [tree for name, tree in tools.functions.items() if name in all_of]
+    runtime = (HERE / "runtime" / "series.h").read_text("utf-8")
+    return "\n\n".join([translated(ordered, names), runtime, translated([*factors, *own], names)])
 
 
-def _values(factor: AveragedFunction, parameters: Sequence[sp.Symbol], names: Names) -> dict[str, str]:
-    """The function of arrays of a factor."""
-    numbers = (f"parameters[{k}]" for k in range(len(parameters)))
-    return {
-        "name": _values_name(factor),
-        "call": f"{names.function(factor.name)}({', '.join(['z[j]', *numbers])})",
-    }
-
-
-def _values_name(factor: AveragedFunction) -> str:
-    return f"{PREFIX}{factor.name}_values"
+_SERIES = """
+def unused():
+    polynomials(), probed(), judge(), products(), squares(), remainders()
+    larger_tails(), row_of(), correlated(), chunk(), apart(), equal_in_row(), equal_apart()
+"""
 
 
 def _used(trees: Iterable[Any], functions: Sequence[ScalarFunction]) -> list[Any]:
@@ -194,39 +192,46 @@ def _function(function: ScalarFunction, names: Names) -> dict[str, Any]:
         "scalars": "".join(f"{real} {name}, " for name in own),
         "call": f"{names.function(f'{function.name}_entry')}({', '.join([*(f'{name}[j]' for name in inputs), *own])})",
         "matrix": None if function.kept is None else _matrix(function, own, names),
-        "series": _series(function, own, names) if function.series else None,
+        "series": None if function.series is None else _series(function, function.series, own, names),
     }
 
 
-def _series(function: ScalarFunction, own: list[str], names: Names) -> dict[str, Any]:
-    """What loops over functions of series need besides."""
+def _series(function: ScalarFunction, series: Series, own: list[str], names: Names) -> dict[str, Any]:
+    """What loops need to know of the series: names in the code of double."""
     first, second = function.own
+    varying = [f"{name}[i]" for name in map(variable, function.varying)]
     sums = [f"{s}[j]" for s in function.sums]
-    varying = list(map(variable, function.varying))
-    pair = ["k1", *first, "k2[part + j]", *(f"{s}[part + j]" for s in second), *(f"row_{m}[j]" for m in varying)]
-    entry = ["k1", *first, "k2", *second, *(f"{m}[(size_t)start + j]" for m in varying)]
-    of_second = ["k2", *own, *(f"&{s}" for s in second)]
-    called, largest = names.function(f"{function.name}_pair"), min(s.largest for s in function.series)
+    calls = [
+        (results, _call(function, side, [kernel, *own, *(f"&{r}" for r in results)], names))
+        for side, kernel, results in (("first", "k1", first), ("second", "k2", second))
+        if results
+    ]
     return {
+        "factors": f"{PREFIX}{function.name}_factors{names.suffix}",
+        "number": len(series.factors),
+        "names": [f"{PREFIX}{f.name}" for f in series.factors],
         "parameters": ", ".join([*own, "0"]),
-        "largest": repr(largest) if math.isfinite(largest) else "INFINITY",
-        "products": [
-            {"symbol": str(s.symbol), "first": _values_name(s.first), "second": _values_name(s.second)}
-            for s in function.series
+        "sums": [
+            {"name": str(s.symbol), "first": s.first, "second": s.second, "place": f"{PREFIX}{s.place}"}
+            for s in series.sums
         ],
-        "of_second": f"{names.function(f'{function.name}_second')}({', '.join(of_second)})",
-        "pair": f"{called}({', '.join([*pair, *sums, *own])})",
-        "entry": f"{called}({', '.join([*entry, *sums, *own])})",
+        "own": calls,
+        "call": _call(function, "pair", ["k1", *first, "k2", *second, *varying, *sums, *own], names),
     }
+
+
+def _call(function: ScalarFunction, tag: str, arguments: Sequence[str], names: Names) -> str:
+    return f"{names.function(f'{function.name}_{tag}')}({', '.join(arguments)})"
 
 
 def _matrix(function: ScalarFunction, own: list[str], names: Names) -> dict[str, Any]:
     first, second = function.own
     varying = list(map(variable, function.varying))
-    pair = ["k1", *first, "k2[j]", *(f"{s}[j]" for s in second), *(f"row_{m}[j]" for m in varying), *own]
+    pair = ["k1", *first, "k2[j]", *(f"{s}[j]" for s in second), *(f"row_{m}[j]" for m in varying)]
+    pair += [*(f"{s}[j]" for s in function.sums), *own]
 
     def call(tag: str, kernel: str, results: list[str]) -> str:
-        return f"{names.function(f'{function.name}_{tag}')}({', '.join([kernel, *own, *results])})"
+        return _call(function, tag, [kernel, *own, *results], names)
 
     return {
         "name": f"{function.name}_matrix{names.suffix}",
@@ -237,5 +242,5 @@ def _matrix(function: ScalarFunction, own: list[str], names: Names) -> dict[str,
         "valid": names.function(function.valid),
         "of_first": call("first", "k1", [f"&{s}" for s in first]),
         "of_second": call("second", "k2[j]", [f"&{s}[j]" for s in second]),
-        "call": f"{names.function(f'{function.name}_pair')}({', '.join(pair)})",
+        "call": _call(function, "pair", pair, names),
     }

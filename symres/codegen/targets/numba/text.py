@@ -13,13 +13,14 @@ from ...planning.module_plan import ModulePlan
 from ...planning.network_plan import NetworkPlan
 from ...planning.plan import Component, Function
 from ...scalar import arrays
-from ...scalar.descriptions import HEAD, formula, meaning, network_lines, parameter_lines
-from ...scalar.functions import ScalarFunction, Text, component_function, component_text
+from ...scalar.descriptions import HEAD, SERIES, formula, meaning, network_lines, parameter_lines, series_lines
+from ...scalar.functions import ScalarFunction, Text, component_function, component_texts
 from ...scalar.inlining import definitions as inlined_definitions
 from ...scalar.inlining import renamed
 from ...scalar.library_source import library
 from ...scalar.networks import ScalarLayer, scalar_layer
 from ...scalar.scalar_target import definitions, in_rows, parts_of, tables_of
+from ...scalar.series import Series
 from ...wording import docstrings
 from ...wording.signatures import signature
 
@@ -55,8 +56,13 @@ def module_text(plan: ModulePlan, title: str) -> str:
     if lacking:
         lines += ["", "Not contained:", "", *(f"    {line}" for line in lacking)]
     quantities = [f.quantity for f in plan.functions]
+    begins = _begins(functions)
     public = [
-        {**_function(s), **_documented(f), "signature": signature(f.quantity, quantities, [f"{OUT}=None"])}
+        {
+            **_function(s, begins[s.name]),
+            **_documented(f, s),
+            "signature": signature(f.quantity, quantities, [f"{OUT}=None"]),
+        }
         for f, s in zip(plan.functions, functions, strict=True)
     ]
     return _text("functions.py.j2", plan.title, plan.command, lines, functions, components, {"functions": public})
@@ -66,8 +72,8 @@ def component_module(component: Component) -> str:
     """The module of a component alone."""
     function = component_function(component)
     listed = ", ".join(map(variable, (*function.inputs, *function.parameters)))
-    public = {**_function(function), "meaning": component.name, "lines": [], "signature": f"{listed}, *, {OUT}=None"}
-    components = {component.name: component_text(component)}
+    public = {**_function(function, 0), "meaning": component.name, "lines": [], "signature": f"{listed}, *, {OUT}=None"}
+    components = component_texts([component])
     values = {"functions": [public]}
     return _text("functions.py.j2", component.name, "", [], [function], components, values, threads=False)
 
@@ -80,15 +86,18 @@ def network_text(plan: NetworkPlan, title: str) -> str:
         title: the name of the target in messages.
     """
     layers = {layer.name: scalar_layer(layer, plan.is_sharp) for layer in plan.layers}
-    components = {c.name: component_text(c) for c in plan.called}
+    components = component_texts(plan.called)
     order = [layers[layer.name] for layer, count in plan.runs for _ in range(count)]
-    about = [CONVENTIONS, HEAD.format(code=docstrings.measured_code(plan.components, title))]
+    begins = _begins(list(layers.values()))
+    series = [SERIES] if any(layer.series is not None for layer in order) else []
+    about = [CONVENTIONS, *series, HEAD.format(code=docstrings.measured_code(plan.components, title))]
     lines = [*network_lines(plan), "", *(line for text in about for line in docstrings.wrapped(text, 0))]
     parameters = list(map(variable, plan.parameters))
     values = {
         "parameters": parameters,
         "explained": parameter_lines(plan, "a number, or a list of one for each layer"),
-        "layers": [_layer(layer, parameters) for layer in layers.values()],
+        "layers": [_layer(layer, parameters, begins[layer.name], k) for k, layer in enumerate(layers.values())],
+        "expanding": any(layer.series is not None for layer in order),
         "kinds": [list(layers).index(layer.name) for layer in order],
         "kept": 2 + max(layer.own for layer in order),
         "sharp": plan.is_sharp,
@@ -107,12 +116,20 @@ def _text(
     threads: bool = True,
 ) -> str:
     tools = library("double")
-    own = definitions([*(t.source for t in components.values()), *(s for f in functions for s in f.sources)])
+    series = [f.series for f in functions if f.series is not None]
+    sources = [*(t.source for t in components.values()), *(s for f in functions for s in f.sources)]
+    own = definitions([*(s for found in series for s in found.sources), *sources])
     constants = {**tools.constants, "INFINITY": "inf", "NAN": "nan"}
     loops = files.render(template, values, TEMPLATES).strip("\n")
-    needed = tools.needed([*own, *_called_in(loops)])
-    helpers = [renamed(tree, frozenset(MATH), PREFIX, constants) for tree in (*needed, *own)]
-    code = "\n".join([loops, *helpers])
+    runtime = (HERE / "runtime" / "expansions.py").read_text("utf-8") if series else ""
+    expansions = [
+        {"kind": _EXPANSIONS[t.name], "text": inlined_definitions(ast.unparse(t))[0]} for t in _driver(runtime)
+    ]
+    needed = tools.needed([*own, *_called_in(loops), *(tree for e in expansions for tree in _called_in(e["text"]))])
+    helpers = [
+        {"kind": _kind(tree), "text": renamed(tree, frozenset(MATH), PREFIX, constants)} for tree in (*needed, *own)
+    ]
+    code = "\n".join([loops, *(h["text"] for h in helpers)])
     tables = [{"name": n, "lines": in_rows(list(map(repr, t)))} for n, t in tables_of(components).items()]
     return files.render(
         "module.py.j2",
@@ -126,11 +143,30 @@ def _text(
             "machine": inlined_definitions((HERE / "runtime" / "intrinsics.py").read_text("utf-8")),
             "arrays": inlined_definitions(Path(arrays.__file__).read_text("utf-8")),
             "helpers": helpers,
+            "series": [factor.name for found in series for factor in found.factors],
+            "expansions": expansions,
             "loops": loops,
             "tables": tables,
         },
         TEMPLATES,
     )
+
+
+_EXPANSIONS = {
+    "_root": "_plain", "_chosen": "_plain", "_part": "_loop", "_room": "_plain", "_expansions": "_plain",
+    "_block_of": "_scalar",
+}  # fmt: skip
+
+
+def _driver(text: str) -> list[ast.FunctionDef]:
+    """The functions of the source that expands functions, but for those that the module defines."""
+    return [t for t in ast.parse(text).body if isinstance(t, ast.FunctionDef) and t.name in _EXPANSIONS]
+
+
+def _kind(tree: ast.FunctionDef) -> str:
+    """The decorator of a scalar function, and of one that fills arrays."""
+    fills = any(a.annotation is not None and ast.unparse(a.annotation) == "Written" for a in tree.args.args)
+    return "_plain" if fills else "_scalar"
 
 
 def _is_used(name: str, code: str) -> bool:
@@ -149,7 +185,16 @@ def _called_in(code: str) -> list[ast.AST]:
     return [ast.parse(f"{name.removeprefix(PREFIX)}()") for name in calls]
 
 
-def _documented(planned: Function) -> dict[str, Any]:
+def _begins(functions: Sequence[ScalarFunction | ScalarLayer]) -> dict[str, int]:
+    """The number of the first function that each of them expands, by name."""
+    found, number = {}, 0
+    for f in functions:
+        found[f.name] = number
+        number += len(f.series.factors) if f.series is not None else 0
+    return found
+
+
+def _documented(planned: Function, function: ScalarFunction) -> dict[str, Any]:
     arguments = docstrings.argument_lines(planned.quantity, "array_like")
     lines = [
         *formula(planned),
@@ -160,6 +205,7 @@ def _documented(planned: Function) -> dict[str, Any]:
         "Returns:",
         f"    array of the broadcast shape (a number if all arguments are numbers), or ``{OUT}``.",
         "",
+        *series_lines(function.series, 4),
         *docstrings.function_lines(planned, False),
     ]
     return {"meaning": meaning(planned), "lines": lines}
@@ -169,7 +215,7 @@ def _listed(names: Iterable[str]) -> str:
     return "".join(f"{name}, " for name in names)
 
 
-def _function(function: ScalarFunction) -> dict[str, Any]:
+def _function(function: ScalarFunction, begin: int) -> dict[str, Any]:
     inputs, own = list(map(variable, function.inputs)), list(map(variable, function.parameters))
     found: dict[str, Any] = {
         "name": function.name,
@@ -177,11 +223,13 @@ def _function(function: ScalarFunction) -> dict[str, Any]:
         "parameters": _listed(own),
         "call": f"_{function.name}_entry({', '.join([*(f'{name}[j]' for name in inputs), *own])})",
         "matrix": None,
+        "series": None,
     }
     if function.kept is not None:
         first, second = function.own
         varying = list(map(variable, function.varying))
-        pair = ["k1", *first, "k2[j]", *(f"{s}[j]" for s in second), *(f"row_{m}[j]" for m in varying), *own]
+        pair = ["k1", *first, "k2[j]", *(f"{s}[j]" for s in second), *(f"row_{m}[j]" for m in varying)]
+        pair += [*(f"{s}[j]" for s in function.sums), *own]
         found["matrix"] = {
             "first": first,
             "second": second,
@@ -191,15 +239,52 @@ def _function(function: ScalarFunction) -> dict[str, Any]:
             "of_second": f"_{function.name}_second({', '.join(['k2[j]', *own])})",
             "call": f"_{function.name}_pair({', '.join(pair)})",
         }
+    if function.series is not None:
+        found["series"] = _series(function, function.series, begin)
     return found
 
 
-def _layer(layer: ScalarLayer, parameters: Sequence[str]) -> dict[str, Any]:
+def _series(function: ScalarFunction, series: Series, begin: int) -> dict[str, Any]:
+    """What loops need to know of the series."""
+    (first, second), own = function.own, list(map(variable, function.parameters))
+    sides = (("first", "k1", first), ("second", "k2", second))
+    pair = ["k1", *first, "k2", *second, *(f"{variable(m)}[i]" for m in function.varying)]
+    pair += [*(f"{s}[j]" for s in function.sums), *own]
+    return {
+        "begin": begin,
+        "number": len(series.factors),
+        "numbers": range(len(series.factors)),
+        "sums": _sums(series),
+        "own": [
+            f"{', '.join(results)}, = _{function.name}_{side}({', '.join([kernel, *own])})"
+            for side, kernel, results in sides
+            if results
+        ],
+        "call": f"_{function.name}_pair({', '.join(pair)})",
+    }
+
+
+def _sums(series: Series) -> list[dict[str, Any]]:
+    return [
+        {"name": str(s.symbol), "first": s.first, "second": s.second, "place": f"{PREFIX}{s.place}"}
+        for s in series.sums
+    ]
+
+
+def _series_of_layer(series: Series, begin: int, own: Sequence[str]) -> dict[str, Any]:
+    """What loops need to know of the series."""
+    numbers, sums = ", ".join([*own, "0.0"]), _sums(series)
+    return {"begin": begin, "number": len(series.factors), "parameters": numbers, "sums": sums}
+
+
+def _layer(layer: ScalarLayer, parameters: Sequence[str], begin: int, kind: int) -> dict[str, Any]:
     own = [f"parameters[{parameters.index(variable(p))}, layer]" for p in layer.parameters]
     numbers = [f"p{k}" for k in range(len(own))]
     kept = ["kernel", *(f"values[layer, {2 + k}, i]" for k in range(layer.own))]
     second = ["two[0, left + j]", *(f"two[{2 + k}, left + j]" for k in range(layer.own))]
     following = ["two_next[0, left + j]", "two_next[1, left + j]"]
+
+    sums = [] if layer.series is None else [f"{s}[j]" for s in layer.series.symbols]
 
     def call(tag: str, *arguments: str) -> str:
         return f"_{layer.name}_{tag}({', '.join(arguments)})"
@@ -207,7 +292,7 @@ def _layer(layer: ScalarLayer, parameters: Sequence[str]) -> dict[str, Any]:
     def calls(first: Sequence[str], next_kernel: str, next_root: str) -> dict[str, str]:
         pair = [*first, *second, "C[j]"]
         gap = call("gap", *pair, "D[j]", f"{next_root}*two_next[1, left + j]", *numbers)
-        step = call("step", *pair, "Theta[j]", "D[j]", next_kernel, next_root, *following, *numbers)
+        step = call("step", *pair, "Theta[j]", "D[j]", next_kernel, next_root, *following, *sums, *numbers)
         return {"step": step, "gap": gap if layer.gap is not None else ""}
 
     shared = ["first", *(f"first{k}" for k in range(layer.own))]  # read once: a loop may write to any array
@@ -215,6 +300,8 @@ def _layer(layer: ScalarLayer, parameters: Sequence[str]) -> dict[str, Any]:
     read = zip(shared, ["one[0, i]", *(f"one[{2 + k}, i]" for k in range(layer.own))], strict=True)
     return {
         "name": layer.name,
+        "kind": kind,
+        "series": None if layer.series is None else _series_of_layer(layer.series, begin, own),
         "numbers": list(zip(numbers, own, strict=True)),
         "read": list(read),
         "one": f"{_listed(kept).strip()} = {call('one', 'K', *own)}",

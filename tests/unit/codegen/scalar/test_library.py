@@ -1,5 +1,7 @@
 """The scalar library in plain Python against mpmath, in units in the last place."""
 
+import ast
+import inspect
 import math
 
 import mpmath as mp
@@ -7,7 +9,15 @@ import numpy as np
 import pytest
 
 from symres.codegen.scalar.library import angle_functions as angles
-from symres.codegen.scalar.library import choices, double_precision, exponentials, single_precision, tables
+from symres.codegen.scalar.library import (
+    choices,
+    double_precision,
+    exponentials,
+    hermite,
+    series_sums,
+    single_precision,
+    tables,
+)
 
 EPSILON = 2.0**-52
 rng = np.random.default_rng(5)
@@ -113,31 +123,73 @@ def test_constants_split_the_logarithm_of_two():
         assert (mp.mpf(module.LOG2_HIGH) * 2**bits) % 1 == 0  # times an exponent it is exact
 
 
-@pytest.mark.parametrize("name, exact", [
-    ("tanh", mp.tanh), ("softplus", lambda u: mp.log1p(mp.exp(u))), ("sigmoid", lambda u: 1 / (1 + mp.exp(-u))),
-])  # fmt: skip
-def test_sigmoidal_functions_to_few_units(name, exact):
-    with mp.workdps(340):  # the tail of softplus
-        assert max(ulps(getattr(exponentials, name)(u), exact(mp.mpf(u))) for u in WIDE if u != 0) < 3.0
-    assert math.isnan(getattr(exponentials, name)(math.nan))
+@pytest.mark.parametrize(
+    "name, exact",
+    [("tanh", mp.tanh), ("softplus", lambda u: mp.log1p(mp.exp(u))), ("sigmoid", lambda u: 1 / (1 + mp.exp(-u)))],
+)
+def test_activations_to_two_units(name, exact):
+    assert max(ulps(getattr(exponentials, name)(u), exact(u)) for u in WIDE if u != 0) < 2.0
 
 
-def test_hyperbolic_tangent_is_odd():
+def test_logarithms_of_one_and_two_and_between():
+    points = [0.0, 1.0, *rng.uniform(0, 1, 300).tolist(), *(10.0 ** rng.uniform(-12, 0, 100)).tolist()]
+    assert max(ulps(exponentials.log1p_of_unit(x), mp.log1p(x)) for x in points if x) < 1.5
+    assert exponentials.log1p_of_unit(0.0) == 0.0
+
+
+def test_the_hyperbolic_tangent_at_the_ends():
+    assert [exponentials.tanh(u) for u in (-1000.0, 1000.0, 1e-300, -0.0)] == [-1.0, 1.0, 1e-300, 0.0]
     assert math.copysign(1.0, exponentials.tanh(-0.0)) == -1.0
-    assert exponentials.tanh(-1000.0) == -1.0
-    assert exponentials.tanh(1e-300) == pytest.approx(1e-300, rel=1e-15)
+    assert math.isnan(exponentials.tanh(math.nan))
 
 
-def test_logarithms_of_one_and_a_share_to_two_units():
-    shares = [*rng.uniform(0, 1, 300).tolist(), *(10.0 ** rng.uniform(-300, 0, 100)).tolist(), 1.0]
-    assert max(ulps(exponentials.log1p_share(u), mp.log1p(u)) for u in shares) < 2.0
+@pytest.mark.parametrize("module, degree, round_", [(double_precision, 9, float), (single_precision, 4, np.float32)])
+def test_the_tail_of_the_area_function_is_the_interpolant_in_chebyshev_nodes(module, degree, round_):
+    nodes = [(1 + mp.cos(mp.pi * (2 * k + 1) / (2 * degree + 2))) / 18 for k in range(degree + 1)]
+    powers = mp.matrix([[x**j for j in range(degree + 1)] for x in nodes])
+    values = mp.matrix([(mp.atanh(mp.sqrt(x)) / mp.sqrt(x) - 1) / x for x in nodes])
+    exact = [float(round_(float(c))) for c in mp.lu_solve(powers, values)]
+    constants = [n.value for n in ast.walk(ast.parse(inspect.getsource(module.atanh_tail))) if is_coefficient(n)]
+    assert sorted(float(round_(c)) for c in constants) == sorted(exact)
 
 
-def artanh_tail(v):
-    root = mp.sqrt(v)
-    return mp.mpf(1) / 3 if v == 0 else (mp.atanh(root) / root - 1) / v
+def is_coefficient(node):
+    return isinstance(node, ast.Constant) and isinstance(node.value, float)
 
 
-@pytest.mark.parametrize("module, error", [(double_precision, 2e-16), (single_precision, 1e-7)])
-def test_polynomial_of_the_logarithm_reaches_the_precision_of_its_floats(module, error):
-    assert max(abs(module.artanh_tail(i / 900) - artanh_tail(mp.mpf(i) / 900)) for i in range(101)) < error
+# ---- series ------------------------------------------------------------------------------------------------------
+def expansion(f, terms, nodes, root):
+    """Coefficients of a function for a block whose first input has this root of a kernel, the others 1/8 of it."""
+    step, table = hermite.REACH / nodes, np.empty((terms + 2) * nodes)
+    hermite.polynomials(0, terms, terms, nodes, step, table)
+    roots = root * np.array([1.0] + [0.125] * 63)
+    x = roots * step * np.arange(nodes)[:, None]
+    even, odd = (f(x) + f(-x)).reshape(-1), (f(x) - f(-x)).reshape(-1)
+    coefficients, tails, rests, sizes = np.empty(64 * terms), np.empty(2 * (terms // 8) + 2), np.empty(64), np.empty(64)
+    hermite.products(0, terms, nodes, table[2 * nodes :], even, coefficients)
+    hermite.products(1, terms, nodes, table[2 * nodes :], odd, coefficients)
+    hermite.squares(nodes, table[2 * nodes :], even, odd, sizes)
+    hermite.remainders(terms, coefficients, sizes, tails, rests, np.empty(192))
+    return coefficients.reshape(terms, 64), tails, rests
+
+
+def test_coefficients_of_an_exponential():
+    found, tails, rests = expansion(np.exp, 16, 64, 0.5)
+    for column, s in ((0, 0.5), (7, 0.0625)):
+        exact = [float(mp.exp(mp.mpf(s) ** 2 / 2) * mp.mpf(s) ** n / mp.sqrt(mp.factorial(n))) for n in range(16)]
+        assert found[:, column] == pytest.approx(exact, rel=1e-11, abs=1e-15)
+    left = sum(mp.mpf(0.25) ** n / mp.factorial(n) for n in range(8, 40, 2)) / mp.exp(0.25)
+    assert math.exp(tails[1]) == pytest.approx(max(float(left), hermite.HIDDEN), rel=0.5)
+    assert math.exp(rests[0]) == pytest.approx(hermite.HIDDEN, rel=1.0)
+
+
+def test_sums_of_an_exponential_and_what_is_lost():
+    coefficients, tails, rests = expansion(np.exp, 16, 64, 0.5)
+    rho, work, out, row = np.linspace(-1, 1, 64), np.empty(128), np.empty(64), np.empty(16)
+    series_sums.row_of(16, 0, coefficients.reshape(-1), row)
+    series_sums.chunk(16, row, tails, rests[0], coefficients.reshape(-1), tails, rests, rho, work, out)
+    exact = [float(mp.exp((0.25 + (0.25 if j == 0 else 0.0625**2)) / 2 + r * 0.5 * (0.5 if j == 0 else 0.0625)))
+             for j, r in enumerate(rho)]  # fmt: skip
+    assert out == pytest.approx(exact, rel=1e-13)
+    series_sums.chunk(16, row, tails, 0.0, coefficients.reshape(-1), 0.0 * tails, 0.0 * rests, rho, work, out)
+    assert np.isnan(out[[0, 1, 62, 63]]).all() and np.isfinite(out[27:37]).all()  # 0.17**16 is 5e-13

@@ -8,13 +8,21 @@ import numpy as np
 import pytest
 
 from symres.codegen.scalar.library import angle_functions as angles
-from symres.codegen.scalar.library import choices, double_precision, exponentials, recursion, tables
+from symres.codegen.scalar.library import (
+    choices,
+    double_precision,
+    exponentials,
+    hermite,
+    recursion,
+    series_sums,
+    tables,
+)
 from symres.codegen.scalar.library_source import library
 from symres.codegen.scalar.translate import Names, translated
 from symres.codegen.targets.c.compiling import compiled
 from symres.codegen.targets.c.text import KNOWN, machine
 
-MODULES = (choices, angles, exponentials, tables, recursion, double_precision)
+MODULES = (choices, angles, exponentials, tables, recursion, double_precision, hermite, series_sums)
 HEAD = f"#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n{machine()}\n"
 rng = np.random.default_rng(3)
 
@@ -63,7 +71,43 @@ def test_piecewise_polynomial(c_library):
         assert function(u, pointers[0], 2, pointers[1], 6) == tables.piecewise(u, edges, 2, table.tolist(), 6)
 
 
-@pytest.mark.parametrize("text", ["x = [1.0]", "while x:\n    x = 0.0", "x = 'word'", "x = a if b else True"])
+def test_series_bit_for_bit(c_library):
+    array, whole = ctypes.POINTER(ctypes.c_double), ctypes.c_long
+    terms, nodes = 8, 16
+    values, numbers = rng.normal(0, 1, (2, 64 * nodes)), rng.normal(0, 1, 3000)
+    places = rng.integers(0, 64, 128).astype(float)
+    rho = rng.uniform(-0.05, 0.05, 64)
+
+    def both(name, *arguments):
+        """What a function writes into its arguments, and what it returns."""
+        mine, theirs = ([a.copy() if isinstance(a, np.ndarray) else a for a in arguments] for _ in range(2))
+        (python,) = (vars(m)[name] for m in (hermite, series_sums) if name in vars(m))
+        function = getattr(c_library, f"symres_{name}")
+        function.restype = ctypes.c_double
+        kinds = {int: whole, float: ctypes.c_double}
+        passed = [a.ctypes.data_as(array) if isinstance(a, np.ndarray) else kinds[type(a)](a) for a in theirs]
+        returned = python(*mine), function(*passed)
+        for a, b in zip(mine, theirs, strict=True):
+            assert np.array_equal(a, b, equal_nan=True), name
+        return mine, returned
+
+    (*_, table), _ = both("polynomials", 0, terms, terms, nodes, 0.8, np.zeros((terms + 2) * nodes))
+    one = both("products", 0, terms, nodes, table[2 * nodes :].copy(), values[0], numbers[: 64 * terms])[0][-1]
+    two = both("products", 1, terms, nodes, table[2 * nodes :].copy(), values[1], one)[0][-1]
+    sizes = both("squares", nodes, table[2 * nodes :].copy(), *values, np.zeros(64))[0][-1]
+    _, _, _, tails, rests, _ = both("remainders", terms, two, sizes, np.zeros(4), np.zeros(64), np.zeros(192))[0]
+    row = both("row_of", terms, 5, two, np.zeros(terms))[0][-1]
+    both("chunk", terms, row, tails, float(rests[5]), two, tails, rests, rho, np.zeros(128), np.zeros(64))
+    both("apart", terms, two, tails, rests, two, tails, rests, places, rho, np.zeros(128 + 65 * terms), np.zeros(64))
+    near = np.where(np.arange(64) % 2 == 0, 1.0, rho)
+    both("equal_in_row", near, 1.0, np.ones(64), 2.0, np.zeros(64))
+    both("equal_apart", near, np.ones(64), sizes, places, np.zeros(64))
+    _, (mine, theirs) = both("probed", terms, nodes, 0.8, *values, np.zeros(2 * nodes), np.zeros(terms))
+    assert mine == theirs
+    both("judge", 1.0, 1.0, row / 10, row / 10, np.array([64.0, float(terms), 0.0]))
+
+
+@pytest.mark.parametrize("text", ["x = [1.0]", "while x:\n    break", "x = 'word'", "x = a if b else True"])
 def test_what_has_no_words_in_c_is_refused(text):
     (tree,) = ast.parse("def f(x):\n    " + text.replace("\n", "\n    ")).body
     with pytest.raises(NotImplementedError):

@@ -147,6 +147,18 @@ def test_errors_are_those_of_this_code(relu):
     assert "measured on this code" in " ".join(relu.text.replace("*", " ").split())
 
 
+@pytest.mark.exhaustive
+def test_errors_of_series_are_those_of_this_code():
+    module = sr.export(sr.expect2("silu", "silu"), target="c")
+    text = " ".join(module.text.replace("*", " ").split())
+    assert "measured on this code" in text and "summed as series in the correlation" in text
+    assert "by quadrature" not in text
+    assert module.warnings == (
+        "expect2: nan beyond kernels of 60: series in the correlation would need more than 4096 terms for nearly "
+        "parallel inputs",
+    )
+
+
 def test_a_wrong_coefficient_is_seen_by_the_measurement(monkeypatch):
     tools = library_source.library("double")
     tree = tools.functions["arctan_tail"]

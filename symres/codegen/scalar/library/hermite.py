@@ -1,0 +1,263 @@
+"""Averages of two variables as series in the correlation: the coefficients of inputs.
+
+<f(z1) g(z2)> = valuen a_n(K1) b_n(K2) rho**n with a_n(K) = <f(sqrt(K) x) h_n(x)> and normalised Hermite polynomials
+h_n. What terms from the n-th on add is at most |rho|**n sqrt(r_f r_g) with r = <f**2> - value{m<n} a_m**2 (Bessel), so
+that the error of each sum is known when it is computed.
+
+Averages are sums over nodes at equal distances, whose error falls faster than any power of the distance. Inputs come in
+blocks of 64, one behind the other in memory. Functions come as f(x) + f(-x) and f(x) - f(-x), of which even and odd
+polynomials see one each. Everything is double here, whatever the type of the values.
+"""
+
+from __future__ import annotations
+
+from math import fabs, log, sqrt
+
+from .exponentials import exp
+from .machine import Given, Written, fma
+
+REACH = 13.0  # standard deviations behind which nothing is left of the normal law times a polynomial
+NODES = 64.0  # in the first attempt
+MOST_NODES = 8192.0
+TERMS = 32.0  # in the first attempt
+MOST_TERMS = 4096.0
+AGREED = 1e-15  # what coefficients may differ by, of the root of <f**2>, between one distance of nodes and its half
+LEFT = 4e-15  # of <f**2>: what terms need not give
+HIDDEN = 1e-15  # of <f**2>: rounding hides what is less
+NOTHING = 1e-300
+
+
+def polynomials(begin: int, known: int, terms: int, nodes: int, step: float, table: Written) -> None:
+    """Normalised Hermite polynomials times weights, at nodes: a column for each node, a row for each polynomial.
+
+    The node at 0 counts half, as functions are taken at x and at -x.
+
+    Args:
+        begin: the first polynomial.
+        known: how many are in the table from the call before.
+        terms: how many.
+        nodes: how many.
+        step: from node to node.
+        table: receives them behind two more rows, those of the polynomials before.
+    """
+    for q in range(2 * nodes):
+        table[q] = table[known * nodes + q] if begin > 0 else 0.0
+    for n in range(begin, begin + terms):
+        up = 1.0 / sqrt(n) if n > 0 else 1.0
+        down = sqrt(n - 1.0) if n > 0 else 0.0
+        place: int = (n - begin) * nodes
+        before: Given = table[place : place + nodes]
+        here: Given = table[place + nodes : place + 2 * nodes]
+        row: Written = table[place + 2 * nodes : place + 3 * nodes]
+        if n == 0:
+            for q in range(nodes):
+                x = step * q
+                row[q] = step * 0.3989422804014327 * exp(-0.5 * x * x)
+            row[0] = 0.5 * row[0]
+        else:
+            for q in range(nodes):
+                row[q] = (step * q * here[q] - down * before[q]) * up
+
+
+def probed(
+    terms: int,
+    nodes: int,
+    step: float,
+    even: Given,
+    odd: Given,
+    work: Written,
+    found: Written,
+) -> float:
+    """<f**2> and the coefficients of the first input of a block.
+
+    Args:
+        terms: how many.
+        nodes: how many.
+        step: from node to node.
+        even: f(x) + f(-x), node by node, for each input of the block.
+        odd: the same of f(x) - f(-x).
+        work: room for three numbers for each node.
+        found: receives the coefficients.
+    """
+    total = 0.0
+    lost = 0.0  # by rounding, which sums of many numbers would show
+    for q in range(nodes):
+        x = step * q
+        weight = step * 0.3989422804014327 * exp(-0.5 * x * x)
+        weight = 0.5 * weight if q == 0 else weight
+        work[q] = weight
+        work[nodes + q] = 0.0
+        part = fma(0.5 * weight, even[64 * q] * even[64 * q] + odd[64 * q] * odd[64 * q], -lost)
+        more = total + part
+        lost = (more - total) - part
+        total = more
+    for n in range(terms):
+        up = 1.0 / sqrt(n + 1.0)
+        down = sqrt(n)
+        is_even: int = 1 - n % 2
+        value = 0.0
+        lost = 0.0
+        for q in range(nodes):
+            here = work[q]
+            part = fma(here, even[64 * q] if is_even == 1 else odd[64 * q], -lost)
+            more = value + part
+            lost = (more - value) - part
+            value = more
+            work[q] = (step * q * here - down * work[nodes + q]) * up
+            work[nodes + q] = here
+        found[n] = value
+    return total
+
+
+def judge(total: float, finer: float, one: Given, two: Given, choice: Written) -> None:
+    """More nodes where their number changes coefficients, more terms where they leave too much, or an end.
+
+    Args:
+        total: <f**2> with the nodes of the choice.
+        finer: the same with twice as many.
+        one: the coefficients with the nodes of the choice.
+        two: the same with twice as many.
+        choice: numbers of nodes and of terms, and the state: 0 while they are sought, 1 when they are found, 2 where
+            there are none.
+    """
+    terms: int = int(choice[1])
+    allowed = AGREED * sqrt(finer)
+    apart = 0.0
+    rest = finer
+    for n in range(terms):
+        change = fabs(one[n] - two[n])
+        apart = apart if change <= apart else change
+        rest -= two[n] * two[n]
+    if apart <= allowed and fabs(total - finer) <= AGREED * finer:
+        if rest <= LEFT * finer:
+            rest = finer
+            enough: int = 0
+            while enough < terms and (rest > LEFT * finer or enough % 8 != 0):
+                rest -= two[enough] * two[enough]
+                enough += 1
+            choice[1] = 8.0 if enough < 8 else enough
+            choice[2] = 1.0
+        elif 2 * terms > MOST_TERMS:
+            choice[2] = 1.0
+        else:
+            choice[1] = 2.0 * terms
+    elif choice[0] >= MOST_NODES:
+        choice[2] = 2.0
+    else:
+        choice[0] = 2.0 * choice[0]
+
+
+def products(
+    parity: int,
+    terms: int,
+    nodes: int,
+    table: Given,
+    values: Given,
+    coefficients: Written,
+) -> None:
+    """The coefficients of a parity for the inputs of a block, from values of the same parity."""
+    for n in range(parity, terms, 4):
+        one: Written = coefficients[64 * n : 64 * n + 64]
+        two: Written = coefficients[64 * n + 128 : 64 * n + 192]
+        for j in range(64):
+            one[j] = 0.0
+            two[j] = 0.0
+        low: Given = table[n * nodes : (n + 1) * nodes]
+        high: Given = table[(n + 2) * nodes : (n + 3) * nodes]
+        for q in range(0, nodes, 4):
+            v0: Given = values[64 * q : 64 * q + 64]
+            v1: Given = values[64 * q + 64 : 64 * q + 128]
+            v2: Given = values[64 * q + 128 : 64 * q + 192]
+            v3: Given = values[64 * q + 192 : 64 * q + 256]
+            a0 = low[q]
+            a1 = low[q + 1]
+            a2 = low[q + 2]
+            a3 = low[q + 3]
+            b0 = high[q]
+            b1 = high[q + 1]
+            b2 = high[q + 2]
+            b3 = high[q + 3]
+            for j in range(64):
+                one[j] = fma(a3, v3[j], fma(a2, v2[j], fma(a1, v1[j], fma(a0, v0[j], one[j]))))
+                two[j] = fma(b3, v3[j], fma(b2, v2[j], fma(b1, v1[j], fma(b0, v0[j], two[j]))))
+
+
+def share(part: float, total: float) -> float:
+    """The logarithm of a share; of no number, what never suffices."""
+    return log((part if part > NOTHING else NOTHING) / (total if total > NOTHING else NOTHING))
+
+
+def largest_share(part: Given, total: Given) -> float:
+    """The logarithm of the largest share; what is no number does not count."""
+    largest = 0.0
+    for j in range(64):
+        ratio = part[j] / (total[j] if total[j] > NOTHING else NOTHING)
+        largest = ratio if ratio > largest else largest
+    return log(largest if largest > NOTHING else NOTHING)
+
+
+def squares(nodes: int, weights: Given, even: Given, odd: Given, total: Written) -> None:
+    """<f**2> of the inputs of a block.
+
+    Args:
+        nodes: how many.
+        weights: of the nodes.
+        even: f(x) + f(-x), node by node, for each input of the block.
+        odd: the same of f(x) - f(-x).
+        total: receives it.
+    """
+    for j in range(64):
+        total[j] = 0.0
+    for q in range(nodes):
+        weight = 0.5 * weights[q]
+        above: Given = even[64 * q : 64 * q + 64]
+        below: Given = odd[64 * q : 64 * q + 64]
+        for j in range(64):
+            total[j] = fma(weight, above[j] * above[j] + below[j] * below[j], total[j])
+
+
+def remainders(
+    terms: int,
+    coefficients: Given,
+    sizes: Given,
+    tails: Written,
+    rests: Written,
+    work: Written,
+) -> None:
+    """What the squares of coefficients leave of <f**2>, for the inputs of a block.
+
+    Args:
+        terms: how many there are, a multiple of 8.
+        coefficients: those of all inputs for each term.
+        sizes: <f**2>.
+        tails: receives, for every eighth term and behind the last, what is left from there on by even terms, then by
+            odd ones: the logarithm of its share of <f**2>, the largest of the block.
+        rests: receives that behind the last term, for each input.
+        work: room for 192 numbers.
+    """
+    total: Written = work[0:64]
+    left: Written = work[64:128]
+    other: Written = work[128:192]
+    for j in range(64):
+        total[j] = sizes[j]
+        left[j] = total[j]
+    for n in range(terms):
+        row: Given = coefficients[64 * n : 64 * n + 64]
+        for j in range(64):
+            left[j] = left[j] - row[j] * row[j]
+    for j in range(64):
+        left[j] = HIDDEN * total[j] if left[j] < HIDDEN * total[j] else left[j]
+        other[j] = left[j]
+        rests[j] = share(left[j], total[j])
+    groups: int = terms // 8
+    tails[groups] = largest_share(left, total)
+    tails[2 * groups + 1] = tails[groups]
+    for k in range(groups - 1, -1, -1):
+        for m in range(8 * k, 8 * k + 8, 2):
+            first: Given = coefficients[64 * m : 64 * m + 64]
+            second: Given = coefficients[64 * m + 64 : 64 * m + 128]
+            for j in range(64):
+                left[j] = fma(first[j], first[j], left[j])
+                other[j] = fma(second[j], second[j], other[j])
+        tails[k] = largest_share(left, total)
+        tails[groups + 1 + k] = largest_share(other, total)
