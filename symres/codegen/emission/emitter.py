@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import keyword
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from ...core.symbols import SHARED
 from ..stable.primitives import GeneratedSymbol
 
 WIDTH = 100  # an inlined expression longer than this gets a name of its own
+LINE = 110  # a named one longer than this has its longest part named first
 OUT = "out"  # the argument of NumPy functions that receives the result
 _ATOM, _PRODUCT, _SUM = 3, 2, 1  # how tightly the text of a node binds
 
@@ -157,8 +159,7 @@ class Emitter:
         for _, root in roots:
             self._nodes[root].uses += 1
         lines: list[str] = []
-        done: set[int] = set()
-        counter = [0]
+        counter = itertools.count()
 
         def text(i: int, binding: int) -> str:
             node = self._nodes[i]
@@ -167,19 +168,26 @@ class Emitter:
                 shared = node.uses > 1 and node.operands
                 if not shared and len(body) <= WIDTH:
                     return f"({body})" if node.binding < binding else body
-                node.name = f"{prefix}{counter[0]}"
-                counter[0] += 1
-                lines.append(f"{node.name} = {body}")
-                done.add(i)
+                name(node, body)
             return node.name
 
-        for name, root in roots:
+        def name(node: _Node, body: str) -> None:
+            inner = [n for n in map(self._nodes.__getitem__, node.operands) if n.operands and not n.name]
+            while len(body) > LINE and inner:
+                longest = max(inner, key=lambda n: len(n.render(text)))
+                inner.remove(longest)
+                name(longest, longest.render(text))
+                body = node.render(text)
+            node.name = f"{prefix}{next(counter)}"
+            lines.append(f"{node.name} = {body}")
+
+        for result, root in roots:
             body = text(root, 0)
-            if name == "return":
+            if result == "return":
                 lines.append(f"return {body}")
             else:
-                lines.append(f"{name} = {body}")
-                self._nodes[root].name = name
+                lines.append(f"{result} = {body}")
+                self._nodes[root].name = result
         return lines
 
     # ---- nodes -------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ....core.symbols import K
 from ...arrays.array_code import Definition, Wording
-from ...arrays.array_target import SHARED, ArrayTarget
+from ...arrays.array_target import SHARED, SLOPED, ArrayTarget
 from ...arrays.differentiable import function_lines, lines_with_arrays
 from ...arrays.runtime_library import RuntimeLibrary
 from ...emission.emitter import NoSpelling, Source, argument, variable
@@ -42,7 +42,7 @@ class JaxTarget(ArrayTarget):
     imports = (
         {"contextlib": "import contextlib", "math": "import math"},
         {"jax": "import jax", "jnp": "import jax.numpy as jnp"},
-        {"xp": "xp = jnp"},
+        {"special": "special = jax.scipy.special", "xp": "xp = jnp"},
     )
     words = Wording(
         argument="array or number",
@@ -69,7 +69,7 @@ class JaxTarget(ArrayTarget):
     )
 
     def __init__(self, runtime: RuntimeLibrary | None = None) -> None:
-        self.runtime = RuntimeLibrary.read(SHARED, Path(__file__).parent / "runtime") if runtime is None else runtime
+        self.runtime = runtime or RuntimeLibrary.read(SHARED, SLOPED, Path(__file__).parent / "runtime")
 
     # ---- code --------------------------------------------------------------------------------------------------
 

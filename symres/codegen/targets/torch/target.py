@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 
 from ....core.symbols import K
 from ...arrays.array_code import Definition, Wording
-from ...arrays.array_target import SHARED, ArrayTarget
+from ...arrays.array_target import SHARED, SLOPED, ArrayTarget
+from ...arrays.differentiable import function_lines, lines_with_arrays
 from ...arrays.runtime_library import RuntimeLibrary
 from ...emission.emitter import Source, argument, variable
 from ...planning.network_plan import DeepLayer, NetworkPlan, takes_determinant
@@ -21,7 +22,7 @@ from ...planning.plan import Component, Function
 from ...planning.target import ArrayFunction, Capabilities, Floats
 from ...stable.primitives import determinant
 from ...wording import docstrings
-from .components import component_source, function_lines, lines_with_tensors
+from .components import component_source
 from .dialect import TORCH
 
 DIGEST = "DIGEST_OF_THIS_TEXT"
@@ -64,7 +65,7 @@ class TorchTarget(ArrayTarget):
     )
 
     def __init__(self, runtime: RuntimeLibrary | None = None) -> None:
-        self.runtime = RuntimeLibrary.read(SHARED, Path(__file__).parent / "runtime") if runtime is None else runtime
+        self.runtime = runtime or RuntimeLibrary.read(SHARED, SLOPED, Path(__file__).parent / "runtime")
 
     # ---- code --------------------------------------------------------------------------------------------------
 
@@ -81,12 +82,12 @@ class TorchTarget(ArrayTarget):
         given, name = ", ".join(map(argument, function.arguments)), f"_{function.quantity.name}"
         comma = "," * (len(function.arguments) == 1)
         listed = ", ".join(map(variable, function.arguments))
-        inner = Definition(f"{name}({listed})", function_lines(function))
+        inner = Definition(f"{name}({listed})", function_lines(function, TORCH))
         return [f"{given}{comma} = _tensors({given})", f"return {name}({given})"], [inner]
 
     def lines(self, names: Mapping[sp.Symbol, str], results: Sequence[tuple[str, sp.Expr]], like: str) -> list[str]:
         """Assignments that compute results."""
-        return lines_with_tensors(names, results, like)
+        return lines_with_arrays(names, results, like, TORCH)
 
     def of_one_input(self, plan: NetworkPlan, layer: DeepLayer, lines: list[str]) -> list[str]:
         """The body of a layer's function of one input; a constant gets its shape."""

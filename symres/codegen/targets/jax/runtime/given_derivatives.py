@@ -85,63 +85,6 @@ def _of_erfcx(u: Array) -> Array:
     return jnp.where(u < 0.0, 2.0 * jnp.exp(u * u) - tail, tail)
 
 
-def _erfcx_slope(u: Array) -> Array:
-    """The derivative 2*u*erfcx(u) - 2/sqrt(pi), by its series in v = 1/(2*u**2) where it cancels."""
-    far = u > 14.0
-    v = 0.5 / jnp.where(far, u, 14.0) ** 2
-    series = jnp.ones_like(v)
-    for odd in range(21, 1, -2):
-        series = 1.0 - odd * v * series
-    near = jnp.where(far, 14.0, u)
-    return jnp.where(far, -1.1283791670955126 * v * series, 2.0 * near * _erfcx(near) - 1.1283791670955126)
-
-
-def _erfcx(u: Array) -> Array:
-    """exp(u**2)*erfc(u)."""
-    return _sloped(_of_erfcx, (_erfcx_slope,), u)
-
-
-def _scaled_tail(u: Array, v: Array, w: Array) -> Array:
-    """exp(u)*erfc(w) from v = u - w*w too: the tail is scaled where it is small."""
-    small = w > 0.0
-    tail = jnp.where(small, _erfcx(jnp.where(small, w, 0.0)), jax.scipy.special.erfc(jnp.where(small, 0.0, w)))
-    return jnp.exp(jnp.where(small, v, u)) * tail
-
-
-def _of_expsinh(a: Array, b: Array) -> Array:
-    """exp(a)*sinh(b)."""
-    size = jnp.abs(b)
-    return -0.5 * jnp.sign(b) * jnp.exp(a + size) * jnp.expm1(-2.0 * size)
-
-
-def _expsinh(a: Array, b: Array) -> Array:
-    """exp(a)*sinh(b), without overflow where a + abs(b) <= 0 and without cancellation at b = 0."""
-    return _sloped(_of_expsinh, (_expsinh, _expcosh), a, b)
-
-
-def _of_expcosh(a: Array, b: Array) -> Array:
-    """exp(a)*cosh(b)."""
-    size = jnp.abs(b)
-    return 0.5 * jnp.exp(a + size) * (1.0 + jnp.exp(-2.0 * size))
-
-
-def _expcosh(a: Array, b: Array) -> Array:
-    """exp(a)*cosh(b), without overflow where a + abs(b) <= 0."""
-    return _sloped(_of_expcosh, (_expcosh, _expsinh), a, b)
-
-
-def _of_expcoshm1(a: Array, b: Array) -> Array:
-    """exp(a)*(cosh(b) - 1)."""
-    size = jnp.abs(b)
-    half = jnp.expm1(-size)
-    return 0.5 * jnp.exp(a + size) * half * half
-
-
-def _expcoshm1(a: Array, b: Array) -> Array:
-    """exp(a)*(cosh(b) - 1), without overflow where a + abs(b) <= 0 and without cancellation at b = 0."""
-    return _sloped(_of_expcoshm1, (_expcoshm1, _expsinh), a, b)
-
-
 def _of_dawson(x: Array) -> Array:
     """exp(-x**2) times the integral of exp(t**2): Rybicki's sum of Gaussians, exact to exp(-(2*pi)**2)."""
     size = jnp.abs(x)
@@ -154,19 +97,3 @@ def _of_dawson(x: Array) -> Array:
             far = far + jnp.exp(-((v - 0.25 * (even + k)) ** 2)) / (even + k)
     far = jnp.sign(x) * far * (1e9 / jnp.clip(size, 1e9, None))
     return 0.5641895835477563 * jnp.where(small, jnp.exp(-u * u) * near, far)
-
-
-def _dawson_slope(x: Array) -> Array:
-    """Its derivative 1 - 2*x*dawson(x), by its series in v = 1/(2*x**2) where it cancels."""
-    far = jnp.abs(x) > 14.0
-    v = 0.5 / jnp.where(far, x, 14.0) ** 2
-    series = jnp.ones_like(v)
-    for odd in range(21, 1, -2):
-        series = 1.0 + odd * v * series
-    near = jnp.where(far, 14.0, x)
-    return jnp.where(far, -v * series, 1.0 - 2.0 * near * _dawson(near))
-
-
-def _dawson(x: Array) -> Array:
-    """exp(-x**2) times the integral of exp(t**2) from 0 to x."""
-    return _sloped(_of_dawson, (_dawson_slope,), x)

@@ -1,0 +1,1 @@
+"""Run-time functions of libraries that differentiate: with derivatives of their own."""
