@@ -27,16 +27,16 @@ class RuntimeLibrary:
     texts: Mapping[str, str]
 
     @classmethod
-    def read(cls, *folders: Path) -> RuntimeLibrary:
-        """The definitions of all files of some folders; those of later folders take the place of earlier ones.
+    def read(cls, *places: Path) -> RuntimeLibrary:
+        """The definitions of files and of all files of folders; those of later ones take the place of earlier ones.
 
         Raises:
             SymresError: a file does at its top level what is no definition of one name, or a folder defines one twice.
         """
         texts: dict[str, str] = {}
-        for folder in folders:
+        for place in places:
             own: dict[str, str] = {}
-            for path in sorted(folder.glob("*.py")):
+            for path in sorted(place.glob("*.py")) if place.is_dir() else [place]:
                 found = _definitions(path)
                 if twice := sorted(own.keys() & found.keys()):
                     raise SymresError(f"reading {path.name}", f"{twice[0]} is defined elsewhere too", "rename it")

@@ -20,27 +20,30 @@ LOG2_LOW = 1.9082149292705877e-10  # the rest of log(2)
 
 
 def arctan_tail(v: float) -> float:
-    """(1 - arctan(u)/u)/v with v = u**2 from 0 to 1."""
-    value = -1.806195461861215e-05
-    value = fma(value, v, 0.00019996189377901382)
-    value = fma(value, v, -0.0010496035084968515)
-    value = fma(value, v, 0.0034958859739163094)
-    value = fma(value, v, -0.008368931178450162)
-    value = fma(value, v, 0.015535152475414177)
-    value = fma(value, v, -0.023696731580048622)
-    value = fma(value, v, 0.031277189066996385)
-    value = fma(value, v, -0.03749486812535247)
-    value = fma(value, v, 0.04260356632601652)
-    value = fma(value, v, -0.04737749579527779)
-    value = fma(value, v, 0.052579733342841106)
-    value = fma(value, v, -0.05881506877793656)
-    value = fma(value, v, 0.06666564699289104)
-    value = fma(value, v, -0.07692298971033217)
-    value = fma(value, v, 0.09090908590891934)
-    value = fma(value, v, -0.11111111093490827)
-    value = fma(value, v, 0.14285714285384132)
-    value = fma(value, v, -0.1999999999999753)
-    return fma(value, v, 0.3333333333333333)
+    """(1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side."""
+    w = v * v
+    y = w * w
+    a = 0.0034958859739163094
+    a = fma(a, y, 0.031277189066996385)
+    a = fma(a, y, 0.052579733342841106)
+    a = fma(a, y, 0.09090908590891934)
+    a = fma(a, y, 0.3333333333333333)
+    b = -0.0010496035084968515
+    b = fma(b, y, -0.023696731580048622)
+    b = fma(b, y, -0.04737749579527779)
+    b = fma(b, y, -0.07692298971033217)
+    b = fma(b, y, -0.1999999999999753)
+    c = 0.00019996189377901382
+    c = fma(c, y, 0.015535152475414177)
+    c = fma(c, y, 0.04260356632601652)
+    c = fma(c, y, 0.06666564699289104)
+    c = fma(c, y, 0.14285714285384132)
+    d = -1.806195461861215e-05
+    d = fma(d, y, -0.008368931178450162)
+    d = fma(d, y, -0.03749486812535247)
+    d = fma(d, y, -0.05881506877793656)
+    d = fma(d, y, -0.11111111093490827)
+    return fma(fma(d, v, c), w, fma(b, v, a))
 
 
 def exp_tail(u: float) -> float:

@@ -20,16 +20,18 @@ LOG2_LOW = -0.00021219444  # the rest of log(2)
 
 
 def arctan_tail(v: float) -> float:
-    """(1 - arctan(u)/u)/v with v = u**2 from 0 to 1."""
-    value = 0.002386997316724113
-    value = fma(value, v, -0.013507771427020535)
-    value = fma(value, v, 0.03587153898204336)
-    value = fma(value, v, -0.06250169444749563)
-    value = fma(value, v, 0.08656880430154522)
-    value = fma(value, v, -0.11033764115313455)
-    value = fma(value, v, 0.14278568748210602)
-    value = fma(value, v, -0.1999973932983558)
-    return fma(value, v, 0.3333333173306352)
+    """(1 - arctan(u)/u)/v with v = u**2 from 0 to 1; two chains of operations, which processors do side by side."""
+    w = v * v
+    a = 0.002386997316724113
+    a = fma(a, w, 0.03587153898204336)
+    a = fma(a, w, 0.08656880430154522)
+    a = fma(a, w, 0.14278568748210602)
+    a = fma(a, w, 0.3333333173306352)
+    b = -0.013507771427020535
+    b = fma(b, w, -0.06250169444749563)
+    b = fma(b, w, -0.11033764115313455)
+    b = fma(b, w, -0.1999973932983558)
+    return fma(b, v, a)
 
 
 def exp_tail(u: float) -> float:

@@ -10,6 +10,7 @@ import cffi
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...arrays.feature_rows.kernels_of_rows import _kernels_of_rows
 from ...scalar.arrays import Reals, evaluated
 from .compiling import compiled
 from .declarations import PROTOTYPE, Declared, declared, declared_network, header_of
@@ -179,17 +180,8 @@ class NetworkFunctions:
         Returns:
             (C, Theta), of shape (N, M).
         """
-        one = np.asarray(X1)
-        two = one if X2 is None else np.asarray(X2)
-        kind = _kind([one, two])
-        one, two = (x.astype(kind, copy=False) / np.sqrt(kind.type(x.shape[1])) for x in (one, two))
-        first = np.einsum("ij,ij->i", one, one)
-        second = first if X2 is None else np.einsum("ij,ij->i", two, two)
-        covariance = one @ (one if X2 is None else two).T
-        if X2 is None:
-            np.fill_diagonal(covariance, first)
-        else:
-            _equal_inputs(one, two, first, second, covariance)
+        kind = _kind([np.asarray(X) for X in (X1, X2) if X is not None])
+        first, second, covariance = _kernels_of_rows(X1, X2, kind)
         tangent, symmetric = np.empty_like(covariance), int(X2 is None)
         numbers, shape = self._numbers(given, named, kind), covariance.shape
         _require_memory(self._of_matrix(*shape, first, second, symmetric, 1, *numbers, covariance, tangent))
@@ -215,16 +207,6 @@ def _kind(arrays: Sequence[Any]) -> np.dtype:
 def _require_memory(failed: int) -> None:
     if failed:
         raise MemoryError("the values that layers need of each input do not fit into the memory")
-
-
-def _equal_inputs(one: Reals, two: Reals, first: Reals, second: Reals, covariance: Reals) -> None:
-    """Give equal inputs, whose products were summed in another order, one kernel."""
-    close = 64 * np.finfo(covariance.dtype).eps
-    near = np.abs(covariance - first[:, None]) <= close * first[:, None]
-    near &= np.abs(covariance - second) <= close * second
-    for i, j in zip(*np.nonzero(near), strict=True):
-        if (one[i] == two[j]).all():
-            covariance[i, j] = second[j] = first[i]
 
 
 def functions_of(library: CompiledSource, source: str) -> dict[str, Callable[..., Any]]:

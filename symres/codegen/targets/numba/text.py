@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ....core import files
+from ...arrays.array_target import FEATURE_ROWS
+from ...arrays.runtime_library import RuntimeLibrary
 from ...emission.emitter import OUT, variable
 from ...planning.module_plan import ModulePlan
 from ...planning.network_plan import NetworkPlan
@@ -26,6 +28,7 @@ from ...wording.signatures import signature
 
 HERE = Path(__file__).parent
 TEMPLATES = HERE / "templates"
+ARRAYS = RuntimeLibrary.read(Path(arrays.__file__), FEATURE_ROWS)
 PREFIX = "_"
 MATH = (
     "acos", "asin", "asinh", "atan", "copysign", "cos", "cosh", "erf", "erfc", "fabs", "log", "log1p", "pow", "sin",
@@ -141,7 +144,7 @@ def _text(
             "math": [name for name in (*MATH, "inf", "nan") if _is_used(name, code)],
             "names": _public(loops),
             "machine": inlined_definitions((HERE / "runtime" / "intrinsics.py").read_text("utf-8")),
-            "arrays": inlined_definitions(Path(arrays.__file__).read_text("utf-8")),
+            "arrays": ARRAYS.definitions(loops),
             "helpers": helpers,
             "series": [factor.name for found in series for factor in found.factors],
             "expansions": expansions,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ....arrays.feature_rows.kernels_of_rows import _kernels_of_rows
 from ....arrays.runtime.array_types import Bools, Floats, Network
 from ....arrays.runtime.error_free import _determinant
 from ....arrays.runtime.layer_recursion import _NEAR, _SMALLEST, _narrowed, _parted
@@ -53,31 +54,11 @@ def _deep(
 def _deep_matrix(
     network: Network, X1: ArrayLike, X2: ArrayLike | None, parameters: Sequence[tuple]
 ) -> tuple[Floats, ...]:
-    """All layers for the rows of feature matrices; equal inputs, whose products were summed in another order, agree."""
-    first = np.asarray(X1, dtype=np.float64)
-    second = first if X2 is None else np.asarray(X2, dtype=np.float64)
-    K1, K2 = (np.einsum("ij,ij->i", X, X) / X.shape[1] for X in (first, second))
-    C = first @ (first if X2 is None else second).T
-    C /= first.shape[1]
-    if X2 is None:
-        np.fill_diagonal(C, K1)
-        K2 = K1
-    for i, j in _equal_rows(first, second):
-        if X2 is not None or i != j:
-            C[i, j] = K2[j] = K1[i]
+    """All layers for the rows of feature matrices."""
+    K1, K2, C = _kernels_of_rows(X1, X2, np.float64)
     if X2 is None:
         return _symmetric(network, K1, C, parameters)
     return _deep(network, K1[:, None], K2, C, 0.0, parameters, False)
-
-
-def _equal_rows(first: Floats, second: Floats) -> Iterator[tuple[int, int]]:
-    """The places of rows that agree in every number."""
-    places: dict[bytes, list[int]] = {}
-    for j, row in enumerate(second + 0.0):  # of the two zeros one
-        places.setdefault(row.tobytes(), []).append(j)
-    for i, row in enumerate(first + 0.0):
-        for j in places.get(row.tobytes(), ()):
-            yield i, j
 
 
 def _symmetric(network: Network, K: Floats, C: Floats, parameters: Sequence[tuple]) -> tuple[Floats, ...]:

@@ -1,0 +1,52 @@
+"""Kernels of the rows of feature matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def _kernels_of_rows(
+    X1: ArrayLike, X2: ArrayLike | None, kind: type[np.floating] | np.dtype[Any]
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Kernels x.x'/n0 of the rows of one matrix, of another, and of their pairs.
+
+    Equal rows, whose products may be summed in different orders, get one kernel.
+
+    Args:
+        X1: of shape (N, n0).
+        X2: of shape (M, n0); None stands for X1.
+        kind: what is computed in.
+
+    Returns:
+        (K1, K2, C), of shapes (N,), (M,) and (N, M); without X2, C below the diagonal is not computed.
+    """
+    first = np.asarray(X1, dtype=kind)
+    second = first if X2 is None else np.asarray(X2, dtype=kind)
+    scaled = first / first.dtype.type(first.shape[1])
+    K1 = np.einsum("ij,ij->i", scaled, first)
+    K2 = K1 if X2 is None else np.einsum("ij,ij->i", second / second.dtype.type(second.shape[1]), second)
+    equal: dict[bytes, list[int]] = {}
+    for j, row in enumerate(second + 0.0):  # of the two zeros one
+        equal.setdefault(row.tobytes(), []).append(j)
+    for places in equal.values():
+        if len(places) > 1:
+            K2[places] = K2[places[0]]
+    if X2 is None:
+        C = np.zeros((len(first), len(first)), dtype=first.dtype)
+        for start in range(0, len(first), 256):
+            rows = slice(start, start + 256)
+            np.matmul(scaled[rows], first[start:].T, out=C[rows, start:])
+        np.fill_diagonal(C, K1)
+        for places in equal.values():
+            if len(places) > 1:
+                C[np.ix_(places, places)] = K1[places[0]]
+        return K1, K1, C
+    C = scaled @ second.T
+    for i, row in enumerate(first + 0.0):
+        places = equal.get(row.tobytes(), [])
+        if places:
+            C[i, places] = K1[i] = K2[places[0]]
+    return K1, K2, C
