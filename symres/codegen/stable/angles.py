@@ -8,6 +8,7 @@ cancel in exact arithmetic but give inf - inf in floats, are again of this shape
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from sympy.polys.fields import FracField
 
 from ...core.symbols import K1, K2, C
 from .primitives import AngularSum, Atan2, Distance, UpperAngle, determinant
+from .simple_fractions import simple_fractions, steadier
 
 Triple = tuple[sp.Symbol, sp.Symbol, sp.Symbol]
 ROOTS = (sp.Dummy("s1", positive=True), C, sp.Dummy("s2", positive=True))  # K1 = s1**2 and K2 = s2**2
@@ -67,7 +69,7 @@ class AngleForm:
             else:
                 rest, apart, factor, towards = sum_
                 total = self.times_root(rest, angle, s) + factor * towards * turned(s, -towards)
-                out += AngularSum(total, self.times_root(apart, angle, s), factor, towards, s)
+                out += AngularSum(total, self.apart_times_root(apart, angle, s), factor, towards, s)
         return out
 
     def angular_sum(self, angle: Angle) -> tuple[sp.Expr, sp.Expr, sp.Expr, sp.Expr] | None:
@@ -91,6 +93,21 @@ class AngleForm:
         left = {base: here.get(base, 0) - poles * there.get(base, 0) for base in {**here, **there}}
         under = sp.Mul(scale / unit**poles, *(base**power for base, power in left.items()))
         return positive(over, self.triple) / positive(under, self.triple) * s ** (1 - 2 * poles)
+
+    def apart_times_root(self, R: sp.Expr, angle: Angle, s: sp.Expr) -> sp.Expr:
+        """R*s in simple fractions where rounding costs less then, for inputs in nearly opposite directions."""
+        plain, towards = self.times_root(R, angle, s), angle.shift * angle.N
+        fractions = (
+            None if self.triple == ROOTS or R.free_symbols - {*self.triple} else simple_fractions(R, self.triple)
+        )
+        if fractions is None:
+            return plain
+        unit = fractions[0][0]
+        parts = [c / unit * self.times_root(1 / factor, angle, s) for c, factor in fractions]
+        points = [
+            p for p in _opposite(self.triple) if towards.subs(p) < 0 and angle.Q.subs(p) < 2 * towards.subs(p) ** 2
+        ]
+        return steadier(plain, sp.Mul(unit, sp.Add(*parts), evaluate=False), points)
 
     def diff(self, v: sp.Symbol) -> AngleForm:
         """The derivative, its poles at D = 0 cancelled where they can be."""
@@ -117,6 +134,13 @@ class AngleForm:
     def _is_undefined(self, angle: Angle) -> bool:
         """Whether both legs of an angle vanish where the kernels do."""
         return positive(angle.D, self.triple).as_coeff_Add()[0] == 0
+
+
+def _opposite(triple: Triple) -> list[dict[sp.Symbol, float]]:
+    """Kernels of all sizes, of inputs in opposite directions."""
+    K1, C, K2 = triple
+    sizes = [1e-4, 1e-2, 1.0, 2.0, 5.0, 10.0, 1e2, 1e4]
+    return [{K1: k, K2: m, C: -math.sqrt(k * m), determinant: 0.0} for k in sizes for m in sizes if k <= m]
 
 
 def _cancelled(formula: Callable[..., Any], *values: sp.Expr) -> sp.Expr:

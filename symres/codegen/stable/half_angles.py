@@ -38,7 +38,9 @@ def _printed(angle: Angle, form: AngleForm, radius: sp.Expr) -> sp.Expr:
         turn = angle.shift * UpperTurn(angle.shift * angle.N, s, radius)  # theta, and its negative
         return positive(angle.A, triple) * turn + form.times_root(angle.R, angle, s)
     rest, apart, factor, towards = parts
-    return AngularSum(form.times_root(rest, angle, s), form.times_root(apart, angle, s), factor, towards, s, radius)
+    return AngularSum(
+        form.times_root(rest, angle, s), form.apart_times_root(apart, angle, s), factor, towards, s, radius
+    )
 
 
 def _radius(angle: Angle, form: AngleForm) -> sp.Expr | None:

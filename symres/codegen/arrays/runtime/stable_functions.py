@@ -78,11 +78,11 @@ _ARCTAN_TAIL = (  # (1 - arctan(u)/u)/v with v = u**2 from 0 to 1, from the high
 def _angular_sum(total: Floats, apart: Floats, M: Floats, N: Floats, s: Floats) -> Floats:
     """A sum rest + M*N*theta, theta the angle of the point (-N, s), s >= 0, mended where it cancels.
 
-    Where theta is next to 0 it is apart + M*s*(1 - theta/tan(theta)), with ``apart`` = rest - M*s.
+    Where theta is small it is apart + M*s*(1 - theta/tan(theta)), with ``apart`` = rest - M*s.
     """
-    near = s < -N
-    v = (s / xp.where(near, N, xp.inf)) ** 2
+    near = s < -1.5 * N
+    v = (s / xp.where(near, xp.sqrt(N * N + s * s) - N, xp.inf)) ** 2
     tail = 0.0 * v
     for coefficient in _ARCTAN_TAIL:
         tail = tail * v + coefficient
-    return xp.where(near, apart + M * s * (v * tail), total)
+    return xp.where(near, apart + M * s * (v * (1.0 + (1.0 - v) * tail)), total)

@@ -55,7 +55,7 @@ def upper_turn(N: float, s: float, r: float) -> float:
 def angular_sum(rest: float, apart: float, M: float, N: float, s: float, r: float) -> float:
     """Rest + M*N*theta, theta the angle of the point (-N, s) at the distance r, from ``apart`` = rest - M*s too.
 
-    For s < -N that is apart + M*s*(1 - w), where w = -N*theta/s is near 1.
+    Where theta is small that is apart + M*s*(1 - w) with w = -N*theta/s.
     """
     both = r + fabs(N)
     u = 1.0 if both == 0.0 else s / both
@@ -65,7 +65,7 @@ def angular_sum(rest: float, apart: float, M: float, N: float, s: float, r: floa
     theta = 3.141592653589793 - turn if N > 0.0 else turn
     lacking = v * fma(1.0 - v, tail, 1.0)
     near = fma(M * s, lacking, apart)
-    return near if s < -N else fma(M * N, theta, rest)
+    return near if s < -1.5 * N else fma(M * N, theta, rest)
 
 
 def distance(K1: float, K2: float, C: float) -> float:

@@ -21,7 +21,7 @@ from .tiles import FastPath, Precondition
 
 TRIPLE = (K1, C, K2)
 MIN_DIFFERENCE = sp.Rational(1, 8)  # of q: its relative error is 8 times that of x
-MOST_COSINE = sp.Rational(7, 10)  # of an angle that is counted from where root and angle cancel
+MOST_COSINE = sp.Rational(1, 2)  # of an angle that is counted from where root and angle cancel
 FAR = f"{{0}} >= {float(MIN_DIFFERENCE)}"  # q, from 0
 NOT_ONE = f"{{0}}*{{0}} <= {float(1 - MIN_DIFFERENCE)}"  # x, from 1
 _FIRST, _SECOND = sp.Dummy("F", positive=True), sp.Dummy("G", positive=True)
