@@ -8,6 +8,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+from symres.codegen.arrays.runtime import stable_functions
 from symres.codegen.scalar.library import angle_functions as angles
 from symres.codegen.scalar.library import (
     choices,
@@ -51,6 +52,19 @@ def test_exponentials_at_the_ends():
 def test_products_of_exponentials_neither_overflow_nor_cancel(name, exact):
     for a, b in [(-1.0, 1e-12), (-800.0, 799.0), (-800.0, -799.5), (0.0, 2.5), (-3.0, 0.25)]:
         assert ulps(getattr(exponentials, name)(a, b), mp.exp(a) * exact(b)) < 4.0
+
+
+def test_arrays_and_scalars_have_the_same_arctangent():
+    """Polynomials of both stand in files of their own: their coefficients are those of one function."""
+    for v in np.linspace(0.0, 1.0, 201).tolist():
+        u = mp.sqrt(mp.mpf(v))
+        exact = (1 - mp.atan(u) / u) / v if v else mp.mpf(1) / 3
+        tail = 0.0
+        for coefficient in stable_functions._ARCTAN_TAIL:
+            tail = tail * v + coefficient
+        assert ulps(tail, exact) < 2.0
+        assert ulps(double_precision.arctan_tail(v), exact) < 3.0  # of four sums
+        assert ulps(single_precision.arctan_tail(v), exact) < 2.0 * 2.0**29
 
 
 def test_angles_to_one_unit():
