@@ -11,10 +11,8 @@ from sympy.integrals.quadrature import gauss_legendre
 from ...core.symbols import K1, K2, C, K, Theta
 from ..emission.emitter import variable
 from ..planning.network_plan import DeepLayer
-from ..planning.plan import Component
 from ..stable.primitives import determinant
 from .economy import economical
-from .functions import plain_codes
 from .series import Series, defined, with_sums
 from .spelling import lines
 
@@ -49,12 +47,6 @@ class ScalarLayer:
     def sources(self) -> tuple[str, ...]:
         """All of them."""
         return (*self.others, self.one, self.step, *([self.gap] if self.gap is not None else []))
-
-
-def inlined_code(component: Component) -> sp.Expr | None:
-    """The code of a component of two inputs that stands in the layer itself; None for a call."""
-    found = plain_codes([component]).get(component.name)
-    return None if found is None else found[1]
 
 
 def scalar_layer(layer: DeepLayer, is_sharp: bool) -> ScalarLayer:

@@ -307,7 +307,7 @@ def _layer(layer: ScalarLayer, parameters: Sequence[str], begin: int, kind: int)
         "series": None if layer.series is None else _series_of_layer(layer.series, begin, own),
         "numbers": list(zip(numbers, own, strict=True)),
         "read": list(read),
-        "one": f"{_listed(kept).strip()} = {call('one', 'K', *own)}",
+        "one": f"{_listed(kept).strip()} = {call('one', 'counted', *own)}",
         "shared": calls(shared, "next_kernel", "next_root"),
         "apart": calls(apart, "one_next[0, left + j]", "one_next[1, left + j]"),
     }
