@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import accumulate
 
 from flint import acb, arb, ctx
 
@@ -25,6 +27,7 @@ Function = Callable[[list[Ball], bool], Ball]
 
 LOW_BITS = 32  # bits: enough for bounds
 LOG2_E = 1.4426950408889634
+_NEGLIGIBLE = 4  # bits below what a rule misses
 _NODE_COUNTS = tuple(sorted({2 * round(2 ** (k / 4)) for k in range(4, 45)}))  # 4, 6, ... 4096: steps of a fifth
 _MAX_HALVINGS = 900  # halvings: widths remain floats
 
@@ -317,13 +320,20 @@ class PlannedRule:
     """The integral of a function of x times ``exp(-x**2/2v)``, for every v that its panels were planned for.
 
     Args:
-        masses: a place squared, and the function there times the mass of the node; places that differ in their sign
-            are one.
+        masses: a place squared, and the function there times the mass of the node, from the centre outwards; places
+            that differ in their sign are one.
         missed: a ball around 0 of what the rule misses.
     """
 
     masses: tuple[tuple[arb, arb], ...]
     missed: arb
+
+    @cached_property
+    def _outwards(self) -> tuple[list[float], list[float]]:
+        """For each place a float below its square, and one above log2 of the masses from there outwards."""
+        squares = [math.nextafter(float(square.lower()), 0.0) for square, _ in self.masses]
+        rest = accumulate((log2_upper(mass) for _, mass in reversed(self.masses)), lambda *terms: log2_sum(terms))
+        return squares, list(rest)[::-1]
 
     @classmethod
     def of(cls, panels: Iterable[Panel], scale: arb, bits: int) -> PlannedRule:
@@ -352,12 +362,18 @@ class PlannedRule:
                     if key in masses:
                         square, moved = square.union(masses[key][0]), moved + masses[key][1]
                     masses[key] = square, moved
-        return cls(tuple(masses.values()), missed)
+        return cls(tuple(sorted(masses.values(), key=lambda node: float(node[0]))), missed)
 
     def __call__(self, variance: arb) -> arb:
         """The integral for a variance."""
         total, decay = self.missed, -1 / (2 * variance)
-        for square, mass in self.masses:
+        squares, rest = self._outwards
+        fall = math.nextafter(float(-decay.upper()), 0.0) * LOG2_E * (1 - 1e-14)
+        negligible = log2_upper(self.missed) - _NEGLIGIBLE
+        used = bisect_left(range(len(rest)), True, key=lambda k: rest[k] - fall * squares[k] <= negligible)
+        if used < len(rest):
+            total += arb(0, power_of_two(rest[used] - fall * squares[used] + 1e-6))
+        for square, mass in self.masses[:used]:
             total += mass * (decay * square).exp()
         return total
 
