@@ -330,10 +330,10 @@ class PlannedRule:
 
     @cached_property
     def _outwards(self) -> tuple[list[float], list[float]]:
-        """For each place a float below its square, and one above log2 of the masses from there outwards."""
+        """For each place a float below its square, and one above log2 of all masses together from there outwards."""
         squares = [math.nextafter(float(square.lower()), 0.0) for square, _ in self.masses]
-        rest = accumulate((log2_upper(mass) for _, mass in reversed(self.masses)), lambda *terms: log2_sum(terms))
-        return squares, list(rest)[::-1]
+        largest = accumulate((log2_upper(mass) for _, mass in reversed(self.masses)), max)
+        return squares, [top + math.log2(count) + 1e-9 for count, top in enumerate(largest, 1)][::-1]
 
     @classmethod
     def of(cls, panels: Iterable[Panel], scale: arb, bits: int) -> PlannedRule:
