@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Literal
 
@@ -34,6 +35,7 @@ def parity(pieces: PiecewiseFunction) -> Parity | None:
     return None
 
 
+@lru_cache(maxsize=256)  # series, tails and closed forms of all layers ask for the same few
 def even_part(pieces: PiecewiseFunction) -> PiecewiseFunction:
     """``(f(z) + f(-z))/2`` where it is a polynomial times even factors, so that odd terms cancel; else f itself."""
     if pieces.breaks:

@@ -22,6 +22,7 @@ from ..core.words import as_typed
 from ..report.text.console import complain
 from . import torch_gains  # noqa: F401  (its command joins those of torch_commands)
 from .commands import NO_CACHE, app
+from .garbage import collect_seldom
 
 # typer brings its own copy of click or uses an installed one, depending on its version: this is click's base class
 # of wrong use in both.
@@ -36,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     Args:
         arguments: the words after ``symres``; those of this process if None.
     """
+    collect_seldom()
     raise SystemExit(run(sys.argv[1:] if arguments is None else arguments))
 
 

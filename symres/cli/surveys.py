@@ -20,6 +20,7 @@ from ..activations.activation import Activation
 from ..core.cache.active import ACTIVE, caching, default_cache
 from ..core.errors import DeclarationError, SymresError
 from ..report.text.console import Line, Output, busy, line
+from .garbage import collect_seldom
 from .kept_pages import KeptPage, activation_key, is_kept, look, recalled
 from .request import chosen
 
@@ -163,7 +164,7 @@ def _with_cache(
 @contextmanager
 def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     """Processes that end with the context, at once where that ends with an error or an interrupt."""
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_quiet)
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin)
     try:
         yield pool
     except BaseException:
@@ -174,8 +175,9 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _quiet() -> None:
-    """An interrupt ends a worker without a traceback: the command says it."""
+def _begin() -> None:
+    """Begin a worker. An interrupt ends it without a traceback: the command says it."""
+    collect_seldom()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

@@ -42,7 +42,8 @@ def number(value: Number, name: str) -> sp.Expr:
     Raises:
         DeclarationError: not a finite real number.
     """
-    if isinstance(value, _Array) and value.shape == ():
+    ordinary = isinstance(value, sp.Expr | int | float | str | mp.mpf)  # Python takes long to see that it is no array
+    if not ordinary and isinstance(value, _Array) and value.shape == ():
         value = value.item()
     if isinstance(value, bool):
         raise _refused(value, name)

@@ -1,7 +1,8 @@
 """Processor time of commands in two checkouts: ``python tests/bench/bench_deriving.py OLD NEW [rounds] [words]``.
 
 Each command runs as a process of its own, alternately in both checkouts, with nothing kept from run to run; of the new
-checkout once more with the cache that its last run has filled. What counts is the processor time of the whole command
+checkout once more with the cache that its last run has filled. Python's bytecode is kept, as that of an installation
+is. What counts is the processor time of the whole command
 with its workers, the least of the rounds; the ratios are old over new. Texts that differ are reported.
 
 With words, only the commands that contain one of them.
@@ -26,6 +27,7 @@ COMMANDS = (
     "list criticality",
 )
 ROUNDS = 3
+BYTECODE = Path(tempfile.gettempdir()) / "symres_bytecode"
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,13 @@ def run(checkout: Path, command: str, **environment: str) -> Run:
     Raises:
         CalledProcessError: it fails.
     """
-    own = {**os.environ, "PYTHONPATH": str(checkout), **environment}
+    own = {
+        **os.environ,
+        "PYTHONPATH": str(checkout),
+        "PYTHONPYCACHEPREFIX": str(BYTECODE / checkout.name),
+        **environment,
+    }
+    own.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is compiled once
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-m", "symres", *shlex.split(command)], env=own, cwd=checkout, capture_output=True, check=True

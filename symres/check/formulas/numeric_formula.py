@@ -6,16 +6,17 @@ exported code nor the ball arithmetic nor the declaration's own table of pieces 
 
 from __future__ import annotations
 
+import operator
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property, reduce
+from importlib import import_module
 from typing import Any, Generic, TypeAlias, TypeVar, overload
 
 import mpmath as mp
 import numpy as np
 import sympy as sp
 from numpy.typing import ArrayLike
-from scipy import special
 
 from ...activations.atom import Phi
 from ...core.errors import UnsupportedLayer
@@ -24,6 +25,12 @@ from ...core.symbols import z
 V = TypeVar("V")  # arrays, numbers of mpmath, or tensors
 Operation: TypeAlias = Callable[..., Any]  # of numbers and truth values of one backend
 Backend: TypeAlias = dict[type[sp.Basic], Callable[..., V]]
+
+
+def _of_scipy(name: str) -> Operation:
+    """A special function; only formulas that have one wait until SciPy is loaded."""
+    return lambda x: getattr(import_module("scipy.special"), name)(x)
+
 
 NUMPY: Backend[np.ndarray] = {
     sp.exp: np.exp,
@@ -40,9 +47,9 @@ NUMPY: Backend[np.ndarray] = {
     sp.cosh: np.cosh,
     sp.tanh: np.tanh,
     sp.asinh: np.arcsinh,
-    sp.erf: special.erf,
-    sp.erfc: special.erfc,
-    sp.erfi: special.erfi,
+    sp.erf: _of_scipy("erf"),
+    sp.erfc: _of_scipy("erfc"),
+    sp.erfi: _of_scipy("erfi"),
     sp.Abs: np.abs,
     sp.sign: np.sign,
     sp.DiracDelta: lambda x, *_: 0.0 * x,
@@ -120,7 +127,7 @@ class Tape(Generic[V]):
         """The result for given values of the variables."""
         held = list(values)
         for function, slots in self._calls:
-            held.append(function(*(held[s] for s in slots)))
+            held.append(function(*[held[s] for s in slots]))
         return held[self._result]
 
     def _slot(self, expr: sp.Basic) -> int:
@@ -139,10 +146,9 @@ class Tape(Generic[V]):
             return lambda: number, ()
         if self._backend is NUMPY and (stable := self._stable(expr)) is not None:
             return stable
-        if isinstance(expr, sp.Add):
-            return lambda *xs: reduce(lambda a, b: a + b, xs), self._all(expr.args)
-        if isinstance(expr, sp.Mul):
-            return lambda *xs: reduce(lambda a, b: a * b, xs), self._all(expr.args)
+        if isinstance(expr, sp.Add | sp.Mul):
+            combine: Operation = operator.add if isinstance(expr, sp.Add) else operator.mul
+            return combine if len(expr.args) == 2 else lambda *xs: reduce(combine, xs), self._all(expr.args)
         if isinstance(expr, sp.Piecewise):
             flat = [part for branch in expr.args for part in branch.args]
             return self._backend[sp.Piecewise], self._all(flat)

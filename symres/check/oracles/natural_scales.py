@@ -11,11 +11,11 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
+from statistics import NormalDist
 
 import mpmath as mp
 import numpy as np
 import sympy as sp
-from scipy import special
 
 from ..formulas.numeric_formula import Elementwise, NumericFunction
 from ..nets.forward_walk import Forward
@@ -106,7 +106,7 @@ def _quantiles(number: int) -> np.ndarray:
     shift = np.random.default_rng(0).uniform(0.25, 0.75, _NEURONS)
     inner = slice(_COMMON, -_COMMON)
     shift[inner] = np.random.default_rng(number).uniform(0.0, 1.0, _NEURONS)[inner]
-    return special.ndtri((np.arange(_NEURONS) + shift) / _NEURONS)
+    return np.array(list(map(NormalDist().inv_cdf, (np.arange(_NEURONS) + shift) / _NEURONS)))
 
 
 def natural_units(forward: sp.Expr, free: Iterable[sp.Symbol], seed: int, fixed: Mapping[str, sp.Expr]) -> Units:

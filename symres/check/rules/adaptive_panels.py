@@ -148,9 +148,10 @@ def _merged(
         return edges[[0, -1]]
     edges = edges[needed[0] : needed[-1] + 2]
     value = value[:, needed[0] : needed[-1] + 1]
+    is_cut = np.isin(edges, cuts)
     for round_ in range(12):
         first = np.arange(round_ % 2, len(edges) - 2, 2)  # pairs of panels (first, first + 1)
-        first = first[~np.isin(edges[first + 1], cuts)]
+        first = first[~is_cut[first + 1]]
         if first.size == 0:
             continue
         joined, _ = sums(edges[first], edges[first + 2])
@@ -158,8 +159,9 @@ def _merged(
         if not good.any() and round_ % 2:
             break
         value[:, first[good]] = joined[:, good]
-        value = np.delete(value, first[good] + 1, axis=1)
-        edges = np.delete(edges, first[good] + 1)
+        kept = np.ones(len(edges), dtype=bool)
+        kept[first[good] + 1] = False
+        value, edges, is_cut = value[:, kept[:-1]], edges[kept], is_cut[kept]
     return edges
 
 

@@ -30,10 +30,10 @@ from .univariate import (
     check_growth,
     compile_pieces,
     gaussian_weight,
-    integral,
     log2_largest,
     refine,
     rough_log2_size,
+    rule,
     segments_between,
     tail_cutoff,
     univariate_average,
@@ -194,7 +194,7 @@ class _Marginal:
 def _log2_integral(segments: list[Segment], weight: Weight) -> float:
     """log2 of a bound on the integral with the weight."""
     rough = max((rough_log2_size(s, weight) for s in segments), default=-math.inf)
-    return log2_upper(integral(segments, weight, rough, 8))
+    return log2_upper(rule(segments, weight, rough, 8)(weight.variance))
 
 
 def _squares(segments: list[Segment]) -> list[Segment]:

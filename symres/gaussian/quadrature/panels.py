@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import accumulate
 
 from flint import acb, arb, ctx
 
@@ -25,6 +27,7 @@ Function = Callable[[list[Ball], bool], Ball]
 
 LOW_BITS = 32  # bits: enough for bounds
 LOG2_E = 1.4426950408889634
+_NEGLIGIBLE = 4  # bits below what a rule misses
 _NODE_COUNTS = tuple(sorted({2 * round(2 ** (k / 4)) for k in range(4, 45)}))  # 4, 6, ... 4096: steps of a fifth
 _MAX_HALVINGS = 900  # halvings: widths remain floats
 
@@ -45,7 +48,7 @@ class BoundedFunction:
 class Weight:
     """A weight in the coordinate x = z/scale with ``|weight(x + iy)| <= exp(-x**2/2v + y**2/2u)``.
 
-    The Gaussian ``exp(-x**2/2v)`` is one, with u = v.
+    The Gaussian ``exp(-x**2/2v)`` is one, with u = v; a wide ball of v stands for all Gaussians in it.
 
     Args:
         variance: ball of v, of order one by the choice of scale.
@@ -71,8 +74,13 @@ class Weight:
     def log2_sup(self, left: float, right: float, height: float) -> float:
         """Upper bound of log2 |weight| on the rectangle left..right, -height..height."""
         nearest = 0.0 if left <= 0 <= right else min(abs(left), abs(right))
-        fall = nearest**2 / (2 * self.largest_variance) * LOG2_E
-        rise = height**2 / (2 * self.smallest_across) * LOG2_E
+        falling, rising = self.largest_variance, self.smallest_across
+        if self.across is None and nearest > height:  # (height**2 - nearest**2)/2v is the largest at one end of v
+            rising = falling
+        elif self.across is None:
+            falling = rising
+        fall = nearest**2 / (2 * falling) * LOG2_E
+        rise = height**2 / (2 * rising) * LOG2_E
         return rise - fall + 1e-14 * (rise + fall) + 1e-9  # 1e-14: the rounding of floats, with room
 
 
@@ -307,24 +315,72 @@ def _log2_sup_around(function: Function, left: arb, right: arb, rho: float) -> f
     return log2_sup(function, left - half * beyond_ends, right + half * beyond_ends, half * above_axis)
 
 
+@dataclass(frozen=True)
+class PlannedRule:
+    """The integral of a function of x times ``exp(-x**2/2v)``, for every v that its panels were planned for.
+
+    Args:
+        masses: a place squared, and the function there times the mass of the node, from the centre outwards; places
+            that differ in their sign are one.
+        missed: a ball around 0 of what the rule misses.
+    """
+
+    masses: tuple[tuple[arb, arb], ...]
+    missed: arb
+
+    @cached_property
+    def _outwards(self) -> tuple[list[float], list[float]]:
+        """For each place a float below its square, and one above log2 of all masses together from there outwards."""
+        squares = [math.nextafter(float(square.lower()), 0.0) for square, _ in self.masses]
+        largest = accumulate((log2_upper(mass) for _, mass in reversed(self.masses)), max)
+        return squares, [top + math.log2(count) + 1e-9 for count, top in enumerate(largest, 1)][::-1]
+
+    @classmethod
+    def of(cls, panels: Iterable[Panel], scale: arb, bits: int) -> PlannedRule:
+        """The rule of planned panels, in the current ``flint.ctx`` precision.
+
+        Args:
+            panels: of functions of z = scale*x.
+            scale: a power of two.
+            bits: precision in which nodes are kept.
+        """
+        masses: dict[tuple[int, int], tuple[arb, arb]] = {}
+        missed, stored = arb(0), stored_bits(bits)
+        for panel in panels:
+            if panel.log2_error == math.inf:
+                return cls((), arb(0, math.inf))
+            missed += arb(0, power_of_two(panel.log2_error))
+            if not panel.nodes:
+                continue
+            half, centre = (panel.right - panel.left) / 2, (panel.right + panel.left) / 2
+            values = _values(panel.function, scale * centre, scale * half, panel.nodes, stored)
+            for (node, mass), sides in zip(gauss_legendre(panel.nodes, stored), values, strict=True):
+                step, mass = half * node, half * mass
+                for x, value in zip((centre + step, centre - step), sides, strict=True):
+                    square, moved = x * x, mass * value
+                    key = square.mid().man_exp()
+                    if key in masses:
+                        square, moved = square.union(masses[key][0]), moved + masses[key][1]
+                    masses[key] = square, moved
+        return cls(tuple(sorted(masses.values(), key=lambda node: float(node[0]))), missed)
+
+    def __call__(self, variance: arb) -> arb:
+        """The integral for a variance."""
+        total, decay = self.missed, -1 / (2 * variance)
+        squares, rest = self._outwards
+        fall = math.nextafter(float(-decay.upper()), 0.0) * LOG2_E * (1 - 1e-14)
+        negligible = log2_upper(self.missed) - _NEGLIGIBLE
+        used = bisect_left(range(len(rest)), True, key=lambda k: rest[k] - fall * squares[k] <= negligible)
+        if used < len(rest):
+            total += arb(0, power_of_two(rest[used] - fall * squares[used] + 1e-6))
+        for square, mass in self.masses[:used]:
+            total += mass * (decay * square).exp()
+        return total
+
+
 def integrate(panels: list[Panel], weight: Weight, bits: int) -> arb:
     """The integral of function*exp(-x**2/2v) over the panels, in the current ``flint.ctx`` precision."""
-    total, decay = arb(0), -1 / (2 * weight.variance)
-    stored = stored_bits(bits)
-    for panel in panels:
-        if panel.log2_error == math.inf:
-            return arb(0, math.inf)
-        total += arb(0, power_of_two(panel.log2_error))
-        if not panel.nodes:
-            continue
-        half, centre = (panel.right - panel.left) / 2, (panel.right + panel.left) / 2
-        part = arb(0)
-        values = _values(panel.function, weight.scale * centre, weight.scale * half, panel.nodes, stored)
-        for (node, mass), (over, under) in zip(gauss_legendre(panel.nodes, stored), values, strict=True):
-            above, below = centre + half * node, centre - half * node
-            part += mass * (over * (decay * above * above).exp() + under * (decay * below * below).exp())
-        total += part * half
-    return total
+    return PlannedRule.of(panels, weight.scale, bits)(weight.variance)
 
 
 @memoised(2**11)

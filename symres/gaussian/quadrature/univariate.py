@@ -20,12 +20,13 @@ from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import DeclarationError, SymresError
 from ...core.symbols import z
 from ...numerics.balls import Ball, compile_ball, enclose
+from ...numerics.balls.budget import panel_budget
 from .odd_symmetry import is_odd
 from .panels import (
     LOG2_E,
     Function,
+    PlannedRule,
     Weight,
-    integrate,
     log2_at,
     log2_sum,
     log2_upper,
@@ -34,6 +35,13 @@ from .panels import (
     sup_refined,
 )
 
+_ATTEMPTS = 3  # for the accuracy asked for
+_REACH = 4  # variances within this power of two of a central one share a rule
+_MANY_BITS = 128  # beyond, panels have more nodes, and few variances are asked for: only a factor of two
+_BITS_STEP = 64  # bits: few different rules
+_PANELS = 64  # of a shared rule: the smallest budget that anyone gives one average
+_LEAST_SPREAD = 64  # of log2 of the sizes at variances that share a rule of few bits
+_KEPT = 256  # rules, of a hundred kilobytes each
 GUARD_BITS = 20  # beyond the bits asked for, for the rounding of sums
 NARROWEST_SHELL = 1.01  # ratio of the ends of a shell below which shells are not divided further
 _FINEST = 1 + 2.0**-40  # ratio of distances at which the search for a peak ends
@@ -96,21 +104,77 @@ def univariate_average(factor: PiecewiseFunction, variance: arb, bits: int) -> a
             if variance.is_zero():
                 return limit_at_zero_variance(factor)
             return near_zero_variance(function, variance, bits)
-    weight = gaussian_weight(variance)
-    check_growth(function, weight)
     if is_odd((factor,)):
+        check_growth(function, gaussian_weight(variance))
         return arb(0)
+    attainable, wanted = min(bits, variance.rel_accuracy_bits() - 8), bits
+    for _ in range(_ATTEMPTS):
+        result = _average(factor, variance, wanted)
+        accuracy = result.rel_accuracy_bits()
+        if accuracy >= attainable or result.contains(0):
+            break
+        wanted += bits - accuracy + 8  # the result is smaller than its integrand
+    return result
 
-    def attempt(size: float | None, precision: int) -> tuple[arb, float]:
-        with ctx.workprec(precision):
+
+def _average(factor: PiecewiseFunction, variance: arb, bits: int) -> arb:
+    """The average to so many bits of the average of the absolute value."""
+    bits = -(-bits // _BITS_STEP) * _BITS_STEP
+    reach = _REACH if bits <= _MANY_BITS else 1
+    mantissa, exponent = variance.mid().man_exp()
+    place = (int(mantissa).bit_length() + int(exponent) - 1 + reach) // (2 * reach)
+    with ctx.workprec(bits + GUARD_BITS):
+        weight = Weight(_between(reach), arb(2) ** (reach * place))
+        known = _shared_rule(factor, reach, place, bits)
+        if known is None or not weight.variance.contains(variance / weight.scale**2):
             weight = gaussian_weight(variance)
-            segments = list(segments_between([b / weight.scale for b in function.breakpoints()], function.parts))
-            if size is None:
-                size = max((rough_log2_size(segment, weight) for segment in segments), default=LOG2_TINY)
-            total = integral(segments, weight, size, bits)
-            return total / (2 * arb.pi() * weight.variance).sqrt(), size
+            known = _rule(factor, weight, bits, (weight.variance,))
+        own = variance / weight.scale**2
+        return known(own) / (2 * arb.pi() * own).sqrt()
 
-    return refine(attempt, bits, min(bits, variance.rel_accuracy_bits() - 8))
+
+@lru_cache(maxsize=_KEPT)
+def _shared_rule(factor: PiecewiseFunction, reach: int, place: int, bits: int) -> PlannedRule | None:
+    """The rule for all variances within a factor ``2**reach`` of the square of a scale; None where it is too costly.
+
+    Scans, roots and what is said of them ask for the averages of few functions at hundreds of variances.
+
+    Args:
+        factor: the function.
+        reach: how far the variances go.
+        place: the scale is ``2**(reach*place)``.
+        bits: relative accuracy.
+    """
+    weight = Weight(_between(reach), arb(2) ** (reach * place))
+    try:
+        with panel_budget(_PANELS):
+            return _rule(factor, weight, bits, (arb(2) ** -reach, arb(2) ** reach))
+    except SymresError:  # of the widest Gaussian, perhaps not of all
+        return None
+
+
+def _between(reach: int) -> arb:
+    """The variances from ``2**-reach`` to ``2**reach``."""
+    return (arb(2) ** -reach).union(arb(2) ** reach)
+
+
+def _rule(factor: PiecewiseFunction, weight: Weight, bits: int, variances: tuple[arb, ...]) -> PlannedRule:
+    """The rule of a function, to so many bits of the average of the absolute value at some variances.
+
+    Raises:
+        DeclarationError: a function without an average.
+        SymresError: a function that could not be bounded, or that is too different at these variances.
+    """
+    function = compile_pieces(factor)
+    check_growth(function, weight)
+    segments = list(segments_between([b / weight.scale for b in function.breakpoints()], function.parts))
+    sizes = [
+        max((rough_log2_size(s, Weight(variance, weight.scale)) for s in segments), default=LOG2_TINY)
+        for variance in variances
+    ]
+    if max(sizes) - min(sizes) > max(bits, _LEAST_SPREAD):
+        raise SymresError("one rule for many variances", "its sizes differ too much", "use a rule for each")
+    return rule(segments, weight, min(sizes), bits)
 
 
 def refine(attempt: Callable[[float | None, int], tuple[arb, float]], bits: int, attainable: int) -> arb:
@@ -159,7 +223,7 @@ def segments_between(breakpoints: Sequence[arb], parts: Sequence[Function | None
             yield Segment(part, left, right)
 
 
-def integral(segments: list[Segment], weight: Weight, size: float, bits: int) -> arb:
+def rule(segments: list[Segment], weight: Weight, size: float, bits: int) -> PlannedRule:
     """The integral of segments*exp(-x**2/2v) over x, to about 2**(size - bits), in the current precision.
 
     Raises:
@@ -167,7 +231,7 @@ def integral(segments: list[Segment], weight: Weight, size: float, bits: int) ->
     """
     tolerance = max(size, LOG2_TINY) - bits - 6
     if not segments:
-        return arb(0)
+        return PlannedRule((), arb(0))
     if tolerance == math.inf:
         raise SymresError(
             "a Gaussian average", "the integrand is not known to be finite far out", "use a smaller variance"
@@ -179,10 +243,10 @@ def integral(segments: list[Segment], weight: Weight, size: float, bits: int) ->
         a, b = clip(s, left, right)
         if not a > b:
             panels += plan_panels(s.function, weight, a, b, tolerance - 6, max(bits, ctx.prec) // 2 + 8)
-    total = integrate(panels, weight, ctx.prec)
-    total += arb(0, power_of_two(left_rest)) + arb(0, power_of_two(right_rest))
-    if total.is_finite():
-        return total
+    inside = PlannedRule.of(panels, weight.scale, ctx.prec)
+    missed = inside.missed + arb(0, power_of_two(left_rest)) + arb(0, power_of_two(right_rest))
+    if missed.is_finite() and all(mass.is_finite() for _, mass in inside.masses):
+        return PlannedRule(inside.masses, missed)
     raise SymresError(
         "a Gaussian average",
         "the integrand is not finite somewhere, or too intricate to be bounded",

@@ -129,10 +129,10 @@ def to_ball(value: Number, bits: int) -> Ball:
             raise DeclarationError(f"the value {value}", "it is a truth value", "pass a number")
         if isinstance(value, str):
             return _parse(value)
-        if isinstance(value, int):
-            return arb(value)
-        if isinstance(value, Fraction):
-            return arb(fmpq(value.numerator, value.denominator))
+        if isinstance(value, int | sp.Integer):
+            return arb(int(value))
+        if isinstance(value, Fraction | sp.Rational):
+            return arb(fmpq(int(value.numerator), int(value.denominator)))
         if isinstance(value, float):
             value = mpmath.mpf(value)
         if isinstance(value, mpmath.mpf) and mpmath.isfinite(value):

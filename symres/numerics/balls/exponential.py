@@ -22,7 +22,7 @@ from .elementary import BALL_FUNCTIONS, Ball, integer_power
 
 Operation = tuple[Callable[[arb], arb], Callable[[bool, acb], acb]]
 E = sp.Dummy("E", positive=True)  # exp(u)
-_MINUS_ONE = (fmpq(-1),)
+_ONE, _MINUS_ONE = (fmpq(1),), (fmpq(-1),)
 _MAX_DEGREE = 60  # the degree up to which polynomials in E are factored
 
 _IN_EXPONENTIALS: dict[type[sp.Function], Callable[[sp.Expr], sp.Expr]] = {
@@ -52,8 +52,10 @@ class _HalfLineForm:
     tails: tuple[tuple[tuple[fmpq, ...], sp.Rational], ...]  # coefficients of d, d**2, ..., and the power
 
     @cached_property
-    def _scale(self) -> Callable[[], arb]:
-        """The constant, in the current precision."""
+    def _scale(self) -> Callable[[], arb] | None:
+        """The constant, in the current precision; None for 1."""
+        if self.constant == 1:
+            return None
         if self.constant.is_rational:
             ratio = _fmpq(self.constant)
             return lambda: arb(ratio)
@@ -66,29 +68,35 @@ class _HalfLineForm:
         return _fmpq(self.slope)
 
     @cached_property
-    def _powers(self) -> list[tuple[tuple[fmpq, ...], fmpq, Operation]]:
-        return [(tail, _fmpq(power), _power_operation(power)) for tail, power in self.tails]
+    def _has_unit_rate(self) -> bool:
+        return self.slope == 1
+
+    @cached_property
+    def _bases(self) -> list[tuple[Callable[[Ball, Ball], Ball], Operation]]:
+        """``1 + tail(d)`` as a function of v and d, and its power."""
+        return [(_one_plus(tail), _power_operation(power)) for tail, power in self.tails]
 
     def value(self, analytic: bool, v: Ball) -> Ball:
         """The product."""
         complex_ = isinstance(v, acb)
-        result, d = self._scale(), v.exp()
-        if self._rate:
-            result = result * (d if self._rate == 1 else (self._rate * v).exp())
-        for tail, _, (real_power, complex_power) in self._powers:
-            base = -v.expm1() if tail == _MINUS_ONE else 1 + _horner(tail, d)
-            result = result * (complex_power(analytic, base) if complex_ else real_power(base))
-        return result
+        d = v.exp()
+        result = d if self._has_unit_rate else (self._rate * v).exp() if self._rate else None
+        for base, (real_power, complex_power) in self._bases:
+            power = complex_power(analytic, base(v, d)) if complex_ else real_power(base(v, d))
+            result = power if result is None else result * power
+        if self._scale is not None:
+            result = self._scale() if result is None else self._scale() * result
+        return arb(1) if result is None else result
 
     def log(self, analytic: bool, v: Ball) -> Ball:
         """Its logarithm."""
         real, complex_ = BALL_FUNCTIONS["log1p"]
         result, d = self._rate * v, v.exp()
-        if self.constant != 1:
+        if self._scale is not None:
             result += self._scale().log()
-        for tail, power, _ in self._powers:
+        for tail, power in self.tails:
             rest = _horner(tail, d)
-            result += power * (complex_(analytic, rest) if isinstance(v, acb) else real(rest))
+            result += _fmpq(power) * (complex_(analytic, rest) if isinstance(v, acb) else real(rest))
         return result
 
 
@@ -352,9 +360,17 @@ def _ratios(coefficients: Iterable[sp.Rational], first: sp.Rational) -> tuple[fm
     return tuple(_fmpq(c / first) for c in coefficients)
 
 
+def _one_plus(tail: tuple[fmpq, ...]) -> Callable[[Ball, Ball], Ball]:
+    """``1 + tail(d)`` as a function of v and ``d = exp(v)``."""
+    if tail == _MINUS_ONE:
+        return lambda v, d: -v.expm1()
+    return (lambda v, d: 1 + d) if tail == _ONE else lambda v, d: 1 + _horner(tail, d)
+
+
 def _horner(tail: tuple[fmpq, ...], d: Ball) -> Ball:
-    result = 0 * d
-    for coefficient in reversed(tail):
+    *lower, leading = tail
+    result = d if leading == 1 else leading * d
+    for coefficient in reversed(lower):
         result = (result + coefficient) * d if coefficient else result * d
     return result
 

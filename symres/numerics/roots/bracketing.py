@@ -15,6 +15,7 @@ from ...core.errors import SymresError
 from ...core.symbols import kappa
 from ..balls import enclose
 from ..balls.budget import panel_budget
+from .brent import brent
 
 _PER_DECADE, _DECADES = 6, (-9, 12)
 GRID = tuple(
@@ -146,8 +147,6 @@ def _moves_one_way(values: list[arb]) -> bool:
 
 def zero(function: Function, low: sp.Rational, high: sp.Rational) -> float:
     """The zero between two kernels where the function has opposite signs, as a float."""
-    from scipy.optimize import brentq  # here, because it takes longer to import than the rest of symres
-
     exact: dict[float, sp.Rational] = {}
 
     def value(k: float) -> float:
@@ -156,7 +155,7 @@ def zero(function: Function, low: sp.Rational, high: sp.Rational) -> float:
     if value(float(low)) * value(float(high)) > 0:  # rounded ends, where a fast oscillation has another sign
         exact = {float(low): low, float(high): high}
 
-    return brentq(value, float(low), float(high), xtol=1e-300, rtol=1e-15)
+    return brent(value, float(low), float(high), xtol=1e-300, rtol=1e-15)
 
 
 def _subdivided(functions: _ValueAndSlope, first: _Row, last: _Row, depth: int = 0) -> list[_Row]:

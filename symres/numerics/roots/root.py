@@ -12,6 +12,7 @@ from ...core.errors import NoClosedForm
 from ...core.scalars import number
 from ...core.symbols import kappa
 from ..balls import enclose
+from .brent import brent
 from .implicit_number import ImplicitNumber
 
 _SPARE_BITS = 40  # beyond the digits of a simple zero, for what cancels in its equation
@@ -36,12 +37,10 @@ class Root(ImplicitNumber):
     def between(cls, equation: sp.Expr, low: sp.Rational, high: sp.Rational) -> Root:
         """The root in a wide bracket, with a tight one stored."""
 
-        from scipy.optimize import brentq  # here, because it takes longer to import than the rest of symres
-
         def value(k: float) -> float:
             return float(enclose(equation, {kappa: k}, 60).mid())
 
-        start = brentq(value, float(low), float(high), xtol=1e-14 * float(low), rtol=1e-14)
+        start = brent(value, float(low), float(high), xtol=1e-14 * float(low), rtol=1e-14)
         with mp.workprec(2 * _START_BITS):
             left, right = _bracket(equation, mp.mpf(start), 40, _START_BITS)
         return cls(equation, number(left, "K*"), number(right, "K*"))

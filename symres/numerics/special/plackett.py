@@ -159,10 +159,10 @@ def _largest(u: arb, v: arb, low: arb, high: arb) -> arb:
 def _weight(u: arb, v: arb, t: acb, analytic: bool) -> acb:
     """``exp(-u/sin(t)**2 - v/cos(t)**2)``."""
     exponent = acb(0)
-    for residue, function in ((u, acb.sin), (v, acb.cos)):
+    sine, cosine = t.sin_cos()
+    for residue, leg in ((u, sine), (v, cosine)):
         if residue.is_zero():
             continue
-        leg = function(t)
         square = leg * leg
         if square.contains(0):
             return acb(arb.nan()) if analytic or not t.imag.is_zero() else acb((-u - v).exp() * arb(0).union(1))

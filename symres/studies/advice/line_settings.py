@@ -10,6 +10,7 @@ import numpy as np
 import sympy as sp
 
 from ...core.symbols import C_W, C_b
+from ...numerics.roots.brent import brent
 from ...results.advice.parts import Origin
 from .flow import DepthFlow, Setting
 
@@ -78,7 +79,6 @@ def with_biases(flow: DepthFlow, fixed: Mapping[sp.Symbol, float]) -> Iterator[S
         flow: of the layer.
         fixed: numbers for all parameters but C_b.
     """
-    from scipy.optimize import brentq  # here, because it takes longer to import than the rest of symres
 
     def bias_at(kernel: float) -> float:
         """The variance of biases that keeps a kernel; nan where none does."""
@@ -87,7 +87,7 @@ def with_biases(flow: DepthFlow, fixed: Mapping[sp.Symbol, float]) -> Iterator[S
             return flow.step({**fixed, C_b: share * kernel}, kernel)[0] / kernel - 1
 
         low, high = excess(0.0), excess(_LARGEST)
-        return float(brentq(excess, 0.0, _LARGEST)) * kernel if low <= 0 <= high else math.nan
+        return brent(excess, 0.0, _LARGEST) * kernel if low <= 0 <= high else math.nan
 
     def log_perp(log_kernel: float) -> float:
         kernel = math.exp(log_kernel)
@@ -95,7 +95,7 @@ def with_biases(flow: DepthFlow, fixed: Mapping[sp.Symbol, float]) -> Iterator[S
 
     logs = [math.log(kernel) for kernel in _KERNELS if not math.isnan(bias_at(kernel))]
     found = [(log, log_perp(log)) for log in logs]
-    roots = [(float(brentq(log_perp, a, b)), 0.0) for (a, one), (b, other) in pairwise(found) if one * other < 0]
+    roots = [(brent(log_perp, a, b), 0.0) for (a, one), (b, other) in pairwise(found) if one * other < 0]
     for log, away in [*roots, *found]:
         kernel = math.exp(log)
         yield Setting(Origin.GIVEN, {**fixed, C_b: bias_at(kernel)}, kernel, abs(away))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from ...numerics.roots.brent import brent
 from .flow import DepthFlow, Setting
 
 LARGER = 4.0  # the kernel of the largest of many inputs over the one that is meant
@@ -43,11 +44,10 @@ def where_doubled(range_at: Callable[[float], float]) -> float | None:
         low = scale
     if low is None or high is None:
         return low
-    from scipy.optimize import brentq  # here, because it takes longer to import than the rest of symres
 
     def excess(log_scale: float) -> float:
         found = range_at(math.exp(log_scale))
         return math.log(min(found, 1e3) / TARGET)
 
-    root = brentq(excess, math.log(low), math.log(high), rtol=_RTOL)
+    root = brent(excess, math.log(low), math.log(high), rtol=_RTOL)
     return float(f"{math.exp(root):.{_DIGITS}g}")

@@ -8,11 +8,11 @@ from functools import cache, cached_property, partial
 from itertools import pairwise
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 
 from ...core.errors import DeclarationError, NoClosedForm
 from ...core.scalars import Number, number
 from ...core.symbols import gamma, n_L
+from ...numerics.roots.brent import brent
 from ...results.numbers.branches import Branches
 from ...results.numbers.procedure import Procedure
 from ...results.quantity import Quantity, Status
@@ -77,6 +77,8 @@ class AspectRatioCurve:
     @cached_property
     def turns(self) -> tuple[float, ...]:
         """The gamma at which r* turns, in increasing order."""
+        from scipy.optimize import minimize_scalar  # here, because it takes longer to import than the rest of symres
+
         values = [self._near(float(g)) for g in _GRID]
         found = []
         for k in range(1, len(_GRID) - 1):
@@ -153,7 +155,7 @@ class AspectRatioCurve:
         """The only solution on a branch: by secants from where the numbers have it, else by a search in the ratio."""
         places = []
         if (self._near(low) - target) * (self._near(high) - target) < 0:
-            near = float(brentq(lambda g: self._near(g) - target, low, high, xtol=1e-13, rtol=1e-13))
+            near = brent(lambda g: self._near(g) - target, low, high, xtol=1e-13, rtol=1e-13)
             step = _STEP * min(near - low, high - near)
             slope = (self._near(near + step) - self._near(near - step)) / (2 * step)
             for _ in range(_SECANTS):
@@ -165,4 +167,4 @@ class AspectRatioCurve:
                     (one, before), (other, after) = places[-2:]
                     slope = (after - before) / (other - one)
                 near = min(max(near - missing / slope, low), high)
-        return float(brentq(lambda g: self._value(g) - target, low, high, xtol=1e-15, rtol=1e-14))
+        return brent(lambda g: self._value(g) - target, low, high, xtol=1e-15, rtol=1e-14)

@@ -17,6 +17,7 @@ from ...core.errors import SymresError
 from ...core.symbols import K
 from ...numerics.balls import compile_ball, enclose
 from ...numerics.roots.bracketing import GRID, sign
+from ...numerics.roots.brent import brent
 from ...numerics.roots.system_root import UNKNOWNS, SystemRoot
 from ...results.critical_point import STABILITY, CriticalPoint, SearchResult
 from ...results.quantity import Quantity
@@ -77,7 +78,6 @@ def _compiled(expression: sp.Expr) -> _Function:
 
 def _on_the_line(excess: _Function, gradient: _Function, kernel: float) -> Iterator[Place]:
     """The variances that keep a kernel with chi_perp = 1, by increasing C_W."""
-    from scipy.optimize import brentq  # here, because it takes longer to import than the rest of symres
 
     def kept(weight: float) -> float:
         """The bias variance that keeps the kernel; 0 where none is needed."""
@@ -86,7 +86,7 @@ def _on_the_line(excess: _Function, gradient: _Function, kernel: float) -> Itera
             return 0.0
         while excess(kernel, weight, high) < 0 and high < _LARGEST:
             high *= 2
-        return float(brentq(lambda bias: excess(kernel, weight, bias), 0.0, high, xtol=1e-300, rtol=_ROUNDED))
+        return brent(lambda bias: excess(kernel, weight, bias), 0.0, high, xtol=1e-300, rtol=_ROUNDED)
 
     def critical(weight: float) -> float:
         return gradient(kernel, weight, kept(weight))
@@ -100,23 +100,22 @@ def _on_the_line(excess: _Function, gradient: _Function, kernel: float) -> Itera
     if excess(kernel, least, 0.0) >= 0:
         return  # the kernel grows, whatever the variances
     if excess(kernel, most, 0.0) >= 0:
-        most = float(brentq(lambda weight: excess(kernel, weight, 0.0), least, most, rtol=_ROUNDED))
+        most = brent(lambda weight: excess(kernel, weight, 0.0), least, most, rtol=_ROUNDED)
     values = {w: critical(w) for w in (most * k / _WEIGHTS for k in (1e-9, *range(1, _WEIGHTS + 1)))}
     for low, high in pairwise(values):
         if values[low] * values[high] < 0:
-            weight = float(brentq(critical, low, high, rtol=_ROUNDED))
+            weight = brent(critical, low, high, rtol=_ROUNDED)
             yield kernel, weight, kept(weight)
 
 
 def _crossing(excess: _Function, gradient: _Function, slope: _Function, branch: int, one: Place, other: Place) -> Place:
     """The place between two on one branch of the line where chi_parallel = 1."""
-    from scipy.optimize import brentq
 
     def at(logarithm: float) -> Place:
         return list(_on_the_line(excess, gradient, math.exp(logarithm)))[branch]
 
     ends = math.log(one[0]), math.log(other[0])
-    return at(float(brentq(lambda logarithm: slope(*at(logarithm)), *ends, xtol=_CLOSE)))
+    return at(brent(lambda logarithm: slope(*at(logarithm)), *ends, xtol=_CLOSE))
 
 
 def _point(place: tuple[SystemRoot, SystemRoot, SystemRoot], parallel: sp.Expr) -> CriticalPoint:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import sympy as sp
@@ -48,12 +48,12 @@ class FloatFunction:
 
     @cached_property
     def _breaks(self) -> Callable[..., Sequence[float]]:
-        return sp.lambdify(self.parameters, list(self.pieces.breaks), modules="scipy")
+        return compiled(self.parameters, list(self.pieces.breaks))
 
     @cached_property
     def _centres(self) -> Callable[..., Sequence[float]]:
         centres = {place for part in self.pieces.parts for place in _steep_places(part)}
-        return sp.lambdify(self.parameters, sorted(centres, key=sp.default_sort_key), modules="scipy")
+        return compiled(self.parameters, sorted(centres, key=sp.default_sort_key))
 
     @cached_property
     def _parts(self) -> list[Callable[..., Array | float]]:
@@ -147,9 +147,17 @@ class FloatProduct:
         return np.asarray(np.prod([f(scale * w, values) for f, scale in self.factors], axis=0))
 
 
+def compiled(symbols: Sequence[sp.Symbol], expressions: sp.Expr | Sequence[sp.Expr]) -> Callable[..., Any]:
+    """A function for arrays; without SciPy where only elementary functions are in it, because that loads slowly."""
+    functions = sp.Tuple(expressions).atoms(sp.Function)
+    special = any(not type(f).__module__.startswith("sympy.functions.elementary.") for f in functions)
+    found: Callable[..., Any] = sp.lambdify(symbols, expressions, modules="scipy" if special else "numpy", cse=True)
+    return found
+
+
 def _without_overflow(part: sp.Expr, arguments: list[sp.Symbol]) -> Callable[..., Array | float]:
     """A function for arrays, by balls where a part of the formula is no finite number: exp(z)/(1 + exp(z)) at 1000."""
-    fast = sp.lambdify(arguments, part, modules="scipy", cse=True)
+    fast = compiled(arguments, part)
 
     def values(w: Array, *parameters: float) -> Array | float:
         found: Array | float = fast(w, *parameters)

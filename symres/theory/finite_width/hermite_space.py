@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 Array = NDArray[np.float64]
 
@@ -36,6 +35,8 @@ def hermite_rows(x: Array, degree: int) -> Array:
 @lru_cache(maxsize=8)
 def root_factorials(degree: int) -> Array:
     """``log sqrt(k!)`` for k = 0, ..., degree."""
+    from scipy.special import gammaln  # here, because it takes longer to import than the rest of symres
+
     return np.asarray(gammaln(np.arange(degree + 1) + 1.0) / 2)
 
 

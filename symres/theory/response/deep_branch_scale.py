@@ -9,7 +9,6 @@ the flow takes from K_0 to K_1.
 from __future__ import annotations
 
 import numpy as np
-from scipy.integrate import quad
 
 from ...core.errors import NoClosedForm
 from ...core.symbols import K
@@ -66,6 +65,8 @@ def deep_branch_scale(
     if not found.tops:
         asked = "the optimal branch scale of many layers"
         raise NoClosedForm(asked, found.instead("the final K", "without branches"), "choose one")
+    from scipy.integrate import quad  # here, because it takes longer to import than the rest of symres
+
     final = root(slope, *found.tops[0])
     logarithm = np.log(final / kernel)
     time = quad(

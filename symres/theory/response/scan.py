@@ -12,9 +12,9 @@ from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
-from scipy.optimize import brentq
 
 from ...core.errors import NoClosedForm
+from ...numerics.roots.brent import brent
 
 FACTOR = 4.0  # from one place to the next, beyond those of the start
 REACH = 1e-12  # the smallest place, in units of the smallest of the start
@@ -105,7 +105,7 @@ def zeros(function: Function, start: Sequence[float]) -> ScannedPlaces:
 
 def root(function: Function, low: float, high: float) -> float:
     """The zero between two places where a function has different signs."""
-    return float(brentq(function, low, high, xtol=1e-15 * low, rtol=1e-14))
+    return brent(function, low, high, xtol=1e-15 * low, rtol=1e-14)
 
 
 def number_or_end(function: Function) -> Function:

@@ -19,6 +19,7 @@ from ....notation.factors import tidy_factors
 from ....numerics.balls import compile_ball, enclose, evaluate, value_and_radius
 from ....numerics.intervals.evaluation import parameter_grid
 from ....numerics.roots.bracketing import BITS, GRID, at_kappa, zeros
+from ....numerics.roots.brent import brent
 from ....numerics.roots.root import Root
 from ....results.phases import LinePoint, attracts
 from ....results.quantity import Status
@@ -130,7 +131,6 @@ def _by_search(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]
 
     K' grows with the biases, so a kernel has one bias variance, or none.
     """
-    from scipy.optimize import brentq  # here, because it takes longer to import than the rest of symres
 
     def excess(bias: float, k: float) -> float:
         """K'/K - 1."""
@@ -144,7 +144,7 @@ def _by_search(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]
             high *= 2
             if high > _LARGEST * k:
                 return None
-        return float(brentq(excess, 0.0, high, args=(k,), xtol=1e-300, rtol=1e-14))
+        return brent(lambda bias: excess(bias, k), 0.0, high, xtol=1e-300, rtol=1e-14)
 
     def condition(k: float) -> float:
         return _float(perp - 1, k, kept(k) or 0.0)
@@ -155,12 +155,12 @@ def _by_search(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]
             if kept(low) is not None:
                 yield low
             if (kept(low) is None) != (kept(high) is None):
-                yield float(brentq(lambda k: excess(0.0, k), low, high, xtol=1e-300, rtol=1e-14))
+                yield brent(lambda k: excess(0.0, k), low, high, xtol=1e-300, rtol=1e-14)
 
     values = {k: condition(k) for k in ends()}
     for low, high in pairwise(values):
         if values[low] * values[high] < 0:
-            k = float(brentq(condition, low, high, xtol=1e-300, rtol=1e-13))
+            k = brent(condition, low, high, xtol=1e-300, rtol=1e-13)
             yield _polished(flow / K - 1, perp - 1, k, kept(k) or 0.0)
 
 

@@ -10,7 +10,7 @@ from symres.activations.piecewise import split
 from symres.core.errors import NoClosedForm
 from symres.core.symbols import K1, K2, C, K, z
 from symres.gaussian.closed_form.engine import closed_form
-from symres.gaussian.closed_form.identities import check_identities, identities
+from symres.gaussian.closed_form.identities import _derivative, check_identities, identities
 from symres.gaussian.closed_form.verification import verify
 from symres.numerics.balls import evaluate
 from symres.numerics.special import S2
@@ -94,3 +94,20 @@ def test_the_limit_of_equal_inputs_is_close_enough_to_be_told():
     value, error = evaluate(last.formula.subs(K1, 2), {}, 27)
     assert abs(value - last.measure({K1: sp.Integer(2)})[0]) < 1e-22
     assert error < 1e-26
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        K1 * sp.asin(C / sp.sqrt((1 + K1) * (1 + K2))) / (1 + K1) ** 2,
+        sp.exp(-(K1**2)) * sp.erf(K1 / sp.sqrt(2 + C)) + K1**K2,
+        sp.atan2(C, K1) * S2(K1, C, C / (K1 + K2)),
+        K2 + C,
+    ],
+)
+def test_derivatives_by_the_chain_rule_are_quotients_of_differences(formula):
+    place, step = {K1: sp.Rational(7, 5), C: sp.Rational(3, 10), K2: sp.Rational(9, 7)}, sp.Rational(1, 10**12)
+    for symbol in (K1, C, K2):
+        ahead, behind = (formula.subs({**place, symbol: place[symbol] + side * step}) for side in (1, -1))
+        quotient = evaluate((ahead - behind) / (2 * step), {}, 20)[0]
+        assert abs(evaluate(_derivative(formula, symbol, {}).subs(place), {}, 20)[0] - quotient) < 1e-18
