@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from types import EllipsisType
 from typing import TypeVar
 
 import torch
@@ -39,7 +40,7 @@ def _deep(
     parameters = [tuple([next(rest) for _ in row]) for row in parameters]
     (first, lost), (second, gone) = (_inputs(network, K, parameters) for K in (K1, K2))
     K1, K2, C, Theta = first[0][0], second[0][0], C.expand(shape), Theta.expand(shape)
-    same, kept = (C == K1) & (C == K2), [(C, Theta)]
+    same, kept, everywhere = (C == K1) & (C == K2), [(C, Theta)], torch.compiler.is_compiling() or C.is_cuda
     determinant = _determinant(K1, K2, C) if determined else None
     if sharp:
         size, gap = _gap(K1, K2, C, determinant)
@@ -49,8 +50,9 @@ def _deep(
         before = None
         if sharp:
             near = (gap < _NEAR * size) & ~same
-            if near.any():
-                before, own = _some((K1, K2, size, gap), near), _some(own, near)
+            if everywhere or near.any():  # what a compiler traces, or a GPU does, does not wait for an answer
+                some = ... if everywhere else near
+                before, own = _some((K1, K2, size, gap), near.shape, some), _some(own, near.shape, some)
         K1, K2, C, Theta = first[place + 1][0], second[place + 1][0], C.expand(shape), Theta.expand(shape)
         C = C + torch.where(same, K1 - C, 0.0).detach()
         kept.append((C, Theta))
@@ -60,10 +62,11 @@ def _deep(
             with torch.no_grad():
                 size, gap = _gap(K1, K2, C, determinant)
                 if before is not None:
-                    row = _some(row, near)
+                    row = _some(row, near.shape, some)
                     narrowed, doubt = _narrowed(slope, before, own, row)
-                    found = narrowed + _parted(pair, parallel, before, size[near], own, row)
-                    gap[near] = torch.where(doubt <= 1e-16 * size[near], found, gap[near])  # slopes may change fast
+                    found = narrowed + _parted(pair, parallel, before, size[some], own, row)
+                    settled = near[some] & (doubt <= 1e-16 * size[some])  # slopes may change fast
+                    gap[some] = torch.where(settled, found, gap[some])
                 carried = torch.where((gap < _NEAR * size) & ~same, gap * (2.0 * size - gap) - determinant, 0.0)
             determinant = determinant + carried
     if directed:
@@ -80,13 +83,11 @@ def _deep_matrix(network: tuple, X1: Tensor, X2: Tensor | None, parameters: Sequ
     K1, K2 = ((X * X).sum(-1) / X.shape[-1] for X in (first, second))
     C = first @ second.T / first.shape[-1]
     with torch.no_grad():
-        near = ((C - K1[:, None]).abs() <= 1e-12 * K1[:, None]) & ((C - K2).abs() <= 1e-12 * K2)
-        i, j = near.nonzero(as_tuple=True)
-        equal = (first[i] == second[j]).all(-1)
-        exact = C.detach().clone()
-        exact[i[equal], j[equal]] = K1[i[equal]]
-        same = K2.detach().clone()
-        same[j[equal]] = K1[i[equal]]
+        equal = ((C - K1[:, None]).abs() <= 1e-12 * K1[:, None]) & ((C - K2).abs() <= 1e-12 * K2)
+        weights = torch.cos(1.0 + torch.arange(first.shape[-1], dtype=first.dtype, device=first.device))
+        equal &= (first * weights).sum(-1)[:, None] == (second * weights).sum(-1)
+        exact = torch.where(equal, K1[:, None], C)
+        same = torch.where(equal.any(0), torch.where(equal, K1[:, None], 0.0).amax(0), K2)
     C, K2 = C + (exact - C).detach(), K2 + (same - K2).detach()
     found = _deep(network, K1[:, None], K2, C, 0.0, parameters, False)
     if X2 is None:
@@ -123,11 +124,11 @@ def _gap(K1: Tensor, K2: Tensor, C: Tensor, determinant: Tensor) -> tuple[Tensor
         return size, torch.where(gap < _NEAR * size, determinant / (size + C), gap)
 
 
-def _some(a: Entries, near: Tensor) -> Entries:
-    """The entries of a tensor, or of each of a tuple, without their history."""
+def _some(a: Entries, shape: tuple[int, ...], some: Tensor | EllipsisType) -> Entries:
+    """The chosen entries of a tensor, or of each of a tuple, without their history."""
     if isinstance(a, tuple):
-        return tuple([_some(entry, near) for entry in a])  # type: ignore[return-value]
-    return a.detach().expand(near.shape)[near]  # type: ignore[attr-defined]
+        return tuple([_some(entry, shape, some) for entry in a])  # type: ignore[return-value]
+    return a.detach().expand(shape)[some]  # type: ignore[attr-defined]
 
 
 def _arguments(K: Tensor | float, parameters: Mapping[str, Tensor | float]) -> tuple[Tensor, dict[str, Tensor]]:

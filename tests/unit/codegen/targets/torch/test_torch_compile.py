@@ -48,6 +48,20 @@ def test_every_function_compiles_in_one_graph_and_has_the_same_numbers(loaded, n
                 torch.testing.assert_close(found, expected, rtol=0.0, atol=0.0, equal_nan=True)
 
 
+@pytest.mark.parametrize("name", ["relu", "erf"])
+def test_networks_compile_in_one_graph_and_know_equal_and_nearly_parallel_inputs(name):
+    torch._dynamo.reset()
+    function = export(derived(name).network(2), "torch").load().dual_kernel_matrix
+    compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
+    X = torch.from_numpy(np.random.default_rng(0).normal(size=(6, 3)))
+    X[3], X[5] = X[1], X[2] * (1.0 + 1e-9)
+    for given in ((X,), (X, X[1:4])):
+        for found, expected in zip(compiled(*given, C_W=1.5, C_b=0.1), function(*given, C_W=1.5, C_b=0.1), strict=True):
+            torch.testing.assert_close(found, expected, rtol=1e-14, atol=0.0)
+    C, _ = compiled(X, C_W=1.5, C_b=0.1)
+    assert C[1, 3] == C[1, 1] == C[3, 3]
+
+
 @pytest.mark.exhaustive
 def test_compiled_quadrature_is_not_tied_to_the_number_of_nodes(loaded):
     """Kernels for which there are other nodes than for those that it was compiled with."""
