@@ -27,6 +27,7 @@ from .procedure_text import procedure_text
 
 HERE = Path(__file__).parent
 SHARED = HERE / "runtime"  # the functions that every array library has
+HERMITE = HERE / "hermite"  # those of libraries whose arrays can be changed
 SLOPED = HERE / "sloped"  # those of libraries that differentiate
 TEMPLATES = HERE / "templates"
 

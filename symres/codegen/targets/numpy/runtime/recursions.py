@@ -9,11 +9,11 @@ from contextlib import AbstractContextManager
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ....arrays.hermite.matrix_parts import Entries, _chunk, _parts
 from ....arrays.runtime.array_types import Bools, Floats, Network
 from ....arrays.runtime.error_free import _determinant
 from ....arrays.runtime.layer_recursion import _NEAR, _SMALLEST, _narrowed, _parted
 from .blockwise import _valid
-from .tiling import Entries, _chunk, _parts
 
 
 def _deep(
