@@ -15,9 +15,9 @@ import numpy as xp
 
 from ..runtime.array_types import Floats
 
-Expansion: TypeAlias = tuple[Floats, Floats, tuple[float, ...]]
+Expansion: TypeAlias = tuple[Floats, Floats, list[float]]
 
-_ENOUGH = 3e-15  # of the root of <f**2> <g**2>: the largest error of a series that is not looked at closer
+_ENOUGH = 1e-14  # of the root of <f**2> <g**2>: the largest error of a series that is not looked at closer
 _HELD = 1 << 25  # coefficients of all kernels of one input, at most
 
 
@@ -28,32 +28,49 @@ def _hermite(f: Callable[..., Floats], K: Floats, *parameters: Floats) -> Expans
         a_n(K) along a last axis; the root of 1 - sum a_n**2/<f**2>, infinite for kernels that need too many nodes; for
         each number of terms the largest such root of the other kernels.
     """
-    kernels, place = xp.unique(K.reshape(-1), return_inverse=True)
     if any(math.prod(p.shape) > 1 for p in parameters):
         return None
+    kernels, place = xp.unique(K.reshape(-1), return_inverse=True)
     deviation = xp.sqrt(kernels)
-    known = deviation[xp.isfinite(deviation)]
-    rule = _hermite_rule(f, float(known.max()) if known.shape[0] else 1.0, parameters)
-    if rule is None or kernels.shape[0] * rule[2].shape[0] > _HELD:
+    rest = xp.where(deviation >= 0.0, xp.inf, xp.nan)
+    bounds, found = [len(kernels) - int(xp.count_nonzero(~xp.isfinite(deviation)))], []
+    worst: list[Floats] = []
+    while bounds[-1]:
+        stop = bounds[-1]
+        rule = _hermite_rule(f, float(deviation[stop - 1]), parameters)
+        if rule is None:
+            break
+        reached, x, table = rule
+        stop = int(xp.count_nonzero(deviation[:stop] <= reached))
+        if not stop:
+            break
+        start = min(int(xp.count_nonzero(deviation[:stop] < 0.5 * reached)), max(stop - 16, 0))
+        start = max(start, stop - 256)
+        x, table = _beside(x, K), _beside(table, K)
+        values = f(deviation[start:stop, None] * x, *parameters) + 0.0 * x
+        a = table @ values.T
+        total = table[0] @ (values * values).T
+        share = a * a / xp.where(total == 0.0, 1.0, total)
+        lack = xp.clip(1.0 - share.sum(0), 1e-15, None)
+        left = xp.flip(xp.cumsum(xp.flip(share, (0,)), 0), (0,)) + lack
+        worst.append(xp.sqrt(xp.amax(xp.concatenate([left, lack[None]]), 1)))
+        rest[start:stop] = xp.sqrt(lack)
+        found.append((start, stop, a))
+        bounds.append(start)
+    terms = max([a.shape[0] for _, _, a in found], default=0)
+    if not terms or terms * len(kernels) > _HELD:
         return None
-    reached, *found_rule = rule
-    x, table = [_beside(a, K) for a in found_rule]
-    inside = deviation <= reached
-    found, rests, worst = [], [], xp.zeros_like(table[:, 0])
-    for start in range(0, kernels.shape[0], 256):
-        some = inside[start : start + 256, None]
-        values = f(xp.where(some, deviation[start : start + 256, None], 0.0) * x, *parameters) + 0.0 * x
-        coefficients = values @ table.T
-        total = ((values * values) @ table[0])[:, None]
-        share = coefficients * coefficients / xp.where(total == 0.0, 1.0, total)
-        lack = xp.clip(1.0 - share.sum(1), 1e-15, None)[:, None]
-        left = xp.flip(xp.cumsum(xp.flip(share, (1,)), 1), (1,)) + lack
-        worst = xp.maximum(worst, xp.amax(xp.where(some, xp.sqrt(left), 0.0), 0))
-        found.append(xp.where(some, coefficients, 0.0))
-        rests.append(xp.where(some, xp.sqrt(lack), xp.inf)[:, 0])
-    a, rest = xp.concatenate(found)[place], xp.concatenate(rests)
-    last = float(xp.where(inside, rest, 0.0).max())
-    return a.reshape((*K.shape, -1)), rest[place].reshape(K.shape), (*worst.tolist(), last)
+    coefficients = _beside(xp.zeros((terms, len(kernels)), dtype=xp.float64), K)
+    for start, stop, a in found:
+        coefficients[: a.shape[0], start:stop] = a
+    coefficients = _dense(coefficients[:, place]).reshape((terms, *K.shape))
+    return xp.moveaxis(coefficients, 0, -1), rest[place].reshape(K.shape), _largest(worst, terms)
+
+
+def _largest(worst: Sequence[Floats], terms: int) -> list[float]:
+    """The largest of what each number of terms leaves; what is shorter than that goes on with its last value."""
+    rows = [row.tolist() for row in worst]
+    return [max(row[min(n, len(row) - 1)] for row in rows) for n in range(terms + 1)]
 
 
 def _hermite_both(
@@ -64,8 +81,11 @@ def _hermite_both(
     if found is None:
         return None, None
     (a, rest, worst), count = found, math.prod(K1.shape)
-    first = a[:count].reshape((*K1.shape, -1)), rest[:count].reshape(K1.shape), worst
-    return first, (a[count:].reshape((*K2.shape, -1)), rest[count:].reshape(K2.shape), worst)
+    one, two = [
+        (xp.moveaxis(xp.moveaxis(a[cut], -1, 0).reshape((-1, *K.shape)), 0, -1), rest[cut].reshape(K.shape), worst)
+        for cut, K in ((slice(0, count), K1), (slice(count, None), K2))
+    ]
+    return one, two
 
 
 def _hermite_rule(
@@ -101,7 +121,7 @@ def _hermite_nodes(f: Callable[..., Floats], largest: float, parameters: Sequenc
             if step < 1.0 / 256.0:
                 return None
         left = total - xp.cumsum(found * found, 0)
-        enough = xp.where(left <= 3e-15 * total)[0]
+        enough = xp.where(left <= 0.5 * _ENOUGH * total)[0]
         if enough.shape[0]:
             return x, table[: int(enough[0]) + 1]
     return x, table
@@ -124,7 +144,7 @@ def _long_table(step: float, terms: int) -> tuple[Floats, Floats]:
     return x, table
 
 
-_short_table = functools.lru_cache(maxsize=8)(_long_table)
+_short_table = functools.lru_cache(maxsize=16)(_long_table)
 
 
 def _beside(a: Floats, like: Floats) -> Floats:
@@ -140,7 +160,8 @@ def _hermite_tile(
     if one is None or two is None:
         fine.append(xp.zeros_like(total) > 0.0)
         return
-    a, b, terms = one[0], two[0], min(one[0].shape[-1], two[0].shape[-1])
+    a, b = [xp.moveaxis(s, -1, 0) for s in (one[0], two[0])]
+    terms = min(a.shape[0], b.shape[0])
     inverse = [1.0 / xp.sqrt(xp.where(K > 0.0, K, xp.inf)) for K in (K1, K2)]
     xp.multiply(C, inverse[0], out=rho)
     xp.multiply(rho, inverse[1], out=rho)
@@ -150,11 +171,10 @@ def _hermite_tile(
         fine.append(size**terms * (one[1] * two[1]) <= _ENOUGH)
     cut, short = _hermite_cut(size, terms, [first * second for first, second in zip(one[2], two[2])])
     apart = xp.where(size > cut) if short < terms else ()
-    xp.multiply(rho, rho, out=square)
-    a_n, b_n = [_dense(xp.moveaxis(s[..., :short], -1, 0)) for s in (a, b)]
+    a_n, b_n = _dense(a[:short]), _dense(b[:short])
     weights = (_hermite_weight(a_n) * _hermite_weight(b_n)).tolist()
     *others, last = [0, *[n for n in range(1, short) if weights[n] > 1e-17]]
-    whole = xp.broadcast_shapes(a_n.shape[1:], b_n.shape[1:]) == tuple(total.shape)
+    xp.multiply(rho, rho, out=square)
     total[...] = a_n[last] * b_n[last]
     for n in reversed(others):
         for _ in range((last - n) // 2):
@@ -162,15 +182,25 @@ def _hermite_tile(
         if (last - n) % 2:
             xp.multiply(total, rho, out=total)
         if weights[n] > 1e-17:
-            term = xp.multiply(a_n[n], b_n[n], out=size) if whole else a_n[n] * b_n[n]
-            xp.add(total, term, out=total)
+            _add_product(total, a_n[n], b_n[n], size)
         last = n
     if apart:
-        products = _hermite_at(a, apart)[..., :terms] * _hermite_at(b, apart)[..., :terms]
-        r, value = rho[apart], 0.0
-        for n in range(terms - 1, -1, -1):
-            value = value * r + products[:, n]
-        total[apart] = value
+        products = _hermite_at(a[:terms], apart) * _hermite_at(b[:terms], apart)
+        total[apart] = (products * _hermite_powers(rho[apart], terms)).sum(0)
+
+
+def _hermite_powers(r: Floats, terms: int) -> Floats:
+    """1, r, r**2, ... along a new first axis."""
+    found, more = xp.ones_like(r)[None], r[None]
+    while found.shape[0] < terms:
+        found, more = xp.concatenate([found, found * more]), more * more
+    return found[:terms]
+
+
+def _add_product(total: Floats, a: Floats, b: Floats, room: Floats) -> None:
+    """Add a*b to an array, in place; the room has its shape."""
+    whole = xp.broadcast_shapes(a.shape, b.shape) == total.shape
+    xp.add(total, xp.multiply(a, b, out=room) if whole else a * b, out=total)
 
 
 def _dense(a: Floats) -> Floats:
@@ -207,7 +237,8 @@ def _hermite_cut(size: Floats, terms: int, left: Sequence[float]) -> tuple[float
 
 
 def _hermite_at(coefficients: Floats, places: Sequence[Any]) -> Floats:
-    """The coefficients at some entries of the tile."""
-    shape = coefficients.shape[:-1]
+    """The coefficients, along a first axis, at some entries of the tile."""
+    shape = coefficients.shape[1:]
     places = places[len(places) - len(shape) :]
-    return coefficients[tuple([p * (n > 1) for p, n in zip(places, shape)])] if shape else coefficients[None]
+    at = [p * (n > 1) for p, n in zip(places, shape)]
+    return coefficients[(slice(None), *at)] if shape else coefficients[:, None]

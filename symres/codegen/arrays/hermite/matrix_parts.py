@@ -24,9 +24,12 @@ def _parts(shape: tuple[int, ...], size: int) -> Iterator[Cut]:
 
 
 def _chunk(a: Entries, part: Cut) -> Entries:
-    """A part of a broadcast array, as long as the array itself where it is broadcast; of a tuple that of each entry."""
+    """A part of a broadcast array, as long as the array itself where it is broadcast; of a tuple that of each entry.
+
+    None and lists are whole in every part.
+    """
     if isinstance(a, tuple):
         return tuple([_chunk(entry, part) for entry in a])  # type: ignore[return-value]
-    if a is None or isinstance(a, int | float) or a.ndim == 0 or len(part) == 1 == len(a):  # type: ignore
+    if a is None or isinstance(a, (list, float)) or a.ndim == 0 or len(part) == 1 == len(a):  # type: ignore
         return a
     return a[tuple([slice(None) if n == 1 else cut for n, cut in zip(a.shape, part)])]  # type: ignore

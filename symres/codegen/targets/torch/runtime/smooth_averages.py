@@ -172,6 +172,11 @@ def _dense(a: Tensor) -> Tensor:
     return a.contiguous()
 
 
+def _add_product(total: Tensor, a: Tensor, b: Tensor, room: Tensor) -> None:
+    """Add a*b to a tensor, in place."""
+    total.addcmul_(a, b)
+
+
 _SMOOTH = _operators(
     "smooth",
     "(str name, str first, str second, Tensor[] arguments) -> Tensor",
