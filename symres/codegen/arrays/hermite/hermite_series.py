@@ -18,35 +18,75 @@ from ..runtime.array_types import Floats
 Expansion: TypeAlias = tuple[Floats, Floats, list[float]]
 
 _ENOUGH = 1e-14  # of the root of <f**2> <g**2>: the largest error of a series that is not looked at closer
+_HIDDEN = 2e-15  # of the root of <f**2>: coefficients that rounding hides
 _HELD = 1 << 25  # coefficients of all kernels of one input, at most
 
 
-def _hermite(f: Callable[..., Floats], K: Floats, *parameters: Floats) -> Expansion | None:
-    """Coefficients of a smooth function, and what they leave; None where they need too many nodes, or are too many.
+def _hermite_pair(
+    f: Callable[..., Floats], g: Callable[..., Floats], K1: Floats, K2: Floats, *parameters: Floats
+) -> tuple[Expansion | None, Expansion | None]:
+    """As many coefficients of two functions as the product of what they leave needs.
+
+    They are computed for groups of similar kernels. In each group they end at the latest where those are hidden by
+    rounding that the largest kernel of the group has beyond.
 
     Returns:
-        a_n(K) along a last axis; the root of 1 - sum a_n**2/<f**2>, infinite for kernels that need too many nodes; for
-        each number of terms the largest such root of the other kernels.
+        for each function a_n(K) along a last axis; the root of 1 - sum a_n**2/<f**2>, infinite for kernels that need
+        too many nodes; for each number of terms the largest such root of the other kernels. None where parameters
+        differ from entry to entry, nodes or coefficients are too many.
     """
     if any(math.prod(p.shape) > 1 for p in parameters):
-        return None
-    kernels, place = xp.unique(K.reshape(-1), return_inverse=True)
+        return None, None
+    if f is g:  # the inputs may have the same kernels
+        sides = [(f, xp.concatenate([K1.reshape(-1), K2.reshape(-1)]))]
+    else:
+        sides = [(f, K1.reshape(-1)), (g, K2.reshape(-1))]
+    unique = [(h, *xp.unique(K, return_inverse=True)) for h, K in sides]
+    reached = [_hermite_reached(h, kernels, parameters) for h, kernels, _ in unique]
+    terms = max(needed for _, needed in reached)
+    if not terms or terms * sum(len(kernels) for _, kernels, _ in unique) > _HELD:
+        return None, None
+    found = []
+    for (h, kernels, place), (largest, _) in zip(unique, reached):
+        a, rest, worst = _hermite(h, kernels, largest, terms, parameters)
+        found.append((_dense(a[:, place]), rest[place], worst))
+    a, rest, worst = found[0]
+    b, other, second = found[-1]
+    count = math.prod(K1.shape)
+    if f is g:
+        a, rest, b, other = a[:, :count], rest[:count], b[:, count:], other[count:]
+    one = xp.moveaxis(a.reshape((terms, *K1.shape)), 0, -1), rest.reshape(K1.shape), worst
+    return one, (xp.moveaxis(b.reshape((terms, *K2.shape)), 0, -1), other.reshape(K2.shape), second)
+
+
+def _hermite_reached(f: Callable[..., Floats], kernels: Floats, parameters: Sequence[Any]) -> tuple[float, int]:
+    """The largest standard deviation for which there are not too many nodes, and how many terms it needs."""
+    known = kernels[xp.isfinite(kernels)]
+    largest = math.sqrt(float(known.max())) if known.shape[0] else 0.0
+    for _ in range(8):
+        found = _hermite_nodes(f, largest, 1024, False, parameters)
+        if found is not None:
+            return largest, found[1].shape[0]
+        largest *= 0.5
+    return 0.0, 0
+
+
+def _hermite(
+    f: Callable[..., Floats], kernels: Floats, largest: float, terms: int, parameters: Sequence[Any]
+) -> tuple[Floats, Floats, list[float]]:
+    """What _hermite_pair returns of one function, for kernels that differ, in increasing order."""
     deviation = xp.sqrt(kernels)
-    rest = xp.where(deviation >= 0.0, xp.inf, xp.nan)
-    bounds, found = [len(kernels) - int(xp.count_nonzero(~xp.isfinite(deviation)))], []
-    worst: list[Floats] = []
-    while bounds[-1]:
-        stop = bounds[-1]
-        rule = _hermite_rule(f, float(deviation[stop - 1]), parameters)
+    coefficients = _beside(xp.zeros((terms, len(kernels)), dtype=xp.float64), kernels)
+    rest, worst = xp.where(deviation >= 0.0, xp.inf, xp.nan), []
+    stop = int(xp.count_nonzero(deviation <= largest))
+    while stop:
+        top = float(deviation[stop - 1])
+        rule = _hermite_nodes(f, top, terms, True, parameters)
         if rule is None:
             break
-        reached, x, table = rule
-        stop = int(xp.count_nonzero(deviation[:stop] <= reached))
-        if not stop:
-            break
-        start = min(int(xp.count_nonzero(deviation[:stop] < 0.5 * reached)), max(stop - 16, 0))
+        start = min(int(xp.count_nonzero(deviation[:stop] < 0.5 * top)), max(stop - 16, 0))
         start = max(start, stop - 256)
-        x, table = _beside(x, K), _beside(table, K)
+        x, table = [_beside(part, kernels) for part in rule]
         values = f(deviation[start:stop, None] * x, *parameters) + 0.0 * x
         a = table @ values.T
         total = table[0] @ (values * values).T
@@ -54,77 +94,55 @@ def _hermite(f: Callable[..., Floats], K: Floats, *parameters: Floats) -> Expans
         lack = xp.clip(1.0 - share.sum(0), 1e-15, None)
         left = xp.flip(xp.cumsum(xp.flip(share, (0,)), 0), (0,)) + lack
         worst.append(xp.sqrt(xp.amax(xp.concatenate([left, lack[None]]), 1)))
-        rest[start:stop] = xp.sqrt(lack)
-        found.append((start, stop, a))
-        bounds.append(start)
-    terms = max([a.shape[0] for _, _, a in found], default=0)
-    if not terms or terms * len(kernels) > _HELD:
-        return None
-    coefficients = _beside(xp.zeros((terms, len(kernels)), dtype=xp.float64), K)
-    for start, stop, a in found:
         coefficients[: a.shape[0], start:stop] = a
-    coefficients = _dense(coefficients[:, place]).reshape((terms, *K.shape))
-    return xp.moveaxis(coefficients, 0, -1), rest[place].reshape(K.shape), _largest(worst, terms)
+        rest[start:stop] = xp.sqrt(lack)
+        stop = start
+    return coefficients, rest, _largest(worst, terms)
 
 
 def _largest(worst: Sequence[Floats], terms: int) -> list[float]:
     """The largest of what each number of terms leaves; what is shorter than that goes on with its last value."""
-    rows = [row.tolist() for row in worst]
+    rows = [row.tolist() for row in worst] or [[1.0]]
     return [max(row[min(n, len(row) - 1)] for row in rows) for n in range(terms + 1)]
 
 
-def _hermite_both(
-    f: Callable[..., Floats], K1: Floats, K2: Floats, *parameters: Floats
-) -> tuple[Expansion | None, Expansion | None]:
-    """The coefficients of one function for both inputs, which may have the same kernels."""
-    found = _hermite(f, xp.concatenate([K1.reshape(-1), K2.reshape(-1)]), *parameters)
-    if found is None:
-        return None, None
-    (a, rest, worst), count = found, math.prod(K1.shape)
-    one, two = [
-        (xp.moveaxis(xp.moveaxis(a[cut], -1, 0).reshape((-1, *K.shape)), 0, -1), rest[cut].reshape(K.shape), worst)
-        for cut, K in ((slice(0, count), K1), (slice(count, None), K2))
-    ]
-    return one, two
+def _hermite_nodes(
+    f: Callable[..., Floats], deviation: float, most: int, hidden: bool, parameters: Sequence[Any]
+) -> tuple[Floats, Floats] | None:
+    """Nodes, and weights times Hermite polynomials; None if the nodes would be too many.
 
-
-def _hermite_rule(
-    f: Callable[..., Floats], largest: float, parameters: Sequence[Any]
-) -> tuple[float, Floats, Floats] | None:
-    """Nodes, and weights times Hermite polynomials: as many as the largest standard deviation needs, or a smaller one.
-
-    Returns:
-        that deviation, nodes, and a row for each polynomial; None if there are none for any but very small ones.
+    Args:
+        f: the function.
+        deviation: the standard deviation for which they are.
+        most: the number of polynomials at most.
+        hidden: whether what is left out is hidden by rounding; else it is not where it meets as little of another one.
+        parameters: of the function.
     """
-    for _ in range(8):
-        rule = _hermite_nodes(f, largest, parameters)
-        if rule is not None:
-            return largest, *rule
-        largest *= 0.5
-    return None
-
-
-def _hermite_nodes(f: Callable[..., Floats], largest: float, parameters: Sequence[Any]) -> tuple[Floats, Floats] | None:
-    """Nodes and polynomials for deviations up to the largest; None if the nodes would be too many."""
     step = 0.25
     for terms in (64, 256, 1024):
         while True:
             x, table = _hermite_table(step, terms)
             own = [_beside(p, x) for p in parameters]
-            values = f(largest * x, *own) + 0.0 * x
+            values = f(deviation * x, *own) + 0.0 * x
             finer, finer_table = _hermite_table(0.5 * step, terms)
-            found, better = table @ values, finer_table @ (f(largest * finer, *own) + 0.0 * finer)
+            found, better = table @ values, finer_table @ (f(deviation * finer, *own) + 0.0 * finer)
             total = float(table[0] @ (values * values))
             if float(xp.abs(found - better).max()) <= 2e-15 * math.sqrt(total):
                 break
             step *= 0.5
             if step < 1.0 / 256.0:
                 return None
-        left = total - xp.cumsum(found * found, 0)
-        enough = xp.where(left <= 0.5 * _ENOUGH * total)[0]
+        squares = found * found
+        if hidden:
+            left, allowed = xp.flip(xp.cumsum(xp.flip(squares, (0,)), 0), (0,)), _HIDDEN * _HIDDEN * total
+        else:
+            left, allowed = total - xp.cumsum(squares, 0), 0.5 * _ENOUGH * total
+        enough = xp.where(left <= allowed)[0]
         if enough.shape[0]:
-            return x, table[: int(enough[0]) + 1]
-    return x, table
+            return x, table[: min(int(enough[0]) + 1, most)]
+        if terms >= most:
+            break
+    return x, table[:most]
 
 
 def _hermite_table(step: float, terms: int) -> tuple[Floats, Floats]:

@@ -24,12 +24,8 @@ def series_tile(component: Component) -> tuple[Tile, tuple[str, ...]] | None:
     f, g = pair.first, pair.second
     names = {h: f"{component.name}_smooth_{place}" for place, h in enumerate(dict.fromkeys((f, g)), 1)}
     rest = "".join(f", {variable(p)}" for p in component.parameters)
-    if f == g:
-        axes = f"_hermite_both({names[f]}, K1, K2{rest})"
-    else:
-        axes = f"_hermite({names[f]}, K1{rest}), _hermite({names[g]}, K2{rest})"
     tile = Tile(
-        (f"return {axes}",),
+        (f"return _hermite_pair({names[f]}, {names[g]}, K1, K2{rest})",),
         ("one, two = axes", f"_hermite_tile(K1, K2, {variable(C)}, one, two, scratch, fine)"),
         2,
         _ARRAYS,

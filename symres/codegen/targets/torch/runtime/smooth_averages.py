@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
-from ....arrays.hermite.hermite_series import Expansion, _hermite, _hermite_both, _hermite_tile
+from ....arrays.hermite.hermite_series import _hermite_pair, _hermite_tile
 from ....arrays.hermite.matrix_parts import _chunk, _parts
 from ....arrays.runtime.entries import _few
 from ....arrays.runtime.pair_series import _pair_average
@@ -114,20 +114,15 @@ def _average_values(name: str, first: str, second: str, arguments: Sequence[Tens
     K1, K2, *parameters = (_narrow(a.reshape(out.shape)).to(torch.float64) for a in (*arguments[:2], *arguments[3:]))
     own = [p.reshape(()) if p.numel() == 1 else p for p in parameters]
 
-    def expansions(K1: Tensor, K2: Tensor) -> tuple[Expansion | None, Expansion | None]:
-        if f is g:
-            return _hermite_both(f, K1, K2, *own)
-        return _hermite(f, K1, *own), _hermite(g, K2, *own)
-
     few = 8 * (K1.numel() + K2.numel()) <= out.numel()
-    both = expansions(K1, K2) if few else None
+    both = _hermite_pair(f, g, K1, K2, *own) if few else None
     size = 1 << 20 if out.is_cuda else _TILE * torch.get_num_threads()
     left = torch.zeros(out.shape, dtype=torch.bool, device=out.device)
     for part in _parts(tuple(out.shape), size if few else _SINGLE):
         goal, some = out[part], [_chunk(a, part) for a in (K1, K2, C)]
         fine: list[Tensor] = []
         scratch = [goal, *(torch.empty_like(goal) for _ in range(3))]
-        _hermite_tile(*some, *(_chunk(both, part) if few else expansions(*some[:2])), scratch, fine)
+        _hermite_tile(*some, *(_chunk(both, part) if few else _hermite_pair(f, g, *some[:2], *own)), scratch, fine)
         if fine:
             left[part] = ~fine[0]
     places = left.nonzero(as_tuple=True)
