@@ -19,6 +19,7 @@ Expansion: TypeAlias = tuple[Floats, Floats, list[float]]
 
 _ENOUGH = 1e-14  # of the root of <f**2> <g**2>: the largest error of a series that is not looked at closer
 _HIDDEN = 2e-15  # of the root of <f**2>: coefficients that rounding hides
+_BLOCKS = (64, 256, 1024)  # numbers of terms that are tried
 _HELD = 1 << 25  # coefficients of all kernels of one input, at most
 
 
@@ -43,12 +44,12 @@ def _hermite_pair(
         sides = [(f, K1.reshape(-1)), (g, K2.reshape(-1))]
     unique = [(h, *xp.unique(K, return_inverse=True)) for h, K in sides]
     reached = [_hermite_reached(h, kernels, parameters) for h, kernels, _ in unique]
-    terms = max(needed for _, needed in reached)
+    step, terms = min(step for _, step, _ in reached), max(needed for *_, needed in reached)
     if not terms or terms * sum(len(kernels) for _, kernels, _ in unique) > _HELD:
         return None, None
-    found = []
-    for (h, kernels, place), (largest, _) in zip(unique, reached):
-        a, rest, worst = _hermite(h, kernels, largest, terms, parameters)
+    rule, found = _hermite_table(step, next(some for some in _BLOCKS if some >= terms)), []
+    for (h, kernels, place), (largest, *_) in zip(unique, reached):
+        a, rest, worst = _hermite(h, kernels, largest, rule[0], rule[1][:terms], parameters)
         found.append((_dense(a[:, place]), rest[place], worst))
     a, rest, worst = found[0]
     b, other, second = found[-1]
@@ -59,67 +60,22 @@ def _hermite_pair(
     return one, (xp.moveaxis(b.reshape((terms, *K2.shape)), 0, -1), other.reshape(K2.shape), second)
 
 
-def _hermite_reached(f: Callable[..., Floats], kernels: Floats, parameters: Sequence[Any]) -> tuple[float, int]:
-    """The largest standard deviation for which there are not too many nodes, and how many terms it needs."""
+def _hermite_reached(f: Callable[..., Floats], kernels: Floats, parameters: Sequence[Any]) -> tuple[float, float, int]:
+    """The largest standard deviation for which there are not too many nodes, their distance, and the terms it needs."""
     known = kernels[xp.isfinite(kernels)]
     largest = math.sqrt(float(known.max())) if known.shape[0] else 0.0
     for _ in range(8):
-        found = _hermite_nodes(f, largest, 1024, False, parameters)
+        found = _hermite_nodes(f, largest, parameters)
         if found is not None:
-            return largest, found[1].shape[0]
+            return largest, *found
         largest *= 0.5
-    return 0.0, 0
+    return 0.0, 1.0, 0
 
 
-def _hermite(
-    f: Callable[..., Floats], kernels: Floats, largest: float, terms: int, parameters: Sequence[Any]
-) -> tuple[Floats, Floats, list[float]]:
-    """What _hermite_pair returns of one function, for kernels that differ, in increasing order."""
-    deviation = xp.sqrt(kernels)
-    coefficients = _beside(xp.zeros((terms, len(kernels)), dtype=xp.float64), kernels)
-    rest, worst = xp.where(deviation >= 0.0, xp.inf, xp.nan), []
-    stop = int(xp.count_nonzero(deviation <= largest))
-    while stop:
-        top = float(deviation[stop - 1])
-        rule = _hermite_nodes(f, top, terms, True, parameters)
-        if rule is None:
-            break
-        start = min(int(xp.count_nonzero(deviation[:stop] < 0.5 * top)), max(stop - 16, 0))
-        start = max(start, stop - 256)
-        x, table = [_beside(part, kernels) for part in rule]
-        values = f(deviation[start:stop, None] * x, *parameters) + 0.0 * x
-        a = table @ values.T
-        total = table[0] @ (values * values).T
-        share = a * a / xp.where(total == 0.0, 1.0, total)
-        lack = xp.clip(1.0 - share.sum(0), 1e-15, None)
-        left = xp.flip(xp.cumsum(xp.flip(share, (0,)), 0), (0,)) + lack
-        worst.append(xp.sqrt(xp.amax(xp.concatenate([left, lack[None]]), 1)))
-        coefficients[: a.shape[0], start:stop] = a
-        rest[start:stop] = xp.sqrt(lack)
-        stop = start
-    return coefficients, rest, _largest(worst, terms)
-
-
-def _largest(worst: Sequence[Floats], terms: int) -> list[float]:
-    """The largest of what each number of terms leaves; what is shorter than that goes on with its last value."""
-    rows = [row.tolist() for row in worst] or [[1.0]]
-    return [max(row[min(n, len(row) - 1)] for row in rows) for n in range(terms + 1)]
-
-
-def _hermite_nodes(
-    f: Callable[..., Floats], deviation: float, most: int, hidden: bool, parameters: Sequence[Any]
-) -> tuple[Floats, Floats] | None:
-    """Nodes, and weights times Hermite polynomials; None if the nodes would be too many.
-
-    Args:
-        f: the function.
-        deviation: the standard deviation for which they are.
-        most: the number of polynomials at most.
-        hidden: whether what is left out is hidden by rounding; else it is not where it meets as little of another one.
-        parameters: of the function.
-    """
+def _hermite_nodes(f: Callable[..., Floats], deviation: float, parameters: Sequence[Any]) -> tuple[float, int] | None:
+    """The distance of nodes, and the number of terms; None if the nodes would be too many."""
     step = 0.25
-    for terms in (64, 256, 1024):
+    for terms in _BLOCKS:
         while True:
             x, table = _hermite_table(step, terms)
             own = [_beside(p, x) for p in parameters]
@@ -132,17 +88,42 @@ def _hermite_nodes(
             step *= 0.5
             if step < 1.0 / 256.0:
                 return None
-        squares = found * found
-        if hidden:
-            left, allowed = xp.flip(xp.cumsum(xp.flip(squares, (0,)), 0), (0,)), _HIDDEN * _HIDDEN * total
-        else:
-            left, allowed = total - xp.cumsum(squares, 0), 0.5 * _ENOUGH * total
-        enough = xp.where(left <= allowed)[0]
+        left = total - xp.cumsum(found * found, 0)
+        enough = xp.where(left <= 0.5 * _ENOUGH * total)[0]
         if enough.shape[0]:
-            return x, table[: min(int(enough[0]) + 1, most)]
-        if terms >= most:
-            break
-    return x, table[:most]
+            return step, int(enough[0]) + 1
+    return step, terms
+
+
+def _hermite(
+    f: Callable[..., Floats], kernels: Floats, largest: float, x: Floats, table: Floats, parameters: Sequence[Any]
+) -> tuple[Floats, Floats, list[float]]:
+    """What _hermite_pair returns of one function, for kernels that differ, in increasing order."""
+    x, table, terms = _beside(x, kernels), _beside(table, kernels), table.shape[0]
+    deviation = xp.sqrt(kernels)
+    coefficients = 0.0 * table[:, :1] + xp.zeros_like(deviation)
+    rest = xp.where(deviation >= 0.0, xp.inf, xp.nan)
+    worst = 0.0 * coefficients[:1, 0] + 0.0 * xp.concatenate([table[:, 0], table[:1, 0]])
+    stop = int(xp.count_nonzero(deviation <= largest))
+    while stop:
+        start = min(int(xp.count_nonzero(deviation[:stop] < 0.5 * deviation[stop - 1])), max(stop - 16, 0))
+        start = max(start, stop - 256)
+        values = f(deviation[start:stop, None] * x, *parameters) + 0.0 * x
+        total = table[0] @ (values * values).T
+        last = (table @ values[-1]) ** 2
+        beyond = xp.flip(xp.cumsum(xp.flip(last, (0,)), 0), (0,))
+        count = min(int(xp.count_nonzero(beyond > _HIDDEN * _HIDDEN * total[-1])) + 1, terms)
+        a = table[:count] @ values.T
+        share = a * a / xp.where(total == 0.0, 1.0, total)
+        lack = xp.clip(1.0 - share.sum(0), 1e-15, None)
+        left = xp.amax(xp.flip(xp.cumsum(xp.flip(share, (0,)), 0), (0,)) + lack, 1)
+        most = xp.zeros_like(worst) + lack.max()
+        most[:count] = left
+        worst = xp.maximum(worst, most)
+        coefficients[:count, start:stop] = a
+        rest[start:stop] = xp.sqrt(lack)
+        stop = start
+    return coefficients, rest, xp.sqrt(worst).tolist()
 
 
 def _hermite_table(step: float, terms: int) -> tuple[Floats, Floats]:
