@@ -17,7 +17,8 @@ from ..runtime.array_types import Floats
 
 Expansion: TypeAlias = tuple[Floats, Floats, list[float]]
 
-_ENOUGH = 1e-14  # of the root of <f**2> <g**2>: the largest error of a series that is not looked at closer
+_SOUGHT = 1e-15  # of the root of <f**2> <g**2>: what is left out, but for rounding
+_ENOUGH = 1e-14  # the same as it is known, with rounding: the largest one that is not looked at closer
 _HIDDEN = 2e-15  # of the root of <f**2>: coefficients that rounding hides
 _BLOCKS = (64, 256, 1024)  # numbers of terms that are tried
 _HELD = 1 << 25  # coefficients of all kernels of one input, at most
@@ -78,7 +79,7 @@ def _hermite_nodes(f: Callable[..., Floats], deviation: float, parameters: Seque
     for terms in _BLOCKS:
         while True:
             x, table = _hermite_table(step, terms)
-            own = [_beside(p, x) for p in parameters]
+            own = [_placed(p, x) for p in parameters]
             values = f(deviation * x, *own) + 0.0 * x
             finer, finer_table = _hermite_table(0.5 * step, terms)
             found, better = table @ values, finer_table @ (f(deviation * finer, *own) + 0.0 * finer)
@@ -88,10 +89,10 @@ def _hermite_nodes(f: Callable[..., Floats], deviation: float, parameters: Seque
             step *= 0.5
             if step < 1.0 / 256.0:
                 return None
-        left = total - xp.cumsum(found * found, 0)
-        enough = xp.where(left <= 0.5 * _ENOUGH * total)[0]
-        if enough.shape[0]:
-            return step, int(enough[0]) + 1
+        squares = found * found
+        if total - float(squares.sum()) <= 0.5 * _ENOUGH * total:
+            beyond = xp.flip(xp.cumsum(xp.flip(squares, (0,)), 0), (0,))
+            return step, max(int(xp.count_nonzero(beyond > _SOUGHT * total)), 1)
     return step, terms
 
 
@@ -99,7 +100,7 @@ def _hermite(
     f: Callable[..., Floats], kernels: Floats, largest: float, x: Floats, table: Floats, parameters: Sequence[Any]
 ) -> tuple[Floats, Floats, list[float]]:
     """What _hermite_pair returns of one function, for kernels that differ, in increasing order."""
-    x, table, terms = _beside(x, kernels), _beside(table, kernels), table.shape[0]
+    x, table, terms = _placed(x, kernels), _placed(table, kernels), table.shape[0]
     deviation = xp.sqrt(kernels)
     coefficients = 0.0 * table[:, :1] + xp.zeros_like(deviation)
     rest = xp.where(deviation >= 0.0, xp.inf, xp.nan)
@@ -146,7 +147,7 @@ def _long_table(step: float, terms: int) -> tuple[Floats, Floats]:
 _short_table = functools.lru_cache(maxsize=16)(_long_table)
 
 
-def _beside(a: Floats, like: Floats) -> Floats:
+def _placed(a: Floats, like: Floats) -> Floats:
     """An array where another one is."""
     return a
 
@@ -226,7 +227,7 @@ def _hermite_cut(size: Floats, terms: int, left: Sequence[float]) -> tuple[float
     best, entries = (1.0, terms), math.prod(size.shape)
     cost = float(terms * entries)
     for cut in (1.0, 0.95, 0.9, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1):
-        enough = (n for n in range(1, terms) if left[n] * cut**n <= _ENOUGH)
+        enough = (n for n in range(1, terms) if left[n] * cut**n <= 2.0 * _SOUGHT)
         short = next(enough, terms)
         if short < terms:
             spent = short * entries + 8.0 * terms * float(xp.count_nonzero(size > cut))

@@ -157,7 +157,7 @@ def _by_rule(
     return torch.where(known, torch.cat(found), math.nan)
 
 
-def _beside(a: Tensor, like: Tensor) -> Tensor:
+def _placed(a: Tensor, like: Tensor) -> Tensor:
     """A tensor on the device of another one."""
     return a.to(like.device)
 
