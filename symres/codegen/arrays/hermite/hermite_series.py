@@ -35,7 +35,7 @@ def _hermite_pair(
     Returns:
         for each function a_n(K) along a last axis; the root of 1 - sum a_n**2/<f**2>, infinite for kernels that need
         too many nodes; for each number of terms the largest such root of the other kernels. None where parameters
-        differ from entry to entry, nodes or coefficients are too many.
+        differ from entry to entry, nodes or coefficients are too many, or entries have no kernels in common.
     """
     if any(math.prod(p.shape) > 1 for p in parameters):
         return None, None
@@ -44,9 +44,12 @@ def _hermite_pair(
     else:
         sides = [(f, K1.reshape(-1)), (g, K2.reshape(-1))]
     unique = [(h, *xp.unique(K, return_inverse=True)) for h, K in sides]
+    count, different = math.prod(K1.shape), sum(len(kernels) for _, kernels, _ in unique)
+    if 1 not in (*K1.shape, *K2.shape) and 8 * different > max(2 * count, 32768):  # entries that have nothing in common
+        return None, None
     reached = [_hermite_reached(h, kernels, parameters) for h, kernels, _ in unique]
     step, terms = min(step for _, step, _ in reached), max(needed for *_, needed in reached)
-    if not terms or terms * sum(len(kernels) for _, kernels, _ in unique) > _HELD:
+    if not terms or terms * different > _HELD:
         return None, None
     rule, found = _hermite_table(step, next(some for some in _BLOCKS if some >= terms)), []
     for (h, kernels, place), (largest, *_) in zip(unique, reached):
@@ -54,7 +57,6 @@ def _hermite_pair(
         found.append((_dense(a[:, place]), rest[place], worst))
     a, rest, worst = found[0]
     b, other, second = found[-1]
-    count = math.prod(K1.shape)
     if f is g:
         a, rest, b, other = a[:, :count], rest[:count], b[:, count:], other[count:]
     one = xp.moveaxis(a.reshape((terms, *K1.shape)), 0, -1), rest.reshape(K1.shape), worst

@@ -119,10 +119,11 @@ def _average_values(name: str, first: str, second: str, arguments: Sequence[Tens
     size = 1 << 20 if out.is_cuda else _TILE * torch.get_num_threads()
     left = torch.zeros(out.shape, dtype=torch.bool, device=out.device)
     for part in _parts(tuple(out.shape), size if few else _SINGLE):
-        goal, some = out[part], [_chunk(a, part) for a in (K1, K2, C)]
+        goal, k1, k2, c = out[part], _chunk(K1, part), _chunk(K2, part), _chunk(C, part)
         fine: list[Tensor] = []
         scratch = [goal, *(torch.empty_like(goal) for _ in range(3))]
-        _hermite_tile(*some, *(_chunk(both, part) if few else _hermite_pair(f, g, *some[:2], *own)), scratch, fine)
+        one, two = _hermite_pair(f, g, k1, k2, *own) if both is None else _chunk(both, part)
+        _hermite_tile(k1, k2, c, one, two, scratch, fine)
         if fine:
             left[part] = ~fine[0]
     places = left.nonzero(as_tuple=True)
@@ -151,7 +152,8 @@ def _by_rule(
         parameters = others[2:]
         first = ((f,), *of_f(K1, *parameters))
         second = first if f is g else ((g,), *of_g(K1, *parameters))
-        return _pair_average(*rule, first, second, K1, *others)
+        helper, cost, at_a_time = rule
+        return _pair_average(helper, cost, at_a_time, first, second, K1, *others)
 
     found = _few(average, 1 << 22, *(torch.where(known, a, 1.0) for a in entries))
     return torch.where(known, torch.cat(found), math.nan)
