@@ -28,6 +28,7 @@ from .procedure_text import procedure_text
 HERE = Path(__file__).parent
 SHARED = HERE / "runtime"  # the functions that every array library has
 FEATURE_ROWS = HERE / "feature_rows"  # the function of feature matrices, where arrays are NumPy's
+HERMITE = HERE / "hermite"  # those of libraries whose arrays can be changed
 SLOPED = HERE / "sloped"  # those of libraries that differentiate
 TEMPLATES = HERE / "templates"
 

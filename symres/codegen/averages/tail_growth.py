@@ -29,8 +29,18 @@ def polynomial_degree(factor: PiecewiseIntegrand) -> int:
     for part in factor.parts:
         shown = part.replace(lambda e: isinstance(e, sp.Function | sp.exp), lambda e: sp.Dummy())
         if shown.is_polynomial(z) and shown != 0:
-            degrees.append(int(sp.degree(shown, z)))
+            degrees.append(_degree(shown))
     return max(degrees)
+
+
+def _degree(polynomial: sp.Expr) -> int:
+    """The degree in z, not multiplied out: more where the highest powers cancel."""
+    if polynomial == z or not polynomial.has(z):
+        return int(polynomial == z)
+    if isinstance(polynomial, sp.Pow):
+        return int(polynomial.exp) * _degree(polynomial.base)
+    degrees = map(_degree, polynomial.args)
+    return max(degrees) if isinstance(polynomial, sp.Add) else sum(degrees)
 
 
 def rate(factor: PiecewiseIntegrand) -> sp.Expr:

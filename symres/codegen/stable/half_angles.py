@@ -12,7 +12,7 @@ from __future__ import annotations
 import sympy as sp
 
 from .angles import ROOTS, Angle, AngleForm, positive
-from .primitives import AngularSum, RightAngle, UpperTurn
+from .primitives import AngularSum, RightHalfPlaneAngle, UpperHalfPlaneAngle
 
 
 def half_angles(form: AngleForm) -> sp.Expr | None:
@@ -32,10 +32,10 @@ def _printed(angle: Angle, form: AngleForm, radius: sp.Expr) -> sp.Expr:
     triple = form.triple
     s = sp.sqrt(positive(angle.D, triple))
     if angle.shift == 0:
-        return positive(angle.A, triple) * RightAngle(angle.N, s, radius) + form.times_root(angle.R, angle, s)
+        return positive(angle.A, triple) * RightHalfPlaneAngle(angle.N, s, radius) + form.times_root(angle.R, angle, s)
     parts = form.angular_sum(angle)
     if parts is None:
-        turn = angle.shift * UpperTurn(angle.shift * angle.N, s, radius)  # theta, and its negative
+        turn = angle.shift * UpperHalfPlaneAngle(angle.shift * angle.N, s, radius)  # theta, and its negative
         return positive(angle.A, triple) * turn + form.times_root(angle.R, angle, s)
     rest, apart, factor, towards = parts
     return AngularSum(

@@ -137,14 +137,14 @@ class TwoTails(sp.Function):
     nargs = 4
 
 
-class RightAngle(sp.Function):
-    """The angle of the point (s, N), called as RightAngle(N, s, r) with s >= 0 and r**2 = s**2 + N**2."""
+class RightHalfPlaneAngle(sp.Function):
+    """The angle of the point (s, N), called as RightHalfPlaneAngle(N, s, r) with s >= 0 and r**2 = s**2 + N**2."""
 
     nargs = 3
 
 
-class UpperTurn(sp.Function):
-    """The angle of the point (-N, s), called as UpperTurn(N, s, r) likewise; a right angle at the origin."""
+class UpperHalfPlaneAngle(sp.Function):
+    """The angle of the point (-N, s), called as UpperHalfPlaneAngle(N, s, r) likewise; a right angle at the origin."""
 
     nargs = 3
 

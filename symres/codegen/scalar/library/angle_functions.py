@@ -35,7 +35,7 @@ def upper_angle(y: float, x: float) -> float:
     return angle(1.0 if y == 0.0 and x == 0.0 else y, x)
 
 
-def right_angle(N: float, s: float, r: float) -> float:
+def right_half_plane_angle(N: float, s: float, r: float) -> float:
     """The angle of the point (s, N) at the distance r, s >= 0."""
     both = r + s
     u = N / (1.0 if both == 0.0 else both)
@@ -43,7 +43,7 @@ def right_angle(N: float, s: float, r: float) -> float:
     return 2.0 * fma(-u * v, arctan_tail(v), u)
 
 
-def upper_turn(N: float, s: float, r: float) -> float:
+def upper_half_plane_angle(N: float, s: float, r: float) -> float:
     """The angle of the point (-N, s) at the distance r, s >= 0; a right angle at the origin."""
     both = r + fabs(N)
     u = 1.0 if both == 0.0 else s / both

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ....core.symbols import K
 from ...arrays.array_code import Definition, Wording
-from ...arrays.array_target import FEATURE_ROWS, SHARED, ArrayTarget
+from ...arrays.array_target import FEATURE_ROWS, HERMITE, SHARED, ArrayTarget
 from ...arrays.runtime_library import RuntimeLibrary
 from ...emission.emitter import Emitter, Source, variable
 from ...planning.network_plan import DeepLayer, NetworkPlan
@@ -54,7 +54,8 @@ class NumpyTarget(ArrayTarget):
     )
 
     def __init__(self, runtime: RuntimeLibrary | None = None) -> None:
-        self.runtime = runtime or RuntimeLibrary.read(SHARED, FEATURE_ROWS, Path(__file__).parent / "runtime")
+        own = Path(__file__).parent / "runtime"
+        self.runtime = runtime or RuntimeLibrary.read(SHARED, HERMITE, FEATURE_ROWS, own)
 
     # ---- code --------------------------------------------------------------------------------------------------
 

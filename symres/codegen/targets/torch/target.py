@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ....core.symbols import K
 from ...arrays.array_code import Definition, Wording
-from ...arrays.array_target import SHARED, SLOPED, ArrayTarget
+from ...arrays.array_target import HERMITE, SHARED, SLOPED, ArrayTarget
 from ...arrays.differentiable import function_lines, lines_with_arrays
 from ...arrays.runtime_library import RuntimeLibrary
 from ...emission.emitter import Source, argument, variable
@@ -57,15 +57,15 @@ class TorchTarget(ArrayTarget):
             "the same names.",
             "Tensors broadcast; results are of the type of the tensors, float32 or float64. Errors are those of "
             "float64, measured on {code}, against ball arithmetic.",
-            "Results are differentiable in every argument, averages by quadrature once. Gradients are finite on the "
-            "diagonal C = K1 = K2 (where a jump meets a jump they grow without bound towards it, and are cut off "
-            "within 1e-12 of it).",
+            "Results are differentiable in every argument, averages of smooth functions twice, others by quadrature "
+            "once. Gradients are finite on the diagonal C = K1 = K2 (where a jump meets a jump they grow without bound "
+            "towards it, and are cut off within 1e-12 of it).",
             "Kernels, covariances and C_b are in units of a squared preactivation, all else is a pure number.",
         ),
     )
 
     def __init__(self, runtime: RuntimeLibrary | None = None) -> None:
-        self.runtime = runtime or RuntimeLibrary.read(SHARED, SLOPED, Path(__file__).parent / "runtime")
+        self.runtime = runtime or RuntimeLibrary.read(SHARED, SLOPED, HERMITE, Path(__file__).parent / "runtime")
 
     # ---- code --------------------------------------------------------------------------------------------------
 

@@ -10,12 +10,12 @@ from symres.codegen.scalar.economy import economical
 from symres.codegen.scalar.levels import levelled
 from symres.codegen.stable.angles import angle_form
 from symres.codegen.stable.half_angles import half_angles
-from symres.codegen.stable.primitives import AngularSum, RightAngle, UpperTurn, determinant
+from symres.codegen.stable.primitives import AngularSum, RightHalfPlaneAngle, UpperHalfPlaneAngle, determinant
 from symres.core.symbols import C_W, K1, K2, C, C_b
 
 EXACT = {
-    UpperTurn: lambda n, s, r: sp.atan2(s, -n),
-    RightAngle: lambda n, s, r: sp.atan2(n, s),
+    UpperHalfPlaneAngle: lambda n, s, r: sp.atan2(s, -n),
+    RightHalfPlaneAngle: lambda n, s, r: sp.atan2(n, s),
     AngularSum: lambda rest, apart, m, n, s, r: rest + m * n * sp.atan2(s, -n),
 }
 

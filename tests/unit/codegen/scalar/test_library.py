@@ -75,8 +75,8 @@ def test_angles_to_one_unit():
 def test_half_angles_agree_with_the_angle_itself():
     for s, n in (10.0 ** rng.uniform(-8, 3, (300, 2)) * rng.choice([-1, 1], (300, 1)) ** [0, 1]).tolist():
         r = float(mp.hypot(s, n))
-        assert ulps(angles.upper_turn(n, s, r), mp.atan2(s, -mp.mpf(n))) < 3.0
-        assert ulps(angles.right_angle(n, s, r), mp.atan2(n, s)) < 3.0
+        assert ulps(angles.upper_half_plane_angle(n, s, r), mp.atan2(s, -mp.mpf(n))) < 3.0
+        assert ulps(angles.right_half_plane_angle(n, s, r), mp.atan2(n, s)) < 3.0
 
 
 def test_sum_of_root_and_angle_does_not_cancel():

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ....arrays.feature_rows.kernels_of_rows import _kernels_of_rows
+from ....arrays.hermite.matrix_parts import Entries, _chunk, _parts
 from ....arrays.runtime.array_types import Bools, Floats, Network
 from ....arrays.runtime.error_free import _determinant
 from ....arrays.runtime.layer_recursion import _NEAR, _SMALLEST, _narrowed, _parted
 from .blockwise import _valid
-from .tiling import Entries, _chunk, _parts
 
 
 def _deep(

@@ -3,43 +3,19 @@
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ....arrays.hermite.matrix_parts import Cut, _chunk, _parts
 from ....arrays.runtime.array_types import Bools, Floats, Places
 
-Cut: TypeAlias = tuple[slice, ...]
 Nested: TypeAlias = "Floats | tuple[Nested, ...]"
-Entries = TypeVar("Entries")
 Waiting: TypeAlias = list[tuple[Cut, tuple[Places, ...]]]
 
 _SCRATCH = 131072  # numbers in the scratch arrays of a tile together: as many as stay in the cache
-
-
-def _parts(shape: tuple[int, ...], size: int) -> Iterator[Cut]:
-    """Cuts of the first axes into parts of at most so many elements, whole along the other axes."""
-    inner = math.prod(shape[1:])
-    step = max(size // max(inner, 1), 1)
-    for start in range(0, shape[0], step):
-        cut = slice(start, start + step)
-        if inner > size:
-            for rest in _parts(shape[1:], size):
-                yield cut, *rest
-        else:
-            yield (cut,)
-
-
-def _chunk(a: Entries, part: Cut) -> Entries:
-    """A part of a broadcast array, as long as the array itself where it is broadcast; of a tuple that of each entry."""
-    if isinstance(a, tuple):
-        return tuple([_chunk(entry, part) for entry in a])  # type: ignore[return-value]
-    if np.ndim(a) == 0 or len(part) == 1 == len(a):  # type: ignore
-        return a
-    return a[tuple([slice(None) if n == 1 else cut for n, cut in zip(a.shape, part)])]  # type: ignore
 
 
 def _mend(exact: Callable[..., Floats], arguments: Sequence[Floats], target: Floats, pending: Waiting) -> None:

@@ -63,7 +63,7 @@ def _flat(
     Its derivatives are what ``slopes`` gives; if there is none, it has none.
     """
     names = function.__name__, "" if slopes is None else slopes.__name__
-    return _OPERATORS.flat(*names, step, torch.broadcast_tensors(*arguments))
+    return _FLAT.flat(*names, step, torch.broadcast_tensors(*arguments))
 
 
 class _Flat(torch.autograd.Function):
@@ -71,7 +71,7 @@ class _Flat(torch.autograd.Function):
 
     @staticmethod
     def forward(name: str, slopes: str, step: int, *arguments: Tensor) -> Tensor:
-        return _OPERATORS.values(name, step, arguments)
+        return _FLAT.flat_values(name, slopes, step, arguments)
 
     @staticmethod
     def setup_context(ctx: FunctionCtx, inputs: tuple, output: Tensor) -> None:
@@ -108,12 +108,12 @@ def _differentiable(name: str, slopes: str, step: int, arguments: Sequence[Tenso
     return _Flat.apply(name, slopes, step, *arguments)
 
 
-def _like(name: str, step: int, arguments: Sequence[Tensor]) -> Tensor:
+def _like(name: str, slopes: str, step: int, arguments: Sequence[Tensor]) -> Tensor:
     """A tensor like the values."""
     return torch.empty_like(arguments[0], memory_format=torch.contiguous_format)
 
 
-def _at_entries(name: str, step: int, arguments: Sequence[Tensor]) -> Tensor:
+def _at_entries(name: str, slopes: str, step: int, arguments: Sequence[Tensor]) -> Tensor:
     """The values of a function, nan where an argument is no finite number."""
     shape, kind = arguments[0].shape, arguments[0].dtype
     known = torch.isfinite(sum(arguments)).reshape(-1)
@@ -121,17 +121,33 @@ def _at_entries(name: str, step: int, arguments: Sequence[Tensor]) -> Tensor:
     return torch.where(known, torch.cat([*out, known[:0]]), math.nan).reshape(shape).to(kind)
 
 
-def _operators() -> torch._ops._OpNamespace:
-    """The operators of this text, under a name that no other text has, whenever it is loaded."""
+def _operators(
+    name: str,
+    signature: str,
+    differentiable: Callable[..., Tensor],
+    like: Callable[..., Tensor],
+    values: Callable[..., Tensor],
+) -> torch._ops._OpNamespace:
+    """Operators of this text, under a name that no other text has, whenever it is loaded.
+
+    Args:
+        name: of the operator with derivatives.
+        signature: of it, and of the one that computes values, which begins with the name of the first.
+        differentiable: the first one, in terms of the second.
+        like: a tensor like the values.
+        values: the second one.
+    """
     names = (f"symres_DIGEST_OF_THIS_TEXT_{number}" for number in range(1 << 30))
-    found = next(found for found in (getattr(torch.ops, name) for name in names) if not hasattr(found, "flat"))
-    flat, values = f"{found.name}::flat", f"{found.name}::values"
-    torch.library.define(flat, "(str name, str slopes, int step, Tensor[] arguments) -> Tensor")
-    torch.library.define(values, "(str name, int step, Tensor[] arguments) -> Tensor")
-    torch.library.impl(flat, ("CompositeImplicitAutograd", "FuncTorchDynamicLayerFrontMode"), _differentiable)
-    torch.library.register_fake(values, _like)
-    torch.library.impl(values, "default", _at_entries)
+    found = next(found for found in (getattr(torch.ops, own) for own in names) if not hasattr(found, name))
+    first, second = f"{found.name}::{name}", f"{found.name}::{name}_values"
+    for operator in (first, second):
+        torch.library.define(operator, signature)
+    torch.library.impl(first, ("CompositeImplicitAutograd", "FuncTorchDynamicLayerFrontMode"), differentiable)
+    torch.library.register_fake(second, like)
+    torch.library.impl(second, "default", values)
     return found
 
 
-_OPERATORS = _operators()
+_FLAT = _operators(
+    "flat", "(str name, str slopes, int step, Tensor[] arguments) -> Tensor", _differentiable, _like, _at_entries
+)

@@ -8,7 +8,7 @@ import pytest
 
 import symres as sr
 from symres.codegen import targets
-from symres.codegen.targets.numpy.runtime import hermite_series
+from symres.codegen.arrays.hermite import hermite_series
 from symres.core.errors import NoClosedForm
 from tests.oracles.activations import ACTIVATIONS
 from tests.shared import altered
@@ -56,7 +56,7 @@ def test_matrices_are_the_entries_one_by_one(tanh):
 
 def test_the_rest_is_what_the_terms_leave():
     kernels = np.array([0.5, 2.0])
-    coefficients, rest, worst = hermite_series._hermite(np.tanh, kernels)
+    coefficients, rest, worst = hermite_series._hermite_pair(np.tanh, np.tanh, kernels, kernels)[0]
     with mp.workdps(30):
         for k, row, left in zip(kernels, coefficients, rest, strict=True):
             total = mp.quad(lambda x, k=k: mp.tanh(mp.sqrt(k) * x) ** 2 * mp.npdf(x), [-20, 0, 20])
@@ -71,8 +71,8 @@ def test_the_rest_is_what_the_terms_leave():
 
 def test_a_wrong_polynomial_is_seen_by_the_measurement(monkeypatch):
     numpy = targets.find("numpy")
-    text = numpy.runtime.texts["_hermite_table"].replace("math.sqrt(n) * table", "math.sqrt(n + 0.01) * table")
-    wrong = altered(numpy, definitions={"_hermite_table": text})
+    text = numpy.runtime.texts["_long_table"].replace("math.sqrt(n) * table", "math.sqrt(n + 0.01) * table")
+    wrong = altered(numpy, definitions={"_long_table": text})
     monkeypatch.setattr(targets, "find", lambda name: wrong)
     with pytest.raises(NoClosedForm, match="is off by"):
         sr.export(sr.expect2("tanh(z/2)", "tanh(z/2)"))

@@ -1,0 +1,85 @@
+"""Averages of two smooth functions: which components are such, and the text of the functions and their derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
+from string import ascii_lowercase
+
+import sympy as sp
+
+from ...core.symbols import K1, K2, C, z
+from ..averages.average_code import averages
+from ..averages.integrands import PiecewiseIntegrand
+from ..averages.tail_growth import largest_exponent
+from ..emission.emitter import Dialect, Emitter, variable
+from ..planning.plan import Component
+from ..stable.rewrites import stabilise
+from .component_text import defined
+
+ORDER = 4  # of derivatives in z that two derivatives of an average need, by Price's theorem
+
+
+@dataclass(frozen=True)
+class SmoothPair:
+    """<f(z1) g(z2)> of smooth functions of the two inputs themselves.
+
+    Args:
+        factor: what stands before it in a component.
+        first: f.
+        second: g.
+    """
+
+    factor: sp.Expr
+    first: PiecewiseIntegrand
+    second: PiecewiseIntegrand
+
+
+def smooth_pairs(component: Component) -> tuple[SmoothPair, ...]:
+    """The averages whose sum a component is; none if it has a closed form or a function has kinks."""
+    if component.code is not None or not component.is_pair:
+        return ()
+    found, rest = [], component.formula
+    for node in averages(component.formula):
+        outer = component.formula.coeff(node)
+        rest -= outer * node
+        if node.covariance != (K1, C, K2) or outer.free_symbols & {K1, K2, C} or averages(outer):
+            return ()
+        for coefficient, (f, g) in node.terms:
+            if coefficient.free_symbols & {K1, K2, C} or any(len(h.parts) > 1 for h in (f, g)):
+                return ()
+            found.append(SmoothPair(outer * coefficient, f, g))
+    return tuple(found) if sp.expand(rest) == 0 else ()
+
+
+def function_text(name: str, function: sp.Expr, parameters: Sequence[sp.Symbol], dialect: Dialect) -> str:
+    """A function of z and of parameters, its exponentials kept below the largest float."""
+    stable = stabilise(function)
+    capped = f"{dialect.library}.exp({dialect.at_most.format('{0}', f'{largest_exponent(stable)}.0')})"
+    inside = replace(dialect, functions={**dialect.functions, sp.exp: capped})
+    names = {z: "z", **{p: variable(p) for p in parameters}}
+    return defined(f"{name}({', '.join(names.values())})", Emitter(inside, names).function([("return", stable)]))
+
+
+def derivatives(
+    f: PiecewiseIntegrand, parameters: Sequence[sp.Symbol]
+) -> Iterator[tuple[str, PiecewiseIntegrand | None]]:
+    """Those derivatives of a function that two derivatives of an average need; None for those that vanish.
+
+    Their names have a letter for each parameter, a, b, ... in order, and a z for each derivative in z: a parameter
+    counts as much as two of these.
+    """
+    letters = dict(zip(ascii_lowercase, parameters, strict=False))
+    for count in range(ORDER // 2 + 1):
+        for chosen in combinations_with_replacement(letters, count):
+            found: PiecewiseIntegrand | None = f
+            for letter in chosen:
+                found = found and _without_zero(found.map(lambda u, p=letters[letter]: u.diff(p)))
+            for order in range(ORDER - 2 * count + 1):
+                yield "".join(chosen) + "z" * order, found
+                found = found and _without_zero(found.diff())
+
+
+def _without_zero(f: PiecewiseIntegrand) -> PiecewiseIntegrand | None:
+    return None if f.parts == (0,) else f
