@@ -83,7 +83,8 @@ def surveyed(activation: str, layer: str, theory: Theory) -> Surveyed:
     """The criticality of one theory."""
     phase, why = None, ""
     try:
-        phase = theory.phase(K=1, **{s.name: _SETTING[s.name] for s in theory.layer.parameters})
+        known = {s.name: _SETTING[s.name] for s in theory.layer.parameters if s.name in _SETTING}
+        phase = theory.phase(K=1, **known)
     except SymresError as error:
         why = error.found
     return Surveyed(

@@ -11,6 +11,7 @@ from symres.activations.catalogue import activation
 from symres.report.text import criticality_table
 from symres.studies import criticality_survey
 from tests.command_line import assert_plain, page, run
+from tests.shared import derived
 
 LAYERS = ["mlp", "residual", "pre_ln", "ln_act", "pre_ln, skip"]
 FIELDS = {
@@ -152,3 +153,9 @@ def test_without_a_name_every_activation_of_the_table_is_asked(capsys, monkeypat
 def test_bad_input_is_one_line(capsys, words, said):
     code, out, err = run(capsys, "list", "criticality", *words)
     assert (code, out, err.count("\n")) == (2, "", 1) and said in err
+
+
+def test_a_parameter_without_a_number_leaves_the_phase_open():
+    found = criticality_survey.surveyed("elu", "mlp", derived("elu"))
+    assert found.phase is None
+    assert "alpha" in found.no_phase
