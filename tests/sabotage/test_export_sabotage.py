@@ -87,7 +87,7 @@ SHORT_ROAD = {  # edits of the tiles alone, where the inputs are not nearly para
     "a constant": ("a2 = 0.15915494309189535", "a2 = 0.159154943091893", 0.3),
     "a sign": ("np.subtract(scratch[2], scratch[0]", "np.add(scratch[2], scratch[0]", 0.3),
     "a guard that lets lost digits pass": (
-        "(scratch[2] >= 0.125) & (scratch[1] <= 0.7)",
+        "(scratch[2] >= 0.125) & (scratch[1] <= 0.5)",
         "scratch[2] >= 1e-12",
         -(1 - 1e-9),
     ),
