@@ -25,7 +25,7 @@ def series_tile(component: Component) -> tuple[Tile, tuple[str, ...]] | None:
     names = {h: f"{component.name}_smooth_{place}" for place, h in enumerate(dict.fromkeys((f, g)), 1)}
     rest = "".join(f", {variable(p)}" for p in component.parameters)
     tile = Tile(
-        (f"return _hermite_pair({names[f]}, {names[g]}, K1, K2{rest})",),
+        (f"return _hermite_pair({names[f]}, {names[g]}, np.asarray(K1), np.asarray(K2){rest})",),
         ("one, two = axes", f"_hermite_tile(K1, K2, {variable(C)}, one, two, scratch, fine)"),
         2,
         _ARRAYS,
