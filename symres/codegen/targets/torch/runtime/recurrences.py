@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ....arrays.runtime.layer_recursion import _NEAR, _SMALLEST, _narrowed, _parted
-from .tensors import _determinant, _tensors
+from .tensors import _determinant, _tensor, _tensors
 
 Entries = TypeVar("Entries")
 
@@ -33,14 +33,15 @@ def _deep(
     layers, sharp, determined, directed, _ = network
     given = [K1, K2, C, Theta, *(value for row in parameters for value in row)]
     like = _tensors(*given)[0]
-    given = [torch.as_tensor(a, dtype=torch.float64, device=like.device) for a in given]
+    given = [_tensor(a, torch.float64, like.device) for a in given]
     kind, shape = like.dtype, torch.broadcast_shapes(*(a.shape for a in given))
     K1, K2, C, Theta, *others = given
     rest = iter(others)
     parameters = [tuple([next(rest) for _ in row]) for row in parameters]
     (first, lost), (second, gone) = (_inputs(network, K, parameters) for K in (K1, K2))
     K1, K2, C, Theta = first[0][0], second[0][0], C.expand(shape), Theta.expand(shape)
-    same, kept, everywhere = (C == K1) & (C == K2), [(C, Theta)], torch.compiler.is_compiling() or C.is_cuda
+    same, kept = (C == K1) & (C == K2), [(C, Theta)]
+    everywhere = torch.compiler.is_compiling() or C.device.type != "cpu"
     determinant = _determinant(K1, K2, C) if determined else None
     if sharp:
         size, gap = _gap(K1, K2, C, determinant)

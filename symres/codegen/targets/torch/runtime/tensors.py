@@ -18,20 +18,27 @@ def _tensors(*values: Tensor | float) -> list[Tensor]:
     kinds = [v.dtype for v in tensors if v.dtype.is_floating_point]
     kind = functools.reduce(torch.promote_types, kinds) if kinds else torch.float64
     device = tensors[0].device if tensors else None
-    return [torch.as_tensor(v, dtype=kind, device=device) for v in values]
+    return [_tensor(v, kind, device) for v in values]
+
+
+def _tensor(value: Tensor | float, kind: torch.dtype, device: torch.device | None) -> Tensor:
+    """A value as a tensor; a number is written by the device itself, since a copy to a GPU would be waited for."""
+    if isinstance(value, int | float):
+        return torch.full((), value, dtype=kind, device=device)
+    return torch.as_tensor(value, dtype=kind, device=device)
 
 
 def _shaped(value: Tensor | float, *idle: Tensor) -> Tensor:
     """A value that does not depend on the idle arguments, in their common shape and with a gradient of 0 in them."""
     total = functools.reduce(torch.add, idle)
-    value = torch.as_tensor(value, dtype=total.dtype, device=total.device)
+    value = _tensor(value, total.dtype, total.device)
     return torch.where(torch.ones_like(total, dtype=torch.bool), value, total)
 
 
 def _alike(*values: Tensor | float) -> Sequence[Tensor]:
     """The arguments in their common shape; numbers become tensors."""
     like = next(v for v in values if isinstance(v, torch.Tensor))
-    return torch.broadcast_tensors(*(torch.as_tensor(v, dtype=like.dtype, device=like.device) for v in values))
+    return torch.broadcast_tensors(*(_tensor(v, like.dtype, like.device) for v in values))
 
 
 def _root(x: Tensor) -> Tensor:
@@ -106,8 +113,7 @@ def _separation(K1: Tensor, K2: Tensor, C: Tensor) -> Tensor:
 
 def _piecewise(u: Tensor, edges: Sequence[float], table: Sequence[Sequence[float]]) -> Tensor:
     """The piecewise Chebyshev polynomial of u with the given inner and outer edges (Clenshaw's recursion)."""
-    ends = torch.tensor(edges, dtype=u.dtype, device=u.device)
-    rows = torch.tensor(table, dtype=u.dtype, device=u.device)
+    ends, rows = (torch.tensor(a, dtype=u.dtype).to(u.device, non_blocking=True) for a in (edges, table))
     u = torch.minimum(u, ends[-1])
     piece = torch.searchsorted(ends[1:-1].contiguous(), u.detach().contiguous(), right=True)
     left, right = ends[piece], ends[piece + 1]
