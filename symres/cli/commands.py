@@ -309,12 +309,15 @@ def export(
         ),
     ] = None,
     target: Annotated[
-        str, typer.Option("--target", metavar="NAME", help="numpy, torch, latex or another that is found.")
+        str,
+        typer.Option(
+            "--target", metavar="NAME", help="numpy, torch, numba, c, jax, latex, or one of an installed package."
+        ),
     ] = "numpy",
     settings: Settings = None,
     out: OutFile = None,
 ) -> None:
-    """Generate a NumPy or PyTorch module, or LaTeX."""
+    """Generate a module for NumPy, PyTorch, Numba, C or JAX, or LaTeX."""
     from ..core.files import require_place
     from ..report.export import export as generate
     from ..report.export import require_target

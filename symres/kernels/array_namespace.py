@@ -43,7 +43,7 @@ def as_array(xp: ModuleType, values: Array, dtype: Any = None) -> Array:
         values: an array of it, or lists of numbers.
         dtype: the type that is needed; None for any.
     """
-    if _namespace(values) is not None and dtype in (None, values.dtype):
+    if _namespace(values) is not None and (dtype is None or dtype == values.dtype):
         return values
     return xp.asarray(values, dtype=dtype)
 

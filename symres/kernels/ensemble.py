@@ -26,7 +26,7 @@ from .generated_module import place_of
 
 Pair = tuple[Array, Array]  # kernel of the Gaussian process and tangent kernel, as dual_kernel_matrix returns them
 
-SINGULAR = 1e-13  # an eigenvalue of this size, relative to the largest, is rounding
+SINGULAR = 500  # an eigenvalue of so many units in the last place of the largest is rounding
 
 
 class Outputs(NamedTuple):
@@ -197,7 +197,7 @@ class Ensemble:
 def _require_regular(values: Array, asked: str, what: str, remedy: str) -> None:
     """Refuse what divides by eigenvalues that are rounding errors."""
     least, largest = float(values.min()), float(values.max())
-    if not least > SINGULAR * largest:
+    if not least > SINGULAR * float(namespace_of(values).finfo(values.dtype).eps) * largest:
         found = f"{what} of the training inputs is singular: eigenvalues from {least:.2g} to {largest:.2g}"
         raise DeclarationError(asked, found, remedy)
 

@@ -43,7 +43,7 @@ PLAIN = Dialect(
         sp.Max: "max({0}, {1})",
         Expm1: "math.expm1({0})",
         Log1p: "math.log1p({0})",
-        AngularSum: "{0}",
+        AngularSum: "({0})",
         Atan2: "math.atan2({0}, {1})",
         UpperAngle: "math.atan2({0} or float({1} == 0.0), {1})",
         NonzeroDivisor: "({0} or 1.0)",

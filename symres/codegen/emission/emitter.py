@@ -148,16 +148,18 @@ class Emitter:
     names: Mapping[sp.Symbol, str]
     _nodes: list[_Node] = field(default_factory=list)
     _index: dict[object, int] = field(default_factory=dict)
+    _terms: dict[int, Sequence[tuple[bool, int]]] = field(default_factory=dict)
+    _results: list[int] = field(default_factory=list)
 
     def function(self, results: Sequence[tuple[str, sp.Expr]], prefix: str = "t") -> list[str]:
         """Assignments that compute ``results`` (name, expression), the shared parts first.
 
+        A sum that contains a result before it adds to that.
+
         Raises:
             DeclarationError: a node that the target language has no spelling for.
         """
-        roots = [(name, self._visit(expr)) for name, expr in results]
-        for _, root in roots:
-            self._nodes[root].uses += 1
+        roots = [(name, self._result(expr)) for name, expr in results]
         lines: list[str] = []
         counter = itertools.count()
 
@@ -171,24 +173,30 @@ class Emitter:
                 name(node, body)
             return node.name
 
-        def name(node: _Node, body: str) -> None:
+        def name(node: _Node, body: str, called: str = "") -> None:
             inner = [n for n in map(self._nodes.__getitem__, node.operands) if n.operands and not n.name]
             while len(body) > LINE and inner:
                 longest = max(inner, key=lambda n: len(n.render(text)))
                 inner.remove(longest)
                 name(longest, longest.render(text))
                 body = node.render(text)
-            node.name = f"{prefix}{next(counter)}"
+            node.name = called or f"{prefix}{next(counter)}"
             lines.append(f"{node.name} = {body}")
 
         for result, root in roots:
-            body = text(root, 0)
-            if result == "return":
-                lines.append(f"return {body}")
-            else:
-                lines.append(f"{result} = {body}")
-                self._nodes[root].name = result
+            node = self._nodes[root]
+            if result != "return" and node.operands and not node.name:
+                name(node, node.render(text), result)
+                continue
+            lines.append(f"return {text(root, 0)}" if result == "return" else f"{result} = {text(root, 0)}")
+            node.name = node.name or result
         return lines
+
+    def _result(self, expr: sp.Expr) -> int:
+        root = self._visit(expr)
+        self._nodes[root].uses += 1
+        self._results.append(root)
+        return root
 
     # ---- nodes -------------------------------------------------------------------------------------------------
 
@@ -232,6 +240,9 @@ class Emitter:
 
     def _sum(self, terms: Sequence[tuple[bool, int]]) -> int:
         """Sum of (positive?, node)."""
+        for result in self._results:
+            if (known := self._terms.get(result, ())) and set(known) < set(terms):
+                terms = [(True, result), *(term for term in terms if term not in known)]
         if len(terms) == 1 and terms[0][0]:
             return terms[0][1]
 
@@ -242,7 +253,9 @@ class Emitter:
                 out += f" + {t(i, _PRODUCT)}" if positive else f" - {t(i, _PRODUCT)}"
             return out
 
-        return self._add_node(("+", *terms), render, [i for _, i in terms], _SUM)
+        node = self._add_node(("+", *terms), render, [i for _, i in terms], _SUM)
+        self._terms[node] = terms
+        return node
 
     # ---- sympy to nodes ----------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from ...core.symbols import K1, K2, KERNELS, C, K, Theta, place
 from ...results.quantity import Quantity, Status
 from ...results.subjects import DerivedNetwork, LayerMaps
 from ..stable.primitives import Atan2, GeneratedSymbol, UpperAngle, determinant
+from .common_factors import with_common_factors
 from .plan import Component, Function
 
 PAIR = (K1, K2, C)
@@ -243,7 +244,7 @@ def deep_layer(
     kernel, covariance, tangent = (_written_out(f) for f in functions)
     apart = _Apart()
     codes_in = (_with_code(e, components, codes) for e in (covariance, tangent))
-    covariance, tangent = map(apart.visit, _same_angles(*codes_in))
+    covariance, tangent = (apart.visit(with_common_factors(e)) for e in _same_angles(*codes_in))
     quantities = [f.quantity for f in functions]
     known = {s for q in quantities for s in (*q.symbols, *q.unused)} - set(KERNELS)
     return DeepLayer(
@@ -289,7 +290,7 @@ def _same_angles(*expressions: sp.Expr) -> list[sp.Expr]:
 
 @dataclass
 class _Apart:
-    """Takes what depends on one input alone out of expressions, if it is more than a polynomial.
+    """Takes what depends on one input alone out of expressions, if it is more than a monomial.
 
     Args:
         found: what was taken out, in K.
@@ -314,12 +315,16 @@ class _Apart:
         return e.func(*(self._named(e.func(*group), i == 0) for i, group in enumerate(alone) if group), *rest)
 
     def _named(self, e: sp.Expr, first: bool) -> sp.Expr:
-        if e.is_polynomial(K1, K2) and not e.has(AppliedUndef):
+        if _is_monomial(e):
             return e
         own = e.xreplace({K1: K, K2: K})
         if own not in self.found:
             self.found.append(own)
         return _own(1 if first else 2, self.found.index(own))
+
+
+def _is_monomial(e: sp.Expr) -> bool:
+    return not e.has(AppliedUndef) and e.is_polynomial(K1, K2) and not isinstance(sp.expand(e), sp.Add)
 
 
 def _own(number: int, index: int) -> sp.Symbol:

@@ -30,11 +30,13 @@ def evaluated(
     """
     given = [np.asarray(a) for a in inputs]
     kind = np.dtype(np.float32 if all(a.dtype == np.float32 for a in given) else np.float64)
-    given = [np.asarray(a, dtype=kind) for a in given]
+    given = [a.astype(kind, casting="same_kind", copy=False) for a in given]
     numbers = [np.asarray(p, dtype=np.float64) for p in parameters]
     shape = np.broadcast_shapes(*(a.shape for a in (*given, *numbers)), *(() if out is None else (out.shape,)))
     if out is not None and out.shape != shape:
         raise ValueError(f"out has shape {out.shape}, the arguments broadcast to {shape}")
+    if out is not None and not out.flags.writeable:
+        raise ValueError("out is read-only")
     target: Reals = np.empty(shape, dtype=kind) if out is None or not _is_apart(out, given) else out
     axes = target.ndim
     shaped = [a.reshape((1,) * (axes - a.ndim) + a.shape) for a in given]

@@ -6,17 +6,14 @@ from collections.abc import Sequence
 
 import sympy as sp
 
-from ...core.symbols import K1, K2, C, Theta
-from ..stable.primitives import GeneratedSymbol, determinant
-from ..stable.rewrites import bottom_up
+from ..planning.common_factors import PAIR, with_common_factors
+from ..stable.primitives import GeneratedSymbol
 from .levels import Assignment
-
-_PAIR = frozenset({K1, K2, C, Theta, determinant})
 
 
 def economical(results: Sequence[Assignment]) -> list[Assignment]:
     """Assignments that compute the same in fewer operations, each within a rounding or two of what was."""
-    names, expressions = zip(*((name, bottom_up(expr, _gathered)) for name, expr in results), strict=True)
+    names, expressions = zip(*((name, with_common_factors(expr)) for name, expr in results), strict=True)
     inverses = {}
     for number, root in enumerate(_divisors(expressions)):
         inverse = GeneratedSymbol(f"inverse{number}", positive=True)
@@ -25,19 +22,9 @@ def economical(results: Sequence[Assignment]) -> list[Assignment]:
     return [*before, *zip(names, (_multiplied(e, inverses) for e in expressions), strict=True)]
 
 
-def _gathered(e: sp.Expr) -> sp.Expr:
-    """A sum with the common factors of terms of both inputs, and of those with the determinant, in front."""
-    if not isinstance(e, sp.Add) or len(e.args) < 4 or not e.is_polynomial(*_PAIR):
-        return e
-    both = [t for t in e.args if t.has(K1) and t.has(K2)]
-    determined = [t for t in e.args if t not in both and t.has(determinant)]
-    rest = [t for t in e.args if t not in both and t not in determined]
-    return sp.Add(*rest, *(sp.gcd_terms(sp.Add(*some)) for some in (both, determined) if some))
-
-
 def _divisors(expressions: Sequence[sp.Expr]) -> list[sp.Expr]:
     """The radicands of roots that pairs are divided by more than once."""
-    found = [p for e in expressions for p in e.atoms(sp.Pow) if _is_divisor(p) and p.base.free_symbols & _PAIR]
+    found = [p for e in expressions for p in e.atoms(sp.Pow) if _is_divisor(p) and p.base.free_symbols & PAIR]
     bases = sorted({p.base for p in found}, key=sp.default_sort_key)
     return [base for base in bases if len({p for p in found if p.base == base}) > 1 or _uses(expressions, base) > 1]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import sympy as sp
 
-from ...core.symbols import C_W, K1, K2, C, C_b, K, Theta, gamma, n_L, xi
+from ...core.symbols import C_W, K1, K2, KERNELS, C, C_b, K, Theta, gamma, n_L, xi
 from ...notation import is_activation, shortened
 from ...results.quantity import Quantity
 from ..averages.average_code import averages, entry_time, refines
@@ -49,8 +49,17 @@ def wrapped(text: str, indent: int, hanging: int = 0) -> list[str]:
     )
 
 
-def argument_lines(quantity: Quantity, kind: str) -> list[str]:
-    """One entry of "Args" per argument."""
+def argument_lines(
+    quantity: Quantity, kind: str, number: str = "", dispensable: str = ", may be left out"
+) -> list[str]:
+    """One entry of "Args" per argument.
+
+    Args:
+        quantity: of which a function gives values.
+        kind: what its kernels are, and its parameters unless these are all numbers.
+        number: what parameters are, if it is something else.
+        dispensable: what is said of one that is of no influence, besides that.
+    """
     lines: list[str] = []
     for symbol in (*quantity.symbols, *quantity.unused):
         name = argument(symbol)
@@ -58,8 +67,8 @@ def argument_lines(quantity: Quantity, kind: str) -> list[str]:
         meaning = ARGUMENTS.get(symbol, f"{own}{OTHER}")
         if quantity.directed:
             meaning = directed(meaning)
-        note = "; of no influence here, may be left out" if symbol in quantity.unused else ""
-        lines += wrapped(f"{name}: {meaning}; {kind}{note}.", 8, 4)
+        note = f"; of no influence here{dispensable}" if symbol in quantity.unused else ""
+        lines += wrapped(f"{name}: {meaning}; {kind if symbol in KERNELS else number or kind}{note}.", 8, 4)
     return lines
 
 

@@ -23,8 +23,11 @@ def _kernels_of_rows(
     Returns:
         (K1, K2, C), of shapes (N,), (M,) and (N, M); without X2, C below the diagonal is not computed.
     """
-    first = np.asarray(X1, dtype=kind)
-    second = first if X2 is None else np.asarray(X2, dtype=kind)
+    given = [np.asarray(X) for X in (X1, X2) if X is not None]
+    if any(X.ndim != 2 for X in given) or given[0].shape[1] != given[-1].shape[1] or not given[0].shape[1]:
+        raise ValueError(f"inputs are rows of matrices of as many columns, not of shape {[X.shape for X in given]}")
+    first, *others = [X.astype(kind, casting="same_kind", copy=False) for X in given]
+    second = others[0] if others else first
     scaled = first / first.dtype.type(first.shape[1])
     K1 = np.einsum("ij,ij->i", scaled, first)
     K2 = K1 if X2 is None else np.einsum("ij,ij->i", second / second.dtype.type(second.shape[1]), second)

@@ -16,7 +16,7 @@ from ...scalar.scalar_target import definitions, tables_of
 from ...scalar.series import Series
 from ...scalar.translate import Names
 from ...wording import docstrings
-from .text import KNOWN, PAIRS, PREFIX, REALS, TEMPLATES, helpers, machine, tables
+from .text import KNOWN, PAIRS, PREFIX, REALS, TEMPLATES, helpers, machine, public, tables
 
 FIXED = 2  # what is kept of each input for every layer: its kernel and the root
 TILE, ROWS = 128, 128
@@ -58,7 +58,7 @@ def network_text(plan: NetworkPlan, title: str) -> str:
         "command": plan.command,
         "about": [*network_lines(plan), "", *(line for text in about for line in docstrings.wrapped(text, 3))],
         "guard": "NETWORK",
-        "documented": _documented(plan, parameters),
+        "documented": _documented(plan, list(map(public, plan.parameters))),
         "machine": machine(),
         "tile": TILE,
         "rows": ROWS,

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import sympy as sp
+
 from ....core import files
-from ...emission.emitter import variable
+from ...emission.emitter import argument, variable
 from ...planning.module_plan import ModulePlan
 from ...planning.plan import Component, Function
 from ...scalar.descriptions import HEAD, formula, meaning, series_lines
@@ -18,6 +20,7 @@ from ...scalar.scalar_target import definitions, in_rows, parts_of, tables_of
 from ...scalar.series import Series
 from ...scalar.translate import Names, translated
 from ...wording import docstrings
+from .declarations import KEYWORDS
 
 HERE = Path(__file__).parent
 TEMPLATES = HERE / "templates"
@@ -28,10 +31,14 @@ KNOWN = frozenset({
     "sin", "sinh", "sqrt", "tan",
 })  # fmt: skip
 TILE, NARROW, ROWS, PAIRS = 2048, 256, 32, 4096
+_ARGUMENTS = (
+    "entries", "rows", "columns", "step", "out", "symmetric", "blank", "every_C", "every_Theta",
+)  # fmt: skip
 ABOUT = (
     "Functions of double and, with the letter f behind their name, of float. One with a plain name takes arrays of so "
     "many entries. NAME_matrix takes K1 of each row, K2 of each column, and matrices whose rows are ``step`` numbers "
-    "apart. Parameters are numbers."
+    "apart. Parameters are numbers. Modules in one program need functions with names of their own: export(dict(NAME="
+    'quantity, ...), target="c").'
 )
 
 
@@ -53,7 +60,7 @@ def module_text(plan: ModulePlan, title: str) -> str:
         "title": plan.title,
         "command": plan.command,
         "about": lines,
-        "guard": names[0] if len(names) == 1 else "THEORY",
+        "guard": names[0],
         "documented": [_documented(f, s) for f, s in zip(plan.functions, functions, strict=True)],
     }
     return _source(head, functions, components)
@@ -87,12 +94,18 @@ def _plain(value: Any) -> Any:
     return value.replace("*/", "* /") if isinstance(value, str) else value
 
 
+def public(parameter: sp.Symbol) -> str:
+    """The name of a parameter in declarations: the user's own, where that can be a name there."""
+    name = argument(parameter)
+    return variable(parameter) if name in (*KEYWORDS, *_ARGUMENTS) or name.startswith("step_") else name
+
+
 def prototypes(function: ScalarFunction) -> list[str]:
     """The declarations of a function for all types of numbers."""
     out = []
     for real in REALS.values():
         suffix = "f" if real == "float" else ""
-        scalars = [f"{real} {variable(p)}" for p in function.parameters]
+        scalars = [f"{real} {public(p)}" for p in function.parameters]
         arrays = [f"const {real} *{variable(s)}" for s in function.inputs]
         out.append(f"void {function.name}{suffix}({', '.join(['size_t entries', *arrays, *scalars, f'{real} *out'])});")
         if function.kept is not None:
@@ -119,7 +132,7 @@ def tables(components: Mapping[str, Text], names: Names) -> list[dict[str, Any]]
 def _documented(planned: Function, function: ScalarFunction) -> dict[str, Any]:
     lines = [
         *formula(planned),
-        *docstrings.argument_lines(planned.quantity, "array or number"),
+        *docstrings.argument_lines(planned.quantity, "array", "number", ""),
         "",
         *series_lines(function.series, 3),
         *docstrings.function_lines(planned, False),

@@ -10,7 +10,7 @@ from typing import Any
 from ....core import files
 from ...arrays.array_target import FEATURE_ROWS
 from ...arrays.runtime_library import RuntimeLibrary
-from ...emission.emitter import OUT, variable
+from ...emission.emitter import OUT, argument, variable
 from ...planning.module_plan import ModulePlan
 from ...planning.network_plan import NetworkPlan
 from ...planning.plan import Component, Function
@@ -74,7 +74,7 @@ def module_text(plan: ModulePlan, title: str) -> str:
 def component_module(component: Component) -> str:
     """The module of a component alone."""
     function = component_function(component)
-    listed = ", ".join(map(variable, (*function.inputs, *function.parameters)))
+    listed = ", ".join(map(argument, (*function.inputs, *function.parameters)))
     public = {**_function(function, 0), "meaning": component.name, "lines": [], "signature": f"{listed}, *, {OUT}=None"}
     components = component_texts([component])
     values = {"functions": [public]}
@@ -97,7 +97,7 @@ def network_text(plan: NetworkPlan, title: str) -> str:
     lines = [*network_lines(plan), "", *(line for text in about for line in docstrings.wrapped(text, 0))]
     parameters = list(map(variable, plan.parameters))
     values = {
-        "parameters": parameters,
+        "parameters": list(map(argument, plan.parameters)),
         "explained": parameter_lines(plan, "a number, or a list of one for each layer"),
         "layers": [_layer(layer, parameters, begins[layer.name], k) for k, layer in enumerate(layers.values())],
         "expanding": any(layer.series is not None for layer in order),
@@ -224,6 +224,7 @@ def _function(function: ScalarFunction, begin: int) -> dict[str, Any]:
         "name": function.name,
         "inputs": _listed(inputs),
         "parameters": _listed(own),
+        "given": _listed(map(argument, function.parameters)),
         "call": f"_{function.name}_entry({', '.join([*(f'{name}[j]' for name in inputs), *own])})",
         "matrix": None,
         "series": None,

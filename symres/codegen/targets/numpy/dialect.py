@@ -6,12 +6,13 @@ import sympy as sp
 
 from ...arrays.array_functions import array_functions
 from ...emission.emitter import Dialect
-from ...stable.primitives import Dawson, Distance, Erfcx, Softplus
+from ...stable.primitives import AngularSum, Dawson, Distance, Erfcx, Softplus
 
 NUMPY = Dialect(
     name="NumPy",
     functions={
         **array_functions("np", "special"),
+        AngularSum: "_angular_sum({0}, lambda: {1}, {2}, {3}, {4})",
         Distance: "np.maximum(({0} - {2}) + ({1} - {2}), 0.0)",
         sp.Heaviside: "np.heaviside({0}, {1})",
         sp.Max: "np.maximum({0}, {1})",

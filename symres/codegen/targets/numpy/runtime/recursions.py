@@ -142,7 +142,9 @@ def _pass(
             determinant[same] = 0.0
         elif determined:
             size = np.sqrt(K1) * np.sqrt(K2)
-            determinant = _full(np.maximum((size - C) * (size + C), 0.0), shape)
+            determinant = size - C
+            determinant *= size + C
+            np.maximum(determinant, 0.0, out=determinant)
             determinant[same] = 0.0
     out[0, -1], out[1, -1] = C, Theta
 

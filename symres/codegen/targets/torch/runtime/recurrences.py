@@ -79,8 +79,12 @@ def _deep(
 
 def _deep_matrix(network: tuple, X1: Tensor, X2: Tensor | None, parameters: Sequence[tuple]) -> tuple[Tensor, ...]:
     """All layers for the rows of feature matrices; equal inputs, whose products were summed in another order, agree."""
-    kind, first = X1.dtype, X1.to(torch.float64)
-    second = first if X2 is None else X2.to(torch.float64)
+    given = _tensors(*(X for X in (X1, X2) if X is not None))
+    if any(X.ndim != 2 for X in given) or given[0].shape[1] != given[-1].shape[1] or not given[0].shape[1]:
+        found = [tuple(X.shape) for X in given]
+        raise ValueError(f"inputs are rows of matrices of as many columns, not of shape {found}")
+    kind, first, *others = given[0].dtype, *(X.to(torch.float64) for X in given)
+    second = others[0] if others else first
     K1, K2 = ((X * X).sum(-1) / X.shape[-1] for X in (first, second))
     C = first @ second.T / first.shape[-1]
     with torch.no_grad():
