@@ -10,6 +10,7 @@ it serves. Inwards
 sklearn, gpytorch   kernel classes of these libraries
 block_matrix        kernel matrices larger than memory, block by block
 block_store         their files, and the journal by which they are resumed
+zonal               kernels of inputs of one norm, tabulated in their angle: any depth costs the same
 ensemble            what infinitely wide networks predict, at any time of their training
 kernel_gradient     derivatives of kernels in parameters, forwards through the layers
 declared_network    which network a name, a layer or a list of layers stands for

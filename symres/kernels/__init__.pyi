@@ -5,3 +5,4 @@ from .block_matrix import matrix as matrix
 from .ensemble import Ensemble as Ensemble
 from .ensemble import Outputs as Outputs
 from .ensemble import predict as predict
+from .zonal import ZonalKernel as ZonalKernel

@@ -112,8 +112,8 @@ class NetworkText:
         if plan.is_sharp:
             sentences.append(
                 "Next to C = sqrt(K1*K2) the distance from there is carried, not C: the tangent kernel of nearly "
-                "parallel inputs has all digits that K1, K2 and C tell of it; where a bias dwarfs the kernel K before it, "
-                "which makes inputs parallel, a part of 1e-15*sqrt(C_b/K) may be lost."
+                "parallel inputs has all digits that K1, K2 and C tell of it. Where a bias dwarfs the kernel K before "
+                "it, which makes inputs parallel, 1e-15*sqrt(C_b/K) of it may be lost."
             )
         if plan.is_integrated or (plan.is_sharp and any(layer.parallel is None for layer in plan.layers)):
             sentences.append(

@@ -1,0 +1,127 @@
+"""Kernels of inputs of one norm: functions of the cosine of their angle, in a table that any depth shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.interpolate import CubicSpline
+
+from ..codegen.module import Module
+from ..core.errors import DeclarationError
+from ..core.scalars import Number, number
+from .generated_module import function_of, require_parameters, source_of
+
+Floats = NDArray[np.float64]
+
+FEWEST, MOST = 64, 1 << 17  # pieces
+_PART = 1 << 16  # entries at a time
+
+
+class ZonalKernel:
+    """Kernel and tangent kernel of a network for inputs of one norm, as a table in their angle.
+
+    A value costs the same for every depth. Between nodes at equal distances of the angle the table is a cubic spline;
+    the pieces are halved until it agrees with the network, in the middle of each piece, to the tolerance.
+
+    >>> kernel = symres.kernels.ZonalKernel(sr.export(sr.network(["relu"] * 50)), C_W=2, C_b=0)
+    >>> C, Theta = kernel.matrix(X / np.linalg.norm(X, axis=1, keepdims=True))
+    """
+
+    def __init__(
+        self,
+        module: Module | ModuleType,
+        K: Number = 1.0,
+        *,
+        tolerance: float = 1e-10,
+        **parameters: Number | Sequence[Number],
+    ) -> None:
+        """Make the table.
+
+        Args:
+            module: the export of a network for NumPy, C or Numba, or a module imported from its file.
+            K: kernel x.x'/n0 of each input; K > 0.
+            tolerance: the largest error of a kernel, relative to its largest value.
+            parameters: C_W, C_b and others of the network: numbers, or lists of one for each layer.
+
+        Raises:
+            DeclarationError: K is not above 0; a parameter is missing or unknown; no table of 131072 pieces reaches the
+                tolerance.
+        """
+        made = source_of(module).load()
+        require_parameters(made, parameters)
+        self._dual_kernel = function_of(made, "dual_kernel")
+        self._parameters = parameters
+        self.K = float(number(K, "K"))
+        if not self.K > 0.0:
+            raise DeclarationError(
+                f"a table of kernels at K = {self.K:g}", "inputs of kernel 0 have no angle", "pass K > 0"
+            )
+        pieces = FEWEST
+        while True:
+            angles = np.linspace(0.0, np.pi, 2 * pieces + 1)
+            exact = self._exact(angles)
+            self._spline = CubicSpline(angles[::2], exact[::2])
+            scale = np.abs(exact).max(axis=0)
+            scale[scale == 0.0] = 1.0
+            self.error = float((np.abs(self._spline(angles[1::2]) - exact[1::2]).max(axis=0) / scale).max())
+            if self.error <= tolerance:
+                break
+            pieces *= 2
+            if not pieces <= MOST:
+                found = f"{MOST} pieces leave an error of {self.error:.1g}"
+                raise DeclarationError(f"a table of kernels to {tolerance:g}", found, "pass a larger tolerance")
+
+    def _exact(self, angles: Floats) -> Floats:
+        """Both kernels at angles, of shape (angles, 2)."""
+        found = self._dual_kernel(self.K, self.K, self.K * np.cos(angles), **self._parameters)
+        return np.stack([np.asarray(a, dtype=np.float64) for a in found], axis=-1)
+
+    def __call__(self, rho: ArrayLike) -> tuple[Floats, Floats]:
+        """Both kernels.
+
+        Args:
+            rho: cosines of the angle between two inputs, array_like; what is beyond -1 or 1 by rounding counts as that.
+
+        Returns:
+            (C, Theta): two arrays of its shape. A cosine tells of an angle below 1e-8 nothing but that.
+        """
+        cosine = np.asarray(rho, dtype=np.float64)
+        found = np.empty((2, *cosine.shape))
+        flat, entries = found.reshape(2, -1), cosine.reshape(-1)
+        for start in range(0, entries.size, _PART):
+            part = slice(start, start + _PART)
+            flat[:, part] = self._spline(np.arccos(np.clip(entries[part], -1.0, 1.0))).T
+        return found[0], found[1]
+
+    def matrix(self, X1: ArrayLike, X2: ArrayLike | None = None) -> tuple[Floats, Floats]:
+        """Both kernels of the rows of feature matrices.
+
+        Only the directions of the inputs are seen; their kernel is that of the table.
+
+        Args:
+            X1: inputs of one norm, of shape (N, n0).
+            X2: others of the same norm, of shape (M, n0); None stands for X1.
+
+        Returns:
+            (C, Theta), of shape (N, M).
+
+        Raises:
+            DeclarationError: the norms differ by more than rounding.
+        """
+        given = [np.asarray(X) for X in (X1, X2) if X is not None]
+        norms = [np.linalg.norm(X.astype(np.float64), axis=1) for X in given]
+        every = np.concatenate(norms)
+        unit = max(np.finfo(X.dtype).eps if X.dtype.kind == "f" else np.finfo(np.float64).eps for X in given)
+        if not (every > 0.0).all() or every.max() - every.min() > 64 * unit * every.max():
+            found = f"they go from {every.min():.6g} to {every.max():.6g}"
+            raise DeclarationError(
+                "inputs of one norm", found, "divide them by their norms, or call the network's module"
+            )
+        first, *others = (X / norm[:, None] for X, norm in zip(given, norms, strict=True))
+        rho = first @ (others[0] if others else first).T
+        if not others:
+            np.fill_diagonal(rho, 1.0)
+        return self(rho)

@@ -1,0 +1,59 @@
+"""Tables of kernels of inputs of one norm, against recursions by hand and the modules that they are made from."""
+
+import numpy as np
+import pytest
+
+import symres as sr
+from symres.core.errors import DeclarationError
+from symres.kernels import ZonalKernel
+
+
+def relu_recursion(rho, depth):
+    """Cho and Saul's recursion at C_W = 2, C_b = 0 on the unit sphere, and the tangent kernel."""
+    theta = np.zeros_like(rho)
+    for _ in range(depth):
+        angle = np.arccos(np.clip(rho, -1.0, 1.0))
+        slope = 1.0 - angle / np.pi
+        rho = (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / np.pi
+        theta = rho + slope * theta
+    return rho, theta
+
+
+@pytest.mark.parametrize("depth", [2, 60])
+def test_deep_relu(depth):
+    kernel = ZonalKernel(sr.export(sr.network(["relu"] * depth)), C_W=2, C_b=0)
+    rho = np.cos(np.random.default_rng(0).uniform(0.0, np.pi, (40, 30)))
+    for found, exact in zip(kernel(rho), relu_recursion(rho, depth), strict=True):
+        assert found.shape == rho.shape
+        assert np.abs(found - exact).max() <= 2 * kernel.error * np.abs(exact).max() + 1e-13 * depth**2
+    assert kernel.error <= 1e-10
+    assert [float(a) for a in kernel(1.0 + 1e-12)] == pytest.approx([1.0, depth], rel=1e-9)
+
+
+def test_matrices_of_inputs_are_those_of_the_network():
+    module, weights = sr.export(sr.network(["gelu", "erf", "gelu"])), {"C_W": [1.5, 2.0, 1.7], "C_b": 0.1}
+    X = np.random.default_rng(1).standard_normal((30, 5))
+    X *= np.sqrt(5 * 0.8) / np.linalg.norm(X, axis=1, keepdims=True)
+    X[3], X[5] = X[4], -X[6]
+    kernel = ZonalKernel(module, 0.8, tolerance=1e-11, **weights)
+    for given in ((X,), (X, X[:7]), (X.astype(np.float32),)):
+        for found, exact in zip(
+            kernel.matrix(*given), module.load().dual_kernel_matrix(*given, **weights), strict=True
+        ):
+            np.testing.assert_allclose(found, exact, rtol=0, atol=1e-6 if len(given[0][0].tobytes()) == 20 else 1e-10)
+    assert kernel.matrix(X)[1][3, 4] == kernel.matrix(X)[1][3, 3]
+
+
+def test_what_a_table_refuses():
+    module = sr.export(sr.network(["relu"]))
+    with pytest.raises(DeclarationError, match="no value for C_b"):
+        ZonalKernel(module, C_W=2)
+    with pytest.raises(DeclarationError, match="inputs of kernel 0 have no angle"):
+        ZonalKernel(module, 0, C_W=2, C_b=0)
+    with pytest.raises(DeclarationError, match="131072 pieces leave an error"):
+        ZonalKernel(module, tolerance=1e-18, C_W=2, C_b=0)
+    kernel = ZonalKernel(module, C_W=2, C_b=0)
+    with pytest.raises(DeclarationError, match="they go from 1 to 2"):
+        kernel.matrix([[1.0, 0.0], [0.0, 2.0]])
+    with pytest.raises(DeclarationError, match="one norm"):
+        kernel.matrix([[0.0, 0.0], [0.0, 2.0]])
