@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import sympy as sp
@@ -41,6 +41,11 @@ class Step:
     after: Any
     details: tuple[str, ...] = ()
 
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """What a reader sees below the statement."""
+        return self.details
+
 
 @dataclass(frozen=True, kw_only=True)
 class Insertion(Step):
@@ -49,10 +54,17 @@ class Insertion(Step):
     Args:
         place: the node of the state that is replaced.
         proof: its own derivation, which ends in the replacement.
+        is_told: whether a reader sees this derivation.
     """
 
     place: Any
     proof: Proof
+    is_told: bool
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """The derivation, written when it is asked for."""
+        return tuple(self.proof.explain().splitlines()) if self.is_told else ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +76,11 @@ class TermwiseStep(Step):
     """
 
     parts: tuple[tuple[Any, Proof], ...]
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """The derivations of all terms, written when they are asked for."""
+        return tuple(line for _, proof in self.parts for line in proof.explain().splitlines())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,12 +105,17 @@ class Proof(Shown):
     Args:
         start: where the chain begins.
         steps: the equalities, in order.
-        second: an independent proof of the same result, where there is one.
+        again: finds an independent proof of the same result, where there is one.
     """
 
     start: Any
     steps: tuple[Step, ...] = ()
-    second: Proof | None = None
+    again: Callable[[], Proof | None] | None = field(default=None, compare=False)
+
+    @cached_property
+    def second(self) -> Proof | None:
+        """An independent proof of the same result, found when it is asked for."""
+        return None if self.again is None else self.again()
 
     @property
     def result(self) -> Any:
@@ -136,7 +158,7 @@ class Proof(Shown):
         lines = [f"start: {self.start}"]
         for number, step in enumerate(self.steps, 1):
             lines.append(f"{number}. {step.rule}: {step.statement}")
-            lines.extend(f"     {line}" for line in step.details)
+            lines.extend(f"     {line}" for line in step.lines)
             if conclusion(lines) != _shown(step.after):  # the details may have ended there, or nothing changed
                 lines.append(f"   = {_shown(step.after)}")
         if self.second is not None:
@@ -147,9 +169,7 @@ class Proof(Shown):
         return "\n".join(lines)
 
 
-def insertion(
-    rule: str, statement: str, state: Any, place: Any, proof: Proof, details: tuple[str, ...] = ()
-) -> Insertion:
+def insertion(rule: str, statement: str, state: Any, place: Any, proof: Proof, is_told: bool) -> Insertion:
     """The step that replaces ``place`` in an expression by what a proof of its own ends in.
 
     Args:
@@ -158,11 +178,11 @@ def insertion(
         state: the expression before the step.
         place: the node that is replaced.
         proof: the derivation of the replacement, taken again at every replay.
-        details: lines that a reader may want to see.
+        is_told: whether a reader sees this derivation.
     """
     after = state.xreplace({place: proof.result})
     put_in = partial(_put_in, place=place, proof=proof)
-    return Insertion(rule, statement, put_in, after, details, place=place, proof=proof)
+    return Insertion(rule, statement, put_in, after, place=place, proof=proof, is_told=is_told)
 
 
 def _put_in(state: Any, place: Any, proof: Proof) -> Any:

@@ -244,7 +244,8 @@ class NumericFunction:
 
     def _rounded(self, u: np.ndarray) -> np.ndarray:
         with np.errstate(all="ignore"):
-            return np.broadcast_to(np.asarray(self._numpy(u), dtype=float), u.shape)
+            values = np.asarray(self._numpy(u), dtype=float)
+        return values if values.shape == u.shape else np.broadcast_to(values, u.shape)
 
     def _longer(self, u: np.ndarray) -> np.ndarray:
         """In long doubles, whose largest number is 1e4932 on most machines."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..rules.shared_panels import SharedPanels
 from .limit_net import LimitNet
 from .random_field import Affine
 
@@ -20,13 +21,19 @@ class CoupledNet(LimitNet):
         fall: 1 minus the correlation of the weights.
         resolution: 0 or 1, the finer one.
         differences: <(z_a - z_b)^2>, where the covariance cannot hold its digits.
+        panels: what is known of averages in other nets of the same functions.
     """
 
     def __init__(
-        self, covariance: np.ndarray, fall: float, resolution: int = 1, differences: np.ndarray | None = None
+        self,
+        covariance: np.ndarray,
+        fall: float,
+        resolution: int = 1,
+        differences: np.ndarray | None = None,
+        panels: SharedPanels | None = None,
     ) -> None:
         self._fall = 0.0  # the stream is as it was given
-        super().__init__(covariance, resolution, differences)
+        super().__init__(covariance, resolution, differences, panels)
         self._fall = fall
 
     def _drawn(self, covariance: np.ndarray, differences: np.ndarray, sizes: np.ndarray) -> Affine:

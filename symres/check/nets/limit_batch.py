@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..rules.shared_panels import SharedPanels
 from .limit_net import LimitNet
 from .random_field import Affine, Operand, OracleLimit, RandomField, at_input
 
@@ -15,9 +16,15 @@ class _Exchangeable(LimitNet):
     batch of a linear form is its shared part.
     """
 
-    def __init__(self, covariance: np.ndarray, resolution: int, differences: np.ndarray | None = None) -> None:
+    def __init__(
+        self,
+        covariance: np.ndarray,
+        resolution: int,
+        differences: np.ndarray | None = None,
+        panels: SharedPanels | None = None,
+    ) -> None:
         self._common: set[int] = set()
-        super().__init__(covariance, resolution, differences)
+        super().__init__(covariance, resolution, differences, panels)
 
     def batch(self, u: Operand) -> Operand:
         """Average over the batch, for every neuron.
@@ -57,16 +64,22 @@ class LimitBatch(_Exchangeable):
         shared: the covariance of any two members of the batch, between 0 and the kernel.
         resolution: 0 or 1, the finer one.
         differences: <(z_a - z_b)^2>, where the covariance cannot hold its digits.
+        panels: what is known of averages in other nets of the same functions.
     """
 
     def __init__(
-        self, covariance: np.ndarray, shared: float, resolution: int = 1, differences: np.ndarray | None = None
+        self,
+        covariance: np.ndarray,
+        shared: float,
+        resolution: int = 1,
+        differences: np.ndarray | None = None,
+        panels: SharedPanels | None = None,
     ) -> None:
         covariance = np.asarray(covariance, dtype=float)
         kernel = covariance[0, 0]
         if differences is not None:
             differences = _with_member(np.asarray(differences, dtype=float), 2 * (kernel - shared), 0.0)
-        super().__init__(_with_member(covariance, shared, kernel), resolution, differences)
+        super().__init__(_with_member(covariance, shared, kernel), resolution, differences, panels)
 
     def _representative(self, a: int, b: int) -> tuple[int, int]:
         if a == b:
@@ -90,16 +103,24 @@ class CoupledBatch(_Exchangeable):
         fall: 1 minus the correlation of the weights.
         resolution: 0 or 1, the finer one.
         same: whether the last input is the first one.
+        panels: what is known of averages in other nets of the same functions.
     """
 
     def __init__(
-        self, kernel: float, shared: float, lost: float, fall: float, resolution: int = 1, same: bool = False
+        self,
+        kernel: float,
+        shared: float,
+        lost: float,
+        fall: float,
+        resolution: int = 1,
+        same: bool = False,
+        panels: SharedPanels | None = None,
     ) -> None:
         size = 4 if same else 3
         self._across, self._fall = _ACROSS[:size, :size], 0.0  # the stream is as it was given
         halves = np.array([0.0, kernel - shared, kernel - shared + lost, lost])
         apart = halves[np.array(_ALIKE)[:size, :size]]
-        super().__init__(kernel - apart, resolution, 2 * apart)
+        super().__init__(kernel - apart, resolution, 2 * apart, panels)
         self._fall = fall
 
     def _representative(self, a: int, b: int) -> tuple[int, int]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..formulas.rounding_noise import of_square
 from ..rules.adaptive_panels import rounding
+from ..rules.shared_panels import SharedPanels
 from .random_field import (
     Affine,
     Operand,
@@ -30,14 +31,21 @@ class LimitNet(SourceLaw):
         covariance: of the stream over the inputs, (inputs, inputs).
         resolution: 0 or 1, the finer one.
         differences: <(z_a - z_b)^2>, where the covariance cannot hold its digits.
+        panels: what is known of averages in other nets of the same functions.
     """
 
-    def __init__(self, covariance: np.ndarray, resolution: int = 1, differences: np.ndarray | None = None) -> None:
+    def __init__(
+        self,
+        covariance: np.ndarray,
+        resolution: int = 1,
+        differences: np.ndarray | None = None,
+        panels: SharedPanels | None = None,
+    ) -> None:
         covariance = np.asarray(covariance, dtype=float)
         if differences is None:
             variances = np.diag(covariance)
             differences = variances[:, None] + variances - 2 * covariance
-        super().__init__(len(covariance), resolution)
+        super().__init__(len(covariance), resolution, panels)
         self.subtracted = 0.0  # rounding errors of squared differences that were found from second moments
         self._entered: list[Operand] = []
         self._stream = self._drawn(covariance, differences, np.abs(covariance))
@@ -184,7 +192,7 @@ class LimitNet(SourceLaw):
         _, basis, _ = self._reduced(places)
         if len(basis) > 2 and terms[0][1] != (u,):
             return None
-        result = float(self._integral(places, lambda first, second: (first - second) ** 2)[0])
+        result = float(self._integral(places, _squared_distance)[0])
         return result if len(basis) <= 2 or result < 0.1 * size else None
 
     def _difference_of_product(self, groups: list[list[Place]]) -> float:
@@ -210,10 +218,12 @@ class LimitNet(SourceLaw):
             known = self._difference(field, a, b, first)
             if known is not None:
                 return first, second, known
+        return first, second, float(self._integral(group, _squared_distance)[0])
 
-        def squared(*values: np.ndarray) -> np.ndarray:
-            return (
-                np.prod(np.broadcast_arrays(*values[::2]), axis=0) - np.prod(np.broadcast_arrays(*values[1::2]), axis=0)
-            ) ** 2
 
-        return first, second, float(self._integral(group, squared)[0])
+def _squared_distance(*values: np.ndarray) -> np.ndarray:
+    """The square of the product of what is at even places less that of what is at odd ones."""
+    if len(values) == 2:
+        return np.asarray((values[0] - values[1]) ** 2)
+    one, other = (np.prod(np.broadcast_arrays(*values[k::2]), axis=0) for k in (0, 1))
+    return np.asarray((one - other) ** 2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias, TypeGuard, Union
 
 import numpy as np
@@ -223,6 +223,29 @@ def value(field: Operand, a: int, held: Held) -> np.ndarray | float:
         assert isinstance(field, Applied)  # leaves are given
         held[key] = field.function(*(value(argument, a, held) for argument in field.arguments))
     return held[key]
+
+
+def straight_line(places: Iterable[Place], given: Sequence[tuple[int, int]]) -> tuple[Hashable, ...]:
+    """What fields do with leaves, as hashable data: equal data are equal functions of the leaves.
+
+    Args:
+        places: fields, each at an input.
+        given: the leaves in their order, by identity and input (see ``leaves``).
+    """
+    slots: dict[tuple[int, int], int] = {key: slot for slot, key in enumerate(given)}
+    steps: list[Hashable] = []
+
+    def visit(operand: Operand, a: int) -> Hashable:
+        if not isinstance(operand, RandomField):
+            return float(at_input(operand, a))
+        key = (id(operand), a)
+        if key not in slots:
+            assert isinstance(operand, Applied)  # leaves are given
+            steps.append((operand.function, *(visit(argument, a) for argument in operand.arguments)))
+            slots[key] = len(given) + len(steps) - 1
+        return (slots[key],)
+
+    return tuple(visit(field, a) for field, a in places), tuple(steps)
 
 
 def _operand(argument: Operand | sp.Basic, inputs: int) -> Operand:

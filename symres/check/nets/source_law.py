@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 import numpy as np
 
-from ..rules.adaptive_panels import adapted, average1, average_tensor, hermite, trapezoidal
-from ..rules.nested_panels import plane
-from .random_field import Affine, Leaf, OracleLimit, Place, kinks, leaves, value
+from ..rules.adaptive_panels import average_tensor, hermite, trapezoidal
+from ..rules.shared_panels import SharedPanels
+from .random_field import Affine, Leaf, OracleLimit, Place, kinks, leaves, straight_line, value
 
 # nodes per panel in one and two dimensions; two resolutions give the error
 _RESOLUTIONS = ({1: 12, 2: 10}, {1: 20, 2: 14})
@@ -19,6 +19,12 @@ _NEARLY_EQUAL = (10, 14)
 _TOLERANCE = {1: 1e-15, 2: 1e-14}
 
 
+def unplanned() -> SharedPanels:
+    """Nothing known yet of averages over Gaussian sources, for nets at both resolutions."""
+    coarse = _RESOLUTIONS[0]
+    return SharedPanels((coarse[1], coarse[2]), (_TOLERANCE[1], _TOLERANCE[2]))
+
+
 class SourceLaw:
     """The joint law of Gaussian sources over some inputs, and averages of fields made of them.
 
@@ -27,9 +33,11 @@ class SourceLaw:
     Args:
         inputs: their number.
         resolution: 0 or 1, the finer one.
+        panels: what is known of averages over other laws, of fields of the same functions; None if nothing is.
     """
 
-    def __init__(self, inputs: int, resolution: int) -> None:
+    def __init__(self, inputs: int, resolution: int, panels: SharedPanels | None = None) -> None:
+        self._panels = unplanned() if panels is None else panels
         self._sources: list[np.ndarray] = []
         self._differences: list[np.ndarray] = []
         self._sizes: list[np.ndarray] = []
@@ -79,7 +87,7 @@ class SourceLaw:
             if len(forms) == 2:
                 result += [self._covariance(*forms), self._covariance_size(*forms)]
             return result
-        return self._integral(places, lambda *values: np.prod(np.broadcast_arrays(*values), axis=0))
+        return self._integral(places, _product)
 
     def _covariance(self, x: Leaf, y: Leaf) -> float:
         (f, a), (g, b) = x, y
@@ -142,10 +150,11 @@ class SourceLaw:
             if len(used) == 1:
                 slope, constant = combination[keys.index(key), used[0]], constants[keys.index(key)]
                 breaks[used[0]].extend((b - constant) / slope for b in switches)
-        return np.array(self._integrate(integrand, [forms[i] for i in basis], breaks))
+        name = function, straight_line(places, keys), combination.tobytes(), tuple(map(float, constants))
+        return np.array(self._integrate(name, integrand, [forms[i] for i in basis], breaks))
 
     def _integrate(
-        self, integrand: Callable[..., np.ndarray], basis: list[Leaf], breaks: list[list[float]]
+        self, name: Hashable, integrand: Callable[..., np.ndarray], basis: list[Leaf], breaks: list[list[float]]
     ) -> tuple[float, float]:
         dimension = len(basis)
         if dimension == 0:
@@ -157,11 +166,11 @@ class SourceLaw:
         covariance = np.array([[self._covariance(x, y) for y in basis] for x in basis])
         sigma = np.sqrt(np.diag(covariance))
         if dimension == 1:
-            edges = adapted(integrand, sigma[0], breaks[0], _RESOLUTIONS[0][1], _TOLERANCE[1])
-            return average1(integrand, sigma[0], edges, _RESOLUTIONS[self._resolution][1])
+            points = _RESOLUTIONS[self._resolution][1]
+            return self._panels.average1(name, integrand, float(sigma[0]), breaks[0], points)
         if dimension == 2:
             width = np.sqrt(self._determinant(covariance, basis) / covariance[0, 0])
-            panels = plane(integrand, covariance, width, breaks, _RESOLUTIONS[0][2], _TOLERANCE[2])
+            panels = self._panels.plane(name, integrand, covariance, float(width), breaks)
             return panels.average(_RESOLUTIONS[self._resolution][2])
         factor = np.linalg.cholesky(covariance)
         wide = np.diag(factor) > 0.2 * sigma
@@ -176,6 +185,10 @@ class SourceLaw:
         difference = self._affine_difference(f, a, b)
         first, second = np.sqrt(np.diag(covariance))
         return float(((first + second) ** 2 - difference) * (difference - (first - second) ** 2) / 4)
+
+
+def _product(*values: np.ndarray) -> np.ndarray:
+    return np.asarray(np.prod(np.broadcast_arrays(*values), axis=0))
 
 
 def _multiple(x: Leaf, y: Leaf) -> float | None:

@@ -26,6 +26,7 @@ from ..nets.gram_net import pair
 from ..nets.limit_batch import CoupledBatch, LimitBatch
 from ..nets.limit_net import LimitNet
 from ..nets.random_field import OracleLimit
+from ..nets.source_law import unplanned
 from ..rules.adaptive_panels import rounding
 from ..sampling.random_points import Values
 
@@ -68,6 +69,7 @@ class QuadratureOracle(LayerMeasurement):
         self._equation, self._values = forward, values
         self._forward = Forward(forward, values)
         self._shared = shared
+        self._panels = unplanned()
         self._floor = shared or 0.0  # kernels begin here
 
     def phi_squared(self, K: float) -> OracleValue:
@@ -176,7 +178,7 @@ class QuadratureOracle(LayerMeasurement):
         for e in _NEARBY * 2.0 ** -np.array(steps):
             middle, apart = (1 + 2 * e**2) * K, 8 * e**2 * K
             inputs = pair(middle + 2 * e * K, middle - 2 * e * K, (1 - 2 * e**2) * K)
-            ratios.append(self._apart(LimitNet(inputs, resolution, pair(0, 0, apart))) / apart)
+            ratios.append(self._apart(LimitNet(inputs, resolution, pair(0, 0, apart), self._panels)) / apart)
         return np.array(ratios)
 
     def _falls(self, inputs: np.ndarray, Theta: float, resolution: int, steps: range) -> np.ndarray:
@@ -194,10 +196,10 @@ class QuadratureOracle(LayerMeasurement):
         if fall == 0 and same:
             return np.zeros(2)
         if self._shared is not None:
-            return self._apart(CoupledBatch(inputs[0, 0], self._shared, lost, fall, resolution, same), -1)
+            return self._apart(CoupledBatch(inputs[0, 0], self._shared, lost, fall, resolution, same, self._panels), -1)
         start = np.diag(inputs)[:, None] + np.diag(inputs) - 2 * inputs
         other = lost * (1 - np.eye(2))
-        return self._apart(CoupledNet(inputs - other, fall, resolution, start + 2 * other))
+        return self._apart(CoupledNet(inputs - other, fall, resolution, start + 2 * other, self._panels))
 
     def _apart(self, net: LimitNet, other: int = 1) -> np.ndarray:
         """<(z'_1 - z'_2)^2> for the first input and another, and its rounding error where it is a difference."""
@@ -206,8 +208,8 @@ class QuadratureOracle(LayerMeasurement):
 
     def _net(self, covariance: np.ndarray, resolution: int, differences: np.ndarray | None = None) -> LimitNet:
         if self._shared is None:
-            return LimitNet(covariance, resolution, differences)
-        return LimitBatch(covariance, self._shared, resolution, differences)
+            return LimitNet(covariance, resolution, differences, self._panels)
+        return LimitBatch(covariance, self._shared, resolution, differences, self._panels)
 
 
 def _rounded(size: float, lost: float) -> float:

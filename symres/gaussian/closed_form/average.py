@@ -72,7 +72,6 @@ def average(integrand: sp.Expr, law: Gaussian) -> Average:
         "Stein's lemma reduces every term to orthant probabilities",
         partial(_assemble, parts=parts, law=covariance_values),
         _combined([(c, proof.result) for c, proof in parts], covariance_values),
-        tuple(line for _, proof in parts for line in proof.explain().splitlines()),
         parts=parts,
     )
     return Average(
@@ -149,7 +148,7 @@ def _verified(
         digits=int(bits / 3.33),
     )
     passed = verification, *check_identities(asked, proof.result, factors, law, bits, _TOLERANCE)
-    return replace(proof, second=price_proof(factors, proof.result)) if len(factors) == 2 else proof, passed
+    return replace(proof, again=partial(price_proof, factors, proof.result)) if len(factors) == 2 else proof, passed
 
 
 __all__ = ["Average", "Expectation", "Gaussian", "average"]

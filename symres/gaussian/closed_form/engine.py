@@ -236,8 +236,12 @@ def restore_coefficients(start: ProductAverage, names: dict[sp.Expr, sp.Symbol],
             *proof.steps,
             Step("coefficients put back", meant, restore, restore(proof.result)),
         ),
-        None if proof.second is None else restore_coefficients(start, names, proof.second),
+        partial(_second_restored, start, names, proof),
     )
+
+
+def _second_restored(start: ProductAverage, names: dict[sp.Expr, sp.Symbol], proof: Proof) -> Proof | None:
+    return None if proof.second is None else restore_coefficients(start, names, proof.second)
 
 
 def vanish_by_symmetry(average: ProductAverage) -> sp.Expr:

@@ -257,7 +257,7 @@ class Appendix:
         if isinstance(step, Insertion) or (step.rule == Rule.CANONICAL and not step.details):
             return
         yield rf"\textbf{{{escape(step.rule)}.}} {prose(step.statement)}."
-        yield from (prose(line) + "." for line in step.details)
+        yield from (prose(line) + "." for line in step.lines)
         if isinstance(step.after, sp.Expr):
             yield display("", step.after, notation=self.notation)
 

@@ -199,11 +199,11 @@ class Page(Sheet):
                 lines += self._argument(f"{unclosed(q.reason)}: {q.reason}")
             for number, step in enumerate(q.proof.steps, 1):
                 lines += self._argument(f"{number}. {step.rule}: {step.statement}")
-                repeated = step.details in known and len(step.details) > 1
-                for text in ["as above"] if repeated else step.details:
+                repeated = step.lines in known and len(step.lines) > 1
+                for text in ["as above"] if repeated else step.lines:
                     lines += self._argument(f"     {text}")
-                known.add(step.details)
-                if conclusion(step.details) != str(step.after):
+                known.add(step.lines)
+                if conclusion(step.lines) != str(step.after):
                     lines += self._argument(f"   = {step.after}")
         return lines
 

@@ -140,7 +140,7 @@ def _with_steps(proof: Proof, inner: Sequence[tuple[sp.Symbol, Proof]]) -> Proof
     state, steps = proof.result, list(proof.steps)
     for symbol, own in reversed(inner):
         statement = f"{symbol} = {own.start} = {own.result}"
-        steps.append(insertion("named step", statement, state, symbol, own))
+        steps.append(insertion("named step", statement, state, symbol, own, is_told=False))
         state = steps[-1].after
     return Proof(proof.start, tuple(steps))
 

@@ -26,7 +26,7 @@ class ClosedFormSubstitution:
             found = self._average(node)
             if found.exact:
                 statement = f"{node} = {found.expr}"
-                steps.append(insertion("Gaussian average", statement, state, node, found.proof, _lines(found.proof)))
+                steps.append(insertion("Gaussian average", statement, state, node, found.proof, is_told=True))
                 state = steps[-1].after
         final = textbook(state)
         if final != state:
@@ -41,10 +41,6 @@ class ClosedFormSubstitution:
             else:
                 self.verifications += found.verifications
         return self.averages[node]
-
-
-def _lines(proof: Proof) -> tuple[str, ...]:
-    return tuple(proof.explain().splitlines())
 
 
 def closed(expression: sp.Expr) -> sp.Expr:

@@ -9,6 +9,7 @@ from symres.activations.activation import Activation
 from symres.check.nets import GramNet, LimitNet, WeightNet
 from symres.check.nets.forward_walk import Forward
 from symres.check.nets.gram_net import pair, root
+from symres.check.nets.source_law import unplanned
 from symres.core.errors import UnsupportedLayer
 from symres.core.symbols import C_W, C_b, gamma, z
 from symres.layers.nodes import Dense
@@ -40,6 +41,20 @@ def agree(samples, expected, bias=0.0):
 
 
 # ---- the infinitely wide network -------------------------------------------------------------------------------------
+
+
+def test_nets_that_share_panels_confuse_no_integrands():
+    tanh, cube = TANH(z), z**3
+    forwards = [
+        Dense(u) for u in (tanh, TANH(z).diff(z), tanh * cube, tanh + cube, cube - tanh, 2 * tanh * z, 3 * tanh * z)
+    ]
+    forwards += [Dense(tanh) * tanh, Dense(Dense(tanh) * tanh), Dense(tanh * Dense(z) + z * Dense(z))]
+    shared, covariance = unplanned(), np.array(pair(1, 1.2, 0.4))
+    for forward in forwards:
+        walk = Forward(forward, NUMBERS)
+        nets = [LimitNet(covariance, resolution, panels=panels) for panels in (shared, None) for resolution in (0, 1)]
+        found = [net.moments(walk(net, net.stream())) for net in nets]
+        np.testing.assert_array_equal(found[:2], found[2:])
 
 
 @pytest.mark.parametrize(("K1", "K2", "rho"), POINTS)
