@@ -10,7 +10,7 @@ from typing import Any
 from ....core import files
 from ...arrays.array_target import FEATURE_ROWS
 from ...arrays.runtime_library import RuntimeLibrary
-from ...emission.emitter import OUT, variable
+from ...emission.emitter import OUT, argument, variable
 from ...planning.module_plan import ModulePlan
 from ...planning.network_plan import NetworkPlan
 from ...planning.plan import Component, Function
@@ -65,6 +65,7 @@ def module_text(plan: ModulePlan, title: str) -> str:
             **_function(s, begins[s.name]),
             **_documented(f, s),
             "signature": signature(f.quantity, quantities, [f"{OUT}=None"]),
+            "given": _listed(list(map(argument, s.parameters))),
         }
         for f, s in zip(plan.functions, functions, strict=True)
     ]
@@ -76,6 +77,7 @@ def component_module(component: Component) -> str:
     function = component_function(component)
     listed = ", ".join(map(variable, (*function.inputs, *function.parameters)))
     public = {**_function(function, 0), "meaning": component.name, "lines": [], "signature": f"{listed}, *, {OUT}=None"}
+    public["given"] = public["parameters"]
     components = component_texts([component])
     values = {"functions": [public]}
     return _text("functions.py.j2", component.name, "", [], [function], components, values, threads=False)
@@ -97,7 +99,7 @@ def network_text(plan: NetworkPlan, title: str) -> str:
     lines = [*network_lines(plan), "", *(line for text in about for line in docstrings.wrapped(text, 0))]
     parameters = list(map(variable, plan.parameters))
     values = {
-        "parameters": parameters,
+        "parameters": list(map(argument, plan.parameters)),
         "explained": parameter_lines(plan, "a number, or a list of one for each layer"),
         "layers": [_layer(layer, parameters, begins[layer.name], k) for k, layer in enumerate(layers.values())],
         "expanding": any(layer.series is not None for layer in order),
