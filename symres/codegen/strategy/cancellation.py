@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 import sympy as sp
 
-from ...core.symbols import K1, K2, C, K
+from ...core.symbols import C, K
 from ..planning.plan import Component
 from ..planning.target import ArrayFunction, Floats, Target
 from ..stable.angles import AngleForm
