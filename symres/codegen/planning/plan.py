@@ -67,6 +67,7 @@ class Component:
             depends on parameters.
         undefined: of a pair, where the code still has no value, as text.
         fallback_integral: the formula in averages, which are integrated where terms of the closed form cancel.
+        mended: whether averages take the place of a closed form where its terms cancel, or nowhere have to.
         measured_in: the name of the language on whose code the error was measured.
     """
 
@@ -89,6 +90,7 @@ class Component:
     floored: bool = False
     undefined: str = ""
     fallback_integral: sp.Expr | None = None
+    mended: bool = True
     measured_in: str = ""
 
     @property

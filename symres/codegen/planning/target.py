@@ -41,6 +41,7 @@ class Capabilities:
         code: "array" if functions take arrays that broadcast, "scalar" if they take one entry at a time.
         quadrature: whether averages without a closed form can be integrated when the code runs; a fit of one kernel
             needs no such thing.
+        mends: whether they can be where terms of a closed form cancel; if not, digits are lost there.
     """
 
     dtypes: tuple[str, ...] = ("float64",)
@@ -49,6 +50,7 @@ class Capabilities:
     gradients: bool = False
     code: Literal["array", "scalar"] = "array"
     quadrature: bool = True
+    mends: bool = True
 
 
 class Target(ABC):

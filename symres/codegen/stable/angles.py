@@ -9,8 +9,8 @@ cancel in exact arithmetic but give inf - inf in floats, are again of this shape
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sympy as sp
@@ -72,16 +72,22 @@ class AngleForm:
                 out += AngularSum(total, self.apart_times_root(apart, angle, s), factor, towards, s)
         return out
 
+    def counted_from(self, shifts: Sequence[int]) -> AngleForm:
+        """The same with every angle counted from another side: the shifts are -1, 0 or 1."""
+        angles = tuple(replace(a, shift=shift) for a, shift in zip(self.angles, shifts, strict=True))
+        turned = sp.Add(*((a.shift - b.shift) * a.A for a, b in zip(self.angles, angles, strict=True)))
+        return AngleForm(self.triple, angles, sp.cancel(self.rest + turned * sp.pi / 2))
+
     def angular_sum(self, angle: Angle) -> tuple[sp.Expr, sp.Expr, sp.Expr, sp.Expr] | None:
         """An angle counted from one side as R*s + M*N*theta: R, R - M, M and N, theta the angle of the point (-N, s).
 
-        None if M is no polynomial, or contains parameters: signs of differences are not known then.
+        None if M is no polynomial in the kernels.
         """
         if angle.shift == 0 or angle.A == 0:
             return None
         towards = angle.shift * angle.N
         factor = sp.cancel(angle.shift * angle.A / towards)
-        if not factor.is_polynomial(*self.triple) or not (angle.R.free_symbols | factor.free_symbols) <= {*self.triple}:
+        if not factor.is_polynomial(*self.triple):
             return None
         return angle.R, sp.cancel(angle.R - factor), positive(factor, self.triple), towards
 
@@ -255,7 +261,7 @@ def positive(expr: sp.Expr, triple: Triple) -> sp.Expr:
     are left alone. In roots of kernels everything is.
     """
     if not expr.has(*triple):
-        return expr
+        return sp.factor(expr) if expr.free_symbols else expr  # (1 - a)**2 keeps its digits next to a = 1
     if triple == ROOTS:
         return sp.factor(expr)
     over, under = sp.fraction(sp.factor(expr))

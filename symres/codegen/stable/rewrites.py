@@ -64,6 +64,7 @@ def stabilise(expr: sp.Expr) -> sp.Expr:
         _differences,
         _small_differences,
         _root_differences,
+        _softplus_differences,
         _log1p,
         _log_cosh,
     ):
@@ -334,6 +335,30 @@ def _root_differences(e: sp.Expr) -> sp.Expr:
             if q.is_positive and numbers == -k * sp.sqrt(q):
                 return e - term - numbers + k * u / (root + sp.sqrt(q))
     return e
+
+
+def _softplus_differences(e: sp.Expr) -> sp.Expr:
+    """k*softplus(u) - k*log(1 + exp(v)) -> k*(m + log1p(expm1(-m)/q) + log1p((1 - 1/q)*expm1(d - m))) for a number v.
+
+    Here d = u - v, m = max(d, 0) and q = 1 + exp(v): digits where u is next to v, and no overflow. For v = 0 both
+    logarithms are one.
+    """
+    for term in e.args if isinstance(e, sp.Add) else ():
+        for function in (f for f in sp.Mul.make_args(term) if isinstance(f, Softplus)):
+            (u,), k = function.args, term / function
+            for offset in (t for t in e.args if (t / k).is_number):
+                q = sp.exp(-offset / k)
+                v = sp.log(q - 1)
+                if v.is_Rational:
+                    return e - term - offset + k * _softplus_beside(u - v, q)
+    return e
+
+
+def _softplus_beside(d: sp.Expr, q: sp.Expr) -> sp.Expr:
+    """softplus(v + d) - log(q) for the number v with q = 1 + exp(v)."""
+    if q == 2:
+        return sp.Max(d, 0) + Log1p(Expm1(-sp.Abs(d)) / 2)
+    return sp.Max(d, 0) + Log1p(Expm1(-sp.Max(d, 0)) / q) + Log1p((1 - 1 / q) * Expm1(sp.Min(d, 0)))
 
 
 def _log_cosh(e: sp.Expr) -> sp.Expr:

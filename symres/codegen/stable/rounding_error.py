@@ -14,6 +14,7 @@ import sympy as sp
 
 from .primitives import (
     AbsNode,
+    AngularSum,
     Atan2,
     Erfc,
     Erfcx,
@@ -136,10 +137,24 @@ def _bound(e: sp.Expr, bound: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
         slope = abs(e.exp) * _size(e) / _size(e.base) if e.exp.is_number else _size(e * e.exp / e.base)
         moved = sp.Integer(0) if e.exp.is_number else _size(e) * AbsNode(sp.log(e.base)) * bound(e.exp)
         return bound(e.base) * slope + moved + _size(e)
+    if isinstance(e, AngularSum):
+        return _angular_bound(e, bound)
     if isinstance(e, sp.Max | sp.Min):
         return sp.Add(*map(bound, e.args))
     slopes = _SLOPES[type(e)](*e.args)
     return sp.Add(*(slope * bound(u) for slope, u in zip(slopes, e.args, strict=True)), _size(e))
+
+
+def _angular_bound(e: AngularSum, bound: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
+    """The bound of that one of two sums which is computed: the same choice is made with the bounds of both.
+
+    Next to theta = 0, s + N*theta = s*(1 - theta/tan(theta)) is computed with seven roundings; it changes there with
+    the third power of s and the second of 1/N.
+    """
+    total, apart, M, N, s = e.args
+    moved = 3 * bound(s) / NonzeroDivisor(s) + 2 * bound(N) / NonzeroDivisor(_size(N))
+    steep = (8 + moved) * _size(M) + bound(M)
+    return AngularSum(bound(total), bound(apart) + _size(apart), steep, N, s)
 
 
 def _is_power_of_2(e: sp.Expr) -> bool:

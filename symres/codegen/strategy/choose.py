@@ -24,7 +24,8 @@ from ..stable.angles import angle_form
 from ..stable.correlation_form import in_determinant_form
 from ..stable.primitives import TwoSigns, TwoTails
 from ..stable.rewrites import stabilise
-from ..stable.rounding_error import cancels, doubt
+from ..stable.rounding_error import doubt
+from .cancellation import is_harmless, steadiest
 from .measured_error import (
     BITS,
     measured_kernel,
@@ -81,6 +82,8 @@ def build_component(
     if C in symbols and formula.has(*SPECIAL) and not accept_cancellation:
         _check_digits(name, symbols, formula, target.title, reference)
     component = _built(name, symbols, formula, reference, accept_cancellation, fallback_integral)
+    if component.fallback_integral is not None and not target.capabilities.mends:
+        component = replace(_built(name, symbols, formula, reference, accept_cancellation), mended=False)
     component = _spelled(component, target, reference)
     return component if target is reference or not target.is_runnable else _measured_in(component, target)
 
@@ -188,7 +191,7 @@ def _built(
         component = Component(
             name, symbols, formula, in_determinant_form(stabilise(formula) if form is None else form.stable()), form
         )
-        component = _guarded(component, fallback_integral)
+        component = _guarded(_counted(component, reference), fallback_integral, reference)
         return (
             component
             if _is_unspelled(component, reference)
@@ -196,7 +199,7 @@ def _built(
         )
     if open_ and len(symbols) > 1:
         return _measured(measured_kernel, Component(name, symbols, formula, None), reference)
-    closed = _guarded(Component(name, symbols, formula, stabilise(formula)), fallback_integral)
+    closed = _guarded(Component(name, symbols, formula, stabilise(formula)), fallback_integral, reference)
     if not open_ and not _is_unspelled(closed, reference):
         closed = _measured(measured_kernel, closed, reference, accept_cancellation)
         if closed.error <= ACCURATE or len(symbols) > 1:
@@ -210,10 +213,17 @@ def _built(
     return closed if len(symbols) > 1 else _fitted(name, formula, reference)
 
 
-def _guarded(component: Component, fallback_integral: sp.Expr | None) -> Component:
+def _counted(component: Component, reference: Target) -> Component:
+    """A closed form, its angles counted from where least cancels with any parameters."""
+    return component if _is_unspelled(component, reference) else steadiest(component, reference)
+
+
+def _guarded(component: Component, fallback_integral: sp.Expr | None, reference: Target) -> Component:
     """A closed form with parameters at which its terms may cancel, and what is integrated there."""
     code = component.code
-    if fallback_integral is None or not isinstance(code, sp.Expr) or not cancels(code) or doubt(code) is None:
+    if fallback_integral is None or not isinstance(code, sp.Expr) or doubt(code) is None:
+        return component
+    if is_harmless(component, reference):
         return component
     return replace(component, fallback_integral=fallback_integral)
 

@@ -128,6 +128,9 @@ def component_lines(component: Component) -> list[str]:
         text += f" of each entry, {entry_time(component.fallback_integral)} on one core." if component.is_pair else "."
     else:
         text = "Computed from the closed form."
+        if not component.mended:
+            text += " With some parameters and kernels its terms cancel: digits of a value are lost there, which code"
+            text += " for NumPy and PyTorch integrates."
     if component.code is None and any(map(refines, _factors(component.formula))):
         text += " The nodes become more, and the time with them, until two results agree; nan where parameters make the"
         text += " function vary too fast for that, or where they never agree to six digits. Digits that the function"

@@ -25,7 +25,7 @@ class CTarget(ScalarTarget):
     name = "c"
     title = "C"
     library = "cffi"
-    capabilities = Capabilities(("float64", "float32"), in_place=True, jit=True, code="scalar")
+    capabilities = Capabilities(("float64", "float32"), in_place=True, jit=True, code="scalar", mends=False)
 
     def module_text(self, plan: ModulePlan) -> str:
         """The source of some functions, their declarations at its head."""

@@ -37,7 +37,7 @@ class JaxTarget(ArrayTarget):
     """Functions of JAX arrays, which its transformations compile, map and differentiate."""
 
     name, title, library = "jax", "JAX", "jax"
-    capabilities = Capabilities(dtypes=("float32", "float64"), jit=True, gradients=True, quadrature=False)
+    capabilities = Capabilities(dtypes=("float32", "float64"), jit=True, gradients=True, quadrature=False, mends=False)
     dialect = JAX
     imports = (
         {"contextlib": "import contextlib", "math": "import math"},

@@ -18,7 +18,7 @@ class NumbaTarget(ScalarTarget):
     name = "numba"
     title = "Numba"
     library = "numba"
-    capabilities = Capabilities(("float64", "float32"), in_place=True, jit=True, code="scalar")
+    capabilities = Capabilities(("float64", "float32"), in_place=True, jit=True, code="scalar", mends=False)
 
     def module_text(self, plan: ModulePlan) -> str:
         """The module of some functions."""
