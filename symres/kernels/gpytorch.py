@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..core.errors import DeclarationError
@@ -10,6 +10,7 @@ from ..core.scalars import Number, number
 from ..theory.depth.network import Network
 from .declared_network import Declared, declared_network, loaded_export
 from .generated_module import function_of, parameters_of, place_of, require_parameters
+from .kernel_gradient import entry_derivatives, threads_for
 from .libraries import require
 
 require("symres.kernels.gpytorch", "gpytorch", "torch", "gpytorch")
@@ -150,16 +151,55 @@ class NeuralKernel(Kernel):
         kind, features = torch.promote_types(x1.dtype, x2.dtype), x1.shape[-1]
         first, second = x1.to(torch.float64), x2.to(torch.float64)
         values = {name: self.value(name).to(torch.float64) for name in self.names}
+        function = function_of(loaded_export(self.network, "torch"), "dual_kernel")
+
+        def evaluate(K1: torch.Tensor, K2: torch.Tensor, C: torch.Tensor, *entries: torch.Tensor) -> torch.Tensor:
+            return function(K1, K2, C, **dict(zip(self.names, entries, strict=True)))[self.place]
+
         if diag:
-            values = {name: value.squeeze(-1) for name, value in values.items()}
             K1, K2 = ((x * x).sum(-1) / features for x in (first, second))
             C = (first * second).sum(-1) / features
+            return evaluate(K1, K2, C, *(value.squeeze(-1) for value in values.values())).to(kind)
+        batch = torch.broadcast_shapes(first.shape[:-2], second.shape[:-2])
+        first, second = (x.expand(*batch, *x.shape[-2:]) for x in (first, second))
+        with threads_for(first.shape[:-1].numel() * second.shape[-2]):
+            arguments = [*_products(first, second), *values.values()]
+            if not torch.is_grad_enabled():
+                arguments = [a.detach() for a in arguments]
+            symmetric = not (arguments[0].requires_grad or arguments[1].requires_grad) and torch.equal(first, second)
+            return _Entries.apply(evaluate, symmetric, *arguments).to(kind)
+
+
+class _Entries(torch.autograd.Function):
+    """A matrix of entries that depend on entries, which keeps their derivatives in place of the graph."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, evaluate: Callable[..., torch.Tensor], symmetric: bool, *arguments: torch.Tensor
+    ) -> torch.Tensor:
+        matrix, slopes = entry_derivatives(evaluate, arguments, ctx.needs_input_grad[2:], symmetric)
+        ctx.evaluate, ctx.depends = evaluate, [slope is not None for slope in slopes]
+        ctx.save_for_backward(*arguments, *(slope for slope in slopes if slope is not None))
+        return matrix
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        (gradient,) = gradients
+        arguments = ctx.saved_tensors[: len(ctx.depends)]
+        if torch.is_grad_enabled():  # this derivative is to be differentiated too
+            needed = [a for a, depends in zip(arguments, ctx.depends, strict=True) if depends]
+            found = torch.autograd.grad(
+                ctx.evaluate(*arguments), needed, gradient, create_graph=True, allow_unused=True
+            )
         else:
-            batch = torch.broadcast_shapes(first.shape[:-2], second.shape[:-2])
-            first, second = (x.expand(*batch, *x.shape[-2:]) for x in (first, second))
-            K1, K2, C = _products(first, second)
-        function = function_of(loaded_export(self.network, "torch"), "dual_kernel")
-        return function(K1, K2, C, **values)[self.place].to(kind)
+            slopes = ctx.saved_tensors[len(ctx.depends) :]
+            shapes = [a.shape for a, depends in zip(arguments, ctx.depends, strict=True) if depends]
+            with threads_for(gradient.numel()):
+                found = tuple(
+                    (gradient * slope).sum_to_size(shape) for slope, shape in zip(slopes, shapes, strict=True)
+                )
+        rest = iter(found)
+        return None, None, *(next(rest) if depends else None for depends in ctx.depends)
 
 
 class _Get:
