@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..core.errors import DeclarationError
-from ..core.scalars import Number, number
+from ..core.scalars import Number
 from ..theory.depth.network import Network
 from .declared_network import Declared, declared_network, loaded_export
-from .generated_module import function_of, parameters_of, place_of, require_parameters
+from .generated_module import function_of, parameters_of, place_of
+from .given_numbers import parameter_values, require_interval
 from .kernel_gradient import entry_derivatives, threads_for
 from .libraries import require
 
@@ -44,7 +45,8 @@ class NeuralKernel(Kernel):
         options: ``batch_shape``, ``active_dims`` and others of ``gpytorch.kernels.Kernel``.
 
     Raises:
-        DeclarationError: no such network, a parameter without a value, or a value that its constraint excludes.
+        DeclarationError: no such network, a parameter without a value, a value that its constraint excludes, or a
+            constraint that allows a sign with which the parameter is not declared.
     """
 
     is_stationary = False
@@ -69,8 +71,8 @@ class NeuralKernel(Kernel):
         module = loaded_export(self.network, "torch")
         self.names = parameters_of(module)
         given: dict[str, Number] = {"C_W": C_W, "C_b": C_b}
-        values = {name: v for name, v in given.items() if name in self.names} | dict(parameters or {})
-        require_parameters(module, values)
+        given = {name: v for name, v in given.items() if name in self.names} | dict(parameters or {})
+        values = parameter_values(self.names, given, self.network)
         for role, named in (("constraint", constraints or {}), ("prior", priors or {})):
             for name in named:
                 if name not in self.names:
@@ -78,8 +80,11 @@ class NeuralKernel(Kernel):
                     raise DeclarationError(f"a {role} of {name}", "the network has no such parameter", remedy)
         for name in self.names:
             self.register_parameter(f"raw_{name}", torch.nn.Parameter(torch.zeros(*self.batch_shape, 1, 1)))
-            self.register_constraint(f"raw_{name}", (constraints or {}).get(name) or Positive())
-            self._set(name, torch.as_tensor(float(number(values[name], name))))
+            constraint = (constraints or {}).get(name) or Positive()
+            low, high = float(constraint.lower_bound.min()), float(constraint.upper_bound.max())
+            require_interval(f"a constraint of {name}", self.network, name, low, high)
+            self.register_constraint(f"raw_{name}", constraint)
+            self._set(name, torch.as_tensor(values[name]))
             prior = (priors or {}).get(name)
             if prior is not None:
                 self.register_prior(f"{name}_prior", prior, _Get(name), _Set(name))

@@ -55,6 +55,11 @@ def test_copies_and_refusals(inputs):
         kernel.forward(inputs, inputs, last_dim_is_batch=True)
     with pytest.raises(sr.DeclarationError, match="constraint"):
         kernel.C_W = -1.0
+    with pytest.raises(sr.DeclarationError, match="C_W = -1: it is negative"):
+        NeuralKernel("relu", 1, C_W=-1)
+    for constraint in (gpytorch.constraints.Interval(-2, 2), gpytorch.constraints.LessThan(3.0)):
+        with pytest.raises(sr.DeclarationError, match="constraint of C_b at"):
+            NeuralKernel("relu", 1, constraints={"C_b": constraint})
     with pytest.raises(sr.DeclarationError, match="no such parameter"):
         made(constraints={"alpha": gpytorch.constraints.Positive()})
 
