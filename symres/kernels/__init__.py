@@ -14,6 +14,7 @@ zonal               kernels of inputs of one norm, tabulated in their angle: any
 ensemble            what infinitely wide networks predict, at any time of their training
 kernel_gradient     derivatives of kernels in parameters, forwards through the layers
 declared_network    which network a name, a layer or a list of layers stands for
+given_numbers       parameters within their domains, inputs that are real and finite
 generated_module    what is called in a generated module, and what identifies it
 array_namespace     the functions of the library that an array is of
 libraries           libraries that may be missing

@@ -48,6 +48,17 @@ def as_array(xp: ModuleType, values: Array, dtype: Any = None) -> Array:
     return xp.asarray(values, dtype=dtype)
 
 
+def is_real(array: Array) -> bool:
+    """Whether the numbers of an array are none of a complex type."""
+    xp = namespace_of(array)
+    return not np.iscomplexobj(np.asarray(array)) if xp is np else bool(xp.can_cast(array.dtype, xp.float64))
+
+
+def is_finite(xp: ModuleType, array: Array) -> bool:
+    """Whether no number of an array of a library is nan or infinite."""
+    return bool(xp.all(xp.isfinite(array)))
+
+
 def _namespace(array: Array) -> ModuleType | None:
     if isinstance(array, np.ndarray | np.generic):
         return np

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,17 +18,16 @@ import numpy as np
 from ..codegen.module import Module
 from ..core.errors import DeclarationError
 from ..core.progress import Progress, reported
-from ..core.scalars import Number, number, whole
+from ..core.scalars import whole
 from .block_store import Block, Journal, Place, Store, Written, prepare, store_at
-from .generated_module import ModuleSource, function_of, place_of, require_parameters, source_of
+from .generated_module import ModuleSource, function_of, parameters_of, place_of, source_of
+from .given_numbers import PART, Value, Values, parameter_values, require_inputs
 from .libraries import require
 
 Inputs: TypeAlias = Any  # an array of shape (N, n0), of the library that the module is made for
 Scheduler: TypeAlias = str | Executor | Callable[..., Any] | Any  # what dask.compute takes; a client of distributed too
-Value: TypeAlias = Number | Sequence[Number]
 
 DTYPES = ("float64", "float32")
-_PART = 1 << 24  # entries of the inputs that are hashed at a time
 
 
 def matrix(
@@ -74,20 +73,22 @@ def matrix(
         the matrix of shape (N, M): from a path a memory map or a zarr array, which read from the disk; else the array.
 
     Raises:
-        DeclarationError: a parameter without value or of another network, inputs of another shape; at the path there is
-            another matrix, or too little room. Nothing has been written then.
+        DeclarationError: a parameter without value, of another network or of the wrong sign; inputs of another shape,
+            complex ones, or such that are not finite; at the path there is another matrix, or too little room. Nothing
+            has been written then.
         SymresError: dask is not installed, or zarr for a zarr array.
     """
     require("symres.kernels.matrix", "kernels", "dask")
     source = source_of(module)
     made = source.load()
     function_of(made, "dual_kernel_matrix")
-    require_parameters(made, parameters)
-    own = {name: _float(value, name) for name, value in sorted(parameters.items())}
-    shape = (_rows(X, "X"), _rows(X if X2 is None else X2, "X2"))
-    if X2 is not None and X2.shape[1] != X.shape[1]:
-        found = f"X has {X.shape[1]} features, X2 {X2.shape[1]}"
+    own = parameter_values(parameters_of(made), dict(sorted(parameters.items())))
+    first = require_inputs(X)
+    second = first if X2 is None else require_inputs(X2, "X2")
+    if second[1] != first[1]:
+        found = f"X has {first[1]} features, X2 {second[1]}"
         raise DeclarationError("the kernel matrix of X and X2", found, "pass inputs of one kind")
+    shape = (first[0], second[0])
     work = _Work(source, place_of(kernel), tuple(own.items()), _kind(dtype))
     grid = _Grid(shape, _pair(chunks, square=X2 is None), X2 is None)
     take = whole(batch, "batch", 1)
@@ -224,9 +225,7 @@ def _workers(scheduler: Scheduler) -> Iterator[Scheduler]:
         yield pool
 
 
-def _facts(
-    work: _Work, grid: _Grid, kernel: str, own: Mapping[str, float | list[float]], X: Inputs, X2: Inputs
-) -> dict[str, object]:
+def _facts(work: _Work, grid: _Grid, kernel: str, own: Values, X: Inputs, X2: Inputs) -> dict[str, object]:
     """What a matrix is: equal facts, equal matrix."""
     facts: dict[str, object] = {
         "kernel": kernel,
@@ -244,21 +243,12 @@ def _facts(
 def _digest(X: Inputs) -> str:
     """Of inputs as they are, a part at a time: they may be on a disk."""
     found = hashlib.sha256()
-    step = max(_PART // X.shape[1], 1)
+    step = max(PART // X.shape[1], 1)
     for start in range(0, X.shape[0], step):
         part = np.ascontiguousarray(X[start : start + step])
         found.update(f"{part.dtype.str} {part.shape}".encode())
         found.update(part.tobytes())
     return found.hexdigest()
-
-
-def _rows(X: Inputs, name: str) -> int:
-    """How many inputs there are."""
-    shape = tuple(getattr(X, "shape", ()))
-    if len(shape) != 2 or 0 in shape:
-        found = f"its shape is {shape}" if shape else f"it is a {type(X).__name__}"
-        raise DeclarationError(f"the inputs {name}", found, "pass an array of shape (inputs, features)")
-    return int(shape[0])
 
 
 def _pair(chunks: int | tuple[int, int], square: bool) -> tuple[int, int]:
@@ -280,10 +270,3 @@ def _kind(dtype: str | np.dtype | type) -> np.dtype:
     if found is None or found.name not in DTYPES or not found.isnative:
         raise DeclarationError(f"a kernel matrix of type {dtype}", "it is none", f"use {' or '.join(DTYPES)}")
     return found
-
-
-def _float(value: Value, name: str) -> float | list[float]:
-    """The value of a parameter, or of each layer."""
-    if isinstance(value, list | tuple | np.ndarray) and np.ndim(value):
-        return [float(number(entry, name)) for entry in value]
-    return float(number(value, name))

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import TypeAlias
 
 from ..activations.activation import Activation
+from ..activations.catalogue import activation
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, whole
 from ..core.symbols import z
@@ -39,7 +40,13 @@ def declared_network(declared: Declared, depth: Number | None) -> Network:
         raise DeclarationError(f"the kernel of {declared!r}", "it is no network", remedy)
     if depth is None:
         raise DeclarationError(f"the kernel of {declared}", "it has no depth", "pass depth=, the number of layers")
-    return network([Layer(Dense(z)), *[declared] * whole(depth, "depth", 1)])
+    return _of_layers(declared if isinstance(declared, Layer) else activation(declared), whole(depth, "depth", 1))
+
+
+@lru_cache(maxsize=32)
+def _of_layers(declared: Layer | Activation, depth: int) -> Network:
+    """So many layers behind a read-in: declared once, scikit-learn makes copies of its kernels at every step."""
+    return network([Layer(Dense(z)), *[declared] * depth])
 
 
 @lru_cache(maxsize=32)

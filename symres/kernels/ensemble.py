@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, number
-from .array_namespace import Array, as_array, namespace_of
-from .generated_module import place_of
+from .array_namespace import Array, as_array, is_finite, namespace_of
+from .generated_module import KERNELS, place_of
 
 Pair = tuple[Array, Array]  # kernel of the Gaussian process and tangent kernel, as dual_kernel_matrix returns them
 
@@ -68,7 +68,8 @@ def predict(
         Ensemble, whose methods give mean and covariance.
 
     Raises:
-        DeclarationError: shapes that do not fit, arrays of several libraries, or negative numbers.
+        DeclarationError: shapes that do not fit, arrays of several libraries, numbers that are negative or not
+            finite, or kernels of inputs with themselves that are not symmetric.
     """
     for name, kernels in (
         ("kernel_train_train", kernel_train_train),
@@ -114,6 +115,9 @@ class Ensemble:
         ridge: what is added to the diagonal of the tangent kernel.
         noise: what is added to that of the kernel of the Gaussian process.
         learning_rate: factor of the time.
+
+    Raises:
+        DeclarationError: numbers that are not finite, or kernels of inputs with themselves that are not symmetric.
     """
 
     train: Pair
@@ -123,6 +127,14 @@ class Ensemble:
     ridge: float
     noise: float
     learning_rate: float
+
+    def __post_init__(self) -> None:
+        xp = self._library
+        squares = (("kernel_train_train", self.train, True), ("kernel_test_test", self.test, True))
+        for name, kernels, symmetric in (*squares, ("kernel_test_train", self.cross, False)):
+            for place, kernel in enumerate(kernels):
+                _require_sound(xp, kernel, f"the {KERNELS[place]} kernel of {name}", symmetric)
+        _require_sound(xp, self.y, "y_train", False)
 
     def gradient_descent(self, t: float | Array = inf) -> Outputs:
         """Outputs after training for a time.
@@ -192,6 +204,18 @@ class Ensemble:
     def _applied(self, weights: Array) -> Array:
         """Weights of shape (..., M, N), applied to the targets."""
         return weights @ self.y
+
+
+def _require_sound(xp: ModuleType, values: Array, name: str, symmetric: bool) -> None:
+    """Refuse numbers that are not finite, and matrices that are symmetric by no rounding: half of one would be used."""
+    asked = f"predictions from {name}"
+    if not is_finite(xp, values):
+        raise DeclarationError(asked, "it has entries that are nan or infinite", "leave out their inputs")
+    if symmetric:
+        apart, largest = float(xp.max(xp.abs(values - values.mT))), float(xp.max(xp.abs(values)))
+        if apart > float(xp.finfo((1.0 * values).dtype).eps) ** 0.5 * largest:
+            found = f"it is not symmetric: entries differ from their mirror images by up to {apart:.2g}"
+            raise DeclarationError(asked, found, "pass what dual_kernel_matrix(X) returns")
 
 
 def _require_regular(values: Array, asked: str, what: str, remedy: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.abc import InspectLoader
@@ -44,22 +44,6 @@ def parameters_of(module: ModuleType) -> tuple[str, ...]:
     """The names of the parameters that ``dual_kernel_matrix`` takes."""
     arguments = inspect.signature(function_of(module, "dual_kernel_matrix")).parameters.values()
     return tuple(a.name for a in arguments if a.kind is a.KEYWORD_ONLY)
-
-
-def require_parameters(module: ModuleType, given: Mapping[str, object]) -> None:
-    """Compare the parameters that were given with those that a module takes.
-
-    Raises:
-        DeclarationError: one is missing, or one is not of the network.
-    """
-    known = parameters_of(module)
-    for found, names in (
-        ("no value for {}", [name for name in known if name not in given]),
-        ("it has no parameter {}", [name for name in given if name not in known]),
-    ):
-        if names:
-            remedy = f"pass numbers for {', '.join(known)}"
-            raise DeclarationError("the kernel matrix of a network", found.format(", ".join(names)), remedy)
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..core.errors import DeclarationError
-from ..core.scalars import Number, number
+from ..core.scalars import Number
 from ..theory.depth.network import Network
 from .declared_network import Declared, declared_network, loaded_export
-from .generated_module import function_of, parameters_of, place_of, require_parameters
+from .generated_module import function_of, parameters_of, place_of
+from .given_numbers import parameter_values, require_interval
+from .kernel_gradient import entry_derivatives, threads_for
 from .libraries import require
 
 require("symres.kernels.gpytorch", "gpytorch", "torch", "gpytorch")
@@ -43,7 +45,8 @@ class NeuralKernel(Kernel):
         options: ``batch_shape``, ``active_dims`` and others of ``gpytorch.kernels.Kernel``.
 
     Raises:
-        DeclarationError: no such network, a parameter without a value, or a value that its constraint excludes.
+        DeclarationError: no such network, a parameter without a value, a value that its constraint excludes, or a
+            constraint that allows a sign with which the parameter is not declared.
     """
 
     is_stationary = False
@@ -68,8 +71,8 @@ class NeuralKernel(Kernel):
         module = loaded_export(self.network, "torch")
         self.names = parameters_of(module)
         given: dict[str, Number] = {"C_W": C_W, "C_b": C_b}
-        values = {name: v for name, v in given.items() if name in self.names} | dict(parameters or {})
-        require_parameters(module, values)
+        given = {name: v for name, v in given.items() if name in self.names} | dict(parameters or {})
+        values = parameter_values(self.names, given, self.network)
         for role, named in (("constraint", constraints or {}), ("prior", priors or {})):
             for name in named:
                 if name not in self.names:
@@ -77,8 +80,11 @@ class NeuralKernel(Kernel):
                     raise DeclarationError(f"a {role} of {name}", "the network has no such parameter", remedy)
         for name in self.names:
             self.register_parameter(f"raw_{name}", torch.nn.Parameter(torch.zeros(*self.batch_shape, 1, 1)))
-            self.register_constraint(f"raw_{name}", (constraints or {}).get(name) or Positive())
-            self._set(name, torch.as_tensor(float(number(values[name], name))))
+            constraint = (constraints or {}).get(name) or Positive()
+            low, high = float(constraint.lower_bound.min()), float(constraint.upper_bound.max())
+            require_interval(f"a constraint of {name}", self.network, name, low, high)
+            self.register_constraint(f"raw_{name}", constraint)
+            self._set(name, torch.as_tensor(values[name]))
             prior = (priors or {}).get(name)
             if prior is not None:
                 self.register_prior(f"{name}_prior", prior, _Get(name), _Set(name))
@@ -150,16 +156,55 @@ class NeuralKernel(Kernel):
         kind, features = torch.promote_types(x1.dtype, x2.dtype), x1.shape[-1]
         first, second = x1.to(torch.float64), x2.to(torch.float64)
         values = {name: self.value(name).to(torch.float64) for name in self.names}
+        function = function_of(loaded_export(self.network, "torch"), "dual_kernel")
+
+        def evaluate(K1: torch.Tensor, K2: torch.Tensor, C: torch.Tensor, *entries: torch.Tensor) -> torch.Tensor:
+            return function(K1, K2, C, **dict(zip(self.names, entries, strict=True)))[self.place]
+
         if diag:
-            values = {name: value.squeeze(-1) for name, value in values.items()}
             K1, K2 = ((x * x).sum(-1) / features for x in (first, second))
             C = (first * second).sum(-1) / features
+            return evaluate(K1, K2, C, *(value.squeeze(-1) for value in values.values())).to(kind)
+        batch = torch.broadcast_shapes(first.shape[:-2], second.shape[:-2])
+        first, second = (x.expand(*batch, *x.shape[-2:]) for x in (first, second))
+        with threads_for(first.shape[:-1].numel() * second.shape[-2]):
+            arguments = [*_products(first, second), *values.values()]
+            if not torch.is_grad_enabled():
+                arguments = [a.detach() for a in arguments]
+            symmetric = not (arguments[0].requires_grad or arguments[1].requires_grad) and torch.equal(first, second)
+            return _Entries.apply(evaluate, symmetric, *arguments).to(kind)
+
+
+class _Entries(torch.autograd.Function):
+    """A matrix of entries that depend on entries, which keeps their derivatives in place of the graph."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, evaluate: Callable[..., torch.Tensor], symmetric: bool, *arguments: torch.Tensor
+    ) -> torch.Tensor:
+        matrix, slopes = entry_derivatives(evaluate, arguments, ctx.needs_input_grad[2:], symmetric)
+        ctx.evaluate, ctx.depends = evaluate, [slope is not None for slope in slopes]
+        ctx.save_for_backward(*arguments, *(slope for slope in slopes if slope is not None))
+        return matrix
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        (gradient,) = gradients
+        arguments = ctx.saved_tensors[: len(ctx.depends)]
+        if torch.is_grad_enabled():  # this derivative is to be differentiated too
+            needed = [a for a, depends in zip(arguments, ctx.depends, strict=True) if depends]
+            found = torch.autograd.grad(
+                ctx.evaluate(*arguments), needed, gradient, create_graph=True, allow_unused=True
+            )
         else:
-            batch = torch.broadcast_shapes(first.shape[:-2], second.shape[:-2])
-            first, second = (x.expand(*batch, *x.shape[-2:]) for x in (first, second))
-            K1, K2, C = _products(first, second)
-        function = function_of(loaded_export(self.network, "torch"), "dual_kernel")
-        return function(K1, K2, C, **values)[self.place].to(kind)
+            slopes = ctx.saved_tensors[len(ctx.depends) :]
+            shapes = [a.shape for a, depends in zip(arguments, ctx.depends, strict=True) if depends]
+            with threads_for(gradient.numel()):
+                found = tuple(
+                    (gradient * slope).sum_to_size(shape) for slope, shape in zip(slopes, shapes, strict=True)
+                )
+        rest = iter(found)
+        return None, None, *(next(rest) if depends else None for depends in ctx.depends)
 
 
 class _Get:

@@ -11,7 +11,8 @@ from ..core.errors import DeclarationError
 from ..core.scalars import number
 from ..theory.depth.network import Network
 from .declared_network import Declared, declared_network, loaded_export
-from .generated_module import function_of, place_of, require_parameters
+from .generated_module import function_of, parameters_of, place_of
+from .given_numbers import parameter_values, require_inputs
 from .kernel_gradient import Seed, kernel_and_gradient
 from .libraries import require
 
@@ -123,10 +124,12 @@ class NeuralKernel(Kernel):
             the matrix (N, M), and with ``eval_gradient`` its derivatives in theta, of shape (N, N, len(theta)).
         """
         place, values = place_of(self.kernel), self._checked
-        first = _inputs(X)
+        first, second = _inputs(X, "X"), None if Y is None else _inputs(Y, "Y")
+        if second is not None and second.shape[1] != first.shape[1]:
+            found = f"X has {first.shape[1]} features, Y {second.shape[1]}"
+            raise DeclarationError("the kernel matrix of X and Y", found, "pass inputs of one kind")
         if not eval_gradient:
-            found = self._function("dual_kernel_matrix")(first, None if Y is None else _inputs(Y), **values)
-            return np.asarray(found[place])
+            return np.asarray(self._function("dual_kernel_matrix")(first, second, **values)[place])
         if Y is not None:
             found = "it is asked for two sets of inputs"
             raise DeclarationError("the gradient of a kernel matrix", found, "pass X alone")
@@ -136,7 +139,7 @@ class NeuralKernel(Kernel):
 
     def diag(self, X: Any) -> np.ndarray:
         """The diagonal of the kernel matrix, of shape (N,)."""
-        place, values, first = place_of(self.kernel), self._checked, _inputs(X)
+        place, values, first = place_of(self.kernel), self._checked, _inputs(X, "X")
         K = np.einsum("ij,ij->i", first, first) / first.shape[1]
         return np.asarray(self._function("dual_kernel")(K, K, K, **values)[place])
 
@@ -165,9 +168,8 @@ class NeuralKernel(Kernel):
     @property
     def _checked(self) -> dict[str, float | list[float]]:
         """The parameters of the network as its module takes them."""
-        values = self._values
-        require_parameters(loaded_export(self._network, self.target), values)
-        return {name: _floats(value, name) for name, value in values.items()}
+        network = self._network
+        return parameter_values(parameters_of(loaded_export(network, self.target)), self._values, network)
 
     @property
     def _seeds(self) -> tuple[list[Seed], np.ndarray]:
@@ -214,11 +216,10 @@ def _floats(value: Value, name: str) -> float | list[float]:
     return float(number(value, name))
 
 
-def _inputs(X: Any) -> np.ndarray:
-    found = np.asarray(X, dtype=np.float64)
-    if found.ndim != 2:
-        raise DeclarationError("the inputs of a kernel", f"their shape is {found.shape}", "pass (inputs, features)")
-    return found
+def _inputs(X: Any, name: str) -> np.ndarray:
+    found = np.asarray(X)
+    require_inputs(found, name)
+    return found.astype(np.float64, copy=False)
 
 
 def _shown(value: object) -> str:

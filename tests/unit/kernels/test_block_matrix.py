@@ -11,10 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import torch
 import zarr
 
 import symres as sr
-from symres.kernels import matrix
+from symres.kernels import given_numbers, matrix
 
 VALUES = {"C_W": 1.9, "C_b": 0.1}
 SIZE, CHUNK = 83, 20  # the last block of a row is smaller
@@ -146,7 +147,7 @@ def test_finished_blocks_are_read_not_computed(tmp_path, exported, inputs):
 
 CHILD = """
 import sys, numpy as np, symres as sr
-from symres.kernels import matrix
+from symres.kernels import given_numbers, matrix
 exported = sr.export(sr.network([sr.Layer(sr.Dense(sr.z)), "relu", "relu"]))
 X = np.load(sys.argv[1])
 matrix(exported, X, chunks=20, batch=2, out=sys.argv[2], C_W=1.9, C_b=0.1)
@@ -233,3 +234,32 @@ def test_wrong_use_is_refused(exported, inputs, change, message, tmp_path, monke
     with pytest.raises(sr.DeclarationError, match=message):
         matrix(**{name: value for name, value in given.items() if value is not None})
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"C_W": -2, "C_b": 0.1}, "C_W = -2: it is negative"),
+        ({"C_W": [1, 1, 1], "C_b": [0, -0.1, 0]}, "it is negative; pass C_b >= 0"),
+        ({"C_w": 2, "C_b": 0.1}, "it has no parameter C_w and no value for C_W"),
+    ],
+)
+def test_parameters_outside_of_their_domains_are_refused(tmp_path, exported, inputs, values, message):
+    with pytest.raises(sr.DeclarationError, match=message):
+        matrix(exported, inputs, out=tmp_path / "out.npy", **values)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy], ids=["numpy", "torch"])
+def test_inputs_that_are_none_are_refused(exported, inputs, kind, monkeypatch):
+    monkeypatch.setattr(given_numbers, "PART", 12)  # two rows at a time
+    holes = inputs.copy()
+    holes[41, 2], holes[50, 0] = np.inf, np.nan
+    for X, message in (
+        (holes, "row 41 has a feature"),
+        (inputs + 0j, "they are complex"),
+        (inputs[:0], r"there are none, its shape is \(0, 6\)"),
+        (inputs[:, :0], r"they have no features, its shape is \(83, 0\)"),
+    ):
+        with pytest.raises(sr.DeclarationError, match=message):
+            matrix(exported, kind(X), **VALUES)

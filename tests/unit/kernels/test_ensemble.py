@@ -206,3 +206,26 @@ def test_wide_networks_are_trained_alike(kernels, data):
     assert (np.abs(outers.mean(0) - expected.covariance) < 4 * spread + 0.02).all()
     untrained = predict(*kernels, y).gradient_descent(0)  # the sample can tell the trained from the untrained
     assert (np.abs(drawn.mean(0) - untrained.mean.T) > 8 * error).any()
+
+
+@pytest.mark.parametrize("library", [np, torch])
+def test_numbers_that_are_none_and_half_a_kernel_are_refused(kernels, data, library):
+    converted = [tuple(library.asarray(k) for k in pair) for pair in kernels]
+    y = library.asarray(data[2])
+    predict(*converted, y)
+    names = ("kernel_train_train", "kernel_test_train", "kernel_test_test")
+    for number in (math.nan, math.inf):
+        with pytest.raises(sr.DeclarationError, match="y_train: it has entries"):
+            predict(*converted, y * number)
+        for place, name in enumerate(names):
+            for kind in (0, 1):
+                pair = [k * number if n == kind else k for n, k in enumerate(converted[place])]
+                given = [pair if n == place else k for n, k in enumerate(converted)]
+                with pytest.raises(sr.DeclarationError, match=f"the {('nngp', 'tangent')[kind]} kernel of {name}: it"):
+                    predict(*given, y)
+    train, cross, test = converted
+    rounded = train[0] * (1 + 1e-12 * library.triu(library.ones_like(train[0])))
+    predict((rounded, train[1]), cross, test, y)
+    for half in ((library.triu(train[0]), train[1]), (train[0], library.tril(train[1]))):
+        with pytest.raises(sr.DeclarationError, match="kernel of kernel_train_train: it is not symmetric"):
+            predict(half, cross, test, y)

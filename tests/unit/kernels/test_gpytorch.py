@@ -55,6 +55,11 @@ def test_copies_and_refusals(inputs):
         kernel.forward(inputs, inputs, last_dim_is_batch=True)
     with pytest.raises(sr.DeclarationError, match="constraint"):
         kernel.C_W = -1.0
+    with pytest.raises(sr.DeclarationError, match="C_W = -1: it is negative"):
+        NeuralKernel("relu", 1, C_W=-1)
+    for constraint in (gpytorch.constraints.Interval(-2, 2), gpytorch.constraints.LessThan(3.0)):
+        with pytest.raises(sr.DeclarationError, match="constraint of C_b at"):
+            NeuralKernel("relu", 1, constraints={"C_b": constraint})
     with pytest.raises(sr.DeclarationError, match="no such parameter"):
         made(constraints={"alpha": gpytorch.constraints.Positive()})
 
@@ -83,3 +88,20 @@ def test_an_exact_process_is_trained(inputs):
         optimiser.step()
         losses.append(loss.item())
     assert losses[-1] < losses[0] - 0.05 and model.covar_module.C_W.item() != 2
+
+
+def test_gradients_to_parameters(inputs):
+    """First and second derivatives; the first keep no graph, the second make one."""
+    kernel, names = made(batch_shape=torch.Size([2])), ["raw_C_W", "raw_C_b"]
+    weights = torch.rand(2, 5, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+
+    def function(*values):
+        with gpytorch.settings.lazily_evaluate_kernels(False):
+            found = torch.func.functional_call(kernel, dict(zip(names, values, strict=True)), (inputs[:5],))
+        return (weights * found.to_dense()).sum((-1, -2))
+
+    values = [getattr(kernel, name).detach().clone().requires_grad_() for name in names]
+    assert all((slope.abs() > 0.1).all() for slope in torch.autograd.grad(function(*values).sum(), values))
+    assert torch.autograd.gradcheck(function, values) and torch.autograd.gradgradcheck(function, values)
+    with torch.no_grad():
+        assert not kernel(inputs).to_dense().requires_grad

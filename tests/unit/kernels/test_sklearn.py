@@ -73,3 +73,28 @@ def test_estimators_learn(inputs):
 def test_wrong_use_is_refused(given, message, inputs):
     with pytest.raises(sr.DeclarationError, match=message):
         NeuralKernel(**given)(inputs, eval_gradient=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"C_W": -1}, "C_W = -1: it is negative; pass C_W >= 0"),
+        ({"C_b": [0.1, -0.2], "C_b_bounds": "fixed"}, "it is negative; pass C_b >= 0"),
+        ({"C_W": [1, 2, 3]}, "3 values, and the network has 2 layers"),
+    ],
+)
+def test_values_that_a_network_cannot_have_are_refused(given, message, inputs):
+    kernel = NeuralKernel("relu", 1, **given)
+    for use in (kernel, kernel.diag):
+        with pytest.raises(sr.DeclarationError, match=message):
+            use(inputs)
+
+
+def test_inputs_that_are_none_are_refused(inputs):
+    kernel, holes = NeuralKernel("relu", 1), inputs.copy()
+    holes[6, 1] = holes[9, 0] = np.nan
+    for X, message in ((holes, "row 6 "), (inputs + 1j, "complex"), (inputs[:0], "there are none")):
+        with pytest.raises(sr.DeclarationError, match=message):
+            kernel(X)
+    with pytest.raises(sr.DeclarationError, match="X has 4 features, Y 2"):
+        kernel(inputs, inputs[:, :2])

@@ -1,0 +1,122 @@
+"""The numbers that a user gives: parameters of a network within their domains, inputs that are real and finite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import sympy as sp
+
+from ..core.errors import DeclarationError
+from ..core.scalars import Number, number
+from ..core.symbols import SHARED
+from ..results.arguments_of_quantities import require_range
+from ..theory.depth.network import Network
+from .array_namespace import Array, is_real, namespace_of
+
+Value: TypeAlias = Number | Sequence[Number] | np.ndarray  # or one for each layer
+Values: TypeAlias = dict[str, float | list[float]]
+
+_LARGEST = float(np.finfo(np.float64).max)  # for SymPy, infinity has no sign
+PART = 1 << 24  # entries of the inputs that are looked at together
+
+
+def parameter_values(known: Sequence[str], given: Mapping[str, Value], network: Network | None = None) -> Values:
+    """The parameters of a network as its module takes them.
+
+    Args:
+        known: the names of those that it has.
+        given: their values.
+        network: the network, if it is known: with it, parameters that it declares have their signs, and lists their
+            length. Without it those that all networks share have them.
+
+    Raises:
+        DeclarationError: one is missing, or one is not of the network; no finite number, or one of the wrong sign; a
+            list of another length.
+    """
+    asked = "the kernel of a network"
+    missing = [name for name in known if name not in given]
+    unknown = [name for name in given if name not in known]
+    found = [f"it has no parameter {', '.join(unknown)}"] * bool(unknown)
+    found += [f"no value for {', '.join(missing)}"] * bool(missing)
+    if found:
+        raise DeclarationError(asked, " and ".join(found), f"pass numbers for {', '.join(known)}")
+    symbols = _symbols(network)
+    values: Values = {}
+    for name, value in given.items():
+        several = isinstance(value, list | tuple | np.ndarray) and bool(np.ndim(value))
+        exact = [number(entry, name) for entry in (value if several else [value])]  # type: ignore[union-attr]
+        for entry in exact if name in symbols else ():
+            require_range(asked, symbols[name], entry)
+        if several and network is not None and len(exact) != network.depth:
+            lacking = f"{len(exact)} values, and the network has {network.depth} layers"
+            raise DeclarationError(f"{name} of each layer", lacking, "pass one number for all, or one for each layer")
+        values[name] = [float(entry) for entry in exact] if several else float(exact[0])
+    return values
+
+
+def require_interval(asked: str, network: Network, name: str, low: float, high: float) -> None:
+    """Make sure that a parameter has the sign that it is declared with wherever an optimiser may lead it.
+
+    Args:
+        asked: what has these limits.
+        network: that has the parameter.
+        name: of the parameter.
+        low: the least value; may be infinite.
+        high: the largest.
+
+    Raises:
+        DeclarationError: there are values of the wrong sign in between.
+    """
+    symbol = _symbols(network).get(name)
+    for limit in (low, high) if symbol is not None else ():
+        require_range(asked, symbol, sp.sympify(min(max(limit, -_LARGEST), _LARGEST)))
+
+
+def _symbols(network: Network | None) -> dict[str, sp.Symbol]:
+    """The symbols whose signs are known, by name: those that all networks share, and those of a network."""
+    own = [] if network is None else [s for theory in network.layers for s in theory.layer.parameters]
+    return SHARED | {str(symbol): symbol for symbol in own}
+
+
+def require_inputs(X: Array, name: str = "X") -> tuple[int, int]:
+    """Make sure that an array holds inputs, a part at a time: it may be on a disk.
+
+    Args:
+        X: of shape (N, n0).
+        name: what it is called.
+
+    Returns:
+        its shape.
+
+    Raises:
+        DeclarationError: another shape, no inputs or no features, complex numbers, or some that are not finite.
+    """
+    asked, shape = f"the inputs {name}", tuple(getattr(X, "shape", ()))
+    if len(shape) != 2:
+        found = f"its shape is {shape}" if shape else f"it is a {type(X).__name__}"
+        raise DeclarationError(asked, found, "pass an array of shape (inputs, features)")
+    if 0 in shape:
+        found = (
+            f"there are none, its shape is {shape}" if not shape[0] else f"they have no features, its shape is {shape}"
+        )
+        raise DeclarationError(asked, found, "pass one input of one feature at least")
+    step = max(PART // shape[1], 1)
+    for start in range(0, shape[0], step):
+        part = X[start : start + step]
+        if not is_real(part):
+            raise DeclarationError(asked, "they are complex", "pass real features, such as real and imaginary parts")
+        bad = _not_finite(part)
+        if bad is not None:
+            found = f"row {start + bad} has a feature that is nan or infinite"
+            raise DeclarationError(asked, found, "leave such inputs out, or fill in numbers")
+    return shape[0], shape[1]
+
+
+def _not_finite(part: Array) -> int | None:
+    """The first row of an array that has an entry that is not finite."""
+    xp = namespace_of(part)
+    values = np.asarray(part, dtype=np.float64) if xp is np else part
+    finite: Iterable[bool] = xp.all(xp.isfinite(values), axis=1).tolist()
+    return next((place for place, good in enumerate(finite) if not good), None)
