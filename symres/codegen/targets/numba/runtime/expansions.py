@@ -139,7 +139,9 @@ def _expansions(
                     for K in inputs:
                         root = _root(begin + k, K, p)
                         limits[k] = root if limits[k] < root < np.inf else limits[k]
-            found = np.array([choice[0], max(32.0, choice[1]), 0.0, 1e-15]) if again else np.array([64.0, 32.0, 0.0, 1e-15])
+            found = (
+                np.array([choice[0], max(32.0, choice[1]), 0.0, 1e-15]) if again else np.array([64.0, 32.0, 0.0, 1e-15])
+            )
             limits[k] = _chosen(begin + k, limits[k], p, found)
             choice[0] = max(choice[0], found[0])
             if again == 0:
