@@ -22,6 +22,8 @@ MOST_NODES = 8192.0
 TERMS = 32.0  # in the first attempt
 MOST_TERMS = 4096.0
 AGREED = 1e-15  # what coefficients may differ by, of the root of <f**2>, between one distance of nodes and its half
+NOISE = 1e-6  # the most that they may where no distance of nodes brings them closer: what functions lose to rounding
+ROOM = 32.0  # how much more that may be with few nodes than with many, whose sums it averages out of
 LEFT = 4e-15  # of <f**2>: what terms need not give
 HIDDEN = 1e-15  # of <f**2>: rounding hides what is less
 NOTHING = 1e-300
@@ -117,18 +119,19 @@ def judge(total: float, finer: float, one: Given, two: Given, choice: Written) -
         finer: the same with twice as many.
         one: the coefficients with the nodes of the choice.
         two: the same with twice as many.
-        choice: numbers of nodes and of terms, and the state: 0 while they are sought, 1 when they are found, 2 where
-            there are none.
+        choice: numbers of nodes and of terms, the state: 0 while they are sought, 1 when they are found, 2 where there
+            are none; and what coefficients may differ by, of the root of <f**2>. That becomes more, and the search
+            begins anew, where the most nodes show that the function itself has no more digits.
     """
     terms: int = int(choice[1])
-    allowed = AGREED * sqrt(finer)
+    allowed = choice[3] * sqrt(finer)
     apart = 0.0
     rest = finer
     for n in range(terms):
         change = fabs(one[n] - two[n])
         apart = apart if change <= apart else change
         rest -= two[n] * two[n]
-    if apart <= allowed and fabs(total - finer) <= AGREED * finer:
+    if apart <= allowed and fabs(total - finer) <= choice[3] * finer:
         if rest <= LEFT * finer:
             rest = finer
             enough: int = 0
@@ -142,7 +145,13 @@ def judge(total: float, finer: float, one: Given, two: Given, choice: Written) -
         else:
             choice[1] = 2.0 * terms
     elif choice[0] >= MOST_NODES:
-        choice[2] = 2.0
+        noise = fabs(total - finer) / sqrt(finer) if finer > 0.0 else 0.0
+        noise = ROOM * (apart if apart > noise else noise)
+        if choice[3] == AGREED and noise <= ROOM * NOISE * sqrt(finer):
+            choice[0] = NODES
+            choice[3] = noise / sqrt(finer)
+        else:
+            choice[2] = 2.0
     else:
         choice[0] = 2.0 * choice[0]
 

@@ -197,6 +197,22 @@ def test_coefficients_of_an_exponential():
     assert math.exp(rests[0]) == pytest.approx(hermite.HIDDEN, rel=1.0)
 
 
+def test_functions_that_lose_digits_themselves_have_those_that_are_left():
+    """However many nodes, their coefficients differ by rounding: the search begins anew and allows for it."""
+    one, two = np.zeros(32), np.zeros(32)
+    one[1] = two[1] = 1.0
+    two[3] = 1e-10
+    choice = np.array([hermite.MOST_NODES, 32.0, 0.0, hermite.AGREED])
+    hermite.judge(1.0, 1.0, one, two, choice)
+    assert list(choice[:3]) == [hermite.NODES, 32.0, 0.0]
+    hermite.judge(1.0, 1.0, one, two, choice)
+    assert choice[0] == hermite.NODES and choice[2] == 1.0
+    two[3] = 1e-4  # the same of what nodes are too far apart for
+    choice = np.array([hermite.MOST_NODES, 32.0, 0.0, hermite.AGREED])
+    hermite.judge(1.0, 1.0, one, two, choice)
+    assert choice[2] == 2.0
+
+
 def test_sums_of_an_exponential_and_what_is_lost():
     coefficients, tails, rests = expansion(np.exp, 16, 64, 0.5)
     rho, work, out, row = np.linspace(-1, 1, 64), np.empty(128), np.empty(64), np.empty(16)

@@ -104,7 +104,7 @@ def test_series_bit_for_bit(c_library):
     both("equal_apart", near, np.ones(64), sizes, places, np.zeros(64))
     _, (mine, theirs) = both("probed", terms, nodes, 0.8, *values, np.zeros(2 * nodes), np.zeros(terms))
     assert mine == theirs
-    both("judge", 1.0, 1.0, row / 10, row / 10, np.array([64.0, float(terms), 0.0]))
+    both("judge", 1.0, 1.0, row / 10, row / 10, np.array([64.0, float(terms), 0.0, 1e-15]))
 
 
 @pytest.mark.parametrize("text", ["x = [1.0]", "while x:\n    break", "x = 'word'", "x = a if b else True"])

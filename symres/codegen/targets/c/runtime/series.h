@@ -42,7 +42,7 @@ static double symres_chosen(symres_factor f, double root, const double *p, doubl
         }
         if (choice[2] == 1)
             return root;
-        choice[1] = terms, choice[2] = 0;
+        choice[1] = terms, choice[2] = 0, choice[3] = 1e-15;
         if (!(root > 1e-100)) /* not even constants have numbers */
             return -1;
         root *= 0.5;
@@ -135,13 +135,13 @@ static int symres_prepare_series(const symres_factor *factors, size_t number, co
                 const double root = symres_root(factors[k], i < count1 ? K1[i] : K2[i - count1], p);
                 limits[k] = root > limits[k] && root < INFINITY ? root : limits[k];
             }
-            double one[3] = {64, 32, 0};
+            double one[4] = {64, 32, 0, 1e-15};
             limits[k] = symres_chosen(factors[k], limits[k], p, one, work);
             choice[0] = one[0] > choice[0] ? one[0] : choice[0];
             choice[1] = k == 0 || one[1] > choice[1] ? one[1] : choice[1];
         }
         for (size_t k = 0; k < number && number > 1; ++k) { /* what suffices for one must for the others */
-            double one[3] = {choice[0], choice[1], 0};
+            double one[4] = {choice[0], choice[1], 0, 1e-15};
             limits[k] = symres_chosen(factors[k], limits[k], p, one, work);
             choice[0] = one[0] > choice[0] ? one[0] : choice[0];
         }

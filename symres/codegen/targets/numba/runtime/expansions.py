@@ -46,7 +46,7 @@ def _chosen(number: int, root: float, p: Reals, choice: Reals) -> float:
         number: of the function.
         root: the largest one.
         p: the parameters.
-        choice: numbers of nodes and terms to begin with, and 0; receives those that suffice.
+        choice: numbers of nodes and terms to begin with, 0, and what they may leave open; receives those that suffice.
     """
     terms = choice[1]
     even, odd, room = np.empty(64 * 16384), np.empty(64 * 16384), np.empty(2 * 16384)
@@ -62,7 +62,7 @@ def _chosen(number: int, root: float, p: Reals, choice: Reals) -> float:
             _judge(total, finer, one, two, choice)
         if choice[2] == 1.0:
             return root
-        choice[1], choice[2] = terms, 0.0
+        choice[1], choice[2], choice[3] = terms, 0.0, 1e-15
         if not root > 1e-100:  # not even constants have numbers
             return -1.0
         root *= 0.5
@@ -139,7 +139,9 @@ def _expansions(
                     for K in inputs:
                         root = _root(begin + k, K, p)
                         limits[k] = root if limits[k] < root < np.inf else limits[k]
-            found = np.array([choice[0], max(32.0, choice[1]), 0.0]) if again else np.array([64.0, 32.0, 0.0])
+            found = (
+                np.array([choice[0], max(32.0, choice[1]), 0.0, 1e-15]) if again else np.array([64.0, 32.0, 0.0, 1e-15])
+            )
             limits[k] = _chosen(begin + k, limits[k], p, found)
             choice[0] = max(choice[0], found[0])
             if again == 0:
