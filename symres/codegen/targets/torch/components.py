@@ -13,7 +13,7 @@ from ...arrays.smooth_functions import SmoothPair, smooth_pairs, sum_source
 from ...averages import average_code
 from ...averages.integrands import PiecewiseIntegrand
 from ...averages.rules import rule_of
-from ...emission.emitter import Emitter, Source, variable
+from ...emission.emitter import Source, variable
 from ...fits.chebyshev import Fit
 from ...planning.plan import Component
 from ...stable.rounding_error import doubt

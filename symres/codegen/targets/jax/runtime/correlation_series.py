@@ -23,13 +23,13 @@ from .given_derivatives import _with_slopes
 from .traced_arrays import _widened
 
 _STEP = 0.0625  # from node to node, in standard deviations
-_NODES = 217  # at 0 and on one side of it, as far as something is left of the normal law times a polynomial
+_SIDE_NODES = 217  # at 0 and on one side of it, as far as something is left of the normal law times a polynomial
 _BLOCK = 64  # terms at a time: a power of 2
 _MOST_TERMS = 1024
 _ENOUGH = 16.0  # roundings: what a series may leave of the root of <f**2> <g**2> when it ends
 _LEFT = 5e-13  # of that root: what an entry may lack; in float32 the following
 _LEFT_IN_SINGLE = 1e-5
-_APART = 3e-8  # of <f**2>: how far the sum over every second node may be off
+_APART = 2.0  # roots of a rounding: what the sum over every second node may differ by, of <f**2>
 _CHUNK = 4096  # entries at a time that have kernels of their own
 
 
@@ -64,7 +64,7 @@ def _smooth_derivative(first: Mapping, second: Mapping, one: str, two: str, *arg
     def value(*given: Array) -> Array:
         if f is None or g is None:
             return jnp.zeros(jnp.broadcast_shapes(*(a.shape for a in given)), given[0].dtype)
-        return _mapped(lambda *some: _series(f, g, *some), *given)
+        return _mapped(lambda *some: _series_values(f, g, *some), *given)
 
     return _with_slopes(value, slopes, *arguments)
 
@@ -115,80 +115,105 @@ def _in_chunks(function: Callable[..., Array], *arguments: Array) -> Array:
     return jax.lax.map(some, columns).reshape(-1)[:size].reshape(shape)
 
 
-def _series(
+def _series_values(
     f: Callable[..., Array], g: Callable[..., Array], K1: Array, K2: Array, C: Array, *parameters: Array
 ) -> Array:
     """<f(z1) g(z2)> at entries."""
     eps, shape = float(jnp.finfo(C.dtype).eps), jnp.broadcast_shapes(*(a.shape for a in (K1, K2, C, *parameters)))
-    x = _STEP * jnp.arange(_NODES, dtype=C.dtype)
-    weights = (_STEP / math.sqrt(2.0 * math.pi) * jnp.exp(-0.5 * x * x)).at[0].multiply(0.5)  # twice at 0
-    (even, odd), first = _at_nodes(f, x, K1, parameters)
-    (more, others), second = _at_nodes(g, x, K2, parameters)
-    at_first = (even, odd) if f is g else _at_nodes(g, x, K1, parameters)[0]
-    count, kernels = even.shape[1], even.shape[1] + more.shape[1]
-    products = [even * at_first[0], odd * at_first[1]]
-    even, odd = jnp.concatenate([even, more], 1), jnp.concatenate([odd, others], 1)
+    points = [_STEP * q for q in range(_SIDE_NODES)]
+    weights = [_STEP / math.sqrt(2.0 * math.pi) * math.exp(-0.5 * x * x) / (1 + (x == 0.0)) for x in points]
+    x, weight = (jnp.asarray(numbers, dtype=C.dtype) for numbers in (points, weights))
+    first, second = (jnp.broadcast_shapes(K.shape, *(p.shape for p in parameters if p.size > 1)) for K in (K1, K2))
+    count = math.prod(first)
+    columns = [_columns((K1, *parameters), first), _columns((K2, *parameters), second)]
+    if f is g:
+        values = _at_nodes(f, x, [_joined(pair) for pair in zip(*columns)])
+        squares = values * values
+    else:
+        sides = _at_nodes(f, x, columns[0]), _at_nodes(g, x, columns[1])
+        values = jnp.concatenate(sides, 2)
+        squares = jnp.concatenate([values * values, sides[0] * _at_nodes(g, x, columns[0])], 2)
 
-    # <f**2> of all kernels, and the same over every second node; <f g> of equal and of opposite inputs
-    second_nodes = jnp.where(jnp.arange(_NODES) % 2 == 0, 2.0 * weights, 0.0)
-    squares = jnp.concatenate([even * even + odd * odd, *products], 1)
-    sums = _product(jnp.stack([weights, second_nodes]), 0.5 * squares)
-    sizes = sums[0, :kernels]
-    known = jnp.isfinite(sizes) & (jnp.abs(sums[1, :kernels] - sizes) <= _APART * sizes)
+    # <f**2> of all kernels, the same over every second node, and <f g> of equal and of opposite inputs
+    every_second = [2.0 * w if q % 2 == 0 else 0.0 for q, w in enumerate(weights)]
+    both = jnp.asarray([weights, every_second], dtype=C.dtype)
+    even, odd = (_product(both, 0.5 * part) for part in squares)
+    kernels = values.shape[2]
+    sizes, others = (even + odd)[:, :kernels]
+    known = jnp.isfinite(sizes) & (jnp.abs(others - sizes) <= _APART * math.sqrt(eps) * sizes)
     unit = jnp.where(known & (sizes > 0.0), sizes, 1.0)
+    alike = slice(0, count) if f is g else slice(kernels, kernels + count)
 
     inverse = [1.0 / jnp.sqrt(jnp.where(K > 0.0, K, jnp.inf)) for K in (K1, K2)]
     rho = jnp.clip(jnp.broadcast_to(C * inverse[0] * inverse[1], shape), -1.0, 1.0)
     same = (K1 == K2) & (jnp.abs(rho) > 1.0 - 4.0 * eps)
-    alike, opposite = (sums[0, start : start + count].reshape(first) for start in (kernels, kernels + count))
-    parallel = jnp.where(rho < 0.0, alike - opposite, alike + opposite)
+    parallel = even[0, alike].reshape(first) + jnp.where(rho < 0.0, -1.0, 1.0) * odd[0, alike].reshape(first)
     rho = jnp.where(same, 0.0, rho)
     reach = jnp.max(jnp.where(jnp.isnan(rho), 0.0, jnp.abs(rho)), initial=0.0)
 
     def goes_on(state: tuple) -> Array:
-        terms, _, shares, *_ = state
-        rests = jnp.where(known, shares, 0.0)
-        rest = jnp.max(rests[:count], initial=0.0) * jnp.max(rests[count:], initial=0.0)
-        return (terms < _MOST_TERMS) & (reach**terms * jnp.sqrt(rest) > _ENOUGH * eps)
+        terms, largest, *_ = state
+        return (terms < _MOST_TERMS) & (largest > _ENOUGH * eps)
 
     def more_terms(state: tuple) -> tuple:
-        terms, polynomials, shares, power, total = state
-        polynomials, rows = jax.lax.scan(_next_polynomial(x), polynomials, terms + jnp.arange(_BLOCK), unroll=2)
-        found = jnp.stack([_product(rows[0::2], even), _product(rows[1::2], odd)], 1).reshape(_BLOCK, kernels)
-        a, b = found[:, :count].reshape((_BLOCK, *first)), found[:, count:].reshape((_BLOCK, *second))
+        terms, _, polynomials, shares, power, total = state
+        polynomials, rows = jax.lax.scan(_two_more(x), polynomials, _factors(terms, C.dtype))
+        found = _product(rows.swapaxes(0, 1), values)
+        a = found[:, :, :count].reshape((*found.shape[:2], *first))
+        b = found[:, :, count:].reshape((*found.shape[:2], *second))
         part, step = jnp.zeros_like(total), rho
-        for n in range(_BLOCK - 1, -1, -1):
-            part = part * rho + a[n] * b[n]
+        for n in range(_BLOCK // 2 - 1, -1, -1):
+            part = part * rho + a[1, n] * b[1, n]
+            part = part * rho + a[0, n] * b[0, n]
         for _ in range(_BLOCK.bit_length() - 1):
             step = step * step
-        shares = jnp.maximum(shares - (found * found).sum(0) / unit, 0.0)
-        return terms + _BLOCK, polynomials, shares, power * step, total + power * part
+        shares = jnp.maximum(shares - (found * found).sum((0, 1)) / unit, 0.0)
+        largest = reach ** (terms + _BLOCK) * jnp.max(jnp.where(known, shares, 0.0), initial=0.0)
+        return terms + _BLOCK, largest, polynomials, shares, power * step, total + power * part
 
-    start = 0, (jnp.zeros_like(x), weights), sizes / unit, jnp.ones_like(rho), jnp.zeros_like(rho)
-    _, _, shares, power, total = jax.lax.while_loop(goes_on, more_terms, start)
+    start = 0, jnp.ones_like(reach), (jnp.zeros_like(x), weight), sizes / unit, jnp.ones_like(rho), jnp.zeros_like(rho)
+    *_, shares, power, total = jax.lax.while_loop(goes_on, more_terms, start)
     most = _LEFT if C.dtype == jnp.float64 else _LEFT_IN_SINGLE
-    left = jnp.where(same, 0.0, power * jnp.sqrt(shares[:count].reshape(first) * shares[count:].reshape(second)))
-    fine = (left <= most) & known[:count].reshape(first) & known[count:].reshape(second)
-    return jnp.where(fine, jnp.where(same, parallel, total), jnp.nan)
+    lacking = jnp.sqrt(jnp.where(known, shares, jnp.inf))
+    left = lacking[:count].reshape(first) * lacking[count:].reshape(second)
+    left = jnp.where(same & jnp.isfinite(left), 0.0, power * left)
+    return jnp.where(left <= most, jnp.where(same, parallel, total), jnp.nan)
 
 
-def _at_nodes(
-    f: Callable[..., Array], x: Array, K: Array, parameters: Sequence[Array]
-) -> tuple[tuple[Array, Array], tuple[int, ...]]:
-    """f(z) + f(-z) and f(z) - f(-z): a row for each node, a column for each kernel; and the shape of the kernels."""
-    shape = jnp.broadcast_shapes(K.shape, *(p.shape for p in parameters if p.size > 1))
-    z = jnp.broadcast_to(jnp.sqrt(K), shape) * x.reshape((-1,) + (1,) * len(shape))
-    own = [p.reshape(()) if p.size == 1 else p for p in parameters]
-    right, left = (jnp.broadcast_to(f(u, *own), z.shape).reshape(x.size, -1) for u in (z, -z))
-    return (right + left, right - left), shape
+def _columns(arguments: Sequence[Array], shape: tuple[int, ...]) -> list[Array]:
+    """Numbers as they are; else one for each of the kernels, one behind the other."""
+    return [
+        a.reshape(()) if n and a.size == 1 else jnp.broadcast_to(a, shape).reshape(-1) for n, a in enumerate(arguments)
+    ]
 
 
-def _next_polynomial(x: Array) -> Callable[..., tuple]:
-    """From polynomials n - 1 and n, times weights, to those of the next step, and the first of these as a row."""
+def _joined(pair: tuple[Array, Array]) -> Array:
+    """The columns of both inputs, one behind the other; a number as it is."""
+    return pair[0] if pair[0].ndim == 0 else jnp.concatenate(pair)
 
-    def step(polynomials: tuple[Array, Array], n: Array) -> tuple[tuple[Array, Array], Array]:
+
+def _at_nodes(f: Callable[..., Array], x: Array, columns: Sequence[Array]) -> Array:
+    """f(z) + f(-z), and f(z) - f(-z): a row for each node, a column for each kernel."""
+    K, *parameters = columns
+    z = jnp.sqrt(K) * jnp.stack([x, -x])[:, :, None]
+    right, left = jnp.broadcast_to(f(z, *parameters), z.shape)
+    return jnp.stack([right + left, right - left])
+
+
+def _factors(n: Array, kind: jnp.dtype) -> Array:
+    """What polynomials n to n + _BLOCK are made of: the factors of the last one and of the one before it, in pairs."""
+    m = (n + 1.0 + jnp.arange(_BLOCK)).astype(kind)
+    return jnp.stack([1.0 / jnp.sqrt(m), jnp.sqrt((m - 1.0) / m)], 1).reshape(_BLOCK // 2, 2, 2)
+
+
+def _two_more(x: Array) -> Callable[..., tuple]:
+    """From polynomials n - 1 and n, times weights, to those of the next step but one; n and n + 1 as rows."""
+
+    def step(polynomials: tuple[Array, Array], factors: Array) -> tuple[tuple[Array, Array], Array]:
         before, here = polynomials
-        return (here, (x * here - jnp.sqrt(1.0 * n).astype(x.dtype) * before) / jnp.sqrt(n + 1.0).astype(x.dtype)), here
+        following = factors[0, 0] * x * here - factors[0, 1] * before
+        last = factors[1, 0] * x * following - factors[1, 1] * here
+        return (following, last), jnp.stack([here, following])
 
     return step
 
