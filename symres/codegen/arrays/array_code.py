@@ -30,6 +30,8 @@ class Wording:
         matrices: kernels of such rows.
         precision: of a function of a weight, as a sentence.
         head: sentences at the head of a module; ``{code}`` is the code on which errors were measured.
+        averages: how averages of two variables are computed, as sentences, if not as series with quadrature of entries
+            for which these are too long.
     """
 
     argument: str
@@ -42,6 +44,7 @@ class Wording:
     matrices: str
     precision: str
     head: tuple[str, ...]
+    averages: str = ""
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ class ArrayTarget(ArrayCode):
         }
 
     def _component(self, component: Component, source: Source) -> dict[str, object]:
-        own = Definition(_head_of(component), source.lines, docstrings.component_lines(component))
+        own = Definition(_head_of(component), source.lines, docstrings.component_lines(component, self.words.averages))
         return {"preamble": source.preamble, "definitions": [own, *self.component_definitions(component, source)]}
 
     def _extra(self, extra: Extra | None) -> str:

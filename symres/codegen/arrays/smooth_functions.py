@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 from string import ascii_lowercase
@@ -13,7 +13,7 @@ from ...core.symbols import K1, K2, C, z
 from ..averages.average_code import averages
 from ..averages.integrands import PiecewiseIntegrand
 from ..averages.tail_growth import largest_exponent
-from ..emission.emitter import Dialect, Emitter, variable
+from ..emission.emitter import Dialect, Emitter, Source, variable
 from ..planning.plan import Component
 from ..stable.rewrites import stabilise
 from .component_text import defined
@@ -51,6 +51,58 @@ def smooth_pairs(component: Component) -> tuple[SmoothPair, ...]:
                 return ()
             found.append(SmoothPair(outer * coefficient, f, g))
     return tuple(found) if sp.expand(rest) == 0 else ()
+
+
+def sum_source(
+    component: Component,
+    pairs: Sequence[SmoothPair],
+    dialect: Dialect,
+    call: Callable[[int, SmoothPair, str, str], tuple[str, Sequence[str]]],
+    facts: Callable[[Sequence[PiecewiseIntegrand]], Sequence[str]] | None = None,
+) -> Source:
+    """A sum of averages, beside functions of the module that give the derivatives of each function by their names.
+
+    Args:
+        component: the sum.
+        pairs: its averages.
+        dialect: of the library.
+        call: the expression for an average, and what stands before it, by its number, the average, and the names of
+            the functions that give the derivatives.
+        facts: lines that compute what else such a function gives, from the kernel K1 and the parameters.
+    """
+    name, parameters = component.name, component.symbols[3:]
+    own = "".join(f", {variable(p)}" for p in parameters)
+    preamble: list[str] = []
+    sides: dict[PiecewiseIntegrand, str] = {}
+    texts: dict[sp.Expr, str] = {}
+
+    def side(f: PiecewiseIntegrand) -> str:
+        if f not in sides:
+            sides[f] = f"{name}_function_{len(sides) + 1}"
+            found, more = dict(derivatives(f, parameters)), ""
+            for h in filter(None, found.values()):
+                if h.parts[0] not in texts:
+                    texts[h.parts[0]] = f"{name}_part_{len(texts) + 1}"
+                    preamble.append(function_text(texts[h.parts[0]], h.parts[0], parameters, dialect))
+            about = "Derivatives in parameters a, b, ... and in z, by their names"
+            if facts is not None:
+                preamble.append(defined(f"{sides[f]}_facts(K1{own})", facts([h for h in found.values() if h])))
+                about, more = f"{about}, and what quadrature asks of them", f", {sides[f]}_facts"
+            listed = [f'"{tag}": {texts[h.parts[0]] if h else None},' for tag, h in found.items()]
+            lines = [f'"""{about}."""', "found = {", *(f"    {line}" for line in listed), "}", f"return found{more}"]
+            preamble.append(defined(f"{sides[f]}()", lines))
+        return sides[f]
+
+    names, total = {p: variable(p) for p in parameters}, sp.Integer(0)
+    lines = []
+    for number, pair in enumerate(pairs, 1):
+        called, before = call(number, pair, side(pair.first), side(pair.second))
+        preamble += before
+        lines.append(f"s{number} = {called}")
+        symbol = sp.Dummy(f"s{number}")
+        names[symbol] = f"s{number}"
+        total += pair.factor * symbol
+    return Source((*lines, *Emitter(dialect, names).function([("return", total)])), (), tuple(preamble))
 
 
 def function_text(name: str, function: sp.Expr, parameters: Sequence[sp.Symbol], dialect: Dialect) -> str:

@@ -39,8 +39,8 @@ class Capabilities:
         jit: whether the functions are compiled, or can be by the library.
         gradients: whether results have derivatives in every argument.
         code: "array" if functions take arrays that broadcast, "scalar" if they take one entry at a time.
-        quadrature: whether averages without a closed form can be integrated when the code runs; a fit of one kernel
-            needs no such thing.
+        quadrature: whether all averages without a closed form can be integrated when the code runs; a fit of one
+            kernel needs no such thing.
         mends: whether they can be where terms of a closed form cancel; if not, digits are lost there.
     """
 
@@ -86,6 +86,10 @@ class Target(ABC):
         Raises:
             NoSpelling: they cannot.
         """
+
+    def computes(self, average: Component) -> bool:
+        """Whether there may be code for a sum of averages without a closed form that is no function of K alone."""
+        return self.capabilities.quadrature
 
     def inlined(self, component: Component) -> sp.Expr | None:
         """What stands in a layer of a network for a component of two inputs; None for a call of its function.

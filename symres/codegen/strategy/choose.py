@@ -73,8 +73,8 @@ def build_component(
         LosesDigits: a closed form whose terms cancel in floats, or whose limit at K = 0 depends on parameters; the
             same holds.
     """
-    if averages(formula) and symbols != (K,) and not target.capabilities.quadrature:  # it would be measured for nothing
-        raise not_integrated(formula, target.title)
+    if averages(formula) and symbols != (K,) and not target.computes(Component(name, symbols, formula, None)):
+        raise not_integrated(formula, target.title)  # it would be measured for nothing
     if C in symbols and formula.has(*SPECIAL):  # likewise
         unspelled = target.unspelled(in_determinant_form(stabilise(formula)))
         if unspelled:

@@ -49,6 +49,7 @@ LITTLE = 64  # bits
 UNREACHED = "exponentials would be no floats, or waves need too many nodes"
 ALIKE = 1e-4  # of the largest value: how far it may be from one end to the point beside it
 REMEMBERED = 1 << 14  # balls: a second language is measured at the same points
+SOUGHT, NEARLY = 16, 1 - 1e-12  # kernels among which the last one with numbers is sought; the correlation there
 SHARED = 64  # entries with the same kernels, as in a matrix: such averages are computed another way than single ones
 
 
@@ -224,6 +225,9 @@ def measured_quadrature(component: Component, target: Target, values: Values | N
         if reached < SHORTEST:
             raise SymresError(f"code for {component.formula}", reason, "export it to LaTeX")
         if (component.parameters or target.ends) and not np.isfinite(found).any():
+            if target.ends:
+                last, error = _last_number(formula, function, extra, (reached, larger(point)))
+                reached, errors = last, [*errors, (error, f"nearly parallel inputs of the kernel {last:g}")]
             component = replace(component, max_measured_kernel=reached, reason=target.ends or UNREACHED)
         else:
             component = replace(component, max_kernel=reached, reason=reason)
@@ -231,6 +235,27 @@ def measured_quadrature(component: Component, target: Target, values: Values | N
     worst, where = max(errors)
     tiny = _next_to_zero(formula, [(point, float(function(*map(np.array, point), *extra))) for point in TINY])
     return replace(component, error=worst, worst=where, gap=_gap(function, extra), next_to_zero=tiny)
+
+
+def _last_number(
+    formula: sp.Expr, function: ArrayFunction, extra: Sequence[float], ends: tuple[float, float]
+) -> tuple[float, float]:
+    """The kernel up to which nearly parallel inputs have a number, and the error there.
+
+    Args:
+        formula: a pair kernel.
+        function: its code.
+        extra: the parameters.
+        ends: a kernel with numbers, which stands if no larger one is found, and one that has none.
+    """
+    kernels = np.array([float(f"{k:.2g}") for k in np.geomspace(*ends, SOUGHT)])
+    found = function(kernels, kernels, NEARLY * kernels, *extra)
+    place = int(np.argmin(np.isfinite(found)))
+    last = float(kernels[max(place - 1, 0)])
+    if place < 2:
+        return ends[0], 0.0
+    error, _ = _pair_error(formula, (last, last, NEARLY * last), [float(found[place - 1])])
+    return (last, error) if error < INACCURATE else (ends[0], 0.0)
 
 
 def _next_to_zero(formula: sp.Expr, found: Iterable[tuple[Point, float]]) -> float:

@@ -100,8 +100,13 @@ def meanings(quantity: Quantity) -> list[str]:
     return lines
 
 
-def component_lines(component: Component) -> list[str]:
-    """What a component is, how it is computed and how well."""
+def component_lines(component: Component, of_averages: str = "") -> list[str]:
+    """What a component is, how it is computed and how well.
+
+    Args:
+        component: what the lines are about.
+        of_averages: how averages of two variables are computed, where that is no series with quadrature of the rest.
+    """
     lines = [*formula_lines(component.formula, 4), ""]
     if isinstance(component.code, Fit):
         fit = component.code
@@ -114,6 +119,8 @@ def component_lines(component: Component) -> list[str]:
             text += f"to {component.max_kernel:g}."
         else:
             text += "on." if fit.edges[-1] == 1.0 else "to 1e12, beyond which the polynomial keeps its last value."
+    elif component.code is None and component.is_pair and of_averages:
+        text = of_averages
     elif component.code is None and component.is_pair:
         text = (
             "Computed as a series in the correlation, its coefficients once for all entries with the same kernel; by "
@@ -131,7 +138,7 @@ def component_lines(component: Component) -> list[str]:
         if not component.mended:
             text += " With some parameters and kernels its terms cancel: digits of a value are lost there, which code"
             text += " for NumPy and PyTorch integrates."
-    if component.code is None and any(map(refines, _factors(component.formula))):
+    if component.code is None and not of_averages and any(map(refines, _factors(component.formula))):
         text += " The nodes become more, and the time with them, until two results agree; nan where parameters make the"
         text += " function vary too fast for that, or where they never agree to six digits. Digits that the function"
         text += " itself loses in floats, as a sum of terms that nearly cancel does, are lost in both."

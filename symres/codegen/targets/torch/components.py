@@ -9,11 +9,11 @@ import sympy as sp
 
 from ...arrays.component_text import arguments, defined, fitted, limited
 from ...arrays.differentiable import body, closed_source, is_wide, widened
-from ...arrays.smooth_functions import SmoothPair, derivatives, function_text, smooth_pairs
+from ...arrays.smooth_functions import SmoothPair, smooth_pairs, sum_source
 from ...averages import average_code
 from ...averages.integrands import PiecewiseIntegrand
 from ...averages.rules import rule_of
-from ...emission.emitter import Emitter, Source, variable
+from ...emission.emitter import Source, variable
 from ...fits.chebyshev import Fit
 from ...planning.plan import Component
 from ...stable.rounding_error import doubt
@@ -61,44 +61,20 @@ def _quadrature_source(component: Component) -> Source:
 def _series_source(component: Component, pairs: Sequence[SmoothPair]) -> Source:
     """Values and their derivatives, up to the second, are series of the same kind."""
     name, parameters = component.name, component.symbols[3:]
-    own = "".join(f", {variable(p)}" for p in parameters)
-    preamble: list[str] = []
-    sides: dict[PiecewiseIntegrand, str] = {}
-    texts: dict[sp.Expr, str] = {}
 
-    def side(f: PiecewiseIntegrand) -> str:
-        """A function of the module that gives the derivatives of a function, and what quadrature has to know of it."""
-        if f not in sides:
-            sides[f] = f"{name}_function_{len(sides) + 1}"
-            found = dict(derivatives(f, parameters))
-            for h in filter(None, found.values()):
-                if h.parts[0] not in texts:
-                    texts[h.parts[0]] = f"{name}_part_{len(texts) + 1}"
-                    preamble.append(function_text(texts[h.parts[0]], h.parts[0], parameters, TORCH))
-            facts = average_code.facts_of_smooth([h for h in found.values() if h], TORCH, parameters)
-            preamble.append(defined(f"{sides[f]}_facts(K1{own})", facts))
-            listed = [f'"{tag}": {texts[h.parts[0]] if h else None},' for tag, h in found.items()]
-            about = (
-                '"""Derivatives in parameters a, b, ... and in z, by their names, and what quadrature asks of them."""'
-            )
-            lines = [about, "found = {", *(f"    {line}" for line in listed), "}", f"return found, {sides[f]}_facts"]
-            preamble.append(defined(f"{sides[f]}()", lines))
-        return sides[f]
-
-    names, total = {p: variable(p) for p in parameters}, sp.Integer(0)
-    lines = []
-    for number, pair in enumerate(pairs, 1):
+    def call(number: int, pair: SmoothPair, one: str, two: str) -> tuple[str, Sequence[str]]:
         rule = rule_of(pair.first, pair.second)
-        one, two = side(pair.first), side(pair.second)
         about = '"""The rule of quadrature, and the two functions."""'
         both = [f"found = {one}()", f"return rule, found, {'found' if one == two else f'{two}()'}"]
         rules = f"rule = {rule.helper}, {rule.cost}, {rule.few}"
-        preamble.append(defined(f"{name}_pair_{number}()", [about, rules, *both]))
-        lines.append(f's{number} = _smooth_average("{name}_pair_{number}", {arguments(component)})')
-        symbol = sp.Dummy(f"s{number}")
-        names[symbol] = f"s{number}"
-        total += pair.factor * symbol
-    return Source((*lines, *Emitter(TORCH, names).function([("return", total)])), (), tuple(preamble))
+        given = f"{name}_pair_{number}"
+        functions = defined(f"{given}()", [about, rules, *both])
+        return f'_smooth_average("{given}", {arguments(component)})', [functions]
+
+    def facts(functions: Sequence[PiecewiseIntegrand]) -> Sequence[str]:
+        return average_code.facts_of_smooth(functions, TORCH, parameters)
+
+    return sum_source(component, pairs, TORCH, call, facts)
 
 
 def _checked_source(component: Component, code: sp.Expr, fallback_integral: sp.Expr) -> Source:

@@ -13,21 +13,27 @@ Function: TypeAlias = Callable[..., Array]
 
 
 def _sloped(value: Function, slopes: Sequence[Function | None], *arguments: Array) -> Array:
-    """A function of arguments that broadcast, with its derivative in each; None stands for one without a part in it.
+    """A function of arguments that broadcast, with its derivative in each; None stands for one without a part in it."""
+    return _with_slopes(value, slopes, *jnp.broadcast_arrays(*arguments))
+
+
+def _with_slopes(value: Function, slopes: Sequence[Function | None], *arguments: Array) -> Array:
+    """The same of arguments that keep their shapes: slopes are called with these.
 
     Derivatives in arguments that do not move are left out: they may be infinite, and 0 times infinity is nan.
     """
 
     def moved(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
-        total = jnp.zeros_like(primals[0])
+        found = function(*primals)
+        total = jnp.zeros_like(found)
         for slope, tangent in zip(slopes, tangents):
             if slope is not None and not isinstance(tangent, jax.custom_derivatives.SymbolicZero):
                 total = total + slope(*primals) * tangent
-        return function(*primals), total
+        return found, total
 
     function = jax.custom_jvp(lambda *given: value(*given))
     function.defjvp(lambda primals, tangents: moved(primals, tangents), symbolic_zeros=True)
-    return function(*jnp.broadcast_arrays(*arguments))
+    return function(*arguments)
 
 
 def _second(first: Array, second: Array) -> Array:

@@ -1,0 +1,221 @@
+"""Averages of smooth functions in JAX: series with derivatives, against closed forms and sums in the plane."""
+
+import math
+import re
+
+import jax
+import mpmath as mp
+import numpy as np
+import pytest
+import sympy as sp
+
+import symres as sr
+from symres.activations.activation import Activation
+from symres.codegen.planning.plan import Component
+from symres.codegen.strategy.measured_error import measured_quadrature
+from symres.codegen.targets.jax import TARGET
+from symres.core.errors import SymresError
+from symres.core.symbols import K1, K2, C, x1, x2, z
+from symres.gaussian.calculus.expectation import Expectation
+from tests.shared import Lazily, altered
+
+jnp = jax.numpy
+beta = sp.Symbol("beta", positive=True)
+ERF = sp.erf(z / sp.sqrt(2))
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    with TARGET.in_double_precision():
+        yield
+
+
+def open_average(formula, symbols=(K1, K2, C)):
+    phi = Activation("phi", formula, symbols[3:])
+    return Component("average", symbols, Expectation(phi(x1) * phi(x2), K1, C, K2), None)
+
+
+def integrated(formula, symbols=(K1, K2, C)):
+    """The module of a pair average that counts as one without a closed form."""
+    space = {}
+    exec(TARGET.standalone(open_average(formula, symbols)), space)
+    return space
+
+
+@pytest.fixture(scope="module")
+def erf():
+    return integrated(ERF)["average"]
+
+
+def erf_map(k1, k2, c):
+    """Williams, 1997."""
+    return 2 / math.pi * jnp.arcsin(c / jnp.sqrt((1 + k1) * (1 + k2)))
+
+
+def gram(size=12, scale=1.0):
+    x = scale * np.random.default_rng(1).normal(size=(size, 5))
+    x[1], x[3] = x[0], -x[2]  # on the diagonal
+    x[5] = (1 + 1e-7) * x[4]
+    products = x @ x.T / 5
+    kernels = np.diagonal(products)
+    return kernels[:, None], kernels[None, :], products
+
+
+def test_values_and_gradients_of_matrices_are_the_closed_form(erf):
+    """Those of kernels have the shape of these, a row or a column; one compilation serves matrices of one size."""
+
+    def both(function):
+        return jax.jit(
+            jax.value_and_grad(lambda *k: (v := function(*k), (v * jnp.cos(k[2])).sum())[::-1], (0, 1, 2), has_aux=True)
+        )
+
+    found, exact = both(lambda *k: erf(*k)), both(erf_map)
+    for scale in (0.01, 1.0, 3.0):
+        for one, two in zip(*(jax.tree.leaves(f(*gram(scale=scale))) for f in (found, exact)), strict=True):
+            assert one.shape == two.shape
+            np.testing.assert_allclose(one, two, rtol=2e-14, atol=2e-14 * float(jnp.abs(two).max()))
+
+
+@pytest.mark.exhaustive
+def test_second_derivatives_are_the_closed_form(erf):
+    """Compiled and mapped over entries; parallel inputs, of equal and of unlike kernels, too."""
+    kernels = ((1.0, 1.0), (0.3, 2.0), (1e-6, 1.0), (10.0, 12.0), (20.0, 20.0))
+    points = [(a, b, r * math.sqrt(a * b)) for a, b in kernels for r in (0.0, 0.5, -0.99, 1 - 1e-9, 1.0, -1.0)]
+    columns = np.array(points).T
+    found, exact = (jax.jit(jax.vmap(jax.hessian(f, (0, 1, 2))))(*columns) for f in (erf, erf_map))
+    for one, two in zip(jax.tree.leaves(found), jax.tree.leaves(exact), strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-13, atol=1e-15)
+
+
+def test_third_derivatives_are_refused(erf):
+    third = jax.grad(jax.grad(jax.grad(erf)))
+    with pytest.raises(NotImplementedError, match="averages of smooth functions have two"):
+        jax.make_jaxpr(third)(1.0, 1.0, 0.5)
+
+
+def test_many_entries_with_kernels_of_their_own(erf):
+    """In chunks; mapped entries are one call; only those without a number are none."""
+    generator = np.random.default_rng(2)
+    k1, k2 = 10 ** generator.uniform(-6, 1.2, (2, 5000))
+    c = np.sqrt(k1 * k2) * generator.uniform(-1, 1, 5000)
+    k1[7], k2[8], c[9], k1[10] = np.nan, np.inf, np.nan, -1.0
+    found = np.array(jax.jit(jax.vmap(erf))(k1, k2, c))
+    assert np.isnan(found[7:11]).all() and np.isfinite(np.delete(found, range(7, 11))).all()
+    exact = np.array(erf_map(k1, k2, c))
+    np.testing.assert_allclose(np.delete(found, range(7, 11)), np.delete(exact, range(7, 11)), atol=3e-15)
+
+
+def test_single_precision_without_float64(erf):
+    """And no more than a float32 result of float32 arrays where float64 is switched on."""
+    arguments = [np.float32(a) for a in gram()]
+    exact = np.asarray(erf_map(*map(np.float64, arguments)))
+    with jax.enable_x64(False):
+        found = jax.jit(erf)(*arguments)
+        assert found.dtype == jnp.float32
+    np.testing.assert_allclose(found, exact, atol=2e-6)
+    assert jax.eval_shape(erf, *arguments).dtype == jnp.float32
+
+
+def plane(f, k1, k2, c):
+    """The average of f(z1) f(z2) by the trapezoidal rule in the plane, in 20 digits."""
+    with mp.workdps(20):
+        root, slope = mp.sqrt(k1), c / mp.sqrt(k1)
+        rest = mp.sqrt(k2 - slope**2)
+        nodes = [mp.mpf(n) / 3 for n in range(-27, 28)]
+        weight = [mp.npdf(x) / 3 for x in nodes]
+        inner = [mp.fdot(weight, [f(slope * x + rest * y) for y in nodes]) for x in nodes]
+        return float(mp.fdot(weight, [f(root * x) * g for x, g in zip(nodes, inner, strict=True)]))
+
+
+@pytest.mark.exhaustive
+def test_parameters_have_derivatives_and_may_differ_from_entry_to_entry():
+    swish = integrated(z / (1 + sp.exp(-beta * z)), (K1, K2, C, beta))["average"]
+    at, slopes = np.array([0.7, 1.3]), jax.jit(jax.grad(swish, 3))
+    values = jax.jit(swish)(0.7, 1.9, 0.8, at)
+    for b, value in zip(at, values, strict=True):
+
+        def exact(b):
+            return mp.mpf(plane(lambda u: u / (1 + mp.exp(-b * u)), 0.7, 1.9, 0.8))
+
+        assert float(value) == pytest.approx(float(exact(b)), rel=1e-13)
+        difference = (exact(b + 1e-4) - exact(b - 1e-4)) / 2e-4
+        assert float(slopes(0.7, 1.9, 0.8, b)) == pytest.approx(float(difference), rel=1e-7)
+    assert jax.make_jaxpr(jax.hessian(swish, (0, 3)))(0.7, 1.9, 0.8, 0.7)
+
+
+# ---- what is exported --------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def modules():
+    def load(name):
+        with TARGET.in_double_precision():
+            return sr.export(sr.expect2(name, name), target="jax")
+
+    return Lazily(load)
+
+
+SHAPES = {
+    "silu": lambda u: u / (1 + mp.exp(-u)),
+    "tanh": mp.tanh,
+    "mish": lambda u: u * mp.tanh(mp.log1p(mp.exp(u))),
+    "softplus": lambda u: mp.log1p(mp.exp(u)),
+    "z*sigmoid(1.702*z)": lambda u: u / (1 + mp.exp(-mp.mpf("1.702") * u)),
+}
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", SHAPES)
+def test_exported_averages_end_where_they_say(modules, name):
+    """There are numbers up to the stated kernel, right ones, and soon behind it none, at no correlation a wrong one."""
+    module = modules[name]
+    function, (warning,) = jax.jit(module.load().expect2), module.warnings
+    last = float(re.search(r"nan beyond kernels of ([\d.]+): series", warning)[1])
+    assert float(function(0.7, 1.9, 0.8)) == pytest.approx(plane(SHAPES[name], 0.7, 1.9, 0.8), rel=1e-13)
+    exact = sr.export(sr.expect2(name, name), target="numpy").load().expect2
+    kernels = np.array([[0.01], [0.3], [1.0], [2.5]]) * last
+    nearly = np.array([0.0, 0.3, -0.9, 0.99, -0.999, 1 - 1e-12, 1.0, -1.0])
+    found = np.asarray(function(kernels, 1.0001 * kernels, nearly * kernels))
+    assert np.isfinite(found[:3]).all() and np.isnan(found[3, 5:]).all()
+    wrong = np.abs(found - exact(kernels, 1.0001 * kernels, nearly * kernels)) / exact(kernels, kernels, kernels)
+    assert np.nanmax(wrong) < 6e-13
+    assert "1e-8.." in module.text and "by quadrature" not in module.text
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", ["tanh", "silu"])
+def test_networks_are_those_of_numpy(name):
+    """Kernels and tangent kernels of three layers; derivatives by differences."""
+    network, weights = sr.network([sr.mlp(name)] * 3), {"C_W": 1.5, "C_b": 0.1}
+    module, exact = (sr.export(network, target=target).load() for target in ("jax", "numpy"))
+    x = np.random.default_rng(0).normal(size=(20, 4))
+    x[3], x[5] = x[0], -x[4]
+    found = jax.jit(lambda x: module.dual_kernel_matrix(x, **weights))(x)
+    for one, two in zip(found, exact.dual_kernel_matrix(x, **weights), strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-13, atol=1e-14)
+    slopes = np.asarray(jax.jit(jax.grad(lambda x: module.dual_kernel_matrix(x, **weights)[1].sum()))(x))
+    move, step = np.random.default_rng(1).normal(size=x.shape), 1e-5
+    move[3], move[5] = move[0], -move[4]
+    up, down = (exact.dual_kernel_matrix(x + s * move, **weights)[1].sum() for s in (step, -step))
+    assert (slopes * move).sum() == pytest.approx((up - down) / (2 * step), rel=1e-8)
+
+
+def measured(**texts):
+    """The error of an average with other texts of run-time functions; infinite if it is none at all."""
+    try:
+        return measured_quadrature(open_average(sp.tanh(z / 3)), altered(TARGET, definitions=texts)).error
+    except SymresError as error:
+        assert "is off by" in error.found
+        return math.inf
+
+
+def other(name, right, wrong):
+    assert right in TARGET.runtime.texts[name]
+    return TARGET.runtime.texts[name].replace(right, wrong)
+
+
+@pytest.mark.exhaustive
+def test_wrong_series_and_short_ones_are_seen_by_the_measurement():
+    assert measured() < 2e-13
+    assert measured(_factors=other("_factors", "(m - 1.0) / m", "(m - 0.99) / m")) > 1e-12
+    short, unbounded = "_MOST_TERMS = 64", other("_series_values", "left <= most", "left < jnp.inf")
+    assert measured(_MOST_TERMS=short) < 5e-13
+    assert measured(_MOST_TERMS=short, _series_values=unbounded) > 1e-12
