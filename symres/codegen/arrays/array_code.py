@@ -97,6 +97,10 @@ class ArrayCode(Target):
         """Functions that stand behind a component's own, or in its place, while its errors are measured."""
         return []
 
+    def function_notes(self, function: Function) -> tuple[str, ...]:
+        """What is said of the results of a function alone, as sentences."""
+        return ()
+
     # ---- layers of networks ------------------------------------------------------------------------------------
 
     def of_one_input(self, plan: NetworkPlan, layer: DeepLayer, lines: list[str]) -> list[str]:

@@ -89,6 +89,7 @@ class ArrayTarget(ArrayCode):
         quantity, in_place = function.quantity, self.capabilities.in_place
         body, definitions = self.function_definitions(function)
         meaning = quantity.meaning or quantity.name
+        notes = [line for text in self.function_notes(function) for line in docstrings.wrapped(text, 4, 4)]
         out = ["out: float array of the broadcast shape that receives the result."] * in_place
         return {
             "name": quantity.name,
@@ -98,7 +99,7 @@ class ArrayTarget(ArrayCode):
             "where": docstrings.meanings(quantity),
             "parameters": [*docstrings.argument_lines(quantity, self.words.argument), *out],
             "result": self.words.result,
-            "facts": docstrings.function_lines(function, self.capabilities.gradients),
+            "facts": [*docstrings.function_lines(function, self.capabilities.gradients), *notes],
             "lines": body,
             "definitions": definitions,
         }

@@ -16,54 +16,80 @@ import numpy as xp
 from ..runtime.array_types import Floats
 
 Expansion: TypeAlias = tuple[Floats, Floats, list[float]]
+Function: TypeAlias = Callable[..., Floats]
 
 _SOUGHT = 1e-15  # of the root of <f**2> <g**2>: what is left out, but for rounding
 _ENOUGH = 1e-14  # the same as it is known, with rounding: the largest one that is not looked at closer
 _HIDDEN = 2e-15  # of the root of <f**2>: coefficients that rounding hides
 _BLOCKS = (64, 256, 1024)  # numbers of terms that are tried
+_COUNTED = 4096  # correlations by which a number of terms is chosen, at least
 _HELD = 1 << 25  # coefficients of all kernels of one input, at most
 
 
 def _hermite_pair(
-    f: Callable[..., Floats], g: Callable[..., Floats], K1: Floats, K2: Floats, *parameters: Floats
+    f: Function, g: Function, K1: Floats, K2: Floats, *parameters: Floats
 ) -> tuple[Expansion | None, Expansion | None]:
-    """As many coefficients of two functions as the product of what they leave needs.
+    """The expansions of two functions, see _hermite_pairs."""
+    return _hermite_pairs([(f, g)], K1, K2, *parameters)[0]
 
-    They are computed for groups of similar kernels. In each group they end at the latest where those are hidden by
-    rounding that the largest kernel of the group has beyond.
+
+def _hermite_pairs(
+    pairs: Sequence[tuple[Function, Function]], K1: Floats, K2: Floats, *parameters: Floats
+) -> tuple[tuple[Expansion | None, Expansion | None], ...]:
+    """As many coefficients of the two functions of every pair as the product of what they leave needs.
+
+    They are computed once for each function, for groups of similar kernels. In each group they end at the latest where
+    those are hidden by rounding that the largest kernel of the group has beyond.
 
     Returns:
-        for each function a_n(K) along a last axis; the root of 1 - sum a_n**2/<f**2>, infinite for kernels that need
-        too many nodes; for each number of terms the largest such root of the other kernels. None where parameters
-        differ from entry to entry, nodes or coefficients are too many, or entries have no kernels in common.
+        for each function of each pair a_n(K) along a last axis; the root of 1 - sum a_n**2/<f**2>, infinite for kernels
+        that need too many nodes; for each number of terms the largest such root of the other kernels, at most. None
+        where parameters differ from entry to entry, nodes or coefficients are too many, or entries have no kernels in
+        common.
     """
+    none = ((None, None),) * len(pairs)
     if any(math.prod(p.shape) > 1 for p in parameters):
-        return None, None
-    if f is g:  # the inputs may have the same kernels
-        sides = [(f, xp.concatenate([K1.reshape(-1), K2.reshape(-1)]))]
+        return none
+    first, second = (list(dict.fromkeys(functions)) for functions in zip(*pairs))
+    if set(first) & set(second):  # the inputs may have the same kernels
+        both = xp.concatenate([K1.reshape(-1), K2.reshape(-1)])
+        sides = [(list(dict.fromkeys([*first, *second])), both)]
     else:
-        sides = [(f, K1.reshape(-1)), (g, K2.reshape(-1))]
-    unique = [(h, *xp.unique(K, return_inverse=True)) for h, K in sides]
+        sides = [(first, K1.reshape(-1)), (second, K2.reshape(-1))]
+    unique = [(functions, *xp.unique(K, return_inverse=True)) for functions, K in sides]
     count, different = math.prod(K1.shape), sum(len(kernels) for _, kernels, _ in unique)
     if 1 not in (*K1.shape, *K2.shape) and 8 * different > max(2 * count, 32768):  # entries that have nothing in common
-        return None, None
-    reached = [_hermite_reached(h, kernels, parameters) for h, kernels, _ in unique]
-    step, terms = min(step for _, step, _ in reached), max(needed for *_, needed in reached)
-    if not terms or terms * different > _HELD:
-        return None, None
-    rule, found = _hermite_table(step, next(some for some in _BLOCKS if some >= terms)), []
-    for (h, kernels, place), (largest, *_) in zip(unique, reached):
-        a, rest, worst = _hermite(h, kernels, largest, rule[0], rule[1][:terms], parameters)
-        found.append((_dense(a[:, place]), rest[place], worst))
-    a, rest, worst = found[0]
-    b, other, second = found[-1]
-    if f is g:
-        a, rest, b, other = a[:, :count], rest[:count], b[:, count:], other[count:]
-    one = xp.moveaxis(a.reshape((terms, *K1.shape)), 0, -1), rest.reshape(K1.shape), worst
-    return one, (xp.moveaxis(b.reshape((terms, *K2.shape)), 0, -1), other.reshape(K2.shape), second)
+        return none
+    reached = [[_hermite_reached(h, kernels, parameters) for h in functions] for functions, kernels, _ in unique]
+    step = min(step for row in reached for _, step, _ in row)
+    terms = max(needed for row in reached for *_, needed in row)
+    if not terms or terms * sum(len(functions) * len(kernels) for functions, kernels, _ in unique) > _HELD:
+        return none
+    x, table = _hermite_table(step, next(some for some in _BLOCKS if some >= terms))
+    found: list[dict[Function, Expansion]] = []
+    for (functions, kernels, place), row in zip(unique, reached):
+        found.append({})
+        for h, (largest, *_) in zip(functions, row):
+            a, rest, worst = _hermite(h, kernels, largest, x, table[:terms], parameters)
+            found[-1][h] = a[place], rest[place], worst
+    one, two = found[0], found[-1]
+    if len(sides) == 1:
+        one, two = ({h: (a[part], rest[part], worst) for h, (a, rest, worst) in one.items()} for part in _halves(count))
+    return tuple([(_shaped_like(one[f], K1), _shaped_like(two[g], K2)) for f, g in pairs])
 
 
-def _hermite_reached(f: Callable[..., Floats], kernels: Floats, parameters: Sequence[Any]) -> tuple[float, float, int]:
+def _halves(count: int) -> tuple[slice, slice]:
+    """The entries of the one input, and those of the other one, whose kernels stand behind them."""
+    return slice(count), slice(count, None)
+
+
+def _shaped_like(expansion: Expansion, K: Floats) -> Expansion:
+    """An expansion for kernels in their shape."""
+    a, rest, worst = expansion
+    return a.reshape((*K.shape, a.shape[-1])), rest.reshape(K.shape), worst
+
+
+def _hermite_reached(f: Function, kernels: Floats, parameters: Sequence[Any]) -> tuple[float, float, int]:
     """The largest standard deviation for which there are not too many nodes, their distance, and the terms it needs."""
     known = kernels[xp.isfinite(kernels)]
     largest = math.sqrt(float(known.max())) if known.shape[0] else 0.0
@@ -75,7 +101,7 @@ def _hermite_reached(f: Callable[..., Floats], kernels: Floats, parameters: Sequ
     return 0.0, 1.0, 0
 
 
-def _hermite_nodes(f: Callable[..., Floats], deviation: float, parameters: Sequence[Any]) -> tuple[float, int] | None:
+def _hermite_nodes(f: Function, deviation: float, parameters: Sequence[Any]) -> tuple[float, int] | None:
     """The distance of nodes, and the number of terms; None if the nodes would be too many."""
     step = 0.25
     for terms in _BLOCKS:
@@ -99,31 +125,32 @@ def _hermite_nodes(f: Callable[..., Floats], deviation: float, parameters: Seque
 
 
 def _hermite(
-    f: Callable[..., Floats], kernels: Floats, largest: float, x: Floats, table: Floats, parameters: Sequence[Any]
+    f: Function, kernels: Floats, largest: float, x: Floats, table: Floats, parameters: Sequence[Any]
 ) -> tuple[Floats, Floats, list[float]]:
-    """What _hermite_pair returns of one function, for kernels that differ, in increasing order."""
+    """What _hermite_pairs returns of one function, for kernels that differ, in increasing order."""
     x, table, terms = _placed(x, kernels), _placed(table, kernels), table.shape[0]
     deviation = xp.sqrt(kernels)
-    coefficients = 0.0 * table[:, :1] + xp.zeros_like(deviation)
+    coefficients = xp.zeros_like(deviation[:, None] + table[:, 0])
     rest = xp.where(deviation >= 0.0, xp.inf, xp.nan)
-    worst = 0.0 * coefficients[:1, 0] + 0.0 * xp.concatenate([table[:, 0], table[:1, 0]])
+    worst = 0.0 * xp.concatenate([table[:, 0], table[:1, 0]])
     stop = int(xp.count_nonzero(deviation <= largest))
     while stop:
         start = min(int(xp.count_nonzero(deviation[:stop] < 0.5 * deviation[stop - 1])), max(stop - 16, 0))
         start = max(start, stop - 256)
         values = f(deviation[start:stop, None] * x, *parameters) + 0.0 * x
-        total = table[0] @ (values * values).T
+        total = (values * values) @ table[0]
         last = (table @ values[-1]) ** 2
         beyond = xp.flip(xp.cumsum(xp.flip(last, (0,)), 0), (0,))
         count = min(int(xp.count_nonzero(beyond > _HIDDEN * _HIDDEN * total[-1])) + 1, terms)
-        a = table[:count] @ values.T
-        share = a * a / xp.where(total == 0.0, 1.0, total)
-        lack = xp.clip(1.0 - share.sum(0), 1e-15, None)
-        left = xp.amax(xp.flip(xp.cumsum(xp.flip(share, (0,)), 0), (0,)) + lack, 1)
+        a = values @ table[:count].T
+        coefficients[start:stop, :count] = a
+        a /= xp.sqrt(xp.where(total == 0.0, 1.0, total))[:, None]  # in place, as below nothing of its size is made
+        lack = xp.clip(1.0 - xp.einsum("kn,kn->k", a, a), 1e-15, None)
+        shares = xp.maximum(xp.amax(a, 0), -xp.amin(a, 0)) ** 2
         most = xp.zeros_like(worst) + lack.max()
-        most[:count] = left
+        # the kernels of a group are alike: the largest shares of every order add up to little more than those of one
+        most[:count] += xp.flip(xp.cumsum(xp.flip(shares, (0,)), 0), (0,))
         worst = xp.maximum(worst, most)
-        coefficients[:count, start:stop] = a
         rest[start:stop] = xp.sqrt(lack)
         stop = start
     return coefficients, rest, xp.sqrt(worst).tolist()
@@ -162,8 +189,8 @@ def _hermite_tile(
     if one is None or two is None:
         fine.append(xp.zeros_like(total) > 0.0)
         return
-    a, b = [xp.moveaxis(s, -1, 0) for s in (one[0], two[0])]
-    terms = min(a.shape[0], b.shape[0])
+    a, b = one[0], two[0]
+    terms = a.shape[-1]
     inverse = [1.0 / xp.sqrt(xp.where(K > 0.0, K, xp.inf)) for K in (K1, K2)]
     xp.multiply(C, inverse[0], out=rho)
     xp.multiply(rho, inverse[1], out=rho)
@@ -173,7 +200,7 @@ def _hermite_tile(
         fine.append(size**terms * (one[1] * two[1]) <= _ENOUGH)
     cut, short = _hermite_cut(size, terms, [first * second for first, second in zip(one[2], two[2])])
     apart = xp.where(size > cut) if short < terms else ()
-    a_n, b_n = _dense(a[:short]), _dense(b[:short])
+    a_n, b_n = [_dense(xp.moveaxis(s[..., :short], -1, 0)) for s in (a, b)]
     weights = (_hermite_weight(a_n) * _hermite_weight(b_n)).tolist()
     *others, last = [0, *[n for n in range(1, short) if weights[n] > 1e-17]]
     xp.multiply(rho, rho, out=square)
@@ -187,16 +214,16 @@ def _hermite_tile(
             _add_product(total, a_n[n], b_n[n], size)
         last = n
     if apart:
-        products = _hermite_at(a[:terms], apart) * _hermite_at(b[:terms], apart)
-        total[apart] = (products * _hermite_powers(rho[apart], terms)).sum(0)
+        products = _hermite_at(a, apart) * _hermite_at(b, apart)
+        total[apart] = (products * _hermite_powers(rho[apart], terms)).sum(-1)
 
 
 def _hermite_powers(r: Floats, terms: int) -> Floats:
-    """1, r, r**2, ... along a new first axis."""
-    found, more = xp.ones_like(r)[None], r[None]
-    while found.shape[0] < terms:
-        found, more = xp.concatenate([found, found * more]), more * more
-    return found[:terms]
+    """1, r, r**2, ... along a new last axis."""
+    found, more = xp.ones_like(r)[..., None], r[..., None]
+    while found.shape[-1] < terms:
+        found, more = xp.concatenate([found, found * more], -1), more * more
+    return found[..., :terms]
 
 
 def _add_product(total: Floats, a: Floats, b: Floats, room: Floats) -> None:
@@ -227,20 +254,21 @@ def _hermite_cut(size: Floats, terms: int, left: Sequence[float]) -> tuple[float
         left: what each number of terms leaves at the correlation 1, at most.
     """
     best, entries = (1.0, terms), math.prod(size.shape)
+    some = size.reshape(-1)[:: (entries // _COUNTED) | 1]  # an odd step: it does not follow the diagonal of a matrix
+    each = entries / some.shape[0]
     cost = float(terms * entries)
     for cut in (1.0, 0.95, 0.9, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1):
         enough = (n for n in range(1, terms) if left[n] * cut**n <= 2.0 * _SOUGHT)
         short = next(enough, terms)
         if short < terms:
-            spent = short * entries + 8.0 * terms * float(xp.count_nonzero(size > cut))
+            spent = short * entries + 8.0 * terms * each * float(xp.count_nonzero(some > cut))
             if spent < cost:
                 best, cost = (cut, short), spent
     return best
 
 
 def _hermite_at(coefficients: Floats, places: Sequence[Any]) -> Floats:
-    """The coefficients, along a first axis, at some entries of the tile."""
-    shape = coefficients.shape[1:]
-    places = places[len(places) - len(shape) :]
-    at = [p * (n > 1) for p, n in zip(places, shape)]
-    return coefficients[(slice(None), *at)] if shape else coefficients[:, None]
+    """The coefficients, along a last axis, at some entries of the tile."""
+    shape = coefficients.shape[:-1]
+    at = tuple([p * (n > 1) for p, n in zip(places[len(places) - len(shape) :], shape)])
+    return coefficients[at] if shape else coefficients[None]

@@ -16,6 +16,7 @@ from ...arrays.array_code import Definition, Wording
 from ...arrays.array_target import HERMITE, SHARED, SLOPED, ArrayTarget
 from ...arrays.differentiable import function_lines, lines_with_arrays
 from ...arrays.runtime_library import RuntimeLibrary
+from ...arrays.smooth_functions import smooth_pairs
 from ...emission.emitter import Source, argument, variable
 from ...planning.network_plan import DeepLayer, NetworkPlan, takes_determinant
 from ...planning.plan import Component, Function
@@ -57,9 +58,10 @@ class TorchTarget(ArrayTarget):
             "the same names.",
             "Tensors broadcast; results are of the type of the tensors, float32 or float64. Errors are those of "
             "float64, measured on {code}, against ball arithmetic.",
-            "Results are differentiable in every argument, averages of smooth functions twice, others by quadrature "
-            "once. Gradients are finite on the diagonal C = K1 = K2 (where a jump meets a jump they grow without bound "
-            "towards it, and are cut off within 1e-12 of it).",
+            "Results are differentiable in every argument: closed forms and polynomials without end, averages of pairs "
+            "of smooth functions twice, other averages by quadrature once; a derivative beyond is an error. Gradients "
+            "are finite on the diagonal C = K1 = K2 (where a jump meets a jump they grow without bound towards it, and "
+            "are cut off within 1e-12 of it).",
             "Kernels, covariances and C_b are in units of a squared preactivation, all else is a pure number.",
         ),
     )
@@ -84,6 +86,19 @@ class TorchTarget(ArrayTarget):
         listed = ", ".join(map(variable, function.arguments))
         inner = Definition(f"{name}({listed})", function_lines(function, TORCH))
         return [f"{given}{comma} = _tensors({given})", f"return {name}({given})"], [inner]
+
+    def function_notes(self, function: Function) -> tuple[str, ...]:
+        """How often results can be differentiated, where that is not without end."""
+        if any(c.code is None and not smooth_pairs(c) for c in function.components):
+            return ("Differentiable once: a second derivative is a NotImplementedError.",)
+        if any(c.code is None for c in function.components):
+            return ("Differentiable twice: a third derivative is a NotImplementedError.",)
+        if any(c.fallback_integral is not None for c in function.components):
+            return (
+                "Differentiable once where the terms of the closed form cancel: there a second derivative is a "
+                "NotImplementedError.",
+            )
+        return ()
 
     def lines(self, names: Mapping[sp.Symbol, str], results: Sequence[tuple[str, sp.Expr]], like: str) -> list[str]:
         """Assignments that compute results."""

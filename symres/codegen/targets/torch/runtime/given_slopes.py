@@ -13,34 +13,16 @@ Function: TypeAlias = Callable[..., Tensor]
 
 
 class _Given(torch.autograd.Function):
-    """A function with its derivative in each argument; None stands for one that has no part of its own in slopes.
-
-    torch.compile wants to know how many arguments there are: those that are missing are None.
-    """
+    """A function with its derivative in each argument; None stands for one that has no part of its own in slopes."""
 
     @staticmethod
-    def forward(
-        value: Function,
-        slopes: Sequence[Function | None],
-        a: Tensor,
-        b: Tensor | None,
-        c: Tensor | None,
-        d: Tensor | None,
-        e: Tensor | None,
-        f: Tensor | None,
-        g: Tensor | None,
-        h: Tensor | None,
-        i: Tensor | None,
-        j: Tensor | None,
-        k: Tensor | None,
-        m: Tensor | None,
-    ) -> Tensor:
-        return value(*[v for v in (a, b, c, d, e, f, g, h, i, j, k, m) if v is not None])
+    def forward(value: Function, slopes: Sequence[Function | None], *arguments: Tensor) -> Tensor:
+        return value(*arguments)
 
     @staticmethod
     def setup_context(ctx: FunctionCtx, inputs: tuple, output: Tensor) -> None:
         _, ctx.slopes, *arguments = inputs
-        ctx.save_for_backward(*[a for a in arguments if a is not None])
+        ctx.save_for_backward(*arguments)
 
     @staticmethod
     def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Tensor | None, ...]:
@@ -49,20 +31,21 @@ class _Given(torch.autograd.Function):
             gradient * slope(*arguments) if needs and slope is not None else None
             for slope, needs in zip(ctx.slopes, needed)
         ]
-        return None, None, *found, *[None] * (len(needed) - len(found))
+        return None, None, *found
 
     @staticmethod
-    def vmap(
-        info: object, axes: tuple, value: Function, slopes: Sequence[Function | None], *given: Tensor | None
-    ) -> tuple:
-        moved = [a if axis is None else a.movedim(axis, 0) for a, axis in zip(given, axes[2:]) if a is not None]
+    def vmap(info: object, axes: tuple, value: Function, slopes: Sequence[Function | None], *given: Tensor) -> tuple:
+        moved = [a if axis is None else a.movedim(axis, 0) for a, axis in zip(given, axes[2:])]
         return _sloped(value, slopes, *moved), 0
 
 
 def _sloped(value: Function, slopes: Sequence[Function | None], *arguments: Tensor) -> Tensor:
-    """A function of arguments that broadcast, with its derivative in each of them; there are 12 at most."""
-    missing = [None] * (12 - len(arguments))
-    return _Given.apply(value, slopes, *torch.broadcast_tensors(*arguments), *missing)
+    """A function of arguments that broadcast, with its derivative in each of them."""
+    arguments = torch.broadcast_tensors(*arguments)
+    if torch.compiler.is_compiling() and not (torch.is_grad_enabled() and any(a.requires_grad for a in arguments)):
+        # torch.compile inlines forward then, and would pass a context to one with a variable number of arguments
+        return value(*arguments)
+    return _Given.apply(value, slopes, *arguments)
 
 
 def _of_dawson(x: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -24,6 +25,10 @@ from ....arrays.runtime.gauss_legendre import (
     _STRIP_WEIGHTS,
     _WEIGHTS,
 )
+
+Key: TypeAlias = tuple
+Values: TypeAlias = Callable[..., Tensor]
+Slopes: TypeAlias = Callable[[Key, Sequence[bool], Sequence[Tensor]], list[Tensor | None]]
 
 
 def _count(number: int, like: Tensor) -> Tensor:
@@ -52,6 +57,70 @@ def _sorted(places: Sequence[Tensor]) -> list[Tensor]:
     return list(torch.sort(torch.stack(places, -1), -1).values.unbind(-1))
 
 
+class _Differentiable(torch.autograd.Function):
+    """Values by an operator, derivatives by a function of its key: in reverse and in forward mode, and in batches.
+
+    Values may have more axes than the arguments, before theirs.
+    """
+
+    @staticmethod
+    def forward(values: Values, slopes: Slopes, key: Key, *arguments: Tensor) -> Tensor:
+        return values(*key, arguments)
+
+    @staticmethod
+    def setup_context(ctx: FunctionCtx, inputs: tuple, output: Tensor) -> None:
+        _, ctx.slopes, ctx.key, *arguments = inputs
+        ctx.save_for_backward(*arguments)
+        ctx.save_for_forward(*arguments)
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, gradient: Tensor | None) -> tuple[Tensor | None, ...]:
+        if gradient is None:
+            return (None,) * len(ctx.needs_input_grad)
+        slopes = ctx.slopes(ctx.key, ctx.needs_input_grad[3:], ctx.saved_tensors)
+        found = [slope if slope is None else gradient * slope for slope in slopes]
+        axes = tuple(range(gradient.ndim - ctx.saved_tensors[0].ndim))
+        return None, None, None, *(a.sum(axes) if axes and a is not None else a for a in found)
+
+    @staticmethod
+    def jvp(ctx: FunctionCtx, values: Values, slopes: Slopes, key: Key, *tangents: Tensor) -> Tensor:
+        own = ctx.slopes(ctx.key, [tangent is not None for tangent in tangents], ctx.saved_tensors)
+        return sum(tangent * slope for tangent, slope in zip(tangents, own) if slope is not None)
+
+    @staticmethod
+    def vmap(info: object, axes: tuple, values: Values, slopes: Slopes, key: Key, *arguments: Tensor) -> tuple:
+        moved = [a if axis is None else a.movedim(axis, 0) for a, axis in zip(arguments, axes[3:])]
+        moved = torch.broadcast_tensors(*moved)
+        found = _Differentiable.apply(values, slopes, key, *moved)
+        return found, found.ndim - moved[0].ndim
+
+
+def _operators(name: str, keys: str, values: Values, like: Values, slopes: Slopes) -> torch._ops._OpNamespace:
+    """Operators of this text, under a name that no other text has, whenever it is loaded.
+
+    Args:
+        name: of the operator with derivatives; that of values alone has the same with ``_values``.
+        keys: the arguments before the tensors, as a signature has them.
+        values: computes values from those and a sequence of tensors of one shape.
+        like: a tensor like those values.
+        slopes: the key, which derivatives are needed, the tensors -> the derivative in each, None where none is needed.
+    """
+    names = (f"symres_DIGEST_OF_THIS_TEXT_{number}" for number in range(1 << 30))
+    found = next(found for found in (getattr(torch.ops, own) for own in names) if not hasattr(found, name))
+    first, second = f"{found.name}::{name}", f"{found.name}::{name}_values"
+    for operator in (first, second):
+        torch.library.define(operator, f"({keys}, Tensor[] arguments) -> Tensor")
+
+    def differentiable(*given: Sequence[Tensor]) -> Tensor:
+        return _Differentiable.apply(getattr(found, f"{name}_values"), slopes, given[:-1], *given[-1])
+
+    torch.library.impl(first, ("CompositeImplicitAutograd", "FuncTorchDynamicLayerFrontMode"), differentiable)
+    torch.library.register_fake(second, like)
+    torch.library.impl(second, "default", values)
+    return found
+
+
 def _flat(
     function: Callable[..., Tensor],
     step: int,
@@ -60,94 +129,46 @@ def _flat(
 ) -> Tensor:
     """Evaluate a function of tensors of one axis, on so many entries at a time; computed in float64.
 
-    Its derivatives are what ``slopes`` gives; if there is none, it has none.
+    Its derivatives are what ``slopes`` gives; if there is none, asking for one is an error.
     """
     names = function.__name__, "" if slopes is None else slopes.__name__
     return _FLAT.flat(*names, step, torch.broadcast_tensors(*arguments))
 
 
-class _Flat(torch.autograd.Function):
-    """The same, the functions by their names: in reverse and in forward mode, and in batches."""
-
-    @staticmethod
-    def forward(name: str, slopes: str, step: int, *arguments: Tensor) -> Tensor:
-        return _FLAT.flat_values(name, slopes, step, arguments)
-
-    @staticmethod
-    def setup_context(ctx: FunctionCtx, inputs: tuple, output: Tensor) -> None:
-        ctx.name, ctx.slopes, _, *arguments = inputs
-        ctx.save_for_backward(*arguments)
-        ctx.save_for_forward(*arguments)
-        ctx.set_materialize_grads(False)
-
-    @staticmethod
-    def parts(ctx: FunctionCtx, factors: Sequence[Tensor | None]) -> list[Tensor | None]:
-        """The factors times the derivative in each argument."""
-        if not ctx.slopes:
-            raise NotImplementedError(f"{ctx.name} has no derivative: averages have first derivatives only")
-        slopes = globals()[ctx.slopes]([factor is not None for factor in factors], *ctx.saved_tensors)
-        return [None if factor is None else factor * slope for factor, slope in zip(factors, slopes)]
-
-    @staticmethod
-    def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        factors = [gradient if needed else None for needed in ctx.needs_input_grad[3:]]
-        return None, None, None, *_Flat.parts(ctx, factors)
-
-    @staticmethod
-    def jvp(ctx: FunctionCtx, name: str, slopes: str, step: int, *tangents: Tensor) -> Tensor:
-        return sum(part for part in _Flat.parts(ctx, tangents) if part is not None)
-
-    @staticmethod
-    def vmap(info: object, axes: tuple, name: str, slopes: str, step: int, *arguments: Tensor) -> tuple:
-        moved = [a if axis is None else a.movedim(axis, 0) for a, axis in zip(arguments, axes[3:])]
-        return _Flat.apply(name, slopes, step, *torch.broadcast_tensors(*moved)), 0
+def _at_entries(name: str, slopes: str, step: int, arguments: Sequence[Tensor]) -> Tensor:
+    """The values of a function, nan where an argument is no finite number: there it is not evaluated."""
+    known = torch.isfinite(sum(arguments)).reshape(-1)
+    out = _few(globals()[name], step, *(a.reshape(-1)[known].to(torch.float64) for a in arguments))
+    value = torch.full(known.shape, math.nan, dtype=torch.float64, device=known.device)
+    value[known] = torch.cat([*out, value[:0]])
+    return value.reshape(arguments[0].shape).to(arguments[0].dtype)
 
 
-def _differentiable(name: str, slopes: str, step: int, arguments: Sequence[Tensor]) -> Tensor:
-    """The values and their derivatives, under the transforms of torch.func too."""
-    return _Flat.apply(name, slopes, step, *arguments)
-
-
-def _like(name: str, slopes: str, step: int, arguments: Sequence[Tensor]) -> Tensor:
+def _like_entries(name: str, slopes: str, step: int, arguments: Sequence[Tensor]) -> Tensor:
     """A tensor like the values."""
     return torch.empty_like(arguments[0], memory_format=torch.contiguous_format)
 
 
-def _at_entries(name: str, slopes: str, step: int, arguments: Sequence[Tensor]) -> Tensor:
-    """The values of a function, nan where an argument is no finite number."""
-    shape, kind = arguments[0].shape, arguments[0].dtype
-    known = torch.isfinite(sum(arguments)).reshape(-1)
-    out = _few(globals()[name], step, *(torch.where(known, a.reshape(-1).to(torch.float64), 1.0) for a in arguments))
-    return torch.where(known, torch.cat([*out, known[:0]]), math.nan).reshape(shape).to(kind)
+def _slopes_at_entries(key: Key, needed: Sequence[bool], arguments: Sequence[Tensor]) -> list[Tensor | None]:
+    """The derivatives that a function has by another one of the module."""
+    own = globals()[key[1]] if key[1] else _all_refused
+    slopes = own(needed, *arguments)
+    return [slope if wanted else None for slope, wanted in zip(slopes, needed)]
 
 
-def _operators(
-    name: str,
-    signature: str,
-    differentiable: Callable[..., Tensor],
-    like: Callable[..., Tensor],
-    values: Callable[..., Tensor],
-) -> torch._ops._OpNamespace:
-    """Operators of this text, under a name that no other text has, whenever it is loaded.
-
-    Args:
-        name: of the operator with derivatives.
-        signature: of it, and of the one that computes values, which begins with the name of the first.
-        differentiable: the first one, in terms of the second.
-        like: a tensor like the values.
-        values: the second one.
-    """
-    names = (f"symres_DIGEST_OF_THIS_TEXT_{number}" for number in range(1 << 30))
-    found = next(found for found in (getattr(torch.ops, own) for own in names) if not hasattr(found, name))
-    first, second = f"{found.name}::{name}", f"{found.name}::{name}_values"
-    for operator in (first, second):
-        torch.library.define(operator, signature)
-    torch.library.impl(first, ("CompositeImplicitAutograd", "FuncTorchDynamicLayerFrontMode"), differentiable)
-    torch.library.register_fake(second, like)
-    torch.library.impl(second, "default", values)
-    return found
+def _all_refused(needed: Sequence[bool], *arguments: Tensor) -> list[Tensor]:
+    """The derivatives of a function that has none."""
+    return [_flat(_refused, 1, *arguments)] * len(arguments)
 
 
-_FLAT = _operators(
-    "flat", "(str name, str slopes, int step, Tensor[] arguments) -> Tensor", _differentiable, _like, _at_entries
-)
+def _refused(*arguments: Tensor) -> Tensor:
+    """The derivative that is asked of a function that has none: an error, if there is an entry to compute it for."""
+    if arguments[0].shape[0]:
+        raise NotImplementedError(
+            "averages by quadrature have first derivatives only, those of pairs of smooth functions two: "
+            "take fewer derivatives, or differences of first ones"
+        )
+    return arguments[0]
+
+
+_FLAT = _operators("flat", "str name, str slopes, int step", _at_entries, _like_entries, _slopes_at_entries)

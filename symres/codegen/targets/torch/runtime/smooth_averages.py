@@ -13,13 +13,12 @@ from typing import TypeAlias
 
 import torch
 from torch import Tensor
-from torch.autograd.function import FunctionCtx
 
-from ....arrays.hermite.hermite_series import _hermite_pair, _hermite_tile
+from ....arrays.hermite.hermite_series import _hermite_pairs, _hermite_tile
 from ....arrays.hermite.matrix_parts import _chunk, _parts
 from ....arrays.runtime.entries import _few
 from ....arrays.runtime.pair_series import _pair_average
-from .operators import _operators
+from .operators import Key, _operators
 
 Function: TypeAlias = Callable[..., Tensor]
 
@@ -33,56 +32,35 @@ def _smooth_average(name: str, K1: Tensor, K2: Tensor, C: Tensor, *parameters: T
     A name has a letter for each derivative in a parameter, a, b, ... in order, then a z for each in z. Beside them is
     what quadrature has to know of the functions.
     """
-    return _SMOOTH.smooth(name, "", "", torch.broadcast_tensors(K1, K2, C, *parameters))
+    return _SMOOTH.smooth(name, [""], [""], torch.broadcast_tensors(K1, K2, C, *parameters))[0]
 
 
-class _Smooth(torch.autograd.Function):
-    """The average of derivatives of two functions."""
+def _slopes_of_averages(key: Key, needed: Sequence[bool], arguments: Sequence[Tensor]) -> list[Tensor | None]:
+    """The derivatives, by Price's theorem, of several averages along a new first axis; all are computed at once."""
+    name, firsts, seconds = key
+    sums = [[_slope_terms(place, *pair) for pair in zip(firsts, seconds)] for place in range(len(arguments))]
+    chosen = [terms for row, wanted in zip(sums, needed) if wanted for terms in row]
+    listed = list(dict.fromkeys(pair for terms in chosen for pair in terms if not _vanishes(name, *pair)))
+    none = torch.zeros_like(arguments[2])
+    found = dict(zip(listed, _SMOOTH.smooth(name, *map(list, zip(*listed)), arguments).unbind(0) if listed else ()))
 
-    @staticmethod
-    def forward(name: str, first: str, second: str, *arguments: Tensor) -> Tensor:
-        return _SMOOTH.smooth_values(name, first, second, arguments)
+    def total(place: int, terms: Sequence[tuple[str, str]]) -> Tensor:
+        first, *others = [found.get(pair, none) for pair in terms]
+        for other in others:
+            first = first + other
+        return 0.5 * first if place < 2 else first
 
-    @staticmethod
-    def setup_context(ctx: FunctionCtx, inputs: tuple, output: Tensor) -> None:
-        ctx.name, ctx.first, ctx.second, *arguments = inputs
-        ctx.save_for_backward(*arguments)
-        ctx.save_for_forward(*arguments)
-        ctx.set_materialize_grads(False)
+    return [
+        torch.stack([total(place, terms) for terms in row]) if wanted else None
+        for place, (row, wanted) in enumerate(zip(sums, needed))
+    ]
 
-    @staticmethod
-    def parts(ctx: FunctionCtx, factors: Sequence[Tensor | None]) -> list[Tensor | None]:
-        """The factors times the derivative in each argument."""
 
-        def average(more: str, other: str) -> Tensor | float:
-            first, second = ("".join(sorted(found)) for found in (ctx.first + more, ctx.second + other))
-            if _vanishes(ctx.name, first, second):
-                return 0.0
-            return _SMOOTH.smooth(ctx.name, first, second, ctx.saved_tensors)
-
-        def slope(place: int) -> Tensor | float:
-            if place == 2:
-                return average("z", "z")
-            if place < 2:
-                return 0.5 * (average("", "zz") if place else average("zz", ""))
-            letter = chr(94 + place)
-            return average(letter, "") + average("", letter)
-
-        return [None if factor is None else factor * slope(place) for place, factor in enumerate(factors)]
-
-    @staticmethod
-    def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        factors = [gradient if needed else None for needed in ctx.needs_input_grad[3:]]
-        return None, None, None, *_Smooth.parts(ctx, factors)
-
-    @staticmethod
-    def jvp(ctx: FunctionCtx, name: str, first: str, second: str, *tangents: Tensor) -> Tensor:
-        return sum(part for part in _Smooth.parts(ctx, tangents) if part is not None)
-
-    @staticmethod
-    def vmap(info: object, axes: tuple, name: str, first: str, second: str, *arguments: Tensor) -> tuple:
-        moved = [a if axis is None else a.movedim(axis, 0) for a, axis in zip(arguments, axes[3:])]
-        return _Smooth.apply(name, first, second, *torch.broadcast_tensors(*moved)), 0
+def _slope_terms(place: int, first: str, second: str) -> list[tuple[str, str]]:
+    """The averages whose sum is the derivative of one in an argument, in a kernel twice that."""
+    letter = chr(94 + place)
+    more = [("zz", "")], [("", "zz")], [("z", "z")], [(letter, ""), ("", letter)]
+    return [("".join(sorted(first + one)), "".join(sorted(second + two))) for one, two in more[min(place, 3)]]
 
 
 def _vanishes(name: str, first: str, second: str) -> bool:
@@ -93,44 +71,60 @@ def _vanishes(name: str, first: str, second: str) -> bool:
     return one[first] is None or two[second] is None
 
 
-def _differentiable_average(name: str, first: str, second: str, arguments: Sequence[Tensor]) -> Tensor:
-    """The values and their derivatives, under the transforms of torch.func too."""
-    return _Smooth.apply(name, first, second, *arguments)
-
-
-def _like_average(name: str, first: str, second: str, arguments: Sequence[Tensor]) -> Tensor:
-    """A tensor like the values."""
-    return torch.empty_like(arguments[0], memory_format=torch.contiguous_format)
-
-
-def _average_values(name: str, first: str, second: str, arguments: Sequence[Tensor]) -> Tensor:
-    """The values, computed in float64: series, in tiles, and quadrature of the entries that they leave."""
+def _average_values(name: str, firsts: Sequence[str], seconds: Sequence[str], arguments: Sequence[Tensor]) -> Tensor:
+    """The values along a new first axis, computed in float64: series, in tiles, and quadrature of what they leave."""
     rule, (one, fact_of_one), (two, fact_of_two) = globals()[name]()
-    f, g, shape = one[first], two[second], arguments[0].shape
-    out = torch.empty(shape or (1,), dtype=torch.float64, device=arguments[0].device)
+    pairs, shape = [(one[f], two[g]) for f, g in zip(firsts, seconds)], arguments[0].shape
+    out = torch.empty((len(pairs), *(shape or (1,))), dtype=torch.float64, device=arguments[0].device)
     if not out.numel():
         return out.to(arguments[0].dtype)
-    C = arguments[2].reshape(out.shape).to(torch.float64)
-    K1, K2, *parameters = (_narrow(a.reshape(out.shape)).to(torch.float64) for a in (*arguments[:2], *arguments[3:]))
+    C = arguments[2].reshape(out.shape[1:]).to(torch.float64)
+    K1, K2, *parameters = (_narrow(a.reshape(C.shape)).to(torch.float64) for a in (*arguments[:2], *arguments[3:]))
     own = [p.reshape(()) if p.numel() == 1 else p for p in parameters]
+    mirrored = _mirrored(pairs) if one is two and _is_symmetric(K1, K2, C) else {}
+    computed = [number for number in range(len(pairs)) if number not in mirrored]
 
-    few = 8 * (K1.numel() + K2.numel()) <= out.numel()
-    both = _hermite_pair(f, g, K1, K2, *own) if few else None
+    few = 8 * (K1.numel() + K2.numel()) <= C.numel()
+    every = _hermite_pairs([pairs[n] for n in computed], K1, K2, *own) if few else None
     size = 1 << 20 if out.is_cuda else _TILE * torch.get_num_threads()
     left = torch.zeros(out.shape, dtype=torch.bool, device=out.device)
-    for part in _parts(tuple(out.shape), size if few else _SINGLE):
-        goal, k1, k2, c = out[part], _chunk(K1, part), _chunk(K2, part), _chunk(C, part)
-        fine: list[Tensor] = []
-        scratch = [goal, *(torch.empty_like(goal) for _ in range(3))]
-        one, two = _hermite_pair(f, g, k1, k2, *own) if both is None else _chunk(both, part)
-        _hermite_tile(k1, k2, c, one, two, scratch, fine)
-        if fine:
-            left[part] = ~fine[0]
-    places = left.nonzero(as_tuple=True)
-    if places[0].numel():
-        entries = [a.expand(out.shape)[places] for a in (K1, K2, C, *parameters)]
-        out[places] = _by_rule(rule, f, g, fact_of_one, fact_of_two, entries)
-    return out.reshape(shape).to(arguments[0].dtype)
+    for part in _parts(tuple(C.shape), size if few else _SINGLE):
+        k1, k2, c = _chunk(K1, part), _chunk(K2, part), _chunk(C, part)
+        scratch = [torch.empty_like(c) for _ in range(3)]
+        if every is None:
+            expansions = _hermite_pairs([pairs[n] for n in computed], k1, k2, *own)
+        else:
+            expansions = _chunk(every, part)
+        for number, (first, second) in zip(computed, expansions):
+            fine: list[Tensor] = []
+            _hermite_tile(k1, k2, c, first, second, [out[number][part], *scratch], fine)
+            if fine:
+                left[number][part] = ~fine[0]
+    for number in computed:
+        places = left[number].nonzero(as_tuple=True)
+        if places[0].numel():
+            entries = [a.expand(C.shape)[places] for a in (K1, K2, C, *parameters)]
+            out[number][places] = _by_rule(rule, *pairs[number], fact_of_one, fact_of_two, entries)
+    for number, other in mirrored.items():
+        out[number] = out[other].T
+    return out.reshape((len(pairs), *shape)).to(arguments[0].dtype)
+
+
+def _mirrored(pairs: Sequence[tuple[Function, Function]]) -> dict[int, int]:
+    """Which pairs are earlier ones in the other order, and which those are."""
+    return {n: pairs.index(pair[::-1]) for n, pair in enumerate(pairs) if pair[::-1] in pairs[:n]}
+
+
+def _is_symmetric(K1: Tensor, K2: Tensor, C: Tensor) -> bool:
+    """Whether the inputs of a matrix are the same on both sides."""
+    if C.ndim != 2 or (*K1.shape, *K2.shape) != (C.shape[0], 1, 1, C.shape[1]):
+        return False
+    return torch.equal(K1.reshape(-1), K2.reshape(-1)) and torch.equal(C, C.T)
+
+
+def _like_averages(name: str, firsts: Sequence[str], seconds: Sequence[str], arguments: Sequence[Tensor]) -> Tensor:
+    """A tensor like the values."""
+    return arguments[0].new_empty((len(firsts), *arguments[0].shape))
 
 
 def _narrow(a: Tensor) -> Tensor:
@@ -175,9 +169,5 @@ def _add_product(total: Tensor, a: Tensor, b: Tensor, room: Tensor) -> None:
 
 
 _SMOOTH = _operators(
-    "smooth",
-    "(str name, str first, str second, Tensor[] arguments) -> Tensor",
-    _differentiable_average,
-    _like_average,
-    _average_values,
+    "smooth", "str name, str[] firsts, str[] seconds", _average_values, _like_averages, _slopes_of_averages
 )

@@ -77,6 +77,19 @@ def test_values_and_derivatives_of_a_matrix_are_the_closed_form(erf, scale):
         assert (one - two).abs().max() <= 1e-12 * two.abs().max(), number
 
 
+def test_slopes_of_a_square_matrix_of_different_inputs_are_no_mirror_images(erf):
+    """The same kernels in another order: <f'' g> is not <f g''> transposed."""
+    x, y = gram(), gram().flip(0)
+    k1, k2, c = (x**2).mean(-1)[:, None], (y**2).mean(-1), x @ y.T / 5
+    found, exact = (
+        torch.autograd.grad((function(*given) * torch.cos(c)).sum(), given)
+        for function in (erf["average"], erf_map)
+        for given in [[a.clone().requires_grad_() for a in (k1, k2, c)]]
+    )
+    for one, two in zip(found, exact, strict=True):
+        assert (one - two).abs().max() <= 1e-14 * two.abs().max()
+
+
 def test_series_that_are_too_long_are_integrated(erf):
     k = torch.tensor([1e3, 1e4, 0.3, 1e-8], dtype=torch.float64)
     for rho in (1 - 1e-12, 0.999, -0.9999, 0.1, 0.0):

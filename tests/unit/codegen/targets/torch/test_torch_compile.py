@@ -12,9 +12,17 @@ import symres as sr
 from symres.report.export import export
 from tests.shared import Lazily, derived
 
-ACTIVATIONS = ("relu", "gelu", "tanh", "silu", "erf")
+ACTIVATIONS = (
+    *("relu", "gelu", "erf", "sin"),  # closed forms
+    *("leaky_relu", "scale_invariant"),  # mended by averages where terms cancel
+    *("tanh", "silu", "swish"),  # series
+    *("elu", "hard_tanh"),  # averages of functions with kinks
+    *("step", "sign"),
+)
+NETWORKS = ("relu", "tanh", "elu", "erf", "leaky_relu", "step")
 KERNELS = (0.0, 0.5, 1.0, 1.0, float("nan"), 2.0, -1.0)
 COVARIANCES = (0.0, 0.25, 1.0, 0.3, 0.1, -2.0, 0.0)
+PARAMETERS = {"slope": 1e-6, "alpha": 0.7, "beta": 1.3}
 
 
 @pytest.fixture(scope="module")
@@ -24,15 +32,15 @@ def loaded():
 
 def arguments(function):
     names = inspect.signature(function).parameters
-    values = {"C": COVARIANCES, "Theta": COVARIANCES}
-    return [torch.tensor(values.get(name, KERNELS), dtype=torch.float64, requires_grad=True) for name in names]
+    values = {"C": COVARIANCES, "Theta": COVARIANCES, **PARAMETERS}
+    return {n: torch.tensor(values.get(n, KERNELS), dtype=torch.float64, requires_grad=True) for n in names}
 
 
 def value_and_gradients(function):
     given = arguments(inspect.unwrap(function))
-    value = function(*given)
+    value = function(**given)
     (2.0 * value.nan_to_num()).sum().backward()
-    return [value.detach(), *(a.grad for a in given)]
+    return [value.detach(), *(a.grad for a in given.values())]
 
 
 @pytest.mark.sample(1)
@@ -48,17 +56,21 @@ def test_every_function_compiles_in_one_graph_and_has_the_same_numbers(loaded, n
                 torch.testing.assert_close(found, expected, rtol=0.0, atol=0.0, equal_nan=True)
 
 
-@pytest.mark.parametrize("name", ["relu", "erf"])
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("name", NETWORKS)
 def test_networks_compile_in_one_graph_and_know_equal_and_nearly_parallel_inputs(name):
     torch._dynamo.reset()
     function = export(derived(name).network(2), "torch").load().dual_kernel_matrix
     compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
+    layer = {"C_W": 1.5, "C_b": 0.1} | {
+        p: v for p, v in PARAMETERS.items() if p in inspect.signature(function).parameters
+    }
     X = torch.from_numpy(np.random.default_rng(0).normal(size=(6, 3)))
     X[3], X[5] = X[1], X[2] * (1.0 + 1e-9)
     for given in ((X,), (X, X[1:4])):
-        for found, expected in zip(compiled(*given, C_W=1.5, C_b=0.1), function(*given, C_W=1.5, C_b=0.1), strict=True):
+        for found, expected in zip(compiled(*given, **layer), function(*given, **layer), strict=True):
             torch.testing.assert_close(found, expected, rtol=1e-14, atol=0.0)
-    C, _ = compiled(X, C_W=1.5, C_b=0.1)
+    C, _ = compiled(X, **layer)
     assert C[1, 3] == C[1, 1] == C[3, 3]
 
 

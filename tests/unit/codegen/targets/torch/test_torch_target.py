@@ -201,8 +201,40 @@ def test_open_pair_kernels_work_under_vmap(open_modules):
     )
 
 
+TWICE = {
+    **{name: {} for name in ("relu", "gelu", "sin", "step", "tanh", "mish")},
+    "leaky_relu": {"slope": 0.3},
+    "swish": {"beta": 1.3},
+}
+ONCE = {"elu": {"alpha": 0.8}, "hard_tanh": {}}
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("name", [*TWICE, *ONCE])
+def test_every_function_has_second_derivatives_or_refuses_them(name):
+    own = (TWICE | ONCE)[name]
+    module = export(derived(name), "torch").load()
+    values = {"K": 0.9, "K1": [1.2, 0.6], "K2": [0.7, 0.9], "C": [0.3, -0.5], "C_W": 1.3, "C_b": 0.1, **own}
+    for function in (getattr(module, quantity) for quantity in module.__all__):
+        names = list(inspect.signature(function).parameters)
+        place = double(*(values[n] for n in names))
+        if torch.isinf(function(*place[:1], **dict(zip(names[1:], place[1:], strict=True)))).any():
+            continue  # the susceptibility of a jump
+
+        def called(*given, function=function, names=names):
+            return function(**dict(zip(names, given, strict=True)))
+
+        if name in ONCE and function.__name__ == "covariance_map":
+            with pytest.raises(NotImplementedError, match="first derivatives only"):
+                torch.autograd.gradgradcheck(called, place)
+        else:
+            assert torch.autograd.gradgradcheck(called, place)
+
+
 def test_second_derivatives_of_open_pair_kernels_with_kinks_are_refused():
-    f = export(sr.expect2("abs(z)*tanh(z)", "abs(z)*tanh(z)"), "torch").load().expect2
+    module = export(sr.expect2("abs(z)*tanh(z)", "abs(z)*tanh(z)"), "torch")
+    assert "Differentiable once: a second derivative is a NotImplementedError." in module.text
+    f = module.load().expect2
     (c,) = double(0.3)
     (slope,) = torch.autograd.grad(f(1.0, 1.0, c), c, create_graph=True)
     with pytest.raises(NotImplementedError, match="first derivatives only"):
