@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from types import ModuleType
 
 import numpy as np
@@ -12,7 +11,8 @@ from scipy.interpolate import CubicSpline
 from ..codegen.module import Module
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, number
-from .generated_module import function_of, require_parameters, source_of
+from .generated_module import function_of, parameters_of, source_of
+from .given_numbers import Value, parameter_values
 
 Floats = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ class ZonalKernel:
         K: Number = 1.0,
         *,
         tolerance: float = 1e-10,
-        **parameters: Number | Sequence[Number],
+        **parameters: Value,
     ) -> None:
         """Make the table.
 
@@ -51,9 +51,8 @@ class ZonalKernel:
                 tolerance.
         """
         made = source_of(module).load()
-        require_parameters(made, parameters)
         self._dual_kernel = function_of(made, "dual_kernel")
-        self._parameters = parameters
+        self._parameters = parameter_values(parameters_of(made), parameters)
         self.K = float(number(K, "K"))
         if not self.K > 0.0:
             raise DeclarationError(

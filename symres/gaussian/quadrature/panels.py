@@ -95,11 +95,14 @@ def gauss_legendre(n: int, bits: int) -> tuple[tuple[arb, arb], ...]:
 
 
 def log2_upper(value: Ball) -> float:
-    """An upper bound of log2 |value|, less than two bits above it."""
+    """An upper bound of log2 |value|, less than two bits above it where it is within 1e300."""
     if not value.is_finite():
         return math.inf
     mantissa, exponent = value.abs_upper().man_exp()
-    return int(mantissa).bit_length() + int(exponent) if mantissa else -math.inf
+    if not mantissa:
+        return -math.inf
+    size = int(mantissa).bit_length() + int(exponent)
+    return max(size, -1e300) if size < 1e300 else math.inf  # of exp(-exp(z)) it may be no float
 
 
 def log2_sum(terms: Iterable[float]) -> float:
