@@ -111,6 +111,14 @@ def test_kernels_of_a_bent_line_with_any_slope(theory, target):
                 assert abs(mp.mpf(float(value)) - exact) <= (8 if rounded else 4) * EPSILON * scale
 
 
+def test_slopes_along_an_axis_of_their_own(theory):
+    covariance_map = sr.export(theory.covariance_map, target="numpy").load().covariance_map
+    slopes, c = np.array([[-0.5], [0.25], [2.0]]), np.array([-1.0, -0.9, 0.4])
+    exact = [[float(exact_bent(1.0, 1.0, x, slope)[0]) for x in c] for (slope,) in slopes]
+    assert covariance_map(1.0, 1.0, c, 1.0, 0.0, slopes) == pytest.approx(np.array(exact), rel=1e-14)
+    assert covariance_map(1.0, 1.0, -0.9, 1.0, 0.0, slopes)[:, 0] == pytest.approx(np.array(exact)[:, 1], rel=1e-14)
+
+
 def given(target, *arrays):
     """Arrays as a language takes them."""
     if target == "torch":

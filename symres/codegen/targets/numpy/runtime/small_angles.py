@@ -19,6 +19,7 @@ def _angular_sum(total: Floats, apart: Callable[[], Floats], M: Floats, N: Float
     if not near.any():
         return total
     total = np.array(total)
+    near = np.broadcast_to(near, total.shape)  # parameters may have axes of their own
     own, turned, root, factor = [np.broadcast_to(a, near.shape)[near] for a in (apart(), N, s, M)]
     v = (root / (np.hypot(turned, root) - turned)) ** 2
     tail = 0.0 * v
