@@ -226,7 +226,7 @@ def measured_quadrature(component: Component, target: Target, values: Values | N
             raise SymresError(f"code for {component.formula}", reason, "export it to LaTeX")
         if (component.parameters or target.ends) and not np.isfinite(found).any():
             if target.ends:
-                last, error = _last_number(formula, function, extra, (reached, larger(point)))
+                last, error = _last_number(formula, function, extra, reached, larger(point))
                 reached, errors = last, [*errors, (error, f"nearly parallel inputs of the kernel {last:g}")]
             component = replace(component, max_measured_kernel=reached, reason=target.ends or UNREACHED)
         else:
@@ -238,7 +238,7 @@ def measured_quadrature(component: Component, target: Target, values: Values | N
 
 
 def _last_number(
-    formula: sp.Expr, function: ArrayFunction, extra: Sequence[float], ends: tuple[float, float]
+    formula: sp.Expr, function: ArrayFunction, extra: Sequence[float], reached: float, beyond: float
 ) -> tuple[float, float]:
     """The kernel up to which nearly parallel inputs have a number, and the error there.
 
@@ -246,16 +246,20 @@ def _last_number(
         formula: a pair kernel.
         function: its code.
         extra: the parameters.
-        ends: a kernel with numbers, which stands if no larger one is found, and one that has none.
+        reached: a kernel of which some inputs have numbers; it stands if nearly parallel ones have none at all.
+        beyond: one of which some have none.
     """
-    kernels = np.array([float(f"{k:.2g}") for k in np.geomspace(*ends, SOUGHT)])
-    found = function(kernels, kernels, NEARLY * kernels, *extra)
-    place = int(np.argmin(np.isfinite(found)))
-    last = float(kernels[max(place - 1, 0)])
-    if place < 2:
-        return ends[0], 0.0
-    error, _ = _pair_error(formula, (last, last, NEARLY * last), [float(found[place - 1])])
-    return (last, error) if error < INACCURATE else (ends[0], 0.0)
+    last, following, value = SHORTEST, beyond, math.nan
+    for _ in range(2):  # the second time between two neighbours
+        kernels = np.array([float(f"{k:.3g}") for k in np.geomspace(last, following, SOUGHT)])
+        found = function(kernels, kernels, NEARLY * kernels, *extra)
+        ended = [*np.flatnonzero(~np.isfinite(found)), SOUGHT][0]
+        if not ended:
+            break
+        last, value = float(kernels[ended - 1]), float(found[ended - 1])
+        following = float(kernels[min(ended, SOUGHT - 1)])
+    error, _ = _pair_error(formula, (last, last, NEARLY * last), [value])
+    return (last, error) if error < INACCURATE else (reached, 0.0)
 
 
 def _next_to_zero(formula: sp.Expr, found: Iterable[tuple[Point, float]]) -> float:

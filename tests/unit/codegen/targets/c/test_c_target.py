@@ -154,7 +154,7 @@ def test_errors_of_series_are_those_of_this_code():
     assert "measured on this code" in text and "summed as series in the correlation" in text
     assert "by quadrature" not in text
     assert module.warnings == (
-        "expect2: nan beyond kernels of 230: series in the correlation would need more than 4096 terms for nearly "
+        "expect2: nan beyond kernels of 309: series in the correlation would need more than 4096 terms for nearly "
         "parallel inputs",
     )
 
