@@ -84,6 +84,20 @@ def test_matrices_and_entries_agree(modules):
     assert single == pytest.approx(whole, rel=2e-6, abs=1e-7)
 
 
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    ("formula", "lost", "left_out"),
+    [("softplus(z) - log(2)", 1e-12, 0), ("softplus(z) + softplus(-z) - 2*log(2)", 1e-7, 2)],
+)
+def test_tiny_kernels_of_functions_that_vanish_at_0(formula, lost, left_out):
+    """The second function loses digits itself, whose rounding no number of nodes removes."""
+    covariance_map = sr.export(sr.derive(sr.mlp(formula)).covariance_map, target="c").load().covariance_map
+    for k, c in ((1e-8, 3e-9), (1e-8, 1e-8), (1e-6, -4e-7)):
+        squares = mp.mpf(k) ** 2 + 2 * mp.mpf(c) ** 2  # <z1**2 z2**2>; the functions are z/2 + z**2/8 and z**2/4
+        exact = squares / 16 if "+" in formula else mp.mpf(c) / 4 + squares / 64
+        assert covariance_map(k, k, c, 1.0, 0.0) == pytest.approx(float(exact), rel=lost + left_out * k)
+
+
 def test_what_has_no_number_spoils_nothing_else(modules):
     k = np.array([1.0, -1.0, np.nan, np.inf, 1e30, 0.0, 2.0])
     c = np.sqrt(np.abs(np.where(np.isfinite(k), k, 1.0)))
