@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import CubicSpline
 
+from ..codegen.arrays.feature_rows.kernels_of_rows import _kernels_of_rows
 from ..codegen.module import Module
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, number
@@ -111,16 +112,14 @@ class ZonalKernel:
             DeclarationError: the norms differ by more than rounding.
         """
         given = [np.asarray(X) for X in (X1, X2) if X is not None]
-        norms = [np.linalg.norm(X.astype(np.float64), axis=1) for X in given]
-        every = np.concatenate(norms)
-        unit = max(np.finfo(X.dtype).eps if X.dtype.kind == "f" else np.finfo(np.float64).eps for X in given)
+        K1, K2, C = _kernels_of_rows(X1, X2, np.float64)  # equal rows have equal kernels, to the last bit
+        if X2 is None:
+            C = np.triu(C) + np.triu(C, 1).T
+        every = np.concatenate([K1, K2])
+        unit = max(np.finfo(X.dtype if X.dtype.kind == "f" else np.float64).eps for X in given)
         if not (every > 0.0).all() or every.max() - every.min() > 64 * unit * every.max():
-            found = f"they go from {every.min():.6g} to {every.max():.6g}"
+            found = f"their kernels x.x'/n0 go from {every.min():.6g} to {every.max():.6g}"
             raise DeclarationError(
                 "inputs of one norm", found, "divide them by their norms, or call the network's module"
             )
-        first, *others = (X / norm[:, None] for X, norm in zip(given, norms, strict=True))
-        rho = first @ (others[0] if others else first).T
-        if not others:
-            np.fill_diagonal(rho, 1.0)
-        return self(rho)
+        return self(C / np.sqrt(np.multiply.outer(K1, K2)))

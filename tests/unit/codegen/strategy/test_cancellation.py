@@ -89,7 +89,9 @@ def theory():
     return sr.derive(sr.mlp(sr.Activation("bent", sp.Max(sr.z, 0) + slope * sp.Min(sr.z, 0), parameters=(slope,))))
 
 
-@pytest.mark.parametrize("target", ["numpy", "c", "jax", "torch", pytest.param("numba", marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize(
+    "target", ["numpy", "c", "torch", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("jax", "numba"))]
+)
 def test_kernels_of_a_bent_line_with_any_slope(theory, target):
     """Four units in the last place, wherever slopes make terms cancel: in every language, without an average."""
     module = sr.export(theory.covariance_map, target=target)
@@ -128,6 +130,7 @@ def given(target, *arrays):
     return arrays
 
 
+@pytest.mark.exhaustive
 def test_what_no_language_but_two_mends_says_so():
     slope = sp.Symbol("slope", real=True)
     squares = sr.Activation("squares", sp.Piecewise((sr.z**2, sr.z > 0), (slope * sr.z**2, True)), parameters=(slope,))

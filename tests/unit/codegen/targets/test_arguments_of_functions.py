@@ -32,7 +32,7 @@ def test_parameters_of_an_activation_are_passed_by_their_names(target):
     assert float(function(0.5, 1.3, 0.2, 0.7)) == float(function(0.5, slope=0.7, **WEIGHTS))
 
 
-@pytest.mark.parametrize("target", ["torch", SLOW, "c", "jax"])
+@pytest.mark.parametrize("target", ["torch", SLOW, "c", pytest.param("jax", marks=pytest.mark.exhaustive)])
 def test_networks_take_them_too(networks, target):
     found, expected = (networks[name].dual_kernel(1.0, 0.8, 0.3, slope=0.7, **WEIGHTS) for name in (target, "numpy"))
     tolerance = 1e-5 if target == "jax" else 1e-14
@@ -55,7 +55,7 @@ def test_inputs_of_networks_are_rows_of_matrices(networks, target):
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("target", ["numba", "c"])
+@pytest.mark.parametrize("target", [SLOW, "c"])
 def test_compiled_functions_write_to_no_array_that_is_read_only_and_drop_no_imaginary_part(target):
     function = sr.export(sr.expect2("erf", "erf"), target).load().expect2
     out = np.zeros(3)
@@ -67,6 +67,7 @@ def test_compiled_functions_write_to_no_array_that_is_read_only_and_drop_no_imag
         function(1.0, 1.0, 0.2 + 0.1j)
 
 
+@pytest.mark.exhaustive
 def test_compiled_code_that_numba_keeps_is_found_again_whatever_a_file_was_loaded_as(tmp_path):
     sr.export(sr.derive(sr.mlp("erf")).covariance_map, "numba").write(tmp_path / "kept.py")
     spec = importlib.util.spec_from_file_location("kept", tmp_path / "kept.py")
