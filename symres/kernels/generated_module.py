@@ -63,6 +63,22 @@ class ModuleSource:
         return _loaded(self)
 
 
+def loaded(module: Module | ModuleType) -> ModuleType:
+    """A module that can be called.
+
+    Args:
+        module: what ``sr.export`` returned, loaded or not, or a module that was imported from its file.
+
+    Raises:
+        DeclarationError: it is no module.
+    """
+    found = module.load() if isinstance(module, Module) else module
+    if not isinstance(found, ModuleType):
+        remedy = "pass what sr.export(network) returns"
+        raise DeclarationError(f"the kernel matrix of {module!r}", "it is no generated module", remedy)
+    return found
+
+
 def source_of(module: Module | ModuleType) -> ModuleSource:
     """A module by its text.
 
@@ -74,9 +90,7 @@ def source_of(module: Module | ModuleType) -> ModuleSource:
     """
     if isinstance(module, Module):
         return ModuleSource(module.text, module)
-    if not isinstance(module, ModuleType):
-        remedy = "pass what sr.export(network) returns"
-        raise DeclarationError(f"the kernel matrix of {module!r}", "it is no generated module", remedy)
+    module = loaded(module)
     loader = module.__loader__
     text = loader.get_source(module.__name__) if isinstance(loader, InspectLoader) else None
     if not text:

@@ -12,7 +12,7 @@ from ..codegen.arrays.feature_rows.kernels_of_rows import _kernels_of_rows
 from ..codegen.module import Module
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, number
-from .generated_module import function_of, parameters_of, source_of
+from .generated_module import function_of, loaded, parameters_of
 from .given_numbers import Value, parameter_values
 
 Floats = NDArray[np.float64]
@@ -42,16 +42,16 @@ class ZonalKernel:
         """Make the table.
 
         Args:
-            module: the export of a network for NumPy, C or Numba, or a module imported from its file.
+            module: the export of a network, or its module: loaded, or imported from its file.
             K: kernel x.x'/n0 of each input; K > 0.
             tolerance: the largest error of a kernel, relative to its largest value.
             parameters: C_W, C_b and others of the network: numbers, or lists of one for each layer.
 
         Raises:
-            DeclarationError: K is not above 0; a parameter is missing or unknown; no table of 131072 pieces reaches the
-                tolerance.
+            DeclarationError: it is no module of a network; K is not above 0; a parameter is missing or unknown; no
+                table of 131072 pieces reaches the tolerance.
         """
-        made = source_of(module).load()
+        made = loaded(module)
         self._dual_kernel = function_of(made, "dual_kernel")
         self._parameters = parameter_values(parameters_of(made), parameters)
         self.K = float(number(K, "K"))
