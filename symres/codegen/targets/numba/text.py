@@ -65,7 +65,6 @@ def module_text(plan: ModulePlan, title: str) -> str:
             **_function(s, begins[s.name]),
             **_documented(f, s),
             "signature": signature(f.quantity, quantities, [f"{OUT}=None"]),
-            "given": _listed(list(map(argument, s.parameters))),
         }
         for f, s in zip(plan.functions, functions, strict=True)
     ]
@@ -77,7 +76,6 @@ def component_module(component: Component) -> str:
     function = component_function(component)
     listed = ", ".join(map(argument, (*function.inputs, *function.parameters)))
     public = {**_function(function, 0), "meaning": component.name, "lines": [], "signature": f"{listed}, *, {OUT}=None"}
-    public["given"] = public["parameters"]
     components = component_texts([component])
     values = {"functions": [public]}
     return _text("functions.py.j2", component.name, "", [], [function], components, values, threads=False)
