@@ -17,6 +17,7 @@ from symres.codegen.targets.jax import TARGET
 from symres.core.errors import SymresError
 from symres.core.symbols import K1, K2, C, x1, x2, z
 from symres.gaussian.calculus.expectation import Expectation
+from tests.oracles.plane_average import plane
 from tests.shared import Lazily, altered
 
 jnp = jax.numpy
@@ -114,17 +115,6 @@ def test_single_precision_without_float64(erf):
         assert found.dtype == jnp.float32
     np.testing.assert_allclose(found, exact, atol=2e-6)
     assert jax.eval_shape(erf, *arguments).dtype == jnp.float32
-
-
-def plane(f, k1, k2, c):
-    """The average of f(z1) f(z2) by the trapezoidal rule in the plane, in 20 digits."""
-    with mp.workdps(20):
-        root, slope = mp.sqrt(k1), c / mp.sqrt(k1)
-        rest = mp.sqrt(k2 - slope**2)
-        nodes = [mp.mpf(n) / 3 for n in range(-27, 28)]
-        weight = [mp.npdf(x) / 3 for x in nodes]
-        inner = [mp.fdot(weight, [f(slope * x + rest * y) for y in nodes]) for x in nodes]
-        return float(mp.fdot(weight, [f(root * x) * g for x, g in zip(nodes, inner, strict=True)]))
 
 
 @pytest.mark.exhaustive

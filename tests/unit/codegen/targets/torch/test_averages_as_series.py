@@ -14,6 +14,7 @@ from symres.codegen.strategy.measured_error import measured_quadrature
 from symres.core.errors import SymresError
 from symres.core.symbols import K1, K2, C, x1, x2, z
 from symres.gaussian.calculus.expectation import Expectation
+from tests.oracles.plane_average import plane
 from tests.shared import altered
 
 TORCH = targets.find("torch")
@@ -137,17 +138,6 @@ def test_derivatives_in_parameters(swish):
         )
         < 1e-12
     )
-
-
-def plane(f, k1=0.7, k2=1.9, c=0.8):
-    """The average of f(z1) f(z2) by the trapezoidal rule in the plane, in 20 digits."""
-    with mp.workdps(20):
-        root, slope = mp.sqrt(k1), c / mp.sqrt(k1)
-        rest = mp.sqrt(k2 - slope**2)
-        nodes = [mp.mpf(n) / 3 for n in range(-27, 28)]
-        weight = [mp.npdf(x) / 3 for x in nodes]
-        inner = [mp.fdot(weight, [f(slope * x + rest * y) for y in nodes]) for x in nodes]
-        return float(mp.fdot(weight, [f(root * x) * g for x, g in zip(nodes, inner, strict=True)]))
 
 
 def test_third_derivatives_are_refused(erf):
