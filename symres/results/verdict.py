@@ -103,6 +103,14 @@ class Verdict:
         """The remarks as one line."""
         return "; ".join(self.remarks)
 
+    @property
+    def found(self) -> Number:
+        """The oracle's number to the first digit of its error: what lies below is chance, or the processor's."""
+        if not (mp.isfinite(self.error) and self.error > 0 and mp.isfinite(self.value)):
+            return self.value
+        decade = mp.mpf(10) ** int(mp.floor(mp.log10(self.error)))
+        return mp.nint(self.value / decade) * decade
+
 
 class Run(TypedDict, total=False):
     """How the numbers of an oracle were made: the last three arguments of ``Verdict``."""
@@ -277,7 +285,7 @@ def _rows(verdict: Verdict) -> list[str]:
     name, long = (verdict.quantity, []) if len(verdict.quantity) < _NAME else ("", [verdict.quantity])
     lines = [
         *long,
-        f"{name:<{_NAME}}{verdict.oracle:<11}{_number(verdict.claimed):>13}{_number(verdict.value):>13}"
+        f"{name:<{_NAME}}{verdict.oracle:<11}{_number(verdict.claimed):>13}{_number(verdict.found):>13}"
         f"{z:>7}{sees:>7} {verdict.outcome}",
     ]
     notes = [verdict.point]

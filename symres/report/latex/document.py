@@ -418,7 +418,7 @@ def _check(row: Verdict, report: Report) -> dict[str, str]:
         "oracle": escape(row.oracle),
         "point": settings(row.point),
         "claimed": f"${number_text(row.claimed, 8)}$",
-        "value": f"${number_text(row.value, 8)}$",
+        "value": f"${number_text(row.found, 8)}$",
         "z": f"${float(row.z):.1f}$".replace("-0.0", "0.0"),
         "outcome": escape(row.outcome),
     }
