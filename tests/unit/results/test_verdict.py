@@ -109,6 +109,13 @@ def test_only_refuted_rows_raise():
         CheckReport((good, bad)).raise_if_refuted()
 
 
+def test_the_oracles_number_ends_where_its_error_begins():
+    found = {(0.5450000000003155, 1.3e-10): 0.545, (8.3e-12, 4.4e-10): 0.0, (-0.019795124, 9e-8): -0.01979512}
+    for (value, error), shown in found.items():
+        assert row(value, value, error).found == pytest.approx(shown, rel=1e-14)
+    assert row(2, 1.25, 0).found == row(2, 1.25, math.inf).found == 1.25
+
+
 def test_the_table_fits_eighty_columns():
     long = "K1 = 0.00123, K2 = 0.00456, C = 0.000789, C_W = 1.23, C_b = 0.456, gamma = 0.789, alpha = 1.11, beta = 1.2"
     rows = [
@@ -117,7 +124,7 @@ def test_the_table_fits_eighty_columns():
         inconclusive("covariance_map", "quadrature", long, ("it is " + "long " * 30,), claimed=-1e-13, value=1e-13),
         row(1, 1, 1e-3, widths=(64, 128, 256, 512), samples=123456, seed=1),
     ]
-    rows.append(row(mp.mpf("-1.23456789e-400"), mp.mpf("-1.23456789e-1000"), mp.mpf("1e-410")))
+    rows.append(row(mp.mpf("-1.23456789e-400"), mp.mpf("-1.23456789e-1000"), mp.mpf("1e-1010")))
     text = CheckReport(tuple(rows)).table()
     assert " -1.2346e-400 -1.235e-1000 " in text
     assert max(map(len, text.splitlines())) <= 80
