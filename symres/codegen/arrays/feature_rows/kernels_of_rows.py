@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def _kernels_of_rows(
-    X1: ArrayLike, X2: ArrayLike | None, kind: type[np.floating] | np.dtype[Any]
+    X1: ArrayLike,
+    X2: ArrayLike | None,
+    kind: type[np.floating] | np.dtype[Any],
+    each: Callable[..., Iterable[Any]] = map,
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Kernels x.x'/n0 of the rows of one matrix, of another, and of their pairs.
 
@@ -19,6 +23,7 @@ def _kernels_of_rows(
         X1: of shape (N, n0).
         X2: of shape (M, n0); None stands for X1.
         kind: what is computed in.
+        each: applies a function to blocks of rows, in any order: the map of an executor does so in its threads.
 
     Returns:
         (K1, K2, C), of shapes (N,), (M,) and (N, M); without X2, C below the diagonal is not computed.
@@ -37,17 +42,19 @@ def _kernels_of_rows(
     for places in equal.values():
         if len(places) > 1:
             K2[places] = K2[places[0]]
+    C = np.zeros((len(first), len(second)), dtype=first.dtype)
+
+    def multiplied(start: int) -> None:
+        left, rows = start if X2 is None else 0, slice(start, start + 128)
+        np.matmul(scaled[rows], second[left:].T, out=C[rows, left:])
+
+    list(each(multiplied, range(0, len(first), 128)))
     if X2 is None:
-        C = np.zeros((len(first), len(first)), dtype=first.dtype)
-        for start in range(0, len(first), 256):
-            rows = slice(start, start + 256)
-            np.matmul(scaled[rows], first[start:].T, out=C[rows, start:])
         np.fill_diagonal(C, K1)
         for places in equal.values():
             if len(places) > 1:
                 C[np.ix_(places, places)] = K1[places[0]]
         return K1, K1, C
-    C = scaled @ second.T
     for i, row in enumerate(first + 0.0):
         places = equal.get(row.tobytes(), [])
         if places:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from ...arrays.feature_rows.kernels_of_rows import _kernels_of_rows
 from ...scalar.arrays import Reals, evaluated
 from .compiling import compiled
 from .declarations import PROTOTYPE, Declared, declared, declared_network, header_of
+from .single_blas import single_blas
 
 _TYPES = {np.dtype(np.float64): ("double", ""), np.dtype(np.float32): ("float", "f")}
 
@@ -181,7 +183,8 @@ class NetworkFunctions:
             (C, Theta), of shape (N, M).
         """
         kind = _kind([np.asarray(X) for X in (X1, X2) if X is not None])
-        first, second, covariance = _kernels_of_rows(X1, X2, kind)
+        with single_blas() as threads, ThreadPoolExecutor(threads) as pool:
+            first, second, covariance = _kernels_of_rows(X1, X2, kind, pool.map)
         tangent, symmetric = np.empty_like(covariance), int(X2 is None)
         numbers, shape = self._numbers(given, named, kind), covariance.shape
         _require_memory(self._of_matrix(*shape, first, second, symmetric, 1, *numbers, covariance, tangent))

@@ -18,6 +18,8 @@ from .declarations import KEYWORDS, PROTOTYPE, header_of
 from .network_text import network_text
 from .text import KNOWN, component_module, module_text
 
+_PACKAGES = ("cffi", "threadpoolctl")  # by which Python calls it
+
 
 class CTarget(ScalarTarget):
     """C99 that needs nothing but the mathematical library."""
@@ -45,8 +47,8 @@ class CTarget(ScalarTarget):
 
     @property
     def is_runnable(self) -> bool:
-        """Whether there is a compiler, and the package that calls what it makes."""
-        return find_spec(self.library) is not None and compiler() is not None
+        """Whether there is a compiler, and the packages that call what it makes."""
+        return not _lacking() and compiler() is not None
 
     def run(self, component: Component) -> ArrayFunction:
         """The compiled function of a component, of NumPy arrays."""
@@ -64,10 +66,10 @@ class CTarget(ScalarTarget):
         """A source as a module of functions of NumPy arrays, compiled with the compiler of the system.
 
         Raises:
-            DeclarationError: there is no compiler, it refuses, or cffi is not installed.
+            DeclarationError: there is no compiler, it refuses, or a package is not installed.
         """
-        if find_spec(self.library) is None:
-            raise DeclarationError(f"loading {name}", "cffi is not installed", "pip install cffi")
+        if lacking := _lacking():
+            raise DeclarationError(f"loading {name}", f"{lacking[0]} is not installed", f"pip install {lacking[0]}")
         from .binding import CompiledSource, functions_of
 
         module = self.new_module(name)
@@ -75,6 +77,10 @@ class CTarget(ScalarTarget):
         module.__dict__.update(found)
         module.__dict__["__all__"] = list(found)
         return module
+
+
+def _lacking() -> list[str]:
+    return [package for package in _PACKAGES if find_spec(package) is None]
 
 
 TARGET = CTarget()

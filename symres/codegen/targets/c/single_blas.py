@@ -1,0 +1,47 @@
+"""BLAS in one thread, for products beside kernels that have threads of their own.
+
+After a product the threads of BLAS ask again and again for the next one, and so do those of OpenMP: two kinds of
+threads, each as many as there are processors, get into each other's way. Blocks of a product go to threads that end
+with it instead, in each of which BLAS has no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from threading import Lock
+
+from threadpoolctl import ThreadpoolController
+
+_LOCK = Lock()
+_OPEN: list[object] = []  # contexts that have not ended
+_LIMITS = ExitStack()  # of BLAS, until the last of them ends
+
+
+@contextmanager
+def single_blas() -> Iterator[int]:
+    """A context in which BLAS, which all threads of the process share, has one thread.
+
+    Yields:
+        as many threads as BLAS has otherwise; 1 where another context has not ended.
+    """
+    context, threads = object(), 1
+    with _LOCK:
+        if not _OPEN:
+            threads = max((library.num_threads for library in _libraries().lib_controllers), default=1)
+            _LIMITS.enter_context(_libraries().limit(limits=1))
+        _OPEN.append(context)
+    try:
+        yield threads
+    finally:
+        with _LOCK:
+            _OPEN.remove(context)
+            if not _OPEN:
+                _LIMITS.close()
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """The libraries of linear algebra that are loaded."""
+    return ThreadpoolController().select(user_api="blas")
