@@ -75,6 +75,7 @@ def close(left: mp.mpf, right: mp.mpf, scale: mp.mpf | int = 0, tolerance: mp.mp
     return abs(left - right) <= tolerance * max(abs(left), abs(right), scale)
 
 
+@pytest.mark.exhaustive
 @examples
 @given(st.sampled_from(CONTINUOUS), st.sampled_from(CONTINUOUS), laws())
 @precise

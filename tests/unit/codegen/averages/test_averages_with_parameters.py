@@ -91,6 +91,7 @@ def test_places_and_scale_in_parameters(formula, places, scale, at_9):
     assert scale.subs(A, 9) == at_9
 
 
+@pytest.mark.exhaustive
 def test_what_was_measured_with_other_parameters_is_said():
     f = phi("isru")
     text = export(sr.expect2(f, f)).text

@@ -41,6 +41,7 @@ def test_inputs_are_small_where_kernels_flow_to_zero_and_smaller_in_deeper_netwo
         assert advice.kernel == pytest.approx(1 / (2 * depth), rel=0.05)
 
 
+@pytest.mark.exhaustive
 def test_branches_shrink_with_the_depth():
     """relu: (1 + C_W/2)^L = 2, and xi^2 C_W^2/2 in the place of C_W/2 with two layers in a branch."""
     for depth in (25, 60):

@@ -185,6 +185,7 @@ def test_an_activation_that_begins_far_out(place):
     assert st.gain(f"relu(z - {place})", "backward") == pytest.approx(float(mp.ncdf(-place) ** -0.5), rel=1e-12)
 
 
+@pytest.mark.exhaustive
 def test_what_floats_cannot_hold_or_quadrature_cannot_see():
     for convention in ("critical", "forward", "backward", "torch"):
         with pytest.raises(DeclarationError, match="nearly vanishes where preactivations are"):

@@ -71,6 +71,7 @@ def test_the_diagonal_is_the_average_of_one_input(modules, k):
     assert modules("tanh")(k, k, k) == pytest.approx(exact, rel=1e-13)
 
 
+@pytest.mark.exhaustive
 def test_matrices_and_entries_agree(modules):
     x = rng.normal(size=(150, 40))
     c = x @ x.T / 40
@@ -149,6 +150,7 @@ def test_behind_a_normaliser_kernels_are_those_of_its_output():
     assert mine == pytest.approx(theirs, rel=1e-13)
 
 
+@pytest.mark.exhaustive
 def test_functions_may_differ():
     function = sr.export(sr.expect2("tanh", "silu"), target="c").load().expect2
     exact = average(FUNCTIONS["tanh"], FUNCTIONS["silu"], 0.5, 2.0, 0.3)

@@ -17,6 +17,7 @@ def module():
     return sr.export({"covariance_map": theory.covariance_map}, target="numba")
 
 
+@pytest.mark.exhaustive
 def test_matrices_entries_and_float32(module):
     x = rng.normal(size=(20, 5))
     c = x @ x.T / 5

@@ -170,6 +170,7 @@ def other(name, right, wrong):
     return TORCH.runtime.texts[name].replace(right, wrong)
 
 
+@pytest.mark.exhaustive
 def test_wrong_series_are_seen_by_the_measurement():
     assert measured() < 1e-14
     assert measured(_long_table=other("_long_table", "math.sqrt(n) * table", "math.sqrt(n + 0.01) * table")) > 1e-12

@@ -84,6 +84,7 @@ def test_compiled_quadrature_is_not_tied_to_the_number_of_nodes(loaded):
         assert compiled(*given, 1.5, 0.1) == function(*given, 1.5, 0.1)
 
 
+@pytest.mark.exhaustive
 def test_loaded_modules_are_kept_under_names_of_their_own(loaded):
     module = export(sr.derive("relu"), "torch")
     first, second = module.load(), module.load()
