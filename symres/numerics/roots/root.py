@@ -87,9 +87,10 @@ def _bracket(equation: sp.Expr, root: mp.mpf, known: int, bits: int) -> tuple[mp
 def _refined(equation: sp.Expr, root: mp.mpf, known: int, bits: int, spare: bool) -> mp.mpf:
     """A root to some more than so many bits, if the precision is enough."""
     while known < bits + 4:
-        # a secant over half of the known bits has nearly twice as many
+        # a secant over half of the known bits has nearly half as many more
         step = root * mp.mpf(2) ** -(known // 2)
-        precision = 2 * known + 40 if spare else 3 * known // 2 + _SPARE_BITS
+        gained = min(3 * known // 2, bits + 8)
+        precision = 2 * known + 40 if spare else gained + _SPARE_BITS
         here, there = _at(equation, root, precision), _at(equation, root + step, precision)
         with ctx.workprec(4 * known + 80):
             shift = (here / (there - here)).mid()
@@ -97,7 +98,7 @@ def _refined(equation: sp.Expr, root: mp.mpf, known: int, bits: int, spare: bool
                 break
             mantissa, exponent = shift.man_exp()
         root -= mp.ldexp(mp.mpf(int(mantissa)), int(exponent)) * step
-        known = 3 * known // 2 - 4
+        known = gained - 4
     return root
 
 

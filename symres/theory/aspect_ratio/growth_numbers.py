@@ -26,6 +26,7 @@ from ..finite_width.layer_response import LayerResponse
 from .vertex_growth import FLOW_TO_ZERO, at_small_kernels
 
 _DEGREE = 512
+_DIGITS = 15  # of numbers that become floats
 GAMMAS = (0.0, *(k / 40 for k in range(1, 39)), 0.96, 0.97, 0.98, 0.99)
 
 
@@ -96,7 +97,7 @@ def _numbers_in(expression: sp.Expr) -> sp.Expr:
     """An expression whose averages and roots are decimals: gamma stands outside of them."""
     whole = sp.sympify(expression)
     fixed = [e for e in whole.atoms(Expectation, ImplicitNumber) if not e.has(gamma)]
-    return whole.xreplace({e: sp.N(e, 25) for e in fixed})
+    return whole.xreplace({e: sp.N(e, _DIGITS) for e in fixed})
 
 
 def _growth(layer: CompiledLayer, kernel: float, values: Mapping[sp.Symbol, float]) -> tuple[float, float]:
