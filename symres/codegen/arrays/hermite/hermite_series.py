@@ -141,11 +141,13 @@ def _hermite(
         total = (values * values) @ table[0]
         last = (table @ values[-1]) ** 2
         beyond = xp.flip(xp.cumsum(xp.flip(last, (0,)), 0), (0,))
-        count = min(int(xp.count_nonzero(beyond > _HIDDEN * _HIDDEN * total[-1])) + 1, terms)
-        a = values @ table[:count].T
-        coefficients[start:stop, :count] = a
-        a /= xp.sqrt(xp.where(total == 0.0, 1.0, total))[:, None]  # in place, as below nothing of its size is made
-        lack = xp.clip(1.0 - xp.einsum("kn,kn->k", a, a), 1e-15, None)
+        count = min(int(xp.count_nonzero(beyond > _HIDDEN * _HIDDEN * total[-1])) + 2, terms)
+        a, lack = _shares(values, table[:count], total, coefficients[start:stop])
+        # of an odd and of an even order nothing is seen any more; but the largest kernel may need more than all terms
+        # and have nothing in the first ones, as waves do: then it says nothing about the others
+        if count < terms and max(float(lack.max()), float(xp.abs(a[:, count - 2 :]).max())) > _ENOUGH:
+            count = terms
+            a, lack = _shares(values, table, total, coefficients[start:stop])
         shares = xp.maximum(xp.amax(a, 0), -xp.amin(a, 0)) ** 2
         most = xp.zeros_like(worst) + lack.max()
         # the kernels of a group are alike: the largest shares of every order add up to little more than those of one
@@ -154,6 +156,16 @@ def _hermite(
         rest[start:stop] = xp.sqrt(lack)
         stop = start
     return coefficients, rest, xp.sqrt(worst).tolist()
+
+
+def _shares(values: Floats, table: Floats, total: Floats, coefficients: Floats) -> tuple[Floats, Floats]:
+    """Coefficients of the orders of a table, put to those of the kernels; the same of the root of <f**2>, and what
+    they leave of 1.
+    """
+    a = values @ table.T
+    coefficients[:, : a.shape[1]] = a
+    a /= xp.sqrt(xp.where(total == 0.0, 1.0, total))[:, None]  # in place, as below nothing of its size is made
+    return a, xp.clip(1.0 - xp.einsum("kn,kn->k", a, a), 1e-15, None)
 
 
 def _hermite_table(step: float, terms: int) -> tuple[Floats, Floats]:

@@ -1,5 +1,6 @@
 """Averages without a closed form over matrices: series whose rest is known, the same numbers as integrals."""
 
+import math
 from itertools import pairwise
 
 import mpmath as mp
@@ -67,6 +68,20 @@ def test_the_rest_is_what_the_terms_leave():
                 assert abs(mp.mpf(row[n]) - exact) < 1e-15
     assert np.abs(coefficients[:, ::2]).max() < 1e-15  # tanh is odd
     assert all(a >= b for a, b in pairwise(worst))
+
+
+@pytest.mark.parametrize("largest", [300.0, 3e3, 1e4])
+def test_waves_of_large_kernels_take_no_terms_from_small_ones(largest):
+    kernels = np.array([1e-8, 1.0, 30.0, 100.0, largest])
+    (sines, _), *_ = hermite_series._hermite_pairs([(np.sin, np.tanh)], kernels, kernels)
+    n = np.arange(sines[0].shape[1])
+    with np.errstate(divide="ignore"):
+        sizes = np.exp(0.5 * (n * np.log(kernels[:, None]) - kernels[:, None] - [[math.lgamma(k + 1) for k in n]]))
+    sizes *= (n % 2) * (1 - 2 * (n // 2 % 2))  # <sin(s x) h_n(x)> = s**n exp(-s*s/2)/sqrt(n!), by parts
+    total = np.sqrt(-np.expm1(-2 * kernels) / 2)[:, None]
+    assert np.abs((sines[0] - sizes) / total).max() < 5e-13
+    left = np.sqrt(np.clip(1 - (sizes**2).sum(1) / total[:, 0] ** 2, 0, None))
+    np.testing.assert_allclose(sines[1], left, rtol=0, atol=2e-6)
 
 
 def test_a_wrong_polynomial_is_seen_by_the_measurement(monkeypatch):
