@@ -67,6 +67,11 @@ def test_another_coefficient_is_seen_and_another_processor_is_not():
     for other in (kept.replace("2*K", "3*K"), kept.replace("5e-15", "9e-14"), kept + "\n"):
         with pytest.raises(AssertionError):
             assert_same(kept, other)
+    row = '"value": 0.545, "error": 1e-10, "z": 0.01, "detectable": 6e-09'
+    assert_same(row, '"value": 0.545000000001, "error": 2e-10, "z": 0.02, "detectable": 7e-09')
+    for was, now in (("0.545", "0.54500000002"), ("1e-10", "5e-10"), ("0.01", "0.2"), ("6e-09", "6e-08"), ("z", "y")):
+        with pytest.raises(AssertionError):
+            assert_same(row, row.replace(was, now))
 
 
 def assert_same(kept, text):
@@ -81,7 +86,7 @@ def assert_same(kept, text):
 
 def _are_alike(was, now):
     """Whether two sizes, as texts, differ by a factor of four at most."""
-    return was == now or 1 / 4 <= float(was) / float(now) <= 4
+    return was == now or float(now) / 4 <= float(was) <= 4 * float(now)
 
 
 def _fixed(text):

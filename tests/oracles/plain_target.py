@@ -67,7 +67,7 @@ def _determinant(K1, K2, C):
 class PlainTarget(Target):
     """Scalar functions of plain Python."""
 
-    name, title, library = "plain", "plain Python", ""
+    name, title, libraries = "plain", "plain Python", ()
     capabilities = Capabilities(code="scalar")
 
     def unspelled(self, expr: sp.Expr) -> str:

@@ -62,14 +62,14 @@ class Target(ABC):
     Attributes:
         name: by which users ask for it.
         title: the name in messages.
-        library: the package that the code needs when it is run; empty if there is none.
+        libraries: the packages that have to be installed where the code is run.
         capabilities: what the code can do.
         ends: why its code of averages of two variables has no numbers at large kernels; empty if it always has.
     """
 
     name: str
     title: str
-    library: str
+    libraries: tuple[str, ...]
     capabilities: Capabilities
     ends: str = ""
 
@@ -143,7 +143,24 @@ class Target(ABC):
     @property
     def is_runnable(self) -> bool:
         """Whether what the code needs is installed, so that it can be run here."""
-        return not self.library or _is_importable(self.library)
+        return not self.lacking
+
+    @property
+    def lacking(self) -> list[str]:
+        """The libraries that are not installed."""
+        return [library for library in self.libraries if not _is_importable(library)]
+
+    def require_libraries(self, name: str) -> None:
+        """Refuse to load a module where libraries lack.
+
+        Args:
+            name: of the module.
+
+        Raises:
+            DeclarationError: one is not installed.
+        """
+        if lacking := " ".join(self.lacking):
+            raise DeclarationError(f"loading {name}", f"not installed: {lacking}", f"pip install {lacking}")
 
     def load(self, name: str, text: str) -> ModuleType:
         """A generated text as a Python module; here, the text of Python code.
@@ -151,9 +168,7 @@ class Target(ABC):
         Raises:
             DeclarationError: what it needs is not installed.
         """
-        if not self.is_runnable:
-            found = f"{self.library} is not installed"
-            raise DeclarationError(f"loading {name}", found, f"pip install {self.library}")
+        self.require_libraries(name)
         module = self.new_module(name)
         try:
             exec(compile(text, f"<generated {name}>", "exec"), module.__dict__)

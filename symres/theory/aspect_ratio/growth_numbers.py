@@ -26,7 +26,7 @@ from ..finite_width.layer_response import LayerResponse
 from .vertex_growth import FLOW_TO_ZERO, at_small_kernels
 
 _DEGREE = 512
-_DIGITS = 15  # of numbers that become floats
+_DIGITS = 15  # those of floats, which the numbers become: 53 bits
 GAMMAS = (0.0, *(k / 40 for k in range(1, 39)), 0.96, 0.97, 0.98, 0.99)
 
 

@@ -145,7 +145,8 @@ def _hermite(
         a, lack = _shares(values, table[:count], total, coefficients[start:stop])
         # of an odd and of an even order nothing is seen any more; but the largest kernel may need more than all terms
         # and have nothing in the first ones, as waves do: then it says nothing about the others
-        if count < terms and max(float(lack.max()), float(xp.abs(a[:, count - 2 :]).max())) > _ENOUGH:
+        ends = xp.abs(a[:, count - 2 :])
+        if count < terms and not (float(lack.max()) <= _ENOUGH and float(ends.max()) <= _ENOUGH):
             count = terms
             a, lack = _shares(values, table, total, coefficients[start:stop])
         shares = xp.maximum(xp.amax(a, 0), -xp.amin(a, 0)) ** 2
@@ -159,8 +160,13 @@ def _hermite(
 
 
 def _shares(values: Floats, table: Floats, total: Floats, coefficients: Floats) -> tuple[Floats, Floats]:
-    """Coefficients of the orders of a table, put to those of the kernels; the same of the root of <f**2>, and what
-    they leave of 1.
+    """The coefficients as shares of the root of <f**2>, and what their squares leave of 1.
+
+    Args:
+        values: of f, a row for each kernel.
+        table: a row for each order.
+        total: <f**2> for each kernel.
+        coefficients: receives those of the orders.
     """
     a = values @ table.T
     coefficients[:, : a.shape[1]] = a

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from types import ModuleType
 
 import numpy as np
 
-from ....core.errors import DeclarationError
 from ...planning.module_plan import ModulePlan
 from ...planning.network_plan import NetworkPlan
 from ...planning.plan import Component
@@ -18,15 +16,13 @@ from .declarations import KEYWORDS, PROTOTYPE, header_of
 from .network_text import network_text
 from .text import KNOWN, component_module, module_text
 
-_PACKAGES = ("cffi", "threadpoolctl")  # by which Python calls it
-
 
 class CTarget(ScalarTarget):
     """C99 that needs nothing but the mathematical library."""
 
     name = "c"
     title = "C"
-    library = "cffi"
+    libraries = ("cffi", "threadpoolctl")
     capabilities = Capabilities(("float64", "float32"), in_place=True, jit=True, code="scalar", mends=False)
 
     def module_text(self, plan: ModulePlan) -> str:
@@ -48,7 +44,7 @@ class CTarget(ScalarTarget):
     @property
     def is_runnable(self) -> bool:
         """Whether there is a compiler, and the packages that call what it makes."""
-        return not _lacking() and compiler() is not None
+        return super().is_runnable and compiler() is not None
 
     def run(self, component: Component) -> ArrayFunction:
         """The compiled function of a component, of NumPy arrays."""
@@ -68,8 +64,7 @@ class CTarget(ScalarTarget):
         Raises:
             DeclarationError: there is no compiler, it refuses, or a package is not installed.
         """
-        if lacking := _lacking():
-            raise DeclarationError(f"loading {name}", f"{lacking[0]} is not installed", f"pip install {lacking[0]}")
+        self.require_libraries(name)
         from .binding import CompiledSource, functions_of
 
         module = self.new_module(name)
@@ -77,10 +72,6 @@ class CTarget(ScalarTarget):
         module.__dict__.update(found)
         module.__dict__["__all__"] = list(found)
         return module
-
-
-def _lacking() -> list[str]:
-    return [package for package in _PACKAGES if find_spec(package) is None]
 
 
 TARGET = CTarget()

@@ -38,7 +38,7 @@ _X64 = (
 class JaxTarget(ArrayTarget):
     """Functions of JAX arrays, which its transformations compile, map and differentiate."""
 
-    name, title, library = "jax", "JAX", "jax"
+    name, title, libraries = "jax", "JAX", ("jax",)
     capabilities = Capabilities(dtypes=("float32", "float64"), jit=True, gradients=True, quadrature=False, mends=False)
     dialect = JAX
     imports = (

@@ -17,7 +17,7 @@ class NumbaTarget(ScalarTarget):
 
     name = "numba"
     title = "Numba"
-    library = "numba"
+    libraries = ("numba",)
     capabilities = Capabilities(("float64", "float32"), in_place=True, jit=True, code="scalar", mends=False)
 
     def module_text(self, plan: ModulePlan) -> str:

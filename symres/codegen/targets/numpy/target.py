@@ -24,7 +24,7 @@ from .dialect import NUMPY
 class NumpyTarget(ArrayTarget):
     """Functions of NumPy arrays, in tiles that stay in the cache where there are closed forms."""
 
-    name, title, library = "numpy", "NumPy", "numpy"
+    name, title, libraries = "numpy", "NumPy", ("numpy",)
     capabilities = Capabilities(in_place=True)
     dialect = NUMPY
     imports = (

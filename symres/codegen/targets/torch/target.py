@@ -32,7 +32,7 @@ DIGEST = "DIGEST_OF_THIS_TEXT"
 class TorchTarget(ArrayTarget):
     """Functions of tensors, differentiable in every argument."""
 
-    name, title, library = "torch", "PyTorch", "torch"
+    name, title, libraries = "torch", "PyTorch", ("torch",)
     capabilities = Capabilities(dtypes=("float32", "float64"), jit=True, gradients=True)
     dialect = TORCH
     imports = (

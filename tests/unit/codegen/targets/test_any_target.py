@@ -51,7 +51,7 @@ def test_a_target_is_called_like_its_package(name):
 @pytest.mark.parametrize("name", targets.names())
 def test_values_of_a_target_are_those_of_the_theory(name):
     if not targets.find(name).is_runnable:
-        pytest.skip(f"{name} needs {targets.find(name).library}")
+        pytest.skip(f"{name} needs {targets.find(name).libraries}")
     quantity = derived("relu").covariance_map
     with targets.find(name).in_double_precision():
         found = sr.export(quantity, target=name).load().covariance_map(1.2, 0.7, -0.3, 1.5, 0.1)

@@ -1,8 +1,12 @@
+from contextlib import ExitStack
+from threading import Barrier, get_ident
+
 import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController
 
 from symres.codegen.arrays.feature_rows.kernels_of_rows import _kernels_of_rows
+from symres.codegen.targets.c import binding
 from symres.codegen.targets.c.single_blas import single_blas
 
 BLAS = ThreadpoolController().select(user_api="blas")
@@ -19,12 +23,11 @@ def two_threads():
 
 
 def test_blas_has_its_threads_back_when_the_last_context_ends(two_threads):
-    first, second = single_blas(), single_blas()
-    assert first.__enter__() == 2 and threads() == {1}
-    assert second.__enter__() == 1 and threads() == {1}
-    first.__exit__(None, None, None)
-    assert threads() == {1}
-    second.__exit__(None, None, None)
+    with ExitStack() as second:
+        with single_blas() as free:
+            assert free == 2 and threads() == {1}
+            assert second.enter_context(single_blas()) == 1
+        assert threads() == {1}
     assert threads() == {2}
 
 
@@ -32,6 +35,22 @@ def test_errors_end_it_too(two_threads):
     with pytest.raises(ValueError), single_blas():
         _kernels_of_rows(np.ones((2, 0)), None, np.dtype(float))
     assert threads() == {2}
+
+
+def test_networks_multiply_features_so(two_threads, monkeypatch):
+    class Nothing:
+        def of_arrays(self, name):
+            return lambda *arguments: 0
+
+    def seen(X1, X2, kind, each):
+        assert threads() == {1}
+        assert len(set(each(lambda _: (meeting.wait(10), get_ident())[1], range(2)))) == 2
+        return _kernels_of_rows(X1, X2, kind, each)
+
+    meeting = Barrier(2)
+    monkeypatch.setattr(binding, "_kernels_of_rows", seen)
+    binding.NetworkFunctions(Nothing(), (), 1).dual_kernel_matrix(np.ones((3, 2)))
+    assert threads() == {2} and not meeting.broken
 
 
 @pytest.mark.parametrize("others", [None, 130])
