@@ -73,7 +73,7 @@ def test_the_module_says_on_which_code_its_errors_were_measured(monkeypatch):
     assert "measured on this code, against ball arithmetic" in words(text)
     network = export(theory.network(2), "torch").text
     assert "Errors are those of float64, measured on this code, against" in words(network)
-    monkeypatch.setattr(TORCH, "library", "no_such_library")
+    monkeypatch.setattr(TORCH, "libraries", ("no_such_library",))
     without = words(export(theory, "torch").text)
     assert "measured on the NumPy code of the same functions, as PyTorch was not installed, against ball" in without
     network = export(theory.network(2), "torch").text
