@@ -3,9 +3,11 @@ from .activations.activation import Activation as Activation
 from .activations.catalogue import activation as activation
 from .activations.catalogue import activations as activations
 from .check import check as check
+from .core.budget import budget as budget
 from .core.errors import CheckRefuted as CheckRefuted
 from .core.errors import DeclarationError as DeclarationError
 from .core.errors import NoClosedForm as NoClosedForm
+from .core.errors import OutOfBudget as OutOfBudget
 from .core.errors import SymresError as SymresError
 from .core.errors import UnsupportedLayer as UnsupportedLayer
 from .core.symbols import C_W as C_W

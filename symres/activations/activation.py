@@ -13,6 +13,7 @@ from typing import Any
 import mpmath as mp
 import sympy as sp
 
+from ..core.budget import Stage, limited
 from ..core.display import Fact, Shown
 from ..core.errors import DeclarationError
 from ..core.scalars import equation, parameter, scalar
@@ -72,6 +73,11 @@ class Activation(Shown):
         _require_name(self.name)
         parameters = _required_parameters(self.name, self.parameters)
         expr = _formula(self.name, self.expr, parameters)
+        with limited(Stage.DECLARATION, f"activation {self.name}"):
+            self._analyse(parameters, expr)
+
+    def _analyse(self, parameters: tuple[sp.Symbol, ...], expr: sp.Expr) -> None:
+        """The facts of the formula."""
         pieces = split(expr)
         if not any(part.has(z) for part in pieces.parts) and not pieces.breaks:
             raise self._refused("the formula does not depend on z", "write a formula in z")

@@ -15,11 +15,13 @@ from typing import Any
 import sympy as sp
 from flint import arb, ctx
 
+from ..core.budget import NODE, spend
 from ..core.symbols import z
 from ..numerics.intervals.arithmetic import Range, Undefined
 from ..numerics.intervals.evaluation import BITS, RangeProgram, sign_of
 
 _ZERO, _ONE, _FAST = sp.Integer(0), sp.Integer(1), sp.oo
+_LONGEST_LEAD = 40  # operations of a leading coefficient: sympy takes 1.5 times as long for each level of a nested one
 _FAR_RANGE = Range(arb(1000), arb.pos_inf(), False, True)
 
 
@@ -158,7 +160,11 @@ class _ScaleAnalysis:
 
     def __call__(self, node: sp.Expr) -> Tail:
         if node not in self._known:
-            self._known[node] = self._find(node)
+            spend(NODE)
+            scale = self._find(node)
+            if scale.lead is not None and scale.lead.count_ops() > _LONGEST_LEAD:
+                scale = replace(scale, lead=None)
+            self._known[node] = scale
         return self._known[node]
 
     def _find(self, node: sp.Expr) -> Tail:

@@ -218,6 +218,7 @@ def derive(
     """Derive kernels, susceptibilities and critical points of a layer, and print them."""
     if json and explain:
         raise DeclarationError("--json and --explain", "they exclude each other", "choose one")
+    from ..core.budget import factor
     from ..studies.advice.network_sizes import require_size
     from .kept_pages import layer_key, look, recalled
     from .request import make
@@ -232,7 +233,7 @@ def derive(
         return _derived(request, folder, sizes, (depth, width, inputs_kernel), output, json=json, explain=explain)
 
     if folder is None and (declared := layer_key(request.layer)) is not None:
-        shown = ("derive", request.title, request.command("derive", *sizes), str(request.phi.source))
+        shown = (f"derive {factor()}", request.title, request.command("derive", *sizes), str(request.phi.source))
         found = recalled((*shown, *declared, str(json), str(explain), *look(output)), page)
     else:
         found = page()
@@ -265,10 +266,11 @@ def _derived(
     from dataclasses import replace
     from json import dumps
 
+    from ..core.budget import Stage, limited
     from .kept_pages import KeptPage
     from .staging import Staging
 
-    with nullcontext() if folder is None else Staging(folder) as staging:
+    with nullcontext() if folder is None else Staging(folder) as staging, limited(Stage.PAGE, ends=False):
         with busy(f"deriving {request.title} in the layer {request.layer.name}"):
             theory, report = _report(request)
             report = replace(report, advice=theory.advice(*network))
@@ -422,10 +424,15 @@ def _report(request: Request) -> tuple[Theory, Report]:
 
 
 def _code(report: Report) -> int:
-    """1 if the quick check contradicts a result; a quantity that does not exist (h of a jump) is a finding."""
+    """1 if the quick check contradicts a result, 3 if something took more than its budget.
+
+    A quantity that does not exist (h of a jump) is a finding.
+    """
     from ..check import Outcome
 
-    return 1 if any(row.outcome is Outcome.REFUTED for row in report.checks) else 0
+    if any(row.outcome is Outcome.REFUTED for row in report.checks):
+        return 1
+    return 3 if report.given_up else 0
 
 
 def _silent(what: str, share: float) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
+from ..core.budget import Stage, limited
 from ..core.errors import DeclarationError, NoClosedForm, SymresError
 from ..results.numbers.procedure import Procedure
 from ..results.quantity import Quantity, Status
@@ -77,7 +78,8 @@ def _planned_module(
     missing: dict[str, str] = {}
     for quantity in quantities.values():
         try:
-            functions.append(_planned(planner, target, quantity))
+            with limited(Stage.CODE, quantity.name):
+                functions.append(_planned(planner, target, quantity))
         except SymresError as error:
             if len(quantities) == 1 and isinstance(error, DeclarationError | NoClosedForm):
                 raise

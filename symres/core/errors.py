@@ -30,6 +30,10 @@ class NoClosedForm(SymresError):
     """The exact engine does not close on this average; numbers with error bounds remain available."""
 
 
+class OutOfBudget(NoClosedForm):
+    """A stage was given up after the work that it may take; see ``symres.budget``."""
+
+
 class UnsupportedLayer(SymresError):
     """A forward equation whose infinite-width theory symres cannot derive."""
 

@@ -76,7 +76,7 @@ def record(report: Report) -> dict[str, object]:
         "vertex": None if report.vertex is None else _vertex(report.vertex),
         "finite_width": None if report.growth is None else _growth(report.growth, report.finite_width),
         "initialisation": None if report.advice is None else _initialisation(report.advice),
-        "remarks": list(report.remarks),
+        "remarks": [*report.remarks, *report.given_up.values()],
         "checks": [_check(row) for row in report.checks],
         "command": report.command,
         "versions": dict(line.split(" ", 1) for line in files.versions()),
@@ -162,7 +162,9 @@ def _quantity(q: Quantity) -> dict[str, object]:
         ],
         "expression": None if q.status is Status.UNKNOWN else _expression(q.expr),
         "expansions": [
-            {"limit": f"K -> {found.limit}", **_expression(found.body), "reach": found.reach} for found in expansions(q)
+            {"limit": f"K -> {found.limit}", **_expression(found.body), "reach": found.reach}
+            for found in expansions(q)
+            if found.body is not None
         ],
         "error_bound": bound if math.isfinite(bound) else None,
         "reason": q.reason,

@@ -12,6 +12,7 @@ import sympy as sp
 from ..activations.activation import Activation
 from ..activations.catalogue import activations
 from ..activations.formula_parser import NAME
+from ..core.budget import Stage, limited
 from ..core.display import Plain
 from ..core.scalars import Number
 from ..core.symbols import K, gamma
@@ -23,6 +24,7 @@ from ..results.advice.advice import Advice
 from ..results.critical_point import CriticalPoint
 from ..results.report import Report
 from ..studies.advice.advise import advise
+from ..studies.advice.network_sizes import require_size
 from ..theory.criticality.fixed_points import FixedPoint
 from ..theory.theory import Theory
 from .text.page import Page
@@ -31,7 +33,8 @@ from .text.page import Page
 def page(theory: Theory, width: int) -> str:
     """The page that ``symres derive`` prints, without checks, in mathematical characters."""
     phi = _activation(theory.layer)
-    lines = Page(_report(theory, phi), phi, width, unicode=True).lines()
+    with limited(Stage.PAGE, ends=False):
+        lines = Page(_report(theory, phi), phi, width, unicode=True).lines()
     return "\n".join("".join(span.text for span in spans).rstrip() for spans in lines)
 
 
@@ -69,7 +72,14 @@ def summary(theory: Theory) -> dict[str, Plain]:
 
 def advice(theory: Theory, depth: Number, width: Number, inputs_kernel: Number | None) -> Advice:
     """How to initialise networks of a layer."""
-    return advise(theory, depth, width, inputs_kernel)
+    layers, neurons, _ = require_size(depth, width, inputs_kernel)
+    remark = "the search was given up: allow more work with symres.budget"
+    return theory.attempted(
+        Stage.ADVICE,
+        "advice",
+        lambda: advise(theory, depth, width, inputs_kernel),
+        Advice(layers, neurons, False, remark=remark),
+    )
 
 
 def formula(state: object) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import sympy as sp
@@ -33,6 +34,7 @@ class Report:
         quantities: the derived quantities, in the order of the derivation.
         critical_points: in order of importance; empty if there are none or they are unknown.
         universality_class: as in the theory's property of that name.
+        given_up: what took more work than its budget, and how to ask for more, by name; it may grow until it is read.
         remarks: lines for the reader (why something is unknown, what limits a result).
         checks: the check report's rows, empty if no check was run.
         command: the command that makes this report again.
@@ -77,3 +79,4 @@ class Report:
     growth: GrowthCurve | None = None
     finite_width: tuple[Quantity, ...] = ()
     advice: Advice | None = None
+    given_up: Mapping[str, str] = field(default_factory=dict)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import sympy as sp
 
 from ..core.atoms import Enclosable
-from ..core.errors import NoClosedForm
+from ..core.budget import Stage, limited
+from ..core.errors import NoClosedForm, OutOfBudget
 from ..core.symbols import K
 from ..core.words import SeriesRange
 from ..results.quantity import Quantity, Status
@@ -21,12 +22,12 @@ class Expansion:
 
     Args:
         limit: 0 or oo, where K goes.
-        body: its first terms.
-        reach: how far it is how good, measured.
+        body: its first terms; None where it was given up.
+        reach: how far it is how good, measured; after how much work it was given up.
     """
 
     limit: sp.Expr
-    body: sp.Expr
+    body: sp.Expr | None
     reach: str
 
 
@@ -37,7 +38,11 @@ def expansions(q: Quantity) -> list[Expansion]:
     out = []
     for expand, order, limit in ((q.series, SMALL, sp.S.Zero), (q.asymptotics, LARGE, sp.oo)):
         try:
-            found = expand(order)
+            with limited(Stage.EXPANSION, q.name):
+                found = expand(order)
+        except OutOfBudget as error:
+            out.append(Expansion(limit, None, error.found))
+            continue
         except NoClosedForm:
             continue
         if found.body != 0 and not any(isinstance(node, Enclosable) for node in sp.preorder_traversal(found.body)):

@@ -9,12 +9,13 @@ from functools import cached_property
 import sympy as sp
 
 from ..core import symbols
+from ..core.budget import Stage, limited
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, number, parameter
 from ..gaussian.algebra.canonical import canonical
 from ..notation.factors import tidy_factors
 from ..results.arguments_of_quantities import require_range
-from ..results.critical_point import CriticalPoint
+from ..results.critical_point import Criticality, CriticalPoint
 from ..results.exponents import Exponents
 from ..results.phases import FixedPoint, LinePoint, Phase
 from .criticality import analysis, fixed_points
@@ -36,6 +37,7 @@ class CriticalTheory(LayerTheory, CriticalSubject):
         layer: the forward equation.
     """
 
+    @limited(Stage.CRITICALITY, "fixed points")
     def fixed_points(self, **params: Number) -> tuple[FixedPoint, ...]:
         """The kernels that a layer preserves.
 
@@ -48,6 +50,7 @@ class CriticalTheory(LayerTheory, CriticalSubject):
         found = fixed_points.fixed_points(self.flow_maps, params)
         return with_kernel(found, self.kernel_map, params) if self.is_batch else found
 
+    @limited(Stage.CRITICALITY, "the phase")
     def phase(self, K: Number | None = None, **params: Number) -> Phase:
         """What a deep network at given parameters ends in: an ordered, chaotic, critical or diverging phase.
 
@@ -74,6 +77,7 @@ class CriticalTheory(LayerTheory, CriticalSubject):
         """
         return self.phase(K, **params).correlation_length
 
+    @limited(Stage.LINE, "critical_line")
     def critical_line(self, C_W: Number, **params: Number) -> tuple[LinePoint, ...]:
         """The bias variances for which a layer keeps a kernel and chi_perp = 1 there, in increasing order.
 
@@ -91,7 +95,7 @@ class CriticalTheory(LayerTheory, CriticalSubject):
     @cached_property
     def critical_line_expr(self) -> sp.Expr | None:
         """C_b on the critical line as a function of C_W and the other parameters; None where it is not explicit."""
-        found = explicit_line(self.flow_maps)
+        found = self.attempted(Stage.LINE, "explicit critical line", lambda: explicit_line(self.flow_maps), None)
         return None if found is None else found[1]
 
     @cached_property
@@ -122,7 +126,10 @@ class CriticalTheory(LayerTheory, CriticalSubject):
     @cached_property
     def critical_line_parametric(self) -> tuple[sp.Expr, sp.Expr] | None:
         """(C_W, C_b) on the critical line as functions of the kernel K; None where they are not explicit."""
-        return critical_line.parametric_line(self.flow_maps)
+        maps = self.flow_maps
+        return self.attempted(
+            Stage.LINE, "critical line along the kernel", lambda: critical_line.parametric_line(maps), None
+        )
 
     @cached_property
     def critical_line_averages(self) -> tuple[sp.Expr, sp.Expr] | None:
@@ -135,8 +142,17 @@ class CriticalTheory(LayerTheory, CriticalSubject):
             return None
         if any(point.K == symbols.K or point.along for point in self.critical_points):
             return None
-        weight, bias = critical_line.parametric_line(self.flow_maps, opened=True) or known
-        return tidy_factors(sp.factor(weight)), tidy_factors(sp.collect(canonical(bias), symbols.K))
+
+        def tidied(weight: sp.Expr, bias: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+            return tidy_factors(sp.factor(weight)), tidy_factors(sp.collect(canonical(bias), symbols.K))
+
+        maps = self.flow_maps
+        return self.attempted(
+            Stage.LINE,
+            "critical line in averages",
+            lambda: tidied(*(critical_line.parametric_line(maps, opened=True) or known)),
+            None,
+        )
 
     @cached_property
     def flow_maps(self) -> Maps:
@@ -162,8 +178,14 @@ class CriticalTheory(LayerTheory, CriticalSubject):
         return values
 
     @cached_property
-    def _criticality(self) -> analysis.Criticality:
-        return analysis.analyse(*self.flow_maps)
+    def _criticality(self) -> Criticality:
+        maps = self.flow_maps
+        return self.attempted(
+            Stage.CRITICALITY,
+            "critical points",
+            lambda: analysis.analyse(*maps),
+            Criticality((), "unknown", ("the search for critical points was given up",)),
+        )
 
     @property
     def critical_points(self) -> tuple[CriticalPoint, ...]:
@@ -197,9 +219,10 @@ class CriticalTheory(LayerTheory, CriticalSubject):
             why = "; ".join(found.remarks) or f"the universality class is {found.universality_class}"
             return Exponents(None, None, None, remark=why)
         kernel_map, _, perp = self.flow_maps
-        return exponents_at(point, kernel_map, perp)
+        given_up = Exponents(None, None, None, remark="their derivation was given up")
+        return self.attempted(Stage.CRITICALITY, "exponents", lambda: exponents_at(point, kernel_map, perp), given_up)
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """What a reader should know about the criticality analysis: why something is missing or unknown."""
-        return self._criticality.remarks
+        return (*self._criticality.remarks, *self.given_up.values())

@@ -11,6 +11,7 @@ import numpy as np
 import sympy as sp
 
 from ..core import symbols
+from ..core.budget import Stage, limited
 from ..core.errors import DeclarationError, NoClosedForm
 from ..core.scalars import Number, parameter, whole
 from ..results.arguments_of_quantities import require_range
@@ -115,7 +116,9 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
     @cached_property
     def _growth_numbers(self) -> GrowthNumbers | None:
         point = useful_point(self.critical_points)
-        return None if point is None else growth_numbers(self.layer, point)
+        if point is None:
+            return None
+        return self.attempted(Stage.FINITE_WIDTH, "nu", lambda: growth_numbers(self.layer, point), None)
 
     @cached_property
     def _growth_formulas(self) -> tuple[Quantity, ...]:
@@ -169,6 +172,7 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         last = readout or readout_of((self,))
         return response_recursion(self, last, lambda **args: self.response(readout=last, **args).parts)
 
+    @limited(Stage.FINITE_WIDTH, "branch_scale")
     def branch_scale(
         self, depth: Number, K: Kernels, readout: LayerTheory | None = None, scale: str = "xi", **params: Number
     ) -> float:

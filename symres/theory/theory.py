@@ -12,6 +12,7 @@ import sympy as sp
 
 from ..activations.activation import Activation
 from ..core import symbols
+from ..core.budget import Stage
 from ..core.display import Fact, Plain, Shown, preformatted, views
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, whole
@@ -187,10 +188,11 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
             critical_curve=curve,
             line_remark=critical_line.separation(self.flow_maps, explicit) if known else self._searched,
             exponents=self.exponents,
-            vertex=vertex_formulas(self),
+            vertex=self.attempted(Stage.FINITE_WIDTH, "vertex recursion", lambda: vertex_formulas(self), None),
             growth=self.growth_curve,
             finite_width=() if self.growth_curve is None else self._growth_formulas,
-            remarks=self.remarks,
+            remarks=self._criticality.remarks,
+            given_up=self.given_up,
             checks=checks,
             command=command,
         )

@@ -12,6 +12,7 @@ import sympy as sp
 
 from ...core import symbols
 from ...core.atoms import AverageNode
+from ...core.budget import Stage, limited
 from ...core.progress import Progress
 from ...layers.nodes import Dense
 from ...results.measurement import OracleValue
@@ -85,8 +86,9 @@ def average_rows(
         values = place | random_points.parameters(quantity.symbols, rng, fixed)
         point = random_points.text(values)
         try:
-            claim = claimed(quantity, values, DIGITS + 5)
-            found = average_oracle(quantity.definition, values, quantity.steps)
+            with limited(Stage.CHECK, quantity.name):
+                claim = claimed(quantity, values, DIGITS + 5)
+                found = average_oracle(quantity.definition, values, quantity.steps)
         except FAILURES as failure:
             rows.append(inconclusive(quantity.name, "quadrature", point, reason(failure), seed=seed))
             continue
@@ -165,8 +167,9 @@ def _theory_row(
     name = observable.name
     point = random_points.text(place | values)
     try:
-        claim = claimed(quantity, place | values)
-        found = _measured(theory.layer.forward, observable, tuple(place.items()), tuple(values.items()))
+        with limited(Stage.CHECK, name):
+            claim = claimed(quantity, place | values)
+            found = _measured(theory.layer.forward, observable, tuple(place.items()), tuple(values.items()))
     except FAILURES as failure:
         return inconclusive(name, "quadrature", point, reason(failure), seed=seed)
     may_diverge = observable.divergence is Divergence.ALWAYS or (

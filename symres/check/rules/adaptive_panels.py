@@ -11,6 +11,7 @@ from functools import cache
 
 import numpy as np
 
+from ...core.budget import ARRAY, spend
 from ...core.errors import SymresError
 
 Function = Callable[..., np.ndarray]
@@ -82,6 +83,7 @@ def adapted(
         nodes, weights = legendre(points)
         half = (right - left)[:, None] / 2
         t = (left + right)[:, None] / 2 + half * nodes
+        spend(t.size // ARRAY)
         values = np.atleast_2d(function(sigma * t.ravel())).reshape(-1, *t.shape)
         terms = values * (weights * half * np.exp(-t * t / 2) / np.sqrt(2 * np.pi))
         return terms.sum(axis=-1), np.abs(terms).sum(axis=-1)

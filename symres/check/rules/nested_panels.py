@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...core.budget import ARRAY, spend
 from .adaptive_panels import (
     REACH,
     SMALLEST_SIZE,
@@ -105,6 +106,7 @@ class Plane:
             half = (right[here] - left[here])[:, None] / 2
             y = (left[here] + right[here])[:, None] / 2 + half * nodes
             t = (y - centre[place, None]) / self.width
+            spend(y.size // ARRAY)
             terms = self.function(x[place, None], y) * np.exp(-t * t / 2) * weights * half
             means += np.bincount(place, terms.sum(axis=1), len(x)) / norm
             sizes += np.bincount(place, np.abs(terms).sum(axis=1), len(x)) / norm

@@ -10,6 +10,7 @@ from math import prod
 import sympy as sp
 
 from ...core.abbreviation import text_of
+from ...core.budget import NODE, spend
 from ...numerics.special import Q2, S2, S4, T4
 from ...numerics.special.correlations import PAIRS
 from .radical_forms import Form, Monomial, NotInvertible, UndecidedSign, exponential, root
@@ -33,6 +34,7 @@ class Reader:
     def read(self, expr: sp.Expr) -> Form:
         """The form of an expression; what the algebra does not know becomes an atom."""
         if expr not in self._known:
+            spend(NODE)
             self._known[expr] = self._read(expr)
         return self._known[expr]
 

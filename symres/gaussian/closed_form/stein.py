@@ -17,6 +17,7 @@ from itertools import product
 
 import sympy as sp
 
+from ...core.budget import NODE, spend
 from ...core.errors import NoClosedForm
 from ...core.symbols import variables
 from ..algebra.from_sympy import Reader
@@ -150,6 +151,7 @@ def _average(
     polynomial = {powers: c for powers, c in polynomial.items() if c}
     constant = Form(field, {})
     while polynomial:
+        spend(NODE)
         powers = max(polynomial, key=lambda p: (sum(p), p))
         c = polynomial.pop(powers)
         if not any(powers):

@@ -23,6 +23,7 @@ _ROUNDING = 1e-30  # relative error of a number
 _ZERO_TOLERANCE = 1e-14  # absolute value below which a number without any term passes
 _PASSES, _MAX_TRIES = 3, 12  # points that must pass in a row, points tried
 _STEP_RATIO = 16
+_MOST_BITS = 1000  # of a kernel: numbers are taken from 1e-300 to 1e300
 _MANTISSAS = (1, 2, 5)
 _MAX_STEPS = 60  # steps of 1, 2, 5, 10, ... of a search: 20 decades
 
@@ -185,6 +186,9 @@ def _index(K: sp.Rational, large: bool) -> int:
 def _power_of_two_beyond(K: mp.mpf, large: bool) -> sp.Rational:
     """A power of two beyond K."""
     exponent = mp.log(K, 2)
+    if abs(exponent) > _MOST_BITS:
+        found = f"its next terms tell only at kernels {'above 1e300' if large else 'below 1e-300'}"
+        raise NoClosedForm("how far an expansion reaches", found, "use numbers")
     return sp.Integer(2) ** int(mp.ceil(exponent) if large else mp.floor(exponent))
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from flint import arb, arb_mat, ctx
 
+from ...core.budget import spend
 from .bivariate_normal import BivariateNormal
 from .node_compression import Block, ball_key, block_of, compress
 from .panels import LOG2_E, Panel, Weight, log2_sum, log2_upper, plan_panels, power_of_two
@@ -122,6 +123,7 @@ def _sum(rows: list[Block], columns: list[Block], law: BivariateNormal, threshol
             a, b = -p12 * column.centre, -p12 * row.centre
             left = [m * (a * x).exp() for m, x in zip(masses, row.points, strict=True)]
             right = [m * (b * t).exp() for m, t in zip(weighted[k], column.steps, strict=True)]
+            spend(len(left) * len(right))
             core = _exponential_matrix(row, column, -p12, cores)
             total += (arb_mat(1, len(left), left) * (core * arb_mat(len(right), 1, right)))[0, 0]
     return total, log2_sum(skipped)

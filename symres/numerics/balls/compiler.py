@@ -19,9 +19,12 @@ from sympy.logic.boolalg import BooleanFalse, BooleanTrue
 
 from ...core.abbreviation import abbreviated
 from ...core.atoms import Enclosable, Opaque
+from ...core.budget import spend
 from ...core.errors import DeclarationError
 from .elementary import BALL_FUNCTIONS, Ball, half_integer_power, integer_power, real_power
 from .exponential import exponential_operation, group_exponentials
+
+_LONG = 512  # bits: beyond, a ball operation takes longer in proportion to them
 
 
 def compile_ball(expr: sp.Expr, arguments: Sequence[sp.Symbol]) -> CompiledExpression:
@@ -65,6 +68,7 @@ class CompiledExpression:
             values: one arb or acb per argument.
             analytic: for acb: answer nan unless the function is analytic on the whole ball.
         """
+        spend(len(self._instructions) * (1 + ctx.prec // _LONG))
         registers = list(values)
         complex_ = self._needs_complex
         for value in values:

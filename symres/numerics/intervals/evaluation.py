@@ -8,6 +8,7 @@ from itertools import product
 import sympy as sp
 from flint import arb, ctx, fmpq
 
+from ...core.budget import spend
 from ...core.symbols import z
 from .arithmetic import (
     INTERVAL_FUNCTIONS,
@@ -60,6 +61,7 @@ class RangeProgram:
         Raises:
             Undefined: a division by zero, a root or a logarithm of a negative number cannot be excluded.
         """
+        spend(len(self._steps))
         registers = [box]
         for operation, places in self._steps:
             registers.append(operation(*[registers[i] for i in places]))

@@ -74,7 +74,7 @@ def document(report: Report, caption: str = "") -> str:
             "fixed_points": _fixed_points(report),
             "advice": None if report.advice is None else advice_section(report.advice),
             "samples": _samples(report),
-            "remarks": [sentence(line).rstrip(".") for line in report.remarks],
+            "remarks": [sentence(line).rstrip(".") for line in (*report.remarks, *report.given_up.values())],
             "caption": caption,
             "checks": [_check(row, report) for row in report.checks],
             "check_rows": _ROWS,
@@ -268,6 +268,8 @@ def _listed(numbers: Sequence[int]) -> str:
 def _expansion(found: Expansion, left: str, notation: Notation) -> dict[str, str]:
     """The display of an expansion, what leads to it, and how far it reaches."""
     size, limit = ("small", "0") if found.limit == 0 else ("large", r"\infty")
+    if found.body is None:
+        return {"lead": f"For {size} kernels there is none: {sentence(found.reach)}", "display": "", "reach": ""}
     tail = rf" + \ldots \qquad (K \to {limit})."
     return {
         "lead": f"For {size} kernels it is, exactly,",

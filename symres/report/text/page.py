@@ -78,7 +78,7 @@ class Page(Sheet):
             blocks.append(part.initialisation())
         if explain:
             blocks.append(self._proofs())
-        blocks += [self._checks(), self._files(files, missing), self._command()]
+        blocks += [self._given_up(), self._checks(), self._files(files, missing), self._command()]
         result: list[Line] = []
         for block in blocks:
             result += ([line("")] if result and block else []) + block
@@ -180,7 +180,7 @@ class Page(Sheet):
         indent = INDENT + LABEL + 2
         arrow, infinity = ("→", "∞") if self.maths.unicode else ("->", "oo")
         for found in expansions(q):
-            sides = wrap(f"{self.maths(found.body)} + ...", self.width - indent)
+            sides = [] if found.body is None else wrap(f"{self.maths(found.body)} + ...", self.width - indent)
             lines += [line(" " * (INDENT + LABEL), "  " if k else "= ", text) for k, text in enumerate(sides)]
             limit = "0" if found.limit == 0 else infinity
             lines += self.wrapped(f"K {arrow} {limit}: {found.reach}", "dim", indent)
@@ -228,6 +228,13 @@ class Page(Sheet):
         for remark in self.report.remarks:
             lines += self.wrapped(self.words(remark))
         return lines
+
+    def _given_up(self) -> list[Line]:
+        if not self.report.given_up:
+            return []
+        return self.rule("Given up") + [
+            shown for text in self.report.given_up.values() for shown in self.wrapped(self.words(text))
+        ]
 
     def _checks(self) -> list[Line]:
         rows = self.report.checks

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from ...activations.formula_parser import nearest
-from ...core.errors import DeclarationError
+from ...core.budget import Stage, limited
+from ...core.errors import DeclarationError, OutOfBudget
 from ...core.scalars import Number, scalar
 from ...layers.layer import Layer
 from ...results.observable import Section
@@ -16,10 +17,13 @@ from ...results.quantity import Quantity
 from ...results.subjects import LayerMaps
 from ..finite_width.layer_noise import CompiledLayer
 from ..finite_width.layer_response import LayerResponse
+from ..quantities.build import unknown
 from ..quantities.lazy import LazyQuantities
 from . import gradients, kernels, registry, susceptibilities
 from .layer_observable import LayerObservable, Subject
 from .layer_walks import LayerWalks
+
+Part = TypeVar("Part")
 
 
 class Derived:
@@ -86,8 +90,17 @@ class LayerTheory(LayerMaps, Subject):
     def derived(self, record: LayerObservable) -> Quantity:
         """An observable of this layer, derived once."""
         if record.name not in self._known:
-            self._known[record.name] = record.of(self)
+            self._known[record.name] = self._within_budget(record)
         return self._known[record.name]
+
+    def _within_budget(self, record: LayerObservable) -> Quantity:
+        """An observable, unknown if it takes more work than a quantity may."""
+        try:
+            with limited(Stage.QUANTITY, record.name):
+                return record.of(self)
+        except OutOfBudget as error:
+            self.given_up[record.name] = str(error)
+            return unknown(record.name, record.arguments, error.found, **record.words)
 
     def quantity(self, name: str) -> Quantity:
         """An observable by its name.
@@ -100,6 +113,20 @@ class LayerTheory(LayerMaps, Subject):
             remedy = nearest(str(name), list(known)) or f"known are: {', '.join(known)}"
             raise DeclarationError(f"the quantity {name}", "the layer has no such one", remedy)
         return self.derived(known[name])
+
+    @cached_property
+    def given_up(self) -> dict[str, str]:
+        """What took more work than its budget, and how to ask for more, by its name; see ``symres.budget``."""
+        return {}
+
+    def attempted(self, stage: Stage, subject: str, compute: Callable[[], Part], otherwise: Part) -> Part:
+        """A part of the theory within the budget of its stage; what stands in its place where that is not enough."""
+        try:
+            with limited(stage, subject):
+                return compute()
+        except OutOfBudget as error:
+            self.given_up[subject] = str(error)
+            return otherwise
 
     @property
     def observables(self) -> Mapping[str, LayerObservable]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sympy as sp
 
+from ...core.budget import Stage, limited
+from ...core.errors import OutOfBudget
 from ...core.proof import Proof, Rule, Step, insertion
 from ...gaussian.algebra.canonical import textbook
 from ...gaussian.calculus.expectation import Expectation
@@ -35,12 +37,21 @@ class ClosedFormSubstitution:
 
     def _average(self, node: Expectation) -> Average:
         if node not in self.averages:
-            found = self.averages[node] = average(node.integrand, node.law)
+            found = self.averages[node] = _within_budget(node)
             if not found.exact:
                 self.open.append(found)
             else:
                 self.verifications += found.verifications
         return self.averages[node]
+
+
+def _within_budget(node: Expectation) -> Average:
+    """The closed form of an average, if it is reached within the budget."""
+    try:
+        with limited(Stage.AVERAGE, str(node)):
+            return average(node.integrand, node.law)
+    except OutOfBudget as error:
+        return Average(node, False, Proof(node), reason=error.found)
 
 
 def closed(expression: sp.Expr) -> sp.Expr:

@@ -16,6 +16,7 @@ import sympy as sp
 
 from ...activations.atom import Phi
 from ...core import symbols
+from ...core.budget import NODE, spend
 from ...core.errors import UnsupportedLayer
 from ...gaussian.calculus.expectation import Expectation
 from ...layers.program import Draw, Mean, Program, phis
@@ -175,6 +176,7 @@ class Walk:
 
     def in_variables(self, *factors: Factor, jumps: bool = False) -> tuple[Averager, sp.Expr]:
         """The product of factors in Gaussian variables, which are linear forms that the averager knows."""
+        spend(NODE * len(factors) * len(self._neurons))
         averager = Averager(self._at_places, jumps)
         for u, a in factors:  # arguments of activations are variables, and neurons beside them multiples of these
             for phi in phis(u):

@@ -1,0 +1,75 @@
+"""Random declarations end in a result or in a true reason: no traceback, no silence; the long lane is a command."""
+
+from __future__ import annotations
+
+from random import Random
+
+import mpmath as mp
+import pytest
+import sympy as sp
+
+import symres as sr
+
+from .declarations import NAMES
+from .formulas import random_formula, tree
+from .stages import RUN, Outcome, _compare_values, _test_reason
+
+FORMULAS, EQUATIONS = 200, 60  # of the exhaustive lane; the command runs 2000 and 500
+
+
+def run(kind: str, seed: int, thorough: bool) -> None:
+    outcome = RUN[kind](seed, thorough)
+    assert not outcome.faults, f"{outcome.text}: {outcome.faults}"
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("seed", range(FORMULAS))
+def test_formulas(seed):
+    run("formula", seed, thorough=seed % 10 == 5)
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("seed", range(EQUATIONS))
+def test_equations(seed):
+    run("equation", seed, thorough=seed % 10 == 5)
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("seed", range(len(NAMES)))
+def test_names(seed):
+    run("name", seed, thorough=True)
+
+
+# ---- the lane sees what it is there to see ---------------------------------------------------------------------------
+@pytest.mark.parametrize("seed", range(50))
+def test_texts_are_read_as_they_are_printed(seed):
+    formula = random_formula(Random(seed))
+    assert tree(str(formula)) == formula
+
+
+def test_a_wrong_parse_is_seen():
+    outcome = Outcome("formula", 0, "")
+    _compare_values(outcome, sr.activation("z*tanh(z) + 1/1000"), tree("z*tanh(z)"))
+    assert outcome.faults
+    fine = Outcome("formula", 0, "")
+    _compare_values(fine, sr.activation("z*tanh(z)"), tree("z*tanh(z)"))
+    assert not fine.faults
+
+
+@pytest.mark.parametrize("found", ["it is not real for z < 0", "it may grow like exp(c*z^2) or faster"])
+def test_a_false_reason_is_seen(found):
+    outcome = Outcome("formula", 0, "")
+    _test_reason(outcome, sr.DeclarationError("the formula", found, "mend it"), tree("tanh(z)"))
+    assert outcome.faults
+
+
+def test_a_crash_is_a_fault():
+    outcome = Outcome("formula", 0, "")
+    with pytest.raises(sr.SymresError), outcome.stage("derive"):
+        sp.Integer(1) / "a"
+    assert "TypeError" in outcome.faults[0]
+
+
+def test_values_are_those_of_the_text():
+    assert tree("where(z > 1, z - 1, 2^-z)")(mp.mpf(3)) == 2
+    assert tree("where(z > 1, z - 1, 2^-z)")(mp.mpf(-3)) == 8
