@@ -31,7 +31,7 @@ class Stage(Enum):
     Every activation of the catalogue takes less than a third of each in every named layer.
     """
 
-    PAGE = "all that a page shows", 40_000_000, 300
+    PAGE = "the whole page", 40_000_000, 300
     DECLARATION = "the analysis of a formula", 2_000_000, 40
     AVERAGE = "the closed form of an average", 5_000_000, 30
     QUANTITY = "a quantity", 10_000_000, 60
@@ -53,14 +53,16 @@ class Meter:
     """The work that is left of a stage.
 
     Args:
+        stage: what is measured.
         operations: that it may take.
         seconds: of processor time that it may take.
         ends: whether its end ends what runs; else it only limits the stages inside of it.
     """
 
-    __slots__ = ("ends", "operations", "operations_left", "seconds", "seconds_left")
+    __slots__ = ("ends", "operations", "operations_left", "seconds", "seconds_left", "stage")
 
-    def __init__(self, operations: float, seconds: float, ends: bool) -> None:
+    def __init__(self, stage: Stage, operations: float, seconds: float, ends: bool) -> None:
+        self.stage = stage
         self.operations = self.operations_left = operations
         self.seconds = self.seconds_left = seconds
         self.ends = ends
@@ -100,7 +102,7 @@ def limited(stage: Stage, subject: str = "", *, ends: bool = True) -> Iterator[N
     if outer is not None:
         operations = min(operations, max(outer.operations_left, 0))
         seconds = min(seconds, max(outer.seconds_left, 0))
-    meter = Meter(operations, seconds, ends)
+    meter = Meter(stage, operations, seconds, ends)
     token = _METER.set(meter)
     try:
         with _timed(meter):
@@ -108,6 +110,8 @@ def limited(stage: Stage, subject: str = "", *, ends: bool = True) -> Iterator[N
     except Spent:
         counted = meter.operations_left < 0
         amount = f"{operations / 1e6:.3g} million operations" if counted else f"{seconds:.3g} s of processor time"
+        if outer is not None and (operations < stage.operations * by if counted else seconds < stage.seconds * by):
+            amount += f", all that was left for {outer.stage.title}"
         remedy = f"allow ten times as much: within symres.budget(10), or with {VARIABLE}=10 in the environment"
         raise OutOfBudget(subject or stage.title, f"it was given up after {amount}", remedy) from None
     finally:
