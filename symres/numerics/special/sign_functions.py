@@ -15,7 +15,6 @@ from ..balls import as_float, evaluate
 from .correlations import conditional_on_pair
 from .plackett import four_signs, two_signs, two_tails
 
-
 _DIGITS = 16  # those of double precision
 _SLACK = 64 * 2.0**-53  # by which a correlation of 1 exceeds it, if it was computed in double precision
 

@@ -59,8 +59,8 @@ class CompiledExpressions:
                 found = np.array(np.inf)
         if np.iscomplexobj(found) or not np.isfinite(found).all():  # Python's powers of negative numbers are complex
             shown = ", ".join(f"{s} = {float(known[s]):.3g}" for s in self._symbols if s in values)
-            found = "they overflow double precision, or rounding has left the range of a root"
-            raise NoClosedForm(f"the numbers of a layer at {shown}", found, "take smaller kernels, or fewer layers")
+            lost = "they overflow double precision, or rounding has left the range of a root"
+            raise NoClosedForm(f"the numbers of a layer at {shown}", lost, "take smaller kernels, or fewer layers")
         return found.astype(float, copy=False)
 
 
