@@ -16,6 +16,7 @@ from .correlations import conditional_on_pair
 from .plackett import four_signs, two_signs, two_tails
 
 _DIGITS = 16  # those of double precision
+_FAR = 99.0  # standard deviations, beyond which double precision has nothing of a normal law
 _SLACK = 64 * 2.0**-53  # by which a correlation of 1 exceeds it, if it was computed in double precision
 
 
@@ -34,9 +35,10 @@ class _SignAverage(Enclosable, sp.Function):
     def number(cls, *arguments: float) -> float:
         """The value in double precision, from a ball; nan where no Gaussian law has these correlations."""
         symbols = sp.symbols(f"a:{len(arguments)}", real=True)
-        values = [*arguments[: cls._first_correlation], *map(_rounded, arguments[cls._first_correlation :])]
+        shifts, correlations = arguments[: cls._first_correlation], arguments[cls._first_correlation :]
+        values = [*(float(np.clip(shift, -_FAR, _FAR)) for shift in shifts), *map(_rounded, correlations)]
         try:
-            value, _ = evaluate(cls(*symbols), dict(zip(symbols, map(float, values), strict=True)), _DIGITS)
+            value, _ = evaluate(cls(*symbols), dict(zip(symbols, values, strict=True)), _DIGITS)
         except SymresError:
             return float("nan")
         return float(value)
@@ -245,4 +247,4 @@ def legend(*expressions: sp.Basic) -> list[type[_SignAverage]]:
 
 def _rounded(correlation: float) -> float:
     """The correlation, at most 1 in size where rounding has made it larger."""
-    return float(np.clip(correlation, -1, 1)) if abs(correlation) <= 1 + _SLACK else correlation
+    return float(np.clip(correlation, -1, 1) if abs(correlation) <= 1 + _SLACK else correlation)

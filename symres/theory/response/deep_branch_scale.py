@@ -26,7 +26,7 @@ from .scan import number_or_end, root, rows_of
 
 _REACH = 1e6, 1e3  # final kernels that are tried first: in units of the input's; and those where activations bend
 _STEPS = 6  # in each decade
-_NEAR = 1e-6  # of the last step to a kernel at which the flow ends, that is left out
+_NEAR = 0.01  # of the last step to a kernel at which the flow ends, that is left out
 _CONVERGED = 1e-9  # relative error of an integral, from which on it is no number
 _ASKED = "the optimal branch scale of many layers"
 

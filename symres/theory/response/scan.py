@@ -6,17 +6,18 @@ as what it has seen says so, up to where numbers end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from ...core.errors import NoClosedForm
 from ...numerics.roots.brent import brent
-from ...numerics.roots.highest import _FACTOR, _LARGEST, _REACH, Function, Row, Rows
+from ...numerics.roots.highest import _FACTOR, _LARGEST, _REACH, Function, Rows
 
+T = TypeVar("T")
 Value: TypeAlias = tuple[float, float]  # a place, and the value there
 
 
@@ -66,26 +67,24 @@ def root(function: Function, low: float, high: float) -> float:
 
 def number_or_end(function: Function) -> Function:
     """The same function, nan where numbers end."""
-    rows_at = rows_of(lambda place: (function(place), 0.0))
-    return lambda place: _only(rows_at([place]))[1]
+    return _or_ended(function, float("nan"))
 
 
 def rows_of(function: Callable[[float], tuple[float, float]]) -> Rows:
     """The rows of a function that returns a logarithm and its slope, nan where numbers end."""
+    both = _or_ended(function, (float("nan"), float("nan")))
+    return lambda places: [(place, *both(place)) for place in places]
 
-    def row(place: float) -> Row:
+
+def _or_ended(function: Callable[[float], T], ended: T) -> Callable[[float], T]:
+    def found(place: float) -> T:
         try:
             with np.errstate(all="ignore"):
-                return (place, *function(place))
+                return function(place)
         except (NoClosedForm, OverflowError, ZeroDivisionError):
-            return place, float("nan"), float("nan")
+            return ended
 
-    return lambda places: [row(place) for place in places]
-
-
-def _only(rows: Iterable[Row]) -> Row:
-    (row,) = rows
-    return row
+    return found
 
 
 def _finite(function: Function, places: Sequence[float]) -> list[Value]:
