@@ -10,7 +10,7 @@ import sympy as sp
 
 from ...core.errors import NoClosedForm
 from ...core.symbols import K
-from ...numerics.roots.highest import _highest_maximum, _instead, _surveyed
+from ...numerics.roots.highest import _highest_maximum, _instead_of_maximum, _surveyed
 from ...results.numbers.branch_limit import BranchScale
 from ..finite_width.float_averages import CompiledExpressions, FunctionLibrary
 from ..finite_width.float_quadrature import Array, Values
@@ -80,7 +80,7 @@ class OutputResponse:
 
         rows, rough = _surveyed(rows_at, scales)
         top = _highest_maximum(rows_at, rows, root)
-        if found := _instead(rows, rough, top, self.scale.name, "without the branch"):
+        if found := _instead_of_maximum(rows, rough, top, self.scale.name, "without the branch"):
             raise NoClosedForm(f"the {self.scale} at which the output responds most", found, "choose one")
         assert top is not None
         size, _, sign = self.at(top[0])

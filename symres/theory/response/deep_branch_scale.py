@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core.errors import NoClosedForm
 from ...core.symbols import K
-from ...numerics.roots.highest import Function, _highest_maximum, _instead, _surveyed
+from ...numerics.roots.highest import Function, _highest_maximum, _instead_of_maximum, _surveyed
 from ...results.numbers.branch_limit import DeepBranchScale
 from ...results.quantity import Quantity, Status
 from ..finite_width.float_averages import CompiledExpressions, FunctionLibrary
@@ -81,7 +81,7 @@ def deep_branch_scale(
     upwards = start > 0
     rows, rough = _surveyed(rows_at, sorted(places), not upwards and stop is None, upwards and stop is None)
     top = _highest_maximum(rows_at, rows, root)
-    if found := _instead(rows, rough, top, "the final K", "without branches"):
+    if found := _instead_of_maximum(rows, rough, top, "the final K", "without branches"):
         raise NoClosedForm(_ASKED, found, "choose one")
     assert top is not None
     final = top[0]

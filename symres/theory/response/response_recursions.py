@@ -11,7 +11,7 @@ import sympy as sp
 from ...core.errors import NoClosedForm
 from ...core.symbols import K, place
 from ...notation import latex
-from ...numerics.roots.highest import _REACH
+from ...numerics.roots.highest import _BEYOND
 from ...results.numbers.procedure import Procedure, present, usual
 from ...results.quantity import Quantity, Status
 from ..observables.layer_theory import LayerTheory
@@ -91,7 +91,7 @@ def branch_scale_procedure(
             "lowest": low,
             "highest": high,
             "count": count,
-            "reach": _REACH,
+            "reach": _BEYOND,
         },
         exact={"branch_scale": exact, "response_at_branch_scale": lambda **sample: exact(**sample).response},
         samples=tuple(

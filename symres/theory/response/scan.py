@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core.errors import NoClosedForm
 from ...numerics.roots.brent import brent
-from ...numerics.roots.highest import _FACTOR, _LARGEST, _REACH, Function, Rows
+from ...numerics.roots.highest import _BEYOND, _LARGEST_PLACE, _WIDER, Function, Rows
 
 T = TypeVar("T")
 Value: TypeAlias = tuple[float, float]  # a place, and the value there
@@ -56,7 +56,7 @@ def zeros(function: Function, start: Sequence[float]) -> ScannedPlaces:
         return found
     first, last = found.rows[0], found.rows[-1]
     other = (lambda value: value <= 0) if first[1] > 0 else (lambda value: value > 0)
-    below, above = (list(_outwards(function, row, by, other)) for row, by in ((first, 1 / _FACTOR), (last, _FACTOR)))
+    below, above = (list(_outwards(function, row, by, other)) for row, by in ((first, 1 / _WIDER), (last, _WIDER)))
     return ScannedPlaces((*reversed(below), *found.rows, *above))
 
 
@@ -98,8 +98,8 @@ def _finite(function: Function, places: Sequence[float]) -> list[Value]:
 def _outwards(function: Function, row: Value, factor: float, done: Callable[[float], bool]) -> Iterator[Value]:
     """Places further and further out, until one is found or numbers end."""
     place, value = row
-    least = place / _REACH
-    while least <= place * factor <= _LARGEST:
+    least = place / _BEYOND
+    while least <= place * factor <= _LARGEST_PLACE:
         place *= factor
         value = function(place)
         if not np.isfinite(value):
