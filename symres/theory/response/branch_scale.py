@@ -19,7 +19,6 @@ from .layer_slopes import ScaleSlopes, maps_of
 from .scan import number_or_end, root, rows_of, zeros
 
 SCALES = 1e-3, 30.0, 24  # that are tried first, in units of 1/sqrt(depth): the lowest, the highest, how many
-_STEPS = 10  # of those between the lowest and the highest, where only a change of sign is looked for
 _LEAST = 1e-300  # kernels below are nothing
 
 
@@ -105,10 +104,10 @@ def scale_for(layer: LayerTheory, target: float, depth: int, kernel: float, valu
         """``log(reached/target)``, finite where the kernel has become 0 or infinite too."""
         return float(np.log(np.clip(reached(size), _LEAST, 1 / _LEAST) / target))
 
-    low, high, _ = SCALES / np.sqrt(depth)
+    scales = (np.geomspace(*SCALES) / np.sqrt(depth)).tolist()
     with np.errstate(all="ignore"):
-        reached(low)  # what is refused at every scale says so here
-    found = zeros(number_or_end(excess), np.geomspace(low, high, _STEPS).tolist())
+        reached(scales[0])  # what is refused at every scale says so here
+    found = zeros(number_or_end(excess), scales)
     if not found.crossings:
         side = "larger" if found.rows[0][1] > 0 else "smaller"
         raise NoClosedForm(
