@@ -79,20 +79,28 @@ def _rows_between(rows_at: Rows, rows: list[Row]) -> tuple[list[Row], bool]:
     pending = [(low, high, low[0]) for low, high in zip(rows, rows[1:])]  # and where the undivided interval begins
     while pending:
         highest = max(height for _, height, _ in rows)
-        middles = _rows_seen(rows_at, [math.sqrt(low[0]) * math.sqrt(high[0]) for low, high, _ in pending])
-        divided = []
+        middles = rows_at([math.sqrt(low[0]) * math.sqrt(high[0]) for low, high, _ in pending])
+        doubtful = []
         for (low, high, first), middle in zip(pending, middles):
             if not _has_numbers(middle):
                 continue
             width = math.log(high[0] / low[0])
             cubic = (low[1] + high[1]) / 2 + width * (low[2] - high[2]) / 8
             missed = abs(middle[1] - cubic)
-            rows.append(middle)
             if missed > _NEARLY_CUBIC and max(low[1], high[1], middle[1], cubic) + missed > highest:
-                if width > _NARROWEST:
-                    divided += [(low, middle, first), (middle, high, first)]
-                else:
-                    rough = min(rough, first)
+                doubtful.append((low, middle, high, first))
+            else:
+                rows.append(middle)
+        divided = []
+        seen = _rows_seen(rows_at, [middle[0] for _, middle, _, _ in doubtful]) if doubtful else []
+        for (low, _, high, first), middle in zip(doubtful, seen):
+            if not _has_numbers(middle):
+                continue
+            rows.append(middle)
+            if math.log(high[0] / low[0]) > _NARROWEST:
+                divided += [(low, middle, first), (middle, high, first)]
+            else:
+                rough = min(rough, first)
         pending = [interval for interval in divided if interval[0][0] < rough]
     return sorted(row for row in rows if row[0] <= rough), rough < math.inf
 
@@ -137,7 +145,7 @@ def _instead_of_maximum(rows: Sequence[Row], rough: bool, top: Row | None, name:
         without: what is so where the place is 0.
     """
     if not rows:
-        return "there are no finite numbers"
+        return "the response is 0, or not a finite number, wherever it was looked at"
     (least, first, _), (most, last, rising) = rows[0], rows[-1]
     span = f"between {name} = {least:.3g} and {most:.3g}"
     hidden = f", and beyond it changes too fast to be followed from {name} to {name}" if rough else ""
