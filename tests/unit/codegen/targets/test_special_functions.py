@@ -30,4 +30,5 @@ def test_every_special_function(function, target):
     found = float(getattr(module, module.__all__[0])(**{name: float(value) for name, value in values.items()}))
     assert found == pytest.approx(float(average.evalf(20, **values)), rel=1e-14)
     if function.__name__ in BY_HAND:
-        assert found == pytest.approx(float(exact_average(BY_HAND[function.__name__], mp.mpf("0.7"))), rel=1e-14)
+        expected = exact_average(BY_HAND[function.__name__], mp.mpf("0.7"), breaks=(-6, -2, -1, 0, 1, 2, 6))
+        assert found == pytest.approx(float(expected), rel=1e-14)
