@@ -15,7 +15,7 @@ from ..core.budget import Stage, limited
 from ..core.errors import DeclarationError, NoClosedForm
 from ..core.scalars import Number, parameter, whole
 from ..results.arguments_of_quantities import require_range
-from ..results.numbers.branch_limit import DeepBranchScale
+from ..results.numbers.branch_limit import BranchScale, DeepBranchScale
 from ..results.numbers.branches import Branches
 from ..results.numbers.estimates import EstimatedNumber, Estimates
 from ..results.numbers.growth_curve import GrowthCurve
@@ -175,8 +175,11 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
     @limited(Stage.FINITE_WIDTH, "branch_scale")
     def branch_scale(
         self, depth: Number, K: Kernels, readout: LayerTheory | None = None, scale: str = "xi", **params: Number
-    ) -> float:
+    ) -> BranchScale:
         """The weight of the branch at which the output responds most to the kernel of the input.
+
+        Every maximum of the size of the response is compared with the others and with the ends of the range that is
+        looked at: 1e-15 to 3e13 in units of 1/sqrt(depth), further where it rises, or up to where numbers end.
 
         Args:
             depth: number of layers.
@@ -185,9 +188,12 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
             scale: name of the weight.
             params: numbers for all other parameters, by name.
 
+        Returns:
+            The weight, a number; its ``response`` is chi_out there, with its sign, ``searched`` the range.
+
         Raises:
-            NoClosedForm: the response has no interior maximum; the message says which way it goes, and between which
-                weights it was looked for.
+            NoClosedForm: no interior maximum is the largest value; the message says where it is larger, and between
+                which weights it was looked for.
             DeclarationError: no such weight, a parameter without a value, or a kernel that is none.
         """
         last = readout or readout_of((self,))
@@ -198,7 +204,10 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
     def branch_scale_limit(
         self, K: Number, readout: LayerTheory | None = None, scale: str = "xi", **params: Number
     ) -> DeepBranchScale:
-        """The limit of ``branch_scale`` for many layers and one input: the final kernel, and c of ``c/sqrt(depth)``."""
+        """The limit of ``branch_scale`` for many layers and one input: the final kernel, and c of ``c/sqrt(depth)``.
+
+        Every maximum is compared with the others, with the response without branches and with that of large kernels.
+        """
         last = readout or readout_of((self,))
         _, values = self._but(scale, params, last)
         limit = self.depth_limit(scale)
@@ -207,7 +216,7 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
     def branch_scale_for(
         self, final_kernel: Number, depth: Number, K: Number, scale: str = "xi", **params: Number
     ) -> float:
-        """The weight of the branch for which a kernel is reached after ``depth`` layers.
+        """The smallest weight of the branch for which a kernel is seen to be reached after ``depth`` layers.
 
         With ``final_kernel=theory.maximum_entropy_kernel`` it is the condition of Fischer et al., appendix E; with a
         quarter of the squared dynamic range that of their section III.

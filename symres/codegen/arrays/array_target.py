@@ -13,6 +13,7 @@ import sympy as sp
 from numpy.typing import ArrayLike, NDArray
 
 from ...core import files
+from ...numerics.roots import highest
 from ..emission.emitter import Source, variable
 from ..planning.module_plan import CurvePlan, Extra, ModulePlan
 from ..planning.network_plan import NetworkPlan
@@ -30,6 +31,7 @@ SHARED = HERE / "runtime"  # the functions that every array library has
 FEATURE_ROWS = HERE / "feature_rows"  # the function of feature matrices, where arrays are NumPy's
 HERMITE = HERE / "hermite"  # those of libraries whose arrays can be changed
 SLOPED = HERE / "sloped"  # those of libraries that differentiate
+SEARCHES = Path(highest.__file__)  # the search for a maximum, that of the theory
 TEMPLATES = HERE / "templates"
 
 

@@ -9,6 +9,6 @@
 precision, and ``correlations`` has the algebra of the six correlations of four variables.
 """
 
-from .sign_functions import Q2, S2, S4, SPECIAL, T4, legend
+from .sign_functions import NUMBERS, Q2, S2, S4, SPECIAL, T4, legend
 
-__all__ = ["Q2", "S2", "S4", "SPECIAL", "T4", "legend"]
+__all__ = ["NUMBERS", "Q2", "S2", "S4", "SPECIAL", "T4", "legend"]

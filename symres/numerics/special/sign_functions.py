@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
+import numpy as np
 import sympy as sp
 from flint import arb
 from sympy.printing.printer import Printer
 
 from ...core.atoms import Enclosable
 from ...core.errors import SymresError
-from ..balls import as_float
+from ..balls import as_float, evaluate
 from .correlations import conditional_on_pair
 from .plackett import four_signs, two_signs, two_tails
+
+_DIGITS = 16  # those of double precision
+_FAR = 99.0  # standard deviations, beyond which double precision has nothing of a normal law
+_SLACK = 64 * 2.0**-53  # by which a correlation of 1 exceeds it, if it was computed in double precision
 
 
 class _SignAverage(Enclosable, sp.Function):
@@ -22,6 +29,19 @@ class _SignAverage(Enclosable, sp.Function):
     _name: str
     meaning: str  # for the reader of a page
     tex: str  # and of a document
+    _first_correlation = 0  # the argument from which on all are correlations
+
+    @classmethod
+    def number(cls, *arguments: float) -> float:
+        """The value in double precision, from a ball; nan where no Gaussian law has these correlations."""
+        symbols = sp.symbols(f"a:{len(arguments)}", real=True)
+        shifts, correlations = arguments[: cls._first_correlation], arguments[cls._first_correlation :]
+        values = [*(float(np.clip(shift, -_FAR, _FAR)) for shift in shifts), *map(_rounded, correlations)]
+        try:
+            value, _ = evaluate(cls(*symbols), dict(zip(symbols, values, strict=True)), _DIGITS)
+        except SymresError:
+            return float("nan")
+        return float(value)
 
     def _eval_evalf(self, prec: int) -> sp.Expr | None:
         try:
@@ -47,6 +67,7 @@ class S2(_SignAverage):
     """
 
     nargs = 3
+    _first_correlation = 2
     _name = r"\mathrm{S}_2"
     meaning = "S2(h, k, r): the average of sgn(h + x)*sgn(k + y), x and y standard normal with correlation r"
     tex = (
@@ -104,6 +125,7 @@ class Q2(_SignAverage):
     """
 
     nargs = 3
+    _first_correlation = 2
     _name = r"\mathrm{Q}_2"
     meaning = "Q2(h, k, r): the probability of x > h and y > k, x and y standard normal with correlation r"
     tex = (
@@ -213,9 +235,16 @@ class T4(_SignAverage):
 
 
 SPECIAL = (S2, Q2, S4, T4)
+NUMBERS: Mapping[str, Callable[..., np.ndarray]] = {f.__name__: np.vectorize(f.number, [float]) for f in SPECIAL}
+"""The same as functions of floats and arrays, by name: for formulas that are compiled to NumPy."""
 
 
 def legend(*expressions: sp.Basic) -> list[type[_SignAverage]]:
     """The special functions in some expressions; each has a ``meaning`` to print, and one in ``tex``."""
     present = {type(f) for e in expressions for f in e.atoms(_SignAverage)}
     return [kind for kind in SPECIAL if kind in present]
+
+
+def _rounded(correlation: float) -> float:
+    """The correlation, at most 1 in size where rounding has made it larger."""
+    return float(np.clip(correlation, -1, 1) if abs(correlation) <= 1 + _SLACK else correlation)

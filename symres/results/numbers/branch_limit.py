@@ -1,4 +1,4 @@
-"""The optimal scale of branches in the limit of many layers."""
+"""The optimal scale of branches, at a depth and in the limit of many layers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,29 @@ from ...core.scalars import Number, whole
 from ..quantity import Quantity
 
 
+class BranchScale(float):
+    """The branch scale at which the output of a network responds most to the kernel of its input.
+
+    Args:
+        value: the scale.
+        response: chi_out there, with its sign: it is largest in size.
+        searched: between which scales the response was looked at.
+
+    Attributes:
+        response: the same.
+        searched: the same.
+    """
+
+    response: float
+    searched: tuple[float, float]
+
+    def __new__(cls, value: float, response: float, searched: tuple[float, float]) -> BranchScale:
+        """The scale with what is known of it."""
+        made = super().__new__(cls, value)
+        made.response, made.searched = response, searched
+        return made
+
+
 @dataclass(frozen=True)
 class DeepBranchScale(Shown):
     """The branch scale at which outputs of a deep network respond most to the kernel of their input.
@@ -18,12 +41,14 @@ class DeepBranchScale(Shown):
     Args:
         condition: a function of the final kernel that is 0 at the optimum, whatever the input is.
         final_kernel: where it is.
+        response: of the output there, chi_out, with its sign: it is largest in size.
         coefficient: c of the optimal scale ``c * depth**(-1/power)``.
         power: in which the branch's weight enters the kernel.
     """
 
     condition: Quantity
     final_kernel: float
+    response: float
     coefficient: float
     power: int
 
@@ -37,5 +62,6 @@ class DeepBranchScale(Shown):
     def _facts(self) -> list[Fact]:
         return [
             Fact("condition", f"{self.condition.definition} = 0"),
-            Fact("final kernel", f"{self.final_kernel:.15g}, for every input"),
+            Fact("final kernel", f"{self.final_kernel:.15g}"),
+            Fact("response", f"{self.response:.12g}, of the output's kernel to the input's"),
         ]

@@ -20,7 +20,7 @@ from .growth_numbers import GrowthNumbers
 
 _GRID = np.linspace(0.0, 0.9375, 16)  # where r* is looked at for turning points
 _FIRST, _DEEPEST = 4, 14  # a large ratio is looked for at 1 - gamma = 2**-4, ..., 2**-14
-_SECANTS, _STEP = 5, 1e-3  # steps towards a solution, and the distance at which the first slope is measured
+_STEPS, _STEP = 5, 1e-3  # steps towards a solution; where the slope is measured, as a part of the way to an end
 _CLOSE = 4e-15  # of r*, relative, to what is asked for
 _HEIGHTS = (1.02, 1.5, 20.0)  # ratios at which errors are measured, in units of the least one
 
@@ -152,19 +152,22 @@ class AspectRatioCurve:
         return self._value(place) if place in (0.0, *self.turns) else self._near(place)
 
     def _root(self, target: float, low: float, high: float) -> float:
-        """The only solution on a branch: by secants from where the numbers have it, else by a search in the ratio."""
-        places = []
+        """The only solution on a branch: by steps from where the numbers have it, else by a search in the ratio.
+
+        The steps end where they no longer change gamma: near 1 a ratio differs by more than its digits from one
+        floating-point gamma to the next.
+        """
         if (self._near(low) - target) * (self._near(high) - target) < 0:
-            near = brent(lambda g: self._near(g) - target, low, high, xtol=1e-13, rtol=1e-13)
-            step = _STEP * min(near - low, high - near)
-            slope = (self._near(near + step) - self._near(near - step)) / (2 * step)
-            for _ in range(_SECANTS):
-                missing = self._value(near) - target
-                places.append((near, missing))
-                if abs(missing) <= _CLOSE * target:
-                    return near
-                if len(places) > 1:
-                    (one, before), (other, after) = places[-2:]
-                    slope = (after - before) / (other - one)
-                near = min(max(near - missing / slope, low), high)
+            place = brent(lambda g: self._near(g) - target, low, high, xtol=1e-13, rtol=1e-13)
+            step = _STEP * min(place - low, high - place)
+            rise = self._near(place + step) - self._near(place - step)
+            for _ in range(_STEPS if rise else 0):  # at an end of the branch it may be 0
+                missing = self._value(place) - target
+                following = min(max(place - missing * 2 * step / rise, low), high)
+                if following == place or abs(missing) <= _CLOSE * target:
+                    return place
+                place = following
+        missing_low, missing_high = (self._value(end) - target for end in (low, high))
+        if missing_low * missing_high > 0:  # the end has the ratio, but for the error of the numbers
+            return low if abs(missing_low) < abs(missing_high) else high
         return brent(lambda g: self._value(g) - target, low, high, xtol=1e-15, rtol=1e-14)

@@ -54,14 +54,14 @@ class CompiledExpressions:
             for name, average in self._averages:
                 known[name] = average(known)
             try:
-                found = np.array(self._function(*(known[s] for s in self._symbols)), dtype=float)
+                found = np.array(self._function(*(known[s] for s in self._symbols)))
             except OverflowError:  # of an integer that a given number has made, gamma = 1e300 for instance
                 found = np.array(np.inf)
-        if not np.isfinite(found).all():
+        if np.iscomplexobj(found) or not np.isfinite(found).all():  # Python's powers of negative numbers are complex
             shown = ", ".join(f"{s} = {float(known[s]):.3g}" for s in self._symbols if s in values)
-            asked = f"the numbers of a layer at {shown}"
-            raise NoClosedForm(asked, "they overflow double precision", "take smaller kernels, or fewer layers")
-        return found
+            lost = "they overflow double precision, or rounding has left the range of a root"
+            raise NoClosedForm(f"the numbers of a layer at {shown}", lost, "take smaller kernels, or fewer layers")
+        return found.astype(float, copy=False)
 
 
 class _CompiledAverage:

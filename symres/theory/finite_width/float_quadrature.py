@@ -20,6 +20,7 @@ from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
 from ...numerics.balls.compiler import compile_ball
+from ...numerics.special import NUMBERS
 from .hermite_space import hermite_rows, within_degree
 from .panel_rule import NODES, POINTS, REACH, WEIGHTS, Array, density, panel_edges, refined, rule
 
@@ -151,7 +152,8 @@ def compiled(symbols: Sequence[sp.Symbol], expressions: sp.Expr | Sequence[sp.Ex
     """A function for arrays; without SciPy where only elementary functions are in it, because that loads slowly."""
     functions = sp.Tuple(expressions).atoms(sp.Function)
     special = any(not type(f).__module__.startswith("sympy.functions.elementary.") for f in functions)
-    found: Callable[..., Any] = sp.lambdify(symbols, expressions, modules="scipy" if special else "numpy", cse=True)
+    modules = [NUMBERS, "scipy" if special else "numpy"]
+    found: Callable[..., Any] = sp.lambdify(symbols, expressions, modules=modules, cse=True)
     return found
 
 

@@ -10,20 +10,21 @@ import sympy as sp
 
 from ...core.errors import NoClosedForm
 from ...core.symbols import K
+from ...numerics.roots.highest import _highest_maximum, _instead_of_maximum, _surveyed
+from ...results.numbers.branch_limit import BranchScale
 from ..finite_width.float_averages import CompiledExpressions, FunctionLibrary
 from ..finite_width.float_quadrature import Array, Values
 from ..observables.layer_theory import LayerTheory
 from .layer_slopes import ScaleSlopes, maps_of
-from .scan import maxima, number_or_end, root, zeros
+from .scan import number_or_end, root, rows_of, zeros
 
-SCALES = 1e-3, 30.0, 46  # that are tried first, in units of 1/sqrt(depth): the lowest, the highest, how many
-_STEPS = 10  # of those between the lowest and the highest, where only a change of sign is looked for
+SCALES = 1e-3, 30.0, 24  # that are tried first, in units of 1/sqrt(depth): the lowest, the highest, how many
 _LEAST = 1e-300  # kernels below are nothing
 
 
 @dataclass(frozen=True)
 class OutputResponse:
-    """``log chi_out`` of a deep network as a function of the scale of its branches.
+    """``chi_out`` of a deep network as a function of the scale of its branches.
 
     Args:
         layer: repeated.
@@ -50,18 +51,18 @@ class OutputResponse:
             ScaleSlopes(self.readout, inputs, target, self.scale),
         )
 
-    def at(self, scale: float) -> tuple[float, float]:
-        """``log |chi_out|`` and its derivative."""
+    def at(self, scale: float) -> tuple[float, float, float]:
+        """``log |chi_out|``, its derivative in the scale, and the sign of chi_out."""
         values = {**self.values, self.scale: scale}
         kernels, moved = self.kernels, np.zeros(len(self.kernels))
-        total = rate = 0.0
+        total, rate, sign = 0.0, 0.0, 1.0
         layer, readout = self._slopes
         for slopes in (*(layer,) * self.depth, readout):
-            kernels, moved, size, slope = slopes.at(kernels, moved, values)
-            total, rate = total + size, rate + slope
-        return total, rate
+            kernels, moved, steep, slope = slopes.at(kernels, moved, values)
+            total, rate, sign = total + np.log(abs(steep)), rate + slope, sign * np.sign(steep)
+        return float(total), rate, sign
 
-    def optimum(self) -> float:
+    def optimum(self) -> BranchScale:
         """The scale of the largest response.
 
         Raises:
@@ -70,12 +71,19 @@ class OutputResponse:
         scales = (np.geomspace(*SCALES) / np.sqrt(self.depth)).tolist()
         with np.errstate(all="ignore"):
             self.at(scales[0])  # what is refused at every scale says so here
-        rate = number_or_end(lambda scale: self.at(scale)[1])
-        found = maxima(lambda scale: scale * rate(scale), scales)
-        if not found.tops:
-            asked = f"the {self.scale} at which the output responds most"
-            raise NoClosedForm(asked, found.instead(self.scale.name, "without the branch"), "choose one")
-        return max((root(rate, *ends) for ends in found.tops), key=lambda scale: self.at(scale)[0])
+
+        @rows_of
+        def rows_at(scale: float) -> tuple[float, float]:
+            size, rate, _ = self.at(scale)
+            return size, scale * rate
+
+        rows, rough = _surveyed(rows_at, scales)
+        top = _highest_maximum(rows_at, rows, root)
+        if found := _instead_of_maximum(rows, rough, top, self.scale.name, "without the branch"):
+            raise NoClosedForm(f"the {self.scale} at which the output responds most", found, "choose one")
+        assert top is not None
+        size, _, sign = self.at(top[0])
+        return BranchScale(top[0], float(sign * np.exp(size)), (rows[0][0], rows[-1][0]))
 
 
 def scale_for(layer: LayerTheory, target: float, depth: int, kernel: float, values: Values, scale: sp.Symbol) -> float:
@@ -96,10 +104,10 @@ def scale_for(layer: LayerTheory, target: float, depth: int, kernel: float, valu
         """``log(reached/target)``, finite where the kernel has become 0 or infinite too."""
         return float(np.log(np.clip(reached(size), _LEAST, 1 / _LEAST) / target))
 
-    low, high, _ = SCALES / np.sqrt(depth)
+    scales = (np.geomspace(*SCALES) / np.sqrt(depth)).tolist()
     with np.errstate(all="ignore"):
-        reached(low)  # what is refused at every scale says so here
-    found = zeros(number_or_end(excess), np.geomspace(low, high, _STEPS).tolist())
+        reached(scales[0])  # what is refused at every scale says so here
+    found = zeros(number_or_end(excess), scales)
     if not found.crossings:
         side = "larger" if found.rows[0][1] > 0 else "smaller"
         raise NoClosedForm(

@@ -8,21 +8,27 @@ the flow takes from K_0 to K_1.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import numpy as np
 
 from ...core.errors import NoClosedForm
 from ...core.symbols import K
+from ...numerics.roots.highest import Function, _highest_maximum, _instead_of_maximum, _surveyed
 from ...results.numbers.branch_limit import DeepBranchScale
 from ...results.quantity import Quantity, Status
 from ..finite_width.float_averages import CompiledExpressions, FunctionLibrary
 from ..finite_width.float_quadrature import Values
 from ..quantities.build import build
 from .layer_slopes import largest_kernel
-from .scan import maxima, number_or_end, root
+from .scan import number_or_end, root, rows_of
 
 _REACH = 1e6, 1e3  # final kernels that are tried first: in units of the input's; and those where activations bend
-_STEPS = 20  # in each decade
-_MOST = 1000  # steps
+_STEPS = 6  # in each decade
+_NEAR = 0.01  # of the last step to a kernel at which the flow ends, that is left out
+_CONVERGED = 1e-9  # relative error of an integral, from which on it is no number
+_ASKED = "the optimal branch scale of many layers"
 
 
 def deep_branch_scale(
@@ -38,10 +44,10 @@ def deep_branch_scale(
         values: of all parameters.
 
     Raises:
-        NoClosedForm: a map is unknown, or the response has no interior maximum.
+        NoClosedForm: a map is unknown, or no kernel between the first and the last makes the response largest.
     """
     if Status.UNKNOWN in (rate.status, readout_slope.status):
-        raise NoClosedForm("the optimal branch scale", "a map of the layer is unknown", "ask for other layers")
+        raise NoClosedForm(_ASKED, "a map of the layer is unknown", "ask for other layers")
     rate_expr, slope_expr = rate.expr, readout_slope.expr
     assert rate_expr is not None
     assert slope_expr is not None
@@ -50,32 +56,67 @@ def deep_branch_scale(
     largest = largest_kernel([condition])
     if kernel >= largest:
         lost = f"averages by quadrature lose their digits from K = {largest:g} on"
-        raise NoClosedForm("the optimal branch scale", lost, "take a smaller kernel")
-    compiled = CompiledExpressions([condition, product, 1 / rate_expr], FunctionLibrary())
+        raise NoClosedForm(_ASKED, lost, "take a smaller kernel")
+    compiled = CompiledExpressions([condition, product, rate_expr], FunctionLibrary())
 
-    @number_or_end
-    def slope(place: float) -> float:
-        """Of the logarithm of the response in that of the final kernel."""
-        numbers = compiled({**values, K: place})
-        return float(place * numbers[0] / numbers[1]) if place <= largest else float("nan")
+    def flow(place: float) -> float:
+        return float(compiled({**values, K: place})[2])
 
-    end = min(max(_REACH[0] * kernel, _REACH[1]), largest)
-    places = np.geomspace(kernel, end, min(int(_STEPS * np.log10(end / kernel)) + 2, _MOST)).tolist()
-    found = maxima(slope, places, down=False)
-    if not found.tops:
-        asked = "the optimal branch scale of many layers"
-        raise NoClosedForm(asked, found.instead("the final K", "without branches"), "choose one")
+    start = flow(kernel)
+    if start == 0:
+        raise NoClosedForm(_ASKED, f"the kernel {kernel:g} stays as it is", "take another kernel")
+
+    @rows_of
+    def rows_at(place: float) -> tuple[float, float]:
+        """The logarithm of the response of the output for a final kernel, and its slope in that of the kernel."""
+        bend, size, _ = compiled({**values, K: place})
+        return float(np.log(abs(size / start))), float(place * bend / size) if place <= largest else float("nan")
+
+    end = kernel / _REACH[0] if start < 0 else min(max(_REACH[0] * kernel, _REACH[1]), largest)
+    places = _between(kernel, end)
+    stop = _fixed_kernel(number_or_end(flow), places)
+    if stop is not None:
+        places = _between(kernel, stop)
+        places[-1] += _NEAR * (places[-2] - stop)
+    upwards = start > 0
+    rows, rough = _surveyed(rows_at, sorted(places), not upwards and stop is None, upwards and stop is None)
+    top = _highest_maximum(rows_at, rows, root)
+    if found := _instead_of_maximum(rows, rough, top, "the final K", "without branches"):
+        raise NoClosedForm(_ASKED, found, "choose one")
+    assert top is not None
+    final = top[0]
+    time = _time(flow, kernel, final)
+    shown = build("condition", (K,), condition, meaning="slope of the response of the output in the final kernel")
+    response = float(compiled({**values, K: final})[1] / start)
+    return DeepBranchScale(shown, final, response, float(time ** (1 / power)), power)
+
+
+def _between(kernel: float, end: float) -> list[float]:
+    """Kernels on the way from one to another."""
+    return np.geomspace(kernel, end, int(_STEPS * abs(np.log10(end / kernel))) + 3).tolist()
+
+
+def _fixed_kernel(flow: Function, places: Sequence[float]) -> float | None:
+    """The kernel at which the flow ends; None if it passes all of these."""
+    for before, after in pairwise(places):
+        if flow(before) * flow(after) <= 0:
+            return root(flow, *sorted((before, after)))
+    return None
+
+
+def _time(flow: Function, kernel: float, final: float) -> float:
+    """How long the flow takes from one kernel to another.
+
+    Raises:
+        NoClosedForm: it is not positive on the way, or the integral does not converge.
+    """
     from scipy.integrate import quad  # here, because it takes longer to import than the rest of symres
 
-    final = root(slope, *found.tops[0])
     logarithm = np.log(final / kernel)
-    time = quad(
-        lambda u: float(compiled({**values, K: kernel * np.exp(u)})[2]) * kernel * np.exp(u),
-        0.0,
-        logarithm,
-        epsabs=0,
-        epsrel=1e-13,
-        limit=200,
-    )[0]
-    shown = build("condition", (K,), condition, meaning="slope of the response of the output in the final kernel")
-    return DeepBranchScale(shown, final, float(time ** (1 / power)), power)
+    time, error = quad(
+        lambda u: kernel * np.exp(u) / flow(kernel * np.exp(u)), 0.0, logarithm, epsabs=0, epsrel=1e-13, limit=200
+    )[:2]
+    if not (time > 0 and error <= _CONVERGED * time):
+        found = f"the time of the flow from K = {kernel:g} to {final:g} does not converge"
+        raise NoClosedForm(_ASKED, found, "ask for branch_scale at a depth")
+    return float(time)

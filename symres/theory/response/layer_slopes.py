@@ -129,7 +129,7 @@ class ScaleSlopes:
             values: of all parameters.
 
         Returns:
-            The next state, its derivative, the logarithm of the slope, and the derivative of that.
+            The next state, its derivative, the slope, and the derivative of its logarithm.
 
         Raises:
             NoClosedForm: kernels are too large for averages by quadrature.
@@ -144,4 +144,4 @@ class ScaleSlopes:
         steep, rates = rest[size * (size + 1)], rest[size * (size + 1) + 1 :]
         with np.errstate(divide="ignore", invalid="ignore"):
             total = float((rates[:size] @ moved + rates[size]) / steep)
-            return following, slopes[:, :size] @ moved + slopes[:, size], float(np.log(abs(steep))), total
+            return following, slopes[:, :size] @ moved + slopes[:, size], float(steep), total

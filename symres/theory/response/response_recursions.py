@@ -11,13 +11,13 @@ import sympy as sp
 from ...core.errors import NoClosedForm
 from ...core.symbols import K, place
 from ...notation import latex
+from ...numerics.roots.highest import _BEYOND
 from ...results.numbers.procedure import Procedure, present, usual
 from ...results.quantity import Quantity, Status
 from ..observables.layer_theory import LayerTheory
 from ..quantities.build import build, derivative
 from ..walk.assignments import total_derivative
 from .branch_scale import SCALES
-from .scan import FACTOR, FLAT, LARGEST, REACH
 
 _SOURCE = "Fischer, Dahmen, Helias (51) to (55)"
 
@@ -91,12 +91,9 @@ def branch_scale_procedure(
             "lowest": low,
             "highest": high,
             "count": count,
-            "factor": FACTOR,
-            "reach": REACH,
-            "largest": LARGEST,
-            "flat": FLAT,
+            "reach": _BEYOND,
         },
-        exact={"branch_scale": exact},
+        exact={"branch_scale": exact, "response_at_branch_scale": lambda **sample: exact(**sample).response},
         samples=tuple(
             {"depth": depth, "K": kernel, **usual(parameters)}
             for depth, kernel in ((5, "0.05"), (20, "0.05"), (5, "1"))

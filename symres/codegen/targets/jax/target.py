@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ....core.symbols import K
 from ...arrays.array_code import Definition, Wording
-from ...arrays.array_target import SHARED, SLOPED, ArrayTarget
+from ...arrays.array_target import SEARCHES, SHARED, SLOPED, ArrayTarget
 from ...arrays.differentiable import function_lines, lines_with_arrays
 from ...arrays.runtime_library import RuntimeLibrary
 from ...arrays.smooth_functions import smooth_pairs
@@ -79,7 +79,7 @@ class JaxTarget(ArrayTarget):
     ends = "series in the correlation would need more than 1024 terms for nearly parallel inputs, or more nodes"
 
     def __init__(self, runtime: RuntimeLibrary | None = None) -> None:
-        self.runtime = runtime or RuntimeLibrary.read(SHARED, SLOPED, Path(__file__).parent / "runtime")
+        self.runtime = runtime or RuntimeLibrary.read(SHARED, SEARCHES, SLOPED, Path(__file__).parent / "runtime")
 
     # ---- code --------------------------------------------------------------------------------------------------
 

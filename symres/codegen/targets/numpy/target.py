@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ....core.symbols import K
 from ...arrays.array_code import Definition, Wording
-from ...arrays.array_target import FEATURE_ROWS, HERMITE, SHARED, ArrayTarget
+from ...arrays.array_target import FEATURE_ROWS, HERMITE, SEARCHES, SHARED, ArrayTarget
 from ...arrays.runtime_library import RuntimeLibrary
 from ...emission.emitter import Emitter, Source, variable
 from ...planning.network_plan import DeepLayer, NetworkPlan
@@ -55,7 +55,7 @@ class NumpyTarget(ArrayTarget):
 
     def __init__(self, runtime: RuntimeLibrary | None = None) -> None:
         own = Path(__file__).parent / "runtime"
-        self.runtime = runtime or RuntimeLibrary.read(SHARED, HERMITE, FEATURE_ROWS, own)
+        self.runtime = runtime or RuntimeLibrary.read(SHARED, SEARCHES, HERMITE, FEATURE_ROWS, own)
 
     # ---- code --------------------------------------------------------------------------------------------------
 

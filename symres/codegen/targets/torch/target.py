@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ....core.symbols import K
 from ...arrays.array_code import Definition, Wording
-from ...arrays.array_target import HERMITE, SHARED, SLOPED, ArrayTarget
+from ...arrays.array_target import HERMITE, SEARCHES, SHARED, SLOPED, ArrayTarget
 from ...arrays.differentiable import function_lines, lines_with_arrays
 from ...arrays.runtime_library import RuntimeLibrary
 from ...arrays.smooth_functions import smooth_pairs
@@ -67,7 +67,9 @@ class TorchTarget(ArrayTarget):
     )
 
     def __init__(self, runtime: RuntimeLibrary | None = None) -> None:
-        self.runtime = runtime or RuntimeLibrary.read(SHARED, SLOPED, HERMITE, Path(__file__).parent / "runtime")
+        self.runtime = runtime or RuntimeLibrary.read(
+            SHARED, SEARCHES, SLOPED, HERMITE, Path(__file__).parent / "runtime"
+        )
 
     # ---- code --------------------------------------------------------------------------------------------------
 

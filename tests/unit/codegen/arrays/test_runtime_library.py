@@ -3,15 +3,18 @@
 import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import mpmath as mp
 import pytest
 
-from symres.codegen.arrays.array_target import SHARED
+from symres.codegen import targets
+from symres.codegen.arrays.array_target import FEATURE_ROWS, HERMITE, SEARCHES, SHARED, SLOPED
 from symres.codegen.arrays.runtime import gauss_legendre
 from symres.codegen.arrays.runtime.error_free import _determinant
 from symres.codegen.arrays.runtime.searches import _zero_between
 from symres.codegen.arrays.runtime_library import RuntimeLibrary
+from symres.codegen.targets.jax import TARGET as JAX
 from symres.codegen.targets.numpy import TARGET as NUMPY
 from symres.codegen.targets.torch import TARGET as TORCH
 from symres.core.errors import SymresError
@@ -90,11 +93,20 @@ def test_definitions_of_one_name_take_the_same_arguments(target):
         node = ast.parse(text).body[0]
         return [a.arg for a in node.args.args] if isinstance(node, ast.FunctionDef) else None
 
-    shared = RuntimeLibrary.read(SHARED).texts
+    shared = RuntimeLibrary.read(SHARED, SEARCHES).texts
     changed = {name for name, text in target.runtime.texts.items() if shared.get(name, text) != text}
     assert changed
     for name in changed:
         assert arguments(target.runtime.texts[name]) == arguments(shared[name]), name
+
+
+@pytest.mark.parametrize("target", [NUMPY, TORCH, JAX], ids=lambda target: target.name)
+def test_the_search_of_the_theory_stands_in_modules_as_it_is(target):
+    """Its definitions take the place of no other, and no other takes theirs."""
+    search = RuntimeLibrary.read(SEARCHES).texts
+    assert search.items() <= target.runtime.texts.items()
+    others = [SHARED, HERMITE, SLOPED, FEATURE_ROWS, *Path(targets.__file__).parent.glob("*/runtime")]
+    assert not search.keys() & {name for place in others for name in RuntimeLibrary.read(place).texts}
 
 
 def test_generating_for_pytorch_does_not_import_it():

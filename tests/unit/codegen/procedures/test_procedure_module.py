@@ -110,7 +110,7 @@ def test_the_branch_scale_broadcasts_and_may_not_exist():
     found = module.branch_scale(10, np.array([[0.05, 0.01]]), **FISCHER)
     assert found.shape == (1, 2)
     assert found[0, 1] == pytest.approx(fischer().branch_scale(10, "0.01", **decimals(FISCHER)), rel=1e-12)
-    with pytest.raises(ValueError, match=r"no interior maximum between xi = .* and 9\.49: it falls, and without"):
+    with pytest.raises(ValueError, match=r"no interior maximum between xi = .* and .*e\+12: it falls, and without"):
         module.branch_scale(10, 5.0, **FISCHER)
 
 
@@ -144,7 +144,7 @@ def test_slopes_that_vanish_are_left_out():
     module = sr.export(derived(sr.residual("relu", gamma=1, xi=sr.xi)).branch_scale_procedure())
     assert "chi_slope" not in module.functions
     assert "not measured" in module.text
-    with pytest.raises(ValueError, match=r"between xi = 0\.000316 and .*: it rises throughout"):
+    with pytest.raises(ValueError, match=r"between xi = .* and .*e\+149: it rises throughout"):
         module.load().branch_scale(10, 1.0, C_W=1.0, C_b=0.0)
 
 
