@@ -36,3 +36,7 @@ class UnsupportedLayer(SymresError):
 
 class CheckRefuted(SymresError):
     """An oracle contradicts a derived result."""
+
+
+class NoDerivative(SymresError, NotImplementedError):
+    """A derivative that a generated function does not have."""

@@ -35,6 +35,12 @@ class Separation(sp.Function):
     nargs = 3
 
 
+class CrossDifference(sp.Function):
+    """x*y - u*v, called as CrossDifference(x, y, u, v), without rounding where the products are near."""
+
+    nargs = 4
+
+
 class NonzeroDivisor(sp.Function):
     """u, and 1 where that is 0: a divisor of what vanishes faster than it."""
 
