@@ -80,7 +80,7 @@ def build_component(
         if unspelled:
             raise NoSpelling.of(target.title, formula, unspelled)
     if C in symbols and formula.has(*SPECIAL) and not accept_cancellation:
-        _check_digits(name, symbols, formula, target.title, reference)
+        _check_digits(name, symbols, formula, target.title, reference, fallback_integral)
     component = _built(name, symbols, formula, reference, accept_cancellation, fallback_integral)
     if component.fallback_integral is not None and not target.capabilities.mends:
         component = replace(_built(name, symbols, formula, reference, accept_cancellation), mended=False)
@@ -138,11 +138,19 @@ def _remeasured(component: Component, values: Values | None, target: Target) -> 
 
 
 @lru_cache(maxsize=256)
-def _check_digits(name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr, title: str, reference: Target) -> None:
+def _check_digits(
+    name: str,
+    symbols: tuple[sp.Symbol, ...],
+    formula: sp.Expr,
+    title: str,
+    reference: Target,
+    fallback_integral: sp.Expr | None,
+) -> None:
     """Refuse a closed form in special functions that is inaccurate where terms are most likely to cancel."""
     component = Component(name, symbols, formula, in_determinant_form(stabilise(formula)))
     if _is_unspelled(component, reference):
         return
+    component = with_ends(_guarded(component, fallback_integral, reference), reference)
     formula, extra = with_numbers(component, None)
     function = reference.run(component)
     with np.errstate(all="ignore"):
@@ -151,7 +159,7 @@ def _check_digits(name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr, t
         raise _refused(component, title, "it is 0/0 in floats where inputs are parallel")
     for point in HARD:
         _check_error(component, title, pair_deviation(formula, point, values[point]), named(point))
-    measured = _built(name, symbols, component.formula, reference)
+    measured = _built(name, symbols, component.formula, reference, fallback_integral=fallback_integral)
     _check_error(component, title, measured.error, measured.worst)
 
 
