@@ -143,6 +143,12 @@ class TwoTails(sp.Function):
     nargs = 4
 
 
+class Certain(sp.Function):
+    """A value, called as Certain(value, error, size): nan where its rounding error exceeds LOST of both."""
+
+    nargs = 3
+
+
 class RightHalfPlaneAngle(sp.Function):
     """The angle of the point (s, N), called as RightHalfPlaneAngle(N, s, r) with s >= 0 and r**2 = s**2 + N**2."""
 

@@ -73,7 +73,7 @@ _SLOPES: dict[type, Callable[..., sp.Expr]] = {
     ExpCoshm1: lambda a, b: (ExpCoshm1(a, b), AbsNode(ExpSinh(a, b))),
     Atan2: lambda y, x: _turned(y, x),
     UpperAngle: lambda y, x: _turned(y, x),
-    ScaledTail: lambda u, v, w: (ScaledTail(u, v, w), ScaledTail(u, v, w), _TILT * sp.exp(v)),
+    ScaledTail: lambda u, v, w: (*_by_side(ScaledTail(u, v, w), w), _TILT * sp.exp(v)),
     TwoSigns: lambda h, k, x, y: (sp.exp(-(h**2) / 2), sp.exp(-(k**2) / 2), *_turned(x, y)),
     TwoTails: lambda h, k, x, y: _at_corner(h, k, x, y),
     CrossDifference: lambda x, y, u, v: tuple(map(AbsNode, (y, x, v, u))),
@@ -103,6 +103,11 @@ _POSITIVE = (
 def _turned(x: sp.Expr, y: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     """The slopes of the angle of a point."""
     return _size(y) / (x**2 + y**2), _size(x) / (x**2 + y**2)
+
+
+def _by_side(tail: sp.Expr, w: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """The slopes of a scaled tail in its two exponents: one of them is used, by the sign of w."""
+    return tail * (1 - sp.sign(w)) / 2, tail * (1 + sp.sign(w)) / 2
 
 
 def _at_corner(h: sp.Expr, k: sp.Expr, x: sp.Expr, y: sp.Expr) -> tuple[sp.Expr, ...]:
