@@ -7,6 +7,7 @@ cancel for nearly parallel inputs; as a sum of squares it does not.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 
 import sympy as sp
@@ -14,10 +15,10 @@ from sympy.utilities.iterables import sift
 
 from ...core.symbols import K1, K2, C
 from ...numerics.special import Q2, S2
-from .primitives import CrossDifference
+from .primitives import CrossDifference, Erfc
 
 KERNELS = (K1, K2, C)
-SIDES = tuple(product((1, -1), repeat=2))  # which tails of the two variables are taken
+SIDES = tuple(product((1, -1), repeat=3))  # which tails are taken: of the two variables, of one given the other
 
 
 def tailed(expr: sp.Expr) -> sp.Expr:
@@ -25,10 +26,11 @@ def tailed(expr: sp.Expr) -> sp.Expr:
     signs = expr.atoms(S2)
     if not signs:
         return expr
+    expr = expr.replace(sp.erfc, lambda u: 1 - sp.erf(u))  # 2 - erfc(u) and the like become one function below
     candidates = [expr]
-    for sides in SIDES:
-        tails = expr.xreplace({node: _in_tails(node, *sides) for node in signs})
-        candidates.append(_collected(tails))
+    for first, second, beside in SIDES:
+        tails = expr.xreplace({node: _in_tails(node, first, second) for node in signs})
+        candidates.append(_collected(tails.replace(sp.erf, partial(_in_tail, side=beside))))
     return min(candidates, key=lambda e: len(sp.Add.make_args(sp.expand_mul(e))))
 
 
@@ -41,10 +43,17 @@ def _in_tails(node: S2, first: int, second: int) -> sp.Expr:
     return both * (4 * tail - 1 - first * sp.erf(h / sp.sqrt(2)) - second * sp.erf(k / sp.sqrt(2)))
 
 
+def _in_tail(u: sp.Expr, side: int) -> sp.Expr:
+    """erf(u) by the tail on a side, as parameters move it."""
+    side *= _orientation(u)
+    return side * (Erfc(-side * u) - 1)
+
+
 def _orientation(shift: sp.Expr) -> int:
     """-1 for a shift that falls as a parameter grows: sympy writes S2(a - 6, k, r) as -S2(6 - a, k, -r)."""
     parameters = sorted(shift.free_symbols - {K1, K2, C}, key=str)
-    return -1 if parameters and shift.diff(parameters[0]).is_negative else 1
+    over, _ = sp.fraction(sp.together(shift))  # what is below it is a root
+    return -1 if any(sp.expand(over.diff(p)).is_negative for p in parameters) else 1
 
 
 def _collected(expr: sp.Expr) -> sp.Expr:
@@ -84,7 +93,7 @@ def squared(e: sp.Expr) -> sp.Expr:
 
 def crossed(e: sp.Expr) -> sp.Expr:
     """erf((v1*b - C*a)/q) with the difference as one function: for parallel inputs q is 0, and its sign decides."""
-    if not isinstance(e, sp.erf | sp.erfc) or not e.has(C):
+    if not isinstance(e, sp.erf | sp.erfc | Erfc) or not e.has(C):
         return e
     over, under = sp.fraction(sp.together(e.args[0]))
     unit, difference = sp.factor_terms(over).as_independent(*KERNELS, as_Add=False)
@@ -98,4 +107,5 @@ def crossed(e: sp.Expr) -> sp.Expr:
     v = single[0] + sp.cancel(more / b)
     if v.free_symbols != {single[0]} or sp.expand(difference - v * b - C * a) != 0:
         return e
-    return e.func(unit * CrossDifference(v, b, C, -a) / under)
+    u = unit * CrossDifference(v, b, C, -a) / under
+    return sp.erf(u) if isinstance(e, sp.erf) else Erfc(u)  # sympy's erfc(-u) would become 2 - erfc(u)
