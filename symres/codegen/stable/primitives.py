@@ -144,9 +144,9 @@ class TwoTails(sp.Function):
 
 
 class Certain(sp.Function):
-    """A value, called as Certain(value, error, size): nan where its rounding error exceeds LOST of both."""
+    """A value, called as Certain(value, error): nan where an error costs more than six of its digits."""
 
-    nargs = 3
+    nargs = 2
 
 
 class RightHalfPlaneAngle(sp.Function):

@@ -221,9 +221,11 @@ def _scaled_erfc(e: sp.Expr) -> sp.Expr:
     if len(tails) != 1 or not exponents:
         return e
     (w,) = tails[0].args
+    if w.has(CrossDifference):  # beside a density: where the tail is no float the product is none
+        return e
     rest = [f for f in e.args if f is not tails[0] and not isinstance(f, sp.exp)]
     inside = sp.Add(*exponents)
-    beyond = inside - w**2 if w.has(CrossDifference) else sp.expand(inside - w**2)
+    beyond = sp.expand(inside - w**2)
     return sp.Mul(*rest, sp.exp(beyond) * Erfcx(w) if w.is_nonnegative else ScaledTail(inside, beyond, w))
 
 

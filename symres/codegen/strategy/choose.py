@@ -22,7 +22,7 @@ from ..planning.plan import ACCURATE, FEW_DIGITS, Component
 from ..planning.target import Target
 from ..stable.angles import angle_form
 from ..stable.correlation_form import in_determinant_form
-from ..stable.primitives import TwoSigns, TwoTails
+from ..stable.primitives import Certain, TwoSigns, TwoTails
 from ..stable.rewrites import stabilise
 from ..stable.rounding_error import doubt
 from .cancellation import is_harmless, steadiest
@@ -39,6 +39,7 @@ from .measured_error import (
 from .sample_points import MEASURED, Values, named, other_values
 
 _SLOW = (TwoSigns, TwoTails, S4, T4)
+UNIT = sp.Float(2.0**-53)  # what a rounding is, relative to a number
 MAX_CLOSED_FORM_ERROR = (
     1e-9  # a larger error of any closed form, beside the largest value for the same kernels, and the same is done
 )
@@ -83,9 +84,30 @@ def build_component(
         _check_digits(name, symbols, formula, target.title, reference, fallback_integral)
     component = _built(name, symbols, formula, reference, accept_cancellation, fallback_integral)
     if component.fallback_integral is not None and not target.capabilities.mends:
-        component = replace(_built(name, symbols, formula, reference, accept_cancellation), mended=False)
+        if C in symbols and formula.has(*SPECIAL):
+            component = _measured_certain(component, target.title, reference)
+        else:
+            component = replace(_built(name, symbols, formula, reference, accept_cancellation), mended=False)
     component = _spelled(component, target, reference)
     return component if target is reference or not target.is_runnable else _measured_in(component, target)
+
+
+@lru_cache(maxsize=256)
+def _measured_certain(component: Component, title: str, reference: Target) -> Component:
+    """A closed form that is nan where its terms cancel, for code that integrates nothing there.
+
+    Raises:
+        LosesDigits: that is where ordinary kernels and parameters are.
+    """
+    code = component.code
+    assert isinstance(code, sp.Expr)
+    bounded = Certain(code, UNIT * doubt(code))
+    certain = replace(component, code=bounded, fallback_integral=None, floored=True)
+    found = measured_pair(certain, reference)
+    if not math.isfinite(found.error):
+        where = f"its terms cancel in floats at {found.worst}, where code for NumPy and PyTorch integrates"
+        raise _refused(component, title, where)
+    return _measured(measured_pair, certain, reference, accept_cancellation=True)
 
 
 def _spelled(component: Component, target: Target, reference: Target) -> Component:
