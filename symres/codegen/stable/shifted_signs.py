@@ -1,8 +1,8 @@
 """Averages of signs of shifted variables, spelled so that their tails keep their digits.
 
-Where all but the tail of a product of steps is cut off, ``1 + erf(h) + erf(k) + S2(h, k, r)`` cancels; it is 4*Q2 of the
-thresholds, a sum of positive parts. The densities beside it have ``exp(-N/(2*D))`` with a quadratic form N, whose terms
-cancel for nearly parallel inputs; as a sum of squares it does not.
+Where all but the tail of a product of steps is cut off, ``1 + erf(h) + erf(k) + S2(h, k, r)`` cancels; it is 4*Q2 of
+the thresholds, a sum of positive parts. The densities beside it have ``exp(-N/(2*D))`` with a quadratic form N, whose
+terms cancel for nearly parallel inputs; as a sum of squares it does not.
 """
 
 from __future__ import annotations
@@ -86,7 +86,10 @@ def squared(e: sp.Expr) -> sp.Expr:
         return e
     b = sp.cancel(-N.coeff_monomial(C) / (2 * a))
     determinant = v1 * v2 - C**2
-    if sp.expand(under - unit * determinant) != 0 or sp.expand(N.as_expr() - v2 * a**2 + 2 * C * a * b - v1 * b**2) != 0:
+    if (
+        sp.expand(under - unit * determinant) != 0
+        or sp.expand(N.as_expr() - v2 * a**2 + 2 * C * a * b - v1 * b**2) != 0
+    ):
         return e
     return sp.exp(-(a**2) / (2 * v1) - CrossDifference(v1, b, C, a) ** 2 / (2 * v1 * determinant))
 

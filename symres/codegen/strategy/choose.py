@@ -18,7 +18,7 @@ from ...numerics.special import S4, SPECIAL, T4
 from ..averages.average_code import averages
 from ..emission.emitter import LosesDigits, NoSpelling, not_integrated
 from ..fits.chebyshev import fit
-from ..planning.plan import ACCURATE, FEW_DIGITS, Component
+from ..planning.plan import ACCURATE, FEW_DIGITS, INACCURATE, Component
 from ..planning.target import Target
 from ..stable.angles import angle_form
 from ..stable.correlation_form import in_determinant_form
@@ -36,6 +36,7 @@ from .measured_error import (
     with_ends,
     with_numbers,
 )
+from .parameter_ranges import parameter_ranges
 from .sample_points import MEASURED, Values, named, other_values
 
 _SLOW = (TwoSigns, TwoTails, S4, T4)
@@ -89,7 +90,9 @@ def build_component(
         else:
             component = replace(_built(name, symbols, formula, reference, accept_cancellation), mended=False)
     component = _spelled(component, target, reference)
-    return component if target is reference or not target.is_runnable else _measured_in(component, target)
+    measured_on = target if target.is_runnable else reference
+    component = component if measured_on is reference else _measured_in(component, target)
+    return replace(component, ranges=parameter_ranges(component, measured_on))
 
 
 @lru_cache(maxsize=256)
@@ -172,21 +175,24 @@ def _check_digits(
     component = Component(name, symbols, formula, in_determinant_form(stabilise(formula)))
     if _is_unspelled(component, reference):
         return
-    component = with_ends(_guarded(component, fallback_integral, reference), reference)
+    component = with_ends(component, reference)
     formula, extra = with_numbers(component, None)
     function = reference.run(component)
     with np.errstate(all="ignore"):
         values = {point: float(function(*map(np.array, point), *extra)) for point in (*PARALLEL, *HARD)}
-    if not all(math.isfinite(values[point]) for point in PARALLEL):
+    if fallback_integral is None and not all(math.isfinite(values[point]) for point in PARALLEL):
         raise _refused(component, title, "it is 0/0 in floats where inputs are parallel")
+    most = (
+        FEW_DIGITS if fallback_integral is None else MAX_CLOSED_FORM_ERROR
+    )  # averages mend what is lost here and there
     for point in HARD:
-        _check_error(component, title, pair_deviation(formula, point, values[point]), named(point))
+        _check_error(component, title, pair_deviation(formula, point, values[point]), named(point), most)
     measured = _built(name, symbols, component.formula, reference, fallback_integral=fallback_integral)
     _check_error(component, title, measured.error, measured.worst)
 
 
-def _check_error(component: Component, title: str, error: float, place: str) -> None:
-    if not error <= FEW_DIGITS:
+def _check_error(component: Component, title: str, error: float, place: str, most: float = FEW_DIGITS) -> None:
+    if not error <= most:
         raise _refused(component, title, f"its terms cancel in floats (error {error:.0e} at {place})")
 
 
@@ -195,7 +201,8 @@ def _check_loss(component: Component, title: str, where: str = "") -> None:
         return
     lost = component.error_over_max or 0.0 if component.is_pair else component.error
     of = " of the largest value" if component.is_pair else ""
-    if lost > MAX_CLOSED_FORM_ERROR:
+    # what is lost beside averages that could be taken instead is lost in them too
+    if lost > (MAX_CLOSED_FORM_ERROR if component.fallback_integral is None else INACCURATE):
         raise _refused(component, title, f"its terms cancel in floats (error {lost:.0e}{of}{where})")
 
 

@@ -181,13 +181,21 @@ def _beside_largest(formula: sp.Expr, points: Sequence[Point], found: Floats) ->
         if exact.is_finite():
             errors.setdefault((k1, k2), []).append((abs(float(value) - float(exact.mid())), _size(exact)))
     largest = {kernels: max(size for _, size in group) for kernels, group in errors.items()}
-    return max(max(e for e, _ in errors[kernels]) / size if size > UNDERFLOW else 0.0 for kernels, size in largest.items())
+    return max(
+        max(e for e, _ in errors[kernels]) / size if size > UNDERFLOW else 0.0 for kernels, size in largest.items()
+    )
 
 
 def pair_deviation(formula: sp.Expr, point: Point, value: float) -> float:
     """The error of a value, relative to max(|F|, |C dF/dC|)."""
     scale = _size(_slope_ball(formula, C, _at(point))) * abs(point[2])
     return _deviation(formula, _at(point), value, scale)
+
+
+def single_deviation(formula: sp.Expr, k: float, value: float) -> float:
+    """The same of a function of one kernel, relative to max(|F|, |K dF/dK|)."""
+    at = ((K, k),)
+    return _deviation(formula, at, value, _size(_slope_ball(formula, K, at)) * k)
 
 
 def _gap(function: ArrayFunction, extra: Sequence[float]) -> tuple[float, float] | None:

@@ -1,0 +1,79 @@
+"""In which range of each parameter generated code is right: steps outwards from the usual value, against balls."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+import sympy as sp
+
+from ...core.errors import SymresError
+from ..averages.average_code import averages
+from ..planning.plan import INACCURATE, Component, ParameterRange
+from ..planning.target import ArrayFunction, Target
+from .measured_error import pair_deviation, single_deviation, with_numbers
+from .sample_points import PARAMETER, Point
+
+STEPS = (3.0, 12.0, 40.0, 1e3, 1e6)  # sizes, as means that many deviations from 0, as slopes steep
+INWARDS = (1 / 12, 1e-3, 1e-8)  # sizes of what has a sign
+PAIRS: tuple[Point, ...] = ((0.7, 0.7, 0.35), (2.0, 3.0, -1.5))
+SINGLE = (0.7, 30.0)  # kernels
+
+
+@lru_cache(maxsize=256)
+def parameter_ranges(component: Component, target: Target) -> tuple[ParameterRange, ...]:
+    """The range of each parameter in which the code of a component is right to six digits, the others as usual."""
+    function = target.run(component)
+    usual = float(PARAMETER)
+    out = []
+    for p in component.parameters:
+        signs = [sign for sign, barred in ((1.0, p.is_nonpositive), (-1.0, p.is_nonnegative)) if not barred]
+        ends, limited = [], False
+        for sign in signs:
+            last, wrong = _last_right(component, function, p, [sign * size for size in STEPS], sign * usual)
+            ends.append(last)
+            limited |= wrong
+        if len(signs) == 1:
+            last, wrong = _last_right(component, function, p, [signs[0] * size for size in INWARDS], signs[0] * usual)
+            ends.append(last)
+            limited |= wrong
+        whole = {abs(end) for end in ends} <= {STEPS[-1], INWARDS[-1]}
+        out.append(ParameterRange(p, min(ends), max(ends), whole, limited))
+    return tuple(out)
+
+
+def _last_right(
+    component: Component, function: ArrayFunction, p: sp.Symbol, sizes: list[float], start: float
+) -> tuple[float, bool]:
+    """The last value of a parameter, on the way outwards, at which code is right; whether it is a wrong number next."""
+    last = start
+    for value in sizes:
+        error = _error(component, function, p, value)
+        if not error <= INACCURATE:
+            return last, not math.isnan(error)
+        last = value
+    return last, False
+
+
+def _error(component: Component, function: ArrayFunction, p: sp.Symbol, value: float) -> float:
+    """The largest error at some kernels; nan if the code has no number, or no ball tells."""
+    values = {q: PARAMETER if q != p else sp.Rational(value) for q in component.parameters}
+    formula, extra = with_numbers(component, values)
+    points = PAIRS if component.is_pair else tuple((k,) for k in SINGLE)
+    worst = 0.0
+    for point in points[:1] if averages(component.formula) else points:  # balls of averages take long
+        with np.errstate(all="ignore"):
+            found = float(np.ravel(function(*(np.array([x]) for x in point), *extra))[0])
+        if math.isnan(found):
+            return math.nan
+        try:
+            error = (
+                pair_deviation(formula, point, found)
+                if component.is_pair
+                else single_deviation(formula, point[0], found)
+            )
+        except SymresError:
+            return math.nan
+        worst = max(worst, error)
+    return worst
