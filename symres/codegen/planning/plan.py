@@ -49,14 +49,12 @@ class ParameterRange:
         low: the least value.
         high: the largest.
         whole: whether these are the ends of what is measured.
-        wrong_outside: whether the code has wrong numbers beside it, and is to return nan there.
     """
 
     symbol: sp.Symbol
     low: float
     high: float
     whole: bool
-    wrong_outside: bool
 
 
 @dataclass(frozen=True)

@@ -187,7 +187,9 @@ def _check_digits(
     )  # averages mend what is lost here and there
     for point in HARD:
         _check_error(component, title, pair_deviation(formula, point, values[point]), named(point), most)
-    measured = _built(name, symbols, component.formula, reference, fallback_integral=fallback_integral)
+    measured = _built(
+        name, symbols, component.formula, reference, False, fallback_integral
+    )  # the call below is the same
     _check_error(component, title, measured.error, measured.worst)
 
 

@@ -29,31 +29,24 @@ def parameter_ranges(component: Component, target: Target) -> tuple[ParameterRan
     out = []
     for p in component.parameters:
         signs = [sign for sign, barred in ((1.0, p.is_nonpositive), (-1.0, p.is_nonnegative)) if not barred]
-        ends, limited = [], False
-        for sign in signs:
-            last, wrong = _last_right(component, function, p, [sign * size for size in STEPS], sign * usual)
-            ends.append(last)
-            limited |= wrong
-        if len(signs) == 1:
-            last, wrong = _last_right(component, function, p, [signs[0] * size for size in INWARDS], signs[0] * usual)
-            ends.append(last)
-            limited |= wrong
-        whole = {abs(end) for end in ends} <= {STEPS[-1], INWARDS[-1]}
-        out.append(ParameterRange(p, min(ends), max(ends), whole, limited))
+        ways = [[sign * size for size in STEPS] for sign in signs]
+        ways += [[signs[0] * size for size in INWARDS]] if len(signs) == 1 else []
+        ends = [_last_right(component, function, p, way, math.copysign(usual, way[0])) for way in ways]
+        whole = all(end == way[-1] for end, way in zip(ends, ways, strict=True))
+        out.append(ParameterRange(p, min(ends), max(ends), whole))
     return tuple(out)
 
 
 def _last_right(
-    component: Component, function: ArrayFunction, p: sp.Symbol, sizes: list[float], start: float
-) -> tuple[float, bool]:
-    """The last value of a parameter, on the way outwards, at which code is right; whether it is a wrong number next."""
+    component: Component, function: ArrayFunction, p: sp.Symbol, values: list[float], start: float
+) -> float:
+    """The last value of a parameter, on the way outwards, at which code is right."""
     last = start
-    for value in sizes:
-        error = _error(component, function, p, value)
-        if not error <= INACCURATE:
-            return last, not math.isnan(error)
+    for value in values:
+        if not _error(component, function, p, value) <= INACCURATE:
+            break
         last = value
-    return last, False
+    return last
 
 
 def _error(component: Component, function: ArrayFunction, p: sp.Symbol, value: float) -> float:
