@@ -17,8 +17,7 @@ from .sample_points import PARAMETER, Point
 
 STEPS = (3.0, 12.0, 40.0, 1e3, 1e6)  # sizes, as means that many deviations from 0, as slopes steep
 INWARDS = (1 / 12, 1e-3, 1e-8)  # sizes of what has a sign
-PAIRS: tuple[Point, ...] = ((0.7, 0.7, 0.35), (2.0, 3.0, -1.5))
-SINGLE = (0.7, 30.0)  # kernels
+PAIRS: tuple[Point, ...] = ((0.7, 0.7, 0.35), (2.0, 3.0, -1.5))  # of one input, the second kernel
 
 
 @lru_cache(maxsize=256)
@@ -53,19 +52,17 @@ def _error(component: Component, function: ArrayFunction, p: sp.Symbol, value: f
     """The largest error at some kernels; nan if the code has no number, or no ball tells."""
     values = {q: PARAMETER if q != p else sp.Rational(value) for q in component.parameters}
     formula, extra = with_numbers(component, values)
-    points = PAIRS if component.is_pair else tuple((k,) for k in SINGLE)
     worst = 0.0
-    for point in points[:1] if averages(component.formula) else points:  # balls of averages take long
+    few = 1 if averages(component.formula) else None  # balls of averages take long
+    for k1, k2, c in PAIRS[:few]:
+        point = (k1, k2, c) if component.is_pair else (k2,)
         with np.errstate(all="ignore"):
             found = float(np.ravel(function(*(np.array([x]) for x in point), *extra))[0])
         if math.isnan(found):
             return math.nan
         try:
-            error = (
-                pair_deviation(formula, point, found)
-                if component.is_pair
-                else single_deviation(formula, point[0], found)
-            )
+            pair = component.is_pair
+            error = pair_deviation(formula, (k1, k2, c), found) if pair else single_deviation(formula, k2, found)
         except SymresError:
             return math.nan
         worst = max(worst, error)
