@@ -38,5 +38,5 @@ class CheckRefuted(SymresError):
     """An oracle contradicts a derived result."""
 
 
-class NoDerivative(SymresError, NotImplementedError):
+class UnavailableDerivative(SymresError, NotImplementedError):
     """A derivative that a generated function does not have."""

@@ -102,3 +102,13 @@ def test_code_that_integrates_nothing_says_where_terms_cancel(target):
     with pytest.raises(sr.SymresError) as caught:
         sr.export(quantity, target=target)
     assert "without a closed form" not in str(caught.value)
+
+
+def test_derivatives_that_are_lacking_are_errors_of_symres():
+    torch = pytest.importorskip("torch")
+    tanh = sr.export(sr.expect2("tanh", "tanh"), target="torch").load().expect2
+    place, one = (torch.tensor(x, dtype=torch.float64, requires_grad=True) for x in (1.3, 1.0))
+    slope = tanh(place, one, 0.4 * one)
+    with pytest.raises(sr.SymresError, match="have two derivatives; take fewer"):
+        for _ in range(3):
+            (slope,) = torch.autograd.grad(slope, place, create_graph=True)
