@@ -86,12 +86,11 @@ def test_numbers_of_averages_where_inputs_are_parallel():
 
 
 def test_ranges_of_parameters_are_in_the_first_paragraph():
-    for target, opening in (("numpy", '"""'), ("c", "/* ")):
+    for target in ("numpy", "c"):
         text = sr.export(sr.expect("relu", mean=A), target=target).text
-        paragraph = text.split(opening + "Gaussian average of relu")[1 if target == "c" else -1].split("\n\n")[0]
-        assert "Right to six digits, as measured, for a in -1e+06..1e+06." in " ".join(
-            paragraph.replace("*", "").split()
-        )
+        paragraphs = [" ".join(part.split()) for part in text.replace("\n *", "\n").split("\n\n")]
+        stated = "Gaussian average of relu. Right to six digits, as measured, for a in -1e+06..1e+06."
+        assert any(part.endswith(stated) for part in paragraphs)
 
 
 @pytest.mark.parametrize("target", ["c", "jax"])
