@@ -190,9 +190,9 @@ def _planned(planner: Planner, target: Target, quantity: Quantity) -> Function:
             ):
                 raise error
             return _writable(planner, target, by_quadrature)
-        except SymresError:
+        except SymresError as other:
             if not isinstance(error, LosesDigits):
-                raise
+                raise (error if quantity.status is Status.EXACT else other) from None  # it has a closed form
             build: Any = planner.build  # there is nothing better
             planner = replace(planner, build=partial(build, accept_cancellation=True))
             return _writable(planner, target, quantity)

@@ -40,3 +40,7 @@ class UnsupportedLayer(SymresError):
 
 class CheckRefuted(SymresError):
     """An oracle contradicts a derived result."""
+
+
+class UnavailableDerivative(SymresError, NotImplementedError):
+    """A derivative that a generated function does not have."""

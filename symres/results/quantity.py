@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property, partial
@@ -198,7 +198,8 @@ class Quantity(Shown):
         assert self.expr is not None
         vanishes = self.expansion is not None and exact.get(K) == 0
         expression = self._at_zero(exact) if vanishes else self.expr.subs(exact)
-        if expression.has(sp.nan, sp.zoo):  # inputs that are parallel, or vanish: the average itself has a value there
+        # inputs that are parallel, or vanish: the average itself has a value there
+        if _is_undefined(expression) or (not vanishes and _has_pole(self.expr, exact)):
             expression = value_at_the_edge(self.name, self.defined, exact)
         if expression.has(sp.oo, -sp.oo):
             return mp.mpf(float(expression)), mp.mpf(0)
@@ -368,3 +369,8 @@ def _with_numbers(state: sp.Expr, numbers: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
 
 def _is_undefined(value: sp.Expr) -> bool:
     return value.has(sp.nan, sp.zoo)
+
+
+def _has_pole(formula: sp.Expr, exact: Mapping[sp.Symbol, sp.Expr]) -> bool:
+    """Whether a formula divides by what is 0: sympy may let infinite parts cancel, erf(zoo) - erf(zoo) = 0."""
+    return any(p.exp.is_negative and p.base.subs(exact).is_zero for p in formula.atoms(sp.Pow))

@@ -90,13 +90,12 @@ class ArrayTarget(ArrayCode):
     def _function(self, function: Function, plan: ModulePlan) -> dict[str, object]:
         quantity, in_place = function.quantity, self.capabilities.in_place
         body, definitions = self.function_definitions(function)
-        meaning = quantity.meaning or quantity.name
         notes = [line for text in self.function_notes(function) for line in docstrings.wrapped(text, 4, 4)]
         out = ["out: float array of the broadcast shape that receives the result."] * in_place
         return {
             "name": quantity.name,
             "signature": signature(quantity, [f.quantity for f in plan.functions], ["out=None"] * in_place),
-            "meaning": docstrings.quoted(f"{meaning[:1].upper()}{meaning[1:]}."),
+            "meaning": "\n    ".join(docstrings.wrapped(docstrings.first_paragraph(function), 8)),
             "formula": docstrings.formula_lines(quantity.definition, 8),
             "where": docstrings.meanings(quantity),
             "parameters": [*docstrings.argument_lines(quantity, self.words.argument), *out],

@@ -41,6 +41,23 @@ ACCURATE = 2e-14  # a closed form of one kernel with a larger error in floats is
 
 
 @dataclass(frozen=True)
+class ParameterRange:
+    """Where code is right to six digits.
+
+    Args:
+        symbol: a parameter.
+        low: the least value.
+        high: the largest.
+        whole: whether these are the ends of what is measured.
+    """
+
+    symbol: sp.Symbol
+    low: float
+    high: float
+    whole: bool
+
+
+@dataclass(frozen=True)
 class Component:
     """A function of one kernel (K), or of two kernels and their covariance (K1, K2, C), and of parameters.
 
@@ -69,6 +86,7 @@ class Component:
         fallback_integral: the formula in averages, which are integrated where terms of the closed form cancel.
         mended: whether averages take the place of a closed form where its terms cancel, or nowhere have to.
         measured_in: the name of the language on whose code the error was measured.
+        ranges: where its code is right, for each parameter.
     """
 
     name: str
@@ -92,6 +110,7 @@ class Component:
     fallback_integral: sp.Expr | None = None
     mended: bool = True
     measured_in: str = ""
+    ranges: tuple[ParameterRange, ...] = ()
 
     @property
     def is_inaccurate(self) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from ...core.errors import DeclarationError
+from ...core.errors import DeclarationError, UnavailableDerivative
 from ..emission.emitter import NoSpelling
 from ..emission.python_names import python_names
 from ..stable.primitives import complement, correlation, determinant
@@ -175,6 +175,8 @@ class Target(ABC):
         except BaseException:
             del sys.modules[module.__name__]
             raise
+        if hasattr(module, "NoDerivative"):  # the text alone imports nothing of symres
+            module.__dict__["NoDerivative"] = UnavailableDerivative
         return module
 
     @staticmethod

@@ -20,10 +20,9 @@ SERIES = (
 )
 
 
-def meaning(function: Function) -> str:
-    """What it computes, as a sentence."""
-    text = function.quantity.meaning or function.quantity.name
-    return docstrings.quoted(f"{text[:1].upper()}{text[1:]}.")
+def meaning(function: Function, beginning: str) -> str:
+    """What it computes and for which parameters, in lines with so many characters at their beginning."""
+    return f"\n{beginning}".join(docstrings.wrapped(docstrings.first_paragraph(function), 8))
 
 
 def formula(function: Function) -> list[str]:

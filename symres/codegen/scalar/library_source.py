@@ -14,6 +14,7 @@ _FILES = (
     "choices.py",
     "angle_functions.py",
     "exponentials.py",
+    "corners.py",
     "tables.py",
     "recursion.py",
     "hermite.py",

@@ -35,6 +35,12 @@ class Separation(sp.Function):
     nargs = 3
 
 
+class CrossDifference(sp.Function):
+    """x*y - u*v, called as CrossDifference(x, y, u, v), without rounding where the products are near."""
+
+    nargs = 4
+
+
 class NonzeroDivisor(sp.Function):
     """u, and 1 where that is 0: a divisor of what vanishes faster than it."""
 
@@ -135,6 +141,12 @@ class TwoTails(sp.Function):
     """Q2(h, k, r), called likewise."""
 
     nargs = 4
+
+
+class Certain(sp.Function):
+    """A value, called as Certain(value, error): nan where an error costs more than six of its digits."""
+
+    nargs = 2
 
 
 class RightHalfPlaneAngle(sp.Function):

@@ -13,6 +13,7 @@ from ...core.symbols import z
 from ...numerics.special import Q2, S2
 from .primitives import (
     Atan2,
+    CrossDifference,
     Dawson,
     Erfc,
     Erfcx,
@@ -27,6 +28,7 @@ from .primitives import (
     TwoSigns,
     TwoTails,
 )
+from .shifted_signs import crossed, squared, tailed
 
 _ERFC = lambda u: (Erfc if u.could_extract_minus_sign() else sp.erfc)(u)  # noqa: E731, sympy's is 2 - erfc(-u)
 COMPLEMENTS: dict[
@@ -50,6 +52,8 @@ _ROOM = 500  # below, exponents stay as they are: their exponentials are floats,
 
 def stabilise(expr: sp.Expr) -> sp.Expr:
     """Apply every rule, bottom-up, in the order that lets each see what the one before leaves."""
+    if expr.has(S2):
+        expr = bottom_up(tailed(bottom_up(expr, squared)), crossed)
     for rule in (
         _arcus_tangent,
         _two_variables,
@@ -217,6 +221,8 @@ def _scaled_erfc(e: sp.Expr) -> sp.Expr:
     if len(tails) != 1 or not exponents:
         return e
     (w,) = tails[0].args
+    if w.has(CrossDifference):  # beside a density: where the tail is no float the product is none
+        return e
     rest = [f for f in e.args if f is not tails[0] and not isinstance(f, sp.exp)]
     inside = sp.Add(*exponents)
     beyond = sp.expand(inside - w**2)

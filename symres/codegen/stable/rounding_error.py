@@ -16,6 +16,7 @@ from .primitives import (
     AbsNode,
     AngularSum,
     Atan2,
+    CrossDifference,
     Erfc,
     Erfcx,
     ExpCosh,
@@ -72,9 +73,10 @@ _SLOPES: dict[type, Callable[..., sp.Expr]] = {
     ExpCoshm1: lambda a, b: (ExpCoshm1(a, b), AbsNode(ExpSinh(a, b))),
     Atan2: lambda y, x: _turned(y, x),
     UpperAngle: lambda y, x: _turned(y, x),
-    ScaledTail: lambda u, v, w: (ScaledTail(u, v, w), ScaledTail(u, v, w), _TILT * sp.exp(v)),
+    ScaledTail: lambda u, v, w: (*_by_side(ScaledTail(u, v, w), w), _TILT * sp.exp(v)),
     TwoSigns: lambda h, k, x, y: (sp.exp(-(h**2) / 2), sp.exp(-(k**2) / 2), *_turned(x, y)),
-    TwoTails: lambda h, k, x, y: (sp.exp(-(h**2) / 2), sp.exp(-(k**2) / 2), *_turned(x, y)),
+    TwoTails: lambda h, k, x, y: _at_corner(h, k, x, y),
+    CrossDifference: lambda x, y, u, v: tuple(map(AbsNode, (y, x, v, u))),
 }
 _ODD = (sp.erf, Expm1, sp.atan, sp.asinh, sp.tanh, sp.sinh)  # they have the sign of their argument
 _SOUND = (
@@ -101,6 +103,20 @@ _POSITIVE = (
 def _turned(x: sp.Expr, y: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     """The slopes of the angle of a point."""
     return _size(y) / (x**2 + y**2), _size(x) / (x**2 + y**2)
+
+
+def _by_side(tail: sp.Expr, w: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """The slopes of a scaled tail in its two exponents: one of them is used, by the sign of w."""
+    return tail * (1 - sp.sign(w)) / 2, tail * (1 + sp.sign(w)) / 2
+
+
+def _at_corner(h: sp.Expr, k: sp.Expr, x: sp.Expr, y: sp.Expr) -> tuple[sp.Expr, ...]:
+    """The slopes of an upper tail: what lies along each edge, the density at the corner; with 1/5 for 1/sqrt(8*pi)."""
+    size = sp.sqrt(x**2 + y**2)
+    first, second = (k * size - h * x) / y, (h * size - k * x) / y
+    edges = (sp.exp(-(u**2) / 2) * sp.erfc(leg / sp.sqrt(2)) / 5 for u, leg in ((h, first), (k, second)))
+    density = sp.exp(-(h**2 + first**2) / 2) / 5
+    return *edges, *(density * slope for slope in _turned(x, y))
 
 
 def doubt(code: sp.Expr) -> sp.Expr | None:

@@ -18,11 +18,11 @@ from ...numerics.special import S4, SPECIAL, T4
 from ..averages.average_code import averages
 from ..emission.emitter import LosesDigits, NoSpelling, not_integrated
 from ..fits.chebyshev import fit
-from ..planning.plan import ACCURATE, FEW_DIGITS, Component
+from ..planning.plan import ACCURATE, FEW_DIGITS, INACCURATE, Component
 from ..planning.target import Target
 from ..stable.angles import angle_form
 from ..stable.correlation_form import in_determinant_form
-from ..stable.primitives import TwoSigns, TwoTails
+from ..stable.primitives import Certain, TwoSigns, TwoTails
 from ..stable.rewrites import stabilise
 from ..stable.rounding_error import doubt
 from .cancellation import is_harmless, steadiest
@@ -36,9 +36,11 @@ from .measured_error import (
     with_ends,
     with_numbers,
 )
+from .parameter_ranges import parameter_ranges
 from .sample_points import MEASURED, Values, named, other_values
 
 _SLOW = (TwoSigns, TwoTails, S4, T4)
+UNIT = sp.Float(2.0**-53)  # what a rounding is, relative to a number
 MAX_CLOSED_FORM_ERROR = (
     1e-9  # a larger error of any closed form, beside the largest value for the same kernels, and the same is done
 )
@@ -80,12 +82,35 @@ def build_component(
         if unspelled:
             raise NoSpelling.of(target.title, formula, unspelled)
     if C in symbols and formula.has(*SPECIAL) and not accept_cancellation:
-        _check_digits(name, symbols, formula, target.title, reference)
+        _check_digits(name, symbols, formula, target.title, reference, fallback_integral)
     component = _built(name, symbols, formula, reference, accept_cancellation, fallback_integral)
     if component.fallback_integral is not None and not target.capabilities.mends:
-        component = replace(_built(name, symbols, formula, reference, accept_cancellation), mended=False)
+        if C in symbols and formula.has(*SPECIAL):
+            component = _measured_certain(component, target.title, reference)
+        else:
+            component = replace(_built(name, symbols, formula, reference, accept_cancellation), mended=False)
     component = _spelled(component, target, reference)
-    return component if target is reference or not target.is_runnable else _measured_in(component, target)
+    measured_on = target if target.is_runnable else reference
+    component = component if measured_on is reference else _measured_in(component, target)
+    return replace(component, ranges=parameter_ranges(component, measured_on))
+
+
+@lru_cache(maxsize=256)
+def _measured_certain(component: Component, title: str, reference: Target) -> Component:
+    """A closed form that is nan where its terms cancel, for code that integrates nothing there.
+
+    Raises:
+        LosesDigits: that is where ordinary kernels and parameters are.
+    """
+    code = component.code
+    assert isinstance(code, sp.Expr)
+    bounded = Certain(code, UNIT * doubt(code))
+    certain = replace(component, code=bounded, fallback_integral=None, floored=True)
+    found = measured_pair(certain, reference)
+    if not math.isfinite(found.error):
+        where = f"its terms cancel in floats at {found.worst}, where code for NumPy and PyTorch integrates"
+        raise _refused(component, title, where)
+    return _measured(measured_pair, certain, reference, accept_cancellation=True)
 
 
 def _spelled(component: Component, target: Target, reference: Target) -> Component:
@@ -138,25 +163,38 @@ def _remeasured(component: Component, values: Values | None, target: Target) -> 
 
 
 @lru_cache(maxsize=256)
-def _check_digits(name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr, title: str, reference: Target) -> None:
+def _check_digits(
+    name: str,
+    symbols: tuple[sp.Symbol, ...],
+    formula: sp.Expr,
+    title: str,
+    reference: Target,
+    fallback_integral: sp.Expr | None,
+) -> None:
     """Refuse a closed form in special functions that is inaccurate where terms are most likely to cancel."""
     component = Component(name, symbols, formula, in_determinant_form(stabilise(formula)))
     if _is_unspelled(component, reference):
         return
+    component = with_ends(component, reference)
     formula, extra = with_numbers(component, None)
     function = reference.run(component)
     with np.errstate(all="ignore"):
         values = {point: float(function(*map(np.array, point), *extra)) for point in (*PARALLEL, *HARD)}
-    if not all(math.isfinite(values[point]) for point in PARALLEL):
+    if fallback_integral is None and not all(math.isfinite(values[point]) for point in PARALLEL):
         raise _refused(component, title, "it is 0/0 in floats where inputs are parallel")
+    most = (
+        FEW_DIGITS if fallback_integral is None else MAX_CLOSED_FORM_ERROR
+    )  # averages mend what is lost here and there
     for point in HARD:
-        _check_error(component, title, pair_deviation(formula, point, values[point]), named(point))
-    measured = _built(name, symbols, component.formula, reference)
+        _check_error(component, title, pair_deviation(formula, point, values[point]), named(point), most)
+    measured = _built(
+        name, symbols, component.formula, reference, False, fallback_integral
+    )  # the call below is the same
     _check_error(component, title, measured.error, measured.worst)
 
 
-def _check_error(component: Component, title: str, error: float, place: str) -> None:
-    if not error <= FEW_DIGITS:
+def _check_error(component: Component, title: str, error: float, place: str, most: float = FEW_DIGITS) -> None:
+    if not error <= most:
         raise _refused(component, title, f"its terms cancel in floats (error {error:.0e} at {place})")
 
 
@@ -165,7 +203,8 @@ def _check_loss(component: Component, title: str, where: str = "") -> None:
         return
     lost = component.error_over_max or 0.0 if component.is_pair else component.error
     of = " of the largest value" if component.is_pair else ""
-    if lost > MAX_CLOSED_FORM_ERROR:
+    # what is lost beside averages that could be taken instead is lost in them too
+    if lost > (MAX_CLOSED_FORM_ERROR if component.fallback_integral is None else INACCURATE):
         raise _refused(component, title, f"its terms cancel in floats (error {lost:.0e}{of}{where})")
 
 

@@ -44,6 +44,7 @@ Place = tuple[tuple[sp.Symbol, float], ...]  # the value of each kernel
 
 BITS = 240
 LARGEST, SMALLEST = sys.float_info.max, 1e-300
+UNDERFLOW = 1e-290  # parts of smaller values are no normal floats: what is lost of them is no error
 SHORTEST = 0.5  # kernels of order one, without which a function is of no use
 LITTLE = 64  # bits
 UNREACHED = "exponentials would be no floats, or waves need too many nodes"
@@ -176,16 +177,25 @@ def _beside_largest(formula: sp.Expr, points: Sequence[Point], found: Floats) ->
     """The largest error of a pair kernel, relative to its largest value for the same two kernels."""
     errors: dict[tuple[float, float], list[tuple[float, float]]] = {}
     for (k1, k2, c), value in zip(points, found, strict=True):
-        exact = _ball(formula, _at((k1, k2, c)), BITS)
+        exact = _known(formula, _at((k1, k2, c)))
         if exact.is_finite():
             errors.setdefault((k1, k2), []).append((abs(float(value) - float(exact.mid())), _size(exact)))
-    return max(max(e for e, _ in group) / max(max(size for _, size in group), SMALLEST) for group in errors.values())
+    largest = {kernels: max(size for _, size in group) for kernels, group in errors.items()}
+    return max(
+        max(e for e, _ in errors[kernels]) / size if size > UNDERFLOW else 0.0 for kernels, size in largest.items()
+    )
 
 
 def pair_deviation(formula: sp.Expr, point: Point, value: float) -> float:
     """The error of a value, relative to max(|F|, |C dF/dC|)."""
     scale = _size(_slope_ball(formula, C, _at(point))) * abs(point[2])
     return _deviation(formula, _at(point), value, scale)
+
+
+def single_deviation(formula: sp.Expr, k: float, value: float) -> float:
+    """The same of a function of one kernel, relative to max(|F|, |K dF/dK|)."""
+    at = ((K, k),)
+    return _deviation(formula, at, value, _size(_slope_ball(formula, K, at)) * k)
 
 
 def _gap(function: ArrayFunction, extra: Sequence[float]) -> tuple[float, float] | None:
@@ -344,8 +354,8 @@ def _deviation(formula: sp.Expr, at: Place, value: float, scale: float) -> float
         return math.inf
     distance = float(abs(exact - to_ball(Fraction(value), BITS)).mid())
     size = max(_size(exact), scale)
-    if size < 1e-290:  # underflow is no error
-        return 0.0 if distance < 1e-290 else math.inf
+    if size < UNDERFLOW:
+        return 0.0 if distance < UNDERFLOW else math.inf
     return distance / size
 
 

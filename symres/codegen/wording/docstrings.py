@@ -16,7 +16,7 @@ from ..averages.integrands import PiecewiseIntegrand
 from ..averages.singular_slopes import NEAREST, both_jump
 from ..emission.emitter import argument
 from ..fits.chebyshev import Fit
-from ..planning.plan import FEW_DIGITS, Component, Function
+from ..planning.plan import FEW_DIGITS, Component, Function, ParameterRange
 from ..strategy.measured_error import round_up
 from ..strategy.sample_points import MEASURED, PARAMETER
 
@@ -218,15 +218,40 @@ def measured_code(components: Iterable[Component], title: str) -> str:
     return f"the {others[0]} code of the same functions, as {title} was not installed" if others else "this code"
 
 
+def first_paragraph(function: Function) -> str:
+    """What a function computes, and in which range of each of its parameters it is right."""
+    text = function.quantity.meaning or function.quantity.name
+    ranges = _ranges(function)
+    right = f" Right to six digits, as measured, for {_listed_ranges(ranges)}." if ranges else ""
+    return f"{text[:1].upper()}{text[1:]}.{right}"
+
+
+def _ranges(function: Function) -> list[ParameterRange]:
+    """The ranges in which all components of a function are right, of each parameter."""
+    groups: dict[sp.Symbol, list[ParameterRange]] = {}
+    for r in (r for c in function.components for r in c.ranges if r.symbol in function.arguments):
+        groups.setdefault(r.symbol, []).append(r)
+    return [
+        ParameterRange(symbol, max(r.low for r in several), min(r.high for r in several), all(r.whole for r in several))
+        for symbol, several in groups.items()
+    ]
+
+
+def _listed_ranges(ranges: Iterable[ParameterRange]) -> str:
+    return ", ".join(f"{argument(r.symbol)} in {r.low:g}..{r.high:g}" for r in ranges)
+
+
 def warnings(function: Function) -> list[str]:
-    """Which averages behind a function are inaccurate, where, and by how much; which end within 1e-8..1e4, and why."""
+    """Which averages are inaccurate, where, and by how much; which end within 1e-8..1e4; which need some parameters."""
+    narrow = [r for r in _ranges(function) if not r.whole]
+    beyond = [f"right to six digits for {_listed_ranges(narrow)} only, as measured"] if narrow else []
     out = [
         f"{c.name} is inaccurate: {error_text(c).removeprefix('Error: ')}"
         for c in function.components
         if c.is_inaccurate
     ]
     ends = [f"nan {_ended(c)}: {c.reason}" for c in function.components if c.last < MEASURED]
-    return out + ends
+    return out + ends + beyond
 
 
 def function_lines(function: Function, gradients: bool) -> list[str]:

@@ -28,6 +28,13 @@ def _two_square(a: Floats) -> tuple[Floats, Floats]:
     return square, ((high * high - square) + 2.0 * high * low) + low * low
 
 
+def _cross_difference(x: Floats, y: Floats, u: Floats, v: Floats) -> Floats:
+    """x*y - u*v without cancellation."""
+    p, p_error = _two_product(x, y)
+    q, q_error = _two_product(u, v)
+    return (p - q) + (p_error - q_error)
+
+
 def _determinant(K1: Floats, K2: Floats, C: Floats) -> Floats:
     """K1*K2 - C**2 without cancellation; 0 where rounding made C a little too large."""
     p, p_error = _two_product(K1, K2)

@@ -8,6 +8,11 @@ from scipy import special
 from .array_types import Floats
 
 
+def _certain(value: Floats, error: Floats) -> Floats:
+    """A value; nan where rounding may have cost more than six digits of it, unless it is no normal float."""
+    return xp.where(error <= 1e-6 * xp.abs(value) + 1e-290, value, xp.nan)
+
+
 def _scaled_tail(u: Floats, v: Floats, w: Floats) -> Floats:
     """exp(u)*erfc(w) from v = u - w*w too: the tail is scaled where it is small."""
     small = w > 0.0

@@ -16,6 +16,12 @@ def determinant(K1: float, K2: float, C: float) -> float:
     return 0.0 if difference < 0.0 else difference
 
 
+def cross_difference(x: float, y: float, u: float, v: float) -> float:
+    """x*y - u*v to 1.5 units in the last place (Kahan)."""
+    product = u * v
+    return fma(x, y, -product) + fma(-u, v, product)
+
+
 def angle(y: float, x: float) -> float:
     """The angle of the point (x, y), from -pi to pi; 0 at the origin."""
     width = fabs(x)

@@ -138,7 +138,7 @@ def _documented(planned: Function, function: ScalarFunction) -> dict[str, Any]:
         *docstrings.function_lines(planned, False),
     ]
     return {
-        "meaning": _plain(meaning(planned)),
+        "meaning": _plain(meaning(planned, " * ")),
         "lines": list(map(_plain, lines)),
         "prototypes": prototypes(function),
     }

@@ -211,7 +211,7 @@ def _documented(planned: Function, function: ScalarFunction) -> dict[str, Any]:
         *series_lines(function.series, 4),
         *docstrings.function_lines(planned, False),
     ]
-    return {"meaning": meaning(planned), "lines": lines}
+    return {"meaning": meaning(planned, "    "), "lines": lines}
 
 
 def _listed(names: Iterable[str]) -> str:

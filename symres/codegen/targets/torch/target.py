@@ -92,13 +92,13 @@ class TorchTarget(ArrayTarget):
     def function_notes(self, function: Function) -> tuple[str, ...]:
         """How often results can be differentiated, where that is not without end."""
         if any(c.code is None and not smooth_pairs(c) for c in function.components):
-            return ("Differentiable once: a second derivative is a NotImplementedError.",)
+            return ("Differentiable once: a second derivative is a NoDerivative error.",)
         if any(c.code is None for c in function.components):
-            return ("Differentiable twice: a third derivative is a NotImplementedError.",)
+            return ("Differentiable twice: a third derivative is a NoDerivative error.",)
         if any(c.fallback_integral is not None for c in function.components):
             return (
                 "Differentiable once where the terms of the closed form cancel: there a second derivative is a "
-                "NotImplementedError.",
+                "NoDerivative error.",
             )
         return ()
 

@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from ....arrays.sloped.refused_derivatives import NoDerivative
 from .given_derivatives import _with_slopes
 from .traced_arrays import _widened
 
@@ -30,6 +31,7 @@ _ENOUGH = 16.0  # roundings: what a series may leave of the root of <f**2> <g**2
 _LEFT = 5e-13  # of that root: what an entry may lack; in float32 the following
 _LEFT_IN_SINGLE = 1e-5
 _APART = 2.0  # roots of a rounding: what the sum over every second node may differ by, of <f**2>
+_FEWER = "take fewer derivatives, or differences of these"
 _CHUNK = 4096  # entries at a time that have kernels of their own
 
 
@@ -45,7 +47,7 @@ def _smooth_average(first: Mapping, second: Mapping, K1: Array, K2: Array, C: Ar
 def _smooth_derivative(first: Mapping, second: Mapping, one: str, two: str, *arguments: Array) -> Array:
     """The average of a derivative of f and a derivative of g."""
     if one not in first or two not in second:
-        raise NotImplementedError("averages of smooth functions have two derivatives")
+        raise NoDerivative("a third derivative", "averages of smooth functions have two derivatives", _FEWER)
     f, g = first[one], second[two]
 
     def average(more: str, other: str) -> Callable[..., Array]:

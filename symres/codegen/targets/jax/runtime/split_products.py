@@ -30,16 +30,21 @@ def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
     return total, (a - (total - back)) + (b - back)
 
 
-def _difference_of_products(K1: Array, K2: Array, C: Array) -> Array:
-    """K1*K2 - C**2 without cancellation; 0 where rounding made C a little too large."""
-    (a, b), (c, d), (e, f) = _halves(K1), _halves(K2), _halves(C)
-    total, lost = _two_sum(a * c, -e * e)
-    rest = b * d - f * f
-    for first, second in ((a * d, -e * f), (b * c, -e * f)):
+def _cross_difference(x: Array, y: Array, u: Array, v: Array) -> Array:
+    """x*y - u*v without cancellation."""
+    (a, b), (c, d), (e, f), (g, h) = map(_halves, jnp.broadcast_arrays(*map(jnp.asarray, (x, y, u, v))))
+    total, lost = _two_sum(a * c, -e * g)
+    rest = b * d - f * h
+    for first, second in ((a * d, -e * h), (b * c, -f * g)):
         part, error = _two_sum(first, second)
         total, more = _two_sum(total, part)
         rest = rest + (error + more)
-    return jnp.maximum(total + (rest + lost), 0.0)
+    return total + (rest + lost)
+
+
+def _difference_of_products(K1: Array, K2: Array, C: Array) -> Array:
+    """K1*K2 - C**2 without cancellation; 0 where rounding made C a little too large."""
+    return jnp.maximum(_cross_difference(K1, K2, C, C), 0.0)
 
 
 def _slope_in_K1(K1: Array, K2: Array, C: Array) -> Array:

@@ -25,6 +25,7 @@ from ....arrays.runtime.gauss_legendre import (
     _STRIP_WEIGHTS,
     _WEIGHTS,
 )
+from ....arrays.sloped.refused_derivatives import NoDerivative
 
 Key: TypeAlias = tuple
 Values: TypeAlias = Callable[..., Tensor]
@@ -164,9 +165,10 @@ def _all_refused(needed: Sequence[bool], *arguments: Tensor) -> list[Tensor]:
 def _refused(*arguments: Tensor) -> Tensor:
     """The derivative that is asked of a function that has none: an error, if there is an entry to compute it for."""
     if arguments[0].shape[0]:
-        raise NotImplementedError(
-            "averages by quadrature have first derivatives only, those of pairs of smooth functions two: "
-            "take fewer derivatives, or differences of first ones"
+        raise NoDerivative(
+            "a further derivative",
+            "averages by quadrature have first derivatives only, those of pairs of smooth functions two",
+            "take fewer derivatives, or differences of first ones",
         )
     return arguments[0]
 

@@ -18,6 +18,7 @@ from ....arrays.hermite.hermite_series import _hermite_pairs, _hermite_tile
 from ....arrays.hermite.matrix_parts import _chunk, _parts
 from ....arrays.runtime.entries import _few
 from ....arrays.runtime.pair_series import _pair_average
+from ....arrays.sloped.refused_derivatives import NoDerivative
 from .operators import Key, _operators
 
 Function: TypeAlias = Callable[..., Tensor]
@@ -67,7 +68,8 @@ def _vanishes(name: str, first: str, second: str) -> bool:
     """Whether one of two derivatives is 0 everywhere."""
     _, (one, _), (two, _) = globals()[name]()
     if first not in one or second not in two:
-        raise NotImplementedError(f"{name} has no such derivative: averages of smooth functions have two")
+        found, remedy = "averages of smooth functions have two derivatives", "take fewer, or differences of these"
+        raise NoDerivative(f"a third derivative of {name}", found, remedy)
     return one[first] is None or two[second] is None
 
 
