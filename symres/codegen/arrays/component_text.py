@@ -9,7 +9,7 @@ import sympy as sp
 
 from ..emission.emitter import Dialect, Emitter, Source, rows, variable
 from ..fits.chebyshev import SHARE, Fit
-from ..planning.plan import Component
+from ..planning.plan import Component, Function
 from ..stable.primitives import complement, correlation, determinant
 
 
@@ -90,6 +90,22 @@ def limited(component: Component, lines: tuple[str, ...], dialect: Dialect) -> t
         head.append(f"C = {library}.clip(C, -{largest}, {largest})")
     *before, last = lines
     return (*head, *before, f"return {library}.where(inside, {last.removeprefix('return ')}, {dialect.nan})")
+
+
+def guarded(function: Function, lines: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
+    """Lines of a public function that end in a return statement, made to return nan for impossible arguments.
+
+    Kernels below 0 are nan already: that is lost only where the value does not depend on them.
+    """
+    if not (function.takes_matrices or function.idle_kernels):
+        return tuple(lines)
+    test, first = " & ".join(f"({k} >= 0.0)" for k in map(variable, function.idle_kernels)), []
+    if function.takes_matrices:
+        test = "_possible(K1, K2, C)"
+    if function.amplifies:
+        test, first = "possible", [f"possible = {test}", "C = _clipped(K1, K2, C)"]
+    *before, last = lines
+    return (*first, *before, f"return {dialect.library}.where({test}, {last.removeprefix('return ')}, {dialect.nan})")
 
 
 def named_determinant(names: dict[sp.Symbol, str], formulas: Sequence[sp.Expr]) -> list[str]:

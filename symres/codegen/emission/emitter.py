@@ -114,6 +114,7 @@ class Tile:
         arrays: how many scratch arrays there must be, the result among them.
         cost: of the operations on whole tiles.
         factor: what the result is to be multiplied with, by the caller, who may have other factors.
+        bounded: whether covariances beyond sqrt(K1*K2) are left to functions without tiles.
     """
 
     axes: tuple[str, ...]
@@ -122,6 +123,7 @@ class Tile:
     arrays: int
     cost: int
     factor: sp.Expr = sp.S.One
+    bounded: bool = False
 
 
 @dataclass

@@ -25,7 +25,7 @@ from ..averages.integrands import GaussianAverage
 from ..emission.emitter import argument, distinct
 from ..fits.chebyshev import Fit
 from ..stable.angles import AngleForm, angle_form, positive
-from ..stable.primitives import GeneratedSymbol, determinant
+from ..stable.primitives import EXPONENTIALS, GeneratedSymbol, determinant
 from ..stable.rewrites import stabilise
 from ..stable.rounding_error import one_sign
 from .guards import FLOOR, Guards
@@ -160,6 +160,17 @@ class Function:
     def takes_matrices(self) -> bool:
         """Whether it is a function of two inputs."""
         return {K1, K2, C} <= set(self.arguments)
+
+    @property
+    def amplifies(self) -> bool:
+        """Whether exponentials make much of a covariance that rounding has brought above sqrt(K1*K2)."""
+        codes = (c.code for c in self.components if c.is_pair)
+        return self.takes_matrices and any(isinstance(e, sp.Expr) and e.has(*EXPONENTIALS) for e in codes)
+
+    @property
+    def idle_kernels(self) -> tuple[sp.Symbol, ...]:
+        """The kernels that stand in no line: the value does not tell whether they are possible."""
+        return tuple(s for s in self.idle if s in KERNELS)
 
     @property
     def idle(self) -> tuple[sp.Symbol, ...]:

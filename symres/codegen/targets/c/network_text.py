@@ -112,7 +112,7 @@ def _precision(
     names = Names(REALS[precision], KNOWN, PREFIX, tools.constants, frozenset(tables_of(components)))
     own = definitions([*(t.source for t in components.values()), *(s for layer in layers for s in layer.sources)])
     near = " + is_near(0.0, 0.0, 0.0)" if any(layer.gap is not None for layer in layers) else ""
-    always = definitions([f"def unused():\n    return valid(0.0) + counted(0.0) + determinant(0.0, 0.0, 0.0){near}"])
+    always = definitions([f"def unused():\n    return valid(0.0) + counted(0.0) + determinant(0.0, 0.0, 0.0) + possible(0.0, 0.0, 0.0, 0.0){near}"])
     return {
         "real": names.real,
         "suffix": names.suffix,

@@ -11,7 +11,16 @@ import sympy as sp
 
 from ....core.symbols import K1, K2, C, Theta
 from ....numerics.special import S4, T4
-from ...arrays.component_text import arguments, closed, defined, fitted, limited, named_determinant, with_origin
+from ...arrays.component_text import (
+    arguments,
+    closed,
+    defined,
+    fitted,
+    guarded,
+    limited,
+    named_determinant,
+    with_origin,
+)
 from ...averages import average_code
 from ...emission.emitter import OUT, Emitter, Source, Tile, argument, literal, variable
 from ...fits.chebyshev import Fit
@@ -20,7 +29,7 @@ from ...stable.angles import AngleForm
 from ...stable.primitives import TwoSigns, TwoTails
 from ...stable.rounding_error import doubt
 from .dialect import NUMPY
-from .fast_paths import fast_paths, with_determinant
+from .fast_paths import POSSIBLE, fast_paths, with_determinant
 from .series_tiles import series_tile
 from .tiles import FastPath, Tiler
 
@@ -70,7 +79,9 @@ def function_tile(function: Function) -> Tile | None:
         return None
     symbols = {name: symbol for symbol, name in function.names}
     *steps, (_, value) = function.lines
-    path = with_determinant(FastPath(value, {symbols[name]: e for name, e in steps}))
+    is_bounded = any(known[name].bounded for name in pairs)
+    path = FastPath(value, {symbols[name]: e for name, e in steps}, () if is_bounded else (POSSIBLE,))
+    path = with_determinant(path)
     return Tiler(NUMPY, {s: variable(s) for s in function.arguments}, (K1, K2), MATRICES, known).tile(path)
 
 
@@ -98,7 +109,7 @@ def function_lines(function: Function) -> tuple[str, ...]:
     """The body of the blockwise function behind a public one."""
     names = dict(function.names)
     first = named_determinant(names, [e for _, e in function.lines])
-    return (*first, *Emitter(NUMPY, names).function(function.lines))
+    return guarded(function, [*first, *Emitter(NUMPY, names).function(function.lines)], NUMPY)
 
 
 def call(function: Function, tile: Tile | None) -> str:
@@ -106,6 +117,8 @@ def call(function: Function, tile: Tile | None) -> str:
     name = f"_{function.quantity.name}"
     valid = "_directed" if function.quantity.directed else "_valid"
     listed = [f"{valid}({argument(s)})" if s in KERNELS else argument(s) for s in function.arguments]
+    if function.takes_matrices:
+        listed[function.arguments.index(C)] = "_covariances(K1, K2, C)"
     given = f"({', '.join(listed)}{',' * (len(listed) == 1)})"
     if tile is not None:
         places = _matrices(function.arguments)

@@ -3,6 +3,10 @@
 typedef union { double number; uint64_t bits; } symres_double;
 typedef union { float number; uint32_t bits; } symres_single;
 
+/* From 1 to the next number of a type. */
+#define symres_precision(x) DBL_EPSILON
+#define symres_precisionf(x) FLT_EPSILON
+
 /* 2**k for an integer -1022 <= k <= 1023: the sum with 1.5 * 2**52 has k in its last bits. */
 static inline double symres_power_of_two(double k)
 {

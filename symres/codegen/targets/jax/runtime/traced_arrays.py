@@ -13,6 +13,8 @@ def _arrays(*values: ArrayLike) -> list[Array]:
     """The arguments as arrays of one floating type; numbers alone have the widest that is switched on."""
     arrays = [jnp.asarray(v) for v in values if not isinstance(v, (int, float))]
     kind = jnp.result_type(*[a.dtype for a in arrays]) if arrays else jnp.result_type(float)
+    if jnp.issubdtype(kind, jnp.complexfloating) or any(isinstance(v, complex) for v in values):
+        raise TypeError("arguments are real numbers, not complex: pass the real parts")
     kind = jnp.promote_types(kind, jnp.float32) if jnp.issubdtype(kind, jnp.floating) else jnp.result_type(float)
     return [jnp.asarray(v, dtype=kind) for v in values]
 
