@@ -33,7 +33,8 @@ def evaluated(
     given = [np.asarray(a) for a in inputs]
     kind = np.dtype(np.float32 if all(a.dtype == np.float32 for a in given) else np.float64)
     if matrix is not None:
-        given[2] = np.asarray(_covariances(*given[:3], kind))
+        K1, K2, C, *others = given
+        given = [K1, K2, np.asarray(_covariances(K1, K2, C, kind)), *others]
     given = [_real(a, kind) for a in given]
     numbers = [_real(p) for p in parameters]
     shape = np.broadcast_shapes(*(a.shape for a in (*given, *numbers)), *(() if out is None else (out.shape,)))

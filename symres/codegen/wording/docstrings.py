@@ -26,7 +26,7 @@ ARGUMENTS = {
     K: "kernel of the preactivation, one input; K >= 0, nan else",
     K1: "kernel of the first input; K1 >= 0, nan else",
     K2: "kernel of the second input; K2 >= 0, nan else",
-    C: f"covariance of the two inputs, C**2 <= K1*K2; an excess of up to {EXCESS} ulp counts as equality, more gives nan",
+    C: f"covariance of the two inputs, C**2 <= K1*K2; up to {EXCESS} ulp above count as equality, nan beyond",
     Theta: "tangent kernel of the two inputs, of any sign",
     C_W: "fan_in times the variance of a weight; C_W >= 0",
     C_b: "variance of a bias; C_b >= 0",
