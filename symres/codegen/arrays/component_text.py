@@ -10,6 +10,7 @@ import sympy as sp
 from ..emission.emitter import Dialect, Emitter, Source, rows, variable
 from ..fits.chebyshev import SHARE, Fit
 from ..planning.plan import Component, Function
+from ..stable.kernel_powers import INVERSES, REDUCED, Reduced, reduced
 from ..stable.primitives import complement, correlation, determinant
 
 
@@ -26,11 +27,31 @@ def arguments(component: Component) -> str:
 def closed(component: Component, code: sp.Expr, dialect: Dialect, result: str = "value") -> list[str]:
     """Lines that compute an expression in the component's arguments, and return it or give it a name."""
     names = {s: variable(s) for s in component.symbols}
+    if dialect.reduced and component.guards.floor is None and (found := reduced(code)).leaves_range:
+        return _in_range(component, found, dialect, result)
     lines = _floored(component, named_determinant(names, [code]), dialect)
     if code.has(correlation, complement):
         lines.append("correlation, complement = _correlation(K1, K2, C)")
         names |= {correlation: "correlation", complement: "complement"}
     return [*lines, *Emitter(dialect, names).function([(result, code)])]
+
+
+def _in_range(component: Component, found: Reduced, dialect: Dialect, result: str) -> list[str]:
+    """Lines that compute a formula with kernels of order 1: squares of others leave the range of narrow types."""
+    kernels = ("K1", "K2") if component.is_pair else ("K",)
+    lines = [f"k{i}, q{i} = {dialect.reduced}({k}, {found.is_homogeneous})" for i, k in enumerate(kernels, 1)]
+    names = {s: variable(s) for s in (*component.symbols, *REDUCED.values(), *INVERSES)}
+    if component.is_pair:
+        lines.append("c = C*q1*q2")
+        if determinant in names:
+            lines.append("determinant = determinant*q1*q1*q2*q2")
+        elif found.value.has(determinant):
+            names[determinant] = "determinant"
+            lines.append("determinant = _determinant(k1, k2, c)")
+        if found.value.has(correlation, complement):
+            lines.append("correlation, complement = _correlation(k1, k2, c)")
+            names |= {correlation: "correlation", complement: "complement"}
+    return [*lines, *Emitter(dialect, names).function([(result, found.whole)])]
 
 
 def fitted(component: Component, fit: Fit, dialect: Dialect, array: Callable[[str], str] = str) -> Source:

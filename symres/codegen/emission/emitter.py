@@ -65,6 +65,8 @@ class Dialect:
         nan: spelling of no number.
         at_least: template of the larger one of an array and a number.
         at_most: of the smaller one.
+        reduced: the function that splits kernels into numbers of order 1 and powers of 2; empty if there is always a
+            wider type to compute in.
     """
 
     name: str
@@ -79,6 +81,7 @@ class Dialect:
     nan: str = "math.nan"
     at_least: str = ""
     at_most: str = ""
+    reduced: str = ""
 
     def unspelled(self, expr: sp.Expr) -> str:
         """The name of a function in an expression that the language has no spelling for; empty if there is none."""

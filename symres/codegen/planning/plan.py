@@ -25,6 +25,7 @@ from ..averages.integrands import GaussianAverage
 from ..emission.emitter import argument, distinct
 from ..fits.chebyshev import Fit
 from ..stable.angles import AngleForm, angle_form, positive
+from ..stable.kernel_powers import reduced
 from ..stable.primitives import EXPONENTIALS, GeneratedSymbol, determinant
 from ..stable.rewrites import stabilise
 from ..stable.rounding_error import one_sign
@@ -118,6 +119,16 @@ class Component:
     def parameters(self) -> tuple[sp.Symbol, ...]:
         """The arguments that are no kernels."""
         return self.symbols[3 if self.is_pair else 1 :]
+
+    @property
+    def steepest(self) -> float:
+        """The largest power of kernels in its code, if that can be no float of a narrow type where the value is; or 0.
+
+        Then code for narrow types computes in a wider one, or with kernels of order 1 and powers of 2 apart.
+        """
+        codes = [e for _, e in self.code.shape.steps] if isinstance(self.code, Fit) else [self.code]
+        found = (reduced(e) for e in codes if e is not None)
+        return float(max((r.steepest for r in found if r.leaves_range), default=0))
 
     @property
     def guards(self) -> Guards:

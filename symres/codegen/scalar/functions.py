@@ -57,6 +57,7 @@ class ScalarFunction:
             second, C, sums, parameters).
         kept: how many numbers NAME_first and NAME_second return; None if there is one input.
         series: what NAME_pair takes as sums; there is no NAME_entry then. None if it takes none.
+        steepest: the largest power of kernels that is computed, if it is no float where the value is; or 0.
     """
 
     name: str
@@ -66,6 +67,7 @@ class ScalarFunction:
     sources: tuple[str, ...]
     kept: tuple[int, int] | None = None
     series: Series | None = None
+    steepest: float = 0.0
 
     @property
     def sums(self) -> tuple[sp.Symbol, ...]:
@@ -200,6 +202,7 @@ def _function(
     inputs = tuple(s for s in arguments if s in (K, *TRIPLE, Theta))
     parameters = tuple(s for s in arguments if s not in inputs)
     spelled = dict(names)
+    steepest = max((c.steepest for c in components), default=0.0)
     listed = ", ".join(spelled[s] for s in arguments)
     kernels = [f"{spelled[s]} = {valid}({spelled[s]})" for s in inputs if s in (K, K1, K2)]
     if not set(TRIPLE) <= set(inputs):
@@ -210,7 +213,7 @@ def _function(
         for kernel in (spelled[s] for s in inputs if s in KERNELS and s not in used):  # the value does not tell
             body[-1] = f"{body[-1]} if {kernel} == {kernel} else NAN"
         entry = defined(f"{name}_entry({listed})", body)
-        return ScalarFunction(name, inputs, parameters, valid, (entry,))
+        return ScalarFunction(name, inputs, parameters, valid, (entry,), steepest=steepest)
     symbols = {name: symbol for symbol, name in names}
     *steps, (_, value) = results
     for step, expr in reversed(steps):
@@ -221,7 +224,8 @@ def _function(
     value = value.xreplace({C: Clipped(K1, K2, *roots, C)}) if amplifies else value
     results = [*before, (last, Possible(*roots, C, value))]
     levels = levelled(results, () if series is None else series.symbols)
-    found = ScalarFunction(name, inputs, parameters, valid, (), (len(levels.first), len(levels.second)), series)
+    kept = len(levels.first), len(levels.second)
+    found = ScalarFunction(name, inputs, parameters, valid, (), kept, series, steepest)
     sources = _by_level(found, levels)
     if series is not None:
         return replace(found, sources=tuple(sources))

@@ -3,6 +3,19 @@
 typedef union { double number; uint64_t bits; } symres_double;
 typedef union { float number; uint32_t bits; } symres_single;
 
+/* Whether powers of a kernel, or their rounding errors, may be no floats; of 0 they are. */
+static inline int symres_is_wide(float K, float least, float largest)
+{
+    return (K > largest) | ((K > 0) & (K < least));
+}
+
+/* A covariance of floats in double, cut off where the rounding of floats has brought it above sqrt(K1*K2). */
+static inline double symres_rounded(double K1, double K2, double C)
+{
+    const double size = sqrt(K1) * sqrt(K2), excess = fabs(C) - size;
+    return excess > 4 * DBL_EPSILON * size && excess <= 64 * FLT_EPSILON * size ? copysign(size, C) : C;
+}
+
 /* From 1 to the next number of a type. */
 #define symres_precision(x) DBL_EPSILON
 #define symres_precisionf(x) FLT_EPSILON
