@@ -59,3 +59,16 @@ def test_what_a_table_refuses():
         kernel.matrix([[1.0, 0.0], [0.0, 2.0]])
     with pytest.raises(DeclarationError, match="one norm"):
         kernel.matrix([[0.0, 0.0], [0.0, 2.0]])
+
+
+@pytest.mark.parametrize("layers", [["relu", "erf", "relu"], ["relu"] * 4, ["gelu", "tanh"]])
+def test_the_stated_error_is_exceeded_nowhere(layers):
+    """In the first and last pieces, where a spline has no neighbour, it is largest beside the middle."""
+    module = sr.export(sr.network(layers))
+    kernel = ZonalKernel(module, C_W=2, C_b=0.1)
+    near = np.geomspace(1e-7, 0.05, 20000)
+    angles = np.concatenate([near, np.pi - near, np.random.default_rng(3).uniform(0.0, np.pi, 20000)])
+    rho = np.concatenate([[0.9999994036905414], np.cos(angles)])
+    exact = module.load().dual_kernel(1.0, 1.0, rho, C_W=2, C_b=0.1)
+    for found, values in zip(kernel(rho), exact, strict=True):
+        assert np.abs(found - values).max() <= kernel.error * np.abs(values).max()
