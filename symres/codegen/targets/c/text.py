@@ -215,7 +215,9 @@ def _wide(function: ScalarFunction, own: Sequence[str]) -> dict[str, str]:
     """How float functions compute in double, where powers of kernels or their rounding errors are no floats."""
     least, largest = (2.0 ** (power / function.steepest) for power in (_DIGITS - _RANGE, _RANGE))
     single = {name: f"{name}[j]" for name in map(variable, function.inputs)}
-    matrix = single | {"K1": "K1[i]", "K2": "K2[left + j]"} | {m: f"row_{m}[j]" for m in map(variable, function.varying)}
+    matrix = (
+        single | {"K1": "K1[i]", "K2": "K2[left + j]"} | {m: f"row_{m}[j]" for m in map(variable, function.varying)}
+    )
 
     def call(given: dict[str, str]) -> str:
         if "C" in given:

@@ -13,8 +13,14 @@ from tests.shared import Lazily, derived
 SLOW = pytest.param("numba", marks=pytest.mark.exhaustive)  # to compile
 TARGETS = ["numpy", "torch", SLOW, "c", "jax"]
 # constant slopes, a closed form, exponentials, a jump, a polynomial, averages as series
-FORMULAS = ["relu", "gelu", "sin", *(pytest.param(f, marks=pytest.mark.exhaustive) for f in ("step", "z", "z^2", "tanh"))]
+FORMULAS = [
+    "relu",
+    "gelu",
+    "sin",
+    *(pytest.param(f, marks=pytest.mark.exhaustive) for f in ("step", "z", "z^2", "tanh")),
+]
 VALUES = {"C_W": 2.0, "C_b": 0.1, "Theta": 0.3}
+NOT_COMPLEX = r"real numbers, not .*complex"
 SINGLE = [{"K": -1.0}, {"K": math.nan}]
 PAIRS = [
     {"K1": -1.0, "K2": 1.0, "C": 0.5},
@@ -80,10 +86,10 @@ def test_no_imaginary_part_is_dropped(formula, target):
         row = {"K1": 1.0, "K2": 1.0, "C": 0.5} if is_pair else {"K": 1.0}
         for place in row:
             for value in (row[place] + 0.1j, np.array([row[place] + 0.1j])):
-                with pytest.raises(TypeError, match="real numbers, not .*complex"):
+                with pytest.raises(TypeError, match=NOT_COMPLEX):
                     function(**{**row, place: as_input(target, value)})
         if name == "covariance_map":
-            with pytest.raises(TypeError, match="real numbers, not .*complex"):
+            with pytest.raises(TypeError, match=NOT_COMPLEX):
                 function(**row, C_W=np.array([2.0 + 1.0j]))
 
 
@@ -108,7 +114,7 @@ def test_what_rounding_brings_above_the_root_of_both_kernels_counts_as_equal(for
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_values_of_a_possible_pair_are_those_of_quadrature(target):
-    """gelu at K1 = K2 = 1, C = 1 and 1/2, against mpmath's own quadrature over both neurons."""
+    """Gelu at K1 = K2 = 1, C = 1 and 1/2, against mpmath's own quadrature over both neurons."""
     function = MODULES["gelu", target].covariance_map
 
     def gelu(z):
@@ -136,20 +142,23 @@ def test_networks_return_nan_for_them(target):
     for place in range(3):
         given = [1.0, 1.0, 0.5]
         given[place] = as_input(target, np.array([given[place] + 0.1j]))
-        with pytest.raises(TypeError, match="real numbers, not .*complex"):
+        with pytest.raises(TypeError, match=NOT_COMPLEX):
             function(*given, C_W=2.0, C_b=0.1)
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_matrices_of_duplicated_rows_in_float32_have_no_nan(target):
-    """Rows of 1, -1 and 1e-3 in all lengths: BLAS sums the products of equal and of parallel rows differently."""
+    """BLAS sums the products of equal and of parallel rows in another order than their own kernels are summed in."""
     rng = np.random.default_rng(5)
     module = NETWORKS[target]
     for columns in (3, 17, 1000):
         X = rng.standard_normal((12, columns)).astype(np.float32)
         X = np.concatenate([X, X[::-1], -X, 3 * X, 0 * X[:1]])
         given = as_input(target, X)
-        for found in (module.dual_kernel_matrix(given, **_weights()), module.dual_kernel_matrix(given, given, **_weights())):
+        for found in (
+            module.dual_kernel_matrix(given, **_weights()),
+            module.dual_kernel_matrix(given, given, **_weights()),
+        ):
             for matrix in map(np.asarray, found):
                 assert np.isfinite(matrix).all()
                 np.testing.assert_allclose(matrix[:12, :12], matrix[12:24, 12:24][::-1, ::-1], rtol=1e-4)
@@ -160,7 +169,7 @@ def test_matrices_of_duplicated_rows_in_float32_have_no_nan(target):
         if columns < 100:  # else BLAS itself rounds more than 64 ulp away
             assert all(np.isfinite(np.asarray(a)).all() for a in module.dual_kernel(*arrays, **_weights()))
             assert np.isfinite(np.asarray(MODULES["relu", target].covariance_map(*arrays, **_weights()))).all()
-    with pytest.raises(TypeError, match="real numbers, not .*complex"):
+    with pytest.raises(TypeError, match=NOT_COMPLEX):
         module.dual_kernel_matrix(as_input(target, X + 0.1j), **_weights())
 
 
