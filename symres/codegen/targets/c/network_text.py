@@ -25,7 +25,7 @@ ABOUT = (
     "memory. Each parameter is an array of one number for every layer.",
     "The tangent kernel is that of the NTK parametrisation: weights sqrt(C_W/fan_in)*w and biases sqrt(C_b)*b, with "
     "learning rate 1 for every w and b of all layers. Inputs have kernels x.x'/n0 and the tangent kernel 0.",
-    "Functions of float are for kernels of order 1: those below 1e-18 count as 0, and powers of large ones overflow, in "
+    "Functions of float are for kernels of order 1: those below 1e-18 count as 0, powers of large ones overflow, in "
     "some layers from 1e9 on. Functions of double hold for all kernels that are floats.",
 )
 MATRIX = (
