@@ -9,7 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import CubicSpline
 
 from ..codegen.arrays.feature_rows.kernels_of_rows import _kernels_of_rows
+from ..codegen.arrays.feature_rows.real_arguments import _real
 from ..codegen.module import Module
+from ..codegen.planning.guards import EXCESS
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, number
 from .generated_module import function_of, loaded, parameters_of
@@ -85,12 +87,15 @@ class ZonalKernel:
         """Both kernels.
 
         Args:
-            rho: cosines of the angle between two inputs, array_like; what is beyond -1 or 1 by rounding counts as that.
+            rho: cosines of the angle between two inputs, array_like; what is beyond -1 or 1 by up to 64 ulp of its type
+                counts as that.
 
         Returns:
-            (C, Theta): two arrays of its shape. A cosine tells of an angle below 1e-8 nothing but that.
+            (C, Theta): two arrays of its shape, nan for what is no cosine. That tells of an angle below 1e-8 nothing
+            but that.
         """
-        cosine = np.asarray(rho, dtype=np.float64)
+        cosine, excess = _real(rho), EXCESS * _unit(np.asarray(rho))
+        cosine = np.where(np.abs(cosine) <= 1.0 + excess, cosine, np.nan)
         found = np.empty((2, *cosine.shape))
         flat, entries = found.reshape(2, -1), cosine.reshape(-1)
         for start in range(0, entries.size, _PART):
@@ -118,10 +123,15 @@ class ZonalKernel:
         if X2 is None:
             C = np.triu(C) + np.triu(C, 1).T
         every = np.concatenate([K1, K2])
-        unit = max(np.finfo(X.dtype if X.dtype.kind == "f" else np.float64).eps for X in given)
+        unit = max(map(_unit, given))
         if not (every > 0.0).all() or every.max() - every.min() > 64 * unit * every.max():
             found = f"their kernels x.x'/n0 go from {every.min():.6g} to {every.max():.6g}"
             raise DeclarationError(
                 "inputs of one norm", found, "divide them by their norms, or call the network's module"
             )
         return self(C / np.sqrt(np.multiply.outer(K1, K2)))
+
+
+def _unit(array: np.ndarray) -> float:
+    """From 1 to the next number of the type of an array; whole numbers become float64."""
+    return float(np.finfo(array.dtype if array.dtype.kind == "f" else np.float64).eps)
