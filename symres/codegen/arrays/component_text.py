@@ -118,11 +118,11 @@ def guarded(function: Function, lines: Sequence[str], dialect: Dialect) -> tuple
 
     Kernels below 0 are nan already: that is lost only where the value does not depend on them.
     """
-    if not (function.takes_matrices or function.idle_kernels):
+    if function.both_kernels is None and not function.idle_kernels:
         return tuple(lines)
-    test, first = " & ".join(f"({k} >= 0.0)" for k in map(variable, function.idle_kernels)), []
-    if function.takes_matrices:
-        test = "_possible(K1, K2, C)"
+    test, first = " & ".join(f"({k} == {k})" for k in map(variable, function.idle_kernels)), []
+    if function.both_kernels is not None:
+        test = f"_possible({', '.join(map(variable, function.both_kernels))}, C)"
     if function.amplifies:
         test, first = "possible", [f"possible = {test}", "C = _clipped(K1, K2, C)"]
     *before, last = lines

@@ -173,6 +173,13 @@ class Function:
         return {K1, K2, C} <= set(self.arguments)
 
     @property
+    def both_kernels(self) -> tuple[sp.Symbol, sp.Symbol] | None:
+        """The kernels of two inputs whose covariance is an argument: K of both where all inputs have one."""
+        if C not in self.arguments:
+            return None
+        return (K1, K2) if self.takes_matrices else (K, K)
+
+    @property
     def amplifies(self) -> bool:
         """Whether exponentials make much of a covariance that rounding has brought above sqrt(K1*K2)."""
         codes = (c.code for c in self.components if c.is_pair)

@@ -208,6 +208,9 @@ def _function(
     if not set(TRIPLE) <= set(inputs):
         for c in filter(is_series, components):
             raise refused(c.formula, PLACE)
+        if C in inputs:  # all inputs have one kernel
+            *before, (last, value) = results
+            results = [*before, (last, Possible(sp.sqrt(K), sp.sqrt(K), C, value))]
         body = [*kernels, *lines(spelled, results)]
         used = set().union(*(e.free_symbols for _, e in results))
         for kernel in (spelled[s] for s in inputs if s in KERNELS and s not in used):  # the value does not tell

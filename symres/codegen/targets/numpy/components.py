@@ -117,8 +117,8 @@ def call(function: Function, tile: Tile | None) -> str:
     name = f"_{function.quantity.name}"
     valid = "_directed" if function.quantity.directed else "_valid"
     listed = [f"{valid}({argument(s)})" if s in KERNELS else argument(s) for s in function.arguments]
-    if function.takes_matrices:
-        listed[function.arguments.index(C)] = "_covariances(K1, K2, C)"
+    if function.both_kernels is not None:
+        listed[function.arguments.index(C)] = f"_covariances({', '.join(map(argument, function.both_kernels))}, C)"
     given = f"({', '.join(listed)}{',' * (len(listed) == 1)})"
     if tile is not None:
         places = _matrices(function.arguments)

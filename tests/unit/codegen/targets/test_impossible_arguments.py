@@ -131,6 +131,20 @@ def test_the_values_of_a_possible_pair_are_those_of_quadrature(target):
     assert float(function(1.0, 1.0, 1.0, 2.0, 0.1)) == pytest.approx(float(2 * whole) + 0.1, rel=tolerance)
 
 
+@pytest.mark.parametrize("target", TARGETS)
+def test_batches_whose_inputs_have_one_kernel(target):
+    theory = derived(sr.batch_norm("erf"))
+    quantities = {name: getattr(theory, name) for name in ("covariance_map", "kernel_map", "chi_perp")}
+    module = sr.export(quantities, target=target).load()
+    for name in quantities:
+        function = getattr(module, name)
+        for K, C in ((-1.0, 0.5), (math.nan, 0.5), (1.0, math.nan), (1.0, 1.5), (1.0, -1.5)):
+            assert math.isnan(float(function(K, C, 2.0, 0.1))), (name, K, C)
+        assert math.isfinite(float(function(1.0, 0.5, 2.0, 0.1)))
+        with pytest.raises(TypeError, match=NOT_COMPLEX):
+            function(1.0, as_input(target, np.array([0.5 + 0.1j])), 2.0, 0.1)
+
+
 # ---- networks ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("target", TARGETS)
 def test_networks_return_nan_for_them(target):
