@@ -120,7 +120,7 @@ def guarded(function: Function, lines: Sequence[str], dialect: Dialect) -> tuple
     """
     if function.both_kernels is None and not function.idle_kernels:
         return tuple(lines)
-    test, first = " & ".join(f"({k} == {k})" for k in map(variable, function.idle_kernels)), []
+    test, first = " & ".join(f"({k} >= 0.0)" for k in map(variable, function.idle_kernels)), []
     if function.both_kernels is not None:
         test = f"_possible({', '.join(map(variable, function.both_kernels))}, C)"
     if function.amplifies:
