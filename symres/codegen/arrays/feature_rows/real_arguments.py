@@ -26,7 +26,7 @@ def _covariances(
     unit = max([np.finfo(k).eps for k in kinds if k.kind == "f"], default=0.0)
     if unit <= np.finfo(kind).eps:
         return C
-    first, second, covariance = (np.asarray(a, dtype=np.float64) for a in (K1, K2, C))
+    first, second, covariance = map(_real, (K1, K2, C))
     with np.errstate(invalid="ignore"):  # kernels below 0 are nan
         size = np.sqrt(first) * np.sqrt(second)
     over = np.abs(covariance) > (1.0 + 4.0 * np.finfo(np.float64).eps) * size  # C = K1 = K2 stays as it is
