@@ -112,19 +112,20 @@ def function_lines(function: Function) -> tuple[str, ...]:
     return guarded(function, [*first, *Emitter(NUMPY, names).function(function.lines)], NUMPY)
 
 
-def call(function: Function, tile: Tile | None) -> str:
-    """What a public function returns: tiles where there is a tile function, else blocks of one line of entries."""
+def body(function: Function, tile: Tile | None) -> list[str]:
+    """The body of a public function: tiles where there is a tile function, else blocks of one line of entries."""
+    first = []
+    if function.both_kernels is not None:
+        first = [f"C = _covariances({', '.join(map(argument, function.both_kernels))}, C)"]
     name = f"_{function.quantity.name}"
     valid = "_directed" if function.quantity.directed else "_valid"
     listed = [f"{valid}({argument(s)})" if s in KERNELS else argument(s) for s in function.arguments]
-    if function.both_kernels is not None:
-        listed[function.arguments.index(C)] = f"_covariances({', '.join(map(argument, function.both_kernels))}, C)"
     given = f"({', '.join(listed)}{',' * (len(listed) == 1)})"
     if tile is not None:
         places = _matrices(function.arguments)
-        return f"_tiles({name}_tile, {name}_axes, {name}, {given}, {places}, {OUT}, {tile.arrays})"
+        return [*first, f"return _tiles({name}_tile, {name}_axes, {name}, {given}, {places}, {OUT}, {tile.arrays})"]
     whole = any(c.is_pair and (c.code is None or c.fallback_integral is not None) for c in function.components)
-    return f"_blocks({name}, {given}, {OUT}, {'_WHOLE' if whole else '_CACHED'})"
+    return [*first, f"return _blocks({name}, {given}, {OUT}, {'_WHOLE' if whole else '_CACHED'})"]
 
 
 def _matrices(symbols: Sequence[sp.Symbol]) -> tuple[int, ...]:

@@ -1,3 +1,5 @@
+#include <float.h>
+
 /* What the processor does: products with one rounding, and powers of two. Without a fused operation in hardware
  * (compile with -march=native where there is one) fma is a function of the C library, right and slow. */
 typedef union { double number; uint64_t bits; } symres_double;
