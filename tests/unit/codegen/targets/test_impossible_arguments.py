@@ -114,7 +114,7 @@ def test_what_rounding_brings_above_the_root_of_both_kernels_counts_as_equal(for
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_values_of_a_possible_pair_are_those_of_quadrature(target):
-    """gelu at K1 = K2 = 1 and C = 1, 1/2 and -1, by Gauss and Hermite's rule over both neurons."""
+    """Those of gelu at K1 = K2 = 1 and C = 1, 1/2 and -1, by Gauss and Hermite's rule over both neurons."""
     function = MODULES["gelu", target].covariance_map
     x, weight = np.polynomial.hermite_e.hermegauss(90)
     weight = weight / weight.sum()
