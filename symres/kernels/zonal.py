@@ -9,7 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import CubicSpline
 
 from ..codegen.arrays.feature_rows.kernels_of_rows import _kernels_of_rows
+from ..codegen.arrays.feature_rows.real_arguments import _real
 from ..codegen.module import Module
+from ..codegen.planning.guards import EXCESS
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, number
 from .generated_module import function_of, loaded, parameters_of
@@ -18,6 +20,8 @@ from .given_numbers import Value, parameter_values
 Floats = NDArray[np.float64]
 
 FEWEST, MOST = 64, 1 << 17  # pieces
+PLACES = 8  # of each piece at which the table is compared with the network
+BETWEEN = 1.05  # the error of a spline, t**2*(1 - t)**2 along a piece, is 1.03 times as large between two of them
 _PART = 1 << 16  # entries at a time
 
 
@@ -25,7 +29,7 @@ class ZonalKernel:
     """Kernel and tangent kernel of a network for inputs of one norm, as a table in their angle.
 
     A value costs the same for every depth. Between nodes at equal distances of the angle the table is a cubic spline;
-    the pieces are halved until it agrees with the network, in the middle of each piece, to the tolerance.
+    the pieces are halved until it agrees with the network, at eight places of each piece, to the tolerance.
 
     >>> kernel = symres.kernels.ZonalKernel(sr.export(sr.network(["relu"] * 50)), C_W=2, C_b=0)
     >>> C, Theta = kernel.matrix(X / np.linalg.norm(X, axis=1, keepdims=True))
@@ -61,12 +65,12 @@ class ZonalKernel:
             )
         pieces = FEWEST
         while True:
-            angles = np.linspace(0.0, np.pi, 2 * pieces + 1)
+            angles = np.linspace(0.0, np.pi, PLACES * pieces + 1)
             exact = self._exact(angles)
-            self._spline = CubicSpline(angles[::2], exact[::2])
+            self._spline = CubicSpline(angles[::PLACES], exact[::PLACES])
             scale = np.abs(exact).max(axis=0)
             scale[scale == 0.0] = 1.0
-            self.error = float((np.abs(self._spline(angles[1::2]) - exact[1::2]).max(axis=0) / scale).max())
+            self.error = BETWEEN * float((np.abs(self._spline(angles) - exact).max(axis=0) / scale).max())
             if self.error <= tolerance:
                 break
             pieces *= 2
@@ -83,12 +87,15 @@ class ZonalKernel:
         """Both kernels.
 
         Args:
-            rho: cosines of the angle between two inputs, array_like; what is beyond -1 or 1 by rounding counts as that.
+            rho: cosines of the angle between two inputs, array_like; what is beyond -1 or 1 by up to 64 ulp of its type
+                counts as that.
 
         Returns:
-            (C, Theta): two arrays of its shape. A cosine tells of an angle below 1e-8 nothing but that.
+            (C, Theta): two arrays of its shape, nan for what is no cosine. That tells of an angle below 1e-8 nothing
+            but that.
         """
-        cosine = np.asarray(rho, dtype=np.float64)
+        cosine, excess = _real(rho), EXCESS * _unit(np.asarray(rho))
+        cosine = np.where(np.abs(cosine) <= 1.0 + excess, cosine, np.nan)
         found = np.empty((2, *cosine.shape))
         flat, entries = found.reshape(2, -1), cosine.reshape(-1)
         for start in range(0, entries.size, _PART):
@@ -116,10 +123,15 @@ class ZonalKernel:
         if X2 is None:
             C = np.triu(C) + np.triu(C, 1).T
         every = np.concatenate([K1, K2])
-        unit = max(np.finfo(X.dtype if X.dtype.kind == "f" else np.float64).eps for X in given)
+        unit = max(map(_unit, given))
         if not (every > 0.0).all() or every.max() - every.min() > 64 * unit * every.max():
             found = f"their kernels x.x'/n0 go from {every.min():.6g} to {every.max():.6g}"
             raise DeclarationError(
                 "inputs of one norm", found, "divide them by their norms, or call the network's module"
             )
         return self(C / np.sqrt(np.multiply.outer(K1, K2)))
+
+
+def _unit(array: np.ndarray) -> float:
+    """From 1 to the next number of the type of an array; whole numbers become float64."""
+    return float(np.finfo(array.dtype if array.dtype.kind == "f" else np.float64).eps)

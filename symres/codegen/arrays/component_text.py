@@ -9,7 +9,8 @@ import sympy as sp
 
 from ..emission.emitter import Dialect, Emitter, Source, rows, variable
 from ..fits.chebyshev import SHARE, Fit
-from ..planning.plan import Component
+from ..planning.plan import Component, Function
+from ..stable.kernel_powers import INVERSES, REDUCED, Reduced, reduced
 from ..stable.primitives import complement, correlation, determinant
 
 
@@ -26,11 +27,31 @@ def arguments(component: Component) -> str:
 def closed(component: Component, code: sp.Expr, dialect: Dialect, result: str = "value") -> list[str]:
     """Lines that compute an expression in the component's arguments, and return it or give it a name."""
     names = {s: variable(s) for s in component.symbols}
+    if dialect.reduced and component.guards.floor is None and (found := reduced(code)).leaves_range:
+        return _in_range(component, found, dialect, result)
     lines = _floored(component, named_determinant(names, [code]), dialect)
     if code.has(correlation, complement):
         lines.append("correlation, complement = _correlation(K1, K2, C)")
         names |= {correlation: "correlation", complement: "complement"}
     return [*lines, *Emitter(dialect, names).function([(result, code)])]
+
+
+def _in_range(component: Component, found: Reduced, dialect: Dialect, result: str) -> list[str]:
+    """Lines that compute a formula with kernels of order 1: squares of others leave the range of narrow types."""
+    kernels = ("K1", "K2") if component.is_pair else ("K",)
+    lines = [f"k{i}, q{i} = {dialect.reduced}({k}, {found.is_homogeneous})" for i, k in enumerate(kernels, 1)]
+    names = {s: variable(s) for s in (*component.symbols, *REDUCED.values(), *INVERSES)}
+    if component.is_pair:
+        lines.append("c = C*q1*q2")
+        if determinant in names:
+            lines.append("determinant = determinant*q1*q1*q2*q2")
+        elif found.value.has(determinant):
+            names[determinant] = "determinant"
+            lines.append("determinant = _determinant(k1, k2, c)")
+        if found.value.has(correlation, complement):
+            lines.append("correlation, complement = _correlation(k1, k2, c)")
+            names |= {correlation: "correlation", complement: "complement"}
+    return [*lines, *Emitter(dialect, names).function([(result, found.whole)])]
 
 
 def fitted(component: Component, fit: Fit, dialect: Dialect, array: Callable[[str], str] = str) -> Source:
@@ -90,6 +111,22 @@ def limited(component: Component, lines: tuple[str, ...], dialect: Dialect) -> t
         head.append(f"C = {library}.clip(C, -{largest}, {largest})")
     *before, last = lines
     return (*head, *before, f"return {library}.where(inside, {last.removeprefix('return ')}, {dialect.nan})")
+
+
+def guarded(function: Function, lines: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
+    """Lines of a public function that end in a return statement, made to return nan for impossible arguments.
+
+    Kernels below 0 are nan already: that is lost only where the value does not depend on them.
+    """
+    if function.both_kernels is None and not function.idle_kernels:
+        return tuple(lines)
+    test, first = " & ".join(f"({k} >= 0.0)" for k in map(variable, function.idle_kernels)), []
+    if function.both_kernels is not None:
+        test = f"_possible({', '.join(map(variable, function.both_kernels))}, C)"
+    if function.amplifies:
+        test, first = "possible", [f"possible = {test}", "C = _clipped(K1, K2, C)"]
+    *before, last = lines
+    return (*first, *before, f"return {dialect.library}.where({test}, {last.removeprefix('return ')}, {dialect.nan})")
 
 
 def named_determinant(names: dict[sp.Symbol, str], formulas: Sequence[sp.Expr]) -> list[str]:

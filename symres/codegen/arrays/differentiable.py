@@ -22,7 +22,7 @@ from ..stable.angles import AngleForm, rooted_form
 from ..stable.correlation_form import determined, in_determinant_form, separated
 from ..stable.primitives import TwoSigns, TwoTails, determinant, unit
 from ..stable.rewrites import stabilise
-from .component_text import arguments, closed, defined, named_determinant, with_origin
+from .component_text import arguments, closed, defined, guarded, named_determinant, with_origin
 
 
 def closed_source(component: Component, code: sp.Expr, dialect: Dialect) -> Source:
@@ -130,6 +130,7 @@ def function_lines(function: Function, dialect: Dialect) -> tuple[str, ...]:
     *before, last = first + lines_with_arrays(names, function.lines, variable(function.arguments[0]), dialect)
     if function.idle:
         last = f"return _shaped({', '.join([last.removeprefix('return '), *map(variable, function.idle)])})"
+    *before, last = guarded(function, [*before, last], dialect)
     if function.quantity.directed:
         last = f"return {library}.where(inside, {last.removeprefix('return ')}, {library}.nan)"
     return (*before, last)

@@ -65,6 +65,8 @@ class Dialect:
         nan: spelling of no number.
         at_least: template of the larger one of an array and a number.
         at_most: of the smaller one.
+        reduced: the function that splits kernels into numbers of order 1 and powers of 2; empty if there is always a
+            wider type to compute in.
     """
 
     name: str
@@ -79,6 +81,7 @@ class Dialect:
     nan: str = "math.nan"
     at_least: str = ""
     at_most: str = ""
+    reduced: str = ""
 
     def unspelled(self, expr: sp.Expr) -> str:
         """The name of a function in an expression that the language has no spelling for; empty if there is none."""
@@ -114,6 +117,7 @@ class Tile:
         arrays: how many scratch arrays there must be, the result among them.
         cost: of the operations on whole tiles.
         factor: what the result is to be multiplied with, by the caller, who may have other factors.
+        bounded: whether covariances beyond sqrt(K1*K2) are left to functions without tiles.
     """
 
     axes: tuple[str, ...]
@@ -122,6 +126,7 @@ class Tile:
     arrays: int
     cost: int
     factor: sp.Expr = sp.S.One
+    bounded: bool = False
 
 
 @dataclass

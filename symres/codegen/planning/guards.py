@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 FLOOR = 1e-100  # beneath what is kept above 0
+EXCESS = 64  # ulp that rounding may bring a covariance above sqrt(K1*K2): duplicates in float32 data exceed it by 4
 
 
 @dataclass(frozen=True)

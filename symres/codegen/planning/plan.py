@@ -25,7 +25,8 @@ from ..averages.integrands import GaussianAverage
 from ..emission.emitter import argument, distinct
 from ..fits.chebyshev import Fit
 from ..stable.angles import AngleForm, angle_form, positive
-from ..stable.primitives import GeneratedSymbol, determinant
+from ..stable.kernel_powers import reduced
+from ..stable.primitives import EXPONENTIALS, GeneratedSymbol, determinant
 from ..stable.rewrites import stabilise
 from ..stable.rounding_error import one_sign
 from .guards import FLOOR, Guards
@@ -139,6 +140,16 @@ class Component:
         return self.symbols[3 if self.is_pair else 1 :]
 
     @property
+    def steepest(self) -> float:
+        """The largest power of kernels in its code, if that can be no float of a narrow type where the value is; or 0.
+
+        Then code for narrow types computes in a wider one, or with kernels of order 1 and powers of 2 apart.
+        """
+        codes = [e for _, e in self.code.shape.steps] if isinstance(self.code, Fit) else [self.code]
+        found = (reduced(e) for e in codes if e is not None)
+        return float(max((r.steepest for r in found if r.leaves_range), default=0))
+
+    @property
     def guards(self) -> Guards:
         """What is done where the code has no number."""
         sign = self.code.sign if isinstance(self.code, Fit) else 0
@@ -179,6 +190,24 @@ class Function:
     def takes_matrices(self) -> bool:
         """Whether it is a function of two inputs."""
         return {K1, K2, C} <= set(self.arguments)
+
+    @property
+    def both_kernels(self) -> tuple[sp.Symbol, sp.Symbol] | None:
+        """The kernels of two inputs whose covariance is an argument: K of both where all inputs have one."""
+        if C not in self.arguments:
+            return None
+        return (K1, K2) if self.takes_matrices else (K, K)
+
+    @property
+    def amplifies(self) -> bool:
+        """Whether exponentials make much of a covariance that rounding has brought above sqrt(K1*K2)."""
+        codes = (c.code for c in self.components if c.is_pair)
+        return self.takes_matrices and any(isinstance(e, sp.Expr) and e.has(*EXPONENTIALS) for e in codes)
+
+    @property
+    def idle_kernels(self) -> tuple[sp.Symbol, ...]:
+        """The kernels that stand in no line: the value does not tell whether they are possible."""
+        return tuple(s for s in self.idle if s in KERNELS)
 
     @property
     def idle(self) -> tuple[sp.Symbol, ...]:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays.feature_rows.real_arguments import _covariances, _real
+
 Reals = NDArray[np.floating]
 
 
@@ -30,8 +32,11 @@ def evaluated(
     """
     given = [np.asarray(a) for a in inputs]
     kind = np.dtype(np.float32 if all(a.dtype == np.float32 for a in given) else np.float64)
-    given = [a.astype(kind, casting="same_kind", copy=False) for a in given]
-    numbers = [np.asarray(p, dtype=np.float64) for p in parameters]
+    if matrix is not None:
+        K1, K2, C, *others = given
+        given = [K1, K2, np.asarray(_covariances(K1, K2, C, kind)), *others]
+    given = [_real(a, kind) for a in given]
+    numbers = [_real(p) for p in parameters]
     shape = np.broadcast_shapes(*(a.shape for a in (*given, *numbers)), *(() if out is None else (out.shape,)))
     if out is not None and out.shape != shape:
         raise ValueError(f"out has shape {out.shape}, the arguments broadcast to {shape}")

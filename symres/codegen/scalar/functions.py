@@ -11,9 +11,9 @@ import sympy as sp
 from ...core.symbols import K1, K2, C, K, Theta
 from ..emission.emitter import NoSpelling, variable
 from ..fits.chebyshev import SHARE, Fit
-from ..planning.plan import Component, Function
+from ..planning.plan import KERNELS, Component, Function
 from ..stable.half_angles import half_angles
-from ..stable.primitives import determinant
+from ..stable.primitives import Clipped, Possible, determinant
 from .economy import economical
 from .levels import Assignment, Levels, inlined, levelled
 from .series import PLACE, Series, defined, is_series, refused, with_sums
@@ -57,6 +57,7 @@ class ScalarFunction:
             second, C, sums, parameters).
         kept: how many numbers NAME_first and NAME_second return; None if there is one input.
         series: what NAME_pair takes as sums; there is no NAME_entry then. None if it takes none.
+        steepest: the largest power of kernels that is computed, if it is no float where the value is; or 0.
     """
 
     name: str
@@ -66,6 +67,7 @@ class ScalarFunction:
     sources: tuple[str, ...]
     kept: tuple[int, int] | None = None
     series: Series | None = None
+    steepest: float = 0.0
 
     @property
     def sums(self) -> tuple[sp.Symbol, ...]:
@@ -177,7 +179,8 @@ def public_function(function: Function) -> ScalarFunction:
     """A public function as scalar code."""
     quantity = function.quantity
     valid = "directed" if quantity.directed else "valid"
-    return _function(quantity.name, function.arguments, function.lines, function.names, function.components, valid)
+    lines_of = function.arguments, function.lines, function.names, function.components
+    return _function(quantity.name, *lines_of, valid, function.amplifies)
 
 
 def component_function(component: Component) -> ScalarFunction:
@@ -194,24 +197,38 @@ def _function(
     names: Sequence[tuple[sp.Symbol, str]],
     components: Sequence[Component],
     valid: str,
+    amplifies: bool = False,
 ) -> ScalarFunction:
     inputs = tuple(s for s in arguments if s in (K, *TRIPLE, Theta))
     parameters = tuple(s for s in arguments if s not in inputs)
     spelled = dict(names)
+    steepest = max((c.steepest for c in components), default=0.0)
     listed = ", ".join(spelled[s] for s in arguments)
     kernels = [f"{spelled[s]} = {valid}({spelled[s]})" for s in inputs if s in (K, K1, K2)]
     if not set(TRIPLE) <= set(inputs):
         for c in filter(is_series, components):
             raise refused(c.formula, PLACE)
-        entry = defined(f"{name}_entry({listed})", [*kernels, *lines(spelled, results)])
-        return ScalarFunction(name, inputs, parameters, valid, (entry,))
+        if C in inputs:  # all inputs have one kernel
+            *before, (last, value) = results
+            results = [*before, (last, Possible(sp.sqrt(K), sp.sqrt(K), C, value))]
+        body = [*kernels, *lines(spelled, results)]
+        used = set().union(*(e.free_symbols for _, e in results))
+        for kernel in (spelled[s] for s in inputs if s in KERNELS and s not in used):  # the value does not tell
+            body[-1] = f"{body[-1]} if {kernel} == {kernel} else NAN"
+        entry = defined(f"{name}_entry({listed})", body)
+        return ScalarFunction(name, inputs, parameters, valid, (entry,), steepest=steepest)
     symbols = {name: symbol for symbol, name in names}
     *steps, (_, value) = results
     for step, expr in reversed(steps):
         value = value.xreplace({symbols[step]: expr})
     results, series = with_sums(name, [("return", inlined(value, plain_codes(components)))], components, parameters)
+    *before, (last, value) = results
+    roots = sp.sqrt(K1), sp.sqrt(K2)
+    value = value.xreplace({C: Clipped(K1, K2, *roots, C)}) if amplifies else value
+    results = [*before, (last, Possible(*roots, C, value))]
     levels = levelled(results, () if series is None else series.symbols)
-    found = ScalarFunction(name, inputs, parameters, valid, (), (len(levels.first), len(levels.second)), series)
+    kept = len(levels.first), len(levels.second)
+    found = ScalarFunction(name, inputs, parameters, valid, (), kept, series, steepest)
     sources = _by_level(found, levels)
     if series is not None:
         return replace(found, sources=tuple(sources))

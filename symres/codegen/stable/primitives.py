@@ -47,6 +47,18 @@ class NonzeroDivisor(sp.Function):
     nargs = 1
 
 
+class Possible(sp.Function):
+    """A value, called as Possible(sqrt(K1), sqrt(K2), C, value); nan where C is no covariance of such kernels."""
+
+    nargs = 4
+
+
+class Clipped(sp.Function):
+    """C, called as Clipped(K1, K2, sqrt(K1), sqrt(K2), C), cut off where rounding has brought it above sqrt(K1*K2)."""
+
+    nargs = 5
+
+
 class AbsNode(sp.Function):
     """abs(u), as it stands: sympy's own looks for a simpler one."""
 
@@ -168,6 +180,9 @@ class AngularSum(sp.Function):
     """
 
     nargs = (5, 6)
+
+
+EXPONENTIALS = (sp.exp, sp.sinh, sp.cosh, ExpSinh, ExpCosh, ExpCoshm1, Expm1, ScaledTail)
 
 
 class Restored(sp.Function):

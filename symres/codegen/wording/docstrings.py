@@ -16,6 +16,7 @@ from ..averages.integrands import PiecewiseIntegrand
 from ..averages.singular_slopes import NEAREST, both_jump
 from ..emission.emitter import argument
 from ..fits.chebyshev import Fit
+from ..planning.guards import EXCESS
 from ..planning.plan import FEW_DIGITS, Component, Function, ParameterRange
 from ..strategy.measured_error import round_up
 from ..strategy.sample_points import MEASURED, PARAMETER
@@ -25,7 +26,7 @@ ARGUMENTS = {
     K: "kernel of the preactivation, one input; K >= 0, nan else",
     K1: "kernel of the first input; K1 >= 0, nan else",
     K2: "kernel of the second input; K2 >= 0, nan else",
-    C: "covariance of the two inputs, C**2 <= K1*K2; in averages an excess counts as equality",
+    C: f"covariance of the two inputs, C**2 <= K1*K2; up to {EXCESS} ulp above count as equality, nan beyond",
     Theta: "tangent kernel of the two inputs, of any sign",
     C_W: "fan_in times the variance of a weight; C_W >= 0",
     C_b: "variance of a bias; C_b >= 0",

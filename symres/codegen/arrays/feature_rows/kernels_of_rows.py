@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .real_arguments import _real
+
 
 def _kernels_of_rows(
     X1: ArrayLike,
@@ -17,7 +19,7 @@ def _kernels_of_rows(
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Kernels x.x'/n0 of the rows of one matrix, of another, and of their pairs.
 
-    Equal rows, whose products may be summed in different orders, get one kernel.
+    Equal rows, whose products may be summed in different orders, get one kernel; what exceeds sqrt(K1*K2) is cut off.
 
     Args:
         X1: of shape (N, n0).
@@ -31,11 +33,12 @@ def _kernels_of_rows(
     given = [np.asarray(X) for X in (X1, X2) if X is not None]
     if any(X.ndim != 2 for X in given) or given[0].shape[1] != given[-1].shape[1] or not given[0].shape[1]:
         raise ValueError(f"inputs are rows of matrices of as many columns, not of shape {[X.shape for X in given]}")
-    first, *others = [X.astype(kind, casting="same_kind", copy=False) for X in given]
+    first, *others = [_real(X, kind) for X in given]
     second = others[0] if others else first
     scaled = first / first.dtype.type(first.shape[1])
     K1 = np.einsum("ij,ij->i", scaled, first)
     K2 = K1 if X2 is None else np.einsum("ij,ij->i", second / second.dtype.type(second.shape[1]), second)
+    root1, root2 = np.sqrt(K1)[:, None], np.sqrt(K2)
     equal: dict[bytes, list[int]] = {}
     for j, row in enumerate(second + 0.0):  # of the two zeros one
         equal.setdefault(row.tobytes(), []).append(j)
@@ -46,7 +49,9 @@ def _kernels_of_rows(
 
     def multiplied(start: int) -> None:
         left, rows = start if X2 is None else 0, slice(start, start + 128)
-        np.matmul(scaled[rows], second[left:].T, out=C[rows, left:])
+        part, most = C[rows, left:], root1[rows] * root2[left:]
+        np.matmul(scaled[rows], second[left:].T, out=part)
+        np.clip(part, -most, most, out=part)
 
     list(each(multiplied, range(0, len(first), 128)))
     if X2 is None:

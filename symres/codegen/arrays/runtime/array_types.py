@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 Places: TypeAlias = NDArray[np.intp]
+DType: TypeAlias = np.dtype[np.floating]
 ClosedAverage: TypeAlias = tuple[  # averages of each polynomial, jumps, their degree, coefficients of the last ratio
     Sequence[Callable[..., Floats]], Sequence[Callable[..., Sequence[Floats]]], int, Sequence[float]
 ]

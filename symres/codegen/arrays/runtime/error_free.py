@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as xp
 
-from .array_types import Floats
+from .array_types import Bools, DType, Floats
 
 
 def _two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
@@ -53,6 +53,19 @@ def _correlation(K1: Floats, K2: Floats, C: Floats) -> tuple[Floats, Floats]:
         size > 1e-140, rest, xp.sqrt((1.0 - ratio) * (1.0 + ratio))
     )  # products of the kernels are no floats
     return ratio, xp.minimum(rest, 1.0)
+
+
+def _possible(K1: Floats, K2: Floats, C: Floats, kind: DType | None = None) -> Bools:
+    """Where a covariance exceeds sqrt(K1*K2) by 64 ulp of a type at most, as rounding does; without one, of theirs."""
+    first, second = xp.sqrt(K1), xp.sqrt(K2)
+    return xp.abs(C) <= ((1.0 + 64.0 * float(xp.finfo(first.dtype if kind is None else kind).eps)) * first) * second
+
+
+def _clipped(K1: Floats, K2: Floats, C: Floats) -> Floats:
+    """Covariances, cut off at sqrt(K1*K2); next to it only what its own rounding does not explain."""
+    first, second = xp.sqrt(K1), xp.sqrt(K2)
+    most = xp.where(K1 == K2, K1, ((1.0 + 2.0 * float(xp.finfo(first.dtype).eps)) * first) * second)
+    return xp.clip(C, -most, most)
 
 
 def _separation(K1: Floats, K2: Floats, C: Floats) -> Floats:

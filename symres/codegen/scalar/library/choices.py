@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .machine import NAN
+from math import copysign, fabs
+
+from .machine import NAN, precision
 
 
 def maximum(a: float, b: float) -> float:
@@ -37,6 +39,19 @@ def nonzero(u: float) -> float:
 def valid(K: float) -> float:
     """A kernel, no number where it is negative."""
     return NAN if K < 0.0 else K
+
+
+def possible(root1: float, root2: float, C: float, value: float) -> float:
+    """A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not."""
+    return value if fabs(C) <= ((1.0 + 64.0 * precision(C)) * root1) * root2 else NAN
+
+
+def clipped(K1: float, K2: float, root1: float, root2: float, C: float) -> float:
+    """A covariance, cut off at sqrt(K1*K2); next to it only what its own rounding does not explain."""
+    product = ((1.0 + 2.0 * precision(C)) * root1) * root2
+    most = K1 if K1 == K2 else product
+    size = fabs(C)
+    return copysign(most if size > most else size, C)
 
 
 def directed(K: float) -> float:

@@ -16,6 +16,11 @@ INFINITY = math.inf
 NAN = math.nan
 
 
+def precision(x: float) -> float:
+    """From 1 to the next number of the type of x."""
+    return math.ulp(1.0)
+
+
 def fma(a: float, b: float, c: float) -> float:
     """a*b + c with one rounding."""
     if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)):

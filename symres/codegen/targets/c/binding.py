@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...arrays.feature_rows.kernels_of_rows import _kernels_of_rows
+from ...arrays.feature_rows.real_arguments import _covariances, _real
 from ...scalar.arrays import Reals, evaluated
 from .compiling import compiled
 from .declarations import PROTOTYPE, Declared, declared, declared_network, header_of
@@ -155,10 +156,10 @@ class NetworkFunctions:
             (C, Theta), arrays of the broadcast shape; with ``every_layer`` they have a leading axis, entry l is that
             behind l layers, entry 0 what was passed.
         """
-        arrays = [np.asarray(a) for a in (K1, K2, C, Theta)]
-        kind = _kind(arrays[:3])
+        kind = _kind([np.asarray(a) for a in (K1, K2, C)])
+        arrays = [_real(a, kind) for a in (K1, K2, _covariances(K1, K2, C, kind), Theta)]
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
-        first, second, *both = (np.broadcast_to(a, shape).astype(kind).reshape(-1) for a in arrays)
+        first, second, *both = (np.array(np.broadcast_to(a, shape)).reshape(-1) for a in arrays)
         numbers = self._numbers(given, named, kind)
         every = [np.empty((self._depth + 1 if every_layer else 1, *shape), dtype=kind) for _ in both]
         inner = [e[1:].reshape(self._depth, -1) for e in every] if every_layer else [None, None]
@@ -195,7 +196,7 @@ class NetworkFunctions:
         found = bound("dual_kernel", self._parameters, given, named, frozenset())
         arrays = []
         for name, value in zip(self._parameters, found, strict=True):
-            array = np.asarray(value, dtype=kind)
+            array = _real(value, kind)
             if array.ndim and array.shape != (self._depth,):
                 raise ValueError(f"{name} has {array.size} values, the network {self._depth} layers")
             arrays.append(np.ascontiguousarray(np.broadcast_to(array, (self._depth,))))

@@ -12,7 +12,7 @@ import sympy as sp
 from ....core import files
 from ...emission.emitter import argument, variable
 from ...planning.module_plan import ModulePlan
-from ...planning.plan import Component, Function
+from ...planning.plan import KERNELS, Component, Function
 from ...scalar.descriptions import HEAD, formula, meaning, series_lines
 from ...scalar.functions import ScalarFunction, Text, component_function, component_texts
 from ...scalar.library_source import Precision, library
@@ -31,6 +31,7 @@ KNOWN = frozenset({
     "sin", "sinh", "sqrt", "tan",
 })  # fmt: skip
 TILE, NARROW, ROWS, PAIRS = 2048, 256, 32, 4096
+_RANGE, _DIGITS = 120, 24  # powers of 2 that are floats, with room for coefficients; digits
 _ARGUMENTS = (
     "entries", "rows", "columns", "step", "out", "symmetric", "blank", "every_C", "every_Theta",
 )  # fmt: skip
@@ -206,6 +207,30 @@ def _function(function: ScalarFunction, names: Names) -> dict[str, Any]:
         "call": f"{names.function(f'{function.name}_entry')}({', '.join([*(f'{name}[j]' for name in inputs), *own])})",
         "matrix": None if function.kept is None else _matrix(function, own, names),
         "series": None if function.series is None else _series(function, function.series, own, names),
+        "wide": _wide(function, own) if names.suffix and function.steepest and function.series is None else None,
+    }
+
+
+def _wide(function: ScalarFunction, own: Sequence[str]) -> dict[str, str]:
+    """How float functions compute in double, where powers of kernels or their rounding errors are no floats."""
+    least, largest = (2.0 ** (power / function.steepest) for power in (_DIGITS - _RANGE, _RANGE))
+    single = {name: f"{name}[j]" for name in map(variable, function.inputs)}
+    matrix = (
+        single | {"K1": "K1[i]", "K2": "K2[left + j]"} | {m: f"row_{m}[j]" for m in map(variable, function.varying)}
+    )
+
+    def call(given: dict[str, str]) -> str:
+        if "C" in given:
+            given = given | {"C": f"symres_rounded({given['K1']}, {given['K2']}, {given['C']})"}
+        return f"{PREFIX}{function.name}_entry({', '.join([*given.values(), *own])})"
+
+    kernels = [variable(s) for s in function.inputs if s in KERNELS]
+    limits = f"{least!r}f, {largest!r}f"
+    return {
+        "limits": limits,
+        "test": " | ".join(f"symres_is_wide({k}[j], {limits})" for k in kernels),
+        "call": call(single),
+        "matrix": call(matrix),
     }
 
 

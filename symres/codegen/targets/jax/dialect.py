@@ -35,4 +35,5 @@ JAX = Dialect(
     nan="jnp.nan",
     at_least="_at_least({0}, {1})",
     at_most="_at_most({0}, {1})",
+    reduced="_reduced",
 )

@@ -119,7 +119,8 @@ class JaxTarget(ArrayTarget):
         """On which code errors were measured, and what the types are."""
         code = docstrings.measured_code(plan.components, self.title)
         measured = f"Errors are those of float64, measured on {code}, compiled by jax.jit, against ball arithmetic."
-        return f"{_X64}", measured
+        narrow = "In float32 squares of kernels have to be floats: 1e-18 to 1e18, of all layers."
+        return f"{_X64} {narrow}", measured
 
     def curve_text(self, plan: CurvePlan) -> str:
         """Refused: the number of terms depends on the weight.

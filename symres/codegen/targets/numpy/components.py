@@ -11,7 +11,16 @@ import sympy as sp
 
 from ....core.symbols import K1, K2, C, Theta
 from ....numerics.special import S4, T4
-from ...arrays.component_text import arguments, closed, defined, fitted, limited, named_determinant, with_origin
+from ...arrays.component_text import (
+    arguments,
+    closed,
+    defined,
+    fitted,
+    guarded,
+    limited,
+    named_determinant,
+    with_origin,
+)
 from ...averages import average_code
 from ...emission.emitter import OUT, Emitter, Source, Tile, argument, literal, variable
 from ...fits.chebyshev import Fit
@@ -20,7 +29,7 @@ from ...stable.angles import AngleForm
 from ...stable.primitives import TwoSigns, TwoTails
 from ...stable.rounding_error import doubt
 from .dialect import NUMPY
-from .fast_paths import fast_paths, with_determinant
+from .fast_paths import POSSIBLE, fast_paths, with_determinant
 from .series_tiles import series_tile
 from .tiles import FastPath, Tiler
 
@@ -70,7 +79,9 @@ def function_tile(function: Function) -> Tile | None:
         return None
     symbols = {name: symbol for symbol, name in function.names}
     *steps, (_, value) = function.lines
-    path = with_determinant(FastPath(value, {symbols[name]: e for name, e in steps}))
+    is_bounded = any(known[name].bounded for name in pairs)
+    path = FastPath(value, {symbols[name]: e for name, e in steps}, () if is_bounded else (POSSIBLE,))
+    path = with_determinant(path)
     return Tiler(NUMPY, {s: variable(s) for s in function.arguments}, (K1, K2), MATRICES, known).tile(path)
 
 
@@ -98,20 +109,23 @@ def function_lines(function: Function) -> tuple[str, ...]:
     """The body of the blockwise function behind a public one."""
     names = dict(function.names)
     first = named_determinant(names, [e for _, e in function.lines])
-    return (*first, *Emitter(NUMPY, names).function(function.lines))
+    return guarded(function, [*first, *Emitter(NUMPY, names).function(function.lines)], NUMPY)
 
 
-def call(function: Function, tile: Tile | None) -> str:
-    """What a public function returns: tiles where there is a tile function, else blocks of one line of entries."""
+def body(function: Function, tile: Tile | None) -> list[str]:
+    """The body of a public function: tiles where there is a tile function, else blocks of one line of entries."""
+    first = []
+    if function.both_kernels is not None:
+        first = [f"C = _covariances({', '.join(map(argument, function.both_kernels))}, C)"]
     name = f"_{function.quantity.name}"
     valid = "_directed" if function.quantity.directed else "_valid"
     listed = [f"{valid}({argument(s)})" if s in KERNELS else argument(s) for s in function.arguments]
     given = f"({', '.join(listed)}{',' * (len(listed) == 1)})"
     if tile is not None:
         places = _matrices(function.arguments)
-        return f"_tiles({name}_tile, {name}_axes, {name}, {given}, {places}, {OUT}, {tile.arrays})"
+        return [*first, f"return _tiles({name}_tile, {name}_axes, {name}, {given}, {places}, {OUT}, {tile.arrays})"]
     whole = any(c.is_pair and (c.code is None or c.fallback_integral is not None) for c in function.components)
-    return f"_blocks({name}, {given}, {OUT}, {'_WHOLE' if whole else '_CACHED'})"
+    return [*first, f"return _blocks({name}, {given}, {OUT}, {'_WHOLE' if whole else '_CACHED'})"]
 
 
 def _matrices(symbols: Sequence[sp.Symbol]) -> tuple[int, ...]:

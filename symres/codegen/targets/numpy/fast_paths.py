@@ -24,6 +24,7 @@ MIN_DIFFERENCE = sp.Rational(1, 8)  # of q: its relative error is 8 times that o
 MOST_COSINE = sp.Rational(1, 2)  # of an angle that is counted from where root and angle cancel
 FAR = f"{{0}} >= {float(MIN_DIFFERENCE)}"  # q, from 0
 NOT_ONE = f"{{0}}*{{0}} <= {float(1 - MIN_DIFFERENCE)}"  # x, from 1
+POSSIBLE = Precondition("np.abs({0}) < {1}", (C / sp.sqrt(K2), sp.sqrt(K1)))  # C beyond is left to slow paths
 _FIRST, _SECOND = sp.Dummy("F", positive=True), sp.Dummy("G", positive=True)
 
 
@@ -168,7 +169,7 @@ def _precondition(part: _Part, has_root: bool) -> Precondition:
     largest = part.slope**2 * K1 * K2 / (part.first * part.second)
     grows = all(_grows_slower(f, k) for f, k in zip((part.first, part.second), (K1, K2), strict=True))
     if not grows or sp.cancel(largest).is_number:
-        return Precondition(test, tuple(operands))
+        return Precondition(test, tuple(operands), bounds=sp.cancel(largest) == 1)
     return Precondition(test, tuple(operands), (largest, most))
 
 
@@ -188,7 +189,8 @@ def _plain(code: sp.Expr) -> FastPath:
     if code.has(correlation, complement):
         rest = sp.Dummy("q", positive=True)
         steps |= {correlation: C / sp.sqrt(K1) / sp.sqrt(K2), rest: 1 - correlation**2, complement: sp.sqrt(rest)}
-        preconditions = (Precondition(FAR, (rest,)) if code.has(complement) else Precondition(NOT_ONE, (correlation,)),)
+        test, operand = (FAR, rest) if code.has(complement) else (NOT_ONE, correlation)
+        preconditions = (Precondition(test, (operand,), bounds=True),)
     return with_determinant(FastPath(code, steps, preconditions))
 
 
@@ -197,5 +199,5 @@ def with_determinant(path: FastPath) -> FastPath:
     used = set().union(path.value.free_symbols, *(e.free_symbols for e in path.steps.values()))
     if determinant not in used:
         return path
-    precondition = Precondition(f"{FAR}*{{1}}", (determinant, K1 * K2))
+    precondition = Precondition(f"{FAR}*{{1}}", (determinant, K1 * K2), bounds=True)
     return FastPath(path.value, {**path.steps, determinant: K1 * K2 - C**2}, (*path.preconditions, precondition))

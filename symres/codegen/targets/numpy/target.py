@@ -17,7 +17,7 @@ from ...emission.emitter import Emitter, Source, variable
 from ...planning.network_plan import DeepLayer, NetworkPlan
 from ...planning.plan import Component, Function
 from ...planning.target import ArrayFunction, Capabilities, Floats
-from .components import call, component_source, function_lines, function_tile, measured_tile
+from .components import body, component_source, function_lines, function_tile, measured_tile
 from .dialect import NUMPY
 
 
@@ -88,7 +88,7 @@ class NumpyTarget(ArrayTarget):
         if tile is not None:
             found.append(Definition(f"{name}_axes({listed})", tile.axes))
             found.append(Definition(f"{name}_tile({listed}, axes, scratch, fine)", tile.lines))
-        return [f"return {call(function, tile)}"], found
+        return body(function, tile), found
 
     def lines(self, names: Mapping[sp.Symbol, str], results: Sequence[tuple[str, sp.Expr]], like: str) -> list[str]:
         """Assignments that compute results."""

@@ -34,11 +34,13 @@ class Precondition:
         operands: formulas that are computed anyway.
         most: a function that never falls with the kernels, and a number: where the largest kernels of a tile do not
             bring it beyond that, the test holds for the whole tile. None if there is no such thing.
+        bounds: whether no covariance beyond sqrt(K1*K2) passes the test.
     """
 
     test: str
     operands: tuple[sp.Expr, ...]
     most: tuple[sp.Expr, float] | None = None
+    bounds: bool = False
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,8 @@ class Tiler:
         if not isinstance(root, int) or not self._ops[root].place:
             root = self._add("np.copyto({1}, {0})", (root,), 1)
         notes = [self._note(precondition) for precondition in path.preconditions]
-        return replace(self._written(root, notes), factor=factor)
+        bounded = any(precondition.bounds for precondition in path.preconditions)
+        return replace(self._written(root, notes), factor=factor, bounded=bounded)
 
     def _scaled(self, e: sp.Expr) -> sp.Expr:
         """An expression with the factors that tile functions leave to those who call them."""

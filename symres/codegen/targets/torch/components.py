@@ -24,7 +24,7 @@ def component_source(component: Component) -> Source:
     """The function of a component."""
     source = _unlimited_source(component)
     lines = limited(component, source.lines, TORCH)
-    if is_wide(component):
+    if is_wide(component) or component.steepest:
         lines = widened(component, lines, "{0}.to(torch.float64)", "{0}.to(kind)")
     return replace(source, lines=lines)
 

@@ -56,8 +56,8 @@ class TorchTarget(ArrayTarget):
             "Functions take the kernels, then the parameters that their value depends on, in one order everywhere. "
             "What it does not depend on may be passed as well, by name: all functions of a layer can be called with "
             "the same names.",
-            "Tensors broadcast; results are of the type of the tensors, float32 or float64. Errors are those of "
-            "float64, measured on {code}, against ball arithmetic.",
+            "Tensors broadcast; results are of the type of the tensors, float32 or float64, powers of kernels inside "
+            "always float64. Errors are those of float64, measured on {code}, against ball arithmetic.",
             "Results are differentiable in every argument: closed forms and polynomials without end, averages of pairs "
             "of smooth functions twice, other averages by quadrature once; a derivative beyond is an error. Gradients "
             "are finite on the diagonal C = K1 = K2 (where a jump meets a jump they grow without bound towards it, and "

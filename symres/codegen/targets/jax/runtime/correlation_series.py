@@ -129,12 +129,12 @@ def _series_values(
     count = math.prod(first)
     columns = [_columns((K1, *parameters), first), _columns((K2, *parameters), second)]
     if f is g:
-        values = _at_nodes(f, x, [_joined(pair) for pair in zip(*columns)])
-        squares = values * values
+        values, units = _in_units(_at_nodes(f, x, [_joined(pair) for pair in zip(*columns)]))
+        squares, other_unit = values * values, units[:count]
     else:
-        sides = _at_nodes(f, x, columns[0]), _at_nodes(g, x, columns[1])
-        values = jnp.concatenate(sides, 2)
-        squares = jnp.concatenate([values * values, sides[0] * _at_nodes(g, x, columns[0])], 2)
+        values, units = _in_units(jnp.concatenate([_at_nodes(f, x, columns[0]), _at_nodes(g, x, columns[1])], 2))
+        other, other_unit = _in_units(_at_nodes(g, x, columns[0]))
+        squares = jnp.concatenate([values * values, values[:, :, :count] * other], 2)
 
     # <f**2> of all kernels, the same over every second node, and <f g> of equal and of opposite inputs
     every_second = [2.0 * w if q % 2 == 0 else 0.0 for q, w in enumerate(weights)]
@@ -150,6 +150,8 @@ def _series_values(
     rho = jnp.clip(jnp.broadcast_to(C * inverse[0] * inverse[1], shape), -1.0, 1.0)
     same = (K1 == K2) & (jnp.abs(rho) > 1.0 - 4.0 * eps)
     parallel = even[0, alike].reshape(first) + jnp.where(rho < 0.0, -1.0, 1.0) * odd[0, alike].reshape(first)
+    unit1, unit2 = units[:count].reshape(first), units[count:].reshape(second)
+    parallel = parallel * unit1 * other_unit.reshape(first)
     rho = jnp.where(same, 0.0, rho)
     reach = jnp.max(jnp.where(jnp.isnan(rho), 0.0, jnp.abs(rho)), initial=0.0)
 
@@ -179,7 +181,7 @@ def _series_values(
     lacking = jnp.sqrt(jnp.where(known, shares, jnp.inf))
     left = lacking[:count].reshape(first) * lacking[count:].reshape(second)
     left = jnp.where(same & jnp.isfinite(left), 0.0, power * left)
-    return jnp.where(left <= most, jnp.where(same, parallel, total), jnp.nan)
+    return jnp.where(left <= most, jnp.where(same, parallel, total * unit1 * unit2), jnp.nan)
 
 
 def _columns(arguments: Sequence[Array], shape: tuple[int, ...]) -> list[Array]:
@@ -200,6 +202,13 @@ def _at_nodes(f: Callable[..., Array], x: Array, columns: Sequence[Array]) -> Ar
     z = jnp.sqrt(K) * jnp.stack([x, -x])[:, :, None]
     right, left = jnp.broadcast_to(f(z, *parameters), z.shape)
     return jnp.stack([right + left, right - left])
+
+
+def _in_units(values: Array) -> tuple[Array, Array]:
+    """Values of order 1, whose squares are floats, and for each kernel the power of 2 that is their unit."""
+    _, exponent = jnp.frexp(jnp.max(jnp.abs(values), (0, 1)))
+    unit = jnp.ldexp(jnp.ones_like(values[0, 0]), exponent)
+    return values / unit, unit
 
 
 def _factors(n: Array, kind: jnp.dtype) -> Array:

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from .given_derivatives import _sloped
+from .given_derivatives import _moving_with, _sloped
 from .traced_arrays import _at_least, _at_most, _root
 
 
@@ -77,6 +77,13 @@ def _correlation(K1: Array, K2: Array, C: Array) -> tuple[Array, Array]:
     smallest = float(jnp.finfo(C.dtype).tiny) ** 0.45  # the halves of products below are no floats
     rest = jnp.where(size > smallest, rest, _root((1.0 - ratio) * (1.0 + ratio)))
     return ratio, _at_most(rest, 1.0)
+
+
+def _clipped(K1: Array, K2: Array, C: Array) -> Array:
+    """Covariances, cut off at sqrt(K1*K2), where they keep their derivative."""
+    most = ((1.0 + 2.0 * float(jnp.finfo(C.dtype).eps)) * jnp.sqrt(K1)) * jnp.sqrt(K2)
+    most = jnp.where(K1 == K2, K1, most)
+    return _moving_with(C, jax.lax.stop_gradient(jnp.clip(C, -most, most)))
 
 
 def _separation(K1: Array, K2: Array, C: Array) -> Array:

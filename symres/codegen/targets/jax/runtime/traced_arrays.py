@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
@@ -13,6 +14,8 @@ def _arrays(*values: ArrayLike) -> list[Array]:
     """The arguments as arrays of one floating type; numbers alone have the widest that is switched on."""
     arrays = [jnp.asarray(v) for v in values if not isinstance(v, (int, float))]
     kind = jnp.result_type(*[a.dtype for a in arrays]) if arrays else jnp.result_type(float)
+    if jnp.issubdtype(kind, jnp.complexfloating) or any(isinstance(v, complex) for v in values):
+        raise TypeError("arguments are real numbers, not complex: pass the real parts")
     kind = jnp.promote_types(kind, jnp.float32) if jnp.issubdtype(kind, jnp.floating) else jnp.result_type(float)
     return [jnp.asarray(v, dtype=kind) for v in values]
 
@@ -20,6 +23,19 @@ def _arrays(*values: ArrayLike) -> list[Array]:
 def _widened(a: ArrayLike) -> Array:
     """An array in the widest floating type that is switched on: float64 with jax_enable_x64, float32 without."""
     return jnp.asarray(a, dtype=jnp.result_type(float))
+
+
+def _reduced(K: Array, below: bool) -> tuple[Array, Array | float]:
+    """A kernel in the unit r**2 and 1/r, r a power of 2: the kernel is 0.5 to 16 then, or, unless ``below``, smaller.
+
+    In float64 the unit is 1: squares of kernels are floats.
+    """
+    if K.dtype == jnp.float64:
+        return K, 1.0
+    _, exponent = jnp.frexp(jax.lax.stop_gradient(K))
+    quarter = exponent // 4 if below else jnp.maximum(exponent // 4, 0)
+    inverse = jnp.ldexp(jnp.ones_like(K), -2 * quarter)
+    return K * inverse * inverse, inverse
 
 
 def _shaped(value: ArrayLike, *idle: Array) -> Array:

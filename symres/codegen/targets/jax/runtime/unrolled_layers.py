@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
+from ....arrays.runtime.error_free import _possible
 from ....arrays.runtime.layer_recursion import _SMALLEST, _narrowed, _parted
 from .given_derivatives import _moving_with
 from .split_products import _determinant
@@ -39,6 +40,8 @@ def _deep(
     K1, K2, C, Theta, *others = map(_widened, given)
     rest = iter(others)
     parameters = [tuple([next(rest) for _ in row]) for row in parameters]
+    if same is None:  # else what exceeds sqrt(K1*K2) has been cut off
+        C = jnp.where(_possible(K1, K2, C, kind), C, jnp.nan)
     (first, lost), (second, gone) = (_inputs(network, K, parameters) for K in (K1, K2))
     same = (C == K1) & (C == K2) if same is None else same
     K1, K2 = first[0][0], second[0][0]
@@ -80,7 +83,8 @@ def _deep_matrix(network: tuple, X1: ArrayLike, X2: ArrayLike | None, parameters
     same = jnp.where(equal.any(0), K1[jnp.argmax(equal, 0)], K2)  # the kernel of the first one that is equal
     K2 = _moving_with(K2, same)
     K1 = K2 if X2 is None else K1
-    C = _moving_with(C, jnp.where(equal, K1[:, None], C))
+    size = jnp.sqrt(K1)[:, None] * jnp.sqrt(K2)
+    C = _moving_with(C, jnp.where(equal, K1[:, None], jnp.clip(C, -size, size)))
     found = _deep(network, K1[:, None], K2, C, 0.0, parameters, False, equal)
     if X2 is None:
         found = tuple([jnp.triu(a) + jnp.triu(a, 1).T for a in found])

@@ -10,6 +10,16 @@ from numba.extending import intrinsic
 
 
 @intrinsic
+def _precision(typing: Any, x: Any) -> Any:
+    """From 1 to the next number of the type of x."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return ir.Constant(ir.DoubleType(), 2.0**-23 if signature.args[0] == types.float32 else 2.0**-52)
+
+    return types.float64(x), code
+
+
+@intrinsic
 def _fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
     """a*b + c with one rounding."""
 

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ....arrays.feature_rows.real_arguments import _real
 from ....arrays.runtime.array_types import Floats
 
 Function: TypeAlias = Callable[..., Floats]
@@ -31,7 +32,7 @@ def _directed(K: ArrayLike) -> Floats:
 
 def _blocks(function: Function, arguments: Sequence[ArrayLike], out: Floats | None, size: int) -> Floats:
     """Evaluate elementwise in blocks of so many elements; scalars are passed on as they are."""
-    given = [np.asarray(a, dtype=np.float64) for a in arguments]
+    given = [_real(a) for a in arguments]
     if out is None:
         out = np.empty(np.broadcast_shapes(*(a.shape for a in given)))
     varying = [i for i, a in enumerate(given) if a.size != 1]

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ....arrays.feature_rows.kernels_of_rows import _kernels_of_rows
+from ....arrays.feature_rows.real_arguments import _covariances, _real
 from ....arrays.hermite.matrix_parts import Entries, _chunk, _parts
 from ....arrays.runtime.array_types import Bools, Floats, Network
-from ....arrays.runtime.error_free import _determinant
+from ....arrays.runtime.error_free import _determinant, _possible
 from ....arrays.runtime.layer_recursion import _NEAR, _SMALLEST, _narrowed, _parted
 from .blockwise import _valid
 
@@ -27,8 +28,8 @@ def _deep(
     every_layer: bool,
 ) -> tuple[Floats, ...]:
     """All layers, block by block; what depends on one input alone is computed before, if there are few."""
-    given = [_valid(K1), _valid(K2), C, Theta, *(value for row in parameters for value in row)]
-    arrays = [np.asarray(a, dtype=np.float64) for a in given]
+    given = [_valid(K1), _valid(K2), _covariances(K1, K2, C), Theta, *(value for row in parameters for value in row)]
+    arrays = [_real(a) for a in given]
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
     result = np.empty((2, len(parameters) + 1 if every_layer else 1, *(shape or (1,))))
     axes = result.ndim - 2
@@ -46,7 +47,9 @@ def _deep(
                 else [_inputs(network, _chunk(K, part), some) for K in (first, second)]
             )
             out = result[(slice(None), slice(None), *part)]
-            _pass(network, one, two, _chunk(covariance, part), _chunk(tangent, part), some, out)
+            C = _chunk(covariance, part)
+            C = np.where(_possible(_chunk(first, part), _chunk(second, part), C), C, np.nan)
+            _pass(network, one, two, C, _chunk(tangent, part), some, out)
     found = result if every_layer else result[:, 0]
     return tuple(found if shape else found[..., 0])
 
@@ -163,7 +166,7 @@ def _some(a: Entries, near: Bools) -> Entries:
 
 def _arguments(K: ArrayLike, parameters: Mapping[str, ArrayLike]) -> tuple[Floats, dict[str, Floats]]:
     """The kernel in the shape that all arguments have together, and the parameters."""
-    kernel, *values = [np.asarray(a, dtype=np.float64) for a in (K, *parameters.values())]
+    kernel, *values = [_real(a) for a in (_valid(K), *parameters.values())]
     kernel = np.broadcast_to(kernel, np.broadcast_shapes(kernel.shape, *(a.shape for a in values)))
     return kernel, dict(zip(parameters, values))
 
@@ -180,7 +183,7 @@ def _numbers(found: Sequence[float], like: Floats | None, shape: tuple[int, ...]
 
 def _columns(function: Callable[..., Floats], *arguments: ArrayLike) -> Floats:
     """The values of a function that takes one entry at a time: it sums terms, whose number depends on the entry."""
-    given = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in arguments))
+    given = np.broadcast_arrays(*map(_real, arguments))
     shape = given[0].shape
     found = np.array([function(*(np.full(1, a) for a in row)).item() for row in zip(*(a.ravel() for a in given))])
     return found.reshape(shape)[()]

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ....arrays.feature_rows.real_arguments import _real
 from ....arrays.hermite.matrix_parts import Cut, _chunk, _parts
 from ....arrays.runtime.array_types import Bools, Floats, Places
 
@@ -40,7 +41,7 @@ def _aligned(count: int, size: int) -> list[Floats]:
 
 def _broadcast(arguments: Sequence[ArrayLike], out: Floats | None) -> tuple[Floats, Floats, list[Floats]]:
     """The result, a view of it whose last axis is the densest, and the arguments along the axes of that view."""
-    given = [np.asarray(a, dtype=np.float64) for a in arguments]
+    given = [_real(a) for a in arguments]
     shape = np.broadcast_shapes(*(a.shape for a in given), *(() if out is None else (out.shape,)))
     result = np.empty(shape) if out is None else out
     if result.shape != shape:

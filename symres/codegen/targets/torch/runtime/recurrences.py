@@ -10,6 +10,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
+from ....arrays.runtime.error_free import _possible
 from ....arrays.runtime.layer_recursion import _NEAR, _SMALLEST, _narrowed, _parted
 from .tensors import _determinant, _tensor, _tensors
 
@@ -38,6 +39,7 @@ def _deep(
     K1, K2, C, Theta, *others = given
     rest = iter(others)
     parameters = [tuple([next(rest) for _ in row]) for row in parameters]
+    C = torch.where(_possible(K1, K2, C, kind), C, torch.nan)
     (first, lost), (second, gone) = (_inputs(network, K, parameters) for K in (K1, K2))
     K1, K2, C, Theta = first[0][0], second[0][0], C.expand(shape), Theta.expand(shape)
     same, kept = (C == K1) & (C == K2), [(C, Theta)]
@@ -93,6 +95,8 @@ def _deep_matrix(network: tuple, X1: Tensor, X2: Tensor | None, parameters: Sequ
         equal &= (first * weights).sum(-1)[:, None] == (second * weights).sum(-1)
         exact = torch.where(equal, K1[:, None], C)
         same = torch.where(equal.any(0), torch.where(equal, K1[:, None], 0.0).amax(0), K2)
+        size = torch.sqrt(K1)[:, None] * torch.sqrt(K2)
+        exact = torch.where(equal, exact, torch.clamp(exact, -size, size))
     C, K2 = C + (exact - C).detach(), K2 + (same - K2).detach()
     found = _deep(network, K1[:, None], K2, C, 0.0, parameters, False)
     if X2 is None:

@@ -25,7 +25,10 @@ def _tensor(value: Tensor | float, kind: torch.dtype, device: torch.device | Non
     """A value as a tensor; a number is written by the device itself, since a copy to a GPU would be waited for."""
     if isinstance(value, int | float):
         return torch.full((), value, dtype=kind, device=device)
-    return torch.as_tensor(value, dtype=kind, device=device)
+    made = torch.as_tensor(value)
+    if made.is_complex():
+        raise TypeError(f"arguments are real numbers, not {made.dtype}: pass the real parts")
+    return made.to(dtype=kind, device=device)
 
 
 def _shaped(value: Tensor | float, *idle: Tensor) -> Tensor:
@@ -100,6 +103,15 @@ def _correlation(K1: Tensor, K2: Tensor, C: Tensor) -> tuple[Tensor, Tensor]:
     rest = _root(_determinant(*wide)) / size
     rest = torch.where(size > 1e-140, rest, _root((1.0 - ratio) * (1.0 + ratio)))
     return ratio.to(C.dtype), torch.clamp(rest, max=1.0).to(C.dtype)
+
+
+def _clipped(K1: Tensor, K2: Tensor, C: Tensor) -> Tensor:
+    """Covariances, cut off at sqrt(K1*K2), where they keep their derivative."""
+    with torch.no_grad():
+        most = ((1.0 + 2.0 * torch.finfo(C.dtype).eps) * torch.sqrt(K1)) * torch.sqrt(K2)
+        most = torch.where(K1 == K2, K1, most)
+        more = torch.clamp(C, -most, most) - C
+    return C + more
 
 
 def _separation(K1: Tensor, K2: Tensor, C: Tensor) -> Tensor:

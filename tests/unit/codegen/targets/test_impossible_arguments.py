@@ -1,0 +1,199 @@
+"""Arguments that no input has: kernels below 0, covariances beyond sqrt(K1*K2), complex numbers; in every language."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import special
+
+import symres as sr
+from symres.codegen import targets
+from tests.shared import Lazily, derived
+
+SLOW = pytest.param("numba", marks=pytest.mark.exhaustive)  # to compile
+TARGETS = ["numpy", "torch", SLOW, "c", "jax"]
+# constant slopes, a closed form, exponentials, a jump, a polynomial, averages as series
+FORMULAS = [
+    "relu",
+    "gelu",
+    "sin",
+    *(pytest.param(f, marks=pytest.mark.exhaustive) for f in ("step", "z", "z^2", "tanh")),
+]
+VALUES = {"C_W": 2.0, "C_b": 0.1, "Theta": 0.3}
+NOT_COMPLEX = r"real numbers, not .*complex"
+SINGLE = [{"K": -1.0}, {"K": math.nan}]
+PAIRS = [
+    {"K1": -1.0, "K2": 1.0, "C": 0.5},
+    {"K1": 1.0, "K2": -1.0, "C": 0.5},
+    {"K1": -1.0, "K2": -1.0, "C": 0.5},
+    {"K1": math.nan, "K2": 1.0, "C": 0.5},
+    {"K1": 1.0, "K2": math.nan, "C": 0.5},
+    {"K1": 1.0, "K2": 1.0, "C": math.nan},
+    {"K1": 1.0, "K2": 1.0, "C": 1.5},
+    {"K1": 1.0, "K2": 1.0, "C": -1.5},
+    {"K1": 1e-3, "K2": 2.0, "C": 0.1},
+    {"K1": 0.0, "K2": 1.0, "C": 0.1},
+    {"K1": 0.0, "K2": 0.0, "C": 0.1},
+    {"K1": 1.0, "K2": 1.0, "C": 1.0 + 80 * 2.0**-23},  # beyond in float32 too
+]
+
+
+def functions_of(formula):
+    """The quantities of a layer that are exported, by name, with the tangent kernel's map."""
+    theory = derived(formula)
+    names = ("kernel_map", "covariance_map", "chi_parallel", "chi_perp", "h", "ntk_map", "phi_squared")
+    found = {name: getattr(theory, name) for name in names if not (formula == "step" and name in ("h", "ntk_map"))}
+    return {**found, "average": sr.expect2(formula, formula)}
+
+
+MODULES = Lazily(lambda key: sr.export(functions_of(key[0]), target=key[1]).load())
+NETWORKS = Lazily(lambda target: sr.export(derived("relu").network(2), target=target).load())
+
+
+def as_input(target, value):
+    return __import__("torch").as_tensor(value) if target == "torch" else np.asarray(value)
+
+
+def called(formula, target):
+    """(name, whether it is of two inputs, the function with its parameters)."""
+    module = MODULES[formula, target]
+    for name, quantity in functions_of(formula).items():
+        known = {str(s) for s in (*quantity.symbols, *quantity.unused)}
+        own = {k: v for k, v in VALUES.items() if k in known}
+        yield name, "C" in known, lambda name=name, own=own, **given: getattr(module, name)(**{**own, **given})
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_the_value_is_nan_for_kernels_and_covariances_that_no_inputs_have(formula, target):
+    for name, is_pair, function in called(formula, target):
+        for row in PAIRS if is_pair else SINGLE:
+            assert math.isnan(float(function(**row))), (name, row)
+            beside = {k: as_input(target, np.array([v, 0.5 if k == "C" else 1.0])) for k, v in row.items()}
+            found = np.asarray(function(**beside))
+            assert np.isnan(found).tolist() == [True, False], (name, row)
+            if is_pair:
+                K1, K2, C = (row[k] for k in ("K1", "K2", "C"))
+                matrix = {"K1": [[K1], [1.0]], "K2": [[K2, 1.0]], "C": [[C, 0.0], [0.0, 0.5]]}
+                found = np.asarray(function(**{k: as_input(target, np.array(v)) for k, v in matrix.items()}))
+                assert math.isnan(found[0, 0]) and not math.isnan(found[1, 1]), (name, row)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_no_imaginary_part_is_dropped(formula, target):
+    for name, is_pair, function in called(formula, target):
+        row = {"K1": 1.0, "K2": 1.0, "C": 0.5} if is_pair else {"K": 1.0}
+        for place in row:
+            for value in (row[place] + 0.1j, np.array([row[place] + 0.1j])):
+                with pytest.raises(TypeError, match=NOT_COMPLEX):
+                    function(**{**row, place: as_input(target, value)})
+        if name == "covariance_map":
+            with pytest.raises(TypeError, match=NOT_COMPLEX):
+                function(**row, C_W=np.array([2.0 + 1.0j]))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_what_rounding_brings_above_the_root_of_both_kernels_counts_as_equal(formula, target):
+    for name, is_pair, function in called(formula, target):
+        if not is_pair:
+            continue
+        for kind in (np.float32, np.float64)[: 1 if target == "jax" else 2]:
+            unit = np.finfo(kind).eps
+            for K in map(kind, (1.0, 0.7, 20.0)):
+                K1, equal = (as_input(target, np.array([K])) for _ in range(2))
+                exact = np.asarray(function(K1=K1, K2=K1, C=equal))[0]
+                for excess in (4, 40):
+                    C = as_input(target, np.array([kind(K * (1 + excess * unit))]))
+                    found = np.asarray(function(K1=K1, K2=K1, C=C))[0]
+                    assert abs(found - exact) <= 200 * unit * abs(exact), (name, kind, K, excess)
+                C = as_input(target, np.array([kind(K * (1 + 80 * unit))]))
+                assert np.isnan(np.asarray(function(K1=K1, K2=K1, C=C))[0]), (name, kind, K)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_values_of_a_possible_pair_are_those_of_quadrature(target):
+    """Those of gelu at K1 = K2 = 1 and C = 1, 1/2 and -1, by Gauss and Hermite's rule over both neurons."""
+    function = MODULES["gelu", target].covariance_map
+    x, weight = np.polynomial.hermite_e.hermegauss(90)
+    weight = weight / weight.sum()
+
+    def gelu(z):
+        return z * special.ndtr(z)
+
+    for c in (1.0, 0.5, -1.0):
+        second = c * x[:, None] + np.sqrt(1 - c * c) * x
+        exact = 0.1 + 2 * weight @ (gelu(x)[:, None] * gelu(second)) @ weight
+        assert float(function(1.0, 1.0, c, 2.0, 0.1)) == pytest.approx(exact, rel=1e-6 if target == "jax" else 1e-11)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_batches_whose_inputs_have_one_kernel(target):
+    theory = derived(sr.batch_norm("erf"))
+    quantities = {name: getattr(theory, name) for name in ("covariance_map", "kernel_map", "chi_perp")}
+    module = sr.export(quantities, target=target).load()
+    for name in quantities:
+        function = getattr(module, name)
+        for K, C in ((-1.0, 0.5), (math.nan, 0.5), (1.0, math.nan), (1.0, 1.5), (1.0, -1.5)):
+            assert math.isnan(float(function(K, C, 2.0, 0.1))), (name, K, C)
+        assert math.isfinite(float(function(1.0, 0.5, 2.0, 0.1)))
+        with pytest.raises(TypeError, match=NOT_COMPLEX):
+            function(1.0, as_input(target, np.array([0.5 + 0.1j])), 2.0, 0.1)
+
+
+# ---- networks ----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("target", TARGETS)
+def test_networks_return_nan_for_them(target):
+    function = NETWORKS[target].dual_kernel
+    for row in PAIRS:
+        assert all(math.isnan(float(a)) for a in function(*row.values(), C_W=2.0, C_b=0.1)), row
+        pairs = [as_input(target, np.array([v, w])) for v, w in zip(row.values(), (1.0, 1.0, 0.5), strict=True)]
+        assert all(np.isnan(np.asarray(a)).tolist() == [True, False] for a in function(*pairs, C_W=2.0, C_b=0.1))
+    for place in range(3):
+        given = [1.0, 1.0, 0.5]
+        given[place] = as_input(target, np.array([given[place] + 0.1j]))
+        with pytest.raises(TypeError, match=NOT_COMPLEX):
+            function(*given, C_W=2.0, C_b=0.1)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_matrices_of_duplicated_rows_in_float32_have_no_nan(target):
+    """BLAS sums the products of equal and of parallel rows in another order than their own kernels are summed in."""
+    rng = np.random.default_rng(5)
+    module = NETWORKS[target]
+    for columns in (3, 17, 1000):
+        X = rng.standard_normal((12, columns)).astype(np.float32)
+        X = np.concatenate([X, X[::-1], -X, 3 * X, 0 * X[:1]])
+        given = as_input(target, X)
+        for found in (
+            module.dual_kernel_matrix(given, **_weights()),
+            module.dual_kernel_matrix(given, given, **_weights()),
+        ):
+            for matrix in map(np.asarray, found):
+                assert np.isfinite(matrix).all()
+                np.testing.assert_allclose(matrix[:12, :12], matrix[12:24, 12:24][::-1, ::-1], rtol=1e-4)
+        K = (X.astype(np.float64) ** 2).mean(1).astype(np.float32)
+        C = (X @ X.T / np.float32(columns)).astype(np.float32)
+        C *= np.float32(1 + 4 * 2.0**-23)  # as duplicates exceed it
+        arrays = [as_input(target, a) for a in (K[:, None], K[None, :], C)]
+        if columns < 100:  # else BLAS itself rounds more than 64 ulp away
+            assert all(np.isfinite(np.asarray(a)).all() for a in module.dual_kernel(*arrays, **_weights()))
+            assert np.isfinite(np.asarray(MODULES["relu", target].covariance_map(*arrays, **_weights()))).all()
+    with pytest.raises(TypeError, match=NOT_COMPLEX):
+        module.dual_kernel_matrix(as_input(target, X + 0.1j), **_weights())
+
+
+def _weights():
+    return {"C_W": 2.0, "C_b": 0.1}
+
+
+def test_every_language_stands_in_these_tables():
+    assert {getattr(t, "values", [t])[0] for t in TARGETS} == set(targets.names())
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch", "c", "jax"])
+def test_docstrings_say_what_is_done(target):
+    text = " ".join(sr.export(derived("relu").covariance_map, target=target).text.split())
+    assert "up to 64 ulp above count as equality, nan beyond" in text
+    assert "K1 >= 0, nan else" in text
