@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import nn
@@ -25,7 +24,7 @@ class WeightStore:
     """
 
     model: nn.Module
-    kept: Mapping[str, str]
+    kept: dict[str, str]
     generator: torch.Generator
     settings: list[TensorSetting] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -66,6 +65,26 @@ class WeightStore:
         self._done[_memory(tensor), None] = value
         module, _, own = name.rpartition(".")
         self.settings.append(TensorSetting(module, own, "norm", math.nan, math.nan, InitReason.CONVENTION, why))
+
+    def keep(self, name: str, why: str) -> None:
+        """Leave a parameter as it is, and everything that it is tied to."""
+        memory = _memory(self.model.get_parameter(name))
+        self.kept |= {tied: self.kept.get(tied, why) for tied in self._names[memory]}
+
+    def name_of(self, tensor: torch.Tensor) -> str:
+        """The name of a parameter; empty for any other tensor."""
+        return next(iter(self._names.get(_memory(tensor), ())), "")
+
+    def rescale(self, use: WeightUse, factor: float, why: str) -> None:
+        """Multiply weights that were drawn, and say why they have their variance."""
+        memory = _memory(use.tensor)
+        if (memory, use.part) not in self._done:
+            return
+        use.tensor.detach().mul_(factor)
+        for position, s in enumerate(self.settings):
+            if ".".join(filter(None, (s.module, s.tensor))) in self._names[memory]:
+                changed = {"std": s.std * factor, "variance": s.variance * factor**2}
+                self.settings[position] = replace(s, **changed, reason=InitReason.MEASURED, why=why)
 
     def leave(self, name: str, why: str) -> None:
         """Note that a parameter is as it was."""
@@ -108,7 +127,7 @@ class WeightStore:
         rows = torch.arange(tensor.shape[axis]) if use.part is None else torch.tensor(use.part)
         shape = [*tensor.shape]
         shape[axis] = len(rows)
-        drawn = torch.randn(shape, generator=self.generator, dtype=torch.float64) * std
+        drawn = torch.randn(shape, generator=self.generator, dtype=torch.float64, device="cpu") * std
         tensor.detach().index_copy_(axis, rows.to(tensor.device), drawn.to(tensor.device, tensor.dtype))
 
 
