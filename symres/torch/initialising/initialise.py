@@ -38,6 +38,7 @@ _DROPPING = (
     "dropout is active in {}: weights are set and measured without it; in train mode p multiplies a mean square by "
     "1/(1 - p)"
 )
+_SHARES = (1.0, 0.5, 0.25)  # of the weight of branches that stay measured, one after the other while the network fails
 _SMALL = 0.01  # of a variance: what a norm may add to it unsaid
 
 
@@ -148,20 +149,28 @@ def _planned(
     """What is to be done, and the new tensors; the model works on copies meanwhile, in float64 where it can."""
     frozen = frozenset(name for name, parameter in model.named_parameters() if not parameter.requires_grad)
     dropping = active_dropout(model)
+    like = options[-1]
+    known = dict(like.advice) if like is not None and like.target == options[0] else {}
     for dtype in (torch.float64, None):  # some operations have no float64
-        with seeded(options[1]), kept(model, train=False, dtype=dtype, device=None):
-            cast = given.map(partial(_cast, dtype=dtype))
-            own = cast.differentiable
-            stream = next(tensors(cast.structure)) if own is None else own
-            try:
-                before = recorded(model, cast, stream, label)
-            except DeclarationError as error:
-                failure = error
-                continue
-            report = _set(model, label, options, (cast, stream, square), before, frozen)
-            if dropping:
-                report = replace(report, notes=(*report.notes, _DROPPING.format(", ".join(dropping))))
-            return report, {name: model.get_parameter(name).detach().clone() for name in _names(model, report)}
+        for share in _SHARES:
+            with seeded(options[1]), kept(model, train=False, dtype=dtype, device=None):
+                cast = given.map(partial(_cast, dtype=dtype))
+                own = cast.differentiable
+                stream = next(tensors(cast.structure)) if own is None else own
+                try:
+                    before = recorded(model, cast, stream, label)
+                except DeclarationError as error:
+                    failure = error
+                    break
+                found = _set(model, label, (*options[:3], known, share), (cast, stream, square), before, frozen)
+                if isinstance(found, DeclarationError):
+                    failure = found
+                    continue
+                if dropping:
+                    found = replace(found, notes=(*found.notes, _DROPPING.format(", ".join(dropping))))
+                return found, {name: model.get_parameter(name).detach().clone() for name in _names(model, found)}
+        else:
+            break
     raise failure
 
 
@@ -172,16 +181,16 @@ def _cast(tensor: torch.Tensor, dtype: torch.dtype | None) -> torch.Tensor:
 def _set(
     model: nn.Module,
     label: str,
-    options: tuple[str, int, bool, InitReport | None],
+    options: tuple[str, int, bool, dict[str, Advice], float],
     inputs: tuple[CallArguments, torch.Tensor, float | None],
     before: RunRecord,
     frozen: frozenset[str],
-) -> InitReport:
-    """Fill the weights of a model that works on copies, and say what was done."""
-    target, seed, force, like = options
+) -> InitReport | DeclarationError:
+    """Fill the weights of a model that works on copies, and say what was done, or why the network is not kept."""
+    target, seed, force, known, share = options
     given, stream, square = inputs
     generator = torch.Generator().manual_seed(seed)
-    store = WeightStore(model, kept_parameters(model, before, frozen), generator)
+    store = WeightStore(model, kept_parameters(model, before, frozen), generator, frozen)
     norms = norm_parameters(model, before)
     fixed = frozen | {name for name, _ in model.named_buffers()}
     assert before.output is not None
@@ -201,8 +210,8 @@ def _set(
     for name in at_ends.difference({""}, (end.norm for part in parts for end in part.ends)):
         store.constant(name, 1.0, _NORM.format("weight 1"))
     kernel = own_kernel(before, parts) if target == "match" else None
-    adviser = Adviser(target, force, kernel, dict(like.advice) if like is not None and like.target == target else {})
-    setter = StreamSetter(parts, calls, adviser, store, stream, square)
+    adviser = Adviser(target, force, kernel, known)
+    setter = StreamSetter(parts, calls, adviser, store, stream, square, share)
     setter.set_all()
     output = record.output if setter.readout_entry is None else setter.readout_entry
     check = check_depth(stream, calls, output, setter.predicted, generator)
@@ -212,9 +221,12 @@ def _set(
     streams = [replace(s, adam_change=change) for s, change in zip(check.streams, changes, strict=True)]
     check = replace(check, streams=tuple(streams))
     kinds = list({kind.form.layer.text: kind for kind in adviser.found.values()}.items())
-    failures = _failures(check, [kind.advice for _, kind in kinds])
-    if failures and not force:
-        raise DeclarationError(f"the initialisation of {label}", *failures[0])
+    known |= {text: kind.advice for text, kind in kinds}
+    drawn = [s for s in check.streams if s.place not in setter.untouched.values()]
+    failures = _failures(replace(check, streams=tuple(drawn)), [kind.advice for _, kind in kinds])
+    may_shrink = share > _SHARES[-1] and any(part.role is PartRole.MEASURED_BRANCH for part in parts)
+    if failures and (may_shrink or not force):
+        return DeclarationError(f"the initialisation of {label}", *failures[0])
     _leave(model, store)
     advised = (kind for _, kind in kinds if kind not in setter.smaller)
     notes = [*store.notes, *filter(None, map(regime, advised)), *_notes(parts)]

@@ -34,6 +34,7 @@ class StreamSetter:
         store: the weights.
         stream: what goes into the model.
         mean_square: of what enters the first layer, where no inputs were given; None where they were.
+        share: what the weights of branches that stay measured are multiplied by.
     """
 
     parts: Sequence[ModelPart]
@@ -42,11 +43,13 @@ class StreamSetter:
     store: WeightStore
     stream: torch.Tensor
     mean_square: float | None
+    share: float = 1.0
     predicted: list[PredictedStream] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.readout_entry: int | None = None  # of a readout that starts at 0, behind which there are no gradients
         self.smaller: list[KindAdvice] = []  # kinds some of whose branches start smaller than advised
+        self.untouched: dict[int, str] = {}  # places of streams, by number, that frozen weights made
         self._rerun, self._done = Rerun(self.stream), 0
         self._kernel = math.nan  # of the stream, as predicted
         self._course: object = None  # the kind of layer for whose kernel the stream is made
@@ -72,6 +75,9 @@ class StreamSetter:
                 return
             else:
                 self._measured(part, position)
+            if part.uses and all(self.store.is_frozen(use) for use in part.uses):
+                self.untouched[part.stretch.exit] = part.place
+                self._kernel = self._chi = math.nan
             self._note(part)
 
     def kind(self, part: ModelPart) -> KindAdvice:
@@ -138,11 +144,13 @@ class StreamSetter:
                 return kind.kernel
         if not self.predicted:
             return math.nan
-        return self._rerun.mean_square(self.predicted[-1].number)
+        drawn = [place.number for place in self.predicted if place.number not in self.untouched]
+        return self._rerun.mean_square(drawn[-1] if drawn else self.predicted[-1].number)
 
     def _layer(self, position: int) -> None:
         part = self.parts[position]
-        if position > 0 and self.parts[position - 1].role is PartRole.IDLE and self.predicted:
+        before = self.parts[position - 1] if position else part
+        if self.predicted and (before.role is PartRole.IDLE or before.stretch.exit in self.untouched):
             self._behind_unread(position)
             return
         kind = self.kind(part)
@@ -165,7 +173,7 @@ class StreamSetter:
         self._chi = math.nan
 
     def _behind_unread(self, position: int) -> None:
-        """A layer behind operations without weights, whose own theory does not know what they make of the stream."""
+        """A layer behind operations without weights, or frozen ones, whose theory does not know what they do."""
         part, wanted = self.parts[position], self._wanted(position)
         before = self.parts[position - 1].place
         if len(part.uses) == 1:
@@ -244,10 +252,11 @@ class StreamSetter:
                     self.store.model.get_parameter(end.norm).detach().copy_(end.norm_values)
             elif end.norm:
                 value = advised * end.norm_size / end.size
-                self.store.constant(end.norm, value, f"the norm ends a branch, for which xi = {advised:.4g} is advised")
-        dense = max(
-            (end.size for end in part.ends if not end.norm), default=0.0
-        )  # of branches side by side the largest
+                self.store.constant(
+                    end.norm, value, f"the norm ends a branch, which gets the weight xi = {advised:.4g}"
+                )
+        normless = [end.size for end in part.ends if not end.norm]
+        dense = max(normless, default=0.0)  # of branches side by side the largest decides
         weight = 1.0 if dense <= advised else advised / dense
         return weight, min(advised, max(end.size for end in part.ends))
 
@@ -286,8 +295,9 @@ class StreamSetter:
         if part.role is PartRole.MEASURED_BRANCH:
             near = [p for p in (*self.parts[position:], *self.parts[:position][::-1]) if p.role is PartRole.RESIDUAL]
             known = self.kind(near[0]).values.get(xi) if near else None
-            advised, said = (known, f"xi = {known:.4g} of the other branches") if known else (0.0, _BRANCHES)
-            weight, _ = self._branch_weights(part, advised or self._branches**-0.5)
+            said = f"xi = {known:.4g} of the other branches" if known else _BRANCHES
+            said += "" if self.share == 1 else f", times {self.share:g} because these networks fail"
+            weight, _ = self._branch_weights(part, self.share * (known or self._branches**-0.5))
         settings = {}
         for use in part.uses:
             if use.is_last and part.role is PartRole.MEASURED_BRANCH:

@@ -21,11 +21,13 @@ class WeightStore:
         model: it works on copies of its weights in float64.
         kept: names of parameters that are left, and why: frozen ones, and those of embeddings.
         generator: of the numbers.
+        frozen: those among the names that ask for no gradients.
     """
 
     model: nn.Module
     kept: dict[str, str]
     generator: torch.Generator
+    frozen: frozenset[str] = frozenset()
     settings: list[TensorSetting] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -83,17 +85,17 @@ class WeightStore:
         use.tensor.detach().mul_(factor)
         for position, s in enumerate(self.settings):
             if ".".join(filter(None, (s.module, s.tensor))) in self._names[memory]:
-                changed = {"std": s.std * factor, "variance": s.variance * factor**2}
-                self.settings[position] = replace(s, **changed, reason=InitReason.MEASURED, why=why)
+                changed = replace(s, std=s.std * factor, variance=s.variance * factor**2, why=why)
+                self.settings[position] = replace(changed, reason=InitReason.MEASURED)
 
     def leave(self, name: str, why: str) -> None:
         """Note that a parameter is as it was."""
         module, _, own = name.rpartition(".")
         self.settings.append(TensorSetting(module, own, "other", math.nan, math.nan, InitReason.LEFT, why))
 
-    def is_set(self, use: WeightUse) -> bool:
-        """Whether these weights were filled before."""
-        return (_memory(use.tensor), use.part) in self._done
+    def is_frozen(self, use: WeightUse) -> bool:
+        """Whether these weights ask for no gradients."""
+        return self.name_of(use.tensor) in self.frozen
 
     def _fill(
         self, tensor: torch.Tensor, use: WeightUse, kind: str, variance: float, std: float, reason: InitReason, why: str
