@@ -33,7 +33,8 @@ def adam_changes(
         parts: the inputs, in parts that are run one after the other.
         weights: those that the step changes; they are put back.
         streams: the tensors of a run without gradients, all of them in the same order each time.
-        seed: of the targets, standard normal numbers in the shape of the output, and of whatever the model draws.
+        seed: of the targets, standard normal numbers in the shape of the output, drawn for one row after the other
+            (so that parts change nothing), and of whatever the model draws.
 
     Returns:
         A number for each stream, over all inputs; nan where it is 0 before the step or changes its shape, and
@@ -110,8 +111,9 @@ def _first_step(
                 output = first_tensor(model(*given.args, **given.kwargs))
                 if output is None or not output.requires_grad:
                     return []
-                targets = torch.randn(output.shape, generator=generator, device="cpu").to(output)
-                error = (output - targets).square().sum()
+                rows = output.reshape(output.shape[0] if output.ndim else 1, -1)
+                drawn = [torch.randn(rows.shape[1], generator=generator, device="cpu") for _ in rows]
+                error = (rows - torch.stack(drawn).to(rows)).square().sum()
             entries += output.numel()
             found = torch.autograd.grad(error, weights, allow_unused=True)
             gradients = [g if new is None else g + new for g, new in zip(gradients, found, strict=True)]

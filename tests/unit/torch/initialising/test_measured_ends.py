@@ -109,7 +109,8 @@ def change_by_adam(model, inputs, places):
         model.get_submodule(name).register_forward_hook(lambda _, a, out, name=name: kept.update({name: out.detach()}))
     output = model(inputs)
     before = dict(kept)
-    targets = torch.randn(output.shape, generator=torch.Generator().manual_seed(0)).to(output)
+    source = torch.Generator().manual_seed(0)
+    targets = torch.stack([torch.randn(output.shape[1], generator=source) for _ in output]).to(output)
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
     functional.mse_loss(output, targets).backward()
     optimiser.step()
@@ -148,10 +149,11 @@ class TestOneStepOfAdam:
     def test_more_than_the_norm_warns(self, vectors):
         """Inputs that are not normalised: their first weights are smaller than a step."""
         with pytest.warns(UserWarning, match=r"one step of Adam at 0.001 on random targets changes .* times its norm"):
-            report = st.init_(mlp(), inputs=100 * vectors)
+            report = st.init_(mlp(), inputs=500 * vectors)
         assert 1 < report.check.most_changed.adam_change < 10
         model = mlp()
         nn.init.normal_(model[2].weight, std=1e-5)
+        nn.init.zeros_(model[2].bias)
         with pytest.warns(UserWarning, match=r"one step of Adam at 0.001 on random targets changes 2"):
             st.measure(model, vectors, progress=False)
 
