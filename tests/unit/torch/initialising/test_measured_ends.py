@@ -20,7 +20,7 @@ def vectors():
 
 @pytest.fixture(scope="module")
 def images():
-    return torch.randn(8, 3, 16, 16, generator=torch.Generator().manual_seed(2))
+    return torch.randn(8, 3, 24, 24, generator=torch.Generator().manual_seed(2))
 
 
 def mlp(width=64, inputs=20):
