@@ -248,6 +248,8 @@ class StreamSetter:
                 )
                 for name in names:
                     self.store.keep(name, why)
+                if len(end.names) < len(end.factors):
+                    self.store.notes.append(f"a factor that is computed in {part.place} {why}")
                 if end.norm_values is not None:  # it was 1 while the model was read
                     self.store.model.get_parameter(end.norm).detach().copy_(end.norm_values)
             elif end.norm:
