@@ -22,10 +22,10 @@ from .interpretation import Interpretation
 from .norm_statistics import AVERAGES, NORMS, affine, norm_call, vector_of_neurons
 from .pointwise_chains import applied
 
-_COPIES = frozenset({"to", "clone", "float", "double", "half", "bfloat16", "type"})
-_DROPOUTS = frozenset({"dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"})
-_SUMS = {"add": 1, "radd": 1, "iadd": 1, "sub": -1, "isub": -1, "subtract": -1}
-_PRODUCTS = frozenset({"mul", "rmul", "imul", "multiply"})
+COPIES = frozenset({"to", "clone", "float", "double", "half", "bfloat16", "type"})
+DROPOUTS = frozenset({"dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"})
+SUMS = {"add": 1, "radd": 1, "iadd": 1, "sub": -1, "isub": -1, "subtract": -1}
+PRODUCTS = frozenset({"mul", "rmul", "imul", "multiply"})
 
 
 class Interpreter(EquationState):
@@ -79,7 +79,7 @@ class Interpreter(EquationState):
             self._set(call, sources[0].after(call, averaged, axis))
         elif call.name in axes.SLICES and len(sources) == 1:
             self._read_slices(call, sources[0])
-        elif call.name == "type_as" or (len(sources) == 1 and (call.name in _COPIES or self._is_idle_dropout(call))):
+        elif call.name == "type_as" or (len(sources) == 1 and (call.name in COPIES or self._is_idle_dropout(call))):
             self._read_copy(call, sources[0])
         elif call.name in axes.VIEWS and len(sources) == 1:
             self._passing.add(call.number)
@@ -96,7 +96,7 @@ class Interpreter(EquationState):
         before, after = self.record.values[call.sources[0]], self.record.values[call.results[0]]
         if before.shape != after.shape or not after.is_floating_point():
             raise NotRead(call, f"{call.name} that changes the kind of numbers")
-        if call.name not in _COPIES:
+        if call.name not in COPIES:
             self._passing.add(call.number)
         self._set(call, source.after(call))
 
@@ -106,7 +106,7 @@ class Interpreter(EquationState):
         return is_hidden or (number == self.entry and self._uses_of_entry == 1)
 
     def _is_idle_dropout(self, call: RecordedCall) -> bool:
-        if call.name not in _DROPOUTS:
+        if call.name not in DROPOUTS:
             return False
         given = arguments(call, "input p training")
         if given.get("training", True) and given.get("p", 0.5) > 0:
@@ -179,7 +179,7 @@ class Interpreter(EquationState):
 
     def _combine(self, call: RecordedCall, sources: list[FormulaValue]) -> None:
         """The sum or the product of two different values."""
-        if call.name not in _SUMS and call.name not in _PRODUCTS:
+        if call.name not in SUMS and call.name not in PRODUCTS:
             raise NotRead(call, f"{call.name} of several values")
         shapes = {tuple(self.record.values[number].shape) for number in (*call.sources, call.results[0])}
         found = {source.axis for source in sources if source.axis is not None}
@@ -190,7 +190,7 @@ class Interpreter(EquationState):
         left, right = (self._expression(source, call) for source in sources)
         if not all(isinstance(leaf, StreamValue) for leaf in call.args):
             raise NotRead(call, f"the operation {call.name} of several values")
-        base = left + _SUMS[call.name] * right if call.name in _SUMS else left * right
+        base = left + SUMS[call.name] * right if call.name in SUMS else left * right
         axis = found.pop() if found else None
         self._set(call, FormulaValue(base, call.results[0], axis=axis, order=sources[0].order))
 
@@ -199,9 +199,9 @@ class Interpreter(EquationState):
         known = source.uneven or Uneven()
         square = float(vector.detach().double().square().mean())
         is_norm = isinstance(source.base.as_coeff_Mul()[1], Normaliser) and source.formula == z
-        if call.name in _PRODUCTS and is_norm and source.uneven is None:
+        if call.name in PRODUCTS and is_norm and source.uneven is None:
             self._set(call, replace(source.after(call), uneven=Uneven(square, 0.0)))
-        elif call.name in _SUMS and is_norm and known.shift == 0:
+        elif call.name in SUMS and is_norm and known.shift == 0:
             self._set(call, replace(source.after(call), uneven=Uneven(known.scale, square)))
         else:
             raise NotRead(call, f"{call.name} with a tensor of different numbers")

@@ -43,14 +43,15 @@ class KindAdvice:
         """Of the first stream."""
         return float(self.advice.kernel or 1.0)
 
-    def variance(self, symbol: sp.Symbol, is_branch_end: bool) -> float:
-        """Of a weight times fan_in (C_W), or of a bias (C_b); at the end of a branch times xi^2."""
-        factor = self.values.get(xi, 1.0) ** 2 if is_branch_end else 1.0
-        return factor * self.values.get(symbol, 0.0)
+    @property
+    def branch_weight(self) -> float:
+        """xi; 1 where it does not stand in the form."""
+        return self.values.get(xi, 1.0)
 
-    def step(self, kernel: float) -> tuple[float, float]:
-        """The next kernel, and chi_perp."""
-        return self.flow.step(_of(self.flow, self.values), kernel)
+    def step(self, kernel: float, branch_weight: float | None = None) -> tuple[float, float]:
+        """The next kernel, and chi_perp; of branches of another weight, if it is given."""
+        values = self.values if branch_weight is None else {**self.values, xi: branch_weight}
+        return self.flow.step(_of(self.flow, values), kernel)
 
 
 @dataclass

@@ -44,7 +44,7 @@ class CanonicalForm:
         return Layer(self.forward)
 
 
-def canonical_form(found: Interpretation) -> CanonicalForm:
+def canonical_form(found: Interpretation, has_weighted_norm: bool = False) -> CanonicalForm:
     """The form of what was read.
 
     Draws without biases have ``C_b = 0``, norms epsilon = 0, which is a relative error of epsilon over their variance.
@@ -53,12 +53,13 @@ def canonical_form(found: Interpretation) -> CanonicalForm:
 
     Args:
         found: the equation with a C_W and a C_b for each draw.
+        has_weighted_norm: whether the norm that ends a branch has weights, which xi can stand for.
     """
     expression = found.expression.replace(lambda e: isinstance(e, Normaliser), lambda e: e.func(e.args[0]))
     factor, bare = expression.as_coeff_Mul()
     is_post_norm = isinstance(bare, Normaliser) and isinstance(bare.args[0], sp.Add)
     inner = bare.args[0] if is_post_norm else expression
-    form = _residual(inner, found.dense) if isinstance(inner, sp.Add) else None
+    form = _residual(inner, found.dense, has_weighted_norm) if isinstance(inner, sp.Add) else None
     if form is None:
         return CanonicalForm(expression.xreplace(_common(found.dense)), False)
     if is_post_norm:
@@ -66,13 +67,17 @@ def canonical_form(found: Interpretation) -> CanonicalForm:
     return form
 
 
-def _residual(sum_: sp.Add, uses: tuple[DenseUse, ...]) -> CanonicalForm | None:
+def _residual(sum_: sp.Add, uses: tuple[DenseUse, ...], has_weighted_norm: bool) -> CanonicalForm | None:
     """A stream and a branch; None for any other sum."""
     symbols = {use.C_W for use in uses}
     terms = [term.as_coeff_Mul() for term in sum_.args]
-    skip = sum((c for c, bare in terms if bare == z), sp.Integer(0))
+    stream = z
+    if all(bare != z for _, bare in terms):  # perhaps what a function makes of it: ReLU behind the sum of two summands
+        bent = [bare for _, bare in terms if not bare.has(Dense) and not isinstance(bare, Normaliser)]
+        stream = bent[0] if len(bent) == 1 else z
+    skip = sum((c for c, bare in terms if bare == stream), sp.Integer(0))
     shortcuts: set[sp.Symbol] = set()
-    rest = [(c, bare) for c, bare in terms if bare != z]
+    rest = [(c, bare) for c, bare in terms if bare != stream]
     if skip == 0:
         projected = [(c, bare) for c, bare in rest if isinstance(bare, Dense) and bare.args[0] == z]
         if len(projected) != 1 or len(rest) < 2:
@@ -82,9 +87,10 @@ def _residual(sum_: sp.Add, uses: tuple[DenseUse, ...]) -> CanonicalForm | None:
         rest = [term for term in rest if term != projected[0]]
     branch = sum((c * bare for c, bare in rest), sp.Integer(0)).xreplace(_common(uses))
     outer = frozenset(bare.args[1] for _, bare in rest if isinstance(bare, Dense))
-    if len(outer) < len(rest):  # what ends the branch is no draw, whose variance xi^2 could multiply
-        return CanonicalForm(skip * z + branch, True, False, outer, frozenset(shortcuts))
-    return CanonicalForm(skip * z + xi * branch, True, True, outer, frozenset(shortcuts))
+    normed = sum(isinstance(bare, Normaliser) for _, bare in rest) if has_weighted_norm else 0
+    if len(outer) + normed < len(rest):  # the branch ends with neither a draw nor a norm that xi could multiply
+        return CanonicalForm(skip * stream + branch, True, False, outer, frozenset(shortcuts))
+    return CanonicalForm(skip * stream + xi * branch, True, True, outer, frozenset(shortcuts))
 
 
 def _common(uses: tuple[DenseUse, ...]) -> dict[sp.Symbol, sp.Expr]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from ...results.advice.parts import FACTOR
+from ..probing.adam_step import RATE
 from ..tracing.run_record import RecordedCall
 from .rerunning import Rerun
 
@@ -32,6 +33,8 @@ class StreamLevel:
         gradient: squared norm of the Jacobian from it to the output, for each entry of the output.
         gradient_error: its standard error over inputs; nan for one input.
         gradient_theory: the measured one at the end of the same layers, times chi_perp of those between; nan elsewhere.
+        adam_change: the norm of what one step of Adam at 1e-3 on random targets adds, over its norm before; nan where
+            that is not known.
     """
 
     place: str
@@ -41,6 +44,7 @@ class StreamLevel:
     gradient: float
     gradient_error: float
     gradient_theory: float
+    adam_change: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,19 @@ class DepthCheck:
     def kernel_range(self) -> float:
         """The largest kernel over the smallest."""
         return _range([stream.kernel for stream in self.streams])
+
+    @property
+    def most_changed(self) -> StreamLevel | None:
+        """The stream that one step of Adam changes most; None where no change is known."""
+        known = [stream for stream in self.streams if not math.isnan(stream.adam_change)]
+        return max(known, key=lambda stream: stream.adam_change, default=None)
+
+    @property
+    def steepest(self) -> str:
+        """The place behind which kernel or squared gradient differ most from those at the place before it."""
+        pairs = list(zip(self.streams, self.streams[1:], strict=False))
+        ranges = [max(_range([a.kernel, b.kernel]), _range([a.gradient, b.gradient])) for a, b in pairs]
+        return pairs[ranges.index(max(ranges))][1].place if pairs else self.streams[0].place
 
     @property
     def gradient_range(self) -> float:
@@ -95,6 +112,11 @@ class DepthCheck:
             f"In this network, on {self.inputs} inputs, kernels change by a factor of {self.kernel_range:.3g} over the "
             f"depth and squared gradients by {self.gradient_range:.3g}: {kept} a factor of {FACTOR:g}."
         )
+        if (moved := self.most_changed) is not None:
+            changes += (
+                f" One step of Adam at {RATE:g} on random targets changes {moved.place} most, "
+                f"by {moved.adam_change:.3g} times its norm."
+            )
         if math.isnan(self.kernel_factor):
             return (changes, "No layer is predicted by the theory.")
         apart = f"kernels differ from it by factors up to {self.kernel_factor:.3g}"

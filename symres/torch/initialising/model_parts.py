@@ -17,6 +17,7 @@ from ..equations.dense_variances import DENSE, weighted
 from ..equations.formula_values import NotRead
 from ..equations.layering import StretchReading
 from ..tracing.run_record import RecordedCall, RunRecord, StreamValue
+from .branch_ends import BranchEnd
 from .canonical_forms import CanonicalForm, canonical_form
 
 _TRANSPOSED = frozenset({"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"})
@@ -65,6 +66,14 @@ class WeightUse:
     is_last: bool = False
     is_shortcut: bool = False
 
+    @property
+    def starts_at_zero(self) -> bool:
+        """Whether all of these weights are 0."""
+        tensor = self.tensor.detach()
+        if self.part is not None:
+            tensor = tensor.index_select(self.rows, torch.tensor(self.part, device=tensor.device))
+        return not bool(tensor.any())
+
 
 @dataclass(frozen=True, eq=False)
 class ModelPart:
@@ -79,6 +88,7 @@ class ModelPart:
         uses: its weights, in the order of the calls.
         width: neurons of the stream that comes out, of a convolution times the positions that it sees; 0 for none.
         reason: why it stays measured.
+        ends: of its branches, as far as trained numbers multiply them there.
     """
 
     place: str
@@ -89,6 +99,7 @@ class ModelPart:
     uses: tuple[WeightUse, ...]
     width: int
     reason: str = ""
+    ends: tuple[BranchEnd, ...] = ()
 
     @property
     def is_residual(self) -> bool:
@@ -96,7 +107,9 @@ class ModelPart:
         return self.role in (PartRole.RESIDUAL, PartRole.MEASURED_BRANCH)
 
 
-def model_parts(record: RunRecord, stretches: Sequence[StretchReading]) -> tuple[ModelPart, ...]:
+def model_parts(
+    record: RunRecord, stretches: Sequence[StretchReading], ends: Sequence[BranchEnd]
+) -> tuple[ModelPart, ...]:
     """The parts with their roles.
 
     The first part with weights is the read-in, the last one the readout, if they are dense layers of the stream; a
@@ -105,8 +118,9 @@ def model_parts(record: RunRecord, stretches: Sequence[StretchReading]) -> tuple
     Args:
         record: the run.
         stretches: of the run, in order.
+        ends: of the branches of the run.
     """
-    found = [_part(record, stretch) for stretch in stretches]
+    found = [_part(record, stretch, ends) for stretch in stretches]
     heavy = [position for position, part in enumerate(found) if part.uses]
     if not heavy:
         return tuple(found)
@@ -132,10 +146,11 @@ def _is_activated(parts: Sequence[ModelPart], position: int) -> bool:
     return bool(set(behind.found.activations) & set(part.stretch.found.activations))
 
 
-def _part(record: RunRecord, stretch: StretchReading) -> ModelPart:
-    found = stretch.found
-    uses = tuple(sorted(_uses(record, stretch), key=lambda use: use.call.number))
-    form = None if found is None else canonical_form(found)
+def _part(record: RunRecord, stretch: StretchReading, ends: Sequence[BranchEnd]) -> ModelPart:
+    numbers = {call.number for call in stretch.calls}
+    ends = tuple(end for end in ends if end.join in numbers)
+    form = _form(stretch, ends)
+    uses = tuple(sorted(_uses(record, stretch, form), key=lambda use: use.call.number))
     layer, reason = None, stretch.reason
     if form is not None and stretch.layer is not None and uses:
         try:
@@ -150,7 +165,13 @@ def _part(record: RunRecord, stretch: StretchReading) -> ModelPart:
         role = PartRole.RESIDUAL if form is not None and form.is_residual else PartRole.LAYER
     width = min((_width(use) for use in uses if use.is_last or len(uses) == 1), default=0)
     width = width or min(map(_width, uses), default=0)
-    return ModelPart(_place(stretch, uses), role, stretch, form, layer, uses, width, reason)
+    part = ModelPart(_place(stretch, uses), role, stretch, form, layer, uses, width, reason)
+    shortcuts = {number for use in uses if use.is_shortcut for number in use.call.results}
+    return replace(part, ends=tuple(end for end in ends if part.is_residual and end.start not in shortcuts))
+
+
+def _form(stretch: StretchReading, ends: Sequence[BranchEnd]) -> CanonicalForm | None:
+    return None if stretch.found is None else canonical_form(stretch.found, any(end.norm for end in ends))
 
 
 def _width(use: WeightUse) -> int:
@@ -158,9 +179,8 @@ def _width(use: WeightUse) -> int:
     return int(neurons) * math.prod(use.tensor.shape[2:])
 
 
-def _uses(record: RunRecord, stretch: StretchReading) -> Iterator[WeightUse]:
+def _uses(record: RunRecord, stretch: StretchReading, form: CanonicalForm | None) -> Iterator[WeightUse]:
     """The weights that were read, and those in parts that were not."""
-    form = None if stretch.found is None else canonical_form(stretch.found)
     read = () if stretch.found is None else stretch.found.dense
     for use in read:
         made = use.made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -14,9 +15,11 @@ from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.blocks import residual_blocks
 from ..models.keeping import device_of
 from ..models.structures import tensors
+from ..probing.adam_step import adam_changes
 from ..tracing.narrow_places import StreamStep
 from ..tracing.recording import record_run
 from ..tracing.run_record import RunRecord
+from .branch_ends import BranchEnd
 from .model_parts import ModelPart, model_parts
 
 _MOST_INPUTS = 64  # that are run
@@ -63,13 +66,16 @@ def recorded(model: nn.Module, given: CallArguments, stream: torch.Tensor, label
     return record
 
 
-def parts_of(model: nn.Module, record: RunRecord, steps: Sequence[StreamStep], label: str) -> tuple[ModelPart, ...]:
+def parts_of(
+    model: nn.Module, record: RunRecord, steps: Sequence[StreamStep], ends: Sequence[BranchEnd], label: str
+) -> tuple[ModelPart, ...]:
     """The parts of a model, with their roles.
 
     Args:
         model: the model.
         record: a run of it.
         steps: of the run.
+        ends: of the branches of the run.
         label: what the model is called in messages.
 
     Raises:
@@ -81,12 +87,38 @@ def parts_of(model: nn.Module, record: RunRecord, steps: Sequence[StreamStep], l
         return next((block for block in blocks if f"{name}.".startswith(f"{block}.")), "")
 
     stretches = read_stretches(record, steps, block_of, KnownActivations())
-    parts = model_parts(record, stretches)
+    parts = model_parts(record, stretches, ends)
     if not any(part.uses for part in parts):
         raise DeclarationError(
             f"the model {label}", "no dense layer or convolution was found in its run", "initialise it by hand"
         )
     return parts
+
+
+def adam_changes_of(
+    model: nn.Module, given: CallArguments, stream: torch.Tensor, numbers: Sequence[int], trained: Sequence[str]
+) -> list[float]:
+    """What one step of Adam does to stream values, as ``adam_changes``; nan where PyTorch takes no gradients.
+
+    Args:
+        model: it works on copies of its weights; its batch norms are in train mode from here on.
+        given: the arguments.
+        stream: the tensor among them that is followed.
+        numbers: of the stream values in a record of the model.
+        trained: the names of the weights that a step changes.
+    """
+    for module in model.modules():
+        if isinstance(module, nn.modules.batchnorm._BatchNorm):
+            module.train()
+
+    def streams(part: CallArguments) -> list[torch.Tensor]:
+        values = record_run(model, part.args, part.kwargs, stream).values
+        return [values[number].detach() for number in numbers]
+
+    try:
+        return adam_changes(model, [given], [model.get_parameter(name) for name in trained], streams, 0)
+    except (RuntimeError, ValueError):  # an operation without derivatives, or one input for a batch norm
+        return [math.nan] * len(numbers)
 
 
 def own_kernel(record: RunRecord, parts: tuple[ModelPart, ...]) -> float:

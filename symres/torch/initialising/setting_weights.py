@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import torch
 
@@ -18,6 +19,7 @@ from .model_parts import ModelPart, PartRole, WeightUse
 from .rerunning import Rerun
 from .weight_store import WeightStore
 
+Drawn: TypeAlias = tuple[float, float, InitReason, str]  # C_W, C_b, why
 _BRANCHES = "no layer of the theory on this stream: 1/sqrt(number of branches)"
 
 
@@ -32,6 +34,7 @@ class StreamSetter:
         store: the weights.
         stream: what goes into the model.
         mean_square: of what enters the first layer, where no inputs were given; None where they were.
+        share: what the weights of branches that stay measured are multiplied by.
     """
 
     parts: Sequence[ModelPart]
@@ -40,9 +43,13 @@ class StreamSetter:
     store: WeightStore
     stream: torch.Tensor
     mean_square: float | None
+    share: float = 1.0
     predicted: list[PredictedStream] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.readout_entry: int | None = None  # of a readout that starts at 0, behind which there are no gradients
+        self.smaller: list[KindAdvice] = []  # kinds some of whose branches start smaller than advised
+        self.untouched: dict[int, str] = {}  # places of streams, by number, that frozen weights made
         self._rerun, self._done = Rerun(self.stream), 0
         self._kernel = math.nan  # of the stream, as predicted
         self._course: object = None  # the kind of layer for whose kernel the stream is made
@@ -68,6 +75,9 @@ class StreamSetter:
                 return
             else:
                 self._measured(part, position)
+            if part.uses and all(self.store.is_frozen(use) for use in part.uses):
+                self.untouched[part.stretch.exit] = part.place
+                self._kernel = self._chi = math.nan
             self._note(part)
 
     def kind(self, part: ModelPart) -> KindAdvice:
@@ -94,7 +104,7 @@ class StreamSetter:
             kind = self.kind(following)
             target = kind.kernel if self.adviser.kernel is None else self.adviser.kernel
             self._course = kind.form.layer
-            bias = 0.0 if following.is_residual or use.bias is None else kind.variance(C_b, False)
+            bias = 0.0 if following.is_residual or use.bias is None else kind.values.get(C_b, 0.0)
             why = f"read-in: gives the first stream the kernel {target:.6g} that the layers behind it need"
         square = self._entering(use)
         said = f"of its inputs, measured as {square:.4g}" if self.mean_square is None else "1 assumed of its inputs"
@@ -121,48 +131,146 @@ class StreamSetter:
         return square
 
     def _following(self, position: int) -> ModelPart | None:
-        """The next part with weights, if the theory knows it."""
-        found = next((part for part in self.parts[position + 1 :] if part.uses), None)
-        return None if found is None or found.layer is None else found
+        """The next part, if it has weights and the theory knows it; what has none in between changes the kernel."""
+        found = self.parts[position + 1] if position + 1 < len(self.parts) else None
+        return None if found is None or not found.uses or found.layer is None else found
+
+    def _wanted(self, position: int) -> float:
+        """The kernel behind a part that the next layer needs, else that of the stream before it; nan without any."""
+        following = self._following(position)
+        if following is not None and following.role is PartRole.LAYER:
+            kind = self.kind(following)
+            if not kind.advice.any_scale:
+                return kind.kernel
+        if not self.predicted:
+            return math.nan
+        drawn = [place.number for place in self.predicted if place.number not in self.untouched]
+        return self._rerun.mean_square(drawn[-1] if drawn else self.predicted[-1].number)
 
     def _layer(self, position: int) -> None:
-        part, kind = self.parts[position], self.kind(self.parts[position])
+        part = self.parts[position]
+        before = self.parts[position - 1] if position else part
+        if self.predicted and (before.role is PartRole.IDLE or before.stretch.exit in self.untouched):
+            self._behind_unread(position)
+            return
+        kind = self.kind(part)
         following = self._following(position)
         other = following is not None and following.role is not PartRole.READOUT and self.kind(following) is not kind
         if kind.advice.any_scale or (self._course == kind.form.layer and not other) or len(part.uses) > 1:
             why = f"{kind.advice.origin} of z' = {kind.form.layer.text}"
-            values = (kind.variance(C_W, False), kind.variance(C_b, False))
+            values = (kind.values.get(C_W, 0.0), kind.values.get(C_b, 0.0))
             self._draw_run(part, {use: (*values, InitReason.THEORY, why) for use in part.uses})
-            self._advance(kind)
+            self._kernel, self._chi = kind.step(self._kernel)
             return
         # the stream comes from another kind of layer, or goes to one: the kernel that is needed next
         wanted = self.kind(following) if other and following is not None else kind
         (use,) = part.uses
-        bias = kind.variance(C_b, False) if kind.variance(C_b, False) < wanted.kernel else 0.0
+        bias = kind.values.get(C_b, 0.0) if kind.values.get(C_b, 0.0) < wanted.kernel else 0.0
         square = self._entering(use)
         why = f"gives the stream the kernel {wanted.kernel:.6g} that the next layer needs; {square:.4g} enters"
         self._draw_run(part, {use: ((wanted.kernel - bias) / square, bias, InitReason.MEASURED, why)})
         self._kernel, self._course = wanted.kernel, wanted.form.layer
         self._chi = math.nan
 
+    def _behind_unread(self, position: int) -> None:
+        """A layer behind operations without weights, or frozen ones, whose theory does not know what they do."""
+        part, wanted = self.parts[position], self._wanted(position)
+        before = self.parts[position - 1].place
+        if len(part.uses) == 1:
+            square = self._entering(part.uses[0])
+            why = (
+                f"gives the stream the kernel {wanted:.6g}, from the mean square {square:.4g} measured behind {before}"
+            )
+            self._draw_run(part, {part.uses[0]: (wanted / square, 0.0, InitReason.MEASURED, why)})
+        else:
+            why = f"C_W = 1 (LeCun), measured behind {before}"
+            self._draw_run(part, {use: (1.0, 0.0, InitReason.MEASURED, why) for use in part.uses})
+            self._rescale(part, wanted)
+        self._kernel, self._course, self._chi = wanted, None, math.nan
+
+    def _rescale(self, part: ModelPart, wanted: float) -> None:
+        """Give the stream behind a part a kernel by its last weights, if these decide it (a norm behind them does)."""
+        use = max(part.uses, key=lambda use: use.call.number)
+        before = self._rerun.mean_square(part.stretch.exit)
+        if not (0 < wanted < math.inf and 0 < before < math.inf) or use.part is not None:
+            return
+        factor = math.sqrt(wanted / before)
+        numbers = {call.number for call in part.stretch.calls}
+        calls = [call for call in self.calls if call.number in numbers]
+        weights, settings = use.tensor.detach().clone(), list(self.store.settings)
+        why = f"gives the stream the kernel {wanted:.4g} that it had; with C_W = 1 it was measured as {before:.4g}"
+        self.store.rescale(use, factor, why)
+        self._rerun.run(calls)
+        after = self._rerun.mean_square(part.stretch.exit)
+        if not 0 < after < math.inf or abs(math.log(after / wanted)) > abs(math.log(before / wanted)) / 2:
+            use.tensor.detach().copy_(weights)
+            self.store.settings[:] = settings
+            self._rerun.run(calls)
+
     def _residual(self, part: ModelPart) -> None:
         kind = self.kind(part)
-        weight = kind.values.get(xi)
+        weight, whole = self._branch_weights(part, kind.branch_weight)
         settings = {}
         for use in part.uses:
             if use.is_shortcut:
                 settings[use] = (1.0, 0.0, InitReason.THEORY, "shortcut: keeps the kernel of the stream")
                 continue
-            ends = use.is_last and weight is not None
-            values = (kind.variance(C_W, ends), kind.variance(C_b, ends))
+            ends = use.is_last and xi in kind.values
+            square = weight**2 if ends else 1.0
+            values = (square * kind.values.get(C_W, 0.0), square * kind.values.get(C_b, 0.0))
             told = "whole branches" if kind.form.is_post_norm and weight == 1 else kind.advice.origin
             why = f"{told} of z' = {kind.form.layer.text}, {self._branches} branches"
             if ends:
                 why += f": xi^2 C_W with xi = {weight:.4g}, C_W = {kind.values[C_W]:.4g}"
             settings[use] = (*values, InitReason.THEORY, why)
-        self._draw_run(part, settings)
-        self._advance(kind)
+        drawn = self._without_zeros(part, settings)
+        self._draw_run(part, drawn)
+        if len(drawn) < len(settings):
+            whole = 0.0
+        if whole < kind.branch_weight:
+            self.smaller.append(kind)
+        self._kernel, self._chi = kind.step(self._kernel, whole)
         self._course = kind.form.layer
+
+    def _branch_weights(self, part: ModelPart, advised: float) -> tuple[float, float]:
+        """What the last weights of a branch are multiplied by, and the whole branch.
+
+        A branch that starts smaller than advised stays so, whatever makes it small: training changes a small factor by
+        much more than its size, and weights that made up for it would then be far too large.
+        """
+        if not any(end.factors or end.norm for end in part.ends):
+            return advised, advised
+        for end in part.ends:
+            names = (*end.names, end.norm) if end.norm else end.names
+            if end.size <= advised:
+                why = (
+                    f"starts at {end.size:.4g}, where {advised:.4g} is advised for branches: what starts small is kept"
+                )
+                for name in names:
+                    self.store.keep(name, why)
+                if len(end.names) < len(end.factors):
+                    self.store.notes.append(f"a factor that is computed in {part.place} {why}")
+                if end.norm_values is not None:  # it was 1 while the model was read
+                    self.store.model.get_parameter(end.norm).detach().copy_(end.norm_values)
+            elif end.norm:
+                value = advised * end.norm_size / end.size
+                self.store.constant(
+                    end.norm, value, f"the norm ends a branch, which gets the weight xi = {advised:.4g}"
+                )
+        normless = [end.size for end in part.ends if not end.norm]
+        dense = max(normless, default=0.0)  # of branches side by side the largest decides
+        weight = 1.0 if dense <= advised else advised / dense
+        return weight, min(advised, max(end.size for end in part.ends))
+
+    def _without_zeros(self, part: ModelPart, settings: dict[WeightUse, Drawn]) -> dict[WeightUse, Drawn]:
+        """What is to be drawn: not the last weights of a branch, nor those of a readout, where they start at 0."""
+        is_kept = {use: (use.is_last or part.role is PartRole.READOUT) and use.starts_at_zero for use in settings}
+        for use in (use for use, kept in is_kept.items() if kept):
+            what = "the readout starts" if part.role is PartRole.READOUT else "the branch starts"
+            for tensor in (use.tensor, use.bias):
+                if tensor is not None and not bool(tensor.any()) and (name := self.store.name_of(tensor)):
+                    self.store.keep(name, f"{what} at 0: what starts small is kept")
+        return {use: setting for use, setting in settings.items() if not is_kept[use]}
 
     def _readout(self, part: ModelPart) -> None:
         (use,) = part.uses
@@ -178,7 +286,10 @@ class StreamSetter:
                 "times as much as its biases, and learning rates have to be small"
             )
         why = f"readout: outputs of mean square 1, from the mean square {square:.4g} of what enters it"
-        self._draw_run(part, {use: (1 / square, 0.0, how, why)})
+        settings = self._without_zeros(part, {use: (1 / square, 0.0, how, why)})
+        if not settings:
+            self.readout_entry = part.stretch.entry
+        self._draw_run(part, settings)
 
     def _measured(self, part: ModelPart, position: int) -> None:
         """LeCun's variances; in a branch, the last dense layer times the xi of the layers on the same stream."""
@@ -186,8 +297,9 @@ class StreamSetter:
         if part.role is PartRole.MEASURED_BRANCH:
             near = [p for p in (*self.parts[position:], *self.parts[:position][::-1]) if p.role is PartRole.RESIDUAL]
             known = self.kind(near[0]).values.get(xi) if near else None
-            weight, said = (known, f"xi = {known:.4g} of the other branches") if known else (0.0, _BRANCHES)
-            weight = weight or self._branches**-0.5
+            said = f"xi = {known:.4g} of the other branches" if known else _BRANCHES
+            said += "" if self.share == 1 else f", times {self.share:g} because these networks fail"
+            weight, _ = self._branch_weights(part, self.share * (known or self._branches**-0.5))
         settings = {}
         for use in part.uses:
             if use.is_last and part.role is PartRole.MEASURED_BRANCH:
@@ -195,15 +307,16 @@ class StreamSetter:
                 settings[use] = (weight**2, 0.0, InitReason.MEASURED, why)
             else:
                 settings[use] = (1.0, 0.0, InitReason.MEASURED, "C_W = 1 (LeCun); the part is measured: " + part.reason)
+        if part.role is PartRole.MEASURED_BRANCH:
+            settings = self._without_zeros(part, settings)
         self._draw_run(part, settings)
         self._kernel = math.nan
+        if part.role is PartRole.MEASURED:
+            self._rescale(part, self._wanted(position))
         if part.role is not PartRole.MEASURED_BRANCH and part.uses:
             self._course = None
 
-    def _advance(self, kind: KindAdvice) -> None:
-        self._kernel, self._chi = kind.step(self._kernel)
-
-    def _draw_run(self, part: ModelPart, settings: dict[WeightUse, tuple[float, float, InitReason, str]]) -> None:
+    def _draw_run(self, part: ModelPart, settings: dict[WeightUse, Drawn]) -> None:
         """Draw weights, and let the part act."""
         for use, setting in settings.items():
             self.store.draw(use, *setting)

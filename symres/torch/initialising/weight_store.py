@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import nn
@@ -22,11 +21,13 @@ class WeightStore:
         model: it works on copies of its weights in float64.
         kept: names of parameters that are left, and why: frozen ones, and those of embeddings.
         generator: of the numbers.
+        frozen: those among the names that ask for no gradients.
     """
 
     model: nn.Module
-    kept: Mapping[str, str]
+    kept: dict[str, str]
     generator: torch.Generator
+    frozen: frozenset[str] = frozenset()
     settings: list[TensorSetting] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -67,14 +68,34 @@ class WeightStore:
         module, _, own = name.rpartition(".")
         self.settings.append(TensorSetting(module, own, "norm", math.nan, math.nan, InitReason.CONVENTION, why))
 
+    def keep(self, name: str, why: str) -> None:
+        """Leave a parameter as it is, and everything that it is tied to."""
+        memory = _memory(self.model.get_parameter(name))
+        self.kept |= {tied: self.kept.get(tied, why) for tied in self._names[memory]}
+
+    def name_of(self, tensor: torch.Tensor) -> str:
+        """The name of a parameter; empty for any other tensor."""
+        return next(iter(self._names.get(_memory(tensor), ())), "")
+
+    def rescale(self, use: WeightUse, factor: float, why: str) -> None:
+        """Multiply weights that were drawn, and say why they have their variance."""
+        memory = _memory(use.tensor)
+        if (memory, use.part) not in self._done:
+            return
+        use.tensor.detach().mul_(factor)
+        for position, s in enumerate(self.settings):
+            if ".".join(filter(None, (s.module, s.tensor))) in self._names[memory]:
+                changed = replace(s, std=s.std * factor, variance=s.variance * factor**2, why=why)
+                self.settings[position] = replace(changed, reason=InitReason.MEASURED)
+
     def leave(self, name: str, why: str) -> None:
         """Note that a parameter is as it was."""
         module, _, own = name.rpartition(".")
         self.settings.append(TensorSetting(module, own, "other", math.nan, math.nan, InitReason.LEFT, why))
 
-    def is_set(self, use: WeightUse) -> bool:
-        """Whether these weights were filled before."""
-        return (_memory(use.tensor), use.part) in self._done
+    def is_frozen(self, use: WeightUse) -> bool:
+        """Whether these weights ask for no gradients."""
+        return self.name_of(use.tensor) in self.frozen
 
     def _fill(
         self, tensor: torch.Tensor, use: WeightUse, kind: str, variance: float, std: float, reason: InitReason, why: str
@@ -108,7 +129,7 @@ class WeightStore:
         rows = torch.arange(tensor.shape[axis]) if use.part is None else torch.tensor(use.part)
         shape = [*tensor.shape]
         shape[axis] = len(rows)
-        drawn = torch.randn(shape, generator=self.generator, dtype=torch.float64) * std
+        drawn = torch.randn(shape, generator=self.generator, dtype=torch.float64, device="cpu") * std
         tensor.detach().index_copy_(axis, rows.to(tensor.device), drawn.to(tensor.device, tensor.dtype))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -19,6 +20,7 @@ from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.choosing import ModuleChoice, choose_modules
 from ..models.keeping import device_of, kept, seeded
 from ..models.model_state import mixes_inputs, remarks_on
+from ..probing.adam_step import LARGE, RATE, changes_at_places
 from ..probing.losses import Loss, loss_of_part
 from ..probing.network_sample import NetworkSample, Plan, joined, sample_network
 from .averaging import average, average_of_pairs, error_of_directions, root_of_sums, units_of
@@ -56,7 +58,8 @@ def measure(
     is ``(1/N_l) sum_ij (dh^l_i/dh^0_j)^2`` from the start to the place, the backward one ``(1/N_L) sum_ij
     (dh^L_i/dh^l_j)^2`` from the place to the output; i and j run over all entries (features and positions) of one
     input, N_l and N_L count those of the place and of the output. Averages are taken over inputs, and over networks if
-    there are several. Norms come from random directions with entries +-1 (Hutchinson), or from all directions.
+    there are several. Norms come from random directions with entries +-1 (Hutchinson), or from all directions. The
+    change of a place is that of one step of Adam at 1e-3 on these inputs and random targets, in norm and relative.
 
     Args:
         model: an ``nn.Module``, measured with its present weights; or a function without arguments that builds one:
@@ -86,14 +89,15 @@ def measure(
 
     Returns:
         What was found. The model and the random numbers of the process are as before, also after an exception; weights
-        are copied once meanwhile.
+        are copied meanwhile, and their gradients are taken once.
 
     Raises:
         DeclarationError: an argument cannot be used, or the model does not take the inputs.
 
     Warns:
         UserWarning: dropout is active, passes on the same inputs differ for another reason, inputs or observed tensors
-            are changed in place, numbers are not finite, a module is not called; each names the module.
+            are changed in place, numbers are not finite, a module is not called, one step of Adam changes a place by
+            more than its own size; each names the module.
 
     Source:
         Doshi et al. (3), section 2.
@@ -115,6 +119,7 @@ def measure(
     given = CallArguments.of(inputs)
     most = given.size if batch_size is None else min(given.size, whole(batch_size, "batch_size", 1))
     found: list[NetworkSample] = []
+    changes: list[list[float]] = []
     notes: list[str] = []
     with reported(progress, "measuring") as report:
         for number in range(networks):
@@ -127,21 +132,26 @@ def measure(
                 if not found:
                     peak = watched_memory(target)
                 arguments = given.map(partial(_moved, dtype=dtype, device=target))
+                weights = [parameter for parameter in built.parameters() if parameter.requires_grad]
                 with kept(built, train=_MODES[mode], dtype=dtype, device=where):
                     notes += remarks_on(built)
                     most, sample = _sample(built, modules, arguments, (loss, targets), plan, number, most)
+                    parts = [part for _, part in arguments.parts(most)]
+                    changes.append(_changes(built, modules, sample, parts, weights, first_seed + number, notes))
             if found and sample.names != found[0].names:
                 raise DeclarationError(
                     f"{networks} networks", "their places have different names", "build the same network each time"
                 )
             found.append(sample)
             notes += sample.notes
+    places = tuple(_place(found, row, [change[row] for change in changes]) for row in range(len(found[0].names)))
+    notes += _remarks_on_changes(places)
     told = tuple(dict.fromkeys(notes))
     for note in told:
         warnings.warn(note, UserWarning, stacklevel=2)
     first = found[0]
     return Measurement(
-        places=tuple(_place(found, row) for row in range(len(first.names))),
+        places=places,
         start=first.start,
         networks=networks,
         inputs=given.size,
@@ -207,7 +217,35 @@ def _sample(
             most = (most + 1) // 2
 
 
-def _place(samples: list[NetworkSample], row: int) -> PlaceSignals:
+def _changes(
+    model: nn.Module,
+    modules: ModuleChoice,
+    sample: NetworkSample,
+    parts: list[CallArguments],
+    weights: list[nn.Parameter],
+    seed: int,
+    notes: list[str],
+) -> list[float]:
+    """What one step of Adam does at each place; nan, and a note, where no gradients of weights are to be had."""
+    try:
+        return changes_at_places(model, choose_modules(model, modules), sample.sites, parts, weights, seed)
+    except RuntimeError as error:  # operations without derivatives, or memory that does not suffice for them
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        notes.append(f"what one step of Adam changes is not known: {said}")
+        return [math.nan] * len(sample.names)
+
+
+def _remarks_on_changes(places: tuple[PlaceSignals, ...]) -> list[str]:
+    largest = max(places, key=lambda place: -math.inf if math.isnan(place.adam_change) else place.adam_change)
+    if not largest.adam_change > LARGE:
+        return []
+    return [
+        f"one step of Adam at {RATE:g} on random targets changes {largest.name} by {float(largest.adam_change):.3g} "
+        "times its norm: train with a smaller learning rate, or with other weights"
+    ]
+
+
+def _place(samples: list[NetworkSample], row: int, changes: list[float]) -> PlaceSignals:
     """One place of all networks."""
     statistics = [sample.statistics[row] for sample in samples]
     kernel, mean, tokens = (
@@ -233,7 +271,8 @@ def _place(samples: list[NetworkSample], row: int) -> PlaceSignals:
         token_cosine=average(tokens),
         apjn_forward=average(forward),
         apjn_backward=average(backward),
-        gradient_norm=root_of_sums(np.stack(squared)) if squared else EstimatedNumber(float("nan"), float("nan")),
+        gradient_norm=root_of_sums(np.stack(squared)) if squared else EstimatedNumber(math.nan, math.nan),
+        adam_change=average(np.array(changes)[:, None]),
         gram=gram.mean(axis=0),
         units=units,
         errors_given_inputs={

@@ -19,7 +19,9 @@ MEASURED = (
     "apjn_forward",
     "apjn_backward",
     "gradient_norm",
+    "adam_change",
 )
+_UNKNOWN = EstimatedNumber(math.nan, math.nan)
 PREDICTED = ("kernel", "cosine", "apjn_forward", "apjn_backward")
 
 
@@ -43,6 +45,7 @@ class PlaceSignals:
         units: independent measurements of a number by its name: of networks, or else inputs, or else probes.
         errors_given_inputs: standard errors of numbers of these very networks and inputs, by name: those that random
             directions make; 0 of a kernel.
+        adam_change: the norm of what one step of Adam adds, over the norm before; nan where that is 0.
     """
 
     name: str
@@ -59,6 +62,7 @@ class PlaceSignals:
     gram: np.ndarray = field(repr=False, compare=False)
     units: Mapping[str, np.ndarray] = field(repr=False, compare=False)
     errors_given_inputs: Mapping[str, float] = field(default_factory=dict, repr=False, compare=False)
+    adam_change: EstimatedNumber = _UNKNOWN
 
     def number(self, name: str) -> EstimatedNumber:
         """One of the measured numbers, by its name."""

@@ -99,11 +99,11 @@ class Measurement(Shown):
 
         Returns:
             Columns place, kernel, kernel_error, mean, cosine, apjn_forward, apjn_forward_error, apjn_backward,
-            apjn_backward_error, then further errors, covariance, token_cosine, gradient_norm, entries (N), axes; with a
-            theory also kernel_theory, kernel_theory_error, kernel_z and so on, of each number that it predicts at some
-            place. ``_error`` is a standard error, ``_theory_error`` how far the theory may be off, ``_z`` a difference
-            from theory in units of the errors of both. Of a prediction from these very inputs (``st.predict``) the
-            scatter of inputs is no part of these: see ``comparison``.
+            apjn_backward_error, then further errors, covariance, token_cosine, gradient_norm, adam_change, entries (N),
+            axes; with a theory also kernel_theory, kernel_theory_error, kernel_z and so on, of each number that it
+            predicts at some place. ``_error`` is a standard error, ``_theory_error`` how far the theory may be off,
+            ``_z`` a difference from theory in units of the errors of both. Of a prediction from these very inputs
+            (``st.predict``) the scatter of inputs is no part of these: see ``comparison``.
 
         Raises:
             SymresError: pandas is not installed.

@@ -53,6 +53,7 @@ class NetworkSample:
 
     Args:
         names: of the places.
+        sites: these places.
         start: where Jacobians begin.
         statistics: of each place.
         forward: (places, inputs, probes): norms from the start.
@@ -66,6 +67,7 @@ class NetworkSample:
     """
 
     names: tuple[str, ...]
+    sites: tuple[Site, ...]
     start: str
     statistics: tuple[PlaceStatistics, ...]
     forward: np.ndarray
@@ -134,6 +136,7 @@ def sample_network(
         )
     return NetworkSample(
         names=tuple(names),
+        sites=tuple(sites),
         start="input" if begin is None else names[sites.index(begin)],
         statistics=tuple(statistics),
         forward=forward,

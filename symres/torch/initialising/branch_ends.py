@@ -1,0 +1,131 @@
+"""The ends of residual branches: what multiplies a branch behind its last dense layer, before it is added."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch.utils._pytree import tree_leaves, tree_map
+
+from ..equations.axes import VIEWS
+from ..equations.interpreting import COPIES, DROPOUTS, PRODUCTS, SUMS
+from ..equations.norm_statistics import NORMS
+from ..tracing.narrow_places import StreamStep
+from ..tracing.run_record import RecordedCall, RunRecord
+
+_NORMS = NORMS | {"group_norm", "instance_norm"}
+_PASSING = VIEWS | COPIES | DROPOUTS | SUMS.keys()  # with one stream value: a summand is a bias
+_QUOTIENTS = frozenset({"div", "truediv", "true_divide"})
+
+
+@dataclass(frozen=True, eq=False)
+class BranchEnd:
+    """How a branch ends: with numbers that training changes, such as those of LayerScale or ReZero, or without any.
+
+    Args:
+        join: the number of the call that adds the branch to the stream.
+        start: the stream value that is multiplied, or normalised.
+        factors: the numbers of the calls that multiply by a tensor.
+        names: of these tensors, as far as they are parameters; others are computed in the run, from parameters perhaps.
+        norm: the name of the weights of the norm that ends the branch; empty without any.
+        size: the product of the root mean squares of all factors and of the norm's weights, as the model has them.
+        norm_values: the weights of the norm as the model has them.
+    """
+
+    join: int
+    start: int
+    factors: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+    norm: str = ""
+    size: float = 1.0
+    norm_values: torch.Tensor | None = None
+
+    @property
+    def norm_size(self) -> float:
+        """The root mean square of the norm's weights; 1 without a norm."""
+        return 1.0 if self.norm_values is None else _size(self.norm_values)
+
+    def times(self, call: RecordedCall, tensor: torch.Tensor, name: str) -> BranchEnd:
+        """With one more factor."""
+        names = (*self.names, name) if name else self.names
+        return replace(self, factors=(*self.factors, call.number), names=names, size=self.size * _size(tensor))
+
+
+def branch_ends(
+    record: RunRecord, steps: Sequence[StreamStep], norms: Mapping[str, float], fixed: frozenset[str]
+) -> list[BranchEnd]:
+    """The ends of all branches of a model.
+
+    Args:
+        record: a run of the model.
+        steps: of the run; a branch is one of two summands that end a step, unless it is what enters the step.
+        norms: the parameters of norms: 1 for weights, 0 for biases.
+        fixed: names of the parameters and buffers that are not trained.
+    """
+    found = []
+    for step in steps:
+        join = step.calls[-1]
+        if join.name in SUMS and len(set(join.sources)) == 2:
+            walk = _Walk(record, {number: call for call in step.calls for number in call.results}, norms, fixed)
+            for source in join.sources:
+                ends = walk.backwards(BranchEnd(join.number, source))
+                found += [end for end in ends if end.start != step.entry]
+    return found
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """From a summand backwards through factors, up to a norm or anything that is neither."""
+
+    record: RunRecord
+    makers: Mapping[int, RecordedCall]
+    norms: Mapping[str, float]
+    fixed: frozenset[str]
+
+    def backwards(self, end: BranchEnd) -> Iterator[BranchEnd]:
+        """The ends of a branch, or of several that are added to each other."""
+        call = self.makers.get(end.start)
+        sources = () if call is None else tuple(dict.fromkeys(call.sources))
+        if call is not None and call.name in SUMS and len(sources) == 2:
+            for source in sources:
+                yield from self.backwards(replace(end, start=source))
+            return
+        if call is None or len(sources) != 1:
+            yield end
+            return
+        behind = replace(end, start=sources[0])
+        leaves = [leaf for leaf in tree_leaves((call.args, dict(call.kwargs))) if isinstance(leaf, torch.Tensor)]
+        tensors = {self.record.name_of(leaf, ""): leaf for leaf in leaves}
+        trained = {name: tensor for name, tensor in tensors.items() if name not in self.fixed}
+        weight = next((name for name in trained if self.norms.get(name) == 1.0), "")
+        if weight and call.name in _NORMS | PRODUCTS:
+            values = trained[weight].detach().clone()
+            yield replace(behind, norm=weight, norm_values=values, size=end.size * _size(values))
+        elif call.name in PRODUCTS and len(trained) == 1:
+            ((name, tensor),) = trained.items()
+            yield from self.backwards(behind.times(call, tensor, name))
+        elif call.name in _PASSING or (call.name in PRODUCTS | _QUOTIENTS and not trained):
+            yield from self.backwards(behind)
+        else:
+            yield end
+
+
+def without_factors(record: RunRecord, ends: Sequence[BranchEnd]) -> RunRecord:
+    """The run as if all factors of branches were 1, in which branches can be read that begin at 0."""
+    factors = {number for end in ends for number in end.factors}
+
+    def one(leaf: object) -> object:
+        return torch.ones_like(leaf) if isinstance(leaf, torch.Tensor) else leaf
+
+    def replaced(call: RecordedCall) -> RecordedCall:
+        if call.number not in factors:
+            return call
+        args, kwargs = tree_map(one, (call.args, dict(call.kwargs)))
+        return replace(call, args=args, kwargs=kwargs)
+
+    return replace(record, calls=tuple(map(replaced, record.calls)))
+
+
+def _size(tensor: torch.Tensor) -> float:
+    return float(tensor.detach().double().square().mean().sqrt())

@@ -1,0 +1,238 @@
+"""What st.init_ measures at its end: behind operations that it does not read, and after one step of Adam."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+import symres.torch as st
+from symres.core.errors import DeclarationError
+from tests.oracles import small_starts as nets
+from tests.oracles.hooked_streams import hooked_streams
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    return torch.randn(16, 20, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.fixture(scope="module")
+def images():
+    return torch.randn(8, 3, 24, 24, generator=torch.Generator().manual_seed(2))
+
+
+def mlp(width=64, inputs=20):
+    return nn.Sequential(nn.Linear(inputs, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10))
+
+
+class TestBehindWhatIsNotRead:
+    def test_dense_layers_behind_both_signs(self, vectors):
+        """relu(x)^2 + relu(-x)^2 = x^2, in twice as many neurons: C_W = 2 keeps the kernel."""
+        model = nets.both_signs_net()
+        report = st.init_(model, inputs=vectors, seed=0)
+        for position in range(2, 20, 2):
+            assert report[f"{position}.weight"].variance == pytest.approx(2, rel=1e-6)
+            assert report[f"{position}.weight"].reason == "measured"
+        places = [str(k) for k in range(0, 20, 2)]
+        kernels, gradients = hooked_streams(model.double(), places, (vectors.double(),))
+        assert max(kernels) < 5 * min(kernels) and max(gradients) < 5 * min(gradients)
+
+    def test_convolutions_behind_relu_and_pools(self, images):
+        model = nets.pooled_net()
+        report = st.init_(model, inputs=images, seed=0)
+        kernels, entering = {}, {}
+        for name, module in model.named_modules():
+            if isinstance(module, nn.Conv2d):
+
+                def hook(_, args, out, name=name):
+                    entering[name], kernels[name] = float(args[0].square().mean()), float(out.square().mean())
+
+                module.register_forward_hook(hook)
+        with torch.no_grad():
+            model.double()(images.double())
+        names = list(kernels)
+        pooled = [name for name in names if report[f"{name}.weight"].reason == "measured"]
+        assert len(pooled) == 2
+        for name in pooled:  # fan_in*Var(w) times what enters is the kernel of the convolution before it
+            expected = kernels[names[names.index(name) - 1]]
+            assert report[f"{name}.weight"].variance * entering[name] == pytest.approx(expected, rel=1e-3)
+        assert max(kernels.values()) < 5 * min(kernels.values())
+
+    def test_layers_behind_frozen_ones_restore_the_kernel(self, vectors):
+        model = nn.Sequential(*mlp(128)[:4], nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 10))
+        nn.init.normal_(model[2].weight, std=0.01)
+        model[2].weight.requires_grad_(False)
+        st.init_(model, inputs=vectors)
+        kernels, _ = hooked_streams(model.double(), ["0", "2", "4"], (vectors.double(),))
+        assert kernels[1] < kernels[0] / 10
+        assert kernels[2] == pytest.approx(kernels[0], rel=0.5)
+
+
+class Outgrown(nn.Module):
+    """No weights of a dense layer can keep the kernel: the stream grows beside its branch by something not read."""
+
+    def __init__(self, width=64):
+        super().__init__()
+        self.norm, self.a = nn.LayerNorm(width), nn.Linear(width, width)
+
+    def forward(self, x):
+        return x + torch.sort(x).values + self.a(functional.relu(self.norm(x)))
+
+
+class TestFailingNetworks:
+    def model(self):
+        return nn.Sequential(nn.Linear(20, 64), *[Outgrown() for _ in range(8)], nn.LayerNorm(64), nn.Linear(64, 10))
+
+    def test_they_are_refused_and_as_they_were(self, vectors):
+        model = self.model()
+        before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+        state = torch.get_rng_state()
+        with pytest.raises(
+            DeclarationError, match=r"kernels change by a factor of .* most of it at .*force=True"
+        ) as error:
+            st.init_(model, inputs=vectors)
+        assert "\n" not in str(error.value)
+        assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+        assert torch.equal(torch.get_rng_state(), state)
+
+    def test_force_keeps_them_and_says_so(self, vectors):
+        report = st.init_(self.model(), inputs=vectors, force=True)
+        assert not report.check.holds and any("kernels change by a factor of" in note for note in report.notes)
+
+
+def change_by_adam(model, inputs, places):
+    """By torch.optim.Adam itself, on the squared error from standard normal targets of the seed 0."""
+    kept = {}
+    for name in places:
+        model.get_submodule(name).register_forward_hook(lambda _, a, out, name=name: kept.update({name: out.detach()}))
+    output = model(inputs)
+    before = dict(kept)
+    source = torch.Generator().manual_seed(0)
+    targets = torch.stack([torch.randn(output.shape[1], generator=source) for _ in output]).to(output)
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
+    functional.mse_loss(output, targets).backward()
+    optimiser.step()
+    with torch.no_grad():
+        model(inputs)
+    return [float((kept[name] - before[name]).norm() / before[name].norm()) for name in places]
+
+
+class TestOneStepOfAdam:
+    def test_measure_and_init_report_it(self, vectors):
+        model = mlp().double()
+        report = st.init_(model, inputs=vectors.double())
+        frame = st.measure(model, vectors.double(), progress=False).frame().set_index("place")
+        expected = change_by_adam(model, vectors.double(), ["0", "2"])
+        assert [s.adam_change for s in report.check.streams] == pytest.approx(expected, rel=1e-6)
+        assert list(frame.adam_change[["0", "2"]]) == pytest.approx(expected, rel=1e-6)
+        assert "One step of Adam at 0.001" in str(report)
+
+    def test_parts_of_the_inputs_make_one_step(self, vectors):
+        model = mlp().double()
+        whole, parts = (st.measure(model, vectors.double(), batch_size=n, progress=False).frame() for n in (None, 5))
+        assert list(whole.adam_change[:2]) == pytest.approx(list(parts.adam_change[:2]), rel=1e-12)
+
+    def test_batch_norms_in_train_mode_and_frozen_weights(self, vectors):
+        model = nn.Sequential(nn.Linear(20, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Linear(64, 10)).double()
+        model[0].weight.requires_grad_(False)
+        model[0].bias.requires_grad_(False)
+        state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+        frame = st.measure(model, vectors.double(), mode="train", progress=False).frame().set_index("place")
+        assert frame.adam_change["0"] == 0 and frame.adam_change["3"] > 0
+        assert all(torch.equal(tensor, state[name]) for name, tensor in model.state_dict().items())
+        assert [p.requires_grad for p in model.parameters()] == [False, False, *[True] * 4]
+        model.requires_grad_(False)
+        assert math.isnan(st.measure(model, vectors.double(), progress=False)["3"].adam_change)
+
+    def test_more_than_the_norm_warns(self, vectors):
+        """Inputs that are not normalised: their first weights are smaller than a step."""
+        with pytest.warns(UserWarning, match=r"one step of Adam at 0.001 on random targets changes .* times its norm"):
+            report = st.init_(mlp(), inputs=500 * vectors)
+        assert 1 < report.check.most_changed.adam_change < 10
+        model = mlp()
+        nn.init.normal_(model[2].weight, std=1e-5)
+        nn.init.zeros_(model[2].bias)
+        with pytest.warns(UserWarning, match=r"one step of Adam at 0.001 on random targets changes 2"):
+            st.measure(model, vectors, progress=False)
+
+    def test_more_than_ten_times_the_norm_is_refused(self, vectors):
+        model = mlp()
+        with pytest.raises(
+            DeclarationError, match=r"one step of Adam at 0.001 .* learning rates above .*; use force=True"
+        ):
+            st.init_(model, inputs=3000 * vectors)
+        with pytest.warns(UserWarning, match="one step of Adam"):
+            report = st.init_(model, inputs=3000 * vectors, force=True)
+        assert report.check.most_changed.adam_change > 10
+
+
+class TestDropout:
+    def model(self, share=0.5):
+        return nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Dropout(share), nn.Linear(64, 10))
+
+    def test_active_dropout_is_named(self, vectors):
+        report = st.init_(self.model(), inputs=vectors)
+        assert any(note.startswith("dropout is active in 2:") and "1/(1 - p)" in note for note in report.notes)
+
+    @pytest.mark.parametrize("model", ["eval", "zero"])
+    def test_other_dropout_is_not(self, model, vectors):
+        net = self.model(0.0) if model == "zero" else self.model().eval()
+        assert not any("dropout" in note for note in st.init_(net, inputs=vectors).notes)
+
+
+class TestRandomNumbers:
+    """As other initialisers of PyTorch."""
+
+    def drawn(self, **given):
+        model = mlp()
+        report = st.init_(model, **given)
+        return model[2].weight.detach().clone(), report
+
+    def test_the_global_generator_decides(self):
+        found = []
+        for seed in (0, 1, 2, 0):
+            torch.manual_seed(seed)
+            found.append(self.drawn()[0])
+        assert torch.equal(found[0], found[3])
+        assert not torch.equal(found[0], found[1]) and not torch.equal(found[1], found[2])
+        torch.manual_seed(0)
+        first, second = (self.drawn()[0] for _ in range(2))
+        assert not torch.equal(first, second)
+
+    def test_a_generator_decides(self):
+        state = torch.get_rng_state()
+        source = torch.Generator().manual_seed(3)
+        model, other, again = mlp(), mlp(), mlp()
+        torch.set_rng_state(state)
+        st.init_(model, generator=source)
+        st.init_(other, generator=source)
+        st.init_(again, generator=torch.Generator().manual_seed(3))
+        assert torch.equal(torch.get_rng_state(), state)
+        assert torch.equal(model[2].weight, again[2].weight) and not torch.equal(model[2].weight, other[2].weight)
+
+    def test_the_report_has_the_seed(self):
+        weights, report = self.drawn()
+        assert torch.equal(weights, self.drawn(seed=report.seed)[0])
+
+    def test_a_dry_run_draws_nothing(self):
+        model = mlp()
+        state = torch.get_rng_state()
+        dry = st.init_(model, dry_run=True)
+        assert torch.equal(torch.get_rng_state(), state)
+        wet = st.init_(model)
+        assert dry.seed == wet.seed and dry.check == wet.check
+        assert not torch.equal(torch.get_rng_state(), state)
+
+    @pytest.mark.parametrize(
+        ("given", "found"),
+        [
+            ({"seed": 1, "generator": torch.Generator()}, "pass one of them"),
+            ({"generator": 5}, "it is of the type int"),
+            ({"seed": -1}, "seed"),
+        ],
+    )
+    def test_bad_arguments_are_one_clear_error(self, given, found):
+        with pytest.raises(DeclarationError, match=found):
+            st.init_(mlp(), **given)
