@@ -12,7 +12,7 @@ from .exponentials import exp
 from .machine import NAN
 
 
-def clipped(u: float) -> float:
+def bounded_threshold(u: float) -> float:
     """A threshold, at most 99 deviations from 0: nothing is left beyond."""
     below = 99.0 if u > 99.0 else u
     return -99.0 if below < -99.0 else below
@@ -69,8 +69,8 @@ def signed_edge(h: float, y: float) -> float:
 
 def two_tails(h: float, k: float, x: float, y: float) -> float:
     """P(x1 > h, x2 > k) of standard normal variables with correlation x/sqrt(x*x + y*y), y >= 0."""
-    first = clipped(1e-150 if fabs(h) < 1e-150 else h)  # the edges of a corner at 0 need a direction
-    second = clipped(1e-150 if fabs(k) < 1e-150 else k)
+    first = bounded_threshold(1e-150 if fabs(h) < 1e-150 else h)  # the edges of a corner at 0 need a direction
+    second = bounded_threshold(1e-150 if fabs(k) < 1e-150 else k)
     largest = fabs(x) if fabs(x) > y else y
     largest = 1.0 if largest == 0.0 else largest
     p = x / largest

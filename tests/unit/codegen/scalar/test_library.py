@@ -3,6 +3,7 @@
 import ast
 import inspect
 import math
+from pathlib import Path
 
 import mpmath as mp
 import numpy as np
@@ -223,3 +224,19 @@ def test_sums_of_an_exponential_and_what_is_lost():
     assert out == pytest.approx(exact, rel=1e-13)
     series_sums.chunk(16, row, tails, 0.0, coefficients.reshape(-1), 0.0 * tails, 0.0 * rests, rho, work, out)
     assert np.isnan(out[[0, 1, 62, 63]]).all() and np.isfinite(out[27:37]).all()  # 0.17**16 is 5e-13
+
+
+@pytest.mark.parametrize("precision", ["double", "single"])
+def test_every_name_is_defined_once(precision):
+    """The files become one text, in which a second definition would take the place of the first without a word."""
+    folder = Path(choices.__file__).parent
+    other = {"double": "single", "single": "double"}[precision]
+    files = [file for file in folder.glob("*.py") if file.name != f"{other}_precision.py"]
+    names = [
+        node.name
+        for file in files
+        for node in ast.parse(file.read_text("utf-8")).body
+        if isinstance(node, ast.FunctionDef)
+    ]
+    assert len(names) > 20
+    assert sorted(names) == sorted(set(names))
