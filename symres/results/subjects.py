@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import sympy as sp
 
@@ -16,6 +16,7 @@ from .observable import DepthObservable, FiniteWidthClaims, Observable
 from .quantity import Quantity
 
 
+@runtime_checkable
 class Declaration(Protocol):
     """A declared layer."""
 

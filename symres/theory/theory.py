@@ -15,7 +15,7 @@ from ..core import symbols
 from ..core.display import Fact, Plain, Shown, preformatted, views
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, whole
-from ..layers.architectures import mlp
+from ..layers.equation_parser import declared_layer
 from ..layers.layer import Layer
 from ..notation import latex
 from ..notation.facts import equation
@@ -36,12 +36,13 @@ def derive(layer: Layer | Activation | str) -> Theory:
     """The theory of deep networks built from one layer.
 
     Args:
-        layer: a Layer; an activation (or its name or formula) means the multilayer perceptron built from it.
+        layer: a Layer; an activation (or its name or formula) means the multilayer perceptron built from it; text with
+            a node in it is a forward equation, ``"z + Dense(gelu(z))"`` (see ``sr.layer``).
 
     Returns:
         A lazy object: each quantity is derived, and verified, when it is first asked for.
     """
-    return Theory(layer if isinstance(layer, Layer) else mlp(layer))
+    return Theory(declared_layer(layer))
 
 
 def network(layers: Iterable[Layer | Activation | str]) -> Network:
@@ -49,16 +50,19 @@ def network(layers: Iterable[Layer | Activation | str]) -> Network:
 
     Args:
         layers: in the order from input to output; equal ones are derived once. A read-in is ``Layer(Dense(z))``, a
-            readout a layer without a skip, for instance ``mlp(phi)``.
+            readout a layer without a skip, for instance ``mlp(phi)``. Each may be what ``derive`` takes.
 
     Raises:
-        DeclarationError: there are no layers.
+        DeclarationError: there are no layers, or one that is not in a list.
     """
     theories: dict[Layer, Theory] = {}
+    if isinstance(layers, str) or not isinstance(layers, Iterable):
+        found, remedy = "it is no list of layers", 'pass one, such as ["gelu"]*10, or sr.derive(...).network(10)'
+        raise DeclarationError(f"a network of {getattr(layers, 'name', layers)!s:.60}", found, remedy)
     layers = list(layers)
     if not layers:
         raise DeclarationError("a network", "it has no layers", "pass at least one")
-    listed = [layer if isinstance(layer, Layer) else mlp(layer) for layer in layers]
+    listed = list(map(declared_layer, layers))
     return Network(tuple(theories.setdefault(layer, Theory(layer)) for layer in listed))
 
 

@@ -184,7 +184,7 @@ class Tape(Generic[V]):
             raise UnsupportedLayer(f"numbers of {expr}", "it is not a real number", "give every parameter a number")
         if self._backend is MPMATH:
             return _unrounded(value, self._digits)
-        return int(value) if expr.is_Integer else float(value)
+        return int(value) if expr.is_Integer and abs(value) < 2**53 else float(value)
 
 
 class Elementwise:

@@ -7,6 +7,8 @@ import textwrap
 
 import mpmath as mp
 
+from ...core.errors import DeclarationError
+from ...core.scalars import number
 from ...core.words import Obstruction, obstruction
 from ...notation.formula_reader import segments
 from ...theory.observables.registry import observables
@@ -121,7 +123,12 @@ def settings(text: str) -> str:
 
 def _number(text: str) -> str:
     mantissa, e, exponent = text.partition("e")
-    return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if e and exponent.lstrip("+-").isdigit() else escape(text)
+    if e and exponent.lstrip("+-").isdigit():
+        return rf"{mantissa} \cdot 10^{{{int(exponent)}}}"
+    try:
+        return latex(number(text, "a setting")) if "(" in text or "pi" in text else escape(text)
+    except DeclarationError:  # no number, but words of a check
+        return escape(text)
 
 
 def scientific(value: float) -> str:
