@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import keyword
+import math
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -167,8 +168,8 @@ class Emitter:
             node = self._nodes[i]
             if not node.name:
                 body = node.render(text)
-                shared = node.uses > 1 and node.operands
-                if not shared and len(body) <= WIDTH:
+                is_leaf = not node.operands  # a name or a number, however long it is
+                if is_leaf or (node.uses <= 1 and len(body) <= WIDTH):
                     return f"({body})" if node.binding < binding else body
                 name(node, body)
             return node.name
@@ -359,10 +360,16 @@ def is_constant(e: sp.Expr) -> bool:
 
 
 def literal(e: sp.Expr) -> float:
-    """The nearest float of a constant expression."""
-    if e in (sp.oo, -sp.oo):
-        return float(e)
-    return float(sp.N(e, 40))
+    """The nearest float of a constant expression.
+
+    Raises:
+        DeclarationError: it is finite and beyond the range of floats, whose inf and 0 would be other numbers.
+    """
+    value = float(e if e in (sp.oo, -sp.oo) else sp.N(e, 40))
+    if (math.isinf(value) and e.is_finite) or (value == 0 and e.is_nonzero):
+        asked, found = f"code for {str(e)[:40]}", "the number is beyond the range of float64, 5e-324 to 1.8e308"
+        raise DeclarationError(asked, found, "take constants whose squares are within it")
+    return value
 
 
 def constant_factor(e: sp.Expr) -> tuple[sp.Expr, sp.Expr]:

@@ -218,7 +218,7 @@ def factored(poly: fmpz_mpoly) -> tuple[int, list[tuple[fmpz_mpoly, int]]]:
 
 
 def _in_floats(poly: fmpz_mpoly) -> list[tuple[tuple[int, ...], float]]:
-    """The exponents and coefficients of a polynomial; up to a power of 2, if floating-point numbers cannot hold them."""
+    """The exponents and coefficients of a polynomial; up to a power of 2, where floats cannot hold them."""
     terms = monomials(poly)
     excess = max([c.bit_length() for c in terms.values()], default=0) - _MAX_BITS
     scale = 1 << max(excess, 0)
