@@ -49,7 +49,7 @@ def number(value: Number, name: str) -> sp.Expr:
     if isinstance(value, bool):
         raise _refused(value, name)
     if isinstance(value, sp.Expr):
-        exact = value.xreplace({f: _decimal(_printed(f), f, name) for f in value.atoms(sp.Float)})
+        exact = _exact(value, name)
         if exact.is_number and exact.is_extended_real and exact.is_finite is not False:
             return exact
     elif isinstance(value, Integral):
@@ -101,7 +101,7 @@ def is_rounded(value: Any) -> bool:
 def scalar(value: Number, name: str) -> sp.Expr:
     """An argument of a declaration: an expression as it is (floats become exact decimals), else an exact number."""
     if isinstance(value, sp.Expr):
-        return value.xreplace({f: number(f, name) for f in value.atoms(sp.Float)})
+        return _exact(value, name)
     return number(value, name)
 
 
@@ -122,6 +122,13 @@ def equation(value: Any, name: str) -> sp.Expr:
             'write it in Python, or all of it as text: sr.layer("z + Dense(phi(z))")',
         )
     return scalar(value, name)
+
+
+def _exact(value: sp.Expr, name: str) -> sp.Expr:
+    """An expression whose floats are exact decimals, and whose logarithms of powers, log(4), cancel with log(2)."""
+    numbers = {f: _decimal(_printed(f), f, name) for f in value.atoms(sp.Float)}
+    logarithms = {f: sp.expand_log(f) for f in value.atoms(sp.log) if f.args[0].is_Rational}
+    return value.xreplace(numbers | logarithms)
 
 
 def _printed(value: sp.Float) -> str:
