@@ -117,7 +117,7 @@ class Activation(Shown):
         """The formula as an atom of expressions."""
         return Formula(self.name, self.expr, self.parameters)
 
-    def subs(self, **values: Any) -> Activation:
+    def subs(self, /, **values: Any) -> Activation:
         """The same activation with numbers in the place of parameters; they become part of its name.
 
         Args:

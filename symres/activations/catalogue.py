@@ -88,7 +88,7 @@ class Catalogue(Mapping[str, Activation]):
         """A catalogue with further entries; this one stays as it is."""
         return Catalogue([*self._entries.values(), *entries])
 
-    def find(self, what: Declared, **parameters: Any) -> Activation:
+    def find(self, what: Declared, /, **parameters: Any) -> Activation:
         """An activation from its name, its name with parameter values, or its formula.
 
         Args:
@@ -195,7 +195,7 @@ class Catalogue(Mapping[str, Activation]):
         return found
 
 
-def activation(what: Declared, **parameters: Any) -> Activation:
+def activation(what: Declared, /, **parameters: Any) -> Activation:
     """An activation from its name, its name with parameter values, or its formula.
 
     Args:

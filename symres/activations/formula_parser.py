@@ -25,7 +25,7 @@ from flint import arb, ctx
 
 from ..core.abbreviation import abbreviated
 from ..core.errors import DeclarationError
-from ..core.symbols import z
+from ..core.symbols import greek, z
 from ..numerics.intervals.arithmetic import Undefined
 from ..numerics.intervals.evaluation import BITS, RangeProgram
 from .foreign_names import WHERE_REMEDY, foreign_remedy
@@ -106,7 +106,6 @@ _COMPARISONS = ("<", ">", "<=", ">=")
 _FOREIGN_CHARACTERS = {"{": WHERE_REMEDY, ".": "write functions without the name of a module: tanh(z), not np.tanh(z)"}
 _FOREIGN_CHARACTERS |= {"\u221a": "write sqrt(...)", "\u2212": "write -"}
 _FOREIGN_CHARACTERS |= {sign: "write *" for sign in "\u00b7\u00d7\u22c5"} | {"\u2264": "write <=", "\u2265": "write >="}
-_GREEK = re.compile(r"GREEK (SMALL|CAPITAL) LETTER (?:FINAL )?(\w+)")
 
 
 def parse(
@@ -404,9 +403,8 @@ class _Parser:
 def _remedy_for(character: str) -> str:
     """What to type in the place of a character that formulas do not have."""
     plain = unicodedata.normalize("NFKC", character)
-    if greek := _GREEK.fullmatch(unicodedata.name(plain, "") if len(plain) == 1 else ""):
-        letter = greek[2].lower().replace("lamda", "lambda")
-        return f"write {letter if greek[1] == 'SMALL' else letter.title()}"
+    if letter := greek(plain):
+        return f"write {letter}"
     if plain != character and plain.isascii() and plain.isprintable():
         return f"write {'^' * unicodedata.decomposition(character).startswith('<super>')}{plain}"
     return _FOREIGN_CHARACTERS.get(character, "write formulas with ASCII letters, digits and + - * / ^ ( ) , < > |")

@@ -16,7 +16,7 @@ from .domain_proof import require_finite
 from .piecewise import PiecewiseFunction
 from .tails import Tail, TailGrowth, tail, wider
 
-EVALF_ARGUMENTS = {"self", "digits"}  # arguments of evalf beside the values of symbols
+EVALF_ARGUMENTS = {"digits"}  # arguments of evalf beside the values of symbols
 MAX_POWER = 64  # of a formula, counted through nested powers: beyond it exact averages explode
 _ALLOWED = {*INTERVAL_FUNCTIONS, "Abs", "sign", "Heaviside", "Max", "Min", "Piecewise"}
 _STRUCTURE = (

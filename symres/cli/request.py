@@ -74,7 +74,7 @@ class Request:
         return shlex.join([*words, *options])
 
 
-def find_activation(text: str, **numbers: sp.Expr) -> Activation:
+def find_activation(text: str, /, **numbers: sp.Expr) -> Activation:
     """The activation of a name or a formula; numbers stand for names in the formula."""
     name = text.strip()
     if name in architectures.architectures and name not in catalogue.activations:

@@ -54,11 +54,11 @@ class DerivedDepth(DerivedLayer):
     """The theory of one layer that also makes claims about deep networks of such layers."""
 
     @abstractmethod
-    def jacobian(self, l0: Any, l: Any, K: Any, **params: Any) -> Any:  # noqa: E741 (the name in the literature)
+    def jacobian(self, /, l0: Any, l: Any, K: Any, **params: Any) -> Any:  # noqa: E741 (the name in the literature)
         """The averaged partial Jacobian norm ``J^{l0,l}`` for K^0 = K (Doshi et al. (3))."""
 
     @abstractmethod
-    def correlation_length(self, K: Any = None, **params: Any) -> float:
+    def correlation_length(self, /, K: Any = None, **params: Any) -> float:
         """The depth over which Jacobians grow or fall by a factor e, from the kernel K on (Doshi et al. (17))."""
 
 

@@ -125,7 +125,7 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
         """
         return cast(Advice, views().advice(self, depth, width, inputs_kernel))
 
-    def subs(self, **values: Number) -> Theory:
+    def subs(self, /, **values: Number) -> Theory:
         """The theory with numbers in the place of parameters, by name."""
         return Theory(self.layer.subs(**values))
 
@@ -138,21 +138,21 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
         """
         return jacobian_product(self.flow_maps[0], self.flow_maps[2])
 
-    def kernels(self, depth: Number, K: Number, **params: Parameter) -> list[mp.mpf]:
+    def kernels(self, /, depth: Number, K: Number, **params: Parameter) -> list[mp.mpf]:
         """``[K^0, ..., K^depth]`` from K^0 = K, as mpmath numbers with 15 digits; see ``Network``."""
         return self.network(depth).kernels(K, **params)
 
     def dual_kernels(
-        self, depth: Number, K1: Number, K2: Number, C: Number, Theta: Number = 0, **params: Parameter
+        self, /, depth: Number, K1: Number, K2: Number, C: Number, Theta: Number = 0, **params: Parameter
     ) -> list[DualKernel]:
         """Kernels and tangent kernels of two inputs after 0 to ``depth`` layers; see ``Network``."""
         return self.network(depth).dual_kernels(K1, K2, C, Theta, **params)
 
-    def displacement(self, depth: Number, K: Number, **params: Parameter) -> list[mp.mpf]:
+    def displacement(self, /, depth: Number, K: Number, **params: Parameter) -> list[mp.mpf]:
         """Mean squared change of a neuron after 0 to ``depth`` layers, ``Delta_l^2`` of Chizat; see ``Network``."""
         return self.network(depth).displacement(K, **params)
 
-    def jacobian(self, l0: Number, l: Number, K: Number, **params: Parameter) -> mp.mpf:  # noqa: E741 (the name in the literature)
+    def jacobian(self, /, l0: Number, l: Number, K: Number, **params: Parameter) -> mp.mpf:  # noqa: E741 (the name in the literature)
         """The averaged partial Jacobian norm ``J^{l0,l}`` for K^0 = K (Doshi et al. (14)); see ``Network``."""
         return self.network(l).jacobian(l0, l, K, **params)
 

@@ -14,7 +14,7 @@ from sympy.core.function import AppliedUndef
 from sympy.core.sorting import default_sort_key
 
 from ...core.errors import DeclarationError
-from ...core.symbols import SHARED
+from ...core.symbols import SHARED, ascii_name
 from ..stable.primitives import GeneratedSymbol
 
 WIDTH = 100  # an inlined expression longer than this gets a name of its own
@@ -387,7 +387,7 @@ def away_from_zero(radicand: sp.Expr) -> bool:
 
 def variable(symbol: sp.Symbol) -> str:
     """The name of a symbol inside a module: that of a parameter ends in an underscore, and no other name there does."""
-    return symbol.name if _is_own(symbol) else f"{identifier(symbol.name)}_"
+    return symbol.name if _is_own(symbol) else f"{identifier(ascii_name(symbol.name))}_"
 
 
 def argument(symbol: sp.Symbol) -> str:

@@ -117,11 +117,12 @@ def settings(text: str) -> str:
     shown = []
     for pair in text.split(", "):
         name, equals, value = pair.partition("=")
-        shown.append(f"${_names(name.strip())} = {_number(value.strip())}$" if equals else escape(pair))
+        shown.append(f"${_names(name.strip())} = {written_number(value.strip())}$" if equals else escape(pair))
     return ", ".join(shown)
 
 
-def _number(text: str) -> str:
+def written_number(text: str) -> str:
+    """A number as somebody wrote it, ``1e-5`` or ``1/sqrt(2)``, as mathematics."""
     mantissa, e, exponent = text.partition("e")
     if e and exponent.lstrip("+-").isdigit():
         return rf"{mantissa} \cdot 10^{{{int(exponent)}}}"
