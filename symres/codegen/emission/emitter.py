@@ -363,12 +363,12 @@ def literal(e: sp.Expr) -> float:
     """The nearest float of a constant expression.
 
     Raises:
-        DeclarationError: it is finite and beyond the range of floats, whose inf and 0 would be other numbers.
+        NoSpelling: it is finite and beyond the range of floats, whose inf and 0 would be other numbers.
     """
     value = float(e if e in (sp.oo, -sp.oo) else sp.N(e, 40))
     if (math.isinf(value) and e.is_finite) or (value == 0 and e.is_nonzero):
         asked, found = f"code for {str(e)[:40]}", "the number is beyond the range of float64, 5e-324 to 1.8e308"
-        raise DeclarationError(asked, found, "take constants whose squares are within it")
+        raise NoSpelling(asked, found, "take constants whose squares are within it")
     return value
 
 

@@ -55,10 +55,13 @@ def test_the_kernel_of_the_next_layer(text):
     found = sr.derive(layer).kernel_map
     assert found.status is not sr.Status.UNKNOWN and not found.definition.has(sp.Float)
     oracle = expected(lambda scale, shift: square(lambda u: scale * FUNCTIONS[phi](u) - shift))
-    assert float(found.evalf(15, K=K, C_W=C_W, C_b=C_b)) == pytest.approx(oracle, rel=1e-10)
+    values = {s.name: v for s, v in ((sr.K, K), (sr.C_W, C_W), (sr.C_b, C_b)) if s in found.symbols}
+    assert float(found.evalf(15, **values)) == pytest.approx(oracle, rel=1e-10)
 
 
-@pytest.mark.parametrize("text", ["(z + Dense(phi(z)))/sqrt(2)", "Dense(phi(z) - phi(0))", "z/2 + Dense(phi(z)) + Dense(2)"])
+@pytest.mark.parametrize(
+    "text", ["(z + Dense(phi(z)))/sqrt(2)", "Dense(phi(z) - phi(0))", "z/2 + Dense(phi(z)) + Dense(2)"]
+)
 def test_every_stage_takes_them(text):
     """Page, vertex, advice, checks, export."""
     theory = sr.derive(sr.layer(text, phi="sigmoid"))
@@ -106,7 +109,7 @@ def test_python_and_text_declare_the_same_layer():
         (lambda: sr.layer("z + Dense(sqrt(-2)*z)"), DeclarationError, "not real"),
         (lambda: sr.layer("z + Dense(relu(z), -sqrt(2))"), DeclarationError, "C_W >= 0"),
         (lambda: sr.Layer("z + Dense(relu(z))"), DeclarationError, 'sr.layer("z + Dense(phi(z))")'),
-        (lambda: sr.network("gelu"), DeclarationError, 'a network of gelu: it is no list of layers; pass one, such as ["gelu"]*10'),
+        (lambda: sr.network("gelu"), DeclarationError, 'a network of gelu: it is no list of layers; pass one'),
         (lambda: sr.network(sr.mlp("gelu")), DeclarationError, "a network of mlp: it is no list"),
     ],
 )  # fmt: skip
@@ -131,7 +134,7 @@ def test_derive_check_export_and_network_take_the_same_texts():
 
 def test_commands_take_them(capsys):
     code, out, _ = run(capsys, "derive", "(z + Dense(relu(z)))/sqrt(2)")
-    assert code == 0 and "K'    = K/2 + C_b/2 + C_W·K/4" in out
+    assert code == 0 and "= K/2 + C_b/2 + C_W·K/4" in out
     assert "this page: symres derive '(z + Dense(relu(z)))/sqrt(2)'" in out
     code, out, _ = run(capsys, "derive", "tanh", "--layer", "cos(a)*z + sin(a)*Dense(phi(z))", "--set", "a=0.3")
     assert code == 0 and "cos(3/10)" in out
@@ -147,4 +150,5 @@ def test_files_write_a_constant_as_mathematics(capsys, tmp_path):
     folder = tmp_path / "files"
     code, _, _ = run(capsys, "derive", "relu", "--layer", "residual", "--set", "gamma=1/sqrt(2)", "--out", str(folder))
     text = (folder / "derivation.tex").read_text("utf-8")
-    assert code == 0 and r"$\gamma = \frac{\sqrt{2}}{2}$" in text
+    (line,) = (line for line in text.splitlines() if line.startswith("Parameters with numbers"))
+    assert code == 0 and "sqrt(2)" not in line and r"\sqrt{2}" in line
