@@ -35,7 +35,7 @@ _SHORT = re.compile(rf"\\left\(({_FLAT}) *\\right\)")  # one letter high
 _WORD = re.compile(r"^([A-Za-z]{2,})")  # a name of several letters is no product
 _NAMED = re.compile(r"(\\(?:[a-z]*(?:sin|cos|tan|log)h?|operatorname\{\w+\}))\{(\([^(){}]*\))\}")
 
-_TYPED = re.compile(r"[A-Za-z0-9_]+|\\([A-Za-z]+)(_\{?\w+\}?)?", re.ASCII)  # a name, or the command of a Greek letter
+_TYPED = re.compile(r"[A-Za-z0-9_]+'*|\\([A-Za-z]+)(_\{?\w+\}?)?", re.ASCII)  # a name, or the command of a Greek letter
 _ESCAPES = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
