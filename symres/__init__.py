@@ -15,7 +15,7 @@ from types import ModuleType
 import lazy_loader
 
 from .core.display import Views, provide
-from .core.foreign import Reader, accept
+from .core.foreign import CONSTANTS, THEORIES, Reader, accept
 
 __version__ = "0.1.0"
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
@@ -43,6 +43,22 @@ def _reader_of_torch() -> Reader:
     return read
 
 
+def _reader_of_constants() -> Reader:
+    """Formulas without z as numbers: ``1/sqrt(2)``."""
+    from .activations.catalogue import constant
+
+    return constant
+
+
+def _reader_of_theories() -> Reader:
+    """Layers, activations and texts as theories, for rooms that must not see how they are derived."""
+    from .theory.theory import derive
+
+    return derive
+
+
 sys.modules[__name__].__class__ = _Public
 provide(_views)
 accept("torch", _reader_of_torch)
+accept(CONSTANTS, _reader_of_constants)
+accept(THEORIES, _reader_of_theories)

@@ -32,6 +32,7 @@ from .layers.architectures import mlp as mlp
 from .layers.architectures import pre_ln as pre_ln
 from .layers.architectures import residual as residual
 from .layers.architectures import two_layer_block as two_layer_block
+from .layers.equation_parser import layer as layer
 from .layers.layer import Layer as Layer
 from .layers.nodes import Dense as Dense
 from .layers.normalisation import BatchNorm as BatchNorm

@@ -91,8 +91,9 @@ class Activation(Shown):
         set_(self, "homogeneity", homogeneity(pieces))
 
     def __call__(self, u: Any) -> sp.Expr:
-        """The activation of an expression, kept as an atom: ``phi(z)`` prints as phi(z)."""
-        return Phi(self.formula, equation(u, f"the argument of {self.name}"), sp.Integer(0), *self.parameters)
+        """The activation of an expression, kept as an atom: ``phi(z)`` prints as phi(z); of a number, its value."""
+        phi = Phi(self.formula, equation(u, f"the argument of {self.name}"), sp.Integer(0), *self.parameters)
+        return phi.expanded if phi.argument.is_number else phi
 
     def _title(self) -> str:
         return f"activation {self.name}"
@@ -122,7 +123,7 @@ class Activation(Shown):
         """The formula as an atom of expressions."""
         return Formula(self.name, self.expr, self.parameters)
 
-    def subs(self, **values: Any) -> Activation:
+    def subs(self, /, **values: Any) -> Activation:
         """The same activation with numbers in the place of parameters; they become part of its name.
 
         Args:
@@ -190,8 +191,9 @@ def formula_name(text: str) -> str:
 
 
 def _brief(value: sp.Expr) -> str:
-    """A number in a name: exact if that is short."""
-    return str(value) if len(str(value)) <= 24 else mp.nstr(mp.mpf(sp.N(value, 20)), 15)
+    """A number in a name, as formulas are written: exact if that is short."""
+    text = str(value.xreplace({sp.E: sp.Symbol("exp(1)")}))
+    return text if len(text) <= 24 else mp.nstr(mp.mpf(sp.N(value, 20)), 15)
 
 
 def _require_name(name: str) -> None:

@@ -11,11 +11,13 @@ from sympy.printing.printer import Printer
 
 from ..core.atoms import ActivationNode, FormulaAtom
 from ..core.errors import DeclarationError
+from ..core.scalars import number
 from ..core.symbols import z
 from .piecewise import PiecewiseFunction, split
 
-# A plain name, possibly with the values of parameters: "gelu", "elu(alpha=1)".
-PARAMETRISED = re.compile(r"(?P<base>[A-Za-z]\w*)(\((?P<values>\w+=[^()=,]+(, \w+=[^()=,]+)*)\))?", re.ASCII)
+# A plain name, possibly with the values of parameters: "gelu", "elu(alpha=1)", "elu(alpha=sqrt(2)/2)".
+_VALUE = r"\w+=([^()=,]|\([^()=,]*\))+"
+PARAMETRISED = re.compile(rf"(?P<base>[A-Za-z]\w*)(\((?P<values>{_VALUE}(, {_VALUE})*)\))?", re.ASCII)
 
 
 class Formula(FormulaAtom, sp.Atom):
@@ -182,4 +184,5 @@ class Phi(ActivationNode, sp.Expr):
 
 
 def _latex_value(name: str, value: str) -> str:
-    return f"{sp.latex(sp.Symbol(name))}={value}"
+    shown = sp.latex(number(value, name)) if any(map(str.isalpha, value)) else value  # sqrt(2), not 1/2
+    return f"{sp.latex(sp.Symbol(name))}={shown}"

@@ -88,7 +88,7 @@ class Catalogue(Mapping[str, Activation]):
         """A catalogue with further entries; this one stays as it is."""
         return Catalogue([*self._entries.values(), *entries])
 
-    def find(self, what: Declared, **parameters: Any) -> Activation:
+    def find(self, what: Declared, /, **parameters: Any) -> Activation:
         """An activation from its name, its name with parameter values, or its formula.
 
         Args:
@@ -152,20 +152,31 @@ class Catalogue(Mapping[str, Activation]):
 
     def _function(self, name: str) -> Function:
         def function(u: sp.Expr, *values: sp.Expr) -> sp.Expr:
-            parameters = self._entries[name].parameters
-            if len(values) > len(parameters):
-                names = ", ".join(map(str, parameters))
-                raise DeclarationError(
-                    f"the function {name}",
-                    f"{len(values)} values for {names}" if names else "it has no parameters",
-                    f"write {name}({', '.join(['z', *map(str, parameters)])})",
-                )
-            given = dict(zip(parameters, values, strict=False))
-            numbers = {str(p): v for p, v in given.items() if v.is_number}
-            formulas = {p: v for p, v in given.items() if not v.is_number}
-            return self[name].subs(**numbers).expr.subs({z: u, **formulas}, simultaneous=True)
+            formulas = {p: v for p, v in self._given(name, values).items() if not v.is_number}
+            numbers = self.called(name, *(v if v.is_number else p for p, v in self._given(name, values).items()))
+            return numbers.expr.subs({z: u, **formulas}, simultaneous=True)
 
         return function
+
+    def _given(self, name: str, values: Sequence[sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
+        """The values in a call such as ``elu(z, 1/2)``, by parameter."""
+        parameters = self._entries[name].parameters
+        if len(values) > len(parameters):
+            names = ", ".join(map(str, parameters))
+            raise DeclarationError(
+                f"the function {name}",
+                f"{len(values)} values for {names}" if names else "it has no parameters",
+                f"write {name}({', '.join(['z', *map(str, parameters)])})",
+            )
+        return dict(zip(parameters, values, strict=False))
+
+    def called(self, name: str, *values: sp.Expr) -> Activation:
+        """An activation with these values of its parameters, in their order; a parameter itself leaves it free.
+
+        Raises:
+            DeclarationError: more values than parameters, or one that is inadmissible.
+        """
+        return self[name].subs(**{str(p): v for p, v in self._given(name, values).items() if v != p})
 
     def _values(self, activation: Activation, text: str) -> dict[str, str]:
         """The values in a call such as ``alpha=1`` or ``0.01``, by name."""
@@ -184,7 +195,7 @@ class Catalogue(Mapping[str, Activation]):
         return found
 
 
-def activation(what: Declared, **parameters: Any) -> Activation:
+def activation(what: Declared, /, **parameters: Any) -> Activation:
     """An activation from its name, its name with parameter values, or its formula.
 
     Args:
@@ -197,6 +208,18 @@ def activation(what: Declared, **parameters: Any) -> Activation:
         DeclarationError: an unknown name, a formula that cannot be read or validated, or an inadmissible value.
     """
     return activations.find(what, **parameters)
+
+
+def constant(text: object) -> sp.Expr:
+    """The exact number that a formula without z stands for: ``1/sqrt(2)``, ``exp(-1)``, ``relu(3)``.
+
+    Raises:
+        DeclarationError: it cannot be read, or depends on z.
+    """
+    value = parse(str(text), activations._functions(list(activations)))
+    if value.has(z):
+        raise DeclarationError(f"the constant {text!s:.40}", "it depends on z", "write a number such as sqrt(2)")
+    return value
 
 
 def _with_numbers(text: str, numbers: Mapping[str, sp.Expr]) -> str:

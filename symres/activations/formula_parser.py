@@ -25,11 +25,11 @@ from flint import arb, ctx
 
 from ..core.abbreviation import abbreviated
 from ..core.errors import DeclarationError
-from ..core.symbols import z
+from ..core.symbols import greek, z
 from ..numerics.intervals.arithmetic import Undefined
 from ..numerics.intervals.evaluation import BITS, RangeProgram
 from .foreign_names import WHERE_REMEDY, foreign_remedy
-from .validation import MAX_POWER, power_bound
+from .validation import MAX_POWER, is_evaluated, power_bound
 
 Function = Callable[..., sp.Expr]
 
@@ -50,6 +50,11 @@ def _sigmoid(u: sp.Expr) -> sp.Expr:
 
 def _softplus(u: sp.Expr) -> sp.Expr:
     return sp.log(1 + sp.exp(u))
+
+
+def _complementary_error_function(u: sp.Expr) -> sp.Expr:
+    """``erfc(u)``; 1 + erf(-u), which is the same, where mpmath has no value: it squares the size of u as a float."""
+    return 1 + sp.erf(-u) if u.is_number and u < -(10**100) else sp.erfc(u)
 
 
 def _normal_distribution(u: sp.Expr) -> sp.Expr:
@@ -83,7 +88,8 @@ def _where(condition: _Comparison, then: sp.Expr, otherwise: sp.Expr) -> sp.Expr
 PARSED_FUNCTIONS: Mapping[str, tuple[Function, int, int]] = MappingProxyType(
     {
         **{f.__name__: (f, 1, 1) for f in (sp.exp, sp.log, sp.sqrt, sp.sin, sp.cos, sp.tan, sp.sinh, sp.cosh, sp.tanh)},
-        **{f.__name__: (f, 1, 1) for f in (sp.asin, sp.acos, sp.atan, sp.asinh, sp.erf, sp.erfc, sp.sign)},
+        **{f.__name__: (f, 1, 1) for f in (sp.asin, sp.acos, sp.atan, sp.asinh, sp.erf, sp.sign)},
+        "erfc": (_complementary_error_function, 1, 1),
         "ln": (sp.log, 1, 1),
         "abs": (sp.Abs, 1, 1),
         "step": (sp.Heaviside, 1, 1),
@@ -100,7 +106,6 @@ _COMPARISONS = ("<", ">", "<=", ">=")
 _FOREIGN_CHARACTERS = {"{": WHERE_REMEDY, ".": "write functions without the name of a module: tanh(z), not np.tanh(z)"}
 _FOREIGN_CHARACTERS |= {"\u221a": "write sqrt(...)", "\u2212": "write -"}
 _FOREIGN_CHARACTERS |= {sign: "write *" for sign in "\u00b7\u00d7\u22c5"} | {"\u2264": "write <=", "\u2265": "write >="}
-_GREEK = re.compile(r"GREEK (SMALL|CAPITAL) LETTER (?:FINAL )?(\w+)")
 
 
 def parse(
@@ -384,8 +389,12 @@ class _Parser:
                 raise self.error(
                     token, "a constant that is not real and finite, or too involved", "simplify it"
                 ) from None
-            if not (size.lo > -(arb(10) ** 300) and size.hi < arb(10) ** 300):
+            largest = arb(10) ** 300
+            is_tiny = size.excludes_zero and size.lo > -1 / largest and size.hi < 1 / largest
+            if is_tiny or not (size.lo > -largest and size.hi < largest):
                 raise self.error(token, "a constant of astronomical size", "use numbers from 1e-300 to 1e300")
+            if not is_evaluated(value):
+                raise self.error(token, "a function of a number of astronomical size", "write the number that it is")
         elif power_bound(value) > MAX_POWER:
             raise self.error(token, f"a power of {abbreviated(power_bound(value), 30)}", f"powers go up to {MAX_POWER}")
         return value
@@ -394,9 +403,8 @@ class _Parser:
 def _remedy_for(character: str) -> str:
     """What to type in the place of a character that formulas do not have."""
     plain = unicodedata.normalize("NFKC", character)
-    if greek := _GREEK.fullmatch(unicodedata.name(plain, "") if len(plain) == 1 else ""):
-        letter = greek[2].lower().replace("lamda", "lambda")
-        return f"write {letter if greek[1] == 'SMALL' else letter.title()}"
+    if letter := greek(plain):
+        return f"write {letter}"
     if plain != character and plain.isascii() and plain.isprintable():
         return f"write {'^' * unicodedata.decomposition(character).startswith('<super>')}{plain}"
     return _FOREIGN_CHARACTERS.get(character, "write formulas with ASCII letters, digits and + - * / ^ ( ) , < > |")

@@ -16,7 +16,7 @@ from .domain_proof import require_finite
 from .piecewise import PiecewiseFunction
 from .tails import Tail, TailGrowth, tail, wider
 
-EVALF_ARGUMENTS = {"self", "digits"}  # arguments of evalf beside the values of symbols
+EVALF_ARGUMENTS = {"digits"}  # arguments of evalf beside the values of symbols
 MAX_POWER = 64  # of a formula, counted through nested powers: beyond it exact averages explode
 _ALLOWED = {*INTERVAL_FUNCTIONS, "Abs", "sign", "Heaviside", "Max", "Min", "Piecewise"}
 _STRUCTURE = (
@@ -123,11 +123,23 @@ def require_supported(name: str, expr: sp.Expr) -> None:
                 f"the function {type(node).__name__} is not supported",
                 f"use powers and {', '.join(sorted(_ALLOWED, key=str.lower))}",
             )
+    for constant in expr.atoms(sp.Function):
+        if constant.is_number and not is_evaluated(constant):
+            found, remedy = f"{constant!s:.40} is a function of a number of astronomical size", "write the number"
+            raise DeclarationError(f"activation {name}", found, remedy)
     power = power_bound(expr)
     if power > MAX_POWER:
         raise DeclarationError(
             f"activation {name}", f"a power of {power} is beyond the limit of {MAX_POWER}", "use a lower power"
         )
+
+
+def is_evaluated(constant: sp.Expr) -> bool:
+    """Whether mpmath finds the value of a constant: of erfc(1e300) it does not."""
+    try:
+        return bool(sp.N(constant, 15).is_real)
+    except OverflowError:
+        return False
 
 
 def power_bound(expr: sp.Expr) -> sp.Rational:

@@ -10,19 +10,32 @@ from typing import TypeAlias, TypeGuard
 import mpmath as mp
 import sympy as sp
 
+from ..activations.activation import Activation
 from ..activations.formula_parser import nearest
 from ..core.errors import DeclarationError
+from ..core.foreign import THEORIES, reader_of
 from ..core.scalars import parameter
 from ..core.symbols import K1, K2, C, K, Theta, z
 from ..results.observable import Observable
 from ..results.quantity import Quantity
-from ..results.subjects import DerivedFluctuations, DerivedLayer
+from ..results.subjects import Declaration, DerivedFluctuations, DerivedLayer
 from .oracles.comparison import Claim, free_symbols
 
 GivenNumber: TypeAlias = int | float | str | Fraction | Decimal | mp.mpf | sp.Expr  # a number as users write one
 
+Subject: TypeAlias = DerivedLayer | Quantity | Declaration | Activation | str  # what can be checked
+
 ORACLES = ("quadrature", "simulation")
 _ARGUMENTS = {str(symbol) for symbol in (z, K, K1, K2, C, Theta)}
+
+
+def derived(subject: Subject) -> DerivedLayer | Quantity:
+    """The theory of a layer, an activation or a text, by the room that derives; anything else as it is."""
+    if not isinstance(subject, str | Activation | Declaration):
+        return subject
+    theory = reader_of(THEORIES)(subject)
+    assert isinstance(theory, DerivedLayer)
+    return theory
 
 
 def is_theory(subject: object) -> TypeGuard[DerivedLayer]:

@@ -11,7 +11,7 @@ from ..core.scalars import whole
 from ..results.quantity import Quantity
 from ..results.subjects import DerivedFluctuations, DerivedLayer
 from ..results.verdict import CheckReport, Outcome, Verdict, inconclusive
-from .arguments import ORACLES, GivenNumber, chosen, fixed_numbers, is_theory, oracles
+from .arguments import ORACLES, GivenNumber, Subject, chosen, derived, fixed_numbers, is_theory, oracles
 from .oracles.comparison import Claim
 from .rows import quadrature_rows, simulation_rows
 from .rows.claims import is_claim
@@ -21,7 +21,7 @@ _QUADRATURE_SHARE = 0.3  # of the time, where both oracles are asked
 
 
 def check(
-    theory: DerivedLayer | Quantity,
+    theory: Subject,
     against: Sequence[str] | str = ORACLES,
     seed: GivenNumber = 0,
     *,
@@ -35,8 +35,8 @@ def check(
     """Compare derived quantities with oracles that share nothing with the derivation but the declaration.
 
     Args:
-        theory: a derived theory (its ``layer`` and ``all_quantities`` are used), or a single average, the result of
-            ``expect`` or ``expect2``.
+        theory: a derived theory (its ``layer`` and ``all_quantities`` are used); what ``derive`` takes, a layer, an
+            activation or text, means its theory; or a single average, the result of ``expect`` or ``expect2``.
         against: "quadrature" (the forward equation at infinite width, by integration) and "simulation" (networks of
             several finite widths, one layer and ``depth`` layers); a single average knows only quadrature.
         seed: of all random numbers, the points included.
@@ -56,13 +56,14 @@ def check(
     Raises:
         DeclarationError: what is passed is no theory or average, no oracle, no parameter, or no number.
     """
+    theory = derived(theory)
     names = oracles(against, is_theory(theory))
     seed, points, depth = whole(seed, "seed", 0), whole(points, "points", 1), whole(depth, "depth", 1)
     if budget is not None and not isinstance(budget, Budget):
         raise DeclarationError(f"budget {budget!r}", "it is no Budget", "pass symres.check.Budget(...)")
     asked = chosen(quantities, theory) if isinstance(theory, DerivedLayer) else []
-    derived = {} if isinstance(theory, Quantity) else theory.all_quantities
-    claims = {name: derived[name] for name in asked if name in derived and is_claim(derived[name])}
+    quantity = {} if isinstance(theory, Quantity) else theory.all_quantities
+    claims = {name: quantity[name] for name in asked if name in quantity and is_claim(quantity[name])}
     fixed = fixed_numbers(parameters, theory, claims)
     rows: list[Verdict] = []
     with Bar("check") if progress is None else nullcontext(progress) as report:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..activations.activation import file_stem
 from ..core.errors import DeclarationError, SymresError
 from ..core.files import write_text
 from ..core.words import as_typed
@@ -39,7 +38,7 @@ def write_bundle(request: Request, theory: Theory, report: Report, folder: Path)
         except SymresError as error:
             missing += (f"no {target} module: {error.found}",)
             continue
-        module.write(folder / f"{file_stem(request.phi)}_{target}.py")
+        module.write(folder / f"{request.stem}_{target}.py")
         warnings += module.warnings
         for reason in module.missing:
             without.setdefault(reason, []).append(target)

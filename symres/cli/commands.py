@@ -56,6 +56,12 @@ app = typer.Typer(
 app.add_typer(torch_app)
 
 Name = Annotated[str, typer.Argument(metavar="ACTIVATION", help="A name ('symres list') or a formula: 'z*tanh(z)'.")]
+Subject = Annotated[
+    str,
+    typer.Argument(
+        metavar="ACTIVATION", help="A name ('symres list'), a formula: 'z*tanh(z)', or a layer: 'z + Dense(gelu(z))'."
+    ),
+]
 LayerName = Annotated[
     str,
     typer.Option(
@@ -156,7 +162,7 @@ def cache(
 
 @app.command(epilog=_FORMULAS)
 def plot(
-    activation: Name,
+    activation: Subject,
     layer: LayerName = "mlp",
     settings: Settings = None,
     x: Annotated[str | None, typer.Option("--x", metavar="NAME=LOW:HIGH", help="The horizontal axis: C_W=0:4.")] = None,
@@ -166,7 +172,6 @@ def plot(
     out: OutFile = None,
 ) -> None:
     """Draw the phase diagram: chi_perp over two parameters, with critical lines and points."""
-    from ..activations.activation import file_stem
     from ..core.files import require_place
     from ..core.progress import Bar
     from ..report.figures.phase_diagram import MOST_POINTS, phase_diagram
@@ -180,7 +185,7 @@ def plot(
         )
     axes = axis(x), axis(y)
     request = make(activation, layer, settings or [], free=[given for given in axes if given is not None])
-    path = _place(out, "a file") or Path(f"{file_stem(request.phi)}_{request.layer_stem}_phases.png")
+    path = _place(out, "a file") or Path(f"{request.stem}_{request.layer_stem}_phases.png")
     format_of(path)
     require_place(path)
     with busy(f"deriving {request.title} in the layer {request.layer.name}"):
@@ -203,7 +208,7 @@ def show(activation: Name, settings: Settings = None) -> None:
 
 @app.command(short_help="Derive and print kernels, susceptibilities, critical points.", epilog=_FORMULAS)
 def derive(
-    activation: Name,
+    activation: Subject,
     layer: LayerName = "mlp",
     settings: Settings = None,
     out: OutFolder = None,
@@ -233,7 +238,7 @@ def derive(
         return _derived(request, folder, sizes, (depth, width, inputs_kernel), output, json=json, explain=explain)
 
     if folder is None and (declared := layer_key(request.layer)) is not None:
-        shown = (f"derive {factor()}", request.title, request.command("derive", *sizes), str(request.phi.source))
+        shown = (f"derive {factor()}", request.title, request.command("derive", *sizes), request.source)
         found = recalled((*shown, *declared, str(json), str(explain), *look(output)), page)
     else:
         found = page()
@@ -300,7 +305,7 @@ def _derived(
 
 @app.command(epilog=_FORMULAS)
 def export(
-    activation: Name,
+    activation: Subject,
     layer: LayerName = "mlp",
     quantities: Annotated[
         list[str] | None,
@@ -348,7 +353,7 @@ def export(
 
 @app.command(short_help="Check what is derived by quadrature and simulation.", epilog=_FORMULAS)
 def check(
-    activation: Name,
+    activation: Subject,
     layer: LayerName = "mlp",
     settings: Settings = None,
     against: Annotated[
@@ -419,7 +424,7 @@ def _report(request: Request) -> tuple[Theory, Report]:
         activation=request.title,
         instructions=request.layer.program.instructions,
         fixed_points=known_fixed_points(theory),
-        source=request.phi.source,
+        source=request.source,
     )
 
 

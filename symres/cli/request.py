@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
@@ -11,16 +10,17 @@ from dataclasses import dataclass
 import sympy as sp
 
 from ..activations import catalogue
-from ..activations.activation import RESERVED, Activation
+from ..activations.activation import RESERVED, Activation, file_stem
 from ..activations.formula_parser import NAME, VARIABLE, nearest
 from ..core.errors import DeclarationError
 from ..core.scalars import parameter
 from ..core.symbols import PARAMETERS, gamma, xi
 from ..layers import architectures
-from ..layers.equation_parser import is_equation, written
+from ..layers.equation_parser import builder, is_equation, names_node, options
 from ..layers.layer import Layer
 
 Axis = tuple[str, float, float]  # name and ends of its range
+ALONE = "mlp"  # the layer of an activation that is given alone
 _TITLE = 72  # characters of a title
 
 
@@ -29,24 +29,36 @@ class Request:
     """A declared layer and how it was asked for.
 
     Args:
-        asked: the activation as the user wrote it.
-        phi: the activation.
+        asked: the activation as the user wrote it; empty if the user wrote a forward equation alone.
+        phi: the activation; None if there is only the equation.
         layer: the layer built from it.
         settings: numbers for parameters, as the user wrote them.
     """
 
     asked: str
-    phi: Activation
+    phi: Activation | None
     layer: Layer
     settings: dict[str, str]
 
     @property
     def title(self) -> str:
         """What a page is about: the name of the activation, or the formula as it was typed, shortened if long."""
+        if self.phi is None:
+            return ", ".join(formula.name for formula in self.layer.formulas) or "a linear layer"
         if self.phi.formula.label()[0] is not None:
             return self.phi.name
         text = " ".join(self.asked.split())
         return text if len(text) <= _TITLE else f"{text[: _TITLE - 3]}..."
+
+    @property
+    def stem(self) -> str:
+        """The activation in the name of a file."""
+        return "equation" if self.phi is None else file_stem(self.phi)
+
+    @property
+    def source(self) -> str:
+        """Where the formula of the activation comes from."""
+        return "" if self.phi is None else self.phi.source
 
     @property
     def layer_stem(self) -> str:
@@ -56,13 +68,13 @@ class Request:
     def command(self, verb: str, *options: str) -> str:
         """The command line that repeats the request."""
         words = ["symres", verb]
-        words += [self.asked, "--layer", self.layer.name]
+        words += [self.asked, "--layer", self.layer.name] if self.asked else [self.layer.name]
         for key, value in self.settings.items():
             words += ["--set", f"{key}={value}"]
         return shlex.join([*words, *options])
 
 
-def find_activation(text: str, **numbers: sp.Expr) -> Activation:
+def find_activation(text: str, /, **numbers: sp.Expr) -> Activation:
     """The activation of a name or a formula; numbers stand for names in the formula."""
     name = text.strip()
     if name in architectures.architectures and name not in catalogue.activations:
@@ -88,8 +100,8 @@ def make(text: str, layer: str, pairs: Sequence[str], free: Iterable[Axis] = ())
     """Build what a command line describes.
 
     Args:
-        text: an activation's name, or a formula.
-        layer: name of an architecture.
+        text: an activation's name, or a formula; or a forward equation that needs none.
+        layer: name of an architecture, or a forward equation.
         pairs: ``key=value`` for parameters of the activation and of the layer.
         free: parameters that get no number, not even their default, with the ends of their ranges; names in a formula
             become parameters with the sign that the range has.
@@ -99,6 +111,12 @@ def make(text: str, layer: str, pairs: Sequence[str], free: Iterable[Axis] = ())
     """
     settings = _settings(pairs)
     numbers = {key: parameter(value, key) for key, value in settings.items()}
+    is_alone = names_node(text)
+    if is_alone:
+        if layer != ALONE:
+            remedy = "name the activation first: symres derive gelu --layer 'z + Dense(phi(z))'"
+            raise DeclarationError(f"--layer {layer} for {text}", "that is a layer already", remedy)
+        text, layer = "", text
     names = {*NAME.findall(text), *(NAME.findall(layer) if is_equation(layer) else ())}
     axes = {key: ends for key, *ends in free}
     numbers |= {key: _within(key, *axes[key]) for key in (names & axes.keys()) - RESERVED - numbers.keys()}
@@ -111,22 +129,22 @@ def make(text: str, layer: str, pairs: Sequence[str], free: Iterable[Axis] = ())
         )
     inside = {key: numbers[key] for key in NAME.findall(layer) if key in numbers} if is_equation(layer) else {}
     inside = {key: value for key, value in inside.items() if key not in map(str, PARAMETERS)}  # those stay symbols
-    build = _layer(layer, inside)
-    phi = _found(text, settings, {key: numbers[key] for key in written}, build)
-    own = {str(p) for p in phi.parameters}
+    build = builder(layer, inside, "--layer")
+    phi = _found(text, settings, {key: numbers[key] for key in written}, build) if not is_alone else None
+    own = {str(p) for p in phi.parameters} if phi is not None else set[str]()
     if own & set(numbers):
         phi = find_activation(text, **{key: numbers[key] for key in written | own if key in numbers})
     own |= written | inside.keys()
-    options = _options(build)
-    given: dict[str, sp.Expr] = {s.name: s for s in (gamma, xi) if s.name in axes and s.name in options}
-    built = build(phi, **given | {key: value for key, value in numbers.items() if key in options - own})
-    rest = {key: value for key, value in numbers.items() if key not in own | options}
-    known = own | options | {str(p) for p in built.parameters}
+    choices = options(build)
+    given: dict[str, sp.Expr] = {s.name: s for s in (gamma, xi) if s.name in axes and s.name in choices}
+    built = build(phi, **given | {key: value for key, value in numbers.items() if key in choices - own})
+    rest = {key: value for key, value in numbers.items() if key not in own | choices}
+    known = own | choices | {str(p) for p in built.parameters}
     for key in rest:
         if key not in known:
             raise DeclarationError(
                 f"--set {key}={settings[key]}",
-                f"{phi.name} in the layer {layer} has no parameter {key}",
+                f"{f'{phi.name} in the layer' if phi else 'the layer'} {layer} has no parameter {key}",
                 nearest(key, sorted(known)) or f"its parameters are: {', '.join(sorted(known)) or 'none'}",
             )
     return Request(text.strip(), phi, built.subs(**rest) if rest else built, settings)
@@ -153,33 +171,13 @@ def axis(text: str | None) -> Axis | None:
     return name, float(parameter(low.strip(), name)), float(parameter(high.strip(), name))
 
 
-def _layer(name: str, numbers: dict[str, sp.Expr]) -> Callable[..., Layer]:
-    """The architecture of a name, or of a forward equation, in which numbers stand for names."""
-    if is_equation(name):
-        return lambda phi: written(name, phi, numbers)
-    build = architectures.architectures.get(name)
-    if build is None:
-        names = list(architectures.architectures)
-        raise DeclarationError(
-            f"--layer {name}",
-            "there is no such layer",
-            nearest(name, names) or f"known are {', '.join(names)}; or write one: 'gamma*z + Dense(phi(LayerNorm(z)))'",
-        )
-    return build
-
-
-def _options(build: Callable[..., Layer]) -> set[str]:
-    """The parameters of an architecture besides the activation."""
-    return set(list(inspect.signature(build).parameters)[1:])
-
-
 def _found(text: str, settings: dict[str, str], written: dict[str, sp.Expr], build: Callable[..., Layer]) -> Activation:
     """The activation; if it is refused, settings that belong to nothing are named too: one may be a slip of the pen."""
     try:
         return find_activation(text, **written)
     except DeclarationError as error:
         known = {str(p) for entry in catalogue.activations.entries for p in entry.parameters}
-        known |= {*written, *_options(build), *map(str, PARAMETERS)}
+        known |= {*written, *options(build), *map(str, PARAMETERS)}
         idle = [key for key in settings if key not in known]
         if not idle:
             raise

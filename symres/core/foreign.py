@@ -1,4 +1,4 @@
-"""Objects of other libraries that users may pass in the place of symres' own, such as a module of PyTorch.
+"""What users may pass and a room above reads: objects of other libraries, such as a module of PyTorch, and text.
 
 The package itself says who reads them (``accept``); a reader is loaded when the first such object arrives, so that no
 room imports the library, and the room that does may stand above all others.
@@ -12,6 +12,10 @@ from typing import TypeAlias
 
 Reader: TypeAlias = Callable[[object], object]
 
+CONSTANTS = "constants as text"  # "1/sqrt(2)": the grammar of formulas is in a room above that of numbers
+
+THEORIES = "theories"  # sr.check("gelu"): the oracles must not see the room that derives
+
 _loaders: dict[str, Callable[[], Reader]] = {}
 
 
@@ -19,7 +23,7 @@ def accept(library: str, load: Callable[[], Reader]) -> None:
     """Say who reads the objects of a library; the last one counts.
 
     Args:
-        library: the name under which it is imported.
+        library: the name under which it is imported, ``CONSTANTS`` or ``THEORIES``.
         load: imports the reader; called when an object of the library arrives.
     """
     _loaders[library] = load
@@ -36,3 +40,8 @@ def reader(what: object) -> Reader | None:
         if library in packages or (callable(what) and library in sys.modules):
             return load()
     return None
+
+
+def reader_of(library: str) -> Reader:
+    """Who reads the objects of a library that somebody has accepted."""
+    return _loaders[library]()

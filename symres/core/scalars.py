@@ -13,6 +13,7 @@ import mpmath as mp
 import sympy as sp
 
 from .errors import DeclarationError
+from .foreign import CONSTANTS, reader_of
 
 Number: TypeAlias = int | float | str | Fraction | Decimal | sp.Expr | mp.mpf  # what users may pass as a number
 
@@ -35,8 +36,8 @@ def number(value: Number, name: str) -> sp.Expr:
     """An exact real number.
 
     Args:
-        value: int, float (taken as the decimal that it prints), str such as "1/2" or "0.1", Fraction, Decimal,
-            mpf, or a sympy number (closed forms such as sqrt(2) stay as they are).
+        value: int, float (taken as the decimal that it prints), str such as "1/2", "0.1" or "2^(-1/2)", Fraction,
+            Decimal, mpf, or a sympy number (closed forms such as sqrt(2) stay as they are).
         name: what it is, for messages.
 
     Raises:
@@ -48,7 +49,7 @@ def number(value: Number, name: str) -> sp.Expr:
     if isinstance(value, bool):
         raise _refused(value, name)
     if isinstance(value, sp.Expr):
-        exact = value.xreplace({f: _decimal(_printed(f), f, name) for f in value.atoms(sp.Float)})
+        exact = _exact(value, name)
         if exact.is_number and exact.is_extended_real and exact.is_finite is not False:
             return exact
     elif isinstance(value, Integral):
@@ -61,11 +62,7 @@ def number(value: Number, name: str) -> sp.Expr:
     elif isinstance(value, Real | Decimal) and math.isfinite(value):
         return _decimal(str(float(value)) if isinstance(value, Real) else str(value), value, name)
     elif isinstance(value, str):
-        top, slash, bottom = value.strip().partition("/")
-        quotient = _decimal(top, value, name)
-        divisor = _decimal(bottom, value, name) if slash else sp.Integer(1)
-        if divisor != 0:
-            return quotient / divisor
+        return _read(value, name)
     raise _refused(value, name)
 
 
@@ -104,7 +101,7 @@ def is_rounded(value: Any) -> bool:
 def scalar(value: Number, name: str) -> sp.Expr:
     """An argument of a declaration: an expression as it is (floats become exact decimals), else an exact number."""
     if isinstance(value, sp.Expr):
-        return value.xreplace({f: number(f, name) for f in value.atoms(sp.Float)})
+        return _exact(value, name)
     return number(value, name)
 
 
@@ -120,9 +117,18 @@ def equation(value: Any, name: str) -> sp.Expr:
     """
     if isinstance(value, str):
         raise DeclarationError(
-            f"{name} = {value!r}", "it is text", 'write it in Python, as in sr.Dense(sr.activation("relu")(sr.z))'
+            f"{name} = {value!r}",
+            "it is text",
+            'write it in Python, or all of it as text: sr.layer("z + Dense(phi(z))")',
         )
     return scalar(value, name)
+
+
+def _exact(value: sp.Expr, name: str) -> sp.Expr:
+    """An expression whose floats are exact decimals, and whose logarithms of powers, log(4), cancel with log(2)."""
+    numbers = {f: _decimal(_printed(f), f, name) for f in value.atoms(sp.Float)}
+    logarithms = {f: sp.expand_log(f) for f in value.atoms(sp.log) if f.args[0].is_Rational}
+    return value.xreplace(numbers | logarithms)
 
 
 def _printed(value: sp.Float) -> str:
@@ -130,13 +136,29 @@ def _printed(value: sp.Float) -> str:
     return repr(float(value)) if value._prec == 53 else str(value)
 
 
+def _read(text: str, name: str) -> sp.Expr:
+    """The number that a text stands for: a numeral, or a formula without z."""
+    if _is_numeral(text):
+        return sp.Rational(text.strip())
+    try:
+        exact = reader_of(CONSTANTS)(text)
+    except DeclarationError as error:
+        raise _refused(text, name, f": {error.found}") from None
+    assert isinstance(exact, sp.Expr)
+    return number(exact, name)
+
+
 def _decimal(text: str, value: Any, name: str) -> sp.Rational:
-    text = text.strip()
-    if len(text) > 400 or not _NUMERAL.fullmatch(text):
+    if not _is_numeral(text):
         raise _refused(value, name)
     return sp.Rational(text)
 
 
-def _refused(value: Any, name: str) -> DeclarationError:
+def _is_numeral(text: str) -> bool:
+    return len(text) <= 400 and _NUMERAL.fullmatch(text.strip()) is not None
+
+
+def _refused(value: Any, name: str, reason: str = "") -> DeclarationError:
     shown = str(value) if len(str(value)) <= 40 else f"{str(value)[:37]}..."
-    return DeclarationError(f"a number for {name}", f"{shown!r} is not a finite real number", "write 0.5, 1/2 or 2")
+    found = f"{shown!r} is not a finite real number{reason}"
+    return DeclarationError(f"a number for {name}", found, "write 0.5, 1/2, 2 or sqrt(2)")

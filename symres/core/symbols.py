@@ -6,7 +6,12 @@ module of symres creates one of these.
 
 from __future__ import annotations
 
+import re
+import unicodedata
+
 from sympy import Symbol
+
+_GREEK = re.compile(r"GREEK (SMALL|CAPITAL) LETTER (?:FINAL )?(\w+)")
 
 z = Symbol("z", real=True)  # a neuron of the stream (preactivation); also the variable of every formula
 
@@ -73,3 +78,22 @@ SHARED = {s.name: s for s in (*KERNELS, *PARAMETERS)}  # names that no other sym
 def place(symbol: Symbol) -> tuple[int, str]:
     """The place of a parameter among the arguments of any function: C_W, C_b, gamma, xi, then others by name."""
     return (PARAMETERS.index(symbol) if symbol in PARAMETERS else len(PARAMETERS), symbol.name)
+
+
+def greek(character: str) -> str:
+    """The name of a Greek letter: alpha, Alpha; empty if it is none."""
+    found = _GREEK.fullmatch(unicodedata.name(character, "") if len(character) == 1 else "")
+    if found is None:
+        return ""
+    letter = found[2].lower().replace("lamda", "lambda")
+    return letter if found[1] == "SMALL" else letter.title()
+
+
+def ascii_name(name: str) -> str:
+    """A name in ASCII, for languages that read no other: Greek letters by name, letters without accents, else codes."""
+
+    def spelled(character: str) -> str:
+        plain = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
+        return plain or greek(character) or f"u{ord(character):x}"
+
+    return "".join(map(spelled, unicodedata.normalize("NFKC", name)))

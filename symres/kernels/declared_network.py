@@ -7,10 +7,10 @@ from types import ModuleType
 from typing import TypeAlias
 
 from ..activations.activation import Activation
-from ..activations.catalogue import activation
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, whole
 from ..core.symbols import z
+from ..layers.equation_parser import declared_layer
 from ..layers.layer import Layer
 from ..layers.nodes import Dense
 from ..report.export import export
@@ -40,13 +40,13 @@ def declared_network(declared: Declared, depth: Number | None) -> Network:
         raise DeclarationError(f"the kernel of {declared!r}", "it is no network", remedy)
     if depth is None:
         raise DeclarationError(f"the kernel of {declared}", "it has no depth", "pass depth=, the number of layers")
-    return _of_layers(declared if isinstance(declared, Layer) else activation(declared), whole(depth, "depth", 1))
+    return _of_layers(declared_layer(declared), whole(depth, "depth", 1))
 
 
 @lru_cache(maxsize=32)
-def _of_layers(declared: Layer | Activation, depth: int) -> Network:
+def _of_layers(layer: Layer, depth: int) -> Network:
     """So many layers behind a read-in: declared once, scikit-learn makes copies of its kernels at every step."""
-    return network([Layer(Dense(z)), *[declared] * depth])
+    return network([Layer(Dense(z)), *[layer] * depth])
 
 
 @lru_cache(maxsize=32)

@@ -119,7 +119,7 @@ class NeuralKernel(Kernel):
     def C_b(self, value: torch.Tensor | float) -> None:
         self._set("C_b", value)
 
-    def set_values(self, **values: torch.Tensor | float) -> NeuralKernel:
+    def set_values(self, /, **values: torch.Tensor | float) -> NeuralKernel:
         """Set parameters by name, further ones too.
 
         Raises:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 
 import sympy as sp
 
 from ..activations.activation import Activation
-from ..activations.catalogue import activation, activations
-from ..activations.formula_parser import NAME, PARSED_FUNCTIONS, VARIABLE, Function, parse
+from ..activations.catalogue import Declared, activation, activations
+from ..activations.formula_parser import NAME, PARSED_FUNCTIONS, VARIABLE, Function, nearest, parse
 from ..core.errors import DeclarationError
-from ..core.symbols import gamma, xi, z
+from ..core.scalars import Number, scalar
+from ..core.symbols import C_W, C_b, gamma, xi, z
 from . import normalisation as normalisation  # its nodes are known to equations
+from .architectures import architectures, mlp
 from .layer import Layer
 from .nodes import PHI, Node, node_classes
 
@@ -26,14 +29,85 @@ def is_equation(text: str) -> bool:
     return "(" in text
 
 
-def written(text: str, phi: Activation, parameters: Mapping[str, sp.Expr] = MappingProxyType({})) -> Layer:
+def names_node(text: str) -> bool:
+    """Whether text is a forward equation, and not a formula of an activation: a node occurs in it."""
+    return not node_classes.keys().isdisjoint(NAME.findall(text))
+
+
+def layer(text: str, /, phi: Declared | None = None, **parameters: Number) -> Layer:
+    """The layer of a forward equation that is written as text, or of a name: what ``--layer`` takes.
+
+    Args:
+        text: the equation, ``"z + Dense(phi(z))"``, see ``written``; or a name of ``sr.architectures``.
+        phi: the activation that ``phi`` stands for: an Activation, its name or its formula.
+        parameters: numbers for names in the equation, for parameters of the activation and of the layer; a sympy
+            symbol declares a name of the equation as a parameter.
+
+    Raises:
+        DeclarationError: what cannot be read, with its place; an equation that names phi, if there is none.
+        UnsupportedLayer: what cannot be derived.
+    """
+    if not isinstance(text, str):
+        raise DeclarationError(f"the layer {text!r:.60}", "it is not text", "pass a sr.Layer as it is to sr.derive")
+    values = {name: scalar(value, name) for name, value in parameters.items()}
+    inside = {name: value for name, value in values.items() if name in NAME.findall(text)}
+    build = builder(text, inside, "the layer")
+    inside |= {name: value for name, value in values.items() if name in options(build)}
+    chosen, names = None, set[str]()
+    if phi is not None:
+        of_formula = set(NAME.findall(phi)) & values.keys() if isinstance(phi, str) else set[str]()
+        chosen = activation(phi, **{name: values[name] for name in of_formula})
+        names = {str(p) for p in chosen.parameters} & values.keys()
+        chosen, names = chosen.subs(**{name: values[name] for name in names}), names | of_formula
+    built = build(chosen, **{name: inside[name] for name in options(build) & inside.keys()})
+    left = {name: value for name, value in values.items() if name not in names | inside.keys()}
+    return built.subs(**left) if left else built
+
+
+def builder(text: str, numbers: Mapping[str, sp.Expr], asked: str) -> Callable[..., Layer]:
+    """The architecture of a name, or of a forward equation, as a function of the activation.
+
+    Args:
+        text: the name or the equation.
+        numbers: what stands for names in the equation.
+        asked: what the text was given as, for messages.
+
+    Raises:
+        DeclarationError: there is no such layer.
+    """
+    if is_equation(text):
+        return lambda phi: written(text, phi, numbers)
+    build = architectures.get(text.strip())
+    if build is None:
+        names = list(architectures)
+        remedy = f"known are {', '.join(names)}; or write one: 'gamma*z + Dense(phi(LayerNorm(z)))'"
+        raise DeclarationError(f"{asked} {text}", "there is no such layer", nearest(text, names) or remedy)
+    return build
+
+
+def options(build: Callable[..., Layer]) -> set[str]:
+    """The parameters of an architecture besides the activation."""
+    return set(list(inspect.signature(build).parameters)[1:])
+
+
+def declared_layer(what: Layer | Declared) -> Layer:
+    """The layer that something stands for: itself; text with a node in it is a forward equation; of an activation, or
+    its name or formula, it is the multilayer perceptron.
+    """
+    if isinstance(what, Layer):
+        return what
+    return layer(what) if isinstance(what, str) and names_node(what) else mlp(what)
+
+
+def written(text: str, phi: Activation | None, parameters: Mapping[str, sp.Expr] = MappingProxyType({})) -> Layer:
     """The layer of a forward equation.
 
     Args:
         text: in z, ``phi``, every declared node by the name of its class (``Dense``, ``LayerNorm``...), activations
-            by name, gamma, xi and numbers. Every ``Dense`` draws weights of its own; what is used several times is
-            given a name behind the equation: ``Dense(phi(h)*h), h = Dense(z)``.
-        phi: the activation that ``phi`` stands for, and its own name as well.
+            by name, gamma, xi, C_W, C_b and numbers: functions of numbers and parameters are numbers, ``z/sqrt(2)``.
+            Every ``Dense`` draws weights of its own; what is used several times is given a name behind the equation:
+            ``Dense(phi(h)*h), h = Dense(z)``.
+        phi: the activation that ``phi`` stands for, and its own name as well; None if the equation does not name it.
         parameters: further names, and numbers for any.
 
     Raises:
@@ -43,20 +117,23 @@ def written(text: str, phi: Activation, parameters: Mapping[str, sp.Expr] = Mapp
     used: list[Activation] = []
 
     def chosen(u: sp.Expr) -> sp.Expr:
+        if phi is None:
+            remedy = 'pass it: sr.layer("...", phi="gelu"), symres derive gelu --layer "..."; or write gelu(z)'
+            raise DeclarationError(f"the layer {text}", "it names phi, and no activation is given", remedy)
         used.append(phi)
-        return phi(u)
+        return _value_or_atom(phi, u)
 
     functions: dict[str, Function] = {name: partial(_pointwise, name) for name in (*PARSED_FUNCTIONS, *activations)}
     functions |= {name: partial(_node, node) for name, node in node_classes.items()}
-    known = {s.name: s for s in (gamma, xi)} | dict(parameters)
+    known = {s.name: s for s in (gamma, xi, C_W, C_b)} | dict(parameters)
     functions[PHI] = chosen
-    own = phi.formula.label()[0]
+    own = None if phi is None else phi.formula.label()[0]
     if own is not None and own in activations:  # its name says phi too
         functions[own] = lambda u, *values: _pointwise(own, u, *values) if values else chosen(u)
     equation, definitions = _parts(text)
     known |= _defined(text, definitions, functions, known)
     forward = parse(equation, functions, known)
-    if not used:
+    if phi is not None and not used:
         raise DeclarationError(f"the layer {text}", f"{phi.name} does not occur in it", "write phi(...) where it acts")
     return Layer(forward, " ".join(text.split()))
 
@@ -100,9 +177,15 @@ def _node(node: type[Node], *arguments: sp.Expr) -> sp.Expr:
     return node(*arguments)
 
 
-def _pointwise(name: str, *arguments: sp.Expr) -> sp.Expr:
+def _pointwise(name: str, u: sp.Expr, *values: sp.Expr) -> sp.Expr:
     """An activation of the catalogue, with numbers for its parameters, or a function of formulas as one."""
-    u, *values = arguments
     if name in activations:
-        return activation(f"{name}({', '.join(map(str, values))})" if values else name)(u)
-    return PARSED_FUNCTIONS[name][0](*arguments) if values else Activation(name, PARSED_FUNCTIONS[name][0](z), ())(u)
+        return _value_or_atom(activations.called(name, *values), u)
+    if values or not u.has(z, Node):  # of several arguments; or a function of numbers and parameters is such a one
+        return PARSED_FUNCTIONS[name][0](u, *values)
+    return Activation(name, PARSED_FUNCTIONS[name][0](z), ())(u)
+
+
+def _value_or_atom(phi: Activation, u: sp.Expr) -> sp.Expr:
+    """An activation of neurons as an atom, of numbers and parameters as the function of these that it is."""
+    return phi(u) if u.has(z, Node) else phi.expr.subs(z, u)

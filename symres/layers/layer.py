@@ -85,7 +85,7 @@ class Layer(Shown):
         """Every free symbol but the stream, by name."""
         return tuple(sorted(self.forward.free_symbols - {z}, key=str))
 
-    def subs(self, **values: Number) -> Layer:
+    def subs(self, /, **values: Number) -> Layer:
         """The same layer with numbers or expressions in the place of parameters, by name.
 
         Raises:

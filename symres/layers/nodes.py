@@ -90,6 +90,7 @@ class Node(sp.Expr):
     is_commutative = True
     is_extended_real = True
     is_real = True
+    is_number = False  # also Dense(2, 1, 0), which has no free symbol: it is drawn
 
     def __init_subclass__(cls, *, abstract: bool = False) -> None:
         super().__init_subclass__()

@@ -331,6 +331,7 @@ def lower(forward: sp.Expr) -> tuple[Program, dict[sp.Expr, sp.Symbol]]:
         raise DeclarationError(f"the layer {forward}", "the forward equation does not contain z", "write it in sr.z")
     _check_symbols(forward)
     builder = Builder()
+    parameters = forward.free_symbols - {z}
     lowered: dict[sp.Expr, sp.Expr] = {}
     shapes: dict[sp.Expr, str] = {}
 
@@ -352,6 +353,8 @@ def lower(forward: sp.Expr) -> tuple[Program, dict[sp.Expr, sp.Symbol]]:
                 lowered[e] = builder.lower(e, arguments)
             else:
                 lowered[e] = e.func(*arguments) if arguments else e
+                if isinstance(e, Phi) and lowered[e].argument.free_symbols <= parameters:
+                    lowered[e] = lowered[e].expanded  # phi(0) is a number
         return lowered[e]
 
     program = builder.finish(visit(forward))

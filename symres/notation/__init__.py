@@ -8,6 +8,7 @@ formulas in sentences.
 
 from .determinants import named as named
 from .latex import Notation as Notation
+from .latex import escape as escape
 from .latex import latex as latex
 from .long_numbers import shortened as shortened
 from .term_order import has_decimals as has_decimals

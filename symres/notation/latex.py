@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import sympy as sp
-from sympy.printing.latex import LatexPrinter
+from sympy.printing.latex import LatexPrinter, greek_letters_set, tex_greek_dictionary
 
 from ..core.atoms import FormulaAtom
-from ..core.symbols import C_W, C_b, gamma, variables, xi, z
+from ..core.symbols import C_W, C_b, ascii_name, gamma, variables, xi, z
 from ..numerics.roots.implicit_number import ImplicitNumber
 from .long_numbers import decimal_text, is_decimal
 from .term_order import (
@@ -34,6 +34,28 @@ _FLAT = r"(?:[\w .,+=-]|\\(?!left|right|frac|sqrt|begin|\\)[a-zA-Z]+|_\{\w+\}|\^
 _SHORT = re.compile(rf"\\left\(({_FLAT}) *\\right\)")  # one letter high
 _WORD = re.compile(r"^([A-Za-z]{2,})")  # a name of several letters is no product
 _NAMED = re.compile(r"(\\(?:[a-z]*(?:sin|cos|tan|log)h?|operatorname\{\w+\}))\{(\([^(){}]*\))\}")
+
+_TYPED = re.compile(r"[A-Za-z0-9_]+'*|\\([A-Za-z]+)(_\{?\w+\}?)?", re.ASCII)  # a name, or the command of a Greek letter
+_ESCAPES = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "_": r"\_",
+    "%": r"\%",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+}
+
+
+def escape(text: object) -> str:
+    """Plain text for LaTeX."""
+    return "".join(_ESCAPES.get(character, character) for character in str(text))
 
 
 class Notation(LatexPrinter):
@@ -76,6 +98,10 @@ class Notation(LatexPrinter):
     def _print_Symbol(self, expr: sp.Symbol, style: str = "plain") -> str:
         if expr.name[:1].isdigit():  # a rounded constant
             return expr.name
+        plain = ascii_name(expr.name)
+        if not _is_typeset(plain):
+            return rf"\text{{{escape(plain)}}}"
+        expr = sp.Symbol(plain)
         text = _NAMES.get(expr.name) or str(super()._print_Symbol(expr, style))
         return _WORD.sub(r"\\mathrm{\1}", text)
 
@@ -173,6 +199,14 @@ class Notation(LatexPrinter):
     def _print_sign(self, expr: sp.sign, exp: str | None = None) -> str:
         power = "" if exp is None else f"^{{{exp}}}"
         return rf"\operatorname{{sgn}}{power}\left({self._print(expr.args[0])} \right)"
+
+
+def _is_typeset(name: str) -> bool:
+    """Whether the name of a symbol stands for itself in LaTeX: a word, or the command of a Greek letter."""
+    found = _TYPED.fullmatch(name)
+    return found is not None and (
+        found[1] is None or found[1] in greek_letters_set or rf"\{found[1]}" in tex_greek_dictionary.values()
+    )
 
 
 def latex(expr: sp.Expr) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..activations.activation import Activation
 from ..codegen import targets
 from ..codegen.generate import (
     call_of,
@@ -17,8 +18,10 @@ from ..codegen.generate import (
 )
 from ..codegen.module import LATEX, Module
 from ..core.errors import DeclarationError
+from ..layers.layer import Layer
 from ..results.numbers.procedure import Procedure
 from ..results.subjects import DerivedNetwork
+from ..theory.theory import derive
 from .latex.document import equations
 from .latex.network_document import recursion
 from .latex.procedure_document import procedure_document
@@ -44,8 +47,9 @@ def export(subject: Any, target: str = "numpy", *, title: str = "", command: str
 
     Args:
         subject: a Quantity, a mapping name -> Quantity, or an object with such a mapping as ``.quantities``
-            (a Theory). The names are those of the functions. Of several quantities those without code are named in
-            ``missing`` and in the module's docstring. A Network becomes one function of all its layers, dual_kernel.
+            (a Theory); what ``derive`` takes, a layer, an activation or text, means its theory. The names are those of
+            the functions. Of several quantities those without code are named in ``missing`` and in the module's
+            docstring. A Network becomes one function of all its layers, dual_kernel.
             A Procedure, a recursion in depth or a search, becomes a function beside those of the layer that it is
             made of: ``theory.vertex_recursion``, ``theory.response_recursion()``,
             ``theory.branch_scale_procedure()``, ``theory.aspect_ratio_curve(n_L).inverse``.
@@ -58,6 +62,8 @@ def export(subject: Any, target: str = "numpy", *, title: str = "", command: str
         NoClosedForm: what was asked for is unknown, or no accurate code was found for it.
     """
     require_target(target, f"export to {target!r}")
+    if isinstance(subject, str | Activation | Layer):
+        subject = derive(subject)
     if target != LATEX:
         return generate(subject, target, title=title, command=command)
     if isinstance(subject, DerivedNetwork):

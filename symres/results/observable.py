@@ -83,13 +83,13 @@ class Observable:
 class FiniteWidthClaims(Protocol):
     """What a theory claims of deep networks; see ``symres.theory.Theory``."""
 
-    def vertex(self, depth: Any, K: Any, **params: Any) -> Any:
+    def vertex(self, /, depth: Any, K: Any, **params: Any) -> Any:
         """``[V^0, ..., V^depth]``."""
 
-    def kernel_fluctuation(self, depth: Any, K: Any, **params: Any) -> Any:
+    def kernel_fluctuation(self, /, depth: Any, K: Any, **params: Any) -> Any:
         """``[P^0, ..., P^depth]``."""
 
-    def response(self, depth: Any, K: Any, readout: Any = None, **params: Any) -> Any:
+    def response(self, /, depth: Any, K: Any, readout: Any = None, **params: Any) -> Any:
         """eta, chi and chi_out."""
 
     @property

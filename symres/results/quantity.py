@@ -160,7 +160,7 @@ class Quantity(Shown):
             oracles, sum(v.points for v in self.verifications), max(v.worst for v in self.verifications)
         )
 
-    def evalf(self, digits: Number = 15, **values: Number) -> mp.mpf:
+    def evalf(self, /, digits: Number = 15, **values: Number) -> mp.mpf:
         """The value to so many correct digits.
 
         Args:
@@ -175,7 +175,7 @@ class Quantity(Shown):
         """
         return self.enclosure(digits, **values)[0]
 
-    def enclosure(self, digits: Number = 15, **values: Number) -> tuple[mp.mpf, mp.mpf]:
+    def enclosure(self, /, digits: Number = 15, **values: Number) -> tuple[mp.mpf, mp.mpf]:
         """``(value, radius)``: the true value lies within the radius, at most 10**-digits relative unless it is 0.
 
         An average without a closed form is integrated numerically over the bulk of the Gaussian, and its tails are
@@ -246,7 +246,7 @@ class Quantity(Shown):
             return value
         return sp.limit(series, kernel, 0, "+")
 
-    def at(self, **values: Number) -> Quantity:
+    def at(self, /, **values: Number) -> Quantity:
         """The quantity with numbers in the place of some of its symbols, a function of the others.
 
         Definition, result, named steps and proof all have the numbers, so that ``q.at(C_W=2).evalf(K=1)`` is
@@ -305,7 +305,7 @@ class Quantity(Shown):
     def _arguments(self) -> Arguments:
         return Arguments(self.name, self.symbols, self.unused, self.directed, self.within)
 
-    def __call__(self, **values: Number) -> float:
+    def __call__(self, /, **values: Number) -> float:
         """The value as a float."""
         return float(self.evalf(16, **values))
 

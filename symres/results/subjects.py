@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import sympy as sp
 
@@ -16,6 +16,7 @@ from .observable import DepthObservable, FiniteWidthClaims, Observable
 from .quantity import Quantity
 
 
+@runtime_checkable
 class Declaration(Protocol):
     """A declared layer."""
 
@@ -53,11 +54,11 @@ class DerivedDepth(DerivedLayer):
     """The theory of one layer that also makes claims about deep networks of such layers."""
 
     @abstractmethod
-    def jacobian(self, l0: Any, l: Any, K: Any, **params: Any) -> Any:  # noqa: E741 (the name in the literature)
+    def jacobian(self, /, l0: Any, l: Any, K: Any, **params: Any) -> Any:  # noqa: E741 (the name in the literature)
         """The averaged partial Jacobian norm ``J^{l0,l}`` for K^0 = K (Doshi et al. (3))."""
 
     @abstractmethod
-    def correlation_length(self, K: Any = None, **params: Any) -> float:
+    def correlation_length(self, /, K: Any = None, **params: Any) -> float:
         """The depth over which Jacobians grow or fall by a factor e, from the kernel K on (Doshi et al. (17))."""
 
 

@@ -38,7 +38,7 @@ class CriticalTheory(LayerTheory, CriticalSubject):
     """
 
     @limited(Stage.CRITICALITY, "fixed points")
-    def fixed_points(self, **params: Number) -> tuple[FixedPoint, ...]:
+    def fixed_points(self, /, **params: Number) -> tuple[FixedPoint, ...]:
         """The kernels that a layer preserves.
 
         Args:
@@ -51,7 +51,7 @@ class CriticalTheory(LayerTheory, CriticalSubject):
         return with_kernel(found, self.kernel_map, params) if self.is_batch else found
 
     @limited(Stage.CRITICALITY, "the phase")
-    def phase(self, K: Number | None = None, **params: Number) -> Phase:
+    def phase(self, /, K: Number | None = None, **params: Number) -> Phase:
         """What a deep network at given parameters ends in: an ordered, chaotic, critical or diverging phase.
 
         Args:
@@ -61,7 +61,7 @@ class CriticalTheory(LayerTheory, CriticalSubject):
         """
         return phase(self.flow_maps, fixed_points.fixed_points(self.flow_maps, params), params, K)
 
-    def correlation_length(self, K: Number | None = None, **params: Number) -> float:
+    def correlation_length(self, /, K: Number | None = None, **params: Number) -> float:
         """The depth ``1/|log chi_perp|`` over which gradients grow or fall by a factor e (Doshi et al. (17)).
 
         Args:
@@ -78,7 +78,7 @@ class CriticalTheory(LayerTheory, CriticalSubject):
         return self.phase(K, **params).correlation_length
 
     @limited(Stage.LINE, "critical_line")
-    def critical_line(self, C_W: Number, **params: Number) -> tuple[LinePoint, ...]:
+    def critical_line(self, /, C_W: Number, **params: Number) -> tuple[LinePoint, ...]:
         """The bias variances for which a layer keeps a kernel and chi_perp = 1 there, in increasing order.
 
         Args:
@@ -106,7 +106,7 @@ class CriticalTheory(LayerTheory, CriticalSubject):
         """
         return None if self.critical_line_expr is None else critical_line.line_weights(self.flow_maps)
 
-    def critical_curve(self, kernels: Iterable[Number], **params: Number) -> list[tuple[float, float, bool]]:
+    def critical_curve(self, /, kernels: Iterable[Number], **params: Number) -> list[tuple[float, float, bool]]:
         """(C_W, C_b, whether the kernel flows there) on the critical line, for each of some kernels.
 
         Args:

@@ -70,11 +70,11 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         """So many of these layers, one after the other."""
         return Network((self,) * whole(depth, "depth", 0), self)
 
-    def fluctuations(self, depth: Number, K: Kernels, **params: Parameter) -> DeepFluctuations:
+    def fluctuations(self, /, depth: Number, K: Kernels, **params: Parameter) -> DeepFluctuations:
         """Means, kernels and vertices of 0 to ``depth`` layers at order 1/n; see ``Network``."""
         return self.network(depth).fluctuations(K, **params)
 
-    def vertex(self, depth: Number, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
+    def vertex(self, /, depth: Number, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
         """``[V^0, ..., V^depth]``: the four-point vertex ``n E[z_i^2 z_j^2]_c`` of two neurons, V^0 = 0.
 
         Args:
@@ -88,7 +88,7 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         """
         return self.network(depth).vertex(K, **params)
 
-    def kernel_fluctuation(self, depth: Number, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
+    def kernel_fluctuation(self, /, depth: Number, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
         """``[P^0, ..., P^depth]``: n times the variance of the conditional kernel; arguments as for ``vertex``."""
         return self.network(depth).kernel_fluctuation(K, **params)
 
@@ -101,7 +101,7 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         """
         return vertex_recursion(self, {"vertex": self.vertex, "kernel_fluctuation": self.kernel_fluctuation})
 
-    def covariance(self, f: Function, g: Function, depth: Number, K: Number, **params: Parameter) -> EstimatedNumber:
+    def covariance(self, /, f: Function, g: Function, depth: Number, K: Number, **params: Parameter) -> EstimatedNumber:
         """``n Cov(f(z_i), g(z_j))`` of two neurons after ``depth`` layers; see ``Network``."""
         return self.network(depth).covariance(f, g, K, **params)
 
@@ -129,7 +129,7 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         found = self.of_section(Section.FINITE_WIDTH).values()
         return tuple(quantity for quantity in found if quantity.status is not Status.UNKNOWN)
 
-    def optimal_gamma(self, r: Number, n_L: Number, **params: Number) -> Branches:
+    def optimal_gamma(self, /, r: Number, n_L: Number, **params: Number) -> Branches:
         """The skip weights gamma >= 0 for which a network of aspect ratio r = depth/width is as deep as is optimal.
 
         Args:
@@ -145,7 +145,7 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         """
         return self.aspect_ratio_curve(n_L, **params).solve(r)
 
-    def aspect_ratio_curve(self, n_L: Number, **params: Number) -> AspectRatioCurve:
+    def aspect_ratio_curve(self, /, n_L: Number, **params: Number) -> AspectRatioCurve:
         """``r*(gamma)`` with its turning points and its least value, for n_L outputs."""
         return AspectRatioCurve(self.aspect_ratio, n_L, tuple(params.items()), self._growth_numbers)
 
@@ -154,7 +154,9 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         """``optimal_gamma`` as a search in the aspect ratio, for ``export``."""
         return self.aspect_ratio_curve(1).inverse  # which takes n_L as an argument
 
-    def response(self, depth: Number, K: Kernels, readout: LayerTheory | None = None, **params: Parameter) -> Response:
+    def response(
+        self, /, depth: Number, K: Kernels, readout: LayerTheory | None = None, **params: Parameter
+    ) -> Response:
         """How kernels of all layers and of the output respond to the input's; see ``Network``."""
         return self.network(depth).response(K, readout, **params)
 
@@ -174,7 +176,7 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
 
     @limited(Stage.FINITE_WIDTH, "branch_scale")
     def branch_scale(
-        self, depth: Number, K: Kernels, readout: LayerTheory | None = None, scale: str = "xi", **params: Number
+        self, /, depth: Number, K: Kernels, readout: LayerTheory | None = None, scale: str = "xi", **params: Number
     ) -> BranchScale:
         """The weight of the branch at which the output responds most to the kernel of the input.
 
@@ -202,7 +204,7 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         return OutputResponse(self, last, whole(depth, "depth", 1), kernels, values, weight).optimum()
 
     def branch_scale_limit(
-        self, K: Number, readout: LayerTheory | None = None, scale: str = "xi", **params: Number
+        self, /, K: Number, readout: LayerTheory | None = None, scale: str = "xi", **params: Number
     ) -> DeepBranchScale:
         """The limit of ``branch_scale`` for many layers and one input: the final kernel, and c of ``c/sqrt(depth)``.
 
@@ -214,7 +216,7 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         return deep_branch_scale(limit.kernel_rate, last.chi_parallel, limit.power, single_kernel(K), values)
 
     def branch_scale_for(
-        self, final_kernel: Number, depth: Number, K: Number, scale: str = "xi", **params: Number
+        self, /, final_kernel: Number, depth: Number, K: Number, scale: str = "xi", **params: Number
     ) -> float:
         """The smallest weight of the branch for which a kernel is seen to be reached after ``depth`` layers.
 
@@ -236,7 +238,7 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         return scale_for(self, target, whole(depth, "depth", 1), start, values, weight)
 
     def branch_scale_estimate(
-        self, final_kernel: Number, depth: Number, K: Number, scale: str = "xi", **params: Number
+        self, /, final_kernel: Number, depth: Number, K: Number, scale: str = "xi", **params: Number
     ) -> EstimatedNumber:
         """The weight of the branch for which *linear* layers lead to a kernel (Fischer et al. (67)).
 

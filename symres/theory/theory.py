@@ -16,7 +16,7 @@ from ..core.budget import Stage
 from ..core.display import Fact, Plain, Shown, preformatted, views
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, whole
-from ..layers.architectures import mlp
+from ..layers.equation_parser import declared_layer
 from ..layers.layer import Layer
 from ..notation import latex
 from ..notation.facts import equation
@@ -37,12 +37,13 @@ def derive(layer: Layer | Activation | str) -> Theory:
     """The theory of deep networks built from one layer.
 
     Args:
-        layer: a Layer; an activation (or its name or formula) means the multilayer perceptron built from it.
+        layer: a Layer; an activation (or its name or formula) means the multilayer perceptron built from it; text with
+            a node in it is a forward equation, ``"z + Dense(gelu(z))"`` (see ``sr.layer``).
 
     Returns:
         A lazy object: each quantity is derived, and verified, when it is first asked for.
     """
-    return Theory(layer if isinstance(layer, Layer) else mlp(layer))
+    return Theory(declared_layer(layer))
 
 
 def network(layers: Iterable[Layer | Activation | str]) -> Network:
@@ -50,16 +51,19 @@ def network(layers: Iterable[Layer | Activation | str]) -> Network:
 
     Args:
         layers: in the order from input to output; equal ones are derived once. A read-in is ``Layer(Dense(z))``, a
-            readout a layer without a skip, for instance ``mlp(phi)``.
+            readout a layer without a skip, for instance ``mlp(phi)``. Each may be what ``derive`` takes.
 
     Raises:
-        DeclarationError: there are no layers.
+        DeclarationError: there are no layers, or one that is not in a list.
     """
     theories: dict[Layer, Theory] = {}
+    if isinstance(layers, str) or not isinstance(layers, Iterable):
+        found, remedy = "it is no list of layers", 'pass one, such as ["gelu"]*10, or sr.derive(...).network(10)'
+        raise DeclarationError(f"a network of {getattr(layers, 'name', layers)!s:.60}", found, remedy)
     layers = list(layers)
     if not layers:
         raise DeclarationError("a network", "it has no layers", "pass at least one")
-    listed = [layer if isinstance(layer, Layer) else mlp(layer) for layer in layers]
+    listed = list(map(declared_layer, layers))
     return Network(tuple(theories.setdefault(layer, Theory(layer)) for layer in listed))
 
 
@@ -122,7 +126,7 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
         """
         return cast(Advice, views().advice(self, depth, width, inputs_kernel))
 
-    def subs(self, **values: Number) -> Theory:
+    def subs(self, /, **values: Number) -> Theory:
         """The theory with numbers in the place of parameters, by name."""
         return Theory(self.layer.subs(**values))
 
@@ -135,21 +139,21 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
         """
         return jacobian_product(self.flow_maps[0], self.flow_maps[2])
 
-    def kernels(self, depth: Number, K: Number, **params: Parameter) -> list[mp.mpf]:
+    def kernels(self, /, depth: Number, K: Number, **params: Parameter) -> list[mp.mpf]:
         """``[K^0, ..., K^depth]`` from K^0 = K, as mpmath numbers with 15 digits; see ``Network``."""
         return self.network(depth).kernels(K, **params)
 
     def dual_kernels(
-        self, depth: Number, K1: Number, K2: Number, C: Number, Theta: Number = 0, **params: Parameter
+        self, /, depth: Number, K1: Number, K2: Number, C: Number, Theta: Number = 0, **params: Parameter
     ) -> list[DualKernel]:
         """Kernels and tangent kernels of two inputs after 0 to ``depth`` layers; see ``Network``."""
         return self.network(depth).dual_kernels(K1, K2, C, Theta, **params)
 
-    def displacement(self, depth: Number, K: Number, **params: Parameter) -> list[mp.mpf]:
+    def displacement(self, /, depth: Number, K: Number, **params: Parameter) -> list[mp.mpf]:
         """Mean squared change of a neuron after 0 to ``depth`` layers, ``Delta_l^2`` of Chizat; see ``Network``."""
         return self.network(depth).displacement(K, **params)
 
-    def jacobian(self, l0: Number, l: Number, K: Number, **params: Parameter) -> mp.mpf:  # noqa: E741 (the name in the literature)
+    def jacobian(self, /, l0: Number, l: Number, K: Number, **params: Parameter) -> mp.mpf:  # noqa: E741 (the name in the literature)
         """The averaged partial Jacobian norm ``J^{l0,l}`` for K^0 = K (Doshi et al. (14)); see ``Network``."""
         return self.network(l).jacobian(l0, l, K, **params)
 

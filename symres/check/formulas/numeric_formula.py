@@ -184,7 +184,7 @@ class Tape(Generic[V]):
             raise UnsupportedLayer(f"numbers of {expr}", "it is not a real number", "give every parameter a number")
         if self._backend is MPMATH:
             return _unrounded(value, self._digits)
-        return int(value) if expr.is_Integer else float(value)
+        return int(value) if expr.is_Integer and abs(value) < 2**53 else float(value)
 
 
 class Elementwise:
@@ -307,7 +307,10 @@ def _zeros(control: sp.Expr, variable: sp.Symbol, digits: int) -> list[mp.mpf]:
         polynomial = sp.Poly(sp.N(control, digits) if control.has(sp.Float) else control, variable)
         if polynomial.domain.is_Exact:
             polynomial = polynomial.sqf_part()  # multiple roots are found with half the digits, or not at all
-        return [_unrounded(root, digits) for root in polynomial.nroots(n=digits) if root.is_real]
+        if polynomial.degree() == 1:  # exactly: the iteration for several roots starts near 1, and has few steps
+            slope, constant = polynomial.all_coeffs()
+            return [_unrounded(sp.N(-constant / slope, digits), digits)]
+        return [_unrounded(root, digits) for root in polynomial.nroots(n=digits, maxsteps=1000) if root.is_real]
     # Scan for sign changes; what is missed here only costs accuracy, which the two resolutions then show.
     tape = Tape(control, [variable], MPMATH, digits)
     grid = [mp.sinh(mp.mpf(k) / 50) for k in range(-700, 701)]

@@ -62,9 +62,12 @@ class Forward:
         if isinstance(expr, Node):
             slots = [self._slot(a) if isinstance(a, sp.Expr) and not _is_tag(a) else None for a in expr.args]
             arguments = expr.args
+            is_constant = not arguments[0].has(z, Node)
 
             def sample(net: Net, held: Held) -> Any:
                 operands = [a if s is None else held[s] for a, s in zip(arguments, slots, strict=True)]
+                if is_constant:  # Dense(2): neurons that all have this value
+                    operands[0] = 0.0 * held[0] + operands[0]
                 return expr.sample(net, *operands)
 
             return sample
@@ -99,7 +102,7 @@ class Forward:
         return self._functions[key]
 
     def _exact(self, expr: sp.Expr) -> sp.Expr:
-        value = expr.subs(self._values)
+        value = expr.subs(self._values).replace(lambda e: isinstance(e, Phi), lambda e: e.expanded)
         if value.free_symbols:
             raise UnsupportedLayer(
                 f"numbers of {expr}",

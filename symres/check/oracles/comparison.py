@@ -46,7 +46,7 @@ class Claim(Protocol):
     def status(self) -> Status:
         """Whether it is known."""
 
-    def evalf(self, digits: int = 15, **values: sp.Expr) -> mp.mpf:
+    def evalf(self, /, digits: int = 15, **values: sp.Expr) -> mp.mpf:
         """Its value to so many digits, from one number for every symbol, by name."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import keyword
+import math
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from sympy.core.function import AppliedUndef
 from sympy.core.sorting import default_sort_key
 
 from ...core.errors import DeclarationError
-from ...core.symbols import SHARED
+from ...core.symbols import SHARED, ascii_name
 from ..stable.primitives import GeneratedSymbol
 
 WIDTH = 100  # an inlined expression longer than this gets a name of its own
@@ -172,8 +173,8 @@ class Emitter:
             node = self._nodes[i]
             if not node.name:
                 body = node.render(text)
-                shared = node.uses > 1 and node.operands
-                if not shared and len(body) <= WIDTH:
+                is_leaf = not node.operands  # a name or a number, however long it is
+                if is_leaf or (node.uses <= 1 and len(body) <= WIDTH):
                     return f"({body})" if node.binding < binding else body
                 name(node, body)
             return node.name
@@ -364,10 +365,16 @@ def is_constant(e: sp.Expr) -> bool:
 
 
 def literal(e: sp.Expr) -> float:
-    """The nearest float of a constant expression."""
-    if e in (sp.oo, -sp.oo):
-        return float(e)
-    return float(sp.N(e, 40))
+    """The nearest float of a constant expression.
+
+    Raises:
+        NoSpelling: it is finite and beyond the range of floats, whose inf and 0 would be other numbers.
+    """
+    value = float(e if e in (sp.oo, -sp.oo) else sp.N(e, 40))
+    if (math.isinf(value) and e.is_finite) or (value == 0 and e.is_nonzero):
+        asked, found = f"code for {str(e)[:40]}", "the number is beyond the range of float64, 5e-324 to 1.8e308"
+        raise NoSpelling(asked, found, "take constants whose squares are within it")
+    return value
 
 
 def constant_factor(e: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
@@ -385,7 +392,7 @@ def away_from_zero(radicand: sp.Expr) -> bool:
 
 def variable(symbol: sp.Symbol) -> str:
     """The name of a symbol inside a module: that of a parameter ends in an underscore, and no other name there does."""
-    return symbol.name if _is_own(symbol) else f"{identifier(symbol.name)}_"
+    return symbol.name if _is_own(symbol) else f"{identifier(ascii_name(symbol.name))}_"
 
 
 def argument(symbol: sp.Symbol) -> str:

@@ -192,8 +192,12 @@ def _fitted(values: Values, largest: mp.mpf, what: str) -> Fit:
         )
     edges = (*(float(left) for left, _, _ in pieces), float(pieces[-1][1]))
     rows = zip(*(coefficients for _, _, coefficients in pieces), strict=True)
+    table = tuple(tuple(map(float, row)) for row in rows)
+    numbers = [number for row in table for number in row]
+    if not all(map(math.isfinite, numbers)) or not (any(numbers) or values(last) == 0):
+        raise SymresError(f"a fit of {what}", "its values are beyond the range of float64", "take other constants")
     sign = _sign(values, last) if absolute else 0
-    return Fit(shape, absolute, edges, tuple(tuple(map(float, row)) for row in rows), sign, end.max_kernel, end.reason)
+    return Fit(shape, absolute, edges, table, sign, end.max_kernel, end.reason)
 
 
 def _shapes(values: Values, end: End, largest: mp.mpf) -> Iterator[tuple[Shape, bool]]:

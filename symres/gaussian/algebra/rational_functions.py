@@ -15,6 +15,7 @@ import sympy as sp
 from flint import Ordering, fmpz, fmpz_mpoly, fmpz_mpoly_ctx
 
 _CANDIDATES = 200  # random points that are tried when a sign cannot be read off
+_MAX_BITS = 1000  # of a coefficient as a floating-point number, which holds 1024
 _MAX_POINTS = 40  # points inside the domain after which the search stops
 
 
@@ -217,8 +218,11 @@ def factored(poly: fmpz_mpoly) -> tuple[int, list[tuple[fmpz_mpoly, int]]]:
 
 
 def _in_floats(poly: fmpz_mpoly) -> list[tuple[tuple[int, ...], float]]:
-    """The exponents and coefficients of a polynomial."""
-    return [(exponents, float(coefficient)) for exponents, coefficient in monomials(poly).items()]
+    """The exponents and coefficients of a polynomial; up to a power of 2, where floats cannot hold them."""
+    terms = monomials(poly)
+    excess = max([c.bit_length() for c in terms.values()], default=0) - _MAX_BITS
+    scale = 1 << max(excess, 0)
+    return [(exponents, coefficient / scale) for exponents, coefficient in terms.items()]
 
 
 def _sign_at(terms: Sequence[tuple[tuple[int, ...], float]], point: Sequence[float]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
 
@@ -194,7 +195,7 @@ def _power_of_two_beyond(K: mp.mpf, large: bool) -> sp.Rational:
 
 def _brief(number: sp.Rational | float) -> str:
     """One digit: 200, 5e-3, 2e6."""
-    mantissa, exponent = f"{float(number):.0e}".split("e")
+    mantissa, exponent = f"{Decimal(str(sp.N(number, 15))):.0e}".split("e")  # beyond the range of floats, too
     return str(int(number)) if 0 <= int(exponent) < 4 else f"{mantissa}e{int(exponent)}"
 
 

@@ -9,6 +9,7 @@ import sympy as sp
 from ...core.atoms import AverageNode
 from ...core.symbols import variables, z
 from ...notation import Notation, latex, readable, width
+from ...notation import escape as escape
 from ...notation.term_order import arranged, ordered_terms
 from ...numerics.special import SPECIAL
 
@@ -173,28 +174,6 @@ class Breaker:
     def _enclosed(self, opening: str, expr: sp.Expr, closing: str) -> list[str]:
         first, *rest = self.chunks(expr)
         return [f"{opening} {first}", *rest, closing]
-
-
-_ESCAPES = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "_": r"\_",
-    "%": r"\%",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-}
-
-
-def escape(text: object) -> str:
-    """Plain text for LaTeX."""
-    return "".join(_ESCAPES.get(character, character) for character in str(text))
 
 
 _BREAK = r"\allowbreak{}"

@@ -24,7 +24,7 @@ from ...studies.kernel_expansions import Expansion, expansions
 from .advice_section import advice_section
 from .displays import broken, display, escape, latex, typed, width
 from .proof_appendix import Appendix
-from .prose import PDLT, absent, number_text, prose, scientific, sentence, settings, unclosed, verbatim
+from .prose import PDLT, absent, number_text, prose, scientific, sentence, settings, unclosed, verbatim, written_number
 
 Heads = dict[FormulaAtom, str]  # the LaTeX names of activations
 
@@ -60,7 +60,7 @@ def document(report: Report, caption: str = "") -> str:
             "source": prose(report.source),
             "forward": _forward(report, notation),
             "program": [_instruction(i, notation) for i in report.instructions],
-            "settings": [f"${latex(sp.Symbol(name))} = {escape(value)}$" for name, value in report.settings],
+            "settings": [f"${latex(sp.Symbol(name))} = {written_number(value)}$" for name, value in report.settings],
             "quantities": sections(maps, notation, appendix.uses),
             "vertex": _vertex(report, notation),
             "growth": sections(report.finite_width, notation, appendix.uses),

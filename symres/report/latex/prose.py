@@ -7,6 +7,8 @@ import textwrap
 
 import mpmath as mp
 
+from ...core.errors import DeclarationError
+from ...core.scalars import number
 from ...core.words import Obstruction, obstruction
 from ...notation.formula_reader import segments
 from ...theory.observables.registry import observables
@@ -115,13 +117,19 @@ def settings(text: str) -> str:
     shown = []
     for pair in text.split(", "):
         name, equals, value = pair.partition("=")
-        shown.append(f"${_names(name.strip())} = {_number(value.strip())}$" if equals else escape(pair))
+        shown.append(f"${_names(name.strip())} = {written_number(value.strip())}$" if equals else escape(pair))
     return ", ".join(shown)
 
 
-def _number(text: str) -> str:
+def written_number(text: str) -> str:
+    """A number as somebody wrote it, ``1e-5`` or ``1/sqrt(2)``, as mathematics."""
     mantissa, e, exponent = text.partition("e")
-    return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if e and exponent.lstrip("+-").isdigit() else escape(text)
+    if e and exponent.lstrip("+-").isdigit():
+        return rf"{mantissa} \cdot 10^{{{int(exponent)}}}"
+    try:
+        return latex(number(text, "a setting")) if "(" in text or "pi" in text else escape(text)
+    except DeclarationError:  # no number, but words of a check
+        return escape(text)
 
 
 def scientific(value: float) -> str:

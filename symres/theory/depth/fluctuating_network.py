@@ -57,7 +57,7 @@ class FluctuatingNetwork:
     def _by_layer(self, params: Mapping[str, Parameter]) -> list[Values]:
         return by_layer(self.layers, params, self._kinds)
 
-    def fluctuations(self, K: Kernels, **params: Parameter) -> DeepFluctuations:
+    def fluctuations(self, /, K: Kernels, **params: Parameter) -> DeepFluctuations:
         """The fluctuations at order 1/n of the stream before every layer and after the last.
 
         Neurons of the inputs are independent, and their kernel does not fluctuate.
@@ -98,7 +98,7 @@ class FluctuatingNetwork:
             errors.append(abs(float(kernels[place + 1] / right) - 1) if right else 0.0)
         return max(errors)
 
-    def response(self, K: Kernels, readout: LayerTheory | None = None, **params: Parameter) -> Response:
+    def response(self, /, K: Kernels, readout: LayerTheory | None = None, **params: Parameter) -> Response:
         """How the kernels of all layers and of the output respond to that of the input.
 
         Args:
@@ -133,14 +133,14 @@ class FluctuatingNetwork:
             )
         return [*values, values[-1]]
 
-    def vertex(self, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
+    def vertex(self, /, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
         """``[V^0, ..., V^L]``: the four-point vertex ``n E[z_i^2 z_j^2]_c`` of two neurons, V^0 = 0.
 
         Of p inputs arrays of shape (p, p, p, p): ``V[a,b,c,d] = n Cov(z_ia z_ib, z_jc z_jd)``.
         """
         return _of_states(self.fluctuations(K, **params), lambda state: state.V)
 
-    def kernel_fluctuation(self, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
+    def kernel_fluctuation(self, /, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
         """``[P^0, ..., P^L]``: n times the variance of the conditional kernel, the sum of the layers' covariances.
 
         It is what the empirical averages of all layers before fluctuate by; V has also what neurons remember. The
@@ -149,7 +149,7 @@ class FluctuatingNetwork:
         """
         return _of_states(self.fluctuations(K, **params), lambda state: state.P)
 
-    def covariance(self, f: Function, g: Function, K: Number, **params: Parameter) -> EstimatedNumber:
+    def covariance(self, /, f: Function, g: Function, K: Number, **params: Parameter) -> EstimatedNumber:
         """``n Cov(f(z_i), g(z_j))`` of two neurons of the stream after the last layer.
 
         Args:

@@ -129,7 +129,7 @@ class DepthLimit:
             return K + start * tau
         return (K + start / slope) * sp.exp(slope * tau) - start / slope
 
-    def kernel(self, time: Number, start: Number, **params: Number) -> float:
+    def kernel(self, /, time: Number, start: Number, **params: Number) -> float:
         """K(tau) for the kernel ``start`` of the input, by integration of dK/dtau = B to about 12 digits.
 
         Args:

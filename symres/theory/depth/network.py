@@ -71,17 +71,17 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
             first = last + 1
         return facts
 
-    def kernels(self, K: Number, **params: Parameter) -> list[mp.mpf]:
+    def kernels(self, /, K: Number, **params: Parameter) -> list[mp.mpf]:
         """``[K^0, ..., K^L]`` of one input from K^0 = K, as mpmath numbers with 15 digits."""
         return [state["K"] for state in self._states(K, params)]
 
-    def chi_perp(self, K: Number, **params: Parameter) -> list[mp.mpf]:
+    def chi_perp(self, /, K: Number, **params: Parameter) -> list[mp.mpf]:
         """``[chi_perp^0, ..., chi_perp^{L-1}]`` at the kernels that enter the layers."""
         states = self._states(K, params)
         rows = zip(self.layers, states, self._by_layer(params), strict=False)
         return [number_of(layer.chi_perp, state | own) for layer, state, own in rows]
 
-    def displacement(self, K: Number, **params: Parameter) -> list[mp.mpf]:
+    def displacement(self, /, K: Number, **params: Parameter) -> list[mp.mpf]:
         """How far the stream has moved: ``Delta_l^2 = E (z^l_i - z^0_i)^2`` of one neuron, from 0 for l = 0.
 
         Args:
@@ -106,7 +106,7 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
                 covariances.append(covariance)
             return [state["K"] - 2 * c + first for state, c in zip(states, covariances, strict=True)]
 
-    def jacobian(self, l0: Number, l: Number, K: Number, **params: Parameter) -> mp.mpf:  # noqa: E741 (the name in the literature)
+    def jacobian(self, /, l0: Number, l: Number, K: Number, **params: Parameter) -> mp.mpf:  # noqa: E741 (the name in the literature)
         """The averaged partial Jacobian norm ``J^{l0,l}``: the product of chi_perp from layer l0 to l.
 
         Args:
@@ -126,6 +126,7 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
 
     def input_jacobian(
         self,
+        /,
         l: Number,  # noqa: E741
         K: Number,
         n_0: Number,
@@ -169,7 +170,7 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
             norm, along = chi * norm + 2 * delta * along, parallel**2 * along
         return norm
 
-    def gradient_norms(self, K: Number, **params: Parameter) -> list[mp.mpf]:
+    def gradient_norms(self, /, K: Number, **params: Parameter) -> list[mp.mpf]:
         """For each layer the squared gradient of an output neuron in its parameters, in the NTK parametrisation.
 
         ``|dz^L/dtheta^l|^2 = J^{l+1,L} |dz^{l+1}/dtheta^l|^2`` (Doshi et al. (37)); their sum is the tangent kernel of
@@ -194,7 +195,7 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
         return [norm * mp.fprod(chis[place + 1 :]) for place, norm in enumerate(own)]
 
     def nearby_inputs(
-        self, K: Number, dK: Number, ddK: Number, **params: Parameter
+        self, /, K: Number, dK: Number, ddK: Number, **params: Parameter
     ) -> list[tuple[mp.mpf, mp.mpf, mp.mpf]]:
         """Kernels of two nearly equal inputs, ``K +- dK + ddK`` and covariance ``K - ddK`` (PDLT (B.12) to (B.14)).
 
@@ -220,7 +221,7 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
         return found
 
     def dual_kernels(
-        self, K1: Number, K2: Number, C: Number, Theta: Number = 0, **params: Parameter
+        self, /, K1: Number, K2: Number, C: Number, Theta: Number = 0, **params: Parameter
     ) -> list[DualKernel]:
         """The kernels of two inputs after every layer, the tangent kernel in the NTK parametrisation.
 

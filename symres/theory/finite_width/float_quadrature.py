@@ -150,11 +150,18 @@ class FloatProduct:
 
 def compiled(symbols: Sequence[sp.Symbol], expressions: sp.Expr | Sequence[sp.Expr]) -> Callable[..., Any]:
     """A function for arrays; without SciPy where only elementary functions are in it, because that loads slowly."""
-    functions = sp.Tuple(expressions).atoms(sp.Function)
+    code = expressions if isinstance(expressions, sp.Expr) else sp.Tuple(*expressions)
+    functions = code.atoms(sp.Function)
     special = any(not type(f).__module__.startswith("sympy.functions.elementary.") for f in functions)
     modules = [NUMBERS, "scipy" if special else "numpy"]
-    found: Callable[..., Any] = sp.lambdify(symbols, expressions, modules=modules, cse=True)
+    code = code.replace(_is_long, lambda number: sp.Float(number, 17))
+    found: Callable[..., Any] = sp.lambdify(symbols, code, modules=modules, cse=True)
     return found
+
+
+def _is_long(e: sp.Basic) -> bool:
+    """Whether it is a quotient of integers that NumPy holds as objects, whose functions it does not have."""
+    return bool(e.is_Rational and max(abs(e.p), e.q) >= 2**63)
 
 
 def _without_overflow(part: sp.Expr, arguments: list[sp.Symbol]) -> Callable[..., Array | float]:

@@ -29,7 +29,7 @@ def test_oracles_have_names(against):
         check(THEORY, against)
 
 
-@pytest.mark.parametrize("subject", ["relu", sr.residual("relu"), None, 3, sr.activation("relu"), sr.z])
+@pytest.mark.parametrize("subject", [None, 3, sr.z, ["relu"]])
 def test_what_is_no_theory_is_refused(subject):
     with pytest.raises(DeclarationError, match=r"pass sr\.derive\(layer\)"):
         check(subject)

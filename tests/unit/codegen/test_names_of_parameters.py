@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import subprocess
 from dataclasses import replace
 from functools import cache
 
@@ -18,6 +19,8 @@ from symres.codegen.emission.emitter import argument
 from symres.codegen.stable.angles import angle_form
 from symres.codegen.stable.primitives import GeneratedSymbol
 from symres.codegen.strategy import choose
+from symres.codegen.targets.c.compiling import compiler
+from symres.codegen.targets.c.text import public
 from symres.codegen.wording.signatures import signature
 from symres.core.errors import DeclarationError
 from symres.core.symbols import K1, K2, SHARED, C, K, z
@@ -341,3 +344,65 @@ def test_a_parameter_that_is_ignored_has_a_place_where_no_function_needs_another
     assert module.chi_perp(1.3, 1.7, 0.5) == module.chi_perp(1.3, C_W=1.7, gamma=0.5)
     with pytest.raises(TypeError):
         module.h(1.3, 1.7, 0.5)
+
+
+WORDS = (
+    "α",
+    "α_1",
+    "é",
+    "中",
+    "NULL",
+    "NAN",
+    "offsetof",
+    "class",
+    "linux",
+    "size_t",
+    r"\input{x}",
+    "a%b",
+    "self",
+    "text",
+)
+WORDS += ("what", "a" * 100)
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_a_word_of_a_language_is_a_name_like_any_other(name):
+    """In every value, in NumPy and C, and in LaTeX, where it is no command."""
+    p = sp.Symbol(name, positive=True)
+    quantity = sr.expect(sr.Activation("h", sp.exp(-p * sp.Abs(z)), parameters=(p,)))
+    exact = float(made_plain().evalf(15, K=1.3, be=0.75))
+    assert float(quantity.evalf(15, K=1.3, **{name: 0.75})) == pytest.approx(exact, rel=1e-14)
+    for target in ("numpy", "c"):
+        assert export(quantity, target).load().expect(1.3, 0.75) == pytest.approx(exact, rel=1e-13)
+    text = export(quantity, "latex").text
+    body = text[text.index(r"\begin{document}") :]
+    assert r"\input" not in body and "a%b" not in body and body.isascii()
+
+
+def test_parameters_may_be_called_like_the_arguments_of_functions():
+    for name in ("self", "text", "what"):
+        phi = sr.activation(f"tanh({name}*z)", **{name: 2})
+        assert phi.expr == sp.tanh(2 * z)
+        own = sp.Symbol(name, real=True)
+        theory = sr.derive(sr.layer(f"{name}*z + Dense(phi(z))", phi="relu", **{name: own}))
+        numbers = {"C_W": 1, "C_b": 0, name: 2}
+        assert float(theory.kernels(1, 1, **numbers)[1]) == pytest.approx(4.5)
+        assert theory.subs(**{name: 2}).kernel_map(K=1, C_W=1, C_b=0) == pytest.approx(4.5)
+
+
+def test_no_macro_of_a_header_is_the_name_of_a_parameter():
+    """What the compiler itself says that it defines."""
+    module = export(sr.expect2("erf", "relu"), "c").text
+    command = [compiler(), "-dM", "-E", "-x", "c", "-"]
+    listed = subprocess.run(command, input=module, capture_output=True, text=True, check=True).stdout
+    macros = re.findall(r"^#define ([A-Za-z]\w*) ", listed, re.MULTILINE)
+    assert len(macros) > 50
+    assert [name for name in macros if public(sp.Symbol(name, positive=True)) == name] == []
+
+
+@pytest.mark.parametrize("kind", ["tiles", "angles", "closed"])
+def test_long_names_are_named_where_they_are_used(kind):
+    quantity = called(KINDS[kind](), B, "a" * 100)
+    point = {str(s): POINT.get(str(s), 0.75) for s in quantity.symbols}
+    found = float(getattr(export(quantity).load(), quantity.name)(**point))
+    assert found == pytest.approx(float(quantity.evalf(15, **point)), rel=1e-12)

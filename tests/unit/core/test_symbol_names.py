@@ -29,10 +29,9 @@ def test_a_mean_that_is_called_like_a_scalar_of_layers_is_that_or_refused(name):
         sr.expect("relu", mean=sp.Symbol(name, integer=True))
 
 
-@pytest.mark.parametrize("name", ["digits", "self"])
-def test_what_evalf_has_beside_values_is_no_name_of_a_parameter(name):
-    with pytest.raises(DeclarationError, match=f"the name {name} is taken by symres; choose another name$"):
-        sr.expect(decaying(sp.Symbol(name, positive=True)))
+def test_what_evalf_has_beside_values_is_no_name_of_a_parameter():
+    with pytest.raises(DeclarationError, match=r"the name digits is taken by symres; choose another name$"):
+        sr.expect(decaying(sp.Symbol("digits", positive=True)))
 
 
 def test_two_symbols_of_one_name_are_refused():

@@ -69,7 +69,7 @@ class CFunction:
         listed = [*function.inputs, *function.parameters]
         self.__doc__ = f"{function.name}({', '.join(listed)}, *, out=None), from C; its header explains it."
 
-    def __call__(self, *arguments: ArrayLike, out: Reals | None = None, **named: ArrayLike) -> Any:
+    def __call__(self, /, *arguments: ArrayLike, out: Reals | None = None, **named: ArrayLike) -> Any:
         """The values, of the broadcast shape; a number where all arguments are numbers."""
         order, count = (*self._function.inputs, *self._function.parameters), len(self._function.inputs)
         given = bound(self._function.name, order, arguments, named, self._known)

@@ -11,6 +11,13 @@ KEYWORDS = (
     "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float",
     "for", "goto", "if", "inline", "int", "long", "main", "register", "restrict", "return", "short", "signed", "sizeof",
     "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while",
+    # of C23 and C++, which read headers too, of cffi, and what compilers define besides the standard
+    "alignas", "alignof", "and", "and_eq", "asm", "bitand", "bitor", "bool", "catch", "class", "compl", "concept",
+    "const_cast", "consteval", "constexpr", "constinit", "decltype", "delete", "dynamic_cast", "explicit", "export",
+    "false", "friend", "i386", "linux", "math_errhandling", "mutable", "namespace", "new", "noexcept", "not", "not_eq",
+    "nullptr", "offsetof", "operator", "or", "or_eq", "private", "protected", "public", "reinterpret_cast", "requires",
+    "static_assert", "static_cast", "template", "this", "thread_local", "throw", "true", "try", "typeid", "typename",
+    "typeof", "typeof_unqual", "unix", "using", "virtual", "xor", "xor_eq",
 )  # fmt: skip
 PROTOTYPE = re.compile(r"^(void|int) (\w+)\(([^)]*)\);$", re.MULTILINE)
 

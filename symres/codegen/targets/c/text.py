@@ -96,9 +96,18 @@ def _plain(value: Any) -> Any:
 
 
 def public(parameter: sp.Symbol) -> str:
-    """The name of a parameter in declarations: the user's own, where that can be a name there."""
+    """The name of a parameter in declarations: the user's own, where that can be a name there.
+
+    In capitals it may be a macro of a header, and with the ending of a type one of those.
+    """
     name = argument(parameter)
-    return variable(parameter) if name in (*KEYWORDS, *_ARGUMENTS) or name.startswith("step_") else name
+    is_taken = (
+        name in (*KEYWORDS, *_ARGUMENTS)
+        or name.startswith(("step_", "SYMRES"))
+        or name.endswith("_t")
+        or name.isupper()
+    )
+    return variable(parameter) if is_taken or not name.isascii() else name
 
 
 def prototypes(function: ScalarFunction) -> list[str]:

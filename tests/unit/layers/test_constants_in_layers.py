@@ -1,0 +1,154 @@
+"""Constants in layers: sqrt(2), exp(-1), cos(a), activations and dense layers of numbers, in text and in Python."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+import sympy as sp
+
+import symres as sr
+from symres.core.errors import DeclarationError, UnsupportedLayer
+from tests.command_line import run
+
+z, Dense = sr.z, sr.Dense
+K, C_W, C_b = 1.3, 0.7, 0.2
+FUNCTIONS = {
+    "tanh": math.tanh,
+    "relu": lambda u: max(u, 0.0),
+    "gelu": lambda u: u * 0.5 * math.erfc(-u / math.sqrt(2)),
+    "sigmoid": lambda u: 1 / (1 + math.exp(-u)),
+}
+
+
+def square(f):
+    """<f(z)^2> for z ~ N(0, K), by quadrature."""
+    with mp.workdps(20):
+        weight = mp.sqrt(2 * mp.pi * K)
+        return float(mp.quad(lambda u: f(float(u)) ** 2 * mp.exp(-u * u / (2 * K)) / weight, [-12, -4, 0, 4, 12]))
+
+
+# text, phi, numbers for names: the kernel of the next layer, from the forward equation
+LAYERS = {
+    "(z + Dense(phi(z)))/sqrt(2)": ("tanh", {}, lambda g: K / 2 + C_b / 2 + C_W * g(1, 0) / 2),
+    "exp(-1)*z + Dense(phi(z))": ("relu", {}, lambda g: math.exp(-2) * K + C_b + C_W * g(1, 0)),
+    "cos(a)*z + sin(a)*Dense(phi(z))": (
+        "gelu",
+        {"a": "0.3"},
+        lambda g: math.cos(0.3) ** 2 * K + math.sin(0.3) ** 2 * (C_b + C_W * g(1, 0)),
+    ),
+    "2^(-1/2)*z + Dense(phi(z), pi, 1/3)": ("tanh", {}, lambda g: K / 2 + 1 / 3 + math.pi * g(1, 0)),
+    "z + Dense(phi(z)/log(4))": ("relu", {}, lambda g: K + C_b + C_W * g(1, 0) / math.log(4) ** 2),
+    "z + Dense(phi(z) - phi(0))": ("sigmoid", {}, lambda g: K + C_b + C_W * g(1, 0.5)),
+    "relu(3)*z/6 + Dense(phi(z))": ("tanh", {}, lambda g: K / 4 + C_b + C_W * g(1, 0)),
+    "relu(a)*z + Dense(phi(z))": ("tanh", {"a": "1/2"}, lambda g: K / 4 + C_b + C_W * g(1, 0)),
+    "z + Dense(phi(z)) + Dense(2)": ("relu", {}, lambda g: K + 2 * C_b + C_W * g(1, 0) + 4 * C_W),
+    "z + Dense(phi(z) + RMSNorm(2))": ("tanh", {}, lambda g: K + C_b + C_W * (g(1, 0) + 1)),
+    "z + Dense(leaky_relu(z, 1/sqrt(2)))": (None, {}, lambda g: K + C_b + C_W * K * 0.75),
+}
+
+
+@pytest.mark.parametrize("text", LAYERS)
+def test_the_kernel_of_the_next_layer(text):
+    phi, numbers, expected = LAYERS[text]
+    layer = sr.layer(text, phi=phi, **numbers)
+    found = sr.derive(layer).kernel_map
+    assert found.status is not sr.Status.UNKNOWN and not found.definition.has(sp.Float)
+    oracle = expected(lambda scale, shift: square(lambda u: scale * FUNCTIONS[phi](u) - shift))
+    values = {s.name: v for s, v in ((sr.K, K), (sr.C_W, C_W), (sr.C_b, C_b)) if s in found.symbols}
+    assert float(found.evalf(15, **values)) == pytest.approx(oracle, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    "text", ["(z + Dense(phi(z)))/sqrt(2)", "Dense(phi(z) - phi(0))", "z/2 + Dense(phi(z)) + Dense(2)"]
+)
+def test_every_stage_takes_them(text):
+    """Page, vertex, advice, checks, export."""
+    theory = sr.derive(sr.layer(text, phi="sigmoid"))
+    assert "φ(z)" in theory.page()
+    assert np.isfinite(theory.vertex(2, 1, C_W=1, C_b="1/10")).all()
+    assert theory.advice(5, 100).C_W > 0
+    assert sr.check(theory, "quadrature", points=2).outcome.name == "PASSED"
+    values = dict(K1=1.1, K2=0.9, C=0.3, C_W=C_W, C_b=C_b)
+    exact = float(theory.covariance_map.evalf(15, **values))
+    assert sr.export(theory.covariance_map).load().covariance_map(**values) == pytest.approx(exact, rel=1e-12)
+
+
+def test_a_trainable_bias_fluctuates_as_in_networks():
+    theory = sr.derive(sr.layer("z + Dense(relu(z)) + Dense(2)"))
+    asked = ["kernel_map", "vertex", "kernel_fluctuation", "ntk_map", "chi_perp"]
+    assert sr.check(theory, quantities=asked).outcome.name == "PASSED"
+
+
+def test_python_and_text_declare_the_same_layer():
+    tanh, sigmoid, relu = map(sr.activation, ("tanh", "sigmoid", "relu"))
+    a = sp.Symbol("a", real=True)
+    assert sr.layer("(z + Dense(phi(z)))/sqrt(2)", phi="tanh") == sr.Layer((z + Dense(tanh(z))) / sp.sqrt(2))
+    assert sr.layer("Dense(phi(z) - phi(0))", phi=sigmoid) == sr.Layer(Dense(sigmoid(z) - sigmoid(0)))
+    assert sr.layer("z + Dense(relu(z)) + Dense(2)") == sr.Layer(z + Dense(relu(z)) + Dense(2))
+    typed = sr.layer("cos(a)*z + sin(a)*Dense(phi(z))", phi="tanh", a=a)
+    assert typed == sr.Layer(sp.cos(a) * z + sp.sin(a) * Dense(tanh(z)))
+    assert typed.subs(a="0.3") == sr.layer("cos(a)*z + sin(a)*Dense(phi(z))", phi="tanh", a="0.3")
+    assert sr.Layer(tanh(a) * z + Dense(tanh(z))).program.out.has(sp.tanh(a))  # a function of parameters
+    assert sr.layer("residual", phi="gelu", gamma="1/sqrt(2)") == sr.residual("gelu", gamma=sp.sqrt(2) / 2)
+    assert sr.layer("z + Dense(phi(z))", phi="elu", alpha=2, C_W=3) == sr.layer("z + Dense(elu(z, 2), 3)")
+    assert sr.layer("z + Dense(phi(z))", phi="tanh(a*z)", a="pi").formulas[0].expr == sp.tanh(sp.pi * z)
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "needle"),
+    [
+        (lambda: sr.layer("z + Dense(phi(z))"), DeclarationError, "it names phi, and no activation is given; pass it"),
+        (lambda: sr.layer("z + Dense(tanh(z))", phi="relu"), DeclarationError, "relu does not occur in it"),
+        (lambda: sr.layer("a*z + Dense(phi(z))", phi="relu"), DeclarationError, "unknown name 'a'"),
+        (lambda: sr.layer("z + Dense(phi(z))", phi="relu", a=1), DeclarationError, "it has no parameter a"),
+        (lambda: sr.layer("residul", phi="relu"), DeclarationError, "did you mean residual"),
+        (lambda: sr.layer(3), DeclarationError, "it is not text"),
+        (lambda: sr.layer("z + Dense(LayerNorm(2))"), UnsupportedLayer, "what it divides by is 0"),
+        (lambda: sr.layer("z + sqrt(2)*LayerNorm(z) + 1/sqrt(2)"), UnsupportedLayer, "adds sqrt(2)/2 to every neuron"),
+        (lambda: sr.layer("z + Dense(sqrt(-2)*z)"), DeclarationError, "not real"),
+        (lambda: sr.layer("z + Dense(relu(z), -sqrt(2))"), DeclarationError, "C_W >= 0"),
+        (lambda: sr.Layer("z + Dense(relu(z))"), DeclarationError, 'sr.layer("z + Dense(phi(z))")'),
+        (lambda: sr.network("gelu"), DeclarationError, 'a network of gelu: it is no list of layers; pass one'),
+        (lambda: sr.network(sr.mlp("gelu")), DeclarationError, "a network of mlp: it is no list"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_says_why(ask, error, needle):
+    with pytest.raises(error) as refused:
+        ask()
+    assert needle in str(refused.value)
+
+
+def test_derive_check_export_and_network_take_the_same_texts():
+    """With a node in it a text is an equation, else an activation in a multilayer perceptron."""
+    equation = "(z + Dense(relu(z)))/sqrt(2)"
+    layer = sr.layer(equation)
+    assert sr.derive(equation).layer == layer and sr.derive("relu").layer == sr.mlp("relu")
+    assert sr.network([equation, "relu"]).layers == (sr.derive(layer), sr.derive("relu"))
+    for what in (equation, layer, "relu", sr.activation("relu")):
+        assert sr.check(what, "quadrature", points=1, quantities=["kernel_map"]).outcome.name == "PASSED"
+        assert sr.export(what).load().kernel_map(K, C_W, C_b) == pytest.approx(
+            float(sr.derive(what).kernel_map.evalf(15, K=K, C_W=C_W, C_b=C_b)), rel=1e-13
+        )
+
+
+def test_commands_take_them(capsys):
+    code, out, _ = run(capsys, "derive", "(z + Dense(relu(z)))/sqrt(2)")
+    assert code == 0 and "= K/2 + C_b/2 + C_W·K/4" in out
+    assert "this page: symres derive '(z + Dense(relu(z)))/sqrt(2)'" in out
+    code, out, _ = run(capsys, "derive", "tanh", "--layer", "cos(a)*z + sin(a)*Dense(phi(z))", "--set", "a=0.3")
+    assert code == 0 and "cos(3/10)" in out
+    code, out, _ = run(capsys, "export", "gelu", "--layer", "residual", "--set", "gamma=1/sqrt(2)", "--target", "latex")
+    assert code == 0 and r"\frac{K}{2}" in out
+    code, _, err = run(capsys, "derive", "z + Dense(relu(z))", "--layer", "residual")
+    assert code == 2 and "that is a layer already" in err
+    code, _, err = run(capsys, "check", "z + Dense(phi(z))")
+    assert code == 2 and "it names phi, and no activation is given" in err
+
+
+def test_files_write_a_constant_as_mathematics(capsys, tmp_path):
+    folder = tmp_path / "files"
+    code, _, _ = run(capsys, "derive", "relu", "--layer", "residual", "--set", "gamma=1/sqrt(2)", "--out", str(folder))
+    text = (folder / "derivation.tex").read_text("utf-8")
+    (line,) = (line for line in text.splitlines() if line.startswith("Parameters with numbers"))
+    assert code == 0 and "sqrt(2)" not in line and r"\sqrt{2}" in line
