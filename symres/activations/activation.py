@@ -19,6 +19,7 @@ from ..core.scalars import equation, parameter, scalar
 from ..core.symbols import SHARED, z
 from ..notation.facts import equation as fact
 from .atom import PARAMETRISED, Formula, Phi
+from .basic_functions import in_basic_functions
 from .formula_parser import parse
 from .piecewise import PiecewiseFunction, split
 from .symmetries import Parity, homogeneity, parity
@@ -218,13 +219,15 @@ def _formula(name: str, expr: Any, parameters: tuple[sp.Symbol, ...]) -> sp.Expr
     """The expression with exact numbers, in ``z`` and the parameters only."""
     asked = f"activation {name}"
     if isinstance(expr, str):
-        expr = parse(expr, parameters={str(p): p for p in parameters})
+        from .catalogue import activations  # whose entries are made of this class
+
+        expr = parse(expr, activations.functions(), {str(p): p for p in parameters})
     if isinstance(expr, Formula | Activation):
         raise DeclarationError(asked, f"{expr} is an activation and no expression", "pass its formula in z, .expr")
     if not isinstance(expr, sp.Expr | int | float):
         raise DeclarationError(asked, f"{expr!r} is no formula", "pass an expression in sr.z, or text: 'z*tanh(z)'")
     expr = scalar(expr, "the formula")
-    expr = expr.replace(lambda e: isinstance(e, Phi), lambda e: e.expanded)
+    expr = in_basic_functions(expr.replace(lambda e: isinstance(e, Phi), lambda e: e.expanded))
     strangers = sorted(map(str, expr.free_symbols - {z, *parameters}))
     if strangers:
         found = f"undeclared symbol{'s' * (len(strangers) > 1)} {', '.join(strangers)}"
