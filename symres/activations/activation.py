@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import keyword
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import mpmath as mp
 import sympy as sp
@@ -19,7 +20,7 @@ from ..core.scalars import equation, parameter, scalar
 from ..core.symbols import SHARED, z
 from ..notation.facts import equation as fact
 from .atom import PARAMETRISED, Formula, Phi
-from .basic_functions import in_basic_functions
+from .basic_functions import Function, in_basic_functions
 from .formula_parser import parse
 from .piecewise import PiecewiseFunction, split
 from .symmetries import Parity, homogeneity, parity
@@ -58,6 +59,8 @@ class Activation(Shown):
         DeclarationError: the formula contains no ``z`` or an undeclared symbol, is not real and finite on the
             whole line, or grows so fast that it has no Gaussian average.
     """
+
+    functions: ClassVar[Mapping[str, Function]] = MappingProxyType({})  # activations in formulas: the catalogue sets it
 
     name: str
     expr: sp.Expr
@@ -219,9 +222,7 @@ def _formula(name: str, expr: Any, parameters: tuple[sp.Symbol, ...]) -> sp.Expr
     """The expression with exact numbers, in ``z`` and the parameters only."""
     asked = f"activation {name}"
     if isinstance(expr, str):
-        from .catalogue import activations  # whose entries are made of this class
-
-        expr = parse(expr, activations.functions(), {str(p): p for p in parameters})
+        expr = parse(expr, Activation.functions, {str(p): p for p in parameters})
     if isinstance(expr, Formula | Activation):
         raise DeclarationError(asked, f"{expr} is an activation and no expression", "pass its formula in z, .expr")
     if not isinstance(expr, sp.Expr | int | float):

@@ -32,7 +32,7 @@ def raised(
     if not exponent.has(z) or base in (1, sp.E):
         return base**exponent
     if base.is_nonpositive:
-        found = f"the base of ({base})^({exponent}) is not positive"
+        found = f"the base of {base**exponent} is not positive"
         raise DeclarationError("a power", found.replace("**", "^"), "raise positive numbers to powers of z")
     logarithm = sp.log(base) if not base.has(z) else functions.get("log", sp.log)(base)
     return functions.get("exp", sp.exp)(exponent * logarithm)

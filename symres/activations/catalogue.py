@@ -260,3 +260,4 @@ _TABLE = (
 )
 
 activations = Catalogue(_TABLE)
+Activation.functions = activations.functions()

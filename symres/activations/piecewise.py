@@ -215,8 +215,10 @@ def value_at(part: sp.Expr, point: sp.Expr) -> sp.Expr:
     Raises:
         DeclarationError: writing the value down would take a number of astronomical size, such as 2**(10**30).
     """
-    for node in part.atoms(sp.Pow):
-        if not node.exp.has(z) or node.free_symbols != {z} or point.free_symbols:
+    for node in part.atoms(sp.Pow, sp.exp):
+        if node.free_symbols != {z} or not node.exp.has(z) or point.free_symbols:
+            continue
+        if isinstance(node, sp.exp) and not node.exp.has(sp.log):  # of exp(z*log(2)) sympy makes a power of 2
             continue
         try:
             with ctx.workprec(BITS):

@@ -16,6 +16,7 @@ import sympy as sp
 from flint import arb, ctx
 
 from ..core.symbols import z
+from ..numerics.balls.error_functions import error_arguments, far_form
 from ..numerics.intervals.arithmetic import Range, Undefined
 from ..numerics.intervals.evaluation import BITS, RangeProgram, sign_of
 
@@ -58,6 +59,13 @@ class Tail:
     def is_bounded(self) -> bool:
         """The formula stays bounded."""
         return self.vanishes or (self.order == 0 and (self.power, self.logs) <= (0, 0))
+
+    @property
+    def limit(self) -> sp.Expr | None:
+        """What the formula tends to, if that is known and finite."""
+        if self.vanishes:
+            return _ZERO
+        return self.lead if self.order == 0 and (self.power, self.logs) == (0, 0) else None
 
     @property
     def has_average(self) -> bool:
@@ -117,7 +125,12 @@ class TailGrowth:
 
 def tail(part: sp.Expr) -> Tail:
     """The scale of a formula without parameters for z -> oo; for the left side pass the mirrored formula."""
-    return _ScaleAnalysis()(part)
+    analysis = _ScaleAnalysis()
+    scale, arguments = analysis(part), error_arguments(part)
+    sides = tuple(sign_of(u.lead) or 0 if u.is_sharp and not u.is_bounded else 0 for u in map(analysis, arguments))
+    if scale.is_sharp or not any(sides):
+        return scale
+    return analysis(far_form(part, sides, 1))
 
 
 def wider(a: Tail, b: Tail) -> Tail:
@@ -184,7 +197,10 @@ class _ScaleAnalysis:
         if isinstance(node, sp.tan):
             return self._tangent(node)
         rule = _RULES.get(type(node).__name__)
-        return UNKNOWN_TAIL if rule is None else rule(self(node.args[0]))
+        u = self(node.args[0])
+        if rule is not None and u.limit:  # another one than 0: by continuity
+            return Tail(lead=_exact(node.func(u.limit)))
+        return UNKNOWN_TAIL if rule is None else rule(u)
 
     def _power(self, base: sp.Expr, exponent: sp.Expr) -> Tail:
         scale = self(base)
@@ -406,6 +422,7 @@ _RULES: dict[str, Callable[[Tail], Tail]] = {
     "acos": lambda u: _BOUNDED,
     "asinh": _inverse_sinh,
     "erfc": _erfc,
+    "scaled_ierfc": lambda u: _raised(_scaled(u, sp.sqrt(2)), sp.Integer(-2)),
     "sinh": _sinh,
     "cosh": _cosh,
 }
