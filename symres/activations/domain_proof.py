@@ -23,6 +23,7 @@ from ..numerics.intervals.arithmetic import LINE, Range, Undefined, interval
 from ..numerics.intervals.evaluation import BITS, RangeProgram, range_of_assumptions, samples, sign_of
 
 _BOXES = 600  # evaluations per condition before the proof is given up
+_BESIDE = arb(2) ** -6  # from a zero of what must not be negative: it is negative on one side, or touches 0
 _KINK_REMEDY = "write its kink with abs, max, where, or the root of a polynomial such as sqrt(z^4 + z^2)"
 _PROBES = (0, 1, -1, 2, -2, Fraction(1, 2), Fraction(-1, 2), 3, -3, 5, -5, 10, -10, 100, -100)
 
@@ -232,6 +233,9 @@ class _Prover:
             if self.condition.kind == "positive" and value.is_nonpositive:
                 raise _Failure(f"{self._shown} is not finite at z = {_readable(point)}")
             if value.is_nonpositive and self.domain.lo < point < self.domain.hi:
+                for beside in (point - _BESIDE, point + _BESIDE):
+                    if (there := self._value(Range(beside, beside))) is not None and there.is_negative:
+                        raise _Failure(f"{self._shown} is not real at z = {_readable(beside)}", real=False)
                 raise _Failure(f"{self._shown} is not smooth at z = {_readable(point)}", kink=True)
 
     def _ends(self) -> list[arb]:

@@ -183,7 +183,8 @@ class _ScaleAnalysis:
                     return Tail(power=sp.Integer(degree), lead=coefficient)
             return ZERO_TAIL
         if isinstance(node, sp.Add):
-            return reduce(_add, map(self, _without_cancellation(node)))
+            scale = reduce(_add, map(self, _without_cancellation(node)))
+            return self._over_one_denominator(node, scale) if scale.lead == 0 and node.has(sp.exp) else scale
         if isinstance(node, sp.Mul):
             return reduce(_multiply, map(self, node.args))
         if isinstance(node, sp.exp):
@@ -202,6 +203,13 @@ class _ScaleAnalysis:
             return Tail(lead=_exact(node.func(u.limit)))
         return UNKNOWN_TAIL if rule is None else rule(u)
 
+    def _over_one_denominator(self, node: sp.Add, scale: Tail) -> Tail:
+        """The scale of a sum whose leading terms cancel, as those of ``1 - 1/(1 + exp(-z))``."""
+        above, below = (sp.expand(part) for part in sp.fraction(sp.together(node)))
+        if not self(below).is_sharp or below == 1:
+            return scale
+        return _multiply(reduce(_add, map(self, sp.Add.make_args(above))), _raised(self(below), -_ONE))
+
     def _power(self, base: sp.Expr, exponent: sp.Expr) -> Tail:
         scale = self(base)
         if sign_of(exponent) == 1:
@@ -215,6 +223,11 @@ class _ScaleAnalysis:
         scale = self(u)
         if isinstance(u, sp.Add) and sp.S.One in u.args and self(u - 1).vanishes:
             return self(u - 1)
+        if isinstance(u, sp.Add) and scale.order == sp.oo:
+            fast = [term for term in u.args if self(term).order == sp.oo and not self(term).vanishes]
+            factor, exponential = fast[0].as_independent(z) if len(fast) == 1 else (_ONE, _ONE)
+            if isinstance(exponential, sp.exp) and factor.is_positive:
+                return self(exponential.exp)  # beside which every other term, and the factor, is nothing
         if scale.is_sharp and scale.order == 0:
             if (scale.power, scale.logs) != (0, 0):
                 return Tail(logs=1, lead=scale.power if scale.power != 0 else None)

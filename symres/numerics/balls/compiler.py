@@ -21,7 +21,7 @@ from ...core.abbreviation import abbreviated
 from ...core.atoms import Enclosable, Opaque
 from ...core.errors import DeclarationError
 from .elementary import BALL_FUNCTIONS, Ball, half_integer_power, integer_power, real_power
-from .error_functions import FAR, error_arguments, far_form, needs_far_form
+from .error_functions import FAR, by_half_angle, error_arguments, far_form, needs_far_form
 from .exponential import exponential_operation, group_exponentials
 
 
@@ -113,6 +113,8 @@ class CompiledExpression:
             return self._emit(("node", node), real, lambda analytic, *balls: real(*balls), *operands)
         if isinstance(node, sp.log) and (exponent := _one_plus_exp(node.args[0])) is not None:
             return self._call("softplus", exponent)
+        if self._far_forms and isinstance(node, sp.acos | sp.asin) and error_arguments(node):
+            return self._visit(by_half_angle(node))
         if self._far_forms and needs_far_form(node):
             far_out = _far_out(node)
             return self._emit(("far out", node), far_out.real, far_out.complex_, self._visit(far_out.symbol))

@@ -50,6 +50,13 @@ def needs_far_form(node: sp.Basic) -> bool:
     return bool(factors) and any(isinstance(factor, sp.exp) for factor in node.args)
 
 
+def by_half_angle(node: sp.Expr) -> sp.Expr:
+    """``acos(u)`` or ``asin(u)`` by ``sqrt((1 - u)/(1 + u))``: u comes near 1 without reaching it."""
+    (u,) = node.args
+    angle = 2 * sp.atan(sp.sqrt(1 - u) / sp.sqrt(1 + u))
+    return angle if isinstance(node, sp.acos) else sp.pi / 2 - angle
+
+
 @lru_cache(maxsize=1024)
 def far_form(node: sp.Expr, sides: tuple[int, ...], direction: int) -> sp.Expr:
     """A formula where some arguments of its error functions are far out.
