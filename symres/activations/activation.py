@@ -77,7 +77,8 @@ class Activation(Shown):
         parameters = _required_parameters(self.name, self.parameters)
         expr = _formula(self.name, self.expr, parameters)
         pieces = split(expr)
-        if not any(part.has(z) for part in pieces.parts) and not pieces.breaks:
+        constant = not any(part.has(z) for part in pieces.parts) and not pieces.breaks
+        if constant and pieces.parts[0].is_finite:
             raise self._refused("the formula does not depend on z", "write a formula in z")
         set_ = object.__setattr__
         set_(self, "expr", expr)
