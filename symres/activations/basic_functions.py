@@ -16,9 +16,7 @@ from ..core.symbols import z
 Function = Callable[..., sp.Expr]
 
 
-def raised(
-    base: sp.Expr, exponent: sp.Expr, functions: Mapping[str, Function] = MappingProxyType({})
-) -> sp.Expr:
+def raised(base: sp.Expr, exponent: sp.Expr, functions: Mapping[str, Function] = MappingProxyType({})) -> sp.Expr:
     """A power; an exponential where the exponent depends on z and the base may be positive.
 
     Args:

@@ -10,7 +10,7 @@ exponentials, and of a quotient or a logarithm the largest one is taken out: 1 -
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache, reduce
 from typing import TypeAlias
 
@@ -24,7 +24,7 @@ _Sum: TypeAlias = dict[sp.Expr, sp.Expr]  # exponents, and what stands before th
 _ZERO = sp.Integer(0)
 
 
-class scaled_ierfc(sp.Function):  # noqa: N801 - known by its name, as erfc is
+class scaled_ierfc(sp.Function):
     """``1 - sqrt(pi)*u*exp(u**2)*erfc(u)``, for u > 0."""
 
 
