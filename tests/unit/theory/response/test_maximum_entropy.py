@@ -9,6 +9,8 @@ import symres as sr
 from symres.core.errors import NoClosedForm
 
 KNOWN = {"erf": mp.mpf(1) / 2, "tanh": mp.pi**2 / 12, "sigmoid": mp.pi**2 / 3, "hard_tanh": mp.mpf(1) / 3}
+KNOWN |= {"Phi(2*z - 1)": mp.mpf(1) / 2, "Phi(z - 1/2)": mp.mpf(5) / 4}  # mean squared and variance of the density
+KNOWN |= {"1/(1 + 2^-z)": mp.pi**2 / (3 * mp.log(2) ** 2)}
 
 
 @pytest.mark.parametrize("name", KNOWN)
