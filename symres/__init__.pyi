@@ -1,5 +1,5 @@
 # The public names: one list for users, type checkers and the loader, which imports a room when a name is asked for.
-from .activations.activation import Activation as Activation
+from .activations.catalogue import Activation as Activation
 from .activations.catalogue import activation as activation
 from .activations.catalogue import activations as activations
 from .check import check as check

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import keyword
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import mpmath as mp
 import sympy as sp
@@ -20,6 +21,7 @@ from ..core.scalars import equation, parameter, scalar
 from ..core.symbols import SHARED, z
 from ..notation.facts import equation as fact
 from .atom import PARAMETRISED, Formula, Phi
+from .basic_functions import Function, in_basic_functions
 from .formula_parser import parse
 from .piecewise import PiecewiseFunction, split
 from .symmetries import Parity, homogeneity, parity
@@ -59,6 +61,8 @@ class Activation(Shown):
             whole line, or grows so fast that it has no Gaussian average.
     """
 
+    functions: ClassVar[Mapping[str, Function]] = MappingProxyType({})  # activations in formulas: the catalogue sets it
+
     name: str
     expr: sp.Expr
     parameters: tuple[sp.Symbol, ...] = ()
@@ -79,7 +83,8 @@ class Activation(Shown):
     def _analyse(self, parameters: tuple[sp.Symbol, ...], expr: sp.Expr) -> None:
         """The facts of the formula."""
         pieces = split(expr)
-        if not any(part.has(z) for part in pieces.parts) and not pieces.breaks:
+        constant = not any(part.has(z) for part in pieces.parts) and not pieces.breaks
+        if constant and pieces.parts[0].is_finite:
             raise self._refused("the formula does not depend on z", "write a formula in z")
         set_ = object.__setattr__
         set_(self, "expr", expr)
@@ -226,13 +231,13 @@ def _formula(name: str, expr: Any, parameters: tuple[sp.Symbol, ...]) -> sp.Expr
     """The expression with exact numbers, in ``z`` and the parameters only."""
     asked = f"activation {name}"
     if isinstance(expr, str):
-        expr = parse(expr, parameters={str(p): p for p in parameters})
+        expr = parse(expr, Activation.functions, {str(p): p for p in parameters})
     if isinstance(expr, Formula | Activation):
         raise DeclarationError(asked, f"{expr} is an activation and no expression", "pass its formula in z, .expr")
     if not isinstance(expr, sp.Expr | int | float):
         raise DeclarationError(asked, f"{expr!r} is no formula", "pass an expression in sr.z, or text: 'z*tanh(z)'")
     expr = scalar(expr, "the formula")
-    expr = expr.replace(lambda e: isinstance(e, Phi), lambda e: e.expanded)
+    expr = in_basic_functions(expr.replace(lambda e: isinstance(e, Phi), lambda e: e.expanded))
     strangers = sorted(map(str, expr.free_symbols - {z, *parameters}))
     if strangers:
         found = f"undeclared symbol{'s' * (len(strangers) > 1)} {', '.join(strangers)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -63,7 +63,7 @@ class Catalogue(Mapping[str, Activation]):
         if name not in self._built:
             entry = self._entries[name]
             earlier = list(self)[: list(self).index(name)]
-            expr = parse(entry.formula, self._functions(earlier), {str(p): p for p in entry.parameters})
+            expr = parse(entry.formula, self.functions(earlier), {str(p): p for p in entry.parameters})
             self._built[name] = Activation(entry.name, expr, entry.parameters, entry.source)
         return self._built[name]
 
@@ -129,7 +129,7 @@ class Catalogue(Mapping[str, Activation]):
     def _from_formula(self, text: str, declared: dict[str, sp.Symbol], values: dict[str, Any]) -> Activation:
         """Values of names in the text go in as numbers; the parameters of activations used as functions are added."""
         written = {key: parameter(value, key) for key, value in values.items() if _mentions(text, key)}
-        expr = parse(text, self._functions(list(self)), {**written, **declared})
+        expr = parse(text, self.functions(), {**written, **declared})
         own = {p for entry in self._entries.values() for p in entry.parameters if expr.has(p)}
         parameters = sorted(own | set(declared.values()), key=str)
         name = formula_name(_with_numbers(text, written))
@@ -146,9 +146,10 @@ class Catalogue(Mapping[str, Activation]):
             f"activation {text:.60}", "unknown name", f"{remedy} A formula in z is welcome too, such as z*tanh(z)"
         )
 
-    def _functions(self, names: Sequence[str]) -> Mapping[str, Function]:
-        """Activations as functions of formulas."""
-        return {name: self._function(name) for name in names if name not in PARSED_FUNCTIONS}
+    def functions(self, names: Iterable[str] | None = None) -> Mapping[str, Function]:
+        """Activations as functions of formulas: all, or those of some names."""
+        chosen = self if names is None else names
+        return {name: self._function(name) for name in chosen if name not in PARSED_FUNCTIONS}
 
     def _function(self, name: str) -> Function:
         def function(u: sp.Expr, *values: sp.Expr) -> sp.Expr:
@@ -282,3 +283,4 @@ _TABLE = (
 )
 
 activations = Catalogue(_TABLE)
+Activation.functions = activations.functions()

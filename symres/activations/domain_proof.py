@@ -23,6 +23,8 @@ from ..numerics.intervals.arithmetic import LINE, Range, Undefined, interval
 from ..numerics.intervals.evaluation import BITS, RangeProgram, range_of_assumptions, samples, sign_of
 
 _BOXES = 600  # evaluations per condition before the proof is given up
+_BESIDE = arb(2) ** -6  # from a zero of what must not be negative: it is negative on one side, or touches 0
+_KINK_REMEDY = "write its kink with abs, max, where, or the root of a polynomial such as sqrt(z^4 + z^2)"
 _PROBES = (0, 1, -1, 2, -2, Fraction(1, 2), Fraction(-1, 2), 3, -3, 5, -5, 10, -10, 100, -100)
 
 Values = Mapping[sp.Symbol, sp.Rational]
@@ -97,17 +99,24 @@ class _Condition:
                 raise DeclarationError(
                     asked,
                     f"{failure.found}{' for ' if where else ''}{where}",
-                    _remedy(left, right, bool(where), failure.real),
+                    _KINK_REMEDY if failure.kink else _remedy(left, right, bool(where), failure.real),
                 ) from None
 
 
 class _Failure(Exception):
-    """A condition that is violated or could not be proved; ``real`` is False where the formula has no real value."""
+    """A condition that is violated or could not be proved.
 
-    def __init__(self, found: str, real: bool = True) -> None:
+    Args:
+        found: what is said of it.
+        real: False where the formula has no real value.
+        kink: the formula is real and finite, but the root in it is not smooth.
+    """
+
+    def __init__(self, found: str, real: bool = True, kink: bool = False) -> None:
         super().__init__(found)
         self.found = found
         self.real = real
+        self.kink = kink
 
 
 class _Prover:
@@ -224,7 +233,10 @@ class _Prover:
             if self.condition.kind == "positive" and value.is_nonpositive:
                 raise _Failure(f"{self._shown} is not finite at z = {_readable(point)}")
             if value.is_nonpositive and self.domain.lo < point < self.domain.hi:
-                raise _Failure(f"{self._shown} is not smooth at z = {_readable(point)}")
+                for beside in (point - _BESIDE, point + _BESIDE):
+                    if (there := self._value(Range(beside, beside))) is not None and there.is_negative:
+                        raise _Failure(f"{self._shown} is not real at z = {_readable(beside)}", real=False)
+                raise _Failure(f"{self._shown} is not smooth at z = {_readable(point)}", kink=True)
 
     def _ends(self) -> list[arb]:
         return [end for end in (self.domain.lo, self.domain.hi) if end.is_finite()]

@@ -16,7 +16,7 @@ import difflib
 import keyword
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -28,10 +28,9 @@ from ..core.errors import DeclarationError
 from ..core.symbols import greek, z
 from ..numerics.intervals.arithmetic import Undefined
 from ..numerics.intervals.evaluation import BITS, RangeProgram
+from .basic_functions import Function, inverse_cosh, inverse_tanh, raised
 from .foreign_names import WHERE_REMEDY, foreign_remedy
 from .validation import MAX_POWER, is_evaluated, power_bound
-
-Function = Callable[..., sp.Expr]
 
 MAX_LENGTH = 1000  # characters of a formula
 MAX_DEPTH = 40  # nested brackets, signs and powers
@@ -93,6 +92,8 @@ PARSED_FUNCTIONS: Mapping[str, tuple[Function, int, int]] = MappingProxyType(
         "ln": (sp.log, 1, 1),
         "abs": (sp.Abs, 1, 1),
         "step": (sp.Heaviside, 1, 1),
+        "atanh": (inverse_tanh, 1, 1),
+        "acosh": (inverse_cosh, 1, 1),
         "sigmoid": (_sigmoid, 1, 1),
         "softplus": (_softplus, 1, 1),
         "Phi": (_normal_distribution, 1, 1),
@@ -253,7 +254,7 @@ class _Parser:
                 raise self.error(operator, f"a power of {abbreviated(power, 30)}", f"powers go up to {MAX_POWER}")
         elif exponent.is_number and base.is_number:
             self._check_size(operator, base, exponent)
-        return self._checked(operator, base**exponent)
+        return self._checked(operator, raised(base, exponent, self.functions))
 
     def _atom(self) -> sp.Expr:
         token = self.token

@@ -215,8 +215,10 @@ def value_at(part: sp.Expr, point: sp.Expr) -> sp.Expr:
     Raises:
         DeclarationError: writing the value down would take a number of astronomical size, such as 2**(10**30).
     """
-    for node in part.atoms(sp.Pow):
-        if not node.exp.has(z) or node.free_symbols != {z} or point.free_symbols:
+    for node in part.atoms(sp.Pow, sp.exp):
+        if node.free_symbols != {z} or not node.exp.has(z) or point.free_symbols:
+            continue
+        if isinstance(node, sp.exp) and not node.exp.has(sp.log):  # of exp(z*log(2)) sympy makes a power of 2
             continue
         try:
             with ctx.workprec(BITS):
@@ -337,7 +339,12 @@ def _has_switches(expr: sp.Expr) -> bool:
 
 
 def _with_squares_extracted(part: sp.Expr) -> sp.Expr:
-    """Write the root of a polynomial with repeated factors, ``sqrt(z**4 + z**2)``, as ``|z|*sqrt(z**2 + 1)``."""
+    """Write the root of a polynomial with repeated factors, ``sqrt(z**4 + z**2)``, as ``|z|*sqrt(z**2 + 1)``.
+
+    So is the root in an inverse cosine that touches an end of its domain, ``acos(1/(1 + z**2))``.
+    """
+    part = part.replace(sp.asin, lambda u: sp.pi / 2 - sp.acos(u) if _touched_ends(u) else sp.asin(u))
+    part = part.replace(sp.acos, _inverse_cosine)
     roots = {}
     for node in part.atoms(sp.Pow):
         if _is_root(node) and node.base.is_polynomial(z):
@@ -345,6 +352,33 @@ def _with_squares_extracted(part: sp.Expr) -> sp.Expr:
             if any(multiplicity > 1 for _, multiplicity in factors):
                 roots[node] = _squares_extracted(constant, factors, node.exp)
     return part.xreplace(roots) if roots else part
+
+
+def _touched_ends(u: sp.Expr) -> set[int]:
+    """The ends of [-1, 1] that a rational function reaches without crossing them."""
+    if not u.is_rational_function(z) or u.free_symbols != {z}:
+        return set()
+    gaps = {end: sp.fraction(sp.cancel(1 - end * u))[0] for end in (1, -1)}
+    return {
+        end
+        for end, gap in gaps.items()
+        if any(k % 2 == 0 and sp.Poly(f, z).count_roots() for f, k in sp.sqf_list(gap, z)[1])
+    }
+
+
+def _inverse_cosine(u: sp.Expr) -> sp.Expr:
+    """``acos(u)``; by half of the angle where u touches 1 or -1: the kinks are those of absolute values."""
+    touched = _touched_ends(u)
+    if not touched:
+        return sp.acos(u)
+    angles = {}
+    for end in (1, -1):
+        above, below = map(sp.factor, sp.fraction(sp.cancel((1 - end * u) / (1 + end * u))))
+        angles[end] = 2 * sp.atan(sp.sqrt(above) / sp.sqrt(below))
+    from_one, from_minus_one = angles[1], sp.pi - angles[-1]
+    if len(touched) == 2:  # the angle from an end has a pole at the other one
+        return sp.Piecewise((from_one, u > 0), (from_minus_one, True))
+    return from_one if 1 in touched else from_minus_one
 
 
 def _squares_extracted(constant: sp.Expr, factors: list[tuple[sp.Expr, int]], exponent: sp.Rational) -> sp.Expr:

@@ -17,6 +17,7 @@ from flint import arb, ctx
 
 from ..core.budget import NODE, spend
 from ..core.symbols import z
+from ..numerics.balls.error_functions import error_arguments, far_form
 from ..numerics.intervals.arithmetic import Range, Undefined
 from ..numerics.intervals.evaluation import BITS, RangeProgram, sign_of
 
@@ -60,6 +61,13 @@ class Tail:
     def is_bounded(self) -> bool:
         """The formula stays bounded."""
         return self.vanishes or (self.order == 0 and (self.power, self.logs) <= (0, 0))
+
+    @property
+    def limit(self) -> sp.Expr | None:
+        """What the formula tends to, if that is known and finite."""
+        if self.vanishes:
+            return _ZERO
+        return self.lead if self.order == 0 and (self.power, self.logs) == (0, 0) else None
 
     @property
     def has_average(self) -> bool:
@@ -119,7 +127,12 @@ class TailGrowth:
 
 def tail(part: sp.Expr) -> Tail:
     """The scale of a formula without parameters for z -> oo; for the left side pass the mirrored formula."""
-    return _ScaleAnalysis()(part)
+    analysis = _ScaleAnalysis()
+    scale, arguments = analysis(part), error_arguments(part)
+    sides = tuple(sign_of(u.lead) or 0 if u.is_sharp and not u.is_bounded else 0 for u in map(analysis, arguments))
+    if scale.is_sharp or not any(sides):
+        return scale
+    return analysis(far_form(part, sides, 1))
 
 
 def wider(a: Tail, b: Tail) -> Tail:
@@ -176,7 +189,8 @@ class _ScaleAnalysis:
                     return Tail(power=sp.Integer(degree), lead=coefficient)
             return ZERO_TAIL
         if isinstance(node, sp.Add):
-            return reduce(_add, map(self, _without_cancellation(node)))
+            scale = reduce(_add, map(self, _without_cancellation(node)))
+            return self._over_one_denominator(node, scale) if scale.lead == 0 and node.has(sp.exp) else scale
         if isinstance(node, sp.Mul):
             return reduce(_multiply, map(self, node.args))
         if isinstance(node, sp.exp):
@@ -190,7 +204,17 @@ class _ScaleAnalysis:
         if isinstance(node, sp.tan):
             return self._tangent(node)
         rule = _RULES.get(type(node).__name__)
-        return UNKNOWN_TAIL if rule is None else rule(self(node.args[0]))
+        u = self(node.args[0])
+        if rule is not None and u.limit:  # another one than 0: by continuity
+            return Tail(lead=_exact(node.func(u.limit)))
+        return UNKNOWN_TAIL if rule is None else rule(u)
+
+    def _over_one_denominator(self, node: sp.Add, scale: Tail) -> Tail:
+        """The scale of a sum whose leading terms cancel, as those of ``1 - 1/(1 + exp(-z))``."""
+        above, below = (sp.expand(part) for part in sp.fraction(sp.together(node)))
+        if not self(below).is_sharp or below == 1:
+            return scale
+        return _multiply(reduce(_add, map(self, sp.Add.make_args(above))), _raised(self(below), -_ONE))
 
     def _power(self, base: sp.Expr, exponent: sp.Expr) -> Tail:
         scale = self(base)
@@ -205,6 +229,11 @@ class _ScaleAnalysis:
         scale = self(u)
         if isinstance(u, sp.Add) and sp.S.One in u.args and self(u - 1).vanishes:
             return self(u - 1)
+        if isinstance(u, sp.Add) and scale.order == sp.oo:
+            fast = [term for term in u.args if self(term).order == sp.oo and not self(term).vanishes]
+            factor, exponential = fast[0].as_independent(z) if len(fast) == 1 else (_ONE, _ONE)
+            if isinstance(exponential, sp.exp) and factor.is_positive:
+                return self(exponential.exp)  # beside which every other term, and the factor, is nothing
         if scale.is_sharp and scale.order == 0:
             if (scale.power, scale.logs) != (0, 0):
                 return Tail(logs=1, lead=scale.power if scale.power != 0 else None)
@@ -412,6 +441,7 @@ _RULES: dict[str, Callable[[Tail], Tail]] = {
     "acos": lambda u: _BOUNDED,
     "asinh": _inverse_sinh,
     "erfc": _erfc,
+    "scaled_ierfc": lambda u: _raised(_scaled(u, sp.sqrt(2)), sp.Integer(-2)),
     "sinh": _sinh,
     "cosh": _cosh,
 }

@@ -9,6 +9,7 @@ from ..core.errors import DeclarationError
 from ..core.symbols import z
 from ..numerics.intervals.arithmetic import Undefined
 from ..numerics.intervals.evaluation import BITS, RangeProgram, range_of_assumptions, sign_of
+from .basic_functions import inverse_cosh
 
 _LIMITS = {sp.tanh: sp.Integer(1), sp.erf: sp.Integer(1), sp.atan: sp.pi / 2}
 _INVERSES = {sp.sinh: sp.asinh, sp.asinh: sp.sinh, sp.tanh: sp.atanh, sp.atan: sp.tan}
@@ -86,6 +87,10 @@ def _inverted(function: sp.Expr, value: sp.Expr) -> list[sp.Expr] | None:
         if isinstance(function, sp.erfc) and (value == 0 or value == 2):
             return []
         return zeros(function.args[0]) if value == centre else None
+    if isinstance(function, sp.cosh):
+        if _require_sign(value - 1, zero=True) < 0:
+            return []
+        return [root for u in {inverse_cosh(value), -inverse_cosh(value)} for root in zeros(function.args[0] - u)]
     if type(function) in _INVERSES:
         return zeros(function.args[0] - _INVERSES[type(function)](value))
     if isinstance(function, sp.Pow):
@@ -98,7 +103,7 @@ def _inverted_power(base: sp.Expr, exponent: sp.Expr, value: sp.Expr) -> list[sp
         if base.has(z) or _require_sign(value, zero=True) <= 0:
             return None if base.has(z) else []
         return zeros(exponent - sp.log(value) / sp.log(base))
-    if not exponent.is_Rational:
+    if not exponent.is_number:
         return None
     sign = _require_sign(value, zero=True)
     if sign == 0:

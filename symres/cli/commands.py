@@ -37,7 +37,7 @@ _FORMULAS = """\b
 A formula is made of z (or x), numbers, pi, + - * / ^ ( ) and |z|, the names
 of activations as functions, such as gelu(z)*elu(z), and
   exp log ln sqrt abs sign step max min erf erfc Phi sigmoid softplus
-  sin cos tan asin acos atan sinh cosh tanh asinh
+  sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh
   where(z > 0, a, b)   a where the comparison holds, b elsewhere; it nests
 
 \b

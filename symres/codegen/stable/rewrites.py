@@ -60,6 +60,8 @@ def stabilise(expr: sp.Expr) -> sp.Expr:
         _logistic,
         _log_sum,
         _saturated,
+        _tail_quotients,
+        _log_tail,
         _scaled_erfc,
         _scaled_erfi,
         _bare_erfi,
@@ -227,6 +229,46 @@ def _scaled_erfc(e: sp.Expr) -> sp.Expr:
     inside = sp.Add(*exponents)
     beyond = sp.expand(inside - w**2)
     return sp.Mul(*rest, sp.exp(beyond) * Erfcx(w) if w.is_nonnegative else ScaledTail(inside, beyond, w))
+
+
+def _tail_quotients(e: sp.Expr) -> sp.Expr:
+    """erfc(w)**n beside exponentials and other tails, n < 0 in one of them: no zero over zero where w is large.
+
+    With w**2 = min(w, 0)**2 + max(w, 0)**2 squares in the exponents cancel as symbols.
+    """
+    powers = [factor.as_base_exp() for factor in e.args] if isinstance(e, sp.Mul) else []
+    tails = [(f.args[0], n) for f, n in powers if isinstance(f, sp.erfc | Erfc) and f.has(z)]
+    exponents = [f.args[0] for f in e.args if isinstance(f, sp.exp)]
+    if not any(n.is_negative for _, n in tails) or len(tails) + len(exponents) < 2:
+        return e
+    w, moved = tails[0][0], sp.Dummy()
+    ratios = [sp.cancel(other / w) for other, _ in tails]
+    if not w.is_polynomial(z) or sp.degree(w, z) != 1 or any(r.has(z) for r in ratios):
+        return e
+    slope, offset = sp.Poly(w, z).all_coeffs()
+    inside = sp.expand(sp.Add(*exponents).subs(z, (moved - offset) / slope))
+    square, low, high = inside.coeff(moved, 2), sp.Min(w, 0), sp.Max(w, 0)
+    left = square - sum(n * r**2 for (_, n), r in zip(tails, ratios, strict=True) if r.is_negative)
+    right = square - sum(n * r**2 for (_, n), r in zip(tails, ratios, strict=True) if r.is_positive)
+    exponent = (inside - square * moved**2).subs(moved, w) + left * low**2 + right * high**2
+    kept = [f**n for f, n in powers if not isinstance(f, sp.erfc | Erfc) and not isinstance(f**n, sp.exp)]
+    return sp.Mul(*kept, sp.exp(exponent), *(_without_decay(u) ** n for u, n in tails))
+
+
+def _log_tail(e: sp.Expr) -> sp.Expr:
+    """log(q*erfc(w)) -> log(q*erfcx(w)) - w**2 for w > 0: erfc(w) is 0 in floats from w = 27 on."""
+    if not isinstance(e, sp.log):
+        return e
+    tails = [f for f in sp.Mul.make_args(e.args[0]) if isinstance(f, sp.erfc | Erfc) and f.has(z)]
+    if len(tails) != 1:
+        return e
+    (w,) = tails[0].args
+    return sp.log(e.args[0] / tails[0] * _without_decay(w)) - sp.Max(w, 0) ** 2
+
+
+def _without_decay(w: sp.Expr) -> sp.Expr:
+    """erfc(w) without the factor ``exp(-max(w, 0)**2)``."""
+    return Erfc(sp.Min(w, 0)) * Erfcx(sp.Max(w, 0))
 
 
 def _scaled_erfi(e: sp.Expr) -> sp.Expr:

@@ -17,6 +17,7 @@ import sympy as sp
 from flint import acb, arb, ctx
 
 from ...activations.piecewise import PiecewiseFunction
+from ...activations.tails import tail
 from ...core.errors import DeclarationError, SymresError
 from ...core.symbols import z
 from ...numerics.balls import Ball, compile_ball, enclose
@@ -47,6 +48,7 @@ NARROWEST_SHELL = 1.01  # ratio of the ends of a shell below which shells are no
 _FINEST = 1 + 2.0**-40  # ratio of distances at which the search for a peak ends
 _PROBES = (40, 80)  # growth is probed at 2**k standard deviations
 Interval = tuple[arb, arb]
+_INTRICATE = "write it with tanh, sigmoid, cosh, Phi instead of sums and quotients that cancel far out"
 _SMALLEST = 1e-100  # of numbers whose products are floats
 LOG2_TINY = -1e12  # log2 of the size of an average whose integrand has not been seen to differ from 0
 
@@ -58,10 +60,12 @@ class CompiledPieces:
     Args:
         breaks: its breakpoints.
         parts: a program of one ball z per smooth piece, None where the function vanishes.
+        outermost: the formulas of the first one at -z, and of the last one.
     """
 
     breaks: tuple[sp.Expr, ...]
     parts: tuple[Function | None, ...]
+    outermost: tuple[sp.Expr, sp.Expr] = (sp.Integer(0), sp.Integer(0))
 
     def breakpoints(self) -> list[arb]:
         """The breakpoints as balls of the current precision."""
@@ -81,7 +85,9 @@ class Segment:
 def compile_pieces(pieces: PiecewiseFunction) -> CompiledPieces:
     """Compile the pieces of a function."""
     return CompiledPieces(
-        pieces.breaks, tuple(None if part.is_zero else compile_ball(part, (z,)) for part in pieces.parts)
+        pieces.breaks,
+        tuple(None if part.is_zero else compile_ball(part, (z,)) for part in pieces.parts),
+        (pieces.parts[0].xreplace({z: -z}), pieces.parts[-1]),
     )
 
 
@@ -250,7 +256,7 @@ def rule(segments: list[Segment], weight: Weight, size: float, bits: int) -> Pla
     raise SymresError(
         "a Gaussian average",
         "the integrand is not finite somewhere, or too intricate to be bounded",
-        "check the formula at its breakpoints, and write it with tanh, sigmoid, cosh instead of quotients of exp",
+        f"check the formula at its breakpoints; {_INTRICATE}",
     )
 
 
@@ -298,7 +304,7 @@ def tail_cutoff(segments: list[Segment], weight: Weight, side: int, tolerance: f
         if rest <= tolerance:
             return x, rest
         x *= 1.25
-    raise SymresError("a Gaussian average", "its tails could not be bounded", "use a function that grows more slowly")
+    raise SymresError("a Gaussian average", "its tails could not be bounded", _INTRICATE)
 
 
 def _round_above(x: float) -> float:
@@ -312,21 +318,28 @@ def check_growth(function: CompiledPieces, weight: Weight) -> None:
 
     Raises:
         DeclarationError: it does, far out.
+        SymresError: far out it is not known whether it does.
     """
     breakpoints = function.breakpoints()
-    for side, part, last in ((-1, function.parts[0], breakpoints[:1]), (1, function.parts[-1], breakpoints[-1:])):
+    first, last = breakpoints[:1], breakpoints[-1:]
+    sides = zip((-1, 1), (function.parts[0], function.parts[-1]), (first, last), function.outermost, strict=True)
+    for side, part, edges, formula in sides:
         if part is None:
             continue
-        edge = max([float((side * b / weight.scale).upper()) for b in last], default=0.0)
+        edge = max([float((side * b / weight.scale).upper()) for b in edges], default=0.0)
         for k in _PROBES:
             x = side * max(2.0**k, 2 * edge)  # where the part holds
-            decay = x * x / (2 * weight.largest_variance) * LOG2_E
+            limit = (1 - 1e-6) * x * x / (2 * weight.largest_variance) * LOG2_E + 1e3
             with ctx.workprec(1024):  # so large an argument leaves nothing of a ball of ordinary precision
-                growth = log2_upper(part([weight.scale * x], False))
-            if growth > (1 - 1e-6) * decay + 1e3:
+                value = part([weight.scale * x], False)
+            if log2_upper(value) <= limit:
+                continue
+            least = log2_upper(value.abs_lower()) - 2 if value.is_finite() else -math.inf
+            if least > limit or ((growth := tail(formula)).is_sharp and not growth.has_average):
                 raise DeclarationError(
                     "a Gaussian average", "the function outgrows the Gaussian weight", "use a smaller variance, if any"
                 )
+            raise SymresError("a Gaussian average", "its tails could not be bounded", _INTRICATE)
 
 
 def log2_tail(segments: list[Segment], weight: Weight, x: float, tolerance: float, bits: int) -> float:

@@ -3,8 +3,8 @@
 A ball ``[m +/- r]`` contains the exact value of the expression for every point of the balls put in.
 
 Read ``enclosure`` first (what callers ask for), then ``compiler`` (a straight-line program over the distinct nodes of
-an expression), with the functions in ``elementary`` and sums of exponentials in ``exponential``; ``budget`` limits
-the work.
+an expression), with the functions in ``elementary``, sums of exponentials in ``exponential`` and error functions far
+out in ``error_functions``; ``budget`` limits the work.
 
 A real formula is taken at its word: where a ball sticks out of the domain of a root (``sqrt`` of ``0 +/- 1e-20``),
 only the part inside of the domain can hold the true point, and only that part is used.

@@ -22,6 +22,7 @@ from ...core.atoms import Enclosable, Opaque
 from ...core.budget import spend
 from ...core.errors import DeclarationError
 from .elementary import BALL_FUNCTIONS, Ball, half_integer_power, integer_power, real_power
+from .error_functions import FAR, by_half_angle, error_arguments, far_form, needs_far_form
 from .exponential import exponential_operation, group_exponentials
 
 _LONG = 512  # bits: beyond, a ball operation takes longer in proportion to them
@@ -41,8 +42,8 @@ def compile_ball(expr: sp.Expr, arguments: Sequence[sp.Symbol]) -> CompiledExpre
 
 
 @lru_cache(maxsize=512)
-def _compiled(expr: sp.Expr, arguments: tuple[sp.Symbol, ...]) -> CompiledExpression:
-    return CompiledExpression(expr, arguments)
+def _compiled(expr: sp.Expr, arguments: tuple[sp.Symbol, ...], far_forms: bool = True) -> CompiledExpression:
+    return CompiledExpression(expr, arguments, far_forms)
 
 
 class CompiledExpression:
@@ -51,10 +52,12 @@ class CompiledExpression:
     Args:
         expr: the expression.
         arguments: its free symbols in the order of the balls to come.
+        far_forms: whether formulas of error functions are rewritten far out; False for what has been rewritten.
     """
 
-    def __init__(self, expr: sp.Expr, arguments: Sequence[sp.Symbol]) -> None:
+    def __init__(self, expr: sp.Expr, arguments: Sequence[sp.Symbol], far_forms: bool = True) -> None:
         self._expr = expr
+        self._far_forms = far_forms
         self._arguments = tuple(arguments)
         self._registers: dict[Hashable, int] = {symbol: i for i, symbol in enumerate(self._arguments)}
         self._instructions: list[tuple[Callable, Callable, tuple[int, ...]]] = []
@@ -114,6 +117,11 @@ class CompiledExpression:
             return self._emit(("node", node), real, lambda analytic, *balls: real(*balls), *operands)
         if isinstance(node, sp.log) and (exponent := _one_plus_exp(node.args[0])) is not None:
             return self._call("softplus", exponent)
+        if self._far_forms and isinstance(node, sp.acos | sp.asin) and error_arguments(node):
+            return self._visit(by_half_angle(node))
+        if self._far_forms and needs_far_form(node):
+            far_out = _far_out(node)
+            return self._emit(("far out", node), far_out.real, far_out.complex_, self._visit(far_out.symbol))
         if (exponential := exponential_operation(node)) is not None:
             argument, (function, continued) = exponential
             return self._emit(("exponential", node), function, continued, self._visit(argument))
@@ -242,6 +250,37 @@ class CompiledExpression:
             f"the condition {node}",
             "use inequalities between real formulas",
         )
+
+
+class _FarOut:
+    """A formula of error functions of one symbol, written as it is good for a ball of that symbol."""
+
+    def __init__(self, node: sp.Expr) -> None:
+        self._node = node
+        (self.symbol,) = node.free_symbols
+        self._arguments = [compile_ball(u, (self.symbol,)) for u in error_arguments(node)]
+
+    def real(self, x: arb) -> arb:
+        """On a real ball."""
+        sides = tuple((u > FAR) - (u < -FAR) for u in (program([x]) for program in self._arguments))
+        return self._program(sides, x)([x])
+
+    def complex_(self, analytic: bool, x: Ball) -> Ball:
+        """On a complex ball."""
+        x = acb(x)
+        arguments = [acb(program([x])) for program in self._arguments]
+        inside = [u.imag.abs_upper() < u.real.abs_lower() for u in arguments]  # where D is bounded
+        sides = tuple(((u.real > FAR) - (u.real < -FAR)) * near for u, near in zip(arguments, inside, strict=True))
+        return self._program(sides, x.real)([x], analytic)
+
+    def _program(self, sides: tuple[int, ...], x: arb) -> CompiledExpression:
+        node = far_form(self._node, sides, (x > 0) - (x < 0)) if any(sides) else self._node
+        return _compiled(node, (self.symbol,), False)
+
+
+@lru_cache(maxsize=512)
+def _far_out(node: sp.Expr) -> _FarOut:
+    return _FarOut(node)
 
 
 def _one_plus_exp(node: sp.Basic) -> sp.Expr | None:

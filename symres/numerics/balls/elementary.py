@@ -12,6 +12,7 @@ from typing import TypeAlias
 from flint import acb, arb
 
 Ball: TypeAlias = arb | acb
+_NARROW = 2.0**-10  # radius of a ball beside its middle up to which a bound of the slope is tight enough
 
 
 def _restricted(function: Callable[[arb], arb], low: arb | int | None, high: arb | int | None) -> Callable[[arb], arb]:
@@ -172,6 +173,32 @@ def _complex_asinh(analytic: bool, x: acb) -> acb:
     return _asinh(analytic, x)
 
 
+def _scaled_ierfc(x: arb) -> arb:
+    """``1 - sqrt(pi)*x*exp(x**2)*erfc(x)``, falling; nan unless x > 0."""
+    if not x > 0 or not x.is_finite():
+        return arb.nan()
+    if x.rad() > x.mid() * _NARROW:
+        return _scaled_ierfc(x.lower()).union(_scaled_ierfc(x.upper()))
+    middle = x.mid()
+    return (middle**2).hypgeom_u(1, arb(1) / 2) / 2 + (x - middle) * arb(0, 1) / x.abs_lower() ** 3
+
+
+def _complex_scaled_ierfc(analytic: bool, x: acb) -> acb:
+    """The same around the positive real line; nan where ``|arg x|`` may be above pi/4.
+
+    The function is the average of ``t/(x**2 + t)`` over t > 0 with the density ``exp(-t)/sqrt(pi*t)``. There
+    ``|x**2 + t| >= |x**2|``, so that its slope is at most ``1/|x|**3``; and the next term of its asymptotic series
+    bounds what the first one misses.
+    """
+    x = acb(x)
+    if not x.is_finite() or not x.real.lower() > x.imag.abs_upper():
+        return acb(arb.nan())
+    middle, error = x.mid(), acb(arb(0, 1), arb(0, 1))
+    from_middle = (middle**2).hypgeom_u(1, acb(1) / 2) / 2 + (x - middle) * error / x.abs_lower() ** 3
+    asymptotic = 1 / (2 * x * x) + error * 3 / (4 * x.abs_lower() ** 4)
+    return min(from_middle, asymptotic, key=lambda ball: float(ball.rad()))
+
+
 BALL_FUNCTIONS: Mapping[str, tuple[Callable, Callable]] = {
     **{
         name: _from_flint(name)
@@ -182,6 +209,7 @@ BALL_FUNCTIONS: Mapping[str, tuple[Callable, Callable]] = {
         name: (_restricted(getattr(arb, name), None, None), _from_flint(name)[1])  # monotone
         for name in ("tanh", "erf", "erfc")
     },
+    "scaled_ierfc": (_scaled_ierfc, _complex_scaled_ierfc),
     "log": (arb.log, lambda analytic, x: acb(x).log(analytic)),
     "log1p": (arb.log1p, _with_branch_cuts(acb.log1p, lambda w: w.real <= -1)),
     "softplus": (_softplus, _complex_softplus),

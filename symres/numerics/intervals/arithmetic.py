@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 from flint import arb, fmpq
 
+from ..balls.elementary import BALL_FUNCTIONS
+
 _INF = arb.pos_inf()
 _LARGE = arb(2) ** 1000  # stands for a lower end that overflowed
 
@@ -258,6 +260,7 @@ def _flipped(operation: Operation, offset: Callable[[], arb]) -> Operation:
     return lambda x: add(interval(offset(), offset()), negative(operation(x)))
 
 
+_SCALED_IERFC = _monotone(lambda x: -BALL_FUNCTIONS["scaled_ierfc"][0](x), lambda: arb(-1), lambda: arb(0))
 _ERFC = _monotone(lambda x: -x.erfc(), lambda: arb(-2), lambda: arb(0))
 
 INTERVAL_FUNCTIONS: Mapping[str, Operation] = {
@@ -270,6 +273,7 @@ INTERVAL_FUNCTIONS: Mapping[str, Operation] = {
     "atan": _monotone(arb.atan, lambda: -_half_pi(), _half_pi),
     "erf": _monotone(arb.erf, lambda: arb(-1), lambda: arb(1)),
     "erfc": lambda x: negative(_ERFC(x)),
+    "scaled_ierfc": lambda x: negative(_SCALED_IERFC(x)),
     "sin": lambda x: _oscillation(x, arb.sin),
     "cos": lambda x: _oscillation(x, arb.cos),
     "tan": _tangent,

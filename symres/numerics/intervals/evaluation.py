@@ -10,6 +10,7 @@ from flint import arb, ctx, fmpq
 
 from ...core.budget import spend
 from ...core.symbols import z
+from ..balls.error_functions import FAR, error_arguments, far_form
 from .arithmetic import (
     INTERVAL_FUNCTIONS,
     LINE,
@@ -50,7 +51,9 @@ class RangeProgram:
     """
 
     def __init__(self, expr: sp.Expr, values: Mapping[sp.Symbol, Range]) -> None:
-        self._values = values
+        self._expr, self._values = expr, values
+        self._error_arguments = [] if values else [RangeProgram(u, {}) for u in error_arguments(expr)]
+        self._far_programs: dict[tuple[int, ...], RangeProgram] = {}
         self._places: dict[sp.Basic, int] = {z: 0}
         self._steps: list[tuple[Operation, tuple[int, ...]]] = []
         self._result = self._visit(expr)
@@ -62,10 +65,23 @@ class RangeProgram:
             Undefined: a division by zero, a root or a logarithm of a negative number cannot be excluded.
         """
         spend(len(self._steps))
+        if self._error_arguments and (far := self._far_out(box)) is not None:
+            return far(box)
         registers = [box]
         for operation, places in self._steps:
             registers.append(operation(*[registers[i] for i in places]))
         return registers[self._result]
+
+    def _far_out(self, box: Range) -> RangeProgram | None:
+        """A formula of error functions, all of them far out, written without their cancellation."""
+        ranges = [program(box) for program in self._error_arguments]
+        sides = tuple(bool(u.lo > FAR) - bool(u.hi < -FAR) for u in ranges)
+        if not all(sides):
+            return None
+        if sides not in self._far_programs:
+            form = far_form(self._expr, sides, box.is_positive - box.is_negative)
+            self._far_programs[sides] = RangeProgram(form, {})
+        return self._far_programs[sides]
 
     def _visit(self, node: sp.Basic) -> int:
         if node not in self._places:

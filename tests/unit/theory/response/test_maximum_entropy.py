@@ -9,6 +9,8 @@ import symres as sr
 from symres.core.errors import NoClosedForm
 
 KNOWN = {"erf": mp.mpf(1) / 2, "tanh": mp.pi**2 / 12, "sigmoid": mp.pi**2 / 3, "hard_tanh": mp.mpf(1) / 3}
+KNOWN |= {"Phi(2*z - 1)": mp.mpf(1) / 2, "Phi(z - 1/2)": mp.mpf(5) / 4}  # mean squared and variance of the density
+KNOWN |= {"1/(1 + 2^-z)": mp.pi**2 / (3 * mp.log(2) ** 2)}
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -70,13 +72,13 @@ def test_steps_anywhere_and_heavy_tails(formula):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("relu", "bounded, increasing"),
-        ("sin", "bounded, increasing"),
-        ("step", "bounded, increasing"),
+        ("relu", "two different finite limits"),
+        ("sin", "two different finite limits"),
+        ("step", "it jumps"),
         ("softsign", "infinite or out of reach"),
         ("atan(z)", "infinite or out of reach"),
         ("z/sqrt(1 + z**2)", "infinite or out of reach"),
-        ("3*erf(z) + erf(1000*(z - 7.3)) - erf(1000*(z - 7.31))", "bounded, increasing"),  # it falls at 7.31
+        ("3*erf(z) + erf(1000*(z - 7.3)) - erf(1000*(z - 7.31))", "it falls somewhere"),  # it falls at 7.31
     ],
 )
 def test_what_has_none(name, said):

@@ -1,0 +1,52 @@
+"""Functions that are written in others: what reads a formula later meets fewer kinds of nodes.
+
+``2^z`` is ``exp(z*log(2))``, and so is every power whose exponent depends on z; atanh and acosh are logarithms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import sympy as sp
+
+from ..core.errors import DeclarationError
+from ..core.symbols import z
+
+Function = Callable[..., sp.Expr]
+
+
+def raised(base: sp.Expr, exponent: sp.Expr, functions: Mapping[str, Function] = MappingProxyType({})) -> sp.Expr:
+    """A power; an exponential where the exponent depends on z and the base may be positive.
+
+    Args:
+        base: what is raised.
+        exponent: to what.
+        functions: by their names, exp and log where they are not sympy's: those of an equation are activations.
+
+    Raises:
+        DeclarationError: the exponent depends on z, and the base is not positive.
+    """
+    if not exponent.has(z) or base in (1, sp.E):
+        return base**exponent
+    if base.is_nonpositive:
+        found = f"the base of {base**exponent} is not positive"
+        raise DeclarationError("a power", found.replace("**", "^"), "raise positive numbers to powers of z")
+    logarithm = sp.log(base) if not base.has(z) else functions.get("log", sp.log)(base)
+    return functions.get("exp", sp.exp)(exponent * logarithm)
+
+
+def inverse_tanh(u: sp.Expr) -> sp.Expr:
+    """``atanh(u)``; of a small u without cancellation."""
+    return (sp.log(1 + u) - sp.log(1 - u)) / 2
+
+
+def inverse_cosh(u: sp.Expr) -> sp.Expr:
+    """``acosh(u)``, u >= 1."""
+    return sp.log(u + sp.sqrt(u**2 - 1))
+
+
+def in_basic_functions(expr: sp.Expr) -> sp.Expr:
+    """A formula without atanh, acosh, and exponents that depend on z."""
+    expr = expr.replace(sp.atanh, inverse_tanh).replace(sp.acosh, inverse_cosh)
+    return expr.replace(lambda e: e.is_Pow and e.exp.has(z), lambda e: raised(*e.as_base_exp()))

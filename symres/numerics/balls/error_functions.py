@@ -1,0 +1,148 @@
+"""Formulas of error functions far out, written without the cancellation and the underflow that they have there.
+
+Where u is large, ``erfc(u) = exp(-u**2)*(1 - D(u))/(sqrt(pi)*u)``. With it every formula becomes a sum over different
+exponentials, and of a quotient or a logarithm the largest one is taken out: 1 - erf(u), ``exp(-z**2/2)/Phi(z)`` and
+``z*Phi(z) + exp(-z**2/2)/sqrt(2*pi)`` for z -> -oo have factors whose balls do not surround 0.
+
+``D(u) = 1 - sqrt(pi)*u*exp(u**2)*erfc(u)``, here :class:`scaled_ierfc`, is the first integral of erfc beside
+``exp(-u**2)/sqrt(pi)``. It falls from 1 at u = 0 and is ``1/(2*u**2) - 3/(4*u**4) + ...`` far out (DLMF 7.12.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache, reduce
+from typing import TypeAlias
+
+import sympy as sp
+
+from ...core.atoms import Opaque
+
+FAR = 2  # an argument of erfc from which D, here .095, is small beside 1
+_MOST_FACTORS = 4  # power up to which a sum is multiplied out, because its terms may cancel others
+_Sum: TypeAlias = dict[sp.Expr, sp.Expr]  # exponents, and what stands before their exponentials
+_ZERO = sp.Integer(0)
+
+
+class scaled_ierfc(sp.Function):
+    """``1 - sqrt(pi)*u*exp(u**2)*erfc(u)``, for u > 0."""
+
+
+@lru_cache(maxsize=4096)
+def error_arguments(node: sp.Basic) -> tuple[sp.Expr, ...]:
+    """The arguments of the error functions of a formula, but for numbers."""
+    arguments = {f.args[0] for f in node.atoms(sp.erf, sp.erfc) if f.free_symbols}
+    return tuple(sorted(arguments, key=sp.default_sort_key))
+
+
+@lru_cache(maxsize=4096)
+def needs_far_form(node: sp.Basic) -> bool:
+    """Whether it is a logarithm, a quotient or a root of error functions, or their product with exponentials."""
+    if not isinstance(node, sp.log | sp.Mul | sp.Pow) or len(node.free_symbols) != 1 or node.has(sp.I, Opaque):
+        return False
+    if not all(u.is_polynomial(*node.free_symbols) for u in error_arguments(node)):
+        return False
+    if isinstance(node, sp.log):
+        return bool(error_arguments(node))
+    factors = [factor for factor in sp.Mul.make_args(node) if error_arguments(factor)]
+    if any(f.is_Pow and not (f.exp.is_Integer and f.exp > 0) for f in factors):
+        return True
+    return bool(factors) and any(isinstance(factor, sp.exp) for factor in node.args)
+
+
+def by_half_angle(node: sp.Expr) -> sp.Expr:
+    """``acos(u)`` or ``asin(u)`` by ``sqrt((1 - u)/(1 + u))``: u comes near 1 without reaching it."""
+    (u,) = node.args
+    angle = 2 * sp.atan(sp.sqrt(1 - u) / sp.sqrt(1 + u))
+    return angle if isinstance(node, sp.acos) else sp.pi / 2 - angle
+
+
+@lru_cache(maxsize=1024)
+def far_form(node: sp.Expr, sides: tuple[int, ...], direction: int) -> sp.Expr:
+    """A formula where some arguments of its error functions are far out.
+
+    Args:
+        node: the formula, of one symbol.
+        sides: for each of ``error_arguments(node)`` 1 where it is large, -1 where its negative is, else 0.
+        direction: the sign of the symbol there; 0 if it has both.
+    """
+    return _FarForm(dict(zip(error_arguments(node), sides, strict=True)), direction).formula(node)
+
+
+class _FarForm:
+    """The sums over exponentials of all parts of one formula."""
+
+    def __init__(self, sides: Mapping[sp.Expr, int], direction: int) -> None:
+        self.sides, self.direction = sides, direction
+
+    def formula(self, node: sp.Expr) -> sp.Expr:
+        """The largest exponential times the sum beside it."""
+        exponent, factor = self._leading(self._sum(node))
+        return sp.exp(exponent) * factor
+
+    def _sum(self, node: sp.Expr) -> _Sum:
+        if not node.has(sp.exp, sp.erf, sp.erfc):
+            return {_ZERO: node}
+        if isinstance(node, sp.exp):
+            return {sp.expand(self.formula(node.exp)): sp.Integer(1)}
+        if isinstance(node, sp.erf | sp.erfc) and self.sides.get(node.args[0]):
+            return self._error_function(node, self.sides[node.args[0]])
+        if isinstance(node, sp.Add):
+            return _added(map(self._sum, node.args))
+        if isinstance(node, sp.Mul):
+            return reduce(_multiplied, map(self._sum, node.args))
+        if isinstance(node, sp.Pow) and node.exp.is_Integer and 0 < node.exp <= _MOST_FACTORS:
+            return reduce(_multiplied, [self._sum(node.base)] * int(node.exp))
+        if isinstance(node, sp.Pow) and node.exp.is_number:
+            exponent, factor = self._leading(self._sum(node.base))
+            return {sp.expand(exponent * node.exp): factor**node.exp}
+        if isinstance(node, sp.log):
+            exponent, factor = self._leading(self._sum(node.args[0]))
+            return {_ZERO: exponent + sp.log(factor)}
+        return {_ZERO: node.func(*map(self.formula, node.args))}
+
+    @staticmethod
+    def _error_function(node: sp.Expr, side: int) -> _Sum:
+        u = side * node.args[0]
+        exponent, factor = sp.expand(-(u**2)), (1 - scaled_ierfc(u)) / (sp.sqrt(sp.pi) * u)
+        if isinstance(node, sp.erf):
+            return {_ZERO: sp.Integer(side), exponent: -side * factor}
+        return {exponent: factor} if side == 1 else {_ZERO: sp.Integer(2), exponent: -factor}
+
+    def _leading(self, terms: _Sum) -> tuple[sp.Expr, sp.Expr]:
+        """The exponent of the largest exponential, and the sum beside it."""
+        largest = reduce(self._larger, terms)
+        return largest, sp.Add(*(sp.exp(sp.expand(e - largest)) * factor for e, factor in terms.items()))
+
+    def _larger(self, one: sp.Expr, other: sp.Expr) -> sp.Expr:
+        """The larger exponent far out; where that is not known any is right, though its balls may be wide."""
+        difference = sp.expand(one - other)
+        symbols = tuple(difference.free_symbols)
+        if not difference.is_polynomial(*symbols):
+            return one
+        polynomial = sp.Poly(difference, *symbols) if symbols else sp.Poly(difference, sp.Dummy())
+        sign = polynomial.LC() * (self.direction if polynomial.total_degree() % 2 else 1)
+        return other if sign.is_negative else one
+
+
+def _added(sums: Iterable[_Sum]) -> _Sum:
+    total: _Sum = {}
+    for terms in sums:
+        for exponent, factor in terms.items():
+            total[exponent] = total.get(exponent, _ZERO) + factor
+    factors = {exponent: _collected(factor) for exponent, factor in total.items()}
+    return {exponent: factor for exponent, factor in factors.items() if factor != 0} or {_ZERO: _ZERO}
+
+
+def _multiplied(one: _Sum, other: _Sum) -> _Sum:
+    return _added({sp.expand(a + b): u * v} for a, u in one.items() for b, v in other.items())
+
+
+def _collected(factor: sp.Expr) -> sp.Expr:
+    """A polynomial in values of D, each power with one coefficient, so that equal terms cancel."""
+    names = {f: sp.Dummy() for f in factor.atoms(scaled_ierfc)}
+    named = sp.expand(factor.xreplace(names))
+    if not names or not named.is_polynomial(*names.values()):
+        return factor
+    terms = sp.Poly(named, *names.values()).terms()
+    return sp.Add(*(sp.cancel(c) * sp.Mul(*map(sp.Pow, names, powers)) for powers, c in terms))

@@ -1,0 +1,92 @@
+"""Every composition of two functions of the grammar: its average is right, or the reason why it has none is true."""
+
+from itertools import product
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import symres as sr
+from tests.oracles.compositions import FUNCTIONS, Composition, judge
+
+PAIRS = [Composition(outer, inner) for outer, inner in product(FUNCTIONS, FUNCTIONS)]
+_REACH = 13  # standard deviations: beyond, the weight is below 1e-36
+_DIGITS = 60  # 1 - erf(z) within that reach is above 1e-39
+
+
+def by_quadrature(composition, breaks, k):
+    """The average, and that of the absolute value."""
+    with mp.workdps(_DIGITS):
+        s = mp.sqrt(mp.mpf(k))
+        places = sorted({*(mp.mpf(t) for t in (-_REACH, -6, -2, 0, 2, 6, _REACH)), *(b / s for b in breaks)})
+        places = [p for p in places if abs(p) <= _REACH]
+        average = mp.quad(lambda t: composition(s * t) * mp.npdf(t), places)
+        return average, mp.quad(lambda t: abs(composition(s * t)) * mp.npdf(t), places)
+
+
+@pytest.mark.sample(60)
+@pytest.mark.parametrize("composition", PAIRS, ids=[pair.text for pair in PAIRS])
+def test_the_average_is_right_or_the_reason_of_the_refusal_true(composition):
+    try:
+        phi = sr.activation(composition.text)
+        average = sr.expect(phi).evalf(15, K="1/2")
+    except sr.SymresError as refusal:
+        with mp.workdps(_DIGITS):
+            assert judge(composition, f"{refusal};"), str(refusal)
+        return
+    breaks = [mp.mpf(str(b.evalf(_DIGITS))) for b in phi.breakpoints]
+    exact, size = by_quadrature(composition, breaks, "0.5")
+    assert abs(average - exact) <= 1e-12 * size
+
+
+# what was typed as a power of a number, and the same with exponentials of base e in NumPy's words
+POWERS = {
+    "2^z": lambda u: np.exp2(u),
+    "1/(1 + 2^-z)": lambda u: 1 / (1 + np.exp2(-u)),
+    "2^z/(1 + 2^z)": lambda u: np.exp2(u) / (1 + np.exp2(u)),
+    "z*2^(-z^2)": lambda u: u * np.exp2(-(u**2)),
+    "log(1 + 2^z)": lambda u: np.log1p(np.exp2(u)),
+    "pi^z": lambda u: np.pi**u,
+    "(1 + z^2)^sin(z)/(1 + z^2)": lambda u: (1 + u**2) ** (np.sin(u) - 1),
+}
+_PLACES = np.linspace(-12, 12, 20001)  # the trapezoidal rule: to all digits, for functions that are smooth on 1e-3
+_TARGETS = ["numpy", "torch", "jax", "numba", "c"]
+
+
+def second_moment(function, k):
+    weight = np.exp(-(_PLACES**2) / 2) / np.sqrt(2 * np.pi)
+    return float(np.sum(weight * function(np.sqrt(k) * _PLACES) ** 2) * (_PLACES[1] - _PLACES[0]))
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("text", POWERS)
+def test_a_number_to_a_power_of_z_goes_through_derive_and_advice(text):
+    theory = sr.derive(sr.mlp(text))
+    for k in (0.3, 1.1):
+        assert float(theory.kernel_map.evalf(K=k, C_W=1, C_b=0)) == pytest.approx(
+            second_moment(POWERS[text], k), rel=1e-9
+        )
+    assert "in the layer mlp" in theory.page()
+    assert theory.advice(depth=10, width=100).reasons
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("text", POWERS)
+def test_a_number_to_a_power_of_z_is_checked(text):
+    report = sr.check(sr.derive(sr.mlp(text)), quantities=["kernel_map", "chi_perp"])
+    assert {verdict.outcome.value for verdict in report.verdicts} == {"PASSED"}
+
+
+@pytest.mark.sample(5)
+@pytest.mark.parametrize("target", _TARGETS)
+@pytest.mark.parametrize("text", POWERS)
+def test_a_number_to_a_power_of_z_is_exported(text, target):
+    module = sr.export(sr.derive(sr.mlp(text)).kernel_map, target=target).load()
+    found = float(np.asarray(module.kernel_map(as_array(1.1, target), 1.0, 0.0))[0])
+    assert found == pytest.approx(second_moment(POWERS[text], 1.1), rel=1e-5 if target == "jax" else 1e-9)
+
+
+def as_array(number, target):
+    if target == "torch":
+        return pytest.importorskip("torch").tensor([number], dtype=pytest.importorskip("torch").float64)
+    return np.array([number])
