@@ -61,8 +61,9 @@ class Module(Shown):
         Returns:
             the path written.
         """
-        path = Path(path)
-        further = {} if self.target == LATEX else targets.find(self.target).companions(path.stem, self.text)
+        path = files.require_place(Path(path))
+        alone = self.target == LATEX or files.is_special(path)  # beside a device nothing belongs to it
+        further = {} if alone else targets.find(self.target).companions(path.stem, self.text)
         for name, text in further.items():
             files.write_text(path.with_name(name), text)
         return files.write_text(path, self.text)
