@@ -66,13 +66,14 @@ def require_place(path: Path) -> Path:
     """
     path = Path(path)
     try:
-        is_folder, has_folder, has_parent = path.is_dir(), path.parent.is_dir(), path.parent.exists()
+        with suppress(FileNotFoundError, NotADirectoryError):
+            path.stat()
     except OSError as error:  # a name that is too long, a circle of links
         raise _cannot_write(path, error) from None
-    if is_folder:
+    if path.is_dir():
         raise DeclarationError(f"writing {path}", "it is a folder", "name a file")
-    if not has_folder:
-        found = f"{path.parent} is not a folder" if has_parent else f"there is no folder {path.parent}"
+    if not path.parent.is_dir():
+        found = f"{path.parent} is not a folder" if path.parent.exists() else f"there is no folder {path.parent}"
         raise DeclarationError(f"writing {path}", found, "choose a folder that exists and can be written")
     return path
 
