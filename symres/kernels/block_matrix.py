@@ -256,7 +256,7 @@ def _kind(dtype: str | np.dtype | type) -> np.dtype:
     return found
 
 
-def _kind_of_array(out: Written | Any, shape: tuple[int, int]) -> np.dtype:
+def _kind_of_array(out: Any, shape: tuple[int, int]) -> np.dtype:
     """The type of an array into which blocks are written.
 
     Raises:

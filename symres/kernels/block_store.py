@@ -123,14 +123,18 @@ class NpyStore:
         files.write_whole(self.path, lambda path: np.lib.format.open_memmap(path, "w+", self.dtype, self.shape))
 
     def write(self, place: Place, block: np.ndarray) -> None:
-        """Row by row, not by a memory map: to that a full disk is a signal that ends the process."""
+        """Row by row, not by a memory map: to that a full disk is a signal that ends the process.
+
+        Nor through a buffer, which would write what stands between two rows as it has read it: others write there.
+        """
         rows, columns = place
-        with self.path.open("rb+") as file:
+        with self.path.open("rb+", buffering=0) as file:
             start = self._start(file)
             for row, values in zip(range(rows.start, rows.stop), np.ascontiguousarray(block), strict=True):
                 file.seek(start + (row * self.shape[1] + columns.start) * self.dtype.itemsize)
-                file.write(values.data)
-            file.flush()
+                unwritten = values.data.cast("B")
+                while len(unwritten):  # a disk that is nearly full takes a part, and refuses what is left
+                    unwritten = unwritten[file.write(unwritten) :]
             os.fsync(file.fileno())
 
     def mend(self) -> None:
@@ -365,7 +369,7 @@ def _is_intact(matrix: np.ndarray, grid: Grid, block: Block, checksum: str) -> b
 
 
 def _checksum(values: np.ndarray) -> str:
-    return hashlib.blake2b(np.ascontiguousarray(values), digest_size=16).hexdigest()
+    return hashlib.blake2b(np.ascontiguousarray(values).data, digest_size=16).hexdigest()
 
 
 def _digest_of(facts: Mapping[str, object]) -> str:

@@ -16,6 +16,7 @@ import zarr
 
 import symres as sr
 from symres.kernels import given_numbers, matrix
+from symres.kernels.block_store import NpyStore
 
 VALUES = {"C_W": 1.9, "C_b": 0.1}
 SIZE, CHUNK = 83, 20  # the last block of a row is smaller
@@ -58,6 +59,24 @@ def test_other_inputs_and_other_blocks(tmp_path, exported, inputs, whole):
 def test_schedulers(exported, inputs, whole, scheduler):
     found = matrix(exported, inputs, chunks=CHUNK, scheduler=scheduler, **VALUES)
     assert np.allclose(found, whole[1], rtol=1e-13)
+
+
+class WrittenBeside:
+    """A block that is there when another one, beside it in the same rows, has been written."""
+
+    def __init__(self, store):
+        self.store = store
+
+    def __array__(self, dtype=None, copy=None):
+        self.store.write((slice(0, 2), slice(2, 4)), np.full((2, 2), 7.0))
+        return np.full((2, 2), 5.0)
+
+
+def test_a_writer_does_not_touch_the_blocks_of_others(tmp_path):
+    store = NpyStore(tmp_path / "a.npy", (2, 4), np.dtype("float64"), (2, 2))
+    store.create()
+    store.write((slice(0, 2), slice(0, 2)), WrittenBeside(store))
+    assert (store.opened() == [[5, 5, 7, 7], [5, 5, 7, 7]]).all()
 
 
 @pytest.mark.exhaustive
