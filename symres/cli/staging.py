@@ -90,4 +90,3 @@ class Staging:
 
     def _refused(self, found: str) -> DeclarationError:
         return DeclarationError(f"--out {self.folder}", found, "choose a folder that can be written")
-

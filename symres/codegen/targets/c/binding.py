@@ -42,7 +42,9 @@ class CompiledSource:
             try:
                 return cls(ffi, ffi.dlopen(str(path)))
             except OSError as error:
-                remedy = "let TMPDIR name a folder from which libraries may be loaded, and CC a compiler for this system"
+                remedy = (
+                    "let TMPDIR name a folder from which libraries may be loaded, and CC a compiler for this system"
+                )
                 raise DeclarationError("loading C code", str(error), remedy) from None
 
     def of_arrays(self, name: str) -> Callable[..., Any]:
