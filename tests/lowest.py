@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -16,7 +17,7 @@ def lowest_versions():
     """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     found = {}
-    for requirement in [*project["dependencies"], *sum(project["optional-dependencies"].values(), [])]:
+    for requirement in chain(project["dependencies"], *project["optional-dependencies"].values()):
         read = REQUIREMENT.fullmatch(requirement)
         if read is None:
             raise ValueError(f"{requirement} names no lowest version")

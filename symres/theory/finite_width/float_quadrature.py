@@ -164,6 +164,7 @@ class CompiledFormula:
         self._function = sp.lambdify(symbols, expressions, modules="scipy" if special else "numpy", cse=True)
 
     def __call__(self, *arguments: Array | float) -> Any:
+        """The values, each of the shape of the arguments together; a constant is a number."""
         return self._function(*arguments)
 
     def __reduce__(self) -> tuple[type[CompiledFormula], tuple[Any, ...]]:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import symres as sr
-
 from symres.core import files
 from symres.core.errors import DeclarationError
 

@@ -134,7 +134,7 @@ def test_lack_of_a_compiler_is_told(relu, monkeypatch):
 
 
 def test_a_compiler_that_refuses_is_told():
-    with pytest.raises(DeclarationError, match="refuses it: .*error"), compiling.compiled("broken", "int f( {"):
+    with pytest.raises(DeclarationError, match=r"refuses it: .*error"), compiling.compiled("broken", "int f( {"):
         pass
 
 
@@ -180,7 +180,7 @@ def test_a_library_that_the_system_does_not_load_is_told(relu, monkeypatch, tmp_
     script.write_text('#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done; echo text > "$2"\n')
     script.chmod(0o755)
     monkeypatch.setenv("CC", str(script))
-    with pytest.raises(DeclarationError, match="loading C code: .*TMPDIR"):
+    with pytest.raises(DeclarationError, match=r"loading C code: .*TMPDIR"):
         relu.load()
 
 
