@@ -48,7 +48,7 @@ def test_a_parameter_that_is_set_later_is_checked_when_it_is_used(inputs):
 def test_a_remedy_is_one():
     """There is no code for networks of |z|^(1/2), which is continuous: another kernel of them is no remedy."""
     for made in MAKERS.values():
-        with pytest.raises(sr.DeclarationError, match="infinite for equal inputs: .*; use another activation"):
+        with pytest.raises(sr.DeclarationError, match=r"infinite for equal inputs: .*; use another activation"):
             made("sqrt(abs(z))", 1)
 
 
