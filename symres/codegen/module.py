@@ -23,7 +23,8 @@ class Module(Shown):
         target: the name of a target, or "latex".
         text: the text itself.
         missing: quantities that were asked for and have no code, with the reason.
-        warnings: functions with values that have fewer than six digits: which, where, and how wrong they are.
+        warnings: functions with values that have fewer than six digits: which, where, and how wrong they are; that a
+            tangent kernel is infinite.
         functions: the names of what it holds.
     """
 

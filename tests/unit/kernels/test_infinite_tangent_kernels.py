@@ -10,7 +10,7 @@ import sympy as sp
 import torch
 
 import symres as sr
-from symres.kernels import ZonalKernel, matrix
+from symres.kernels import ZonalKernel, matrix, predict
 from symres.kernels import gpytorch as for_gpytorch
 from symres.kernels import sklearn as for_sklearn
 
@@ -157,3 +157,15 @@ def test_numbers_that_are_too_large_are_refused(inputs):
             matrix(module, X, kernel="nngp", dtype=dtype, progress=False, **(VALUES | {"C_W": 1e3}))
     with pytest.raises(sr.DeclarationError, match="infinite, or not numbers; pass smaller K"):
         ZonalKernel(module, 1e308, **(VALUES | {"C_W": 1e3}))
+
+
+def test_predictions_name_the_kernel_that_is_infinite(inputs):
+    """And what is left: the posterior of the Gaussian process, against the formula by hand."""
+    module, y = sr.export(sr.network([READ_IN, "step"])).load(), np.arange(4.0)
+    train, cross, test = (
+        module.dual_kernel_matrix(*X, **VALUES) for X in ((inputs[:4],), (inputs[4:], inputs[:4]), (inputs[4:],))
+    )
+    with pytest.raises(sr.DeclarationError, match=r'infinite for equal inputs: .*; pass the nngp .*posterior\("nngp"\)'):
+        predict(train, cross, test, y)
+    found = predict(*((k[0], k[0]) for k in (train, cross, test)), y, noise=0.1).posterior("nngp")
+    np.testing.assert_allclose(found.mean, cross[0] @ np.linalg.solve(train[0] + 0.1 * np.eye(4), y), rtol=1e-12)
