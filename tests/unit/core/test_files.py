@@ -1,6 +1,7 @@
 """Files that are whole or not there, and templates in which nothing is missing."""
 
 import os
+import select
 import stat
 import threading
 from pathlib import Path
@@ -105,10 +106,11 @@ def test_a_device_stays_a_device(tmp_path, target):
     link = tmp_path / "device"
     link.symlink_to(os.ttyname(terminal))
     text = sr.export(sr.expect("relu(z)"), target=target)
-    writer = threading.Thread(target=text.write, args=[link])
+    writer = threading.Thread(target=text.write, args=[link], daemon=True)
     writer.start()
     read = b""
     while read.count(b"\n") < text.text.count("\n"):
+        assert select.select([keeper], [], [], 20)[0], "nothing more is written into it"
         read += os.read(keeper, 1 << 16)
     writer.join(10)
     assert read.replace(b"\r\n", b"\n").decode() == text.text
