@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -278,7 +279,6 @@ def test_another_output_is_refused_and_kept(tmp_path, exported, inputs, name, da
         (lambda journal: damaged_lines(journal, [b'[0, 5, "x"]']), "damaged in line 2"),  # there is no such block
         (lambda journal: damaged_lines(journal, [b'[1, 0, "x"]']), "damaged in line 2"),  # it is a mirror image
         (lambda journal: damaged_lines(journal, [b"\0" * 30]), "damaged in line 2"),
-        (lambda journal: (journal.unlink(), os.mkfifo(journal)), "it is not a file"),
         (lambda journal: (journal.unlink(), journal.mkdir()), "it is not a file"),
     ],
 )
@@ -290,6 +290,21 @@ def test_a_damaged_journal_is_one_error(tmp_path, exported, inputs, damage, mess
     with pytest.raises(sr.DeclarationError, match=rf"resuming .*{message}; .*resume=False"):
         matrix(**given)
     assert (tmp_path / "a.npy").read_bytes() == before
+
+
+def test_a_pipe_in_the_place_of_the_journal_blocks_nobody(tmp_path, exported, inputs):
+    os.mkfifo(tmp_path / "a.npy.journal")
+    messages = []
+
+    def resume():
+        with pytest.raises(sr.DeclarationError) as refused:
+            matrix(exported, inputs, out=tmp_path / "a.npy", **VALUES)
+        messages.append(str(refused.value))
+
+    caller = threading.Thread(target=resume, daemon=True)
+    caller.start()
+    caller.join(30)
+    assert len(messages) == 1 and "it is not a file" in messages[0]
 
 
 LIMITED = """
