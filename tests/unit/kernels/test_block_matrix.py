@@ -343,6 +343,7 @@ def limited(*words):
     return done.stdout
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["a.npy", "a.zarr"])
 def test_a_disk_that_fills_up_is_one_error(small_disk, tmp_path, name):
     out = small_disk / name
@@ -353,6 +354,7 @@ def test_a_disk_that_fills_up_is_one_error(small_disk, tmp_path, name):
     assert limited(out) == limited(tmp_path / name)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["a.npy", "a.zarr"])
 def test_a_limit_of_the_size_of_files_is_one_error(tmp_path, name):
     """As on file systems that take no large files; the smallest chunk of zarr exceeds it too."""
