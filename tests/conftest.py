@@ -42,7 +42,7 @@ def _spread(cases, count, every=None):
         return {cases[len(cases) * k // count] for k in range(count)}
     rows = defaultdict(list)
     for case in cases:
-        rows[case.callspec.indices[every]].append(case)
+        rows[repr(case.callspec.params[every])].append(case)  # indices are those of cases, not of values
     return {
         row[(number + len(row) * k // count) % len(row)]
         for number, row in enumerate(rows.values())

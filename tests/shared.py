@@ -46,6 +46,8 @@ class Lazily(dict[Any, Any]):
 def altered(target: ArrayTarget, **changes: Any) -> ArrayTarget:
     """A target with other attributes; ``definitions`` are other texts of its run-time functions, by their names."""
     found = copy.copy(target)
+    for name in [name for name in vars(found) if callable(getattr(type(found), name, None))]:
+        del vars(found)[name]  # a method that a test has replaced for a while, and put back bound to the target
     for name, text in changes.pop("definitions", {}).items():
         found.runtime = found.runtime.with_text(name, text)
     vars(found).update(changes)

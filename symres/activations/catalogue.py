@@ -217,7 +217,7 @@ def constant(text: object) -> sp.Expr:
     Raises:
         DeclarationError: it cannot be read, or depends on z.
     """
-    value = parse(str(text), activations._functions(list(activations)))
+    value = parse(str(text), activations.functions())
     if value.has(z):
         raise DeclarationError(f"the constant {text!s:.40}", "it depends on z", "write a number such as sqrt(2)")
     return value

@@ -154,6 +154,8 @@ def cache(
     if folder is None:
         return Output().text("nothing is kept: there is no home folder, and SYMRES_CACHE_DIR names no other")
     kept = DiskCache(folder)
+    if obstacle := kept.obstacle():
+        return Output().text(f"nothing is kept: {kept.folder}: {obstacle}")
     if clear:
         return Output().text(f"removed {kept.clear()} files from {kept.folder}")
     files, size = kept.size()

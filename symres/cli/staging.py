@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 from ..core.errors import DeclarationError
+from ..core.files import put_in_place, umask
 
 
 class Staging:
@@ -31,13 +32,13 @@ class Staging:
         self.path = Path()
 
     def __enter__(self) -> Staging:
-        if self.folder.exists() and not self.folder.is_dir():
-            raise self._refused("it is a file, not a folder")
         try:
+            if self.folder.exists() and not self.folder.is_dir():
+                raise self._refused("it is a file, not a folder")
             self._make(self.folder.parent)
             # inside an existing folder: it may be a file system of its own, across which nothing moves in one step
             beside = self.folder if self.folder.is_dir() else self.folder.parent
-            self.path = beside / f".{self.folder.name}.{secrets.token_hex(8)}"  # known before it is made: a signal
+            self.path = beside / f".symres-{secrets.token_hex(8)}"  # known before it is made: a signal
             self.path.mkdir(mode=0o700)  # may come between the two
         except OSError as error:
             self._clean()
@@ -52,18 +53,18 @@ class Staging:
         return [self.folder / path.name for path in sorted(self.path.iterdir())]
 
     def commit(self) -> None:
-        """Move the files to their place, each in one step."""
+        """Move the files to their place, each in one step; see ``put_in_place``."""
         places = self.places()
         for place in places:
             if place.is_dir():
                 raise self._refused(f"it has a folder {place.name} where a file should go")
         try:
             if not self.folder.exists():
-                self.path.chmod(0o777 & ~_umask())
+                self.path.chmod(0o777 & ~umask())
                 os.rename(self.path, self.folder)
             else:
                 for place in places:
-                    os.replace(self.path / place.name, place)
+                    put_in_place(self.path / place.name, place)
         except OSError as error:
             raise self._refused(error.strerror or str(error)) from None
         self._done = True
@@ -89,9 +90,3 @@ class Staging:
 
     def _refused(self, found: str) -> DeclarationError:
         return DeclarationError(f"--out {self.folder}", found, "choose a folder that can be written")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -144,6 +144,8 @@ def _network(network: DerivedNetwork, target: Target, title: str, command: str) 
     text = target.network_text(plan)
     require_distinct("the network", target.names_in(text))
     warnings = [text for layer in plan.layers for f in layer.functions for text in docstrings.warnings(f)]
+    if not network.has_tangent_kernel:
+        warnings.append("the tangent kernel of equal inputs is infinite: a slope has no mean square")
     return Module("network", target.name, text, (), tuple(dict.fromkeys(warnings)), NETWORK_FUNCTIONS)
 
 

@@ -23,7 +23,8 @@ class Module(Shown):
         target: the name of a target, or "latex".
         text: the text itself.
         missing: quantities that were asked for and have no code, with the reason.
-        warnings: functions with values that have fewer than six digits: which, where, and how wrong they are.
+        warnings: functions with values that have fewer than six digits: which, where, and how wrong they are; that a
+            tangent kernel is infinite.
         functions: the names of what it holds.
     """
 
@@ -61,8 +62,9 @@ class Module(Shown):
         Returns:
             the path written.
         """
-        path = Path(path)
-        further = {} if self.target == LATEX else targets.find(self.target).companions(path.stem, self.text)
+        path = files.require_place(Path(path))
+        alone = self.target == LATEX or files.is_special(path)  # beside a device nothing belongs to it
+        further = {} if alone else targets.find(self.target).companions(path.stem, self.text)
         for name, text in further.items():
             files.write_text(path.with_name(name), text)
         return files.write_text(path, self.text)

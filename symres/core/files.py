@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
+import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,6 +19,8 @@ from .errors import DeclarationError, SymresError
 
 if TYPE_CHECKING:
     import jinja2
+
+_PREFIX = ".symres-"  # of temporary files: short, so that a name may be as long as the system allows
 
 
 def templates() -> Path:
@@ -55,9 +61,15 @@ def require_place(path: Path) -> Path:
     """Make sure that a file can stand at ``path``, without touching anything.
 
     Raises:
-        DeclarationError: its folder does not exist (a mistyped path makes none), or a folder stands in its place.
+        DeclarationError: its folder does not exist (a mistyped path makes none), a folder stands in its place, or the
+            system takes no such path.
     """
     path = Path(path)
+    try:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            path.stat()
+    except OSError as error:  # a name that is too long, a circle of links
+        raise _cannot_write(path, error) from None
     if path.is_dir():
         raise DeclarationError(f"writing {path}", "it is a folder", "name a file")
     if not path.parent.is_dir():
@@ -66,30 +78,68 @@ def require_place(path: Path) -> Path:
     return path
 
 
-def write_whole(path: Path, produce: Callable[[Path], None]) -> Path:
-    """Let ``produce`` write a temporary file beside ``path``, then put it in its place in one step.
+def is_special(path: Path) -> bool:
+    """Whether something is at ``path`` that is not a file on a disk: a device, a pipe, a socket."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def write_whole(path: Path, produce: Callable[[Path], object]) -> Path:
+    """Let ``produce`` write a temporary file, then put it in its place in one step; see ``put_in_place``.
 
     Raises:
         DeclarationError: the folder does not exist or cannot be written.
     """
     path = require_place(path)
+    temporary = None
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
+        # beside the file that a link leads to: across file systems nothing moves in one step
+        folder = None if is_special(path) else path.resolve().parent
+        handle, name = tempfile.mkstemp(dir=folder, prefix=_PREFIX, suffix=path.suffix)
+        temporary = Path(name)
         os.close(handle)
-    except OSError as error:
-        raise _cannot_write(path, error) from None
-    temporary = Path(name)
-    try:
         produce(temporary)
-        temporary.chmod(0o666 & ~_umask())
-        os.replace(temporary, path)
+        put_in_place(temporary, path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise _cannot_write(path, error) from None
-    except BaseException:  # an interrupt too leaves nothing behind
-        temporary.unlink(missing_ok=True)
-        raise
+    finally:  # an interrupt too leaves nothing behind
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
     return path
+
+
+def put_in_place(temporary: Path, path: Path) -> None:
+    """Let a complete file take the place of what ``path`` leads to.
+
+    Links stay and are followed. A file is replaced in one step, and its mode and owner stay. What is not a file, such
+    as a device or a pipe, stays too: the bytes are written into it.
+
+    Args:
+        temporary: the complete file, which is moved, or copied.
+        path: where it is wanted.
+
+    Raises:
+        OSError: it cannot be written, or is protected from that.
+    """
+    if is_special(path):
+        with temporary.open("rb") as source, path.open("wb") as sink:
+            shutil.copyfileobj(source, sink)
+        return
+    mode = 0o666 & ~umask()
+    if path.exists():
+        if not os.access(path, os.W_OK):  # a replacement would not ask
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        before = path.stat()
+        mode = stat.S_IMODE(before.st_mode)
+        if hasattr(os, "chown"):
+            with suppress(PermissionError):  # only root gives files away
+                os.chown(temporary, before.st_uid, before.st_gid)
+    temporary.chmod(mode)
+    try:
+        os.replace(temporary, path.resolve())
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        write_whole(path.resolve(), lambda beside: shutil.copyfile(temporary, beside))
 
 
 def write_text(path: Path, text: str) -> Path:
@@ -101,14 +151,15 @@ def _put(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def _umask() -> int:
+def umask() -> int:
+    """The bits of the mode that new files do not get."""
     mask = os.umask(0)
     os.umask(mask)
     return mask
 
 
 def _cannot_write(path: Path, error: OSError) -> DeclarationError:
-    return DeclarationError(f"writing {path}", error.strerror or str(error), "choose a folder that can be written")
+    return DeclarationError(f"writing {path}", error.strerror or str(error), "choose a path that can be written")
 
 
 def versions() -> tuple[str, ...]:

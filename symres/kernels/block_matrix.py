@@ -19,8 +19,16 @@ from ..codegen.module import Module
 from ..core.errors import DeclarationError
 from ..core.progress import Progress, reported
 from ..core.scalars import whole
-from .block_store import Block, Journal, Place, Store, Written, prepare, store_at
-from .generated_module import ModuleSource, function_of, parameters_of, place_of, source_of
+from .block_store import Block, Grid, Journal, Store, Written, prepare, store_at, write_block
+from .generated_module import (
+    KERNELS,
+    ModuleSource,
+    function_of,
+    parameters_of,
+    place_of,
+    source_of,
+    without_tangent_kernel,
+)
 from .given_numbers import PART, Value, Values, parameter_values, require_inputs
 from .libraries import require
 
@@ -48,9 +56,9 @@ def matrix(
     """The kernel matrix of many inputs, block by block through dask.
 
     Of ``X`` with itself, blocks on and above the diagonal are computed, and mirrored. With a path as ``out``, a journal
-    beside it (the path with ``.journal``) names the blocks that are on the disk: the same call goes on where an earlier
-    one was killed, and returns at once what is complete. Memory is that of the inputs and, for each worker, of about
-    ten blocks in float64.
+    beside it (the path with ``.journal``) names the blocks that are on the disk, with checksums: the same call reads
+    them, and computes what is not there, or not what was written. Memory is that of the inputs and, for each worker,
+    of about ten blocks in float64.
 
     Args:
         module: the export of a network, ``sr.export(network)``, or the module imported from its file.
@@ -61,7 +69,7 @@ def matrix(
         scheduler: "threads", "processes" (in a program below ``if __name__ == "__main__":``), "synchronous", a
             ``concurrent.futures`` executor, or a ``distributed`` client, whose workers have to reach ``out``.
         out: a path that ends with .npy or .zarr; or an array of shape (N, M) to write into, of any kind that takes
-            blocks by ``out[rows, columns] = block``; None for a new array in memory.
+            blocks by ``out[rows, columns] = block``, of float64 or float32; None for a new array in memory.
         dtype: float64 or float32, in which blocks are kept; all is computed in float64. An array has its own.
         resume: False overwrites what is at the path.
         batch: blocks between two entries of the journal: those of a kill are computed again. Several times the number
@@ -74,8 +82,9 @@ def matrix(
 
     Raises:
         DeclarationError: a parameter without value, of another network or of the wrong sign; inputs of another shape,
-            complex ones, or such that are not finite; at the path there is another matrix, or too little room. Nothing
-            has been written then.
+            complex ones, or such that are not finite; at the path there is another matrix, a damaged journal, or too
+            little room; the tangent kernel of an input with itself is infinite. Nothing has been written then. A disk
+            that is full meanwhile, or an entry that is not finite: what the journal names stays.
         SymresError: dask is not installed, or zarr for a zarr array.
     """
     require("symres.kernels.matrix", "kernels", "dask")
@@ -89,14 +98,15 @@ def matrix(
         found = f"X has {first[1]} features, X2 {second[1]}"
         raise DeclarationError("the kernel matrix of X and X2", found, "pass inputs of one kind")
     shape = (first[0], second[0])
-    work = _Work(source, place_of(kernel), tuple(own.items()), _kind(dtype))
-    grid = _Grid(shape, _pair(chunks, square=X2 is None), X2 is None)
+    is_array = not (out is None or isinstance(out, str | Path))
+    kept = _kind_of_array(out, shape) if is_array else _kind(dtype)
+    work = _Work(source, place_of(kernel), tuple(own.items()), kept)
+    grid = Grid(shape, _pair(chunks, square=X2 is None), X2 is None)
+    if grid.symmetric:
+        work.block(X[:1], None)  # before anything is written: a tangent kernel may not exist
     take = whole(batch, "batch", 1)
     if not isinstance(out, str | Path):
         target = np.empty(shape, work.dtype) if out is None else out
-        if tuple(target.shape) != shape:
-            found = f"out has the shape {tuple(target.shape)}"
-            raise DeclarationError(f"a kernel matrix of shape {shape}", found, "pass an array of this shape")
         with reported(progress, "kernel matrix") as report:
             for blocks, made_blocks in _computed(work, grid, X, X2, grid.blocks, take, None, scheduler, report):
                 for block, values in zip(blocks, made_blocks, strict=True):
@@ -107,47 +117,12 @@ def matrix(
     store = store_at(path, shape, work.dtype, grid.chunks)
     facts = _facts(work, grid, kernel, own, X, X2)
     journal = Journal(path.with_name(f"{path.name}.journal"), facts)
-    finished = prepare(store, journal, int(np.prod(shape)) * work.dtype.itemsize, resume)
+    finished = prepare(store, journal, grid, int(np.prod(shape)) * work.dtype.itemsize, resume)
     left = [block for block in grid.blocks if block not in finished]
     with reported(progress, f"kernel matrix {path.name}") as report:
-        for blocks, _ in _computed(work, grid, X, X2, left, take, store, scheduler, report):
-            journal.add(blocks)
+        for blocks, checksums in _computed(work, grid, X, X2, left, take, store, scheduler, report):
+            journal.add(dict(zip(blocks, checksums, strict=True)))
     return store.opened()
-
-
-@dataclass(frozen=True)
-class _Grid:
-    """The blocks of a matrix.
-
-    Args:
-        shape: of the matrix.
-        chunks: of a block.
-        symmetric: whether it is its own mirror image.
-    """
-
-    shape: tuple[int, int]
-    chunks: tuple[int, int]
-    symmetric: bool
-
-    @property
-    def blocks(self) -> list[Block]:
-        """The blocks that are computed, row by row."""
-        rows, columns = (-(-n // size) for n, size in zip(self.shape, self.chunks, strict=True))
-        return [(i, j) for i in range(rows) for j in range(i if self.symmetric else 0, columns)]
-
-    def place(self, block: Block) -> Place:
-        """Where a block is in the matrix."""
-        (i, j), (height, width) = block, self.chunks
-        return slice(i * height, min((i + 1) * height, self.shape[0])), slice(
-            j * width, min((j + 1) * width, self.shape[1])
-        )
-
-    def parts(self, block: Block, values: np.ndarray) -> Iterator[tuple[Place, np.ndarray]]:
-        """A block, and its mirror image."""
-        rows, columns = self.place(block)
-        yield (rows, columns), values
-        if self.symmetric and block[0] != block[1]:
-            yield (columns, rows), values.T
 
 
 @dataclass(frozen=True)
@@ -167,24 +142,33 @@ class _Work:
     dtype: np.dtype
 
     def block(self, first: Inputs, second: Inputs) -> np.ndarray:
-        """The kernel of some inputs and others, or of some with themselves where ``second`` is None."""
+        """The kernel of some inputs and others, or of some with themselves where ``second`` is None.
+
+        Raises:
+            DeclarationError: an entry is not finite.
+        """
         function = function_of(self.source.load(), "dual_kernel_matrix")
-        return np.asarray(function(first, second, **dict(self.parameters))[self.kernel], dtype=self.dtype)
-
-
-def _task(work: _Work, grid: _Grid, block: Block, first: Inputs, second: Inputs, store: Store | None) -> Any:
-    """A block: written where there is a store, else returned."""
-    values = work.block(first, second)
-    if store is None:
+        kernels = function(first, second, **dict(self.parameters))
+        with np.errstate(over="ignore"):  # of float32: it is infinite then, and refused
+            values, *others = (np.asarray(kernels[k], dtype=self.dtype) for k in (self.kernel, 1 - self.kernel))
+        if not np.isfinite(values).all():
+            asked = f"the {KERNELS[self.kernel]} kernel matrix"
+            if KERNELS[self.kernel] == "tangent" and np.isfinite(others).all():
+                raise without_tangent_kernel(asked)
+            found = f"it has entries that are infinite, or not numbers, in {self.dtype}"
+            raise DeclarationError(asked, found, "pass smaller inputs")
         return values
-    for place, part in grid.parts(block, values):
-        store.write(place, part)
-    return None
+
+
+def _task(work: _Work, grid: Grid, block: Block, first: Inputs, second: Inputs, store: Store | None) -> Any:
+    """A block; where there is a store it is written, and its checksum returned."""
+    values = work.block(first, second)
+    return values if store is None else write_block(store, grid, block, values)
 
 
 def _computed(
     work: _Work,
-    grid: _Grid,
+    grid: Grid,
     X: Inputs,
     X2: Inputs,
     blocks: Sequence[Block],
@@ -192,7 +176,7 @@ def _computed(
     store: Store | None,
     scheduler: Scheduler,
     report: Progress,
-) -> Iterator[tuple[Sequence[Block], Sequence[np.ndarray]]]:
+) -> Iterator[tuple[Sequence[Block], Sequence[Any]]]:
     """Some blocks after another, as dask's scheduler returns them."""
     import dask
 
@@ -225,9 +209,9 @@ def _workers(scheduler: Scheduler) -> Iterator[Scheduler]:
         yield pool
 
 
-def _facts(work: _Work, grid: _Grid, kernel: str, own: Values, X: Inputs, X2: Inputs) -> dict[str, object]:
+def _facts(work: _Work, grid: Grid, kernel: str, own: Values, X: Inputs, X2: Inputs) -> dict[str, object]:
     """What a matrix is: equal facts, equal matrix."""
-    facts: dict[str, object] = {
+    return {
         "kernel": kernel,
         "module": hashlib.sha256(work.source.text.encode()).hexdigest(),
         "inputs": _digest(X),
@@ -236,8 +220,8 @@ def _facts(work: _Work, grid: _Grid, kernel: str, own: Values, X: Inputs, X2: In
         "shape": list(grid.shape),
         "chunks": list(grid.chunks),
         "dtype": work.dtype.name,
+        "checksum": "blake2b, 128 bits",
     }
-    return {"digest": hashlib.sha256(repr(sorted(facts.items())).encode()).hexdigest(), **facts}
 
 
 def _digest(X: Inputs) -> str:
@@ -270,3 +254,24 @@ def _kind(dtype: str | np.dtype | type) -> np.dtype:
     if found is None or found.name not in DTYPES or not found.isnative:
         raise DeclarationError(f"a kernel matrix of type {dtype}", "it is none", f"use {' or '.join(DTYPES)}")
     return found
+
+
+def _kind_of_array(out: Any, shape: tuple[int, int]) -> np.dtype:
+    """The type of an array into which blocks are written.
+
+    Raises:
+        DeclarationError: it has another shape, does not hold floating-point numbers, or may not be written.
+    """
+    asked, found_shape = f"a kernel matrix of shape {shape}", tuple(getattr(out, "shape", ()))
+    if found_shape != shape:
+        found = f"out has the shape {found_shape}" if hasattr(out, "shape") else f"out is a {type(out).__name__}"
+        raise DeclarationError(asked, found, "pass an array of this shape")
+    try:
+        kind = np.dtype(getattr(out, "dtype", np.float64)).newbyteorder("=")
+    except TypeError:  # that of another library
+        kind = None
+    if kind is None or kind.name not in DTYPES:
+        raise DeclarationError(asked, f"out is of type {out.dtype}", f"pass an array of {' or '.join(DTYPES)}")
+    if not getattr(getattr(out, "flags", None), "writeable", True):
+        raise DeclarationError(asked, "out is read-only", "pass an array that can be written")
+    return kind

@@ -16,6 +16,7 @@ from ..layers.nodes import Dense
 from ..report.export import export
 from ..theory.depth.network import Network
 from ..theory.theory import network
+from .generated_module import KERNELS, place_of, without_tangent_kernel
 
 Declared: TypeAlias = Network | Layer | Activation | str
 
@@ -50,6 +51,35 @@ def _of_layers(layer: Layer, depth: int) -> Network:
 
 
 @lru_cache(maxsize=32)
+def require_kernel(declared: Network, kernel: str) -> int:
+    """Make sure that a network has a kernel.
+
+    Args:
+        declared: the network.
+        kernel: "nngp" or "tangent".
+
+    Returns:
+        its place in what the module of a network returns.
+
+    Raises:
+        DeclarationError: there is no kernel of this name, or it is infinite.
+    """
+    place = place_of(kernel)
+    if KERNELS[place] == "tangent" and not declared.has_tangent_kernel:
+        asked = f"the tangent kernel of {_names(declared)}"
+        if all(theory.ntk_map.expr is not None for theory in declared.layers):
+            raise without_tangent_kernel(asked)
+        raise without_tangent_kernel(asked, "use another activation")  # there is no code for such a network at all
+    return place
+
+
+@lru_cache(maxsize=32)
 def loaded_export(declared: Network, target: str) -> ModuleType:
     """The generated module of a network: it is made once, optimisers evaluate kernels hundreds of times."""
     return export(declared, target).load()
+
+
+def _names(declared: Network) -> str:
+    """The activations of a network, in the order of its layers."""
+    names = dict.fromkeys(formula.name for theory in declared.layers for formula in theory.layer.formulas)
+    return ", ".join(names) or "linear layers"

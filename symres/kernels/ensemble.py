@@ -22,7 +22,7 @@ from typing import NamedTuple
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, number
 from .array_namespace import Array, as_array, is_finite, namespace_of
-from .generated_module import KERNELS, place_of
+from .generated_module import KERNELS, place_of, without_tangent_kernel
 
 Pair = tuple[Array, Array]  # kernel of the Gaussian process and tangent kernel, as dual_kernel_matrix returns them
 
@@ -132,6 +132,9 @@ class Ensemble:
         xp = self._library
         squares = (("kernel_train_train", self.train, True), ("kernel_test_test", self.test, True))
         for name, kernels, symmetric in (*squares, ("kernel_test_train", self.cross, False)):
+            if symmetric and is_finite(xp, kernels[0]) and not is_finite(xp, kernels[1]):
+                remedy = 'pass the nngp kernel in its place too, and ask for posterior("nngp")'
+                raise without_tangent_kernel(f"predictions from the tangent kernel of {name}", remedy)
             for place, kernel in enumerate(kernels):
                 _require_sound(xp, kernel, f"the {KERNELS[place]} kernel of {name}", symmetric)
         _require_sound(xp, self.y, "y_train", False)

@@ -27,6 +27,17 @@ def place_of(kernel: str) -> int:
     return KERNELS.index(kernel)
 
 
+def without_tangent_kernel(asked: str, remedy: str = 'use kernel="nngp"') -> DeclarationError:
+    """The error of a network whose tangent kernel is infinite for equal inputs.
+
+    Args:
+        asked: what needs it.
+        remedy: what to do.
+    """
+    found = "it is infinite for equal inputs: behind a trained layer, the slope of an activation has no mean square"
+    return DeclarationError(asked, found, remedy)
+
+
 def function_of(module: ModuleType, name: str) -> Callable[..., tuple[Any, Any]]:
     """A public function of the module of a network.
 

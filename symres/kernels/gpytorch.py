@@ -8,8 +8,8 @@ from typing import Any
 from ..core.errors import DeclarationError
 from ..core.scalars import Number
 from ..theory.depth.network import Network
-from .declared_network import Declared, declared_network, loaded_export
-from .generated_module import function_of, parameters_of, place_of
+from .declared_network import Declared, declared_network, loaded_export, require_kernel
+from .generated_module import function_of, parameters_of
 from .given_numbers import parameter_values, require_interval
 from .kernel_gradient import entry_derivatives, threads_for
 from .libraries import require
@@ -45,8 +45,9 @@ class NeuralKernel(Kernel):
         options: ``batch_shape``, ``active_dims`` and others of ``gpytorch.kernels.Kernel``.
 
     Raises:
-        DeclarationError: no such network, a parameter without a value, a value that its constraint excludes, or a
-            constraint that allows a sign with which the parameter is not declared.
+        DeclarationError: no such network, a tangent kernel that is infinite for equal inputs, a parameter without a
+            value, a value that its constraint excludes, or a constraint that allows a sign with which the parameter is
+            not declared.
     """
 
     is_stationary = False
@@ -67,7 +68,7 @@ class NeuralKernel(Kernel):
     ) -> None:
         super().__init__(**options)
         self.network: Network = declared_network(network, depth)
-        self.place = place_of(kernel)
+        self.place = require_kernel(self.network, kernel)
         module = loaded_export(self.network, "torch")
         self.names = parameters_of(module)
         given: dict[str, Number] = {"C_W": C_W, "C_b": C_b}

@@ -10,8 +10,8 @@ import numpy as np
 from ..core.errors import DeclarationError
 from ..core.scalars import number
 from ..theory.depth.network import Network
-from .declared_network import Declared, declared_network, loaded_export
-from .generated_module import function_of, parameters_of, place_of
+from .declared_network import Declared, declared_network, loaded_export, require_kernel
+from .generated_module import function_of, parameters_of
 from .given_numbers import parameter_values, require_inputs
 from .kernel_gradient import Seed, kernel_and_gradient
 from .libraries import require
@@ -49,8 +49,8 @@ class NeuralKernel(Kernel):
     Derivatives in them are exact; for these alone PyTorch is needed.
 
     Raises:
-        DeclarationError: when it is used: no such network, a parameter without a value, a value or bounds that have no
-            logarithm.
+        DeclarationError: no such network, or a tangent kernel that is infinite for equal inputs; when it is used: a
+            parameter without a value, a value or bounds that have no logarithm.
         SymresError: derivatives were asked for, and PyTorch is not installed.
     """
 
@@ -78,6 +78,8 @@ class NeuralKernel(Kernel):
         self.C_b_bounds = C_b_bounds
         self.parameters_bounds = parameters_bounds
         self.target = target
+        if depth is not None or isinstance(network, Network):
+            require_kernel(self._network, kernel)
 
     # ---- what scikit-learn asks for ---------------------------------------------------------------------------------
     @property
@@ -123,7 +125,7 @@ class NeuralKernel(Kernel):
         Returns:
             the matrix (N, M), and with ``eval_gradient`` its derivatives in theta, of shape (N, N, len(theta)).
         """
-        place, values = place_of(self.kernel), self._checked
+        place, values = require_kernel(self._network, self.kernel), self._checked
         first, second = _inputs(X, "X"), None if Y is None else _inputs(Y, "Y")
         if second is not None and second.shape[1] != first.shape[1]:
             found = f"X has {first.shape[1]} features, Y {second.shape[1]}"
@@ -139,7 +141,7 @@ class NeuralKernel(Kernel):
 
     def diag(self, X: Any) -> np.ndarray:
         """The diagonal of the kernel matrix, of shape (N,)."""
-        place, values, first = place_of(self.kernel), self._checked, _inputs(X, "X")
+        place, values, first = require_kernel(self._network, self.kernel), self._checked, _inputs(X, "X")
         K = np.einsum("ij,ij->i", first, first) / first.shape[1]
         return np.asarray(self._function("dual_kernel")(K, K, K, **values)[place])
 

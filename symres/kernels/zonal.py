@@ -14,7 +14,7 @@ from ..codegen.module import Module
 from ..codegen.planning.guards import EXCESS
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, number
-from .generated_module import function_of, loaded, parameters_of
+from .generated_module import function_of, loaded, parameters_of, without_tangent_kernel
 from .given_numbers import Value, parameter_values
 
 Floats = NDArray[np.float64]
@@ -52,8 +52,8 @@ class ZonalKernel:
             parameters: C_W, C_b and others of the network: numbers, or lists of one for each layer.
 
         Raises:
-            DeclarationError: it is no module of a network; K is not above 0; a parameter is missing or unknown; no
-                table of 131072 pieces reaches the tolerance.
+            DeclarationError: it is no module of a network; K is not above 0; a parameter is missing or unknown; the
+                tangent kernel of equal inputs is infinite; no table of 131072 pieces reaches the tolerance.
         """
         made = loaded(module)
         self._dual_kernel = function_of(made, "dual_kernel")
@@ -67,6 +67,11 @@ class ZonalKernel:
         while True:
             angles = np.linspace(0.0, np.pi, PLACES * pieces + 1)
             exact = self._exact(angles)
+            if not np.isfinite(exact).all():
+                if np.isfinite(exact[:, 0]).all():
+                    raise without_tangent_kernel("a table of the tangent kernel", 'use matrix(..., kernel="nngp")')
+                found = "there are values that are infinite, or not numbers"
+                raise DeclarationError(f"a table of kernels at K = {self.K:g}", found, "pass smaller K and parameters")
             self._spline = CubicSpline(angles[::PLACES], exact[::PLACES])
             scale = np.abs(exact).max(axis=0)
             scale[scale == 0.0] = 1.0

@@ -104,3 +104,8 @@ class DerivedNetwork:
     """The theory of a network: those of its layers, the first nearest to the input; equal ones are the same."""
 
     layers: tuple[LayerMaps, ...]
+
+    @property
+    @abstractmethod
+    def has_tangent_kernel(self) -> bool:
+        """Whether the tangent kernel of an input with itself is finite."""

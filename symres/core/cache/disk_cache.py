@@ -10,12 +10,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..errors import DeclarationError
 from .fingerprint import fingerprint
 
 Key = tuple[str, ...]
@@ -23,21 +27,37 @@ Key = tuple[str, ...]
 MOST_BYTES = 64 * 2**20  # of all files together
 _AFTER_PRUNING = 0.75  # of them, when older files have been removed
 _MOST_ENTRIES = 4096  # of one subject: the last ones stay
+FOLDER = "SYMRES_CACHE_DIR"  # the environment variable that names another folder
 _SUFFIX = ".kept"
+_TEMPORARY = "symres-", ".tmp"  # how the names of files begin and end that are not complete
+# Names of files of a cache, digests of subjects; others in its folder belong to somebody else and are left alone.
+_NAME = re.compile(rf"[0-9a-f]{{32}}{re.escape(_SUFFIX)}|{_TEMPORARY[0]}\w+{re.escape(_TEMPORARY[1])}")
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def default_folder() -> Path | None:
-    """Where programs of this system keep what can be computed again; None for a user without a home."""
-    if chosen := os.environ.get("SYMRES_CACHE_DIR"):
-        return Path(chosen).expanduser()
+    """Where programs of this system keep what can be computed again; None for a user without a home.
+
+    Raises:
+        DeclarationError: the environment names the home of a user that does not exist.
+    """
+    if chosen := os.environ.get(FOLDER):
+        try:
+            return Path(chosen).expanduser()
+        except RuntimeError:
+            remedy = f"let {FOLDER} name a folder, or unset it"
+            raise DeclarationError(f"{FOLDER}={chosen}", "there is no such user with a home folder", remedy) from None
     if not any(os.environ.get(name) for name in ("XDG_CACHE_HOME", "HOME", "LOCALAPPDATA", "USERPROFILE")):
         return None
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "symres" / "Cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "symres"
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(given) if os.path.isabs(given) else Path.home() / ".cache") / "symres"
+    try:
+        if sys.platform == "win32":
+            return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "symres" / "Cache"
+        if sys.platform == "darwin":
+            return Path.home() / "Library" / "Caches" / "symres"
+        given = os.environ.get("XDG_CACHE_HOME", "")
+        return (Path(given) if os.path.isabs(given) else Path.home() / ".cache") / "symres"
+    except RuntimeError:  # a user of whom the system knows nothing, as in containers
+        return None
 
 
 @dataclass(frozen=True)
@@ -86,8 +106,18 @@ class DiskCache:
         sizes = [size for _, size, _ in self._files()]
         return len(sizes), sum(sizes)
 
+    def obstacle(self) -> str | None:
+        """What keeps the folder from being read; None if nothing does. It need not exist yet."""
+        try:
+            os.listdir(self.folder)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return error.strerror or str(error)
+        return None
+
     def clear(self) -> int:
-        """Remove all files, those of other sources too; returns how many."""
+        """Remove all files that this user has kept, those of other sources too; returns how many."""
         self._pending.clear()
         self._read.clear()
         return sum(_removed(path) for _, _, path in self._files())
@@ -104,7 +134,7 @@ class DiskCache:
         """What the file of a subject has; nothing if it is not what was written, or of something else."""
         path = self._path(subject)
         try:
-            checksum, _, body = path.read_text(encoding="utf-8").partition("\n")
+            checksum, _, body = _text_of(path).partition("\n")
             if checksum != _digest(body):
                 return {}
             content = json.loads(body)
@@ -121,7 +151,7 @@ class DiskCache:
         body = json.dumps({"source": self.source, "subject": list(subject), "entries": last})
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=self.folder, suffix=".tmp")
+            handle, name = tempfile.mkstemp(dir=self.folder, prefix=_TEMPORARY[0], suffix=_TEMPORARY[1])
         except OSError:  # nowhere to keep anything
             return
         temporary = Path(name)
@@ -138,13 +168,14 @@ class DiskCache:
     def _files(self) -> list[tuple[float, int, Path]]:
         """(time of the last use, bytes, path) of every file, also of one that a killed process has left."""
         found = []
-        for pattern in (f"*{_SUFFIX}", "*.tmp"):
-            for path in self.folder.glob(pattern):
-                try:
-                    status = path.stat()
-                except OSError:  # another process was faster
+        with suppress(OSError), os.scandir(self.folder) as entries:  # it may not exist, or be out of reach
+            for entry in entries:
+                if not _NAME.fullmatch(entry.name):
                     continue
-                found.append((status.st_mtime, status.st_size, path))
+                with suppress(OSError):  # another process was faster
+                    status = entry.stat(follow_symlinks=False)
+                    if _is_kept(status):
+                        found.append((status.st_mtime, status.st_size, Path(entry.path)))
         return sorted(found)
 
     def _prune(self) -> None:
@@ -156,6 +187,30 @@ class DiskCache:
             if total <= _AFTER_PRUNING * self.most_bytes:
                 return
             total -= size * _removed(path)
+
+
+def _text_of(path: Path) -> str:
+    """The text of a file that this user has written.
+
+    In a folder that others write to too there may be anything: files of theirs, a pipe that blocks, a link.
+
+    Raises:
+        OSError: it cannot be read, or is not such a file.
+        ValueError: it is not text.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with open(os.open(path, flags), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not _is_kept(status) or status.st_size > MOST_BYTES:
+            raise OSError(f"{path} is not a file that this user has kept")
+        return file.read(MOST_BYTES).decode()
+
+
+def _is_kept(status: os.stat_result) -> bool:
+    """Whether this is a file of this user that nobody else writes to."""
+    if not stat.S_ISREG(status.st_mode):
+        return False
+    return not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_WRITE)
 
 
 def _removed(path: Path) -> bool:

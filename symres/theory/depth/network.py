@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
 import mpmath as mp
+import sympy as sp
 
 from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError
@@ -193,6 +194,21 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
         rows = zip(self.layers, self._states(K, params), self._by_layer(params), strict=False)
         own = [number_of(layer.parameter_norm, state | values) for layer, state, values in rows]
         return [norm * mp.fprod(chis[place + 1 :]) for place, norm in enumerate(own)]
+
+    @property
+    def has_tangent_kernel(self) -> bool:
+        """Whether the tangent kernel of an input with itself is finite.
+
+        It is not where an activation jumps, or is as steep as |z|^(1/2) somewhere, and a trained layer stands before
+        it: the mean square of its slope is infinite.
+        """
+        is_trained = False
+        for layer in self.layers:
+            norm, slope = layer.parameter_norm.expr, layer.chi_perp.expr
+            if any(e is not None and e.has(sp.oo) for e in (norm, slope if is_trained else None)):
+                return False
+            is_trained = is_trained or norm != 0
+        return True
 
     def nearby_inputs(
         self, /, K: Number, dK: Number, ddK: Number, **params: Parameter

@@ -10,7 +10,7 @@ import sympy as sp
 from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm
 from ...gaussian.calculus.expectation import Expectation
-from .float_quadrature import Array, FloatFunction, Function, Values, coefficients, compiled, pair_coefficients
+from .float_quadrature import Array, CompiledFormula, FloatFunction, Function, Values, coefficients, pair_coefficients
 
 
 class FunctionLibrary:
@@ -41,7 +41,7 @@ class CompiledExpressions:
             names[average] = name
         bare = [e.xreplace(names) for e in expressions]
         self._symbols = sorted(set().union(*(e.free_symbols for e in bare)), key=sp.default_sort_key)
-        self._function = compiled(self._symbols, bare)
+        self._function = CompiledFormula(self._symbols, bare)
 
     def __call__(self, values: Values) -> Array:
         """The numbers, shape (number of expressions,).
@@ -72,7 +72,7 @@ class _CompiledAverage:
         size = len(average.covariance)
         arguments = [e.xreplace(names) for e in (*average.covariance, *(c for c, _ in average.terms))]
         self._symbols = sorted(set().union(*(e.free_symbols for e in arguments)), key=sp.default_sort_key)
-        self._function = compiled(self._symbols, arguments)
+        self._function = CompiledFormula(self._symbols, arguments)
         self._size = size
 
     def __call__(self, values: Values) -> float:

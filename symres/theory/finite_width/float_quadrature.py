@@ -49,16 +49,16 @@ class FloatFunction:
 
     @cached_property
     def _breaks(self) -> Callable[..., Sequence[float]]:
-        return compiled(self.parameters, list(self.pieces.breaks))
+        return CompiledFormula(self.parameters, list(self.pieces.breaks))
 
     @cached_property
     def _centres(self) -> Callable[..., Sequence[float]]:
         centres = {place for part in self.pieces.parts for place in _steep_places(part)}
-        return compiled(self.parameters, sorted(centres, key=sp.default_sort_key))
+        return CompiledFormula(self.parameters, sorted(centres, key=sp.default_sort_key))
 
     @cached_property
     def _parts(self) -> list[Callable[..., Array | float]]:
-        return [_without_overflow(part, [z, *self.parameters]) for part in self.pieces.parts]
+        return [_WithoutOverflow(part, [z, *self.parameters]) for part in self.pieces.parts]
 
     @cached_property
     def _means(self) -> dict[tuple[float, ...], float]:
@@ -148,15 +148,31 @@ class FloatProduct:
         return np.asarray(np.prod([f(scale * w, values) for f, scale in self.factors], axis=0))
 
 
-def compiled(symbols: Sequence[sp.Symbol], expressions: sp.Expr | Sequence[sp.Expr]) -> Callable[..., Any]:
-    """A function for arrays; without SciPy where only elementary functions are in it, because that loads slowly."""
-    code = expressions if isinstance(expressions, sp.Expr) else sp.Tuple(*expressions)
-    functions = code.atoms(sp.Function)
-    special = any(not type(f).__module__.startswith("sympy.functions.elementary.") for f in functions)
-    modules = [NUMBERS, "scipy" if special else "numpy"]
-    code = code.replace(_is_long, lambda number: sp.Float(number, 17))
-    found: Callable[..., Any] = sp.lambdify(symbols, code, modules=modules, cse=True)
-    return found
+class CompiledFormula:
+    """A function for arrays; without SciPy where only elementary functions are in it, because that loads slowly.
+
+    It is pickled by its formula, and compiled again where it is loaded.
+
+    Args:
+        symbols: the arguments, in their order.
+        expressions: what it computes, one or several.
+    """
+
+    def __init__(self, symbols: Sequence[sp.Symbol], expressions: sp.Expr | Sequence[sp.Expr]) -> None:
+        self._formula = symbols, expressions
+        code = expressions if isinstance(expressions, sp.Expr) else sp.Tuple(*expressions)
+        functions = code.atoms(sp.Function)
+        special = any(not type(f).__module__.startswith("sympy.functions.elementary.") for f in functions)
+        modules = [NUMBERS, "scipy" if special else "numpy"]
+        code = code.replace(_is_long, lambda number: sp.Float(number, 17))
+        self._function = sp.lambdify(symbols, code, modules=modules, cse=True)
+
+    def __call__(self, *arguments: Array | float) -> Any:
+        """The values, each of the shape of the arguments together; a constant is a number."""
+        return self._function(*arguments)
+
+    def __reduce__(self) -> tuple[type[CompiledFormula], tuple[Any, ...]]:
+        return CompiledFormula, self._formula
 
 
 def _is_long(e: sp.Basic) -> bool:
@@ -164,15 +180,17 @@ def _is_long(e: sp.Basic) -> bool:
     return bool(e.is_Rational and max(abs(e.p), e.q) >= 2**63)
 
 
-def _without_overflow(part: sp.Expr, arguments: list[sp.Symbol]) -> Callable[..., Array | float]:
+class _WithoutOverflow:
     """A function for arrays, by balls where a part of the formula is no finite number: exp(z)/(1 + exp(z)) at 1000."""
-    fast = compiled(arguments, part)
 
-    def values(w: Array, *parameters: float) -> Array | float:
-        found: Array | float = fast(w, *parameters)
+    def __init__(self, part: sp.Expr, arguments: list[sp.Symbol]) -> None:
+        self._part, self._arguments, self._fast = part, arguments, CompiledFormula(arguments, part)
+
+    def __call__(self, w: Array, *parameters: float) -> Array | float:
+        found: Array | float = self._fast(w, *parameters)
         if np.all(np.isfinite(found)):
             return found
-        program = compile_ball(part, arguments)
+        program = compile_ball(self._part, self._arguments)
         whole = np.array(np.broadcast_to(found, w.shape), dtype=float)
         missing = ~np.isfinite(whole)
         with ctx.workprec(_BITS):
@@ -180,8 +198,6 @@ def _without_overflow(part: sp.Expr, arguments: list[sp.Symbol]) -> Callable[...
             balls = [program([arb(place), *fixed]) for place in w[missing].tolist()]
             whole[missing] = [float(b.mid()) if b.is_finite() else np.nan for b in balls]
         return whole
-
-    return values
 
 
 def _steep_places(part: sp.Expr) -> Iterator[sp.Expr]:

@@ -6,6 +6,7 @@ import re
 import runpy
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -78,6 +79,28 @@ def test_staging_refuses_to_replace_a_folder_before_it_moves_anything(tmp_path):
             (staging.path / name).write_text("new")
         staging.commit()
     assert [p.name for p in tmp_path.iterdir()] == ["b"]
+
+
+def test_derive_keeps_links_modes_and_devices(capsys, tmp_path):
+    """Each file of a folder is put in its place as a single one is."""
+    folder, far = tmp_path / "out", tmp_path / "far.json"
+    folder.mkdir()
+    (folder / "results.json").symlink_to(far)
+    (folder / "derivation.tex").write_text("old")
+    (folder / "derivation.tex").chmod(0o600)
+    (folder / "relu_numpy.py").symlink_to(os.devnull)
+    page(capsys, "derive", "relu", "--out", str(folder))
+    assert (folder / "results.json").is_symlink() and json.loads(far.read_text())["activation"] == "relu"
+    assert (folder / "derivation.tex").stat().st_mode & 0o777 == 0o600
+    assert "old" not in (folder / "derivation.tex").read_text()[:10]
+    assert (folder / "relu_numpy.py").is_symlink() and stat.S_ISCHR(os.stat(os.devnull).st_mode)
+    assert stat.S_ISCHR((folder / "relu_numpy.py").stat().st_mode)
+
+
+def test_an_impossible_folder_is_one_line(capsys, tmp_path):
+    for words in (("derive", "relu"), ("export", "relu", "--quantity", "kernel_map")):
+        code, out, err = run(capsys, *words, "--out", str(tmp_path / ("a" * 300)))
+        assert (code, out) == (2, "") and "File name too long" in err and err.count("\n") == 1
 
 
 def test_derive_replaces_its_own_files(capsys, tmp_path):

@@ -1,9 +1,14 @@
 """Files that are whole or not there, and templates in which nothing is missing."""
 
+import os
+import select
+import stat
+import threading
 from pathlib import Path
 
 import pytest
 
+import symres as sr
 from symres.core import files
 from symres.core.errors import DeclarationError
 
@@ -52,3 +57,111 @@ def test_templates_are_strict():
 
     with pytest.raises(jinja2.UndefinedError):
         files.render("report.tex.j2", {})
+
+
+def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path):
+    (tmp_path / "far").mkdir()
+    for name in ("old", "new"):  # one leads to a file, the other to nothing yet
+        link = tmp_path / name
+        link.symlink_to(Path("far") / name)
+        files.write_text(link, "first")
+        files.write_text(link, "text")
+        assert link.is_symlink() and (tmp_path / "far" / name).read_text() == "text"
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["far", "new", "new", "old", "old"]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o755])
+def test_a_file_keeps_its_mode(tmp_path, mode):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    path.chmod(mode)
+    files.write_text(path, "new")
+    assert stat.S_IMODE(path.stat().st_mode) == mode and path.read_text() == "new"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
+def test_a_file_keeps_its_owner(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    os.chown(path, 12345, 54321)
+    files.write_text(path, "new")
+    assert (path.stat().st_uid, path.stat().st_gid) == (12345, 54321)
+
+
+def test_a_pipe_is_written_through(tmp_path):
+    path, read = tmp_path / "pipe", []
+    os.mkfifo(path)
+    reader = threading.Thread(target=lambda: read.append(path.read_text()), daemon=True)
+    reader.start()
+    files.write_text(path, "text")
+    reader.join(10)
+    assert read == ["text"] and stat.S_ISFIFO(path.stat().st_mode)
+    assert [p.name for p in tmp_path.iterdir()] == ["pipe"]
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_a_device_stays_a_device(tmp_path, target):
+    """A terminal of its own, behind a link: a defect replaces the link, not what everybody uses."""
+    keeper, terminal = os.openpty()
+    link = tmp_path / "device"
+    link.symlink_to(os.ttyname(terminal))
+    text = sr.export(sr.expect("relu(z)"), target=target)
+    writer = threading.Thread(target=text.write, args=[link], daemon=True)
+    writer.start()
+    read = b""
+    while read.count(b"\n") < text.text.count("\n"):
+        assert select.select([keeper], [], [], 20)[0], "nothing more is written into it"
+        read += os.read(keeper, 1 << 16)
+    writer.join(10)
+    assert read.replace(b"\r\n", b"\n").decode() == text.text
+    assert stat.S_ISCHR(os.stat(os.ttyname(terminal)).st_mode) and link.is_symlink()
+    assert [p.name for p in tmp_path.iterdir()] == ["device"]  # no header beside it
+    os.close(terminal)
+    os.close(keeper)
+
+
+def test_a_device_that_is_full_is_one_clear_error(tmp_path):
+    link = tmp_path / "full"  # a link: a defect replaces it, and not the device
+    link.symlink_to("/dev/full")
+    with pytest.raises(DeclarationError, match="full: No space left on device"):
+        files.write_text(link, "text")
+    assert stat.S_ISCHR(link.stat().st_mode)
+
+
+def test_a_protected_file_is_not_replaced(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    path.chmod(0o444)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write everything
+    with pytest.raises(DeclarationError, match="Permission denied"):
+        files.write_text(path, "new")
+    assert path.read_text() == "old" and len(list(tmp_path.iterdir())) == 1
+
+
+def test_long_names_are_written_and_longer_ones_are_one_clear_error(tmp_path):
+    longest = tmp_path / ("a" * 251 + ".txt")
+    assert files.write_text(longest, "text").read_text() == "text"
+    for path in (tmp_path / ("a" * 300), tmp_path / ("a" * 300) / "b", Path("/" + "a/" * 3000 + "b")):
+        with pytest.raises(DeclarationError, match="File name too long"):
+            files.write_text(path, "text")
+    circle = tmp_path / "circle"
+    circle.symlink_to("circle")
+    with pytest.raises(DeclarationError, match="symbolic links"):
+        files.write_text(circle, "text")
+
+
+def test_a_link_to_another_file_system_is_followed(tmp_path, monkeypatch):
+    """Nothing moves between file systems in one step: a copy beside the file does."""
+    link, staged, replace = tmp_path / "link", tmp_path / "staged", os.replace
+    (tmp_path / "far").mkdir()
+    link.symlink_to(tmp_path / "far" / "file")
+
+    def within_folders(source, target):
+        if Path(source).parent != Path(target).parent:
+            raise OSError(18, "Invalid cross-device link")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", within_folders)
+    staged.write_text("text")
+    files.put_in_place(staged, link)
+    assert (tmp_path / "far" / "file").read_text() == "text" and len(list((tmp_path / "far").iterdir())) == 1

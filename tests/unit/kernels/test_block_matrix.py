@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,6 +17,7 @@ import zarr
 
 import symres as sr
 from symres.kernels import given_numbers, matrix
+from symres.kernels.block_store import NpyStore
 
 VALUES = {"C_W": 1.9, "C_b": 0.1}
 SIZE, CHUNK = 83, 20  # the last block of a row is smaller
@@ -58,6 +60,24 @@ def test_other_inputs_and_other_blocks(tmp_path, exported, inputs, whole):
 def test_schedulers(exported, inputs, whole, scheduler):
     found = matrix(exported, inputs, chunks=CHUNK, scheduler=scheduler, **VALUES)
     assert np.allclose(found, whole[1], rtol=1e-13)
+
+
+class WrittenBeside:
+    """A block that is there when another one, beside it in the same rows, has been written."""
+
+    def __init__(self, store):
+        self.store = store
+
+    def __array__(self, dtype=None, copy=None):
+        self.store.write((slice(0, 2), slice(2, 4)), np.full((2, 2), 7.0))
+        return np.full((2, 2), 5.0)
+
+
+def test_a_writer_does_not_touch_the_blocks_of_others(tmp_path):
+    store = NpyStore(tmp_path / "a.npy", (2, 4), np.dtype("float64"), (2, 2))
+    store.create()
+    store.write((slice(0, 2), slice(0, 2)), WrittenBeside(store))
+    assert (store.opened() == [[5, 5, 7, 7], [5, 5, 7, 7]]).all()
 
 
 @pytest.mark.exhaustive
@@ -135,14 +155,211 @@ def test_what_was_stopped_goes_on(tmp_path, exported, inputs, whole, name):
     assert (again[:] == found[:]).all()
 
 
-def test_finished_blocks_are_read_not_computed(tmp_path, exported, inputs):
-    """A mark in a finished block survives: resuming does not compute it again, and resume=False does."""
-    given = {"chunks": CHUNK, "out": tmp_path / "a.npy", "batch": 3, **VALUES}
-    with pytest.raises(Stopped):
-        matrix(exported, inputs, progress=stop_after(0.1), **given)
-    np.load(tmp_path / "a.npy", mmap_mode="r+")[0, 0] = -7
-    assert matrix(exported, inputs, **given)[0, 0] == -7
-    assert matrix(exported, inputs, resume=False, **given)[0, 0] > 0
+def damaged_lines(journal, lines):
+    first, *_ = journal.read_bytes().split(b"\n")
+    journal.write_bytes(b"\n".join([first, *lines, b""]))
+
+
+def cut_off(out):
+    """The last third of the file is gone."""
+    with out.open("rb+") as file:
+        file.truncate(out.stat().st_size * 2 // 3)
+
+
+def changed_bytes(out):
+    np.load(out, mmap_mode="r+")[45, 3] *= 1 + 1e-15
+
+
+def changed_mirror_image(out):
+    np.load(out, mmap_mode="r+")[3, 45] = 0
+
+
+def lost_chunk(out):
+    (out / "c" / "0" / "2").unlink()
+
+
+def cut_chunk(out):
+    chunk = out / "c" / "4" / "4"  # at the edge: it is not written as a whole
+    chunk.write_bytes(chunk.read_bytes()[:-8])
+
+
+def changed_chunk(out):
+    chunk = out / "c" / "1" / "1"
+    data = bytearray(chunk.read_bytes())
+    data[17] ^= 1
+    chunk.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "lost"),
+    [
+        ("a.npy", lambda out: None, 0),
+        ("a.npy", cut_off, 12),  # all but those of which neither rows nor columns reach row 55
+        ("a.npy", changed_bytes, 1),
+        ("a.npy", changed_mirror_image, 1),
+        ("a.npy", lambda out: out.unlink(), 15),
+        ("a.zarr", lambda out: None, 0),
+        ("a.zarr", lost_chunk, 1),
+        ("a.zarr", cut_chunk, 1),
+        ("a.zarr", changed_chunk, 1),
+    ],
+)
+def test_damaged_blocks_are_computed_again(tmp_path, exported, inputs, name, damage, lost):
+    """Against the same matrix in a new file, to the last bit; what is not damaged is read, not computed."""
+    given = {"chunks": CHUNK, "batch": 1, **VALUES}
+    whole = matrix(exported, inputs, out=tmp_path / f"whole-{name}", **given)[:]
+    out, shares = tmp_path / name, []
+    matrix(exported, inputs, out=out, **given)
+    damage(out)
+    found = matrix(exported, inputs, out=out, progress=lambda what, share: shares.append(share), **given)
+    assert (found[:] == whole).all()
+    assert len(shares) == lost
+    assert (matrix(exported, inputs, out=out, progress=stop_after(0), **given)[:] == whole).all()  # it is whole again
+
+
+def another_array(dtype="float64", shape=(SIZE, SIZE)):
+    return lambda out: np.save(out, np.load(out).astype(dtype).reshape(shape))
+
+
+def in_columns(out):
+    np.save(out, np.asfortranarray(np.load(out) + np.arange(SIZE)))
+
+
+def another_zarr(out):
+    zarr.create_array(store=out, shape=(SIZE, SIZE), dtype="float32", chunks=(CHUNK, CHUNK), overwrite=True)
+
+
+def appended(out):
+    with out.open("ab") as file:
+        np.save(file, np.arange(3))
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "message"),
+    [
+        ("a.npy", another_array(dtype="float32"), "an array of float32 of shape"),
+        ("a.npy", another_array(shape=(SIZE * SIZE,)), rf"of shape \({SIZE * SIZE},\)"),
+        ("a.npy", another_array(dtype=">f8"), "an array of >f8"),
+        ("a.npy", in_columns, "in the order of columns"),
+        ("a.npy", appended, "152 bytes more"),
+        ("a.npy", lambda out: out.write_bytes(b"text"), "its header is damaged"),
+        ("a.npy", lambda out: out.write_bytes(b""), "its header is damaged"),
+        ("a.npy", lambda out: out.write_bytes(out.read_bytes()[:40]), "its header is damaged"),
+        ("a.npy", lambda out: out.write_bytes(out.read_bytes().replace(b"'shape'", b"'shade'")), "header is damaged"),
+        ("a.zarr", another_zarr, "an array of float32"),
+        ("a.zarr", lambda out: (out / "zarr.json").unlink(), "zarr does not open it"),
+        ("a.zarr", lambda out: (out / "zarr.json").write_bytes(b"\xff{"), "zarr does not open it"),
+        ("a.zarr", lambda out: (out / "zarr.json").write_text("[]"), "zarr does not open it"),
+    ],
+)
+def test_another_output_is_refused_and_kept(tmp_path, exported, inputs, name, damage, message):
+    out, journal = tmp_path / name, tmp_path / f"{name}.journal"
+    given = {"module": exported, "X": inputs, "chunks": CHUNK, "out": out, **VALUES}
+    matrix(**given)
+    damage(out)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(sr.DeclarationError, match=rf"not what the journal .*{message}.*resume=False"):
+        matrix(**given)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    matrix(**given, resume=False)
+    assert journal.read_bytes() == before[journal]
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda journal: journal.write_bytes(b"\xff\xfe\x00"), "damaged in line 1"),
+        (lambda journal: journal.write_bytes(b""), "damaged in line 1"),
+        (lambda journal: journal.write_bytes(b"[1, 2]\n"), "damaged in line 1"),
+        (lambda journal: journal.write_bytes(b"[" * 100000), "damaged in line 1"),
+        (lambda journal: journal.write_bytes(journal.read_bytes().replace(b"1.9", b"1.8", 1)), "damaged in line 1"),
+        (lambda journal: damaged_lines(journal, [b'[0, 0, "x"]', b"\xff"]), "damaged in line 3"),
+        (lambda journal: damaged_lines(journal, [b"[0]"]), "damaged in line 2"),
+        (lambda journal: damaged_lines(journal, [b"{}"]), "damaged in line 2"),
+        (lambda journal: damaged_lines(journal, [b'[0, 5, "x"]']), "damaged in line 2"),  # there is no such block
+        (lambda journal: damaged_lines(journal, [b'[1, 0, "x"]']), "damaged in line 2"),  # it is a mirror image
+        (lambda journal: damaged_lines(journal, [b"\0" * 30]), "damaged in line 2"),
+        (lambda journal: (journal.unlink(), journal.mkdir()), "it is not a file"),
+    ],
+)
+def test_a_damaged_journal_is_one_error(tmp_path, exported, inputs, damage, message):
+    given = {"module": exported, "X": inputs, "chunks": CHUNK, "out": tmp_path / "a.npy", **VALUES}
+    matrix(**given)
+    damage(tmp_path / "a.npy.journal")
+    before = (tmp_path / "a.npy").read_bytes()
+    with pytest.raises(sr.DeclarationError, match=rf"resuming .*{message}; .*resume=False"):
+        matrix(**given)
+    assert (tmp_path / "a.npy").read_bytes() == before
+
+
+def test_a_pipe_in_the_place_of_the_journal_blocks_nobody(tmp_path, exported, inputs):
+    os.mkfifo(tmp_path / "a.npy.journal")
+    messages = []
+
+    def resume():
+        with pytest.raises(sr.DeclarationError) as refused:
+            matrix(exported, inputs, out=tmp_path / "a.npy", **VALUES)
+        messages.append(str(refused.value))
+
+    caller = threading.Thread(target=resume, daemon=True)
+    caller.start()
+    caller.join(30)
+    assert len(messages) == 1 and "it is not a file" in messages[0]
+
+
+LIMITED = """
+import resource, shutil, sys, types, numpy as np, symres as sr
+from symres.kernels import matrix
+exported = sr.export(sr.network([sr.Layer(sr.Dense(sr.z)), "relu"]))
+X = np.random.default_rng(0).standard_normal((300, 6))
+given = {"chunks": 50, "batch": 2, "out": sys.argv[1], "C_W": 1.9, "C_b": 0.1, "progress": False}
+limit = "".join(sys.argv[2:])
+if limit.isdigit():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), resource.RLIM_INFINITY))
+elif limit:  # the room that is there at first is taken by others meanwhile
+    shutil.disk_usage = lambda path: types.SimpleNamespace(free=1 << 40)
+try:
+    print(float(np.sum(matrix(exported, X, **given)[:])))
+except sr.DeclarationError as error:
+    print(error)
+"""
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system with room for half of a matrix of 300 rows."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", folder], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("no file system can be mounted here")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def limited(*words):
+    done = subprocess.run([sys.executable, "-c", LIMITED, *map(str, words)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr  # no signal has ended it
+    return done.stdout
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("name", ["a.npy", "a.zarr"])
+def test_a_disk_that_fills_up_is_one_error(small_disk, tmp_path, name):
+    out = small_disk / name
+    assert "No space left on device; make room" in limited(out, "disk")
+    lines = (small_disk / f"{name}.journal").read_text().splitlines()
+    assert 1 < len(lines) < 22
+    subprocess.run(["mount", "-o", "remount,size=4m", small_disk], check=True)
+    assert limited(out) == limited(tmp_path / name)
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("name", ["a.npy", "a.zarr"])
+def test_a_limit_of_the_size_of_files_is_one_error(tmp_path, name):
+    """As on file systems that take no large files; the smallest chunk of zarr exceeds it too."""
+    assert "File too large" in limited(tmp_path / name, 15000)
+    assert limited(tmp_path / name) == limited(tmp_path / f"again-{name}")
 
 
 CHILD = """
@@ -223,6 +440,14 @@ def test_a_full_disk_is_told_before(tmp_path, exported, inputs, monkeypatch):
         ({"out": "a.csv"}, r"\.npy or \.zarr"),
         ({"out": "nowhere/a.npy"}, "no folder nowhere"),
         ({"out": np.empty((2, 2))}, r"the shape \(2, 2\)"),
+        ({"out": np.empty((SIZE, SIZE), int)}, "out is of type int64; pass an array of float64 or float32"),
+        ({"out": np.empty((SIZE, SIZE), bool)}, "out is of type bool"),
+        ({"out": np.empty((SIZE, SIZE), complex)}, "out is of type complex128"),
+        ({"out": np.empty((SIZE, SIZE), "float16")}, "out is of type float16"),  # whose largest number is 65504
+        ({"out": np.empty((SIZE, SIZE), object)}, "out is of type object"),
+        ({"out": torch.empty((SIZE, SIZE))}, "out is of type torch.float32"),
+        ({"out": [[0.0]]}, "out is a list"),
+        ({"out": np.broadcast_to(0.0, (SIZE, SIZE))}, "out is read-only"),
         ({"module": 3}, "no generated module"),
         ({"module": sr.export(sr.expect("relu"))}, "no function dual_kernel_matrix"),
         ({"module": sr.export(sr.network(["relu"])).load()}, "does not know it"),

@@ -11,6 +11,7 @@ import cffi
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ....core.errors import DeclarationError
 from ...arrays.feature_rows.kernels_of_rows import _kernels_of_rows
 from ...arrays.feature_rows.real_arguments import _covariances, _real
 from ...scalar.arrays import Reals, evaluated
@@ -33,12 +34,19 @@ class CompiledSource:
         """Compile a source.
 
         Raises:
-            DeclarationError: there is no compiler, or it refuses.
+            DeclarationError: there is no compiler, it refuses, or its library cannot be loaded.
         """
         ffi = cffi.FFI()
         found = PROTOTYPE.findall(header_of(source))
         ffi.cdef("\n".join(f"{kind} {name}({listed});" for kind, name, listed in found))
-        return cls(ffi, ffi.dlopen(str(compiled(stem, source, fast))))
+        with compiled(stem, source, fast) as path:
+            try:
+                return cls(ffi, ffi.dlopen(str(path)))
+            except OSError as error:
+                remedy = (
+                    "let TMPDIR name a folder from which libraries may be loaded, and CC a compiler for this system"
+                )
+                raise DeclarationError("loading C code", str(error), remedy) from None
 
     def of_arrays(self, name: str) -> Callable[..., Any]:
         """A function whose array arguments are NumPy's, of float64 or float32 all of them; numbers are passed on."""

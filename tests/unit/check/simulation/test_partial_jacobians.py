@@ -44,7 +44,7 @@ def neurons(seed=0, shape=(2, 5, 3)):
 def test_tangents_are_derivatives(name):
     value, tangent, step = neurons(), neurons(1, (2, 5, 3, 4)), 1e-6
     found = RULES[name](Dual(value, tangent))
-    assert np.array_equal(found.value, RULES[name](value))
+    np.testing.assert_array_max_ulp(found.value, RULES[name](value), 1)  # NumPy 2.0 has another way to u**0.5
     for k in range(4):
         ahead, behind = (RULES[name](value + sign * step * tangent[..., k]) for sign in (1, -1))
         assert np.allclose(found.tangent[..., k], (ahead - behind) / (2 * step), atol=1e-7)

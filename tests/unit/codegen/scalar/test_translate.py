@@ -31,7 +31,8 @@ rng = np.random.default_rng(3)
 def c_library():
     tools = library()
     text = translated(tools.functions.values(), Names("double", KNOWN, "symres_", tools.constants))
-    return ctypes.CDLL(str(compiled("library", HEAD + text.replace("static inline ", ""))))
+    with compiled("library", HEAD + text.replace("static inline ", "")) as path:
+        return ctypes.CDLL(str(path))
 
 
 def scalar_functions():

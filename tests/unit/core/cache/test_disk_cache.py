@@ -3,12 +3,14 @@
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from symres.core.cache.active import ACTIVE, OFF, caching, default_cache
-from symres.core.cache.disk_cache import DiskCache, default_folder
+from symres.core.cache.disk_cache import MOST_BYTES, DiskCache, default_folder
+from tests.command_line import run
 
 ROOT = Path(__file__).parents[4]
 SUBJECT = ("average", "z**2")
@@ -166,3 +168,106 @@ def test_the_environment_says_where_and_whether(tmp_path, monkeypatch):
     assert default_cache() is None
     monkeypatch.delenv(OFF)
     assert default_cache() == DiskCache(tmp_path / "own")
+
+
+def planted(folder):
+    """A file in the place of a kept one, right in all but what the system says of it."""
+    kept(folder, "planted")
+    (path,) = folder.iterdir()
+    return path
+
+
+def others(path):
+    os.chown(path, 12345, -1)
+
+
+def writable_by_others(path):
+    path.chmod(0o602)
+
+
+def pipe(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def link(path):
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to("elsewhere")
+
+
+def folder_in_its_place(path):
+    path.unlink()
+    path.mkdir()
+
+
+def huge(path):
+    with path.open("ab") as file:
+        file.truncate(MOST_BYTES + 1)
+
+
+@pytest.mark.parametrize("plant", [others, writable_by_others, pipe, link, folder_in_its_place, huge])
+def test_what_others_have_planted_is_not_read(tmp_path, plant):
+    """Computed anew, without waiting for anybody who writes into the pipe."""
+    if plant is others and os.getuid() != 0:
+        pytest.skip("only root gives files away")
+    plant(planted(tmp_path))
+    found = []
+    reader = threading.Thread(target=lambda: found.append(kept(tmp_path, "right")), daemon=True)
+    reader.start()
+    reader.join(20)
+    assert found and found[0].recall(SUBJECT, "name", refused) == "right"
+
+
+def test_clearing_and_pruning_leave_what_is_not_kept_here(tmp_path):
+    names = ["notes.kept", "draft.tmp", "symres-x.tmp.txt", f"{'0' * 31}.kept", f"{'g' * 32}.kept"]
+    for name in names:
+        (tmp_path / name).write_text("x" * 1000)
+    (tmp_path / f"{'a' * 32}.kept").mkdir()
+    (tmp_path / f"{'b' * 32}.kept").symlink_to("notes.kept")
+    cache = DiskCache(tmp_path, "one", most_bytes=10)
+    cache.recall(SUBJECT, "name", lambda: "17")
+    cache.flush()
+    left = sorted([*names, f"{'a' * 32}.kept", f"{'b' * 32}.kept"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == left  # its only file is larger than allowed
+    (tmp_path / "symres-killed.tmp").write_text("half")
+    cache = kept(tmp_path)
+    assert cache.clear() == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == left
+
+
+@pytest.mark.parametrize("folder", ["a" * 300, "a/" * 3000, "file", "file/below", "circle"])
+def test_a_folder_that_cannot_be_is_no_traceback(tmp_path, folder):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "circle").symlink_to("circle")
+    cache = DiskCache(tmp_path / folder, "one", most_bytes=0)
+    assert cache.recall(SUBJECT, "name", lambda: "17") == "17"
+    cache.flush()
+    assert (cache.size(), cache.clear()) == ((0, 0), 0)
+    assert cache.obstacle()
+    assert DiskCache(tmp_path / "not" / "yet", "one").obstacle() is None
+
+
+def test_the_home_of_nobody_is_one_clear_error(monkeypatch, capsys):
+    monkeypatch.delenv(OFF, raising=False)
+    monkeypatch.setenv("SYMRES_CACHE_DIR", "~nobody-of-this-name/x")
+    for words in (("cache",), ("cache", "--clear"), ("show", "relu")):
+        code, out, err = run(capsys, *words)
+        assert (code, out) == (2, "") and err.count("\n") == 1
+        assert "SYMRES_CACHE_DIR=~nobody-of-this-name/x: there is no such user" in err
+    assert run(capsys, "show", "relu", "--no-cache")[0] == 0
+
+
+def test_a_home_that_the_system_does_not_know_keeps_nothing(monkeypatch):
+    monkeypatch.delenv("SYMRES_CACHE_DIR", raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setattr(Path, "home", lambda: Path("~nobody-of-this-name").expanduser())
+    assert default_folder() is None
+
+
+def test_a_folder_out_of_reach_is_named(monkeypatch, capsys, tmp_path):
+    monkeypatch.delenv(OFF, raising=False)
+    monkeypatch.setenv("SYMRES_CACHE_DIR", str(tmp_path / ("a" * 300)))
+    assert run(capsys, "show", "relu")[0] == 0
+    code, out, err = run(capsys, "cache")
+    assert (code, err) == (0, "") and "nothing is kept: " in out and "File name too long" in out

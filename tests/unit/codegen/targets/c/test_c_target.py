@@ -1,7 +1,9 @@
 """C: compiled without a warning, linked by others, right to a few units in the last place."""
 
+import os
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -133,8 +135,64 @@ def test_lack_of_a_compiler_is_told(relu, monkeypatch):
 
 
 def test_a_compiler_that_refuses_is_told():
-    with pytest.raises(DeclarationError, match="refuses it"):
-        compiling.compiled("broken", "int f( {")
+    with pytest.raises(DeclarationError, match=r"refuses it: .*error"), compiling.compiled("broken", "int f( {"):
+        pass
+
+
+CLEANED = """
+import os, shutil, symres as sr
+exported = sr.export(sr.derive("relu").covariance_map, target="c")
+modules = [exported.load()]
+print(os.listdir(os.environ["TMPDIR"]))
+for name in os.listdir(os.environ["TMPDIR"]):
+    shutil.rmtree(os.path.join(os.environ["TMPDIR"], name))
+modules.append(exported.load())
+print([round(float(module.covariance_map(1.0, 1.0, 1.0, 2.0, 0.25)), 12) for module in modules])
+"""
+
+
+def test_a_library_outlives_its_folder(tmp_path):
+    """Cleaners of temporary folders remove what is old: nothing that is loaded needs it, nothing is left behind."""
+    done = subprocess.run(
+        [sys.executable, "-c", CLEANED],
+        env={**os.environ, "TMPDIR": str(tmp_path)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "[]\n[1.25, 1.25]\n"
+
+
+@pytest.mark.parametrize(
+    ("named", "message"),
+    [
+        ("nothing-of-this-name -O1", "CC names nothing-of-this-name, which is not a command"),
+        ("'half a quotation", "which is not a command"),
+        ("/bin/false", "/bin/false .*refuses it: exit code 1; .*let CC name another"),
+        ("/bin/true", "it made no library"),
+        ("{here}", "Exec format error"),
+    ],
+)
+def test_a_compiler_that_does_not_compile_is_told(relu, monkeypatch, tmp_path, named, message):
+    (tmp_path / "here").write_bytes(b"\0")
+    (tmp_path / "here").chmod(0o755)
+    monkeypatch.setenv("CC", named.replace("{here}", str(tmp_path / "here")))
+    with pytest.raises(DeclarationError, match=message):
+        relu.load()
+
+
+def test_options_of_the_compiler_are_kept(relu, monkeypatch):
+    monkeypatch.setenv("CC", f"{COMPILER} -DUNUSED '-DTEXT=\"a b\"'")
+    assert relu.load().covariance_map(1.0, 1.0, 1.0, 2.0, 0.25) == pytest.approx(1.25, rel=1e-14)
+    monkeypatch.setenv("CC", f"{COMPILER} -Dpow=nothing_of_this_name -fno-such-option")
+    with pytest.raises(DeclarationError, match="no-such-option"):
+        relu.load()
+
+
+def test_a_library_that_the_system_does_not_load_is_told(relu, monkeypatch, tmp_path):
+    script = tmp_path / "compiler"
+    script.write_text('#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done; echo text > "$2"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("CC", str(script))
+    with pytest.raises(DeclarationError, match=r"loading C code: .*TMPDIR"):
+        relu.load()
 
 
 @pytest.mark.parametrize("name", ["double", "sqrt", "main"])

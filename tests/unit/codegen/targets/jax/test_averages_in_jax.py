@@ -20,6 +20,11 @@ from symres.gaussian.calculus.expectation import Expectation
 from tests.oracles.plane_average import plane
 from tests.shared import Lazily, altered
 
+try:
+    from jax import enable_x64
+except ImportError:  # before JAX 0.8
+    from jax.experimental import enable_x64
+
 jnp = jax.numpy
 beta = sp.Symbol("beta", positive=True)
 ERF = sp.erf(z / sp.sqrt(2))
@@ -110,7 +115,7 @@ def test_single_precision_without_float64(erf):
     """And no more than a float32 result of float32 arrays where float64 is switched on."""
     arguments = [np.float32(a) for a in gram()]
     exact = np.asarray(erf_map(*map(np.float64, arguments)))
-    with jax.enable_x64(False):
+    with enable_x64(False):
         found = jax.jit(erf)(*arguments)
         assert found.dtype == jnp.float32
     np.testing.assert_allclose(found, exact, atol=2e-6)

@@ -19,6 +19,10 @@ from tests.shared import Lazily, derived
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
+try:
+    from jax import enable_x64
+except ImportError:  # before JAX 0.8
+    from jax.experimental import enable_x64
 
 WEIGHTS = {"C_W": 1.3, "C_b": 0.1, "gamma": 0.5}
 INSIDE = [(1.0, 1.0, 0.3), (2.0, 0.5, -0.8), (0.5, 0.6, 0.2), (3.0, 3.0, -2.0), (1e-4, 20.0, 0.01)]
@@ -92,7 +96,7 @@ def test_gradients_are_finite_at_the_edge(maps, name, wide):
     """Of every entry of a matrix, whether that is float32 because float64 is switched off, or because it is passed."""
     f = maps[name]
     for switched in {wide, True}:
-        with jax.enable_x64(switched):
+        with enable_x64(switched):
             points = columns(EDGE, np.float64 if wide else np.float32)
             values, slopes = jax.jit(jax.value_and_grad(lambda *k: f(*k).sum(), (0, 1, 2)))(*points)
             assert values.dtype == (jnp.float64 if wide else jnp.float32)
@@ -141,7 +145,7 @@ def test_float32_without_float64_has_its_own_digits(maps, name):
     size = 10 ** generator.uniform(-4, 4, 300)
     points = columns(zip(size, size, size * (1 - 10 ** generator.uniform(-7, 0, 300)), strict=True), np.float32)
     points[2] = np.minimum(points[2], points[0])
-    with jax.enable_x64(False):
+    with enable_x64(False):
         found = jax.jit(maps[name])(*points)
         assert found.dtype == jnp.float32
     exact = np.array([exactly(name)(*map(float, point)) for point in zip(*points, strict=True)])
@@ -179,7 +183,7 @@ def test_functions_of_one_kernel_and_their_slopes(name):
     np.testing.assert_allclose(found[1:], exact[0], rtol=4e-15)
     np.testing.assert_allclose(slopes[1:], exact[1], rtol=2e-11, atol=1e-16)
     assert np.isfinite(found[0]) and np.isfinite(slopes[0])
-    with jax.enable_x64(False):
+    with enable_x64(False):
         single, slopes = function(kernels.astype(np.float32))
         assert single.dtype == jnp.float32 and np.isfinite(slopes).all()
         np.testing.assert_allclose(single[1:], exact[0], rtol=4e-6)
