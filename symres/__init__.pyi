@@ -3,7 +3,6 @@ from .activations.catalogue import Activation as Activation
 from .activations.catalogue import activation as activation
 from .activations.catalogue import activations as activations
 from .check import check as check
-from .core.budget import budget as budget
 from .core.errors import CheckRefuted as CheckRefuted
 from .core.errors import DeclarationError as DeclarationError
 from .core.errors import NoClosedForm as NoClosedForm
@@ -25,6 +24,7 @@ from .core.symbols import r as r
 from .core.symbols import tau as tau
 from .core.symbols import xi as xi
 from .core.symbols import z as z
+from .core.work_budget import budget as budget
 from .layers.architectures import architectures as architectures
 from .layers.architectures import batch_norm as batch_norm
 from .layers.architectures import ln_act as ln_act

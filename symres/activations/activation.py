@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 import mpmath as mp
 import sympy as sp
 
-from ..core.budget import Stage, limited
 from ..core.display import Fact, Shown
 from ..core.errors import DeclarationError
 from ..core.scalars import equation, parameter, scalar
 from ..core.symbols import SHARED, z
+from ..core.work_budget import Stage, limited
 from ..notation.facts import equation as fact
 from .atom import PARAMETRISED, Formula, Phi
 from .basic_functions import Function, in_basic_functions

@@ -15,8 +15,8 @@ from typing import Any
 import sympy as sp
 from flint import arb, ctx
 
-from ..core.budget import NODE, spend
 from ..core.symbols import z
+from ..core.work_budget import NODE, spend
 from ..numerics.balls.error_functions import error_arguments, far_form
 from ..numerics.intervals.arithmetic import Range, Undefined
 from ..numerics.intervals.evaluation import BITS, RangeProgram, sign_of

@@ -225,7 +225,7 @@ def derive(
     """Derive kernels, susceptibilities and critical points of a layer, and print them."""
     if json and explain:
         raise DeclarationError("--json and --explain", "they exclude each other", "choose one")
-    from ..core.budget import factor
+    from ..core.work_budget import factor
     from ..studies.advice.network_sizes import require_size
     from .kept_pages import layer_key, look, recalled
     from .request import make
@@ -273,7 +273,7 @@ def _derived(
     from dataclasses import replace
     from json import dumps
 
-    from ..core.budget import Stage, limited
+    from ..core.work_budget import Stage, limited
     from .kept_pages import KeptPage
     from .staging import Staging
 

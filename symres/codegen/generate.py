@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
-from ..core.budget import Stage, limited
 from ..core.errors import DeclarationError, NoClosedForm, SymresError
+from ..core.work_budget import Stage, limited
 from ..results.numbers.procedure import Procedure
 from ..results.quantity import Quantity, Status
 from ..results.subjects import DerivedLayer, DerivedNetwork

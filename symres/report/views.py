@@ -12,10 +12,10 @@ import sympy as sp
 from ..activations.activation import Activation
 from ..activations.catalogue import activations
 from ..activations.formula_parser import NAME
-from ..core.budget import Stage, limited
 from ..core.display import Plain
 from ..core.scalars import Number
 from ..core.symbols import K, gamma
+from ..core.work_budget import Stage, limited
 from ..layers.architectures import architectures
 from ..layers.layer import Layer
 from ..notation import latex

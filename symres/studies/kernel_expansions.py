@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import sympy as sp
 
 from ..core.atoms import Enclosable
-from ..core.budget import Stage, limited
 from ..core.errors import NoClosedForm, OutOfBudget
 from ..core.symbols import K
 from ..core.words import SeriesRange
+from ..core.work_budget import Stage, limited
 from ..results.quantity import Quantity, Status
 
 SMALL, LARGE = 3, 2  # orders

@@ -9,9 +9,9 @@ from functools import cached_property
 import sympy as sp
 
 from ..core import symbols
-from ..core.budget import Stage, limited
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, number, parameter
+from ..core.work_budget import Stage, limited
 from ..gaussian.algebra.canonical import canonical
 from ..notation.factors import tidy_factors
 from ..results.arguments_of_quantities import require_range

@@ -11,9 +11,9 @@ import numpy as np
 import sympy as sp
 
 from ..core import symbols
-from ..core.budget import Stage, limited
 from ..core.errors import DeclarationError, NoClosedForm
 from ..core.scalars import Number, parameter, whole
+from ..core.work_budget import Stage, limited
 from ..results.arguments_of_quantities import require_range
 from ..results.numbers.branch_limit import BranchScale, DeepBranchScale
 from ..results.numbers.branches import Branches

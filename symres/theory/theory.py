@@ -12,10 +12,10 @@ import sympy as sp
 
 from ..activations.activation import Activation
 from ..core import symbols
-from ..core.budget import Stage
 from ..core.display import Fact, Plain, Shown, preformatted, views
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, whole
+from ..core.work_budget import Stage
 from ..layers.equation_parser import declared_layer
 from ..layers.layer import Layer
 from ..notation import latex

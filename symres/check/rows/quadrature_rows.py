@@ -12,8 +12,8 @@ import sympy as sp
 
 from ...core import symbols
 from ...core.atoms import AverageNode
-from ...core.budget import Stage, limited
 from ...core.progress import Progress
+from ...core.work_budget import Stage, limited
 from ...layers.nodes import Dense
 from ...results.measurement import OracleValue
 from ...results.observable import Divergence, Observable

@@ -11,8 +11,8 @@ from functools import cache
 
 import numpy as np
 
-from ...core.budget import ARRAY, spend
 from ...core.errors import SymresError
+from ...core.work_budget import ARRAY, spend
 
 Function = Callable[..., np.ndarray]
 

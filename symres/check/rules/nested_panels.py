@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...core.budget import ARRAY, spend
+from ...core.work_budget import ARRAY, spend
 from .adaptive_panels import (
     REACH,
     SMALLEST_SIZE,

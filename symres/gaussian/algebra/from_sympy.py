@@ -10,7 +10,7 @@ from math import prod
 import sympy as sp
 
 from ...core.abbreviation import text_of
-from ...core.budget import NODE, spend
+from ...core.work_budget import NODE, spend
 from ...numerics.special import Q2, S2, S4, T4
 from ...numerics.special.correlations import PAIRS
 from .radical_forms import Form, Monomial, NotInvertible, UndecidedSign, exponential, root

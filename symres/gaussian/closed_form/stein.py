@@ -17,9 +17,9 @@ from itertools import product
 
 import sympy as sp
 
-from ...core.budget import NODE, spend
 from ...core.errors import NoClosedForm
 from ...core.symbols import variables
+from ...core.work_budget import NODE, spend
 from ..algebra.from_sympy import Reader
 from ..algebra.radical_forms import Form, exponential, root
 from ..algebra.rational_functions import Frac

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from flint import arb, arb_mat, ctx
 
-from ...core.budget import spend
+from ...core.work_budget import spend
 from .bivariate_normal import BivariateNormal
 from .node_compression import Block, ball_key, block_of, compress
 from .panels import LOG2_E, Panel, Weight, log2_sum, log2_upper, plan_panels, power_of_two

@@ -19,8 +19,8 @@ from sympy.logic.boolalg import BooleanFalse, BooleanTrue
 
 from ...core.abbreviation import abbreviated
 from ...core.atoms import Enclosable, Opaque
-from ...core.budget import spend
 from ...core.errors import DeclarationError
+from ...core.work_budget import spend
 from .elementary import BALL_FUNCTIONS, Ball, half_integer_power, integer_power, real_power
 from .error_functions import FAR, by_half_angle, error_arguments, far_form, needs_far_form
 from .exponential import exponential_operation, group_exponentials

@@ -8,8 +8,8 @@ from itertools import product
 import sympy as sp
 from flint import arb, ctx, fmpq
 
-from ...core.budget import spend
 from ...core.symbols import z
+from ...core.work_budget import spend
 from ..balls.error_functions import FAR, error_arguments, far_form
 from .arithmetic import (
     INTERVAL_FUNCTIONS,

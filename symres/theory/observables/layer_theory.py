@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from ...activations.formula_parser import nearest
-from ...core.budget import Stage, limited
 from ...core.errors import DeclarationError, OutOfBudget
 from ...core.scalars import Number, scalar
+from ...core.work_budget import Stage, limited
 from ...layers.layer import Layer
 from ...results.observable import Section
 from ...results.quantity import Quantity

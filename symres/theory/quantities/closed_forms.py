@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sympy as sp
 
-from ...core.budget import Stage, limited
 from ...core.errors import OutOfBudget
 from ...core.proof import Proof, Rule, Step, insertion
+from ...core.work_budget import Stage, limited
 from ...gaussian.algebra.canonical import textbook
 from ...gaussian.calculus.expectation import Expectation
 from ...gaussian.closed_form.average import Average, average

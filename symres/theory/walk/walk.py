@@ -16,8 +16,8 @@ import sympy as sp
 
 from ...activations.atom import Phi
 from ...core import symbols
-from ...core.budget import NODE, spend
 from ...core.errors import UnsupportedLayer
+from ...core.work_budget import NODE, spend
 from ...gaussian.calculus.expectation import Expectation
 from ...layers.program import Draw, Mean, Program, phis
 from .assignments import Assignment

@@ -8,7 +8,7 @@ import time
 import pytest
 
 import symres as sr
-from symres.core.budget import VARIABLE, Stage, factor, limited, spend
+from symres.core.work_budget import VARIABLE, Stage, factor, limited, spend
 
 
 def use(operations: int) -> None:
