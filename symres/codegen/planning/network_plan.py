@@ -19,7 +19,7 @@ from ...core.errors import DeclarationError
 from ...core.symbols import K1, K2, KERNELS, C, K, Theta, place
 from ...results.quantity import Quantity, Status
 from ...results.subjects import DerivedNetwork, LayerMaps
-from ..stable.primitives import Atan2, GeneratedSymbol, UpperAngle, determinant
+from ..stable.primitives import PAIRED, Atan2, GeneratedSymbol, UpperAngle, determinant
 from .common_factors import with_common_factors
 from .plan import Component, Function
 
@@ -300,7 +300,7 @@ class _Apart:
 
     def visit(self, e: sp.Expr) -> sp.Expr:
         """The expression with names for what was taken out."""
-        support = e.free_symbols & {*PAIR, Theta, determinant}
+        support = e.free_symbols & {K1, K2, *PAIRED}
         if support in ({K1}, {K2}):
             return self._named(e, K1 in support)
         if not support or e.is_Atom:
@@ -309,7 +309,7 @@ class _Apart:
             return e.func(*map(self.visit, e.args))
         groups: dict[frozenset[sp.Symbol], list[sp.Expr]] = {}
         for argument in sorted(e.args, key=default_sort_key):
-            groups.setdefault(frozenset(argument.free_symbols & {*PAIR, Theta, determinant}), []).append(argument)
+            groups.setdefault(frozenset(argument.free_symbols & {K1, K2, *PAIRED}), []).append(argument)
         alone = [groups.pop(frozenset({s}), []) for s in (K1, K2)]
         rest = [self.visit(argument) for group in groups.values() for argument in group]
         return e.func(*(self._named(e.func(*group), i == 0) for i, group in enumerate(alone) if group), *rest)

@@ -13,10 +13,9 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 from sympy.core.sorting import default_sort_key
 
-from ...core.symbols import K1, K2, C, Theta
-from ..stable.primitives import GeneratedSymbol, complement, correlation, determinant
+from ...core.symbols import K1, K2
+from ..stable.primitives import PAIRED, GeneratedSymbol
 
-PAIRED = frozenset({C, Theta, determinant, correlation, complement})
 Assignment = tuple[str, sp.Expr]
 
 

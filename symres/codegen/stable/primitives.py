@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import sympy as sp
 
+from ...core.symbols import C, Theta
+
 
 class GeneratedSymbol(sp.Symbol):
     """A symbol of the code: that of a user with the same name and assumptions is another one."""
@@ -20,6 +22,7 @@ class GeneratedSymbol(sp.Symbol):
 determinant = GeneratedSymbol("determinant", nonnegative=True)  # K1*K2 - C**2, computed without rounding the difference
 correlation = GeneratedSymbol("correlation", real=True)  # C/sqrt(K1*K2), and 0 where a kernel vanishes
 complement = GeneratedSymbol("complement", nonnegative=True)  # sqrt(1 - correlation**2), from the determinant
+PAIRED = frozenset({C, Theta, determinant, correlation, complement})  # what changes from pair to pair of inputs
 unit = GeneratedSymbol("unit", positive=True)  # 1, as a tensor
 
 

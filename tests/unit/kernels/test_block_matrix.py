@@ -50,6 +50,12 @@ def test_blocks_make_the_matrix(tmp_path, exported, inputs, whole, kernel, name)
     assert found[3, 70] == found[3, 3] == found[70, 70] == expected[3, 3]  # equal inputs to the last bit
 
 
+@pytest.mark.parametrize("target", ["c", "numba"])
+def test_compiled_modules_make_the_same_matrix(exported, inputs, whole, target):
+    compiled = sr.export(sr.network([sr.Layer(sr.Dense(sr.z)), "relu", "relu"]), target)
+    assert np.allclose(matrix(compiled, inputs, chunks=CHUNK, **VALUES), whole[1], rtol=1e-12, atol=0)
+
+
 def test_other_inputs_and_other_blocks(tmp_path, exported, inputs, whole):
     found = matrix(exported, inputs[:50], inputs[30:], chunks=(20, 7), out=tmp_path / "a.zarr", **VALUES)
     assert found.shape == (50, 53) and found.chunks == (20, 7)

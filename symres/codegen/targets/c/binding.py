@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from typing import Any
 
 import cffi
@@ -229,5 +231,19 @@ def functions_of(library: CompiledSource, source: str) -> dict[str, Callable[...
     network = declared_network(source)
     if network is not None:
         deep = NetworkFunctions(library, network.parameters, network.depth)
-        found |= {"dual_kernel": deep.dual_kernel, "dual_kernel_matrix": deep.dual_kernel_matrix}
+        for function in (deep.dual_kernel, deep.dual_kernel_matrix):
+            found[function.__name__] = _signed(function, network.parameters)
     return found
+
+
+def _signed(function: Callable[..., Any], parameters: Sequence[str]) -> Callable[..., Any]:
+    """A function of a network whose signature names the parameters, as those of the other targets do."""
+
+    @wraps(function)
+    def call(*given: Any, **named: Any) -> Any:
+        return function(*given, **named)
+
+    ordinary = [p for p in signature(function).parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    names = [Parameter(name, Parameter.KEYWORD_ONLY) for name in parameters]
+    vars(call)["__signature__"] = Signature([*ordinary, *names])
+    return call
