@@ -16,8 +16,8 @@ from ..activations.formula_parser import NAME, PARSED_FUNCTIONS, VARIABLE, Funct
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, scalar
 from ..core.symbols import C_W, C_b, gamma, xi, z
+from . import architectures
 from . import normalisation as normalisation  # its nodes are known to equations
-from .architectures import architectures, mlp
 from .layer import Layer
 from .nodes import PHI, Node, node_classes
 
@@ -77,9 +77,9 @@ def builder(text: str, numbers: Mapping[str, sp.Expr], asked: str) -> Callable[.
     """
     if is_equation(text):
         return lambda phi: written(text, phi, numbers)
-    build = architectures.get(text.strip())
+    build = architectures.architectures.get(text.strip())
     if build is None:
-        names = list(architectures)
+        names = list(architectures.architectures)
         remedy = f"known are {', '.join(names)}; or write one: 'gamma*z + Dense(phi(LayerNorm(z)))'"
         raise DeclarationError(f"{asked} {text}", "there is no such layer", nearest(text, names) or remedy)
     return build
@@ -96,7 +96,7 @@ def declared_layer(what: Layer | Declared) -> Layer:
     """
     if isinstance(what, Layer):
         return what
-    return layer(what) if isinstance(what, str) and names_node(what) else mlp(what)
+    return layer(what) if isinstance(what, str) and names_node(what) else architectures.mlp(what)
 
 
 def written(text: str, phi: Activation | None, parameters: Mapping[str, sp.Expr] = MappingProxyType({})) -> Layer:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
-import numpy as np
 import sympy as sp
 from flint import arb
 from sympy.printing.printer import Printer
@@ -36,7 +36,7 @@ class _SignAverage(Enclosable, sp.Function):
         """The value in double precision, from a ball; nan where no Gaussian law has these correlations."""
         symbols = sp.symbols(f"a:{len(arguments)}", real=True)
         shifts, correlations = arguments[: cls._first_correlation], arguments[cls._first_correlation :]
-        values = [*(float(np.clip(shift, -_FAR, _FAR)) for shift in shifts), *map(_rounded, correlations)]
+        values = [*(min(max(shift, -_FAR), _FAR) for shift in shifts), *map(_rounded, correlations)]
         try:
             value, _ = evaluate(cls(*symbols), dict(zip(symbols, values, strict=True)), _DIGITS)
         except SymresError:
@@ -235,8 +235,6 @@ class T4(_SignAverage):
 
 
 SPECIAL = (S2, Q2, S4, T4)
-NUMBERS: Mapping[str, Callable[..., np.ndarray]] = {f.__name__: np.vectorize(f.number, [float]) for f in SPECIAL}
-"""The same as functions of floats and arrays, by name: for formulas that are compiled to NumPy."""
 
 
 def legend(*expressions: sp.Basic) -> list[type[_SignAverage]]:
@@ -247,4 +245,19 @@ def legend(*expressions: sp.Basic) -> list[type[_SignAverage]]:
 
 def _rounded(correlation: float) -> float:
     """The correlation, at most 1 in size where rounding has made it larger."""
-    return float(np.clip(correlation, -1, 1) if abs(correlation) <= 1 + _SLACK else correlation)
+    return min(max(correlation, -1.0), 1.0) if abs(correlation) <= 1 + _SLACK else correlation
+
+
+def _of_arrays(number: Callable[..., float]) -> Callable[..., Any]:
+    """A function of floats as one of arrays, entry by entry."""
+
+    def values(*arguments: Any) -> Any:
+        import numpy as np  # here, because lists of names need no arrays
+
+        return np.vectorize(number, [float])(*arguments)
+
+    return values
+
+
+NUMBERS: Mapping[str, Callable[..., Any]] = {f.__name__: _of_arrays(f.number) for f in SPECIAL}
+"""The special functions of floats and arrays, by name: for formulas that are compiled to NumPy."""

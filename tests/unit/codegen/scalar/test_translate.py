@@ -10,6 +10,7 @@ import pytest
 from symres.codegen.scalar.library import angle_functions as angles
 from symres.codegen.scalar.library import (
     choices,
+    corners,
     double_precision,
     exponentials,
     hermite,
@@ -22,7 +23,7 @@ from symres.codegen.scalar.translate import Names, translated
 from symres.codegen.targets.c.compiling import compiled
 from symres.codegen.targets.c.text import KNOWN, machine
 
-MODULES = (choices, angles, exponentials, tables, recursion, double_precision, hermite, series_sums)
+MODULES = (choices, angles, corners, exponentials, tables, recursion, double_precision, hermite, series_sums)
 HEAD = f"#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n{machine()}\n"
 rng = np.random.default_rng(3)
 
