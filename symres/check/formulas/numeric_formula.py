@@ -90,7 +90,7 @@ MPMATH: Backend[mp.mpf] = {
     sp.Heaviside: lambda x, at_zero=0.5: mp.mpf(at_zero) if x == 0 else mp.mpf(x > 0),
     sp.Max: max,
     sp.Min: min,
-    sp.Pow: lambda base, exponent: mp.power(base, exponent),
+    sp.Pow: lambda base, exponent: mp.inf if base == 0 and exponent < 0 else mp.power(base, exponent),
     sp.StrictLessThan: lambda a, b: a < b,
     sp.LessThan: lambda a, b: a <= b,
     sp.StrictGreaterThan: lambda a, b: a > b,

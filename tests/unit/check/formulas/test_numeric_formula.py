@@ -94,3 +94,11 @@ def test_a_parameter_without_a_number_is_refused():
 def test_an_unknown_function_is_refused():
     with pytest.raises(UnsupportedLayer, match="airyai"):
         NumericFunction(sp.airyai(z), z)
+
+
+def test_slopes_that_are_infinite_at_a_place_are_infinite_there():
+    """Far out sigmoid(z) is 1 to 30 digits, where the slope of acos(u) divides by the root of 1 - u^2."""
+    function = NumericFunction(sp.acos(1 / (1 + sp.exp(-z))), z)
+    slopes = function.slope(np.array([0.3, 200.0]))
+    assert slopes[0] == pytest.approx(float(sp.diff(function.expr, z).subs(z, 0.3)))
+    assert not np.isfinite(slopes[1]) or slopes[1] == pytest.approx(-np.exp(-100.0), rel=1e-6)
