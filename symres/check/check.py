@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from ..core.errors import DeclarationError
 from ..core.progress import Bar, Progress
 from ..core.scalars import whole
+from ..core.work_budget import Stage, limited
 from ..results.quantity import Quantity
 from ..results.subjects import DerivedFluctuations, DerivedLayer
 from ..results.verdict import CheckReport, Outcome, Verdict, inconclusive
@@ -71,15 +72,16 @@ def check(
             return CheckReport(tuple(quadrature_rows.average_rows(theory, seed, points, fixed, report)))
         share = _QUADRATURE_SHARE if set(names) == set(ORACLES) else 1.0
         if "quadrature" in names:
-            rows += quadrature_rows.theory_rows(
-                theory,
-                claims,
-                seed,
-                points,
-                fixed,
-                lambda what, done: report(what, share * done),
-                simulated="simulation" in names,
-            )
+            with limited(Stage.CHECK, ends=False):
+                rows += quadrature_rows.theory_rows(
+                    theory,
+                    claims,
+                    seed,
+                    points,
+                    fixed,
+                    lambda what, done: report(what, share * done),
+                    simulated="simulation" in names,
+                )
         if "simulation" in names:
             rows += simulation_rows.theory_rows(
                 theory,

@@ -46,14 +46,17 @@ def generate(
     """
     language = targets.find(target)
     if isinstance(subject, DerivedNetwork):
-        return _network(subject, language, title or network_title(subject), command or network_call(target))
+        with limited(Stage.MODULE, title or network_title(subject)):
+            return _network(subject, language, title or network_title(subject), command or network_call(target))
     if isinstance(subject, Procedure):
         title, command = title or procedure_title(subject), command or procedure_call(subject, target)
-        return _procedure(subject, language, title, command)
+        with limited(Stage.MODULE, title):
+            return _procedure(subject, language, title, command)
     quantities = quantities_of(subject)
     title = title or title_of(subject, quantities)
     command = command or call_of(subject, quantities, target)
-    return _planned_module(quantities, language, title, command)(None)
+    with limited(Stage.MODULE, ends=False):  # a quantity whose code takes too much is missing, the others are there
+        return _planned_module(quantities, language, title, command)(None)
 
 
 def _planner(target: Target) -> Planner:
@@ -90,7 +93,8 @@ def _planned_module(
     plan = ModulePlan(title, command, tuple(functions), lacking)
 
     def module(extra: Extra | None) -> Module:
-        text = target.module_text(replace(plan, extra=extra))
+        with limited(Stage.CODE, title):  # errors for docstrings are measured
+            text = target.module_text(replace(plan, extra=extra))
         names = tuple(f.quantity.name for f in functions)
         require_distinct(_listed(names), target.names_in(text))
         warnings = tuple(f"{f.quantity.name}: {warning}" for f in functions for warning in docstrings.warnings(f))

@@ -40,7 +40,9 @@ class Stage(Enum):
     LINE = "the critical line", 5_000_000, 30
     FINITE_WIDTH = "the growth of fluctuations", 10_000_000, 60
     ADVICE = "the advice", 10_000_000, 120
-    CHECK = "a comparison", 5_000_000, 60
+    CHECK = "the whole check by quadrature", 100_000_000, 600
+    COMPARISON = "a comparison", 5_000_000, 60
+    MODULE = "the whole module", 100_000_000, 600
     CODE = "the code of a quantity", 40_000_000, 180
 
     def __init__(self, title: str, operations: int, seconds: int) -> None:

@@ -22,7 +22,7 @@ def run(kind: str, seed: int, thorough: bool) -> None:
     assert not outcome.faults, f"{outcome.text}: {outcome.faults}"
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(FORMULAS))
 def test_formulas(seed):
     run("formula", seed, thorough=seed % 10 == 5)

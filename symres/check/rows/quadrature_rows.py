@@ -86,7 +86,7 @@ def average_rows(
         values = place | random_points.parameters(quantity.symbols, rng, fixed)
         point = random_points.text(values)
         try:
-            with limited(Stage.CHECK, quantity.name):
+            with limited(Stage.COMPARISON, quantity.name):
                 claim = claimed(quantity, values, DIGITS + 5)
                 found = average_oracle(quantity.definition, values, quantity.steps)
         except FAILURES as failure:
@@ -167,7 +167,7 @@ def _theory_row(
     name = observable.name
     point = random_points.text(place | values)
     try:
-        with limited(Stage.CHECK, name):
+        with limited(Stage.COMPARISON, name):
             claim = claimed(quantity, place | values)
             found = _measured(theory.layer.forward, observable, tuple(place.items()), tuple(values.items()))
     except FAILURES as failure:

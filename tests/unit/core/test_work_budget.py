@@ -102,9 +102,10 @@ def test_factors_come_from_the_caller_or_the_environment(monkeypatch):
             factor()
 
 
-def test_a_page_says_what_it_gave_up_and_keeps_the_rest():
-    with sr.budget(0.002):
-        page = sr.derive("tanh").page()
+def test_a_page_says_what_it_gave_up_and_keeps_the_rest(monkeypatch):
+    monkeypatch.setattr(Stage.CRITICALITY, "operations", 10)
+    page = sr.derive("tanh").page()
+    monkeypatch.undo()
     assert "Given up" in page and "SYMRES_BUDGET" in page and "K'" in page
     assert "Given up" not in sr.derive("tanh").page()
 
