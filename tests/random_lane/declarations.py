@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import keyword
+import re
 from random import Random
 
 from .formulas import CONSTANTS
@@ -42,7 +43,11 @@ def random_equation(generator: Random) -> tuple[str, str, dict[str, str]]:
         "a": generator.choice(("0.3", "1/2", "sqrt(2)/2", "pi/4")),
         "gamma": generator.choice(("1/sqrt(2)", "1/2", "1")),
     }
-    return text, generator.choice(ACTIVATIONS), {name: value for name, value in numbers.items() if name in text}
+    return (
+        text,
+        generator.choice(ACTIVATIONS),
+        {name: value for name, value in numbers.items() if name in re.findall(r"\w+", text)},
+    )
 
 
 _C_WORDS = """
