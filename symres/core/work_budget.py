@@ -19,7 +19,7 @@ from types import FrameType
 
 from .errors import DeclarationError, OutOfBudget
 
-NODE = 50  # operations: a node of a formula in sympy's hands, measured
+NODE = 50  # operations: a node of a formula in sympy's hands, estimated
 ARRAY = 12  # entries of an array that NumPy works on in the time of an operation, measured
 VARIABLE = "SYMRES_BUDGET"  # the environment variable with a factor for all budgets
 _AGAIN = 1.0  # seconds after which time is said to be up once more, where the first exception was lost in a callback
@@ -28,7 +28,8 @@ _AGAIN = 1.0  # seconds after which time is said to be up once more, where the f
 class Stage(Enum):
     """A stage with its operations and its seconds of processor time.
 
-    Every activation of the catalogue takes less than a third of each in every named layer.
+    Measured: tanh in an mlp, silu in a pre_ln and z*exp(-z^2) in a residual layer take less than a tenth of the
+    operations of every stage but the comparisons of a check.
     """
 
     PAGE = "the whole page", 40_000_000, 300
