@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..models.structures import mean_square
 from ..tracing.run_record import RecordedCall, StreamValue
 from .formula_values import DenseUse, NotRead, WeightedCall
 
@@ -83,8 +84,8 @@ def variances(use: DenseUse) -> tuple[float, float]:
         ``fan_in*<w^2>`` and ``<b^2>``: second moments, which are variances for the draws of mean 0 that the theory
         has. Factors and summands of a normaliser before it, which differ between neurons, are part of both.
     """
-    raw = use.made.fan_in * _mean_square(use.weight)
-    added = 0.0 if use.bias is None else _mean_square(use.bias)
+    raw = use.made.fan_in * mean_square(use.weight)
+    added = 0.0 if use.bias is None else mean_square(use.bias)
     return raw * use.scale, added + raw * use.shift
 
 
@@ -111,14 +112,10 @@ def fresh_weights(uses: Iterable[DenseUse], generator: torch.Generator) -> dict[
         if use.made.bias is not None and use.bias is not None:
             drawn.append((use.made.bias, 0, use.bias))
         for tensor, rows, own in drawn:
-            draws = torch.randn(own.shape, generator=generator, dtype=torch.float64).mul_(_mean_square(own) ** 0.5)
+            draws = torch.randn(own.shape, generator=generator, dtype=torch.float64).mul_(mean_square(own) ** 0.5)
             if use.part is None:
                 found[id(tensor)] = draws
             else:
                 whole = found.setdefault(id(tensor), tensor.detach().cpu().double().clone())
                 whole.index_copy_(rows, use.indices.cpu(), draws)
     return found
-
-
-def _mean_square(tensor: torch.Tensor) -> float:
-    return float(tensor.detach().double().square().mean())

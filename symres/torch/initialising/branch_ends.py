@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 from ..equations.axes import VIEWS
 from ..equations.interpreting import COPIES, DROPOUTS, PRODUCTS, SUMS
 from ..equations.norm_statistics import NORMS
+from ..models.structures import mean_square
 from ..tracing.narrow_places import StreamStep
 from ..tracing.run_record import RecordedCall, RunRecord
 
@@ -128,4 +130,4 @@ def without_factors(record: RunRecord, ends: Sequence[BranchEnd]) -> RunRecord:
 
 
 def _size(tensor: torch.Tensor) -> float:
-    return float(tensor.detach().double().square().mean().sqrt())
+    return math.sqrt(mean_square(tensor))

@@ -140,12 +140,16 @@ class PredictedStream:
         number: of the stream value.
         kernel: predicted; nan if it is not.
         chi_perp: of the layer that it leaves; nan if it is not known.
+        stage: how often the theory has asked for another kernel before it; kernels of different stages differ.
+        is_drawn: whether weights were drawn that make it.
     """
 
     place: str
     number: int
     kernel: float
     chi_perp: float
+    stage: int = 0
+    is_drawn: bool = True
 
 
 def check_depth(

@@ -49,6 +49,11 @@ class TensorSetting:
     reason: InitReason
     why: str
 
+    @property
+    def name(self) -> str:
+        """The qualified name of the parameter."""
+        return f"{self.module}.{self.tensor}" if self.module else self.tensor
+
 
 @dataclass(frozen=True)
 class InitReport(Shown):
@@ -77,7 +82,7 @@ class InitReport(Shown):
     def __getitem__(self, name: str) -> TensorSetting:
         """The first setting of a tensor, by the qualified name of the parameter."""
         for setting in self.settings:
-            if name == ".".join(filter(None, (setting.module, setting.tensor))):
+            if name == setting.name:
                 return setting
         raise KeyError(name)
 
@@ -127,7 +132,7 @@ def _alike(settings: tuple[TensorSetting, ...]) -> list[tuple[TensorSetting, lis
     found: dict[tuple[object, ...], tuple[TensorSetting, list[str]]] = {}
     for s in settings:
         key = (s.tensor, s.kind, f"{s.variance:.6g}", s.reason, s.why)
-        found.setdefault(key, (s, []))[1].append(".".join(filter(None, (s.module, s.tensor))))
+        found.setdefault(key, (s, []))[1].append(s.name)
     return list(found.values())
 
 

@@ -89,6 +89,8 @@ class ModelPart:
         width: neurons of the stream that comes out, of a convolution times the positions that it sees; 0 for none.
         reason: why it stays measured.
         ends: of its branches, as far as trained numbers multiply them there.
+        shortcut_norms: the names of the weights of norms that end a shortcut.
+        left: the number of the stream value that leaves its module: behind the activation that a block ends with.
     """
 
     place: str
@@ -100,6 +102,8 @@ class ModelPart:
     width: int
     reason: str = ""
     ends: tuple[BranchEnd, ...] = ()
+    shortcut_norms: tuple[str, ...] = ()
+    left: int = 0
 
     @property
     def is_residual(self) -> bool:
@@ -107,9 +111,7 @@ class ModelPart:
         return self.role in (PartRole.RESIDUAL, PartRole.MEASURED_BRANCH)
 
 
-def model_parts(
-    record: RunRecord, stretches: Sequence[StretchReading], ends: Sequence[BranchEnd]
-) -> tuple[ModelPart, ...]:
+def model_parts(record: RunRecord, stretches: Sequence[StretchReading], ends: Sequence[BranchEnd]) -> list[ModelPart]:
     """The parts with their roles.
 
     The first part with weights is the read-in, the last one the readout, if they are dense layers of the stream; a
@@ -120,16 +122,17 @@ def model_parts(
         stretches: of the run, in order.
         ends: of the branches of the run.
     """
-    found = [_part(record, stretch, ends) for stretch in stretches]
+    pairs = zip(stretches, [*stretches[1:], None], strict=True)
+    found = [_part(record, stretch, following, ends) for stretch, following in pairs]
     heavy = [position for position, part in enumerate(found) if part.uses]
     if not heavy:
-        return tuple(found)
+        return found
     first, last = heavy[0], heavy[-1]
     if _is_dense(found[last]) and not _is_activated(found, last):
         found[last] = replace(found[last], role=PartRole.READOUT)
     if first != last and _is_dense(found[first]):
         found[first] = replace(found[first], role=PartRole.READ_IN)
-    return tuple(found)
+    return found
 
 
 def _is_dense(part: ModelPart) -> bool:
@@ -146,7 +149,9 @@ def _is_activated(parts: Sequence[ModelPart], position: int) -> bool:
     return bool(set(behind.found.activations) & set(part.stretch.found.activations))
 
 
-def _part(record: RunRecord, stretch: StretchReading, ends: Sequence[BranchEnd]) -> ModelPart:
+def _part(
+    record: RunRecord, stretch: StretchReading, following: StretchReading | None, ends: Sequence[BranchEnd]
+) -> ModelPart:
     numbers = {call.number for call in stretch.calls}
     ends = tuple(end for end in ends if end.join in numbers)
     form = _form(stretch, ends)
@@ -165,9 +170,21 @@ def _part(record: RunRecord, stretch: StretchReading, ends: Sequence[BranchEnd])
         role = PartRole.RESIDUAL if form is not None and form.is_residual else PartRole.LAYER
     width = min((_width(use) for use in uses if use.is_last or len(uses) == 1), default=0)
     width = width or min(map(_width, uses), default=0)
-    part = ModelPart(_place(stretch, uses), role, stretch, form, layer, uses, width, reason)
+    part = ModelPart(_place(stretch, uses), role, stretch, form, layer, uses, width, reason, left=stretch.exit)
+    if not part.is_residual:
+        return part
     shortcuts = {number for use in uses if use.is_shortcut for number in use.call.results}
-    return replace(part, ends=tuple(end for end in ends if part.is_residual and end.start not in shortcuts))
+    norms = tuple(end.norm for end in ends if end.norm and end.start in shortcuts)
+    ends = tuple(end for end in ends if end.start not in shortcuts)
+    return replace(part, ends=ends, shortcut_norms=norms, left=_left(record, part, following))
+
+
+def _left(record: RunRecord, part: ModelPart, following: StretchReading | None) -> int:
+    """What leaves the module of a residual layer, if that comes before the end of the next part."""
+    call = next((call for call in part.stretch.calls[-1].inside if call.name == part.place), None)
+    between = () if following is None else (number for call in following.calls for number in call.results)
+    number = part.left if call is None else record.left.get(call, part.left)
+    return number if number in between and following is not None and number != following.exit else part.left
 
 
 def _form(stretch: StretchReading, ends: Sequence[BranchEnd]) -> CanonicalForm | None:
@@ -184,7 +201,8 @@ def _uses(record: RunRecord, stretch: StretchReading, form: CanonicalForm | None
     read = () if stretch.found is None else stretch.found.dense
     for use in read:
         made = use.made
-        last, shortcut = (form is not None and use.C_W in group for group in (_outer(form), _shortcuts(form)))
+        last = form is not None and use.C_W in form.outer
+        shortcut = form is not None and form.shortcut is not None and form.shortcut.has(use.C_W)
         yield WeightUse(
             *(use.name, made.call, made.tensor, made.rows, use.part, made.fan_in, made.bias, made.entering, use.C_W),
             is_last=last,
@@ -199,14 +217,6 @@ def _uses(record: RunRecord, stretch: StretchReading, form: CanonicalForm | None
         yield replace(other, is_last=ends and other is hidden[-1] and other.call.name != _ATTENTION)
         if other.call.name == _ATTENTION:
             yield from _projection(other)
-
-
-def _outer(form: CanonicalForm | None) -> frozenset[sp.Symbol]:
-    return frozenset() if form is None else form.outer
-
-
-def _shortcuts(form: CanonicalForm | None) -> frozenset[sp.Symbol]:
-    return frozenset() if form is None else form.shortcuts
 
 
 def _hidden_use(record: RunRecord, call: RecordedCall) -> WeightUse | None:

@@ -9,7 +9,8 @@ import torch
 from torch.nn import functional
 
 from ...core.errors import DeclarationError
-from ..models.structures import tensors
+from ..models.structures import mean_square, tensors
+from ..models.wording import on_one_line
 from ..tracing.run_record import RecordedCall, substituted
 
 _BATCH_NORM = "input running_mean running_var weight bias training momentum eps"
@@ -43,7 +44,12 @@ class Rerun:
 
     def mean_square(self, number: int) -> float:
         """Of the entries of a stream value."""
-        return float(self.values[number].detach().double().square().mean())
+        return mean_square(self.values[number])
+
+    def spread(self, number: int, axis: int) -> float:
+        """The variance of each neuron of a stream value over inputs and positions, on average."""
+        neurons = self.values[number].detach().double().movedim(axis, 0).flatten(1)
+        return float(neurons.var(1, correction=0).mean())
 
     def _repeat(self, call: RecordedCall) -> None:
         given = {
@@ -53,7 +59,7 @@ class Rerun:
         try:
             result = _result(call, args, kwargs)
         except (NotImplementedError, RuntimeError) as error:
-            reason = " ".join(str(error).split())[:160] or type(error).__name__
+            reason = on_one_line(error, 160)
             raise DeclarationError(
                 f"the operation {call.name} in {call.inside[-1].name or 'the model'}",
                 f"it cannot be repeated: {reason}",

@@ -106,20 +106,9 @@ def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
         np.random.set_state(array)
 
 
-def drawn_seed(generator: torch.Generator | None) -> int:
-    """A seed from a generator, or else from PyTorch's own, whose numbers go on."""
-    source = torch.default_generator if generator is None else generator
+def drawn_seed(source: torch.Generator) -> int:
+    """A seed from a generator."""
     return int(torch.randint(_DRAWN, (), generator=source, device=source.device))
-
-
-def next_seed(generator: torch.Generator | None) -> int:
-    """The seed that ``drawn_seed`` would give; nothing is drawn."""
-    source = torch.default_generator if generator is None else generator
-    state = source.get_state()
-    try:
-        return drawn_seed(generator)
-    finally:
-        source.set_state(state)
 
 
 def device_of(model: nn.Module, otherwise: torch.Tensor) -> torch.device:

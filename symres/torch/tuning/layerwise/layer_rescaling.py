@@ -19,6 +19,7 @@ from ....core.errors import DeclarationError
 from ....results.numbers.estimates import EstimatedNumber
 from ...measuring.averaging import jackknife_error
 from ...models.arguments_of_models import CallArguments
+from ...models.observing import hooked
 from ...models.structures import first_tensor, with_first_tensor
 from ...probing.network_passes import counts_inputs
 from ..additions import Additions
@@ -181,35 +182,30 @@ def _pass(
     busy = False
     probes = plan.probes * (TUNING_PROBES if phase == _TUNING else 1)
 
-    def leaving(name: str) -> Callable[..., object]:
-        def hook(layer: nn.Module, args: tuple[object, ...], kwargs: Mapping[str, object], output: object) -> object:
-            nonlocal busy
-            tensor = first_tensor(output)
-            if busy or tensor is None:
-                return None
-            _usable(name, name in found, tensor, arguments.size)
-            sources = [SignSource((plan.seed, phase, len(found), probe), subset) for probe in range(probes)]
-            busy = True
-            try:
-                weighted, bias = parts_of_output(layer, args, kwargs, tensor)
-            finally:
-                busy = False
-            chi = norms_from_layer_before(name, *last[0], tensor, arguments.size, sources) if last else None
-            found[name] = sample = LayerSample.of(weighted, bias, arguments.size, chi)
-            s, t = action(name, sample)
-            leaf = (s * weighted + t * bias).requires_grad_()
-            last[:] = [(name, leaf)]
-            plan.steps(_PHASES[phase])
-            return with_first_tensor(output, leaf.clone())
+    def leaving(
+        name: str, layer: nn.Module, args: tuple[object, ...], kwargs: Mapping[str, object], output: object
+    ) -> object:
+        nonlocal busy
+        tensor = first_tensor(output)
+        if busy or tensor is None:
+            return None
+        _usable(name, name in found, tensor, arguments.size)
+        sources = [SignSource((plan.seed, phase, len(found), probe), subset) for probe in range(probes)]
+        busy = True
+        try:
+            weighted, bias = parts_of_output(layer, args, kwargs, tensor)
+        finally:
+            busy = False
+        chi = norms_from_layer_before(name, *last[0], tensor, arguments.size, sources) if last else None
+        found[name] = sample = LayerSample.of(weighted, bias, arguments.size, chi)
+        s, t = action(name, sample)
+        leaf = (s * weighted + t * bias).requires_grad_()
+        last[:] = [(name, leaf)]
+        plan.steps(_PHASES[phase])
+        return with_first_tensor(output, leaf.clone())
 
-        return hook
-
-    handles = [layer.register_forward_hook(leaving(name), with_kwargs=True) for name, layer in layers.items()]
-    try:
+    with hooked(layers, leaving=leaving):
         run_with_gradients(model, arguments, Additions(lambda number, left, right: None))
-    finally:
-        for handle in handles:
-            handle.remove()
     return found
 
 

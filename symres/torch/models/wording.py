@@ -1,0 +1,27 @@
+"""Words for what is said of modules and of errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import nn
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says first; its type where it says nothing."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def on_one_line(error: BaseException, most: int = 200) -> str:
+    """What an error says, on one line of so many characters; its type where it says nothing."""
+    return " ".join(str(error).split())[:most] or type(error).__name__
+
+
+def module_in_words(name: str, module: nn.Module) -> str:
+    """A module by its qualified name, if it has one, and its type."""
+    return f"{name} ({type(module).__name__})" if name else type(module).__name__
+
+
+def some_of(names: Sequence[str], most: int = 4) -> str:
+    """Names, the first of them if there are many."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
