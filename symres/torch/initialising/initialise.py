@@ -29,7 +29,7 @@ from .init_report import InitReport
 from .model_parts import ModelPart, PartRole
 from .model_run import adam_changes_of, kept_parameters, own_kernel, parts_of
 from .norm_parameters import norm_parameters
-from .setting_weights import StreamSetter
+from .setting_weights import Attempt, StreamSetter
 from .weight_store import WeightStore
 
 _MOST_INPUTS = 64  # that are run
@@ -41,7 +41,7 @@ _DROPPING = (
     "dropout is active in {}: weights are set and measured without it; in train mode p multiplies a mean square by "
     "1/(1 - p)"
 )
-_SHARES = (1.0, 0.5, 0.25)  # of the weight of branches that stay measured, one after the other while the network fails
+_LEAST_SHARE = 0.25  # of the weight of branches that stay measured
 _SMALL = 0.01  # of a variance: what a norm may add to it unsaid
 
 
@@ -168,50 +168,67 @@ def _planned(request: _Request, arguments: CallArguments) -> tuple[InitReport, d
     model, dropping = request.model, active_dropout(request.model)
     frozen = frozenset(name for name, parameter in model.named_parameters() if not parameter.requires_grad)
     for dtype in WIDE:
-        for share in _SHARES:
+        attempt: Attempt | InitReport = Attempt()
+        while isinstance(attempt, Attempt):
             with seeded(request.seed), kept(model, train=False, dtype=dtype, device=None):
                 try:
                     copies, before = recorded(model, arguments, dtype)
                 except DeclarationError as error:
                     failure = error
                     break
-                outcome = _set(request, copies, before, frozen, share)
-                if isinstance(outcome, InitReport):
-                    notes = (*outcome.notes, *([_DROPPING.format(", ".join(dropping))] if dropping else []))
-                    left = {setting.name for setting in outcome.left}
-                    tensors = {name: p.detach().clone() for name, p in model.named_parameters() if name not in left}
-                    return replace(outcome, notes=notes), tensors
-                failure = outcome
+                attempt = _set(request, copies, before, frozen, attempt)
+                tensors = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
         else:
-            break
+            notes = (*attempt.notes, *([_DROPPING.format(", ".join(dropping))] if dropping else []))
+            left = {setting.name for setting in attempt.left}
+            return replace(attempt, notes=notes), {name: t for name, t in tensors.items() if name not in left}
     raise failure
 
 
 def _set(
-    request: _Request, arguments: CallArguments, before: RunRecord, frozen: frozenset[str], share: float
-) -> InitReport | DeclarationError:
-    """Fill the weights of the model, and say what was done, or why the network is not kept."""
+    request: _Request, arguments: CallArguments, before: RunRecord, frozen: frozenset[str], attempt: Attempt
+) -> InitReport | Attempt:
+    """Fill the weights of the model, and say what was done, or what is to be attempted instead.
+
+    Raises:
+        DeclarationError: the network is not kept.
+    """
     model, stream = request.model, arguments.followed
+    start = [parameter.detach().clone() for parameter in model.parameters()]
     generator = torch.Generator().manual_seed(request.seed)
     store = WeightStore(model, kept_parameters(model, before, frozen), generator, frozen)
     steps, parts = _read(store, arguments, before, frozen)
     kernel = own_kernel(before, parts) if request.target == "match" else None
     adviser = Adviser(request.target, request.force, kernel, request.advice)
     calls = [call for step in steps for call in step.calls]
-    setter = StreamSetter(parts, calls, adviser, store, stream, 1.0 if request.is_guessed else None, share)
+    setter = StreamSetter(parts, calls, adviser, store, stream, 1.0 if request.is_guessed else None, attempt)
     setter.set_all()
     output = steps[-1].exit if setter.readout_entry is None else setter.readout_entry
     check = check_depth(stream, calls, output, setter.predicted, generator)
     trained = [name for name, _ in model.named_parameters() if name not in frozen]
-    changes = adam_changes_of(model, arguments, [place.number for place in setter.predicted], trained)
+    numbers = [place.number for place in setter.predicted]
+    changes = adam_changes_of(model, arguments, numbers, trained)
     streams = [replace(s, adam_change=change) for s, change in zip(check.streams, changes, strict=True)]
     check = replace(check, streams=tuple(streams))
     kinds = {kind.form.layer.text: kind for kind in adviser.found.values()}
     request.advice.update({text: kind.advice for text, kind in kinds.items()})
-    may_shrink = share > _SHARES[-1] and any(part.role is PartRole.MEASURED_BRANCH for part in parts)
-    failures = _failures(check, setter.predicted, [kind.advice for kind in kinds.values()], 1.0 if may_shrink else NEAR)
-    if failures and (may_shrink or not request.force):
-        return DeclarationError(f"the initialisation of {request.label}", *failures[0])
+    moved = check.most_changed
+    if moved is not None and moved.adam_change > LARGE and not attempt.is_balanced and setter.is_unbalanced:
+        return replace(attempt, is_balanced=True)
+    usual = 0.0
+    if moved is not None and moved.adam_change > DESTRUCTIVE:  # perhaps no more than with the weights of its authors
+        with kept(model, train=None, dtype=None, device=None):
+            for parameter, values in zip(model.parameters(), start, strict=True):
+                parameter.detach().copy_(values)
+            usual = max(adam_changes_of(model, arguments, numbers, trained), key=lambda c: 0.0 if math.isnan(c) else c)
+    may_shrink = attempt.share > _LEAST_SHARE and any(part.role is PartRole.MEASURED_BRANCH for part in parts)
+    failures = _failures(
+        check, setter.predicted, [kind.advice for kind in kinds.values()], 1.0 if may_shrink else NEAR, usual
+    )
+    if failures and may_shrink:
+        return replace(attempt, share=attempt.share / 2)
+    if failures and not request.force:
+        raise DeclarationError(f"the initialisation of {request.label}", *failures[0])
     for name, _ in model.named_parameters():
         if name not in store.set_names:
             store.leave(name, store.kept.get(name, _OTHER))
@@ -251,7 +268,7 @@ def _read(
 
 
 def _failures(
-    check: DepthCheck, places: Sequence[PredictedStream], advice: Sequence[Advice], scatter: float
+    check: DepthCheck, places: Sequence[PredictedStream], advice: Sequence[Advice], scatter: float, usual: float
 ) -> list[tuple[str, str]]:
     """What in the measurement forbids to keep a network, with what to do about it.
 
@@ -262,6 +279,7 @@ def _failures(
         places: its streams.
         advice: for the kinds of layers, with trials in random networks.
         scatter: the factor by which one network may change more than networks do on average.
+        usual: the largest change by a step of Adam with the weights that the model came with.
     """
     failures = []
     stages: dict[int, list[StreamLevel]] = {}
@@ -280,7 +298,7 @@ def _failures(
         remedy = "initialise it by hand or change the model there, or use force=True"
         failures.append((f"{said}; up to {allowed:.3g} is expected of networks that survive", remedy))
     moved = check.most_changed
-    if moved is not None and moved.adam_change > DESTRUCTIVE:
+    if moved is not None and moved.adam_change > max(DESTRUCTIVE, NEAR * usual):
         failures.append((_on_change(moved), "use force=True for smaller learning rates, or another model"))
     return failures
 

@@ -24,6 +24,20 @@ Drawn: TypeAlias = tuple[float, float, InitReason, str]  # C_W, C_b, why
 _BRANCHES = "no layer of the theory on this stream: 1/sqrt(number of branches)"
 
 
+@dataclass(frozen=True)
+class Attempt:
+    """What is done where a first network fails the measurement at its end.
+
+    Args:
+        share: what the weights of branches that stay measured are multiplied by.
+        is_balanced: whether the weights of a branch are of one size: Adam changes all by the same, and where the last
+            ones are much smaller it changes the branch by much more than its size.
+    """
+
+    share: float = 1.0
+    is_balanced: bool = False
+
+
 @dataclass
 class StreamSetter:
     """Sets the weights of a model.
@@ -35,7 +49,7 @@ class StreamSetter:
         store: the weights.
         stream: what goes into the model.
         mean_square: of what enters the first layer, where no inputs were given; None where they were.
-        share: what the weights of branches that stay measured are multiplied by.
+        attempt: what is done otherwise than at first.
     """
 
     parts: list[ModelPart]
@@ -44,7 +58,7 @@ class StreamSetter:
     store: WeightStore
     stream: torch.Tensor
     mean_square: float | None
-    share: float = 1.0
+    attempt: Attempt
     predicted: list[PredictedStream] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -54,6 +68,7 @@ class StreamSetter:
         self._rerun, self._done = Rerun(self.stream), 0
         self._kernel = self._chi = math.nan  # of the stream, as predicted; chi_perp of the layer that it leaves
         self._course: object = None  # the kind of layer for whose kernel the stream is made
+        self.is_unbalanced = False  # whether branches have weights of several sizes, whose product decides
         self._stage = 0  # how often that kernel has changed
         roles = [part.role for part in self.parts]
         self._layers = max(1, roles.count(PartRole.LAYER))
@@ -274,8 +289,8 @@ class StreamSetter:
             near = (p for p in (*self.parts[position:], *self.parts[:position][::-1]) if p.role is PartRole.RESIDUAL)
             advised = next((self.kind(p).values.get(xi) for p in near), None)
             said = f"xi = {advised:.4g} of the other branches" if advised else _BRANCHES
-            said += "" if self.share == 1 else f", times {self.share:g} because these networks fail"
-            weight, _ = self._branch_weights(part, self.share * (advised or self._branches**-0.5))
+            said += "" if self.attempt.share == 1 else f", times {self.attempt.share:g} because these networks fail"
+            weight, _ = self._branch_weights(part, self.attempt.share * (advised or self._branches**-0.5))
             last = (weight**2, 0.0, InitReason.MEASURED, f"C_W = 1 times xi^2, {said}; the branch is measured")
             first = (1.0, 0.0, InitReason.MEASURED, why)
             self._draw_run(part, {use: last if use.is_last else first for use in part.uses})
@@ -294,6 +309,7 @@ class StreamSetter:
             whether all were drawn.
         """
         drawn = [use for use in settings if not use.is_shortcut]
+        wanted = len(drawn)
         if part.is_residual or part.role is PartRole.READOUT:
             zeros = {use for use in drawn if (use.is_last or not part.is_residual) and use.starts_at_zero}
             drawn = [use for use in drawn if use not in zeros]
@@ -301,12 +317,28 @@ class StreamSetter:
             for tensor in (tensor for use in zeros for tensor in (use.tensor, use.bias) if tensor is not None):
                 if not bool(tensor.any()) and (name := self.store.name_of(tensor)):
                     self.store.keep(name, f"{what} at 0: what starts small is kept")
+            settings = self._balanced({use: settings[use] for use in drawn})
         for use in drawn:
             self.store.draw(use, *settings[use])
         for use in (use for use in part.uses if use.is_shortcut):
             self._draw_shortcut(part, use)
         self._run_to(part.stretch.calls[-1].number + 1)
-        return len(drawn) == sum(not use.is_shortcut for use in settings)
+        return len(drawn) == wanted
+
+    def _balanced(self, settings: dict[WeightUse, Drawn]) -> dict[WeightUse, Drawn]:
+        """The weights of a branch with one size at its begin and end, if that is asked for; their product is kept."""
+        sizes = {use: math.sqrt(setting[0] / use.fan_in) for use, setting in settings.items()}
+        last, first = ([size for use, size in sizes.items() if use.is_last is end] for end in (True, False))
+        if not last or not first or not 0 < max(last) < max(first):
+            return settings
+        self.is_unbalanced = True
+        ratio = max(last) / max(first) if self.attempt.is_balanced else 1.0
+        why = "" if ratio == 1 else ", times {:.3g}: one size in the branch, which a step of Adam changes less"
+        return {
+            use: (C * f, b * min(f, 1.0), how, said + (why.format(f) if why else ""))
+            for use, (C, b, how, said) in settings.items()
+            for f in [1 / ratio if use.is_last else ratio]
+        }
 
     def _draw_shortcut(self, part: ModelPart, use: WeightUse) -> None:
         """What stands for the stream where its width changes: kernel and squared gradient change by the same factor.
