@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from ...results.advice.parts import FACTOR
+from ..models.wording import data_frame
 from ..probing.adam_step import RATE
 from ..tracing.run_record import RecordedCall
 from .rerunning import Rerun
@@ -126,9 +127,8 @@ class DepthCheck:
 
     def frame(self) -> pd.DataFrame:
         """A table with a row for each stream; columns as the fields of ``StreamLevel``."""
-        import pandas as pd
-
-        return pd.DataFrame([vars(stream) for stream in self.streams], columns=list(StreamLevel.__annotations__))
+        columns = list(StreamLevel.__annotations__)
+        return data_frame([vars(stream) for stream in self.streams], "an initialisation", columns)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...core.display import Fact, Shown
 from ...results.advice.advice import Advice
+from ..models.wording import data_frame
 from .depth_check import DepthCheck
 
 if TYPE_CHECKING:
@@ -97,18 +98,15 @@ class InitReport(Shown):
         Returns:
             C_W is nan for biases, C_b for weights, std for what was left.
         """
-        import pandas as pd
-
-        nan = float("nan")
         rows = [
             {
                 **{"module": s.module, "tensor": s.tensor, "kind": s.kind, "std": s.std},
-                **{"C_W": s.variance if s.kind == "weight" else nan, "C_b": s.variance if s.kind == "bias" else nan},
-                **{"reason": s.reason.value, "why": s.why},
+                **{"C_W": s.variance if s.kind == "weight" else math.nan},
+                **{"C_b": s.variance if s.kind == "bias" else math.nan, "reason": s.reason.value, "why": s.why},
             }
             for s in self.settings
         ]
-        return pd.DataFrame(rows, columns=["module", "tensor", "kind", "std", "C_W", "C_b", "reason", "why"])
+        return data_frame(rows, "an initialisation", ["module", "tensor", "kind", "std", "C_W", "C_b", "reason", "why"])
 
     def _title(self) -> str:
         count = sum(setting.reason is not InitReason.LEFT for setting in self.settings)

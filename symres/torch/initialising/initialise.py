@@ -15,7 +15,7 @@ from ...core.scalars import whole
 from ...results.advice.advice import Advice
 from ...results.advice.parts import FACTOR
 from ..models.arguments_of_models import CallArguments, Inputs
-from ..models.keeping import drawn_seed, kept, seeded
+from ..models.keeping import drawn_seed, kept, required_module, seeded
 from ..models.model_state import active_dropout
 from ..probing.adam_step import DESTRUCTIVE, LARGE, RATE, change_in_words
 from ..tracing.narrow_places import StreamStep, stream_steps
@@ -123,8 +123,7 @@ def init_(
 
 
 def _check(model: nn.Module, target: str) -> None:
-    if not isinstance(model, nn.Module):
-        raise DeclarationError(f"a model of the type {type(model).__name__}", "it is no nn.Module", "pass one")
+    required_module(model)
     if not isinstance(target, str):
         asked = f"a target of the type {type(target).__name__}"
         raise DeclarationError(asked, "it is no word", "inputs are passed by name: st.init_(model, inputs=...)")

@@ -18,7 +18,7 @@ from ...core.scalars import whole
 from ...results.numbers.estimates import EstimatedNumber
 from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.choosing import ModuleChoice, choose_modules
-from ..models.keeping import device_of, kept, seeded
+from ..models.keeping import device_of, in_train_mode, kept, seeded
 from ..models.model_state import mixes_inputs, remarks_on
 from ..models.structures import tensors
 from ..models.wording import first_line
@@ -32,7 +32,6 @@ from .prediction import TheoryOfPlaces, predictions_for
 from .signals import Measurement
 
 Model: TypeAlias = nn.Module | Callable[[], nn.Module]
-_MODES = {"train": True, "eval": False, None: None}
 
 
 def measure(
@@ -106,8 +105,7 @@ def measure(
     """
     networks, directions = whole(seeds, "seeds", 1), whole(probes, "probes", 1)
     first_seed = whole(seed, "seed", 0)
-    if mode not in _MODES:
-        raise DeclarationError(f"mode={mode!r}", "there is no such mode", "use 'eval', 'train' or None")
+    train = in_train_mode(mode)
     if dtype is not None and not dtype.is_floating_point:
         raise DeclarationError(
             f"dtype={dtype}", "weights are no such numbers", "use torch.float32, float64 or bfloat16"
@@ -135,7 +133,7 @@ def measure(
                     peak = watched_memory(target)
                 arguments = given.map(partial(_moved, dtype=dtype, device=target))
                 weights = [parameter for parameter in built.parameters() if parameter.requires_grad]
-                with kept(built, train=_MODES[mode], dtype=dtype, device=where):
+                with kept(built, train=train, dtype=dtype, device=where):
                     notes += remarks_on(built)
                     most, sample = _sample(built, modules, arguments, (loss, targets), plan, number, most)
                     parts = [part for _, part in arguments.parts(most)]

@@ -10,7 +10,7 @@ from ..equations.layering import read_stretches
 from ..equations.pointwise_chains import KnownActivations
 from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.blocks import block_finder
-from ..models.keeping import kept, seeded
+from ..models.keeping import kept, required_module, seeded
 from ..tracing.narrow_places import stream_steps
 from ..tracing.prepared_runs import WIDE, inputs_or_guess, recorded
 from .assembling import assembled
@@ -46,8 +46,7 @@ def read(model: nn.Module, inputs: Inputs | None = None, *, check: bool = True, 
     Source:
         Doshi et al. (1) for the convention of variances: C_W = fan_in*Var(w), C_b = Var(b).
     """
-    if not isinstance(model, nn.Module):
-        raise DeclarationError(f"a model of the type {type(model).__name__}", "it is no nn.Module", "pass one")
+    required_module(model)
     return reading_of_run(model, inputs_or_guess(model, inputs, _MOST_INPUTS, _GUESSED, "read"), check, seed)
 
 

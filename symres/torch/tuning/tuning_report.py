@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from torch import nn
 
 from ...core.display import Fact, Shown
-from ...core.errors import SymresError
 from ...results.numbers.estimates import EstimatedNumber
+from ..models.wording import data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -162,11 +162,7 @@ class TuningReport(Shown):
         Raises:
             SymresError: pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise SymresError("the table of a tuning", "pandas is missing", "pip install symres[torch]") from None
-        return pd.DataFrame(self.rows())
+        return data_frame(self.rows(), "a tuning")
 
     def _title(self) -> str:
         kept = _KEPT[self.target]
