@@ -48,11 +48,6 @@ class BranchEnd:
         """The root mean square of the norm's weights; 1 without a norm."""
         return 1.0 if self.norm_values is None else _size(self.norm_values)
 
-    def times(self, call: RecordedCall, tensor: torch.Tensor, name: str) -> BranchEnd:
-        """With one more factor."""
-        names = (*self.names, name) if name else self.names
-        return replace(self, factors=(*self.factors, call.number), names=names, size=self.size * _size(tensor))
-
 
 def branch_ends(
     record: RunRecord, steps: Sequence[StreamStep], norms: Mapping[str, float], fixed: frozenset[str]
@@ -106,7 +101,9 @@ class _Walk:
             yield replace(behind, norm=weight, norm_values=values, size=end.size * _size(values))
         elif call.name in PRODUCTS and len(trained) == 1:
             ((name, tensor),) = trained.items()
-            yield from self.backwards(behind.times(call, tensor, name))
+            names, size = (*end.names, *filter(None, [name])), end.size * _size(tensor)
+            factors = (*end.factors, call.number)
+            yield from self.backwards(replace(behind, factors=factors, names=names, size=size))
         elif call.name in _PASSING or (call.name in PRODUCTS | _QUOTIENTS and not trained):
             yield from self.backwards(behind)
         else:
@@ -120,13 +117,13 @@ def without_factors(record: RunRecord, ends: Sequence[BranchEnd]) -> RunRecord:
     def one(leaf: object) -> object:
         return torch.ones_like(leaf) if isinstance(leaf, torch.Tensor) else leaf
 
-    def replaced(call: RecordedCall) -> RecordedCall:
-        if call.number not in factors:
-            return call
-        args, kwargs = tree_map(one, (call.args, dict(call.kwargs)))
-        return replace(call, args=args, kwargs=kwargs)
-
-    return replace(record, calls=tuple(map(replaced, record.calls)))
+    calls = [
+        replace(call, args=tree_map(one, call.args), kwargs=tree_map(one, dict(call.kwargs)))
+        if call.number in factors
+        else call
+        for call in record.calls
+    ]
+    return replace(record, calls=tuple(calls))
 
 
 def _size(tensor: torch.Tensor) -> float:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
-from torch.nn import functional
 
 from ...core.errors import DeclarationError
 from ..models.structures import mean_square, tensors
 from ..models.wording import on_one_line
-from ..tracing.run_record import RecordedCall, substituted
-
-_BATCH_NORM = "input running_mean running_var weight bias training momentum eps"
+from ..tracing.run_record import RecordedCall, repeated, substituted
 
 
 class Rerun:
@@ -57,7 +53,7 @@ class Rerun:
         }
         args, kwargs = substituted(call.args, given), substituted(dict(call.kwargs), given)
         try:
-            result = _result(call, args, kwargs)
+            result = repeated(call, args, kwargs)
         except (NotImplementedError, RuntimeError) as error:
             reason = on_one_line(error, 160)
             raise DeclarationError(
@@ -65,18 +61,11 @@ class Rerun:
                 f"it cannot be repeated: {reason}",
                 "initialise the model before it is compiled",
             ) from error
-        for number, made in zip(call.results, tensors(result), strict=False):
+        values = tensors((args, kwargs) if result is None else result)  # None: it changes what it is given
+        for number, made in zip(call.results, values, strict=False):
             self.values[number] = made
             self._begin(number)
 
     def _begin(self, number: int) -> None:
         if number == self._start:
             self.values[number] = self.values[number].detach().requires_grad_()
-
-
-def _result(call: RecordedCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if call.name != "batch_norm":
-        result = call.function(*args, **kwargs)
-        return list(tensors((args, kwargs))) if result is None else result  # it changes what it is given
-    given = dict(zip(_BATCH_NORM.split(), args, strict=False)) | kwargs
-    return functional.batch_norm(**(given | {"running_mean": None, "running_var": None, "training": True}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from enum import Enum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from torch import nn
 
@@ -133,20 +133,17 @@ def tune_(
     steps = _Steps()
     device = device_of(model, next(tensors(arguments.structure)))
     arguments = arguments.map(lambda tensor: tensor.detach().to(device))
+    common: dict[str, Any] = {"target": aim, "growth": factor, "probes": directions, "seed": first_seed, "steps": steps}
     block_plan = BlockPlan(
-        target=aim,
         unknown=weight,
         gamma=given_gamma,
         xi=1.0 if given_xi is None else given_xi,
-        growth=factor,
         branch_weight=branch_weight,
         skip_weight=skip_weight,
         wrap=wrap,
-        probes=directions,
-        seed=first_seed,
-        steps=steps,
+        **common,
     )
-    layer_plan = LayerPlan(aim, wanted_kernel, factor, directions, first_seed, steps)
+    layer_plan = LayerPlan(kernel=wanted_kernel, **common)
     changes: list[BlockChange] | list[LayerChange]
     parts: list[TunedBlock] | list[TunedLayer]
     with (
