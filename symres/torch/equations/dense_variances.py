@@ -70,11 +70,23 @@ def _convolution(call: RecordedCall, dimensions: int) -> WeightedCall:
 
 
 def is_padded(call: RecordedCall) -> bool:
-    """Whether a convolution sees zeros beyond the border."""
+    """Whether a call is a convolution that sees zeros beyond the border."""
+    if call.name not in _CONVOLUTIONS:
+        return False
     padding = arguments(call, "input weight bias stride padding dilation groups").get("padding", 0)
     if isinstance(padding, str):
         return padding != "valid"
     return bool(padding) if isinstance(padding, int) else any(padding)
+
+
+def share_inside(call: RecordedCall, entering: torch.Tensor) -> float:
+    """Which share of the mean square that a convolution would see without zeros beyond the border it does see."""
+    if not is_padded(call):
+        return 1.0
+    given = arguments(call, "input weight bias stride padding dilation groups")
+    ones = torch.ones_like(given["weight"])
+    seen = call.function(**(given | {"input": entering.detach().square(), "weight": ones, "bias": None}))
+    return float(seen.mean() / ones[0].numel()) / mean_square(entering)
 
 
 def variances(use: DenseUse) -> tuple[float, float]:

@@ -14,6 +14,7 @@ from ...core.errors import DeclarationError
 from ...core.scalars import whole
 from ...results.advice.advice import Advice
 from ...results.advice.parts import FACTOR
+from ..equations.dense_variances import is_padded
 from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.keeping import drawn_seed, kept, required_module, seeded
 from ..models.model_state import active_dropout
@@ -220,12 +221,15 @@ def _set(
             for parameter, values in zip(model.parameters(), start, strict=True):
                 parameter.detach().copy_(values)
             usual = max(adam_changes_of(model, arguments, numbers, trained), key=lambda c: 0.0 if math.isnan(c) else c)
-    may_shrink = attempt.share > _LEAST_SHARE and any(part.role is PartRole.MEASURED_BRANCH for part in parts)
-    failures = _failures(
-        check, setter.predicted, [kind.advice for kind in kinds.values()], 1.0 if may_shrink else NEAR, usual
-    )
-    if failures and may_shrink:
-        return replace(attempt, share=attempt.share / 2)
+    others = []
+    if not attempt.is_filled and any(is_padded(use.call) for part in parts for use in part.uses):
+        others.append(replace(attempt, is_filled=True))
+    if attempt.share > _LEAST_SHARE and any(part.role is PartRole.MEASURED_BRANCH for part in parts):
+        others.append(replace(attempt, share=attempt.share / 2))
+    tried = [kind.advice for kind in kinds.values()]
+    failures = _failures(check, setter.predicted, tried, 1.0 if others else NEAR, usual)
+    if failures and others:
+        return others[0]
     if failures and not request.force:
         raise DeclarationError(f"the initialisation of {request.label}", *failures[0])
     for name, _ in model.named_parameters():

@@ -12,6 +12,7 @@ import torch
 from ...core.errors import DeclarationError
 from ...core.symbols import C_W, C_b, xi
 from ...layers.normalisation import BatchNorm, Normaliser
+from ..equations.dense_variances import share_inside
 from ..tracing.run_record import RecordedCall
 from .advised_kinds import Adviser, KindAdvice, NoNumbers, averaged
 from .depth_check import PredictedStream
@@ -32,10 +33,12 @@ class Attempt:
         share: what the weights of branches that stay measured are multiplied by.
         is_balanced: whether the weights of a branch are of one size: Adam changes all by the same, and where the last
             ones are much smaller it changes the branch by much more than its size.
+        is_filled: whether weights of convolutions make up for the zeros beyond the border, which small images see much.
     """
 
     share: float = 1.0
     is_balanced: bool = False
+    is_filled: bool = False
 
 
 @dataclass
@@ -319,11 +322,19 @@ class StreamSetter:
                     self.store.keep(name, f"{what} at 0: what starts small is kept")
             settings = self._balanced({use: settings[use] for use in drawn})
         for use in drawn:
-            self.store.draw(use, *settings[use])
+            self.store.draw(use, *self._filled(use, *settings[use]))
         for use in (use for use in part.uses if use.is_shortcut):
             self._draw_shortcut(part, use)
         self._run_to(part.stretch.calls[-1].number + 1)
         return len(drawn) == wanted
+
+    def _filled(self, use: WeightUse, C: float, bias: float, how: InitReason, why: str) -> Drawn:
+        """Weights of a convolution that sees zeros beyond the border, if they are to make up for these."""
+        if use.entering is None or not self.attempt.is_filled:
+            return C, bias, how, why
+        self._run_to(use.call.number)
+        share = share_inside(use.call, self._rerun.values[use.entering])
+        return C / share, bias, how, why + ("" if share == 1 else f", over the share {share:.4g} inside of the border")
 
     def _balanced(self, settings: dict[WeightUse, Drawn]) -> dict[WeightUse, Drawn]:
         """The weights of a branch with one size at its begin and end, if that is asked for; their product is kept."""

@@ -198,7 +198,7 @@ class _Stretch:
 
 def _repeated(call: RecordedCall, args: tuple[torch.Tensor, ...], kwargs: dict[str, torch.Tensor]) -> torch.Tensor:
     """A call as its theory has it: without a border."""
-    if call.name.startswith("conv") and is_padded(call):
+    if is_padded(call):
         given = dict(zip(_SPACING.split(), args, strict=False)) | kwargs
         dilation = given.get("dilation", 1)
         size = given["weight"].shape[2:]
