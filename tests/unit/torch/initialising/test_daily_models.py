@@ -124,7 +124,7 @@ class TestGPT2:
 
 @pytest.mark.parametrize("depth", [20, pytest.param(30, marks=pytest.mark.exhaustive)])
 def test_borders_of_zeros_are_made_up_for(depth):
-    """On images of 4x4 a convolution of 3x3 sees zeros at a third of its places, and kernels fell by 222 in 20 layers."""
+    """On images of 4x4 a convolution of 3x3 sees zeros at a third of its places: kernels fell by 222."""
     torch.manual_seed(0)
     report = st.init_(nets.padded_net(depth), inputs=torch.randn(8, 3, 4, 4), seed=0)
     assert report.check.holds
