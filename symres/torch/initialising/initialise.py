@@ -18,6 +18,7 @@ from ..equations.dense_variances import is_padded
 from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.keeping import drawn_seed, kept, required_module, seeded
 from ..models.model_state import active_dropout
+from ..models.structures import mean_square
 from ..probing.adam_step import DESTRUCTIVE, LARGE, RATE, change_in_words
 from ..tracing.narrow_places import StreamStep, stream_steps
 from ..tracing.prepared_runs import WIDE, inputs_or_guess, recorded
@@ -93,7 +94,8 @@ def init_(
     Raises:
         DeclarationError: the model cannot be run on the inputs; its weights are computed from other parameters; not
             even averages over networks survive its depth; kernels or gradients of this network do not; or one step of
-            Adam at 1e-3 changes a stream by more than ten times its norm. Then the model is as it was.
+            Adam at 1e-3 changes a stream by more than ten times its norm, and weights by more than theirs. Then the
+            model is as it was.
 
     Warns:
         UserWarning: one step of Adam at 1e-3 changes a stream by more than its norm.
@@ -194,7 +196,6 @@ def _set(
         DeclarationError: the network is not kept.
     """
     model, stream = request.model, arguments.followed
-    start = [parameter.detach().clone() for parameter in model.parameters()]
     generator = torch.Generator().manual_seed(request.seed)
     store = WeightStore(model, kept_parameters(model, before, frozen), generator, frozen)
     steps, parts = _read(store, arguments, before, frozen)
@@ -215,19 +216,14 @@ def _set(
     moved = check.most_changed
     if moved is not None and moved.adam_change > LARGE and not attempt.is_balanced and setter.is_unbalanced:
         return replace(attempt, is_balanced=True)
-    usual = 0.0
-    if moved is not None and moved.adam_change > DESTRUCTIVE:  # perhaps no more than with the weights of its authors
-        with kept(model, train=None, dtype=None, device=None):
-            for parameter, values in zip(model.parameters(), start, strict=True):
-                parameter.detach().copy_(values)
-            usual = max(adam_changes_of(model, arguments, numbers, trained), key=lambda c: 0.0 if math.isnan(c) else c)
+    sizes = [size for name in trained if (size := math.sqrt(mean_square(model.get_parameter(name))))]
     others = []
     if not attempt.is_filled and any(is_padded(use.call) for part in parts for use in part.uses):
         others.append(replace(attempt, is_filled=True))
     if attempt.share > _LEAST_SHARE and any(part.role is PartRole.MEASURED_BRANCH for part in parts):
         others.append(replace(attempt, share=attempt.share / 2))
     tried = [kind.advice for kind in kinds.values()]
-    failures = _failures(check, setter.predicted, tried, 1.0 if others else NEAR, usual)
+    failures = _failures(check, setter.predicted, tried, 1.0 if others else NEAR, min(sizes, default=0.0))
     if failures and others:
         return others[0]
     if failures and not request.force:
@@ -271,7 +267,7 @@ def _read(
 
 
 def _failures(
-    check: DepthCheck, places: Sequence[PredictedStream], advice: Sequence[Advice], scatter: float, usual: float
+    check: DepthCheck, places: Sequence[PredictedStream], advice: Sequence[Advice], scatter: float, smallest: float
 ) -> list[tuple[str, str]]:
     """What in the measurement forbids to keep a network, with what to do about it.
 
@@ -282,7 +278,8 @@ def _failures(
         places: its streams.
         advice: for the kinds of layers, with trials in random networks.
         scatter: the factor by which one network may change more than networks do on average.
-        usual: the largest change by a step of Adam with the weights that the model came with.
+        smallest: the root mean square of the smallest trained tensor that is not 0. A step that changes streams by more
+            than it changes any weights, as in chains of many wide layers, asks for a smaller learning rate only.
     """
     failures = []
     stages: dict[int, list[StreamLevel]] = {}
@@ -301,7 +298,7 @@ def _failures(
         remedy = "initialise it by hand or change the model there, or use force=True"
         failures.append((f"{said}; up to {allowed:.3g} is expected of networks that survive", remedy))
     moved = check.most_changed
-    if moved is not None and moved.adam_change > max(DESTRUCTIVE, NEAR * usual):
+    if moved is not None and moved.adam_change > DESTRUCTIVE and smallest < RATE:
         failures.append((_on_change(moved), "use force=True for smaller learning rates, or another model"))
     return failures
 

@@ -14,7 +14,7 @@ from ...core.errors import SymresError
 from ...layers.layer import Layer
 from ...layers.nodes import Dense
 from ..equations.dense_variances import DENSE, weighted
-from ..equations.formula_values import NotRead
+from ..equations.formula_values import NotRead, WeightedCall
 from ..equations.layering import StretchReading
 from ..tracing.run_record import RecordedCall, RunRecord, StreamValue
 from .branch_ends import BranchEnd
@@ -37,31 +37,19 @@ class PartRole(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class WeightUse:
+class WeightUse(WeightedCall):
     """Weights that a call multiplies by.
 
     Args:
         module: the qualified name of the module that calls.
-        call: the call.
-        tensor: the model's tensor.
-        rows: the axis of it that counts the neurons that come out.
-        part: of these neurons those that are meant; None for all.
-        fan_in: how many entries go into a neuron.
-        bias: shape (fan_out,), or None.
-        entering: the stream value that is multiplied; None where that is not known.
+        part: of the neurons that come out those that are meant; None for all.
         C_W: the symbol for fan_in*Var(weight) in the equation of the part; None where it has none.
         is_last: whether a branch ends with it.
         is_shortcut: whether it stands for the stream where its width changes.
     """
 
-    module: str
-    call: RecordedCall
-    tensor: torch.Tensor
-    rows: int
-    part: tuple[int, ...] | None
-    fan_in: int
-    bias: torch.Tensor | None
-    entering: int | None
+    module: str = ""
+    part: tuple[int, ...] | None = None
     C_W: sp.Symbol | None = None
     is_last: bool = False
     is_shortcut: bool = False
@@ -192,22 +180,17 @@ def _form(stretch: StretchReading, ends: Sequence[BranchEnd]) -> CanonicalForm |
 
 
 def _width(use: WeightUse) -> int:
-    neurons = use.tensor.shape[use.rows] if use.part is None else len(use.part)
-    return int(neurons) * math.prod(use.tensor.shape[2:])
+    return (use.fan_out if use.part is None else len(use.part)) * math.prod(use.tensor.shape[2:])
 
 
 def _uses(record: RunRecord, stretch: StretchReading, form: CanonicalForm | None) -> Iterator[WeightUse]:
     """The weights that were read, and those in parts that were not."""
     read = () if stretch.found is None else stretch.found.dense
     for use in read:
-        made = use.made
         last = form is not None and use.C_W in form.outer
         shortcut = form is not None and form.shortcut is not None and form.shortcut.has(use.C_W)
-        yield WeightUse(
-            *(use.name, made.call, made.tensor, made.rows, use.part, made.fan_in, made.bias, made.entering, use.C_W),
-            is_last=last,
-            is_shortcut=shortcut,
-        )
+        of_form = {"C_W": use.C_W, "is_last": last, "is_shortcut": shortcut}
+        yield WeightUse(**vars(use.made), module=use.name, part=use.part, **of_form)
     known = {use.made.call.number for use in read}
     inside = frozenset().union(*(part.calls for part in stretch.opaque)) - known
     found = (_hidden_use(record, call) for call in stretch.calls if call.number in inside)
@@ -229,29 +212,27 @@ def _hidden_use(record: RunRecord, call: RecordedCall) -> WeightUse | None:
             return _grouped(call, name)
         if id(made.tensor) not in record.names:  # a constant of the run, such as a mask
             return None
-        return WeightUse(name, call, made.tensor, made.rows, None, made.fan_in, made.bias, made.entering)
+        return WeightUse(**vars(made), module=name)
     if call.name in _TRANSPOSED:
         return _grouped(call, name, rows=1)
     if call.name == _ATTENTION and isinstance(call.args[5], torch.Tensor):
-        return WeightUse(name, call, call.args[5], 0, None, int(call.args[5].shape[1]), call.args[6], None)
+        return WeightUse(call, -1, call.args[5], 0, call.args[6], -1, module=name)
     return None
 
 
 def _projection(use: WeightUse) -> Iterator[WeightUse]:
     """The second matrix of PyTorch's attention, which ends its branch."""
-    weight, bias = use.call.args[11], use.call.args[12]
-    yield replace(use, tensor=weight, bias=bias, fan_in=int(weight.shape[1]), is_last=True)
+    yield replace(use, tensor=use.call.args[11], bias=use.call.args[12], is_last=True)
 
 
 def _grouped(call: RecordedCall, name: str, rows: int = 0) -> WeightUse | None:
     """A convolution in groups, or a transposed one: its inputs are those of one group."""
-    given = [*call.args, *call.kwargs.values()]
-    found = [leaf for leaf in given if isinstance(leaf, torch.Tensor)]
-    entering = next((leaf.number for leaf in given if isinstance(leaf, StreamValue)), None)
-    if not found or found[0].ndim < 3:
+    leaves = [*call.args, *call.kwargs.values()]
+    tensor, bias, *_ = [*(leaf for leaf in leaves if isinstance(leaf, torch.Tensor)), None, None]
+    entering = next((leaf.number for leaf in leaves if isinstance(leaf, StreamValue)), -1)
+    if tensor is None or tensor.ndim < 3:
         return None
-    tensor, bias = found[0], found[1] if len(found) > 1 else None
-    return WeightUse(name, call, tensor, rows, None, tensor.numel() // tensor.shape[rows], bias, entering)
+    return WeightUse(call, entering, tensor, rows, bias, 1 - tensor.ndim, module=name)
 
 
 def _place(stretch: StretchReading, uses: Sequence[WeightUse]) -> str:

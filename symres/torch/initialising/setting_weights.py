@@ -142,7 +142,6 @@ class StreamSetter:
         if self.mean_square is not None and not self.predicted:
             return self.mean_square
         self._run_to(use.call.number)
-        assert use.entering is not None
         square = self._rerun.mean_square(use.entering)
         if not 0 < square < math.inf:
             raise DeclarationError(
@@ -330,7 +329,7 @@ class StreamSetter:
 
     def _filled(self, use: WeightUse, C: float, bias: float, how: InitReason, why: str) -> Drawn:
         """Weights of a convolution that sees zeros beyond the border, if they are to make up for these."""
-        if use.entering is None or not self.attempt.is_filled:
+        if use.entering < 0 or not self.attempt.is_filled:
             return C, bias, how, why
         self._run_to(use.call.number)
         share = share_inside(use.call, self._rerun.values[use.entering])
@@ -364,10 +363,9 @@ class StreamSetter:
             self.store.draw(use, 1.0, 0.0, InitReason.MEASURED, why)
             self._run_to(use.call.number + 1)
             (reference,) = use.call.results
-        assert reference is not None
         variance = self._rerun.mean_square(reference)
         if shortcut.has(BatchNorm):
-            variance = math.sqrt(variance * self._rerun.spread(reference, 1 - use.tensor.ndim))
+            variance = math.sqrt(variance * self._rerun.spread(reference, use.axis))
         variance *= kernel / averaged(part.form.stream, kernel)  # times 2 where a ReLU is on the stream in each block
         for norm in part.shortcut_norms:
             self.store.constant(norm, math.sqrt(variance), why)
