@@ -218,7 +218,8 @@ def _set(
         return replace(attempt, is_balanced=True)
     sizes = [size for name in trained if (size := math.sqrt(mean_square(model.get_parameter(name))))]
     others = []
-    if not attempt.is_filled and any(is_padded(use.call) for part in parts for use in part.uses):
+    chains = [use.call for part in parts if part.role is PartRole.LAYER for use in part.uses]
+    if not attempt.is_filled and any(map(is_padded, chains)):
         others.append(replace(attempt, is_filled=True))
     if attempt.share > _LEAST_SHARE and any(part.role is PartRole.MEASURED_BRANCH for part in parts):
         others.append(replace(attempt, share=attempt.share / 2))
