@@ -83,9 +83,9 @@ def share_inside(call: RecordedCall, entering: torch.Tensor) -> float:
     """Which share of the mean square that a convolution would see without zeros beyond the border it does see."""
     if not is_padded(call):
         return 1.0
-    given = arguments(call, "input weight bias stride padding dilation groups")
-    ones = torch.ones_like(given["weight"])
-    seen = call.function(**(given | {"input": entering.detach().square(), "weight": ones, "bias": None}))
+    by_name = arguments(call, "input weight bias stride padding dilation groups")
+    ones = torch.ones_like(by_name["weight"])
+    seen = call.function(**(by_name | {"input": entering.detach().square(), "weight": ones, "bias": None}))
     return float(seen.mean() / ones[0].numel()) / mean_square(entering)
 
 
@@ -118,16 +118,16 @@ def remarks(use: DenseUse) -> list[str]:
 
 def fresh_weights(uses: Iterable[DenseUse], generator: torch.Generator) -> dict[int, torch.Tensor]:
     """Gaussian draws with the second moments of the model's weights, by the identity of the model's tensors."""
-    found: dict[int, torch.Tensor] = {}
+    drawn_by_tensor: dict[int, torch.Tensor] = {}
     for use in uses:
         drawn = [(use.made.tensor, use.made.rows, use.weight)]
         if use.made.bias is not None and use.bias is not None:
             drawn.append((use.made.bias, 0, use.bias))
-        for tensor, rows, own in drawn:
-            draws = torch.randn(own.shape, generator=generator, dtype=torch.float64).mul_(mean_square(own) ** 0.5)
+        for tensor, rows, old in drawn:
+            draws = torch.randn(old.shape, generator=generator, dtype=torch.float64).mul_(mean_square(old) ** 0.5)
             if use.part is None:
-                found[id(tensor)] = draws
+                drawn_by_tensor[id(tensor)] = draws
             else:
-                whole = found.setdefault(id(tensor), tensor.detach().cpu().double().clone())
+                whole = drawn_by_tensor.setdefault(id(tensor), tensor.detach().cpu().double().clone())
                 whole.index_copy_(rows, use.indices.cpu(), draws)
-    return found
+    return drawn_by_tensor

@@ -60,15 +60,15 @@ def branch_ends(
         norms: the parameters of norms: 1 for weights, 0 for biases.
         fixed: names of the parameters and buffers that are not trained.
     """
-    found = []
+    all_ends = []
     for step in steps:
         join = step.calls[-1]
         if join.name in SUMS and len(set(join.sources)) == 2:
             walk = _Walk(record, {number: call for call in step.calls for number in call.results}, norms, fixed)
             for source in join.sources:
                 ends = walk.backwards(BranchEnd(join.number, source))
-                found += [end for end in ends if end.start != step.entry]
-    return found
+                all_ends += [end for end in ends if end.start != step.entry]
+    return all_ends
 
 
 @dataclass(frozen=True)

@@ -47,24 +47,24 @@ class CanonicalForm:
         return Layer(self.forward)
 
 
-def canonical_form(found: Interpretation, has_weighted_norm: bool = False) -> CanonicalForm:
+def canonical_form(reading: Interpretation, has_weighted_norm: bool = False) -> CanonicalForm:
     """The form of what was read.
 
     Draws without biases have ``C_b = 0``, norms epsilon = 0, which is a relative error of epsilon over their variance.
-    A dense layer of the bare stream beside a branch (the shortcut of a residual network where its width changes) is the
-    stream: with C_W = 1 and C_b = 0 it keeps kernel and Jacobian norm.
+    One dense layer beside a branch of several, with or without a norm behind it (the shortcut of a residual network
+    where its width changes), is the stream: its variance is chosen so that it keeps kernel and Jacobian norm.
 
     Args:
-        found: the equation with a C_W and a C_b for each draw.
+        reading: the equation with a C_W and a C_b for each draw.
         has_weighted_norm: whether the norm that ends a branch has weights, which xi can stand for.
     """
-    expression = found.expression.replace(lambda e: isinstance(e, Normaliser), lambda e: e.func(e.args[0]))
+    expression = reading.expression.replace(lambda e: isinstance(e, Normaliser), lambda e: e.func(e.args[0]))
     factor, bare = expression.as_coeff_Mul()
     is_post_norm = isinstance(bare, Normaliser) and isinstance(bare.args[0], sp.Add)
     inner = bare.args[0] if is_post_norm else expression
-    form = _residual(inner, found.dense, has_weighted_norm) if isinstance(inner, sp.Add) else None
+    form = _residual(inner, reading.dense, has_weighted_norm) if isinstance(inner, sp.Add) else None
     if form is None:
-        return CanonicalForm(expression.xreplace(_common(found.dense)), False)
+        return CanonicalForm(expression.xreplace(_common(reading.dense)), False)
     if is_post_norm:
         return replace(form, forward=factor * bare.func(form.forward), is_post_norm=True)
     return form
@@ -79,20 +79,20 @@ def _residual(sum_: sp.Add, uses: tuple[DenseUse, ...], has_weighted_norm: bool)
         stream = bent[0] if len(bent) == 1 else z
     skip = sum((c for c, bare in terms if bare == stream), sp.Integer(0))
     shortcut: sp.Expr | None = None
-    rest = [(c, bare) for c, bare in terms if bare != stream]
+    others = [(c, bare) for c, bare in terms if bare != stream]
     if skip == 0:
-        projected = [(c, bare) for c, bare in rest if is_drawn(bare) and len(bare.atoms(Dense)) == 1]
-        if len(projected) != 1 or len(rest) < 2:
+        projected = [(c, bare) for c, bare in others if is_drawn(bare) and len(bare.atoms(Dense)) == 1]
+        if len(projected) != 1 or len(others) < 2:
             return None
         skip, shortcut = projected[0]
         (draw,) = shortcut.atoms(Dense)
         if isinstance(shortcut, Normaliser) or not draw.has(Normaliser):  # else the norm is the branch's too
             stream = draw.args[0].replace(lambda e: isinstance(e, Normaliser), lambda e: e.args[0])
-        rest = [term for term in rest if term != projected[0]]
-    branch = sum((c * bare for c, bare in rest), sp.Integer(0)).xreplace(_common(uses))
-    outer = frozenset(bare.args[1] for _, bare in rest if isinstance(bare, Dense))
-    normed = sum(isinstance(bare, Normaliser) for _, bare in rest) if has_weighted_norm else 0
-    if len(outer) + normed < len(rest):  # the branch ends with neither a draw nor a norm that xi could multiply
+        others = [term for term in others if term != projected[0]]
+    branch = sum((c * bare for c, bare in others), sp.Integer(0)).xreplace(_common(uses))
+    outer = frozenset(bare.args[1] for _, bare in others if isinstance(bare, Dense))
+    normed = sum(isinstance(bare, Normaliser) for _, bare in others) if has_weighted_norm else 0
+    if len(outer) + normed < len(others):  # the branch ends with neither a draw nor a norm that xi could multiply
         return CanonicalForm(skip * stream + branch, True, False, outer, shortcut, stream)
     return CanonicalForm(skip * stream + xi * branch, True, True, outer, shortcut, stream)
 

@@ -68,8 +68,8 @@ class DepthCheck:
     @property
     def most_changed(self) -> StreamLevel | None:
         """The stream that one step of Adam changes most; None where no change is known."""
-        known = [stream for stream in self.streams if not math.isnan(stream.adam_change)]
-        return max(known, key=lambda stream: stream.adam_change, default=None)
+        changed = [stream for stream in self.streams if not math.isnan(stream.adam_change)]
+        return max(changed, key=lambda stream: stream.adam_change, default=None)
 
     @property
     def steepest(self) -> str:

@@ -66,7 +66,9 @@ def init_(
     layer that ends them, or xi as the weight of the norm that ends them; branches that the theory does not know, such
     as attention, get C_W = 1 and the same xi. Layers behind operations that are not read, such as pools, give the
     stream the kernel that it had before these, as measured. Other norms get weight 1 and bias 0, and batch
-    normalisation starts its running statistics anew.
+    normalisation starts its running statistics anew. Shortcuts of another width stand for the stream. Where a first
+    network fails at its end, weights of chains make up for borders of zeros, branches that stay measured become
+    smaller, and weights of branches of one size, if a step of Adam changes a stream by more than its norm.
 
     What starts small is kept, and named: branches whose trained factor, norm or last layer starts below xi (LayerScale,
     ReZero, Fixup, zero-initialised norms) stay as they are behind C_W of branches of weight 1; so does a readout that

@@ -111,16 +111,16 @@ def model_parts(record: RunRecord, stretches: Sequence[StretchReading], ends: Se
         ends: of the branches of the run.
     """
     pairs = zip(stretches, [*stretches[1:], None], strict=True)
-    found = [_part(record, stretch, following, ends) for stretch, following in pairs]
-    heavy = [position for position, part in enumerate(found) if part.uses]
+    parts = [_part(record, stretch, following, ends) for stretch, following in pairs]
+    heavy = [position for position, part in enumerate(parts) if part.uses]
     if not heavy:
-        return found
+        return parts
     first, last = heavy[0], heavy[-1]
-    if _is_dense(found[last]) and not _is_activated(found, last):
-        found[last] = replace(found[last], role=PartRole.READOUT)
-    if first != last and _is_dense(found[first]):
-        found[first] = replace(found[first], role=PartRole.READ_IN)
-    return found
+    if _is_dense(parts[last]) and not _is_activated(parts, last):
+        parts[last] = replace(parts[last], role=PartRole.READOUT)
+    if first != last and _is_dense(parts[first]):
+        parts[first] = replace(parts[first], role=PartRole.READ_IN)
+    return parts
 
 
 def _is_dense(part: ModelPart) -> bool:

@@ -75,7 +75,7 @@ def first_without_gradients(model: nn.Module, arguments: CallArguments) -> str:
 
     Where an operation in place has overwritten what gradients need, it is the module that ends first after it.
     """
-    found: list[str] = []
+    broken: list[str] = []
     given = arguments.map(torch.clone)
     weights = [parameter for parameter in model.parameters() if parameter.requires_grad]
     leaf = given.differentiable
@@ -91,9 +91,9 @@ def first_without_gradients(model: nn.Module, arguments: CallArguments) -> str:
         try:
             torch.autograd.grad(tensor.sum(), weights, retain_graph=True, allow_unused=True)
         except RuntimeError:
-            found.append(module_in_words(name, module))
+            broken.append(module_in_words(name, module))
             raise _Broken from None
 
     with suppress(_Broken, RuntimeError), hooked(dict(model.named_modules()), leaving=leaving), torch.enable_grad():
         model(*given.args, **given.kwargs)
-    return found[0] if found else ""
+    return broken[0] if broken else ""

@@ -69,13 +69,13 @@ def first_nonfinite(model: nn.Module, arguments: CallArguments) -> str:
     for name, parameter in model.named_parameters():
         if not bool(parameter.isfinite().all()):
             return f"they are in the weights {name}"
-    found: list[str] = []
+    told: list[str] = []
 
     def leaving(name: str, module: nn.Module, args: object, kwargs: object, output: object) -> None:
         tensor = first_tensor(output)
-        if not found and tensor is not None and not bool(tensor.isfinite().all()):
-            found.append(f"they appear first in the output of {name or 'the model'} ({type(module).__name__})")
+        if not told and tensor is not None and not bool(tensor.isfinite().all()):
+            told.append(f"they appear first in the output of {name or 'the model'} ({type(module).__name__})")
 
     with hooked(dict(model.named_modules()), leaving=leaving), torch.no_grad():
         arguments.call(model)
-    return found[0] if found else "they appear between modules"
+    return told[0] if told else "they appear between modules"

@@ -60,18 +60,18 @@ class _Call:
 
 def _calls(model: nn.Module, arguments: CallArguments) -> list[_Call]:
     """All calls of modules in one pass, in the order in which they end."""
-    found: list[_Call] = []
+    calls: list[_Call] = []
     entered: list[list[tuple[float, float]]] = []
 
     def entering(name: str, module: nn.Module, args: object, kwargs: object) -> None:
         entered.append(_sums((args, kwargs)))
 
     def leaving(name: str, module: nn.Module, args: object, kwargs: object, output: object) -> None:
-        found.append(_Call(name, module_in_words(name, module), entered.pop(), _sums(output)))
+        calls.append(_Call(name, module_in_words(name, module), entered.pop(), _sums(output)))
 
     with hooked(dict(model.named_modules()), entering, leaving):
         outputs_of(model, arguments)
-    return found
+    return calls
 
 
 def _sums(value: object) -> list[tuple[float, float]]:

@@ -50,12 +50,12 @@ def read(model: nn.Module, inputs: Inputs | None = None, *, check: bool = True, 
     return reading_of_run(model, inputs_or_guess(model, inputs, _MOST_INPUTS, _GUESSED, "read"), check, seed)
 
 
-def reading_of_run(model: nn.Module, given: CallArguments, check: bool, seed: int) -> Reading:
-    """As ``read``, of all inputs given."""
+def reading_of_run(model: nn.Module, arguments: CallArguments, check: bool, seed: int) -> Reading:
+    """As ``read``, of all inputs."""
     for dtype in WIDE:
         with seeded(seed), kept(model, train=False, dtype=dtype, device=None):
             try:
-                _, record = recorded(model, given, dtype)
+                _, record = recorded(model, arguments, dtype)
             except DeclarationError as error:
                 failure = error
                 continue

@@ -218,10 +218,10 @@ class _Recorder(TorchFunctionMode):
             call = ModuleCall(self._modules, name, module)
             self._modules += 1
             numbers = [self.number(t) for t in tensors((args, kwargs))]
-            given = [number for number in numbers if number is not None]
-            self._frames.append(_Frame(call, given))
-            if given:
-                self.entered[call] = given[0]
+            followed = [number for number in numbers if number is not None]
+            self._frames.append(_Frame(call, followed))
+            if followed:
+                self.entered[call] = followed[0]
 
         def leaving(name: str, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
             tensor = first_tensor(output)

@@ -132,5 +132,5 @@ def repeated(call: RecordedCall, args: tuple[Any, ...], kwargs: Mapping[str, Any
     """A call on other arguments; batch normalisation averages over their inputs, as in train mode."""
     if call.name != "batch_norm":
         return call.function(*args, **kwargs)
-    given = dict(zip(_BATCH_NORM.split(), args, strict=False)) | dict(kwargs)
-    return functional.batch_norm(**(given | {"running_mean": None, "running_var": None, "training": True}))
+    by_name = dict(zip(_BATCH_NORM.split(), args, strict=False)) | dict(kwargs)
+    return functional.batch_norm(**(by_name | {"running_mean": None, "running_var": None, "training": True}))
