@@ -37,7 +37,7 @@ class AnnotatedNumber(float):
             setattr(made, name, fact)
         return made
 
-    def __getnewargs__(self) -> tuple[Any, ...]:  # type: ignore[override]  # copies are made again
+    def __getnewargs__(self) -> tuple[Any, ...]:  # copies are made again
         return float(self), *(getattr(self, name) for name in type(self).__annotations__)
 
 
