@@ -23,7 +23,7 @@ from ...core.errors import DeclarationError
 from ...core.work_budget import spend
 from .elementary import BALL_FUNCTIONS, Ball, half_integer_power, integer_power, real_power
 from .error_functions import FAR, by_half_angle, error_arguments, far_form, needs_far_form
-from .exponential import exponential_operation, group_exponentials
+from .exponential import HALF_LINE, TwoForms, exponential_forms, group_exponentials
 
 _LONG = 512  # bits: beyond, a ball operation takes longer in proportion to them
 
@@ -122,9 +122,9 @@ class CompiledExpression:
         if self._far_forms and needs_far_form(node):
             far_out = _far_out(node)
             return self._emit(("far out", node), far_out.real, far_out.complex_, self._visit(far_out.symbol))
-        if (exponential := exponential_operation(node)) is not None:
-            argument, (function, continued) = exponential
-            return self._emit(("exponential", node), function, continued, self._visit(argument))
+        if (exponential := exponential_forms(node)) is not None:
+            function = _on_half_lines(exponential[1])
+            return self._emit(("exponential", node), function.real, function.complex_, self._visit(exponential[0]))
         if isinstance(node, sp.Add):
             return self._lower_add(node)
         if isinstance(node, sp.Mul):
@@ -257,6 +257,48 @@ def _real_part(ball: Ball) -> arb:
     if type(ball) is not acb:
         return ball
     return ball.real if ball.imag.contains(0) else arb.nan()
+
+
+class _OnHalfLines:
+    """A function of u by its forms on both half-lines; of a ball around 0 the union of the values on its two halves.
+
+    On a wide ball ``f(m) + (u - m)*f'(ball)`` has a bound where the argument of an arctangent surrounds branch points.
+    """
+
+    def __init__(self, forms: TwoForms) -> None:
+        self._programs = [_compiled(form, HALF_LINE) for form in (forms.left, forms.right)]
+        self._slope = None if forms.slope is None else _on_half_lines(forms.slope)
+
+    def _on_side(self, analytic: bool, u: Ball, right: bool) -> Ball:
+        v = -u if right else u
+        return self._programs[right]([v, v.exp()], analytic)
+
+    def real(self, u: arb) -> arb:
+        """On a real ball."""
+        if not u.contains(0) or u.is_exact():
+            return self._on_side(False, u, not u < 0)
+        return self._on_side(False, u.lower().union(0), False).union(self._on_side(False, u.upper().union(0), True))
+
+    def complex_(self, analytic: bool, u: Ball) -> acb:
+        """On a complex ball."""
+        u = acb(u)
+        direct = self._direct(analytic, u)
+        if self._slope is None or direct.is_finite() or not u.is_finite():
+            return direct
+        middle = u.real.mid()
+        return self.real(middle) + (u - middle) * self._slope.complex_(True, u.union(acb(middle)))
+
+    def _direct(self, analytic: bool, u: acb) -> acb:
+        x, y = u.real, u.imag
+        if not x.contains(0) or x.is_exact():
+            return acb(self._on_side(analytic, u, not x < 0))
+        left = self._on_side(analytic, acb(x.lower().union(0), y), False)
+        return acb(left).union(acb(self._on_side(analytic, acb(x.upper().union(0), y), True)))
+
+
+@lru_cache(maxsize=512)
+def _on_half_lines(forms: TwoForms) -> _OnHalfLines:
+    return _OnHalfLines(forms)
 
 
 class _FarOut:

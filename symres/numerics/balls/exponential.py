@@ -13,16 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, reduce
+from functools import lru_cache, reduce
 
 import sympy as sp
-from flint import acb, arb, fmpq
 
-from .elementary import BALL_FUNCTIONS, Ball, integer_power
-
-Operation = tuple[Callable[[arb], arb], Callable[[bool, acb], acb]]
+HALF_LINE = V, D = sp.symbols("v d", cls=sp.Dummy, real=True)  # the one of u and -u that is below 0, and exp(v)
 E = sp.Dummy("E", positive=True)  # exp(u)
-_ONE, _MINUS_ONE = (fmpq(1),), (fmpq(-1),)
+_exp, _expm1 = map(sp.Function, ("exp", "expm1"))  # of balls: what they stand in is not rewritten again
 _MAX_DEGREE = 60  # the degree up to which polynomials in E are factored
 
 _IN_EXPONENTIALS: dict[type[sp.Function], Callable[[sp.Expr], sp.Expr]] = {
@@ -41,63 +38,18 @@ class _NotExponentialProduct(Exception):
 
 
 @dataclass(frozen=True)
-class _HalfLineForm:
-    """A product in powers of a small ``d = exp(v)``: ``constant * exp(slope*v) * prod((1 + tail(d))**power)``.
+class TwoForms:
+    """A function of u, a formula in ``HALF_LINE`` on either side of 0.
 
-    The variable v is u or -u.
+    Args:
+        left: for u < 0, where v = u.
+        right: for u > 0, where v = -u.
+        slope: its derivative in u, analytic wherever the function is; None where wide balls do without.
     """
 
-    constant: sp.Expr
-    slope: sp.Rational
-    tails: tuple[tuple[tuple[fmpq, ...], sp.Rational], ...]  # coefficients of d, d**2, ..., and the power
-
-    @cached_property
-    def _scale(self) -> Callable[[], arb] | None:
-        """The constant, in the current precision; None for 1."""
-        if self.constant == 1:
-            return None
-        if self.constant.is_rational:
-            ratio = _fmpq(self.constant)
-            return lambda: arb(ratio)
-        powers = [factor.as_base_exp() for factor in sp.Mul.make_args(self.constant)]
-        factors = [(_fmpq(base), _power_operation(power)[0]) for base, power in powers]
-        return lambda: reduce(lambda total, factor: total * factor[1](arb(factor[0])), factors, arb(1))
-
-    @cached_property
-    def _rate(self) -> fmpq:
-        return _fmpq(self.slope)
-
-    @cached_property
-    def _has_unit_rate(self) -> bool:
-        return self.slope == 1
-
-    @cached_property
-    def _bases(self) -> list[tuple[Callable[[Ball, Ball], Ball], Operation]]:
-        """``1 + tail(d)`` as a function of v and d, and its power."""
-        return [(_one_plus(tail), _power_operation(power)) for tail, power in self.tails]
-
-    def value(self, analytic: bool, v: Ball) -> Ball:
-        """The product."""
-        complex_ = isinstance(v, acb)
-        d = v.exp()
-        result = d if self._has_unit_rate else (self._rate * v).exp() if self._rate else None
-        for base, (real_power, complex_power) in self._bases:
-            power = complex_power(analytic, base(v, d)) if complex_ else real_power(base(v, d))
-            result = power if result is None else result * power
-        if self._scale is not None:
-            result = self._scale() if result is None else self._scale() * result
-        return arb(1) if result is None else result
-
-    def log(self, analytic: bool, v: Ball) -> Ball:
-        """Its logarithm."""
-        real, complex_ = BALL_FUNCTIONS["log1p"]
-        result, d = self._rate * v, v.exp()
-        if self._scale is not None:
-            result += self._scale().log()
-        for tail, power in self.tails:
-            rest = _horner(tail, d)
-            result += _fmpq(power) * (complex_(analytic, rest) if isinstance(v, acb) else real(rest))
-        return result
+    left: sp.Expr
+    right: sp.Expr
+    slope: TwoForms | None = None
 
 
 @dataclass(frozen=True)
@@ -158,70 +110,79 @@ class _Product:
             raise _NotExponentialProduct
         return self
 
-    @cached_property
-    def left(self) -> _HalfLineForm:
-        """In powers of exp(u)."""
-        constant, tails = self.constant, []
-        for factor, q in self.factors:
-            first, *rest = reversed(factor.all_coeffs())
-            constant *= first**q
-            tails.append((_ratios(rest, first), q))
-        return _HalfLineForm(constant, self.power, tuple(tails))
+    def forms(self) -> TwoForms:
+        """The product, with ``constant*exp(slope*v)`` in front of powers of ``1 + tail(d)``."""
+        return TwoForms(*(self._form(right) for right in (False, True)))
 
-    @cached_property
-    def right(self) -> _HalfLineForm:
-        """In powers of exp(-u)."""
+    def _form(self, right: bool) -> sp.Expr:
+        constant, slope, tails = self._leading(right)
+        bases = [(-_expm1(V) if tail == -D else 1 + tail, q) for tail, q in tails]
+        front = D if slope == 1 else _exp(slope * V) if slope else sp.S.One
+        return sp.Mul(constant, front, *(base**q for base, q in bases))
+
+    def logarithm(self) -> TwoForms:
+        """The logarithm, the sum of those of all factors."""
+        return TwoForms(*(self._logarithm(right) for right in (False, True)))
+
+    def _logarithm(self, right: bool) -> sp.Expr:
+        constant, slope, tails = self._leading(right)
+        return sp.Add(slope * V, sp.log(constant), *(q * sp.log(1 + tail) for tail, q in tails))
+
+    def _leading(self, right: bool) -> tuple[sp.Expr, sp.Rational, list[tuple[sp.Expr, sp.Rational]]]:
+        """What is left far out, a constant and a power of d, and polynomials in d with their powers."""
         constant, slope, tails = self.constant, self.power, []
         for factor, q in self.factors:
-            first, *rest = factor.all_coeffs()
+            first, *others = factor.all_coeffs() if right else reversed(factor.all_coeffs())
             constant *= first**q
-            slope += factor.degree() * q
-            tails.append((_ratios(rest, first), q))
-        return _HalfLineForm(constant, -slope, tuple(tails))
+            slope += factor.degree() * q if right else 0
+            tails.append((sp.horner(sp.Poly([*(c / first for c in reversed(others)), 0], D)), q))
+        return constant, -slope if right else slope, tails
 
 
-def exponential_operation(node: sp.Expr) -> tuple[sp.Expr, Operation] | None:
-    """A formula in ``exp(u)`` as u and an operation on the ball of u; None if ordinary evaluation is good enough.
+def exponential_forms(node: sp.Expr) -> tuple[sp.Expr, TwoForms] | None:
+    """A formula in ``exp(u)`` as u and two forms; None if ordinary evaluation is good enough.
 
     Args:
         node: a quotient or root of sums of exponentials, or a logarithm or an inverse function of one.
     """
     if isinstance(node, sp.log | sp.atan | sp.asin | sp.acos | sp.atanh):
-        return _operation(node) if _has_exponential_function(node) else None
+        return _forms(node) if _has_exponential_function(node) else None
     if isinstance(node, sp.Mul) or (isinstance(node, sp.Pow) and not _is_whole(node.exp)):
-        return _operation(node) if _has_quotient(node) else None
+        return _forms(node) if _has_quotient(node) else None
     return None
 
 
 @lru_cache(maxsize=512)
-def _operation(node: sp.Expr) -> tuple[sp.Expr, Operation] | None:
+def _forms(node: sp.Expr) -> tuple[sp.Expr, TwoForms] | None:
     try:
         u, functions = _argument(node.args[0] if isinstance(node, sp.Function) else node)
         if not isinstance(node, sp.Function):
-            return u, _pair(_product(node, functions), _HalfLineForm.value)
+            return u, _product(node, functions).forms()
         inner = _product(node.args[0], functions)
         if isinstance(node, sp.log):
-            return u, _pair(inner.positive(), _HalfLineForm.log)
+            return u, inner.positive().logarithm()
         if not inner.is_rational or inner.has_poles:  # an arctangent jumps at a pole, its derivative does not
             return None
         R = inner.expr
-        slope = _factored(E * R.diff(E))  # by u
         if isinstance(node, sp.atanh):
-            real, complex_ = _pair(_factored((1 + R) / (1 - R)).positive(), _HalfLineForm.log)
-            return u, (lambda x: real(x) / 2, lambda analytic, x: complex_(analytic, x) / 2)
+            twice = _factored((1 + R) / (1 - R)).positive().logarithm()
+            return u, TwoForms(twice.left / 2, twice.right / 2)
+        slope = _factored(E * R.diff(E))  # by u
         if isinstance(node, sp.atan):
-            return u, _arctangent(inner, slope.times(_factored(1 / (1 + R**2))))
+            tangent, slope = inner.forms(), slope.times(_factored(1 / (1 + R**2)))
+            return u, TwoForms(sp.atan(tangent.left), sp.atan(tangent.right), slope.forms())
         secant = _factored(1 - R**2).to_the(sp.Rational(-1, 2))
-        real, complex_ = _arctangent(inner.times(secant), slope.times(secant))
+        tangent, slope = inner.times(secant).forms(), slope.times(secant)
     except _NotExponentialProduct:
         return None
-    if isinstance(node, sp.acos):
-        return u, (lambda x: arb.pi() / 2 - real(x), lambda analytic, x: arb.pi() / 2 - complex_(analytic, x))
-    return u, (real, complex_)
+    if isinstance(node, sp.asin):
+        return u, TwoForms(sp.atan(tangent.left), sp.atan(tangent.right), slope.forms())
+    falling = slope.times(_Product(sp.S.NegativeOne, sp.S.Zero, ()))
+    return u, TwoForms(sp.pi / 2 - sp.atan(tangent.left), sp.pi / 2 - sp.atan(tangent.right), falling.forms())
 
 
 def group_exponentials(factors: Iterable[sp.Expr]) -> list[sp.Expr]:
-    """The factors of a product; factors of the same exponentials are joined where ``exponential_operation`` helps."""
+    """The factors of a product; factors of the same exponentials are joined where ``exponential_forms`` helps."""
     groups: dict[object, list[sp.Expr]] = {}
     for factor in factors:
         rest = _primitive_of(factor)
@@ -229,56 +190,8 @@ def group_exponentials(factors: Iterable[sp.Expr]) -> list[sp.Expr]:
     result = []
     for group in groups.values():
         product = sp.Mul(*group, evaluate=False)
-        result += [product] if len(group) > 1 and exponential_operation(product) is not None else group
+        result += [product] if len(group) > 1 and exponential_forms(product) is not None else group
     return result
-
-
-def _pair(product: _Product, form: Callable[[_HalfLineForm, bool, Ball], Ball]) -> Operation:
-    """A function of the product on real and on complex balls."""
-
-    def on_side(analytic: bool, u: Ball, right: bool) -> Ball:
-        return form(product.right, analytic, -u) if right else form(product.left, analytic, u)
-
-    def real(u: arb) -> arb:
-        if not u.contains(0):
-            return on_side(False, u, u > 0)
-        if u.is_exact():
-            return on_side(False, u, True)
-        return on_side(False, u.lower().union(0), False).union(on_side(False, u.upper().union(0), True))
-
-    def complex_(analytic: bool, u: acb) -> acb:
-        u = acb(u)
-        x, y = u.real, u.imag
-        if not x.contains(0) or x.is_exact():
-            return acb(on_side(analytic, u, not x < 0))
-        left = on_side(analytic, acb(x.lower().union(0), y), False)
-        return acb(left).union(acb(on_side(analytic, acb(x.upper().union(0), y), True)))
-
-    return real, complex_
-
-
-def _arctangent(tangent: _Product, slope: _Product) -> Operation:
-    """The arctangent of a product, given its derivative.
-
-    Where the slope is analytic the function is. On a wide ball ``f(m) + (u - m)*f'(ball)`` has a bound although the
-    tangent's ball surrounds the branch points.
-    """
-    real_tangent, complex_tangent = _pair(tangent, _HalfLineForm.value)
-    _, complex_slope = _pair(slope, _HalfLineForm.value)
-    _, complex_atan = BALL_FUNCTIONS["atan"]
-
-    def real(u: arb) -> arb:
-        return real_tangent(u).atan()
-
-    def complex_(analytic: bool, u: acb) -> acb:
-        u = acb(u)
-        direct = complex_atan(analytic, complex_tangent(analytic, u))
-        if direct.is_finite() or not u.is_finite():
-            return direct
-        middle = u.real.mid()
-        return real(middle) + (u - middle) * complex_slope(True, u.union(acb(middle)))
-
-    return real, complex_
 
 
 def _argument(node: sp.Expr) -> tuple[sp.Expr, dict[sp.Expr, sp.Expr]]:
@@ -354,34 +267,3 @@ def _factored(expr: sp.Expr) -> _Product:
     exponents = [*((f, sp.Integer(k)) for f, k in above), *((f, sp.Integer(-k)) for f, k in below)]
     power = sum((k for f, k in exponents if f.is_monomial), sp.Integer(0))
     return _Product(c / d, power, tuple((f, k) for f, k in exponents if not f.is_monomial))
-
-
-def _ratios(coefficients: Iterable[sp.Rational], first: sp.Rational) -> tuple[fmpq, ...]:
-    return tuple(_fmpq(c / first) for c in coefficients)
-
-
-def _one_plus(tail: tuple[fmpq, ...]) -> Callable[[Ball, Ball], Ball]:
-    """``1 + tail(d)`` as a function of v and ``d = exp(v)``."""
-    if tail == _MINUS_ONE:
-        return lambda v, d: -v.expm1()
-    return (lambda v, d: 1 + d) if tail == _ONE else lambda v, d: 1 + _horner(tail, d)
-
-
-def _horner(tail: tuple[fmpq, ...], d: Ball) -> Ball:
-    *lower, leading = tail
-    result = d if leading == 1 else leading * d
-    for coefficient in reversed(lower):
-        result = (result + coefficient) * d if coefficient else result * d
-    return result
-
-
-def _power_operation(power: sp.Rational) -> Operation:
-    """The power function; of a root, the branch that is positive on the positive line."""
-    if power.is_Integer:
-        return integer_power(int(power))
-    exponent = _fmpq(power)
-    return lambda x: x ** arb(exponent), lambda analytic, x: acb(x).pow(acb(exponent), analytic)
-
-
-def _fmpq(number: sp.Rational) -> fmpq:
-    return fmpq(int(number.p), int(number.q))
