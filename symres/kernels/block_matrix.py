@@ -117,7 +117,7 @@ def matrix(
                 for block, entries in computed.items():
                     for area, part in grid.parts(block, entries):
                         target[area] = part
-        return target  # type: ignore[return-value]
+        return target
     path = Path(out)
     store = store_at(path, grid, work.dtype)
     journal = Journal(path.with_name(f"{path.name}.journal"), _facts(work, grid, X, X2))
