@@ -7,7 +7,6 @@ import json
 import os
 import resource
 import sys
-import time
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
@@ -15,10 +14,10 @@ from typing import Any
 
 import symres as sr
 
-from .stages import RUN, Outcome
+from .stages import RUN, Outcome, declared
 
 THOROUGH = 10  # one declaration in so many is checked and exported too
-SECONDS = 900  # then a declaration has ended by no budget of symres
+SECONDS = 900  # of processor time: then a declaration has ended by no budget of symres
 MEMORY = 6 * 2**30  # bytes of address space of a declaration
 
 
@@ -39,20 +38,14 @@ def main() -> int:
     done = {(row["kind"], row["seed"]) for row in rows}
     pending = [case for case in wanted if case not in done]
     _load()
-    running: dict[int, tuple[str, int, float]] = {}
+    running: dict[int, tuple[str, int]] = {}
     with options.out.open("a") as file:
         while pending or running:
             while pending and len(running) < options.workers:
                 kind, seed = pending.pop(0)
-                running[_start(kind, seed, seed % options.thorough == 0, options.out)] = (kind, seed, time.monotonic())
-            process, status, usage = os.wait4(-1, os.WNOHANG)
-            if process == 0:
-                for number, (_, _, start) in running.items():
-                    if time.monotonic() - start > SECONDS:
-                        os.kill(number, 9)
-                time.sleep(0.05)
-                continue
-            kind, seed, _ = running.pop(process)
+                running[_start(kind, seed, seed % options.thorough == 0, options.out)] = (kind, seed)
+            process, status, usage = os.wait4(-1, 0)
+            kind, seed = running.pop(process)
             row = _row(options.out, kind, seed, status)
             row["seconds"], row["megabytes"] = round(usage.ru_utime + usage.ru_stime, 1), usage.ru_maxrss // 1024
             file.write(json.dumps(row) + "\n")
@@ -82,6 +75,7 @@ def _start(kind: str, seed: int, thorough: bool, out: Path) -> int:
     code = 1
     try:
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
         with open(os.devnull, "w") as nowhere:
             os.dup2(nowhere.fileno(), 1)
             os.dup2(nowhere.fileno(), 2)
@@ -95,7 +89,7 @@ def _row(out: Path, kind: str, seed: int, status: int) -> dict[str, Any]:
     part = _part(out, kind, seed)
     if not part.exists():
         faults = [f"the process ended with {status}: a signal, or more than {SECONDS} s or {MEMORY >> 30} GiB"]
-        return asdict(Outcome(kind, seed, "", {}, faults))
+        return asdict(Outcome(kind, seed, declared(kind, seed), {}, faults))
     row = json.loads(part.read_text())
     part.unlink()
     return row

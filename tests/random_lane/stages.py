@@ -69,7 +69,7 @@ def run_formula(seed: int, thorough: bool) -> Outcome:
         thorough: check and export too.
     """
     formula = random_formula(Random(seed))
-    outcome = Outcome("formula", seed, str(formula))
+    outcome = Outcome("formula", seed, declared("formula", seed))
     try:
         with outcome.stage("parse"):
             phi = sr.activation(outcome.text)
@@ -83,7 +83,7 @@ def run_formula(seed: int, thorough: bool) -> Outcome:
 def run_equation(seed: int, thorough: bool) -> Outcome:
     """A random forward equation through all stages."""
     text, phi, numbers = random_equation(Random(seed))
-    outcome = Outcome("equation", seed, f"{text}  phi={phi} {numbers}")
+    outcome = Outcome("equation", seed, declared("equation", seed))
     try:
         with outcome.stage("parse"):
             layer = sr.layer(text, phi=phi, **numbers)
@@ -96,7 +96,7 @@ def run_equation(seed: int, thorough: bool) -> Outcome:
 def run_name(seed: int, thorough: bool) -> Outcome:
     """A name as the parameter of an activation: declared in text and in Python, printed, and in generated code."""
     name = NAMES[seed % len(NAMES)]
-    outcome = Outcome("name", seed, repr(name)[:80])
+    outcome = Outcome("name", seed, declared("name", seed))
     try:
         with outcome.stage("text"):
             sr.activation(f"{name}*tanh(z)", **{name: "1/2"})
@@ -123,6 +123,16 @@ def run_name(seed: int, thorough: bool) -> Outcome:
     except sr.SymresError:
         pass
     return outcome
+
+
+def declared(kind: str, seed: int) -> str:
+    """The text of a declaration, without running it."""
+    if kind == "formula":
+        return str(random_formula(Random(seed)))
+    if kind == "equation":
+        text, phi, numbers = random_equation(Random(seed))
+        return f"{text}  phi={phi} {numbers}"
+    return repr(NAMES[seed % len(NAMES)])[:80]
 
 
 RUN: dict[str, Callable[[int, bool], Outcome]] = {"formula": run_formula, "equation": run_equation, "name": run_name}
