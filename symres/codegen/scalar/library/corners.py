@@ -44,17 +44,7 @@ def edge(h: float, y: float) -> float:
     else:  # the complement of Owen's function, whose integrand is smooth around the origin
         large = place if place > h else h
         small = h if place > h else place
-        slope = small / (1e-300 if large < 1e-300 else large)
-        owen = 0.0
-        for k in range(-38, 39):
-            u = 0.0859375 * k
-            grown = exp(u)
-            turn = 1.5707963267948966 * (grown - 1.0 / grown)
-            near = 1.0 / (1.0 + exp(-turn))
-            t = slope * near
-            weight = (grown + 1.0 / grown) * near / (1.0 + exp(turn))
-            owen = owen + weight * exp(-0.5 * large * large * (1.0 + t * t)) / (1.0 + t * t)
-        owen = 0.0859375 * 1.5707963267948966 * slope * owen
+        owen = large * density_along(large * large, 0.0, small)
         turned = 1.5707963267948966 * erf(0.7071067811865476 * h) * erfc(0.7071067811865476 * place)
         side = 1.5707963267948966 * erfc(0.7071067811865476 * h)
         value = side - owen if place <= h else owen - turned
