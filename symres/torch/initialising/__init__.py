@@ -2,8 +2,9 @@
 
 Reading order: ``initialise`` (the door), then inwards
 
-model_run        the run of a model on its inputs, and the parameters that are left
+model_run        the parts of the run, what a step of Adam does to it, and the parameters that are left
 model_parts      the run cut into layers, residual branches, read-in and readout
+branch_ends      what multiplies a branch behind its last dense layer: what starts small is kept
 canonical_forms  equal layers have equal forms: one C_W, one C_b, xi before the branch
 advised_kinds    which variances the theory advises for each kind of layer
 setting_weights  weights are drawn part after part, each from what the parts before it do

@@ -5,5 +5,6 @@ network_passes    passes of a network with something done at each place; random 
 place_statistics  kernels, means, covariances and cosines of the tensor at a place
 tangents          squared norms of the Jacobians from the input to the places
 cotangents        squared norms of the Jacobians from the places to the output; gradients of a loss
+adam_step         how far the first step of Adam moves the streams
 losses            whose gradients are meant
 """
