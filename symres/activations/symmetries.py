@@ -19,6 +19,7 @@ Parity = Literal["even", "odd"]
 
 _PROBES = (sp.Rational(3, 7), sp.Rational(-11, 5), sp.Rational(23, 4))
 _MAX_OPERATIONS = 400  # operations of an expression that is worth an algebraic proof
+_MAX_DEGREE = 1000  # of a polynomial in exponentials: a constant of 1e20 inside of one would never end
 _GRID_RADIUS = 6  # polynomials of degree below twice that are seen
 _SPACINGS = ((1, 0), (50, 600))  # of the grid, and digits that exponentials lose: near 0 all is nearly polynomial
 
@@ -139,6 +140,8 @@ def _rational(expr: sp.Expr) -> tuple[sp.Expr, dict[sp.Symbol, sp.Expr]]:
         if not coefficient.is_Rational:
             return expr, {}
         scales[direction] = math.lcm(scales.get(direction, 1), int(coefficient.q))
+    if any(abs(c * scales[d]) > _MAX_DEGREE for c, d in chain(*terms.values())):
+        return expr, {}
     symbols = {d: sp.Dummy("w", positive=True) for d in sorted(scales, key=sp.default_sort_key)}
     exponents = {w: d / scales[d] for d, w in symbols.items()}
     expr = expr.xreplace({e: sp.Mul(*(symbols[d] ** (c * scales[d]) for c, d in found)) for e, found in terms.items()})

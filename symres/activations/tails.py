@@ -347,6 +347,8 @@ def _exponential(u: Tail) -> Tail:
     if u.power == 0:  # a logarithm: a power of t, with a margin for what is smaller than the logarithm
         if u.is_sharp and u.logs == 1:
             return Tail(power=u.lead + 1)
+        if u.is_sharp and u.logs > 1 and sign_of(u.lead) == -1:
+            return Tail(power=-_ONE, lead=_ZERO)  # it falls faster than any power
         return Tail(order=sp.Rational(1, 100), rate=sp.oo)
     if not u.is_sharp:
         slower = u.lead == 0 and u.logs <= 0
@@ -400,7 +402,7 @@ def _erfc(u: Tail) -> Tail:
     if u.order != 0:
         return Tail(order=_FAST, rate=-_ONE, lead=_ONE)
     if u.logs != 0 or u.power == 0:
-        return _BOUNDED
+        return Tail(lead=_ZERO) if sign_of(u.lead) == 1 else _BOUNDED
     return Tail(order=2 * u.power, rate=-(u.lead**2), lead=_ONE)
 
 

@@ -19,7 +19,7 @@ from ..core.symbols import K1, K2, C, K, Theta, z
 from ..results.observable import Observable
 from ..results.quantity import Quantity
 from ..results.subjects import Declaration, DerivedFluctuations, DerivedLayer
-from .oracles.comparison import Claim, free_symbols
+from .oracles.comparison import free_symbols
 
 GivenNumber: TypeAlias = int | float | str | Fraction | Decimal | mp.mpf | sp.Expr  # a number as users write one
 
@@ -96,7 +96,7 @@ def chosen(names: Iterable[str] | None, theory: DerivedLayer) -> list[str]:
 def fixed_numbers(
     values: Mapping[str, GivenNumber] | None,
     subject: DerivedLayer | Quantity,
-    claims: Mapping[str, Claim],
+    claims: Mapping[str, Quantity],
 ) -> dict[str, sp.Expr]:
     """The user's numbers for parameters, by name.
 

@@ -13,7 +13,6 @@ from ..results.quantity import Quantity
 from ..results.subjects import DerivedFluctuations, DerivedLayer
 from ..results.verdict import CheckReport, Outcome, Verdict, inconclusive
 from .arguments import ORACLES, GivenNumber, Subject, chosen, derived, fixed_numbers, is_theory, oracles
-from .oracles.comparison import Claim
 from .rows import quadrature_rows, simulation_rows
 from .rows.claims import is_claim
 from .simulation.width_extrapolation import Budget
@@ -102,7 +101,7 @@ def check(
 
 
 def _unanswered(
-    claims: Mapping[str, Claim], rows: Sequence[Verdict], oracles: Sequence[str], asked: Iterable[str], seed: int
+    claims: Mapping[str, Quantity], rows: Sequence[Verdict], oracles: Sequence[str], asked: Iterable[str], seed: int
 ) -> list[Verdict]:
     """An inconclusive row for every quantity that was asked for and about which no oracle has a row."""
     known = {row.quantity for row in rows}

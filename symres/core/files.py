@@ -8,8 +8,8 @@ import platform
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -90,21 +90,32 @@ def write_whole(path: Path, produce: Callable[[Path], object]) -> Path:
         DeclarationError: the folder does not exist or cannot be written.
     """
     path = require_place(path)
-    temporary = None
     try:
         # beside the file that a link leads to: across file systems nothing moves in one step
         folder = None if is_special(path) else path.resolve().parent
-        handle, name = tempfile.mkstemp(dir=folder, prefix=_PREFIX, suffix=path.suffix)
-        temporary = Path(name)
-        os.close(handle)
-        produce(temporary)
-        put_in_place(temporary, path)
+        with unfinished(folder, _PREFIX, path.suffix) as staged:
+            produce(staged)
+            put_in_place(staged, path)
     except OSError as error:
         raise _cannot_write(path, error) from None
-    finally:  # an interrupt too leaves nothing behind
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
     return path
+
+
+@contextmanager
+def unfinished(folder: Path | None, prefix: str, suffix: str) -> Iterator[Path]:
+    """A new file in a folder, for what is not complete yet; an interrupt too leaves nothing behind.
+
+    Args:
+        folder: None stands for that of temporary files.
+        prefix: how its name begins.
+        suffix: how its name ends.
+    """
+    handle, name = tempfile.mkstemp(dir=folder, prefix=prefix, suffix=suffix)
+    try:
+        os.close(handle)
+        yield Path(name)
+    finally:
+        Path(name).unlink(missing_ok=True)
 
 
 def put_in_place(temporary: Path, path: Path) -> None:
@@ -144,11 +155,7 @@ def put_in_place(temporary: Path, path: Path) -> None:
 
 def write_text(path: Path, text: str) -> Path:
     """Write a text file whole."""
-    return write_whole(path, lambda temporary: _put(temporary, text))
-
-
-def _put(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", newline="\n")
+    return write_whole(path, lambda staged: staged.write_text(text, encoding="utf-8", newline="\n"))
 
 
 def umask() -> int:
@@ -164,10 +171,16 @@ def _cannot_write(path: Path, error: OSError) -> DeclarationError:
 
 def versions() -> tuple[str, ...]:
     """The versions on which derived results depend, one line each."""
-    lines = [f"python {platform.python_version()}"]
-    for package in ("symres", "sympy", "mpmath", "python-flint"):
-        try:
-            lines.append(f"{package} {version(package)}")
-        except PackageNotFoundError:  # run from a checkout that was not installed
-            lines.append(f"{package} (not installed)")
-    return tuple(lines)
+    packages = ("symres", "sympy", "mpmath", "python-flint")
+    return (
+        f"python {platform.python_version()}",
+        *(f"{package} {installed(package) or '(not installed)'}" for package in packages),
+    )
+
+
+def installed(package: str) -> str:
+    """The version of a package; empty for one that is not installed, such as a checkout of symres."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""

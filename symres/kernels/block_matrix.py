@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +19,8 @@ from ..codegen.module import Module
 from ..core.errors import DeclarationError
 from ..core.progress import Progress, reported
 from ..core.scalars import whole
-from .block_store import Block, Grid, Journal, Store, Written, prepare, store_at, write_block
+from .array_namespace import Array
+from .block_store import Block, Grid, Journal, Store, prepare, store_at
 from .generated_module import (
     KERNELS,
     ModuleSource,
@@ -32,7 +33,7 @@ from .generated_module import (
 from .given_numbers import PART, Value, Values, parameter_values, require_inputs
 from .libraries import require
 
-Inputs: TypeAlias = Any  # an array of shape (N, n0), of the library that the module is made for
+Inputs: TypeAlias = Array  # of shape (N, n0), of the library that the module is made for
 Scheduler: TypeAlias = str | Executor | Callable[..., Any] | Any  # what dask.compute takes; a client of distributed too
 
 DTYPES = ("float64", "float32")
@@ -46,7 +47,7 @@ def matrix(
     kernel: str = "tangent",
     chunks: int | tuple[int, int] = 2048,
     scheduler: Scheduler = "threads",
-    out: str | Path | Written | None = None,
+    out: str | Path | Array | None = None,
     dtype: str | np.dtype | type = "float64",
     resume: bool = True,
     batch: int = 16,
@@ -91,37 +92,41 @@ def matrix(
     source = source_of(module)
     made = source.load()
     function_of(made, "dual_kernel_matrix")
-    own = parameter_values(parameters_of(made), dict(sorted(parameters.items())))
+    values = parameter_values(parameters_of(made), dict(sorted(parameters.items())))
     first = require_inputs(X)
     second = first if X2 is None else require_inputs(X2, "X2")
     if second[1] != first[1]:
-        found = f"X has {first[1]} features, X2 {second[1]}"
-        raise DeclarationError("the kernel matrix of X and X2", found, "pass inputs of one kind")
+        reason = f"X has {first[1]} features, X2 {second[1]}"
+        raise DeclarationError("the kernel matrix of X and X2", reason, "pass inputs of one kind")
     shape = (first[0], second[0])
     is_array = not (out is None or isinstance(out, str | Path))
-    kept = _kind_of_array(out, shape) if is_array else _kind(dtype)
-    work = _Work(source, place_of(kernel), tuple(own.items()), kept)
+    work = _Work(source, place_of(kernel), values, _kind_of_array(out, shape) if is_array else _kind(dtype))
     grid = Grid(shape, _pair(chunks, square=X2 is None), X2 is None)
     if grid.symmetric:
         work.block(X[:1], None)  # before anything is written: a tangent kernel may not exist
-    take = whole(batch, "batch", 1)
+    size = whole(batch, "batch", 1)
+
+    def inputs(block: Block) -> tuple[Inputs, Inputs]:
+        rows, columns = grid.areas(block)[0]
+        return X[rows], None if grid.symmetric and block[0] == block[1] else (X if X2 is None else X2)[columns]
+
     if not isinstance(out, str | Path):
         target = np.empty(shape, work.dtype) if out is None else out
         with reported(progress, "kernel matrix") as report:
-            for blocks, made_blocks in _computed(work, grid, X, X2, grid.blocks, take, None, scheduler, report):
-                for block, values in zip(blocks, made_blocks, strict=True):
-                    for place, part in grid.parts(block, values):
-                        target[place] = part
-        return target  # type: ignore[return-value]
+            for computed in _batches(grid, set(), lambda block: (work, block, *inputs(block)), size, scheduler, report):
+                for block, entries in computed.items():
+                    for area, part in grid.parts(block, entries):
+                        target[area] = part
+        return target
     path = Path(out)
-    store = store_at(path, shape, work.dtype, grid.chunks)
-    facts = _facts(work, grid, kernel, own, X, X2)
-    journal = Journal(path.with_name(f"{path.name}.journal"), facts)
-    finished = prepare(store, journal, grid, int(np.prod(shape)) * work.dtype.itemsize, resume)
-    left = [block for block in grid.blocks if block not in finished]
+    store = store_at(path, grid, work.dtype)
+    journal = Journal(path.with_name(f"{path.name}.journal"), _facts(work, grid, X, X2))
+    finished = prepare(store, journal, resume)
     with reported(progress, f"kernel matrix {path.name}") as report:
-        for blocks, checksums in _computed(work, grid, X, X2, left, take, store, scheduler, report):
-            journal.add(dict(zip(blocks, checksums, strict=True)))
+        for sums in _batches(
+            grid, finished, lambda block: (work, block, *inputs(block), store), size, scheduler, report
+        ):
+            journal.add(sums)
     return store.opened()
 
 
@@ -138,7 +143,7 @@ class _Work:
 
     source: ModuleSource
     kernel: int
-    parameters: tuple[tuple[str, float | list[float]], ...]
+    parameters: Values
     dtype: np.dtype
 
     def block(self, first: Inputs, second: Inputs) -> np.ndarray:
@@ -148,7 +153,7 @@ class _Work:
             DeclarationError: an entry is not finite.
         """
         function = function_of(self.source.load(), "dual_kernel_matrix")
-        kernels = function(first, second, **dict(self.parameters))
+        kernels = function(first, second, **self.parameters)
         with np.errstate(over="ignore"):  # of float32: it is infinite then, and refused
             values, *others = (np.asarray(kernels[k], dtype=self.dtype) for k in (self.kernel, 1 - self.kernel))
         if not np.isfinite(values).all():
@@ -160,40 +165,32 @@ class _Work:
         return values
 
 
-def _task(work: _Work, grid: Grid, block: Block, first: Inputs, second: Inputs, store: Store | None) -> Any:
+def _task(work: _Work, block: Block, first: Inputs, second: Inputs, store: Store | None = None) -> Any:
     """A block; where there is a store it is written, and its checksum returned."""
     values = work.block(first, second)
-    return values if store is None else write_block(store, grid, block, values)
+    return values if store is None else store.write_block(block, values)
 
 
-def _computed(
-    work: _Work,
+def _batches(
     grid: Grid,
-    X: Inputs,
-    X2: Inputs,
-    blocks: Sequence[Block],
-    take: int,
-    store: Store | None,
+    finished: set[Block],
+    arguments: Callable[[Block], tuple[Any, ...]],
+    size: int,
     scheduler: Scheduler,
     report: Progress,
-) -> Iterator[tuple[Sequence[Block], Sequence[Any]]]:
-    """Some blocks after another, as dask's scheduler returns them."""
+) -> Iterator[dict[Block, Any]]:
+    """What ``_task`` makes of the blocks that are not finished, some after another, as dask's scheduler returns it."""
     import dask
 
     task = dask.delayed(_task, pure=False, traverse=False)
-    total = len(grid.blocks)
+    blocks = [block for block in grid.blocks if block not in finished]
     with _workers(scheduler) as workers:
-        for start in range(0, len(blocks), take):
-            some = blocks[start : start + take]
-            tasks = []
-            for block in some:
-                rows, columns = grid.place(block)
-                alone = grid.symmetric and block[0] == block[1]
-                second = None if alone else (X if X2 is None else X2)[columns]
-                tasks.append(task(work, grid, block, X[rows], second, store))
-            yield some, dask.compute(*tasks, scheduler=workers)
-            done = total - len(blocks) + start + len(some)
-            report(f"{done} of {total} blocks", done / total)
+        for start in range(0, len(blocks), size):
+            some = blocks[start : start + size]
+            made = dask.compute(*(task(*arguments(block)) for block in some), scheduler=workers)
+            yield dict(zip(some, made, strict=True))
+            done = len(finished) + start + len(some)
+            report(f"{done} of {len(grid.blocks)} blocks", done / len(grid.blocks))
 
 
 @contextmanager
@@ -209,14 +206,14 @@ def _workers(scheduler: Scheduler) -> Iterator[Scheduler]:
         yield pool
 
 
-def _facts(work: _Work, grid: Grid, kernel: str, own: Values, X: Inputs, X2: Inputs) -> dict[str, object]:
+def _facts(work: _Work, grid: Grid, X: Inputs, X2: Inputs) -> dict[str, object]:
     """What a matrix is: equal facts, equal matrix."""
     return {
-        "kernel": kernel,
+        "kernel": KERNELS[work.kernel],
         "module": hashlib.sha256(work.source.text.encode()).hexdigest(),
         "inputs": _digest(X),
         "other inputs": None if X2 is None else _digest(X2),
-        "parameters": dict(own),
+        "parameters": work.parameters,
         "shape": list(grid.shape),
         "chunks": list(grid.chunks),
         "dtype": work.dtype.name,
@@ -226,13 +223,13 @@ def _facts(work: _Work, grid: Grid, kernel: str, own: Values, X: Inputs, X2: Inp
 
 def _digest(X: Inputs) -> str:
     """Of inputs as they are, a part at a time: they may be on a disk."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     step = max(PART // X.shape[1], 1)
     for start in range(0, X.shape[0], step):
         part = np.ascontiguousarray(X[start : start + step])
-        found.update(f"{part.dtype.str} {part.shape}".encode())
-        found.update(part.tobytes())
-    return found.hexdigest()
+        digest.update(f"{part.dtype.str} {part.shape}".encode())
+        digest.update(part.tobytes())
+    return digest.hexdigest()
 
 
 def _pair(chunks: int | tuple[int, int], square: bool) -> tuple[int, int]:
@@ -248,12 +245,12 @@ def _pair(chunks: int | tuple[int, int], square: bool) -> tuple[int, int]:
 def _kind(dtype: str | np.dtype | type) -> np.dtype:
     """The type in which blocks are kept."""
     try:
-        found = np.dtype(dtype)
+        kind = np.dtype(dtype)
     except TypeError:
-        found = None
-    if found is None or found.name not in DTYPES or not found.isnative:
+        kind = None
+    if kind is None or kind.name not in DTYPES or not kind.isnative:
         raise DeclarationError(f"a kernel matrix of type {dtype}", "it is none", f"use {' or '.join(DTYPES)}")
-    return found
+    return kind
 
 
 def _kind_of_array(out: Any, shape: tuple[int, int]) -> np.dtype:
@@ -262,10 +259,10 @@ def _kind_of_array(out: Any, shape: tuple[int, int]) -> np.dtype:
     Raises:
         DeclarationError: it has another shape, does not hold floating-point numbers, or may not be written.
     """
-    asked, found_shape = f"a kernel matrix of shape {shape}", tuple(getattr(out, "shape", ()))
-    if found_shape != shape:
-        found = f"out has the shape {found_shape}" if hasattr(out, "shape") else f"out is a {type(out).__name__}"
-        raise DeclarationError(asked, found, "pass an array of this shape")
+    asked = f"a kernel matrix of shape {shape}"
+    if tuple(getattr(out, "shape", ())) != shape:
+        reason = f"out has the shape {out.shape}" if hasattr(out, "shape") else f"out is a {type(out).__name__}"
+        raise DeclarationError(asked, reason, "pass an array of this shape")
     try:
         kind = np.dtype(getattr(out, "dtype", np.float64)).newbyteorder("=")
     except TypeError:  # that of another library

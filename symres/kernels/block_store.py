@@ -10,11 +10,11 @@ import hashlib
 import json
 import os
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from ..core.errors import DeclarationError
 from .libraries import require
 
 Block = tuple[int, int]  # its row and its column of blocks
-Place = tuple[slice, slice]
+Area = tuple[slice, slice]  # rows and columns of a matrix
 
 _ANEW = "choose another path, or pass resume=False to overwrite it"
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -49,48 +49,46 @@ class Grid:
         rows, columns = (-(-n // size) for n, size in zip(self.shape, self.chunks, strict=True))
         return [(i, j) for i in range(rows) for j in range(i if self.symmetric else 0, columns)]
 
-    def place(self, block: Block) -> Place:
-        """Where a block is in the matrix."""
-        (i, j), (height, width) = block, self.chunks
-        return slice(i * height, min((i + 1) * height, self.shape[0])), slice(
-            j * width, min((j + 1) * width, self.shape[1])
-        )
+    def areas(self, block: Block) -> list[Area]:
+        """The area of a block, and that of its mirror image, its transpose, if it has another one."""
+        starts = [k * size for k, size in zip(block, self.chunks, strict=True)]
+        ends = [min(k + size, n) for k, size, n in zip(starts, self.chunks, self.shape, strict=True)]
+        rows, columns = map(slice, starts, ends)
+        return [(rows, columns), (columns, rows)] if self.symmetric and block[0] != block[1] else [(rows, columns)]
 
-    def image(self, block: Block) -> Place | None:
-        """Where the mirror image of a block is; None where it has none, or is its own."""
-        rows, columns = self.place(block)
-        return (columns, rows) if self.symmetric and block[0] != block[1] else None
-
-    def parts(self, block: Block, values: np.ndarray) -> Iterator[tuple[Place, np.ndarray]]:
-        """A block, and its mirror image."""
-        yield self.place(block), values
-        image = self.image(block)
-        if image is not None:
-            yield image, values.T
+    def parts(self, block: Block, values: np.ndarray) -> Iterator[tuple[Area, np.ndarray]]:
+        """What a block is in each of its areas."""
+        return zip(self.areas(block), (values, values.T), strict=False)
 
 
-class Written(Protocol):
-    """An array into which blocks are written."""
+@dataclass(frozen=True)
+class Store(ABC):
+    """A file of a matrix. It is pickled with the task that writes a block, which opens it by its path.
 
-    shape: tuple[int, ...]
+    Args:
+        path: where it is.
+        grid: the blocks of the matrix.
+        dtype: of its entries.
+    """
 
-    def __setitem__(self, place: Place, block: np.ndarray) -> None:
-        """Write a block."""
-
-
-class Store(Protocol):
-    """A file of a matrix. It is pickled with the task that writes a block, which opens it by its path."""
+    path: Path
+    grid: Grid
+    dtype: np.dtype
 
     @property
-    def path(self) -> Path:
-        """Where it is."""
+    def size(self) -> int:
+        """Bytes of the matrix."""
+        return self.grid.shape[0] * self.grid.shape[1] * self.dtype.itemsize
 
+    @abstractmethod
     def create(self) -> None:
         """Make the file, or the folder, with no block in it."""
 
-    def write(self, place: Place, block: np.ndarray) -> None:
-        """Write a block; when this returns, it is on the disk."""
+    @abstractmethod
+    def write(self, area: Area, values: np.ndarray) -> None:
+        """Write a part of the matrix; when this returns, it is on the disk."""
 
+    @abstractmethod
     def mend(self) -> None:
         """Give what an earlier run left its whole size again.
 
@@ -98,110 +96,104 @@ class Store(Protocol):
             DeclarationError: it is not what ``create`` makes.
         """
 
+    @abstractmethod
     def opened(self) -> np.ndarray:
         """The matrix as an array that reads from the disk."""
 
+    def write_block(self, block: Block, values: np.ndarray) -> str:
+        """Write a block and its mirror image; returns its checksum.
 
-@dataclass(frozen=True)
-class NpyStore:
-    """A .npy file.
+        Raises:
+            DeclarationError: the disk is full, or fails.
+        """
+        with _told(f"writing {self.path}"):
+            for area, part in self.grid.parts(block, values):
+                self.write(area, part)
+        return _checksum(values)
 
-    Args:
-        path: of the file.
-        shape: of the matrix.
-        dtype: of its entries.
-        chunks: the shape of a block.
-    """
+    def intact(self, checksums: Mapping[Block, str]) -> dict[Block, str]:
+        """Of blocks with their checksums those that are what was written, like their mirror images."""
+        matrix = self.opened()
 
-    path: Path
-    shape: tuple[int, int]
-    dtype: np.dtype
-    chunks: tuple[int, int]
+        def is_intact(block: Block, checksum: str) -> bool:
+            try:
+                parts = [matrix[area] for area in self.grid.areas(block)]
+            except Exception:  # zarr has no error of its own for a chunk of another size
+                return False
+            return {_checksum(part.T if turned else part) for turned, part in enumerate(parts)} == {checksum}
+
+        return {block: checksum for block, checksum in checksums.items() if is_intact(block, checksum)}
+
+    def _another(self, contents: str) -> DeclarationError:
+        reason = f"it is not what the journal beside it describes: {contents}"
+        return DeclarationError(f"resuming {self.path}", reason, _ANEW)
+
+
+class NpyStore(Store):
+    """A .npy file."""
 
     def create(self) -> None:
         """A file of the whole size, that takes no room before blocks are written."""
-        files.write_whole(self.path, lambda path: np.lib.format.open_memmap(path, "w+", self.dtype, self.shape))
+        files.write_whole(self.path, lambda path: np.lib.format.open_memmap(path, "w+", self.dtype, self.grid.shape))
 
-    def write(self, place: Place, block: np.ndarray) -> None:
+    def write(self, area: Area, values: np.ndarray) -> None:
         """Row by row, not by a memory map: to that a full disk is a signal that ends the process.
 
         Nor through a buffer, which would write what stands between two rows as it has read it: others write there.
         """
-        rows, columns = place
+        rows, columns = area
+        start = np.load(self.path, mmap_mode="r").offset
         with self.path.open("rb+", buffering=0) as file:
-            start = self._start(file)
-            for row, values in zip(range(rows.start, rows.stop), np.ascontiguousarray(block), strict=True):
-                file.seek(start + (row * self.shape[1] + columns.start) * self.dtype.itemsize)
-                unwritten = values.data.cast("B")
+            for row, entries in zip(range(rows.start, rows.stop), np.ascontiguousarray(values), strict=True):
+                file.seek(start + (row * self.grid.shape[1] + columns.start) * self.dtype.itemsize)
+                unwritten = entries.data.cast("B")
                 while len(unwritten):  # a disk that is nearly full takes a part, and refuses what is left
                     unwritten = unwritten[file.write(unwritten) :]
             os.fsync(file.fileno())
 
     def mend(self) -> None:
         """A file that was cut off is lengthened; what was lost in it does not have its checksum."""
-        with self.path.open("rb") as file:
-            whole = self._start(file) + self.shape[0] * self.shape[1] * self.dtype.itemsize
-        size = self.path.stat().st_size
-        if size > whole:
-            raise _another(self.path, f"it has {size - whole} bytes more")
-        if size < whole:
-            os.truncate(self.path, whole)
-
-    def _start(self, file: BinaryIO) -> int:
-        """Where the numbers begin, behind the header.
-
-        Raises:
-            DeclarationError: it is the header of another array.
-        """
-        try:
-            shape, is_fortran, dtype = _HEADERS[np.lib.format.read_magic(file)](file)
-        except (KeyError, ValueError):
-            raise _another(self.path, "its header is damaged") from None
-        if (shape, dtype, is_fortran) != (self.shape, self.dtype, False):
-            order = " in the order of columns" if is_fortran else ""
-            raise _another(self.path, f"it is an array of {dtype} of shape {shape}{order}")
-        return file.tell()
+        with self.path.open("rb+") as file:
+            try:
+                shape, is_fortran, dtype = _HEADERS[np.lib.format.read_magic(file)](file)
+            except (KeyError, ValueError):
+                raise self._another("its header is damaged") from None
+            if (shape, dtype, is_fortran) != (self.grid.shape, self.dtype, False):
+                order = " in the order of columns" if is_fortran else ""
+                raise self._another(f"it is an array of {dtype} of shape {shape}{order}")
+            end = file.tell() + self.size
+            if (size := self.path.stat().st_size) > end:
+                raise self._another(f"it has {size - end} bytes more")
+            if size < end:
+                file.truncate(end)
 
     def opened(self) -> np.ndarray:
         """A memory map, read only."""
         return np.load(self.path, mmap_mode="r")
 
 
-@dataclass(frozen=True)
-class ZarrStore:
-    """A zarr array in a folder, one chunk for each block, not compressed: kernels have no repeating digits.
-
-    Args:
-        path: of the folder.
-        shape: of the matrix.
-        dtype: of its entries.
-        chunks: the shape of a block.
-    """
-
-    path: Path
-    shape: tuple[int, int]
-    dtype: np.dtype
-    chunks: tuple[int, int]
+class ZarrStore(Store):
+    """A zarr array in a folder, one chunk for each block, not compressed: kernels have no repeating digits."""
 
     def create(self) -> None:
         """An array without chunks."""
         import zarr
 
-        zarr.create_array(
-            store=self.path, shape=self.shape, dtype=self.dtype, chunks=self.chunks, compressors=None, overwrite=True
-        )
+        layout = {"shape": self.grid.shape, "dtype": self.dtype, "chunks": self.grid.chunks, "compressors": None}
+        zarr.create_array(store=self.path, overwrite=True, **layout)
 
-    def write(self, place: Place, block: np.ndarray) -> None:
+    def write(self, area: Area, values: np.ndarray) -> None:
         """One file, which is its own."""
         import zarr
 
         matrix = zarr.open_array(store=self.path, mode="r+")
-        numbers = tuple(cut.start // size for cut, size in zip(place, self.chunks, strict=True))
+        numbers = tuple(cut.start // size for cut, size in zip(area, self.grid.chunks, strict=True))
         chunk = self.path / matrix.metadata.encode_chunk_key(numbers)
         chunk.unlink(missing_ok=True)  # what a kill has left of it may not be readable
-        matrix[place] = block
+        matrix[area] = values
         if chunk.exists():  # a chunk of zeros alone has no file
-            _flush(chunk)
+            with chunk.open("rb+") as file:
+                os.fsync(file.fileno())
 
     def mend(self) -> None:
         """Chunks that are lost are made when they are written; of the array only its description is looked at."""
@@ -209,9 +201,9 @@ class ZarrStore:
             matrix = self.opened()
             shape, chunks, dtype = matrix.shape, matrix.chunks, matrix.dtype  # type: ignore[attr-defined]
         except Exception as error:  # zarr has no error of its own for a description that is damaged
-            raise _another(self.path, f"zarr does not open it ({type(error).__name__}: {error})") from None
-        if (shape, chunks, dtype) != (self.shape, self.chunks, self.dtype):
-            raise _another(self.path, f"it is an array of {dtype} of shape {shape} in chunks {chunks}")
+            raise self._another(f"zarr does not open it ({type(error).__name__}: {error})") from None
+        if (shape, chunks, dtype) != (self.grid.shape, self.grid.chunks, self.dtype):
+            raise self._another(f"it is an array of {dtype} of shape {shape} in chunks {chunks}")
 
     def opened(self) -> np.ndarray:
         """A zarr array, read only."""
@@ -220,10 +212,10 @@ class ZarrStore:
         return zarr.open_array(store=self.path, mode="r")
 
 
-STORES: dict[str, type[NpyStore] | type[ZarrStore]] = {".npy": NpyStore, ".zarr": ZarrStore}
+STORES: dict[str, type[Store]] = {".npy": NpyStore, ".zarr": ZarrStore}
 
 
-def store_at(path: Path, shape: tuple[int, int], dtype: np.dtype, chunks: tuple[int, int]) -> Store:
+def store_at(path: Path, grid: Grid, dtype: np.dtype) -> Store:
     """The store of a path, by its ending.
 
     Raises:
@@ -238,7 +230,7 @@ def store_at(path: Path, shape: tuple[int, int], dtype: np.dtype, chunks: tuple[
         require(f"a kernel matrix in {path}", "kernels", "zarr")
     if not path.parent.is_dir():
         raise DeclarationError(f"writing {path}", f"there is no folder {path.parent}", "choose a folder that exists")
-    return made(path, shape, dtype, chunks)
+    return made(path, grid, dtype)
 
 
 @dataclass(frozen=True)
@@ -258,8 +250,9 @@ class Journal:
 
     def begin(self, blocks: Mapping[Block, str]) -> None:
         """Start anew, with blocks that are there."""
-        lines = [json.dumps({"digest": _digest_of(self.facts), **self.facts}), *_lines(blocks)]
-        files.write_text(self.path, "".join(f"{line}\n" for line in lines))
+        files.write_text(
+            self.path, json.dumps({"digest": _digest_of(self.facts), **self.facts}) + "\n" + _lines(blocks)
+        )
 
     def finished(self, blocks: Collection[Block]) -> dict[Block, str]:
         """The blocks that an earlier run finished, with their checksums.
@@ -272,45 +265,38 @@ class Journal:
         Raises:
             DeclarationError: the journal is that of another matrix, or damaged.
         """
-        if not self.path.is_file():
-            raise DeclarationError(f"resuming {self.path}", "it is not a file", _ANEW)
-        with _told(f"resuming {self.path}"):
-            first, *further = self.path.read_bytes().split(b"\n")
-        kept = _json(first)
-        if not isinstance(kept, dict) or kept.pop("digest", None) != _digest_of(kept):
-            raise self._damaged(1)
-        changed = [name for name, value in self.facts.items() if kept.get(name) != value]
+        with _told(asked := f"resuming {self.path}"):
+            if not self.path.is_file():
+                raise DeclarationError(asked, "it is not a file", _ANEW)
+            first, *further = map(_json, self.path.read_bytes().split(b"\n")[:-1] or [b""])
+        if not isinstance(first, dict) or first.pop("digest", None) != _digest_of(first):
+            raise DeclarationError(asked, "the journal is damaged in line 1", _ANEW)
+        changed = [name for name, value in self.facts.items() if first.get(name) != value]
         if changed:
-            found = f"it is of another matrix: its {', '.join(changed)} differ"
-            raise DeclarationError(f"resuming {self.path}", found, _ANEW)
-        found_blocks = {}
-        for number, line in enumerate(further[:-1], 2):
-            match _json(line):
+            raise DeclarationError(asked, f"it is of another matrix: its {', '.join(changed)} differ", _ANEW)
+        checksums = {}
+        for number, line in enumerate(further, 2):
+            match line:
                 case [int(i), int(j), str(checksum)] if (i, j) in blocks:
-                    found_blocks[i, j] = checksum
+                    checksums[i, j] = checksum
                 case _:
-                    raise self._damaged(number)
-        return found_blocks
+                    raise DeclarationError(asked, f"the journal is damaged in line {number}", _ANEW)
+        return checksums
 
     def add(self, blocks: Mapping[Block, str]) -> None:
         """Say that blocks are on the disk."""
         with _told(f"writing {self.path}"), self.path.open("a", encoding="utf-8", newline="\n") as journal:
-            journal.write("".join(f"{line}\n" for line in _lines(blocks)))
+            journal.write(_lines(blocks))
             journal.flush()
             os.fsync(journal.fileno())
 
-    def _damaged(self, line: int) -> DeclarationError:
-        return DeclarationError(f"resuming {self.path}", f"the journal is damaged in line {line}", _ANEW)
 
-
-def prepare(store: Store, journal: Journal, grid: Grid, size: int, resume: bool) -> set[Block]:
+def prepare(store: Store, journal: Journal, resume: bool) -> set[Block]:
     """Make the files, or find what an earlier run left in them.
 
     Args:
         store: of the matrix.
         journal: beside it.
-        grid: its blocks.
-        size: bytes of the whole matrix.
         resume: whether to go on where an earlier run of the same matrix ended.
 
     Returns:
@@ -320,52 +306,29 @@ def prepare(store: Store, journal: Journal, grid: Grid, size: int, resume: bool)
         DeclarationError: there is another matrix or another file in this place, the journal is damaged, or the disk is
             too small.
     """
+    asked = f"a kernel matrix in {store.path}"
     if resume and journal.path.exists():
-        finished = journal.finished(frozenset(grid.blocks))
+        finished = journal.finished(frozenset(store.grid.blocks))
         if store.path.exists():
             with _told(f"resuming {store.path}"):
                 store.mend()
-                matrix = store.opened()
-            intact = {block: mark for block, mark in finished.items() if _is_intact(matrix, grid, block, mark)}
+                intact = store.intact(finished)
             journal.begin(intact)
             return set(intact)
     elif resume and store.path.exists():
-        raise DeclarationError(f"a kernel matrix in {store.path}", "something else is there, without a journal", _ANEW)
-    held = _size(store.path)
-    free = shutil.disk_usage(store.path.parent).free + held
-    if free < size:
-        found = f"it takes {size / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free"
-        raise DeclarationError(f"a kernel matrix in {store.path}", found, "choose another disk, or dtype='float32'")
+        raise DeclarationError(asked, "something else is there, without a journal", _ANEW)
+    free = shutil.disk_usage(store.path.parent).free + _room(store.path)
+    if free < store.size:
+        reason = f"it takes {store.size / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free"
+        raise DeclarationError(asked, reason, "choose another disk, or dtype='float32'")
     journal.begin({})  # before the output: what is found without a journal belongs to somebody else
     try:
-        with _told(f"a kernel matrix in {store.path}"):
+        with _told(asked):
             store.create()
     except DeclarationError:
         journal.path.unlink(missing_ok=True)
         raise
     return set()
-
-
-def write_block(store: Store, grid: Grid, block: Block, values: np.ndarray) -> str:
-    """Write a block and its mirror image; returns its checksum.
-
-    Raises:
-        DeclarationError: the disk is full, or fails.
-    """
-    with _told(f"writing {store.path}"):
-        for place, part in grid.parts(block, values):
-            store.write(place, part)
-    return _checksum(values)
-
-
-def _is_intact(matrix: np.ndarray, grid: Grid, block: Block, checksum: str) -> bool:
-    """Whether a block and its mirror image are what was written."""
-    image = grid.image(block)
-    try:
-        parts = [matrix[grid.place(block)], *([] if image is None else [matrix[image].T])]
-    except Exception:  # zarr has no error of its own for a chunk of another size
-        return False
-    return all(_checksum(part) == checksum for part in parts)
 
 
 def _checksum(values: np.ndarray) -> str:
@@ -376,12 +339,8 @@ def _digest_of(facts: Mapping[str, object]) -> str:
     return hashlib.sha256(repr(sorted(facts.items())).encode()).hexdigest()
 
 
-def _lines(blocks: Mapping[Block, str]) -> Iterator[str]:
-    return (json.dumps([*block, checksum]) for block, checksum in sorted(blocks.items()))
-
-
-def _another(path: Path, found: str) -> DeclarationError:
-    return DeclarationError(f"resuming {path}", f"it is not what the journal beside it describes: {found}", _ANEW)
+def _lines(blocks: Mapping[Block, str]) -> str:
+    return "".join(json.dumps([*block, checksum]) + "\n" for block, checksum in sorted(blocks.items()))
 
 
 @contextmanager
@@ -394,11 +353,9 @@ def _told(asked: str) -> Iterator[None]:
         raise DeclarationError(asked, error.strerror or str(error), remedy) from None
 
 
-def _size(path: Path) -> int:
+def _room(path: Path) -> int:
     """Bytes on the disk that overwriting sets free."""
-    if path.is_dir():
-        return sum(entry.stat().st_size for entry in path.rglob("*") if entry.is_file())
-    return path.stat().st_blocks * 512 if path.exists() else 0
+    return sum(entry.stat().st_blocks * 512 for entry in (path, *path.rglob("*")) if entry.exists())
 
 
 def _json(line: bytes) -> object:
@@ -406,8 +363,3 @@ def _json(line: bytes) -> object:
         return json.loads(line)
     except (ValueError, RecursionError):
         return None
-
-
-def _flush(path: Path) -> None:
-    with path.open("rb+") as written:
-        os.fsync(written.fileno())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import sympy as sp
 
@@ -16,6 +17,7 @@ from ..numerics.balls import evaluate
 from .exponents import KernelGrowth
 
 _DIGITS = 17
+_ALONG = tuple(map(sp.Rational, (1, 2, "1/2", 4, "1/4", 10, "1/10", 100, "1/100")))  # on a line of critical points
 
 # sign of d(chi_parallel)/dK where chi_parallel = 1: d' = d + b*d**2 pulls from below for b > 0
 STABILITY = {1: ("half-stable", "below"), -1: ("half-stable", "above"), 0: ("marginal", "")}
@@ -59,6 +61,15 @@ class CriticalPoint(Shown):
         sides = (("K*", "K^*", self.K), ("C_W", "C_W", self.C_W), ("C_b", "C_b", self.C_b))
         facts = [equation(label, left, rounded_law(sp.sympify(side))) for label, left, side in sides]
         return facts if self.K != K else [Fact("", "K* may be any kernel"), *facts[1:]]
+
+    def at(self, numbers: Mapping[sp.Symbol, sp.Expr]) -> CriticalPoint:
+        """The point with numbers in the place of symbols."""
+        sides = {name: sp.sympify(getattr(self, name)).subs(numbers) for name in ("K", "C_W", "C_b")}
+        return replace(self, **sides, along=None if self.along in numbers else self.along)
+
+    def single(self) -> Iterator[CriticalPoint]:
+        """Some points of a line of critical points, that at 1 first; a single point is the only one."""
+        yield from [self] if self.along is None else (self.at({self.along: number}) for number in _ALONG)
 
     @property
     def kernel(self) -> float:

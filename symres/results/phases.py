@@ -9,6 +9,7 @@ import sympy as sp
 
 from ..core.display import Fact, Shown
 from ..core.errors import NoClosedForm
+from .numbers.estimates import AnnotatedNumber
 
 CRITICAL = 1e-10  # how close chi_perp is to 1 at what is called critical
 _ROUNDED = 1e-12  # of chi_parallel at the end of a line, where it is 1
@@ -90,7 +91,7 @@ class Phase:
         return 0.0 if self.chi_perp in (0, math.inf) else 1 / abs(math.log(self.chi_perp))
 
 
-class LinePoint(float):
+class LinePoint(AnnotatedNumber):
     """A bias variance C_b on the critical line, with the fixed point that is critical there.
 
     Attributes:
@@ -102,15 +103,6 @@ class LinePoint(float):
 
     K: float
     chi_parallel: float
-
-    def __new__(cls, value: float, K: float, chi_parallel: float) -> LinePoint:
-        """The number with what belongs to it."""
-        self = super().__new__(cls, value)
-        self.K, self.chi_parallel = K, chi_parallel
-        return self
-
-    def __getnewargs__(self) -> tuple[float, float, float]:  # type: ignore[override]
-        return float(self), self.K, self.chi_parallel
 
     @property
     def reachable(self) -> bool:

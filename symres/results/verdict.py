@@ -7,12 +7,13 @@ import sys
 import textwrap
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol, TypeAlias, TypedDict, Unpack
+from typing import TypeAlias, TypedDict, Unpack
 
 import mpmath as mp
 
 from ..core.display import Fact, Shown, preformatted
 from ..core.errors import CheckRefuted
+from .measurement import OracleValue
 
 Number: TypeAlias = float | mp.mpf
 Remarks: TypeAlias = tuple[str, ...]  # parts of one line for the reader, the cause first
@@ -120,18 +121,6 @@ class Run(TypedDict, total=False):
     samples: int
 
 
-class Found(Protocol):
-    """The part of an oracle's answer that a row shows."""
-
-    @property
-    def value(self) -> float:
-        """The number."""
-
-    @property
-    def error(self) -> float:
-        """Its absolute error."""
-
-
 def judge(
     quantity: str,
     oracle: str,
@@ -213,7 +202,7 @@ def inconclusive(
 
 
 def contradicted(
-    quantity: str, oracle: str, point: str, cause: str, claimed: Number, found: Found, **run: Unpack[Run]
+    quantity: str, oracle: str, point: str, cause: str, claimed: Number, found: OracleValue, **run: Unpack[Run]
 ) -> Verdict:
     """A claim that is impossible whatever the oracle finds: it contradicts itself or another claim."""
     return Verdict(

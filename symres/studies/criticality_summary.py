@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import mpmath as mp
 import sympy as sp
@@ -44,7 +44,6 @@ def along(curve: tuple[sp.Expr, sp.Expr]) -> tuple[sp.Expr, sp.Expr]:
     return weight, bias
 
 
-_PLACES = tuple(map(sp.Rational, (1, 2, "1/2", 4, "1/4", 10, "1/10", 100, "1/100")))  # on a line of points
 _SAMPLES = ("0.01", "0.1", "1", "10", "100")
 _SAMPLED = ("phi_squared", "chi_parallel", "chi_perp")
 
@@ -83,44 +82,18 @@ def stability(point: CriticalPoint) -> str:
     return _STABILITY.get(point.stability, point.stability)
 
 
-def at_point(point: CriticalPoint) -> dict[str, str] | None:
-    """Numbers of the usual parameters at a critical point, without skip connection; None if it has others."""
-    found = {"C_W": value(point.C_W), "C_b": value(point.C_b)}
-    if any(v is None for v in found.values()):
-        return None
-    return {n: mp.nstr(v, 30) for n, v in found.items()} | {"gamma": "0", "xi": "1"}
-
-
 def example(report: Report) -> CriticalPoint | None:
     """The first critical point at which a network can be built, with numbers."""
-    found = chosen(report)
-    return None if found is None else found[0]
-
-
-def chosen(report: Report) -> tuple[CriticalPoint, tuple[str, ...]] | None:
-    """The example, and what was chosen for it: parameters, and the place on a line of critical points."""
     return first_usable(report.critical_points)
 
 
-def first_usable(points: Iterable[CriticalPoint]) -> tuple[CriticalPoint, tuple[str, ...]] | None:
-    """The first critical point at which a network can be built, and what was chosen for it; None if there is none."""
-    for point in points:
-        choices = ["gamma = 0"] * (gamma in _parameters(point)) + ["xi = 1"] * (xi in _parameters(point))
-        for place in (sp.Integer(1),) if point.along is None else _PLACES:
-            at = {xi: sp.Integer(1)} | ({} if point.along is None else {point.along: place})
-            there = replace(point, K=point.K.subs(at), C_W=point.C_W.subs(at), C_b=point.C_b.subs(at), along=None)
-            weight, bias = value(there.C_W), value(there.C_b)
-            if weight is not None and bias is not None and weight > 0 and bias >= 0:
-                if point.along is not None:
-                    others = "any other" if place == 1 else "any other with C_b >= 0"
-                    choices.append(f"{runs(point)} = {place} ({others} will do)")
-                return there, tuple(choices)
+def first_usable(points: Iterable[CriticalPoint]) -> CriticalPoint | None:
+    """The first critical point at which a network with xi = 1 can be built; None if there is none."""
+    for point in (single.at({xi: sp.Integer(1)}) for line in points for single in line.single()):
+        weight, bias = value(point.C_W), value(point.C_b)
+        if weight is not None and bias is not None and weight > 0 and bias >= 0:
+            return point
     return None
-
-
-def runs(point: CriticalPoint) -> str:
-    """The name of what runs along a line of critical points; empty for a single point."""
-    return "" if point.along is None else "K*" if point.along == K else point.along.name
 
 
 def is_free(point: CriticalPoint) -> bool:

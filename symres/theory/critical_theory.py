@@ -104,7 +104,10 @@ class CriticalTheory(LayerTheory, CriticalSubject):
 
         The formula has values elsewhere too, which mean nothing.
         """
-        return None if self.critical_line_expr is None else critical_line.line_weights(self.flow_maps)
+        if self.critical_line_expr is None:
+            return None
+        weights = lambda: critical_line.line_weights(self.flow_maps)  # noqa: E731
+        return self.attempted(Stage.LINE, "weight variances of the critical line", weights, None)
 
     def critical_curve(self, /, kernels: Iterable[Number], **params: Number) -> list[tuple[float, float, bool]]:
         """(C_W, C_b, whether the kernel flows there) on the critical line, for each of some kernels.

@@ -157,9 +157,11 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
         """The averaged partial Jacobian norm ``J^{l0,l}`` for K^0 = K (Doshi et al. (14)); see ``Network``."""
         return self.network(l).jacobian(l0, l, K, **params)
 
-    @property
-    def _searched(self) -> str:
-        """How to look for a critical line that has no formula; empty where none was found."""
+    def _line_remark(self) -> str:
+        """What the critical line separates, or how to look for one without a formula; empty where none was found."""
+        explicit = self.critical_line_expr
+        if explicit is not None or self.critical_line_averages is not None:
+            return critical_line.separation(self.flow_maps, explicit)
         perp = self.chi_perp
         free = {symbols.C_W, symbols.C_b} <= {*self.kernel_map.symbols, *self.kernel_map.unused}
         if not free or perp.expr is None or not perp.expr.has(symbols.C_W) or not perp.expr.has(symbols.K, symbols.C_b):
@@ -175,7 +177,6 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
     ) -> Report:
         """Everything that is known, as plain data for a page or a document."""
         explicit, curve = self.critical_line_expr, self.critical_line_averages
-        known = explicit is not None or curve is not None
         return Report(
             activation=", ".join(f.name for f in self.layer.formulas),
             formulas=tuple((f.name, f.expr) for f in self.layer.formulas),
@@ -190,7 +191,7 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
             critical_line=explicit,
             critical_line_weights=self.critical_line_weights,
             critical_curve=curve,
-            line_remark=critical_line.separation(self.flow_maps, explicit) if known else self._searched,
+            line_remark=self.attempted(Stage.LINE, "side of the critical line", self._line_remark, ""),
             exponents=self.exponents,
             vertex=self.attempted(Stage.FINITE_WIDTH, "vertex recursion", lambda: vertex_formulas(self), None),
             growth=self.growth_curve,

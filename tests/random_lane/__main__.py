@@ -13,6 +13,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import symres as sr
+
 from .stages import RUN, Outcome
 
 THOROUGH = 10  # one declaration in so many is checked and exported too
@@ -36,6 +38,7 @@ def main() -> int:
     rows = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
     done = {(row["kind"], row["seed"]) for row in rows}
     pending = [case for case in wanted if case not in done]
+    _load()
     running: dict[int, tuple[str, int, float]] = {}
     with options.out.open("a") as file:
         while pending or running:
@@ -58,6 +61,13 @@ def main() -> int:
             if row["faults"]:
                 print(f"{kind} {seed} {row['text'][:100]}: {'; '.join(row['faults'])}", flush=True)
     return _summary(rows)
+
+
+def _load() -> None:
+    """Load once, before the first fork, what every declaration would load for itself; none of it starts a thread."""
+    theory = sr.derive("tanh")
+    theory.page()
+    sr.check(theory, against="quadrature")
 
 
 def _part(out: Path, kind: str, seed: int) -> Path:

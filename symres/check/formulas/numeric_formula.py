@@ -32,69 +32,45 @@ def _of_scipy(name: str) -> Operation:
     return lambda x: getattr(import_module("scipy.special"), name)(x)
 
 
+# functions that have the names of sympy in NumPy, mpmath and PyTorch
+NAMED = ("exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "sign")
+COMPARISONS: Backend[Any] = {
+    sp.StrictLessThan: operator.lt,
+    sp.LessThan: operator.le,
+    sp.StrictGreaterThan: operator.gt,
+    sp.GreaterThan: operator.ge,
+}
+
+
+def named(library: Any) -> Backend[Any]:
+    """The functions of a library that have the names of sympy, and comparisons."""
+    return {**{getattr(sp, name): getattr(library, name) for name in NAMED}, **COMPARISONS}
+
+
 NUMPY: Backend[np.ndarray] = {
-    sp.exp: np.exp,
-    sp.log: np.log,
-    sp.sin: np.sin,
-    sp.cos: np.cos,
-    sp.tan: np.tan,
-    sp.asin: np.arcsin,
-    sp.acos: np.arccos,
-    sp.atan: np.arctan,
-    sp.atan2: np.arctan2,
+    **named(np),
+    **{getattr(sp, name): _of_scipy(name) for name in ("erf", "erfc", "erfi")},
     sp.sinc: lambda x: np.sinc(x / np.pi),
-    sp.sinh: np.sinh,
-    sp.cosh: np.cosh,
-    sp.tanh: np.tanh,
-    sp.asinh: np.arcsinh,
-    sp.erf: _of_scipy("erf"),
-    sp.erfc: _of_scipy("erfc"),
-    sp.erfi: _of_scipy("erfi"),
     sp.Abs: np.abs,
-    sp.sign: np.sign,
     sp.DiracDelta: lambda x, *_: 0.0 * x,
     sp.Heaviside: lambda x, at_zero=0.5: np.heaviside(x, at_zero),
     sp.Max: lambda *xs: reduce(np.maximum, xs),
     sp.Min: lambda *xs: reduce(np.minimum, xs),
     sp.Pow: lambda base, exponent: _power(base, exponent),
-    sp.StrictLessThan: np.less,
-    sp.LessThan: np.less_equal,
-    sp.StrictGreaterThan: np.greater,
-    sp.GreaterThan: np.greater_equal,
     sp.And: lambda *xs: reduce(np.logical_and, xs),
     sp.Or: lambda *xs: reduce(np.logical_or, xs),
     sp.Piecewise: lambda *xs: _chosen(xs),
 }
 
 MPMATH: Backend[mp.mpf] = {
-    sp.exp: mp.exp,
-    sp.log: mp.log,
-    sp.sin: mp.sin,
-    sp.cos: mp.cos,
-    sp.tan: mp.tan,
-    sp.asin: mp.asin,
-    sp.acos: mp.acos,
-    sp.atan: mp.atan,
-    sp.atan2: mp.atan2,
-    sp.sinc: mp.sinc,
-    sp.sinh: mp.sinh,
-    sp.cosh: mp.cosh,
-    sp.tanh: mp.tanh,
-    sp.asinh: mp.asinh,
-    sp.erf: mp.erf,
-    sp.erfc: mp.erfc,
-    sp.erfi: mp.erfi,
+    **named(mp.mp),
+    **{getattr(sp, name): getattr(mp, name) for name in ("erf", "erfc", "erfi", "sinc")},
     sp.Abs: abs,
-    sp.sign: mp.sign,
     sp.DiracDelta: lambda x, *_: mp.mpf(0),
     sp.Heaviside: lambda x, at_zero=0.5: mp.mpf(at_zero) if x == 0 else mp.mpf(x > 0),
     sp.Max: max,
     sp.Min: min,
     sp.Pow: lambda base, exponent: mp.inf if base == 0 and exponent < 0 else mp.power(base, exponent),
-    sp.StrictLessThan: lambda a, b: a < b,
-    sp.LessThan: lambda a, b: a <= b,
-    sp.StrictGreaterThan: lambda a, b: a > b,
-    sp.GreaterThan: lambda a, b: a >= b,
     sp.And: lambda *xs: all(xs),
     sp.Or: lambda *xs: any(xs),
     sp.Piecewise: lambda *xs: next((value for value, holds in zip(xs[::2], xs[1::2], strict=True) if holds), mp.nan),

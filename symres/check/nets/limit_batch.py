@@ -16,15 +16,7 @@ class _Exchangeable(LimitNet):
     batch of a linear form is its shared part.
     """
 
-    def __init__(
-        self,
-        covariance: np.ndarray,
-        resolution: int,
-        differences: np.ndarray | None = None,
-        panels: SharedPanels | None = None,
-    ) -> None:
-        self._common: set[int] = set()
-        super().__init__(covariance, resolution, differences, panels)
+    _common: frozenset[int] = frozenset()  # sources that whole batches share
 
     def batch(self, u: Operand) -> Operand:
         """Average over the batch, for every neuron.

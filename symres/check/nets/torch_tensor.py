@@ -11,7 +11,7 @@ import sympy as sp
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ...core.errors import SymresError
-from ..formulas.numeric_formula import Backend, Elementwise, NumericFunction, Tape
+from ..formulas.numeric_formula import Backend, Elementwise, NumericFunction, Tape, named
 
 if TYPE_CHECKING:
     import torch as pytorch
@@ -71,9 +71,10 @@ def torch() -> ModuleType:
 def backend() -> Backend[pytorch.Tensor]:
     """PyTorch's functions for the nodes of a formula."""
     t = torch()
-    same = ("exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh")
-    named = {getattr(sp, name): getattr(t, name) for name in (*same, "erf", "erfc", "sign")}
-    return named | {
+    return {
+        **named(t),
+        sp.erf: t.erf,
+        sp.erfc: t.erfc,
         sp.Abs: t.abs,
         sp.sinc: lambda x: t.sinc(x / np.pi),
         sp.DiracDelta: lambda x, *_: 0.0 * x,
@@ -81,10 +82,6 @@ def backend() -> Backend[pytorch.Tensor]:
         sp.Max: lambda *xs: reduce(lambda a, b: t.maximum(_tensor(a), _tensor(b)), xs),
         sp.Min: lambda *xs: reduce(lambda a, b: t.minimum(_tensor(a), _tensor(b)), xs),
         sp.Pow: lambda base, exponent: t.pow(base, exponent),
-        sp.StrictLessThan: lambda a, b: a < b,
-        sp.LessThan: lambda a, b: a <= b,
-        sp.StrictGreaterThan: lambda a, b: a > b,
-        sp.GreaterThan: lambda a, b: a >= b,
         sp.And: lambda *xs: reduce(lambda a, b: a & b, xs),
         sp.Or: lambda *xs: reduce(lambda a, b: a | b, xs),
         sp.Piecewise: lambda *xs: _chosen(xs),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Protocol, Unpack
+from typing import Unpack
 
 import mpmath as mp
 import numpy as np
@@ -12,7 +12,7 @@ import sympy as sp
 
 from ...core.errors import SymresError
 from ...results.measurement import OracleValue
-from ...results.quantity import Status
+from ...results.quantity import Quantity
 from ...results.subjects import DerivedLayer
 from ...results.verdict import Outcome, Remarks, Run, Thresholds, Verdict, inconclusive, judge
 
@@ -31,25 +31,6 @@ _UNSEEN = {
 FAILURES = (SymresError, AttributeError, TypeError, ValueError, IndexError, ArithmeticError, np.linalg.LinAlgError)
 
 
-class Claim(Protocol):
-    """The part of a derived quantity that is compared: a named number at every setting of its symbols."""
-
-    @property
-    def name(self) -> str:
-        """The field's name of the quantity."""
-
-    @property
-    def symbols(self) -> tuple[sp.Symbol, ...]:
-        """Its arguments."""
-
-    @property
-    def status(self) -> Status:
-        """Whether it is known."""
-
-    def evalf(self, /, digits: int = 15, **values: sp.Expr) -> mp.mpf:
-        """Its value to so many digits, from one number for every symbol, by name."""
-
-
 def reason(failure: BaseException) -> Remarks:
     """An error as the reason of an inconclusive row: what failed, and what to do about it if that is known."""
     if isinstance(failure, SymresError):
@@ -57,7 +38,7 @@ def reason(failure: BaseException) -> Remarks:
     return (f"{type(failure).__name__}: {failure}",)
 
 
-def free_symbols(theory: DerivedLayer, *quantities: Claim) -> set[sp.Symbol]:
+def free_symbols(theory: DerivedLayer, *quantities: Quantity) -> set[sp.Symbol]:
     """The symbols that need numbers: of the forward equation and of the claims about it."""
     found: set[sp.Symbol] = set().union(theory.layer.forward.free_symbols, *(q.symbols for q in quantities))
     return {s for s in found if not isinstance(s, sp.Dummy)}

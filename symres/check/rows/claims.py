@@ -11,22 +11,22 @@ import numpy as np
 import sympy as sp
 
 from ...core import symbols
-from ...results.quantity import Status
+from ...results.quantity import Quantity, Status
 from ...results.verdict import Remarks
 from ..nets.random_field import OracleLimit
-from ..oracles.comparison import FAILURES, Claim, reason
+from ..oracles.comparison import FAILURES, reason
 from ..sampling.random_points import Values
 
 DIGITS = 25
 _ROUNDED = 1e-12  # relative: claims are evaluated to 15 digits, and each layer passes its rounding on
 
 
-def is_claim(quantity: Claim) -> bool:
+def is_claim(quantity: Quantity) -> bool:
     """False if the derivation says that it does not know."""
     return quantity.status is not Status.UNKNOWN
 
 
-def claimed(quantity: Claim, values: Values, digits: int = DIGITS) -> mp.mpf:
+def claimed(quantity: Quantity, values: Values, digits: int = DIGITS) -> mp.mpf:
     """The quantity at a point.
 
     Args:
@@ -37,7 +37,7 @@ def claimed(quantity: Claim, values: Values, digits: int = DIGITS) -> mp.mpf:
     return quantity.evalf(digits, **{str(s): values[s] for s in quantity.symbols})
 
 
-def branchless(quantity: Claim, values: Values) -> mp.mpf | None:
+def branchless(quantity: Quantity, values: Values) -> mp.mpf | None:
     """The quantity without the branch, at C_W = 0; None if it does not depend on C_W, or has no value there."""
     if symbols.C_W not in quantity.symbols or values.get(symbols.C_W) == 0:
         return None
@@ -72,7 +72,7 @@ class Missing:
 _Number: TypeAlias = sp.Rational | Missing
 
 
-def iterated(quantities: Mapping[str, Claim], start: Values, values: Values, depth: int) -> list[LayerClaims]:
+def iterated(quantities: Mapping[str, Quantity], start: Values, values: Values, depth: int) -> list[LayerClaims]:
     """Kernels and, if it is derived, the covariance after each of ``depth`` layers.
 
     Each number stands alone: where one cannot be evaluated, or where kernels and covariance are no covariance matrix,
@@ -92,7 +92,7 @@ def iterated(quantities: Mapping[str, Claim], start: Values, values: Values, dep
         known = {"kernel_map": kernels[0]} | ({"covariance_map": mixed} if "covariance_map" in quantities else {})
         if contradiction is None:
             found, mixed = _contradiction(kernels[0], kernels[1], mixed)
-            contradiction = f"the claims contradict each other: after {_layers(layer)} {found}" if found else None
+            contradiction = f"the claims contradict each other: after {layers_text(layer)} {found}" if found else None
         numbers = {name: mp.mpf(sp.Float(v)) for name, v in known.items() if not isinstance(v, Missing)}
         reasons = {name: v.remarks for name, v in known.items() if isinstance(v, Missing)}
         result.append(LayerClaims(numbers, reasons, contradiction))
@@ -107,7 +107,7 @@ _BESIDE = sp.Rational(1, 100)  # relative distance from a fixed point at which i
 _LOWER = [sp.Rational(7, 10) ** k for k in range(1, 11)]  # times the first kernel: further starts of the flow
 
 
-def travelled(quantities: Mapping[str, Claim], place: Values, values: Values, layers: int) -> list[Values]:
+def travelled(quantities: Mapping[str, Quantity], place: Values, values: Values, layers: int) -> list[Values]:
     """The kernel, and for a batch the covariance, at the beginning and after each of some layers.
 
     Args:
@@ -129,7 +129,7 @@ def travelled(quantities: Mapping[str, Claim], place: Values, values: Values, la
     return places
 
 
-def fixed_point(quantities: Mapping[str, Claim], start: Values, values: Values) -> Values | None:
+def fixed_point(quantities: Mapping[str, Quantity], start: Values, values: Values) -> Values | None:
     """The place at which the kernels of a deep network arrive, found along their flow by Aitken's extrapolation.
 
     Args:
@@ -159,7 +159,7 @@ def fixed_point(quantities: Mapping[str, Claim], start: Values, values: Values) 
     return None
 
 
-def falling_start(quantities: Mapping[str, Claim], start: Values, values: Values) -> Values | None:
+def falling_start(quantities: Mapping[str, Quantity], start: Values, values: Values) -> Values | None:
     """The place of the largest smaller kernel that a layer makes smaller still: its flow has an end.
 
     Args:
@@ -181,7 +181,7 @@ def falling_start(quantities: Mapping[str, Claim], start: Values, values: Values
     return None
 
 
-def contraction(quantities: Mapping[str, Claim], place: Values, values: Values) -> float:
+def contraction(quantities: Mapping[str, Quantity], place: Values, values: Values) -> float:
     """By which factor a layer changes small distances from a fixed point, in the long run: below 1 it attracts.
 
     Args:
@@ -204,7 +204,7 @@ def contraction(quantities: Mapping[str, Claim], place: Values, values: Values) 
     return float(np.abs(np.linalg.eigvals(np.array(columns))).max())
 
 
-def _evaluated(quantity: Claim, at: Mapping[sp.Symbol, _Number], values: Values) -> _Number:
+def _evaluated(quantity: Quantity, at: Mapping[sp.Symbol, _Number], values: Values) -> _Number:
     at = {symbol: value for symbol, value in at.items() if symbol in quantity.symbols}
     for argument in at.values():
         if isinstance(argument, Missing):
@@ -234,7 +234,8 @@ def _contradiction(first: _Number, second: _Number, mixed: _Number) -> tuple[str
         return None, sp.sign(mixed) * _exact(largest * (1 - mp.mpf(10) ** -16))
 
 
-def _layers(number: int) -> str:
+def layers_text(number: int) -> str:
+    """ "1 layer", "2 layers"."""
     return f"{number} layer" + ("s" if number > 1 else "")
 
 

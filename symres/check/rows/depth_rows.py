@@ -19,13 +19,12 @@ from ..sampling import random_points
 from ..sampling.random_points import Values
 from ..simulation.width_extrapolation import Estimate, Ladder
 from .claims import claimed
-from .simulation_case import Task
+from .simulation_case import SMALL, Task, at_least
 
 _LADDER = Ladder(narrowest=128, rungs=3)
 _COARSER = 4.0  # is the precision than that of the maps: products of two neurons scatter by more than their average
 _ROUNDED = 1e-12  # relative to the natural scale
 _LARGE = 0.5  # of the natural scale: seen in any case
-_SMALL = 0.1  # of the natural scale
 _NEURONS = 2_000_000  # at most, for each width and layer
 _SETTLED, _LAST = 3, 7  # layers between which the growth of vertices is measured
 _REMEMBERED = sp.Rational(2, 5)  # the largest weight of a skip connection whose first layers are forgotten by then
@@ -140,15 +139,11 @@ def _estimate(
     tell: Callable[[float], None],
 ) -> Estimate:
     """The observables at infinite width."""
-
-    def scales(values: np.ndarray) -> np.ndarray:
-        return np.maximum(np.abs(values), _SMALL * natural)
-
     rng, (K, *after) = task.rng(name), kernels
     sizes = task.simulation.kernels(K, K, K / 2, len(after))
     spread = task.fluctuations(sizes, lambda values: np.repeat(after, 2), rng)
     ladder, budget = replace(_LADDER, spread=spread), task.budget.coarser(_COARSER, _NEURONS)
-    return task.extrapolated(sampler, scales, rng, tell, budget, ladder)
+    return task.extrapolated(sampler, at_least(SMALL * natural), rng, tell, budget, ladder)
 
 
 def _slope(every: Sampler) -> Sampler:

@@ -17,13 +17,14 @@ import sympy as sp
 
 from ...core import symbols
 from ...results.measurement import OracleValue
+from ...results.quantity import Quantity
 from ...results.subjects import DerivedDepth
 from ...results.verdict import SIMULATION, Verdict, inconclusive
-from ..oracles.comparison import Claim, free_symbols
+from ..oracles.comparison import free_symbols
 from ..sampling import random_points
 from ..sampling.random_points import Values
 from ..simulation.width_extrapolation import TAME, Budget, Estimate, Ladder
-from .claims import branchless, claimed, contraction, falling_start, fixed_point, travelled
+from .claims import branchless, claimed, contraction, falling_start, fixed_point, layers_text, travelled
 from .simulation_case import Task
 
 _EXACT = (24, 48, 96)  # widths of networks with real weights, of which all derivatives are taken
@@ -95,7 +96,7 @@ def correlation_length_rows(task: Task, K: sp.Rational, tell: Callable[[float], 
     return [inconclusive("correlation_length", "simulation", point, (_UNDECIDED,), seed=task.seed)]
 
 
-def _given_start(quantities: Mapping[str, Claim], start: Values, values: Values) -> Values:
+def _given_start(quantities: Mapping[str, Quantity], start: Values, values: Values) -> Values:
     return start
 
 
@@ -120,7 +121,7 @@ def _length_row(task: Task, chi: float, rng: np.random.Generator, tell: Callable
     theory = task.theory
     own = theory.correlation_length(**_start(task)) if isinstance(theory, DerivedDepth) else 1 / abs(slope)
     claim = mp.mpf(own)
-    point = f"{random_points.text(_ordered(task))}; {_layers(depth)} from a fixed point on"
+    point = f"{random_points.text(_ordered(task))}; {layers_text(depth)} from a fixed point on"
     skip = branchless(task.quantities["chi_perp"], task.values)
     without = 1 / abs(mp.log(skip)) if skip is not None and skip > 0 and skip != 1 else None
     return task.row("correlation_length", point, claim, OracleValue(length, error, abs(length)), estimate, without)
@@ -133,7 +134,7 @@ def _row(task: Task, K: sp.Rational, layers: int, estimate: Estimate, how: str) 
     else:
         claim = _product(task, place, layers)
     value, error = float(estimate.values[layers - 1]), float(estimate.errors[layers - 1])
-    point = f"{random_points.text(place | task.values)}; {_layers(layers)}; {how}"
+    point = f"{random_points.text(place | task.values)}; {layers_text(layers)}; {how}"
     places = travelled(task.quantities, place, task.values, layers - 1)
     skips = [branchless(task.quantities["chi_perp"], task.values | there) for there in places]
     without = None if None in skips else mp.fprod(skips)
@@ -170,7 +171,3 @@ def _start(task: Task) -> dict[str, sp.Expr]:
     """The parameters, and as K the kernel of the first stream; of a batch, its variance over the inputs."""
     numbers = {str(symbol): value for symbol, value in task.values.items() if symbol is not symbols.C}
     return numbers | ({"K": numbers["K"] - task.values[symbols.C]} if task.batched else {})
-
-
-def _layers(number: int) -> str:
-    return f"{number} layer" + ("s" if number > 1 else "")

@@ -23,7 +23,7 @@ from ...results.verdict import QUADRATURE, Outcome, Verdict, inconclusive, judge
 from ..formulas.steepness import infinitely_steep
 from ..oracles.average_oracle import DIGITS, average_oracle
 from ..oracles.batch_layers import needs_batch
-from ..oracles.comparison import FAILURES, Claim, compared, free_symbols, moved, reason
+from ..oracles.comparison import FAILURES, compared, free_symbols, moved, reason
 from ..oracles.layer_oracle import QuadratureOracle
 from ..oracles.natural_scales import natural_units
 from ..sampling import random_points
@@ -40,7 +40,7 @@ _MOVES = 2  # each to a quarter of the distance from where the branch changes, o
 
 def theory_rows(
     theory: DerivedLayer,
-    quantities: Mapping[str, Claim],
+    quantities: Mapping[str, Quantity],
     seed: int,
     points: int,
     fixed: Mapping[str, sp.Expr],
@@ -142,7 +142,7 @@ def _places(
 def _seeing_row(
     theory: DerivedLayer,
     observable: Observable,
-    quantity: Claim,
+    quantity: Quantity,
     place: Values,
     values: Values,
     units: random_points.Units,
@@ -162,7 +162,7 @@ def _seeing_row(
 
 
 def _theory_row(
-    theory: DerivedLayer, observable: Observable, quantity: Claim, place: Values, values: Values, seed: int
+    theory: DerivedLayer, observable: Observable, quantity: Quantity, place: Values, values: Values, seed: int
 ) -> Verdict:
     name = observable.name
     point = random_points.text(place | values)

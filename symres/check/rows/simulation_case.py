@@ -12,16 +12,19 @@ import sympy as sp
 
 from ...core import symbols
 from ...results.measurement import OracleValue
+from ...results.quantity import Quantity
 from ...results.subjects import DerivedLayer
 from ...results.verdict import SIMULATION, Run, Thresholds, Verdict, inconclusive
 from ..nets.forward_walk import Forward
-from ..oracles.comparison import PERPENDICULAR, Claim, compared, require_sensitivity
+from ..oracles.comparison import PERPENDICULAR, compared, require_sensitivity
 from ..sampling import random_points
 from ..sampling.random_points import Values
 from ..simulation.simulate import Simulation
-from ..simulation.width_extrapolation import Budget, Estimate, Ladder, Sampler, extrapolated, pilot
+from ..simulation.width_extrapolation import Budget, Estimate, Ladder, Sampler, extrapolated, measured, pilot
+from .claims import branchless, claimed
 
 SMALL = 0.1  # of the natural scale
+_FEW = 256  # networks that show a scale
 _UNTAMED = "a few networks make up the average: its standard error is not known"
 
 
@@ -41,7 +44,7 @@ class Task:
     """
 
     theory: DerivedLayer
-    quantities: Mapping[str, Claim]
+    quantities: Mapping[str, Quantity]
     values: Values
     seed: int
     budget: Budget
@@ -86,6 +89,28 @@ class Task:
         """The largest relative variance times n, from a short run."""
         return float(pilot(sampler, scales, rng, self.simulation.ladder).max())
 
+    def size(self, sampler: Sampler, rng: np.random.Generator) -> float:
+        """The size of the first number of a sampler, from a few networks."""
+        means, *_ = measured(sampler, self.simulation.ladder.glance[0], _FEW, rng)
+        return float(abs(means[0]))
+
+    def number_row(
+        self,
+        name: str,
+        place: Values,
+        sampler: Sampler,
+        natural: float,
+        rng: np.random.Generator,
+        report: Callable[[float], None],
+        budget: Budget | None = None,
+    ) -> Verdict:
+        """The comparison of a quantity at a place with the one number of a sampler, on a natural scale."""
+        quantity, values = self.quantities[name], place | self.values
+        claim = claimed(quantity, values)
+        estimate = self.extrapolated(sampler, at_least(SMALL * natural), rng, report, budget)
+        found = OracleValue(float(estimate.values[0]), float(estimate.errors[0]), natural)
+        return self.row(name, random_points.text(values), claim, found, estimate, branchless(quantity, values))
+
     def row(
         self,
         name: str,
@@ -103,3 +128,8 @@ class Task:
         steep = name == PERPENDICULAR and self.steep
         row = compared(name, "simulation", point, claim, found, thresholds, SMALL, steep=steep, **run)
         return require_sensitivity(row, bare)
+
+
+def at_least(floor: np.ndarray | float) -> Callable[[np.ndarray], np.ndarray]:
+    """The scales of numbers: their sizes, or what is larger."""
+    return lambda values: np.maximum(np.abs(values), floor)

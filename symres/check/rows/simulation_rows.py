@@ -15,11 +15,12 @@ from ...core import symbols
 from ...core.progress import Progress
 from ...results.measurement import OracleValue
 from ...results.observable import DepthObservable, Observable
+from ...results.quantity import Quantity
 from ...results.subjects import DerivedFluctuations, DerivedLayer
 from ...results.verdict import SIMULATION, Outcome, Run, Verdict, contradicted, inconclusive
 from ..formulas.steepness import infinitely_steep
 from ..oracles.batch_layers import needs_batch
-from ..oracles.comparison import FAILURES, Claim, compared, free_symbols, moved, reason
+from ..oracles.comparison import FAILURES, compared, free_symbols, moved, reason
 from ..oracles.natural_scales import natural_units
 from ..sampling import random_points
 from ..sampling.random_points import Values
@@ -34,7 +35,6 @@ _Run = Callable[[Callable[[float], None]], list[Verdict]]
 
 _NEAR = 1e-10  # (K - C)/K at which chi_perp is measured: a kink adds a bias of the order of its square root
 _DISTANCES = (1e-4, 1e-6, 1e-8, 1e-10)  # (K - C)/K at which a divergence is looked for, one after the other
-_FEW = 256  # networks that show the order of magnitude of a susceptibility
 _SURE = 6  # standard errors by which a ratio must grow
 _ROUNDED = 1e-15  # relative rounding error of a neuron
 _KERNEL_SHIFTS = (-1.0, -0.5, 0.5, 1.0)  # decades to other kernels, for a susceptibility that nearly vanishes
@@ -43,7 +43,7 @@ _GAIN = 2.0  # by which the susceptibility, on its natural scale, must be larger
 
 def theory_rows(
     theory: DerivedLayer,
-    quantities: Mapping[str, Claim],
+    quantities: Mapping[str, Quantity],
     asked: Collection[str],
     seed: int,
     depth: int,
@@ -200,15 +200,8 @@ def _parallel_row(task: Task, K: sp.Rational, tell: Callable[[float], None]) -> 
 
 
 def _parallel_row_at(task: Task, K: sp.Rational, rng: np.random.Generator, tell: Callable[[float], None]) -> Verdict:
-    quantity, values = task.quantities["chi_parallel"], task.values | {symbols.K: K}
-    claim, natural = claimed(quantity, values), _natural(task, K, rng)
-
-    def scales(values: np.ndarray) -> np.ndarray:
-        return np.maximum(np.abs(values), SMALL * natural)
-
-    estimate = task.extrapolated(task.simulation.chi_parallel(float(K)), scales, rng, tell)
-    point = random_points.text({symbols.K: K} | task.values)
-    return task.row("chi_parallel", point, claim, _found(estimate, natural), estimate, branchless(quantity, values))
+    sampler = task.simulation.chi_parallel(float(K))
+    return task.number_row("chi_parallel", {symbols.K: K}, sampler, _natural(task, K, rng), rng, tell)
 
 
 def _larger(task: Task, K: sp.Rational, rng: np.random.Generator) -> sp.Rational | None:
@@ -226,14 +219,9 @@ def _larger(task: Task, K: sp.Rational, rng: np.random.Generator) -> sp.Rational
 
 
 def _perpendicular_row(task: Task, K: sp.Rational, tell: Callable[[float], None]) -> Verdict:
-    quantity, values = task.quantities["chi_perp"], task.values | {symbols.K: K}
-    point = random_points.text({symbols.K: K} | task.values)
-    claim, rng = claimed(quantity, values), task.rng("chi_perp")
+    values, rng = {symbols.K: K} | task.values, task.rng("chi_perp")
+    point, claim = random_points.text(values), claimed(task.quantities["chi_perp"], values)
     natural = _natural(task, K, rng)
-
-    def scales(values: np.ndarray) -> np.ndarray:
-        return np.maximum(np.abs(values), SMALL * natural)
-
     growth = _growth(task, float(K), natural, rng)
     run: Run = {"seed": task.seed, "widths": task.simulation.ladder.glance[:1], "samples": growth.samples}
     if growth.limit is _Limit.INFINITE:
@@ -242,8 +230,8 @@ def _perpendicular_row(task: Task, K: sp.Rational, tell: Callable[[float], None]
     if growth.limit is _Limit.UNKNOWN:
         remarks = (growth.remark,)
         return inconclusive("chi_perp", "simulation", point, remarks, claimed=claim, value=growth.last, **run)
-    estimate = task.extrapolated(task.simulation.chi_perp(float(K), _NEAR), scales, rng, tell)
-    return task.row("chi_perp", point, claim, _found(estimate, natural), estimate, branchless(quantity, values))
+    sampler = task.simulation.chi_perp(float(K), _NEAR)
+    return task.number_row("chi_perp", {symbols.K: K}, sampler, natural, rng, tell)
 
 
 class _Limit(Enum):
@@ -300,10 +288,4 @@ def _growth(task: Task, K: float, natural: float, rng: np.random.Generator) -> _
 
 def _natural(task: Task, K: sp.Rational, rng: np.random.Generator) -> float:
     """The scale of a susceptibility, K'/K."""
-    width, _ = task.simulation.ladder.glance
-    means, *_ = measured(task.simulation.kernels(float(K), float(K), 0.0, 1), width, _FEW, rng)
-    return float(abs(means[0])) / float(K)
-
-
-def _found(estimate: Estimate, natural: float) -> OracleValue:
-    return OracleValue(float(estimate.values[0]), float(estimate.errors[0]), natural)
+    return task.size(task.simulation.kernels(float(K), float(K), 0.0, 1), rng) / float(K)

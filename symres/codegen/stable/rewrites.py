@@ -332,7 +332,7 @@ def _differences(e: sp.Expr) -> sp.Expr:
     seen: dict[tuple[sp.Expr, type[sp.Function]], sp.Expr] = {}  # (q, f) -> u
     for term in sorted(e.args, key=sp.default_sort_key) if isinstance(e, sp.Add) else ():
         factors = sp.Mul.make_args(term)
-        found: list[sp.Expr] = [f for f in factors if isinstance(f, tuple(PRODUCTS))]
+        found: list[sp.Expr] = [f for f in factors if f.free_symbols and isinstance(f, tuple(PRODUCTS))]
         if len(found) != 1 or len(term.atoms(*PRODUCTS)) != 1:
             continue
         (head, (v,)), q = (found[0].func, found[0].args), sp.Mul(*(f for f in factors if f is not found[0]))
@@ -359,11 +359,11 @@ def _small_differences(e: sp.Expr) -> sp.Expr:
 def _without_constant(e: sp.Add, head: type[sp.Function], difference: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
     """k*head(u) -> k + k*difference(u) for all numbers k, if that makes the constant term smaller."""
     constant, terms = e.as_coeff_Add()
-    split = [term.as_coeff_Mul() for term in sp.Add.make_args(terms)]
-    moved = constant + sum(k for k, function in split if isinstance(function, head))
+    split = [(*term.as_coeff_Mul(), bool(term.free_symbols)) for term in sp.Add.make_args(terms)]
+    moved = constant + sum(k for k, f, d in split if d and isinstance(f, head))
     if abs(moved) >= abs(constant):
         return e
-    return sp.Add(moved, *(k * (difference(f.args[0]) if isinstance(f, head) else f) for k, f in split))
+    return sp.Add(moved, *(k * (difference(f.args[0]) if d and isinstance(f, head) else f) for k, f, d in split))
 
 
 def _log1p(e: sp.Expr) -> sp.Expr:

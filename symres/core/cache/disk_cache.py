@@ -13,13 +13,13 @@ import os
 import re
 import stat
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import DeclarationError
+from ..files import unfinished
 from .fingerprint import fingerprint
 
 Key = tuple[str, ...]
@@ -151,19 +151,11 @@ class DiskCache:
         body = json.dumps({"source": self.source, "subject": list(subject), "entries": last})
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=self.folder, prefix=_TEMPORARY[0], suffix=_TEMPORARY[1])
+            with unfinished(self.folder, *_TEMPORARY) as staged:
+                staged.write_text(f"{_digest(body)}\n{body}", encoding="utf-8", newline="\n")
+                os.replace(staged, self._path(subject))
         except OSError:  # nowhere to keep anything
             return
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-                file.write(f"{_digest(body)}\n{body}")
-            os.replace(temporary, self._path(subject))
-        except OSError:
-            temporary.unlink(missing_ok=True)
-        except BaseException:  # an interrupt too leaves nothing behind
-            temporary.unlink(missing_ok=True)
-            raise
 
     def _files(self) -> list[tuple[float, int, Path]]:
         """(time of the last use, bytes, path) of every file, also of one that a killed process has left."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import platform
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from ..files import installed
 
 _BELOW = ("sympy", "mpmath", "python-flint", "numpy", "scipy", "rich")  # what results, digits or layout come from
 
@@ -29,10 +30,7 @@ def fingerprint_of(package: Path) -> str:
         _add(found, str(path.relative_to(package)).encode(), path.read_bytes())
     _add(found, platform.python_version().encode(), platform.machine().encode(), platform.system().encode())
     for name in _BELOW:
-        try:
-            _add(found, name.encode(), version(name).encode())
-        except PackageNotFoundError:
-            _add(found, name.encode(), b"")
+        _add(found, name.encode(), installed(name).encode())
     return found.hexdigest()
 
 

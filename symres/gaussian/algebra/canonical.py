@@ -45,14 +45,15 @@ def textbook(expr: sp.Expr) -> sp.Expr:
         An expression with the same value; that of 0 is 0.
     """
     divisors: dict[sp.Expr, sp.Expr] = {}
-    for term in sp.Add.make_args(expr):
-        for base, power in sp.fraction(term)[1].as_powers_dict().items():
+    terms = [sp.fraction(term) for term in sp.Add.make_args(expr)]
+    for _, under in terms:
+        for base, power in under.as_powers_dict().items():
             if base.is_Add:
                 divisors[base] = max(power, divisors.get(base, sp.Integer(0)))
     if not divisors:
         return canonical(expr)
     common = sp.Mul(*(base**power for base, power in divisors.items()))
-    numerator = sp.Add(*(term * common for term in sp.Add.make_args(expr)))
+    numerator = sp.Add(*(over * (common / under) for over, under in terms))
     quotient = canonical(numerator) / sp.Mul(*(canonical(base) ** power for base, power in divisors.items()))
     if any(len(_radicands(base)) > 1 for base in divisors):
         return quotient

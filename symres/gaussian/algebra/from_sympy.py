@@ -49,7 +49,8 @@ class Reader:
     def function(self, func: type[sp.Function], argument: Form) -> Form:
         """A function of a form, with the sign of odd functions in front."""
         turned = argument * -Form.imaginary(self.field)
-        if func is sp.erf and argument.imaginary_part() and not turned.imaginary_part():  # erf(i y) = i erfi(y)
+        imaginary = argument.imaginary_part() and not turned.imaginary_part()
+        if func is sp.erf and imaginary and write(argument).has(sp.I):  # erf(i y) = i erfi(y); sines are real
             return Form.imaginary(self.field) * self.function(sp.erfi, turned)
         sign, written = oriented(argument) if func in _ODD else (1, write(argument))
         value = func(written)
@@ -152,8 +153,13 @@ class Reader:
         except NotInvertible:
             # the factor of the first term in written order goes outside, so that proportional sums share an atom
             first = min(value.terms, key=lambda mono: str(write(Form(self.field, {mono: self.field.one}))))
-            front = Form(self.field, {first: value.terms[first]}).inverse() * _shared_denominator(value, first)
-            return front * Form.atom(self.field, write(value * front), -1)
+            number, shared = value.terms[first], _shared_denominator(value, first)
+            front = Form(self.field, {first: number}).inverse() * shared
+            under = write(value * front)
+            if under.has(sp.I) and not write(value).has(sp.I):  # sines and cosines of a real value: their number only
+                front = Form.of(number).inverse() * shared
+                under = write(value * front)
+            return front * Form.atom(self.field, under, -1)
 
     def _read_function(self, expr: sp.Function) -> Form:
         field, func = self.field, expr.func

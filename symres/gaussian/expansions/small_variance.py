@@ -245,6 +245,9 @@ _REWRITTEN: Mapping[type, Callable[[sp.Expr], sp.Expr]] = {
 }
 
 
+_LARGEST_EXPONENT = 2**40  # sympy takes exponentials of larger numbers for integers that fit into no memory
+
+
 def _no_series(node: sp.Expr) -> NoClosedForm:
     return NoClosedForm(
         "a small-variance series", f"{node} has no Taylor series at 0 that is known here", "use numbers instead"
@@ -279,9 +282,18 @@ def _integrated(start: sp.Expr, slope: Series) -> Series:
     return [_constant(start), *(_scaled(c, fmpq(1, k + 1)) for k, c in enumerate(slope))]
 
 
+def _rationalised(number: sp.Expr) -> sp.Expr:
+    """A number without roots below a fraction; without any, sympy would ask for digits of powers that have none."""
+    roots = (power for power in number.atoms(sp.Pow) if power.exp.is_Rational and not power.exp.is_Integer)
+    return number if next(roots, None) is None else sp.radsimp(number)
+
+
 def _exp(u: Series) -> Series:
     """By y' = u' y."""
-    y = [_constant(sp.exp(_expression(u[0])))]
+    start = _expression(u[0])
+    if start.is_number and abs(sp.N(start, 5)) > _LARGEST_EXPONENT:
+        raise _no_series(sp.exp(start, evaluate=False))
+    y = [_constant(sp.exp(start))]
     for k in range(1, len(u)):
         y.append(_convolved(u, [*y, {}], [fmpq(j, k) for j in range(k + 1)]))
     return y
@@ -316,8 +328,8 @@ def _power(u: Series, exponent: sp.Expr, node: sp.Expr) -> Series:
         return _power_of_vanishing(u, exponent, node)
     if not exponent.is_Rational:
         return _exp([_product(_constant(exponent), c) for c in _log(u, node)])
-    inverse, ratio = _constant(sp.radsimp(1 / start)), fmpq(int(exponent.p), int(exponent.q))
-    y = [_constant(sp.radsimp(start**exponent))]
+    inverse, ratio = _constant(_rationalised(1 / start)), fmpq(int(exponent.p), int(exponent.q))
+    y = [_constant(_rationalised(start**exponent))]
     for k in range(1, len(u)):
         weights = [fmpq(0), *((ratio * j - (k - j)) / k for j in range(1, k + 1))]
         y.append(_product(_convolved(u, [*y, {}], weights), inverse))

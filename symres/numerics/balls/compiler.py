@@ -114,7 +114,7 @@ class CompiledExpression:
         if isinstance(node, Enclosable):
             operands = tuple(map(self._visit, _operands(node)))
             real = lambda *balls: node._ball(list(balls), ctx.prec)  # noqa: E731
-            return self._emit(("node", node), real, lambda analytic, *balls: real(*balls), *operands)
+            return self._emit(("node", node), real, lambda analytic, *balls: real(*map(_real_part, balls)), *operands)
         if isinstance(node, sp.log) and (exponent := _one_plus_exp(node.args[0])) is not None:
             return self._call("softplus", exponent)
         if self._far_forms and isinstance(node, sp.acos | sp.asin) and error_arguments(node):
@@ -250,6 +250,13 @@ class CompiledExpression:
             f"the condition {node}",
             "use inequalities between real formulas",
         )
+
+
+def _real_part(ball: Ball) -> arb:
+    """The real part of what is real, though written with the imaginary unit; nan of what is not."""
+    if type(ball) is not acb:
+        return ball
+    return ball.real if ball.imag.contains(0) else arb.nan()
 
 
 class _OnHalfLines:

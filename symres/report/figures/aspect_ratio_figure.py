@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ...core import files
 from ...results.numbers.growth_curve import OUTPUTS, GrowthCurve
-from .style import METADATA, STYLE, format_of
+from .style import write_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _COMPLETE, _PUBLISHED = "#0072B2", "#D55E00"
 
@@ -24,12 +27,9 @@ def draw_aspect_ratio(path: Path, curve: GrowthCurve, title: str = "") -> None:
         curve: of a layer with a free gamma.
         title: above the plot.
     """
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
 
-    gammas = [row.gamma for row in curve.rows]
-    with rc_context(STYLE):
-        figure = Figure(figsize=(5.2, 5.6), layout="constrained")
+    def draw(figure: Figure) -> None:
+        gammas = [row.gamma for row in curve.rows]
         above, below = figure.subplots(2, 1, sharex=True)
         for axes, complete, published in (
             (above, [r.nu for r in curve.rows], [r.second for r in curve.rows]),
@@ -45,5 +45,5 @@ def draw_aspect_ratio(path: Path, curve: GrowthCurve, title: str = "") -> None:
         above.legend(frameon=False)
         if title:
             above.set_title(title, fontsize=10)
-        kind, metadata = format_of(path), METADATA[path.suffix]
-        files.write_whole(path, lambda staged: figure.savefig(staged, format=kind, metadata=metadata))
+
+    write_figure(path, draw, figsize=(5.2, 5.6))

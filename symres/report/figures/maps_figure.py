@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,6 @@ import numpy as np
 import sympy as sp
 
 from ...codegen.generate import generate
-from ...core import files
 from ...core.errors import DeclarationError
 from ...core.symbols import C_W, C_b, K, gamma, xi
 from ...core.words import NumbersWanted
@@ -23,10 +23,11 @@ from ...results.report import Report
 from ...studies.criticality_summary import first_usable
 from ..latex.displays import latex
 from .advised_point import advised_numbers, advised_words, ring
-from .style import METADATA, STYLE, format_of
+from .style import write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 POINTS = 400
 _ROUNDING = 1e-14
@@ -128,12 +129,7 @@ def curves(report: Report) -> Curves:
 
 def _example(report: Report, at: Mapping[sp.Symbol, sp.Expr]) -> CriticalPoint | None:
     """The first critical point at which a network can be built, with these weights of skip and branch."""
-    values = (
-        replace(p, **{n: sp.sympify(e).subs(at) for n, e in (("K", p.K), ("C_W", p.C_W), ("C_b", p.C_b))})
-        for p in report.critical_points
-    )
-    found = first_usable(values)
-    return None if found is None else found[0]
+    return first_usable(point.at(at) for point in report.critical_points)
 
 
 def _is_at(point: CriticalPoint, known: Mapping[sp.Symbol, float]) -> bool:
@@ -172,45 +168,37 @@ def draw(path: str | Path, drawn: Curves) -> Path:
     Raises:
         DeclarationError: another suffix, or a folder that cannot be written.
     """
-    path = Path(path)
-    format_of(path)
-    return files.write_whole(path, lambda temporary: _plot(temporary, drawn))
+    return write_figure(path, partial(_plot, drawn), figsize=(5.6, 5.4), dpi=200)
 
 
-def _plot(path: Path, drawn: Curves) -> None:
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(5.6, 5.4), dpi=200, layout="constrained")
-        if "phi_squared" in drawn.values:
-            upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(1.0, 1.35))
-        else:
-            upper, lower = None, figure.subplots()
-        for layer, (name, series) in enumerate(drawn.values.items(), 2):
-            label, colour, dash = _CURVES[name]
-            axes = upper if name == "phi_squared" else lower
-            if np.isposinf(series).all():  # words alone: there is no curve
-                axes.plot([], [], linestyle="", label=rf"{label} $= \infty$")
-                continue
-            axes.plot(drawn.kernels, series, color=colour, linestyle=dash, label=label, linewidth=1.6, zorder=layer)
-        lower.set_xscale("log")
-        lower.set_xlim(drawn.kernels[0], drawn.kernels[-1])
-        lower.axhline(1.0, color=_GREY, linewidth=0.8, zorder=1)
-        lower.set_ylim(*_limits([s for n, s in drawn.values.items() if n.startswith("chi")]))
-        lower.set_xlabel(r"$K$")
-        if upper is not None:
-            _average(upper, drawn)
-        _mark(upper, lower, drawn)
-        setting = f"${drawn.setting}$" if drawn.setting else ""
-        figure.suptitle("\n".join(filter(None, (drawn.title, setting))), fontsize=11)
-        for axes in figure.axes:  # above the axes: no label is crossed by a curve
-            place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
-            axes.legend(frameon=False, ncols=4, handlelength=2.4, columnspacing=1.4, **place)
-        if drawn.advised is not None:
-            words = rf"first kernel $K^0 = {_short(drawn.advised)}$, {drawn.advice}"
-            figure.legend([ring(size=8)], [words], loc="outside lower center", frameon=False)
-        figure.savefig(path, format=path.suffix[1:], metadata=METADATA[path.suffix])
+def _plot(drawn: Curves, figure: Figure) -> None:
+    if "phi_squared" in drawn.values:
+        upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(1.0, 1.35))
+    else:
+        upper, lower = None, figure.subplots()
+    for layer, (name, series) in enumerate(drawn.values.items(), 2):
+        label, colour, dash = _CURVES[name]
+        axes = upper if name == "phi_squared" else lower
+        if np.isposinf(series).all():  # words alone: there is no curve
+            axes.plot([], [], linestyle="", label=rf"{label} $= \infty$")
+            continue
+        axes.plot(drawn.kernels, series, color=colour, linestyle=dash, label=label, linewidth=1.6, zorder=layer)
+    lower.set_xscale("log")
+    lower.set_xlim(drawn.kernels[0], drawn.kernels[-1])
+    lower.axhline(1.0, color=_GREY, linewidth=0.8, zorder=1)
+    lower.set_ylim(*_limits([s for n, s in drawn.values.items() if n.startswith("chi")]))
+    lower.set_xlabel(r"$K$")
+    if upper is not None:
+        _average(upper, drawn)
+    _mark(upper, lower, drawn)
+    setting = f"${drawn.setting}$" if drawn.setting else ""
+    figure.suptitle("\n".join(filter(None, (drawn.title, setting))), fontsize=11)
+    for axes in figure.axes:  # above the axes: no label is crossed by a curve
+        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+        axes.legend(frameon=False, ncols=4, handlelength=2.4, columnspacing=1.4, **place)
+    if drawn.advised is not None:
+        words = rf"first kernel $K^0 = {_short(drawn.advised)}$, {drawn.advice}"
+        figure.legend([ring(size=8)], [words], loc="outside lower center", frameon=False)
 
 
 def _average(upper: Axes, drawn: Curves) -> None:

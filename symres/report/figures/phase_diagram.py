@@ -6,7 +6,7 @@ The maps come from a generated NumPy module, closed forms or fits, so that no pi
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +15,9 @@ import numpy as np
 import sympy as sp
 
 from ...codegen.generate import generate
-from ...core import files
 from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError, NoClosedForm
+from ...core.progress import Progress
 from ...core.scalars import number, whole
 from ...core.symbols import C_W, C_b, gamma, xi
 from ...core.symbols import K as KERNEL
@@ -31,7 +31,7 @@ from ...studies.phase_boundary import REACH, Line, along_kernels, between_pixels
 from ...theory.theory import Theory
 from ..latex.displays import latex
 from .advised_point import advised_numbers, advised_place, advised_words, ring
-from .style import METADATA, STYLE, format_of
+from .style import write_figure
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -41,7 +41,6 @@ POINTS, DEPTH = 300, 2000
 MOST_POINTS = 4000  # the flow of 16 million kernels takes some GiB
 _SIZE, _DENSITY = (5.6, 4.2), 200  # of a figure: inches, pixels in one
 Axis = tuple[str, float, float]
-Progress = Callable[[str, float], None]
 
 _SETTLED = 1e-10  # relative change of a kernel from one layer to the next: it has converged
 _SMALL, _LARGE = 1e-12, 1e12  # kernels beyond count as 0 and as infinite
@@ -174,18 +173,7 @@ class PhaseDiagram(Shown):
         Raises:
             DeclarationError: another ending, or a folder that cannot be written.
         """
-        place = Path(path)
-        format_of(place)
-        return files.write_whole(place, self._draw)
-
-    def _draw(self, path: Path) -> None:
-        import matplotlib
-        from matplotlib.figure import Figure
-
-        with matplotlib.rc_context(STYLE):
-            figure = Figure(figsize=_SIZE, dpi=_DENSITY, layout="constrained")
-            self.plot(figure.subplots())
-            figure.savefig(path, format=format_of(path), metadata=METADATA[path.suffix])
+        return write_figure(path, lambda figure: self.plot(figure.subplots()), figsize=_SIZE, dpi=_DENSITY)
 
 
 def phase_diagram(

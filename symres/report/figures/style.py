@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from ...core import files
 from ...core.errors import DeclarationError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 STYLE = {
     "font.size": 10,
@@ -36,3 +42,25 @@ def format_of(path: Path) -> str:
             f"a figure {path.name}", "its format is unknown", f"end it with {', '.join(others)} or {last}"
         )
     return path.suffix[1:]
+
+
+def write_figure(path: str | Path, draw: Callable[[Figure], None], **options: Any) -> Path:
+    """Draw a figure into a file, whole or not at all.
+
+    Args:
+        path: of the file; its ending (.pdf, .png, .svg) is the format.
+        draw: fills the figure.
+        options: of the figure: its size, its density.
+
+    Raises:
+        DeclarationError: another ending, or a folder that cannot be written.
+    """
+    path = Path(path)
+    kind, metadata = format_of(path), METADATA[path.suffix]
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(STYLE):
+        figure = Figure(layout="constrained", **options)
+        draw(figure)
+        return files.write_whole(path, lambda staged: figure.savefig(staged, format=kind, metadata=metadata))

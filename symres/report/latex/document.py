@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import sympy as sp
@@ -112,18 +112,38 @@ def _growth_rows(report: Report) -> list[str]:
 
 def equations(quantities: Sequence[Quantity], title: str, command: str) -> str:
     """Quantities alone as a LaTeX document."""
+
+    def shown(notation: Notation) -> dict[str, object]:
+        return {"quantities": sections(quantities, notation, {})}
+
+    return framed("equations.tex.j2", quantities, escape(title), command, shown)
+
+
+def framed(
+    template: str,
+    quantities: Iterable[Quantity],
+    title: str,
+    command: str,
+    shown: Callable[[Notation], Mapping[str, object]],
+) -> str:
+    """A document about quantities of which there is no report.
+
+    Args:
+        template: its name.
+        quantities: whose averages are over formulas that the document declares.
+        title: the heading, LaTeX.
+        command: the command that makes it again.
+        shown: what else the template shows, in the notation of these formulas.
+    """
     formulas = sorted(formulas_of(q.definition for q in quantities), key=str)
     notation = Notation(decimals=has_decimals(*(f.expr for f in formulas)))
-    return files.render(
-        "equations.tex.j2",
-        {
-            "title": escape(title),
-            "command": verbatim(command),
-            "formulas": [display(f"{notation.write(f)}(z)", f.expr, notation=notation) for f in formulas],
-            "quantities": sections(quantities, notation, {}),
-            "reference": escape(PDLT),
-        },
-    )
+    frame = {
+        "title": title,
+        "command": verbatim(command),
+        "formulas": [display(f"{notation.write(f)}(z)", f.expr, notation=notation) for f in formulas],
+        "reference": escape(PDLT),
+    }
+    return files.render(template, {**frame, **shown(notation)})
 
 
 def derivations(appendix: Appendix, quantities: Iterable[Quantity]) -> dict[str, object]:

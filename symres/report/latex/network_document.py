@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+from itertools import chain, groupby
 
 from ...codegen.planning.network_plan import maps_of
-from ...core import files
-from ...notation import Notation, has_decimals
+from ...notation import Notation
 from ...results.subjects import DerivedNetwork
-from .displays import display, escape
-from .document import formulas_of, sections
-from .prose import PDLT, verbatim
+from .displays import escape
+from .document import framed, sections
 
 
 def recursion(network: DerivedNetwork, title: str, command: str) -> str:
@@ -21,33 +19,26 @@ def recursion(network: DerivedNetwork, title: str, command: str) -> str:
         title: the heading.
         command: the command that makes it again.
     """
-    layers = network.layers
-    distinct = list(dict.fromkeys(layers))
-    quantities = [maps_of(layer) for layer in distinct]
-    formulas = sorted(formulas_of(q.definition for row in quantities for q in row), key=str)
-    notation = Notation(decimals=has_decimals(*(f.expr for f in formulas)))
+    distinct = {layer: maps_of(layer) for layer in network.layers}
     runs, count = [], 0
-    for layer, equal in groupby(layers):
+    for layer, equal in groupby(network.layers):
         first, count = count + 1, count + len(list(equal))
         runs.append((layer, f"{first}" if first == count else f"{first} to {count}"))
-    return files.render(
-        "network.tex.j2",
-        {
-            "title": escape(title),
-            "command": verbatim(command),
+
+    def shown(notation: Notation) -> dict[str, object]:
+        return {
             "runs": [{"places": places, "name": escape(layer.layer.name)} for layer, places in runs],
-            "formulas": [display(f"{notation.write(f)}(z)", f.expr, notation=notation) for f in formulas],
             "layers": [
                 {
                     "places": _placed([places for other, places in runs if other == layer]),
                     "name": escape(layer.layer.name),
-                    "quantities": sections(row, notation, {}),
+                    "quantities": sections(maps, notation, {}),
                 }
-                for layer, row in zip(distinct, quantities, strict=True)
+                for layer, maps in distinct.items()
             ],
-            "reference": escape(PDLT),
-        },
-    )
+        }
+
+    return framed("network.tex.j2", chain(*distinct.values()), escape(title), command, shown)
 
 
 def _placed(places: list[str]) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 
-from ...core import files
-from ...notation import Notation, has_decimals
+from ...notation import Notation
 from ...results.numbers.procedure import Procedure
-from .displays import display, escape, latex, typed
-from .document import derivations, formulas_of, sections
+from .displays import latex, typed
+from .document import derivations, framed, sections
 from .proof_appendix import Appendix
-from .prose import PDLT, prose, verbatim
+from .prose import prose
 
 _FORMULA = re.compile(r"[*/^(]")
 
@@ -24,25 +23,20 @@ def procedure_document(procedure: Procedure, title: str, command: str) -> str:
         command: the command that makes it again.
     """
     quantities = procedure.functions
-    formulas = sorted(formulas_of(q.definition for q in quantities), key=str)
-    notation = Notation(decimals=has_decimals(*(f.expr for f in formulas)))
-    appendix = Appendix(quantities, notation)
-    return files.render(
-        "procedure.tex.j2",
-        {
+
+    def shown(notation: Notation) -> dict[str, object]:
+        appendix = Appendix(quantities, notation)
+        return {
             "name": procedure.name,
-            "title": _heading(title, procedure),
             "functions": [q.name for q in quantities],
             "unknowns": [latex(s) for s in procedure.unknowns],
             "constants": procedure.constants,
-            "formulas": [display(f"{notation.write(f)}(z)", f.expr, notation=notation) for f in formulas],
             "quantities": sections(quantities, notation, appendix.uses),
             "source": prose(procedure.source),
-            "command": verbatim(command),
-            "reference": escape(PDLT),
             **derivations(appendix, quantities),
-        },
-    )
+        }
+
+    return framed("procedure.tex.j2", quantities, _heading(title, procedure), command, shown)
 
 
 def _heading(title: str, procedure: Procedure) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import sympy as sp
 
@@ -29,54 +29,61 @@ _MEANINGS = {
 def activation_table(width: int, unicode: bool) -> list[Line]:
     """Name and formula in one row, the facts under it; a formula can be typed as it stands."""
     maths, typed = Maths(unicode), Typed()
-    known = catalogue.activations
-    column = max(map(len, known), default=0) + 2
-    lines = table_head("Activations", width, unicode)
-    for name, phi in known.items():
-        formula = wrap(typed(phi.expr), width - column)
-        lines.append(line(Span(name.ljust(column), "bold"), formula[0]))
-        lines += [line(" " * column, text) for text in formula[1:]]
-        facts = textwrap.wrap(facts_of(phi, maths), width - column)
-        lines += [line(" " * column, Span(text, "dim")) for text in facts]
-    return lines
+    entries = {name: (typed(phi.expr), [facts_of(phi, maths)]) for name, phi in catalogue.activations.items()}
+    return table("Activations", entries, width, unicode)
 
 
 def layer_table(width: int, unicode: bool) -> list[Line]:
     """Name and forward equation with all its parameters, what the layer is, and what they are."""
     phi = Activation("phi", sp.tanh(catalogue.z))  # any activation: only its letter is printed
     maths = Maths(unicode, phi.formula)
-    known = architectures.architectures
-    column = max(map(len, known), default=0) + 2
-    lines = table_head("Layers", width, unicode)
-    for name, build in known.items():
+    entries = {}
+    for name, build in architectures.architectures.items():
         free = {option.name: SHARED[option.name] for option in _options(build) if option.name in SHARED}
-        equation = wrap(f"z' = {maths(build(phi, **free).forward)}", width - column)
-        lines.append(line(Span(name.ljust(column), "bold"), equation[0]))
-        lines += [line(" " * column, text) for text in equation[1:]]
         about = (build.__doc__ or "").strip().split("\n")[0].split(",")[0]
-        lines.append(line(" " * column, Span(about, "dim")))
-        parameters = textwrap.wrap(f"parameters: {', '.join(_parameters(build, phi))}", width - column)
-        lines += [line(" " * column, Span(text, "dim")) for text in parameters]
-    return lines
+        parameters = f"parameters: {', '.join(_parameters(build, phi))}"
+        entries[name] = f"z' = {maths(build(phi, **free).forward)}", [about, parameters]
+    return table("Layers", entries, width, unicode)
 
 
 def facts_page(phi: Activation, width: int, unicode: bool) -> list[Line]:
     """One activation: formula, facts, parameters, source."""
     maths = Maths(unicode, phi.formula)
-    rows = [(f"{maths(phi.formula)}(z)", maths(phi.expr)), ("facts", facts_of(phi, maths))]
+    rows = [("facts", facts_of(phi, maths))]
     if phi.parameters:
         rows.append(("parameters", ", ".join(f"{maths(p)} ({_assumption(p)})" for p in phi.parameters)))
     if phi.source:
         rows.append(("source", phi.source))
     rows.append(("identifier", file_stem(phi)))
-    column = max(len(label) for label, _ in rows) + 2
-    lines = table_head(phi.name, width, unicode)
-    for label, text in rows:
-        is_formula = label == rows[0][0]
-        parts = wrap(text, width - column) if is_formula else textwrap.wrap(text, width - column)
-        lines.append(line(Span(label.ljust(column), "bold"), parts[0]))
-        lines += [line(" " * column, part) for part in parts[1:]]
+    head = f"{maths(phi.formula)}(z)"
+    column = max(len(label) for label in (head, *dict(rows))) + 2
+    lines = _entry(head, wrap(maths(phi.expr), width - column), column)
+    lines += [row for label, text in rows for row in _entry(label, textwrap.wrap(text, width - column), column)]
+    return table_head(phi.name, width, unicode) + lines
+
+
+def table(title: str, entries: Mapping[str, tuple[str, Sequence[str]]], width: int, unicode: bool) -> list[Line]:
+    """A table of what has a name: a formula beside it, and what else is to be said below.
+
+    Args:
+        title: of the table.
+        entries: name -> (formula, words below it).
+        width: columns.
+        unicode: whether mathematical characters can be shown.
+    """
+    column = max(map(len, entries), default=0) + 2
+    lines = table_head(title, width, unicode)
+    for name, (formula, words) in entries.items():
+        lines += _entry(name, wrap(formula, width - column), column)
+        below = [row for text in words for row in textwrap.wrap(text, width - column)]
+        lines += [line(" " * column, Span(row, "dim")) for row in below]
     return lines
+
+
+def _entry(label: str, rows: Sequence[str], column: int) -> list[Line]:
+    """Rows beside a label."""
+    first, *others = rows
+    return [line(Span(label.ljust(column), "bold"), first), *(line(" " * column, row) for row in others)]
 
 
 def _parameters(build: Callable[..., Layer], phi: Activation) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import unicodedata
 
 import sympy as sp
+from sympy.printing.latex import greek_letters_set
 
 from ...activations.activation import Formula, Phi
 from ...core.atoms import AverageNode, PowerSumNode
@@ -28,29 +29,6 @@ from ...numerics.special import SPECIAL
 
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-_GREEK = frozenset(
-    (
-        "alpha",
-        "beta",
-        "gamma",
-        "delta",
-        "epsilon",
-        "eta",
-        "theta",
-        "kappa",
-        "lambda",
-        "mu",
-        "nu",
-        "xi",
-        "rho",
-        "sigma",
-        "tau",
-        "phi",
-        "chi",
-        "psi",
-        "omega",
-    )
-)
 _SUM, _PRODUCT, _POWER, _ATOM = range(4)  # how tightly a text holds together
 
 
@@ -81,9 +59,9 @@ class Maths:
             return {"a_plus": "a₊", "a_minus": "a₋"}[name]
         stem = name.rstrip("0123456789")
         index = name[len(stem) :]
-        if stem.lower() in _GREEK:
+        greek = stem.lower().replace("lambda", "lamda")  # the spelling of the Unicode standard
+        if greek in greek_letters_set:
             kind = "SMALL" if stem.islower() else "CAPITAL"
-            greek = stem.lower().replace("lambda", "lamda")  # the spelling of the Unicode standard
             stem = unicodedata.lookup(f"GREEK {kind} LETTER {greek.upper()}")
         return stem + index.translate(_SUBSCRIPTS) if "_" not in stem else name
 

@@ -9,29 +9,19 @@ import sympy as sp
 from ...core.display import Fact, Shown
 from ...core.scalars import Number, whole
 from ..quantity import Quantity
+from .estimates import AnnotatedNumber
 
 
-class BranchScale(float):
+class BranchScale(AnnotatedNumber):
     """The branch scale at which the output of a network responds most to the kernel of its input.
 
-    Args:
-        value: the scale.
+    Attributes:
         response: chi_out there, with its sign: it is largest in size.
         searched: between which scales the response was looked at.
-
-    Attributes:
-        response: the same.
-        searched: the same.
     """
 
     response: float
     searched: tuple[float, float]
-
-    def __new__(cls, value: float, response: float, searched: tuple[float, float]) -> BranchScale:
-        """The scale with what is known of it."""
-        made = super().__new__(cls, value)
-        made.response, made.searched = response, searched
-        return made
 
 
 @dataclass(frozen=True)

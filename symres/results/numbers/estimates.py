@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any, Self
 
 
 class Estimates(list[float]):
@@ -21,21 +22,30 @@ class Estimates(list[float]):
         self.errors = list(errors)
 
 
-class EstimatedNumber(float):
-    """A number.
+class AnnotatedNumber(float):
+    """A number with what else is known of it: the annotated attributes of a subclass, in their order behind the value.
 
     Args:
         value: the number.
-        error: how far it may be from the truth, absolute.
+        facts: the attributes.
+    """
+
+    def __new__(cls, value: float, *facts: Any) -> Self:
+        """The number with its attributes."""
+        made = super().__new__(cls, value)
+        for name, fact in zip(cls.__annotations__, facts, strict=True):
+            setattr(made, name, fact)
+        return made
+
+    def __getnewargs__(self) -> tuple[Any, ...]:  # copies are made again
+        return float(self), *(getattr(self, name) for name in type(self).__annotations__)
+
+
+class EstimatedNumber(AnnotatedNumber):
+    """A number with its error.
 
     Attributes:
-        error: the same.
+        error: how far it may be from the truth, absolute.
     """
 
     error: float
-
-    def __new__(cls, value: float, error: float) -> EstimatedNumber:
-        """The number with its error."""
-        made = super().__new__(cls, value)
-        made.error = error
-        return made

@@ -15,7 +15,6 @@ from .flow import DepthFlow, Setting
 from .scales import largest_kernel
 
 _DIGITS = 17
-_PLACES = tuple(map(sp.Rational, (1, 2, "1/2", 4, "1/4", 10, "1/10", 100, "1/100")))  # on a line of critical points
 
 
 def at_points(
@@ -49,12 +48,9 @@ def at_points(
 
 def _numbers(point: CriticalPoint, fixed: Mapping[sp.Symbol, sp.Expr]) -> tuple[float | None, float, float] | None:
     """K*, C_W and C_b in numbers, K* None where every kernel is critical; None where there are none."""
-    for place in (sp.Integer(1),) if point.along is None else _PLACES:
-        at = {**fixed} if point.along is None else {**fixed, point.along: place}
-        weight, bias = (_value(e, at) for e in (point.C_W, point.C_b))
-        free = point.K == K and point.along is None
-        kernel = None if free else _value(point.K, at)
-        if weight is None or bias is None or (kernel is None and not free):
+    for single in point.single():
+        kernel, weight, bias = (_value(side, fixed) for side in (single.K, single.C_W, single.C_b))
+        if weight is None or bias is None or (kernel is None and single.K != K):
             return None
         if 0 < weight < math.inf and bias >= 0:  # beyond all floats where an activation nearly vanishes
             return kernel, weight, bias

@@ -12,7 +12,7 @@ import sympy as sp
 
 from ...core.errors import NoClosedForm, SymresError
 from ...core.symbols import C_W, C_b, K, S_in, gamma, kappa, xi
-from ...gaussian.algebra.canonical import canonical
+from ...gaussian.algebra.canonical import canonical, textbook
 from ...numerics.balls import enclose, evaluate
 from ...numerics.roots.bracketing import at_kappa, zeros
 from ...numerics.roots.root import Root
@@ -190,7 +190,7 @@ def _scale_invariant(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -
     for weight in solved(chi - 1):
         if not can_be_positive(weight):
             continue
-        rest, slope = affine(canonical((expression_of(kernel_map) - K).subs(C_W, weight)), C_b) or (sp.nan, sp.nan)
+        rest, slope = affine(textbook((expression_of(kernel_map) - K).subs(C_W, weight)), C_b) or (sp.nan, sp.nan)
         bias = sp.Integer(0) if rest == 0 else -rest / slope
         if bias == 0 or (bias.is_finite and sign_at_reference(bias) >= 0):
             points.append(CriticalPoint(K, weight, bias, "neutral"))

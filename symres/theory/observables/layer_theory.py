@@ -76,7 +76,7 @@ class LayerTheory(LayerMaps, Subject):
             """An observable that was added to the catalogue."""
             if "layer" in vars(self) and name in self.observables:  # not while it is being unpickled
                 return self.quantity(name)
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            return super().__getattribute__(name)  # it raises: what is missing may be another object's attribute
 
     @cached_property
     def walks(self) -> LayerWalks:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..models.structures import mean_square
 from ..tracing.run_record import RecordedCall, StreamValue
 from .formula_values import DenseUse, NotRead, WeightedCall
 
@@ -69,11 +70,23 @@ def _convolution(call: RecordedCall, dimensions: int) -> WeightedCall:
 
 
 def is_padded(call: RecordedCall) -> bool:
-    """Whether a convolution sees zeros beyond the border."""
+    """Whether a call is a convolution that sees zeros beyond the border."""
+    if call.name not in _CONVOLUTIONS:
+        return False
     padding = arguments(call, "input weight bias stride padding dilation groups").get("padding", 0)
     if isinstance(padding, str):
         return padding != "valid"
     return bool(padding) if isinstance(padding, int) else any(padding)
+
+
+def share_inside(call: RecordedCall, entering: torch.Tensor) -> float:
+    """Which share of the mean square that a convolution would see without zeros beyond the border it does see."""
+    if not is_padded(call):
+        return 1.0
+    by_name = arguments(call, "input weight bias stride padding dilation groups")
+    ones = torch.ones_like(by_name["weight"])
+    seen = call.function(**(by_name | {"input": entering.detach().square(), "weight": ones, "bias": None}))
+    return float(seen.mean() / ones[0].numel()) / mean_square(entering)
 
 
 def variances(use: DenseUse) -> tuple[float, float]:
@@ -83,8 +96,8 @@ def variances(use: DenseUse) -> tuple[float, float]:
         ``fan_in*<w^2>`` and ``<b^2>``: second moments, which are variances for the draws of mean 0 that the theory
         has. Factors and summands of a normaliser before it, which differ between neurons, are part of both.
     """
-    raw = use.made.fan_in * _mean_square(use.weight)
-    added = 0.0 if use.bias is None else _mean_square(use.bias)
+    raw = use.made.fan_in * mean_square(use.weight)
+    added = 0.0 if use.bias is None else mean_square(use.bias)
     return raw * use.scale, added + raw * use.shift
 
 
@@ -105,20 +118,16 @@ def remarks(use: DenseUse) -> list[str]:
 
 def fresh_weights(uses: Iterable[DenseUse], generator: torch.Generator) -> dict[int, torch.Tensor]:
     """Gaussian draws with the second moments of the model's weights, by the identity of the model's tensors."""
-    found: dict[int, torch.Tensor] = {}
+    drawn_by_tensor: dict[int, torch.Tensor] = {}
     for use in uses:
         drawn = [(use.made.tensor, use.made.rows, use.weight)]
         if use.made.bias is not None and use.bias is not None:
             drawn.append((use.made.bias, 0, use.bias))
-        for tensor, rows, own in drawn:
-            draws = torch.randn(own.shape, generator=generator, dtype=torch.float64).mul_(_mean_square(own) ** 0.5)
+        for tensor, rows, old in drawn:
+            draws = torch.randn(old.shape, generator=generator, dtype=torch.float64).mul_(mean_square(old) ** 0.5)
             if use.part is None:
-                found[id(tensor)] = draws
+                drawn_by_tensor[id(tensor)] = draws
             else:
-                whole = found.setdefault(id(tensor), tensor.detach().cpu().double().clone())
+                whole = drawn_by_tensor.setdefault(id(tensor), tensor.detach().cpu().double().clone())
                 whole.index_copy_(rows, use.indices.cpu(), draws)
-    return found
-
-
-def _mean_square(tensor: torch.Tensor) -> float:
-    return float(tensor.detach().double().square().mean())
+    return drawn_by_tensor

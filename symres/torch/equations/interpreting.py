@@ -13,6 +13,7 @@ from ...activations.activation import Formula
 from ...core import symbols
 from ...core.symbols import z
 from ...layers.normalisation import Normaliser
+from ..models.structures import mean_square
 from ..tracing.run_record import RecordedCall, StreamValue
 from . import axes
 from .dense_variances import DENSE, arguments, weighted
@@ -197,7 +198,7 @@ class Interpreter(EquationState):
     def _read_uneven(self, call: RecordedCall, source: FormulaValue, vector: torch.Tensor) -> None:
         """Factors or summands behind a norm that differ between neurons."""
         known = source.uneven or Uneven()
-        square = float(vector.detach().double().square().mean())
+        square = mean_square(vector)
         is_norm = isinstance(source.base.as_coeff_Mul()[1], Normaliser) and source.formula == z
         if call.name in PRODUCTS and is_norm and source.uneven is None:
             self._set(call, replace(source.after(call), uneven=Uneven(square, 0.0)))

@@ -196,6 +196,13 @@ def _kind(reading: StepReading) -> StepKind:
         return StepKind.NORM
     if isinstance(bare, Dense):
         return StepKind.DENSE
-    if isinstance(bare, sp.Add) and any(term.as_coeff_Mul()[1] == z for term in bare.args):
-        return StepKind.SUM
+    if isinstance(bare, sp.Add):
+        terms = [term.as_coeff_Mul()[1] for term in bare.args]
+        if z in terms or all(map(is_drawn, terms)):
+            return StepKind.SUM
     return StepKind.OTHER
+
+
+def is_drawn(term: sp.Expr) -> bool:
+    """Whether a summand is what a dense layer gives, or a norm of that."""
+    return isinstance(term.args[0] if isinstance(term, Normaliser) else term, Dense)

@@ -11,6 +11,7 @@ import torch
 from ...core.scalars import number
 from ...core.symbols import z
 from ...layers.normalisation import BatchNorm, LayerNorm, Normaliser, RMSNorm
+from ..models.structures import mean_square
 from ..tracing.run_record import RecordedCall, StreamValue
 from .dense_variances import arguments
 from .formula_values import FormulaValue, NotRead, Uneven
@@ -84,7 +85,7 @@ def affine(call: RecordedCall, weight: torch.Tensor | None, bias: torch.Tensor |
     if is_even and has_no_shift:
         factor = 1.0 if weight is None else float(weight.detach().reshape(-1)[0])
         return number(factor, "weight"), None
-    squares = [1.0 if weight is None else _mean_square(weight), 0.0 if bias is None else _mean_square(bias)]
+    squares = [1.0 if weight is None else mean_square(weight), 0.0 if bias is None else mean_square(bias)]
     if bias is not None and not has_no_shift and is_uniform(bias):
         raise NotRead(call, "a norm that adds the same number to all neurons")
     return sp.Integer(1), Uneven(*squares)
@@ -155,10 +156,6 @@ class NeuronAverages:
 
     def _means(self) -> list[sp.Symbol]:
         return [symbol for symbol, definition in self.defined.items() if definition == z]
-
-
-def _mean_square(tensor: torch.Tensor) -> float:
-    return float(tensor.detach().double().square().mean())
 
 
 def vector_of_neurons(leaf: Any, axis: int | None, shape: torch.Size) -> torch.Tensor | None:

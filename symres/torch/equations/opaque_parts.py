@@ -12,7 +12,7 @@ from torch import nn
 from ..tracing.run_record import ModuleCall, RecordedCall, RunRecord
 from .formula_values import NotRead
 from .interpretation import HiddenCalls, Interpretation
-from .interpreting import Interpreter
+from .interpreting import SUMS, Interpreter
 from .pointwise_chains import KnownActivations
 
 _ATTENTION = frozenset({"scaled_dot_product_attention", "multi_head_attention_forward"})
@@ -82,6 +82,8 @@ def read_calls(
             call = problem.call or calls[-1]
             module = call.inside[-1]
             inner = [c for c in calls if c is call or (module.name and module in c.inside)]
+            if len(inner) == len(calls) and call is not calls[-1] and calls[-1].name in SUMS:
+                inner = inner[:-1]  # the sum of stream and branch can be read, also in a module that cannot
             reason = _MIXING if _is_attention(inner) else problem.reason
             part = _part(module, call.name, reason, frozenset(c.number for c in inner))
             if any(part.calls <= old.calls for old in opaque):  # even as it is it cannot stand in an equation

@@ -53,7 +53,7 @@ def _critical(subject: GainSubject) -> Gain:
     if found is None:
         told = "; ".join(theory.remarks) or CLASSES.get(theory.universality_class, theory.universality_class)
         raise _none("critical", subject, f"no C_W and C_b make a kernel critical ({told})")
-    point = found[0]
+    point = found
     if point.stability == "unstable":
         raise _none("critical", subject, f"the critical point is unstable, kernels flow away from K = {point.K}")
     numbers = [value(point.C_W), value(point.C_b), value(point.K) if point.K != ANY_KERNEL else 1]

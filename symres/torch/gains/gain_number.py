@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,20 @@ class Gain(float):
 
     __slots__ = ("_facts",)
 
+    if TYPE_CHECKING:  # what the facts have, for readers and checkers of types
+        convention: str
+        activation: str
+        C_W: float
+        C_b: float
+        K: float
+        next_kernel: float
+        chi_perp: float
+        chi_parallel: float
+        inputs_kernel: float
+        stability: str
+        error: float
+        why: str
+
     def __new__(cls, value: float, facts: GainFacts) -> Gain:
         """Make the number."""
         self = super().__new__(cls, value)
@@ -77,52 +91,12 @@ class Gain(float):
         facts: GainFacts = object.__getattribute__(self, "_facts")
         return facts
 
-    @property
-    def why(self) -> str:
-        """Where the number comes from and what it does, in two sentences."""
-        return self.facts.why
+    if not TYPE_CHECKING:
 
-    @property
-    def convention(self) -> str:
-        """The convention: "critical", "forward", "backward" or "torch"."""
-        return self.facts.convention
+        def __getattr__(self, name: str) -> object:
+            if name not in GainFacts.__annotations__:
+                raise AttributeError(f"a gain has no attribute {name!r}: it has {', '.join(GainFacts.__annotations__)}")
+            return getattr(self.facts, name)
 
-    @property
-    def C_W(self) -> float:
-        """Fan-in times the variance of a weight, the square of the gain."""
-        return self.facts.C_W
-
-    @property
-    def C_b(self) -> float:
-        """Variance of a bias."""
-        return self.facts.C_b
-
-    @property
-    def K(self) -> float:
-        """The kernel at which the convention's condition holds."""
-        return self.facts.K
-
-    @property
-    def chi_perp(self) -> float:
-        """The factor of squared gradient norms in a layer at K."""
-        return self.facts.chi_perp
-
-    @property
-    def chi_parallel(self) -> float:
-        """The slope of the next kernel at K."""
-        return self.facts.chi_parallel
-
-    @property
-    def inputs_kernel(self) -> float:
-        """Mean square of the inputs for which the first layer, with the same C_W and C_b, has the kernel K."""
-        return self.facts.inputs_kernel
-
-    @property
-    def stability(self) -> str:
-        """Of a critical point: "neutral", "stable", "half-stable" or "marginal"; empty for other conventions."""
-        return self.facts.stability
-
-    @property
-    def error(self) -> float:
-        """Of the gain, by an independent quadrature."""
-        return self.facts.error
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *GainFacts.__annotations__]

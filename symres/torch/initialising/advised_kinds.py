@@ -9,6 +9,8 @@ import sympy as sp
 
 from ...core.errors import DeclarationError, SymresError
 from ...core.symbols import C_W, C_b, L, M, xi
+from ...layers.layer import Layer
+from ...layers.nodes import Dense
 from ...results.advice.advice import Advice
 from ...results.advice.parts import Origin
 from ...studies.advice.advise import advise
@@ -20,6 +22,10 @@ from ...theory.theory import Theory, derive
 from .canonical_forms import CanonicalForm
 
 TARGETS = ("critical", "match")
+
+
+class NoNumbers(DeclarationError):
+    """The theory has no numbers for a layer, not even such as do not hold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +106,7 @@ class Adviser:
             advice = whole or advise(theory, depth, width, self.kernel if form.is_residual else None, near=False)
         asked = f"the initialisation of {depth} layers z' = {form.layer.text} of width {width}"
         if advice.C_W is None or advice.kernel is None:
-            raise DeclarationError(asked, _told(advice), "initialise this model by hand, or change the layer")
+            raise NoNumbers(asked, _told(advice), "initialise this model by hand, or change the layer")
         if not (self.force or advice.holds or (advice.trial is not None and advice.trial.holds_on_average)):
             near = nearest(theory, lambda other: advise(other, depth, width, near=False))
             raise DeclarationError(
@@ -160,10 +166,9 @@ def _failing(advice: Advice) -> list[str]:
     return [text for text in advice.reasons if not text.startswith(("Usual", "A first"))][:4]
 
 
-def averaged(form: CanonicalForm, kernel: float) -> float:
-    """The mean square of what enters a dense layer that is all of a form: the next kernel at C_W = 1 and C_b = 0."""
-    flow = DepthFlow(derive(form.layer))
-    return flow.step(_of(flow, {C_W: 1.0, C_b: 0.0}), kernel)[0]
+def averaged(entering: sp.Expr, kernel: float) -> float:
+    """The mean square of a function of a stream, which is what a dense layer gives at C_W = 1 and C_b = 0."""
+    return DepthFlow(derive(Layer(Dense(entering, 1, 0)))).step({}, kernel)[0]
 
 
 def _of(flow: DepthFlow, values: Mapping[sp.Symbol, float]) -> dict[sp.Symbol, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 from ..equations.axes import VIEWS
 from ..equations.interpreting import COPIES, DROPOUTS, PRODUCTS, SUMS
 from ..equations.norm_statistics import NORMS
+from ..models.structures import mean_square
 from ..tracing.narrow_places import StreamStep
 from ..tracing.run_record import RecordedCall, RunRecord
 
@@ -46,11 +48,6 @@ class BranchEnd:
         """The root mean square of the norm's weights; 1 without a norm."""
         return 1.0 if self.norm_values is None else _size(self.norm_values)
 
-    def times(self, call: RecordedCall, tensor: torch.Tensor, name: str) -> BranchEnd:
-        """With one more factor."""
-        names = (*self.names, name) if name else self.names
-        return replace(self, factors=(*self.factors, call.number), names=names, size=self.size * _size(tensor))
-
 
 def branch_ends(
     record: RunRecord, steps: Sequence[StreamStep], norms: Mapping[str, float], fixed: frozenset[str]
@@ -63,15 +60,15 @@ def branch_ends(
         norms: the parameters of norms: 1 for weights, 0 for biases.
         fixed: names of the parameters and buffers that are not trained.
     """
-    found = []
+    all_ends = []
     for step in steps:
         join = step.calls[-1]
         if join.name in SUMS and len(set(join.sources)) == 2:
             walk = _Walk(record, {number: call for call in step.calls for number in call.results}, norms, fixed)
             for source in join.sources:
                 ends = walk.backwards(BranchEnd(join.number, source))
-                found += [end for end in ends if end.start != step.entry]
-    return found
+                all_ends += [end for end in ends if end.start != step.entry]
+    return all_ends
 
 
 @dataclass(frozen=True)
@@ -104,7 +101,9 @@ class _Walk:
             yield replace(behind, norm=weight, norm_values=values, size=end.size * _size(values))
         elif call.name in PRODUCTS and len(trained) == 1:
             ((name, tensor),) = trained.items()
-            yield from self.backwards(behind.times(call, tensor, name))
+            names, size = (*end.names, *filter(None, [name])), end.size * _size(tensor)
+            factors = (*end.factors, call.number)
+            yield from self.backwards(replace(behind, factors=factors, names=names, size=size))
         elif call.name in _PASSING or (call.name in PRODUCTS | _QUOTIENTS and not trained):
             yield from self.backwards(behind)
         else:
@@ -118,14 +117,14 @@ def without_factors(record: RunRecord, ends: Sequence[BranchEnd]) -> RunRecord:
     def one(leaf: object) -> object:
         return torch.ones_like(leaf) if isinstance(leaf, torch.Tensor) else leaf
 
-    def replaced(call: RecordedCall) -> RecordedCall:
-        if call.number not in factors:
-            return call
-        args, kwargs = tree_map(one, (call.args, dict(call.kwargs)))
-        return replace(call, args=args, kwargs=kwargs)
-
-    return replace(record, calls=tuple(map(replaced, record.calls)))
+    calls = [
+        replace(call, args=tree_map(one, call.args), kwargs=tree_map(one, dict(call.kwargs)))
+        if call.number in factors
+        else call
+        for call in record.calls
+    ]
+    return replace(record, calls=tuple(calls))
 
 
 def _size(tensor: torch.Tensor) -> float:
-    return float(tensor.detach().double().square().mean().sqrt())
+    return math.sqrt(mean_square(tensor))

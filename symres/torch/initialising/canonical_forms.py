@@ -12,6 +12,7 @@ from ...layers.nodes import Dense
 from ...layers.normalisation import Normaliser
 from ..equations.formula_values import DenseUse
 from ..equations.interpretation import Interpretation
+from ..equations.layering import is_drawn
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,8 @@ class CanonicalForm:
         is_residual: whether the stream goes on beside a branch.
         is_weighted: whether xi stands in the equation.
         outer: the draws at the end of the branch, by C_W: those that xi multiplies.
-        shortcuts: draws that stand for the stream where its width changes, by C_W.
+        shortcut: what stands for the stream where its width changes; None where the stream itself goes on.
+        stream: what goes on beside the branch, but for widths: a function of z.
         is_post_norm: whether a norm is behind the sum.
     """
 
@@ -31,7 +33,8 @@ class CanonicalForm:
     is_residual: bool
     is_weighted: bool = False
     outer: frozenset[sp.Symbol] = frozenset()
-    shortcuts: frozenset[sp.Symbol] = frozenset()
+    shortcut: sp.Expr | None = None
+    stream: sp.Expr = z
     is_post_norm: bool = False
 
     @property
@@ -44,24 +47,24 @@ class CanonicalForm:
         return Layer(self.forward)
 
 
-def canonical_form(found: Interpretation, has_weighted_norm: bool = False) -> CanonicalForm:
+def canonical_form(reading: Interpretation, has_weighted_norm: bool = False) -> CanonicalForm:
     """The form of what was read.
 
     Draws without biases have ``C_b = 0``, norms epsilon = 0, which is a relative error of epsilon over their variance.
-    A dense layer of the bare stream beside a branch (the shortcut of a residual network where its width changes) is the
-    stream: with C_W = 1 and C_b = 0 it keeps kernel and Jacobian norm.
+    One dense layer beside a branch of several, with or without a norm behind it (the shortcut of a residual network
+    where its width changes), is the stream: its variance is chosen so that it keeps kernel and Jacobian norm.
 
     Args:
-        found: the equation with a C_W and a C_b for each draw.
+        reading: the equation with a C_W and a C_b for each draw.
         has_weighted_norm: whether the norm that ends a branch has weights, which xi can stand for.
     """
-    expression = found.expression.replace(lambda e: isinstance(e, Normaliser), lambda e: e.func(e.args[0]))
+    expression = reading.expression.replace(lambda e: isinstance(e, Normaliser), lambda e: e.func(e.args[0]))
     factor, bare = expression.as_coeff_Mul()
     is_post_norm = isinstance(bare, Normaliser) and isinstance(bare.args[0], sp.Add)
     inner = bare.args[0] if is_post_norm else expression
-    form = _residual(inner, found.dense, has_weighted_norm) if isinstance(inner, sp.Add) else None
+    form = _residual(inner, reading.dense, has_weighted_norm) if isinstance(inner, sp.Add) else None
     if form is None:
-        return CanonicalForm(expression.xreplace(_common(found.dense)), False)
+        return CanonicalForm(expression.xreplace(_common(reading.dense)), False)
     if is_post_norm:
         return replace(form, forward=factor * bare.func(form.forward), is_post_norm=True)
     return form
@@ -69,28 +72,29 @@ def canonical_form(found: Interpretation, has_weighted_norm: bool = False) -> Ca
 
 def _residual(sum_: sp.Add, uses: tuple[DenseUse, ...], has_weighted_norm: bool) -> CanonicalForm | None:
     """A stream and a branch; None for any other sum."""
-    symbols = {use.C_W for use in uses}
     terms = [term.as_coeff_Mul() for term in sum_.args]
     stream = z
     if all(bare != z for _, bare in terms):  # perhaps what a function makes of it: ReLU behind the sum of two summands
         bent = [bare for _, bare in terms if not bare.has(Dense) and not isinstance(bare, Normaliser)]
         stream = bent[0] if len(bent) == 1 else z
     skip = sum((c for c, bare in terms if bare == stream), sp.Integer(0))
-    shortcuts: set[sp.Symbol] = set()
-    rest = [(c, bare) for c, bare in terms if bare != stream]
+    shortcut: sp.Expr | None = None
+    others = [(c, bare) for c, bare in terms if bare != stream]
     if skip == 0:
-        projected = [(c, bare) for c, bare in rest if isinstance(bare, Dense) and bare.args[0] == z]
-        if len(projected) != 1 or len(rest) < 2:
+        projected = [(c, bare) for c, bare in others if is_drawn(bare) and len(bare.atoms(Dense)) == 1]
+        if len(projected) != 1 or len(others) < 2:
             return None
-        skip = projected[0][0]
-        shortcuts = projected[0][1].args[1].free_symbols & symbols
-        rest = [term for term in rest if term != projected[0]]
-    branch = sum((c * bare for c, bare in rest), sp.Integer(0)).xreplace(_common(uses))
-    outer = frozenset(bare.args[1] for _, bare in rest if isinstance(bare, Dense))
-    normed = sum(isinstance(bare, Normaliser) for _, bare in rest) if has_weighted_norm else 0
-    if len(outer) + normed < len(rest):  # the branch ends with neither a draw nor a norm that xi could multiply
-        return CanonicalForm(skip * stream + branch, True, False, outer, frozenset(shortcuts))
-    return CanonicalForm(skip * stream + xi * branch, True, True, outer, frozenset(shortcuts))
+        skip, shortcut = projected[0]
+        (draw,) = shortcut.atoms(Dense)
+        if isinstance(shortcut, Normaliser) or not draw.has(Normaliser):  # else the norm is the branch's too
+            stream = draw.args[0].replace(lambda e: isinstance(e, Normaliser), lambda e: e.args[0])
+        others = [term for term in others if term != projected[0]]
+    branch = sum((c * bare for c, bare in others), sp.Integer(0)).xreplace(_common(uses))
+    outer = frozenset(bare.args[1] for _, bare in others if isinstance(bare, Dense))
+    normed = sum(isinstance(bare, Normaliser) for _, bare in others) if has_weighted_norm else 0
+    if len(outer) + normed < len(others):  # the branch ends with neither a draw nor a norm that xi could multiply
+        return CanonicalForm(skip * stream + branch, True, False, outer, shortcut, stream)
+    return CanonicalForm(skip * stream + xi * branch, True, True, outer, shortcut, stream)
 
 
 def _common(uses: tuple[DenseUse, ...]) -> dict[sp.Symbol, sp.Expr]:

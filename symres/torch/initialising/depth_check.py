@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from ...results.advice.parts import FACTOR
+from ..models.wording import data_frame
 from ..probing.adam_step import RATE
 from ..tracing.run_record import RecordedCall
 from .rerunning import Rerun
@@ -67,8 +68,8 @@ class DepthCheck:
     @property
     def most_changed(self) -> StreamLevel | None:
         """The stream that one step of Adam changes most; None where no change is known."""
-        known = [stream for stream in self.streams if not math.isnan(stream.adam_change)]
-        return max(known, key=lambda stream: stream.adam_change, default=None)
+        changed = [stream for stream in self.streams if not math.isnan(stream.adam_change)]
+        return max(changed, key=lambda stream: stream.adam_change, default=None)
 
     @property
     def steepest(self) -> str:
@@ -126,9 +127,8 @@ class DepthCheck:
 
     def frame(self) -> pd.DataFrame:
         """A table with a row for each stream; columns as the fields of ``StreamLevel``."""
-        import pandas as pd
-
-        return pd.DataFrame([vars(stream) for stream in self.streams], columns=list(StreamLevel.__annotations__))
+        columns = list(StreamLevel.__annotations__)
+        return data_frame([vars(stream) for stream in self.streams], "an initialisation", columns)
 
 
 @dataclass(frozen=True)
@@ -140,12 +140,16 @@ class PredictedStream:
         number: of the stream value.
         kernel: predicted; nan if it is not.
         chi_perp: of the layer that it leaves; nan if it is not known.
+        stage: how often the theory has asked for another kernel before it; kernels of different stages differ.
+        is_drawn: whether weights were drawn that make it.
     """
 
     place: str
     number: int
     kernel: float
     chi_perp: float
+    stage: int = 0
+    is_drawn: bool = True
 
 
 def check_depth(

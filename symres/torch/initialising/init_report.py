@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...core.display import Fact, Shown
 from ...results.advice.advice import Advice
+from ..models.wording import data_frame
 from .depth_check import DepthCheck
 
 if TYPE_CHECKING:
@@ -49,6 +50,11 @@ class TensorSetting:
     reason: InitReason
     why: str
 
+    @property
+    def name(self) -> str:
+        """The qualified name of the parameter."""
+        return f"{self.module}.{self.tensor}" if self.module else self.tensor
+
 
 @dataclass(frozen=True)
 class InitReport(Shown):
@@ -77,7 +83,7 @@ class InitReport(Shown):
     def __getitem__(self, name: str) -> TensorSetting:
         """The first setting of a tensor, by the qualified name of the parameter."""
         for setting in self.settings:
-            if name == ".".join(filter(None, (setting.module, setting.tensor))):
+            if name == setting.name:
                 return setting
         raise KeyError(name)
 
@@ -92,18 +98,15 @@ class InitReport(Shown):
         Returns:
             C_W is nan for biases, C_b for weights, std for what was left.
         """
-        import pandas as pd
-
-        nan = float("nan")
         rows = [
             {
                 **{"module": s.module, "tensor": s.tensor, "kind": s.kind, "std": s.std},
-                **{"C_W": s.variance if s.kind == "weight" else nan, "C_b": s.variance if s.kind == "bias" else nan},
-                **{"reason": s.reason.value, "why": s.why},
+                **{"C_W": s.variance if s.kind == "weight" else math.nan},
+                **{"C_b": s.variance if s.kind == "bias" else math.nan, "reason": s.reason.value, "why": s.why},
             }
             for s in self.settings
         ]
-        return pd.DataFrame(rows, columns=["module", "tensor", "kind", "std", "C_W", "C_b", "reason", "why"])
+        return data_frame(rows, "an initialisation", ["module", "tensor", "kind", "std", "C_W", "C_b", "reason", "why"])
 
     def _title(self) -> str:
         count = sum(setting.reason is not InitReason.LEFT for setting in self.settings)
@@ -127,7 +130,7 @@ def _alike(settings: tuple[TensorSetting, ...]) -> list[tuple[TensorSetting, lis
     found: dict[tuple[object, ...], tuple[TensorSetting, list[str]]] = {}
     for s in settings:
         key = (s.tensor, s.kind, f"{s.variance:.6g}", s.reason, s.why)
-        found.setdefault(key, (s, []))[1].append(".".join(filter(None, (s.module, s.tensor))))
+        found.setdefault(key, (s, []))[1].append(s.name)
     return list(found.values())
 
 

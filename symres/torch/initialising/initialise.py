@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 
 import torch
 from torch import nn
@@ -15,30 +14,36 @@ from ...core.errors import DeclarationError
 from ...core.scalars import whole
 from ...results.advice.advice import Advice
 from ...results.advice.parts import FACTOR
+from ..equations.dense_variances import is_padded
 from ..models.arguments_of_models import CallArguments, Inputs
-from ..models.keeping import drawn_seed, kept, next_seed, seeded
+from ..models.keeping import drawn_seed, kept, required_module, seeded
 from ..models.model_state import active_dropout
-from ..models.structures import tensors
-from ..probing.adam_step import DESTRUCTIVE, LARGE, RATE
-from ..tracing.narrow_places import stream_steps
+from ..models.structures import mean_square
+from ..probing.adam_step import DESTRUCTIVE, LARGE, RATE, change_in_words
+from ..tracing.narrow_places import StreamStep, stream_steps
+from ..tracing.prepared_runs import WIDE, inputs_or_guess, recorded
 from ..tracing.run_record import RunRecord
 from .advised_kinds import TARGETS, Adviser, regime
 from .branch_ends import branch_ends, without_factors
 from .canonical_forms import largest_epsilon
-from .depth_check import NEAR, DepthCheck, StreamLevel, check_depth
+from .depth_check import NEAR, DepthCheck, PredictedStream, StreamLevel, check_depth
 from .init_report import InitReport
 from .model_parts import ModelPart, PartRole
-from .model_run import adam_changes_of, inputs_or_guess, kept_parameters, own_kernel, parts_of, recorded
+from .model_run import adam_changes_of, kept_parameters, own_kernel, parts_of
 from .norm_parameters import norm_parameters
-from .setting_weights import StreamSetter
+from .setting_weights import Attempt, StreamSetter
 from .weight_store import WeightStore
 
+_MOST_INPUTS = 64  # that are run
+_GUESSED_INPUTS = 16  # Gaussian ones, where none are given
+_GUESSED = "No inputs were given: their mean square is assumed to be 1, and Gaussian ones were measured."
+_OTHER = "no weights of a dense layer, convolution or norm through which the output depends on the inputs"
 _NORM = "norms begin with {}"
 _DROPPING = (
     "dropout is active in {}: weights are set and measured without it; in train mode p multiplies a mean square by "
     "1/(1 - p)"
 )
-_SHARES = (1.0, 0.5, 0.25)  # of the weight of branches that stay measured, one after the other while the network fails
+_LEAST_SHARE = 0.25  # of the weight of branches that stay measured
 _SMALL = 0.01  # of a variance: what a norm may add to it unsaid
 
 
@@ -61,7 +66,9 @@ def init_(
     layer that ends them, or xi as the weight of the norm that ends them; branches that the theory does not know, such
     as attention, get C_W = 1 and the same xi. Layers behind operations that are not read, such as pools, give the
     stream the kernel that it had before these, as measured. Other norms get weight 1 and bias 0, and batch
-    normalisation starts its running statistics anew.
+    normalisation starts its running statistics anew. Shortcuts of another width stand for the stream. Where a first
+    network fails at its end, weights of chains make up for borders of zeros, branches that stay measured become
+    smaller, and weights of branches of one size, if a step of Adam changes a stream by more than its norm.
 
     What starts small is kept, and named: branches whose trained factor, norm or last layer starts below xi (LayerScale,
     ReZero, Fixup, zero-initialised norms) stay as they are behind C_W of branches of weight 1; so does a readout that
@@ -89,7 +96,8 @@ def init_(
     Raises:
         DeclarationError: the model cannot be run on the inputs; its weights are computed from other parameters; not
             even averages over networks survive its depth; kernels or gradients of this network do not; or one step of
-            Adam at 1e-3 changes a stream by more than ten times its norm. Then the model is as it was.
+            Adam at 1e-3 changes a stream by more than ten times its norm, and weights by more than theirs. Then the
+            model is as it was.
 
     Warns:
         UserWarning: one step of Adam at 1e-3 changes a stream by more than its norm.
@@ -97,10 +105,17 @@ def init_(
     Source:
         Roberts, Yaida and Hanin, chapter 5 (criticality); Doshi et al. (1) for C_W = fan_in*Var(w), C_b = Var(b).
     """
-    number = _seed(seed, generator)
-    label = _checked(model, target)
-    given, square = inputs_or_guess(model, inputs)
-    report, made = _planned(model, label, (target, number, force, like), given, square)
+    if generator is not None and not isinstance(generator, torch.Generator):
+        said = f"it is of the type {type(generator).__name__}"
+        raise DeclarationError("generator=", said, "pass a torch.Generator, or seed= with an integer")
+    if seed is not None and generator is not None:
+        raise DeclarationError("seed= and generator=", "both say where weights come from", "pass one of them")
+    _check(model, target)
+    source = torch.default_generator if generator is None else generator
+    number = drawn_seed(source.clone_state()) if seed is None else whole(seed, "seed", 0)
+    advice = dict(like.advice) if like is not None and like.target == target else {}
+    request = _Request(model, target, number, force, advice, inputs is None)
+    report, made = _planned(request, inputs_or_guess(model, inputs, _MOST_INPUTS, _GUESSED_INPUTS, "init_"))
     moved = report.check.most_changed
     if moved is not None and moved.adam_change > LARGE:
         warnings.warn(_on_change(moved), UserWarning, stacklevel=2)
@@ -108,196 +123,207 @@ def init_(
         return report
     _copy(model, made)
     if seed is None:
-        drawn_seed(generator)
+        drawn_seed(source)
     return replace(report, changed=True)
 
 
-def _seed(seed: int | None, generator: torch.Generator | None) -> int:
-    if generator is not None and not isinstance(generator, torch.Generator):
-        found = f"it is of the type {type(generator).__name__}"
-        raise DeclarationError("generator=", found, "pass a torch.Generator, or seed= with an integer")
-    if seed is not None and generator is not None:
-        raise DeclarationError("seed= and generator=", "both say where weights come from", "pass one of them")
-    return next_seed(generator) if seed is None else whole(seed, "seed", 0)
-
-
-def _checked(model: nn.Module, target: str) -> str:
-    if not isinstance(model, nn.Module):
-        raise DeclarationError(f"a model of the type {type(model).__name__}", "it is no nn.Module", "pass one")
+def _check(model: nn.Module, target: str) -> None:
+    required_module(model)
     if not isinstance(target, str):
         asked = f"a target of the type {type(target).__name__}"
         raise DeclarationError(asked, "it is no word", "inputs are passed by name: st.init_(model, inputs=...)")
     if target not in TARGETS:
         raise DeclarationError(f"target={target!r}", "there is no such target", 'use "critical" or "match"')
-    label = type(model).__name__
-    if next(model.parameters(), None) is None:
-        raise DeclarationError(f"the model {label}", "it has no parameters", "pass a model with weights")
-    if not any(parameter.requires_grad for parameter in model.parameters()):
-        raise DeclarationError(
-            f"the model {label}", "none of its parameters asks for gradients", "unfreeze some of them"
-        )
-    return label
+    asked, parameters = f"the model {type(model).__name__}", list(model.parameters())
+    if not parameters:
+        raise DeclarationError(asked, "it has no parameters", "pass a model with weights")
+    if not any(parameter.requires_grad for parameter in parameters):
+        raise DeclarationError(asked, "none of its parameters asks for gradients", "unfreeze some of them")
 
 
-def _planned(
-    model: nn.Module,
-    label: str,
-    options: tuple[str, int, bool, InitReport | None],
-    given: CallArguments,
-    square: float | None,
-) -> tuple[InitReport, dict[str, torch.Tensor]]:
-    """What is to be done, and the new tensors; the model works on copies meanwhile, in float64 where it can."""
+@dataclass(frozen=True)
+class _Request:
+    """What a user asks for.
+
+    Args:
+        model: the model; it works on copies of its weights, in float64 where it can.
+        target: "critical" or "match".
+        seed: of the weights.
+        force: whether a network that fails is kept.
+        advice: that is taken over, by equation.
+        is_guessed: whether nobody gave inputs.
+    """
+
+    model: nn.Module
+    target: str
+    seed: int
+    force: bool
+    advice: dict[str, Advice]
+    is_guessed: bool
+
+    @property
+    def label(self) -> str:
+        """What the model is called in messages."""
+        return type(self.model).__name__
+
+
+def _planned(request: _Request, arguments: CallArguments) -> tuple[InitReport, dict[str, torch.Tensor]]:
+    """What is to be done, and the new tensors."""
+    model, dropping = request.model, active_dropout(request.model)
     frozen = frozenset(name for name, parameter in model.named_parameters() if not parameter.requires_grad)
-    dropping = active_dropout(model)
-    like = options[-1]
-    known = dict(like.advice) if like is not None and like.target == options[0] else {}
-    for dtype in (torch.float64, None):  # some operations have no float64
-        for share in _SHARES:
-            with seeded(options[1]), kept(model, train=False, dtype=dtype, device=None):
-                cast = given.map(partial(_cast, dtype=dtype))
-                own = cast.differentiable
-                stream = next(tensors(cast.structure)) if own is None else own
+    for dtype in WIDE:
+        attempt: Attempt | InitReport = Attempt()
+        while isinstance(attempt, Attempt):
+            with seeded(request.seed), kept(model, train=False, dtype=dtype, device=None):
                 try:
-                    before = recorded(model, cast, stream, label)
+                    copies, before = recorded(model, arguments, dtype)
                 except DeclarationError as error:
                     failure = error
                     break
-                found = _set(model, label, (*options[:3], known, share), (cast, stream, square), before, frozen)
-                if isinstance(found, DeclarationError):
-                    failure = found
-                    continue
-                if dropping:
-                    found = replace(found, notes=(*found.notes, _DROPPING.format(", ".join(dropping))))
-                return found, {name: model.get_parameter(name).detach().clone() for name in _names(model, found)}
+                attempt = _set(request, copies, before, frozen, attempt)
+                tensors = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
         else:
-            break
+            notes = (*attempt.notes, *([_DROPPING.format(", ".join(dropping))] if dropping else []))
+            left = {setting.name for setting in attempt.left}
+            return replace(attempt, notes=notes), {name: t for name, t in tensors.items() if name not in left}
     raise failure
 
 
-def _cast(tensor: torch.Tensor, dtype: torch.dtype | None) -> torch.Tensor:
-    return tensor.to(dtype) if dtype is not None and tensor.is_floating_point() else tensor.clone()
-
-
 def _set(
-    model: nn.Module,
-    label: str,
-    options: tuple[str, int, bool, dict[str, Advice], float],
-    inputs: tuple[CallArguments, torch.Tensor, float | None],
-    before: RunRecord,
-    frozen: frozenset[str],
-) -> InitReport | DeclarationError:
-    """Fill the weights of a model that works on copies, and say what was done, or why the network is not kept."""
-    target, seed, force, known, share = options
-    given, stream, square = inputs
-    generator = torch.Generator().manual_seed(seed)
+    request: _Request, arguments: CallArguments, before: RunRecord, frozen: frozenset[str], attempt: Attempt
+) -> InitReport | Attempt:
+    """Fill the weights of the model, and say what was done, or what is to be attempted instead.
+
+    Raises:
+        DeclarationError: the network is not kept.
+    """
+    model, stream = request.model, arguments.followed
+    generator = torch.Generator().manual_seed(request.seed)
     store = WeightStore(model, kept_parameters(model, before, frozen), generator, frozen)
+    steps, parts = _read(store, arguments, before, frozen)
+    kernel = own_kernel(before, parts) if request.target == "match" else None
+    adviser = Adviser(request.target, request.force, kernel, request.advice)
+    calls = [call for step in steps for call in step.calls]
+    setter = StreamSetter(parts, calls, adviser, store, stream, 1.0 if request.is_guessed else None, attempt)
+    setter.set_all()
+    output = steps[-1].exit if setter.readout_entry is None else setter.readout_entry
+    check = check_depth(stream, calls, output, setter.predicted, generator)
+    trained = [name for name, _ in model.named_parameters() if name not in frozen]
+    numbers = [place.number for place in setter.predicted]
+    changes = adam_changes_of(model, arguments, numbers, trained)
+    streams = [replace(s, adam_change=change) for s, change in zip(check.streams, changes, strict=True)]
+    check = replace(check, streams=tuple(streams))
+    kinds = {kind.form.layer.text: kind for kind in adviser.found.values()}
+    request.advice.update({text: kind.advice for text, kind in kinds.items()})
+    moved = check.most_changed
+    if moved is not None and moved.adam_change > LARGE and not attempt.is_balanced and setter.is_unbalanced:
+        return replace(attempt, is_balanced=True)
+    sizes = [size for name in trained if (size := math.sqrt(mean_square(model.get_parameter(name))))]
+    others = []
+    chains = [use.call for part in parts if part.role is PartRole.LAYER for use in part.uses]
+    if not attempt.is_filled and any(map(is_padded, chains)):
+        others.append(replace(attempt, is_filled=True))
+    if attempt.share > _LEAST_SHARE and any(part.role is PartRole.MEASURED_BRANCH for part in parts):
+        others.append(replace(attempt, share=attempt.share / 2))
+    tried = [kind.advice for kind in kinds.values()]
+    failures = _failures(check, setter.predicted, tried, 1.0 if others else NEAR, min(sizes, default=0.0))
+    if failures and others:
+        return others[0]
+    if failures and not request.force:
+        raise DeclarationError(f"the initialisation of {request.label}", *failures[0])
+    for name, _ in model.named_parameters():
+        if name not in store.set_names:
+            store.leave(name, store.kept.get(name, _OTHER))
+    regimes = filter(None, (regime(kind) for kind in kinds.values() if kind not in setter.smaller))
+    notes = [*store.notes, *regimes, *_notes(parts, check), *(f"{what}; {remedy}" for what, remedy in failures)]
+    notes += [_GUESSED] if request.is_guessed else []
+    advice = tuple((text, kind.advice) for text, kind in kinds.items())
+    settings, distinct = tuple(store.settings), tuple(dict.fromkeys(notes))
+    return InitReport(request.label, request.target, request.seed, False, settings, advice, check, distinct)
+
+
+def _read(
+    store: WeightStore, arguments: CallArguments, before: RunRecord, frozen: frozenset[str]
+) -> tuple[list[StreamStep], list[ModelPart]]:
+    """The steps and the parts of the model, read with norms of weight 1 and branches of weight 1.
+
+    Other norms than those at the ends of branches and shortcuts are set for good.
+    """
+    model = store.model
     norms = norm_parameters(model, before)
     fixed = frozen | {name for name, _ in model.named_buffers()}
-    assert before.output is not None
-    ends = branch_ends(before, stream_steps(before, before.output), norms, fixed)
+    ends = branch_ends(before, stream_steps(before, before.required_output("")), norms, fixed)
     at_ends = {end.norm for end in ends}
     for name, value in norms.items():
         if name in at_ends:
             model.get_parameter(name).detach().fill_(value)  # for reading; what it starts with depends on the branch
         else:
             store.constant(name, value, _NORM.format("weight 1" if value else "bias 0"))
-    record = recorded(model, given, stream, label) if norms else before
-    assert record.output is not None
+    record = recorded(model, arguments, None)[1] if norms else before
     read = without_factors(record, ends)
-    steps = stream_steps(read, record.output)
-    calls = [record.calls[call.number] for step in steps for call in step.calls]
-    parts = parts_of(model, read, steps, ends, label)
-    for name in at_ends.difference({""}, (end.norm for part in parts for end in part.ends)):
+    steps = stream_steps(read, record.required_output(""))
+    parts = parts_of(model, read, steps, ends)
+    weighed = {name for part in parts for name in (*part.shortcut_norms, *(end.norm for end in part.ends))}
+    for name in at_ends - weighed - {""}:
         store.constant(name, 1.0, _NORM.format("weight 1"))
-    kernel = own_kernel(before, parts) if target == "match" else None
-    adviser = Adviser(target, force, kernel, known)
-    setter = StreamSetter(parts, calls, adviser, store, stream, square, share)
-    setter.set_all()
-    output = record.output if setter.readout_entry is None else setter.readout_entry
-    check = check_depth(stream, calls, output, setter.predicted, generator)
-    numbers = [place.number for place in setter.predicted]
-    trained = [name for name, _ in model.named_parameters() if name not in frozen]
-    changes = adam_changes_of(model, given, stream, numbers, trained)
-    streams = [replace(s, adam_change=change) for s, change in zip(check.streams, changes, strict=True)]
-    check = replace(check, streams=tuple(streams))
-    kinds = list({kind.form.layer.text: kind for kind in adviser.found.values()}.items())
-    known |= {text: kind.advice for text, kind in kinds}
-    drawn = [s for s in check.streams if s.place not in setter.untouched.values()]
-    failures = _failures(replace(check, streams=tuple(drawn)), [kind.advice for _, kind in kinds])
-    may_shrink = share > _SHARES[-1] and any(part.role is PartRole.MEASURED_BRANCH for part in parts)
-    if failures and (may_shrink or not force):
-        return DeclarationError(f"the initialisation of {label}", *failures[0])
-    _leave(model, store)
-    advised = (kind for _, kind in kinds if kind not in setter.smaller)
-    notes = [*store.notes, *filter(None, map(regime, advised)), *_notes(parts)]
-    notes += [*_notes_on_norms(parts, check), *(f"{found}; {remedy}" for found, remedy in failures)]
-    if square is not None:
-        notes.append("No inputs were given: their mean square is assumed to be 1, and Gaussian ones were measured.")
-    advice = tuple((text, kind.advice) for text, kind in kinds)
-    return InitReport(label, target, seed, False, tuple(store.settings), advice, check, tuple(dict.fromkeys(notes)))
+    return [replace(step, calls=tuple(record.calls[c.number] for c in step.calls)) for step in steps], parts
 
 
-def _failures(check: DepthCheck, advice: Sequence[Advice]) -> list[tuple[str, str]]:
-    """What in the measurement forbids to keep a network, with what to do about it."""
-    found = []
+def _failures(
+    check: DepthCheck, places: Sequence[PredictedStream], advice: Sequence[Advice], scatter: float, smallest: float
+) -> list[tuple[str, str]]:
+    """What in the measurement forbids to keep a network, with what to do about it.
+
+    Kernels that the theory wants to differ, and those that frozen weights make, are not compared.
+
+    Args:
+        check: the measurement.
+        places: its streams.
+        advice: for the kinds of layers, with trials in random networks.
+        scatter: the factor by which one network may change more than networks do on average.
+        smallest: the root mean square of the smallest trained tensor that is not 0. A step that changes streams by more
+            than it changes any weights, as in chains of many wide layers, asks for a smaller learning rate only.
+    """
+    failures = []
+    stages: dict[int, list[StreamLevel]] = {}
+    for level, place in zip(check.streams, places, strict=True):
+        if place.is_drawn:
+            stages.setdefault(place.stage, []).append(level)
+    checks = [replace(check, streams=tuple(levels)) for levels in stages.values()]
     # where networks of infinite width survive and those of this width scatter, as far as they do
-    scatter = [max(each.trial.ranges) for each in advice if each.trial is not None]
-    allowed = max([FACTOR, *(NEAR * each for each in scatter if each > FACTOR)])
-    ranges = {"kernels": check.kernel_range, "squared gradients": check.gradient_range}
-    worst = max(ranges, key=lambda name: ranges[name])
-    if ranges[worst] > allowed:
-        found.append(
-            (
-                f"in this network {worst} change by a factor of {ranges[worst]:.3g} over the depth, most of it at "
-                f"{check.steepest}; up to {allowed:.3g} is expected of networks that survive",
-                "initialise it by hand or change the model there, or use force=True",
-            )
-        )
+    tried = [max(each.trial.ranges) for each in advice if each.trial is not None]
+    allowed = max([scatter * FACTOR, *(NEAR * most for most in tried if most > FACTOR)])
+    ranges = [(one.kernel_range, "kernels", one.steepest) for one in checks]
+    ranges += [(one.gradient_range, "squared gradients", one.steepest) for one in checks]
+    worst, what, where = max(ranges, default=(1.0, "", ""))
+    if worst > allowed:
+        said = f"in this network {what} change by a factor of {worst:.3g} over the depth, most of it at {where}"
+        remedy = "initialise it by hand or change the model there, or use force=True"
+        failures.append((f"{said}; up to {allowed:.3g} is expected of networks that survive", remedy))
     moved = check.most_changed
-    if moved is not None and moved.adam_change > DESTRUCTIVE:
-        found.append((_on_change(moved), "use force=True for smaller learning rates, or another model"))
-    return found
+    if moved is not None and moved.adam_change > DESTRUCTIVE and smallest < RATE:
+        failures.append((_on_change(moved), "use force=True for smaller learning rates, or another model"))
+    return failures
 
 
 def _on_change(stream: StreamLevel) -> str:
-    return (
-        f"one step of Adam at {RATE:g} on random targets changes {stream.place} by {stream.adam_change:.3g} times its "
-        f"norm: learning rates above {RATE / stream.adam_change:.2g} are too large"
-    )
+    largest = f"learning rates above {RATE / stream.adam_change:.2g} are too large"
+    return f"{change_in_words(stream.place, stream.adam_change)}: {largest}"
 
 
-def _leave(model: nn.Module, store: WeightStore) -> None:
-    """Name what was not set."""
-    done = store.set_names
-    for name, _ in model.named_parameters():
-        if name not in done:
-            other = "no weights of a dense layer, convolution or norm through which the output depends on the inputs"
-            store.leave(name, store.kept.get(name, other))
-
-
-def _notes_on_norms(parts: tuple[ModelPart, ...], check: DepthCheck) -> list[str]:
-    found = [largest_epsilon(part.stretch.found) for part in parts if part.stretch.found is not None]
-    lowest = min((stream.kernel for stream in check.streams), default=math.inf)
-    if max(found, default=0.0) <= _SMALL * lowest:
-        return []
-    return [
-        f"a norm adds {max(found):.3g} to variances, the smallest of which is {lowest:.3g}; the theory leaves it out"
-    ]
-
-
-def _notes(parts: tuple[ModelPart, ...]) -> list[str]:
-    """What is no layer of the theory, once for each reason."""
-    found: dict[str, list[str]] = {}
+def _notes(parts: Sequence[ModelPart], check: DepthCheck) -> list[str]:
+    """What is no layer of the theory, once for each reason, and what the theory leaves out of norms."""
+    unread: dict[str, list[str]] = {}
     for part in parts:
         if part.role in (PartRole.MEASURED, PartRole.MEASURED_BRANCH):
-            found.setdefault(part.reason or "it cannot be read", []).append(part.place)
-    return [f"no layer of the theory: {', '.join(places)}; {reason}" for reason, places in found.items()]
-
-
-def _names(model: nn.Module, report: InitReport) -> list[str]:
-    """The parameters that were set, each once."""
-    left = {".".join(filter(None, (s.module, s.tensor))) for s in report.left}
-    return [name for name, _ in model.named_parameters() if name not in left]
+            unread.setdefault(part.reason or "it cannot be read", []).append(part.place)
+    notes = [f"no layer of the theory: {', '.join(places)}; {reason}" for reason, places in unread.items()]
+    added = max((largest_epsilon(part.stretch.found) for part in parts if part.stretch.found is not None), default=0.0)
+    lowest = min((stream.kernel for stream in check.streams), default=math.inf)
+    if added > _SMALL * lowest:
+        smallest = f"the smallest of which is {lowest:.3g}"
+        notes.append(f"a norm adds {added:.3g} to variances, {smallest}; the theory leaves it out")
+    return notes
 
 
 def _copy(model: nn.Module, made: dict[str, torch.Tensor]) -> None:

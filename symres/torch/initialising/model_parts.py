@@ -14,7 +14,7 @@ from ...core.errors import SymresError
 from ...layers.layer import Layer
 from ...layers.nodes import Dense
 from ..equations.dense_variances import DENSE, weighted
-from ..equations.formula_values import NotRead
+from ..equations.formula_values import NotRead, WeightedCall
 from ..equations.layering import StretchReading
 from ..tracing.run_record import RecordedCall, RunRecord, StreamValue
 from .branch_ends import BranchEnd
@@ -37,31 +37,19 @@ class PartRole(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class WeightUse:
+class WeightUse(WeightedCall):
     """Weights that a call multiplies by.
 
     Args:
         module: the qualified name of the module that calls.
-        call: the call.
-        tensor: the model's tensor.
-        rows: the axis of it that counts the neurons that come out.
-        part: of these neurons those that are meant; None for all.
-        fan_in: how many entries go into a neuron.
-        bias: shape (fan_out,), or None.
-        entering: the stream value that is multiplied; None where that is not known.
+        part: of the neurons that come out those that are meant; None for all.
         C_W: the symbol for fan_in*Var(weight) in the equation of the part; None where it has none.
         is_last: whether a branch ends with it.
         is_shortcut: whether it stands for the stream where its width changes.
     """
 
-    module: str
-    call: RecordedCall
-    tensor: torch.Tensor
-    rows: int
-    part: tuple[int, ...] | None
-    fan_in: int
-    bias: torch.Tensor | None
-    entering: int | None
+    module: str = ""
+    part: tuple[int, ...] | None = None
     C_W: sp.Symbol | None = None
     is_last: bool = False
     is_shortcut: bool = False
@@ -89,6 +77,8 @@ class ModelPart:
         width: neurons of the stream that comes out, of a convolution times the positions that it sees; 0 for none.
         reason: why it stays measured.
         ends: of its branches, as far as trained numbers multiply them there.
+        shortcut_norms: the names of the weights of norms that end a shortcut.
+        left: the number of the stream value that leaves its module: behind the activation that a block ends with.
     """
 
     place: str
@@ -100,6 +90,8 @@ class ModelPart:
     width: int
     reason: str = ""
     ends: tuple[BranchEnd, ...] = ()
+    shortcut_norms: tuple[str, ...] = ()
+    left: int = 0
 
     @property
     def is_residual(self) -> bool:
@@ -107,9 +99,7 @@ class ModelPart:
         return self.role in (PartRole.RESIDUAL, PartRole.MEASURED_BRANCH)
 
 
-def model_parts(
-    record: RunRecord, stretches: Sequence[StretchReading], ends: Sequence[BranchEnd]
-) -> tuple[ModelPart, ...]:
+def model_parts(record: RunRecord, stretches: Sequence[StretchReading], ends: Sequence[BranchEnd]) -> list[ModelPart]:
     """The parts with their roles.
 
     The first part with weights is the read-in, the last one the readout, if they are dense layers of the stream; a
@@ -120,16 +110,17 @@ def model_parts(
         stretches: of the run, in order.
         ends: of the branches of the run.
     """
-    found = [_part(record, stretch, ends) for stretch in stretches]
-    heavy = [position for position, part in enumerate(found) if part.uses]
+    pairs = zip(stretches, [*stretches[1:], None], strict=True)
+    parts = [_part(record, stretch, following, ends) for stretch, following in pairs]
+    heavy = [position for position, part in enumerate(parts) if part.uses]
     if not heavy:
-        return tuple(found)
+        return parts
     first, last = heavy[0], heavy[-1]
-    if _is_dense(found[last]) and not _is_activated(found, last):
-        found[last] = replace(found[last], role=PartRole.READOUT)
-    if first != last and _is_dense(found[first]):
-        found[first] = replace(found[first], role=PartRole.READ_IN)
-    return tuple(found)
+    if _is_dense(parts[last]) and not _is_activated(parts, last):
+        parts[last] = replace(parts[last], role=PartRole.READOUT)
+    if first != last and _is_dense(parts[first]):
+        parts[first] = replace(parts[first], role=PartRole.READ_IN)
+    return parts
 
 
 def _is_dense(part: ModelPart) -> bool:
@@ -146,7 +137,9 @@ def _is_activated(parts: Sequence[ModelPart], position: int) -> bool:
     return bool(set(behind.found.activations) & set(part.stretch.found.activations))
 
 
-def _part(record: RunRecord, stretch: StretchReading, ends: Sequence[BranchEnd]) -> ModelPart:
+def _part(
+    record: RunRecord, stretch: StretchReading, following: StretchReading | None, ends: Sequence[BranchEnd]
+) -> ModelPart:
     numbers = {call.number for call in stretch.calls}
     ends = tuple(end for end in ends if end.join in numbers)
     form = _form(stretch, ends)
@@ -165,9 +158,21 @@ def _part(record: RunRecord, stretch: StretchReading, ends: Sequence[BranchEnd])
         role = PartRole.RESIDUAL if form is not None and form.is_residual else PartRole.LAYER
     width = min((_width(use) for use in uses if use.is_last or len(uses) == 1), default=0)
     width = width or min(map(_width, uses), default=0)
-    part = ModelPart(_place(stretch, uses), role, stretch, form, layer, uses, width, reason)
+    part = ModelPart(_place(stretch, uses), role, stretch, form, layer, uses, width, reason, left=stretch.exit)
+    if not part.is_residual:
+        return part
     shortcuts = {number for use in uses if use.is_shortcut for number in use.call.results}
-    return replace(part, ends=tuple(end for end in ends if part.is_residual and end.start not in shortcuts))
+    norms = tuple(end.norm for end in ends if end.norm and end.start in shortcuts)
+    ends = tuple(end for end in ends if end.start not in shortcuts)
+    return replace(part, ends=ends, shortcut_norms=norms, left=_left(record, part, following))
+
+
+def _left(record: RunRecord, part: ModelPart, following: StretchReading | None) -> int:
+    """What leaves the module of a residual layer, if that comes before the end of the next part."""
+    call = next((call for call in part.stretch.calls[-1].inside if call.name == part.place), None)
+    between = () if following is None else (number for call in following.calls for number in call.results)
+    number = part.left if call is None else record.left.get(call, part.left)
+    return number if number in between and following is not None and number != following.exit else part.left
 
 
 def _form(stretch: StretchReading, ends: Sequence[BranchEnd]) -> CanonicalForm | None:
@@ -175,21 +180,17 @@ def _form(stretch: StretchReading, ends: Sequence[BranchEnd]) -> CanonicalForm |
 
 
 def _width(use: WeightUse) -> int:
-    neurons = use.tensor.shape[use.rows] if use.part is None else len(use.part)
-    return int(neurons) * math.prod(use.tensor.shape[2:])
+    return (use.fan_out if use.part is None else len(use.part)) * math.prod(use.tensor.shape[2:])
 
 
 def _uses(record: RunRecord, stretch: StretchReading, form: CanonicalForm | None) -> Iterator[WeightUse]:
     """The weights that were read, and those in parts that were not."""
     read = () if stretch.found is None else stretch.found.dense
     for use in read:
-        made = use.made
-        last, shortcut = (form is not None and use.C_W in group for group in (_outer(form), _shortcuts(form)))
-        yield WeightUse(
-            *(use.name, made.call, made.tensor, made.rows, use.part, made.fan_in, made.bias, made.entering, use.C_W),
-            is_last=last,
-            is_shortcut=shortcut,
-        )
+        last = form is not None and use.C_W in form.outer
+        shortcut = form is not None and form.shortcut is not None and form.shortcut.has(use.C_W)
+        of_form = {"C_W": use.C_W, "is_last": last, "is_shortcut": shortcut}
+        yield WeightUse(**vars(use.made), module=use.name, part=use.part, **of_form)
     known = {use.made.call.number for use in read}
     inside = frozenset().union(*(part.calls for part in stretch.opaque)) - known
     found = (_hidden_use(record, call) for call in stretch.calls if call.number in inside)
@@ -199,14 +200,6 @@ def _uses(record: RunRecord, stretch: StretchReading, form: CanonicalForm | None
         yield replace(other, is_last=ends and other is hidden[-1] and other.call.name != _ATTENTION)
         if other.call.name == _ATTENTION:
             yield from _projection(other)
-
-
-def _outer(form: CanonicalForm | None) -> frozenset[sp.Symbol]:
-    return frozenset() if form is None else form.outer
-
-
-def _shortcuts(form: CanonicalForm | None) -> frozenset[sp.Symbol]:
-    return frozenset() if form is None else form.shortcuts
 
 
 def _hidden_use(record: RunRecord, call: RecordedCall) -> WeightUse | None:
@@ -219,29 +212,27 @@ def _hidden_use(record: RunRecord, call: RecordedCall) -> WeightUse | None:
             return _grouped(call, name)
         if id(made.tensor) not in record.names:  # a constant of the run, such as a mask
             return None
-        return WeightUse(name, call, made.tensor, made.rows, None, made.fan_in, made.bias, made.entering)
+        return WeightUse(**vars(made), module=name)
     if call.name in _TRANSPOSED:
         return _grouped(call, name, rows=1)
     if call.name == _ATTENTION and isinstance(call.args[5], torch.Tensor):
-        return WeightUse(name, call, call.args[5], 0, None, int(call.args[5].shape[1]), call.args[6], None)
+        return WeightUse(call, -1, call.args[5], 0, call.args[6], -1, module=name)
     return None
 
 
 def _projection(use: WeightUse) -> Iterator[WeightUse]:
     """The second matrix of PyTorch's attention, which ends its branch."""
-    weight, bias = use.call.args[11], use.call.args[12]
-    yield replace(use, tensor=weight, bias=bias, fan_in=int(weight.shape[1]), is_last=True)
+    yield replace(use, tensor=use.call.args[11], bias=use.call.args[12], is_last=True)
 
 
 def _grouped(call: RecordedCall, name: str, rows: int = 0) -> WeightUse | None:
     """A convolution in groups, or a transposed one: its inputs are those of one group."""
-    given = [*call.args, *call.kwargs.values()]
-    found = [leaf for leaf in given if isinstance(leaf, torch.Tensor)]
-    entering = next((leaf.number for leaf in given if isinstance(leaf, StreamValue)), None)
-    if not found or found[0].ndim < 3:
+    leaves = [*call.args, *call.kwargs.values()]
+    tensor, bias, *_ = [*(leaf for leaf in leaves if isinstance(leaf, torch.Tensor)), None, None]
+    entering = next((leaf.number for leaf in leaves if isinstance(leaf, StreamValue)), -1)
+    if tensor is None or tensor.ndim < 3:
         return None
-    tensor, bias = found[0], found[1] if len(found) > 1 else None
-    return WeightUse(name, call, tensor, rows, None, tensor.numel() // tensor.shape[rows], bias, entering)
+    return WeightUse(call, entering, tensor, rows, bias, 1 - tensor.ndim, module=name)
 
 
 def _place(stretch: StretchReading, uses: Sequence[WeightUse]) -> str:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
-from torch.nn import functional
 
 from ...core.errors import DeclarationError
-from ..models.structures import tensors
-from ..tracing.run_record import RecordedCall, substituted
-
-_BATCH_NORM = "input running_mean running_var weight bias training momentum eps"
+from ..models.structures import mean_square, tensors
+from ..models.wording import on_one_line
+from ..tracing.run_record import RecordedCall, repeated, substituted
 
 
 class Rerun:
@@ -43,7 +40,12 @@ class Rerun:
 
     def mean_square(self, number: int) -> float:
         """Of the entries of a stream value."""
-        return float(self.values[number].detach().double().square().mean())
+        return mean_square(self.values[number])
+
+    def spread(self, number: int, axis: int) -> float:
+        """The variance of each neuron of a stream value over inputs and positions, on average."""
+        neurons = self.values[number].detach().double().movedim(axis, 0).flatten(1)
+        return float(neurons.var(1, correction=0).mean())
 
     def _repeat(self, call: RecordedCall) -> None:
         given = {
@@ -51,26 +53,19 @@ class Rerun:
         }
         args, kwargs = substituted(call.args, given), substituted(dict(call.kwargs), given)
         try:
-            result = _result(call, args, kwargs)
+            result = repeated(call, args, kwargs)
         except (NotImplementedError, RuntimeError) as error:
-            reason = " ".join(str(error).split())[:160] or type(error).__name__
+            reason = on_one_line(error, 160)
             raise DeclarationError(
                 f"the operation {call.name} in {call.inside[-1].name or 'the model'}",
                 f"it cannot be repeated: {reason}",
                 "initialise the model before it is compiled",
             ) from error
-        for number, made in zip(call.results, tensors(result), strict=False):
+        values = tensors((args, kwargs) if result is None else result)  # None: it changes what it is given
+        for number, made in zip(call.results, values, strict=False):
             self.values[number] = made
             self._begin(number)
 
     def _begin(self, number: int) -> None:
         if number == self._start:
             self.values[number] = self.values[number].detach().requires_grad_()
-
-
-def _result(call: RecordedCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if call.name != "batch_norm":
-        result = call.function(*args, **kwargs)
-        return list(tensors((args, kwargs))) if result is None else result  # it changes what it is given
-    given = dict(zip(_BATCH_NORM.split(), args, strict=False)) | kwargs
-    return functional.batch_norm(**(given | {"running_mean": None, "running_var": None, "training": True}))

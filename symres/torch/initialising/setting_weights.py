@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import torch
 
 from ...core.errors import DeclarationError
 from ...core.symbols import C_W, C_b, xi
+from ...layers.normalisation import BatchNorm, Normaliser
+from ..equations.dense_variances import share_inside
 from ..tracing.run_record import RecordedCall
-from .advised_kinds import Adviser, KindAdvice, averaged
+from .advised_kinds import Adviser, KindAdvice, NoNumbers, averaged
 from .depth_check import PredictedStream
 from .init_report import InitReason
 from .model_parts import ModelPart, PartRole, WeightUse
@@ -21,6 +23,22 @@ from .weight_store import WeightStore
 
 Drawn: TypeAlias = tuple[float, float, InitReason, str]  # C_W, C_b, why
 _BRANCHES = "no layer of the theory on this stream: 1/sqrt(number of branches)"
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What is done where a first network fails the measurement at its end.
+
+    Args:
+        share: what the weights of branches that stay measured are multiplied by.
+        is_balanced: whether the weights of a branch are of one size: Adam changes all by the same, and where the last
+            ones are much smaller it changes the branch by much more than its size.
+        is_filled: whether weights of convolutions make up for the zeros beyond the border, which small images see much.
+    """
+
+    share: float = 1.0
+    is_balanced: bool = False
+    is_filled: bool = False
 
 
 @dataclass
@@ -34,25 +52,27 @@ class StreamSetter:
         store: the weights.
         stream: what goes into the model.
         mean_square: of what enters the first layer, where no inputs were given; None where they were.
-        share: what the weights of branches that stay measured are multiplied by.
+        attempt: what is done otherwise than at first.
     """
 
-    parts: Sequence[ModelPart]
+    parts: list[ModelPart]
     calls: Sequence[RecordedCall]
     adviser: Adviser
     store: WeightStore
     stream: torch.Tensor
     mean_square: float | None
-    share: float = 1.0
+    attempt: Attempt
     predicted: list[PredictedStream] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.readout_entry: int | None = None  # of a readout that starts at 0, behind which there are no gradients
         self.smaller: list[KindAdvice] = []  # kinds some of whose branches start smaller than advised
-        self.untouched: dict[int, str] = {}  # places of streams, by number, that frozen weights made
+        self._exits: dict[int, bool] = {}  # of parts, each a stream; whether weights were drawn that make it
         self._rerun, self._done = Rerun(self.stream), 0
-        self._kernel = math.nan  # of the stream, as predicted
+        self._kernel = self._chi = math.nan  # of the stream, as predicted; chi_perp of the layer that it leaves
         self._course: object = None  # the kind of layer for whose kernel the stream is made
+        self.is_unbalanced = False  # whether branches have weights of several sizes, whose product decides
+        self._stage = 0  # how often that kernel has changed
         roles = [part.role for part in self.parts]
         self._layers = max(1, roles.count(PartRole.LAYER))
         self._branches = sum(part.is_residual for part in self.parts)
@@ -61,33 +81,36 @@ class StreamSetter:
 
     def set_all(self) -> None:
         """Every part."""
-        for position, part in enumerate(self.parts):
-            self._run_to(part.stretch.calls[0].number)
-            self._before(part)
-            if part.role is PartRole.READ_IN:
-                self._read_in(position)
-            elif part.role is PartRole.LAYER:
-                self._layer(position)
-            elif part.role is PartRole.RESIDUAL:
-                self._residual(part)
-            elif part.role is PartRole.READOUT:
+        of_roles = {PartRole.READ_IN: self._read_in, PartRole.LAYER: self._layer, PartRole.RESIDUAL: self._residual}
+        for position in range(len(self.parts)):
+            self._run_to(self.parts[position].stretch.calls[0].number)
+            self._before(self.parts[position])
+            part = self._judged(position)
+            if part.role is PartRole.READOUT:
                 self._readout(part)
                 return
-            else:
-                self._measured(part, position)
-            if part.uses and all(self.store.is_frozen(use) for use in part.uses):
-                self.untouched[part.stretch.exit] = part.place
+            of_roles.get(part.role, self._measured)(position)
+            is_drawn = not part.uses or not all(self.store.is_frozen(use) for use in part.uses)
+            if not is_drawn:
                 self._kernel = self._chi = math.nan
-            self._note(part)
+            self._note(position, is_drawn)
 
     def kind(self, part: ModelPart) -> KindAdvice:
         """What the theory advises for a layer of the model."""
         assert part.form is not None
+        depths = {PartRole.RESIDUAL: self._branches, PartRole.READOUT: 1}  # before a readout: one hidden layer
+        return self.adviser.ask(part.form, depths.get(part.role, self._layers), self._width)
+
+    def _judged(self, position: int) -> ModelPart:
+        """A part; a residual layer for which the theory knows no numbers stays measured."""
+        part = self.parts[position]
         if part.role is PartRole.RESIDUAL:
-            return self.adviser.ask(part.form, self._branches, self._width)
-        if part.role is PartRole.READOUT:  # one hidden layer
-            return self.adviser.ask(part.form, 1, self._width)
-        return self.adviser.ask(part.form, self._layers, self._width)
+            try:
+                self.kind(part)
+            except NoNumbers as error:
+                part = replace(part, role=PartRole.MEASURED_BRANCH, layer=None, reason=error.found)
+                self.parts[position] = part
+        return part
 
     def _before(self, part: ModelPart) -> None:
         """A stream whose kernel is given, by an embedding: branches are made for it."""
@@ -110,17 +133,15 @@ class StreamSetter:
         said = f"of its inputs, measured as {square:.4g}" if self.mean_square is None else "1 assumed of its inputs"
         if target <= bias:
             bias = 0.0
-        self._draw_run(
-            part, {use: ((target - bias) / square, bias, InitReason.THEORY, f"{why}, from the mean square {said}")}
-        )
+        why = f"{why}, from the mean square {said}"
+        self._draw_run(part, {use: ((target - bias) / square, bias, InitReason.THEORY, why)})
         self._kernel = target
 
     def _entering(self, use: WeightUse) -> float:
         """The mean square of what enters a dense layer."""
         if self.mean_square is not None and not self.predicted:
             return self.mean_square
-        self._run_until(use)
-        assert use.entering is not None
+        self._run_to(use.call.number)
         square = self._rerun.mean_square(use.entering)
         if not 0 < square < math.inf:
             raise DeclarationError(
@@ -132,25 +153,23 @@ class StreamSetter:
 
     def _following(self, position: int) -> ModelPart | None:
         """The next part, if it has weights and the theory knows it; what has none in between changes the kernel."""
-        found = self.parts[position + 1] if position + 1 < len(self.parts) else None
-        return None if found is None or not found.uses or found.layer is None else found
+        if position + 1 == len(self.parts) or not self.parts[position + 1].uses:
+            return None
+        following = self._judged(position + 1)
+        return None if following.layer is None else following
 
     def _wanted(self, position: int) -> float:
         """The kernel behind a part that the next layer needs, else that of the stream before it; nan without any."""
-        following = self._following(position)
-        if following is not None and following.role is PartRole.LAYER:
-            kind = self.kind(following)
-            if not kind.advice.any_scale:
+        for following in self.parts[position + 1 : position + 2]:
+            if following.role is PartRole.LAYER and not (kind := self.kind(following)).advice.any_scale:
                 return kind.kernel
-        if not self.predicted:
-            return math.nan
-        drawn = [place.number for place in self.predicted if place.number not in self.untouched]
-        return self._rerun.mean_square(drawn[-1] if drawn else self.predicted[-1].number)
+        before = [number for number, is_drawn in self._exits.items() if is_drawn] or [*self._exits]
+        return self._rerun.mean_square(before[-1]) if before else math.nan
 
     def _layer(self, position: int) -> None:
         part = self.parts[position]
         before = self.parts[position - 1] if position else part
-        if self.predicted and (before.role is PartRole.IDLE or before.stretch.exit in self.untouched):
+        if self.predicted and (before.role is PartRole.IDLE or not self._exits.get(before.stretch.exit, True)):
             self._behind_unread(position)
             return
         kind = self.kind(part)
@@ -169,8 +188,8 @@ class StreamSetter:
         square = self._entering(use)
         why = f"gives the stream the kernel {wanted.kernel:.6g} that the next layer needs; {square:.4g} enters"
         self._draw_run(part, {use: ((wanted.kernel - bias) / square, bias, InitReason.MEASURED, why)})
-        self._kernel, self._course = wanted.kernel, wanted.form.layer
-        self._chi = math.nan
+        self._kernel, self._course, self._chi = wanted.kernel, wanted.form.layer, math.nan
+        self._stage += 1
 
     def _behind_unread(self, position: int) -> None:
         """A layer behind operations without weights, or frozen ones, whose theory does not know what they do."""
@@ -178,28 +197,25 @@ class StreamSetter:
         before = self.parts[position - 1].place
         if len(part.uses) == 1:
             square = self._entering(part.uses[0])
-            why = (
-                f"gives the stream the kernel {wanted:.6g}, from the mean square {square:.4g} measured behind {before}"
-            )
+            behind = f"from the mean square {square:.4g} measured behind {before}"
+            why = f"gives the stream the kernel {wanted:.6g}, {behind}"
             self._draw_run(part, {part.uses[0]: (wanted / square, 0.0, InitReason.MEASURED, why)})
         else:
-            why = f"C_W = 1 (LeCun), measured behind {before}"
-            self._draw_run(part, {use: (1.0, 0.0, InitReason.MEASURED, why) for use in part.uses})
-            self._rescale(part, wanted)
+            self._draw_rescaled(part, f"C_W = 1 (LeCun), measured behind {before}", wanted)
         self._kernel, self._course, self._chi = wanted, None, math.nan
 
-    def _rescale(self, part: ModelPart, wanted: float) -> None:
-        """Give the stream behind a part a kernel by its last weights, if these decide it (a norm behind them does)."""
+    def _draw_rescaled(self, part: ModelPart, why: str, wanted: float) -> None:
+        """C_W = 1, but for the last weights, if these decide the kernel behind the part (a norm behind them does)."""
+        self._draw_run(part, {use: (1.0, 0.0, InitReason.MEASURED, why) for use in part.uses})
         use = max(part.uses, key=lambda use: use.call.number)
         before = self._rerun.mean_square(part.stretch.exit)
-        if not (0 < wanted < math.inf and 0 < before < math.inf) or use.part is not None:
+        if use.part is not None or not (0 < wanted < math.inf and 0 < before < math.inf):
             return
-        factor = math.sqrt(wanted / before)
         numbers = {call.number for call in part.stretch.calls}
         calls = [call for call in self.calls if call.number in numbers]
         weights, settings = use.tensor.detach().clone(), list(self.store.settings)
         why = f"gives the stream the kernel {wanted:.4g} that it had; with C_W = 1 it was measured as {before:.4g}"
-        self.store.rescale(use, factor, why)
+        self.store.rescale(use, math.sqrt(wanted / before), why)
         self._rerun.run(calls)
         after = self._rerun.mean_square(part.stretch.exit)
         if not 0 < after < math.inf or abs(math.log(after / wanted)) > abs(math.log(before / wanted)) / 2:
@@ -207,25 +223,19 @@ class StreamSetter:
             self.store.settings[:] = settings
             self._rerun.run(calls)
 
-    def _residual(self, part: ModelPart) -> None:
+    def _residual(self, position: int) -> None:
+        part = self.parts[position]
         kind = self.kind(part)
         weight, whole = self._branch_weights(part, kind.branch_weight)
-        settings = {}
-        for use in part.uses:
-            if use.is_shortcut:
-                settings[use] = (1.0, 0.0, InitReason.THEORY, "shortcut: keeps the kernel of the stream")
-                continue
-            ends = use.is_last and xi in kind.values
-            square = weight**2 if ends else 1.0
-            values = (square * kind.values.get(C_W, 0.0), square * kind.values.get(C_b, 0.0))
-            told = "whole branches" if kind.form.is_post_norm and weight == 1 else kind.advice.origin
-            why = f"{told} of z' = {kind.form.layer.text}, {self._branches} branches"
-            if ends:
-                why += f": xi^2 C_W with xi = {weight:.4g}, C_W = {kind.values[C_W]:.4g}"
-            settings[use] = (*values, InitReason.THEORY, why)
-        drawn = self._without_zeros(part, settings)
-        self._draw_run(part, drawn)
-        if len(drawn) < len(settings):
+        told = "whole branches" if kind.form.is_post_norm and weight == 1 else kind.advice.origin
+        why = f"{told} of z' = {kind.form.layer.text}, {self._branches} branches"
+        values = (kind.values.get(C_W, 0.0), kind.values.get(C_b, 0.0))
+        settings: dict[WeightUse, Drawn] = {use: (*values, InitReason.THEORY, why) for use in part.uses}
+        if xi in kind.values:
+            why += f": xi^2 C_W with xi = {weight:.4g}, C_W = {values[0]:.4g}"
+            last: Drawn = (weight**2 * values[0], weight**2 * values[1], InitReason.THEORY, why)
+            settings |= {use: last for use in part.uses if use.is_last}
+        if not self._draw_run(part, settings):
             whole = 0.0
         if whole < kind.branch_weight:
             self.smaller.append(kind)
@@ -241,42 +251,26 @@ class StreamSetter:
         if not any(end.factors or end.norm for end in part.ends):
             return advised, advised
         for end in part.ends:
-            names = (*end.names, end.norm) if end.norm else end.names
             if end.size <= advised:
-                why = (
-                    f"starts at {end.size:.4g}, where {advised:.4g} is advised for branches: what starts small is kept"
-                )
-                for name in names:
+                size = f"starts at {end.size:.4g}, where {advised:.4g} is advised for branches"
+                why = f"{size}: what starts small is kept"
+                for name in filter(None, (*end.names, end.norm)):
                     self.store.keep(name, why)
                 if len(end.names) < len(end.factors):
                     self.store.notes.append(f"a factor that is computed in {part.place} {why}")
                 if end.norm_values is not None:  # it was 1 while the model was read
                     self.store.model.get_parameter(end.norm).detach().copy_(end.norm_values)
             elif end.norm:
-                value = advised * end.norm_size / end.size
-                self.store.constant(
-                    end.norm, value, f"the norm ends a branch, which gets the weight xi = {advised:.4g}"
-                )
-        normless = [end.size for end in part.ends if not end.norm]
-        dense = max(normless, default=0.0)  # of branches side by side the largest decides
-        weight = 1.0 if dense <= advised else advised / dense
-        return weight, min(advised, max(end.size for end in part.ends))
-
-    def _without_zeros(self, part: ModelPart, settings: dict[WeightUse, Drawn]) -> dict[WeightUse, Drawn]:
-        """What is to be drawn: not the last weights of a branch, nor those of a readout, where they start at 0."""
-        is_kept = {use: (use.is_last or part.role is PartRole.READOUT) and use.starts_at_zero for use in settings}
-        for use in (use for use, kept in is_kept.items() if kept):
-            what = "the readout starts" if part.role is PartRole.READOUT else "the branch starts"
-            for tensor in (use.tensor, use.bias):
-                if tensor is not None and not bool(tensor.any()) and (name := self.store.name_of(tensor)):
-                    self.store.keep(name, f"{what} at 0: what starts small is kept")
-        return {use: setting for use, setting in settings.items() if not is_kept[use]}
+                why = f"the norm ends a branch, which gets the weight xi = {advised:.4g}"
+                self.store.constant(end.norm, advised * end.norm_size / end.size, why)
+        dense = max((end.size for end in part.ends if not end.norm), default=0.0)  # side by side the largest decides
+        return min(1.0, advised / dense) if dense else 1.0, min(advised, max(end.size for end in part.ends))
 
     def _readout(self, part: ModelPart) -> None:
         (use,) = part.uses
         square, how = math.nan, InitReason.THEORY
         if not math.isnan(self._kernel) and part.form is not None and part.layer is not None:
-            square = averaged(part.form, self._kernel)
+            square = averaged(part.form.forward.args[0], self._kernel)
         if not 0 < square < math.inf:
             square, how = self._entering(use), InitReason.MEASURED
         if use.fan_in * square < 1:
@@ -286,44 +280,97 @@ class StreamSetter:
                 "times as much as its biases, and learning rates have to be small"
             )
         why = f"readout: outputs of mean square 1, from the mean square {square:.4g} of what enters it"
-        settings = self._without_zeros(part, {use: (1 / square, 0.0, how, why)})
-        if not settings:
+        if not self._draw_run(part, {use: (1 / square, 0.0, how, why)}):
             self.readout_entry = part.stretch.entry
-        self._draw_run(part, settings)
 
-    def _measured(self, part: ModelPart, position: int) -> None:
+    def _measured(self, position: int) -> None:
         """LeCun's variances; in a branch, the last dense layer times the xi of the layers on the same stream."""
-        weight, said = 1.0, ""
+        part = self.parts[position]
+        self._kernel, why = math.nan, "C_W = 1 (LeCun); the part is measured: " + part.reason
         if part.role is PartRole.MEASURED_BRANCH:
-            near = [p for p in (*self.parts[position:], *self.parts[:position][::-1]) if p.role is PartRole.RESIDUAL]
-            known = self.kind(near[0]).values.get(xi) if near else None
-            said = f"xi = {known:.4g} of the other branches" if known else _BRANCHES
-            said += "" if self.share == 1 else f", times {self.share:g} because these networks fail"
-            weight, _ = self._branch_weights(part, self.share * (known or self._branches**-0.5))
-        settings = {}
-        for use in part.uses:
-            if use.is_last and part.role is PartRole.MEASURED_BRANCH:
-                why = f"C_W = 1 times xi^2, {said}; the branch is measured"
-                settings[use] = (weight**2, 0.0, InitReason.MEASURED, why)
-            else:
-                settings[use] = (1.0, 0.0, InitReason.MEASURED, "C_W = 1 (LeCun); the part is measured: " + part.reason)
-        if part.role is PartRole.MEASURED_BRANCH:
-            settings = self._without_zeros(part, settings)
-        self._draw_run(part, settings)
-        self._kernel = math.nan
-        if part.role is PartRole.MEASURED:
-            self._rescale(part, self._wanted(position))
-        if part.role is not PartRole.MEASURED_BRANCH and part.uses:
+            near = (p for p in (*self.parts[position:], *self.parts[:position][::-1]) if p.role is PartRole.RESIDUAL)
+            advised = next((self.kind(p).values.get(xi) for p in near), None)
+            said = f"xi = {advised:.4g} of the other branches" if advised else _BRANCHES
+            said += "" if self.attempt.share == 1 else f", times {self.attempt.share:g} because these networks fail"
+            weight, _ = self._branch_weights(part, self.attempt.share * (advised or self._branches**-0.5))
+            last = (weight**2, 0.0, InitReason.MEASURED, f"C_W = 1 times xi^2, {said}; the branch is measured")
+            first = (1.0, 0.0, InitReason.MEASURED, why)
+            self._draw_run(part, {use: last if use.is_last else first for use in part.uses})
+        elif part.uses:
+            self._draw_rescaled(part, why, self._wanted(position))
             self._course = None
+        else:
+            self._run_to(part.stretch.calls[-1].number + 1)
 
-    def _draw_run(self, part: ModelPart, settings: dict[WeightUse, Drawn]) -> None:
-        """Draw weights, and let the part act."""
-        for use, setting in settings.items():
-            self.store.draw(use, *setting)
+    def _draw_run(self, part: ModelPart, settings: dict[WeightUse, Drawn]) -> bool:
+        """Draw weights, and let the part act.
+
+        Left are the last weights of a branch, and those of a readout, where they start at 0.
+
+        Returns:
+            whether all were drawn.
+        """
+        drawn = [use for use in settings if not use.is_shortcut]
+        wanted = len(drawn)
+        if part.is_residual or part.role is PartRole.READOUT:
+            zeros = {use for use in drawn if (use.is_last or not part.is_residual) and use.starts_at_zero}
+            drawn = [use for use in drawn if use not in zeros]
+            what = "the branch starts" if part.is_residual else "the readout starts"
+            for tensor in (tensor for use in zeros for tensor in (use.tensor, use.bias) if tensor is not None):
+                if not bool(tensor.any()) and (name := self.store.name_of(tensor)):
+                    self.store.keep(name, f"{what} at 0: what starts small is kept")
+            settings = self._balanced({use: settings[use] for use in drawn})
+        for use in drawn:
+            self.store.draw(use, *self._filled(use, *settings[use]))
+        for use in (use for use in part.uses if use.is_shortcut):
+            self._draw_shortcut(part, use)
         self._run_to(part.stretch.calls[-1].number + 1)
+        return len(drawn) == wanted
 
-    def _run_until(self, use: WeightUse) -> None:
+    def _filled(self, use: WeightUse, C: float, bias: float, how: InitReason, why: str) -> Drawn:
+        """Weights of a convolution that sees zeros beyond the border, if they are to make up for these."""
+        if use.entering < 0 or not self.attempt.is_filled:
+            return C, bias, how, why
         self._run_to(use.call.number)
+        share = share_inside(use.call, self._rerun.values[use.entering])
+        return C / share, bias, how, why + ("" if share == 1 else f", over the share {share:.4g} inside of the border")
+
+    def _balanced(self, settings: dict[WeightUse, Drawn]) -> dict[WeightUse, Drawn]:
+        """The weights of a branch with one size at its begin and end, if that is asked for; their product is kept."""
+        sizes = {use: math.sqrt(setting[0] / use.fan_in) for use, setting in settings.items()}
+        last, first = ([size for use, size in sizes.items() if use.is_last is end] for end in (True, False))
+        if not last or not first or not 0 < max(last) < max(first):
+            return settings
+        self.is_unbalanced = True
+        ratio = max(last) / max(first) if self.attempt.is_balanced else 1.0
+        why = "" if ratio == 1 else ", times {:.3g}: one size in the branch, which a step of Adam changes less"
+        return {
+            use: (C * f, b * min(f, 1.0), how, said + (why.format(f) if why else ""))
+            for use, (C, b, how, said) in settings.items()
+            for f in [1 / ratio if use.is_last else ratio]
+        }
+
+    def _draw_shortcut(self, part: ModelPart, use: WeightUse) -> None:
+        """What stands for the stream where its width changes: kernel and squared gradient change by the same factor.
+
+        That is 1, but for the means over inputs and positions that batch norms take away.
+        """
+        assert part.form is not None and part.form.shortcut is not None
+        shortcut, kernel, why = part.form.shortcut, self._rerun.mean_square(part.stretch.entry), "shortcut: the stream"
+        square = self._entering(use)
+        reference = part.stretch.entry if shortcut.has(Normaliser) else use.entering
+        if part.shortcut_norms:
+            self.store.draw(use, 1.0, 0.0, InitReason.MEASURED, why)
+            self._run_to(use.call.number + 1)
+            (reference,) = use.call.results
+        variance = self._rerun.mean_square(reference)
+        if shortcut.has(BatchNorm):
+            variance = math.sqrt(variance * self._rerun.spread(reference, use.axis))
+        variance *= kernel / averaged(part.form.stream, kernel)  # times 2 where a ReLU is on the stream in each block
+        for norm in part.shortcut_norms:
+            self.store.constant(norm, math.sqrt(variance), why)
+        if not part.shortcut_norms:
+            self.store.draw(use, variance / square, 0.0, InitReason.MEASURED, why)
 
     def _run_to(self, number: int) -> None:
         """Let all calls act before one of them."""
@@ -331,20 +378,21 @@ class StreamSetter:
         self._rerun.run(self.calls[self._done : end])
         self._done = max(self._done, end)
 
-    _chi = math.nan
-
-    def _note(self, part: ModelPart) -> None:
+    def _note(self, position: int, is_drawn: bool) -> None:
         """The stream behind a part, from the first with weights on, as a place of the check."""
-        if part.role is PartRole.IDLE and not self._is_embedded(part):
+        part = self.parts[position]
+        if part.role is PartRole.IDLE and not self._is_embedded(position):
             return
-        value = self._rerun.values[part.stretch.exit]
-        if value.is_floating_point():
+        chi, self._chi = self._chi, math.nan
+        exit_ = part.stretch.exit
+        if self._rerun.values[exit_].is_floating_point():
             is_next = bool(self.predicted) and self.predicted[-1].number == part.stretch.entry
-            chi = self._chi if is_next else math.nan
-            self.predicted.append(PredictedStream(part.place, part.stretch.exit, self._kernel, chi))
-        self._chi = math.nan
+            kernel = self._kernel if part.left == exit_ else math.nan
+            chi = chi if is_next and part.left == exit_ else math.nan
+            self.predicted.append(PredictedStream(part.place, part.left, kernel, chi, self._stage, is_drawn))
+            self._exits[exit_] = is_drawn
 
-    def _is_embedded(self, part: ModelPart) -> bool:
+    def _is_embedded(self, position: int) -> bool:
         """Whether a part without weights ends the embedding of integers: there the stream begins."""
-        following = self.parts[self.parts.index(part) + 1 :]
-        return not self.stream.is_floating_point() and not self.predicted and bool(following and following[0].uses)
+        following = self.parts[position + 1 : position + 2]
+        return not self.stream.is_floating_point() and not self.predicted and any(part.uses for part in following)

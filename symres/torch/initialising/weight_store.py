@@ -43,7 +43,7 @@ class WeightStore:
         """The parameters that were set, all names of tied ones."""
         return {name for memory, _ in self._done for name in self._names[memory]}
 
-    def draw(self, use: WeightUse, C_W: float, C_b: float, reason: InitReason, why: str, bias_why: str = "") -> None:
+    def draw(self, use: WeightUse, C_W: float, C_b: float, reason: InitReason, why: str) -> None:
         """Fill weights and biases of one layer.
 
         Args:
@@ -52,11 +52,10 @@ class WeightStore:
             C_b: Var(bias).
             reason: why.
             why: why, in a sentence.
-            bias_why: why the biases, if that differs.
         """
         self._fill(use.tensor, use, "weight", C_W, math.sqrt(C_W / use.fan_in), reason, why)
         if use.bias is not None:
-            self._fill(use.bias, use, "bias", C_b, math.sqrt(C_b), reason, bias_why or why)
+            self._fill(use.bias, use, "bias", C_b, math.sqrt(C_b), reason, why)
 
     def constant(self, name: str, value: float, why: str) -> None:
         """Fill a parameter with one number."""
@@ -65,8 +64,7 @@ class WeightStore:
             return
         tensor.detach().fill_(value)
         self._done[_memory(tensor), None] = value
-        module, _, own = name.rpartition(".")
-        self.settings.append(TensorSetting(module, own, "norm", math.nan, math.nan, InitReason.CONVENTION, why))
+        self._note(name, "norm", InitReason.CONVENTION, why)
 
     def keep(self, name: str, why: str) -> None:
         """Leave a parameter as it is, and everything that it is tied to."""
@@ -84,14 +82,13 @@ class WeightStore:
             return
         use.tensor.detach().mul_(factor)
         for position, s in enumerate(self.settings):
-            if ".".join(filter(None, (s.module, s.tensor))) in self._names[memory]:
+            if s.name in self._names[memory]:
                 changed = replace(s, std=s.std * factor, variance=s.variance * factor**2, why=why)
                 self.settings[position] = replace(changed, reason=InitReason.MEASURED)
 
     def leave(self, name: str, why: str) -> None:
         """Note that a parameter is as it was."""
-        module, _, own = name.rpartition(".")
-        self.settings.append(TensorSetting(module, own, "other", math.nan, math.nan, InitReason.LEFT, why))
+        self._note(name, "other", InitReason.LEFT, why)
 
     def is_frozen(self, use: WeightUse) -> bool:
         """Whether these weights ask for no gradients."""
@@ -119,10 +116,15 @@ class WeightStore:
             return
         self._write(tensor, use, kind, std)
         self._done[memory, use.part] = std
-        module, _, own = names[0].rpartition(".")
         rows = "" if use.part is None else f"[{use.part[0]}:{use.part[-1] + 1}]"
         tied = f"; shared with {', '.join(names[1:])}, set once" if len(names) > 1 else ""
-        self.settings.append(TensorSetting(module, f"{own}{rows}", kind, std, variance, reason, why + tied))
+        self._note(f"{names[0]}{rows}", kind, reason, why + tied, std, variance)
+
+    def _note(
+        self, name: str, kind: str, reason: InitReason, why: str, std: float = math.nan, variance: float = math.nan
+    ) -> None:
+        module, _, tensor = name.rpartition(".")
+        self.settings.append(TensorSetting(module, tensor, kind, std, variance, reason, why))
 
     def _write(self, tensor: torch.Tensor, use: WeightUse, kind: str, std: float) -> None:
         axis = use.rows if kind == "weight" else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import TypeAlias
 
@@ -18,9 +18,11 @@ from ...core.scalars import whole
 from ...results.numbers.estimates import EstimatedNumber
 from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.choosing import ModuleChoice, choose_modules
-from ..models.keeping import device_of, kept, seeded
+from ..models.keeping import device_of, in_train_mode, kept, seeded
 from ..models.model_state import mixes_inputs, remarks_on
-from ..probing.adam_step import LARGE, RATE, changes_at_places
+from ..models.structures import tensors
+from ..models.wording import first_line
+from ..probing.adam_step import LARGE, change_in_words, changes_at_places
 from ..probing.losses import Loss, loss_of_part
 from ..probing.network_sample import NetworkSample, Plan, joined, sample_network
 from .averaging import average, average_of_pairs, error_of_directions, root_of_sums, units_of
@@ -30,7 +32,6 @@ from .prediction import TheoryOfPlaces, predictions_for
 from .signals import Measurement
 
 Model: TypeAlias = nn.Module | Callable[[], nn.Module]
-_MODES = {"train": True, "eval": False, None: None}
 
 
 def measure(
@@ -104,8 +105,7 @@ def measure(
     """
     networks, directions = whole(seeds, "seeds", 1), whole(probes, "probes", 1)
     first_seed = whole(seed, "seed", 0)
-    if mode not in _MODES:
-        raise DeclarationError(f"mode={mode!r}", "there is no such mode", "use 'eval', 'train' or None")
+    train = in_train_mode(mode)
     if dtype is not None and not dtype.is_floating_point:
         raise DeclarationError(
             f"dtype={dtype}", "weights are no such numbers", "use torch.float32, float64 or bfloat16"
@@ -128,12 +128,12 @@ def measure(
             where = None if device is None else torch.device(device)
             with seeded(first_seed + number, where):
                 built = _built(model)
-                target = device_of(built, next(iter(_tensors(given)))) if where is None else where
+                target = device_of(built, next(tensors(given.structure))) if where is None else where
                 if not found:
                     peak = watched_memory(target)
                 arguments = given.map(partial(_moved, dtype=dtype, device=target))
                 weights = [parameter for parameter in built.parameters() if parameter.requires_grad]
-                with kept(built, train=_MODES[mode], dtype=dtype, device=where):
+                with kept(built, train=train, dtype=dtype, device=where):
                     notes += remarks_on(built)
                     most, sample = _sample(built, modules, arguments, (loss, targets), plan, number, most)
                     parts = [part for _, part in arguments.parts(most)]
@@ -230,19 +230,14 @@ def _changes(
     try:
         return changes_at_places(model, choose_modules(model, modules), sample.sites, parts, weights, seed)
     except RuntimeError as error:  # operations without derivatives, or memory that does not suffice for them
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        notes.append(f"what one step of Adam changes is not known: {said}")
+        notes.append(f"what one step of Adam changes is not known: {first_line(error)}")
         return [math.nan] * len(sample.names)
 
 
 def _remarks_on_changes(places: tuple[PlaceSignals, ...]) -> list[str]:
-    largest = max(places, key=lambda place: -math.inf if math.isnan(place.adam_change) else place.adam_change)
-    if not largest.adam_change > LARGE:
-        return []
-    return [
-        f"one step of Adam at {RATE:g} on random targets changes {largest.name} by {float(largest.adam_change):.3g} "
-        "times its norm: train with a smaller learning rate, or with other weights"
-    ]
+    large = [(float(place.adam_change), place.name) for place in places if place.adam_change > LARGE]
+    remedy = "train with a smaller learning rate, or with other weights"
+    return [f"{change_in_words(name, change)}: {remedy}" for change, name in [max(large)]] if large else []
 
 
 def _place(samples: list[NetworkSample], row: int, changes: list[float]) -> PlaceSignals:
@@ -284,12 +279,6 @@ def _place(samples: list[NetworkSample], row: int, changes: list[float]) -> Plac
 
 
 _NORMS = ("forward", "backward")
-
-
-def _tensors(arguments: CallArguments) -> Iterator[torch.Tensor]:
-    from ..models.structures import tensors
-
-    return tensors(arguments.structure)
 
 
 def _moved(tensor: torch.Tensor, dtype: torch.dtype | None, device: torch.device) -> torch.Tensor:

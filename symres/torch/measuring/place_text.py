@@ -33,13 +33,13 @@ def place_facts(places: Sequence[PlaceSignals], theory: Sequence[Prediction | No
     return lines + ([_summary(places, theory)] if theory else [])
 
 
-def _number(place: PlaceSignals, prediction: Prediction | None, name: str, told: str) -> str:
+def _number(place: PlaceSignals, prediction: Prediction | None, name: str, called: str) -> str:
     found = comparison(place, prediction, name)
-    said = f"{told} {_told(place.number(name))}"
+    said = f"{called} {number_in_words(place.number(name))}"
     if found is None:
         return said
     z = "" if math.isnan(found.z) else f" (z = {found.z:.2g})"
-    return f"{said}, theory {_told(EstimatedNumber(found.expected, found.allowed or math.nan))}{z}"
+    return f"{said}, theory {number_in_words(EstimatedNumber(found.expected, found.allowed or math.nan))}{z}"
 
 
 def _summary(places: Sequence[PlaceSignals], theory: Sequence[Prediction | None]) -> Fact:
@@ -54,5 +54,6 @@ def _summary(places: Sequence[PlaceSignals], theory: Sequence[Prediction | None]
     return Fact("theory", "; ".join(said) + "; z is the difference in units of both errors" if said else "none")
 
 
-def _told(number: EstimatedNumber) -> str:
-    return f"{float(number):.4g}" + ("" if math.isnan(number.error) else f" +- {number.error:.2g}")
+def number_in_words(number: EstimatedNumber) -> str:
+    """A number, with its standard error if there is one."""
+    return f"{float(number):.4g}" + (f" +- {number.error:.2g}" if number.error > 0 else "")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from ...core.display import Fact, Plain, Shown
-from ...core.errors import DeclarationError, SymresError
+from ...core.errors import DeclarationError
+from ..models.wording import data_frame
 from .depth_fit import FITTED, DepthFit, DepthVerdict, fit_depth
 from .place_signals import MEASURED, PREDICTED, PlaceSignals
 from .place_text import place_facts
@@ -108,11 +109,7 @@ class Measurement(Shown):
         Raises:
             SymresError: pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise SymresError("the table of a measurement", "pandas is missing", "pip install symres[torch]") from None
-        return pd.DataFrame(self.rows())
+        return data_frame(self.rows(), "a measurement")
 
     def plot(self) -> Figure:
         """The figure: kernels, Jacobian norms and, with a loss, gradients over the places, with errors and theory.
@@ -153,20 +150,10 @@ class Measurement(Shown):
     def to_dict(self) -> dict[str, Plain]:
         """Everything as plain data, numbers that are not finite as None."""
         rows: list[Plain] = [{key: _plain(value) for key, value in row.items()} for row in self.rows()]
+        described = [field.name for field in fields(self) if field.name not in ("places", "notes", "theory")]
         return {
             "format": 1,
-            "start": self.start,
-            "networks": self.networks,
-            "inputs": self.inputs,
-            "probes": self.probes,
-            "forward_method": self.forward_method,
-            "backward_method": self.backward_method,
-            "mode": self.mode,
-            "dtype": self.dtype,
-            "device": self.device,
-            "errors_over": self.errors_over,
-            "output_entries": self.output_entries,
-            "peak_bytes": self.peak_bytes,
+            **{name: getattr(self, name) for name in described},
             "notes": list(self.notes),
             "places": rows,
         }

@@ -65,10 +65,20 @@ class CallArguments:
         """The first tensor of floating-point numbers; None where all are integers."""
         return first_tensor(self.structure)
 
+    @property
+    def followed(self) -> torch.Tensor:
+        """The tensor that a run is followed from: the first of floating-point numbers, or else the first."""
+        return next(tensors(self.structure)) if self.differentiable is None else self.differentiable
+
     def map(self, function: Callable[[torch.Tensor], torch.Tensor]) -> CallArguments:
         """The same arguments with a function applied to every tensor."""
         args, kwargs = cast(tuple[tuple[object, ...], dict[str, object]], mapped(self.structure, function))
         return CallArguments(args, kwargs)
+
+    def call(self, model: Callable[..., object]) -> object:
+        """What a model returns; it gets copies, which it may change in place."""
+        copies = self.map(torch.clone)
+        return model(*copies.args, **copies.kwargs)
 
     def with_differentiable(self, tensor: torch.Tensor) -> CallArguments:
         """The same arguments with another first tensor of floating-point numbers."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 from torch import nn
 
@@ -24,6 +25,12 @@ def residual_blocks(model: nn.Module) -> dict[str, nn.Module]:
     _collect(model, "", found)
     counts = Counter(map(type, found.values()))
     return {name: module for name, module in found.items() if counts[type(module)] > 1}
+
+
+def block_finder(model: nn.Module) -> Callable[[str], str]:
+    """A function that gives the repeated block in which a module is, by its name; empty for none."""
+    blocks = residual_blocks(model)
+    return lambda name: next((block for block in blocks if f"{name}.".startswith(f"{block}.")), "")
 
 
 def _collect(module: nn.Module, prefix: str, found: dict[str, nn.Module]) -> None:

@@ -12,6 +12,7 @@ from torch import nn
 from ...activations.formula_parser import nearest
 from ...core.errors import DeclarationError
 from .blocks import dense_layers, residual_blocks
+from .wording import some_of
 
 _LISTED = 8  # names in a message
 
@@ -91,7 +92,7 @@ def choose_modules(model: nn.Module, choice: ModuleChoice = None) -> ChosenModul
         )
     if not found:
         types = sorted({type(module).__name__ for module in named.values()})
-        raise DeclarationError(asked, "the model has none", f"its types are {_some(types)}")
+        raise DeclarationError(asked, "the model has none", f"its types are {some_of(types, _LISTED)}")
     return ChosenModules(found, entries=False)
 
 
@@ -105,7 +106,7 @@ def _matching(named: dict[str, nn.Module], patterns: Sequence[object]) -> dict[s
         matches = matches or [name for name in names if matches_name(name, f"**.{pattern}")]
         if not matches:
             guess = nearest(pattern.replace("*", ""), names)
-            remedy = f"{guess} its modules are {_some(names)}".strip()
+            remedy = f"{guess} its modules are {some_of(names, _LISTED)}".strip()
             raise DeclarationError(f"modules {pattern!r}", "no name of a module matches", remedy)
         found |= {name: named[name] for name in matches}
     return {name: module for name, module in named.items() if name in found}
@@ -122,8 +123,3 @@ def _match(levels: list[str], patterns: list[str]) -> bool:
     if patterns[0] == "**":
         return any(_match(levels[skipped:], patterns[1:]) for skipped in range(len(levels) + 1))
     return bool(levels) and fnmatchcase(levels[0], patterns[0]) and _match(levels[1:], patterns[1:])
-
-
-def _some(names: list[str]) -> str:
-    listed = ", ".join(names[:_LISTED])
-    return listed + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "") if names else "none"

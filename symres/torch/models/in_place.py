@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 import torch
 from torch import nn
 
 from .arguments_of_models import CallArguments
+from .observing import hooked
 from .structures import first_tensor, tensors
-
-_NAMED = 4  # modules in a message
+from .wording import module_in_words, some_of
 
 
 @dataclass
@@ -31,7 +31,7 @@ class InputChanges:
         """What a user should know, a line if there is something."""
         if not self.modules:
             return []
-        return [f"{_some(self.modules)} changes the model's input in place: each pass was given a copy of it"]
+        return [f"{some_of(list(self.modules))} changes the model's input in place: each pass was given a copy of it"]
 
 
 @contextmanager
@@ -40,7 +40,6 @@ def input_changes(model: nn.Module) -> Iterator[InputChanges]:
     found = InputChanges()
     followed: list[tuple[weakref.ref[torch.Tensor], int]] = []
     running: list[str] = []
-    handles = []
 
     def look() -> None:
         """Note what has changed since the last module began or ended."""
@@ -53,28 +52,18 @@ def input_changes(model: nn.Module) -> Iterator[InputChanges]:
                 found.modules[running[-1]] = None
         followed[:] = kept
 
-    def entering(name: str) -> Callable[..., None]:
-        def hook(module: nn.Module, args: object, kwargs: object) -> None:
-            look()
-            running.append(_told(name, module))
-            if module is model:
-                followed.extend((weakref.ref(t), t._version) for t in tensors((args, kwargs)))
+    def entering(name: str, module: nn.Module, args: object, kwargs: object) -> None:
+        look()
+        running.append(module_in_words(name, module))
+        if module is model:
+            followed.extend((weakref.ref(t), t._version) for t in tensors((args, kwargs)))
 
-        return hook
-
-    def leaving(module: nn.Module, args: object, output: object) -> None:
+    def leaving(*call: object) -> None:
         look()
         running.pop()
 
-    try:
-        for name, module in model.named_modules():
-            if not isinstance(module, torch.jit.ScriptModule):  # these take no hooks
-                handles.append(module.register_forward_pre_hook(entering(name), with_kwargs=True))
-                handles.append(module.register_forward_hook(leaving))
+    with hooked(dict(model.named_modules()), entering, leaving):
         yield found
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 class _Broken(Exception):  # it stops a pass
@@ -86,7 +75,7 @@ def first_without_gradients(model: nn.Module, arguments: CallArguments) -> str:
 
     Where an operation in place has overwritten what gradients need, it is the module that ends first after it.
     """
-    found: list[str] = []
+    broken: list[str] = []
     given = arguments.map(torch.clone)
     weights = [parameter for parameter in model.parameters() if parameter.requires_grad]
     leaf = given.differentiable
@@ -95,38 +84,16 @@ def first_without_gradients(model: nn.Module, arguments: CallArguments) -> str:
         given = given.with_differentiable(leaf.clone())
         weights = [leaf, *weights]
 
-    def watch(name: str, module: nn.Module) -> torch.utils.hooks.RemovableHandle:
-        def hook(_: nn.Module, args: object, output: object) -> None:
-            tensor = first_tensor(output)
-            if tensor is None or not tensor.requires_grad or not weights:
-                return
-            try:
-                torch.autograd.grad(tensor.sum(), weights, retain_graph=True, allow_unused=True)
-            except RuntimeError:
-                found.append(_told(name, module))
-                raise _Broken from None
+    def leaving(name: str, module: nn.Module, args: object, kwargs: object, output: object) -> None:
+        tensor = first_tensor(output)
+        if tensor is None or not tensor.requires_grad or not weights:
+            return
+        try:
+            torch.autograd.grad(tensor.sum(), weights, retain_graph=True, allow_unused=True)
+        except RuntimeError:
+            broken.append(module_in_words(name, module))
+            raise _Broken from None
 
-        return module.register_forward_hook(hook)
-
-    handles = []
-    try:
-        for name, module in model.named_modules():
-            if not isinstance(module, torch.jit.ScriptModule):
-                handles.append(watch(name, module))
-        with torch.enable_grad():
-            model(*given.args, **given.kwargs)
-    except (_Broken, RuntimeError):
-        pass
-    finally:
-        for handle in handles:
-            handle.remove()
-    return found[0] if found else ""
-
-
-def _told(name: str, module: nn.Module) -> str:
-    return f"{name} ({type(module).__name__})" if name else type(module).__name__
-
-
-def _some(names: dict[str, None]) -> str:
-    listed = list(names)
-    return ", ".join(listed[:_NAMED]) + (f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else "")
+    with suppress(_Broken, RuntimeError), hooked(dict(model.named_modules()), leaving=leaving), torch.enable_grad():
+        model(*given.args, **given.kwargs)
+    return broken[0] if broken else ""

@@ -18,6 +18,28 @@ _SEEDS = 2**32  # of NumPy
 _DRAWN = 2**53  # seeds that are drawn: integers that JSON keeps
 
 
+def required_module(model: object) -> None:
+    """Refuse what is not a model.
+
+    Raises:
+        DeclarationError: it is no module of PyTorch.
+    """
+    if not isinstance(model, nn.Module):
+        raise DeclarationError(f"a model of the type {type(model).__name__}", "it is no nn.Module", "pass one")
+
+
+def in_train_mode(mode: str | None) -> bool | None:
+    """What a user calls "train", "eval" or None: whether a model is in train mode; None: as it is.
+
+    Raises:
+        DeclarationError: there is no such mode.
+    """
+    modes = {"train": True, "eval": False, None: None}
+    if mode not in modes:
+        raise DeclarationError(f"mode={mode!r}", "there is no such mode", "use 'eval', 'train' or None")
+    return modes[mode]
+
+
 @contextmanager
 def kept(
     model: nn.Module, *, train: bool | None, dtype: torch.dtype | None, device: torch.device | None
@@ -106,20 +128,9 @@ def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
         np.random.set_state(array)
 
 
-def drawn_seed(generator: torch.Generator | None) -> int:
-    """A seed from a generator, or else from PyTorch's own, whose numbers go on."""
-    source = torch.default_generator if generator is None else generator
+def drawn_seed(source: torch.Generator) -> int:
+    """A seed from a generator."""
     return int(torch.randint(_DRAWN, (), generator=source, device=source.device))
-
-
-def next_seed(generator: torch.Generator | None) -> int:
-    """The seed that ``drawn_seed`` would give; nothing is drawn."""
-    source = torch.default_generator if generator is None else generator
-    state = source.get_state()
-    try:
-        return drawn_seed(generator)
-    finally:
-        source.set_state(state)
 
 
 def device_of(model: nn.Module, otherwise: torch.Tensor) -> torch.device:

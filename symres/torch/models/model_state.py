@@ -6,7 +6,9 @@ import torch
 from torch import nn
 
 from .arguments_of_models import CallArguments
+from .observing import hooked
 from .structures import first_tensor, tensors
+from .wording import some_of
 
 _BATCH_NORM = nn.modules.batchnorm._BatchNorm
 _DROPOUT = (nn.modules.dropout._DropoutNd, nn.RReLU)
@@ -41,7 +43,9 @@ def remarks_on(model: nn.Module) -> list[str]:
     """What a user should know about a model in its present mode; one line each."""
     found = []
     if dropping := active_dropout(model):
-        found.append(f"dropout is active in {_some(dropping)}: the numbers are those of random masks; use mode='eval'")
+        found.append(
+            f"dropout is active in {some_of(dropping)}: the numbers are those of random masks; use mode='eval'"
+        )
     idle = [
         name
         for name, module in model.named_modules()
@@ -52,7 +56,7 @@ def remarks_on(model: nn.Module) -> list[str]:
     ]
     if idle:
         found.append(
-            f"{_some(idle)} normalises by statistics that it never learned (mean 0, variance 1): use mode='train'"
+            f"{some_of(idle)} normalises by statistics that it never learned (mean 0, variance 1): use mode='train'"
         )
     return found
 
@@ -65,28 +69,13 @@ def first_nonfinite(model: nn.Module, arguments: CallArguments) -> str:
     for name, parameter in model.named_parameters():
         if not bool(parameter.isfinite().all()):
             return f"they are in the weights {name}"
-    found: list[str] = []
-    handles = []
+    told: list[str] = []
 
-    def watch(name: str, module: nn.Module) -> None:
-        def hook(_: nn.Module, args: object, output: object) -> None:
-            tensor = first_tensor(output)
-            if not found and tensor is not None and not bool(tensor.isfinite().all()):
-                found.append(f"they appear first in the output of {name or 'the model'} ({type(module).__name__})")
+    def leaving(name: str, module: nn.Module, args: object, kwargs: object, output: object) -> None:
+        tensor = first_tensor(output)
+        if not told and tensor is not None and not bool(tensor.isfinite().all()):
+            told.append(f"they appear first in the output of {name or 'the model'} ({type(module).__name__})")
 
-        handles.append(module.register_forward_hook(hook))
-
-    try:
-        for name, module in model.named_modules():
-            watch(name, module)
-        with torch.no_grad():
-            given = arguments.map(torch.clone)
-            model(*given.args, **given.kwargs)
-    finally:
-        for handle in handles:
-            handle.remove()
-    return found[0] if found else "they appear between modules"
-
-
-def _some(names: list[str], most: int = 4) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    with hooked(dict(model.named_modules()), leaving=leaving), torch.no_grad():
+        arguments.call(model)
+    return told[0] if told else "they appear between modules"

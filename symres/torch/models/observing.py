@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import TypeAlias
 
 import torch
@@ -14,6 +15,34 @@ from torch import nn
 
 from .choosing import ChosenModules
 from .structures import first_tensor, with_first_tensor
+
+
+@contextmanager
+def hooked(
+    modules: Mapping[str, nn.Module],
+    entering: Callable[..., object] | None = None,
+    leaving: Callable[..., object] | None = None,
+) -> Iterator[None]:
+    """Hooks at modules while a context lasts; those of TorchScript take none.
+
+    Args:
+        modules: by name.
+        entering: of the name, the module, its arguments by position and by name; what it returns takes their place.
+        leaving: of the same and what the module gives; what it returns takes the place of that.
+    """
+    handles = []
+    try:
+        for name, module in modules.items():
+            if isinstance(module, torch.jit.ScriptModule):
+                continue
+            if entering is not None:
+                handles.append(module.register_forward_pre_hook(partial(entering, name), with_kwargs=True))
+            if leaving is not None:
+                handles.append(module.register_forward_hook(partial(leaving, name), with_kwargs=True))
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 class Side(Enum):
@@ -70,23 +99,14 @@ class Observer:
             new = action(Site(name, side, calls[name, side]), tensor)
             return None if new is None else with_first_tensor(value, new)
 
-        def entering(name: str) -> Callable[..., object]:
-            return lambda module, args, kwargs: at(name, Side.INPUT, (args, kwargs))
+        def entering(name: str, module: nn.Module, args: object, kwargs: object) -> object:
+            return at(name, Side.INPUT, (args, kwargs)) if self._chosen.is_entered(name) else None
 
-        def leaving(name: str) -> Callable[..., object]:
-            return lambda module, args, output: at(name, Side.OUTPUT, output)
+        def leaving(name: str, module: nn.Module, args: object, kwargs: object, output: object) -> object:
+            return at(name, Side.OUTPUT, output) if self._chosen.is_left(name) else None
 
-        handles = []
-        try:
-            for name, module in self._chosen.modules.items():
-                if self._chosen.is_entered(name):
-                    handles.append(module.register_forward_pre_hook(entering(name), with_kwargs=True))
-                if self._chosen.is_left(name):
-                    handles.append(module.register_forward_hook(leaving(name)))
+        with hooked(self._chosen.modules, entering, leaving):
             yield
-        finally:
-            for handle in handles:
-                handle.remove()
 
     def sites(self, run: Callable[[], object], visit: Callable[[Site, torch.Tensor], bool]) -> list[Site]:
         """The places of a pass in the order in which it comes by.

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from ...core.errors import DeclarationError, SymresError
+from .wording import first_line
 
 # what the code of a model raises for inputs that it cannot take, or by a mistake of its own
 _MISTAKES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
@@ -26,9 +27,8 @@ def passing(model: nn.Module) -> Iterator[None]:
     except (SymresError, torch.cuda.OutOfMemoryError):
         raise
     except _MISTAKES as error:
-        said = (str(error).strip().splitlines() or [""])[0]
         raise DeclarationError(
             f"a pass of {type(model).__name__}",
-            f"it raised {type(error).__name__}: {said}",
+            f"it raised {type(error).__name__}: {first_line(error)}",
             "pass inputs that it takes: a tensor, a tuple by position, a dict by name",
         ) from error

@@ -23,6 +23,11 @@ def first_tensor(value: object) -> torch.Tensor | None:
     return next((tensor for tensor in tensors(value) if tensor.is_floating_point()), None)
 
 
+def mean_square(tensor: torch.Tensor) -> float:
+    """Of all entries, in double precision."""
+    return float(tensor.detach().double().square().mean())
+
+
 def with_first_tensor(value: object, tensor: torch.Tensor) -> object:
     """The same structure with another tensor in the place of the first of floating-point numbers.
 

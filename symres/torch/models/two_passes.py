@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import nn
 
 from .arguments_of_models import CallArguments
+from .observing import hooked
 from .passing import passing
 from .structures import tensors
+from .wording import module_in_words
 
 _CLOSE = 1e-6  # relative difference of sums that an order of summation makes
 
 
 def outputs_of(model: nn.Module, arguments: CallArguments) -> list[torch.Tensor]:
     """All tensors that a pass without gradients returns, copied."""
-    given = arguments.map(torch.clone)
     with torch.no_grad(), passing(model):
-        return [tensor.clone() for tensor in tensors(model(*given.args, **given.kwargs))]
+        return [tensor.clone() for tensor in tensors(arguments.call(model))]
 
 
 def varies(model: nn.Module, arguments: CallArguments, first: Sequence[torch.Tensor] | None = None) -> bool:
@@ -59,30 +60,18 @@ class _Call:
 
 def _calls(model: nn.Module, arguments: CallArguments) -> list[_Call]:
     """All calls of modules in one pass, in the order in which they end."""
-    found: list[_Call] = []
+    calls: list[_Call] = []
     entered: list[list[tuple[float, float]]] = []
-    handles = []
 
-    def entering(module: nn.Module, args: object, kwargs: object) -> None:
+    def entering(name: str, module: nn.Module, args: object, kwargs: object) -> None:
         entered.append(_sums((args, kwargs)))
 
-    def leaving(name: str) -> Callable[..., None]:
-        def hook(module: nn.Module, args: object, output: object) -> None:
-            words = f"{name} ({type(module).__name__})" if name else type(module).__name__
-            found.append(_Call(name, words, entered.pop(), _sums(output)))
+    def leaving(name: str, module: nn.Module, args: object, kwargs: object, output: object) -> None:
+        calls.append(_Call(name, module_in_words(name, module), entered.pop(), _sums(output)))
 
-        return hook
-
-    try:
-        for name, module in model.named_modules():
-            if not isinstance(module, torch.jit.ScriptModule):  # these take no hooks
-                handles.append(module.register_forward_pre_hook(entering, with_kwargs=True))
-                handles.append(module.register_forward_hook(leaving(name)))
+    with hooked(dict(model.named_modules()), entering, leaving):
         outputs_of(model, arguments)
-    finally:
-        for handle in handles:
-            handle.remove()
-    return found
+    return calls
 
 
 def _sums(value: object) -> list[tuple[float, float]]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import nn
 
 from ..models.arguments_of_models import CallArguments
 from ..models.choosing import ChosenModules
+from ..models.keeping import kept
 from ..models.observing import Observer, Site
 from ..models.structures import first_tensor
-from .network_passes import no_fused_encoders
+from .network_passes import Passes, no_fused_encoders
 
 RATE, _EPSILON = 1e-3, 1e-8  # of Adam, as PyTorch has them unless a user says otherwise
 # A stream whose change is as large as itself is not the one whose kernel was measured; of one whose change is ten times
@@ -29,9 +29,9 @@ def adam_changes(
     """The norm of the change of each stream over its norm before, after one step on a mean squared error.
 
     Args:
-        model: a network that works on copies of its weights, which do not ask for gradients.
+        model: the network; its weights are put back.
         parts: the inputs, in parts that are run one after the other.
-        weights: those that the step changes; they are put back.
+        weights: those that the step changes.
         streams: the tensors of a run without gradients, all of them in the same order each time.
         seed: of the targets, standard normal numbers in the shape of the output, drawn for one row after the other
             (so that parts change nothing), and of whatever the model draws.
@@ -43,20 +43,22 @@ def adam_changes(
     Raises:
         RuntimeError: PyTorch cannot differentiate the output.
     """
-    steps = _first_step(model, parts, weights, seed)
-    changes: list[list[float]] = []
-    sizes: list[list[float]] = []
+    stepped = _after_step(model, parts, weights, seed)
+    squares: list[list[tuple[float, float]]] = []  # of each part: the change, and what was there, of each stream
     for part in parts:
         torch.manual_seed(seed)
         before = streams(part)
-        with _moved(weights, steps):
+        with kept(model, train=None, dtype=None, device=None), torch.no_grad():
+            for weight, new in zip(weights, stepped, strict=False):  # there are none where nothing depends on them
+                weight.copy_(new)
             torch.manual_seed(seed)
             after = streams(part)
-        pairs = list(zip(before, after, strict=True))
-        changes.append([_square(new - old) if old.shape == new.shape else math.nan for old, new in pairs])
-        sizes.append([_square(old) for old in before])
-    totals = zip(map(sum, zip(*changes, strict=True)), map(sum, zip(*sizes, strict=True)), strict=True)
-    return [math.sqrt(change / size) if steps and size > 0 else math.nan for change, size in totals]
+        pairs = zip(before, after, strict=True)
+        squares.append(
+            [(_square(new - old) if old.shape == new.shape else math.nan, _square(old)) for old, new in pairs]
+        )
+    totals = [tuple(map(sum, zip(*of_parts, strict=True))) for of_parts in zip(*squares, strict=True)]
+    return [math.sqrt(change / size) if stepped and size > 0 else math.nan for change, size in totals]
 
 
 @no_fused_encoders()
@@ -68,75 +70,43 @@ def changes_at_places(
     weights: Sequence[nn.Parameter],
     seed: int,
 ) -> list[float]:
-    """The same of what is at places of a model; nan at one that a run does not come by.
-
-    Args:
-        model: see ``adam_changes``.
-        chosen: its modules.
-        sites: the places at them.
-        parts: see ``adam_changes``.
-        weights: see there.
-        seed: see there.
-    """
+    """The same of what is at places among the chosen modules of a model; nan at one that a run does not come by."""
     observer = Observer(model, chosen)
 
     def streams(part: CallArguments) -> list[torch.Tensor]:
-        found: dict[Site, torch.Tensor] = {}
-
-        def visit(site: Site, tensor: torch.Tensor) -> None:
-            found[site] = tensor.clone()
-
-        given = part.map(torch.clone)
-        with torch.no_grad(), observer.watching(visit):
-            model(*given.args, **given.kwargs)
-        return [found.get(site, torch.empty(0)) for site in sites]
+        seen: dict[Site, torch.Tensor] = {}
+        passes = Passes(model, part, observer, tuple(sites), None, stochastic=False, coupled=False)
+        with torch.no_grad():
+            passes.run(lambda site, tensor: seen.update({site: tensor.clone()}))
+        return [seen.get(site, torch.empty(0)) for site in sites]
 
     return adam_changes(model, parts, weights, streams, seed)
 
 
-def _first_step(
+def change_in_words(place: str, change: float) -> str:
+    """What the step does to a stream."""
+    return f"one step of Adam at {RATE:g} on random targets changes {place} by {change:.3g} times its norm"
+
+
+def _after_step(
     model: nn.Module, parts: Sequence[CallArguments], weights: Sequence[nn.Parameter], seed: int
 ) -> list[torch.Tensor]:
-    """What the step subtracts from each weight: both averages of Adam are those of the first gradient alone."""
-    generator = torch.Generator().manual_seed(seed)
-    gradients = [torch.zeros_like(weight) for weight in weights]
-    entries = 0
-    for weight in weights:
-        weight.requires_grad_(True)
-    try:
+    """The weights after the step: both averages of Adam are those of the first gradient alone."""
+    generator, entries = torch.Generator().manual_seed(seed), 0
+    with kept(model, train=None, dtype=None, device=None), torch.enable_grad():
+        for weight in weights:
+            weight.requires_grad_(True)
         for part in parts:
             torch.manual_seed(seed)
-            given = part.map(torch.clone)
-            with torch.enable_grad():
-                output = first_tensor(model(*given.args, **given.kwargs))
-                if output is None or not output.requires_grad:
-                    return []
-                rows = output.reshape(output.shape[0] if output.ndim else 1, -1)
-                drawn = [torch.randn(rows.shape[1], generator=generator, device="cpu") for _ in rows]
-                error = (rows - torch.stack(drawn).to(rows)).square().sum()
+            output = first_tensor(part.call(model))
+            if output is None or not output.requires_grad:
+                return []
+            rows = output.reshape(output.shape[0] if output.ndim else 1, -1)
+            targets = torch.stack([torch.randn(rows.shape[1], generator=generator, device="cpu") for _ in rows])
+            (rows - targets.to(rows)).square().sum().backward()
             entries += output.numel()
-            found = torch.autograd.grad(error, weights, allow_unused=True)
-            gradients = [g if new is None else g + new for g, new in zip(gradients, found, strict=True)]
-    finally:
-        for weight in weights:
-            weight.requires_grad_(False)
-    means = [gradient.to_dense() / entries for gradient in gradients]
-    return [RATE * mean / (mean.abs() + _EPSILON) for mean in means]
-
-
-@contextmanager
-def _moved(weights: Sequence[nn.Parameter], steps: Sequence[torch.Tensor]) -> Iterator[None]:
-    """Weights after the step; afterwards they are as they were."""
-    before = [weight.detach().clone() for weight in weights]
-    try:
-        with torch.no_grad():
-            for weight, step in zip(weights, steps, strict=False):  # there are none where nothing depends on them
-                weight.sub_(step)
-        yield
-    finally:
-        with torch.no_grad():
-            for weight, old in zip(weights, before, strict=True):
-                weight.copy_(old)
+        gradients = [torch.zeros_like(w) if w.grad is None else w.grad.to_dense() / entries for w in weights]
+        return [w.detach() - RATE * g / (g.abs() + _EPSILON) for w, g in zip(weights, gradients, strict=True)]
 
 
 def _square(tensor: torch.Tensor) -> float:

@@ -14,6 +14,7 @@ import torch
 from ...core.errors import DeclarationError
 from ..models.in_place import first_without_gradients
 from ..models.observing import Site
+from ..models.wording import first_line
 from .network_passes import Passes, squares
 
 LossFunction = Callable[[object], torch.Tensor]
@@ -87,7 +88,7 @@ class ReverseGraph:
         except RuntimeError as error:
             if isinstance(error, torch.cuda.OutOfMemoryError):
                 raise
-            said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            said = first_line(error)
             if where := first_without_gradients(self._passes.model, self._passes.arguments):
                 remedy = "change nothing in place there that gradients need"
                 raise DeclarationError(f"gradients through {where}", said, remedy) from error

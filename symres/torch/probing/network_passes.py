@@ -99,6 +99,12 @@ def squares(tensor: torch.Tensor, size: int) -> np.ndarray:
     return accurate(tensor.detach().reshape(size, -1)).square().sum(dim=1).cpu().numpy().astype(float)
 
 
+def mean_products(first: torch.Tensor, second: torch.Tensor, size: int) -> np.ndarray:
+    """The mean over all entries of each input of the product of two tensors, in double precision; shape (size,)."""
+    product = accurate(first.detach()).reshape(size, -1) * accurate(second.detach()).reshape(size, -1)
+    return product.mean(dim=1).cpu().numpy().astype(float)
+
+
 def accurate(tensor: torch.Tensor) -> torch.Tensor:
     """The same numbers in double precision, where the device has it."""
     return tensor.to(torch.float32 if tensor.device.type == "mps" else torch.float64)

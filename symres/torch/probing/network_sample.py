@@ -19,6 +19,7 @@ from ..models.observing import Observer, Site, names_of
 from ..models.passing import passing
 from ..models.structures import tensors
 from ..models.two_passes import varies, where_passes_differ
+from ..models.wording import first_line
 from .cotangents import LossFunction, cotangent_norms, entries_of_output
 from .network_passes import Passes, counts_inputs, no_fused_encoders
 from .place_statistics import PAIRED, PlaceStatistics, statistics_of
@@ -169,9 +170,8 @@ def _visited(
         return True
 
     def run() -> None:
-        given = arguments.map(torch.clone)
         with passing(model):
-            outputs.extend(tensor.clone() for tensor in tensors(model(*given.args, **given.kwargs)))
+            outputs.extend(tensor.clone() for tensor in tensors(arguments.call(model)))
 
     with torch.no_grad():
         sites = observer.sites(run, visit)
@@ -223,7 +223,7 @@ def _forward(passes: Passes, rngs: list[np.random.Generator], plan: Plan) -> tup
     except (NotImplementedError, RuntimeError) as error:
         if isinstance(error, torch.cuda.OutOfMemoryError):
             raise
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        said = first_line(error)
     found = []
     for rng in rngs[:1] if plan.exact else rngs:
         found.append(reverse_norms(passes, rng, bool(plan.exact), lambda: None))

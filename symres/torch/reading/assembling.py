@@ -16,6 +16,7 @@ from ...layers.normalisation import BatchNorm
 from ...theory.theory import derive
 from ..equations.dense_variances import remarks, variances
 from ..equations.layering import StretchReading
+from ..models.wording import on_one_line
 from ..tracing.run_record import RunRecord
 from .model_reading import Reading
 from .own_weights import shared_weights, unlike_draws
@@ -130,7 +131,7 @@ def _checked(
     try:
         comparisons = compare(record, stretch, derive(form), numbers, generator)
     except (RuntimeError, SymresError) as error:
-        reason = " ".join(str(error).split())[:120]
+        reason = on_one_line(error, 120)
         return replace(block, remarks=(*block.remarks, f"not compared with random networks: {reason}"))
     for comparison in comparisons:
         if not comparison.agrees:

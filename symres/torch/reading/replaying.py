@@ -17,7 +17,7 @@ from ...theory.theory import Theory
 from ..equations.dense_variances import fresh_weights, is_padded
 from ..equations.formula_values import DenseUse
 from ..equations.layering import StretchReading
-from ..tracing.run_record import RecordedCall, RunRecord, substituted
+from ..tracing.run_record import RecordedCall, RunRecord, repeated, substituted
 
 _FEWEST, _FEW, _MANY = 4, 16, 96  # networks; the many decide where the few contradict the theory
 _STANDARD_ERRORS = 5.0
@@ -27,7 +27,6 @@ _ENTRIES = 2**15  # of a Gaussian stream, unless one input has more
 _DRAWS = 2**25  # weights in all networks, for models whose layers have very many
 _BATCH = 256  # inputs over which batch normalisation averages
 _COLUMNS = {"kernel_map": 0, "chi_perp": 1}  # of samples
-_NORMALISING = "input running_mean running_var weight bias training momentum eps"
 _SPACING = "input weight bias stride padding dilation groups"
 
 
@@ -198,8 +197,8 @@ class _Stretch:
 
 
 def _repeated(call: RecordedCall, args: tuple[torch.Tensor, ...], kwargs: dict[str, torch.Tensor]) -> torch.Tensor:
-    """A call as its theory has it: no border, and averages over the inputs of this pass."""
-    if call.name.startswith("conv") and is_padded(call):
+    """A call as its theory has it: without a border."""
+    if is_padded(call):
         given = dict(zip(_SPACING.split(), args, strict=False)) | kwargs
         dilation = given.get("dilation", 1)
         size = given["weight"].shape[2:]
@@ -209,7 +208,5 @@ def _repeated(call: RecordedCall, args: tuple[torch.Tensor, ...], kwargs: dict[s
             border += [step * (width - 1) // 2, step * (width - 1) - step * (width - 1) // 2]
         given["input"] = functional.pad(given["input"], border, mode="circular")
         return call.function(**{**given, "padding": 0})
-    if call.name == "batch_norm":
-        given = dict(zip(_NORMALISING.split(), args, strict=False)) | kwargs
-        return functional.batch_norm(**{**given, "running_mean": None, "running_var": None, "training": True})
-    return call.function(*args, **kwargs)
+    made: torch.Tensor = repeated(call, args, kwargs)
+    return made

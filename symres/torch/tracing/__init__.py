@@ -2,5 +2,6 @@
 
 run_record     the record: stream values, calls, modules
 recording      one run, watched
+prepared_runs  a run of anybody's model, on the inputs of a user or on guessed ones
 narrow_places  the steps between places where the stream is one tensor
 """

@@ -20,6 +20,7 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map
 
+from ..models.observing import hooked
 from ..models.structures import first_tensor, tensors
 from .run_record import ModuleCall, RecordedCall, RunRecord, StreamValue
 
@@ -212,36 +213,25 @@ class _Recorder(TorchFunctionMode):
     @contextmanager
     def watched(self) -> Iterator[None]:
         """Know in which module the program is."""
-        handles = []
 
-        def watch(name: str, module: nn.Module) -> None:
-            def enter(_: nn.Module, args: Any, kwargs: Any) -> None:
-                call = ModuleCall(self._modules, name, module)
-                self._modules += 1
-                numbers = [self.number(t) for t in tensors((args, kwargs))]
-                given = [number for number in numbers if number is not None]
-                self._frames.append(_Frame(call, given))
-                if given:
-                    self.entered[call] = given[0]
+        def entering(name: str, module: nn.Module, args: Any, kwargs: Any) -> None:
+            call = ModuleCall(self._modules, name, module)
+            self._modules += 1
+            numbers = [self.number(t) for t in tensors((args, kwargs))]
+            followed = [number for number in numbers if number is not None]
+            self._frames.append(_Frame(call, followed))
+            if followed:
+                self.entered[call] = followed[0]
 
-            def leave(_: nn.Module, args: Any, output: Any) -> None:
-                tensor = first_tensor(output)
-                number = None if tensor is None else self.number(tensor)
-                frame = self._frames.pop()
-                if number is not None:
-                    self.left[frame.call] = number
+        def leaving(name: str, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+            tensor = first_tensor(output)
+            number = None if tensor is None else self.number(tensor)
+            frame = self._frames.pop()
+            if number is not None:
+                self.left[frame.call] = number
 
-            handles.append(module.register_forward_pre_hook(enter, with_kwargs=True))
-            handles.append(module.register_forward_hook(leave))
-
-        try:
-            for name, module in self._model.named_modules():
-                if not isinstance(module, torch.jit.ScriptModule):  # these take no hooks
-                    watch(name, module)
+        with hooked(dict(self._model.named_modules()), entering, leaving):
             yield
-        finally:
-            for handle in handles:
-                handle.remove()
 
 
 def _gated(input: torch.Tensor, dim: int = -1) -> torch.Tensor:

@@ -7,13 +7,17 @@ random directions.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 import torch
 from torch import nn
 
 from ...results.numbers.estimates import EstimatedNumber
+from ..measuring.averaging import jackknife_error
 from ..models.arguments_of_models import CallArguments
 from ..models.model_state import mixes_inputs
 from ..probing.network_passes import signs
@@ -74,6 +78,30 @@ class SignSource:
             return signs(self._rng, like)
         pieces = len(like) // len(self.subset.kept)
         return self.subset.rows(signs(self._rng, like.new_empty((pieces * self.subset.size, *like.shape[1:]))))
+
+
+_Sample = TypeVar("_Sample")
+
+
+def with_batch_errors(
+    numbers: Callable[[_Sample], Sequence[EstimatedNumber]], sample: _Sample, without: Sequence[_Sample]
+) -> tuple[list[EstimatedNumber], list[float]]:
+    """Numbers whose errors know of the batch.
+
+    Args:
+        numbers: of a measurement.
+        sample: the measurement of all inputs.
+        without: of all but a few, for one group of a few after the other; empty where inputs are independent.
+
+    Returns:
+        The numbers of all inputs, and the errors that the batch makes, which theirs are not below; nan where inputs are
+        independent.
+    """
+    whole = numbers(sample)
+    errors = [math.nan] * len(whole)
+    if without:
+        errors = list(map(jackknife_error, np.array([[float(n) for n in numbers(each)] for each in without]).T))
+    return [at_least(number, error) for number, error in zip(whole, errors, strict=True)], errors
 
 
 def at_least(number: EstimatedNumber, error: float) -> EstimatedNumber:

@@ -13,6 +13,7 @@ from ..models.arguments_of_models import CallArguments
 from ..models.in_place import first_without_gradients
 from ..models.model_state import first_nonfinite
 from ..models.passing import passing
+from ..models.wording import first_line
 from ..probing.network_passes import plain_attention
 from .additions import Additions
 
@@ -26,11 +27,10 @@ def run_with_gradients(model: nn.Module, arguments: CallArguments, additions: Ad
     for parameter in model.parameters():
         if parameter.is_floating_point():
             parameter.requires_grad_()
-    given = arguments.map(torch.clone)
-    if given.differentiable is not None:
-        given = given.with_differentiable(given.differentiable.detach().requires_grad_().clone())
+    if arguments.differentiable is not None:
+        arguments = arguments.with_differentiable(arguments.differentiable.detach().requires_grad_())
     with torch.enable_grad(), plain_attention(), additions, passing(model):
-        model(*given.args, **given.kwargs)
+        arguments.call(model)
 
 
 def sums_in(model: nn.Module, arguments: CallArguments) -> int:
@@ -60,10 +60,9 @@ def named_in_place(model: nn.Module, arguments: CallArguments) -> Iterator[None]
         yield
     except DeclarationError as failed:
         error = failed.__cause__
-        where = first_without_gradients(model, arguments) if isinstance(error, RuntimeError) else ""
-        if not where:
+        if not isinstance(error, RuntimeError) or not (where := first_without_gradients(model, arguments)):
             raise
-        said = (str(error).strip().splitlines() or [""])[0]
+        said = first_line(error)
         remedy = "change nothing in place there that gradients need"
         raise DeclarationError(f"gradients through {where}", said, remedy) from error
 

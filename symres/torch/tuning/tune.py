@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from enum import Enum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from torch import nn
 
@@ -15,7 +15,7 @@ from ...core.scalars import Number, number, whole
 from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.blocks import dense_layers, residual_blocks
 from ..models.choosing import ModuleChoice, choose_modules
-from ..models.keeping import device_of, kept, seeded
+from ..models.keeping import device_of, in_train_mode, kept, required_module, seeded
 from ..models.model_state import active_dropout, remarks_on
 from ..models.structures import tensors
 from ..models.two_passes import varies, where_passes_differ
@@ -28,7 +28,6 @@ from .layerwise.layer_rescaling import LayerChange, LayerPlan, rescaled_layers
 from .tuning_report import TunedBlock, TunedLayer, TuningReport
 from .tuning_targets import TunedWeight, TuningTarget
 
-_MODES = {"train": True, "eval": False, None: None}
 _Choice = TypeVar("_Choice", bound=Enum)
 
 
@@ -117,12 +116,10 @@ def tune_(
     Source:
         PDLT B.4, (B.38) to (B.45); chi: Doshi et al. (3) for one block.
     """
-    if not isinstance(model, nn.Module):
-        raise DeclarationError(f"a model of the type {type(model).__name__}", "it is no nn.Module", "pass one")
+    required_module(model)
     aim = _named(TuningTarget, target, "target")
     weight = _named(TunedWeight, unknown, "unknown")
-    if mode not in _MODES:
-        raise DeclarationError(f"mode={mode!r}", "there is no such mode", "use 'eval', 'train' or None")
+    train = in_train_mode(mode)
     if blocks is not None and layers is not None:
         raise DeclarationError("blocks and layers", "both are given", "tune one kind in one call")
     given_gamma, given_xi = _weight(gamma, "gamma"), _weight(xi, "xi")
@@ -136,26 +133,23 @@ def tune_(
     steps = _Steps()
     device = device_of(model, next(tensors(arguments.structure)))
     arguments = arguments.map(lambda tensor: tensor.detach().to(device))
+    common: dict[str, Any] = {"target": aim, "growth": factor, "probes": directions, "seed": first_seed, "steps": steps}
     block_plan = BlockPlan(
-        target=aim,
         unknown=weight,
         gamma=given_gamma,
         xi=1.0 if given_xi is None else given_xi,
-        growth=factor,
         branch_weight=branch_weight,
         skip_weight=skip_weight,
         wrap=wrap,
-        probes=directions,
-        seed=first_seed,
-        steps=steps,
+        **common,
     )
-    layer_plan = LayerPlan(aim, wanted_kernel, factor, directions, first_seed, steps)
+    layer_plan = LayerPlan(kernel=wanted_kernel, **common)
     changes: list[BlockChange] | list[LayerChange]
     parts: list[TunedBlock] | list[TunedLayer]
     with (
         reported(progress, "tuning") as steps.report,
         seeded(first_seed, device),
-        kept(model, train=_MODES[mode], dtype=None, device=None),
+        kept(model, train=train, dtype=None, device=None),
         named_in_place(model, arguments),
     ):
         notes = tuple(remarks_on(model))

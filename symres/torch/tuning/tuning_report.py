@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from torch import nn
 
 from ...core.display import Fact, Shown
-from ...core.errors import SymresError
 from ...results.numbers.estimates import EstimatedNumber
+from ..measuring.place_text import number_in_words
+from ..models.wording import data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,12 +66,13 @@ class TunedBlock:
 
     def fact(self) -> Fact:
         """One line."""
+        before, after = map(number_in_words, (self.apjn_before, self.apjn_after))
+        apjn = "" if math.isnan(self.apjn_after) else f", J {before} -> {after}"
         return Fact(
             self.name,
-            f"gamma {float(self.gamma):.4g}, xi {_told(self.xi)} on {self.scaled}; "
+            f"gamma {float(self.gamma):.4g}, xi {number_in_words(self.xi)} on {self.scaled}; "
             f"kernel grows by {float(self.growth_before):.4g} -> {float(self.growth_after):.4g}, "
-            f"chi {_told(self.chi_before)} -> {_told(self.chi_after)}"
-            + ("" if math.isnan(self.apjn_after) else f", J {_told(self.apjn_before)} -> {_told(self.apjn_after)}"),
+            f"chi {number_in_words(self.chi_before)} -> {number_in_words(self.chi_after)}{apjn}",
         )
 
 
@@ -103,9 +105,9 @@ class TunedLayer:
         """One line."""
         return Fact(
             self.name,
-            f"weight x {_told(self.weight_factor)}, bias x {_told(self.bias_factor)}; "
+            f"weight x {number_in_words(self.weight_factor)}, bias x {number_in_words(self.bias_factor)}; "
             f"kernel {float(self.kernel_before):.4g} -> {float(self.kernel_after):.4g}, "
-            f"chi {_told(self.chi_before)} -> {_told(self.chi_after)}",
+            f"chi {number_in_words(self.chi_before)} -> {number_in_words(self.chi_after)}",
         )
 
 
@@ -162,11 +164,7 @@ class TuningReport(Shown):
         Raises:
             SymresError: pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise SymresError("the table of a tuning", "pandas is missing", "pip install symres[torch]") from None
-        return pd.DataFrame(self.rows())
+        return data_frame(self.rows(), "a tuning")
 
     def _title(self) -> str:
         kept = _KEPT[self.target]
@@ -188,8 +186,3 @@ def _row(part: TunedPart) -> dict[str, str | float]:
         if isinstance(value, EstimatedNumber):
             row[f"{field.name}_error"] = value.error
     return row
-
-
-def _told(number: EstimatedNumber) -> str:
-    known = not math.isnan(number.error) and number.error > 0
-    return f"{float(number):.4g}" + (f" +- {number.error:.2g}" if known else "")

@@ -110,6 +110,10 @@ ACCEPTED = {
     "z^64": ("even", 64, "of degree 64"),
     "where(where(z > 0, 1, -1) > 0, z, 2*z)": (None, 1, "linear"),
     "where(where(z > 0, z, z/2) <= where(z > 1, 0, -1), z, 0)": (None, None, "linear on the left, zero on the right"),
+    "exp(-log(1 + abs(z))^2)": ("even", None, "decaying"),
+    "10^(-gelu(log(1 + abs(z)))^2)": ("even", None, "decaying"),
+    "erfc(log(1 + abs(z)))": ("even", None, "decaying"),
+    "z*erf(log(1 + z^2))": ("odd", None, "linear"),
     "where(z > sqrt(2), sqrt(z^2 - 2), 0)": (None, None, "zero on the left, linear on the right"),
 }
 

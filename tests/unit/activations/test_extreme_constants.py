@@ -41,6 +41,11 @@ def test_every_stage_has_the_number(formula):
     assert formula in theory.page()
 
 
+def test_a_saturated_formula_has_a_page():
+    """Tanh far beyond where floats tell it from 1: neither exponentials of 1e60 nor their powers have digits."""
+    assert "φ(z)" in sr.derive("sinh(tanh(1e60 + z))").page()
+
+
 @pytest.mark.parametrize("formula", ["1e200*z", "1e-200*z", "max(z,1e200)"])
 def test_code_refuses_numbers_that_floats_do_not_have(formula):
     """Their squares overflow to inf, or vanish: evalf has them, code says why it has not."""

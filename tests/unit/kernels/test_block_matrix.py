@@ -17,7 +17,7 @@ import zarr
 
 import symres as sr
 from symres.kernels import given_numbers, matrix
-from symres.kernels.block_store import NpyStore
+from symres.kernels.block_store import Grid, NpyStore
 
 VALUES = {"C_W": 1.9, "C_b": 0.1}
 SIZE, CHUNK = 83, 20  # the last block of a row is smaller
@@ -80,7 +80,7 @@ class WrittenBeside:
 
 
 def test_a_writer_does_not_touch_the_blocks_of_others(tmp_path):
-    store = NpyStore(tmp_path / "a.npy", (2, 4), np.dtype("float64"), (2, 2))
+    store = NpyStore(tmp_path / "a.npy", Grid((2, 4), (2, 2), symmetric=False), np.dtype("float64"))
     store.create()
     store.write((slice(0, 2), slice(0, 2)), WrittenBeside(store))
     assert (store.opened() == [[5, 5, 7, 7], [5, 5, 7, 7]]).all()

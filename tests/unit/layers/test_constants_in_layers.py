@@ -18,6 +18,7 @@ FUNCTIONS = {
     "relu": lambda u: max(u, 0.0),
     "gelu": lambda u: u * 0.5 * math.erfc(-u / math.sqrt(2)),
     "sigmoid": lambda u: 1 / (1 + math.exp(-u)),
+    "elu": lambda u: u if u > 0 else math.expm1(u) / 2,
 }
 
 
@@ -44,6 +45,16 @@ LAYERS = {
     "relu(a)*z + Dense(phi(z))": ("tanh", {"a": "1/2"}, lambda g: K / 4 + C_b + C_W * g(1, 0)),
     "z + Dense(phi(z)) + Dense(2)": ("relu", {}, lambda g: K + 2 * C_b + C_W * g(1, 0) + 4 * C_W),
     "z + Dense(phi(z) + RMSNorm(2))": ("tanh", {}, lambda g: K + C_b + C_W * (g(1, 0) + 1)),
+    "Dense(phi(cos(0.3)*z))/sqrt(2)": (
+        "elu",
+        {"alpha": "1/2"},
+        lambda g: C_b / 2 + C_W * square(lambda u: FUNCTIONS["elu"](math.cos(0.3) * u)) / 2,
+    ),
+    "tanh(1)*z + Dense(cos(a)*z) + Dense(phi(z))": (
+        "relu",
+        {"a": "1/2"},
+        lambda g: math.tanh(1) ** 2 * K + 2 * C_b + C_W * (math.cos(0.5) ** 2 * K + g(1, 0)),
+    ),
     "z + Dense(leaky_relu(z, 1/sqrt(2)))": (None, {}, lambda g: K + C_b + C_W * K * 0.75),
 }
 
@@ -78,6 +89,31 @@ def test_a_trainable_bias_fluctuates_as_in_networks():
     theory = sr.derive(sr.layer("z + Dense(relu(z)) + Dense(2)"))
     asked = ["kernel_map", "vertex", "kernel_fluctuation", "ntk_map", "chi_perp"]
     assert sr.check(theory, quantities=asked).outcome.name == "PASSED"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Dense(phi(cos(0.3)*z))/sqrt(2)", "(z/pi + Dense(phi(sin(1/2)*z)))/2", "tanh(1)*z + Dense(cos(1/2)*z + phi(z))"],
+)
+@pytest.mark.parametrize("phi", ["hard_tanh", "elu"])
+def test_formulas_of_real_waves_have_no_imaginary_unit(text, phi):
+    theory = sr.derive(sr.layer(text, phi=phi))
+    for quantity in theory.quantities.values():
+        assert quantity.status is sr.Status.EXACT and not quantity.expr.has(sp.I)
+    assert sr.check(theory, "quadrature", points=2).outcome.name == "PASSED"
+    values = dict(K1=1.1, K2=0.9, C=0.3, C_W=C_W, C_b=C_b)
+    values |= {"alpha": 0.7} if phi == "elu" else {}
+    exact = float(theory.covariance_map.evalf(15, **values))
+    assert sr.export(theory.covariance_map).load().covariance_map(**values) == pytest.approx(exact, rel=1e-11)
+
+
+def test_a_bias_that_vanishes_is_0():
+    """The critical bias of a layer with several constants, whose sum is 0 only after they cancel."""
+    theory = sr.derive(sr.layer("tanh(1)*z + Dense(cos(1/2)*z) + Dense(phi(z))", phi="relu"))
+    (point,) = theory.critical_points
+    assert point.C_b == 0
+    assert float(point.C_W) == pytest.approx((1 - math.tanh(1) ** 2) / (math.cos(0.5) ** 2 + 0.5), rel=1e-12)
+    assert "φ(z)" in theory.page()
 
 
 def test_python_and_text_declare_the_same_layer():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,12 +15,11 @@ from ....core.errors import DeclarationError
 from ....results.numbers.estimates import EstimatedNumber
 from ...models.arguments_of_models import CallArguments
 from ...probing.network_passes import counts_inputs
-from ..batch_errors import InputSubset, SignSource, at_least, left_out_in_turn
+from ..batch_errors import InputSubset, at_least, left_out_in_turn, with_batch_errors
 from ..gradient_passes import NonFinitePlace, finite_numbers
 from ..tuning_report import TunedBlock
-from ..tuning_targets import TUNING_PROBES, TunedWeight, TuningTarget
+from ..tuning_targets import TunedWeight, TuningPhase, TuningPlan, TuningTarget
 from .block_changes import BlockChange
-from .block_numbers import BlockNumbers
 from .branch_conditions import solve_block
 from .branch_samples import BranchSample, sample_of_branch
 from .branch_weights import find_branch_weight, skip_of, verify_skip
@@ -27,41 +27,29 @@ from .perturbations import Perturbations
 from .residual_places import PlaceKind, ResidualPlace
 from .stream_passes import Visit, pass_over_places
 
-_BEFORE, _TUNING, _AFTER = range(3)  # streams of random signs
 Weigh: TypeAlias = Callable[[Visit, BranchSample], tuple[float, float]]  # of stream and branch
-_PHASES = {_BEFORE: "before", _TUNING: "tuning", _AFTER: "after"}
 _AGREEMENT = 0.05  # times the square root of the unit of rounding: what was predicted against what is measured
 
 
-@dataclass(frozen=True)
-class BlockPlan:
+@dataclass(frozen=True, kw_only=True)
+class BlockPlan(TuningPlan):
     """What is done with every block.
 
     Args:
-        target: what is kept.
         unknown: the weight that is solved for.
         gamma: the weight of the stream; None: as it is.
         xi: the weight of the branch relative to the branch as it is.
-        growth: by which the kernel, or the gradient, may grow over all blocks together.
         branch_weight: the name, in a block, of what scales its branch; None: it is found.
         skip_weight: of what scales its skip connection; None: nothing does.
         wrap: whether blocks are put into a ``ScaledBlock`` instead.
-        probes: random directions.
-        seed: of their signs.
-        steps: called after every block of every pass.
     """
 
-    target: TuningTarget
     unknown: TunedWeight
     gamma: float | None
     xi: float
-    growth: float
     branch_weight: str | None
     skip_weight: str | None
     wrap: bool
-    probes: int
-    seed: int
-    steps: Callable[[str], None]
 
 
 def tuned_blocks(
@@ -109,24 +97,29 @@ def tuned_blocks(
         found = changes[visit.place.name].weights
         return float(found.gamma), float(found.xi) if plan.wrap else 1.0
 
-    def present_skip(name: str, phase: int) -> float:
-        changed = phase == _AFTER and not plan.wrap
+    def present_skip(name: str, phase: TuningPhase) -> float:
+        changed = phase is TuningPhase.AFTER and not plan.wrap
         return float(changes[name].weights.gamma) if changed else skips[name][1]
 
-    def passed(phase: int, weigh: Weigh, subset: InputSubset | None = None) -> dict[str, BranchSample]:
+    def passed(phase: TuningPhase, weigh: Weigh, subset: InputSubset | None = None) -> dict[str, BranchSample]:
         return _one_pass(model, places, arguments, plan, phase, partial(present_skip, phase=phase), weigh, subset)
 
     subsets = left_out_in_turn(model, arguments.size)
-    before, without_before = passed(_BEFORE, measure), [passed(_BEFORE, measure, subset) for subset in subsets]
-    tuning = passed(_TUNING, tune)
-    after, without = passed(_AFTER, measure_again), [passed(_AFTER, measure_again, subset) for subset in subsets]
+
+    def passes(phase: TuningPhase, weigh: Weigh) -> tuple[dict[str, BranchSample], list[dict[str, BranchSample]]]:
+        every = [passed(phase, weigh, subset) for subset in (None, *subsets)]
+        return every[0], every[1:]
+
+    before, without_before = passes(TuningPhase.BEFORE, measure)
+    tuning = passed(TuningPhase.TUNING, tune)
+    after, without = passes(TuningPhase.AFTER, measure_again)
     rows = []
     for place in places:
         change, name = changes[place.name], place.name
-        old = BlockNumbers.of(before[name], [found[name] for found in without_before], change.skip_before, 1.0)
+        old, _ = _numbers(name, before, without_before, change.skip_before, 1.0)
         gamma, xi = float(change.weights.gamma), float(change.weights.xi) if plan.wrap else 1.0
-        new = BlockNumbers.of(after[name], [found[name] for found in without], gamma, xi)
-        rows.append(_row(change, tuning[name], old, new, plan.target))
+        new, errors = _numbers(name, after, without, gamma, xi)
+        rows.append(_row(change, tuning[name], old, new, errors, plan.target))
         _predicted(rows[-1], tuning[name], change)
     return [changes[place.name] for place in places], rows
 
@@ -136,17 +129,15 @@ def _one_pass(
     places: tuple[ResidualPlace, ...],
     arguments: CallArguments,
     plan: BlockPlan,
-    phase: int,
+    phase: TuningPhase,
     skip_of_block: Callable[[str], float],
     weigh: Weigh,
     subset: InputSubset | None = None,
 ) -> dict[str, BranchSample]:
     """Measure every block; the stream goes on with the weights of stream and branch that ``weigh`` returns."""
     found: dict[str, BranchSample] = {}
-    probes = range(plan.probes * (TUNING_PROBES if phase == _TUNING else 1))
     arguments = arguments if subset is None else subset.of(arguments)
-    signs_of = [[SignSource((plan.seed, phase, block, probe), subset) for probe in probes]
-                for block in range(len(places) + 1)]  # fmt: skip
+    signs_of = [plan.sources(phase, block, subset) for block in range(len(places) + 1)]
     perturbations = Perturbations(signs_of[-1], arguments.size) if plan.target is TuningTarget.APJN else None
 
     def at(visit: Visit) -> torch.Tensor:
@@ -161,7 +152,7 @@ def _one_pass(
         gamma, xi = weigh(visit, sample)
         if perturbations is not None:
             perturbations.advance(gamma, xi)
-        plan.steps(_PHASES[phase])
+        plan.steps(phase.value)
         return gamma * visit.stream.detach() + xi * branch.detach()
 
     with finite_numbers(model, arguments, "the tuning of"):
@@ -202,12 +193,31 @@ def _depends_on_stream(visit: Visit) -> bool:
     return torch.autograd.grad(result, visit.stream, sign, retain_graph=True, allow_unused=True)[0] is not None
 
 
+def _numbers(
+    name: str, sample: dict[str, BranchSample], without: list[dict[str, BranchSample]], gamma: float, xi: float
+) -> tuple[dict[str, EstimatedNumber], list[float]]:
+    """Kernel, growth, chi and apjn of a block, and the errors that the batch makes of the last three."""
+
+    def of(one: BranchSample) -> tuple[EstimatedNumber, EstimatedNumber, EstimatedNumber]:
+        return one.growth(gamma, xi), one.chi(gamma, xi), one.apjn(gamma, xi)
+
+    (growth, chi, apjn), errors = with_batch_errors(of, sample[name], [each[name] for each in without])
+    kernel = EstimatedNumber(float(sample[name].G_zz.mean()) * float(growth), math.nan)
+    return {"kernel": kernel, "growth": growth, "chi": chi, "apjn": apjn}, errors
+
+
 def _row(
-    change: BlockChange, tuning: BranchSample, old: BlockNumbers, new: BlockNumbers, target: TuningTarget
+    change: BlockChange,
+    tuning: BranchSample,
+    old: dict[str, EstimatedNumber],
+    new: dict[str, EstimatedNumber],
+    errors: list[float],
+    target: TuningTarget,
 ) -> TunedBlock:
     gamma, xi = change.weights.gamma, change.weights.xi
     promised = tuning.growth(gamma, xi) if target is TuningTarget.SIZE else tuning.chi(gamma, xi)
-    batch = new.batch_error_of(target)
+    of_growth, of_chi, of_apjn = errors
+    batch = {TuningTarget.SIZE: of_growth, TuningTarget.APJN: of_apjn}.get(target, of_chi)
     wider = batch / promised.error if batch > promised.error else 1.0
     return TunedBlock(
         name=change.place.name,
@@ -216,15 +226,11 @@ def _row(
         xi=EstimatedNumber(float(xi), xi.error * wider),
         scaled="wrapped" if change.branch is None else change.branch.label,
         **tuning.numbers(),
-        kernel_before=old.kernel,
-        kernel_after=new.kernel,
-        growth_before=old.growth,
-        growth_after=new.growth,
-        chi_before=old.chi,
-        chi_after=new.chi,
-        apjn_before=old.apjn,
-        apjn_after=new.apjn,
-        chi_tuned=at_least(tuning.chi(gamma, xi), new.batch_error_of(TuningTarget.GRADIENT)),
+        kernel_before=float(old.pop("kernel")),
+        kernel_after=float(new.pop("kernel")),
+        **{f"{key}_before": number for key, number in old.items()},
+        **{f"{key}_after": number for key, number in new.items()},
+        chi_tuned=at_least(tuning.chi(gamma, xi), of_chi),
     )
 
 

@@ -19,7 +19,7 @@ import torch
 
 from ....results.numbers.estimates import EstimatedNumber
 from ...measuring.averaging import average
-from ...probing.network_passes import accurate
+from ...probing.network_passes import mean_products
 from ..batch_errors import SignSource
 from ..jacobian_probes import jacobian_probes
 from .perturbations import TangentSample
@@ -95,10 +95,7 @@ def sample_of_branch(
         size: the number of inputs, which the first axis counts.
         sources: of signs, one for each probe.
     """
-    z, R = (accurate(tensor.detach()).reshape(size, -1) for tensor in (stream, branch))
     norms, traces = jacobian_probes(stream, branch, size, sources)
-    return BranchSample(_mean(z * z), _mean(R * R), _mean(R * z), norms, traces)
-
-
-def _mean(products: torch.Tensor) -> np.ndarray:
-    return products.mean(dim=1).cpu().numpy().astype(float)
+    pairs = (stream, stream), (branch, branch), (branch, stream)
+    zz, RR, Rz = (mean_products(*pair, size) for pair in pairs)
+    return BranchSample(zz, RR, Rz, norms, traces)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -10,6 +10,7 @@ from torch import nn
 
 from ....activations.formula_parser import nearest
 from ....core.errors import DeclarationError
+from ...models.observing import hooked
 from .residual_places import PlaceKind, ResidualPlace
 from .stream_passes import Visit
 
@@ -172,15 +173,8 @@ def _candidates(visit: Visit) -> Iterator[ScalableWeights]:
     }
     executed: list[str] = []
 
-    def note(name: str) -> Callable[..., None]:
-        return lambda module, args, output: executed.append(name)
-
-    handles = [module.register_forward_hook(note(name)) for name, module in named.items()]
-    try:
+    with hooked(named, leaving=lambda name, *call: executed.append(name)):
         visit.again()
-    finally:
-        for handle in handles:
-            handle.remove()
     idle = [name for name in named if name not in executed]
     for name in [*reversed(list(dict.fromkeys(executed))), *reversed(idle)]:
         label = f"{visit.place.name}.{name}" if name else visit.place.name

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from ....core.errors import DeclarationError
-from ...probing.network_passes import accurate
+from ...probing.network_passes import mean_products
 from ..batch_errors import SignSource
 from .stream_passes import Visit
 
@@ -74,20 +74,15 @@ class Perturbations:
                 )
             self._tangents = moved
         self._moved = _pushed(visit.stream, branch, self._tangents) or [torch.zeros_like(u) for u in self._tangents]
-        rows = [self._rows(u) for u in self._tangents]
-        pushed = [self._rows(u) for u in self._moved]
-        return TangentSample(
-            _stacked([u * u for u in rows]),
-            _stacked([v * v for v in pushed]),
-            _stacked([u * v for u, v in zip(rows, pushed, strict=True)]),
-        )
+        pairs = (self._tangents, self._tangents), (self._moved, self._moved), (self._tangents, self._moved)
+        return TangentSample(*(self._products(*pair) for pair in pairs))
 
     def advance(self, gamma: float, xi: float) -> None:
         """Go on behind the block that was sampled last."""
         self._tangents = [gamma * u + xi * v for u, v in zip(self._tangents, self._moved, strict=True)]
 
-    def _rows(self, tensor: torch.Tensor) -> torch.Tensor:
-        return accurate(tensor).reshape(self._size, -1)
+    def _products(self, first: Sequence[torch.Tensor], second: Sequence[torch.Tensor]) -> np.ndarray:
+        return np.stack([mean_products(u, v, self._size) for u, v in zip(first, second, strict=True)], axis=1)
 
 
 def _pushed(source: torch.Tensor, result: torch.Tensor, tangents: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
@@ -103,7 +98,3 @@ def _pushed(source: torch.Tensor, result: torch.Tensor, tangents: Sequence[torch
         (moved,) = torch.autograd.grad(gradient, cotangent, tangent, retain_graph=True, allow_unused=True)
         found.append(torch.zeros_like(result) if moved is None else moved)
     return found
-
-
-def _stacked(products: list[torch.Tensor]) -> np.ndarray:
-    return np.stack([product.mean(dim=1).cpu().numpy().astype(float) for product in products], axis=1)

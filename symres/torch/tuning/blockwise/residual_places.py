@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -12,6 +12,7 @@ from torch import nn
 
 from ....core.errors import DeclarationError
 from ...models.arguments_of_models import CallArguments
+from ...models.observing import hooked
 from ...models.structures import first_tensor
 from ..additions import Additions
 from ..gradient_passes import run_with_gradients
@@ -124,34 +125,21 @@ def _recorded(
 
     additions = Additions(summed)
 
-    def entering(name: str) -> Callable[..., None]:
-        def hook(module: nn.Module, args: object, kwargs: object) -> None:
-            stream = first_tensor((args, kwargs))
-            if stream is not None:
-                entered[name] = stream, stream.grad_fn, additions.count
+    def entering(name: str, module: nn.Module, args: object, kwargs: object) -> None:
+        stream = first_tensor((args, kwargs))
+        if stream is not None:
+            entered[name] = stream, stream.grad_fn, additions.count
 
-        return hook
+    def leaving(name: str, module: nn.Module, args: object, kwargs: object, output: object) -> None:
+        tensor = first_tensor(output)
+        if tensor is not None and name in entered:
+            stream, node, first = entered[name]
+            shapes = stream.shape, tensor.shape
+            calls[name] = _Call(stream, node, tensor.grad_fn, shapes, range(first, additions.count))
+            order.append(name)
 
-    def leaving(name: str) -> Callable[..., None]:
-        def hook(module: nn.Module, args: object, output: object) -> None:
-            tensor = first_tensor(output)
-            if tensor is not None and name in entered:
-                stream, node, first = entered[name]
-                shapes = stream.shape, tensor.shape
-                calls[name] = _Call(stream, node, tensor.grad_fn, shapes, range(first, additions.count))
-                order.append(name)
-
-        return hook
-
-    handles = []
-    try:
-        for name, module in modules.items():
-            handles.append(module.register_forward_pre_hook(entering(name), with_kwargs=True))
-            handles.append(module.register_forward_hook(leaving(name)))
+    with hooked(modules, entering, leaving):
         run_with_gradients(model, arguments, additions)
-    finally:
-        for handle in handles:
-            handle.remove()
     return calls, sums, order
 
 

@@ -11,6 +11,7 @@ from torch import nn
 
 from ....core.errors import DeclarationError
 from ...models.arguments_of_models import CallArguments
+from ...models.observing import hooked
 from ...models.structures import first_tensor, with_first_tensor
 from ..additions import Additions
 from ..gradient_passes import run_with_gradients
@@ -60,15 +61,8 @@ def pass_over_places(
         DeclarationError: the model does not take the inputs, or comes by other places than before.
     """
     watch = _Watch(places, action)
-    handles = []
-    try:
-        for place in places:
-            handles.append(place.module.register_forward_pre_hook(watch.entering(place), with_kwargs=True))
-            handles.append(place.module.register_forward_hook(watch.leaving(place), with_kwargs=True))
+    with hooked({place.name: place.module for place in places}, watch.entering, watch.leaving):
         run_with_gradients(model, arguments, watch.additions)
-    finally:
-        for handle in handles:
-            handle.remove()
     if missing := [place.name for place in places if place.name not in watch.done]:
         raise DeclarationError(
             f"the tuning of {missing[0]}", "two passes of the model come by different sums", "choose whole blocks"
@@ -80,6 +74,7 @@ class _Watch:
 
     def __init__(self, places: tuple[ResidualPlace, ...], action: VisitAction) -> None:
         self._action = action
+        self._places = {place.name: place for place in places}
         self._branches = {place.addition: place for place in places if place.kind is PlaceKind.BRANCH}
         self._leaves: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}  # what enters a block, and its copy
         self._last: torch.Tensor | None = None
@@ -88,48 +83,45 @@ class _Watch:
         self.done: set[str] = set()
         self.additions = Additions(self._summed)
 
-    def entering(self, place: ResidualPlace) -> Callable[..., object]:
-        def hook(
-            module: nn.Module, args: tuple[object, ...], kwargs: dict[str, object]
-        ) -> tuple[tuple[object, ...], dict[str, object]] | None:
-            stream = first_tensor((args, kwargs))
-            if self._busy or place.kind is PlaceKind.BRANCH or stream is None:
-                return None
-            leaf = stream.detach().clone().requires_grad_()
-            self._leaves[place.name] = stream, leaf
-            given = CallArguments(args, kwargs).with_differentiable(leaf.clone())  # a leaf must not change in place
-            return given.args, dict(given.kwargs)
+    def entering(
+        self, name: str, module: nn.Module, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> tuple[tuple[object, ...], dict[str, object]] | None:
+        """What enters the module of a place: a block gets a copy that has a graph of its own."""
+        stream = first_tensor((args, kwargs))
+        if self._busy or self._places[name].kind is PlaceKind.BRANCH or stream is None:
+            return None
+        leaf = stream.detach().clone().requires_grad_()
+        self._leaves[name] = stream, leaf
+        given = CallArguments(args, kwargs).with_differentiable(leaf.clone())  # a leaf must not change in place
+        return given.args, dict(given.kwargs)
 
-        return hook
+    def leaving(
+        self, name: str, module: nn.Module, args: tuple[object, ...], kwargs: Mapping[str, object], output: object
+    ) -> object:
+        """What leaves it: of a block, the stream that the action returns."""
+        place, result = self._places[name], first_tensor(output)
+        if self._busy or result is None:
+            return None
+        given = CallArguments(args, kwargs).map(torch.detach)
+        if place.kind is PlaceKind.BLOCK:  # it may have changed in place what entered it
+            given = given.with_differentiable(self._leaves[name][1].detach())
 
-    def leaving(self, place: ResidualPlace) -> Callable[..., object]:
-        def hook(module: nn.Module, args: tuple[object, ...], kwargs: Mapping[str, object], output: object) -> object:
-            result = first_tensor(output)
-            if self._busy or result is None:
-                return None
-            given = CallArguments(args, kwargs).map(torch.detach)
-            if place.kind is PlaceKind.BLOCK:  # it may have changed in place what entered it
-                given = given.with_differentiable(self._leaves[place.name][1].detach())
+        def again() -> torch.Tensor:
+            self._busy = True
+            try:
+                with torch.no_grad(), self.additions.paused():
+                    made = first_tensor(given.call(module))
+            finally:
+                self._busy = False
+            assert made is not None
+            return made
 
-            def again() -> torch.Tensor:
-                fresh = given.map(torch.clone)
-                self._busy = True
-                try:
-                    with torch.no_grad(), self.additions.paused():
-                        found = first_tensor(module(*fresh.args, **fresh.kwargs))
-                finally:
-                    self._busy = False
-                assert found is not None
-                return found
-
-            if place.kind is PlaceKind.BRANCH:
-                self._left[place.name] = result, again
-                return None
-            attached, leaf = self._leaves.pop(place.name)
-            visit = Visit(place, leaf, result, again, result, attached, self._last)
-            return with_first_tensor(output, self._acted(visit))
-
-        return hook
+        if place.kind is PlaceKind.BRANCH:
+            self._left[name] = result, again
+            return None
+        attached, leaf = self._leaves.pop(name)
+        visit = Visit(place, leaf, result, again, result, attached, self._last)
+        return with_first_tensor(output, self._acted(visit))
 
     def _summed(self, number: int, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor | None:
         place = self._branches.get(number)

@@ -17,40 +17,23 @@ from torch import nn
 
 from ....core.errors import DeclarationError
 from ....results.numbers.estimates import EstimatedNumber
-from ...measuring.averaging import jackknife_error
 from ...models.arguments_of_models import CallArguments
+from ...models.observing import hooked
 from ...models.structures import first_tensor, with_first_tensor
 from ...probing.network_passes import counts_inputs
 from ..additions import Additions
-from ..batch_errors import InputSubset, SignSource, at_least, left_out_in_turn
+from ..batch_errors import InputSubset, at_least, left_out_in_turn, with_batch_errors
 from ..gradient_passes import NonFinitePlace, finite_numbers, run_with_gradients
 from ..tuning_report import TunedLayer
-from ..tuning_targets import TUNING_PROBES, TuningTarget
+from ..tuning_targets import TuningPhase, TuningPlan, TuningTarget
 from .layer_samples import LayerSample, norms_from_layer_before, parts_of_output
 
-_BEFORE, _TUNING, _AFTER = range(3)  # streams of random signs
-_PHASES = {_BEFORE: "before", _TUNING: "tuning", _AFTER: "after"}
 
+@dataclass(frozen=True, kw_only=True)
+class LayerPlan(TuningPlan):
+    """What is done with every layer; ``kernel`` is that of every one of them, None: of the first layer as it is."""
 
-@dataclass(frozen=True)
-class LayerPlan:
-    """What is done with every layer.
-
-    Args:
-        target: what is kept: the kernel, the gradient (chi), or both.
-        kernel: of every layer; None: that of the first layer as it is.
-        growth: by which the gradient may grow from layer to layer over all of them.
-        probes: random directions.
-        seed: of their signs.
-        steps: called after every layer of every pass.
-    """
-
-    target: TuningTarget
     kernel: float | None
-    growth: float
-    probes: int
-    seed: int
-    steps: Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -105,7 +88,7 @@ def rescaled_layers(
 
     subsets = left_out_in_turn(model, arguments.size)
 
-    def measured(phase: int) -> tuple[dict[str, LayerSample], list[dict[str, LayerSample]]]:
+    def measured(phase: TuningPhase) -> tuple[dict[str, LayerSample], list[dict[str, LayerSample]]]:
         passes = [
             _pass(model, layers, arguments, plan, phase, lambda name, sample: (1.0, 1.0), subset)
             for subset in (None, *subsets)
@@ -113,17 +96,18 @@ def rescaled_layers(
         return passes[0], passes[1:]
 
     with finite_numbers(model, arguments, "the rescaling of"):
-        before, without_before = measured(_BEFORE)
-        tuning = _pass(model, layers, arguments, plan, _TUNING, tune)
-        after, without = measured(_AFTER)
+        before, without_before = measured(TuningPhase.BEFORE)
+        tuning = _pass(model, layers, arguments, plan, TuningPhase.TUNING, tune)
+        after, without = measured(TuningPhase.AFTER)
     if missing := [name for name in layers if name not in after]:
         raise DeclarationError(
             f"the rescaling of {missing[0]}", "it is not called in a pass of the model", "choose other layers"
         )
     rows = []
     for name in after:
-        change, (kernel_error, chi_error) = changes[name], _batch_errors(name, without)
-        old_kernel_error, old_chi_error = _batch_errors(name, without_before)
+        change = changes[name]
+        old, _ = with_batch_errors(_numbers, before[name], [each[name] for each in without_before])
+        new, (_, chi_error) = with_batch_errors(_numbers, after[name], [each[name] for each in without])
         chi_tuned = tuning[name].norm(float(change.weight))
         wider = float(np.fmax(chi_error / chi_tuned.error, 1)) if plan.target is not TuningTarget.SIZE else 1.0
         rows.append(
@@ -131,23 +115,18 @@ def rescaled_layers(
                 name=name,
                 weight_factor=EstimatedNumber(float(change.weight), change.weight.error * wider),
                 bias_factor=change.bias,
-                kernel_before=at_least(before[name].kernel(1, 1), old_kernel_error),
-                kernel_after=at_least(after[name].kernel(1, 1), kernel_error),
-                chi_before=at_least(before[name].norm(1), old_chi_error),
-                chi_after=at_least(after[name].norm(1), chi_error),
+                kernel_before=old[0],
+                kernel_after=new[0],
+                chi_before=old[1],
+                chi_after=new[1],
                 chi_tuned=at_least(chi_tuned, chi_error),
             )
         )
     return list(changes.values()), rows
 
 
-def _batch_errors(name: str, passes: list[dict[str, LayerSample]]) -> tuple[float, float]:
-    """Errors of kernel and chi from passes without some of the inputs; nan without such passes."""
-    if not passes:
-        return math.nan, math.nan
-    found = [(float(samples[name].kernel(1, 1)), float(samples[name].norm(1))) for samples in passes]
-    kernel, chi = (jackknife_error(np.array(values)) for values in zip(*found, strict=True))
-    return kernel, chi
+def _numbers(sample: LayerSample) -> tuple[EstimatedNumber, EstimatedNumber]:
+    return sample.kernel(1, 1), sample.norm(1)
 
 
 def _check(model: nn.Module, layers: Mapping[str, nn.Module]) -> None:
@@ -170,7 +149,7 @@ def _pass(
     layers: Mapping[str, nn.Module],
     arguments: CallArguments,
     plan: LayerPlan,
-    phase: int,
+    phase: TuningPhase,
     action: Callable[[str, LayerSample], tuple[float, float]],
     subset: InputSubset | None = None,
 ) -> dict[str, LayerSample]:
@@ -179,37 +158,31 @@ def _pass(
     found: dict[str, LayerSample] = {}
     last: list[tuple[str, torch.Tensor]] = []
     busy = False
-    probes = plan.probes * (TUNING_PROBES if phase == _TUNING else 1)
 
-    def leaving(name: str) -> Callable[..., object]:
-        def hook(layer: nn.Module, args: tuple[object, ...], kwargs: Mapping[str, object], output: object) -> object:
-            nonlocal busy
-            tensor = first_tensor(output)
-            if busy or tensor is None:
-                return None
-            _usable(name, name in found, tensor, arguments.size)
-            sources = [SignSource((plan.seed, phase, len(found), probe), subset) for probe in range(probes)]
-            busy = True
-            try:
-                weighted, bias = parts_of_output(layer, args, kwargs, tensor)
-            finally:
-                busy = False
-            chi = norms_from_layer_before(name, *last[0], tensor, arguments.size, sources) if last else None
-            found[name] = sample = LayerSample.of(weighted, bias, arguments.size, chi)
-            s, t = action(name, sample)
-            leaf = (s * weighted + t * bias).requires_grad_()
-            last[:] = [(name, leaf)]
-            plan.steps(_PHASES[phase])
-            return with_first_tensor(output, leaf.clone())
+    def leaving(
+        name: str, layer: nn.Module, args: tuple[object, ...], kwargs: Mapping[str, object], output: object
+    ) -> object:
+        nonlocal busy
+        tensor = first_tensor(output)
+        if busy or tensor is None:
+            return None
+        _usable(name, name in found, tensor, arguments.size)
+        sources = plan.sources(phase, len(found), subset)
+        busy = True
+        try:
+            weighted, bias = parts_of_output(layer, args, kwargs, tensor)
+        finally:
+            busy = False
+        chi = norms_from_layer_before(name, *last[0], tensor, arguments.size, sources) if last else None
+        found[name] = sample = LayerSample.of(weighted, bias, arguments.size, chi)
+        s, t = action(name, sample)
+        leaf = (s * weighted + t * bias).requires_grad_()
+        last[:] = [(name, leaf)]
+        plan.steps(phase.value)
+        return with_first_tensor(output, leaf.clone())
 
-        return hook
-
-    handles = [layer.register_forward_hook(leaving(name), with_kwargs=True) for name, layer in layers.items()]
-    try:
+    with hooked(layers, leaving=leaving):
         run_with_gradients(model, arguments, Additions(lambda number, left, right: None))
-    finally:
-        for handle in handles:
-            handle.remove()
     return found
 
 

@@ -14,7 +14,7 @@ from ....core.errors import DeclarationError
 from ....results.numbers.estimates import EstimatedNumber
 from ...measuring.averaging import average
 from ...models.structures import first_tensor
-from ...probing.network_passes import accurate
+from ...probing.network_passes import mean_products
 from ..batch_errors import SignSource
 from ..jacobian_probes import jacobian_probes
 
@@ -40,7 +40,7 @@ class LayerSample:
     def of(cls, weighted: torch.Tensor, bias: torch.Tensor, size: int, chi: np.ndarray | None) -> LayerSample:
         """From what weight and bias give to the output, for so many inputs."""
         pairs = (weighted, weighted), (weighted, bias), (bias, bias)
-        A, B, D = (_products(first, second, size) for first, second in pairs)
+        A, B, D = (mean_products(first, second, size) for first, second in pairs)
         return cls(A, B, D, chi)
 
     def kernel(self, s: float, t: float) -> EstimatedNumber:
@@ -102,8 +102,3 @@ def norms_from_layer_before(
             "choose layers that follow each other",
         )
     return chi
-
-
-def _products(first: torch.Tensor, second: torch.Tensor, size: int) -> np.ndarray:
-    product = accurate(first).reshape(size, -1) * accurate(second).reshape(size, -1)
-    return product.mean(dim=1).cpu().numpy().astype(float)

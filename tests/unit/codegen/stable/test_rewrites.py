@@ -121,6 +121,12 @@ def test_a_formula_without_hard_points_is_left_alone():
         assert stabilise(formula) == formula
 
 
+def test_constants_beside_a_formula_are_left_alone():
+    """They become floats, and only sympy's own functions have numbers for that."""
+    for number in (sp.exp(sp.tanh(2)) - sp.exp(-sp.tanh(2)), sp.exp(2) - 1, sp.cos(2) - 1):
+        assert stabilise(K + number) == K + number
+
+
 @pytest.mark.parametrize("factor", [-sp.Symbol("a", positive=True), sp.Symbol("a", real=True)])
 def test_a_factor_of_unknown_sign_stays_inside_of_its_logarithm(factor):
     """log(a cosh(z)) is log(a) + log(cosh(z)) for a > 0 only."""

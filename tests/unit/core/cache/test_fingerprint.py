@@ -25,7 +25,7 @@ def test_edits_moves_and_additions_are_seen(tmp_path):
 
 def test_upgrades_are_seen(tmp_path, monkeypatch):
     before = fingerprint_of(tmp_path)
-    monkeypatch.setattr(module, "version", lambda name: "99")
+    monkeypatch.setattr(module, "installed", lambda name: "99")
     assert fingerprint_of(tmp_path) != before
 
 

@@ -188,6 +188,21 @@ def test_a_sum_of_quotients_has_one_denominator(expr: sp.Expr) -> None:
     assert not any(p.exp.is_negative for p in above.atoms(sp.Pow))
 
 
+def test_numbers_below_a_fraction_cancel() -> None:
+    weight = (1 - sp.tanh(1) ** 2) / (sp.cos(1) / 2 + 1)
+    kept = (C_W * K * (sp.cos(1) + 2) / 2 - K + K * sp.tanh(1) ** 2).subs(C_W, weight)
+    assert textbook(2 * C_b + kept).free_symbols == {C_b}
+    assert textbook(kept) == 0 and textbook(kept + K / 10**9) != 0
+
+
+@pytest.mark.parametrize("wave", [sp.sin(R(1, 2)), sp.cos(R(3, 10)), 2 + sp.sin(1)])
+def test_a_quotient_by_real_waves_is_written_with_real_numbers(wave: sp.Expr) -> None:
+    expr = sp.erf(1 / (sp.sqrt(K) * wave)) / wave + K * wave
+    result = canonical(expr)
+    assert not result.has(sp.I) and canonical(result) == result
+    assert abs(sp.N((result - expr).subs(K, R(13, 10)), 30)) < 1e-25
+
+
 def test_beside_a_function_the_rest_has_one_denominator() -> None:
     rest = K / 4 + 1 / (1 + K)
     result = canonical(rest + sp.asin(K / (1 + K)) / (1 + 2 * K))

@@ -45,7 +45,7 @@ class Broken(nn.Module):
 def test_numbers_that_are_not_finite_are_located(build, inputs, words):
     with pytest.warns(UserWarning, match=words) as caught:
         found = st.measure(build(), inputs, nn.Linear, probes=1)
-    assert len(caught) == 1
+    assert [each.category for each in caught].count(UserWarning) == 1
     assert math.isnan(found.places[-1].kernel)
     assert found.plot() is not None and found.to_dict()["places"][-1]["kernel"] is None
 
