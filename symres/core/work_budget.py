@@ -28,8 +28,8 @@ _AGAIN = 1.0  # seconds after which time is said to be up once more, where the f
 class Stage(Enum):
     """A stage with its operations and its seconds of processor time.
 
-    Measured: tanh in an mlp, silu in a pre_ln and z*exp(-z^2) in a residual layer take less than a tenth of the
-    operations of every stage but the comparisons of a check.
+    Measured over the catalogue in an mlp, a residual and a pre_ln layer (tests/bench/bench_budgets.py): at most 0.26 of
+    a stage's operations (a quantity of selu) and 0.4 of its processor time (code of elu in pre_ln).
     """
 
     PAGE = "the whole page", 40_000_000, 300
@@ -44,7 +44,7 @@ class Stage(Enum):
     CHECK = "the whole check by quadrature", 100_000_000, 600
     COMPARISON = "a comparison", 5_000_000, 60
     MODULE = "the whole module", 100_000_000, 600
-    CODE = "the code of a quantity", 40_000_000, 180
+    CODE = "the code of a quantity", 40_000_000, 240
 
     def __init__(self, title: str, operations: int, seconds: int) -> None:
         self.title = title
