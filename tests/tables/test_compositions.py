@@ -73,8 +73,13 @@ def test_a_number_to_a_power_of_z_goes_through_derive_and_advice(text):
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("text", POWERS)
 def test_a_number_to_a_power_of_z_is_checked(text):
+    """Simulations of averages that a few of all networks make up are inconclusive, and say so."""
     report = sr.check(sr.derive(sr.mlp(text)), quantities=["kernel_map", "chi_perp"])
-    assert {verdict.outcome.value for verdict in report.verdicts} == {"PASSED"}
+    unsure = [verdict for verdict in report.verdicts if verdict.outcome.value != "PASSED"]
+    assert not unsure or text == "pi^z"
+    for verdict in unsure:
+        assert (verdict.oracle, verdict.outcome.value) == ("simulation", "INCONCLUSIVE")
+        assert "a few networks make up the average" in verdict.remarks[0]
 
 
 @pytest.mark.sample(5)

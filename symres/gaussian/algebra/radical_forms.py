@@ -11,14 +11,19 @@ dictionaries as long as their atoms are independent.
 
 from __future__ import annotations
 
-from math import isqrt
-
 import sympy as sp
 from flint import fmpz
+from sympy.ntheory import factor_
 
 from .rational_functions import Frac, RationalField, factored
 
-_LARGEST_FACTORED = 10**40  # larger integers under a root stay whole: factoring them could take for ever
+_LARGEST_FACTORED = 10**40  # of larger integers only small factors are found: all could take for ever
+_SMALL_BITS = 15  # of these, as many as sympy's
+
+if hasattr(
+    factor_, "factor_cache"
+):  # sympy 1.14 tells it factors that it has not tested, and fails if one is not prime
+    factor_.factor_cache.add = lambda n, factors: None
 
 Radicals = tuple[int, ...]
 Atoms = tuple[tuple[int, int], ...]
@@ -221,10 +226,10 @@ def root(value: Frac) -> Form:
 
 
 def _factors(number: int) -> list[tuple[int, int]]:
-    if number < _LARGEST_FACTORED:
-        return [(int(prime), int(multiplicity)) for prime, multiplicity in fmpz(number).factor()]
-    half = isqrt(number)
-    return [(half, 2)] if half * half == number else [(number, 1)]
+    """Prime factors; of a large number the small ones, and those of which it has powers."""
+    integer = fmpz(number)
+    factors = integer.factor() if number < _LARGEST_FACTORED else integer.factor_smooth(_SMALL_BITS)
+    return [(int(factor), int(multiplicity)) for factor, multiplicity in factors]
 
 
 def _product(field: RationalField, left: Monomial, right: Monomial) -> tuple[Monomial, Frac | None]:

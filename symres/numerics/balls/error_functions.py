@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache, reduce
+from itertools import product
 from typing import TypeAlias
 
 import sympy as sp
@@ -20,8 +21,8 @@ from ...core.atoms import Opaque
 
 FAR = 2  # an argument of erfc from which D, here .095, is small beside 1
 _MOST_FACTORS = 4  # power up to which a sum is multiplied out, because its terms may cancel others
-_Sum: TypeAlias = dict[sp.Expr, sp.Expr]  # exponents, and what stands before their exponentials
-_ZERO = sp.Integer(0)
+_Sum: TypeAlias = dict[tuple[sp.Expr, sp.Expr], sp.Expr]  # an exponent, a product of values of D: their coefficient
+_ZERO, _ONE = sp.Integer(0), sp.Integer(1)
 
 
 class scaled_ierfc(sp.Function):
@@ -82,9 +83,9 @@ class _FarForm:
 
     def _sum(self, node: sp.Expr) -> _Sum:
         if not node.has(sp.exp, sp.erf, sp.erfc):
-            return {_ZERO: node}
+            return {(_ZERO, _ONE): node}
         if isinstance(node, sp.exp):
-            return {sp.expand(self.formula(node.exp)): sp.Integer(1)}
+            return {(sp.expand(self.formula(node.exp)), _ONE): _ONE}
         if isinstance(node, sp.erf | sp.erfc) and self.sides.get(node.args[0]):
             return self._error_function(node, self.sides[node.args[0]])
         if isinstance(node, sp.Add):
@@ -95,24 +96,28 @@ class _FarForm:
             return reduce(_multiplied, [self._sum(node.base)] * int(node.exp))
         if isinstance(node, sp.Pow) and node.exp.is_number:
             exponent, factor = self._leading(self._sum(node.base))
-            return {sp.expand(exponent * node.exp): factor**node.exp}
+            return {(sp.expand(exponent * node.exp), _ONE): factor**node.exp}
         if isinstance(node, sp.log):
             exponent, factor = self._leading(self._sum(node.args[0]))
-            return {_ZERO: exponent + sp.log(factor)}
-        return {_ZERO: node.func(*map(self.formula, node.args))}
+            return {(_ZERO, _ONE): exponent + sp.log(factor)}
+        return {(_ZERO, _ONE): node.func(*map(self.formula, node.args))}
 
     @staticmethod
     def _error_function(node: sp.Expr, side: int) -> _Sum:
         u = side * node.args[0]
-        exponent, factor = sp.expand(-(u**2)), (1 - scaled_ierfc(u)) / (sp.sqrt(sp.pi) * u)
-        if isinstance(node, sp.erf):
-            return {_ZERO: sp.Integer(side), exponent: -side * factor}
-        return {exponent: factor} if side == 1 else {_ZERO: sp.Integer(2), exponent: -factor}
+        limit, sign = (sp.Integer(side), -side) if isinstance(node, sp.erf) else (sp.Integer(1 - side), side)
+        exponent, coefficient = sp.expand(-(u**2)), sign / (sp.sqrt(sp.pi) * u)
+        return _added(
+            [{(_ZERO, _ONE): limit, (exponent, _ONE): coefficient, (exponent, scaled_ierfc(u)): -coefficient}]
+        )
 
     def _leading(self, terms: _Sum) -> tuple[sp.Expr, sp.Expr]:
         """The exponent of the largest exponential, and the sum beside it."""
-        largest = reduce(self._larger, terms)
-        return largest, sp.Add(*(sp.exp(sp.expand(e - largest)) * factor for e, factor in terms.items()))
+        factors: dict[sp.Expr, sp.Expr] = {}
+        for (exponent, values), coefficient in terms.items():
+            factors[exponent] = factors.get(exponent, _ZERO) + coefficient * values
+        largest = reduce(self._larger, factors)
+        return largest, sp.Add(*(sp.exp(sp.expand(e - largest)) * factor for e, factor in factors.items()))
 
     def _larger(self, one: sp.Expr, other: sp.Expr) -> sp.Expr:
         """The larger exponent far out; where that is not known any is right, though its balls may be wide."""
@@ -128,21 +133,12 @@ class _FarForm:
 def _added(sums: Iterable[_Sum]) -> _Sum:
     total: _Sum = {}
     for terms in sums:
-        for exponent, factor in terms.items():
-            total[exponent] = total.get(exponent, _ZERO) + factor
-    factors = {exponent: _collected(factor) for exponent, factor in total.items()}
-    return {exponent: factor for exponent, factor in factors.items() if factor != 0} or {_ZERO: _ZERO}
+        for term, coefficient in terms.items():
+            total[term] = total.get(term, _ZERO) + coefficient
+    coefficients = {term: sp.cancel(c) if c.is_Add and not c.has(scaled_ierfc) else c for term, c in total.items()}
+    return {term: c for term, c in coefficients.items() if c != 0} or {(_ZERO, _ONE): _ZERO}
 
 
 def _multiplied(one: _Sum, other: _Sum) -> _Sum:
-    return _added({sp.expand(a + b): u * v} for a, u in one.items() for b, v in other.items())
-
-
-def _collected(factor: sp.Expr) -> sp.Expr:
-    """A polynomial in values of D, each power with one coefficient, so that equal terms cancel."""
-    names = {f: sp.Dummy() for f in factor.atoms(scaled_ierfc)}
-    named = sp.expand(factor.xreplace(names))
-    if not names or not named.is_polynomial(*names.values()):
-        return factor
-    terms = sp.Poly(named, *names.values()).terms()
-    return sp.Add(*(sp.cancel(c) * sp.Mul(*map(sp.Pow, names, powers)) for powers, c in terms))
+    products = product(one.items(), other.items())
+    return _added({(sp.expand(a + b), d * e): u * v} for ((a, d), u), ((b, e), v) in products)

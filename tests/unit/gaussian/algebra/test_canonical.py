@@ -145,6 +145,13 @@ def test_a_long_integer_under_a_root_takes_no_time() -> None:
     assert canonical(sp.Pow(large, R(1, 2), evaluate=False) ** 2) == large
 
 
+def test_long_integers_whose_factors_are_near_each_other() -> None:
+    """Such factors are found without being tested: 1.14 of sympy takes them for primes, and fails."""
+    one, other = 64 * 10**60 + 7, 64 * 10**60 + 301
+    assert canonical(sp.sqrt(K / (one * other))).subs(K, one * other) == 1
+    assert canonical(sp.sqrt(R(12 * one**2, 5))) == 2 * one * sp.sqrt(R(3, 5))
+
+
 def test_equal_sums_of_waves_get_the_same_text() -> None:
     one = (
         sp.exp(K) * sp.sin((C - K1) * (K2 + C)) * sp.erf((C - K1) * (K2 + A))

@@ -1,6 +1,7 @@
 """Ball arithmetic against mpmath: containment, accuracy, precision raising, bad values."""
 
 import random
+import time
 from fractions import Fraction
 
 import mpmath as mp
@@ -10,7 +11,9 @@ from flint import acb, arb, ctx
 
 from symres.core.atoms import Opaque
 from symres.core.errors import DeclarationError, SymresError
+from symres.core.symbols import z
 from symres.numerics.balls import compile_ball, enclose, evaluate, to_ball
+from symres.numerics.balls.error_functions import error_arguments, far_form
 
 x, y = sp.symbols("x y", real=True)
 u, v = sp.symbols("u v", positive=True)
@@ -365,3 +368,13 @@ def test_quotients_of_exponentials_have_bounds_on_wide_balls(m, n):
         assert abs(found - exact) <= abs(exact) * mp.mpf(10) ** -19
     wide = enclose(expr / x, {x: arb(40, 20)}, 60)
     assert (wide.abs_upper() < 2) == (m <= n)
+
+
+def test_far_forms_of_squares_of_slopes_take_no_time():
+    """Their coefficients have constants of twenty digits; they are multiplied, and never expanded."""
+    start = time.process_time()
+    slope = sp.diff(sp.log(1 + sp.exp(sp.sqrt(1 + z**2))) / (1 + sp.erf(10**20 + z) ** 2), z)
+    form = far_form(slope**2, (1,) * len(error_arguments(slope**2)), 1)
+    assert time.process_time() - start < 5
+    exact = enclose((slope**2).subs(z, 3), {}, 200)  # 1 - erf(1e20 + 3) is below every digit of it
+    assert enclose(form.subs(z, 3), {}, 200).overlaps(exact)
