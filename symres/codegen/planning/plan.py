@@ -10,25 +10,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
-from functools import lru_cache
-from itertools import product
 
 import sympy as sp
 
 from ...core.errors import DeclarationError, NoClosedForm
 from ...core.symbols import C_W, K1, K2, C, C_b, K, Theta, gamma, n, n_L, r, variables, xi
-from ...numerics.balls import enclose, evaluate
+from ...numerics.balls import evaluate
 from ...results.quantity import Quantity, Status
 from ..averages.average_code import averages
 from ..averages.integrands import GaussianAverage
 from ..emission.emitter import argument, distinct
 from ..fits.chebyshev import Fit
-from ..stable.angles import AngleForm, angle_form, positive
+from ..stable.angles import AngleForm, positive
 from ..stable.kernel_powers import reduced
 from ..stable.primitives import EXPONENTIALS, GeneratedSymbol, determinant
 from ..stable.rewrites import stabilise
-from ..stable.rounding_error import one_sign
+from .decomposition import adds_up, decompose, normalised_products, of_angles
 from .guards import FLOOR, Guards
 from .homogeneity import scaling
 
@@ -37,7 +34,6 @@ INSIDE = {C_W, C_b}  # what fresh neurons bring into averages
 GLOBAL = {Theta, C_W, C_b, gamma, xi, n, n_L, r}  # no variance or covariance of a neuron
 INACCURATE = 1e-6  # a larger error is announced
 FEW_DIGITS = 1e-13  # a larger error of a closed form in special functions, and its average is integrated instead
-_SEEN = [Fraction(10) ** n for n in (-8, -4, -2, 0, 2, 4)]  # kernels
 ACCURATE = 2e-14  # a closed form of one kernel with a larger error in floats is replaced by a fit
 
 
@@ -289,13 +285,13 @@ class Planner:
         others = (opaque.free_symbols & GLOBAL) | set(held.values())
         parts = decompose(opaque, others | scope.parameters)
         if parts is None and decompose(opaque, others) is None:
-            normalised = _normalised(expr)
+            normalised = normalised_products(expr)
             if normalised is not None:
                 return sp.Add(*(self._product(factors, scope) for factors in normalised))
             others -= INSIDE
         integrals: dict[sp.Expr, sp.Expr] = {}
         may_cancel = scope.parameters and not averages(opaque)
-        if parts is None or (may_cancel and not _adds_up(parts)):
+        if parts is None or (may_cancel and not adds_up(parts)):
             parts = decompose(opaque, others) or {sp.Integer(1): opaque}
             if all(c.is_Symbol for a in averages(definition) for c in a.covariance):
                 integrals = decompose(definition.xreplace(held), others) or {}
@@ -371,7 +367,7 @@ class Planner:
     ) -> sp.Expr:
         """A call of the component for a function of kernels and parameters; mere scales stay outside."""
         parameters = _ordered(expr.free_symbols - set(kernels))
-        angles, rest = _of_angles(expr) if kernels == (K1, K2, C) else (None, expr)
+        angles, rest = of_angles(expr) if kernels == (K1, K2, C) else (None, expr)
         if angles is not None:
             first, second, _ = arguments
             return self._call(angles, kernels, arguments, scope) / (sp.sqrt(first) * sp.sqrt(second)) + rest
@@ -408,104 +404,8 @@ class Planner:
         return component
 
 
-def decompose(expr: sp.Expr, others: Iterable[sp.Symbol]) -> dict[sp.Expr, sp.Expr] | None:
-    """Write an expression as a polynomial in ``others``: monomial -> coefficient; None if it is no polynomial.
-
-    Only products and powers that contain ``others`` are multiplied out; coefficients keep their shape.
-    """
-    others = set(others)
-    if not expr.free_symbols & others:
-        return {sp.Integer(1): expr}
-    if isinstance(expr, sp.Symbol):
-        return {expr: sp.Integer(1)}
-    if isinstance(expr, sp.Add):
-        total: dict[sp.Expr, sp.Expr] = {}
-        for argument in expr.args:
-            part = decompose(argument, others)
-            if part is None:
-                return None
-            for monomial, coefficient in part.items():
-                total[monomial] = total.get(monomial, sp.Integer(0)) + coefficient
-        return total
-    if isinstance(expr, sp.Mul):
-        total = {sp.Integer(1): sp.Integer(1)}
-        for argument in expr.args:
-            part = decompose(argument, others)
-            if part is None:
-                return None
-            total = _multiply(total, part)
-        return total
-    if isinstance(expr, sp.Pow) and expr.exp.is_Integer and expr.exp > 0:
-        base = decompose(expr.base, others)
-        if base is None:
-            return None
-        power = base
-        for _ in range(int(expr.exp) - 1):
-            power = _multiply(power, base)
-        return power
-    if isinstance(expr, sp.Pow) and isinstance(expr.base, sp.Symbol) and expr.base in others:
-        return {expr: sp.Integer(1)}  # 1/gamma and the like
-    return None
-
-
-def _of_angles(expr: sp.Expr) -> tuple[sp.Expr | None, sp.Expr]:
-    """A function of two inputs as A/sqrt(K1*K2) + B: A written with angles, B free of kernels; (None, itself) if not.
-
-    None too where the function is itself written with angles.
-    """
-    triple = (K1, C, K2)
-    if angle_form(expr, triple) is not None:
-        return None, expr
-    constant, factor = expr.as_independent(*triple, as_Add=False)
-    rest, varying = sp.expand(factor).as_independent(*triple, as_Add=True)
-    times = constant * sp.Add(*(sp.sqrt(K1) * sp.sqrt(K2) * term for term in sp.Add.make_args(varying)))
-    return (None, expr) if angle_form(times, triple) is None else (times, constant * rest)
-
-
-def _normalised(expr: sp.Expr) -> list[tuple[sp.Expr, ...]] | None:
-    """The factors of products with roots of, or quotients by, sums, as behind a normalisation; None if there are none.
-
-    Terms with the same roots and quotients are one product.
-    """
-    groups: dict[tuple[sp.Expr, ...], list[sp.Expr]] = {}
-    for term in sp.Add.make_args(expr):
-        powers = [f for f in sp.Mul.make_args(term) if isinstance(f, sp.Pow) and isinstance(f.base, sp.Add)]
-        rest = sp.Mul(*(f for f in sp.Mul.make_args(term) if f not in powers))
-        groups.setdefault(tuple(powers), []).append(rest)
-    if not any(groups):
-        return None
-    return [(*powers, *sp.Mul.make_args(sp.Add(*rests))) for powers, rests in groups.items()]
-
-
-def _adds_up(parts: Mapping[sp.Expr, sp.Expr]) -> bool:
-    """Whether the terms of a polynomial in parameters cannot cancel, by signs and by those at some kernels."""
-    return len(parts) == 1 or one_sign(m * _sign_of(f) for m, f in parts.items())
-
-
-@lru_cache(maxsize=256)
-def _sign_of(function: sp.Expr) -> sp.Expr:
-    """A number of the sign that a function of kernels has at some places; 0/0 if it changes."""
-    if not function.free_symbols <= {K, K1, K2, C}:
-        return sp.nan
-    signs = set()
-    for k, rho in product(_SEEN, (Fraction(-9, 10), Fraction(1, 100), Fraction(1))):
-        ball = enclose(function, {K: k, K1: k, K2: k, C: k * rho}, 128)
-        signs.add(1 if ball > 0 else -1 if ball < 0 else 0)
-        if len(signs) > 1:
-            return sp.nan
-    return sp.Integer(signs.pop())
-
-
 def _renamed(expr: sp.Expr | None, names: Mapping[sp.Symbol, sp.Symbol]) -> sp.Expr | None:
     return None if expr is None else expr.xreplace(dict(names))
-
-
-def _multiply(a: dict[sp.Expr, sp.Expr], b: dict[sp.Expr, sp.Expr]) -> dict[sp.Expr, sp.Expr]:
-    total: dict[sp.Expr, sp.Expr] = {}
-    for m, u in a.items():
-        for k, v in b.items():
-            total[m * k] = total.get(m * k, sp.Integer(0)) + u * v
-    return total
 
 
 def _triples(quantity: Quantity) -> list[tuple[sp.Symbol, sp.Symbol, sp.Symbol]]:

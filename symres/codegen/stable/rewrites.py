@@ -332,10 +332,10 @@ def _differences(e: sp.Expr) -> sp.Expr:
     seen: dict[tuple[sp.Expr, type[sp.Function]], sp.Expr] = {}  # (q, f) -> u
     for term in sorted(e.args, key=sp.default_sort_key) if isinstance(e, sp.Add) else ():
         factors = sp.Mul.make_args(term)
-        found: list[sp.Expr] = [f for f in factors if f.free_symbols and isinstance(f, tuple(PRODUCTS))]
-        if len(found) != 1 or len(term.atoms(*PRODUCTS)) != 1:
+        functions: list[sp.Expr] = [f for f in factors if f.free_symbols and isinstance(f, tuple(PRODUCTS))]
+        if len(functions) != 1 or len(term.atoms(*PRODUCTS)) != 1:
             continue
-        (head, (v,)), q = (found[0].func, found[0].args), sp.Mul(*(f for f in factors if f is not found[0]))
+        (head, (v,)), q = (functions[0].func, functions[0].args), sp.Mul(*(f for f in factors if f is not functions[0]))
         if (-q, head) not in seen:
             seen[q, head] = v
             continue

@@ -11,19 +11,27 @@ dictionaries as long as their atoms are independent.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import sympy as sp
 from flint import fmpz
-from sympy.ntheory import factor_
+from sympy.ntheory.factor_ import factor_cache
 
 from .rational_functions import Frac, RationalField, factored
 
 _LARGEST_FACTORED = 10**40  # of larger integers only small factors are found: all could take for ever
 _SMALL_BITS = 15  # of these, as many as sympy's
 
-if hasattr(
-    factor_, "factor_cache"
-):  # sympy 1.14 tells it factors that it has not tested, and fails if one is not prime
-    factor_.factor_cache.add = lambda n, factors: None
+_remember = factor_cache.add
+
+
+def _remember_primes(n: int, factors: list[int]) -> None:
+    """Sympy 1.14 hands its cache factors that it has not tested, and fails where one is not prime."""
+    with suppress(ValueError):
+        _remember(n, factors)
+
+
+factor_cache.add = _remember_primes
 
 Radicals = tuple[int, ...]
 Atoms = tuple[tuple[int, int], ...]

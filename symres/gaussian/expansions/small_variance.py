@@ -292,7 +292,8 @@ def _exp(u: Series) -> Series:
     """By y' = u' y."""
     start = _expression(u[0])
     if start.is_number and abs(sp.N(start, 5)) > _LARGEST_EXPONENT:
-        raise _no_series(sp.exp(start, evaluate=False))
+        reason = f"exp({start}) is a number of astronomical size"
+        raise NoClosedForm("a small-variance series", reason, "use numbers instead")
     y = [_constant(sp.exp(start))]
     for k in range(1, len(u)):
         y.append(_convolved(u, [*y, {}], [fmpq(j, k) for j in range(k + 1)]))

@@ -194,8 +194,8 @@ def _plot(drawn: Curves, figure: Figure) -> None:
     setting = f"${drawn.setting}$" if drawn.setting else ""
     figure.suptitle("\n".join(filter(None, (drawn.title, setting))), fontsize=11)
     for axes in figure.axes:  # above the axes: no label is crossed by a curve
-        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
-        axes.legend(frameon=False, ncols=4, handlelength=2.4, columnspacing=1.4, **place)
+        above = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+        axes.legend(frameon=False, ncols=4, handlelength=2.4, columnspacing=1.4, **above)
     if drawn.advised is not None:
         words = rf"first kernel $K^0 = {_short(drawn.advised)}$, {drawn.advice}"
         figure.legend([ring(size=8)], [words], loc="outside lower center", frameon=False)

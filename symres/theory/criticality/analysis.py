@@ -190,8 +190,9 @@ def _scale_invariant(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -
     for weight in solved(chi - 1):
         if not can_be_positive(weight):
             continue
-        rest, slope = affine(textbook((expression_of(kernel_map) - K).subs(C_W, weight)), C_b) or (sp.nan, sp.nan)
-        bias = sp.Integer(0) if rest == 0 else -rest / slope
+        kept = textbook((expression_of(kernel_map) - K).subs(C_W, weight))
+        without, slope = affine(kept, C_b) or (sp.nan, sp.nan)
+        bias = sp.Integer(0) if without == 0 else -without / slope
         if bias == 0 or (bias.is_finite and sign_at_reference(bias) >= 0):
             points.append(CriticalPoint(K, weight, bias, "neutral"))
     if points:

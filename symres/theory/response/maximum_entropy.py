@@ -30,7 +30,7 @@ _PLACES = [sp.Rational(k, 8) for k in range(-80, 81)]
 _REMEDY = "take a bounded, increasing activation such as erf or tanh"
 _DOUBLINGS = 200  # of the range, until the second moment is taken for infinite
 _FAR = 40  # doublings after which a moment that still grows is infinite
-_REST = 1e-60  # of the range of phi, that is nothing
+_NEGLIGIBLE = 1e-60  # of the range of phi, that is nothing
 
 
 def maximum_entropy_kernel(phi: Phi) -> mp.mpf:
@@ -94,7 +94,7 @@ class _SecondMoment:
             total, edge = total + added, far
             if doubling > _FAR and added > before * 0.99 > 0:
                 break
-            beyond = all(abs(b) < far for b in self._breaks) and abs(missing([side * far])) <= _REST * size
+            beyond = all(abs(b) < far for b in self._breaks) and abs(missing([side * far])) <= _NEGLIGIBLE * size
             if beyond and not added > total * arb(10) ** -(_DIGITS + 4):
                 return total
             before = added
@@ -115,11 +115,11 @@ class _SecondMoment:
     def _panel(self, slope: CompiledExpression, left: arb, right: arb) -> arb:
         falls = False
 
-        def integrand(place: acb, analytic: bool) -> acb:
+        def integrand(u: acb, analytic: bool) -> acb:
             nonlocal falls
-            height = acb(slope([place], analytic))
-            falls = falls or (place.imag.is_zero() and height.real < 0)
-            return height * place * place
+            height = acb(slope([u], analytic))
+            falls = falls or (u.imag.is_zero() and height.real < 0)
+            return height * u * u
 
         value = acb.integral(integrand, left, right, rel_tol=arb(2) ** -_GOAL, abs_tol=arb(2) ** -_BITS).real
         if falls:

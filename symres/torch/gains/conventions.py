@@ -49,11 +49,10 @@ def _backward(subject: GainSubject) -> Gain:
 def _critical(subject: GainSubject) -> Gain:
     """``K' = K`` and ``chi_perp = chi_parallel = 1`` (PDLT (B.19))."""
     theory = subject.theory
-    found = first_usable(theory.critical_points)
-    if found is None:
+    point = first_usable(theory.critical_points)
+    if point is None:
         told = "; ".join(theory.remarks) or CLASSES.get(theory.universality_class, theory.universality_class)
         raise _none("critical", subject, f"no C_W and C_b make a kernel critical ({told})")
-    point = found
     if point.stability == "unstable":
         raise _none("critical", subject, f"the critical point is unstable, kernels flow away from K = {point.K}")
     numbers = [value(point.C_W), value(point.C_b), value(point.K) if point.K != ANY_KERNEL else 1]

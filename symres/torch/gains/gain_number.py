@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class GainFacts:
     why: str
 
 
-class Gain(float):
+class Gain(float, GainFacts):
     """The factor in ``std = gain/sqrt(fan_in)`` of weights, a float with its reason.
 
     Args:
@@ -48,33 +48,15 @@ class Gain(float):
         facts: what is known of it; each is an attribute.
     """
 
-    __slots__ = ("_facts",)
-
-    if TYPE_CHECKING:  # what the facts have, for readers and checkers of types
-        convention: str
-        activation: str
-        C_W: float
-        C_b: float
-        K: float
-        next_kernel: float
-        chi_perp: float
-        chi_parallel: float
-        inputs_kernel: float
-        stability: str
-        error: float
-        why: str
-
     def __new__(cls, value: float, facts: GainFacts) -> Gain:
         """Make the number."""
-        self = super().__new__(cls, value)
-        object.__setattr__(self, "_facts", facts)
-        return self
+        return super().__new__(cls, value)
+
+    def __init__(self, value: float, facts: GainFacts) -> None:
+        GainFacts.__init__(self, **vars(facts))
 
     def __getnewargs__(self) -> tuple[float, GainFacts]:  # type: ignore[override]
         return float(self), self.facts
-
-    def __getstate__(self) -> None:
-        return None  # all of it is in the arguments
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"{name} of a gain cannot be changed: ask for another gain")
@@ -83,20 +65,9 @@ class Gain(float):
         return f"{float(self):.9g}"
 
     def __repr__(self) -> str:
-        return f"Gain({float(self)!r}, {self.facts.convention!r}, {self.facts.activation!r})"
+        return f"Gain({float(self)!r}, {self.convention!r}, {self.activation!r})"
 
     @property
     def facts(self) -> GainFacts:
         """All that is known of the gain."""
-        facts: GainFacts = object.__getattribute__(self, "_facts")
-        return facts
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> object:
-            if name not in GainFacts.__annotations__:
-                raise AttributeError(f"a gain has no attribute {name!r}: it has {', '.join(GainFacts.__annotations__)}")
-            return getattr(self.facts, name)
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *GainFacts.__annotations__]
+        return GainFacts(**vars(self))

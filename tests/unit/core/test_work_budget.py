@@ -9,6 +9,7 @@ import pytest
 
 import symres as sr
 from symres.core.work_budget import VARIABLE, Stage, factor, limited, spend
+from symres.theory.criticality.lines import critical_line
 
 
 def use(operations: int) -> None:
@@ -116,6 +117,14 @@ def test_theories_say_what_they_gave_up(monkeypatch):
     assert theory.critical_points == () and theory.universality_class == "unknown"
     assert "critical points" in theory.given_up
     assert any("given up" in remark for remark in theory.remarks)
+
+
+def test_what_is_said_of_the_critical_line_has_a_budget(monkeypatch):
+    for part in ("separation", "line_weights"):
+        monkeypatch.setattr(critical_line, part, lambda *_: spend(Stage.LINE.operations + 1))
+    theory = sr.derive("relu(z) + 1")
+    page = theory.page()
+    assert "K'" in page and "side of the critical line" in theory.given_up
 
 
 def test_an_average_that_takes_too_much_stays_a_number(monkeypatch):

@@ -185,3 +185,15 @@ def test_counts_may_be_of_any_exact_type_and_must_be_whole():
 def test_observables_are_asked_for_by_name():
     with pytest.raises(sr.DeclarationError, match="did you mean vertex_limit"):
         derived(sr.residual("relu")).quantity("vertex_limt")
+
+
+def test_errors_inside_of_a_theory_are_not_taken_for_missing_quantities(monkeypatch):
+    def broken(*_):
+        raise AttributeError("an object of a library has no attribute lower")
+
+    theory = sr.derive("tanh")
+    monkeypatch.setattr(type(theory), "of_section", broken)
+    with pytest.raises(AttributeError, match="no attribute lower"):
+        theory.quantities  # noqa: B018
+    with pytest.raises(AttributeError, match="'Theory' object has no attribute 'nonsense'"):
+        theory.nonsense  # noqa: B018

@@ -92,8 +92,8 @@ class _Watch:
             return None
         leaf = stream.detach().clone().requires_grad_()
         self._leaves[name] = stream, leaf
-        given = CallArguments(args, kwargs).with_differentiable(leaf.clone())  # a leaf must not change in place
-        return given.args, dict(given.kwargs)
+        copied = CallArguments(args, kwargs).with_differentiable(leaf.clone())  # a leaf must not change in place
+        return copied.args, dict(copied.kwargs)
 
     def leaving(
         self, name: str, module: nn.Module, args: tuple[object, ...], kwargs: Mapping[str, object], output: object
@@ -102,15 +102,15 @@ class _Watch:
         place, result = self._places[name], first_tensor(output)
         if self._busy or result is None:
             return None
-        given = CallArguments(args, kwargs).map(torch.detach)
+        arguments = CallArguments(args, kwargs).map(torch.detach)
         if place.kind is PlaceKind.BLOCK:  # it may have changed in place what entered it
-            given = given.with_differentiable(self._leaves[name][1].detach())
+            arguments = arguments.with_differentiable(self._leaves[name][1].detach())
 
         def again() -> torch.Tensor:
             self._busy = True
             try:
                 with torch.no_grad(), self.additions.paused():
-                    made = first_tensor(given.call(module))
+                    made = first_tensor(arguments.call(module))
             finally:
                 self._busy = False
             assert made is not None
