@@ -8,7 +8,7 @@ from functools import cached_property
 
 from ...activations.activation import Activation
 from ...activations.catalogue import Declared, activation
-from ...core.errors import CheckRefuted, DeclarationError, NoClosedForm
+from ...core.errors import CheckRefuted, DeclarationError, NoClosedForm, SymresError
 from ...core.scalars import Number
 from ...core.words import NumbersWanted
 from ...layers.architectures import mlp
@@ -84,12 +84,15 @@ class GainSubject:
                 f"K = {K:.6g}, and no weights that floats hold make up for it",
                 "shift or scale the activation so that it differs from 0 near z = 0",
             )
-        found = average(self._function, K or _SMALL, [float(b) for b in self.activation.breakpoints])
+        try:
+            checked = average(self._function, K or _SMALL, [float(b) for b in self.activation.breakpoints])
+        except SymresError as error:
+            raise self._unchecked(f"at K = {K:.6g} {error.found}") from error
         resolution = 0.0 if self.source is None else self.source.resolution
         rows = [
-            ("<phi'(z)^2>", slope, found.slope, found.errors[1], max(resolution, _SLOPES)),
-            ("<phi(z)^2>", squared, found.squared, found.errors[0], max(resolution, _VALUES)),
-            ("d<phi(z)^2>/dK", growth, found.growth, found.errors[2], max(resolution, _VALUES)),
+            ("<phi'(z)^2>", slope, checked.slope, checked.errors[1], max(resolution, _SLOPES)),
+            ("<phi(z)^2>", squared, checked.squared, checked.errors[0], max(resolution, _VALUES)),
+            ("d<phi(z)^2>/dK", growth, checked.growth, checked.errors[2], max(resolution, _VALUES)),
         ]
         known = [row for row in (rows if K else rows[:1]) if math.isfinite(row[1])]
         deviations = [self._compared(K, squared, *row) for row in known]
@@ -101,11 +104,8 @@ class GainSubject:
         """The relative difference, the quadrature's error included; a derivative that vanishes counts by ``size/K``."""
         scale = max(abs(derived), size / K if K else 0.0)
         if abs(found - derived) <= limit * scale < error:
-            raise DeclarationError(
-                f"the gain of {self.activation.name}",
-                f"quadrature resolves {what} at K = {K:.6g} only to {error:.1g}, too little to check {derived:.12g}",
-                "take a formula that varies less within the width of its preactivations",
-            )
+            resolved = f"quadrature resolves {what} at K = {K:.6g} only to {error:.1g}"
+            raise self._unchecked(f"{resolved}, too little to check {derived:.12g}")
         deviation = (abs(found - derived) + error) / scale if scale else math.inf
         if not deviation <= limit:
             raise CheckRefuted(
@@ -114,6 +114,10 @@ class GainSubject:
                 "please report it: no gain is returned that fails its check",
             )
         return deviation
+
+    def _unchecked(self, reason: str) -> DeclarationError:
+        remedy = "take a formula that varies less within the width of its preactivations"
+        return DeclarationError(f"the gain of {self.activation.name}", reason, remedy)
 
 
 def subject(what: Declared, parameters: dict[str, Number]) -> GainSubject:

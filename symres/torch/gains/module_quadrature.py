@@ -9,20 +9,15 @@ import numpy as np
 
 from ...activations.activation import Activation
 from ...activations.piecewise import derivative
+from ...check.rules.adaptive_panels import adapted, composite
 from ..activations.agreement import evaluate, values_and_gradients
 from ..activations.conversion import Conversion
 
 # of arguments: values and slopes
 Function = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
-# standard deviations: at K = 1 squares up to exp(10*|z|) are below 1e-15 beyond the first, and a function that nearly
-# vanishes nearer than that is averaged up to the second, where densities end in float64
-_REACHES = (16.0, 38.0)
-_BEYOND = 1e-13  # share of an average near the end of the reach
 _ORDERS = (20, 32)  # nodes of a panel: the difference is the error of the lower one
-_BEND = 8.0  # farther out an activation is nearly a power
-_LARGEST = 1 << 10  # panels, from which on they are not halved
-_CONVERGED = 1e-12
+_CONVERGED = 1e-13  # error of a panel, as a share of the average of the absolute value
 
 
 @dataclass(frozen=True)
@@ -62,61 +57,33 @@ def formula_function(phi: Activation) -> Function:
 
 
 def average(function: Function, kernel: float, breaks: Sequence[float]) -> QuadratureValues:
-    """Average over N(0, kernel) with Gauss-Legendre panels that end at the breakpoints.
+    """Average over N(0, kernel) with Gauss-Legendre panels that end at the breakpoints and adapt to the function.
 
     Args:
         function: values and slopes.
         kernel: the variance.
         breaks: where the function or its slope jump.
 
-    Returns:
-        Averages with errors; panels are halved until these are below 1e-12 relative, or no longer fall.
+    Raises:
+        SymresError: the averages come from where the function leaves the range of doubles, or it varies too fast.
     """
     deviation = float(np.sqrt(kernel))
-    width = min(1.0, deviation)
-    reach = _REACHES[_is_far_out(function, deviation)]
-    edges = _edges(reach * deviation, deviation, width, breaks)
-    best, errors = _compared_rules(function, edges, deviation)
-    while np.any(errors > _CONVERGED * np.abs(best)) and len(edges) <= _LARGEST:
-        width /= 2
-        edges = _edges(reach * deviation, deviation, width, breaks)
-        finer, smaller = _compared_rules(function, edges, deviation)
-        if np.all(smaller >= errors):
-            break
-        best, errors = finer, smaller
-    (squared, slope, growth), found = best.tolist(), errors.tolist()
-    return QuadratureValues(squared, slope, growth, (found[0], found[1], found[2]))
+
+    def integrands(points: np.ndarray) -> np.ndarray:
+        values, slopes = function(points)
+        with np.errstate(over="ignore", invalid="ignore"):
+            squared = values**2
+            return np.array([squared, slopes**2, squared * ((points / deviation) ** 2 - 1) / (2 * kernel)])
+
+    edges = adapted(integrands, deviation, breaks, _ORDERS[0], _CONVERGED)
+    low, high = (_rule(integrands, edges, order, deviation) for order in _ORDERS)
+    errors = np.abs(high - low).tolist()
+    return QuadratureValues(*high.tolist(), errors=(errors[0], errors[1], errors[2]))
 
 
-def _compared_rules(function: Function, edges: np.ndarray, deviation: float) -> tuple[np.ndarray, np.ndarray]:
-    low, high = (_rule(function, edges, order, deviation) for order in _ORDERS)
-    return high, np.abs(high - low)
-
-
-def _is_far_out(function: Function, deviation: float) -> bool:
-    """Whether a function is so small near 0 that its squares are averaged from far out."""
-    points = deviation * np.linspace(-_REACHES[0], _REACHES[0], 641)
-    values, _ = function(points)
-    with np.errstate(over="ignore", invalid="ignore"):
-        weighed = values**2 * np.exp(-((points / deviation) ** 2) / 2)
-    return bool(max(weighed[0], weighed[-1]) >= _BEYOND * np.max(weighed))
-
-
-def _edges(reach: float, deviation: float, width: float, breaks: Sequence[float]) -> np.ndarray:
-    """Panels of one width where activations bend, wider ones farther out, up to a standard deviation."""
-    places = [0.0]
-    while places[-1] < reach:
-        places.append(places[-1] + width * max(1.0, min(places[-1] / _BEND, deviation)))
-    inside = [b for b in breaks if abs(b) < places[-1]]
-    return np.unique([*places, *(-place for place in places), *inside])
-
-
-def _rule(function: Function, edges: np.ndarray, order: int, deviation: float) -> np.ndarray:
-    nodes, weights = np.polynomial.legendre.leggauss(order)
-    half = np.diff(edges)[:, None] / 2
-    points = (edges[:-1, None] + half * (1 + nodes)).reshape(-1)
-    density = (half * weights).reshape(-1) * np.exp(-((points / deviation) ** 2) / 2) / (deviation * np.sqrt(2 * np.pi))
-    values, slopes = function(points)
-    with np.errstate(over="ignore", invalid="ignore"):
-        change = values**2 * ((points / deviation) ** 2 - 1) / (2 * deviation**2)
-        return np.array([np.sum(density * f) for f in (values**2, slopes**2, change)])
+def _rule(
+    integrands: Callable[[np.ndarray], np.ndarray], edges: np.ndarray, order: int, deviation: float
+) -> np.ndarray:
+    points, weights = composite(edges, order)
+    density = weights * np.exp(-((points / deviation) ** 2) / 2) / (deviation * np.sqrt(2 * np.pi))
+    return np.sum(density * integrands(points), axis=1)

@@ -190,5 +190,18 @@ def test_what_floats_cannot_hold_or_quadrature_cannot_see():
     for convention in ("critical", "forward", "backward", "torch"):
         with pytest.raises(DeclarationError, match="nearly vanishes where preactivations are"):
             st.gain("relu(z - 1000)", convention)
-    with pytest.raises(DeclarationError, match="quadrature resolves"):
-        st.gain("tanh(z)*exp(-100000*z^2)", "forward")
+
+
+def test_an_average_beyond_the_range_of_doubles_is_refused():
+    with pytest.raises(DeclarationError, match=r"the gain of exp.*range of doubles"):
+        st.gain("exp(20*z)", "forward")
+
+
+@pytest.mark.parametrize(
+    ("formula", "squared"),
+    [("exp(10*z)", mp.exp(200)), ("exp(-1e6*z^2)", 1 / mp.sqrt(4e6 + 1)), ("exp(-50*(z-9)^2)", None)],
+)
+def test_the_quadrature_resolves_what_is_sharp_or_far_out(formula, squared):
+    """A false CheckRefuted earlier; <exp(-100*(z - 9)^2)> is a Gaussian of variance 1/200 at 9."""
+    expected = mp.exp(mp.mpf(-8100) / 201) / mp.sqrt(201) if squared is None else squared
+    assert st.gain(formula, "forward") == pytest.approx(float(expected ** mp.mpf("-0.5")), rel=1e-12)
