@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Literal
 
-import mpmath as mp
 import sympy as sp
+from flint import arb, ctx
 
+from ..core.errors import DeclarationError
 from ..core.symbols import z
+from ..numerics.balls.compiler import CompiledExpression, compile_ball
 from ..numerics.intervals.evaluation import samples, sign_of
 from .piecewise import PiecewiseFunction
 
@@ -85,22 +86,24 @@ def _polynomial(even: sp.Expr) -> sp.Expr | None:
 def _degree(even: sp.Expr) -> int | None:
     """The degree of a function that may be a polynomial, as differences of its values tell: algebra takes longer."""
     values = next(iter(samples(sorted(even.free_symbols - {z}, key=str))))
-    f = sp.lambdify(z, even.xreplace(values), "mpmath")
+    try:
+        f = compile_ball(even.xreplace(values), [z])
+    except DeclarationError:  # a function that has no ball
+        return None
     degrees = {_degree_on_grid(f, *spacing) for spacing in _SPACINGS}
     return degrees.pop() if len(degrees) == 1 else None
 
 
-def _degree_on_grid(f: Callable[[mp.mpf], mp.mpf], step: int, digits: int) -> int | None:
-    with mp.workdps(digits + 40):
-        try:
-            row = [mp.mpmathify(f(mp.mpf(step * place))) for place in range(-_GRID_RADIUS, _GRID_RADIUS + 1)]
-        except (ArithmeticError, ValueError, TypeError, NameError):  # a pole, or what mpmath does not know
+def _degree_on_grid(f: CompiledExpression, step: int, digits: int) -> int | None:
+    with ctx.workdps(digits + 40):
+        row = [f([arb(step * position)]).mid() for position in range(-_GRID_RADIUS, _GRID_RADIUS + 1)]
+        if not all(value.is_finite() for value in row):  # a pole
             return None
-        noise = mp.mpf(10) ** -30 * max(map(abs, row))
+        noise = arb(10) ** -30 * max(map(abs, row))
         for order in range(2 * _GRID_RADIUS + 1):
             if max(map(abs, row)) <= 2**order * noise:
                 return max(0, order - 1)
-            row = [after - before for before, after in pairwise(row)]
+            row = [(after - before).mid() for before, after in pairwise(row)]
     return None
 
 

@@ -22,6 +22,8 @@ from ...activations.atom import Phi
 from ...core.errors import UnsupportedLayer
 from ...core.symbols import z
 
+_FAR = mp.mpf(10) ** 12  # exponentials of it are infinite or 0 to every double
+
 V = TypeVar("V")  # arrays, numbers of mpmath, or tensors
 Operation: TypeAlias = Callable[..., Any]  # of numbers and truth values of one backend
 Backend: TypeAlias = dict[type[sp.Basic], Callable[..., V]]
@@ -30,6 +32,11 @@ Backend: TypeAlias = dict[type[sp.Basic], Callable[..., V]]
 def _of_scipy(name: str) -> Operation:
     """A special function; only formulas that have one wait until SciPy is loaded."""
     return lambda x: getattr(import_module("scipy.special"), name)(x)
+
+
+def _saturating(function: Operation) -> Operation:
+    """Of mpmath, which needs as many bits as the argument is large: tanh(exp(1e15)) would fill the memory."""
+    return lambda x: function(x if abs(x) < _FAR else mp.sign(x) * mp.inf)
 
 
 # functions that have the names of sympy in NumPy, mpmath and PyTorch
@@ -64,6 +71,7 @@ NUMPY: Backend[np.ndarray] = {
 
 MPMATH: Backend[mp.mpf] = {
     **named(mp.mp),
+    **{getattr(sp, name): _saturating(getattr(mp, name)) for name in ("exp", "sinh", "cosh", "tanh")},
     **{getattr(sp, name): getattr(mp, name) for name in ("erf", "erfc", "erfi", "sinc")},
     sp.Abs: abs,
     sp.DiracDelta: lambda x, *_: mp.mpf(0),
@@ -321,11 +329,11 @@ def _chosen(flat: Sequence[np.ndarray]) -> np.ndarray:
     return result
 
 
-def _power(base: np.ndarray, exponent: float) -> np.ndarray:
+def _power(base: np.ndarray, exponent: float | np.ndarray) -> np.ndarray:
     if isinstance(exponent, int) and 0 < exponent <= 4:  # NumPy's general power is 20 times slower
         return reduce(lambda a, b: a * b, [base] * exponent)
     if isinstance(exponent, int) and -4 <= exponent < 0:
         return 1.0 / _power(base, -exponent)
     if isinstance(exponent, float) and exponent == 0.5:
         return np.sqrt(base)
-    return np.power(base, float(exponent))
+    return np.power(base, exponent)
