@@ -34,7 +34,7 @@ def test_equations(seed):
     run("equation", seed, thorough=seed % 10 == 5)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(len(NAMES)))
 def test_names(seed):
     run("name", seed, thorough=True)

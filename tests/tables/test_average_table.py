@@ -114,7 +114,7 @@ def slopes_of_jumps_are_deltas(name: str) -> None:
             assert abs(claimed / (height**2 * density) - 1) < TOLERANCE, quantity
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", EXACT)
 def test_what_is_closed(name: str) -> None:
     found = {average_of: one(name, average_of) for average_of in ONE if not (name in JUMPS and "'" in average_of)}

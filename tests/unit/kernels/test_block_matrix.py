@@ -50,7 +50,7 @@ def test_blocks_make_the_matrix(tmp_path, exported, inputs, whole, kernel, name)
     assert found[3, 70] == found[3, 3] == found[70, 70] == expected[3, 3]  # equal inputs to the last bit
 
 
-@pytest.mark.parametrize("target", ["c", "numba"])
+@pytest.mark.parametrize("target", ["c", pytest.param("numba", marks=pytest.mark.exhaustive)])
 def test_compiled_modules_make_the_same_matrix(exported, inputs, whole, target):
     compiled = sr.export(sr.network([sr.Layer(sr.Dense(sr.z)), "relu", "relu"]), target)
     assert np.allclose(matrix(compiled, inputs, chunks=CHUNK, **VALUES), whole[1], rtol=1e-12, atol=0)
@@ -360,7 +360,7 @@ def test_a_disk_that_fills_up_is_one_error(small_disk, tmp_path, name):
     assert limited(out) == limited(tmp_path / name)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["a.npy", "a.zarr"])
 def test_a_limit_of_the_size_of_files_is_one_error(tmp_path, name):
     """As on file systems that take no large files; the smallest chunk of zarr exceeds it too."""

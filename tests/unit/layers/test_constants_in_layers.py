@@ -70,6 +70,7 @@ def test_the_kernel_of_the_next_layer(text):
     assert float(found.evalf(15, **values)) == pytest.approx(oracle, rel=1e-10)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "text", ["(z + Dense(phi(z)))/sqrt(2)", "Dense(phi(z) - phi(0))", "z/2 + Dense(phi(z)) + Dense(2)"]
 )
@@ -85,12 +86,14 @@ def test_every_stage_takes_them(text):
     assert sr.export(theory.covariance_map).load().covariance_map(**values) == pytest.approx(exact, rel=1e-12)
 
 
+@pytest.mark.exhaustive
 def test_a_trainable_bias_fluctuates_as_in_networks():
     theory = sr.derive(sr.layer("z + Dense(relu(z)) + Dense(2)"))
     asked = ["kernel_map", "vertex", "kernel_fluctuation", "ntk_map", "chi_perp"]
     assert sr.check(theory, quantities=asked).outcome.name == "PASSED"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "text",
     ["Dense(phi(cos(0.3)*z))/sqrt(2)", "(z/pi + Dense(phi(sin(1/2)*z)))/2", "tanh(1)*z + Dense(cos(1/2)*z + phi(z))"],
