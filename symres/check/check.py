@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
 
 from ..core.errors import DeclarationError
-from ..core.progress import Bar, Progress
+from ..core.progress import Progress, reported
 from ..core.scalars import whole
 from ..core.work_budget import Stage, limited
 from ..results.quantity import Quantity
@@ -30,7 +29,7 @@ def check(
     budget: Budget | None = None,
     parameters: Mapping[str, GivenNumber] | None = None,
     quantities: Iterable[str] | None = None,
-    progress: Progress | None = None,
+    progress: bool | Progress = True,
 ) -> CheckReport:
     """Compare derived quantities with oracles that share nothing with the derivation but the declaration.
 
@@ -48,7 +47,7 @@ def check(
         parameters: numbers for parameters, by name; the others are drawn at random.
         quantities: names of the theory's quantities that are compared; by default all, of what fluctuates those that
             networks of affordable widths show.
-        progress: is called with the comparison and the share of the work that is done; by default a bar on a terminal.
+        progress: whether a bar is shown on a terminal, or a function of the comparison and the share that is done.
 
     Returns:
         The verdicts.
@@ -66,7 +65,7 @@ def check(
     claims = {name: quantity[name] for name in asked if name in quantity and is_claim(quantity[name])}
     fixed = fixed_numbers(parameters, theory, claims)
     rows: list[Verdict] = []
-    with Bar("check") if progress is None else nullcontext(progress) as report:
+    with reported(progress, "check") as report:
         if isinstance(theory, Quantity):
             return CheckReport(tuple(quadrature_rows.average_rows(theory, seed, points, fixed, report)))
         share = _QUADRATURE_SHARE if set(names) == set(ORACLES) else 1.0

@@ -419,7 +419,7 @@ def _report(request: Request) -> tuple[Theory, Report]:
 
     theory = theory_of(request.layer)
     page = [name for name, quantity in theory.quantities.items() if quantity.status is not Status.UNKNOWN]
-    checks = compare(theory, against="quadrature", points=1, quantities=page, progress=_silent).verdicts
+    checks = compare(theory, against="quadrature", points=1, quantities=page, progress=False).verdicts
     report = theory.report(request.settings, checks, request.command("derive"))
     return theory, replace(
         report,
@@ -440,10 +440,6 @@ def _code(report: Report) -> int:
     if any(row.outcome is Outcome.REFUTED for row in report.checks):
         return 1
     return 3 if report.given_up else 0
-
-
-def _silent(what: str, share: float) -> None:
-    """No bar: the spinner of the command turns."""
 
 
 def _exported(theory: Theory, names: list[str]) -> Theory | Procedure | dict[str, Quantity]:

@@ -49,7 +49,8 @@ def derivation(layer: Layer | Activation | str) -> Report:
 
 def quadrature_check(layer: Layer | Activation | str) -> CheckReport:
     """The comparison of what is derived of a layer with quadrature."""
-    return check(derive(layer), against="quadrature", progress=_silent)
+    # several studies would write their bars over each other
+    return check(derive(layer), against="quadrature", progress=False)
 
 
 def averages(phi: Activation) -> list[averages_survey.Known]:
@@ -60,7 +61,3 @@ def averages(phi: Activation) -> list[averages_survey.Known]:
 def criticality(phi: Activation) -> list[criticality_survey.Surveyed]:
     """Where deep networks of an activation are critical, in every layer of the survey."""
     return list(criticality_survey.survey(phi))
-
-
-def _silent(what: str, share: float) -> None:
-    """No bar: several studies would write theirs over each other."""

@@ -6,8 +6,6 @@ adaptive panels of this room in double precision.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import mpmath as mp
 import numpy as np
 import sympy as sp
@@ -15,6 +13,7 @@ import sympy as sp
 from ...activations.activation import Phi
 from ...core import symbols
 from ...core.atoms import AverageNode
+from ...results.measurement import OracleValue
 from ...results.quantity import NamedStep
 from ..formulas.numeric_formula import MPMATH, NUMPY, Tape, switch_points
 from ..formulas.rounding_noise import of_average
@@ -27,22 +26,7 @@ DIGITS = 30
 _SPLITS = (0.125, 0.25, 0.5, 1, 2, 4, 7, 10, 14, 20, 30, 42)
 
 
-@dataclass(frozen=True)
-class AverageEstimate:
-    """The oracle's number.
-
-    Args:
-        value: the number.
-        error: estimate of its absolute error.
-        scale: the largest average of an integrand's absolute value: a value that vanishes is judged relative to it.
-    """
-
-    value: mp.mpf
-    error: mp.mpf
-    scale: mp.mpf
-
-
-def average_oracle(definition: sp.Expr, values: Values, steps: tuple[NamedStep, ...] = ()) -> AverageEstimate:
+def average_oracle(definition: sp.Expr, values: Values, steps: tuple[NamedStep, ...] = ()) -> OracleValue:
     """A definition in unevaluated averages, as a number.
 
     Args:
@@ -60,11 +44,11 @@ def average_oracle(definition: sp.Expr, values: Values, steps: tuple[NamedStep, 
             parts.append(_evaluated(step.definition, known))
             known[step.symbol] = sp.Float(parts[-1].value, DIGITS + 5)
         parts.append(_evaluated(definition, known))
-        return AverageEstimate(parts[-1].value, mp.fsum(p.error for p in parts), max(p.scale for p in parts))
+        return OracleValue(parts[-1].value, mp.fsum(p.error for p in parts), max(p.scale for p in parts))
 
 
-def _evaluated(expr: sp.Expr, values: Values) -> AverageEstimate:
-    averages: list[AverageEstimate] = []
+def _evaluated(expr: sp.Expr, values: Values) -> OracleValue:
+    averages: list[OracleValue] = []
     found: dict[sp.Basic, sp.Expr] = {}
 
     def replaced(node: sp.Basic) -> sp.Basic:
@@ -82,10 +66,10 @@ def _evaluated(expr: sp.Expr, values: Values) -> AverageEstimate:
     if not number.is_real:
         raise OracleLimit(f"numbers of {expr}", "a symbol has no value", "give every parameter a number")
     error = mp.fsum(a.error for a in averages) or mp.mpf(10) ** -DIGITS * (abs(mp.mpf(number)) or 1)
-    return AverageEstimate(mp.mpf(number), error, max((a.scale for a in averages), default=mp.mpf(0)))
+    return OracleValue(mp.mpf(number), error, max((a.scale for a in averages), default=mp.mpf(0)))
 
 
-def _averaged(integrand: sp.Expr, covariance: list[sp.Expr]) -> AverageEstimate:
+def _averaged(integrand: sp.Expr, covariance: list[sp.Expr]) -> OracleValue:
     explicit = _explicit(integrand)
     if len(covariance) == 1:
         return _line(explicit, mp.sqrt(mp.mpf(covariance[0])))
@@ -106,7 +90,7 @@ def _explicit(expr: sp.Expr) -> sp.Expr:
     return expr.func(*map(_explicit, expr.args)) if expr.args else expr
 
 
-def _line(integrand: sp.Expr, sigma: mp.mpf) -> AverageEstimate:
+def _line(integrand: sp.Expr, sigma: mp.mpf) -> OracleValue:
     function = Tape(integrand, [symbols.x1], MPMATH)
     switches = [b / sigma for b in switch_points(integrand, symbols.x1) if abs(b) < _SPLITS[-1] * sigma]
     points = sorted({*switches, *map(mp.mpf, _SPLITS), *(-mp.mpf(s) for s in _SPLITS), mp.mpf(0)})
@@ -114,12 +98,12 @@ def _line(integrand: sp.Expr, sigma: mp.mpf) -> AverageEstimate:
     with mp.workdps(15):
         scale = mp.quad(lambda t: abs(function(sigma * t)) * mp.npdf(t), points, maxdegree=3)
     if scale == 0:
-        return AverageEstimate(mp.mpf(0), mp.mpf(10) ** -DIGITS, mp.mpf(0))
+        return OracleValue(mp.mpf(0), mp.mpf(10) ** -DIGITS, mp.mpf(0))
     value, error = mp.quad(lambda t: function(sigma * t) / scale * mp.npdf(t), points, error=True)
-    return AverageEstimate(scale * value, scale * max(error, mp.mpf(10) ** -DIGITS), scale)
+    return OracleValue(scale * value, scale * max(error, mp.mpf(10) ** -DIGITS), scale)
 
 
-def _plane(integrand: sp.Expr, covariance: np.ndarray) -> AverageEstimate:
+def _plane(integrand: sp.Expr, covariance: np.ndarray) -> OracleValue:
     tape = Tape(integrand, [symbols.x1, symbols.x2], NUMPY)
 
     def function(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -134,4 +118,4 @@ def _plane(integrand: sp.Expr, covariance: np.ndarray) -> AverageEstimate:
     sigma = np.sqrt(covariance[0, 0])
     lost = of_average(function, precise, np.array([[sigma, 0.0], [covariance[0, 1] / sigma, width]]))
     error = abs(fine - coarse) + rounding(size) + 2 * lost * size
-    return AverageEstimate(mp.mpf(fine), mp.mpf(error), mp.mpf(size))
+    return OracleValue(mp.mpf(fine), mp.mpf(error), mp.mpf(size))

@@ -26,172 +26,125 @@ PAIRED = frozenset({C, Theta, determinant, correlation, complement})  # what cha
 unit = GeneratedSymbol("unit", positive=True)  # 1, as a tensor
 
 
-class Distance(sp.Function):
+class Primitive(sp.Function):
+    """Base of the functions below."""
+
+    def __init_subclass__(cls, nargs: int | tuple[int, ...]) -> None:
+        """Let the number of arguments pass: SymPy's metaclass takes it."""
+
+
+class Distance(Primitive, nargs=3):
     """K1 + K2 - 2*C, called as Distance(K1, K2, C), without rounding where the inputs are near: 2*C is not formed."""
 
-    nargs = 3
 
-
-class Separation(sp.Function):
+class Separation(Primitive, nargs=3):
     """sqrt(K1*K2) - C, called as Separation(K1, K2, C), without rounding where the inputs are nearly parallel."""
 
-    nargs = 3
 
-
-class CrossDifference(sp.Function):
+class CrossDifference(Primitive, nargs=4):
     """x*y - u*v, called as CrossDifference(x, y, u, v), without rounding where the products are near."""
 
-    nargs = 4
 
-
-class NonzeroDivisor(sp.Function):
+class NonzeroDivisor(Primitive, nargs=1):
     """u, and 1 where that is 0: a divisor of what vanishes faster than it."""
 
-    nargs = 1
 
-
-class Possible(sp.Function):
+class Possible(Primitive, nargs=4):
     """A value, called as Possible(sqrt(K1), sqrt(K2), C, value); nan where C is no covariance of such kernels."""
 
-    nargs = 4
 
-
-class Clipped(sp.Function):
+class Clipped(Primitive, nargs=5):
     """C, called as Clipped(K1, K2, sqrt(K1), sqrt(K2), C), cut off where rounding has brought it above sqrt(K1*K2)."""
 
-    nargs = 5
 
-
-class AbsNode(sp.Function):
+class AbsNode(Primitive, nargs=1):
     """abs(u), as it stands: sympy's own looks for a simpler one."""
 
-    nargs = 1
 
-
-class Expm1(sp.Function):
+class Expm1(Primitive, nargs=1):
     """exp(u) - 1."""
 
-    nargs = 1
 
-
-class Log1p(sp.Function):
+class Log1p(Primitive, nargs=1):
     """log(1 + u)."""
 
-    nargs = 1
 
-
-class Erfc(sp.Function):
+class Erfc(Primitive, nargs=1):
     """1 - erf(u) for u with a minus sign: sympy's own becomes a difference."""
 
-    nargs = 1
 
-
-class Erfcx(sp.Function):
+class Erfcx(Primitive, nargs=1):
     """exp(u**2) * erfc(u)."""
 
-    nargs = 1
 
-
-class ScaledTail(sp.Function):
+class ScaledTail(Primitive, nargs=3):
     """exp(u) * erfc(w), called as ScaledTail(u, u - w**2, w), the difference in symbols: it may cancel."""
 
-    nargs = 3
 
-
-class Dawson(sp.Function):
+class Dawson(Primitive, nargs=1):
     """exp(-u**2) times the integral of exp(t**2) from 0 to u."""
 
-    nargs = 1
 
-
-class ExpSinh(sp.Function):
+class ExpSinh(Primitive, nargs=2):
     """exp(a) * sinh(b), finite wherever a + abs(b) is moderate."""
 
-    nargs = 2
 
-
-class ExpCosh(sp.Function):
+class ExpCosh(Primitive, nargs=2):
     """exp(a) * cosh(b)."""
 
-    nargs = 2
 
-
-class ExpCoshm1(sp.Function):
+class ExpCoshm1(Primitive, nargs=2):
     """exp(a) * (cosh(b) - 1)."""
 
-    nargs = 2
 
-
-class Atan2(sp.Function):
+class Atan2(Primitive, nargs=2):
     """The angle of the point (x, y), called as Atan2(y, x); sympy's own rewrites itself to atan(y/x)."""
 
-    nargs = 2
 
-
-class UpperAngle(sp.Function):
+class UpperAngle(Primitive, nargs=2):
     """Atan2(y, x) for y >= 0, and a right angle at the origin: what vanishes is independent of all else."""
 
-    nargs = 2
 
-
-class Sigmoid(sp.Function):
+class Sigmoid(Primitive, nargs=1):
     """1 / (1 + exp(-u))."""
 
-    nargs = 1
 
-
-class Softplus(sp.Function):
+class Softplus(Primitive, nargs=1):
     """log(1 + exp(u))."""
 
-    nargs = 1
 
-
-class TwoSigns(sp.Function):
+class TwoSigns(Primitive, nargs=4):
     """S2(h, k, r), called as TwoSigns(h, k, x, y) with r = x/sqrt(x**2 + y**2) and y >= 0."""
 
-    nargs = 4
 
-
-class TwoTails(sp.Function):
+class TwoTails(Primitive, nargs=4):
     """Q2(h, k, r), called likewise."""
 
-    nargs = 4
 
-
-class Certain(sp.Function):
+class Certain(Primitive, nargs=2):
     """A value, called as Certain(value, error): nan where an error costs more than six of its digits."""
 
-    nargs = 2
 
-
-class RightHalfPlaneAngle(sp.Function):
+class RightHalfPlaneAngle(Primitive, nargs=3):
     """The angle of the point (s, N), called as RightHalfPlaneAngle(N, s, r) with s >= 0 and r**2 = s**2 + N**2."""
 
-    nargs = 3
 
-
-class UpperHalfPlaneAngle(sp.Function):
+class UpperHalfPlaneAngle(Primitive, nargs=3):
     """The angle of the point (-N, s), called as UpperHalfPlaneAngle(N, s, r) likewise; a right angle at the origin."""
 
-    nargs = 3
 
-
-class AngularSum(sp.Function):
+class AngularSum(Primitive, nargs=(5, 6)):
     """A sum rest + M*N*theta that cancels where the angle theta of the point (-N, s) is next to 0; apart = rest - M*s.
 
     It is called as AngularSum(sum, apart, M, N, s), or as AngularSum(rest, apart, M, N, s, r) with the distance r.
     """
 
-    nargs = (5, 6)
-
 
 EXPONENTIALS = (sp.exp, sp.sinh, sp.cosh, ExpSinh, ExpCosh, ExpCoshm1, Expm1, ScaledTail)
 
 
-class Restored(sp.Function):
+class Restored(Primitive, nargs=4):
     """v * (1 + e), called as Restored(v, x, y, b), e what the floating sum (x + y) + abs(b) loses to rounding.
 
     An exponential v of that sum is off by as much relative to itself, which is much where large exponents cancel.
     """
-
-    nargs = 4
