@@ -113,10 +113,13 @@ def limited(stage: Stage, subject: str = "", *, ends: bool = True) -> Iterator[N
     except Spent:
         counted = meter.operations_left < 0
         amount = f"{operations / 1e6:.3g} million operations" if counted else f"{seconds:.3g} s of processor time"
+        found = f"it was given up after {amount}"
         if outer is not None and (operations < stage.operations * by if counted else seconds < stage.seconds * by):
-            amount += f", all that was left for {outer.stage.title}"
+            begun = (operations if counted else seconds) > 0
+            found = f"{found}, all that was left for" if begun else "it was not begun: nothing was left for"
+            found += f" {outer.stage.title}"
         remedy = f"allow ten times as much: within symres.budget(10), or with {VARIABLE}=10 in the environment"
-        raise OutOfBudget(subject or stage.title, f"it was given up after {amount}", remedy) from None
+        raise OutOfBudget(subject or stage.title, found, remedy) from None
     finally:
         _METER.reset(token)
         if outer is not None:

@@ -44,16 +44,17 @@ def test_a_stage_inside_of_another_has_what_is_left():
 
 
 def test_a_page_limits_its_parts_and_goes_on():
-    ended = 0
+    reasons = []
     with limited(Stage.PAGE, ends=False):
         for _ in range(20):
             try:
                 with limited(Stage.CRITICALITY):
                     use(Stage.CRITICALITY.operations // 2)
-            except sr.OutOfBudget:
-                ended += 1
+            except sr.OutOfBudget as error:
+                reasons.append(error.found)
         spend(1000)  # what puts the page together
-    assert ended == 20 - Stage.PAGE.operations // (Stage.CRITICALITY.operations // 2)
+    assert reasons[-1] == "it was not begun: nothing was left for the whole page"
+    assert len(reasons) == 20 - Stage.PAGE.operations // (Stage.CRITICALITY.operations // 2)
 
 
 def busy(until: float) -> None:
