@@ -27,6 +27,7 @@ FORMULAS = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_every_stage_has_the_number(formula):
     theory = sr.derive(formula)

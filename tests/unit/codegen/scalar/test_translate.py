@@ -42,6 +42,7 @@ def scalar_functions():
             yield name, len(tree.args.args)
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("name, count", list(scalar_functions()))
 def test_bit_for_bit(c_library, name, count):
     (python,) = (vars(m)[name] for m in MODULES if name in vars(m) and vars(m)[name].__module__ == m.__name__)

@@ -22,9 +22,9 @@ def flow(layer):
     return DepthFlow(derived(layer))
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
-    "formula", ["softplus", "sigmoid", "exp(-z^2/2)", "erf(z)+erf(z/30)", "sin(z)^2", "z*exp(-z^2/2)", "gelu"]
+    "formula", ["gelu", "sigmoid", "exp(-z^2/2)", "erf(z)+erf(z/30)", "sin(z)^2", "z*exp(-z^2/2)", "softplus"]
 )
 def test_no_setting_of_a_scan_changes_less(formula):
     own = flow(sr.mlp(formula))
