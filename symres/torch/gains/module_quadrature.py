@@ -77,8 +77,8 @@ def average(function: Function, kernel: float, breaks: Sequence[float]) -> Quadr
 
     edges = adapted(integrands, deviation, breaks, _ORDERS[0], _CONVERGED)
     low, high = (_rule(integrands, edges, order, deviation) for order in _ORDERS)
-    squared, slope, growth = np.abs(high - low).tolist()
-    return QuadratureValues(*high.tolist(), (squared, slope, growth))
+    values, errors = high.tolist(), np.abs(high - low).tolist()
+    return QuadratureValues(values[0], values[1], values[2], (errors[0], errors[1], errors[2]))
 
 
 def _rule(
