@@ -188,6 +188,11 @@ class _Parser:
             return self._next()
         return None
 
+    @property
+    def _nodes(self) -> list[str]:
+        """The nodes that the formula may name, such as Dense: it is a layer's equation if there are any."""
+        return [word for word in self.functions if word[:1].isupper() and word not in PARSED_FUNCTIONS]
+
     def error(self, token: _Token, found: str, remedy: str) -> DeclarationError:
         """The error with its place: the column, and the text around it with the piece in >> <<."""
         end = token.start + len(token.text)
@@ -303,9 +308,10 @@ class _Parser:
         known = ["z", "pi", *self.parameters, *PARSED_FUNCTIONS, *self.functions]
         short = abbreviated(name, 30)
         argument = f'**{{"{short}": ...}}' if keyword.iskeyword(name) else f"{short}=..."
+        declaring = "layer" if self._nodes else "activation"
         remedy = nearest(name, known) or (
             f"use z for the preactivation; give a parameter a number with --set {short}=... "
-            f'(in Python: sr.activation("...", {argument}))'
+            f'(in Python: sr.{declaring}("...", {argument}))'
         )
         raise self.error(token, f"unknown name '{abbreviated(name, 30)}'", remedy)
 
@@ -318,8 +324,7 @@ class _Parser:
         else:
             known = [*PARSED_FUNCTIONS, *self.functions]
             remedy = foreign_remedy(name) or nearest(name, known)
-            nodes = [word for word in self.functions if word[:1].isupper() and word not in PARSED_FUNCTIONS]
-            remedy = remedy or f"use {', '.join([*PARSED_FUNCTIONS, *nodes])} or the name of an activation"
+            remedy = remedy or f"use {', '.join([*PARSED_FUNCTIONS, *self._nodes])} or the name of an activation"
             raise self.error(token, f"unknown function '{abbreviated(name, 30)}'", remedy)
         opening = self._next()
         arguments = [self._comparison()]

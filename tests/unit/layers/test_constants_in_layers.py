@@ -140,6 +140,8 @@ def test_python_and_text_declare_the_same_layer():
         (lambda: sr.layer("z + Dense(phi(z))"), DeclarationError, "it names phi, and no activation is given; pass it"),
         (lambda: sr.layer("z + Dense(tanh(z))", phi="relu"), DeclarationError, "relu does not occur in it"),
         (lambda: sr.layer("a*z + Dense(phi(z))", phi="relu"), DeclarationError, "unknown name 'a'"),
+        (lambda: sr.layer("a*z + Dense(phi(z))", phi="relu"), DeclarationError, 'sr.layer("...", a=...)'),
+        (lambda: sr.activation("a*tanh(z)"), DeclarationError, 'sr.activation("...", a=...)'),
         (lambda: sr.layer("z + Dense(phi(z))", phi="relu", a=1), DeclarationError, "it has no parameter a"),
         (lambda: sr.layer("residul", phi="relu"), DeclarationError, "did you mean residual"),
         (lambda: sr.layer(3), DeclarationError, "it is not text"),
