@@ -17,6 +17,38 @@ class LayerScaleBlock(nn.Module):
         return x + self.g * self.b(F.gelu(self.a(self.norm(x))))
 
 
+class InnerScaleBlock(LayerScaleBlock):
+    """LayerScale where it scales the same branch, before the last dense layer."""
+
+    def __init__(self, width, start=1e-4):
+        super().__init__(width, start)
+        self.g = nn.Parameter(torch.tensor([start]))
+
+    def forward(self, x):
+        return x + self.b(self.g * F.gelu(self.a(self.norm(x))))
+
+
+class PreactivationScaleBlock(InnerScaleBlock):
+    """The factor before the activation."""
+
+    def forward(self, x):
+        return x + self.b(F.gelu(self.a(self.norm(x)) * self.g))
+
+
+class DividedBlock(InnerScaleBlock):
+    """A branch that is divided by a large parameter."""
+
+    def forward(self, x):
+        return x + self.b(F.gelu(self.a(self.norm(x)))) / self.g
+
+
+class DividedInsideBlock(InnerScaleBlock):
+    """The quotient before the last dense layer."""
+
+    def forward(self, x):
+        return x + self.b(F.gelu(self.a(self.norm(x))) / self.g)
+
+
 class Attention(nn.Module):
     def __init__(self, width, heads=4):
         super().__init__()

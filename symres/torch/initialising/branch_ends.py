@@ -1,4 +1,4 @@
-"""The ends of residual branches: what multiplies a branch behind its last dense layer, before it is added."""
+"""The ends of residual branches: what multiplies a branch before it is added, and small factors further inside."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from ..tracing.run_record import RecordedCall, RunRecord
 _NORMS = NORMS | {"group_norm", "instance_norm"}
 _PASSING = VIEWS | COPIES | DROPOUTS | SUMS.keys()  # with one stream value: a summand is a bias
 _QUOTIENTS = frozenset({"div", "truediv", "true_divide"})
+_SMALL = 0.1  # a factor inside a branch that starts below is LayerScale's kin; the theory reads the others with the layer
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,10 +29,11 @@ class BranchEnd:
     Args:
         join: the number of the call that adds the branch to the stream.
         start: the stream value that is multiplied, or normalised.
-        factors: the numbers of the calls that multiply by a tensor.
+        factors: the numbers of the calls that multiply or divide by a tensor.
         names: of these tensors, as far as they are parameters; others are computed in the run, from parameters perhaps.
         norm: the name of the weights of the norm that ends the branch; empty without any.
-        size: the product of the root mean squares of all factors and of the norm's weights, as the model has them.
+        size: the product of the root mean squares of all factors (of divisors, the inverse) and of the norm's weights, as
+            the model has them.
         norm_values: the weights of the norm as the model has them.
     """
 
@@ -92,22 +94,41 @@ class _Walk:
             yield end
             return
         behind = replace(end, start=sources[0])
-        leaves = [leaf for leaf in tree_leaves((call.args, dict(call.kwargs))) if isinstance(leaf, torch.Tensor)]
-        tensors = {self.record.name_of(leaf, ""): leaf for leaf in leaves}
-        trained = {name: tensor for name, tensor in tensors.items() if name not in self.fixed}
+        trained = self._trained(call)
         weight = next((name for name in trained if self.norms.get(name) == 1.0), "")
         if weight and call.name in _NORMS | PRODUCTS:
             values = trained[weight].detach().clone()
             yield replace(behind, norm=weight, norm_values=values, size=end.size * _size(values))
-        elif call.name in PRODUCTS and len(trained) == 1:
-            ((name, tensor),) = trained.items()
-            names, size = (*end.names, *filter(None, [name])), end.size * _size(tensor)
-            factors = (*end.factors, call.number)
-            yield from self.backwards(replace(behind, factors=factors, names=names, size=size))
+        elif call.name in PRODUCTS | _QUOTIENTS and len(trained) == 1:
+            yield from self.backwards(self._with_factor(behind, call, trained))
         elif call.name in _PASSING or (call.name in PRODUCTS | _QUOTIENTS and not trained):
             yield from self.backwards(behind)
         else:
-            yield end
+            yield self._with_inner_factors(end, behind.start)
+
+    def _with_inner_factors(self, end: BranchEnd, number: int) -> BranchEnd:
+        """With the small factors between the last dense layer and the norm, sum or product that the branch begins with."""
+        call = self.makers.get(number)
+        while call is not None and call.name not in _NORMS and len(set(call.sources)) == 1:
+            trained = self._trained(call)
+            if call.name in PRODUCTS | _QUOTIENTS and len(trained) == 1:
+                longer = self._with_factor(end, call, trained)
+                end = longer if longer.size <= _SMALL * end.size else end
+            call = self.makers.get(call.sources[0])
+        return end
+
+    def _trained(self, call: RecordedCall) -> dict[str, torch.Tensor]:
+        """The tensors of a call that training changes, by their names; "" for those computed in the run."""
+        leaves = [leaf for leaf in tree_leaves((call.args, dict(call.kwargs))) if isinstance(leaf, torch.Tensor)]
+        tensors = {self.record.name_of(leaf, ""): leaf for leaf in leaves}
+        return {name: tensor for name, tensor in tensors.items() if name not in self.fixed}
+
+    def _with_factor(self, end: BranchEnd, call: RecordedCall, trained: Mapping[str, torch.Tensor]) -> BranchEnd:
+        ((name, tensor),) = trained.items()
+        size = _size(tensor)
+        size = size if call.name in PRODUCTS else 1.0 / size if size else math.inf
+        names = (*end.names, *filter(None, [name]))
+        return replace(end, factors=(*end.factors, call.number), names=names, size=end.size * size)
 
 
 def without_factors(record: RunRecord, ends: Sequence[BranchEnd]) -> RunRecord:

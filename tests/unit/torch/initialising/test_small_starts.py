@@ -34,6 +34,10 @@ KEPT = {
     "LayerScale of 1e-4": (stack(nets.LayerScaleBlock), 1, "g", "a", "b"),
     "LayerScale of 0.1": (stack(nets.LayerScaleBlock, 0.1), 1, "g", "a", "b"),
     "LayerScale of attention": (stack(nets.DeiTBlock), 1, "gamma", "attn.qkv", "attn.proj"),
+    "a scale before the last layer": (stack(nets.InnerScaleBlock), 1, "g", "a", "b"),
+    "a scale before the activation": (stack(nets.PreactivationScaleBlock), 1, "g", "a", "b"),
+    "a quotient": (stack(nets.DividedBlock, 1e4), 1, "g", "a", "b"),
+    "a quotient before the last layer": (stack(nets.DividedInsideBlock, 1e4), 1, "g", "a", "b"),
     "ConvNeXt": (picture(nets.ConvNeXtBlock), 3, "gamma", "a", "b"),
     "ReZero": (stack(nets.ReZeroBlock), 1, "alpha", "a", "b"),
     "a computed factor": (stack(nets.GatedBlock), 1, "alpha", "a", "b"),
@@ -42,7 +46,7 @@ KEPT = {
     "Swin V2": (stack(nets.PostBranchNormBlock), 1, "norm.weight", "a", "b"),
     "ResNet with a last BatchNorm of 0": (picture(nets.ResNetBlock, 0.0), 3, "bn2.weight", "conv1", "conv2"),
 }
-FAST = {"LayerScale of 1e-4", "ReZero", "Fixup", "ResNet with a last BatchNorm of 0"}
+FAST = {"LayerScale of 1e-4", "a scale before the last layer", "a quotient", "ReZero", "Fixup", "ResNet with a last BatchNorm of 0"}
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in FAST else pytest.mark.exhaustive) for n in KEPT])
