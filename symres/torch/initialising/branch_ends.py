@@ -19,7 +19,9 @@ from ..tracing.run_record import RecordedCall, RunRecord
 _NORMS = NORMS | {"group_norm", "instance_norm"}
 _PASSING = VIEWS | COPIES | DROPOUTS | SUMS.keys()  # with one stream value: a summand is a bias
 _QUOTIENTS = frozenset({"div", "truediv", "true_divide"})
-_SMALL = 0.1  # a factor inside a branch that starts below is LayerScale's kin; the theory reads the others with the layer
+_SMALL = (
+    0.1  # a factor inside a branch that starts below is LayerScale's kin; the theory reads the others with the layer
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +34,8 @@ class BranchEnd:
         factors: the numbers of the calls that multiply or divide by a tensor.
         names: of these tensors, as far as they are parameters; others are computed in the run, from parameters perhaps.
         norm: the name of the weights of the norm that ends the branch; empty without any.
-        size: the product of the root mean squares of all factors (of divisors, the inverse) and of the norm's weights, as
-            the model has them.
+        size: the product of the root mean squares of all factors (of divisors, its inverse) and of the norm's weights,
+            as the model has them.
         norm_values: the weights of the norm as the model has them.
     """
 
@@ -107,7 +109,7 @@ class _Walk:
             yield self._with_inner_factors(end, behind.start)
 
     def _with_inner_factors(self, end: BranchEnd, number: int) -> BranchEnd:
-        """With the small factors between the last dense layer and the norm, sum or product that the branch begins with."""
+        """With the small factors before the last dense layer, up to a norm, a sum or a product of two values."""
         call = self.makers.get(number)
         while call is not None and call.name not in _NORMS and len(set(call.sources)) == 1:
             trained = self._trained(call)

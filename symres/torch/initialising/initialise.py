@@ -29,7 +29,7 @@ from .canonical_forms import largest_epsilon
 from .depth_check import NEAR, DepthCheck, PredictedStream, StreamLevel, check_depth
 from .init_report import InitReport
 from .model_parts import ModelPart, PartRole
-from .model_run import adam_changes_of, kept_parameters, own_kernel, parts_of
+from .model_run import adam_changes_of, dropout_calls, kept_parameters, own_kernel, parts_of
 from .norm_parameters import norm_parameters
 from .setting_weights import Attempt, StreamSetter
 from .weight_store import WeightStore
@@ -43,6 +43,7 @@ _DROPPING = (
     "dropout is active in {}: weights are set and measured without it; in train mode p multiplies a mean square by "
     "1/(1 - p)"
 )
+_ALWAYS_DROPPING = "dropout is active in {} in eval mode too: weights are set and measured with its random masks"
 _LEAST_SHARE = 0.25  # of the weight of branches that stay measured
 _SMALL = 0.01  # of a variance: what a norm may add to it unsaid
 
@@ -170,6 +171,7 @@ class _Request:
 def _planned(request: _Request, arguments: CallArguments) -> tuple[InitReport, dict[str, torch.Tensor]]:
     """What is to be done, and the new tensors."""
     model, dropping = request.model, active_dropout(request.model)
+    training = frozenset(name for name, module in model.named_modules() if module.training)
     frozen = frozenset(name for name, parameter in model.named_parameters() if not parameter.requires_grad)
     for dtype in WIDE:
         attempt: Attempt | InitReport = Attempt()
@@ -183,7 +185,9 @@ def _planned(request: _Request, arguments: CallArguments) -> tuple[InitReport, d
                 attempt = _set(request, copies, before, frozen, attempt)
                 tensors = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
         else:
-            notes = (*attempt.notes, *([_DROPPING.format(", ".join(dropping))] if dropping else []))
+            switched, always = dropout_calls(before, training)
+            places = {_DROPPING: dict.fromkeys([*dropping, *switched]), _ALWAYS_DROPPING: always}
+            notes = (*attempt.notes, *(text.format(", ".join(names)) for text, names in places.items() if names))
             left = {setting.name for setting in attempt.left}
             return replace(attempt, notes=notes), {name: t for name, t in tensors.items() if name not in left}
     raise failure

@@ -9,6 +9,8 @@ import torch
 from torch import nn
 
 from ...core.errors import DeclarationError
+from ..equations.dense_variances import arguments
+from ..equations.interpreting import DROPOUTS
 from ..equations.layering import read_stretches
 from ..equations.pointwise_chains import KnownActivations
 from ..models.arguments_of_models import CallArguments
@@ -86,3 +88,19 @@ def kept_parameters(model: nn.Module, record: RunRecord, frozen: frozenset[str])
     tables |= {id(p) for m in model.modules() if isinstance(m, nn.Embedding) for p in m.parameters()}
     found = {name: "an embedding" for name, p in model.named_parameters(remove_duplicate=False) if id(p) in tables}
     return found | dict.fromkeys(frozen, "it asks for no gradients")
+
+
+def dropout_calls(record: RunRecord, training: frozenset[str]) -> tuple[list[str], list[str]]:
+    """The modules whose dropout is at work in train mode, and those that call one which is at work in eval mode too.
+
+    Args:
+        record: a run in eval mode.
+        training: the names of the modules that were in train mode before.
+    """
+    named: tuple[dict[str, None], dict[str, None]] = ({}, {})
+    for call in record.calls:
+        inputs = arguments(call, "input p training") if call.name in DROPOUTS else {"p": 0}
+        always = bool(inputs.get("training", True))
+        if inputs.get("p", 0.5) > 0 and (always or call.inside[-1].name in training):
+            named[always][call.inside[-1].name or "the model"] = None
+    return list(named[0]), list(named[1])

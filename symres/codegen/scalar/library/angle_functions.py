@@ -10,7 +10,7 @@ from .machine import fma
 
 def determinant(K1: float, K2: float, C: float) -> float:
     """K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large."""
-    square = (1.0 * C) * C  # Numba takes the square of a narrow C as a double, in which it is finite
+    square = C * C
     lost = fma(-C, C, square)
     difference = fma(K1, K2, -square) + lost
     return 0.0 if difference < 0.0 else difference

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -130,7 +131,8 @@ def _text(
     ]
     needed = tools.needed([*own, *_called_in(loops), *(tree for e in expansions for tree in _called_in(e["text"]))])
     helpers = [
-        {"kind": _kind(tree), "text": renamed(tree, frozenset(MATH), PREFIX, constants)} for tree in (*needed, *own)
+        {"kind": _kind(tree), "text": _in_doubles(renamed(tree, frozenset(MATH), PREFIX, constants))}
+        for tree in (*needed, *own)
     ]
     code = "\n".join([loops, *(h["text"] for h in helpers)])
     tables = [{"name": n, "lines": in_rows(list(map(repr, t)))} for n, t in tables_of(components).items()]
@@ -159,6 +161,11 @@ _EXPANSIONS = {
     "_root": "_plain", "_chosen": "_plain", "_part": "_loop", "_room": "_plain", "_expansions": "_plain",
     "_block_of": "_scalar",
 }  # fmt: skip
+
+
+def _in_doubles(text: str) -> str:
+    """A function that squares a narrow C as a double, in which the square is finite; kernels are doubles already."""
+    return re.sub(r"\bC \* C\b", "1.0 * C * C", text)
 
 
 def _driver(text: str) -> list[ast.FunctionDef]:

@@ -176,6 +176,18 @@ class TestDropout:
         report = st.init_(self.model(), inputs=vectors)
         assert any(note.startswith("dropout is active in 2:") and "1/(1 - p)" in note for note in report.notes)
 
+    @pytest.mark.parametrize(("is_switched", "said"), [(True, "in 1: weights are set and measured without it"),
+                                                       (False, "in 1 in eval mode too")])  # fmt: skip
+    def test_a_function_that_drops_is_named(self, is_switched, said, vectors):
+        class Dropping(nn.Module):
+            def forward(self, x):
+                return nn.functional.dropout(x.relu(), 0.5, self.training if is_switched else True)
+
+        model = nn.Sequential(nn.Linear(20, 64), Dropping(), nn.Linear(64, 10))
+        assert any(f"dropout is active {said}" in note for note in st.init_(model, inputs=vectors).notes)
+        notes = st.init_(model.eval(), inputs=vectors).notes
+        assert any(f"dropout is active {said}" in note for note in notes) is not is_switched
+
     @pytest.mark.parametrize("model", ["eval", "zero"])
     def test_other_dropout_is_not(self, model, vectors):
         net = self.model(0.0) if model == "zero" else self.model().eval()

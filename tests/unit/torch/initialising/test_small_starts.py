@@ -46,7 +46,14 @@ KEPT = {
     "Swin V2": (stack(nets.PostBranchNormBlock), 1, "norm.weight", "a", "b"),
     "ResNet with a last BatchNorm of 0": (picture(nets.ResNetBlock, 0.0), 3, "bn2.weight", "conv1", "conv2"),
 }
-FAST = {"LayerScale of 1e-4", "a scale before the last layer", "a quotient", "ReZero", "Fixup", "ResNet with a last BatchNorm of 0"}
+FAST = {
+    "LayerScale of 1e-4",
+    "a scale before the last layer",
+    "a quotient",
+    "ReZero",
+    "Fixup",
+    "ResNet with a last BatchNorm of 0",
+}
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in FAST else pytest.mark.exhaustive) for n in KEPT])
