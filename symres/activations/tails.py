@@ -132,7 +132,8 @@ def tail(part: sp.Expr) -> Tail:
     sides = tuple(sign_of(u.lead) or 0 if u.is_sharp and not u.is_bounded else 0 for u in map(analysis, arguments))
     if scale.is_sharp or not any(sides):
         return scale
-    return analysis(far_form(part, sides, 1))
+    far = analysis(far_form(part, sides, 1))
+    return far if far.is_sharp else min(far, scale, key=_ByGrowth)  # both are bounds
 
 
 def wider(a: Tail, b: Tail) -> Tail:

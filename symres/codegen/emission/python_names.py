@@ -11,7 +11,9 @@ def python_names(text: str) -> list[str]:
     """The names that Python code defines at its top level, as often as it does, and those of Python that it calls."""
     tree = ast.parse(text)
     called = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in vars(builtins)}
-    return [*_defined(tree), *called]
+    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    imported = {alias.asname or alias.name for node in imports for alias in node.names}
+    return [*_defined(tree), *(called - imported)]  # math.pow is not the language's
 
 
 def _defined(tree: ast.Module) -> Iterator[str]:

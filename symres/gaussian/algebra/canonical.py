@@ -52,6 +52,10 @@ def textbook(expr: sp.Expr) -> sp.Expr:
                 divisors[base] = max(power, divisors.get(base, sp.Integer(0)))
     if not divisors:
         return canonical(expr)
+    if any(
+        not sp.denom(sp.together(base)).is_Rational for base in divisors
+    ):  # fractions under fractions, such as of C_W
+        return textbook(sp.together(expr))
     common = sp.Mul(*(base**power for base, power in divisors.items()))
     numerator = sp.Add(*(over * (common / under) for over, under in terms))
     quotient = canonical(numerator) / sp.Mul(*(canonical(base) ** power for base, power in divisors.items()))

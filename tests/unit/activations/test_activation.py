@@ -105,6 +105,7 @@ ACCEPTED = {
     "exp(-z^4)*cosh(z^2)": ("even", None, "decaying"),
     "exp(z)*erfc(z)": (None, None, "decaying"),
     "exp(-exp(z))": (None, None, "bounded on the left, decaying on the right"),
+    "erfc(2*z)/(1 + erfc(sin(z))^2)": (None, None, "bounded on the left, decaying on the right"),
     "max(z, -2*z)": (None, 1, "linear"),
     "z*abs(z)": ("odd", 2, "quadratic"),
     "z^64": ("even", 64, "of degree 64"),

@@ -119,6 +119,13 @@ def test_a_bias_that_vanishes_is_0():
     assert "φ(z)" in theory.page()
 
 
+def test_a_bias_of_fractions_under_fractions_that_vanishes_is_0():
+    (point,) = sr.derive(sr.mlp("abs(z/1000) + z/(1 + erf(10)^2)")).critical_points
+    assert point.C_b == 0
+    slope = 1 / (1 + math.erf(10) ** 2)
+    assert float(point.C_W) == pytest.approx(2 / ((slope + 1e-3) ** 2 + (slope - 1e-3) ** 2), rel=1e-12)
+
+
 def test_python_and_text_declare_the_same_layer():
     tanh, sigmoid, relu = map(sr.activation, ("tanh", "sigmoid", "relu"))
     a = sp.Symbol("a", real=True)

@@ -3,6 +3,7 @@
 import pytest
 
 import symres as sr
+from symres.codegen.emission.python_names import python_names
 from symres.core.errors import DeclarationError
 from symres.report.export import export_targets
 
@@ -48,6 +49,11 @@ def test_what_is_no_quantity_is_refused(target):
 def test_a_name_that_the_module_needs_itself_is_refused(name, target):
     with pytest.raises(DeclarationError, match=f"the module needs the name _?{name} for something else"):
         sr.export({name: SQUARE}, target=target)
+
+
+def test_what_is_imported_is_not_the_function_of_python():
+    """Numba's modules take pow from math."""
+    assert python_names("from math import pow\n\ndef power(x):\n    return pow(abs(x), 80.0)\n").count("pow") == 1
 
 
 def test_a_name_of_python_that_the_module_does_not_use_is_free():
