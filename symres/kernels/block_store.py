@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
 
 import numpy as np
 
@@ -156,7 +157,7 @@ class NpyStore(Store):
         with self.path.open("rb+") as file:
             try:
                 shape, is_fortran, dtype = _HEADERS[np.lib.format.read_magic(file)](file)
-            except (KeyError, ValueError):
+            except (KeyError, ValueError, TypeError, SyntaxError, TokenError):  # NumPy reads it as Python
                 raise self._another("its header is damaged") from None
             if (shape, dtype, is_fortran) != (self.grid.shape, self.dtype, False):
                 order = " in the order of columns" if is_fortran else ""

@@ -252,6 +252,7 @@ def appended(out):
         ("a.npy", lambda out: out.write_bytes(b""), "its header is damaged"),
         ("a.npy", lambda out: out.write_bytes(out.read_bytes()[:40]), "its header is damaged"),
         ("a.npy", lambda out: out.write_bytes(out.read_bytes().replace(b"'shape'", b"'shade'")), "header is damaged"),
+        ("a.npy", lambda out: out.write_bytes(out.read_bytes().replace(b"}", b"(", 1)), "header is damaged"),
         ("a.zarr", another_zarr, "an array of float32"),
         ("a.zarr", lambda out: (out / "zarr.json").unlink(), "zarr does not open it"),
         ("a.zarr", lambda out: (out / "zarr.json").write_bytes(b"\xff{"), "zarr does not open it"),
