@@ -201,10 +201,13 @@ class ZarrStore(Store):
         try:
             matrix = self.opened()
             shape, chunks, dtype = matrix.shape, matrix.chunks, matrix.dtype  # type: ignore[attr-defined]
+            shards = matrix.shards  # type: ignore[attr-defined]
         except Exception as error:  # zarr has no error of its own for a description that is damaged
             raise self._another(f"zarr does not open it ({type(error).__name__}: {error})") from None
         if (shape, chunks, dtype) != (self.grid.shape, self.grid.chunks, self.dtype):
             raise self._another(f"it is an array of {dtype} of shape {shape} in chunks {chunks}")
+        if shards is not None:  # a file holds several chunks then
+            raise self._another(f"it is an array in shards {shards}")
 
     def opened(self) -> np.ndarray:
         """A zarr array, read only."""

@@ -231,6 +231,11 @@ def in_columns(out):
     np.save(out, np.asfortranarray(np.load(out) + np.arange(SIZE)))
 
 
+def sharded_zarr(out):
+    layout = {"chunks": (CHUNK, CHUNK), "shards": (2 * CHUNK, 2 * CHUNK)}
+    zarr.create_array(store=out, shape=(SIZE, SIZE), dtype="float64", overwrite=True, **layout)
+
+
 def another_zarr(out):
     zarr.create_array(store=out, shape=(SIZE, SIZE), dtype="float32", chunks=(CHUNK, CHUNK), overwrite=True)
 
@@ -254,6 +259,7 @@ def appended(out):
         ("a.npy", lambda out: out.write_bytes(out.read_bytes().replace(b"'shape'", b"'shade'")), "header is damaged"),
         ("a.npy", lambda out: out.write_bytes(out.read_bytes().replace(b"}", b"(", 1)), "header is damaged"),
         ("a.zarr", another_zarr, "an array of float32"),
+        ("a.zarr", sharded_zarr, "in shards"),
         ("a.zarr", lambda out: (out / "zarr.json").unlink(), "zarr does not open it"),
         ("a.zarr", lambda out: (out / "zarr.json").write_bytes(b"\xff{"), "zarr does not open it"),
         ("a.zarr", lambda out: (out / "zarr.json").write_text("[]"), "zarr does not open it"),
