@@ -52,10 +52,10 @@ def textbook(expr: sp.Expr) -> sp.Expr:
                 divisors[base] = max(power, divisors.get(base, sp.Integer(0)))
     if not divisors:
         return canonical(expr)
-    if any(
-        not sp.denom(sp.together(base)).is_Rational for base in divisors
-    ):  # fractions under fractions, such as of C_W
-        return textbook(sp.together(expr))
+    # sums of fractions under fractions, as a critical C_W brings them in, are seen to vanish over one denominator only
+    is_nested = any(not sp.denom(sp.together(base)).is_Rational for base in divisors)
+    if is_nested and (flat := sp.together(expr)) != expr:
+        return textbook(flat)
     common = sp.Mul(*(base**power for base, power in divisors.items()))
     numerator = sp.Add(*(over * (common / under) for over, under in terms))
     quotient = canonical(numerator) / sp.Mul(*(canonical(base) ** power for base, power in divisors.items()))

@@ -14,14 +14,13 @@ from ..equations.interpreting import COPIES, DROPOUTS, PRODUCTS, SUMS
 from ..equations.norm_statistics import NORMS
 from ..models.structures import mean_square
 from ..tracing.narrow_places import StreamStep
-from ..tracing.run_record import RecordedCall, RunRecord
+from ..tracing.run_record import RecordedCall, RunRecord, StreamValue
 
 _NORMS = NORMS | {"group_norm", "instance_norm"}
 _PASSING = VIEWS | COPIES | DROPOUTS | SUMS.keys()  # with one stream value: a summand is a bias
 _QUOTIENTS = frozenset({"div", "truediv", "true_divide"})
-_SMALL = (
-    0.1  # a factor inside a branch that starts below is LayerScale's kin; the theory reads the others with the layer
-)
+# a factor inside a branch that starts below is meant to be small, as LayerScale is; larger ones belong to the layer
+_SMALL = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +100,9 @@ class _Walk:
         if weight and call.name in _NORMS | PRODUCTS:
             values = trained[weight].detach().clone()
             yield replace(behind, norm=weight, norm_values=values, size=end.size * _size(values))
-        elif call.name in PRODUCTS | _QUOTIENTS and len(trained) == 1:
+        elif _is_scaling(call) and len(trained) == 1:
             yield from self.backwards(self._with_factor(behind, call, trained))
-        elif call.name in _PASSING or (call.name in PRODUCTS | _QUOTIENTS and not trained):
+        elif call.name in _PASSING or (_is_scaling(call) and not trained):
             yield from self.backwards(behind)
         else:
             yield self._with_inner_factors(end, behind.start)
@@ -113,7 +112,7 @@ class _Walk:
         call = self.makers.get(number)
         while call is not None and call.name not in _NORMS and len(set(call.sources)) == 1:
             trained = self._trained(call)
-            if call.name in PRODUCTS | _QUOTIENTS and len(trained) == 1:
+            if _is_scaling(call) and len(trained) == 1:
                 longer = self._with_factor(end, call, trained)
                 end = longer if longer.size <= _SMALL * end.size else end
             call = self.makers.get(call.sources[0])
@@ -147,6 +146,11 @@ def without_factors(record: RunRecord, ends: Sequence[BranchEnd]) -> RunRecord:
         for call in record.calls
     ]
     return replace(record, calls=tuple(calls))
+
+
+def _is_scaling(call: RecordedCall) -> bool:
+    """Whether it multiplies or divides what comes in; ``g/x`` divides by it."""
+    return call.name in PRODUCTS or (call.name in _QUOTIENTS and isinstance(call.args[0], StreamValue))
 
 
 def _size(tensor: torch.Tensor) -> float:

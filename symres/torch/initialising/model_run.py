@@ -97,10 +97,14 @@ def dropout_calls(record: RunRecord, training: frozenset[str]) -> tuple[list[str
         record: a run in eval mode.
         training: the names of the modules that were in train mode before.
     """
-    named: tuple[dict[str, None], dict[str, None]] = ({}, {})
+    switched: dict[str, None] = {}  # in the order of the run, each once
+    always: dict[str, None] = {}
     for call in record.calls:
         inputs = arguments(call, "input p training") if call.name in DROPOUTS else {"p": 0}
-        always = bool(inputs.get("training", True))
-        if inputs.get("p", 0.5) > 0 and (always or call.inside[-1].name in training):
-            named[always][call.inside[-1].name or "the model"] = None
-    return list(named[0]), list(named[1])
+        if inputs.get("p", 0.5) > 0:
+            module = call.inside[-1].name
+            if inputs.get("training", True):
+                always[module or "the model"] = None
+            elif module in training:
+                switched[module or "the model"] = None
+    return list(switched), list(always)

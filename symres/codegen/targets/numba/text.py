@@ -164,7 +164,10 @@ _EXPANSIONS = {
 
 
 def _in_doubles(text: str) -> str:
-    """A function that squares a narrow C as a double, in which the square is finite; kernels are doubles already."""
+    """A function that squares a narrow C as a double, in which the square is finite; kernels are doubles already.
+
+    C itself stays narrow: what rounding may add to it depends on its type.
+    """
     return re.sub(r"\bC \* C\b", "1.0 * C * C", text)
 
 

@@ -5,6 +5,8 @@ import torch
 from torch import nn
 
 import symres.torch as st
+from symres.torch.initialising import initialise
+from symres.torch.initialising.branch_ends import branch_ends
 from tests.oracles import small_starts as nets
 from tests.oracles.hooked_streams import hooked_streams
 
@@ -81,6 +83,19 @@ def test_what_starts_small_is_kept_and_trains(name, vectors, images):
     assert after < loss
     for place in places:
         assert new[place] == pytest.approx(old[place], rel=0.5)
+
+
+def test_a_parameter_over_a_branch_is_not_its_divisor(vectors, monkeypatch):
+    """g/y with g = 1e-4 was taken for y/g, a branch that is 1e4 times as large."""
+
+    class OverBlock(nets.InnerScaleBlock):
+        def forward(self, x):
+            return x + self.g / (1 + self.b(torch.relu(self.a(self.norm(x)))).square())
+
+    read = []
+    monkeypatch.setattr(initialise, "branch_ends", lambda *given: read.extend(ends := branch_ends(*given)) or ends)
+    st.init_(stack(OverBlock)(), inputs=vectors, force=True)
+    assert len(read) == BLOCKS and all(end.size == 1.0 and not end.factors for end in read)
 
 
 def test_deep_layer_scale_has_weights_of_order_one(vectors):
