@@ -11,7 +11,7 @@ from .flow import DepthFlow, Setting
 LARGER = 4.0  # the kernel of the largest of many inputs over the one that is meant
 TARGET = 2.0  # factor by which kernels and gradients may change by design
 _KEPT = 4.0  # factor that is accepted for inputs as they are given
-_GRID = [10.0**k for k in range(-10, 5)]
+_LOGS = [k * math.log(10) for k in range(-10, 5)]  # of scales
 _RTOL, _DIGITS = 1e-4, 3  # of a scale that is found: a factor near 2 needs no more
 
 
@@ -27,7 +27,7 @@ def largest_kernel(flow: DepthFlow, setting: Setting, depth: int, given: float |
     if given is not None and flow.range(setting.starting(given), depth) <= _KEPT:
         return given
     found = where_doubled(lambda kernel: flow.range(setting.starting(kernel), depth))
-    return min(found or _GRID[0], 1.0)
+    return min(found or math.exp(_LOGS[0]), 1.0)
 
 
 def where_doubled(range_at: Callable[[float], float]) -> float | None:
@@ -36,18 +36,15 @@ def where_doubled(range_at: Callable[[float], float]) -> float | None:
     Args:
         range_at: the range as a function of the scale, 1 where that vanishes.
     """
-    low = high = None
-    for scale in _GRID:
-        if range_at(scale) > TARGET:
-            high = scale
-            break
-        low = scale
-    if low is None or high is None:
-        return low
 
     def excess(log_scale: float) -> float:
         found = range_at(math.exp(log_scale))
         return math.log(min(found, 1e3) / TARGET)
 
-    root = brent(excess, math.log(low), math.log(high), rtol=_RTOL)
+    above = next((i for i, log_scale in enumerate(_LOGS) if excess(log_scale) > 0), len(_LOGS))
+    if above == 0:
+        return None
+    root = _LOGS[-1]
+    if above < len(_LOGS):
+        root = brent(excess, _LOGS[above - 1], _LOGS[above], rtol=_RTOL)
     return float(f"{math.exp(root):.{_DIGITS}g}")

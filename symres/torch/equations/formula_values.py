@@ -25,6 +25,12 @@ class NotRead(Exception):
         self.reason = reason
 
 
+def factored(term: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """The number before a term, sqrt(2)/2 for instance, and what it multiplies."""
+    number, bare = term.as_independent(sp.Symbol, as_Add=False)
+    return number, bare
+
+
 @dataclass(frozen=True, eq=False)
 class WeightedCall:
     """A call that multiplies by weights.

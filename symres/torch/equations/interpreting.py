@@ -18,7 +18,7 @@ from ..tracing.run_record import RecordedCall, StreamValue
 from . import axes
 from .dense_variances import DENSE, arguments, weighted
 from .equation_state import WIDTH, EquationState
-from .formula_values import DenseUse, FormulaValue, NotRead, Uneven
+from .formula_values import DenseUse, FormulaValue, NotRead, Uneven, factored
 from .interpretation import Interpretation
 from .norm_statistics import AVERAGES, NORMS, affine, norm_call, vector_of_neurons
 from .pointwise_chains import applied
@@ -199,7 +199,7 @@ class Interpreter(EquationState):
         """Factors or summands behind a norm that differ between neurons."""
         known = source.uneven or Uneven()
         square = mean_square(vector)
-        is_norm = isinstance(source.base.as_coeff_Mul()[1], Normaliser) and source.formula == z
+        is_norm = isinstance(factored(source.base)[1], Normaliser) and source.formula == z
         if call.name in PRODUCTS and is_norm and source.uneven is None:
             self._set(call, replace(source.after(call), uneven=Uneven(square, 0.0)))
         elif call.name in SUMS and is_norm and known.shift == 0:

@@ -17,6 +17,7 @@ from ..tracing.narrow_places import StreamStep
 from ..tracing.run_record import RecordedCall, RunRecord
 from .axes import SLICES
 from .dense_variances import DENSE
+from .formula_values import factored
 from .interpretation import Interpretation
 from .opaque_parts import OpaquePart, StepReading, read_calls
 from .pointwise_chains import KnownActivations
@@ -189,7 +190,7 @@ class _Layering:
 def _kind(reading: StepReading) -> StepKind:
     if reading.found is None or reading.opaque:
         return StepKind.OPAQUE
-    bare = reading.found.expression.as_coeff_Mul()[1]
+    bare = factored(reading.found.expression)[1]
     if bare == z:
         return StepKind.SAME if reading.found.expression == z else StepKind.SCALED
     if isinstance(bare, Normaliser) and not bare.atoms(Dense):
@@ -197,7 +198,7 @@ def _kind(reading: StepReading) -> StepKind:
     if isinstance(bare, Dense):
         return StepKind.DENSE
     if isinstance(bare, sp.Add):
-        terms = [term.as_coeff_Mul()[1] for term in bare.args]
+        terms = [factored(term)[1] for term in bare.args]
         if z in terms or all(map(is_drawn, terms)):
             return StepKind.SUM
     return StepKind.OTHER

@@ -10,7 +10,7 @@ from ...core.symbols import C_W, C_b, xi, z
 from ...layers.layer import Layer
 from ...layers.nodes import Dense
 from ...layers.normalisation import Normaliser
-from ..equations.formula_values import DenseUse
+from ..equations.formula_values import DenseUse, factored
 from ..equations.interpretation import Interpretation
 from ..equations.layering import is_drawn
 
@@ -59,9 +59,11 @@ def canonical_form(reading: Interpretation, has_weighted_norm: bool = False) -> 
         has_weighted_norm: whether the norm that ends a branch has weights, which xi can stand for.
     """
     expression = reading.expression.replace(lambda e: isinstance(e, Normaliser), lambda e: e.func(e.args[0]))
-    factor, bare = expression.as_coeff_Mul()
+    factor, bare = factored(expression)
     is_post_norm = isinstance(bare, Normaliser) and isinstance(bare.args[0], sp.Add)
     inner = bare.args[0] if is_post_norm else expression
+    if isinstance(bare, sp.Add):
+        inner = sp.Add(*(factor * term for term in bare.args))
     form = _residual(inner, reading.dense, has_weighted_norm) if isinstance(inner, sp.Add) else None
     if form is None:
         return CanonicalForm(expression.xreplace(_common(reading.dense)), False)
@@ -72,7 +74,7 @@ def canonical_form(reading: Interpretation, has_weighted_norm: bool = False) -> 
 
 def _residual(sum_: sp.Add, uses: tuple[DenseUse, ...], has_weighted_norm: bool) -> CanonicalForm | None:
     """A stream and a branch; None for any other sum."""
-    terms = [term.as_coeff_Mul() for term in sum_.args]
+    terms = [factored(term) for term in sum_.args]
     stream = z
     if all(bare != z for _, bare in terms):  # perhaps what a function makes of it: ReLU behind the sum of two summands
         bent = [bare for _, bare in terms if not bare.has(Dense) and not isinstance(bare, Normaliser)]

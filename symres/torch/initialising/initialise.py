@@ -19,7 +19,9 @@ from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.keeping import drawn_seed, kept, required_module, seeded
 from ..models.model_state import active_dropout
 from ..models.structures import mean_square
+from ..models.wording import some_of
 from ..probing.adam_step import DESTRUCTIVE, LARGE, RATE, change_in_words
+from ..tracing.mean_dropout import MeanDropout
 from ..tracing.narrow_places import StreamStep, stream_steps
 from ..tracing.prepared_runs import WIDE, inputs_or_guess, recorded
 from ..tracing.run_record import RunRecord
@@ -40,9 +42,10 @@ _GUESSED = "No inputs were given: their mean square is assumed to be 1, and Gaus
 _OTHER = "no weights of a dense layer, convolution or norm through which the output depends on the inputs"
 _NORM = "norms begin with {}"
 _DROPPING = (
-    "dropout is active in {}: weights are set and measured without it; in train mode p multiplies a mean square by "
-    "1/(1 - p)"
+    "dropout is active in {}: weights are set and measured for train mode, where each multiplies mean squares by "
+    "1/(1 - p); in eval mode they are smaller by these factors"
 )
+_UNFOLLOWED = "dropout is active in {}, inside of which it is not followed: weights are set and measured without it"
 _ALWAYS_DROPPING = "dropout is active in {} in eval mode too: weights are set and measured with its random masks"
 _LEAST_SHARE = 0.25  # of the weight of branches that stay measured
 _SMALL = 0.01  # of a variance: what a norm may add to it unsaid
@@ -69,7 +72,8 @@ def init_(
     stream the kernel that it had before these, as measured. Other norms get weight 1 and bias 0, and batch
     normalisation starts its running statistics anew. Shortcuts of another width stand for the stream. Where a first
     network fails at its end, weights of chains make up for borders of zeros, branches that stay measured become
-    smaller, and weights of branches of one size, if a step of Adam changes a stream by more than its norm.
+    smaller, and weights of branches of one size, if a step of Adam changes a stream by more than its norm. Dropout of a
+    model in train mode counts: C_W makes up for what its masks do to mean squares.
 
     What starts small is kept, and named: branches whose trained factor, norm or last layer starts below xi (LayerScale,
     ReZero, Fixup, zero-initialised norms) stay as they are behind C_W of branches of weight 1; so does a readout that
@@ -171,6 +175,7 @@ class _Request:
 def _planned(request: _Request, arguments: CallArguments) -> tuple[InitReport, dict[str, torch.Tensor]]:
     """What is to be done, and the new tensors."""
     model, dropping = request.model, active_dropout(request.model)
+    dropout = MeanDropout(model)
     training = frozenset(name for name, module in model.named_modules() if module.training)
     frozen = frozenset(name for name, parameter in model.named_parameters() if not parameter.requires_grad)
     for dtype in WIDE:
@@ -178,23 +183,30 @@ def _planned(request: _Request, arguments: CallArguments) -> tuple[InitReport, d
         while isinstance(attempt, Attempt):
             with seeded(request.seed), kept(model, train=False, dtype=dtype, device=None):
                 try:
-                    copies, before = recorded(model, arguments, dtype)
+                    copies, before = recorded(model, arguments, dtype, dropout.applied())
                 except DeclarationError as error:
                     failure = error
                     break
-                attempt = _set(request, copies, before, frozen, attempt)
+                attempt = _set(request, copies, before, frozen, dropout, attempt)
                 tensors = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
         else:
             switched, always = dropout_calls(before, training)
-            places = {_DROPPING: dict.fromkeys([*dropping, *switched]), _ALWAYS_DROPPING: always}
-            notes = (*attempt.notes, *(text.format(", ".join(names)) for text, names in places.items() if names))
+            called = {call.name or request.label for call in before.entered}
+            unfollowed = [name for name in dict.fromkeys([*dropping, *switched]) if name in called - {*dropout.names}]
+            places = {_DROPPING: dropout.names, _UNFOLLOWED: unfollowed, _ALWAYS_DROPPING: always}
+            notes = (*attempt.notes, *(text.format(some_of([*names])) for text, names in places.items() if names))
             left = {setting.name for setting in attempt.left}
             return replace(attempt, notes=notes), {name: t for name, t in tensors.items() if name not in left}
     raise failure
 
 
 def _set(
-    request: _Request, arguments: CallArguments, before: RunRecord, frozen: frozenset[str], attempt: Attempt
+    request: _Request,
+    arguments: CallArguments,
+    before: RunRecord,
+    frozen: frozenset[str],
+    dropout: MeanDropout,
+    attempt: Attempt,
 ) -> InitReport | Attempt:
     """Fill the weights of the model, and say what was done, or what is to be attempted instead.
 
@@ -204,7 +216,7 @@ def _set(
     model, stream = request.model, arguments.followed
     generator = torch.Generator().manual_seed(request.seed)
     store = WeightStore(model, kept_parameters(model, before, frozen), generator, frozen)
-    steps, parts = _read(store, arguments, before, frozen)
+    steps, parts = _read(store, arguments, before, frozen, dropout)
     kernel = own_kernel(before, parts) if request.target == "match" else None
     adviser = Adviser(request.target, request.force, kernel, request.advice)
     calls = [call for step in steps for call in step.calls]
@@ -214,7 +226,7 @@ def _set(
     check = check_depth(stream, calls, output, setter.predicted, generator)
     trained = [name for name, _ in model.named_parameters() if name not in frozen]
     numbers = [place.number for place in setter.predicted]
-    changes = adam_changes_of(model, arguments, numbers, trained)
+    changes = adam_changes_of(model, arguments, numbers, trained, dropout)
     streams = [replace(s, adam_change=change) for s, change in zip(check.streams, changes, strict=True)]
     check = replace(check, streams=tuple(streams))
     kinds = {kind.form.layer.text: kind for kind in adviser.found.values()}
@@ -247,7 +259,7 @@ def _set(
 
 
 def _read(
-    store: WeightStore, arguments: CallArguments, before: RunRecord, frozen: frozenset[str]
+    store: WeightStore, arguments: CallArguments, before: RunRecord, frozen: frozenset[str], dropout: MeanDropout
 ) -> tuple[list[StreamStep], list[ModelPart]]:
     """The steps and the parts of the model, read with norms of weight 1 and branches of weight 1.
 
@@ -263,7 +275,7 @@ def _read(
             model.get_parameter(name).detach().fill_(value)  # for reading; what it starts with depends on the branch
         else:
             store.constant(name, value, _NORM.format("weight 1" if value else "bias 0"))
-    record = recorded(model, arguments, None)[1] if norms else before
+    record = recorded(model, arguments, None, dropout.applied())[1] if norms else before
     read = without_factors(record, ends)
     steps = stream_steps(read, record.required_output(""))
     parts = parts_of(model, read, steps, ends)

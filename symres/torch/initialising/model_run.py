@@ -16,6 +16,7 @@ from ..equations.pointwise_chains import KnownActivations
 from ..models.arguments_of_models import CallArguments
 from ..models.blocks import block_finder
 from ..probing.adam_step import adam_changes
+from ..tracing.mean_dropout import MeanDropout
 from ..tracing.narrow_places import StreamStep
 from ..tracing.recording import record_run
 from ..tracing.run_record import RunRecord
@@ -45,7 +46,7 @@ def parts_of(
 
 
 def adam_changes_of(
-    model: nn.Module, arguments: CallArguments, numbers: Sequence[int], trained: Sequence[str]
+    model: nn.Module, arguments: CallArguments, numbers: Sequence[int], trained: Sequence[str], dropout: MeanDropout
 ) -> list[float]:
     """What one step of Adam does to stream values, as ``adam_changes``; nan where PyTorch takes no gradients.
 
@@ -54,6 +55,7 @@ def adam_changes_of(
         arguments: of the run.
         numbers: of the stream values in a record of the model.
         trained: the names of the weights that a step changes.
+        dropout: of the model.
     """
     for module in model.modules():
         if isinstance(module, nn.modules.batchnorm._BatchNorm):
@@ -64,7 +66,8 @@ def adam_changes_of(
         return [values[number].detach() for number in numbers]
 
     try:
-        return adam_changes(model, [arguments], [model.get_parameter(name) for name in trained], streams, 0)
+        with dropout.applied():
+            return adam_changes(model, [arguments], [model.get_parameter(name) for name in trained], streams, 0)
     except (RuntimeError, ValueError):  # an operation without derivatives, or one input for a batch norm
         return [math.nan] * len(numbers)
 
@@ -104,7 +107,7 @@ def dropout_calls(record: RunRecord, training: frozenset[str]) -> tuple[list[str
         if inputs.get("p", 0.5) > 0:
             module = call.inside[-1].name
             if inputs.get("training", True):
-                always[module or "the model"] = None
+                always[module or type(call.inside[0].module).__name__] = None
             elif module in training:
-                switched[module or "the model"] = None
+                switched[module or type(call.inside[0].module).__name__] = None
     return list(switched), list(always)

@@ -14,6 +14,7 @@ from ...core.errors import DeclarationError
 from ...core.symbols import z
 from ...layers.layer import Layer
 from ...theory.theory import Theory, derive
+from ..equations.formula_values import factored
 from ..equations.opaque_parts import OpaquePart
 
 
@@ -107,7 +108,7 @@ class ReadBlock(Shown):
     def skip_weight(self) -> float:
         """The weight with which the stream itself is part of the next one."""
         terms = () if self.form is None else sp.Add.make_args(self.form.forward)
-        return float(sum(term.as_coeff_Mul()[0] for term in terms if term.as_coeff_Mul()[1] == z))
+        return float(sum(number for number, bare in map(factored, terms) if bare == z))
 
     @property
     def activation(self) -> Activation | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from functools import partial
 
 import torch
@@ -40,13 +41,19 @@ def inputs_or_guess(model: nn.Module, inputs: Inputs | None, most: int, guessed:
     return next(part for _, part in CallArguments.of(inputs).parts(most))
 
 
-def recorded(model: nn.Module, arguments: CallArguments, dtype: torch.dtype | None) -> tuple[CallArguments, RunRecord]:
+def recorded(
+    model: nn.Module,
+    arguments: CallArguments,
+    dtype: torch.dtype | None,
+    inside: AbstractContextManager[None] | None = None,
+) -> tuple[CallArguments, RunRecord]:
     """A run of a model that works on copies of its weights.
 
     Args:
         model: the model.
         arguments: of the call.
         dtype: of the floating-point numbers among them; None: as they are.
+        inside: as for ``record_run``.
 
     Returns:
         copies of the arguments in these numbers, on the model's device, and the run.
@@ -58,7 +65,7 @@ def recorded(model: nn.Module, arguments: CallArguments, dtype: torch.dtype | No
     device = device_of(model, arguments.followed)
     arguments = arguments.map(partial(_copied, dtype=dtype, device=device))
     try:
-        record = record_run(model, arguments.args, arguments.kwargs, arguments.followed)
+        record = record_run(model, arguments.args, arguments.kwargs, arguments.followed, inside)
     except SymresError:
         raise
     except Exception as error:  # whatever the user's code raises

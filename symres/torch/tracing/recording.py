@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -37,7 +37,13 @@ _SHAPED_ALIKE = frozenset(
 _CUTS = frozenset({"detach", "detach_", "data"})  # gradients do not pass
 
 
-def record_run(model: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], stream: torch.Tensor) -> RunRecord:
+def record_run(
+    model: nn.Module,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    stream: torch.Tensor,
+    inside: AbstractContextManager[None] | None = None,
+) -> RunRecord:
     """Run a model and record what happens to one of its inputs.
 
     Args:
@@ -45,6 +51,7 @@ def record_run(model: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any
         args: arguments by position.
         kwargs: arguments by name.
         stream: the tensor among them that is followed.
+        inside: what lasts while it is recorded: operations that this replaces are recorded as what they become.
     """
     recorder = _Recorder(model, stream)
     replaced = {id(stream): recorder.first}
@@ -52,7 +59,7 @@ def record_run(model: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any
     def given(value: Any) -> Any:
         return replaced.get(id(value), value)
 
-    with torch.enable_grad(), recorder.watched(), recorder:
+    with torch.enable_grad(), recorder.watched(), recorder, inside or nullcontext():
         output = first_tensor(model(*tree_map(given, args), **tree_map(given, dict(kwargs))))
     return RunRecord(
         calls=tuple(recorder.calls),

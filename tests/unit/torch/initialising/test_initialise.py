@@ -30,6 +30,11 @@ class PreNorm(nn.Module):
         return x + self.proj(functional.gelu(self.fc(self.norm(x))))
 
 
+class ScaledSum(PreNorm):
+    def forward(self, x):
+        return super().forward(x) / math.sqrt(2)
+
+
 class PostNorm(PreNorm):
     def forward(self, x):
         return self.norm(x + self.proj(functional.gelu(self.fc(x))))
@@ -156,6 +161,14 @@ class TestVariances:
         assert_variance(model.blocks[2].proj.weight, xi**2 / (4 * WIDTH))
         assert report.advice[0][1].depth == 4
         assert any("lazy" in note for note in report.notes)
+
+    def test_sums_over_a_root_are_residual(self, vectors):
+        # z' = (z + Dense(gelu(Dense(norm)))/sqrt(2): kernels stay where <gelu^2> C_W is the kernel
+        model = Stack([ScaledSum() for _ in range(6)])
+        report = st.init_(model, inputs=vectors, seed=1)
+        assert all("6 branches" in report[f"blocks.{k}.proj.weight"].why for k in range(6))
+        assert len({report[f"blocks.{k}.proj.weight"].variance for k in range(6)}) == 1
+        assert report.check.kernel_range < 2 and report.check.gradient_range < 2
 
     def test_rows_of_value_and_gate_are_both_drawn(self, vectors):
         model = Stack([FusedGate() for _ in range(3)])

@@ -1,5 +1,6 @@
 """What st.init_ measures at its end: behind operations that it does not read, and after one step of Adam."""
 
+import copy
 import math
 
 import pytest
@@ -168,6 +169,26 @@ class TestOneStepOfAdam:
         assert report.check.most_changed.adam_change > 10
 
 
+class Dropping(nn.Module):
+    """Dropout as a function, in train mode or always."""
+
+    def __init__(self, share, is_switched=True):
+        super().__init__()
+        self.share, self.is_switched = share, is_switched
+
+    def forward(self, x):
+        return functional.dropout(x, self.share, self.training if self.is_switched else True)
+
+
+class DroppedBranch(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.a, self.b = nn.LayerNorm(64), nn.Linear(64, 64), nn.Linear(64, 64)
+
+    def forward(self, x):
+        return x + functional.dropout(self.b(self.a(self.norm(x)).relu()), 0.25, self.training)
+
+
 class TestDropout:
     def model(self, share=0.5):
         return nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Dropout(share), nn.Linear(64, 10))
@@ -176,14 +197,35 @@ class TestDropout:
         report = st.init_(self.model(), inputs=vectors)
         assert any(note.startswith("dropout is active in 2:") and "1/(1 - p)" in note for note in report.notes)
 
-    @pytest.mark.parametrize(("is_switched", "said"), [(True, "in 1: weights are set and measured without it"),
+    @pytest.mark.parametrize(("act", "share"), [(nn.ReLU, 0.5), (nn.ReLU, 0.1), (nn.SiLU, 0.2), (nn.Tanh, 0.3)])
+    @pytest.mark.parametrize("drop", [nn.Dropout, lambda p: nn.Dropout(p, inplace=True), Dropping])
+    def test_kernels_survive_the_masks_of_train_mode(self, act, share, drop, vectors):
+        # E[mask^2] = 1/(1 - p): C_W <phi^2> grows by it in each layer, and the squared derivative with it
+        blocks = [nn.Sequential(act(), drop(share), nn.Linear(256, 256)) for _ in range(12)]
+        model = nn.Sequential(nn.Linear(20, 256), *blocks, act(), nn.Linear(256, 10))
+        st.init_(model, inputs=vectors, seed=1)
+        if act is nn.ReLU:
+            assert float(256 * blocks[3][2].weight.var()) == pytest.approx(2 * (1 - share), rel=0.02)
+        first, last = (float(model[: depth + 1](vectors).square().mean()) for depth in (0, 12))
+        assert 1 / 3 < last / first < 3
+
+    def test_a_branch_makes_up_for_its_mask(self, vectors):
+        model = nn.Sequential(nn.Linear(20, 64), DroppedBranch(), DroppedBranch(), nn.Linear(64, 10))
+        with_masks, without = (st.init_(net, inputs=vectors, seed=1) for net in (model, copy.deepcopy(model).eval()))
+        weights = [report["1.b.weight"].variance for report in (with_masks, without)]
+        assert weights[0] / weights[1] == pytest.approx(0.75, rel=0.01)
+
+    def test_alpha_dropout_keeps_mean_squares_and_uncalled_modules_do_nothing(self, vectors):
+        model = nn.Sequential(nn.Linear(20, 64), nn.SELU(), nn.AlphaDropout(0.2), nn.Linear(64, 10))
+        model[1].unused = nn.Dropout(0.3)
+        notes = [note for note in st.init_(model, inputs=vectors).notes if "dropout" in note]
+        assert len(notes) == 1
+        assert notes[0].startswith("dropout is active in 2, inside of which it is not followed")
+
+    @pytest.mark.parametrize(("is_switched", "said"), [(True, "in 1: weights are set and measured for train mode"),
                                                        (False, "in 1 in eval mode too")])  # fmt: skip
     def test_a_function_that_drops_is_named(self, is_switched, said, vectors):
-        class Dropping(nn.Module):
-            def forward(self, x):
-                return nn.functional.dropout(x.relu(), 0.5, self.training if is_switched else True)
-
-        model = nn.Sequential(nn.Linear(20, 64), Dropping(), nn.Linear(64, 10))
+        model = nn.Sequential(nn.Linear(20, 64), Dropping(0.5, is_switched), nn.ReLU(), nn.Linear(64, 10))
         assert any(f"dropout is active {said}" in note for note in st.init_(model, inputs=vectors).notes)
         notes = st.init_(model.eval(), inputs=vectors).notes
         assert any(f"dropout is active {said}" in note for note in notes) is not is_switched
