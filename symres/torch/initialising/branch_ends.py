@@ -16,7 +16,7 @@ from ..models.structures import mean_square
 from ..tracing.narrow_places import StreamStep
 from ..tracing.run_record import RecordedCall, RunRecord, StreamValue
 
-_NORMS = NORMS | {"group_norm", "instance_norm"}
+ALL_NORMS = NORMS | {"group_norm", "instance_norm"}
 _PASSING = VIEWS | COPIES | DROPOUTS | SUMS.keys()  # with one stream value: a summand is a bias
 _QUOTIENTS = frozenset({"div", "truediv", "true_divide"})
 # a factor inside a branch that starts below is meant to be small, as LayerScale is; larger ones belong to the layer
@@ -97,7 +97,7 @@ class _Walk:
         behind = replace(end, start=sources[0])
         trained = self._trained(call)
         weight = next((name for name in trained if self.norms.get(name) == 1.0), "")
-        if weight and call.name in _NORMS | PRODUCTS:
+        if weight and call.name in ALL_NORMS | PRODUCTS:
             values = trained[weight].detach().clone()
             yield replace(behind, norm=weight, norm_values=values, size=end.size * _size(values))
         elif _is_scaling(call) and len(trained) == 1:
@@ -110,7 +110,7 @@ class _Walk:
     def _with_inner_factors(self, end: BranchEnd, number: int) -> BranchEnd:
         """With the small factors before the last dense layer, up to a norm, a sum or a product of two values."""
         call = self.makers.get(number)
-        while call is not None and call.name not in _NORMS and len(set(call.sources)) == 1:
+        while call is not None and call.name not in ALL_NORMS and len(set(call.sources)) == 1:
             trained = self._trained(call)
             if _is_scaling(call) and len(trained) == 1:
                 longer = self._with_factor(end, call, trained)

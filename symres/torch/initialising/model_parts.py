@@ -17,7 +17,7 @@ from ..equations.dense_variances import DENSE, weighted
 from ..equations.formula_values import NotRead, WeightedCall
 from ..equations.layering import StretchReading
 from ..tracing.run_record import RecordedCall, RunRecord, StreamValue
-from .branch_ends import BranchEnd
+from .branch_ends import ALL_NORMS, BranchEnd
 from .canonical_forms import CanonicalForm, canonical_form
 
 _TRANSPOSED = frozenset({"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"})
@@ -46,6 +46,7 @@ class WeightUse(WeightedCall):
         C_W: the symbol for fan_in*Var(weight) in the equation of the part; None where it has none.
         is_last: whether a branch ends with it.
         is_shortcut: whether it stands for the stream where its width changes.
+        is_normed: whether a norm in the same part takes its size away.
     """
 
     module: str = ""
@@ -53,6 +54,7 @@ class WeightUse(WeightedCall):
     C_W: sp.Symbol | None = None
     is_last: bool = False
     is_shortcut: bool = False
+    is_normed: bool = False
 
     @property
     def starts_at_zero(self) -> bool:
@@ -143,7 +145,7 @@ def _part(
     numbers = {call.number for call in stretch.calls}
     ends = tuple(end for end in ends if end.join in numbers)
     form = _form(stretch, ends)
-    uses = tuple(sorted(_uses(record, stretch, form), key=lambda use: use.call.number))
+    uses = tuple(_with_norms(stretch, sorted(_uses(record, stretch, form), key=lambda use: use.call.number)))
     layer, reason = None, stretch.reason
     if form is not None and stretch.layer is not None and uses:
         try:
@@ -165,6 +167,13 @@ def _part(
     norms = tuple(end.norm for end in ends if end.norm and end.start in shortcuts)
     ends = tuple(end for end in ends if end.start not in shortcuts)
     return replace(part, ends=ends, shortcut_norms=norms, left=_left(record, part, following))
+
+
+def _with_norms(stretch: StretchReading, uses: Sequence[WeightUse]) -> Iterator[WeightUse]:
+    """Draws with whether all that reads them are norms."""
+    for use in uses:
+        readers = [call.name for call in stretch.calls if set(call.sources) & set(use.call.results)]
+        yield replace(use, is_normed=bool(readers) and ALL_NORMS.issuperset(readers))
 
 
 def _left(record: RunRecord, part: ModelPart, following: StretchReading | None) -> int:

@@ -22,6 +22,7 @@ from .rerunning import Rerun
 from .weight_store import WeightStore
 
 Drawn: TypeAlias = tuple[float, float, InitReason, str]  # C_W, C_b, why
+_USUAL = 1 / 3  # C_W of PyTorch's default, for which learning rates are usually chosen
 _BRANCHES = "no layer of the theory on this stream: 1/sqrt(number of branches)"
 
 
@@ -321,7 +322,7 @@ class StreamSetter:
                     self.store.keep(name, f"{what} at 0: what starts small is kept")
             settings = self._balanced({use: settings[use] for use in drawn})
         for use in drawn:
-            self.store.draw(use, *self._filled(use, *settings[use]))
+            self.store.draw(use, *_before_norm(use, *self._filled(use, *settings[use])))
         for use in (use for use in part.uses if use.is_shortcut):
             self._draw_shortcut(part, use)
         self._run_to(part.stretch.calls[-1].number + 1)
@@ -396,3 +397,10 @@ class StreamSetter:
         """Whether a part without weights ends the embedding of integers: there the stream begins."""
         following = self.parts[position + 1 : position + 2]
         return not self.stream.is_floating_point() and not self.predicted and any(part.uses for part in following)
+
+
+def _before_norm(use: WeightUse, C: float, bias: float, how: InitReason, why: str) -> Drawn:
+    """Weights behind which a norm stands: their size changes the stream only by the share that a step changes of it."""
+    if not use.is_normed or C == 0:
+        return C, bias, how, why
+    return _USUAL, bias * _USUAL / C, how, "C_W = 1/3, PyTorch's default: the norm behind them takes their size away"
