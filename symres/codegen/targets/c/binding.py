@@ -76,13 +76,14 @@ class CFunction:
         self._call_entries = library.of_arrays(function.name)
         self._call_matrix = library.of_arrays(f"{function.name}_matrix")
         self.__name__ = self.__qualname__ = function.name
-        listed = [*function.inputs, *function.parameters]
+        numbers = [f"{name}=0.0" if name in function.idle else name for name in function.parameters]
+        listed = [*function.inputs, *numbers]
         self.__doc__ = f"{function.name}({', '.join(listed)}, *, out=None), from C; its header explains it."
 
     def __call__(self, /, *arguments: ArrayLike, out: Reals | None = None, **named: ArrayLike) -> Any:
         """The values, of the broadcast shape; a number where all arguments are numbers."""
         order, count = (*self._function.inputs, *self._function.parameters), len(self._function.inputs)
-        given = bound(self._function.name, order, arguments, named, self._known)
+        given = bound(self._function.name, order, arguments, named, self._known, self._function.idle)
         matrix = self._matrix if self._function.has_matrix else None
         return evaluated(self._entries, matrix, given[:count], given[count:], out)
 
@@ -100,7 +101,12 @@ class CFunction:
 
 
 def bound(
-    name: str, order: Sequence[str], arguments: Sequence[Any], named: Mapping[str, Any], known: frozenset[str]
+    name: str,
+    order: Sequence[str],
+    arguments: Sequence[Any],
+    named: Mapping[str, Any],
+    known: frozenset[str],
+    idle: frozenset[str] = frozenset(),
 ) -> list[Any]:
     """The arguments of a function in order.
 
@@ -110,6 +116,7 @@ def bound(
         arguments: those that were given by place.
         named: those that were given by name.
         known: names that may be given and are of no influence.
+        idle: arguments that may be left out: the value does not depend on them.
 
     Raises:
         TypeError: an argument lacks, is given twice, or is unknown.
@@ -121,11 +128,11 @@ def bound(
         raise TypeError(f"{shown} {found}")
     given = dict(zip(order, arguments, strict=False))
     twice = [n for n in named if n in given]
-    lacking = [n for n in order if n not in given and n not in named]
+    lacking = [n for n in order if n not in given and n not in named and n not in idle]
     if twice or lacking:
         found = f"got two values for {twice[0]}" if twice else f"lacks {', '.join(lacking)}"
         raise TypeError(f"{shown} {found}")
-    return [given[n] if n in given else named[n] for n in order]
+    return [given[n] if n in given else named.get(n, 0.0) for n in order]
 
 
 class NetworkFunctions:

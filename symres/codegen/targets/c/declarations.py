@@ -21,6 +21,8 @@ KEYWORDS = (
 )  # fmt: skip
 PROTOTYPE = re.compile(r"^(void|int) (\w+)\(([^)]*)\);$", re.MULTILINE)
 
+_ENTRY = re.compile(r"^static inline double symres_(\w+)_entry\([^)]*\)\n{\n(.*?)^}$", re.MULTILINE | re.DOTALL)
+
 
 @dataclass(frozen=True)
 class Declared:
@@ -31,12 +33,14 @@ class Declared:
         inputs: its arguments that are arrays.
         parameters: those that are numbers.
         has_matrix: whether there is NAME_matrix.
+        idle: parameters on which the value does not depend.
     """
 
     name: str
     inputs: tuple[str, ...]
     parameters: tuple[str, ...]
     has_matrix: bool
+    idle: frozenset[str]
 
 
 def header_of(text: str) -> str:
@@ -49,10 +53,14 @@ def declared(text: str) -> tuple[Declared, ...]:
     """The functions of entries that a source declares."""
     found = {name: arguments.split(", ") for _, name, arguments in PROTOTYPE.findall(header_of(text))}
 
+    bodies = dict(_ENTRY.findall(text))
+
     def of(name: str, arguments: Sequence[str]) -> Declared:
         inputs = tuple(a.split("*")[1] for a in arguments if a.startswith("const"))
         numbers = tuple(a.split()[1] for a in arguments if a.startswith("double ") and "*" not in a)
-        return Declared(name, inputs, numbers, f"{name}_matrix" in found)
+        body = bodies.get(name)
+        idle = frozenset() if body is None else frozenset(numbers).difference(re.findall(r"\w+", body))
+        return Declared(name, inputs, numbers, f"{name}_matrix" in found, idle)
 
     return tuple(
         of(name, arguments)

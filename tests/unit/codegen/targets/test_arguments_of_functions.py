@@ -32,6 +32,20 @@ def test_parameters_of_an_activation_are_passed_by_their_names(target):
     assert float(function(0.5, 1.3, 0.2, 0.7)) == float(function(0.5, slope=0.7, **WEIGHTS))
 
 
+@pytest.mark.parametrize("target", ["numpy", "torch", SLOW, "c", pytest.param("jax", marks=pytest.mark.exhaustive)])
+def test_what_has_no_influence_may_be_left_out(target):
+    theory = sr.derive("(z + Dense(erf(z)))/sqrt(2)")
+    names = ("chi_perp", "chi_parallel", "h", "kernel_map")
+    module = sr.export({name: getattr(theory, name) for name in names}, target).load()
+    tolerance = 1e-5 if target == "jax" else 1e-13
+    for name in names[:3]:
+        exact = float(getattr(theory, name).evalf(K=0.7, C_W=1.5))
+        for found in (getattr(module, name)(0.7, 1.5), getattr(module, name)(0.7, 1.5, C_b=0.3)):
+            assert float(found) == pytest.approx(exact, rel=tolerance)
+    with pytest.raises(TypeError, match="C_b"):
+        module.kernel_map(0.7, 1.5)
+
+
 @pytest.mark.parametrize("target", ["torch", SLOW, "c", pytest.param("jax", marks=pytest.mark.exhaustive)])
 def test_networks_take_them_too(networks, target):
     found, expected = (networks[name].dual_kernel(1.0, 0.8, 0.3, slope=0.7, **WEIGHTS) for name in (target, "numpy"))
