@@ -12,6 +12,7 @@ from typing import TypeAlias
 from flint import acb, arb
 
 Ball: TypeAlias = arb | acb
+_FEW_BITS = 4  # of a ball from which on its square by mid and radius is as tight as by its ends
 _NARROW = 2.0**-10  # radius of a ball beside its middle up to which a bound of the slope is tight enough
 
 
@@ -36,7 +37,10 @@ _sqrt = _restricted(arb.sqrt, 0, None)
 
 
 def integer_power(power: int) -> tuple[Callable, Callable]:
-    """The power function on real and on complex balls; flint's own answers nan on balls centred at zero."""
+    """The power function on real and on complex balls.
+
+    Of a wide ball by its ends: flint's own squares contain negative numbers, and are nan where a ball is centred at 0.
+    """
     if power == -1:
         return lambda x: 1 / x, lambda analytic, x: 1 / acb(x)
     if power < 0:
@@ -44,18 +48,19 @@ def integer_power(power: int) -> tuple[Callable, Callable]:
         return lambda x: 1 / real(x), lambda analytic, x: 1 / complex_(analytic, x)
 
     def real_power(x: arb) -> arb:
-        if not x.contains(0) or not x.is_finite():
+        if x.rel_accuracy_bits() > _FEW_BITS or not x.is_finite():
             return x**power
         low, high = x.lower(), x.upper()
         low = arb(0) if low.is_zero() else low**power
         high = arb(0) if high.is_zero() else high**power
-        return low.union(high) if power % 2 else arb(0).union(low).union(high)
+        ends = low.union(high)
+        return arb(0).union(ends) if power % 2 == 0 and x.contains(0) else ends
 
     def complex_power(analytic: bool, x: acb) -> acb:
         return acb(x) ** power
 
     if power == 2:
-        return lambda x: x * x if not x.contains(0) else real_power(x), complex_power
+        return lambda x: x * x if x.rel_accuracy_bits() > _FEW_BITS else real_power(x), complex_power
     return real_power, complex_power
 
 

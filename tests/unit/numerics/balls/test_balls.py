@@ -369,6 +369,29 @@ def test_quotients_of_exponentials_have_bounds_on_wide_balls(m, n):
     assert (wide.abs_upper() < 2) == (m <= n)
 
 
+@pytest.mark.parametrize("power", [2, 3, 4, -1, -2])
+@pytest.mark.parametrize(("low", "high"), [(0.21, 1), (-1, -0.21), (-0.5, 2), (-3, 1), (0, 2), (1e-3, 1e3)])
+def test_powers_of_wide_balls_are_those_of_their_ends(power, low, high):
+    """Not those of middle and radius, which give negative squares, and let denominators of positive terms contain 0."""
+    found = enclose(x**power, {x: arb(low).union(arb(high))}, 60)
+    if power < 0 and low <= 0 <= high:
+        assert not found.is_finite()
+        return
+    ends = sorted([low**power, high**power, *([0] if low < 0 < high and power == 2 * (power // 2) else [])])
+    if power > 0:
+        # a ball, which may be larger than the interval by rounding
+        assert float(found.lower()) == pytest.approx(ends[0], abs=1e-6 * max(map(abs, ends)))
+        assert float(found.upper()) == pytest.approx(ends[-1], rel=1e-6)
+    assert found.contains(arb(ends[0])) and found.contains(arb(ends[-1]))
+
+
+def test_even_functions_of_exponentials_have_bounds_on_wide_balls():
+    """1/(1 + cosh(u)^2) lies in (0, 1/2]: by halves of u of length 1 its denominator contained 0."""
+    for low, high in ((-1, 1), (-1, 0), (0.5, 3), (-400, 2)):
+        found = enclose(1 / (1 + sp.cosh(x) ** 2), {x: arb(low).union(arb(high))}, 60)
+        assert found.is_finite() and found.abs_upper() < 64
+
+
 def test_far_forms_are_multiplied_and_never_expanded(monkeypatch):
     """Their coefficients have constants of twenty digits: expanding what stands beside exponentials took minutes."""
     slope = sp.diff(sp.log(1 + sp.exp(sp.sqrt(1 + z**2))) / (1 + sp.erf(10**20 + z) ** 2), z)
