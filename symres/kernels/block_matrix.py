@@ -102,8 +102,8 @@ def matrix(
     is_array = not (out is None or isinstance(out, str | Path))
     work = _Work(source, place_of(kernel), values, _kind_of_array(out, shape) if is_array else _kind(dtype))
     grid = Grid(shape, _pair(chunks, square=X2 is None), X2 is None)
-    if grid.symmetric:
-        work.block(X[:1], None)  # before anything is written: a tangent kernel may not exist
+    # before anything is written: a tangent kernel may not exist, or a parameter have too many numbers
+    work.block(X[:1], None if X2 is None else X2[:1])
     size = whole(batch, "batch", 1)
 
     def inputs(block: Block) -> tuple[Inputs, Inputs]:
@@ -153,7 +153,11 @@ class _Work:
             DeclarationError: an entry is not finite.
         """
         function = function_of(self.source.load(), "dual_kernel_matrix")
-        kernels = function(first, second, **self.parameters)
+        try:
+            kernels = function(first, second, **self.parameters)
+        except ValueError as error:  # of parameters of another number of layers
+            remedy = "pass one number for each parameter, or one for each layer"
+            raise DeclarationError("the parameters of the network", str(error), remedy) from None
         with np.errstate(over="ignore"):  # of float32: it is infinite then, and refused
             values, *others = (np.asarray(kernels[k], dtype=self.dtype) for k in (self.kernel, 1 - self.kernel))
         if not np.isfinite(values).all():
@@ -269,6 +273,11 @@ def _kind_of_array(out: Any, shape: tuple[int, int]) -> np.dtype:
         kind = None
     if kind is None or kind.name not in DTYPES:
         raise DeclarationError(asked, f"out is of type {out.dtype}", f"pass an array of {' or '.join(DTYPES)}")
-    if not getattr(getattr(out, "flags", None), "writeable", True):
-        raise DeclarationError(asked, "out is read-only", "pass an array that can be written")
+    try:
+        out[:0, :0] = np.empty((0, 0), kind)
+        if getattr(out, "read_only", False):  # a zarr array, to which no entry is nothing to refuse
+            raise ValueError("it is read-only")
+    except Exception as error:  # each library has its own
+        reason = f"out takes no blocks ({type(error).__name__}: {error})"
+        raise DeclarationError(asked, reason, "pass an array that can be written") from None
     return kind

@@ -27,6 +27,7 @@ Block = tuple[int, int]  # its row and its column of blocks
 Area = tuple[slice, slice]  # rows and columns of a matrix
 
 _ANEW = "choose another path, or pass resume=False to overwrite it"
+_UNFINISHED = ".partial"  # how the names of files end that zarr has not written to their end
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
@@ -198,6 +199,8 @@ class ZarrStore(Store):
 
     def mend(self) -> None:
         """Chunks that are lost are made when they are written; of the array only its description is looked at."""
+        if all(name.endswith(_UNFINISHED) for name in os.listdir(self.path)):
+            self.create()  # killed before there was a description
         try:
             matrix = self.opened()
             shape, chunks, dtype = matrix.shape, matrix.chunks, matrix.dtype  # type: ignore[attr-defined]
@@ -232,6 +235,13 @@ def store_at(path: Path, grid: Grid, dtype: np.dtype) -> Store:
         raise DeclarationError(f"a kernel matrix in {path}", f"its ending {path.suffix!r} names no format", remedy)
     if made is ZarrStore:
         require(f"a kernel matrix in {path}", "kernels", "zarr")
+    try:
+        os.lstat(path.with_name(f"{path.name}.journal"))
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:  # too long, or with a character that no name has
+        reason = getattr(error, "strerror", None) or str(error)
+        raise DeclarationError(f"writing {str(path)[:80]!r}", reason, "choose another path") from None
     if not path.parent.is_dir():
         raise DeclarationError(f"writing {path}", f"there is no folder {path.parent}", "choose a folder that exists")
     return made(path, grid, dtype)

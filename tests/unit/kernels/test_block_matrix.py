@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 import zarr
@@ -21,6 +23,9 @@ from symres.kernels.block_store import Grid, NpyStore
 
 VALUES = {"C_W": 1.9, "C_b": 0.1}
 SIZE, CHUNK = 83, 20  # the last block of a row is smaller
+_MEMORY = zarr.storage.MemoryStore()
+zarr.create_array(_MEMORY, shape=(SIZE, SIZE), dtype="f8")
+READ_ONLY = zarr.open_array(_MEMORY.with_read_only(True), mode="r")
 
 
 @pytest.fixture(scope="module")
@@ -423,6 +428,19 @@ def test_another_matrix_is_not_resumed(tmp_path, exported, inputs, change, diffe
     assert matrix(**(given | change), resume=False)[0, 0] != -1
 
 
+@pytest.mark.parametrize("left", [[], ["zarr.0123.partial"]])
+def test_a_folder_that_a_kill_left_without_its_description_is_begun_anew(tmp_path, exported, inputs, whole, left):
+    out = tmp_path / "a.zarr"
+    matrix(exported, inputs, out=out, **VALUES)
+    journal = tmp_path / "a.zarr.journal"
+    journal.write_text(journal.read_text().splitlines(keepends=True)[0])
+    shutil.rmtree(out)
+    out.mkdir()
+    for name in left:
+        (out / name).write_text("{")
+    np.testing.assert_allclose(matrix(exported, inputs, out=out, **VALUES)[:], whole[1], rtol=1e-12)
+
+
 def test_the_file_of_somebody_else_is_kept(tmp_path, exported, inputs):
     np.save(tmp_path / "a.npy", np.arange(3))
     with pytest.raises(sr.DeclarationError, match="without a journal"):
@@ -460,7 +478,13 @@ def test_a_full_disk_is_told_before(tmp_path, exported, inputs, monkeypatch):
         ({"out": np.empty((SIZE, SIZE), object)}, "out is of type object"),
         ({"out": torch.empty((SIZE, SIZE))}, "out is of type torch.float32"),
         ({"out": [[0.0]]}, "out is a list"),
-        ({"out": np.broadcast_to(0.0, (SIZE, SIZE))}, "out is read-only"),
+        ({"out": np.broadcast_to(0.0, (SIZE, SIZE))}, "takes no blocks .*read-only"),
+        ({"out": pd.DataFrame(np.zeros((SIZE, SIZE)))}, "takes no blocks"),
+        ({"out": READ_ONLY}, "takes no blocks .*read-only"),
+        ({"out": "a\0b.npy"}, "null byte; choose another path"),
+        ({"out": "a" * 300 + ".npy"}, "too long; choose another path"),
+        ({"out": "a" * 245 + ".zarr"}, "too long; choose another path"),  # its journal
+        ({"C_W": [2, 2, 2, 2, 2]}, "C_W has 5 values, the network . layers; pass one number for each parameter"),
         ({"module": 3}, "no generated module"),
         ({"module": sr.export(sr.expect("relu"))}, "no function dual_kernel_matrix"),
         ({"module": sr.export(sr.network(["relu"])).load()}, "does not know it"),
