@@ -135,7 +135,7 @@ class AspectRatioCurve:
             raise DeclarationError(
                 f"a gamma for the aspect ratio r = {target:.6g}",
                 f"the least optimal ratio is {least:.6g}, at gamma = {place:.6g}: it is shallower than optimal",
-                "take gamma = 0, or a deeper or narrower network",
+                f"take gamma = {place:.6g}, or a deeper or narrower network",
             )
         last = next((e for k in range(_FIRST, _DEEPEST + 1) if self._near(e := 1 - 2.0**-k) >= target), None)
         if last is None:
