@@ -132,6 +132,7 @@ def test_a_new_node_is_derived_exported_and_checked():
 NODE_LAYER = "gamma*z + Dense(Spherical(phi(z)))"
 
 
+@pytest.mark.exhaustive
 def test_a_new_node_is_typed_on_the_command_line(capsys, tmp_path):
     """The mean square of what enters the Dense is 1: K' = gamma^2 K + C_W + C_b, whatever phi is."""
     out = tmp_path / "out"

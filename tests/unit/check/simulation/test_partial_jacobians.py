@@ -206,6 +206,7 @@ def test_correlation_lengths(layer, phi):
     assert abs(row.z) < 4.5 and row.detectable < 0.1
 
 
+@pytest.mark.exhaustive
 def test_the_rows_of_an_ordinary_layer():
     rows = check(sr.derive(sr.residual("tanh")), "simulation").verdicts
     last = [row for row in rows if row.quantity in ("jacobian", "correlation_length")]

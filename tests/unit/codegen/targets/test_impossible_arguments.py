@@ -12,6 +12,9 @@ from tests.shared import Lazily, derived
 
 SLOW = pytest.param("numba", marks=pytest.mark.exhaustive)  # to compile
 TARGETS = ["numpy", "torch", SLOW, "c", "jax"]
+WITHOUT = {  # what is slow to compile for many functions
+    slow: [pytest.param(t, marks=pytest.mark.exhaustive) if t == slow else t for t in TARGETS] for slow in ("c", "jax")
+}
 # constant slopes, a closed form, exponentials, a jump, a polynomial, averages as series
 FORMULAS = [
     "relu",
@@ -111,7 +114,7 @@ def test_what_rounding_brings_above_the_root_of_both_kernels_counts_as_equal(for
                 assert np.isnan(np.asarray(function(K1=K1, K2=K1, C=C))[0]), (name, kind, K)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", WITHOUT["c"])
 def test_the_values_of_a_possible_pair_are_those_of_quadrature(target):
     """Those of gelu at K1 = K2 = 1 and C = 1, 1/2 and -1, by Gauss and Hermite's rule over both neurons."""
     function = MODULES["gelu", target].covariance_map
@@ -142,7 +145,7 @@ def test_batches_whose_inputs_have_one_kernel(target):
 
 
 # ---- networks ----------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", WITHOUT["jax"])
 def test_networks_return_nan_for_them(target):
     function = NETWORKS[target].dual_kernel
     for row in PAIRS:
@@ -156,7 +159,7 @@ def test_networks_return_nan_for_them(target):
             function(*given, C_W=2.0, C_b=0.1)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", WITHOUT["jax"])
 def test_matrices_of_duplicated_rows_in_float32_have_no_nan(target):
     """BLAS sums the products of equal and of parallel rows in another order than their own kernels are summed in."""
     rng = np.random.default_rng(5)

@@ -326,7 +326,7 @@ CLAMPED = [
 ]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("formula", CLAMPED)
 def test_a_rest_that_ends_at_a_breakpoint(formula):
     """The moments are those of a function that is a polynomial beyond some place."""
