@@ -150,7 +150,10 @@ def _bound(e: sp.Expr, bound: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
         rounded = sum(1 for f in e.args if not _is_power_of_2(f)) - 1
         return sp.Add(*inherited, max(rounded, 0) * _size(e))
     if isinstance(e, sp.Pow) and e.base != sp.E:
-        slope = abs(e.exp) * _size(e) / _size(e.base) if e.exp.is_number else _size(e * e.exp / e.base)
+        if e.exp.is_number and e.exp >= 1:
+            slope = e.exp * _size(e.base ** (e.exp - 1))  # no quotient: the base may be 0
+        else:
+            slope = abs(e.exp) * _size(e) / _size(e.base) if e.exp.is_number else _size(e * e.exp / e.base)
         moved = sp.Integer(0) if e.exp.is_number else _size(e) * AbsNode(sp.log(e.base)) * bound(e.exp)
         return bound(e.base) * slope + moved + _size(e)
     if isinstance(e, AngularSum):

@@ -326,3 +326,22 @@ def test_an_angle_of_numbers_is_in_doubt_too(formula, target):
     for kernel, m in ((1.3, 0.4), (0.01, -0.3), (100.0, 3.0)):
         at = [torch.tensor(v, dtype=torch.float64) for v in (kernel, m)] if target == "torch" else (kernel, m)
         assert float(function(*at)) == pytest.approx(float(quantity.evalf(15, K=kernel, m=m)), rel=1e-13)
+
+
+@pytest.mark.parametrize("power", [2, 3, 4, sp.Rational(3, 2)])
+def test_the_bound_of_a_power_of_zero_is_zero(power):
+    """Not 0/0: means that vanish are the most frequent ones."""
+    base = sp.Max(0, A) if power == sp.Rational(3, 2) else A + B
+    assert doubt(base**power).replace(primitives.AbsNode, sp.Abs).subs({A: 0, B: 0}) == 0
+
+
+@pytest.mark.parametrize("target", ["numpy", *(pytest.param(t, marks=pytest.mark.exhaustive) for t in ("torch", "c"))])
+def test_means_that_vanish(target):
+    function = sr.export(sr.expect2("gelu", "gelu", means=(A, B)), target=target).load().expect2
+    for K1, K2, C in ((1.0, 1.0, 0.3), (2.0, 0.5, -0.9), (1.0, 1.0, 0.0)):
+        root = np.sqrt((1 + K1) * (1 + K2) - C * C)  # Tsuchida and others, 2021
+        rest = (C * C * (1 - K1 * K2) + K1 * K2 * (1 + K1) * (1 + K2)) / (root * (1 + K1) * (1 + K2))
+        exact = C / 4 + (C * np.arcsin(C / np.sqrt((1 + K1) * (1 + K2))) + rest) / (2 * np.pi)
+        given = [K1, K2, C, 0.0, 0.0]
+        found = function(*([torch.tensor(x, dtype=torch.float64) for x in given] if target == "torch" else given))
+        assert float(found) == pytest.approx(exact, rel=1e-9)
