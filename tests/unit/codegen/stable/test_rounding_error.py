@@ -331,9 +331,9 @@ def test_an_angle_of_numbers_is_in_doubt_too(formula, target):
 @pytest.mark.parametrize("power", [2, 3, 4, sp.Rational(3, 2)])
 def test_the_bound_of_a_power_of_zero_is_zero(power):
     """Not 0/0: means that vanish are the most frequent ones."""
-    base = sp.Max(0, A) if power == sp.Rational(3, 2) else A + B
-    bound = sp.lambdify([A, B], doubt(base**power), [{"AbsNode": abs}, "math"])
-    assert bound(0.0, 0.0) == 0
+    base = sp.Max(0, A * P + B) if power == sp.Rational(3, 2) else A * P + B
+    bound = sp.lambdify([A, B, P], doubt(base**power), [{"AbsNode": abs}, "math"])
+    assert bound(0.0, 0.0, 0.3) == 0
 
 
 @pytest.mark.parametrize("target", ["numpy", *(pytest.param(t, marks=pytest.mark.exhaustive) for t in ("torch", "c"))])
