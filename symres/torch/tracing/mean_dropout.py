@@ -63,6 +63,8 @@ class MeanDropout:
 
 
 class _Replacing(TorchFunctionMode):
+    """Calls of dropout that eval mode makes idle, replaced by the factor; an operation that it is recorded as."""
+
     def __init__(self, dropout: MeanDropout, frames: list[str]) -> None:
         super().__init__()
         self._dropout, self._frames = dropout, frames
@@ -71,8 +73,8 @@ class _Replacing(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         if func in _FUNCTIONS and self._frames:
-            given = dict(zip(("input", "p", "training", "inplace"), args, strict=False)) | (kwargs or {})
-            if not given.get("training", True):
-                p, inplace = given.get("p", 0.5), given.get("inplace", False)
-                return self._dropout.replaced(self._frames[-1], given["input"], p, inplace)
+            arguments = dict(zip(("input", "p", "training", "inplace"), args, strict=False)) | (kwargs or {})
+            if not arguments.get("training", True):
+                p, inplace = arguments.get("p", 0.5), arguments.get("inplace", False)
+                return self._dropout.replaced(self._frames[-1], arguments["input"], p, inplace)
         return func(*args, **(kwargs or {}))

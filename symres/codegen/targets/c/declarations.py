@@ -20,7 +20,6 @@ KEYWORDS = (
     "typeof", "typeof_unqual", "unix", "using", "virtual", "xor", "xor_eq",
 )  # fmt: skip
 PROTOTYPE = re.compile(r"^(void|int) (\w+)\(([^)]*)\);$", re.MULTILINE)
-
 _ENTRY = re.compile(r"^static inline double symres_(\w+)_entry\([^)]*\)\n{\n(.*?)^}$", re.MULTILINE | re.DOTALL)
 
 

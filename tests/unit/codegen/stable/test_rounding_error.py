@@ -343,6 +343,7 @@ def test_means_that_vanish(target):
         root = np.sqrt((1 + K1) * (1 + K2) - C * C)  # Tsuchida and others, 2021
         rest = (C * C * (1 - K1 * K2) + K1 * K2 * (1 + K1) * (1 + K2)) / (root * (1 + K1) * (1 + K2))
         exact = C / 4 + (C * np.arcsin(C / np.sqrt((1 + K1) * (1 + K2))) + rest) / (2 * np.pi)
-        given = [K1, K2, C, 0.0, 0.0]
-        found = function(*([torch.tensor(x, dtype=torch.float64) for x in given] if target == "torch" else given))
-        assert float(found) == pytest.approx(exact, rel=1e-9)
+        numbers = [K1, K2, C, 0.0, 0.0]
+        as_tensors = [torch.tensor(x, dtype=torch.float64) for x in numbers]
+        average = function(*(as_tensors if target == "torch" else numbers))
+        assert float(average) == pytest.approx(exact, rel=1e-9)

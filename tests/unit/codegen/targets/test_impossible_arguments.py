@@ -103,7 +103,8 @@ def test_what_rounding_brings_above_the_root_of_both_kernels_counts_as_equal(for
             continue
         for kind in (np.float32, np.float64)[: 1 if target == "jax" else 2]:
             unit = np.finfo(kind).eps
-            for K in map(kind, (1.0, 0.7, 12.0)):  # where the series of tanh in JAX still is
+            largest = 12.0 if (formula, target) == ("tanh", "jax") else 20.0  # that series states its end at 13
+            for K in map(kind, (1.0, 0.7, largest)):
                 K1, equal = (as_input(target, np.array([K])) for _ in range(2))
                 exact = np.asarray(function(K1=K1, K2=K1, C=equal))[0]
                 for excess in (4, 40):

@@ -163,7 +163,7 @@ class TestVariances:
         assert any("lazy" in note for note in report.notes)
 
     def test_sums_over_a_root_are_residual(self, vectors):
-        # z' = (z + Dense(gelu(Dense(norm)))/sqrt(2): kernels stay where <gelu^2> C_W is the kernel
+        # z' = (z + Dense(gelu(Dense(norm))))/sqrt(2): kernels stay where <gelu^2> C_W is the kernel
         model = Stack([ScaledSum() for _ in range(6)])
         report = st.init_(model, inputs=vectors, seed=1)
         assert all("6 branches" in report[f"blocks.{k}.proj.weight"].why for k in range(6))
