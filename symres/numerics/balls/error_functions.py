@@ -78,14 +78,24 @@ class _FarForm:
 
     def formula(self, node: sp.Expr) -> sp.Expr:
         """The largest exponential times the sum beside it."""
-        exponent, factor = self._leading(self._sum(node))
+        exponent, factor = self._leading(node)
         return sp.exp(exponent) * factor
+
+    def _leading(self, node: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+        """The exponent of the largest exponential, and what stands beside it: of a product each factor by itself."""
+        if isinstance(node, sp.Mul):
+            exponents, factors = zip(*map(self._leading, node.args), strict=True)
+            return sp.Add(*exponents), sp.Mul(*factors)
+        if isinstance(node, sp.Pow) and node.exp.is_number:
+            exponent, factor = self._leading(node.base)
+            return _expanded(exponent * node.exp), factor**node.exp
+        return self._largest(self._sum(node))
 
     def _sum(self, node: sp.Expr) -> _Sum:
         if not node.has(sp.exp, sp.erf, sp.erfc):
             return {(_ZERO, _ONE): node}
         if isinstance(node, sp.exp):
-            return {(sp.expand(self.formula(node.exp)), _ONE): _ONE}
+            return {(_expanded(self.formula(node.exp)), _ONE): _ONE}
         if isinstance(node, sp.erf | sp.erfc) and self.sides.get(node.args[0]):
             return self._error_function(node, self.sides[node.args[0]])
         if isinstance(node, sp.Add):
@@ -95,10 +105,10 @@ class _FarForm:
         if isinstance(node, sp.Pow) and node.exp.is_Integer and 0 < node.exp <= _MOST_FACTORS:
             return reduce(_multiplied, [self._sum(node.base)] * int(node.exp))
         if isinstance(node, sp.Pow) and node.exp.is_number:
-            exponent, factor = self._leading(self._sum(node.base))
-            return {(sp.expand(exponent * node.exp), _ONE): factor**node.exp}
+            exponent, factor = self._leading(node)
+            return {(exponent, _ONE): factor}
         if isinstance(node, sp.log):
-            exponent, factor = self._leading(self._sum(node.args[0]))
+            exponent, factor = self._leading(node.args[0])
             return {(_ZERO, _ONE): exponent + sp.log(factor)}
         return {(_ZERO, _ONE): node.func(*map(self.formula, node.args))}
 
@@ -111,23 +121,30 @@ class _FarForm:
             [{(_ZERO, _ONE): limit, (exponent, _ONE): coefficient, (exponent, scaled_ierfc(u)): -coefficient}]
         )
 
-    def _leading(self, terms: _Sum) -> tuple[sp.Expr, sp.Expr]:
-        """The exponent of the largest exponential, and the sum beside it."""
+    def _largest(self, terms: _Sum) -> tuple[sp.Expr, sp.Expr]:
+        """The exponent of the largest exponential of a sum, and the sum beside it."""
         factors: dict[sp.Expr, sp.Expr] = {}
         for (exponent, values), coefficient in terms.items():
             factors[exponent] = factors.get(exponent, _ZERO) + coefficient * values
         largest = reduce(self._larger, factors)
-        return largest, sp.Add(*(sp.exp(sp.expand(e - largest)) * factor for e, factor in factors.items()))
+        return largest, sp.Add(*(sp.exp(e - largest) * factor for e, factor in factors.items()))
 
     def _larger(self, one: sp.Expr, other: sp.Expr) -> sp.Expr:
         """The larger exponent far out; where that is not known any is right, though its balls may be wide."""
-        difference = sp.expand(one - other)
+        difference = one - other
         symbols = tuple(difference.free_symbols)
         if not difference.is_polynomial(*symbols):
             return one
         polynomial = sp.Poly(difference, *symbols) if symbols else sp.Poly(difference, sp.Dummy())
         sign = polynomial.LC() * (self.direction if polynomial.total_degree() % 2 else 1)
         return other if sign.is_negative else one
+
+
+def _expanded(exponent: sp.Expr) -> sp.Expr:
+    """The exponent as a sum, in which equal terms cancel; what is no polynomial would grow inside of its terms."""
+    if exponent.is_polynomial(*exponent.free_symbols):
+        return sp.expand(exponent)
+    return sp.expand_mul(exponent, deep=False)
 
 
 def _added(sums: Iterable[_Sum]) -> _Sum:
@@ -141,4 +158,4 @@ def _added(sums: Iterable[_Sum]) -> _Sum:
 
 def _multiplied(one: _Sum, other: _Sum) -> _Sum:
     products = product(one.items(), other.items())
-    return _added({(sp.expand(a + b), d * e): u * v} for ((a, d), u), ((b, e), v) in products)
+    return _added({(a + b, d * e): u * v} for ((a, d), u), ((b, e), v) in products)
