@@ -14,7 +14,7 @@ _DIGITS, _OF_A_FLOAT = 15, 17
 _ROUNDED = 8  # digits of a number that is shown with dots behind it
 _PLAIN = (1e-4, 1e12)  # sizes of numbers that are written so
 _LONG = 24  # characters of an exact number that is printed as it is
-_SKIP_POWERS = tuple(sp.Rational(p, 2) for p in range(-8, 9))
+_EQUAL = sp.Rational(1, 10**30)  # difference of numbers of 40 digits that are equal
 
 
 def at_zero_gamma(expr: sp.Expr) -> sp.Expr | None:
@@ -50,11 +50,11 @@ def rounded_law(expr: sp.Expr) -> sp.Expr:
     at_zero = expr.subs(gamma, 0)
     front = sp.Integer(1)
     if expr.has(gamma) and at_zero.is_finite is not False:
-        powers = (p for p in _SKIP_POWERS if vanishes(expr / at_zero - (1 - gamma**2) ** p))
-        power = next(powers, None)
-        if power is None:
+        roots = _generic(2 * sp.log(expr / at_zero) / sp.log(1 - gamma**2))
+        count = round(sp.re(roots))
+        if abs(roots - count) > _EQUAL:
             return expr
-        front = (1 - gamma**2) ** power
+        front = (1 - gamma**2) ** sp.Rational(count, 2)
     number, rest = at_zero.as_independent(*at_zero.free_symbols, as_Add=False)
     return rounded(number) * rest * front
 
@@ -73,8 +73,14 @@ def rounded(number: sp.Expr) -> sp.Expr:
 
 def vanishes(expression: sp.Expr) -> bool:
     """Whether it is 0 at generic parameters, whether or not sympy sees it."""
-    generic = {s: sp.Rational(7 + k, 11) for k, s in enumerate(sorted(expression.free_symbols, key=str))}
-    return bool(abs(sp.N(expression.subs(generic), 40)) < sp.Rational(1, 10**30))
+    return bool(abs(_generic(expression)) < _EQUAL)
+
+
+def _generic(expression: sp.Expr) -> sp.Expr:
+    """Its number at generic parameters between 0 and 1."""
+    symbols = sorted(expression.free_symbols, key=str)
+    values = {s: sp.Rational(7 + k, 11 + len(symbols)) for k, s in enumerate(symbols)}
+    return sp.N(expression.subs(values), 40)
 
 
 def _plain(number: mp.mpf, digits: int) -> str:

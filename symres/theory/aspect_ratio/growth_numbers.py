@@ -12,11 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import sympy as sp
 
+from ...core.atoms import Opaque
 from ...core.errors import SymresError
 from ...core.symbols import C_W, C_b, K, gamma
-from ...gaussian.calculus.expectation import Expectation
 from ...layers.layer import Layer
-from ...numerics.roots.implicit_number import ImplicitNumber
 from ...results.critical_point import CriticalPoint
 from ...results.numbers.growth_curve import GrowthRow
 from ..finite_width.float_quadrature import Values
@@ -94,10 +93,14 @@ def growth_rows(numbers: GrowthNumbers) -> list[GrowthRow]:
 
 
 def _numbers_in(expression: sp.Expr) -> sp.Expr:
-    """An expression whose averages and roots are decimals: gamma stands outside of them."""
-    whole = sp.sympify(expression)
-    fixed = [e for e in whole.atoms(Expectation, ImplicitNumber) if not e.has(gamma)]
-    return whole.xreplace({e: sp.N(e, _DIGITS) for e in fixed})
+    """An expression with decimals for all that gamma does not move."""
+    if not expression.has(gamma):
+        return expression if expression.is_Rational else sp.N(expression, _DIGITS)
+    terms = expression.args
+    if expression.is_Add or expression.is_Mul:
+        fixed, moved = expression.as_independent(gamma)
+        terms = (fixed, *expression.func.make_args(moved))
+    return expression.func(*map(_numbers_in, terms)) if terms and not isinstance(expression, Opaque) else expression
 
 
 def _growth(layer: CompiledLayer, kernel: float, values: Mapping[sp.Symbol, float]) -> tuple[float, float]:
