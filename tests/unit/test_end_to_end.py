@@ -44,7 +44,8 @@ def test_a_new_entry_is_listed_derived_exported_and_checked(registered, capsys, 
     z, weight = np.polynomial.hermite_e.hermegauss(120)
     oracle = np.sum(weight * (z * np.exp(-(z**2) / 2) + z / 2) ** 2) / math.sqrt(2 * math.pi)
     assert abs(namespace["kernel_map"](1.0, 1.3, 0.2) / (0.2 + 1.3 * oracle) - 1) < 1e-13
-    assert "PASSED" in run(capsys, "check", "bumpy", "--against", "quadrature")
+    asked = [word for name in ("kernel_map", "covariance_map", "chi_perp") for word in ("--quantity", name)]
+    assert "PASSED" in run(capsys, "check", "bumpy", *asked, "--against", "quadrature")
 
 
 CURVATURE = OfOneInput(
@@ -118,7 +119,8 @@ def test_a_new_node_is_derived_exported_and_checked():
         )
         == 0
     )
-    report = sr.check(theory, seed=1)
+    report = sr.check(theory, seed=1, quantities=["kernel_map", "covariance_map", "chi_perp", "ntk_map"])
+    assert {verdict.oracle for verdict in report.verdicts} == {"quadrature", "simulation"}
     assert report.outcome is Outcome.PASSED, report.table()
     module = sr.export(theory.kernel_map, target="numpy").load()
     value = module.kernel_map(1.5, 1.2, 0.1, 0.5)

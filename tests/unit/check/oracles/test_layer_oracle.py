@@ -33,7 +33,7 @@ def theory(name, skip=True):
     return residual_theory(name, (gamma * z if skip else 0) + Dense(PHI[name](z)), skip)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("skip", [True, False])
 @pytest.mark.parametrize("name", PHI)
 def test_right_theories_pass_and_the_eye_is_sharp(name, skip):

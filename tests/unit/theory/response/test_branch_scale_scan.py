@@ -213,6 +213,7 @@ def test_limits(name, K):
         assert found.response == pytest.approx(expected[2], rel=1e-7)
 
 
+@pytest.mark.exhaustive
 def test_the_limit_is_that_of_deep_networks():
     theory = derived(sr.residual("erf(z)+8*erf(z/30)", gamma=1, xi=sr.xi))
     found = theory.branch_scale_limit("0.05", **FISCHER)
