@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
@@ -192,17 +192,18 @@ def _value(function: Callable[..., Any], arguments: Any) -> float:
 
 # ---- what symres says beside the values of the formula ---------------------------------------------------------------
 _POINTS = (0, 1, -1, 0.5, -0.37, 1.7, -2.3, 3.14, 7.9, -11.2, 23.0, -31.0, 60, -60)
+_FAR = 1e25  # where exp(c*z^2) is seen to grow like no exp(z) for any c of the formulas
 
 
-def _values(formula: Tree) -> list[mp.mpf | None]:
-    """The values at some points; None where one is not real and finite."""
+def _values(formula: Tree, points: Sequence[float] = _POINTS) -> list[mp.mpf | None]:
+    """The values at some points; None where one is not real and finite, or too long for the memory."""
     found: list[mp.mpf | None] = []
-    for point in _POINTS:
+    for point in points:
         try:
             with mp.workdps(30):
                 value = formula(mp.mpf(point))
             found.append(value if isinstance(value, mp.mpf) and mp.isfinite(value) else None)
-        except (ValueError, ZeroDivisionError, OverflowError, TypeError):
+        except (ValueError, ZeroDivisionError, OverflowError, TypeError, MemoryError):
             found.append(None)
     return found
 
@@ -228,5 +229,14 @@ def _test_reason(outcome: Outcome, error: sr.SymresError, formula: Tree) -> None
         outcome.faults.append(f"reason: {says} (real at {len(values)} points)")
     if any(word in says for word in ("grow like", "outgrows")) and None not in values:
         growth = max(abs(value) for value in values[-2:])
-        if growth < mp.exp(100):  # at z = 60 exp(z^2/36) already is
+        if growth < mp.exp(100) and not _outgrows_far_out(formula):  # at z = 60 exp(z^2/36) already is larger
             outcome.faults.append(f"reason: {says} (|f(60)| = {mp.nstr(growth, 5)})")
+
+
+def _outgrows_far_out(formula: Tree) -> bool:
+    """Whether ``log |f|`` grows by more than a factor of 3 from one far point to twice of it, as c*z^2 does."""
+    for side in (1, -1):
+        near, far = _values(formula, (side * _FAR, 2 * side * _FAR))
+        if near is not None and far is not None and abs(near) > 1 and mp.log(abs(far)) > 3 * mp.log(abs(near)):
+            return True
+    return False

@@ -63,6 +63,15 @@ def test_a_false_reason_is_seen(found):
     assert outcome.faults
 
 
+def test_a_true_reason_is_seen_far_out():
+    """exp(1e-40*z^2) is 1 at z = 60; exp(z) does not outgrow the weight; the last needs too much memory."""
+    error = sr.DeclarationError("the formula", "it may grow like exp(c*z^2)", "mend it")
+    for text, is_false in (("exp((1e-20*z)^2)", False), ("exp(z)", True), ("cosh(pi^(0.3^z))", False)):
+        outcome = Outcome("formula", 0, "")
+        _test_reason(outcome, error, tree(text))
+        assert bool(outcome.faults) is is_false
+
+
 def test_a_crash_is_a_fault():
     outcome = Outcome("formula", 0, "")
     with pytest.raises(sr.SymresError), outcome.stage("derive"):
