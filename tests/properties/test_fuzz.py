@@ -52,7 +52,7 @@ def test_there_are_enough_cases() -> None:
     assert not [count for count in CASES.values() if count % CHUNK]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("kind", "first"), [(kind, first) for kind, count in CASES.items() for first in range(0, count, CHUNK)]
 )

@@ -93,7 +93,7 @@ def test_a_trainable_bias_fluctuates_as_in_networks():
     assert sr.check(theory, quantities=asked).outcome.name == "PASSED"
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "text",
     ["Dense(phi(cos(0.3)*z))/sqrt(2)", "(z/pi + Dense(phi(sin(1/2)*z)))/2", "tanh(1)*z + Dense(cos(1/2)*z + phi(z))"],

@@ -58,7 +58,7 @@ def test_kernels_near_correlation_one_agree_with_price(kernels, name, variances)
             assert abs(found - exact) < 3e-15 * scale
 
 
-@pytest.mark.parametrize(("k", "digits"), [(2e-3, 140), (1e-2, 60)])
+@pytest.mark.parametrize(("k", "digits"), [pytest.param(2e-3, 140, marks=pytest.mark.exhaustive), (1e-2, 60)])
 def test_kernels_of_a_dead_zone_keep_their_digits_where_they_are_tiny(kernels, k, digits):
     for c in (k, 0.9999 * k):
         exact = float(SOFTSHRINK.pair(k, k, c, digits))

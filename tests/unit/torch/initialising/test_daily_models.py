@@ -44,6 +44,7 @@ def text(count=128, tokens=33, seed=0):
 
 
 class TestShortcutsOfAnotherWidth:
+    @pytest.mark.sample(1)
     @pytest.mark.parametrize("name", DAILY)
     def test_the_model_is_kept(self, name):
         torch.manual_seed(0)
