@@ -68,7 +68,7 @@ def test_wrong_maps_are_refuted_at_every_point(formula, skip, name):
         assert [row.outcome for row in rows] == [Outcome.REFUTED] * 2, change
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("skip", [False, True], ids=["mlp", "residual"])
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_right_theories_pass_with_open_eyes(formula, skip):

@@ -47,7 +47,8 @@ def test_a_saturated_formula_has_a_page():
     assert "φ(z)" in sr.derive("sinh(tanh(1e60 + z))").page()
 
 
-@pytest.mark.parametrize("formula", ["1e200*z", "1e-200*z", pytest.param("max(z,1e200)", marks=pytest.mark.exhaustive)])
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("formula", ["1e-200*z", "1e200*z", "max(z,1e200)"])
 def test_code_refuses_numbers_that_floats_do_not_have(formula):
     """Their squares overflow to inf, or vanish: evalf has them, code says why it has not."""
     theory = sr.derive(formula)

@@ -135,7 +135,7 @@ def test_a_scale_with_intermediate_results_has_a_function_of_its_own():
         assert found == pytest.approx(exact, rel=1e-14)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("a", "b", "kernel"), [(30, 100, 1e4), (30, 30, 1e3), (1e4, -1, 1.0), (1, 30, 1e4)])
 def test_smooth_functions_that_change_where_a_parameter_says(a, b, kernel):
     place = sp.Symbol("b", real=True)

@@ -225,6 +225,7 @@ def test_the_limit_is_that_of_deep_networks():
     assert found.response == pytest.approx(10.51, abs=0.005)
 
 
+@pytest.mark.exhaustive
 def test_flows_that_end_at_a_kernel():
     """K' = (1 - xi)K + xi(C_b + C_W<phi^2>) leads to a fixed kernel from both sides, and no further."""
     stream, branch = sp.sqrt(1 - sr.xi) * sr.z, sp.sqrt(sr.xi) * sr.Dense(sr.activation("erf")(sr.z))

@@ -124,6 +124,7 @@ def test_only_entries_without_a_number_are_none(erf):
     assert (found[0, 2] - erf_map(k[0], k[2], torch.tensor(0.5))).abs() < 1e-14
 
 
+@pytest.mark.exhaustive
 def test_derivatives_in_parameters(swish):
     arguments = [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in ([[0.5], [2.0]], [1.0, 0.3], 0.2)]
     for given in (torch.tensor(1.3, dtype=torch.float64), torch.tensor([[1.3, 0.7]], dtype=torch.float64)):

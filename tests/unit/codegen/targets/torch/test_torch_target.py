@@ -115,7 +115,8 @@ def test_kernel_map_has_the_slope_of_its_formula(name):
     assert torch.isfinite(origin.grad).all()
 
 
-@pytest.mark.parametrize(("formula", "pair"), [(sp.erf(z), "erf"), (sp.Max(z, 0), "relu")])
+@pytest.mark.sample(1)
+@pytest.mark.parametrize(("formula", "pair"), [(sp.Max(z, 0), "relu"), (sp.erf(z), "erf")])
 def test_quadrature_has_the_derivatives_of_the_closed_form(modules, formula, pair):
     phi = Activation(pair, formula)
     body = Expectation(phi(x1) * phi(x2), K1, C, K2)
