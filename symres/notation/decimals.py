@@ -49,12 +49,15 @@ def rounded_law(expr: sp.Expr) -> sp.Expr:
     """A law to be read: a power of 1 - gamma^2 in front, and its number rounded where it is long."""
     at_zero = expr.subs(gamma, 0)
     front = sp.Integer(1)
+    if at_zero == 0:
+        return expr
     if expr.has(gamma) and at_zero.is_finite is not False:
-        roots = _generic(2 * sp.log(expr / at_zero) / sp.log(1 - gamma**2))
-        count = round(sp.re(roots))
-        if abs(roots - count) > _EQUAL:
+        # powers of laws are halves of integers: those of standard deviations
+        doubled = _generic(2 * sp.log(expr / at_zero) / sp.log(1 - gamma**2))
+        nearest = round(sp.re(doubled))
+        if abs(doubled - nearest) > _EQUAL:
             return expr
-        front = (1 - gamma**2) ** sp.Rational(count, 2)
+        front = (1 - gamma**2) ** sp.Rational(nearest, 2)
     number, rest = at_zero.as_independent(*at_zero.free_symbols, as_Add=False)
     return rounded(number) * rest * front
 

@@ -192,7 +192,7 @@ def _value(function: Callable[..., Any], arguments: Any) -> float:
 
 # ---- what symres says beside the values of the formula ---------------------------------------------------------------
 _POINTS = (0, 1, -1, 0.5, -0.37, 1.7, -2.3, 3.14, 7.9, -11.2, 23.0, -31.0, 60, -60)
-_FAR = 1e25  # where exp(c*z^2) is seen to grow like no exp(z) for any c of the formulas
+_FAR = 1e25  # there c*z^2 is large for the smallest c of the formulas, 1e-40
 
 
 def _values(formula: Tree, points: Sequence[float] = _POINTS) -> list[mp.mpf | None]:
@@ -234,7 +234,7 @@ def _test_reason(outcome: Outcome, error: sr.SymresError, formula: Tree) -> None
 
 
 def _outgrows_far_out(formula: Tree) -> bool:
-    """Whether ``log |f|`` grows by more than a factor of 3 from one far point to twice of it, as c*z^2 does."""
+    """Whether ``log |f|`` grows by more than a factor of 3 from one far point to one twice as far, as c*z^2 does."""
     for side in (1, -1):
         near, far = _values(formula, (side * _FAR, 2 * side * _FAR))
         if near is not None and far is not None and abs(near) > 1 and mp.log(abs(far)) > 3 * mp.log(abs(near)):

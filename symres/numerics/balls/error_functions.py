@@ -1,7 +1,7 @@
 """Formulas of error functions far out, written without the cancellation and the underflow that they have there.
 
-Where u is large, ``erfc(u) = exp(-u**2)*(1 - D(u))/(sqrt(pi)*u)``. With it every formula becomes a sum over different
-exponentials, and of a quotient or a logarithm the largest one is taken out: 1 - erf(u), ``exp(-z**2/2)/Phi(z)`` and
+Where u is large, ``erfc(u) = exp(-u**2)*(1 - D(u))/(sqrt(pi)*u)``. With it every sum becomes one over different
+exponentials, of which the largest is taken out: 1 - erf(u), ``exp(-z**2/2)/Phi(z)`` and
 ``z*Phi(z) + exp(-z**2/2)/sqrt(2*pi)`` for z -> -oo have factors whose balls do not surround 0.
 
 ``D(u) = 1 - sqrt(pi)*u*exp(u**2)*erfc(u)``, here :class:`scaled_ierfc`, is the first integral of erfc beside
@@ -141,7 +141,10 @@ class _FarForm:
 
 
 def _expanded(exponent: sp.Expr) -> sp.Expr:
-    """The exponent as a sum, in which equal terms cancel; what is no polynomial would grow inside of its terms."""
+    """The exponent as a sum, in which equal terms cancel.
+
+    Where it is not a polynomial only its outer product is multiplied out: inside of the terms it would only grow.
+    """
     if exponent.is_polynomial(*exponent.free_symbols):
         return sp.expand(exponent)
     return sp.expand_mul(exponent, deep=False)

@@ -96,11 +96,13 @@ def _numbers_in(expression: sp.Expr) -> sp.Expr:
     """An expression with decimals for all that gamma does not move."""
     if not expression.has(gamma):
         return expression if expression.is_Rational else sp.N(expression, _DIGITS)
+    if isinstance(expression, Opaque | sp.Symbol):
+        return expression
     terms = expression.args
     if expression.is_Add or expression.is_Mul:
         fixed, moved = expression.as_independent(gamma)
         terms = (fixed, *expression.func.make_args(moved))
-    return expression.func(*map(_numbers_in, terms)) if terms and not isinstance(expression, Opaque) else expression
+    return expression.func(*map(_numbers_in, terms))
 
 
 def _growth(layer: CompiledLayer, kernel: float, values: Mapping[sp.Symbol, float]) -> tuple[float, float]:

@@ -32,7 +32,7 @@ PARTS = {  # f(z) for z >= 0 and its average over a normal variable with mean m 
 def exact(name: str, k1: float, k2: float, c: float, a: float, b: float) -> mp.mpf:
     """<f(a + z1) f(b + z2)> by quadrature over z1 of the average over z2."""
     f, average = PARTS[name]
-    with mp.workdps(20):
+    with mp.workdps(40):
         k1, k2, c, a, b = map(mp.mpf, (k1, k2, c, a, b))
         if k1 == 0:
             return f(a) * average(b, mp.sqrt(k2)) if a > 0 else mp.mpf(0)
