@@ -16,6 +16,7 @@ import sympy as sp
 
 from ..core.display import Fact, Shown
 from ..core.errors import DeclarationError
+from ..core.foreign import THEORIES, reader_of
 from ..core.scalars import equation, parameter, scalar
 from ..core.symbols import SHARED, z
 from ..core.work_budget import Stage, limited
@@ -99,6 +100,10 @@ class Activation(Shown):
         """The activation of an expression, kept as an atom: ``phi(z)`` prints as phi(z); of a number, its value."""
         phi = Phi(self.formula, equation(u, f"the argument of {self.name}"), sp.Integer(0), *self.parameters)
         return phi.expanded if phi.argument.is_number else phi
+
+    def derive(self) -> Any:
+        """The theory of multilayer perceptrons of the activation, what ``sr.derive`` returns of it."""
+        return reader_of(THEORIES)(self)
 
     def _title(self) -> str:
         return f"activation {self.name}"

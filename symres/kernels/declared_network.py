@@ -10,22 +10,21 @@ from ..activations.activation import Activation
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, whole
 from ..core.symbols import z
-from ..layers.equation_parser import declared_layer
 from ..layers.layer import Layer
 from ..layers.nodes import Dense
 from ..report.export import export
 from ..theory.depth.network import Network
-from ..theory.theory import network
+from ..theory.theory import Theory, derive, network
 from .generated_module import KERNELS, place_of, without_tangent_kernel
 
-Declared: TypeAlias = Network | Layer | Activation | str
+Declared: TypeAlias = Network | Theory | Layer | Activation | str
 
 
 def declared_network(declared: Declared, depth: Number | None) -> Network:
     """The network of a declaration.
 
     Args:
-        declared: a Network, taken as it is; or a layer, an activation, its name or its formula.
+        declared: a Network, taken as it is; or a layer, its theory, an activation, its name or its formula.
         depth: so many of these layers stand behind a read-in ``Dense(z)``; None for a Network.
 
     Raises:
@@ -36,12 +35,12 @@ def declared_network(declared: Declared, depth: Number | None) -> Network:
             found = f"a network of {declared.depth} layers has its depth"
             raise DeclarationError(f"a kernel of depth {depth}", found, "leave depth out, or pass a layer")
         return declared
-    if not isinstance(declared, Layer | Activation | str):
+    if not isinstance(declared, Theory | Layer | Activation | str):
         remedy = "pass a network, a layer, an activation or its name"
-        raise DeclarationError(f"the kernel of {declared!r}", "it is no network", remedy)
+        raise DeclarationError(f"the kernel of {declared!r}", "it is not a network", remedy)
     if depth is None:
         raise DeclarationError(f"the kernel of {declared}", "it has no depth", "pass depth=, the number of layers")
-    return _of_layers(declared_layer(declared), whole(depth, "depth", 1))
+    return _of_layers(derive(declared).layer, whole(depth, "depth", 1))
 
 
 @lru_cache(maxsize=32)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import sympy as sp
 
 from ..activations.activation import Formula
 from ..core.display import Fact, Shown
 from ..core.errors import DeclarationError
+from ..core.foreign import THEORIES, reader_of
 from ..core.scalars import Number, equation, scalar
 from ..core.symbols import z
 from ..notation import latex
@@ -64,6 +66,10 @@ class Layer(Shown):
 
     def _facts(self) -> list[Fact]:
         return [fact(str(left), latex(left), right) for left, right in self.equations]
+
+    def derive(self) -> Any:
+        """The theory of deep networks built from the layer, what ``sr.derive`` returns of it."""
+        return reader_of(THEORIES)(self)
 
     @property
     def text(self) -> str:

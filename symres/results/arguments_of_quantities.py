@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import sympy as sp
 
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, is_rounded, number
-from ..core.symbols import K1, K2, SHARED, C, K
+from ..core.symbols import K1, K2, KERNELS, SHARED, C, K
 
 _ROUNDED = sp.Rational(1, 2**50)  # relative: by how much floats may exceed the largest covariance
+_LONGEST = 80  # characters of a call in a message
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,22 @@ class Arguments:
     unused: tuple[sp.Symbol, ...]
     directed: bool
     within: tuple[tuple[sp.Symbol, int, int], ...] = ()
+
+    def named(self, kernels: Sequence[Number], values: Mapping[str, Number]) -> dict[str, Number]:
+        """Numbers by name, where those of kernels may have been passed by position.
+
+        Raises:
+            DeclarationError: more numbers than kernels, or a kernel that is passed twice.
+        """
+        names = [s.name for s in (*self.symbols, *self.unused) if s in KERNELS]
+        given = dict(zip(names, kernels, strict=False))
+        if len(kernels) <= len(names) and given.keys().isdisjoint(values):
+            return {**given, **values}
+        asked = ", ".join([*map(str, kernels), *(f"{name}={value}" for name, value in values.items())])
+        found = f"only {', '.join(names) or 'kernels'} may be passed by position, once"
+        first = kernels if len(kernels) == len(self.symbols) else ("...",) * len(self.symbols)
+        remedy = ", ".join(f"{s.name}={value}" for s, value in zip(self.symbols, first, strict=True))
+        raise DeclarationError(f"{self.asked}({asked})"[:_LONGEST], found, f"write {self.asked}({remedy})")
 
     def all_of(self, values: Mapping[str, Number]) -> dict[sp.Symbol, sp.Expr]:
         """An exact number for every symbol.

@@ -305,9 +305,17 @@ class Quantity(Shown):
     def _arguments(self) -> Arguments:
         return Arguments(self.name, self.symbols, self.unused, self.directed, self.within)
 
-    def __call__(self, /, **values: Number) -> float:
-        """The value as a float."""
-        return float(self.evalf(16, **values))
+    def __call__(self, /, *kernels: Number, **values: Number) -> float:
+        """The value as a float.
+
+        Args:
+            kernels: numbers for K, or for K1, K2 and C, in this order, as far as they are not passed by name.
+            values: numbers for all other symbols, by name.
+
+        Raises:
+            DeclarationError: as ``evalf``; more positional numbers than kernels, or a kernel that is passed twice.
+        """
+        return float(self.evalf(16, **self._arguments.named(kernels, values)))
 
     def series(self, order: Number = 3, *, checked: bool = True) -> Quantity:
         """The exact series in the kernel around K = 0, up to and including K**order.

@@ -15,10 +15,11 @@ from concurrent.futures import Executor
 from typing import TypeVar
 
 from ..activations.activation import Activation
+from ..activations.catalogue import Declared, activation
 from ..check import CheckReport, check
 from ..layers.layer import Layer
 from ..results.report import Report
-from ..theory.theory import derive
+from ..theory.theory import Theory, derive
 from . import averages_survey, criticality_survey
 
 Subject = TypeVar("Subject")
@@ -42,22 +43,22 @@ def survey(
     return map(study, subjects) if executor is None else executor.map(study, subjects)
 
 
-def derivation(layer: Layer | Activation | str) -> Report:
+def derivation(layer: Layer | Activation | Theory | str) -> Report:
     """Everything that is known of a layer, as plain data."""
     return derive(layer).report()
 
 
-def quadrature_check(layer: Layer | Activation | str) -> CheckReport:
+def quadrature_check(layer: Layer | Activation | Theory | str) -> CheckReport:
     """The comparison of what is derived of a layer with quadrature."""
     # several studies would write their bars over each other
     return check(derive(layer), against="quadrature", progress=False)
 
 
-def averages(phi: Activation) -> list[averages_survey.Known]:
+def averages(phi: Declared) -> list[averages_survey.Known]:
     """The Gaussian averages that one asks for of an activation."""
-    return list(averages_survey.averages_of(phi))
+    return list(averages_survey.averages_of(activation(phi)))
 
 
-def criticality(phi: Activation) -> list[criticality_survey.Surveyed]:
+def criticality(phi: Declared) -> list[criticality_survey.Surveyed]:
     """Where deep networks of an activation are critical, in every layer of the survey."""
-    return list(criticality_survey.survey(phi))
+    return list(criticality_survey.survey(activation(phi)))

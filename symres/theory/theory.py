@@ -31,22 +31,23 @@ from .depth.layer_values import Parameter
 from .depth.network import DualKernel, Network
 from .depth.vertex_recursion import vertex_formulas
 from .finite_width_theory import FiniteWidthTheory
+from .parameters_by_name import parameters_by_name
 
 
-def derive(layer: Layer | Activation | str) -> Theory:
+def derive(layer: Layer | Activation | Theory | str) -> Theory:
     """The theory of deep networks built from one layer.
 
     Args:
         layer: a Layer; an activation (or its name or formula) means the multilayer perceptron built from it; text with
-            a node in it is a forward equation, ``"z + Dense(gelu(z))"`` (see ``sr.layer``).
+            a node in it is a forward equation, ``"z + Dense(gelu(z))"`` (see ``sr.layer``). A Theory stays what it is.
 
     Returns:
         A lazy object: each quantity is derived, and verified, when it is first asked for.
     """
-    return Theory(declared_layer(layer))
+    return layer if isinstance(layer, Theory) else Theory(declared_layer(layer))
 
 
-def network(layers: Iterable[Layer | Activation | str]) -> Network:
+def network(layers: Iterable[Layer | Activation | Theory | str]) -> Network:
     """A deep network of different layers, each with its theory.
 
     Args:
@@ -56,17 +57,17 @@ def network(layers: Iterable[Layer | Activation | str]) -> Network:
     Raises:
         DeclarationError: there are no layers, or one that is not in a list.
     """
-    theories: dict[Layer, Theory] = {}
     if isinstance(layers, str) or not isinstance(layers, Iterable):
-        found, remedy = "it is no list of layers", 'pass one, such as ["gelu"]*10, or sr.derive(...).network(10)'
+        found, remedy = "it is not a list of layers", 'pass one, such as ["gelu"]*10, or sr.derive(...).network(10)'
         raise DeclarationError(f"a network of {getattr(layers, 'name', layers)!s:.60}", found, remedy)
     layers = list(layers)
     if not layers:
         raise DeclarationError("a network", "it has no layers", "pass at least one")
-    listed = list(map(declared_layer, layers))
-    return Network(tuple(theories.setdefault(layer, Theory(layer)) for layer in listed))
+    theories: dict[Layer, Theory] = {}
+    return Network(tuple(theories.setdefault(theory.layer, theory) for theory in map(derive, layers)))
 
 
+@parameters_by_name
 @dataclass(frozen=True)
 class Theory(FiniteWidthTheory, DerivedDepth, Shown):
     """Kernels, susceptibilities, criticality and finite width of a deep network of equal layers.

@@ -15,6 +15,7 @@ from functools import cached_property
 import sympy as sp
 from flint import arb, ctx
 
+from ...core import symbols
 from ...core.errors import DeclarationError, NoClosedForm
 from ...core.scalars import Number, number, scalar
 from ...core.symbols import K1, K2, C, K, L, M, Theta, tau
@@ -24,12 +25,14 @@ from ...numerics.balls import compile_ball
 from ...results.quantity import Quantity, Status
 from ..criticality.conditions.critical_conditions import affine, expression_of
 from ..observables.layer_theory import LayerTheory
+from ..parameters_by_name import parameters_by_name
 from ..quantities.build import build
 from ..quantities.closed_forms import closed
 
 _POWERS = (1, 2, 3, 4)  # of the branch's weight, that the first correction may have
 _REMEDY = 'use an identity and a weighted branch, z + xi*branch, and pass the name of the weight: depth_limit("xi")'
 _BITS, _RTOL = 80, 1e-13  # of the integration along the depth
+_LARGE = 10  # an order of magnitude: what is larger than this is not of order 1
 _LEAST, _EXPLODED = 1e-12, 1e100  # a kernel that stands for 0, and a growth that nothing stops
 
 
@@ -53,6 +56,7 @@ class Regime:
     features: sp.Expr
 
 
+@parameters_by_name
 @dataclass(frozen=True)
 class DepthLimit:
     """The limit of infinite depth of equal layers with small branches; its rates are derived when asked for.
@@ -129,6 +133,11 @@ class DepthLimit:
             return K + start * tau
         return (K + start / slope) * sp.exp(slope * tau) - start / slope
 
+    @property
+    def parameter_names(self) -> list[str]:
+        """The names of the layer's parameters but the weight of the branch, in alphabetical order."""
+        return [name for name in self.theory.parameter_names if name != self.scale.name]
+
     def kernel(self, /, time: Number, start: Number, **params: Number) -> float:
         """K(tau) for the kernel ``start`` of the input, by integration of dK/dtau = B to about 12 digits.
 
@@ -170,7 +179,7 @@ class DepthLimit:
             raise DeclarationError(f"a depth of {layers}", "it is not positive", "pass a number or a symbol")
         return (scalar(time, "tau") / layers) ** sp.Rational(1, self.power)
 
-    def regime(self, scale: Number) -> Regime:
+    def regime(self, scale: Number, *, L: Number = L, M: Number = M) -> Regime:
         """How networks train whose branches are ``scale`` times a sum over M hidden units (Chizat, section 3).
 
         The weights of the sum have a variance of order 1, so C_W = M in the branch's last Dense:
@@ -181,18 +190,34 @@ class DepthLimit:
 
         Args:
             scale: an expression in ``sr.M`` and ``sr.L``, a power of each times a number.
+            L: a number, with one for M: the regime of one network, in which sizes between 1/10 and 10 are of order 1.
+            M: a number.
+
+        Raises:
+            DeclarationError: a scale, L or M that is not positive, a number for one of L and M alone, or a scale of
+                another form.
+            NoClosedForm: branches do not add a multiple of xi^2 to the kernel; or a size grows with one of M and L and
+                falls with the other.
         """
         if self.power != 2:
             raise NoClosedForm("the regimes of training", f"branches add xi^{self.power} to the kernel", "nothing")
         alpha = scalar(scale, "scale")
         if not alpha.free_symbols and not (alpha.is_positive and alpha.is_finite):
             raise DeclarationError(f"the scale {alpha}", "it is not positive", "pass 1/sympy.sqrt(sr.M*sr.L)")
-        if alpha.free_symbols - {M, L} or any(sp.simplify(s * alpha.diff(s) / alpha).free_symbols for s in (M, L)):
-            raise DeclarationError(f"the scale {alpha}", "it is no product of powers of M and L", "pass 1/(sr.M*sr.L)")
-        moved = sp.powsimp(alpha**2 * M * L)
-        rate = 1 / moved
-        features = sp.powsimp(rate * alpha)
-        return Regime(_named(_trend(moved), _trend(features)), moved, rate, features)
+        numbers = {symbols.M: scalar(M, "M"), symbols.L: scalar(L, "L")}
+        no_product = "it is not a product of powers of M and L"
+        powers = (sp.simplify(s * alpha.diff(s) / alpha) for s in numbers)
+        if alpha.free_symbols - numbers.keys() or any(power.free_symbols for power in powers):
+            raise DeclarationError(f"the scale {alpha}", no_product, "pass 1/(sr.M*sr.L)")
+        moved = sp.powsimp(alpha**2 * symbols.M * symbols.L)
+        features = sp.powsimp(alpha / moved)
+        if all(symbol == value for symbol, value in numbers.items()):
+            return Regime(_named(_trend(moved), _trend(features)), moved, 1 / moved, features)
+        for symbol, value in numbers.items():
+            if not (value.is_number and value.is_positive and value.is_finite):
+                raise DeclarationError(f"{symbol} = {value}", "it is not a positive number", "pass numbers for L and M")
+        moved, features = moved.subs(numbers), features.subs(numbers)
+        return Regime(_named(_order(moved), _order(features)), moved, 1 / moved, features)
 
 
 def _trend(size: sp.Expr) -> int:
@@ -201,10 +226,15 @@ def _trend(size: sp.Expr) -> int:
     Raises:
         NoClosedForm: it grows with one and falls with the other.
     """
-    signs = {int(sp.sign(s * size.diff(s) / size)) for s in (M, L)} - {0}
+    signs = {int(sp.sign(s * size.diff(s) / size)) for s in (symbols.M, symbols.L)} - {0}
     if len(signs) > 1:
         raise NoClosedForm(f"the trend of {size}", "it depends on how width and depth grow together", "set L = M**a")
     return signs.pop() if signs else 0
+
+
+def _order(size: sp.Expr) -> int:
+    """Whether a number is large (1) or small (-1), or of order 1."""
+    return int(float(size) > _LARGE) - int(float(size) < 1 / _LARGE)
 
 
 def _named(moved: int, features: int) -> str:

@@ -19,6 +19,7 @@ from ...notation.facts import equation
 from ...results.arguments_of_quantities import undirected
 from ...results.subjects import DerivedNetwork
 from ..observables.layer_theory import LayerTheory
+from ..parameters_by_name import parameters_by_name
 from .fluctuating_network import FluctuatingNetwork
 from .layer_values import DIGITS, Parameter, Values, number_of
 
@@ -40,6 +41,7 @@ class DualKernel(NamedTuple):
     Theta: mp.mpf
 
 
+@parameters_by_name
 @dataclass(frozen=True)
 class Network(FluctuatingNetwork, DerivedNetwork, Shown):
     """Layers one after the other, the first nearest to the input.
@@ -71,6 +73,11 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
             ]
             first = last + 1
         return facts
+
+    @property
+    def parameter_names(self) -> list[str]:
+        """The names of the parameters of all layers, in the order of the layers."""
+        return list(dict.fromkeys(name for theory in self.layers for name in theory.parameter_names))
 
     def kernels(self, /, K: Number, **params: Parameter) -> list[mp.mpf]:
         """``[K^0, ..., K^L]`` of one input from K^0 = K, as mpmath numbers with 15 digits."""

@@ -83,6 +83,11 @@ class LayerTheory(LayerMaps, Subject):
         """The laws of the layer's neurons."""
         return LayerWalks(self.layer)
 
+    @property
+    def parameter_names(self) -> list[str]:
+        """The names of the layer's parameters, in alphabetical order."""
+        return [symbol.name for symbol in self.layer.parameters]
+
     @cached_property
     def _known(self) -> dict[str, Quantity]:
         return {}

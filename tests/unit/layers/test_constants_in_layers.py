@@ -157,7 +157,7 @@ def test_python_and_text_declare_the_same_layer():
         (lambda: sr.layer("z + Dense(sqrt(-2)*z)"), DeclarationError, "not real"),
         (lambda: sr.layer("z + Dense(relu(z), -sqrt(2))"), DeclarationError, "C_W >= 0"),
         (lambda: sr.Layer("z + Dense(relu(z))"), DeclarationError, 'sr.layer("z + Dense(phi(z))")'),
-        (lambda: sr.network("gelu"), DeclarationError, 'a network of gelu: it is no list of layers; pass one'),
+        (lambda: sr.network("gelu"), DeclarationError, 'a network of gelu: it is not a list of layers; pass one'),
         (lambda: sr.network(sr.mlp("gelu")), DeclarationError, "a network of mlp: it is no list"),
     ],
 )  # fmt: skip

@@ -25,6 +25,14 @@ def test_other_processes_find_the_same_in_the_same_order():
         assert list(sr.survey(kernel_of, layers, pool)) == list(sr.survey(kernel_of, layers))
 
 
+def test_studies_of_an_activation_take_its_name():
+    assert [one.key for one in sr.averages("relu")] == [one.key for one in sr.averages(sr.activation("relu"))]
+    with pytest.raises(sr.DeclarationError, match="pass a name or a formula"):
+        sr.averages(sr.mlp("relu"))
+    with pytest.raises(sr.DeclarationError, match="gleu"):
+        sr.criticality("gleu")
+
+
 @pytest.mark.exhaustive
 def test_studies_come_back_from_other_processes():
     relu = sr.activation("relu")

@@ -200,6 +200,27 @@ def test_regimes(scale, name):
     assert sr.derive(block("relu")).depth_limit().regime(scale).name == name
 
 
+@pytest.mark.parametrize(
+    ("scale", "shape", "name"),
+    [
+        ("1e-4", {"L": 12, "M": 384}, "local feature learning"),  # LayerScale of vision transformers
+        (1e-6, {"L": 12, "M": 384}, "unstable"),
+        (1, {"L": 12, "M": 384}, "exploding"),
+        (1 / sp.sqrt(M * L), {"L": 100, "M": 1000}, "lazy"),
+        (1 / sp.sqrt(M * L), {"L": 2, "M": 4}, "lazy, local feature learning"),  # too small to be told apart
+        ("1e-3", {"L": 50, "M": 1000}, "lazy ODE"),
+    ],
+)
+def test_the_regime_of_a_network(scale, shape, name):
+    """The sizes by hand: the output moves by scale^2 M L, a unit by 1/(scale M L) of its size."""
+    regime = sr.derive(block("relu")).depth_limit().regime(scale, **shape)
+    alpha = float(sp.sympify(scale).subs({M: shape["M"], L: shape["L"]}))
+    many = shape["M"] * shape["L"]
+    assert float(regime.displacement) == pytest.approx(alpha**2 * many)
+    assert float(regime.features) == pytest.approx(1 / (alpha * many))
+    assert regime.name == name
+
+
 @pytest.mark.parametrize("scale", [1 / sp.sqrt(M * L), 1 / (M * L)])
 def test_the_first_step_of_gradient_descent_follows_the_regime(scale):
     """Real blocks of tanh units: one step with the stated rate moves the output by order 1, units as stated."""
@@ -248,7 +269,7 @@ def _forward(first, last, x, alpha):
 
 @pytest.mark.parametrize("scale", [1 / (M + L), sp.exp(-L), sp.Symbol("a", positive=True) / M])
 def test_a_scale_that_is_no_product_of_powers_is_refused(scale):
-    with pytest.raises(sr.DeclarationError, match="no product of powers"):
+    with pytest.raises(sr.DeclarationError, match="not a product of powers"):
         sr.derive(block("relu")).depth_limit().regime(scale)
 
 
@@ -269,6 +290,12 @@ def test_a_vanishing_input_is_moved_by_the_biases():
     limit = sr.derive(RELU).depth_limit()
     told = limit.kernel_expr.subs({K: 0, tau: 1, sr.C_W: 1, C_b: sp.Rational(1, 10)})
     assert limit.kernel(1, 0, C_W=1, C_b="1/10") == pytest.approx(float(told), rel=1e-10)
+
+
+@pytest.mark.parametrize("shape", [{"L": 12}, {"L": 12, "M": 0}, {"L": -1, "M": 4}])
+def test_the_regime_of_a_network_needs_both_numbers(shape):
+    with pytest.raises(sr.DeclarationError, match="numbers for L and M"):
+        sr.derive(block("relu")).depth_limit().regime(1e-4, **shape)
 
 
 @pytest.mark.parametrize("scale", [0, -1, sp.oo])
