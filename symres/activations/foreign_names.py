@@ -1,4 +1,7 @@
-"""Names from other notations and libraries, and what to write in their place."""
+"""Names from other notations and libraries: what to write in their place, or that symres has no theory for them.
+
+A name is looked up where an activation, a layer or a function of an equation is expected and nothing has that name.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,19 @@ def _gated(phi: str) -> str:
     )
 
 
+def _without_theory(what: str) -> str:
+    """What depends on positions, on time or on chance has no forward equation here; models that have it are measured."""
+    return (
+        f"symres has no theory for {what}; symres.torch measures, reads and initialises PyTorch models that have it: "
+        "st.measure(model, x)"
+    )
+
+
+_ATTENTION = _without_theory("attention")
+_CONVOLUTION = _without_theory("convolutions and other mixing of positions")
+_POOLING = _without_theory("pooling")
+_RECURRENCE = _without_theory("recurrent layers")
+
 # in lower case, without underscores
 _REMEDIES: Mapping[str, str] = MappingProxyType(
     {
@@ -31,6 +47,29 @@ _REMEDIES: Mapping[str, str] = MappingProxyType(
         "swiglu": _gated("silu"),
         "geglu": _gated("gelu"),
         "reglu": _gated("relu"),
+        **dict.fromkeys(("attention", "selfattention", "multiheadattention", "mha", "transformer", "vit"), _ATTENTION),
+        **dict.fromkeys(("gpt", "gpt2", "bert", "llama"), _ATTENTION),
+        **dict.fromkeys(("softmax", "logsoftmax", "softmin", "softmax2d"), _without_theory("softmax")),
+        **dict.fromkeys(("conv", "conv1d", "conv2d", "conv3d", "convolution", "cnn", "mixer", "unet"), _CONVOLUTION),
+        **dict.fromkeys(("maxpool", "maxpool1d", "maxpool2d", "maxpool3d", "avgpool", "pool", "pooling"), _POOLING),
+        **dict.fromkeys(("avgpool1d", "avgpool2d", "avgpool3d", "globalaveragepool"), _POOLING),
+        **dict.fromkeys(("rnn", "lstm", "gru", "mamba", "rwkv"), _RECURRENCE),
+        **dict.fromkeys(
+            ("dropout", "alphadropout", "droppath", "stochasticdepth"),
+            f"leave it out: in evaluation it does nothing; {_without_theory('its random masks')}",
+        ),
+        **dict.fromkeys(("instancenorm", "instancenorm2d"), _without_theory("normalisation over positions")),
+        "groupnorm": "write LayerNorm(u): the theory of groups of many neurons is the same (a layer: pre_ln, ln_act)",
+        **dict.fromkeys(
+            ("linear", "fc", "fullyconnected", "affine"),
+            "layers with weights are called Dense: write Dense(u); the activation that does nothing is linear",
+        ),
+        "feedforward": "write its equation: Dense(phi(Dense(u))); blocks with a skip are the layer two_layer_block",
+        "layernorm": "did you mean LayerNorm? The layers with it are pre_ln and ln_act",
+        "rmsnorm": "it is a part of an equation: gamma*z + Dense(phi(RMSNorm(z)))",
+        **dict.fromkeys(("batchnorm1d", "batchnorm2d", "bn"), "the layer is batch_norm; in an equation BatchNorm(u)"),
+        **dict.fromkeys(("scale", "layerscale"), "write the factor: z + xi*Dense(phi(z)), --set xi=1/10"),
+        **dict.fromkeys(("resnet", "skip", "skipconnection"), "the layer is residual: z' = gamma*z + Dense(phi(z))"),
     }
 )
 

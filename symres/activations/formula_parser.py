@@ -34,6 +34,7 @@ from .validation import MAX_POWER, is_evaluated, power_bound
 
 MAX_LENGTH = 1000  # characters of a formula
 MAX_DEPTH = 40  # nested brackets, signs and powers
+_ALIKE = 0.7  # similarity of names of which one may be meant: gelu and gleu have 0.75, softmax and max 0.6
 _MAX_BITS = 2000  # of a number
 VARIABLE = frozenset({"z", "x"})  # names of the preactivation
 _NUMBER = re.compile(r"(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -145,8 +146,8 @@ def nearest(name: str, known: list[str]) -> str:
     lower = {k.lower(): k for k in known}
     if name.lower() in lower:
         return f"did you mean {lower[name.lower()]}?"
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
-    close += [lower[c] for c in difflib.get_close_matches(name.lower(), list(lower), n=3, cutoff=0.6)]
+    close = difflib.get_close_matches(name, known, n=3, cutoff=_ALIKE)
+    close += [lower[c] for c in difflib.get_close_matches(name.lower(), list(lower), n=3, cutoff=_ALIKE)]
     return f"did you mean {' or '.join(dict.fromkeys(close))}?" if close else ""
 
 

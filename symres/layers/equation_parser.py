@@ -12,6 +12,7 @@ import sympy as sp
 
 from ..activations.activation import Activation
 from ..activations.catalogue import Declared, activation, activations
+from ..activations.foreign_names import foreign_remedy
 from ..activations.formula_parser import NAME, PARSED_FUNCTIONS, VARIABLE, Function, nearest, parse
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, scalar
@@ -81,7 +82,7 @@ def builder(text: str, numbers: Mapping[str, sp.Expr], asked: str) -> Callable[.
     if build is None:
         names = list(architectures.architectures)
         remedy = f"known are {', '.join(names)}; or write one: 'gamma*z + Dense(phi(LayerNorm(z)))'"
-        raise DeclarationError(f"{asked} {text}", "there is no such layer", nearest(text, names) or remedy)
+        raise DeclarationError(f"{asked} {text}", "there is no such layer", foreign_remedy(text) or nearest(text, names) or remedy)
     return build
 
 

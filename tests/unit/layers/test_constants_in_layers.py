@@ -158,7 +158,7 @@ def test_python_and_text_declare_the_same_layer():
         (lambda: sr.layer("z + Dense(relu(z), -sqrt(2))"), DeclarationError, "C_W >= 0"),
         (lambda: sr.Layer("z + Dense(relu(z))"), DeclarationError, 'sr.layer("z + Dense(phi(z))")'),
         (lambda: sr.network("gelu"), DeclarationError, 'a network of gelu: it is not a list of layers; pass one'),
-        (lambda: sr.network(sr.mlp("gelu")), DeclarationError, "a network of mlp: it is no list"),
+        (lambda: sr.network(sr.mlp("gelu")), DeclarationError, "a network of mlp: it is not a list"),
     ],
 )  # fmt: skip
 def test_what_is_refused_says_why(ask, error, needle):
