@@ -20,7 +20,7 @@ def _gated(phi: str) -> str:
 
 
 def _without_theory(what: str) -> str:
-    """What depends on positions, on time or on chance has no forward equation here; models that have it are measured."""
+    """What depends on positions, time or chance has no forward equation here; models that have it are measured."""
     return (
         f"symres has no theory for {what}; symres.torch measures, reads and initialises PyTorch models that have it: "
         "st.measure(model, x)"

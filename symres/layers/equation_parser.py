@@ -82,7 +82,8 @@ def builder(text: str, numbers: Mapping[str, sp.Expr], asked: str) -> Callable[.
     if build is None:
         names = list(architectures.architectures)
         remedy = f"known are {', '.join(names)}; or write one: 'gamma*z + Dense(phi(LayerNorm(z)))'"
-        raise DeclarationError(f"{asked} {text}", "there is no such layer", foreign_remedy(text) or nearest(text, names) or remedy)
+        remedy = foreign_remedy(text) or nearest(text, names) or remedy
+        raise DeclarationError(f"{asked} {text}", "there is no such layer", remedy)
     return build
 
 
