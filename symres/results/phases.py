@@ -91,6 +91,29 @@ class Phase:
         return 0.0 if self.chi_perp in (0, math.inf) else 1 / abs(math.log(self.chi_perp))
 
 
+@dataclass(frozen=True)
+class DepthScales(Shown):
+    """How deep signals travel: depths over which kernels and correlations of inputs approach their ends.
+
+    Args:
+        c: the correlation in which every pair of inputs ends, 1 in the ordered phase.
+        xi_q: depth over which the distance of a kernel from K* falls by a factor e, ``-1/log|chi_parallel|``.
+        xi_c: the same of correlations, ``-1/log f'(c)`` with the map f of correlations; infinite where they approach c
+            more slowly than any exponential (Schoenholz et al., arXiv:1611.01232, (9)).
+    """
+
+    c: float
+    xi_q: float
+    xi_c: float
+
+    def _title(self) -> str:
+        return "depth scales"
+
+    def _facts(self) -> list[Fact]:
+        sides = (("c*", "c^*", self.c), ("xi_q", r"\xi_q", self.xi_q), ("xi_c", r"\xi_c", self.xi_c))
+        return [Fact("", f"{name} = {side}", _number(left, side)) for name, left, side in sides]
+
+
 class LinePoint(AnnotatedNumber):
     """A bias variance C_b on the critical line, with the fixed point that is critical there.
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import sympy as sp
 
 from ..core import symbols
-from ..core.errors import DeclarationError
+from ..core.errors import DeclarationError, UnsupportedLayer
 from ..core.scalars import Number, number, parameter
 from ..core.work_budget import Stage, limited
 from ..gaussian.algebra.canonical import canonical
@@ -17,9 +17,10 @@ from ..notation.factors import tidy_factors
 from ..results.arguments_of_quantities import require_range
 from ..results.critical_point import Criticality, CriticalPoint
 from ..results.exponents import Exponents
-from ..results.phases import FixedPoint, LinePoint, Phase
+from ..results.phases import DepthScales, FixedPoint, LinePoint, Phase
 from .criticality import analysis, fixed_points
 from .criticality.conditions.critical_conditions import Maps
+from .criticality.correlation_map import CorrelationMap
 from .criticality.decay_exponents import exponents_at
 from .criticality.lines import critical_line
 from .criticality.lines.explicit_line import explicit_line
@@ -61,8 +62,50 @@ class CriticalTheory(LayerTheory, CriticalSubject):
         """
         return phase(self.flow_maps, fixed_points.fixed_points(self.flow_maps, params), params, K)
 
+    @limited(Stage.CRITICALITY, "fixed points of correlations")
+    def correlation_fixed_points(self, /, K: Number | None = None, **params: Number) -> tuple[float, ...]:
+        """The correlations of two inputs that a layer keeps where the network ends, in increasing order.
+
+        1 is one of them. It attracts in the ordered phase; in the chaotic phase the only one in [0, 1) does.
+
+        Args:
+            K: the kernel of the inputs; needed only where the end of the kernel depends on it.
+            params: a number for every parameter of the layer, by name.
+
+        Raises:
+            UnsupportedLayer: the layer normalises over a batch.
+            NoClosedForm: the kernel ends at 0, or diverges; or every correlation is kept.
+        """
+        return self._correlations(K, params).fixed_points
+
+    @limited(Stage.CRITICALITY, "depth scales")
+    def depth_scales(self, /, K: Number | None = None, **params: Number) -> DepthScales:
+        """How deep signals travel: (c, xi_q, xi_c) of Schoenholz et al., arXiv:1611.01232.
+
+        Args:
+            K: the kernel of the inputs; needed only where the end of the kernel depends on it.
+            params: a number for every parameter of the layer, by name.
+
+        Returns:
+            DepthScales(c, xi_q, xi_c), floats with about 15 digits, the depths in layers.
+
+        Raises:
+            UnsupportedLayer: the layer normalises over a batch.
+            NoClosedForm: the kernel ends at 0, or diverges.
+        """
+        return self._correlations(K, params).scales
+
+    def _correlations(self, start: Number | None, params: dict[str, Number]) -> CorrelationMap:
+        if self.is_batch:
+            found = "a layer that normalises over a batch moves the correlations of all of its inputs together"
+            raise UnsupportedLayer("the correlation map", found, "iterate kernels(..., C=...)")
+        return CorrelationMap(self.covariance_map, self.ntk_map, self.phase(start, **params), start, params)
+
     def correlation_length(self, /, K: Number | None = None, **params: Number) -> float:
         """The depth ``1/|log chi_perp|`` over which gradients grow or fall by a factor e (Doshi et al. (17)).
+
+        In the ordered phase it is also the depth over which the correlation of two inputs approaches 1; in the chaotic
+        phase correlations end elsewhere, over the depth ``depth_scales(...).xi_c``.
 
         Args:
             K: the kernel of the input; needed only where the end of the kernel depends on it.

@@ -3,5 +3,5 @@
 Read ``analysis`` first: it names the universality class, from critical points with K* > 0 (``conditions``), with K* = 0
 (``vanishing_kernel``), and from kernels that grow slowly (``unbounded_growth``). ``numerical_search`` is for layers
 whose conditions have no formula, ``lines`` for critical lines, ``decay_exponents`` for the approach to a point with
-depth. ``fixed_points`` and ``phase`` answer at given parameters.
+depth. ``fixed_points``, ``phase`` and, of two inputs, ``correlation_map`` answer at given parameters.
 """
