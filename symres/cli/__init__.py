@@ -1,7 +1,8 @@
 """The command line. Exit codes: 0 done, 1 refuted, 2 wrong use or bad input, 3 no closed form or inconclusive.
 
-Read ``commands`` first (``torch_commands`` and ``torch_gains`` have those about PyTorch), then ``request`` (from words
-to an activation and a layer); ``bundle`` collects the files of a derivation, and ``staging`` writes all or none.
+Read ``commands`` first (``compare_command`` has one of its own, ``torch_commands`` and ``torch_gains`` those about
+PyTorch), then ``request`` (from words to an activation and a layer); ``bundle`` collects the files of a derivation, and
+``staging`` writes all or none.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ..core.cache.active import caching, default_cache
 from ..core.errors import CheckRefuted, NoClosedForm, SymresError
 from ..core.words import as_typed
 from ..report.text.console import complain
-from . import torch_gains  # noqa: F401  (its command joins those of torch_commands)
+from . import compare_command, torch_gains  # noqa: F401  (their commands join those of commands and torch_commands)
 from .commands import NO_CACHE, app
 from .garbage import collect_seldom
 

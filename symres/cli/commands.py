@@ -187,7 +187,7 @@ def plot(
         )
     axes = axis(x), axis(y)
     request = make(activation, layer, settings or [], free=[given for given in axes if given is not None])
-    path = _place(out, "a file") or Path(f"{request.stem}_{request.layer_stem}_phases.png")
+    path = place(out, "a file") or Path(f"{request.stem}_{request.layer_stem}_phases.png")
     format_of(path)
     require_place(path)
     with busy(f"deriving {request.title} in the layer {request.layer.name}"):
@@ -231,7 +231,7 @@ def derive(
     from .request import make
 
     require_size(depth, width, inputs_kernel)
-    folder = _place(out, "a folder")
+    folder = place(out, "a folder")
     request = make(activation, layer, settings or [])
     output = Output()
     sizes = _sizes(depth, width, inputs_kernel)
@@ -335,7 +335,7 @@ def export(
 
     require_target(target, f"--target {target}")
     names = list(dict.fromkeys(quantities or []))
-    path = _place(out, "a file")
+    path = place(out, "a file")
     request = make(activation, layer, settings or [])
     if path is not None:
         require_place(path)
@@ -479,8 +479,12 @@ def _known(theory: Theory, name: str) -> Observable:
     return known[name]
 
 
-def _place(out: str | None, kind: str) -> Path | None:
-    """Where to write, if anywhere."""
+def place(out: str | None, kind: str) -> Path | None:
+    """Where to write, if anywhere.
+
+    Raises:
+        DeclarationError: an empty word.
+    """
     if out is not None and not out.strip():
         raise DeclarationError("--out", "its value is empty", f"name {kind}")
     return None if out is None else Path(out)

@@ -93,7 +93,7 @@ def chosen(text: str, pairs: Sequence[str]) -> Activation:
     Raises:
         DeclarationError: as ``make``.
     """
-    return find_activation(text, **{key: parameter(value, key) for key, value in _settings(pairs).items()})
+    return find_activation(text, **{key: parameter(value, key) for key, value in settings_of(pairs).items()})
 
 
 def make(text: str, layer: str, pairs: Sequence[str], free: Iterable[Axis] = ()) -> Request:
@@ -109,7 +109,7 @@ def make(text: str, layer: str, pairs: Sequence[str], free: Iterable[Axis] = ())
     Raises:
         DeclarationError: an unknown name, a formula that is refused, or a setting that is no number.
     """
-    settings = _settings(pairs)
+    settings = settings_of(pairs)
     numbers = {key: parameter(value, key) for key, value in settings.items()}
     is_alone = names_node(text)
     if is_alone:
@@ -186,7 +186,12 @@ def _found(text: str, settings: dict[str, str], written: dict[str, sp.Expr], bui
         raise DeclarationError(error.asked, found, error.remedy) from None
 
 
-def _settings(pairs: Sequence[str]) -> dict[str, str]:
+def settings_of(pairs: Sequence[str]) -> dict[str, str]:
+    """The values of ``--set key=value``, as they were written, by key.
+
+    Raises:
+        DeclarationError: a pair of another form, or a key that is set twice.
+    """
     settings: dict[str, str] = {}
     for pair in pairs:
         parts = re.split(r"[,;\s]+", pair)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...core.display import Fact, Shown
 from ...results.advice.advice import Advice
-from ..models.wording import data_frame
+from ...results.numbers.data_frame import data_frame
 from .depth_check import DepthCheck
 
 if TYPE_CHECKING:

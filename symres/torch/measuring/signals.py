@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...core.display import Fact, Plain, Shown
 from ...core.errors import DeclarationError
-from ..models.wording import data_frame
+from ...results.numbers.data_frame import data_frame
 from .depth_fit import FITTED, DepthFit, DepthVerdict, fit_depth
 from .place_signals import MEASURED, PREDICTED, PlaceSignals
 from .place_text import place_facts

@@ -1,16 +1,10 @@
-"""Words for what is said of modules and of errors, and tables."""
+"""Words for what is said of modules and of errors."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from torch import nn
-
-from ...core.errors import SymresError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def first_line(error: BaseException) -> str:
@@ -31,21 +25,3 @@ def module_in_words(name: str, module: nn.Module) -> str:
 def some_of(names: Sequence[str], most: int = 4) -> str:
     """Names, the first of them if there are many."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def data_frame(rows: Sequence[Mapping[str, object]], what: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """A table of pandas.
-
-    Args:
-        rows: numbers and words by the names of the columns.
-        what: it is of, for the message.
-        columns: in order; None: those of the first row.
-
-    Raises:
-        SymresError: pandas is not installed.
-    """
-    try:
-        import pandas as pd
-    except ImportError:
-        raise SymresError(f"the table of {what}", "pandas is missing", "pip install symres[torch]") from None
-    return pd.DataFrame(rows, columns=columns)

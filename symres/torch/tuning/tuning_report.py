@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from torch import nn
 
 from ...core.display import Fact, Shown
+from ...results.numbers.data_frame import data_frame
 from ...results.numbers.estimates import EstimatedNumber
 from ..measuring.place_text import number_in_words
-from ..models.wording import data_frame
 
 if TYPE_CHECKING:
     import pandas as pd

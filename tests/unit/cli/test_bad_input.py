@@ -68,7 +68,7 @@ OPTIONS = {
     "derive tanh(a*z) --set b=2": "unknown name 'a' at column 6: tanh(>>a<<*z), and it contains no b (--set b=2)",
     "derive tanh(a*z) --set gamma=1/2 --layer residual": "tanh(>>a<<*z); use z",
     "derive elu --set alpha=-1": "alpha must be positive",
-    "derive gelu --layer resnet": "known are mlp, residual",
+    "derive gelu --layer resnext": "known are mlp, residual",
     "derive gelu --layer residul": "did you mean residual?",
     "derive gelu --jsn": "--json",
     "derive gelu --json --explain": "exclude each other",

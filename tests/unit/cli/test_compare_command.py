@@ -1,0 +1,24 @@
+"""``symres compare``."""
+
+import json
+
+import pytest
+
+from symres.cli import run
+
+
+def test_a_table_on_the_page_and_in_a_file(capsys, tmp_path):
+    assert run(["compare", "relu", "abs", "--set", "gamma=1/2", "--layer", "residual"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("activations in the layer residual\n\n")
+    place = tmp_path / "table.json"
+    assert run(["compare", "relu", "leaky_relu", "--set", "slope=1/10", "--json", "--out", str(place)]) == 0
+    document = json.loads(place.read_text())
+    assert [row["activation"] for row in document["activations"]] == ["relu", "leaky_relu(slope=1/10)"]
+    assert document["activations"][0]["nu"] == 5
+
+
+@pytest.mark.parametrize("words", [["--csv", "--json"], ["--out", " "], ["--layer", "nope"], ["--set", "gamma"]])
+def test_wrong_use_is_one_line(words, capsys):
+    assert run(["compare", "relu", *words]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
