@@ -13,7 +13,7 @@ from ..report.text.console import Output
 from .commands import LayerName, OutFile, Settings, app, place
 
 if TYPE_CHECKING:
-    from ..results.compared_activations import Comparison
+    from ..results.compared_activations import ActivationComparison
 
 
 @app.command(short_help="Compare activations: class, critical point, gains, nu, r*.")
@@ -47,14 +47,14 @@ def compare(
     output.text(text if path is None else f"wrote {write_text(path, text + chr(10))}")
 
 
-def _as_json(comparison: Comparison, width: int) -> str:
+def _as_json(comparison: ActivationComparison, width: int) -> str:
     from json import dumps
 
     document = {"format": 1, "layer": comparison.layer, "activations": comparison.records()}
     return dumps(document, indent=2, allow_nan=False)
 
 
-_FORMS: Mapping[str, Callable[[Comparison, int], str]] = {
+_FORMS: Mapping[str, Callable[[ActivationComparison, int], str]] = {
     "table": lambda comparison, width: comparison.table(width),
     "latex": lambda comparison, width: comparison.latex(),
     "csv": lambda comparison, width: comparison.csv(),

@@ -75,7 +75,7 @@ class Compared:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Shown):
+class ActivationComparison(Shown):
     """Several activations in one layer; a table as text, LaTeX, CSV and DataFrame.
 
     Args:

@@ -15,7 +15,7 @@ from ..core.scalars import Number
 from ..core.symbols import z
 from ..layers.equation_parser import layer as layer_of
 from ..notation.decimals import plain_number
-from ..results.compared_activations import Compared, Comparison
+from ..results.compared_activations import ActivationComparison, Compared
 from ..theory.quantities.expectations import expect
 from ..theory.theory import Theory, derive
 from .criticality_summary import first_usable
@@ -23,7 +23,7 @@ from .criticality_summary import first_usable
 
 def compare(
     *activations: Declared, layer: str = "mlp", progress: bool | Progress = True, **parameters: Number
-) -> Comparison:
+) -> ActivationComparison:
     """Compare activations: universality class, critical point, gains, nu and the optimal aspect ratio of each.
 
     Args:
@@ -34,7 +34,7 @@ def compare(
         parameters: numbers for parameters of the layer or of activations, by name: ``gamma="1/2"``.
 
     Returns:
-        A Comparison; it prints as a table, and has ``latex()``, ``csv()``, ``frame()`` and ``records()``.
+        A ActivationComparison; it prints as a table, and has ``latex()``, ``csv()``, ``frame()`` and ``records()``.
 
     Raises:
         DeclarationError: no activation, one that cannot be read, or one whose parameters have no numbers.
@@ -51,7 +51,7 @@ def compare(
         for place, (phi, declared) in enumerate(zip(chosen, layers, strict=True)):
             report(phi.name, place / len(chosen))
             rows.append(_compared(phi, derive(declared)))
-    return Comparison(layers[0].name, tuple(rows))
+    return ActivationComparison(layers[0].name, tuple(rows))
 
 
 def _with_numbers(phi: Activation, values: Mapping[str, Number]) -> Activation:
