@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..core.errors import DeclarationError
-from ..core.scalars import Number
+from ..core.scalars import Number, number
 from ..theory.depth.network import Network
 from .declared_network import Declared, declared_network, loaded_export, require_kernel
 from .generated_module import function_of, parameters_of
@@ -21,16 +21,18 @@ from gpytorch.constraints import Interval, Positive  # noqa: E402
 from gpytorch.kernels import Kernel  # noqa: E402
 from gpytorch.priors import Prior  # noqa: E402
 
+_INPUTS = "input_variances"
 _EQUAL = 1e-12  # covariances of equal inputs differ from their kernel by rounding alone
 
 
 class NeuralKernel(Kernel):
     """The kernel of an infinitely wide network.
 
-    Inputs x have kernels ``x.x'/n0``. Tangent kernels are those of the NTK parametrisation. Their sizes are those of
-    the network: ``ScaleKernel(NeuralKernel(...))`` scales them. All is computed in float64, and returned in the type of
-    the inputs. Its own parameters are ``raw_C_W``, ``raw_C_b`` and ``raw_`` with the name of a further one, of shape
-    (*batch_shape, 1, 1); ``requires_grad_(False)`` fixes one.
+    Inputs x have kernels ``x.x'/n0``, with input variances v ``sum_d v_d x_d x'_d/n0``. Tangent kernels are those of
+    the NTK parametrisation. Their sizes are those of the network: ``ScaleKernel(NeuralKernel(...))`` scales them. All
+    is computed in float64, and returned in the type of the inputs. Its own parameters are ``raw_C_W``, ``raw_C_b`` and
+    ``raw_`` with the name of a further one, of shape (*batch_shape, 1, 1), and with ``ard_num_dims=n0``
+    ``raw_input_variances`` of shape (*batch_shape, 1, n0), 1 at first; ``requires_grad_(False)`` fixes one.
 
     Args:
         network: a Network; or a layer, an activation or its name, ``depth`` of which stand behind a read-in
@@ -40,9 +42,10 @@ class NeuralKernel(Kernel):
         C_W: fan_in times the variance of a weight, in all layers, at first.
         C_b: variance of a bias, likewise.
         parameters: first values of further parameters of the layers and activations, by name.
-        constraints: by name, also of C_W and C_b; ``Positive()`` for what is not named.
+        input_variances: first values of the input variances, n0 numbers; then ``ard_num_dims`` may be left out.
+        constraints: by name, also of C_W, C_b and input_variances; ``Positive()`` for what is not named.
         priors: by name, likewise.
-        options: ``batch_shape``, ``active_dims`` and others of ``gpytorch.kernels.Kernel``.
+        options: ``ard_num_dims``, ``batch_shape``, ``active_dims`` and others of ``gpytorch.kernels.Kernel``.
 
     Raises:
         DeclarationError: no such network, a tangent kernel that is infinite for equal inputs, a parameter without a
@@ -62,10 +65,13 @@ class NeuralKernel(Kernel):
         C_W: Number = 2.0,
         C_b: Number = 0.1,
         parameters: Mapping[str, Number] | None = None,
+        input_variances: Sequence[Number] | None = None,
         constraints: Mapping[str, Interval] | None = None,
         priors: Mapping[str, Prior] | None = None,
         **options: Any,
     ) -> None:
+        if input_variances is not None:
+            options.setdefault("ard_num_dims", len(input_variances))
         super().__init__(**options)
         self.network: Network = declared_network(network, depth)
         self.place = require_kernel(self.network, kernel)
@@ -73,14 +79,17 @@ class NeuralKernel(Kernel):
         self.names = parameters_of(module)
         given: dict[str, Number] = {"C_W": C_W, "C_b": C_b}
         given = {name: v for name, v in given.items() if name in self.names} | dict(parameters or {})
-        values = parameter_values(self.names, given, self.network)
+        values: dict[str, Any] = dict(parameter_values(self.names, given, self.network))
+        if self.ard_num_dims is not None:
+            values[_INPUTS] = self._first_variances(input_variances)
         for role, named in (("constraint", constraints or {}), ("prior", priors or {})):
             for name in named:
-                if name not in self.names:
-                    remedy = f"choose among {', '.join(self.names)}"
+                if name not in values:
+                    remedy = f"choose among {', '.join(values)}"
                     raise DeclarationError(f"a {role} of {name}", "the network has no such parameter", remedy)
-        for name in self.names:
-            self.register_parameter(f"raw_{name}", torch.nn.Parameter(torch.zeros(*self.batch_shape, 1, 1)))
+        for name in values:
+            size = self.ard_num_dims if name == _INPUTS else 1
+            self.register_parameter(f"raw_{name}", torch.nn.Parameter(torch.zeros(*self.batch_shape, 1, size)))
             constraint = (constraints or {}).get(name) or Positive()
             low, high = float(constraint.lower_bound.min()), float(constraint.upper_bound.max())
             require_interval(f"a constraint of {name}", self.network, name, low, high)
@@ -90,8 +99,20 @@ class NeuralKernel(Kernel):
             if prior is not None:
                 self.register_prior(f"{name}_prior", prior, _Get(name), _Set(name))
 
+    def _first_variances(self, given: Sequence[Number] | None) -> list[float]:
+        """The input variances at first.
+
+        Raises:
+            DeclarationError: not one for each of ``ard_num_dims`` features.
+        """
+        first = [1.0] * self.ard_num_dims if given is None else [float(number(v, _INPUTS)) for v in given]
+        if len(first) != self.ard_num_dims:
+            asked = f"{len(first)} input variances, ard_num_dims={self.ard_num_dims}"
+            raise DeclarationError(asked, "one is needed for each feature", "leave ard_num_dims out")
+        return first
+
     def value(self, name: str) -> torch.Tensor:
-        """A parameter by name, of shape (*batch_shape, 1, 1)."""
+        """A parameter by name, of shape (*batch_shape, 1, 1); input variances have (*batch_shape, 1, n0)."""
         return getattr(self, f"raw_{name}_constraint").transform(getattr(self, f"raw_{name}"))
 
     def _set(self, name: str, value: torch.Tensor | float) -> None:
@@ -112,6 +133,21 @@ class NeuralKernel(Kernel):
         self._set("C_W", value)
 
     @property
+    def input_variances(self) -> torch.Tensor:
+        """The variance of each feature, of shape (*batch_shape, 1, n0).
+
+        Raises:
+            DeclarationError: the kernel has none.
+        """
+        if self.ard_num_dims is None:
+            raise DeclarationError(_INPUTS, "this kernel has none", "pass ard_num_dims, the number of features")
+        return self.value(_INPUTS)
+
+    @input_variances.setter
+    def input_variances(self, value: torch.Tensor | float) -> None:
+        self.set_values(input_variances=value)
+
+    @property
     def C_b(self) -> torch.Tensor:
         """The variance of a bias."""
         return self.value("C_b")
@@ -126,9 +162,9 @@ class NeuralKernel(Kernel):
         Raises:
             DeclarationError: the network has no such parameter, or its constraint excludes the value.
         """
+        known = ", ".join([*self.names, *[_INPUTS] * (self.ard_num_dims is not None)])
         for name, value in values.items():
-            if name not in self.names:
-                known = ", ".join(self.names)
+            if name not in known.split(", "):
                 raise DeclarationError(f"{name} = {value}", "the network has no such parameter", f"set one of {known}")
             self._set(name, value)
         return self
@@ -156,6 +192,9 @@ class NeuralKernel(Kernel):
             raise DeclarationError("a neural kernel of each feature", found, "use a kernel for each, with active_dims")
         kind, features = torch.promote_types(x1.dtype, x2.dtype), x1.shape[-1]
         first, second = x1.to(torch.float64), x2.to(torch.float64)
+        if self.ard_num_dims is not None:
+            root = self.input_variances.to(torch.float64).sqrt()
+            first, second = first * root, second * root
         values = {name: self.value(name).to(torch.float64) for name in self.names}
         function = function_of(loaded_export(self.network, "torch"), "dual_kernel")
 

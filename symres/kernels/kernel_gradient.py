@@ -39,7 +39,8 @@ def kernel_and_gradient(
     X: np.ndarray,
     parameters: Mapping[str, float | list[float]],
     seeds: Sequence[Seed],
-) -> tuple[np.ndarray, np.ndarray]:
+    in_features: bool = False,
+) -> tuple[np.ndarray, ...]:
     """A kernel matrix and its derivatives.
 
     Args:
@@ -48,9 +49,10 @@ def kernel_and_gradient(
         X: inputs of shape (N, n0).
         parameters: numbers by name, or one for each layer.
         seeds: in which of them.
+        in_features: whether also in the logarithms of the variances of the features, which ``X`` has as factors.
 
     Returns:
-        the matrix (N, N), and its derivatives (N, N, number of seeds).
+        the matrix (N, N), and its derivatives (N, N, number of seeds); with ``in_features`` those (N, N, n0) as well.
 
     Raises:
         SymresError: PyTorch is not installed.
@@ -75,11 +77,17 @@ def kernel_and_gradient(
     K, C = (torch.from_numpy(a) for a in _kernels_of_rows(X))
     numbers = [np.ravel(parameters[name])[place or 0] for name, place in seeds]
     arguments = [K[:, None], K, C, *(torch.tensor(number, dtype=torch.float64) for number in numbers)]
-    matrix, slopes = entry_derivatives(evaluate, arguments, [False] * 3 + [True] * len(seeds), symmetric=True)
+    wanted = [in_features] * 3 + [True] * len(seeds)
+    matrix, slopes = entry_derivatives(evaluate, arguments, wanted, symmetric=not in_features)
     gradient = np.empty((*matrix.shape, len(seeds)))
     for place, slope in enumerate(slopes[3:]):
         gradient[..., place] = 0.0 if slope is None else slope.numpy()
-    return matrix.numpy(), gradient
+    if not in_features:
+        return matrix.numpy(), gradient
+    # each feature adds x_d x'_d/n0 to kernels and covariances, in proportion to its variance
+    first, second, both = (0.0 if slope is None else slope.numpy()[..., None] for slope in slopes[:3])
+    rows, columns = X[:, None, :], X[None, :, :]
+    return matrix.numpy(), gradient, (first * rows**2 + second * columns**2 + both * rows * columns) / X.shape[1]
 
 
 def entry_derivatives(

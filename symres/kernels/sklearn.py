@@ -24,13 +24,15 @@ Value: TypeAlias = float | Sequence[float] | np.ndarray
 Bounds: TypeAlias = str | Sequence[Any]  # "fixed", or the least and the largest value
 
 WIDE = (1e-5, 1e5)
+_INPUTS = "input_variances"
 
 
 class NeuralKernel(Kernel):
     """The kernel of an infinitely wide network.
 
-    Inputs x have kernels ``x.x'/n0``. Tangent kernels are those of the NTK parametrisation. Their sizes are those of
-    the network: ``ConstantKernel() * NeuralKernel(...)`` scales them, ``+ WhiteKernel()`` adds noise.
+    Inputs x have kernels ``x.x'/n0``, with input variances v ``sum_d v_d x_d x'_d/n0``. Tangent kernels are those of
+    the NTK parametrisation. Their sizes are those of the network: ``ConstantKernel() * NeuralKernel(...)`` scales them,
+    ``+ WhiteKernel()`` adds noise.
 
     Args:
         network: a Network; or a layer, an activation or its name, ``depth`` of which stand behind a read-in
@@ -40,9 +42,12 @@ class NeuralKernel(Kernel):
         C_W: fan_in times the variance of a weight: a number, or one for each layer, the read-in included.
         C_b: variance of a bias, likewise.
         parameters: values of further parameters of the layers and activations, by name.
+        input_variances: n0 numbers, one for each feature, by which weights of the read-in that see this feature have
+            larger variances (automatic relevance determination); None for 1 that is fixed.
         C_W_bounds: between which values an optimiser looks, or "fixed".
         C_b_bounds: likewise.
         parameters_bounds: likewise by name; what is not named is fixed.
+        input_variances_bounds: likewise, a pair for all features or one for each.
         target: the target of the generated code by which kernels are evaluated.
 
     Hyperparameters are positive, and optimised by their logarithms; what shall be 0 or negative has to be fixed.
@@ -63,9 +68,11 @@ class NeuralKernel(Kernel):
         C_W: Value = 2.0,
         C_b: Value = 0.1,
         parameters: Mapping[str, Value] | None = None,
+        input_variances: Sequence[float] | np.ndarray | None = None,
         C_W_bounds: Bounds = WIDE,
         C_b_bounds: Bounds = WIDE,
         parameters_bounds: Mapping[str, Bounds] | None = None,
+        input_variances_bounds: Bounds = WIDE,
         target: str = "numpy",
     ) -> None:
         self.network = network
@@ -74,9 +81,11 @@ class NeuralKernel(Kernel):
         self.C_W = C_W
         self.C_b = C_b
         self.parameters = parameters
+        self.input_variances = input_variances
         self.C_W_bounds = C_W_bounds
         self.C_b_bounds = C_b_bounds
         self.parameters_bounds = parameters_bounds
+        self.input_variances_bounds = input_variances_bounds
         self.target = target
         if depth is not None or isinstance(network, Network):
             require_kernel(self._network, kernel)
@@ -84,14 +93,15 @@ class NeuralKernel(Kernel):
     # ---- what scikit-learn asks for ---------------------------------------------------------------------------------
     @property
     def hyperparameters(self) -> list[Hyperparameter]:
-        """C_W, C_b and the further parameters that have bounds."""
+        """C_W, C_b, the further parameters that have bounds, and last the input variances, if there are some."""
         bounds = {"C_W": self.C_W_bounds, "C_b": self.C_b_bounds, **(self.parameters_bounds or {})}
-        return [_hyperparameter(name, value, bounds.get(name, "fixed")) for name, value in self._values.items()]
+        bounds[_INPUTS] = self.input_variances_bounds
+        return [_hyperparameter(name, value, bounds.get(name, "fixed")) for name, value in self._numbers.items()]
 
     @property
     def theta(self) -> np.ndarray:
         """Logarithms of the hyperparameters that are not fixed."""
-        values = self._values
+        values = self._numbers
         free = [np.ravel(_floats(values[h.name], h.name)) for h in self.hyperparameters if not h.fixed]
         return np.log(np.concatenate(free)) if free else np.array([])
 
@@ -104,12 +114,10 @@ class NeuralKernel(Kernel):
         further, start = dict(self.parameters or {}), 0
         for h in free:
             part = np.exp(np.asarray(theta[start : start + h.n_elements], dtype=np.float64))
-            value: Value = part if np.ndim(self._values[h.name]) else float(part[0])
+            value: Value = part if np.ndim(self._numbers[h.name]) else float(part[0])
             start += h.n_elements
-            if h.name == "C_W":
-                self.C_W = value
-            elif h.name == "C_b":
-                self.C_b = value
+            if h.name in ("C_W", "C_b", _INPUTS):
+                setattr(self, h.name, value)
             else:
                 further[h.name] = value
                 self.parameters = further
@@ -126,7 +134,7 @@ class NeuralKernel(Kernel):
             the matrix (N, M), and with ``eval_gradient`` its derivatives in theta, of shape (N, N, len(theta)).
         """
         place, values = require_kernel(self._network, self.kernel), self._checked
-        first, second = _inputs(X, "X"), None if Y is None else _inputs(Y, "Y")
+        first, second = self._inputs(X, "X"), None if Y is None else self._inputs(Y, "Y")
         if second is not None and second.shape[1] != first.shape[1]:
             found = f"X has {first.shape[1]} features, Y {second.shape[1]}"
             raise DeclarationError("the kernel matrix of X and Y", found, "pass inputs of one kind")
@@ -136,12 +144,14 @@ class NeuralKernel(Kernel):
             found = "it is asked for two sets of inputs"
             raise DeclarationError("the gradient of a kernel matrix", found, "pass X alone")
         seeds, scales = self._seeds
-        matrix, derivatives = kernel_and_gradient(self._network, place, first, values, seeds)
-        return matrix, derivatives * scales  # in logarithms: times the values
+        is_relevance = any(h.name == _INPUTS and not h.fixed for h in self.hyperparameters)
+        matrix, *slopes = kernel_and_gradient(self._network, place, first, values, seeds, in_features=is_relevance)
+        slopes[0] = slopes[0] * scales  # in logarithms: times the values, which the features have already
+        return matrix, np.concatenate(slopes, axis=-1)
 
     def diag(self, X: Any) -> np.ndarray:
         """The diagonal of the kernel matrix, of shape (N,)."""
-        place, values, first = require_kernel(self._network, self.kernel), self._checked, _inputs(X, "X")
+        place, values, first = require_kernel(self._network, self.kernel), self._checked, self._inputs(X, "X")
         K = np.einsum("ij,ij->i", first, first) / first.shape[1]
         return np.asarray(self._function("dual_kernel")(K, K, K, **values)[place])
 
@@ -150,7 +160,7 @@ class NeuralKernel(Kernel):
         return False
 
     def __repr__(self) -> str:
-        listed = {"depth": self.depth, "kernel": self.kernel, **self._values}
+        listed = {"depth": self.depth, "kernel": self.kernel, **self._numbers}
         shown = ", ".join(f"{name}={_shown(value)}" for name, value in listed.items() if value is not None)
         named = repr(self.network) if isinstance(self.network, str) else str(self.network)
         return f"{type(self).__name__}({named}, {shown})"
@@ -168,6 +178,30 @@ class NeuralKernel(Kernel):
         return {name: value for name, value in variances.items() if name in known} | dict(self.parameters or {})
 
     @property
+    def _numbers(self) -> dict[str, Value]:
+        """The parameters by name, and the input variances."""
+        return self._values | ({} if self.input_variances is None else {_INPUTS: self.input_variances})
+
+    def _inputs(self, X: Any, name: str) -> np.ndarray:
+        """Inputs as floats, each feature times the root of its variance.
+
+        Raises:
+            DeclarationError: they are no inputs, or have another number of features.
+        """
+        found = np.asarray(X)
+        require_inputs(found, name)
+        found = found.astype(np.float64, copy=False)
+        return found if self.input_variances is None else found * np.sqrt(self._variances(found.shape[1]))
+
+    def _variances(self, features: int) -> np.ndarray:
+        variances = np.ravel(_floats(self._numbers[_INPUTS], _INPUTS))
+        if variances.shape != (features,) or not (variances >= 0).all():
+            asked = f"{len(variances)} input variances for {features} features"
+            remedy = f"pass {features}: input_variances=numpy.ones({features})"
+            raise DeclarationError(asked, "one that is not negative is needed for each", remedy)
+        return variances
+
+    @property
     def _checked(self) -> dict[str, float | list[float]]:
         """The parameters of the network as its module takes them."""
         network = self._network
@@ -175,13 +209,13 @@ class NeuralKernel(Kernel):
 
     @property
     def _seeds(self) -> tuple[list[Seed], np.ndarray]:
-        """What is differentiated, in the order of theta, with its values."""
+        """Parameters of the network that are differentiated, in the order of theta, with their values."""
         seeds: list[Seed] = []
         for h in self.hyperparameters:
-            if not h.fixed:
+            if not (h.fixed or h.name == _INPUTS):
                 several = bool(np.ndim(self._values[h.name]))
                 seeds += [(h.name, place if several else None) for place in range(h.n_elements)]
-        return seeds, np.exp(self.theta)
+        return seeds, np.exp(self.theta[: len(seeds)])
 
     def _function(self, name: str) -> Any:
         return function_of(loaded_export(self._network, self.target), name)
@@ -218,13 +252,9 @@ def _floats(value: Value, name: str) -> float | list[float]:
     return float(number(value, name))
 
 
-def _inputs(X: Any, name: str) -> np.ndarray:
-    found = np.asarray(X)
-    require_inputs(found, name)
-    return found.astype(np.float64, copy=False)
-
-
 def _shown(value: object) -> str:
     if isinstance(value, str):
         return repr(value)
+    if isinstance(value, np.ndarray | list | tuple):
+        return f"[{', '.join(map(_shown, value))}]"
     return f"{value:.3g}" if isinstance(value, float) else str(value)

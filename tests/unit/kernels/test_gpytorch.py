@@ -33,6 +33,27 @@ def test_numbers_are_those_of_scikit_learn(inputs, kernel):
     assert np.allclose(ours(inputs, diag=True).detach(), theirs.diag(inputs.numpy()), rtol=1e-12)
 
 
+def test_input_variances(inputs):
+    """Numbers and gradients of scikit-learn's kernel; one for each feature, in batches too."""
+    variances, weights = [1.0, 0.5, 2.0, 0.1], torch.linspace(-1, 2, 144, dtype=torch.float64).reshape(12, 12)
+    ours = made(input_variances=variances).set_values(input_variances=torch.tensor(variances, dtype=torch.float64))
+    matrix = ours(inputs).to_dense()
+    value, slopes = OfScikitLearn(**GIVEN, input_variances=variances)(inputs.numpy(), eval_gradient=True)
+    assert np.allclose(matrix.detach(), value, rtol=1e-12)
+    assert np.allclose(ours(inputs, diag=True).detach(), np.diag(value), rtol=1e-12)
+    (found,) = torch.autograd.grad((weights * matrix).sum(), ours.raw_input_variances)
+    of_raw = -torch.expm1(-ours.input_variances.detach()) / ours.input_variances.detach()  # softplus; per logarithm
+    assert np.allclose(found, of_raw * np.einsum("ij,ijk->k", weights, slopes[..., 2:]), rtol=1e-6)
+    batch = made(ard_num_dims=4, batch_shape=torch.Size([3]))
+    assert batch.input_variances.shape == (3, 1, 4) and batch(inputs.reshape(3, 4, 4)).to_dense().shape == (3, 4, 4)
+    with pytest.raises(sr.DeclarationError, match="2 input variances, ard_num_dims=3"):
+        NeuralKernel("relu", 2, input_variances=[1, 2], ard_num_dims=3)
+    with pytest.raises(sr.DeclarationError, match="pass ard_num_dims"):
+        made().input_variances  # noqa: B018
+    with pytest.raises(sr.DeclarationError, match="constraint of input_variances"):
+        NeuralKernel("relu", 2, constraints={"input_variances": gpytorch.constraints.Positive()})
+
+
 def test_batches(inputs):
     parts, kernel = inputs.reshape(3, 4, 4), made(batch_shape=torch.Size([3]))
     kernel.C_W = torch.tensor([1.0, 2.0, 3.0])[:, None, None]

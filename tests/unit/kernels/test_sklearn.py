@@ -1,10 +1,12 @@
 """The kernel of scikit-learn: derivatives against differences, and the estimators that use it."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, WhiteKernel
 from sklearn.svm import SVC
@@ -15,6 +17,7 @@ from symres.kernels.sklearn import NeuralKernel
 KERNELS = {
     "relu": NeuralKernel("relu", 2),
     "by layer": NeuralKernel("relu", 2, kernel="nngp", C_W=[1.0, 2.0, 1.5]),
+    "input variances": NeuralKernel("relu", 2, C_b_bounds="fixed", input_variances=[1.0, 0.5, 2.0, 0.1]),
     "parameter": NeuralKernel(
         sr.residual("erf"), 2, parameters={"gamma": 0.7}, parameters_bounds={"gamma": (0.1, 10)}, C_b_bounds="fixed"
     ),
@@ -46,6 +49,30 @@ def test_derivatives_are_those_of_differences(kernel, inputs):
 def test_copies_are_equal(kernel):
     assert clone(kernel) == kernel == pickle.loads(pickle.dumps(kernel))
     assert kernel.clone_with_theta(kernel.theta + 1) != kernel and not kernel.is_stationary()
+
+
+@pytest.mark.exhaustive  # a fit takes seconds; what it follows, the derivatives, is tried above
+def test_input_variances_find_the_features_that_matter():
+    """Two of ten do: the others' variances fall below one hundredth of theirs."""
+    X = np.random.default_rng(3).standard_normal((80, 10))
+    y = np.sin(1.5 * X[:, 0]) + X[:, 1] ** 2 / 2
+    kernel = NeuralKernel("erf", 1, kernel="nngp", input_variances=np.ones(10), C_W_bounds="fixed")
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # some end at their bound
+        model = GaussianProcessRegressor(ConstantKernel() * kernel + WhiteKernel(1e-3)).fit(X, y)
+    variances = model.kernel_.k1.k2.input_variances
+    assert np.all(variances[2:] < variances[:2].min() / 100)
+
+
+def test_input_variances_scale_the_inputs(inputs):
+    variances = [1.0, 0.5, 2.0, 0.0]
+    kernel = NeuralKernel("relu", 2, input_variances=variances, input_variances_bounds="fixed")
+    plain = NeuralKernel("relu", 2)
+    assert np.array_equal(kernel(inputs), plain(inputs * np.sqrt(variances)))
+    assert np.array_equal(kernel.diag(inputs), plain.diag(inputs * np.sqrt(variances)))
+    with pytest.raises(sr.DeclarationError, match="4 input variances for 3 features"):
+        kernel(inputs[:, :3])
+    with pytest.raises(sr.DeclarationError, match="not negative"):
+        NeuralKernel("relu", 2, input_variances=[1, -1], input_variances_bounds="fixed")(inputs[:, :2])
 
 
 def test_estimators_learn(inputs):
