@@ -78,7 +78,7 @@ def predict(
     ):
         if not isinstance(kernels, tuple | list) or len(kernels) != 2:
             remedy = "pass what dual_kernel_matrix returns: kernel and tangent kernel"
-            raise DeclarationError(f"predictions from {name}", "it is no pair of matrices", remedy)
+            raise DeclarationError(f"predictions from {name}", "it is not a pair of matrices", remedy)
     xp = namespace_of(*kernel_train_train, *kernel_test_train, *kernel_test_test, y_train)
     train, cross, test = (
         tuple(as_array(xp, k) for k in kernels) for kernels in (kernel_train_train, kernel_test_train, kernel_test_test)
@@ -156,7 +156,9 @@ class Ensemble:
             raise DeclarationError(f"networks at the time {t}", "there is none before 0", "pass t >= 0, or math.inf")
         rates, vectors = self._tangent_spectrum
         if bool(xp.any(times == inf)):
-            _require_regular(rates, "networks after infinite time", "the tangent kernel", "pass ridge > 0, or a time")
+            _require_regular(
+                rates, "networks after infinite time", "tangent", "ridge", self.ridge, ", or a finite time"
+            )
         # A_t, an eigenvalue e at a time: (1 - exp(-s e))/e, and s where e vanishes or is a rounding error below 0
         scale = (times * (self.learning_rate / _count(self.y)))[..., None]
         moves = rates > 0
@@ -182,8 +184,8 @@ class Ensemble:
         """
         place = place_of(kernel)
         rates, vectors = (self._kernel_spectrum, self._tangent_spectrum)[place]
-        remedy = f"pass {('noise', 'ridge')[place]} > 0"
-        _require_regular(rates, f"the posterior of the kernel {kernel}", "it", remedy)
+        name, value = (("noise", self.noise), ("ridge", self.ridge))[place]
+        _require_regular(rates, f"the posterior of the kernel {kernel}", KERNELS[place], name, value)
         projected = self.cross[place] @ vectors
         weights = (projected / rates) @ vectors.mT
         return Outputs(self._applied(weights), self.test[place] - weights @ self.cross[place].mT)
@@ -221,12 +223,24 @@ def _require_sound(xp: ModuleType, values: Array, name: str, symmetric: bool) ->
             raise DeclarationError(asked, found, "pass what dual_kernel_matrix(X) returns")
 
 
-def _require_regular(values: Array, asked: str, what: str, remedy: str) -> None:
-    """Refuse what divides by eigenvalues that are rounding errors."""
+def _require_regular(values: Array, asked: str, kernel: str, name: str, present: float, otherwise: str = "") -> None:
+    """Refuse what divides by eigenvalues that are rounding errors.
+
+    Args:
+        values: eigenvalues of the kernel, with what is added to its diagonal.
+        asked: what divides by them.
+        kernel: its name.
+        name: of what is added to the diagonal.
+        present: how much that is.
+        otherwise: another remedy.
+    """
     least, largest = float(values.min()), float(values.max())
-    if not least > SINGULAR * float(namespace_of(values).finfo(values.dtype).eps) * largest:
-        found = f"{what} of the training inputs is singular: eigenvalues from {least:.2g} to {largest:.2g}"
-        raise DeclarationError(asked, found, remedy)
+    needed = SINGULAR * float(namespace_of(values).finfo(values.dtype).eps) * largest
+    if not least > needed:
+        found = f"the {kernel} kernel of the training inputs is singular: eigenvalues from {least:.2g} to {largest:.2g}"
+        enough = present + 2 * (needed - least)  # with a margin: what is printed is rounded
+        said = f"pass {name}={enough:.1e} or more" + f" in the place of {present:g}" * bool(present)
+        raise DeclarationError(asked, found, said + otherwise)
 
 
 def _count(y: Array) -> int:

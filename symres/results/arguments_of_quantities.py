@@ -86,9 +86,8 @@ class Arguments:
         ignored = {s.name for s in self.unused}
         for name in values:
             if name not in names and name not in ignored:
-                raise DeclarationError(
-                    f"a value for {name} in {self.asked}", "there is no such symbol", f"pass {', '.join(names)}"
-                )
+                found, listed = f"{self.asked} has no symbol {name}", ", ".join(names) or "none"
+                raise DeclarationError(f"a value for {name}", found, f"its symbols are {listed}")
 
     def _numbers(self, values: Mapping[str, Number]) -> dict[sp.Symbol, sp.Expr]:
         by_name = {s.name: s for s in self.symbols}

@@ -248,7 +248,7 @@ def onset(report: Report) -> str:
         from_ = mp.nstr(abs(size / first), 2, min_fixed=-1, max_fixed=9).removesuffix(".0")
         return f"the law holds from about l = {from_} on, for a first kernel that differs by K*; before, K hardly moves"
     if found.kernel > 0:
-        return "the law holds once it is well below the first kernel"
+        return "the law holds in layers where the kernel that it gives is far below the first kernel"
     return ""
 
 

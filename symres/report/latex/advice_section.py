@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from ...results.advice.advice import DIGITS, Advice
-from .displays import latex
+from .displays import escape, latex
 from .prose import number_text, prose, verbatim
 
 _FACTORS = 3  # digits of what is measured
@@ -18,7 +18,8 @@ def advice_section(advice: Advice) -> dict[str, object]:
         advice: for one depth and one width.
 
     Returns:
-        keys: depth, width, rows (of the table, empty if there is none), code, sentences.
+        keys: depth, width, rows (of the table, empty if there is none), code, sentences; schemes_title and schemes, the
+        rows of the table of customary schemes.
     """
     return {
         "depth": advice.depth,
@@ -26,7 +27,14 @@ def advice_section(advice: Advice) -> dict[str, object]:
         "rows": [f"{name} & {value}" for name, value in _table(advice).items()] if advice.holds else [],
         "code": [verbatim(line) for line in advice.code],
         "sentences": [prose(text) for text in advice.reasons],
+        "schemes_title": prose(advice.schemes_title),
+        "schemes": [" & ".join(map(_cell, row)) for row in advice.schemes],
     }
+
+
+def _cell(text: str) -> str:
+    """A number as mathematics, words as they are."""
+    return "--" if text == "-" else f"${number_text(float(text), _FACTORS)}$" if text[0].isdigit() else escape(text)
 
 
 def _table(advice: Advice) -> dict[str, str]:

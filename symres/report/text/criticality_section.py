@@ -11,6 +11,8 @@ import sympy as sp
 
 from ...core.symbols import K, S_in
 from ...numerics.roots.implicit_number import ImplicitNumber
+from ...results.advice.advice import Advice
+from ...results.advice.sentences import SCHEMES
 from ...results.critical_point import CriticalPoint
 from ...results.report import Report
 from ...studies import criticality_summary
@@ -161,4 +163,15 @@ class CriticalitySection(Sheet):
         title = f"How to initialise {found.depth} layers of width {found.width}"
         lines = self.rule(title) + self.wrapped(self.words(f"{draw} In PyTorch:" if found.code else draw))
         lines += [line("    ", Span(text, "cyan")) for text in found.code]
-        return lines + [shown for text in rest for shown in self.wrapped(self.words(text))]
+        lines += [shown for text in rest for shown in self.wrapped(self.words(text))]
+        return lines + self._schemes(found)
+
+    def _schemes(self, found: Advice) -> list[Line]:
+        """What customary schemes do, as a table."""
+        if not found.schemes:
+            return []
+        rows = [SCHEMES, *found.schemes]
+        widths = [max(len(row[column]) for row in rows) + 3 for column in range(len(SCHEMES))]
+        head, *shown = ("".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+        lines = self.wrapped(self.words(found.schemes_title))
+        return [*lines, line("    ", Span(head, "bold")), *(line("    ", row) for row in shown)]

@@ -107,7 +107,7 @@ class FiniteWidthSection(Sheet):
             found = curve.weights_of(float(Fraction(ratio)))
             if found:
                 told.append(f"{ratio} at gamma = {' and '.join(f'{weight:.3f}' for weight in found)}")
-        return self.wrapped(self.words(f"Depth/width is optimal of {', of '.join(told)}")) if told else []
+        return self.wrapped(self.words(f"A depth/width of {', of '.join(told)} is optimal")) if told else []
 
     def _table(self, curve: GrowthCurve) -> list[Line]:
         heads = [self.maths.symbol(head) if head in ("gamma", "nu") else head for head in _HEADS]

@@ -31,10 +31,22 @@ class Advice(Choice, Shown):
         drawn = "torch.nn.init.zeros_(m.bias)" if zero else f"torch.nn.init.normal_(m.bias, std={bias}**0.5)"
         return (f"torch.nn.init.normal_(m.weight, std=({weight}/m.in_features)**0.5)", drawn)
 
+    @property
+    def schemes_title(self) -> str:
+        """What ``schemes`` shows; empty where C_W and C_b are not both free."""
+        return sentences.schemes_title(self.usual)
+
+    @property
+    def schemes(self) -> list[tuple[str, str, str, str]]:
+        """What customary schemes do: rows of name, C_W, and the factors by which kernel and squared gradient change."""
+        return sentences.schemes_rows(self.usual)
+
     def _title(self) -> str:
         return f"advice for {self.depth} layers of width {self.width}{sentences.outcome(self)}"
 
     def _facts(self) -> Iterable[Fact]:
         numbers = {"C_W": self.C_W, "C_b": self.C_b, **self.parameters, "inputs_kernel": self.inputs_kernel}
         shown = [Fact(name, sentences.digits(v, DIGITS)) for name, v in numbers.items() if v is not None]
-        return [*shown, *(Fact("", text) for text in self.reasons)]
+        rows = [f"{name} (C_W = {w}): kernel {k}, squared gradient {g}" for name, w, k, g in self.schemes]
+        told = [Fact(self.schemes_title, "; ".join(rows))] if rows else []
+        return [*shown, *(Fact("", text) for text in self.reasons), *told]

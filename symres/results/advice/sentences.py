@@ -7,13 +7,15 @@ import math
 from .choice import Choice
 from .parts import FACTOR, OFF, LearningRate, Origin, Suggestion, Trial, UsualScheme
 
+SCHEMES = ("scheme", "C_W", "kernel", "squared gradient")  # heads of the table of customary schemes
 _SHORT = 4  # digits of what is measured
 _LITTLE = 0.001  # percent
+_FLAT = 0.005  # a power of the depth that is 0 to two decimals
 _SOURCE = {
     Origin.POINT: "This is the critical point: a layer keeps the kernel, and both susceptibilities are 1.",
     Origin.LINE: "This lies on the critical line: a layer keeps the kernel, and chi_perp is 1.",
-    Origin.BRANCH: "Branches are so small that all layers together change kernels and gradients by a factor near 2.",
-    Origin.SEARCH: "Critical kernels, if there are any, do not hold here; this changes kernels and gradients least.",
+    Origin.BRANCH: "With this weight of the branches all layers together change kernels and gradients by about 2.",
+    Origin.SEARCH: "No critical point is of use at this depth; of all that was tried this changes signals least.",
     Origin.GIVEN: "The variances of weights are given; the inputs could be chosen, and biases where they are free.",
 }
 
@@ -47,7 +49,7 @@ def reasons(advice: Choice) -> tuple[str, ...]:
         found.append(_rate(advice.learning_rate))
     if advice.nearest is not None:
         found.append(_nearest(advice.nearest))
-    return (*found, *_schemes(advice.usual))
+    return (*found, *_fixed(advice.usual))
 
 
 def outcome(advice: Choice) -> str:
@@ -56,7 +58,7 @@ def outcome(advice: Choice) -> str:
         return ""
     if advice.wanted:
         return f": {' and '.join(advice.wanted)} {'needs a number' if len(advice.wanted) == 1 else 'need numbers'}"
-    return ": nothing could be tried" if advice.trial is None else ": nothing that was tried holds"
+    return ": nothing could be tried" if advice.trial is None else ": no setting that was tried holds"
 
 
 def _source(advice: Choice, origin: Origin) -> str:
@@ -67,7 +69,7 @@ def _source(advice: Choice, origin: Origin) -> str:
 
 def _draw(advice: Choice) -> str:
     if advice.origin is Origin.GIVEN or advice.C_W is None or advice.C_b is None:
-        return f"Networks of {advice.depth} layers and width {advice.width} with these variances survive."
+        return f"Networks of {_layers(advice)} with these variances keep kernels and gradients."
     chosen = [f"{name} = {digits(value, 9)}" for name, value in advice.parameters.items()]
     with_ = f"With {' and '.join(chosen)}, draw" if chosen else "Draw"
     biases = "set biases to zero" if advice.C_b == 0 else f"biases with variance C_b = {digits(advice.C_b, 9)}"
@@ -75,16 +77,23 @@ def _draw(advice: Choice) -> str:
 
 
 def _fails(advice: Choice) -> str:
-    said = f"Nothing that was tried holds for {advice.depth} layers of width {advice.width}."
+    said = (
+        f"No setting that was tried keeps kernels and squared gradients within a factor of {FACTOR:g} in networks of "
+        f"{_layers(advice)}."
+    )
     if advice.C_W is not None and advice.C_b is not None:
         chosen = "".join(f", {name} = {digits(value)}" for name, value in advice.parameters.items())
-        said += f" The least bad is C_W = {digits(advice.C_W)}, C_b = {digits(advice.C_b)}{chosen}."
+        said += f" C_W = {digits(advice.C_W)}, C_b = {digits(advice.C_b)}{chosen} changes them least."
     if advice.trial is not None and advice.trial.holds_on_average:
         said += (
-            " Averages over networks survive, but at this width half of the single networks change by factors of "
-            f"{digits(advice.trial.typical, 2)} and more; wider ones scatter less."
+            " Averages over networks stay within it, but at this width half of the single networks change by factors "
+            f"of {digits(advice.trial.typical, 2)} and more; wider networks scatter less."
         )
     return said
+
+
+def _layers(advice: Choice) -> str:
+    return f"{advice.depth} layer{'s' * (advice.depth != 1)} and width {advice.width}"
 
 
 def _inputs(advice: Choice) -> list[str]:
@@ -114,13 +123,13 @@ def _inputs(advice: Choice) -> list[str]:
 def _tried(advice: Choice, trial: Trial) -> str:
     kernel, gradient = (_factor(r) for r in (trial.mean.kernel_range, trial.mean.gradient_range))
     told = (
-        f"Tried in {trial.networks} networks of {advice.depth} layers and width {advice.width}: over the depth "
-        f"the mean kernel changes {kernel}, the mean squared gradient {gradient}"
+        f"Tried in {trial.networks} networks of {_layers(advice)}: over the depth the mean kernel changes {kernel}, "
+        f"the mean squared gradient {gradient}"
     )
     if trial.leaving:
-        leave = "leaves" if trial.leaving == 1 else "leave"
-        return f"{told}; {trial.leaving} of the networks {leave} a factor of {FACTOR:g}."
-    return f"{told}; no network leaves a factor of {FACTOR:g}."
+        more = f"{trial.leaving} of the {trial.networks} networks one of the two changes by more than"
+        return f"{told}; in {more} a factor of {FACTOR:g}."
+    return f"{told}; in every single network both stay within a factor of {FACTOR:g}."
 
 
 def _factor(found: float) -> str:
@@ -133,53 +142,66 @@ def _drift(advice: Choice, drift: float) -> str:
     percent = 100 * abs(drift)
     change = f"{digits(percent, 2)} %" if percent >= _LITTLE else f"less than {_LITTLE:g} %"
     return (
-        f"A first kernel that is {OFF - 1:.0%} larger still changes by {change} a layer in layer {advice.depth}, at "
-        "infinite width."
+        f"If the first kernel is {OFF - 1:.0%} larger, kernels still change by {change} a layer in layer "
+        f"{advice.depth}, at infinite width."
     )
 
 
 def _scatter(fluctuation: float) -> str:
-    return f"Last kernels scatter over networks by {100 * fluctuation:.2g} % (finite-width theory, order 1/n)."
+    percent = 100 * fluctuation
+    if percent < _LITTLE:
+        return "The kernel of the last layer is the same in all networks (finite-width theory, to order 1/n)."
+    return (
+        f"The kernel of the last layer scatters by {percent:.2g} % from network to network (finite-width theory, to "
+        "order 1/n)."
+    )
 
 
 def _rate(rate: LearningRate) -> str:
+    power = f"{rate.exponent:.2g}"
+    told = f"The tangent kernel is {digits(rate.tangent_kernel)} at this depth and"
+    if abs(rate.exponent) < _FLAT:
+        told += " does not grow with it: learning rates of gradient descent need not fall with the depth;"
+    else:
+        grows = "in proportion to it" if power == "1" else f"like its power {power}"
+        told += f" grows {grows}: learning rates of gradient descent fall like its inverse;"
     return (
-        f"The tangent kernel is {digits(rate.tangent_kernel)} at this depth and grows like the depth to the power "
-        f"{rate.exponent:.2g}: learning rates of gradient descent fall like its inverse; those of weights in PyTorch's "
-        "parametrisation also like 1/width, and Adam's like 1/width for hidden weights."
+        f"{told} those of weights in PyTorch's parametrisation fall like 1/width, and Adam's for hidden weights like "
+        "1/width."
     )
 
 
 def _nearest(found: Suggestion) -> str:
     chosen = "".join(f", {name} = {digits(value)}" for name, value in found.parameters.items())
     return (
-        f"The nearest layer that holds is z' = {found.forward}, with C_W = {digits(found.C_W)}, "
+        f"The nearest layer that keeps them is z' = {found.forward}, with C_W = {digits(found.C_W)}, "
         f"C_b = {digits(found.C_b)}{chosen} and first preactivations of variance {digits(found.kernel)}."
     )
 
 
-def _schemes(usual: tuple[UsualScheme, ...]) -> list[str]:
-    """What customary schemes do, and which of them keep K = 1."""
-    if not usual:
-        return []
-    rows = (f"{s.name} (C_W = {digits(s.C_W, 3)}) by {_both(s)}" for s in usual)
-    others = "".join(f", at {name} = {digits(value)}" for name, value in usual[0].others.items())
-    about = f"kernels and squared gradients of inputs of mean square 1{others}"
-    found = [f"Usual schemes change {about}: {'; '.join(rows)}."]
+def _fixed(usual: tuple[UsualScheme, ...]) -> list[str]:
+    """Which customary schemes keep K = 1."""
+    found = []
     for s in usual:
         if s.fixed is not None:
             slopes = f"chi_parallel = {digits(s.fixed[0])} and chi_perp = {digits(s.fixed[1])}"
-            found.append(f"{s.name} keeps K = 1 in every layer: a fixed point with {slopes}.")
+            found.append(f"{s.name} variances keep K = 1 in every layer, a fixed point with {slopes}.")
     return found
 
 
-def _both(found: UsualScheme) -> str:
-    kernel, gradient = found.kernel_ratio, found.gradient_ratio
-    if math.isnan(kernel) or math.isnan(gradient):
-        return "more than numbers can hold"
-    return f"factors of {_rounded(kernel)} and {_rounded(gradient)}"
+def schemes_title(usual: tuple[UsualScheme, ...]) -> str:
+    """What the table of customary schemes shows; empty without one."""
+    if not usual:
+        return ""
+    others = "".join(f", at {name} = {digits(value)}" for name, value in usual[0].others.items())
+    return f"Usual schemes, for inputs of mean square 1{others}: factors over the depth, at infinite width"
+
+
+def schemes_rows(usual: tuple[UsualScheme, ...]) -> list[tuple[str, str, str, str]]:
+    """The table: name, C_W, by which factor the kernel changes, and the squared gradient; "-" beyond numbers."""
+    return [(s.name, digits(s.C_W, 3), _rounded(s.kernel_ratio), _rounded(s.gradient_ratio)) for s in usual]
 
 
 def _rounded(factor: float) -> str:
     """Two digits: 1400, 0.0029, 2e-24."""
-    return f"{float(f'{factor:.2g}'):g}"
+    return "-" if math.isnan(factor) else f"{float(f'{factor:.2g}'):g}"

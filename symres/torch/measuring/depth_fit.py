@@ -119,8 +119,8 @@ class DepthFit(Shown):
         return facts + ([Fact("undecided", self._open())] if self.verdict is DepthVerdict.UNDECIDED else [])
 
     def _judged(self, against: float) -> str:
-        said = "contradicted" if against > self.threshold else "not contradicted"
-        return f"{said}: {against:.3g} errors from the best fit, {self.threshold:.3g} are needed"
+        said, side = ("contradicted", "more") if against > self.threshold else ("not contradicted", "not more")
+        return f"{said}: its best fit is {against:.3g} standard errors off, {side} than {self.threshold:.3g}"
 
     def _open(self) -> str:
         """What an undecided fit leaves open."""

@@ -1,6 +1,7 @@
 """Predictions of infinitely wide networks, against integrated dynamics and trained networks."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -140,14 +141,18 @@ def test_equal_inputs_train_for_a_time_and_never_for_ever(module, data):
     assert np.allclose(ensemble.gradient_descent(1e6).mean, [1, 3, 3], atol=1e-6)
     with pytest.raises(sr.DeclarationError, match="singular"):
         ensemble.gradient_descent()
-    with pytest.raises(sr.DeclarationError, match="noise > 0"):
+    with pytest.raises(sr.DeclarationError, match="the nngp kernel of the training inputs is singular") as refusal:
         ensemble.posterior()
+    enough = float(re.search("pass noise=(.*) or more", str(refusal.value))[1])
+    assert np.isfinite(predict(train, train, train, np.array([1.0, 2.0, 4.0]), noise=enough).posterior().mean).all()
+    with pytest.raises(sr.DeclarationError, match="in the place of 1e-20"):
+        predict(train, train, train, np.array([1.0, 2.0, 4.0]), noise=1e-20).posterior()
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda a: a | {"kernel_train_train": a["kernel_train_train"][0]}, "no pair"),
+        (lambda a: a | {"kernel_train_train": a["kernel_train_train"][0]}, "not a pair"),
         (lambda a: a | {"kernel_test_train": a["kernel_train_train"]}, "its shape is"),
         (lambda a: a | {"y_train": a["y_train"][:2]}, "y_train"),
         (lambda a: a | {"y_train": torch.zeros(N)}, "numpy and torch"),

@@ -55,7 +55,7 @@ def test_branches_shrink_with_the_depth():
 def test_a_half_stable_point_from_which_networks_diverge_is_not_advised():
     advice = sr.derive("0.8944*max(z,0)^2 - 0.4472").advice()
     assert not advice.holds and advice.code == ()
-    assert advice.reasons[0].startswith("Nothing that was tried holds for 50 layers of width 512")
+    assert advice.reasons[0].startswith("No setting that was tried keeps kernels and squared gradients")
     assert advice.nearest.forward.startswith("z + Dense(") and advice.nearest.C_W < 0.02
 
 
@@ -99,7 +99,7 @@ def test_selu_keeps_the_kernel_for_which_it_was_made():
     halves = ((-12, 0), (0, 12))
     perp = sum(integrate.quad(lambda u: density(u) * slope(u) ** 2, *half)[0] for half in halves)
     assert lecun.fixed == (pytest.approx(0.782648, abs=1e-6), pytest.approx(perp, rel=1e-9))
-    assert any("keeps K = 1" in text and "chi_perp = 1.072" in text for text in advice.reasons)
+    assert any("keep K = 1" in text and "chi_perp = 1.072" in text for text in advice.reasons)
     assert not any(s.fixed for s in sr.derive("relu").advice(depth=10).usual)
 
 
@@ -208,7 +208,7 @@ def test_titles_say_whether_anything_was_tried():
         "swish": "advice for 50 layers of width 512: beta needs a number",
         "scale_invariant": "advice for 50 layers of width 512: a_minus and a_plus need numbers",
         "step": "advice for 50 layers of width 512: nothing could be tried",
-        "0.8944*max(z,0)^2 - 0.4472": "advice for 50 layers of width 512: nothing that was tried holds",
+        "0.8944*max(z,0)^2 - 0.4472": "advice for 50 layers of width 512: no setting that was tried holds",
         "relu": "advice for 50 layers of width 512",
     }
     for name, title in titles.items():

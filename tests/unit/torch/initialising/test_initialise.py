@@ -317,7 +317,7 @@ class TestDeepForTheirWidth:
     def test_averages_that_do_not_survive_are_refused(self, vectors):
         model = mlp(20, 8, nn.ReLU)
         before = state_of(model)
-        with pytest.raises(DeclarationError, match="Nothing that was tried holds"):
+        with pytest.raises(DeclarationError, match="No setting that was tried keeps"):
             st.init_(model, inputs=vectors)
         assert_same(before, state_of(model))
 
@@ -359,7 +359,7 @@ class TestNothingElseChanges:
     def test_what_nothing_saves_is_refused(self, vectors):
         model = mlp(12, 8, nn.GELU)
         before = state_of(model)
-        with pytest.raises(DeclarationError, match="Nothing that was tried holds for 11 layers of width 8") as error:
+        with pytest.raises(DeclarationError, match="in networks of 11 layers and width 8") as error:
             st.init_(model, inputs=vectors)
         assert "\n" not in str(error.value) and "nearest layer" in str(error.value)
         assert_same(before, state_of(model))

@@ -1,0 +1,52 @@
+"""What the advice says: subjects are named, numbers that belong together are a table."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+import symres as sr
+from symres.results.advice.parts import LearningRate, Trial
+
+RELU = sr.derive("relu").advice(depth=4, width=64)
+
+
+def told(advice, word):
+    (sentence,) = (text for text in advice.reasons if word in text)
+    return sentence
+
+
+def test_how_many_networks_change_too_much():
+    ranges = (2.0,) * 30 + (7.0,) * 2
+    trial = Trial(32, RELU.trial.mean, ranges)
+    ending = "in 2 of the 32 networks one of the two changes by more than a factor of 5."
+    assert told(replace(RELU, trial=trial), "Tried in 32 networks of 4 layers and width 64").endswith(ending)
+    steady = told(replace(RELU, trial=Trial(32, RELU.trial.mean, (2.0,) * 32)), "Tried")
+    assert steady.endswith("in every single network both stay within a factor of 5.")
+
+
+def test_one_layer_is_not_several():
+    assert "networks of 1 layer and width 64" in told(replace(RELU, depth=1), "Tried")
+
+
+@pytest.mark.parametrize(
+    ("exponent", "words"),
+    [
+        (1.0, "grows in proportion to it: learning rates of gradient descent fall like its inverse"),
+        (0.59, "grows like its power 0.59: learning rates"),
+        (1e-14, "does not grow with it: learning rates of gradient descent need not fall"),
+    ],
+)
+def test_how_the_tangent_kernel_grows(exponent, words):
+    assert words in told(replace(RELU, learning_rate=LearningRate(100.0, exponent)), "The tangent kernel is 100")
+
+
+def test_customary_schemes_are_a_table():
+    assert not any("He's" in text for text in RELU.reasons)
+    assert RELU.schemes_title == "Usual schemes, for inputs of mean square 1: factors over the depth, at infinite width"
+    assert [row[:2] for row in RELU.schemes] == [("PyTorch's default", "0.333"), ("LeCun's", "1"), ("He's", "2")]
+    assert RELU.schemes[2][2:] == ("1", "1")
+    (he,) = (scheme for scheme in RELU.usual if scheme.C_W == 2)
+    lost = replace(RELU, usual=(replace(he, kernel_ratio=math.nan, gradient_ratio=1.23e-6),))
+    assert lost.schemes == [("He's", "2", "-", "1.2e-06")]
+    assert "He's (C_W = 2): kernel 1, squared gradient 1" in str(RELU)
