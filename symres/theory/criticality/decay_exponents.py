@@ -14,6 +14,7 @@ from ...core.symbols import C_W, C_b, K
 from ...gaussian.algebra.canonical import canonical
 from ...gaussian.calculus.expectation import Expectation
 from ...notation.factors import tidy_factors
+from ...notation.roots import denested
 from ...numerics.roots.implicit_number import ImplicitNumber, Value
 from ...numerics.roots.system_root import SystemRoot
 from ...results.critical_point import CriticalPoint
@@ -154,7 +155,9 @@ def _simple(value: sp.Expr) -> sp.Expr:
     names = {e: sp.Dummy(f"number{k}", positive=True) for k, e in enumerate(nodes)}
     found = tidy_factors(canonical(value.xreplace(names))).xreplace({name: e for e, name in names.items()})
     front, rest = found.as_independent(*found.free_symbols, as_Add=False)
-    if isinstance(front, ImplicitNumber) or not front.has(ImplicitNumber):
+    if isinstance(front, ImplicitNumber):
         return found
+    if not front.has(ImplicitNumber):
+        return denested(front) * rest
     sign = generic_sign(front)
     return sign * Value(sign * front) * rest if sign else found
