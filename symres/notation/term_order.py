@@ -9,6 +9,7 @@ import sympy as sp
 
 from ..core.atoms import ActivationNode, Opaque
 from ..core.symbols import K1, K2, C, K
+from .factors import tidy_factors
 from .long_numbers import is_decimal, short_factors, shortened
 
 Text = Callable[
@@ -116,8 +117,10 @@ def has_decimals(*formulas: sp.Expr) -> bool:
 
 
 def readable(expr: sp.Expr, dots: str = "...", ten: str = "e{}") -> sp.Expr:
-    """The formula as one reads it: long constants rounded, odd functions of negative numbers turned round."""
-    return shortened(_positive_arguments(short_factors(sp.sympify(expr))), dots, ten)
+    """The formula as one reads it: 1 - gamma^2 for its two factors, long constants rounded, odd functions of negative
+    numbers turned round.
+    """
+    return shortened(_positive_arguments(short_factors(tidy_factors(sp.sympify(expr)))), dots, ten)
 
 
 def _positive_arguments(expr: sp.Expr) -> sp.Expr:
@@ -163,15 +166,33 @@ def _rank(factor: sp.Expr, text: Text) -> tuple[int, str]:
 
 
 def _turned(coefficient: sp.Expr, factors: Iterable[sp.Expr]) -> tuple[sp.Expr, list[sp.Expr]]:
-    """-(K - 4 - 12K**2) is written 4 + 12K**2 - K, and -1/(C - K) as 1/(K - C): sums are positive if that is known."""
-    result = []
+    """-(K - 4 - 12K**2) is written 4 + 12K**2 - K, and -1/(C - K) as 1/(K - C): sums are positive if that is known.
+
+    What is left of a minus sign goes into a difference that begins with a number then: -(K**2 - 5) is written 5 - K**2.
+    """
+    result: list[sp.Expr] = []
     for factor in factors:
         base, exponent = factor.as_base_exp()
         if isinstance(base, sp.Add) and exponent.is_Integer and _is_turned(base, abs(exponent) == 1):
             coefficient *= (-1) ** exponent
             factor = sp.Pow(scaled(base, sp.Integer(-1)), exponent)
         result.append(factor)
+    if coefficient.is_negative:
+        for place, factor in enumerate(result):
+            if (
+                isinstance(factor, sp.Add)
+                and len(factor.args) == 2
+                and factor.free_symbols
+                and _begins_negative(factor)
+            ):
+                return -coefficient, [*result[:place], scaled(factor, sp.Integer(-1)), *result[place + 1 :]]
     return coefficient, result
+
+
+def _begins_negative(total: sp.Expr) -> bool:
+    """Whether the number in a difference is the part that is subtracted."""
+    number, other = total.as_coeff_Add()
+    return bool(number.is_negative) and not other.could_extract_minus_sign()
 
 
 def _is_turned(total: sp.Expr, is_simple: bool) -> bool:
