@@ -179,19 +179,16 @@ def _turned(coefficient: sp.Expr, factors: Iterable[sp.Expr]) -> tuple[sp.Expr, 
         result.append(factor)
     if coefficient.is_negative:
         for place, factor in enumerate(result):
-            if (
-                isinstance(factor, sp.Add)
-                and len(factor.args) == 2
-                and factor.free_symbols
-                and _begins_negative(factor)
-            ):
+            if _subtracts_number(factor):
                 return -coefficient, [*result[:place], scaled(factor, sp.Integer(-1)), *result[place + 1 :]]
     return coefficient, result
 
 
-def _begins_negative(total: sp.Expr) -> bool:
-    """Whether the number in a difference is the part that is subtracted."""
-    number, other = total.as_coeff_Add()
+def _subtracts_number(factor: sp.Expr) -> bool:
+    """Whether it is a difference of a term with symbols and a number."""
+    if not (isinstance(factor, sp.Add) and len(factor.args) == 2 and factor.free_symbols):
+        return False
+    number, other = factor.as_coeff_Add()
     return bool(number.is_negative) and not other.could_extract_minus_sign()
 
 
