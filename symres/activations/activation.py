@@ -259,7 +259,8 @@ def _formula(name: str, expr: Any, parameters: tuple[sp.Symbol, ...]) -> sp.Expr
     return expr
 
 
-def file_stem(phi: Activation) -> str:
+def file_stem(formula: Formula) -> str:
     """The stem of the names of files about an activation: its identifier, or a digest for a long formula."""
-    named = phi.formula.label()[0] is not None or len(phi.identifier) <= _MAX_STEM_LENGTH
-    return phi.identifier if named else f"formula_{phi.identifier.rpartition('_')[2]}"
+    stem = identifier(formula.name)
+    named = formula.label()[0] is not None or len(stem) <= _MAX_STEM_LENGTH
+    return stem if named else f"formula_{stem.rpartition('_')[2]}"

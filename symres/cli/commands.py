@@ -324,12 +324,19 @@ def export(
         ),
     ] = "numpy",
     settings: Settings = None,
+    prefix: Annotated[
+        str | None,
+        typer.Option(
+            "--prefix", metavar="NAME", help="What names in C begin with; else the activation, with its layer."
+        ),
+    ] = None,
     out: OutFile = None,
 ) -> None:
     """Generate a module for NumPy, PyTorch, Numba, C or JAX, or LaTeX."""
-    from ..core.files import require_place
+    from ..codegen.module import require_places
     from ..report.export import export as generate
     from ..report.export import require_target
+    from ..report.prefixes import default_prefix, require_prefix
     from ..theory.theory import derive as theory_of
     from .request import make
 
@@ -338,13 +345,16 @@ def export(
     path = place(out, "a file")
     request = make(activation, layer, settings or [])
     if path is not None:
-        require_place(path)
+        require_places(path, target)
+    require_prefix(prefix or "", target)
     with busy(f"deriving {request.title} in the layer {request.layer.name}"):
         theory = theory_of(request.layer)
         chosen = _exported(theory, names)
         options = [word for name in names for word in ("--quantity", name)] + ["--target", target]
+        options += [] if prefix is None else ["--prefix", prefix]
+        begins = default_prefix(theory, target) if prefix is None else prefix
         title = f"{request.title} in the layer {request.layer.name}."
-        module = generate(chosen, target, title=title, command=request.command("export", *options))
+        module = generate(chosen, target, title=title, command=request.command("export", *options), prefix=begins)
     for warning in module.warnings:
         complain(f"warning: {warning}")
     if path is None:

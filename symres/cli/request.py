@@ -53,7 +53,7 @@ class Request:
     @property
     def stem(self) -> str:
         """The activation in the name of a file."""
-        return "equation" if self.phi is None else file_stem(self.phi)
+        return "equation" if self.phi is None else file_stem(self.phi.formula)
 
     @property
     def source(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -30,7 +31,12 @@ NETWORK_FUNCTIONS = ("dual_kernel", "dual_kernel_matrix")
 
 
 def generate(
-    subject: Subject | DerivedNetwork | Procedure, target: str = "numpy", *, title: str = "", command: str = ""
+    subject: Subject | DerivedNetwork | Procedure,
+    target: str = "numpy",
+    *,
+    title: str = "",
+    command: str = "",
+    prefix: str = "",
 ) -> Module:
     """Generate code.
 
@@ -39,24 +45,51 @@ def generate(
         target: the name of a target.
         title: first line of the generated text; made from the subject if empty.
         command: the command that generates the text again, for its head.
+        prefix: what the names of functions begin with in a language with one space of names.
 
     Raises:
-        DeclarationError: a name that no function can have, or no target has.
+        DeclarationError: a name that no function can have, or no target has, or a prefix that names cannot have.
         NoClosedForm: what was asked for is unknown, or no accurate code was found for it.
     """
     language = targets.find(target)
+    prefix = checked_prefix(prefix, language)
+    arguments = _arguments(language, prefix)
     if isinstance(subject, DerivedNetwork):
-        with limited(Stage.MODULE, title or network_title(subject)):
-            return _network(subject, language, title or network_title(subject), command or network_call(target))
-    if isinstance(subject, Procedure):
-        title, command = title or procedure_title(subject), command or procedure_call(subject, target)
+        title, command = title or network_title(subject), command or network_call(arguments)
         with limited(Stage.MODULE, title):
-            return _procedure(subject, language, title, command)
+            return _network(subject, language, title, command, prefix)
+    if isinstance(subject, Procedure):
+        title, command = title or procedure_title(subject), command or procedure_call(subject, arguments)
+        with limited(Stage.MODULE, title):
+            return _procedure(subject, language, title, command, prefix)
     quantities = quantities_of(subject)
     title = title or title_of(subject, quantities)
-    command = command or call_of(subject, quantities, target)
+    command = command or call_of(subject, quantities, arguments)
     with limited(Stage.MODULE, ends=False):  # a quantity whose code takes too much is missing, the others are there
-        return _planned_module(quantities, language, title, command)(None)
+        return _planned_module(quantities, language, title, command, prefix)(None)
+
+
+def checked_prefix(prefix: str, target: Target) -> str:
+    """What the names of functions begin with, up to the underscore that ends it; empty for none.
+
+    Raises:
+        DeclarationError: names cannot begin so, or need not in the modules of the target.
+    """
+    if not prefix:
+        return ""
+    asked = f"the prefix {prefix!r}"
+    if not target.has_global_names:
+        found = f"functions of the target {target.name} have their module before their names"
+        raise DeclarationError(asked, found, "leave it out, and give the module's file another name")
+    if not re.fullmatch(r"[A-Za-z]\w*", prefix, re.ASCII) or prefix.lower().startswith("symres"):
+        found = f"names of functions in {target.title} cannot begin so"
+        raise DeclarationError(asked, found, "use letters, digits and underscores, a letter first, and not symres")
+    return f"{prefix.rstrip('_')}_"
+
+
+def _arguments(target: Target, prefix: str) -> str:
+    """The arguments of a call of export that generates a text again."""
+    return f'target="{target.name}"' + (f', prefix="{prefix.rstrip("_")}"' if target.has_global_names else "")
 
 
 def _planner(target: Target) -> Planner:
@@ -64,7 +97,7 @@ def _planner(target: Target) -> Planner:
 
 
 def _planned_module(
-    quantities: dict[str, Quantity], target: Target, title: str, command: str
+    quantities: dict[str, Quantity], target: Target, title: str, command: str, prefix: str
 ) -> Callable[[Extra | None], Module]:
     """The module of some quantities, planned once; it remains to say what else stands in it."""
     name = next(iter(quantities)) if len(quantities) == 1 else "theory"
@@ -90,7 +123,7 @@ def _planned_module(
     if not functions:
         raise NoClosedForm(f"{target.name} code for {_listed(missing)}", _reasons(missing), "export to LaTeX")
     lacking = tuple(f"{lacks}: {found}" for lacks, found in missing.items())
-    plan = ModulePlan(title, command, tuple(functions), lacking)
+    plan = ModulePlan(title, command, tuple(functions), lacking, prefix=prefix)
 
     def module(extra: Extra | None) -> Module:
         with limited(Stage.CODE, title):  # errors for docstrings are measured
@@ -112,14 +145,14 @@ def procedure_title(procedure: Procedure) -> str:
     return procedure.meaning.capitalize() + "."
 
 
-def procedure_call(procedure: Procedure, target: str) -> str:
+def procedure_call(procedure: Procedure, arguments: str) -> str:
     """The call that generates a procedure again."""
-    return f'symres.export({procedure.call}, target="{target}")'
+    return f"symres.export({procedure.call}, {arguments})"
 
 
-def _procedure(procedure: Procedure, target: Target, title: str, command: str) -> Module:
+def _procedure(procedure: Procedure, target: Target, title: str, command: str, prefix: str) -> Module:
     """The functions of a procedure, and the procedure itself with its measured error."""
-    module = _planned_module(functions_of(procedure), target, title, command)
+    module = _planned_module(functions_of(procedure), target, title, command, prefix)
     unmeasured = module(Extra(procedure, "not measured"))
     if unmeasured.missing:
         missing = "; ".join(unmeasured.missing)
@@ -136,16 +169,16 @@ def network_title(network: DerivedNetwork) -> str:
     return f"Kernel and tangent kernel of a network of {len(network.layers)} layers, two inputs."
 
 
-def network_call(target: str) -> str:
+def network_call(arguments: str) -> str:
     """The call that generates it again."""
-    return f'symres.export(network, target="{target}")'
+    return f"symres.export(network, {arguments})"
 
 
-def _network(network: DerivedNetwork, target: Target, title: str, command: str) -> Module:
+def _network(network: DerivedNetwork, target: Target, title: str, command: str, prefix: str) -> Module:
     """A network as one function."""
     planner = _planner(target)
     plan = plan_network(network, lambda q: _planned(planner, target, q), target.inlined, title, command)
-    text = target.network_text(plan)
+    text = target.network_text(replace(plan, prefix=prefix))
     require_distinct("the network", target.names_in(text))
     warnings = [text for layer in plan.layers for f in layer.functions for text in docstrings.warnings(f)]
     if not network.has_tangent_kernel:
@@ -220,9 +253,15 @@ def title_of(subject: Subject, quantities: dict[str, Quantity]) -> str:
     return "Functions made of Gaussian averages."
 
 
-def call_of(subject: Subject, quantities: dict[str, Quantity], target: str) -> str:
-    """The call that generates it again."""
+def call_of(subject: Subject, quantities: dict[str, Quantity], arguments: str) -> str:
+    """The call that generates it again.
+
+    Args:
+        subject: what is exported.
+        quantities: of the subject.
+        arguments: of the call behind the subject, as text.
+    """
     what = next(iter(quantities)) if isinstance(subject, Quantity) else "theory"
     if isinstance(subject, Mapping):
         what = "{" + ", ".join(f'"{name}": {name}' for name in quantities) + "}"
-    return f'symres.export({what}, target="{target}")'
+    return f"symres.export({what}, {arguments})"

@@ -14,6 +14,33 @@ from . import targets
 LATEX = "latex"  # is exported too, and is no code
 
 
+def has_companions(path: Path, target: str) -> bool:
+    """Whether further files belong to a module at a path; beside a device they do not."""
+    return target != LATEX and not files.is_special(path) and bool(targets.find(target).companion_endings)
+
+
+def require_places(path: Path, target: str) -> Path:
+    """Make sure that a module and what belongs to it can be written, without touching anything.
+
+    Args:
+        path: of the module.
+        target: the name of its target.
+
+    Raises:
+        DeclarationError: it cannot, or a file beside it is somebody's own.
+    """
+    files.require_place(path)
+    for ending in targets.find(target).companion_endings if has_companions(path, target) else ():
+        beside = files.require_place(path.with_suffix(ending))
+        if beside == path:
+            found = f"a further file that belongs to it ends in {ending}"
+            raise DeclarationError(f"writing {path}", found, "give it another ending")
+        if beside.is_file() and not targets.find(target).is_companion(beside.read_text("utf-8", "replace")):
+            found = f"{beside} would be overwritten, and symres did not make it"
+            raise DeclarationError(f"writing {path}", found, "choose another name, or move that file")
+    return path
+
+
 @dataclass(frozen=True, repr=False)
 class Module(Shown):
     """Generated text.
@@ -61,12 +88,14 @@ class Module(Shown):
 
         Returns:
             the path written.
+
+        Raises:
+            DeclarationError: it cannot be written, or a file beside it that is no header of this kind is in the way.
         """
-        path = files.require_place(Path(path))
-        alone = self.target == LATEX or files.is_special(path)  # beside a device nothing belongs to it
-        further = {} if alone else targets.find(self.target).companions(path.stem, self.text)
-        for name, text in further.items():
-            files.write_text(path.with_name(name), text)
+        path = require_places(Path(path), self.target)
+        if has_companions(path, self.target):
+            for ending, text in targets.find(self.target).companions(path.stem, self.text).items():
+                files.write_text(path.with_suffix(ending), text)
         return files.write_text(path, self.text)
 
     def load(self) -> ModuleType:

@@ -25,6 +25,7 @@ from ..theory.theory import derive
 from .latex.document import equations
 from .latex.network_document import recursion
 from .latex.procedure_document import procedure_document
+from .prefixes import default_prefix, require_prefix
 
 
 def export_targets() -> tuple[str, ...]:
@@ -42,7 +43,9 @@ def require_target(name: str, asked: str) -> None:
         raise DeclarationError(asked, "there is no such target", f"use one of {', '.join(export_targets())}")
 
 
-def export(subject: Any, target: str = "numpy", *, title: str = "", command: str = "") -> Module:
+def export(
+    subject: Any, target: str = "numpy", *, title: str = "", command: str = "", prefix: str | None = None
+) -> Module:
     """Generate code or LaTeX.
 
     Args:
@@ -56,23 +59,30 @@ def export(subject: Any, target: str = "numpy", *, title: str = "", command: str
         target: "numpy", "torch", "latex", or another of ``export_targets()``.
         title: first line of the generated text; made from the subject if empty.
         command: the command that generates the text again, for its head.
+        prefix: what the names of functions in C begin with, so that modules live together in one program:
+            ``prefix="gelu"`` makes gelu_kernel_map. None stands for the names of the activations and of the layer
+            where it is no mlp, and for nothing where a mapping names the functions; ``load()`` leaves it away.
 
     Raises:
-        DeclarationError: an unknown target, or a name that no function can have.
+        DeclarationError: an unknown target, a name that no function can have, or a prefix for a target whose
+            functions have their module before their names.
         NoClosedForm: what was asked for is unknown, or no accurate code was found for it.
     """
     require_target(target, f"export to {target!r}")
+    require_prefix(prefix or "", target)
     if isinstance(subject, str | Activation | Layer):
         subject = derive(subject)
+    prefix = default_prefix(subject, target) if prefix is None else prefix
     if target != LATEX:
-        return generate(subject, target, title=title, command=command)
+        return generate(subject, target, title=title, command=command, prefix=prefix)
+    arguments = f'target="{LATEX}"'
     if isinstance(subject, DerivedNetwork):
-        text = recursion(subject, title or network_title(subject), command or network_call(target))
+        text = recursion(subject, title or network_title(subject), command or network_call(arguments))
         return Module("network", LATEX, text, functions=("network",))
     if isinstance(subject, Procedure):
-        title, command = title or procedure_title(subject), command or procedure_call(subject, target)
+        title, command = title or procedure_title(subject), command or procedure_call(subject, arguments)
         return Module(subject.name, LATEX, procedure_document(subject, title, command), functions=(subject.name,))
     quantities = quantities_of(subject)
     name = next(iter(quantities)) if len(quantities) == 1 else "theory"
-    title, command = title or title_of(subject, quantities), command or call_of(subject, quantities, target)
+    title, command = title or title_of(subject, quantities), command or call_of(subject, quantities, arguments)
     return Module(name, LATEX, equations(tuple(quantities.values()), title, command), functions=tuple(quantities))

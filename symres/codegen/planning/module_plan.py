@@ -34,6 +34,7 @@ class ModulePlan:
         functions: those that users call.
         missing: quantities without code, with the reason.
         extra: what else stands there.
+        prefix: what the names of its functions begin with, where the target has global names.
     """
 
     title: str
@@ -41,6 +42,7 @@ class ModulePlan:
     functions: tuple[Function, ...]
     missing: tuple[str, ...] = ()
     extra: Extra | None = None
+    prefix: str = ""
 
     @property
     def components(self) -> tuple[Component, ...]:

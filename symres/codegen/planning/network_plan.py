@@ -110,11 +110,13 @@ class NetworkPlan:
         title: the first line.
         command: the command that generates the text again.
         runs: the layers from input to output, each with the number of times that it is repeated.
+        prefix: what the names of its functions begin with, where the target has global names.
     """
 
     title: str
     command: str
     runs: tuple[tuple[DeepLayer, int], ...]
+    prefix: str = ""
 
     @property
     def layers(self) -> tuple[DeepLayer, ...]:

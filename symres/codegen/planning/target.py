@@ -64,6 +64,8 @@ class Target(ABC):
         title: the name in messages.
         libraries: the packages that have to be installed where the code is run.
         capabilities: what the code can do.
+        has_global_names: whether all modules of a program share one space of names, so that names need a prefix.
+        companion_endings: of the names of further files that belong to that of a module.
         ends: why its code of averages of two variables has no numbers at large kernels; empty if it always has.
     """
 
@@ -72,6 +74,8 @@ class Target(ABC):
     libraries: tuple[str, ...]
     capabilities: Capabilities
     ends: str = ""
+    has_global_names: bool = False
+    companion_endings: tuple[str, ...] = ()
 
     # ---- planning ----------------------------------------------------------------------------------------------
 
@@ -187,8 +191,12 @@ class Target(ABC):
         return module
 
     def companions(self, stem: str, text: str) -> dict[str, str]:
-        """Further files that belong to a module's text, by name, where that is written to a file of this stem."""
+        """Further files that belong to a module's text, by ending, where that is written to a file of this stem."""
         return {}
+
+    def is_companion(self, text: str) -> bool:
+        """Whether a file beside that of a module is such a further one, by its text."""
+        return False
 
 
 @cache

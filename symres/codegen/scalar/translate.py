@@ -87,7 +87,9 @@ class _Translator:
             first, body = f"/* {about.splitlines()[0]} */\n", body[1:]
         else:
             first = ""
-        return f"{first}{head}\n{{\n" + "\n".join(self._lines(body, "    ")) + "\n}"
+        used = {name.id for statement in body for name in ast.walk(statement) if isinstance(name, ast.Name)}
+        unused = [f"    (void){a.arg};" for a in node.args.args if a.arg not in used]  # as compilers are told so
+        return f"{first}{head}\n{{\n" + "\n".join([*unused, *self._lines(body, "    ")]) + "\n}"
 
     def _type(self, annotation: ast.expr | None) -> str:
         return _TYPES["float" if annotation is None else ast.unparse(annotation)].format(self.names.real).rstrip()

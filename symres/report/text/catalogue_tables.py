@@ -54,7 +54,7 @@ def facts_page(phi: Activation, width: int, unicode: bool) -> list[Line]:
         rows.append(("parameters", ", ".join(f"{maths(p)} ({_assumption(p)})" for p in phi.parameters)))
     if phi.source:
         rows.append(("source", phi.source))
-    rows.append(("identifier", file_stem(phi)))
+    rows.append(("identifier", file_stem(phi.formula)))
     head = f"{maths(phi.formula)}(z)"
     column = max(len(label) for label in (head, *dict(rows))) + 2
     lines = _entry(head, wrap(maths(phi.expr), width - column), column)

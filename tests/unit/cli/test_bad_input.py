@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from symres import cli
+from symres.theory.theory import Theory
 
 ROOT = Path(__file__).parents[3]
 
@@ -159,6 +160,15 @@ def test_export_makes_no_folder(capsys, tmp_path):
     elsewhere = tmp_path.parent / f"{tmp_path.name}_missing"
     assert_refused(capsys, ["export", "relu", "--out", str(elsewhere / "x.py")], "there is no folder")
     assert not elsewhere.exists()
+
+
+def test_a_header_that_is_not_ours_is_no_place_for_one(capsys, tmp_path, monkeypatch):
+    (tmp_path / "own.h").write_text("int somebody(void);\n")
+    monkeypatch.setattr(Theory, "quantity", None)  # it is refused before anything is derived
+    asked = ["export", "relu", "--quantity", "kernel_map", "--target", "c", "--out", str(tmp_path / "own.c")]
+    assert_refused(capsys, asked, "own.h would be overwritten")
+    assert [path.name for path in tmp_path.iterdir()] == ["own.h"]
+    assert_refused(capsys, ["export", "relu", "--prefix", "mine"], "have their module before their names")
 
 
 def test_a_file_is_no_folder_and_a_folder_no_file(capsys, tmp_path):

@@ -676,6 +676,14 @@ def test_laws_in_the_depth_at_points_that_are_roots_are_numbers(capsys, formula,
     assert float(found[2]) == pytest.approx(-float((rise[0] - rise[1]) / (2 * step)) / bend, rel=1e-5)
 
 
+def test_names_in_c_begin_with_what_is_asked_for_or_with_the_activation(capsys, tmp_path):
+    asked = ("export", "relu", "--quantity", "kernel_map", "--target", "c")
+    assert "void relu_kernel_map(size_t" in page(capsys, *asked)
+    text = page(capsys, *asked, "--prefix", "mine")
+    assert "void mine_kernel_map(size_t" in text
+    assert "symres export relu --layer mlp --quantity kernel_map --target c --prefix mine\n" in text
+
+
 def test_a_repeated_option_exports_every_quantity_it_names(capsys, tmp_path):
     path = tmp_path / "module.py"
     asked = ("--quantity", "chi_perp", "--quantity", "phi_squared")

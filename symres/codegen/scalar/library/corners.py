@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from math import erf, erfc, fabs, sqrt
 
+from .double_precision import NEGLIGIBLE, SMALLEST_FACTOR
 from .exponentials import exp
 from .machine import NAN
 
@@ -38,7 +39,7 @@ def edge(h: float, y: float) -> float:
     place = fabs(y)
     value = 0.0
     if h >= 1.0 or place >= 1.0:
-        inside = 1e150 if place > 1e150 else place
+        inside = 1.0 / SMALLEST_FACTOR if place > 1.0 / SMALLEST_FACTOR else place  # its square is a float
         length = 76.0 / (inside + sqrt(inside * inside + 76.0))
         value = h * density_along(h * h, inside, length)
     else:  # the complement of Owen's function, whose integrand is smooth around the origin
@@ -59,8 +60,9 @@ def signed_edge(h: float, y: float) -> float:
 
 def two_tails(h: float, k: float, x: float, y: float) -> float:
     """P(x1 > h, x2 > k) of standard normal variables with correlation x/sqrt(x*x + y*y), y >= 0."""
-    first = bounded_threshold(1e-150 if fabs(h) < 1e-150 else h)  # the edges of a corner at 0 need a direction
-    second = bounded_threshold(1e-150 if fabs(k) < 1e-150 else k)
+    least = SMALLEST_FACTOR  # the edges of a corner at 0 need a direction
+    first = bounded_threshold(least if fabs(h) < least else h)
+    second = bounded_threshold(least if fabs(k) < least else k)
     largest = fabs(x) if fabs(x) > y else y
     largest = 1.0 if largest == 0.0 else largest
     p = x / largest
@@ -69,7 +71,7 @@ def two_tails(h: float, k: float, x: float, y: float) -> float:
     size = 1.0 if size == 0.0 else size
     r = p / size
     s = q / size
-    s = 1e-300 if s < 1e-300 else s
+    s = least * least if s < least * least else s
     part = s * s / (1.0 + fabs(r))
     along = ((second - first) + first * part if r > 0.0 else (second + first) - first * part) / s
     beside = ((first - second) + second * part if r > 0.0 else (first + second) - second * part) / s
@@ -80,4 +82,4 @@ def two_tails(h: float, k: float, x: float, y: float) -> float:
 
 def certain(value: float, error: float) -> float:
     """A value; no number where rounding may have cost more than six digits of it, unless it is no normal float."""
-    return value if error <= 1e-6 * fabs(value) + 1e-290 else NAN
+    return value if error <= 1e-6 * fabs(value) + NEGLIGIBLE else NAN

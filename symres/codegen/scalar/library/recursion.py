@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from math import fabs, sqrt
 
-from .double_precision import NEAR, ROUNDING, SMALLEST_KERNEL
+from .double_precision import NEAR, ROUNDING, SMALLEST_FACTOR
 
 
 def counted(K: float) -> float:
     """A kernel as networks see it: too small a one counts as 0."""
-    return 0.0 if fabs(K) < SMALLEST_KERNEL else K
+    return 0.0 if fabs(K) < SMALLEST_FACTOR else K
 
 
 def is_near(size: float, C: float, D: float) -> float:

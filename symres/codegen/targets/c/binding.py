@@ -18,7 +18,7 @@ from ...arrays.feature_rows.kernels_of_rows import _kernels_of_rows
 from ...arrays.feature_rows.real_arguments import _covariances, _real
 from ...scalar.arrays import Reals, evaluated
 from .compiling import compiled
-from .declarations import PROTOTYPE, Declared, declared, declared_network, header_of
+from .declarations import PROTOTYPE, Declared, declarations_of, declared, declared_network, prefix_of
 from .single_blas import single_blas
 
 _TYPES = {np.dtype(np.float64): ("double", ""), np.dtype(np.float32): ("float", "f")}
@@ -26,10 +26,17 @@ _TYPES = {np.dtype(np.float64): ("double", ""), np.dtype(np.float32): ("float", 
 
 @dataclass(frozen=True)
 class CompiledSource:
-    """A compiled source."""
+    """A compiled source.
+
+    Args:
+        ffi: the declarations.
+        functions: the library.
+        prefix: what the names of its functions begin with.
+    """
 
     ffi: cffi.FFI
     functions: Any
+    prefix: str
 
     @classmethod
     def of(cls, stem: str, source: str, fast: bool = True) -> CompiledSource:
@@ -39,11 +46,11 @@ class CompiledSource:
             DeclarationError: there is no compiler, it refuses, or its library cannot be loaded.
         """
         ffi = cffi.FFI()
-        found = PROTOTYPE.findall(header_of(source))
+        found = PROTOTYPE.findall(declarations_of(source))
         ffi.cdef("\n".join(f"{kind} {name}({listed});" for kind, name, listed in found))
         with compiled(stem, source, fast) as path:
             try:
-                return cls(ffi, ffi.dlopen(str(path)))
+                return cls(ffi, ffi.dlopen(str(path)), prefix_of(source))
             except OSError as error:
                 remedy = (
                     "let TMPDIR name a folder from which libraries may be loaded, and CC a compiler for this system"
@@ -55,7 +62,7 @@ class CompiledSource:
 
         def call(*arguments: Any) -> Any:
             real, suffix = _TYPES[next(a.dtype for a in arguments if isinstance(a, np.ndarray))]
-            return getattr(self.functions, f"{name}{suffix}")(*(self._passed(a, real) for a in arguments))
+            return getattr(self.functions, f"{self.prefix}{name}{suffix}")(*(self._passed(a, real) for a in arguments))
 
         return call
 

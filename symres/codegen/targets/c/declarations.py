@@ -20,6 +20,9 @@ KEYWORDS = (
     "typeof", "typeof_unqual", "unix", "using", "virtual", "xor", "xor_eq",
 )  # fmt: skip
 PROTOTYPE = re.compile(r"^(void|int) (\w+)\(([^)]*)\);$", re.MULTILINE)
+_PREFIX = re.compile(r"^#define SYMRES_NAME\(name\) (?:(\w+)##)?name ", re.MULTILINE)
+_UNUSED = re.compile(r"^ +\(void\)(\w+);$", re.MULTILINE)
+_GUARD = re.compile(r"^#ifndef SYMRES_\w+_H$", re.MULTILINE)
 _ENTRY = re.compile(r"^static inline double symres_(\w+)_entry\([^)]*\)\n{\n(.*?)^}$", re.MULTILINE | re.DOTALL)
 
 
@@ -42,23 +45,46 @@ class Declared:
     idle: frozenset[str]
 
 
-def header_of(text: str) -> str:
-    """The header of a source: its first comment and its declarations."""
-    head, rest = text.split(_BEGIN)
-    return f"{head.rstrip()}\n\n{rest.split(_END)[0]}"
+def declarations_of(text: str) -> str:
+    """The declarations of a source."""
+    return text.split(_BEGIN)[1].split(_END)[0]
+
+
+def prefix_of(text: str) -> str:
+    """What the names of the public functions of a source begin with."""
+    prefix = _PREFIX.search(text)
+    return "" if prefix is None else prefix[1] or ""
+
+
+def header_of(text: str, stem: str) -> str:
+    """The header of a source: its first comment and its declarations, which a program reads once.
+
+    Args:
+        text: the source.
+        stem: the name of the header's file without its ending. With what the names begin with it is that of the guard:
+            in folders of their own two modules may have files of one name.
+    """
+    parts = dict.fromkeys((prefix_of(text).rstrip("_"), stem))
+    guard = re.sub(r"\W", "_", "_".join(["SYMRES", *filter(None, parts), "H"]), flags=re.ASCII)
+    head = text.split(_BEGIN)[0].rstrip()
+    return f"{head}\n\n#ifndef {guard}\n#define {guard}\n\n{declarations_of(text)}\n#endif\n"
+
+
+def is_header(text: str) -> bool:
+    """Whether a text is a header of this target."""
+    return _GUARD.search(text) is not None
 
 
 def declared(text: str) -> tuple[Declared, ...]:
     """The functions of entries that a source declares."""
-    found = {name: arguments.split(", ") for _, name, arguments in PROTOTYPE.findall(header_of(text))}
-
+    found = _prototypes(text)
     bodies = dict(_ENTRY.findall(text))
 
     def of(name: str, arguments: Sequence[str]) -> Declared:
         inputs = tuple(a.split("*")[1] for a in arguments if a.startswith("const"))
         numbers = tuple(a.split()[1] for a in arguments if a.startswith("double ") and "*" not in a)
         body = bodies.get(name)
-        idle = frozenset() if body is None else frozenset(numbers).difference(re.findall(r"\w+", body))
+        idle = frozenset() if body is None else frozenset(numbers).intersection(_UNUSED.findall(body))
         return Declared(name, inputs, numbers, f"{name}_matrix" in found, idle)
 
     return tuple(
@@ -66,6 +92,12 @@ def declared(text: str) -> tuple[Declared, ...]:
         for name, arguments in found.items()
         if arguments[-1] == "double *out" and arguments[0] == "size_t entries"
     )
+
+
+def _prototypes(text: str) -> dict[str, list[str]]:
+    """The arguments of the public functions, by their names without what all of them begin with."""
+    found = PROTOTYPE.findall(declarations_of(text))
+    return {name.removeprefix(prefix_of(text)): arguments.split(", ") for _, name, arguments in found}
 
 
 @dataclass(frozen=True)
@@ -83,8 +115,7 @@ class DeclaredNetwork:
 
 def declared_network(text: str) -> DeclaredNetwork | None:
     """The network of a source; None if it has none."""
-    found = {name: arguments.split(", ") for _, name, arguments in PROTOTYPE.findall(header_of(text))}
-    arguments = found.get("dual_kernel")
+    arguments = _prototypes(text).get("dual_kernel")
     depth = re.search(r"^#define SYMRES_DEPTH (\d+)$", text, re.MULTILINE)
     if arguments is None or depth is None:
         return None

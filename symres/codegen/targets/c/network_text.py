@@ -59,7 +59,7 @@ def network_text(plan: NetworkPlan, title: str) -> str:
         "title": plan.title,
         "command": plan.command,
         "about": [*network_lines(plan), "", *(line for text in about for line in docstrings.wrapped(text, 3))],
-        "guard": "NETWORK",
+        "prefix": plan.prefix,
         "documented": _documented(plan, list(map(public, plan.parameters))),
         "machine": machine(),
         "tile": TILE,
@@ -87,7 +87,7 @@ def _documented(plan: NetworkPlan, parameters: Sequence[str]) -> list[dict[str, 
             scalars = "".join(f"const {real} *{name}, " for name in parameters)
             kernels = f"const {real} *K1, const {real} *K2, "
             ends = results.format(real)
-            name = meaning.split(":")[0] + ("f" if real == "float" else "")
+            name = plan.prefix + meaning.split(":")[0] + ("f" if real == "float" else "")
             found.append(f"int {name}({arguments.format(kernels)}{scalars}{ends});")
         return {"meaning": meaning, "lines": lines, "prototypes": found}
 

@@ -12,7 +12,7 @@ from ...planning.plan import Component
 from ...planning.target import ArrayFunction, Capabilities, Floats
 from ...scalar.scalar_target import ScalarTarget
 from .compiling import compiler
-from .declarations import KEYWORDS, PROTOTYPE, header_of
+from .declarations import KEYWORDS, PROTOTYPE, declarations_of, header_of, is_header
 from .network_text import network_text
 from .text import KNOWN, component_module, module_text
 
@@ -23,6 +23,8 @@ class CTarget(ScalarTarget):
     name = "c"
     title = "C"
     libraries = ("cffi", "threadpoolctl")
+    has_global_names = True
+    companion_endings = (".h",)
     capabilities = Capabilities(("float64", "float32"), in_place=True, jit=True, code="scalar", mends=False)
 
     def module_text(self, plan: ModulePlan) -> str:
@@ -35,11 +37,15 @@ class CTarget(ScalarTarget):
 
     def names_in(self, text: str) -> list[str]:
         """The functions that it defines, those of the C library that it calls, and the words of the language."""
-        return [*(name for _, name, _ in PROTOTYPE.findall(header_of(text))), *KNOWN, *KEYWORDS]
+        return [*(name for _, name, _ in PROTOTYPE.findall(declarations_of(text))), *KNOWN, *KEYWORDS]
 
     def companions(self, stem: str, text: str) -> dict[str, str]:
         """The header."""
-        return {f"{stem}.h": header_of(text)}
+        return {".h": header_of(text, stem)}
+
+    def is_companion(self, text: str) -> bool:
+        """Whether it is a header of this target."""
+        return is_header(text)
 
     @property
     def is_runnable(self) -> bool:

@@ -38,8 +38,8 @@ _ARGUMENTS = (
 ABOUT = (
     "Functions of double and, with the letter f behind their name, of float. One with a plain name takes arrays of so "
     "many entries. NAME_matrix takes K1 of each row, K2 of each column, and matrices whose rows are ``step`` numbers "
-    "apart. Parameters are numbers. Modules in one program need functions with names of their own: export(dict(NAME="
-    'quantity, ...), target="c").'
+    "apart. Parameters are numbers. Modules in one program need names that begin "
+    "differently: --prefix, in Python prefix=."
 )
 
 
@@ -56,13 +56,12 @@ def module_text(plan: ModulePlan, title: str) -> str:
     lacking = [line for text in plan.missing for line in docstrings.wrapped(text, 7, 4)]
     if lacking:
         lines += ["", "Not contained:", "", *(f"    {line}" for line in lacking)]
-    names = [f.quantity.name for f in plan.functions]
     head = {
         "title": plan.title,
         "command": plan.command,
         "about": lines,
-        "guard": names[0],
-        "documented": [_documented(f, s) for f, s in zip(plan.functions, functions, strict=True)],
+        "prefix": plan.prefix,
+        "documented": [_documented(f, s, plan.prefix) for f, s in zip(plan.functions, functions, strict=True)],
     }
     return _source(head, functions, components)
 
@@ -71,7 +70,7 @@ def component_module(component: Component) -> str:
     """The source of a component alone."""
     function, plain = component_function(component), component_texts([component])
     documented = {"meaning": component.name, "lines": [], "prototypes": prototypes(function)}
-    head = {"title": component.name, "command": "", "about": [], "guard": "ALONE", "documented": [documented]}
+    head = {"title": component.name, "command": "", "about": [], "prefix": "", "documented": [documented]}
     return _source(head, [function], plain)
 
 
@@ -110,19 +109,24 @@ def public(parameter: sp.Symbol) -> str:
     return variable(parameter) if is_taken or not name.isascii() else name
 
 
-def prototypes(function: ScalarFunction) -> list[str]:
-    """The declarations of a function for all types of numbers."""
-    out = []
+def prototypes(function: ScalarFunction, prefix: str = "") -> list[str]:
+    """The declarations of a function for all types of numbers.
+
+    Args:
+        function: the function.
+        prefix: what its name begins with.
+    """
+    out, name = [], f"{prefix}{function.name}"
     for real in REALS.values():
         suffix = "f" if real == "float" else ""
         scalars = [f"{real} {public(p)}" for p in function.parameters]
         arrays = [f"const {real} *{variable(s)}" for s in function.inputs]
-        out.append(f"void {function.name}{suffix}({', '.join(['size_t entries', *arrays, *scalars, f'{real} *out'])});")
+        out.append(f"void {name}{suffix}({', '.join(['size_t entries', *arrays, *scalars, f'{real} *out'])});")
         if function.kept is not None:
             varying = list(map(variable, function.varying))
             matrices = [text for m in varying for text in (f"const {real} *{m}", f"size_t step_{m}")]
             listed = ["size_t rows", "size_t columns", *arrays[:2], *matrices, *scalars, f"{real} *out", "size_t step"]
-            out.append(f"void {function.name}_matrix{suffix}({', '.join(listed)});")
+            out.append(f"void {name}_matrix{suffix}({', '.join(listed)});")
     return out
 
 
@@ -139,7 +143,7 @@ def tables(components: Mapping[str, Text], names: Names) -> list[dict[str, Any]]
     ]
 
 
-def _documented(planned: Function, function: ScalarFunction) -> dict[str, Any]:
+def _documented(planned: Function, function: ScalarFunction, prefix: str) -> dict[str, Any]:
     lines = [
         *formula(planned),
         *docstrings.argument_lines(planned.quantity, "array", "number", ""),
@@ -150,7 +154,7 @@ def _documented(planned: Function, function: ScalarFunction) -> dict[str, Any]:
     return {
         "meaning": _plain(meaning(planned, " * ")),
         "lines": list(map(_plain, lines)),
-        "prototypes": prototypes(function),
+        "prototypes": prototypes(function, prefix),
     }
 
 

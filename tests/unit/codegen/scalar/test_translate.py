@@ -3,6 +3,7 @@
 import ast
 import ctypes
 import math
+import subprocess
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from symres.codegen.scalar.library import (
 )
 from symres.codegen.scalar.library_source import library
 from symres.codegen.scalar.translate import Names, translated
-from symres.codegen.targets.c.compiling import compiled
+from symres.codegen.targets.c.compiling import compiled, compiler
 from symres.codegen.targets.c.text import KNOWN, machine
 
 MODULES = (choices, angles, corners, exponentials, tables, recursion, double_precision, hermite, series_sums)
@@ -40,6 +41,19 @@ def scalar_functions():
     for name, tree in library().functions.items():
         if all(a.annotation is not None and ast.unparse(a.annotation) == "float" for a in tree.args.args):
             yield name, len(tree.args.args)
+
+
+def test_floats_have_constants_of_their_own(tmp_path):
+    tools = library("single")
+    text = translated(tools.functions.values(), Names("float", KNOWN, "symres_", tools.constants))
+    (tmp_path / "floats.c").write_text(HEAD + text)
+    strict = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]  # 1e-150f is refused
+    subprocess.run([compiler(), *strict, "-c", "floats.c"], cwd=tmp_path, check=True, capture_output=True)
+    with compiled("floats", HEAD + text.replace("static inline ", "")) as path:
+        function = ctypes.CDLL(str(path)).symres_two_tailsf
+    function.restype, function.argtypes = ctypes.c_float, [ctypes.c_float] * 4
+    for x, y in ((1.0, math.sqrt(3.0)), (0.0, 1.0), (-3.0, 4.0), (1.0, 0.0)):
+        assert function(0.0, 0.0, x, y) == pytest.approx(0.25 + math.atan2(x, y) / (2 * math.pi), rel=1e-6)  # Sheppard
 
 
 @pytest.mark.sample(12)

@@ -63,14 +63,14 @@ static int symres_expanded(symres_factor f, size_t count, const double *K, doubl
     const size_t blocks = (count + 63) / 64, tails = 2 * ((size_t)terms / 8) + 2;
     const double *rows = table + 2 * nodes;
     int failed = 0;
-#pragma omp parallel if (blocks > 3)
+SYMRES_PRAGMA(omp parallel if (blocks > 3))
     {
         double *work = malloc(sizeof(double) * symres_workspace((size_t)nodes));
         if (!work) {
-#pragma omp atomic write
+SYMRES_PRAGMA(omp atomic write)
             failed = 1;
         }
-#pragma omp for schedule(dynamic)
+SYMRES_PRAGMA(omp for schedule(dynamic))
         for (ptrdiff_t b = 0; b < (ptrdiff_t)blocks; ++b) {
             if (!work)
                 continue;

@@ -16,7 +16,7 @@ from symres.core.errors import DeclarationError
 from tests.shared import derived
 
 COMPILER = compiling.compiler()
-STRICT = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-pedantic", "-Wno-unknown-pragmas"]
+STRICT = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"]
 rng = np.random.default_rng(0)
 
 
@@ -103,7 +103,7 @@ def test_wrong_arguments_are_named(loaded, call, found):
 def test_source_and_header_are_written_and_compile_without_a_warning(relu, tmp_path):
     path = relu.write(tmp_path / "kernels.c")
     header = tmp_path / "kernels.h"
-    assert header.read_text() == header_of(relu.text)
+    assert header.read_text() == header_of(relu.text, "kernels")
     for command in ([COMPILER, *STRICT, "-O1", "-c", str(path), "-o", str(tmp_path / "kernels.o")],):
         subprocess.run(command, check=True, capture_output=True)
 
@@ -112,7 +112,7 @@ def test_programs_link_it(relu, tmp_path):
     relu.write(tmp_path / "kernels.c")
     (tmp_path / "main.c").write_text(
         '#include <stdio.h>\n#include "kernels.h"\nint main(void)\n{\n    double K = 2, out;\n'
-        '    kernel_map(1, &K, 1.5, 0.25, &out);\n    printf("%.17g", out);\n    return 0;\n}\n'
+        '    relu_kernel_map(1, &K, 1.5, 0.25, &out);\n    printf("%.17g", out);\n    return 0;\n}\n'
     )
     program = str(tmp_path / "main")
     subprocess.run(

@@ -17,7 +17,7 @@ from tests.oracles.smooth_pairs import FUNCTIONS, average
 from tests.shared import exact_average
 
 KERNELS = [(1e-6, 1e-6), (1e-6, 2.0), (0.3, 0.3), (1.0, 4.0), (30.0, 30.0), (0.1, 30.0)]
-STRICT = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-pedantic", "-Wno-unknown-pragmas"]
+STRICT = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"]
 CORRELATIONS = (0.0, 0.3, -0.3, 0.99, -0.99, 1.0, -1.0)
 rng = np.random.default_rng(0)
 
