@@ -163,11 +163,13 @@ def test_export_makes_no_folder(capsys, tmp_path):
 
 
 def test_a_header_that_is_not_ours_is_no_place_for_one(capsys, tmp_path, monkeypatch):
-    (tmp_path / "own.h").write_text("int somebody(void);\n")
+    elsewhere = tmp_path.parent / f"{tmp_path.name}_headers"
+    elsewhere.mkdir()
+    (elsewhere / "own.h").write_text("int somebody(void);\n")
     monkeypatch.setattr(Theory, "quantity", None)  # it is refused before anything is derived
-    asked = ["export", "relu", "--quantity", "kernel_map", "--target", "c", "--out", str(tmp_path / "own.c")]
+    asked = ["export", "relu", "--quantity", "kernel_map", "--target", "c", "--out", str(elsewhere / "own.c")]
     assert_refused(capsys, asked, "own.h would be overwritten")
-    assert [path.name for path in tmp_path.iterdir()] == ["own.h"]
+    assert [path.name for path in elsewhere.iterdir()] == ["own.h"]
     assert_refused(capsys, ["export", "relu", "--prefix", "mine"], "have their module before their names")
 
 
