@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -20,6 +21,7 @@ from .formula_parser import NAME, PARSED_FUNCTIONS, VARIABLE, Function, nearest,
 # what stands for an activation: itself, a name, a formula, or a module or function of PyTorch
 Declared: TypeAlias = Activation | sp.Expr | str | Callable[..., Any]
 
+_CALLER = 4  # frames from the warning to the caller of ``activation``
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*\((.*)\)", re.ASCII | re.DOTALL)
 
 
@@ -40,19 +42,38 @@ class CatalogueEntry:
     parameters: tuple[sp.Symbol, ...] = ()
 
 
+@dataclass(frozen=True)
+class Alias:
+    """Another name for an entry.
+
+    Args:
+        name: the other name.
+        entry: the name in the catalogue.
+        values: of the entry's first parameters.
+        was: what the name meant in earlier releases, where that has changed.
+    """
+
+    name: str
+    entry: str
+    values: tuple[sp.Expr, ...] = ()
+    was: str = ""
+
+
 class Catalogue(Mapping[str, Activation]):
     """Activations by name, in the order of the table; read-only.
 
-    An entry is parsed and validated when it is first asked for.
+    An entry is parsed and validated when it is first asked for. Aliases can be asked for too, and are not listed.
 
     Args:
         entries: the table.
+        aliases: other names of entries.
     """
 
-    def __init__(self, entries: Sequence[CatalogueEntry]) -> None:
+    def __init__(self, entries: Sequence[CatalogueEntry], aliases: Sequence[Alias] = ()) -> None:
         self._entries = {entry.name: entry for entry in entries}
+        self._aliases = {alias.name: alias for alias in aliases}
         self._built: dict[str, Activation] = {}
-        names = [entry.name for entry in entries]
+        names = [named.name for named in (*entries, *aliases)]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise DeclarationError(
@@ -60,6 +81,21 @@ class Catalogue(Mapping[str, Activation]):
             )
 
     def __getitem__(self, name: str) -> Activation:
+        self._tell_change(name)
+        return self._entry(name)
+
+    def _tell_change(self, name: str) -> None:
+        """Warn where a name does not mean what it meant."""
+        alias = self._aliases.get(name)
+        if alias is not None and alias.was:
+            now = self._entry(alias.entry)
+            notice = f"{name} is {alias.entry}, {now.expr}; in earlier releases it was {alias.was}"
+            warnings.warn(notice, FutureWarning, stacklevel=_CALLER)
+
+    def _entry(self, name: str) -> Activation:
+        if name in self._aliases:
+            alias = self._aliases[name]
+            return self.called(alias.entry, *alias.values)
         if name not in self._built:
             entry = self._entries[name]
             earlier = list(self)[: list(self).index(name)]
@@ -68,7 +104,7 @@ class Catalogue(Mapping[str, Activation]):
         return self._built[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries
+        return name in self._entries or name in self._aliases
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)
@@ -86,7 +122,7 @@ class Catalogue(Mapping[str, Activation]):
 
     def extended(self, *entries: CatalogueEntry) -> Catalogue:
         """A catalogue with further entries; this one stays as it is."""
-        return Catalogue([*self._entries.values(), *entries])
+        return Catalogue([*self._entries.values(), *entries], tuple(self._aliases.values()))
 
     def find(self, what: Declared, /, **parameters: Any) -> Activation:
         """An activation from its name, its name with parameter values, or its formula.
@@ -120,8 +156,8 @@ class Catalogue(Mapping[str, Activation]):
         if text in self:
             return self[text].subs(**parameters)
         call = _CALL.fullmatch(text)
-        if call and call[1] in self and self._entries[call[1]].parameters and not _mentions(call[2], *VARIABLE):
-            return self[call[1]].subs(**self._values(self[call[1]], call[2]), **parameters)
+        if call and call[1] in self and not _mentions(call[2], *VARIABLE) and (named := self[call[1]]).parameters:
+            return named.subs(**self._values(named, call[2]), **parameters)
         if NAME.fullmatch(text) and text not in (*VARIABLE, "pi"):
             raise self._unknown(text)
         return self._from_formula(text, declared, values)
@@ -148,11 +184,12 @@ class Catalogue(Mapping[str, Activation]):
 
     def functions(self, names: Iterable[str] | None = None) -> Mapping[str, Function]:
         """Activations as functions of formulas: all, or those of some names."""
-        chosen = self if names is None else names
+        chosen = (*self, *self._aliases) if names is None else names
         return {name: self._function(name) for name in chosen if name not in PARSED_FUNCTIONS}
 
     def _function(self, name: str) -> Function:
         def function(u: sp.Expr, *values: sp.Expr) -> sp.Expr:
+            self._tell_change(name)
             formulas = {p: v for p, v in self._given(name, values).items() if not v.is_number}
             numbers = self.called(name, *(v if v.is_number else p for p, v in self._given(name, values).items()))
             return numbers.expr.subs({z: u, **formulas}, simultaneous=True)
@@ -161,7 +198,7 @@ class Catalogue(Mapping[str, Activation]):
 
     def _given(self, name: str, values: Sequence[sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
         """The values in a call such as ``elu(z, 1/2)``, by parameter."""
-        parameters = self._entries[name].parameters
+        parameters = self._entry(name).parameters
         if len(values) > len(parameters):
             names = ", ".join(map(str, parameters))
             raise DeclarationError(
@@ -177,7 +214,7 @@ class Catalogue(Mapping[str, Activation]):
         Raises:
             DeclarationError: more values than parameters, or one that is inadmissible.
         """
-        return self[name].subs(**{str(p): v for p, v in self._given(name, values).items() if v != p})
+        return self._entry(name).subs(**{str(p): v for p, v in self._given(name, values).items() if v != p})
 
     def _values(self, activation: Activation, text: str) -> dict[str, str]:
         """The values in a call such as ``alpha=1`` or ``0.01``, by name."""
@@ -241,6 +278,8 @@ def _mentions(text: str, *names: str) -> bool:
 
 _slope = sp.Symbol("slope", real=True)
 _a_plus, _a_minus = sp.Symbol("a_plus", real=True), sp.Symbol("a_minus", real=True)
+_level, _value = sp.Symbol("level", real=True), sp.Symbol("value", real=True)
+_threshold = sp.Symbol("threshold", positive=True)
 _alpha, _beta = sp.Symbol("alpha", positive=True), sp.Symbol("beta", positive=True)
 
 # as printed, and as every library has them: 31 digits of the solution of <selu> = 0, <selu^2> = 1 at K = 1
@@ -264,6 +303,7 @@ _TABLE = (
     CatalogueEntry("silu", "z*sigmoid(z)", "Elfwing, Uchibe and Doya, arXiv:1702.03118"),
     CatalogueEntry("swish", "z*sigmoid(beta*z)", "Ramachandran, Zoph and Le, arXiv:1710.05941", (_beta,)),
     CatalogueEntry("softplus", "softplus(z)", "Dugas, Bengio, Belisle, Nadeau and Garcia, NIPS 2000"),
+    CatalogueEntry("log_sigmoid", "-softplus(-z)", "the logarithm of the logistic function"),
     CatalogueEntry("mish", "z*tanh(softplus(z))", "Misra, arXiv:1908.08681"),
     CatalogueEntry("elu", "where(z > 0, z, alpha*(exp(z) - 1))", "Clevert and others, arXiv:1511.07289", (_alpha,)),
     CatalogueEntry("selu", f"{_SELU_SCALE}*elu(z, {_SELU_ALPHA})", "Klambauer and others, arXiv:1706.02515"),
@@ -271,16 +311,34 @@ _TABLE = (
     CatalogueEntry("sin", "sin(z)", "Sitzmann, Martel, Bergman, Lindell and Wetzstein, arXiv:2006.09661"),
     CatalogueEntry("cos", "cos(z)", "Rahimi and Recht, NIPS 2007"),
     CatalogueEntry("snake", "z + sin(z)^2", "Ziyin, Hartwig and Ueda, arXiv:2006.08195, with a = 1"),
-    CatalogueEntry("gaussian", "z*exp(-z^2/2)", "the derivative of the bell, up to a sign"),
+    CatalogueEntry("gaussian_slope", "z*exp(-z^2/2)", "the derivative of the bell, up to a sign"),
     CatalogueEntry("bell", "exp(-z^2/2)", "radial basis functions"),
     CatalogueEntry("hard_tanh", "max(-1, min(1, z))", "Collobert, thesis, 2004"),
     CatalogueEntry("relu6", "min(max(z, 0), 6)", "Krizhevsky, Convolutional deep belief networks on CIFAR-10, 2010"),
     CatalogueEntry("hard_sigmoid", "relu6(z + 3)/6", "Howard and others, MobileNetV3, arXiv:1905.02244"),
     CatalogueEntry("hard_swish", "z*relu6(z + 3)/6", "Howard and others, MobileNetV3, arXiv:1905.02244"),
+    CatalogueEntry(
+        "hardshrink", "where(abs(z) > threshold, z, 0)", "Donoho and Johnstone, Biometrika 81, 1994", (_threshold,)
+    ),
+    CatalogueEntry(
+        "softshrink",
+        "where(z > threshold, z - threshold, where(z < -threshold, z + threshold, 0))",
+        "Donoho, IEEE Transactions on Information Theory 41, 1995",
+        (_threshold,),
+    ),
+    CatalogueEntry("tanhshrink", "z - tanh(z)", "PyTorch's Tanhshrink"),
+    CatalogueEntry("threshold", "where(z > level, z, value)", "PyTorch's Threshold", (_level, _value)),
     CatalogueEntry("softsign", "z/(1 + abs(z))", "Glorot and Bengio, AISTATS 2010"),
     CatalogueEntry("square", "z^2", "polynomial networks"),
     CatalogueEntry("cube", "z^3", "polynomial networks"),
 )
 
-activations = Catalogue(_TABLE)
+_ALIASES = (
+    Alias("prelu", "leaky_relu"),
+    Alias("rrelu", "leaky_relu", (sp.Rational(11, 48),)),  # the mean of slopes that are uniform in 1/8..1/3
+    Alias("logsigmoid", "log_sigmoid"),
+    Alias("gaussian", "bell", was="z*exp(-z^2/2), which is gaussian_slope now"),
+)
+
+activations = Catalogue(_TABLE, _ALIASES)
 Activation.functions = activations.functions()

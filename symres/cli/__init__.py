@@ -10,6 +10,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
@@ -53,7 +54,7 @@ def run(arguments: Sequence[str]) -> int:
     """
     words = [word for word in arguments if word != NO_CACHE]  # before and after the name of a command
     try:
-        with _unwinding(), caching(default_cache() if len(words) == len(arguments) else None):
+        with _unwinding(), _told_in_a_line(), caching(default_cache() if len(words) == len(arguments) else None):
             result = typer.main.get_command(app).main(
                 args=[_protected(word) for word in words], prog_name="symres", standalone_mode=False
             )
@@ -79,6 +80,23 @@ def _protected(word: str) -> str:
     """Let a formula begin with a minus sign: ``-z*exp(-z^2)`` is no option. No option of symres is one letter."""
     formula = word[:1] == "-" and word[1:2] != "-" and (len(word) > 2 or word in ("-z", "-x"))
     return f" {word}" if formula else word
+
+
+@contextmanager
+def _told_in_a_line() -> Iterator[None]:
+    """What has changed since the last release is told without the line of code that says so."""
+    with warnings.catch_warnings():
+        before, told = warnings.showwarning, set[str]()
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **further: Any) -> None:
+            if not issubclass(category, FutureWarning):
+                before(message, category, *where, **further)
+            elif str(message) not in told:  # a name is looked up in several places
+                told.add(str(message))
+                complain(f"warning: {message}")
+
+        warnings.showwarning = show
+        yield
 
 
 @contextmanager

@@ -26,6 +26,12 @@ def elu(z, alpha):
     return np.where(z > 0, z, alpha * np.expm1(np.minimum(z, 0.0)))
 
 
+def tanhshrink(z):
+    """By the series around 0, where the difference cancels."""
+    near = z**3 / 3 - 2 * z**5 / 15 + 17 * z**7 / 315
+    return np.where(np.abs(z) < 2e-3, near, z - np.tanh(z))
+
+
 ACTIVATIONS = {
     "relu": lambda z: np.maximum(z, 0.0),
     "leaky_relu": lambda z, slope: np.where(z > 0, z, slope * z),
@@ -42,6 +48,7 @@ ACTIVATIONS = {
     "silu": lambda z: z * sigmoid(z),
     "swish": lambda z, beta: z * sigmoid(beta * z),
     "softplus": softplus,
+    "log_sigmoid": special.log_expit,
     "mish": lambda z: z * np.tanh(softplus(z)),
     "elu": elu,
     "selu": lambda z: LAMBDA * elu(z, ALPHA),
@@ -49,12 +56,16 @@ ACTIVATIONS = {
     "sin": np.sin,
     "cos": np.cos,
     "snake": lambda z: z + np.sin(z) ** 2,
-    "gaussian": lambda z: z * np.exp(-0.5 * z * z),
+    "gaussian_slope": lambda z: z * np.exp(-0.5 * z * z),
     "bell": lambda z: np.exp(-0.5 * z * z),
     "hard_tanh": lambda z: np.clip(z, -1.0, 1.0),
     "relu6": relu6,
     "hard_sigmoid": lambda z: relu6(z + 3.0) / 6.0,
     "hard_swish": lambda z: z * relu6(z + 3.0) / 6.0,
+    "hardshrink": lambda z, threshold: np.where(np.abs(z) > threshold, z, 0.0),
+    "softshrink": lambda z, threshold: np.sign(z) * np.maximum(np.abs(z) - threshold, 0.0),
+    "tanhshrink": tanhshrink,
+    "threshold": lambda z, level, value: np.where(z > level, z, value),
     "softsign": lambda z: z / (1.0 + np.abs(z)),
     "square": lambda z: z * z,
     "cube": lambda z: z * z * z,
@@ -66,6 +77,9 @@ PARAMETERS = {
     "swish": {"beta": 1.5},
     "elu": {"alpha": 0.75},
     "celu": {"alpha": 2.5},
+    "hardshrink": {"threshold": 0.6875},
+    "softshrink": {"threshold": 0.6875},
+    "threshold": {"level": -0.8125, "value": 0.3125},
 }
 
 

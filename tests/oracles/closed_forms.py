@@ -37,7 +37,7 @@ KERNELS = {
     - sp.exp(K / 2) * sp.erfc(sp.sqrt(K / 2)),
     "hard_tanh": 1 + (K - 1) * sp.erf(1 / sp.sqrt(2 * K)) - sp.sqrt(2 * K / sp.pi) * sp.exp(-1 / (2 * K)),
     "snake": K + sp.Rational(3, 8) - sp.exp(-2 * K) / 2 + sp.exp(-8 * K) / 8,
-    "gaussian": K / (1 + 2 * K) ** sp.Rational(3, 2),
+    "gaussian_slope": K / (1 + 2 * K) ** sp.Rational(3, 2),
 }
 
 

@@ -27,11 +27,12 @@ def known_formula(phi: Activation, numbers: Iterable[sp.Expr]) -> Activation | N
 
     Args:
         phi: without free parameters.
-        numbers: values that parameters of the catalogue's formulas may have.
+        numbers: values that parameters of the catalogue's formulas may have, besides those in the formula.
     """
     with mp.workdps(_DIGITS):
         values = _values(phi, _POINTS)
-        candidates = [n for n in dict.fromkeys([*numbers, sp.Integer(1)]) if n.is_number][:_MOST_NUMBERS]
+        written = sorted(phi.expr.atoms(sp.Rational), key=sp.default_sort_key)
+        candidates = [n for n in dict.fromkeys([*numbers, *written, sp.Integer(1)]) if n.is_number][:_MOST_NUMBERS]
         for entry in sorted(activations.values(), key=lambda entry: len(entry.parameters)):
             for given in product(candidates, repeat=len(entry.parameters)):
                 found = _specialised(entry, given, values)

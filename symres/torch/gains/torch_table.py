@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sympy as sp
 import torch
 
 from ...activations.activation import Activation
@@ -19,7 +18,7 @@ def table_entry(phi: Activation) -> tuple[str, float] | None:
     Args:
         phi: without free parameters.
     """
-    known = known_formula(phi, sorted(phi.expr.atoms(sp.Rational), key=sp.default_sort_key)) or phi
+    known = known_formula(phi, ()) or phi
     if known.name in _ENTRIES:
         return f"calculate_gain({known.name!r})", float(torch.nn.init.calculate_gain(known.name))
     if known.formula.label()[0] == "leaky_relu":

@@ -19,6 +19,8 @@ from tests.oracles.activations import ACTIVATIONS, PARAMETERS
 
 POINTS = np.array([-40.0, -9.5, -6.0, -3.25, -2.9, -1.0625, -1e-3, 0.0, 1e-6, 0.5, 0.99, 1.75, 3.5, 5.9, 6.125, 30.0])
 
+T, LEVEL, VALUE = sp.Symbol("threshold", positive=True), *sp.symbols("level value", real=True)
+
 # name: (parity, homogeneity, breakpoints, jumps, growth)
 FACTS = {
     "relu": (None, 1, [0], [], "zero on the left, linear on the right"),
@@ -36,6 +38,7 @@ FACTS = {
     "silu": (None, None, [], [], "decaying on the left, linear on the right"),
     "swish": (None, None, [], [], "decaying on the left, linear on the right"),
     "softplus": (None, None, [], [], "decaying on the left, linear on the right"),
+    "log_sigmoid": (None, None, [], [], "linear on the left, decaying on the right"),
     "mish": (None, None, [], [], "decaying on the left, linear on the right"),
     "elu": (None, None, [0], [], "bounded on the left, linear on the right"),
     "selu": (None, None, [0], [], "bounded on the left, linear on the right"),
@@ -43,12 +46,16 @@ FACTS = {
     "sin": ("odd", None, [], [], "bounded"),
     "cos": ("even", None, [], [], "bounded"),
     "snake": (None, None, [], [], "linear"),
-    "gaussian": ("odd", None, [], [], "decaying"),
+    "gaussian_slope": ("odd", None, [], [], "decaying"),
     "bell": ("even", None, [], [], "decaying"),
     "hard_tanh": ("odd", None, [-1, 1], [], "bounded"),
     "relu6": (None, None, [0, 6], [], "zero on the left, bounded on the right"),
     "hard_sigmoid": (None, None, [-3, 3], [], "zero on the left, bounded on the right"),
     "hard_swish": (None, None, [-3, 3], [], "zero on the left, linear on the right"),
+    "hardshrink": ("odd", None, [-T, T], [(-T, T), (T, T)], "linear"),
+    "softshrink": ("odd", None, [-T, T], [], "linear"),
+    "tanhshrink": ("odd", None, [], [], "linear"),
+    "threshold": (None, None, [LEVEL], [(LEVEL, LEVEL - VALUE)], "bounded on the left, linear on the right"),
     "softsign": ("odd", None, [0], [], "bounded"),
     "square": ("even", 2, [], [], "quadratic"),
     "cube": ("odd", 3, [], [], "cubic"),
@@ -134,8 +141,11 @@ def test_facts_hold_for_the_hand_written_function(name):
     scaled = function(3.0 * POINTS)
     degrees = [p for p in (0, 1, 2, 3) if np.allclose(scaled, 3.0**p * function(POINTS), rtol=1e-13, atol=1e-13)]
     assert degrees == ([] if homogeneity is None else [homogeneity])
-    heights = {place: function(place + 1e-12) - function(place - 1e-12) for place in map(float, breakpoints)}
-    assert {place: round(float(h)) for place, h in heights.items() if abs(h) > 1e-9} == dict(jumps)
+    numbers = {p: PARAMETERS[name][str(p)] for p in activations[name].parameters}
+    places = [float(sp.sympify(b).subs(numbers)) for b in breakpoints]
+    heights = {place: function(place + 1e-12) - function(place - 1e-12) for place in places}
+    expected = {float(sp.sympify(b).subs(numbers)): float(sp.sympify(h).subs(numbers)) for b, h in jumps}
+    assert {place: float(h) for place, h in heights.items() if abs(h) > 1e-9} == pytest.approx(expected)
 
 
 def test_selu_has_the_fixed_point_that_its_constants_were_made_for():
