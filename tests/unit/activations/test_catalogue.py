@@ -323,3 +323,36 @@ def test_gated_units_are_layers(name, phi):
         layer = written(typed[2], activations.find(phi))
         python = re.search(r"in Python (.*) with phi = (.*)$", caught.value.remedy)
         assert eval(python[1], {"sr": sr, "phi": eval(python[2], {"sr": sr})}) == layer
+
+
+ALIASES = [
+    ("prelu", "leaky_relu"),
+    ("prelu(slope=1/4)", "leaky_relu(slope=1/4)"),
+    ("rrelu", "leaky_relu(slope=11/48)"),
+    ("logsigmoid", "log_sigmoid"),
+]
+
+
+@pytest.mark.parametrize(("alias", "name"), ALIASES)
+def test_an_alias_is_the_entry(alias, name):
+    assert activation(alias) == activation(name)
+    assert alias not in list(activations)
+    if "(" not in alias:
+        assert activation(f"{alias}(z)^2").expr == activation(name).expr ** 2
+
+
+@pytest.mark.parametrize("look", [
+    lambda: activation("gaussian"),
+    lambda: activations["gaussian"],
+    lambda: activation("gaussian(z)"),
+])  # fmt: skip
+def test_a_name_whose_meaning_changed_is_told_once(look):
+    with pytest.warns(FutureWarning, match="gaussian_slope now") as told:
+        assert look().expr == sp.exp(-(z**2) / 2)
+    assert len(told) == 1
+    assert activation("gaussian_slope").expr == z * sp.exp(-(z**2) / 2)
+
+
+def test_an_alias_that_is_an_entry_is_refused():
+    with pytest.raises(DeclarationError, match="relu occurs twice"):
+        Catalogue([CatalogueEntry("relu", "max(z, 0)", "")], [catalogue.Alias("relu", "relu")])

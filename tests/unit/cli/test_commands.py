@@ -684,6 +684,12 @@ def test_names_in_c_begin_with_what_is_asked_for_or_with_the_activation(capsys, 
     assert "symres export relu --layer mlp --quantity kernel_map --target c --prefix mine\n" in text
 
 
+def test_a_name_whose_meaning_changed_is_told_in_a_line(capsys):
+    code, _, err = run(capsys, "show", "gaussian(z)*gaussian(2*z)")
+    assert (code, err.count("\n")) == (0, 1)
+    assert err.startswith("symres: warning: gaussian is bell")
+
+
 def test_a_repeated_option_exports_every_quantity_it_names(capsys, tmp_path):
     path = tmp_path / "module.py"
     asked = ("--quantity", "chi_perp", "--quantity", "phi_squared")

@@ -134,7 +134,7 @@ CONVERTED = [
     (torch.erf, "erf"),
     (torch.special.ndtr, "special_ndtr"),
     (functools.partial(F.gelu, approximate="tanh"), "gelu_tanh"),
-    (functools.partial(F.hardshrink, lambd=0.25), "hardshrink(lambd=0.25)"),
+    (functools.partial(F.hardshrink, lambd=0.25), "hardshrink(threshold=1/4)"),
     (SavedSiLU.apply, "silu"),
     (hard_silu, "hard_swish"),
     (lambda x: x * torch.sigmoid(1.702 * x), "swish(beta=851/500)"),
@@ -154,7 +154,7 @@ CONVERTED = [
     (lambda x: F.leaky_relu(x.view(-1), negative_slope=0.2).view(x.shape), "leaky_relu(slope=1/5)"),
     (lambda x: torch.maximum(x, torch.tensor(0.0)), "relu"),
     (lambda x: (1 - x) ** 2, "(1-z)^2"),
-    (lambda x: x.clamp(min=-1, max=math.inf), "Max(-1,z)"),
+    (lambda x: x.clamp(min=-1, max=math.inf), "threshold(level=-1, value=-1)"),
     (lambda x: 2 - x, "2-z"),
 ]
 
@@ -175,6 +175,28 @@ def test_a_conversion_has_the_values_of_the_module(module, name):
         if math.isfinite(value):
             with mp.workdps(30):
                 assert float(formula(mp.mpf(float(x)))) == pytest.approx(value, rel=1e-13 + loose, abs=1e-13)
+
+
+NO_FUNCTIONS_OF_ONE_ENTRY = {"GLU", "MultiheadAttention", "Softmax", "Softmax2d", "Softmin", "LogSoftmax"}
+GIVEN = {"Threshold": (-0.25, 0.7), "MultiheadAttention": (4, 2), **dict.fromkeys(("Softmax", "Softmin", "LogSoftmax"), (-1,))}
+
+
+@pytest.mark.parametrize("kind", nn.modules.activation.__all__)
+def test_every_activation_of_torch_is_of_the_catalogue_or_refused(kind):
+    module = getattr(nn, kind)(*GIVEN.get(kind, ())).eval()
+    if kind in NO_FUNCTIONS_OF_ONE_ENTRY:
+        with pytest.raises(DeclarationError, match=r"cannot be read|it fails on a tensor of shape|turns the shape"):
+            sr.activation(module)
+        return
+    phi = sr.activation(module)
+    assert phi.formula.label()[0] in sr.activations
+    points = torch.tensor(POINTS[np.abs(POINTS) < 18], dtype=torch.float64)  # softplus of torch is linear from 20 on
+    with torch.no_grad():
+        expected = module.double()(points).numpy()
+    formula = sp.lambdify(sr.z, phi.expr.rewrite(sp.Piecewise), "mpmath")
+    with mp.workdps(30):
+        found = [float(formula(mp.mpf(float(x)))) for x in points]
+    assert found == pytest.approx(expected, rel=1e-12, abs=1e-13)
 
 
 def test_the_catalogue_is_given_back():
