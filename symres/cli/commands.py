@@ -41,8 +41,9 @@ of activations as functions, such as gelu(z)*elu(z), and
   where(z > 0, a, b)   a where the comparison holds, b elsewhere; it nests
 
 \b
-Any other name is a parameter and needs a number:
-  symres derive "where(z > 1, z - 1, where(z < -1, a*(z + 1), 0))" --set a=1/2"""
+Any other name is a parameter, and needs a number or stays a positive symbol:
+  symres derive "where(z > 1, z - 1, where(z < -1, a*(z + 1), 0))" --set a=1/2
+  symres derive "tanh(a*z)" --positive a"""
 
 app = typer.Typer(
     name="symres",
@@ -73,6 +74,10 @@ LayerName = Annotated[
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="A number for a parameter: gamma=1/2. May be repeated."),
+]
+Positive = Annotated[
+    list[str] | None,
+    typer.Option("--positive", metavar="NAME", help="Keep a parameter of the formula as a positive symbol."),
 ]
 # as text: a path would turn an empty word into the folder where the user stands
 OutFile = Annotated[str | None, typer.Option("--out", metavar="FILE", help="Write to a file.")]
@@ -213,6 +218,7 @@ def derive(
     activation: Subject,
     layer: LayerName = "mlp",
     settings: Settings = None,
+    positive: Positive = None,
     out: OutFolder = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the page.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Print the proofs, step by step.")] = False,
@@ -232,7 +238,7 @@ def derive(
 
     require_size(depth, width, inputs_kernel)
     folder = place(out, "a folder")
-    request = make(activation, layer, settings or [])
+    request = make(activation, layer, settings or [], positive=positive or [])
     output = Output()
     sizes = _sizes(depth, width, inputs_kernel)
 
@@ -324,6 +330,7 @@ def export(
         ),
     ] = "numpy",
     settings: Settings = None,
+    positive: Positive = None,
     prefix: Annotated[
         str | None,
         typer.Option(
@@ -343,7 +350,7 @@ def export(
     require_target(target, f"--target {target}")
     names = list(dict.fromkeys(quantities or []))
     path = place(out, "a file")
-    request = make(activation, layer, settings or [])
+    request = make(activation, layer, settings or [], positive=positive or [])
     if path is not None:
         require_places(path, target)
     require_prefix(prefix or "", target)
@@ -368,6 +375,7 @@ def check(
     activation: Subject,
     layer: LayerName = "mlp",
     settings: Settings = None,
+    positive: Positive = None,
     against: Annotated[
         list[str] | None, typer.Option("--against", metavar="ORACLE", help="quadrature or simulation; else both.")
     ] = None,
@@ -389,7 +397,7 @@ def check(
     for name in oracles:
         if name not in _ORACLES:
             raise DeclarationError(f"--against {name}", "there is no such oracle", f"use {' or '.join(_ORACLES)}")
-    request = make(activation, layer, settings or [])
+    request = make(activation, layer, settings or [], positive=positive or [])
     theory = theory_of(request.layer)
     with busy(f"deriving {request.title} in the layer {request.layer.name}"):
         default = (n for n, record in theory.observables.items() if record.is_measured and record.by_default)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +12,7 @@ import sympy as sp
 
 from ..activations import catalogue
 from ..activations.activation import RESERVED, Activation, file_stem
-from ..activations.formula_parser import NAME, VARIABLE, nearest
+from ..activations.formula_parser import NAME, PARSED_FUNCTIONS, VARIABLE, nearest
 from ..core.errors import DeclarationError
 from ..core.scalars import parameter
 from ..core.symbols import PARAMETERS, gamma, xi
@@ -20,6 +21,7 @@ from ..layers.equation_parser import builder, is_equation, names_node, options
 from ..layers.layer import Layer
 
 Axis = tuple[str, float, float]  # name and ends of its range
+_POSITIVE = [1.0, math.inf]  # the ends of a range of positive numbers
 ALONE = "mlp"  # the layer of an activation that is given alone
 _TITLE = 72  # characters of a title
 
@@ -33,12 +35,14 @@ class Request:
         phi: the activation; None if there is only the equation.
         layer: the layer built from it.
         settings: numbers for parameters, as the user wrote them.
+        positive: names of the formula that stay positive symbols.
     """
 
     asked: str
     phi: Activation | None
     layer: Layer
     settings: dict[str, str]
+    positive: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -71,6 +75,8 @@ class Request:
         words += [self.asked, "--layer", self.layer.name] if self.asked else [self.layer.name]
         for key, value in self.settings.items():
             words += ["--set", f"{key}={value}"]
+        for name in self.positive:
+            words += ["--positive", name]
         return shlex.join([*words, *options])
 
 
@@ -96,7 +102,9 @@ def chosen(text: str, pairs: Sequence[str]) -> Activation:
     return find_activation(text, **{key: parameter(value, key) for key, value in settings_of(pairs).items()})
 
 
-def make(text: str, layer: str, pairs: Sequence[str], free: Iterable[Axis] = ()) -> Request:
+def make(
+    text: str, layer: str, pairs: Sequence[str], free: Iterable[Axis] = (), positive: Sequence[str] = ()
+) -> Request:
     """Build what a command line describes.
 
     Args:
@@ -105,11 +113,15 @@ def make(text: str, layer: str, pairs: Sequence[str], free: Iterable[Axis] = ())
         pairs: ``key=value`` for parameters of the activation and of the layer.
         free: parameters that get no number, not even their default, with the ends of their ranges; names in a formula
             become parameters with the sign that the range has.
+        positive: names in the formula, or in the forward equation, that stay symbols, of positive numbers.
 
     Raises:
         DeclarationError: an unknown name, a formula that is refused, or a setting that is no number.
     """
     settings = settings_of(pairs)
+    written_names = {*NAME.findall(text), *NAME.findall(layer)}
+    for name in positive:
+        _require_free(name, written_names, settings)
     numbers = {key: parameter(value, key) for key, value in settings.items()}
     is_alone = names_node(text)
     if is_alone:
@@ -118,7 +130,7 @@ def make(text: str, layer: str, pairs: Sequence[str], free: Iterable[Axis] = ())
             raise DeclarationError(f"--layer {layer} for {text}", "that is a layer already", remedy)
         text, layer = "", text
     names = {*NAME.findall(text), *(NAME.findall(layer) if is_equation(layer) else ())}
-    axes = {key: ends for key, *ends in free}
+    axes = {key: ends for key, *ends in free} | dict.fromkeys(positive, _POSITIVE)
     numbers |= {key: _within(key, *axes[key]) for key in (names & axes.keys()) - RESERVED - numbers.keys()}
     written = {key for key in numbers if key in NAME.findall(text)}
     for key in sorted((written & RESERVED) - VARIABLE):
@@ -147,7 +159,22 @@ def make(text: str, layer: str, pairs: Sequence[str], free: Iterable[Axis] = ())
                 f"{f'{phi.name} in the layer' if phi else 'the layer'} {layer} has no parameter {key}",
                 nearest(key, sorted(known)) or f"its parameters are: {', '.join(sorted(known)) or 'none'}",
             )
-    return Request(text.strip(), phi, built.subs(**rest) if rest else built, settings)
+    return Request(text.strip(), phi, built.subs(**rest) if rest else built, settings, tuple(positive))
+
+
+def _require_free(name: str, written: set[str], settings: dict[str, str]) -> None:
+    """Make sure that a name can be that of a positive parameter.
+
+    Raises:
+        DeclarationError: it has another meaning, or a number, or does not occur.
+    """
+    asked = f"--positive {name}"
+    if name in RESERVED or name in PARSED_FUNCTIONS or name in catalogue.activations:
+        raise DeclarationError(asked, "the name has a meaning of its own", "call the parameter something else")
+    if name in settings:
+        raise DeclarationError(asked, f"it has a number, --set {name}={settings[name]}", "leave one of them out")
+    if name not in written:
+        raise DeclarationError(asked, f"there is no {name} in what is derived", "name a parameter of the formula")
 
 
 def _within(name: str, low: float, high: float) -> sp.Symbol:

@@ -162,6 +162,16 @@ def test_export_makes_no_folder(capsys, tmp_path):
     assert not elsewhere.exists()
 
 
+@pytest.mark.parametrize(("words", "found"), [
+    (["--positive", "b"], "there is no b"),
+    (["--positive", "tanh"], "a meaning of its own"),
+    (["--positive", "K"], "a meaning of its own"),
+    (["--positive", "a", "--set", "a=2"], "it has a number"),
+])  # fmt: skip
+def test_only_a_name_of_the_formula_without_a_number_stays_a_symbol(capsys, words, found):
+    assert_refused(capsys, ["derive", "tanh(a*z)", *words], found)
+
+
 def test_a_header_that_is_not_ours_is_no_place_for_one(capsys, tmp_path, monkeypatch):
     elsewhere = tmp_path.parent / f"{tmp_path.name}_headers"
     elsewhere.mkdir()

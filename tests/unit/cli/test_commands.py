@@ -690,6 +690,14 @@ def test_a_name_whose_meaning_changed_is_told_in_a_line(capsys):
     assert err.startswith("symres: warning: gaussian is bell")
 
 
+def test_a_parameter_stays_a_positive_symbol(capsys):
+    text = page(capsys, "export", "max(z, 0) + a*min(z, 0)", "--positive", "a", "--quantity", "kernel_map")
+    functions = {}
+    exec(text, functions)
+    assert functions["kernel_map"](K=2.0, C_W=1.0, C_b=0.5, a=3.0) == pytest.approx(0.5 + 2 * (1 + 9) / 2, rel=1e-14)
+    assert "symres export 'max(z, 0) + a*min(z, 0)' --layer mlp --positive a --quantity kernel_map" in text
+
+
 def test_a_repeated_option_exports_every_quantity_it_names(capsys, tmp_path):
     path = tmp_path / "module.py"
     asked = ("--quantity", "chi_perp", "--quantity", "phi_squared")

@@ -16,8 +16,8 @@ from symres.gaussian.closed_form.price_proof import price_proof
 
 R = sp.Rational
 PAIR = (K1, C, K2)
-JUMPS = ("sign", "step")
-OPEN = ("gelu_tanh", "tanh", "sigmoid", "silu", "swish", "softplus", "mish", "softsign")
+JUMPS = ("sign", "step", "hardshrink", "threshold")
+OPEN = ("gelu_tanh", "tanh", "sigmoid", "silu", "swish", "softplus", "log_sigmoid", "mish", "tanhshrink", "softsign")
 
 
 @pytest.mark.sample(2)

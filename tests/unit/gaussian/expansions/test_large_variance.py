@@ -69,7 +69,7 @@ POWERS = {
     "f^4": lambda phi, slope: phi**4,
 }
 OSCILLATING, ALGEBRAIC = ("sin", "cos", "snake"), ("softsign",)
-INFINITE = [("sign", "f'^2"), ("step", "f'^2")]
+INFINITE = [(name, "f'^2") for name in ("sign", "step", "hardshrink", "threshold")]
 POLYNOMIAL = [name for name in sr.activations if name not in (*OSCILLATING, *ALGEBRAIC)]
 OPEN = {"softplus": ("f^2", "f^4"), "mish": tuple(POWERS), "gelu_tanh": tuple(POWERS)}  # moments known as numbers only
 

@@ -201,7 +201,7 @@ POWERS = {
     "f'^2": lambda phi, slope: slope**2,
     "f^4": lambda phi, slope: phi**4,
 }
-INFINITE = [("sign", "f'^2"), ("step", "f'^2")]
+INFINITE = [(name, "f'^2") for name in ("sign", "step", "hardshrink", "threshold")]
 CASES = [(name, power) for name in sr.activations for power in POWERS if (name, power) not in INFINITE]
 
 

@@ -178,7 +178,11 @@ def test_a_conversion_has_the_values_of_the_module(module, name):
 
 
 NO_FUNCTIONS_OF_ONE_ENTRY = {"GLU", "MultiheadAttention", "Softmax", "Softmax2d", "Softmin", "LogSoftmax"}
-GIVEN = {"Threshold": (-0.25, 0.7), "MultiheadAttention": (4, 2), **dict.fromkeys(("Softmax", "Softmin", "LogSoftmax"), (-1,))}
+GIVEN = {
+    "Threshold": (-0.25, 0.7),
+    "MultiheadAttention": (4, 2),
+    **dict.fromkeys(("Softmax", "Softmin", "LogSoftmax"), (-1,)),
+}
 
 
 @pytest.mark.parametrize("kind", nn.modules.activation.__all__)
