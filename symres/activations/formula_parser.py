@@ -312,7 +312,7 @@ class _Parser:
         declaring = "layer" if self._nodes else "activation"
         remedy = nearest(name, known) or (
             f"use z for the preactivation; give a parameter a number with --set {short}=... "
-            f'(in Python: sr.{declaring}("...", {argument}))'
+            f'(in Python: sr.{declaring}("...", {argument})), or keep it with --positive {short}'
         )
         raise self.error(token, f"unknown name '{abbreviated(name, 30)}'", remedy)
 

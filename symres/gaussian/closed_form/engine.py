@@ -21,6 +21,7 @@ from ..algebra.radical_forms import UndecidedSign
 from ..algebra.rational_functions import Frac, RationalField
 from ..algebra.to_sympy import write_terms
 from ..quadrature.odd_symmetry import is_odd
+from .absolute_moments import MOMENT, half_line_moments
 from .orthants import Matrix
 from .stein import average_terms
 from .terms import parse_terms
@@ -105,6 +106,8 @@ def _close(start: ProductAverage) -> Proof:
     if is_odd(start.factors):
         rule = "the law of -z is that of z, and the integrand changes its sign"
         return Proof(start, (Step("symmetry", rule, vanish_by_symmetry, vanish_by_symmetry(start)),))
+    if (moments := absolute_moments(start)) is not None:
+        return Proof(start, (Step("absolute moments", MOMENT, absolute_moments, moments),))
     signs = telescope(start)
     details: list[str] = []
     try:
@@ -260,6 +263,14 @@ def take_even_part(average: ProductAverage) -> ProductAverage:
     if len(average.factors) > 1:
         return average
     return ProductAverage((even_part(*average.factors),), average.covariance)
+
+
+def absolute_moments(average: ProductAverage) -> sp.Expr | None:
+    """The average of powers of ``|z|`` on each half line; None if it is another one."""
+    if len(average.factors) > 1:
+        return None
+    found = half_line_moments(*average.factors, *average.covariance)
+    return None if found is None else canonical(found)
 
 
 def telescope(average: ProductAverage) -> SignAverage:

@@ -19,10 +19,10 @@ from ...activations.piecewise import PiecewiseFunction
 from ...activations.symmetries import even_part
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
+from ..closed_form.absolute_moments import absolute_moment
 from ..quadrature.odd_symmetry import is_odd
 from .algebraic_tails import algebraic_moment, algebraic_right
 from .exact_tail_moments import exact_moment
-from .small_variance import absolute_moment
 from .tail_decomposition import split_right_tail
 from .tail_moments import TailMoment
 

@@ -23,6 +23,7 @@ from ...core.errors import NoClosedForm
 from ...core.symbols import z
 from ...numerics.balls import enclose
 from ..algebra.canonical import canonical
+from ..closed_form.absolute_moments import absolute_moment
 
 Constant = dict[tuple[tuple[sp.Expr, int], ...], fmpq]  # monomial -> coefficient; a monomial is ((base, exponent), ...)
 Series = list[Constant]  # Taylor coefficients 0..n
@@ -57,15 +58,6 @@ def small_variance(factor: PiecewiseFunction, order: int) -> tuple[tuple[sp.Rati
         if coefficient != 0 and not _vanishes(coefficient):
             terms.append((power / 2, coefficient))
     return tuple(terms)
-
-
-def absolute_moment(p: sp.Rational | int) -> sp.Expr:
-    """E|x|**p for a standard Gaussian x."""
-    power = sp.Rational(p)
-    if power.is_odd:  # the roots of 2 and pi as one
-        n = (power - 1) / 2
-        return sp.sqrt(2 / sp.pi) * 2**n * sp.factorial(n)
-    return 2 ** (power / 2) * sp.expand_func(sp.gamma((power + 1) / 2)) / sp.sqrt(sp.pi)  # gammas of 0 to 1
 
 
 def _sides(factor: PiecewiseFunction) -> tuple[sp.Expr, sp.Expr]:

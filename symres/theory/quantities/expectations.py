@@ -24,7 +24,7 @@ def expect(f: Activation | sp.Expr | str, mean: Number = 0) -> Quantity:
 
     Args:
         f: an activation, its name, a formula in z as text ("gelu(z)^2"), or an expression in ``sr.z`` that may
-            contain activations (``phi(sr.z)**2``).
+            contain activations (``phi(sr.z)**2``), and real symbols, the parameters (``abs(sr.z)**p``).
         mean: of z: a number or a real sympy symbol.
 
     Returns:
@@ -66,7 +66,8 @@ def expect2(
 
 def _integrand(f: Activation | sp.Expr | str, x: sp.Symbol) -> sp.Expr:
     if not isinstance(f, sp.Expr) or not f.has(Phi):
-        return activation(f)(x)
+        own = {s.name: s for s in f.free_symbols - {z}} if isinstance(f, sp.Expr) else {}
+        return activation(f, **own)(x)
     atoms = {phi: sp.Dummy() for phi in f.atoms(Phi)}
     if not f.xreplace(atoms).is_polynomial(z, *atoms.values()):
         raise DeclarationError(

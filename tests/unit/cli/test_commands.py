@@ -113,12 +113,13 @@ def test_no_line_of_the_head_ends_inside_a_setting():
 def test_names_of_files_are_short_and_stable(capsys, formula, stem):
     settings = {"alpha": sp.Integer(1)} if formula == LONG else {}
     stems = {
-        file_stem(find_activation(text, **settings)) for text in (formula, formula.replace(" ", "").replace("^", "**"))
+        file_stem(find_activation(text, **settings).formula)
+        for text in (formula, formula.replace(" ", "").replace("^", "**"))
     }
     (found,) = stems
     assert found.startswith(stem) and len(found) <= 32 and found.isidentifier()
     if formula == LONG:
-        others = {file_stem(find_activation(formula, alpha=sp.Integer(k))) for k in (1, 2, 3)}
+        others = {file_stem(find_activation(formula, alpha=sp.Integer(k)).formula) for k in (1, 2, 3)}
         assert len(others) == 3
 
 
