@@ -73,7 +73,7 @@ class Catalogue(Mapping[str, Activation]):
         self._entries = {entry.name: entry for entry in entries}
         self._aliases = {alias.name: alias for alias in aliases}
         self._built: dict[str, Activation] = {}
-        names = [named.name for named in (*entries, *aliases)]
+        names = [*(entry.name for entry in entries), *self._aliases]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise DeclarationError(

@@ -182,8 +182,8 @@ PARAMETERS: dict[str, dict[str, sp.Rational]] = {
     "swish": {"beta": R(9, 7)},
     "elu": {"alpha": R(13, 10)},
     "celu": {"alpha": R(8, 5)},
-    "hardshrink": {"threshold": R(7, 9)},
-    "softshrink": {"threshold": R(7, 9)},
+    "hardshrink": {"threshold": R(13, 9)},
+    "softshrink": {"threshold": R(13, 9)},
     "threshold": {"level": R(-5, 8), "value": R(3, 7)},
 }
 

@@ -71,7 +71,12 @@ POWERS = {
 OSCILLATING, ALGEBRAIC = ("sin", "cos", "snake"), ("softsign",)
 INFINITE = [(name, "f'^2") for name in ("sign", "step", "hardshrink", "threshold")]
 POLYNOMIAL = [name for name in sr.activations if name not in (*OSCILLATING, *ALGEBRAIC)]
-OPEN = {"softplus": ("f^2", "f^4"), "mish": tuple(POWERS), "gelu_tanh": tuple(POWERS)}  # moments known as numbers only
+OPEN = {  # moments known as numbers only
+    "softplus": ("f^2", "f^4"),
+    "log_sigmoid": ("f^2", "f^4"),
+    "mish": tuple(POWERS),
+    "gelu_tanh": tuple(POWERS),
+}
 
 
 def pieces(name, power):
