@@ -36,7 +36,8 @@ LAWS = [(R(71, 83), R(-37, 90), R(97, 71)), (R(113, 29), R(211, 97), R(31, 17))]
 # no closed form is known: a quotient of exponentials, or of polynomials, under a Gaussian
 NUMERIC = ["gelu_tanh", "tanh", "sigmoid", "silu", "swish", "softplus", "log_sigmoid", "mish", "tanhshrink", "softsign"]
 SYMMETRIC = ["tanh", "sigmoid", "tanhshrink", "softsign"]  # of these <f>, 0 or 1/2, is known all the same
-JUMPS = ["sign", "step", "hardshrink", "threshold"]
+STEPS = ["sign", "step"]
+JUMPS = [*STEPS, "hardshrink", "threshold"]
 EXACT = [name for name in sr.activations if name not in NUMERIC]
 
 
@@ -88,7 +89,7 @@ def test_one_input(name: str, average_of: str) -> None:
 @pytest.mark.parametrize("average_of", TWO)
 def test_two_inputs(name: str, average_of: str) -> None:
     if name in JUMPS and average_of == "f' f'":
-        return slopes_of_jumps_are_deltas(name)
+        return (slopes_of_jumps_are_deltas if name in STEPS else slopes_are_those_of_the_average)(name)
     quantity = two(name, average_of)
     for law in LAWS:
         measured = average2(*[expected(name, average_of)] * 2, law)
@@ -112,6 +113,15 @@ def slopes_of_jumps_are_deltas(name: str) -> None:
             density = 1 / (2 * mp.pi * mp.sqrt(mp.mpf(sp.numer(K1 * K2 - C**2)) / sp.denom(K1 * K2 - C**2)))
             claimed = quantity.evalf(digits=DIGITS, K1=K1, C=C, K2=K2)
             assert abs(claimed / (height**2 * density) - 1) < TOLERANCE, quantity
+
+
+def slopes_are_those_of_the_average(name: str) -> None:
+    """<f'(z1) f'(z2)>, deltas of jumps beside slopes, is d<f(z1) f(z2)>/dC, here by a difference of two averages."""
+    quantity, step = two(name, "f' f'"), R(1, 10**6)
+    for K1, C, K2 in LAWS:
+        high, low = (average2(*[sections(name)] * 2, (K1, c, K2)).value for c in (C + step, C - step))
+        claimed = value(quantity, name, K1=K1, C=C, K2=K2)
+        assert abs(claimed - (high - low) / (2 * mp.mpf(10) ** -6)) < 1e-10 * abs(claimed), quantity
 
 
 @pytest.mark.sample(1)

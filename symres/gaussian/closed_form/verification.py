@@ -97,7 +97,8 @@ def verify_odd(asked: str, factors: Sequence[PiecewiseFunction]) -> Verification
     parameters = sorted(set().union(*(f.free_symbols for f in factors)) - {z}, key=str)
     for _ in range(_ODD_POINTS):
         values = _point(parameters, generator, sp.Integer(1))
-        places = [sp.Rational(generator.randint(1, 200), 64) * generator.choice((1, -1)) for _ in factors]
+        # odd numbers of 128ths: parameters are 64ths, and at a jump that one is at a formula has the value of one side
+        places = [sp.Rational(2 * generator.randint(1, 200) - 1, 128) * generator.choice((1, -1)) for _ in factors]
         (value, error), (mirrored, radius) = (
             evaluate(sp.Mul(*(f.as_expr().subs(values).subs(z, side * x) for f, x in factors_there)), {}, _ODD_DIGITS)
             for side, factors_there in zip((1, -1), tee(zip(factors, places, strict=True)), strict=True)
