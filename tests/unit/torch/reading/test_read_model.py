@@ -319,3 +319,19 @@ def test_text_names_everything():
     )
     assert "3 of 4 parts" in text and "gelu(Dense(LayerNorm(z" in text and "C_W1" in text
     assert "measured" in text and "test_read_model.py:" in text
+
+
+def test_shrinkage_is_read_by_the_name_of_the_catalogue():
+    kinds = {
+        nn.Softshrink(0.25): "softshrink(0.25)",
+        nn.Hardshrink(): "hardshrink(0.5)",
+        nn.Tanhshrink(): "tanhshrink",
+        nn.LogSigmoid(): "log_sigmoid",
+        nn.Threshold(0.5, 0.0): "threshold(0.5, 0)",
+        nn.RReLU(): "rrelu",
+    }
+    layers = [layer for act in kinds for layer in (act, nn.Linear(WIDTH, WIDTH))]
+    reading = st.read(nn.Sequential(nn.Linear(WIDTH, WIDTH), *layers).eval(), torch.randn(4, WIDTH))
+    found = [formula for block in reading.recognised for layer in block.layers for formula in layer.formulas]
+    assert found == [sr.activation(name).formula for name in kinds.values()]
+    assert float(st.gain(nn.Softshrink(0.25))) == float(st.gain("softshrink(0.25)"))
