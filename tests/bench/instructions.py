@@ -67,9 +67,9 @@ def counted() -> str:
         raise SystemExit("instructions are counted by valgrind on code compiled by cc: install both")
     lines = [f"### Instructions an entry, N = {SIZE}, AVX2", "", "| kernel | instructions |", "|---|---|"]
     for name in ("gelu", "relu", "erf", "sin"):
-        text = sr.export(sr.derive(sr.mlp(name)).covariance_map, target="c").text
+        text = sr.export(sr.derive(sr.mlp(name)).covariance_map, target="c", prefix="").text
         lines.append(f"| covariance map of {name} | {instructions(text, MAP):.1f} |")
     for name in ("gelu", "relu", "erf"):
-        text = sr.export(sr.network([sr.mlp(name)] * 5), target="c").text
+        text = sr.export(sr.network([sr.mlp(name)] * 5), target="c", prefix="").text
         lines.append(f"| five layers of {name} | {instructions(text, NETWORK):.1f} |")
     return "\n".join(lines)
