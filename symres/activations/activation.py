@@ -156,7 +156,7 @@ class Activation(Shown):
             if isinstance(value, sp.Expr) and value.free_symbols:
                 new = f"phi.expr.subs({key}, ...), parameters=(...)"
                 remedy = f"declare an activation of the formula that you want: Activation('name', {new})"
-                raise self._refused(f"{key} = {value} is no number", remedy)
+                raise self._refused(f"{key} = {value} is not a number", remedy)
         numbers = {by_name[key]: parameter(value, key) for key, value in values.items()}
         for symbol, value in numbers.items():
             wanted = [a for a in _ASSUMPTIONS if getattr(symbol, f"is_{a}") and not getattr(value, f"is_{a}")]
@@ -209,7 +209,7 @@ def _brief(value: sp.Expr) -> str:
 def _require_name(name: str) -> None:
     if not isinstance(name, str) or not name.strip() or len(name) > 100 or not (name.isascii() and name.isprintable()):
         raise DeclarationError(
-            f"activation {name!a:.60}", "this is no usable name", "use up to 100 printable ASCII characters"
+            f"activation {name!a:.60}", "this is not a usable name", "use up to 100 printable ASCII characters"
         )
 
 
@@ -219,7 +219,7 @@ def _required_parameters(name: str, parameters: Iterable[sp.Symbol]) -> tuple[sp
     parameters = tuple(parameters)
     for place, p in enumerate(parameters):
         if not isinstance(p, sp.Symbol):
-            found, remedy = f"the parameter {p!r} is no sympy symbol", "pass sympy.Symbol('a', positive=True)"
+            found, remedy = f"the parameter {p!r} is not a sympy symbol", "pass sympy.Symbol('a', positive=True)"
         elif str(p) in RESERVED:
             found, remedy = f"the name {p} of a parameter is taken by symres", "choose another name"
         elif not p.is_extended_real:
@@ -240,7 +240,7 @@ def _formula(name: str, expr: Any, parameters: tuple[sp.Symbol, ...]) -> sp.Expr
     if isinstance(expr, Formula | Activation):
         raise DeclarationError(asked, f"{expr} is an activation and no expression", "pass its formula in z, .expr")
     if not isinstance(expr, sp.Expr | int | float):
-        raise DeclarationError(asked, f"{expr!r} is no formula", "pass an expression in sr.z, or text: 'z*tanh(z)'")
+        raise DeclarationError(asked, f"{expr!r} is not a formula", "pass an expression in sr.z, or text: 'z*tanh(z)'")
     expr = scalar(expr, "the formula")
     expr = in_basic_functions(expr.replace(lambda e: isinstance(e, Phi), lambda e: e.expanded))
     strangers = sorted(map(str, expr.free_symbols - {z, *parameters}))

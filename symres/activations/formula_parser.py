@@ -295,7 +295,7 @@ class _Parser:
         if self.token.text == "(" and name not in (*VARIABLE, "pi") and name not in self.parameters:
             return self._call(token)
         if self.token.text == "(":
-            raise self.error(token, f"{name} is no function", f"write {name}*(...)")
+            raise self.error(token, f"{name} is not a function", f"write {name}*(...)")
         if name in self.parameters:
             return self.parameters[name]
         if name in VARIABLE:

@@ -267,7 +267,9 @@ def _indicator(condition: sp.Basic, expr: sp.Expr) -> PiecewiseFunction:
     if isinstance(condition, sp.ITE):
         test, then, otherwise = (_indicator(c, expr) for c in condition.args)
         return test.map(lambda u, v, w: u * v + (1 - u) * w, then, otherwise)
-    raise DeclarationError(f"the pieces of {expr}", f"the condition {condition} is no inequality", "use inequalities")
+    raise DeclarationError(
+        f"the pieces of {expr}", f"the condition {condition} is not an inequality", "use inequalities"
+    )
 
 
 def _or(u: sp.Expr, v: sp.Expr) -> sp.Expr:

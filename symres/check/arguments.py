@@ -70,7 +70,7 @@ def oracles(against: Collection[str] | str, theory: bool) -> tuple[str, ...]:
             raise DeclarationError(f"check against {name}", "there is no such oracle", use)
     if not theory and "quadrature" not in names:
         raise DeclarationError(
-            "check of an average against simulation", "an average is no network", "use quadrature, or derive a layer"
+            "check of an average against simulation", "an average is not a network", "use quadrature, or derive a layer"
         )
     return tuple(name for name in ORACLES if name in names)
 
@@ -81,7 +81,9 @@ def chosen(names: Iterable[str] | None, theory: DerivedLayer) -> list[str]:
     if isinstance(theory, DerivedFluctuations):
         known |= theory.depth_observables
     if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
-        raise DeclarationError(f"check of the quantities {names!r}", "they are no list of names", 'pass ["chi_perp"]')
+        raise DeclarationError(
+            f"check of the quantities {names!r}", "they are not a list of names", 'pass ["chi_perp"]'
+        )
     measured = (name for name, record in known.items() if record.is_measured and record.by_default)
     listed = list(measured if names is None else dict.fromkeys(names))
     for name in listed:
@@ -108,7 +110,7 @@ def fixed_numbers(
     if values is None:
         return {}
     if not isinstance(values, Mapping) or not all(isinstance(name, str | sp.Symbol) for name in values):
-        raise DeclarationError("parameters of a check", f"{values!r} is no mapping of names", 'pass {"gamma": 0.5}')
+        raise DeclarationError("parameters of a check", f"{values!r} is not a mapping of names", 'pass {"gamma": 0.5}')
     numbers = {str(name): parameter(value, str(name)) for name, value in values.items()}
     free = set(subject.symbols) if isinstance(subject, Quantity) else free_symbols(subject, *claims.values())
     known = {str(symbol): symbol for symbol in free if str(symbol) not in _ARGUMENTS}

@@ -59,7 +59,7 @@ def check(
     names = oracles(against, is_theory(theory))
     seed, points, depth = whole(seed, "seed", 0), whole(points, "points", 1), whole(depth, "depth", 1)
     if budget is not None and not isinstance(budget, Budget):
-        raise DeclarationError(f"budget {budget!r}", "it is no Budget", "pass symres.check.Budget(...)")
+        raise DeclarationError(f"budget {budget!r}", "it is not a Budget", "pass symres.check.Budget(...)")
     asked = chosen(quantities, theory) if isinstance(theory, DerivedLayer) else []
     quantity = {} if isinstance(theory, Quantity) else theory.all_quantities
     claims = {name: quantity[name] for name in asked if name in quantity and is_claim(quantity[name])}

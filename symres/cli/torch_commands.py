@@ -169,7 +169,7 @@ def _found(path: str, what: str) -> Callable[[], object]:
     """The function that is named by ``package.module:function``, looked up from the folder where the user stands."""
     name, _, attribute = path.partition(":")
     if not name or not attribute:
-        raise DeclarationError(f"{what} {path!r}", "it is no function", "write package.module:function")
+        raise DeclarationError(f"{what} {path!r}", "it is not a function", "write package.module:function")
     folder = os.getcwd()
     if folder not in sys.path:
         sys.path.insert(0, folder)

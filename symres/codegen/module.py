@@ -108,5 +108,5 @@ class Module(Shown):
             DeclarationError: it is LaTeX, or what the code needs is not installed.
         """
         if self.target == LATEX:
-            raise DeclarationError(f"loading {self.name}", "LaTeX is no module", "write it to a file")
+            raise DeclarationError(f"loading {self.name}", "LaTeX is not a module", "write it to a file")
         return targets.find(self.target).load(self.name, self.text)

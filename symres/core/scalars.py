@@ -87,7 +87,9 @@ def whole(value: Number, name: str, least: int) -> int:
     """
     exact = number(value, name)
     if not exact.is_Integer or exact < least:
-        raise DeclarationError(f"{name} {value}", f"it is no whole number >= {least}", f"pass one, such as {least + 1}")
+        raise DeclarationError(
+            f"{name} {value}", f"it is not a whole number >= {least}", f"pass one, such as {least + 1}"
+        )
     return int(exact)
 
 

@@ -86,7 +86,7 @@ def loaded(module: Module | ModuleType) -> ModuleType:
     found = module.load() if isinstance(module, Module) else module
     if not isinstance(found, ModuleType):
         remedy = "pass what sr.export(network) returns"
-        raise DeclarationError(f"the kernel matrix of {module!r}", "it is no generated module", remedy)
+        raise DeclarationError(f"the kernel matrix of {module!r}", "it is not a generated module", remedy)
     return found
 
 

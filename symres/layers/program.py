@@ -260,7 +260,7 @@ class Builder:
             if not bare.is_polynomial(*neurons):
                 raise UnsupportedLayer(
                     f"the expression {inner} in a layer",
-                    f"it is no polynomial in neurons and activations{self._told(inner)}",
+                    f"it is not a polynomial in neurons and activations{self._told(inner)}",
                     "write sums and products of them; any other function is an activation: phi = sr.activation(...), "
                     "then phi(z)",
                 )
@@ -290,7 +290,7 @@ class Builder:
             ):
                 least = "> 0" if name == "width" else ">= 0"
                 raise DeclarationError(
-                    f"a Dense with {name} = {value}", f"it is no number or parameter {least}", f"pass {name} {least}"
+                    f"a Dense with {name} = {value}", f"it is not a number or parameter {least}", f"pass {name} {least}"
                 )
 
     def _check_names(self, out: sp.Expr) -> None:

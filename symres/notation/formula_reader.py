@@ -16,7 +16,7 @@ _FUNCTIONS = {
     **{f.__name__: f for f in (sp.sinh, sp.cosh, sp.tanh, sp.asinh)},
 }
 _OPERATORS = {ast.Add: sp.Add, ast.Mult: sp.Mul, ast.Pow: sp.Pow}
-_SUBJECT = re.compile(r"(?:^|(?<=; ))[^;]+?(?= is no )")
+_SUBJECT = re.compile(r"(?:^|(?<=; ))[^;]+?(?= is not an? )")
 _EQUATION = re.compile(r"(?<!\w)(?:C_W|C_b|chi_parallel|chi_perp) = ")
 _END = re.compile(r", | with |; |$")
 
@@ -30,7 +30,7 @@ def _read(text: str) -> sp.Expr | None:
 
 
 def segments(sentence: str) -> Iterator[str | sp.Expr]:
-    """A sentence as words and formulas: ``C_W = <formula> with ...``, ``<formula> is no polynomial``."""
+    """A sentence as words and formulas: ``C_W = <formula> with ...``, ``<formula> is not a polynomial``."""
     start = 0
     for first, last in sorted(_places(sentence)):
         formula = _read(sentence[first:last]) if first >= start else None
@@ -42,7 +42,7 @@ def segments(sentence: str) -> Iterator[str | sp.Expr]:
 
 
 def _places(sentence: str) -> Iterator[tuple[int, int]]:
-    """Where a formula may begin and end: before "is no", and behind the sign of an equation."""
+    """Where a formula may begin and end: before "is not a", and behind the sign of an equation."""
     yield from (found.span() for found in _SUBJECT.finditer(sentence))
     for found in _EQUATION.finditer(sentence):
         yield from ((found.end(), end.start()) for end in _END.finditer(sentence, found.end()))

@@ -114,7 +114,7 @@ class Arguments:
             if excess.is_positive:
                 if not (excess <= _ROUNDED * largest and any(is_rounded(values[s.name]) for s in (K1, K2, C))):
                     raise DeclarationError(
-                        f"{self.asked} at C = {exact[C]}", "C**2 > K1*K2 is no covariance", "pass |C| <= sqrt(K1*K2)"
+                        f"{self.asked} at C = {exact[C]}", "C**2 > K1*K2 is not a covariance", "pass |C| <= sqrt(K1*K2)"
                     )
                 exact[C] = sp.sign(exact[C]) * largest  # the user's own rounding of a correlation of 1 or -1
         if {K, C} <= exact.keys() and not 0 <= exact[C] <= exact[K]:

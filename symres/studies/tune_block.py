@@ -90,7 +90,9 @@ def _mean_diagonal(G: Correlator, name: str) -> float:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         shape = "x".join(map(str, matrix.shape))
         raise DeclarationError(
-            f"the correlator {name} of shape {shape}", "it is no square matrix over samples", "pass a number, or P x P"
+            f"the correlator {name} of shape {shape}",
+            "it is not a square matrix over samples",
+            "pass a number, or P x P",
         )
     if not np.isfinite(matrix).all():
         raise DeclarationError(f"the correlator {name}", "it is not finite", "measure it again")

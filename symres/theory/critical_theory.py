@@ -215,7 +215,7 @@ class CriticalTheory(LayerTheory, CriticalSubject):
         known = {s.name: s for s in self.layer.parameters if s.name not in but}
         for name in [*known, *params]:
             if name not in known or name not in params:
-                found = "has no value" if name in known else "is no parameter that has a choice here"
+                found = "has no value" if name in known else "is not a parameter that has a choice here"
                 listed = ", ".join(known) or "none"
                 raise DeclarationError(f"{name} of the layer {self.layer.name}", f"it {found}", f"pass: {listed}")
         values = {known[name]: parameter(value, name) for name, value in params.items()}

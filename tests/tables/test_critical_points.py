@@ -399,9 +399,9 @@ def test_whether_the_kernel_can_vanish_may_depend_on_a_parameter():
     """max(z, q) vanishes nowhere around 0 for q > 0; for q < 0 it is z there, and K* = 0 is critical at C_W = 1."""
     q = sp.Symbol("q", real=True)
     layer = mlp(Activation("floor", sp.Max(z, q), parameters=(q,)))
-    assert not any("is no fixed point" in text for text in derived(layer).remarks)
+    assert not any("is not a fixed point" in text for text in derived(layer).remarks)
     assert [point.K for point in derived(layer.subs(q=-1)).critical_points] == [0]
-    assert any("is no fixed point" in text for text in derived(layer.subs(q=1)).remarks)
+    assert any("is not a fixed point" in text for text in derived(layer.subs(q=1)).remarks)
 
 
 a, b, c = sp.Symbol("a", positive=True), sp.Symbol("b", real=True), sp.Symbol("c", real=True)

@@ -74,7 +74,7 @@ class LimitNet(SourceLaw):
 
     def batch(self, u: Operand) -> Operand:
         """Refused: the inputs are no batch (see ``LimitBatch``)."""
-        raise OracleLimit("an average over the inputs", "the inputs are no batch", "walk the layer with a batch")
+        raise OracleLimit("an average over the inputs", "the inputs are not a batch", "walk the layer with a batch")
 
     def moments(self, u: Operand) -> tuple[np.ndarray, np.ndarray]:
         """<u_a u_b> and <(u_a - u_b)^2> for all pairs of inputs.

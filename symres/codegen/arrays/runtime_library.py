@@ -84,7 +84,7 @@ def _definitions(path: Path) -> dict[str, str]:
         if name is None:
             raise SymresError(
                 f"reading line {node.lineno} of {path.name}",
-                "it is no definition of one name",
+                "it is not a definition of one name",
                 "put it into a function",
             )
         found[name] = _without_annotations(lines, node)

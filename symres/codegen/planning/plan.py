@@ -265,7 +265,7 @@ class Planner:
         unknown = sorted({str(s) for _, e in lines for s in e.free_symbols if s not in (*names, determinant)})
         if unknown:
             raise DeclarationError(
-                f"code for {quantity.name}", f"{', '.join(unknown)} is no argument of it", "give it a value first"
+                f"code for {quantity.name}", f"{', '.join(unknown)} is not an argument of it", "give it a value first"
             )
         return Function(quantity, tuple(lines), tuple(names.items()), tuple(scope.used.values()))
 

@@ -293,7 +293,7 @@ def _pair_error(formula: sp.Expr, point: Point, found: Sequence[float]) -> tuple
         return math.inf, f"{error.found} at {named(point)}"
     deviation = max(abs(float(value) - exact) for value in found) / max(scale, 1e-290)
     if not math.isfinite(deviation):
-        return math.inf, f"the values are no floats at {named(point)}"
+        return math.inf, f"the values are not floats at {named(point)}"
     return deviation, f"quadrature is off by {deviation:.1e} at {named(point)}"
 
 

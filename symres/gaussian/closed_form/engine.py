@@ -308,7 +308,7 @@ def _matrix(triangle: tuple[sp.Expr, ...], size: int, reader: Reader) -> Matrix:
         if entry is None:
             raise NoClosedForm(
                 "a Gaussian average",
-                Reason(f"the covariance {expr}", "is no rational function", Obstruction.OUTSIDE),
+                Reason(f"the covariance {expr}", "is not a rational function", Obstruction.OUTSIDE),
                 "use symbols or rationals",
             )
         entries.append(entry)

@@ -168,7 +168,7 @@ def _unsupported(expr: sp.Expr) -> NoClosedForm:
         "a Gaussian average in closed form",
         Reason(
             str(expr),
-            "is no polynomial, exponential, oscillation, error function or sign of a linear function",
+            "is not a polynomial, exponential, oscillation, error function or sign of a linear function",
             Obstruction.OUTSIDE,
         ),
         "use the numeric value",

@@ -258,5 +258,5 @@ def _refusal(node: sp.Expr, found: str) -> NoClosedForm:
 
 
 def _algebraic(node: sp.Expr) -> NoClosedForm:
-    found = "is no polynomial up to what decays exponentially: it has algebraic tails, or tails unknown here,"
+    found = "is not a polynomial up to what decays exponentially: it has algebraic tails, or tails unknown here,"
     return _refusal(node, found)

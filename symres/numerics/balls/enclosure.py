@@ -142,7 +142,7 @@ def to_ball(value: Number, bits: int) -> Ball:
         except (TypeError, ValueError, sp.SympifyError):
             value = sp.nan
         if not isinstance(value, sp.Expr) or value.free_symbols or value.has(sp.nan, sp.zoo, sp.oo, -sp.oo):
-            raise DeclarationError(f"the value {value!r}", "it is no finite number", "pass a number")
+            raise DeclarationError(f"the value {value!r}", "it is not a finite number", "pass a number")
         return enclose(value, {}, bits)
 
 
@@ -150,7 +150,7 @@ def _parse(text: str) -> arb:
     match = _NUMBER.fullmatch(text.strip())
     if match is None or (match[2] and not int(match[2])):
         raise DeclarationError(
-            f"the value {text!r}", "it is no number", "write a decimal such as 0.1 or a ratio such as 1/3"
+            f"the value {text!r}", "it is not a number", "write a decimal such as 0.1 or a ratio such as 1/3"
         )
     numerator, denominator = match.groups()
     return arb(numerator) / arb(denominator or 1)  # flint's parser, not Fraction: 1e-999999999 must not fill the memory

@@ -278,7 +278,7 @@ def _check_correlations(r: Correlations) -> None:
             if arb_mat([[matrix[i][j] for j in rows] for i in rows]).det() < 0:
                 found = ", ".join(entry.str(5) for entry in r)
                 raise DeclarationError(
-                    "an average of four signs", f"{found} are no correlations", "pass those of some law"
+                    "an average of four signs", f"{found} are not correlations", "pass those of some law"
                 )
 
 

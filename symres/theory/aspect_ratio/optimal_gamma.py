@@ -49,7 +49,7 @@ class AspectRatioCurve:
                 "the optimal gamma", "the layer has no gamma, or one that is a number", "pass a layer with gamma"
             )
         if number(self.outputs, "n_L") <= 0:
-            raise DeclarationError(f"n_L = {self.outputs}", "it is no number of outputs", "pass n_L >= 1")
+            raise DeclarationError(f"n_L = {self.outputs}", "it is not a number of outputs", "pass n_L >= 1")
 
     @cached_property
     def _value(self) -> Callable[[float], float]:
@@ -129,7 +129,7 @@ class AspectRatioCurve:
         """
         target = float(number(r, "r"))
         if target <= 0:
-            raise DeclarationError(f"a gamma for r = {target:.6g}", "it is no depth/width", "pass r > 0")
+            raise DeclarationError(f"a gamma for r = {target:.6g}", "it is not a depth/width", "pass r > 0")
         place, least = self.least
         if target < least:
             raise DeclarationError(

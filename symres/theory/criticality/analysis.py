@@ -57,7 +57,7 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     if grown is not None:
         return Criticality((), grown.universality_class, _grown(grown), grown)
     if C_W not in (*kernel_map.symbols, *kernel_map.unused):
-        chosen = "C_W is no free parameter of the layer: critical points are a choice of C_W and C_b"
+        chosen = "C_W is not a free parameter of the layer: critical points are a choice of C_W and C_b"
         return Criticality((), "unknown", (chosen,))
     invariant = _scale_invariant(kernel_map, parallel, perp)
     if invariant is not None:

@@ -17,7 +17,7 @@ from ..quantities.expansion import powers_of_kernel
 from .conditions.critical_conditions import expression_of, solved
 from .conditions.parameter_signs import at_generic, can_be_positive, sign_at_reference, signs_where
 
-_NO_FIXED_POINT = "K* = 0 is no fixed point: K' does not vanish with K"
+_NO_FIXED_POINT = "K* = 0 is not a fixed point: K' does not vanish with K"
 _ORDERS = (3, 6, 12, 24, 48)  # the kernel map is expanded so far around K = 0, until a correction shows
 _SQUARED_DISTANCES = (20, 40, 80)  # of a breakpoint, in variances: the Gaussian beyond is below 1e-5
 _STABILITY = {-1: "stable", 1: "unstable", 0: "marginal"}

@@ -191,7 +191,7 @@ def kernel_matrix(K: Kernels, name: str = "K") -> list[list[sp.Expr]]:
     rows = [[own[a] if a == b else parameter(v, name) for b, v in enumerate(row)] for a, row in enumerate(given)]
     if any(rows[a][b] != rows[b][a] for a in range(p) for b in range(a)):
         raise DeclarationError(
-            _shown(name, given), "it is no symmetric matrix", "pass [[K1, C], [C, K2]], or more rows"
+            _shown(name, given), "it is not a symmetric matrix", "pass [[K1, C], [C, K2]], or more rows"
         )
     _require_inputs(rows, _shown(name, given))
     return rows

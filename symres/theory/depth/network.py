@@ -163,7 +163,7 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
             raise DeclarationError(f"the Jacobian to layer {last}", f"the network has {self.depth + 1}", "pass less")
         pair = tuple(read_in) if isinstance(read_in, Iterable) and not isinstance(read_in, str) else ()
         if len(pair) != 2:
-            raise DeclarationError(f"a read-in {read_in!r}", "it is no pair of variances", "pass (C_W, C_b)")
+            raise DeclarationError(f"a read-in {read_in!r}", "it is not a pair of variances", "pass (C_W, C_b)")
         weight, bias = (_mpf(value, name) for value, name in zip(pair, ("C_W", "C_b"), strict=True))
         dimension, start = whole(n_0, "n_0", 1), _mpf(K, "K")
         if weight <= 0 or not 0 <= bias <= start:

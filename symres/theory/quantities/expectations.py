@@ -71,7 +71,9 @@ def _integrand(f: Activation | sp.Expr | str, x: sp.Symbol) -> sp.Expr:
     atoms = {phi: sp.Dummy() for phi in f.atoms(Phi)}
     if not f.xreplace(atoms).is_polynomial(z, *atoms.values()):
         raise DeclarationError(
-            f"the average of {f}", "it is no polynomial in z and activations", "declare the function as an activation"
+            f"the average of {f}",
+            "it is not a polynomial in z and activations",
+            "declare the function as an activation",
         )
     if f.has(Node):
         raise DeclarationError(f"the average of {f}", "it contains a node of a layer", "derive a Layer instead")

@@ -76,7 +76,7 @@ class Powers:
             if u.terms[u.low].is_negative:
                 return ZERO
             asked = f"a series of exp({u.terms[u.low]}*K**{u.low})"
-            raise NoClosedForm(asked, "it is no sum of powers of K", "declare the signs of its parameters")
+            raise NoClosedForm(asked, "it is not a sum of powers of K", "declare the signs of its parameters")
         front = Powers({sp.Integer(0): sp.exp(u.terms.get(sp.Integer(0), sp.Integer(0)))})
         rest = Powers({e: v for e, v in u.terms.items() if e != 0}, u.known)
         return front * _series(lambda n: 1 / sp.factorial(n), rest, wanted)

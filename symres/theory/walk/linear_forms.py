@@ -237,7 +237,7 @@ def _require_separate(integrand: sp.Expr, dimension: int) -> None:
         if sum(phi.argument.has(x) for x in variables[:dimension]) > 1:
             raise UnsupportedLayer(
                 f"the average of {phi}",
-                "its argument is no linear combination of Gaussian neurons, but depends on two of them",
+                "its argument is not a linear combination of Gaussian neurons, but depends on two of them",
                 "put a Dense around the argument",
             )
 

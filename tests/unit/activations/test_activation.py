@@ -260,7 +260,7 @@ def test_text_is_parsed_and_never_evaluated():
         (("f", z, (a,)), "does not contain a"),
         (("f", K * z, (K,)), "taken by symres"),
         (("f", z * sp.Symbol("c"), (sp.Symbol("c"),)), "may be complex"),
-        (("f", a * z, ("a",)), "no sympy symbol"),
+        (("f", a * z, ("a",)), "not a sympy symbol"),
         (("f", sp.I * z), "contains I"),
         (("f", sp.oo * z), "contains oo"),
         (("f", sp.besselj(0, z)), "besselj is not supported"),
@@ -269,11 +269,11 @@ def test_text_is_parsed_and_never_evaluated():
         (("f", sp.Function("g")(z)), "g is not supported"),
         (("f", z**1000), "beyond the limit of 64"),
         (("f", sp.Integer(3)), "does not contain z"),
-        (("f", None), "None is no formula"),
-        (("", z), "no usable name"),
-        (("f\n", z), "no usable name"),
-        (("\u03c6", z), "no usable name"),
-        ((3, z), "no usable name"),
+        (("f", None), "None is not a formula"),
+        (("", z), "not a usable name"),
+        (("f\n", z), "not a usable name"),
+        (("\u03c6", z), "not a usable name"),
+        ((3, z), "not a usable name"),
     ],
 )
 def test_bad_declarations(arguments, message):
@@ -469,5 +469,5 @@ def test_a_formula_keeps_the_name_that_was_typed():
 
 
 def test_a_function_is_no_formula():
-    with pytest.raises(DeclarationError, match=r"is no formula; pass an expression in sr\.z, or text"):
+    with pytest.raises(DeclarationError, match=r"is not a formula; pass an expression in sr\.z, or text"):
         Activation("mine", lambda z: z)

@@ -248,7 +248,7 @@ def test_the_preactivation_is_no_parameter(name):
         ("relu(z, 1)", "the function relu: it has no parameters"),
         ("z" * 100_000, "unknown name"),
         ("tanh(alpha*z)", "unknown name 'alpha' at column 6"),
-        (3, "no activation"),
+        (3, "not an activation"),
     ],
 )
 def test_not_found(text, message):

@@ -37,7 +37,7 @@ def test_what_is_no_theory_is_refused(subject):
 
 @pytest.mark.parametrize("parameters", [3, "gamma", [("gamma", 1)], {3: 1}])
 def test_parameters_are_a_mapping(parameters):
-    with pytest.raises(DeclarationError, match="no mapping"):
+    with pytest.raises(DeclarationError, match="not a mapping"):
         check(THEORY, parameters=parameters)
 
 
@@ -61,7 +61,7 @@ def test_parameters_are_those_of_the_layer(parameters, said):
 
 
 def test_an_average_cannot_be_simulated():
-    with pytest.raises(DeclarationError, match="no network"):
+    with pytest.raises(DeclarationError, match="not a network"):
         check(AVERAGE, against="simulation")
     assert {row.oracle for row in check(AVERAGE, points=1).verdicts} == {"quadrature"}
 

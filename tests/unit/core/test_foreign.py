@@ -55,5 +55,5 @@ import torch
 print(sr.activation(torch.nn.GELU()).name)
 """
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
-    assert "this is no activation" in out[0]
+    assert "this is not an activation" in out[0]
     assert out[1:] == ["False False", "gelu"]

@@ -84,7 +84,7 @@ def test_kernels_may_vanish():
 
 def test_symbols_cannot_be_put_in_and_the_message_says_what_to_do():
     elu, new = sr.activation("elu"), sp.Symbol("a2", positive=True)
-    with pytest.raises(DeclarationError, match=r"alpha = a2 is no number; .*phi.expr.subs\(alpha, ...\)"):
+    with pytest.raises(DeclarationError, match=r"alpha = a2 is not a number; .*phi.expr.subs\(alpha, ...\)"):
         elu.subs(alpha=new)
     (alpha,) = elu.parameters
     made = sr.Activation("renamed", elu.expr.subs(alpha, new), parameters=(new,))

@@ -100,7 +100,7 @@ def test_processes_write_the_file_themselves(tmp_path, exported, inputs, whole):
 
 @pytest.mark.exhaustive
 def test_a_cluster(tmp_path, exported, inputs, whole):
-    distributed = pytest.importorskip("distributed", reason="the scheduler of clusters is no dependency")
+    distributed = pytest.importorskip("distributed", reason="the scheduler of clusters is not a dependency")
     with distributed.Client(n_workers=1, threads_per_worker=2, dashboard_address=None) as client:
         found = matrix(exported, inputs, chunks=CHUNK, scheduler=client, out=tmp_path / "a.zarr", **VALUES)
     assert np.allclose(found[:], whole[1], rtol=1e-13)
@@ -485,7 +485,7 @@ def test_a_full_disk_is_told_before(tmp_path, exported, inputs, monkeypatch):
         ({"out": "a" * 300 + ".npy"}, "too long; choose another path"),
         ({"out": "a" * 245 + ".zarr"}, "too long; choose another path"),  # its journal
         ({"C_W": [2, 2, 2, 2, 2]}, "C_W has 5 values, the network . layers; pass one number for each parameter"),
-        ({"module": 3}, "no generated module"),
+        ({"module": 3}, "not a generated module"),
         ({"module": sr.export(sr.expect("relu"))}, "no function dual_kernel_matrix"),
         ({"module": sr.export(sr.network(["relu"])).load()}, "does not know it"),
     ],

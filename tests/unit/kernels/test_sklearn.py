@@ -93,7 +93,7 @@ def test_estimators_learn(inputs):
         ({"network": "relu"}, "it has no depth"),
         ({"depth": 2, "kernel": "ntk"}, "nngp, tangent"),
         ({"depth": 2, "C_b": 0}, "it has no logarithm"),
-        ({"depth": 2, "C_W_bounds": (0, 1)}, "no positive numbers"),
+        ({"depth": 2, "C_W_bounds": (0, 1)}, "not positive numbers"),
         ({"depth": 2, "parameters": {"alpha": 1}}, "no parameter alpha"),
     ],
 )

@@ -48,7 +48,7 @@ def test_what_a_table_refuses():
     module = sr.export(sr.network(["relu"]))
     with pytest.raises(DeclarationError, match="no value for C_b"):
         ZonalKernel(module, C_W=2)
-    with pytest.raises(DeclarationError, match="it is no generated module"):
+    with pytest.raises(DeclarationError, match="it is not a generated module"):
         ZonalKernel(3, C_W=2, C_b=0)
     with pytest.raises(DeclarationError, match="inputs of kernel 0 have no angle"):
         ZonalKernel(module, 0, C_W=2, C_b=0)

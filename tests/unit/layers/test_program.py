@@ -129,7 +129,7 @@ def test_text_is_the_same_under_any_hash_seed():
         (z * Dense(z), "not linear"),
         (Dense(z) * Dense(z), "not linear"),
         (gamma * z + tanh(Dense(z)), "not linear"),
-        (z / (1 + Dense(z) ** 2), "no polynomial"),
+        (z / (1 + Dense(z) ** 2), "not a polynomial"),
         (z + 1, "mean"),
         (z + Dense(z, width=4), "width"),
         (Dense(z, width=4), "width"),

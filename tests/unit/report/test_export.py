@@ -61,5 +61,5 @@ def test_refusals_say_what_to_do(tmp_path):
     with pytest.raises(DeclarationError, match="LaTeX"):
         export(kernel_map(K / 2), "latex").load()
     body = C_W * sp.Symbol("q") * K
-    with pytest.raises(DeclarationError, match="q is no argument"):
+    with pytest.raises(DeclarationError, match="q is not an argument"):
         export(Quantity("kernel_map", (K, C_W), body, body, Status.EXACT))

@@ -79,7 +79,7 @@ def test_kernels_of_inputs_are_given_together():
     assert mp.almosteq(found.evalf(C_W=2, C_b=0), PAIR.evalf(K1=1, K2=1, C="1/2", C_W=2, C_b=0), 1e-14)
     with pytest.raises(DeclarationError, match="K1, K2, C belong together"):
         PAIR.at(C=1)
-    with pytest.raises(DeclarationError, match="is no covariance"):
+    with pytest.raises(DeclarationError, match="is not a covariance"):
         PAIR.at(K1=1, K2=1, C=2)
     alone = EXACT.at(K=1)
     assert K not in alone.symbols

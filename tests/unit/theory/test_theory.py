@@ -100,7 +100,7 @@ def test_names_that_a_map_ignores_are_accepted_and_typing_errors_are_not():
 @pytest.mark.parametrize(
     ("values", "needle"),
     [
-        ({"K1": 1, "K2": 1, "C": 2}, "no covariance"),
+        ({"K1": 1, "K2": 1, "C": 2}, "not a covariance"),
         ({"K1": -1, "K2": 1, "C": 0}, "negative"),
         ({"K1": "two", "K2": 1, "C": 0}, "two"),
     ],
@@ -160,9 +160,9 @@ def test_a_covariance_that_floats_round_beyond_its_limit(name, correlation):
     above = correlation * math.nextafter(math.sqrt(0.3 * 0.7), 1)
     limit = covariance.evalf(**variances, C=correlation * sp.sqrt(sp.Rational(21, 100)))
     assert abs(covariance.evalf(**variances, C=above) - limit) < 1e-15
-    with pytest.raises(sr.DeclarationError, match="no covariance"):
+    with pytest.raises(sr.DeclarationError, match="not a covariance"):
         covariance.evalf(**variances, C=correlation * 0.46)
-    with pytest.raises(sr.DeclarationError, match="no covariance"):
+    with pytest.raises(sr.DeclarationError, match="not a covariance"):
         covariance.evalf(K1=1, K2=1, C=f"{correlation}.0000000000000001", C_W=1, C_b=0)
 
 

@@ -37,7 +37,7 @@ def _zero_between(function: Callable[[float], float], a: float, b: float) -> flo
 def _layers(depth: float, least: int) -> int:
     """The number of layers, as an integer."""
     if not (depth >= least and depth % 1 == 0):
-        raise ValueError(f"depth = {depth} is no whole number of layers >= {least}")
+        raise ValueError(f"depth = {depth} is not a whole number of layers >= {least}")
     return int(depth)
 
 

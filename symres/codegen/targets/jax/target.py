@@ -64,7 +64,7 @@ class JaxTarget(ArrayTarget):
             "the same names.",
             f"Arrays broadcast; results are of the type of the arrays, float32 or float64. {_X64} Errors are those of "
             "float64, measured on {code}, compiled by jax.jit, against ball arithmetic.",
-            "jax.jit, jax.vmap, jax.grad and jax.hessian take every function that is no search; averages without a "
+            "jax.jit, jax.vmap, jax.grad and jax.hessian take every function that is not a search; averages without a "
             "closed form have two derivatives. Gradients are finite on the diagonal C = K1 = K2 (where a jump meets a "
             "jump they grow without bound towards it).",
             "Kernels, covariances and C_b are in units of a squared preactivation, all else is a pure number.",

@@ -78,7 +78,7 @@ def test_an_average_over_a_batch_of_a_function_is_out_of_reach():
     oracle = QuadratureOracle(sr.Dense(ERF(sr.BatchNorm(RELU(z)))), NUMBERS, shared=C)
     with pytest.raises(OracleLimit, match="not linear"):
         oracle.kernel_map(K)
-    with pytest.raises(OracleLimit, match="no batch"):
+    with pytest.raises(OracleLimit, match="not a batch"):
         LimitNet([[K]]).batch(0)
 
 

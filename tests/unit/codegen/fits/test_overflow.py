@@ -43,8 +43,8 @@ def until(last, values=lambda k: k):
         (lambda k: k**3 / (1 + k), End()),
         (lambda k: k**40, End()),
         (lambda k: 0 * k, End()),
-        (lambda k: mp.exp(k / 2) * k, End(1300.0, 0.5, "the values are no floats")),
-        (lambda k: -mp.exp(2 * k / 9), End(2900.0, 2 / 9, "the values are no floats")),
+        (lambda k: mp.exp(k / 2) * k, End(1300.0, 0.5, "the values are not floats")),
+        (lambda k: -mp.exp(2 * k / 9), End(2900.0, 2 / 9, "the values are not floats")),
         (until(2e4), End(10000.0, 0.0, "it varies too fast")),
         (until(4e4), End(30000.0, 0.0, "it varies too fast")),
         (until(2), End(1.0, 0.0, "it varies too fast")),
@@ -87,7 +87,7 @@ def growing():
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_exponential_growth_is_divided_out(growing, target):
     module = export(growing, target)
-    assert module.warnings == ("expect: nan beyond kernels of 1300: the values are no floats",)
+    assert module.warnings == ("expect: nan beyond kernels of 1300: the values are not floats",)
     text = " ".join(module.text.split())
     assert "Valid when: kernels in 1e-8..1300 (measured); finite from K = 0 to 1300, nan beyond." in text
     kernels = np.array([1e-6, 0.3, 20.0, 400.0, 1299.0, 1301.0, 1e6])

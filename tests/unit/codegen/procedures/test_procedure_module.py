@@ -134,7 +134,7 @@ def test_depths_that_are_none(name, target):
     function = getattr(loaded(name, target), name)
     for depth in (-1, 1.5, float("nan"), float("inf"), *([0] if name == "branch_scale" else [])):
         with pytest.raises(
-            ValueError, match=rf"depth = {depth} is no whole number of layers >= {name == 'branch_scale':d}"
+            ValueError, match=rf"depth = {depth} is not a whole number of layers >= {name == 'branch_scale':d}"
         ):
             function(depth, 0.3, **own)
 

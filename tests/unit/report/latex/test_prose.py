@@ -6,19 +6,19 @@ from symres.report.latex.prose import prose
 
 
 def test_formulas_in_every_clause_of_a_reason_are_typeset():
-    reason = "z**(2/3) is no polynomial; sqrt(2)*exp(z)/4 - sqrt(2)/4 is no sine"
+    reason = "z**(2/3) is not a polynomial; sqrt(2)*exp(z)/4 - sqrt(2)/4 is not a sine"
     assert prose(reason) == (
-        r"$z^{2/3}$ is no polynomial; $\frac{e^{z}}{2 \sqrt{2}} - \frac{1}{2 \sqrt{2}}$ is no sine"
+        r"$z^{2/3}$ is not a polynomial; $\frac{e^{z}}{2 \sqrt{2}} - \frac{1}{2 \sqrt{2}}$ is not a sine"
     )
 
 
 @pytest.mark.parametrize(
     ("sentence", "shown"),
     [
-        ("K* = 0 is no fixed point", "$K^* = 0$ is no fixed point"),
+        ("K* = 0 is not a fixed point", "$K^* = 0$ is not a fixed point"),
         ("no C_W > 0 makes chi_perp 1", r"no $C_W > 0$ makes $\chi_\perp$ 1"),
         ("C_b = 2*K with 100% of it", r"$C_b$ = $2 K$ with 100\% of it"),
-        ("tanh(z) is no polynomial", r"$\tanh(z)$ is no polynomial"),
+        ("tanh(z) is not a polynomial", r"$\tanh(z)$ is not a polynomial"),
         ("parallel susceptibility dK'/dK", r"parallel susceptibility $\mathrm{d}K'/\mathrm{d}K$"),
         ("a_b {x} sharp", r"a\_b \{x\} sharp"),
         (

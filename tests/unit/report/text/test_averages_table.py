@@ -73,7 +73,7 @@ def test_numbers_have_their_bound_and_one_activation_its_reason(capsys):
     assert_plain(out)
     assert "NUMERIC  to 1e-15 or better" in row(out, "⟨φ(z)²⟩")
     assert row(out, "⟨φ(z)⟩").split()[1:3] == ["EXACT", "0"]
-    assert out.count("tanh(z) is no polynomial") == 1
+    assert out.count("tanh(z) is not a polynomial") == 1
 
 
 @pytest.mark.parametrize("formula", ["erf(2*z+1)*max(z-1,0)", "tanh"])

@@ -125,15 +125,15 @@ def test_lines_break_at_the_operator_that_binds_least():
 @pytest.mark.parametrize(
     ("sentence", "shown"),
     [
-        ("(1 + exp(-z))**(-2) is no polynomial", "1/(1 + exp(-z))² is no polynomial"),
-        ("z**(2/3) is no polynomial; sqrt(2)*exp(z)/4 - sqrt(2)/4 is no sine; nor is z*atan(z)", (
-            "z^(2/3) is no polynomial; exp(z)/(2√2) - 1/(2√2) is no sine; nor is z*atan(z)")),
-        ("z*atan(z) is no polynomial", "z·atan(z) is no polynomial"),
+        ("(1 + exp(-z))**(-2) is not a polynomial", "1/(1 + exp(-z))² is not a polynomial"),
+        ("z**(2/3) is not a polynomial; sqrt(2)*exp(z)/4 - sqrt(2)/4 is not a sine; nor is z*atan(z)", (
+            "z^(2/3) is not a polynomial; exp(z)/(2√2) - 1/(2√2) is not a sine; nor is z*atan(z)")),
+        ("z*atan(z) is not a polynomial", "z·atan(z) is not a polynomial"),
         ("K* > 0 is critical at C_W = 1/erfc(sqrt(K)), C_b = 2*K with K = K*", (
             "K* > 0 is critical at C_W = 1/erfc(√K), C_b = 2K with K = K*")),
         ("chi_perp is infinite, no C_W > 0", "χ⊥ is infinite, no C_W > 0"),
-        ("C_W = __import__('os') is no formula", "C_W = __import__('os') is no formula"),
-        ("half of it is no formula", "half of it is no formula"),
+        ("C_W = __import__('os') is not a formula", "C_W = __import__('os') is not a formula"),
+        ("half of it is not a formula", "half of it is not a formula"),
     ],
 )  # fmt: skip
 def test_formulas_in_sentences_are_written_as_formulas(sentence, shown):

@@ -35,7 +35,7 @@ def test_fixed_variances_leave_nothing_to_tune():
     theory = derived(sr.Layer(sr.Dense(erf(sr.z), C_W=1, C_b=0)))
     assert theory.critical_points == ()
     assert theory.universality_class == "unknown"
-    assert "no free parameter" in theory.remarks[0]
+    assert "not a free parameter" in theory.remarks[0]
 
 
 @pytest.mark.exhaustive

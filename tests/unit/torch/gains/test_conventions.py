@@ -146,5 +146,5 @@ def test_critical_gains_in_closed_form():
 def test_no_critical_gain(name):
     with pytest.raises(DeclarationError) as caught:
         gain(name, "critical")
-    assert "K* = 0 is no fixed point" in caught.value.found
+    assert "K* = 0 is not a fixed point" in caught.value.found
     assert caught.value.remedy == "ask for convention='forward' or convention='backward'"

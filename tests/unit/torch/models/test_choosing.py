@@ -65,7 +65,7 @@ def test_choices(choice, names):
         ("transfomer", "did you mean transformer"),
         ("transformer.g.*", r"did you mean transformer\.h"),
         (["head", "nothing"], "'nothing'"),
-        ([3], "3 is no text"),
+        ([3], "3 is not text"),
         (nn.Conv2d, "Conv2d"),
         (lambda name, module: False, "chosen by a function"),
         (7, "no choice"),
