@@ -67,7 +67,7 @@ def test_an_average_cannot_be_simulated():
 
 
 def test_a_budget_is_one():
-    with pytest.raises(DeclarationError, match="no Budget"):
+    with pytest.raises(DeclarationError, match="not a Budget"):
         check(THEORY, budget=3)
 
 
