@@ -40,8 +40,8 @@ from .layers.normalisation import LayerNorm as LayerNorm
 from .layers.normalisation import Node as Node
 from .layers.normalisation import RMSNorm as RMSNorm
 from .report.export import export as export
-from .report.figures.phase_diagram import PhaseDiagram as PhaseDiagram
 from .report.figures.phase_diagram import phase_diagram as phase_diagram
+from .report.figures.phase_picture import PhaseDiagram as PhaseDiagram
 from .results.critical_point import CriticalPoint as CriticalPoint
 from .results.phases import FixedPoint as FixedPoint
 from .results.quantity import Quantity as Quantity

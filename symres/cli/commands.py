@@ -197,7 +197,7 @@ def plot(
     require_place(path)
     with busy(f"deriving {request.title} in the layer {request.layer.name}"):
         theory = theory_of(request.layer)
-        advice = None if theory.is_batch else theory.advice()
+        advice = theory.advice()
     with Bar("phase diagram") as progress:
         drawn = phase_diagram(theory, *axes, points=points, K=kernel, advice=advice, progress=progress)
     Output().text(f"wrote {drawn.save(path)}")

@@ -12,7 +12,7 @@ from ..theory.theory import Theory
 
 Line = tuple[np.ndarray, np.ndarray, bool]  # values of both parameters, and whether the kernel flows there
 
-REACH = 1.0  # of the colours, in log chi_perp
+_REACH = 1.0  # of log chi_perp: beyond, it says nothing about where it is 0
 _KERNELS = np.geomspace(1e-6, 1e6, 240)  # along a line, at first
 _ROUNDS = 10  # of halving steps along it
 _FINE = 0.01  # length of a step that is fine enough, of the picture's
@@ -67,7 +67,7 @@ def between_pixels(xs: np.ndarray, ys: np.ndarray, kernel: np.ndarray, chi: np.n
     from contourpy import contour_generator
 
     with np.errstate(divide="ignore"):
-        heights = np.ma.masked_where(_jumps(kernel, chi), np.clip(np.log(chi), -REACH, REACH))
+        heights = np.ma.masked_where(_jumps(kernel, chi), np.clip(np.log(chi), -_REACH, _REACH))
     if np.ptp(np.sign(heights)) < 2:  # 1 to the last bit somewhere is no line
         return ()
     parts = [np.asarray(part) for part in contour_generator(xs, ys, heights).lines(0.0)]
@@ -84,3 +84,26 @@ def _jumps(kernel: np.ndarray, chi: np.ndarray) -> np.ndarray:
             found[here] |= far
             found[there] |= far
     return found
+
+
+def length_inside(line: Line, xs: np.ndarray, ys: np.ndarray) -> float:
+    """How long the part of a line in the picture is, in widths and heights of the picture."""
+    places = _places(line, xs, ys)
+    inside = np.all((places >= 0) & (places <= 1), axis=1)
+    steps = np.hypot(*np.diff(places, axis=0).T)
+    return float(steps[inside[1:] & inside[:-1]].sum())
+
+
+def distance(point: tuple[float, float], line: Line, xs: np.ndarray, ys: np.ndarray) -> float:
+    """From a point to a line, in widths and heights of the picture."""
+    places = _places(line, xs, ys)
+    (place,) = _places((np.array(point[:1]), np.array(point[1:]), True), xs, ys)
+    begin, step = places[:-1], np.diff(places, axis=0)
+    squares = np.maximum((step**2).sum(axis=1), np.finfo(float).tiny)
+    along = np.clip(((place - begin) * step).sum(axis=1) / squares, 0, 1)
+    return float(np.hypot(*(begin + along[:, None] * step - place).T).min(initial=math.inf))
+
+
+def _places(line: Line, xs: np.ndarray, ys: np.ndarray) -> np.ndarray:
+    """The vertices of a line, with the corners of the picture at 0 and 1."""
+    return np.column_stack([(line[0] - xs[0]) / np.ptp(xs), (line[1] - ys[0]) / np.ptp(ys)])

@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING
 
 from ...core.symbols import C_W, C_b
 from ...results.advice.advice import Advice
+from ...results.advice.parts import Origin
 
 if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 _COLOUR = "#CC79A7"
+_WHY = {  # a layer need not be critical to be advised
+    Origin.BRANCH: "branches so small that all layers together change little",
+    Origin.SEARCH: "what changes kernels and gradients least at this depth",
+    Origin.GIVEN: "these variances were given",
+}
 
 
 def advised_numbers(advice: Advice | None) -> dict[str, float]:
@@ -26,6 +32,13 @@ def advised_numbers(advice: Advice | None) -> dict[str, float]:
 def advised_words(advice: Advice) -> str:
     """What the mark says in a legend."""
     return f"advised for {advice.depth} layers of width {advice.width}"
+
+
+def reason_off_the_line(advice: Advice) -> str:
+    """Why an advised point does not lie on a critical line."""
+    if advice.origin in _WHY:
+        return f"not critical: {_WHY[advice.origin]}"
+    return "critical for another kernel of the input" + ("" if advice.kernel is None else f", {advice.kernel:.4g}")
 
 
 def advised_place(

@@ -23,7 +23,7 @@ from ...results.report import Report
 from ...studies.criticality_summary import first_usable
 from ..latex.displays import latex
 from .advised_point import advised_numbers, advised_words, ring
-from .style import write_figure
+from .style import with_primes, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 POINTS = 400
 _ROUNDING = 1e-14
+_SAME = 5e-3  # difference of curves that their lines cover
 _AROUND = 1e3  # the upper panel reaches so far beyond the values at which kernels are preserved, or at the centre
 DECADES = 2.5  # on both sides of the centre
 RATIO = "kernel_ratio"
@@ -40,7 +41,7 @@ _CURVES = {
     "phi_squared": (r"$g(K) = \langle \phi^2 \rangle_K$", "#000000", "-"),
     "chi_parallel": (r"$\chi_\parallel$", "#0072B2", "-"),
     "chi_perp": (r"$\chi_\perp$", "#D55E00", (0, (6, 2))),
-    RATIO: (r"$K'/K$", "#009E73", (0, (1.2, 2.4))),
+    RATIO: (with_primes("$K'/K$"), "#009E73", (0, (1.2, 2.4))),
 }
 _GREY = "#999999"
 
@@ -178,6 +179,8 @@ def _plot(drawn: Curves, figure: Figure) -> None:
         upper, lower = None, figure.subplots()
     for layer, (name, series) in enumerate(drawn.values.items(), 2):
         label, colour, dash = _CURVES[name]
+        if twin := _twin(drawn, name):  # one curve covers the other
+            label = f"{label} $=$ {_CURVES[twin][0]}"
         axes = upper if name == "phi_squared" else lower
         if np.isposinf(series).all():  # words alone: there is no curve
             axes.plot([], [], linestyle="", label=rf"{label} $= \infty$")
@@ -201,12 +204,27 @@ def _plot(drawn: Curves, figure: Figure) -> None:
         figure.legend([ring(size=8)], [words], loc="outside lower center", frameon=False)
 
 
+def _twin(drawn: Curves, name: str) -> str | None:
+    """The first of the curves of the lower panel that a later one cannot be told from; None if there is none."""
+    below = [other for other in drawn.values if other != "phi_squared"]
+    earlier = below[: below.index(name)] if name in below else []
+    same = (o for o in earlier if np.allclose(drawn.values[o], drawn.values[name], rtol=_SAME, atol=_SAME))
+    return next(same, None)
+
+
 def _average(upper: Axes, drawn: Curves) -> None:
     """The panel of g: where K' = K, and the scale."""
     upper.set_yscale("log")
     if drawn.preserved is not None:
         seen = drawn.preserved > 0
-        upper.plot(drawn.kernels[seen], drawn.preserved[seen], color=_GREY, linewidth=1.2, zorder=1, label=r"$K' = K$")
+        upper.plot(
+            drawn.kernels[seen],
+            drawn.preserved[seen],
+            color=_GREY,
+            linewidth=1.2,
+            zorder=1,
+            label=with_primes("$K' = K$"),
+        )
     upper.set_ylim(*_window(drawn))
 
 

@@ -30,6 +30,11 @@ METADATA: dict[str, dict[str, None]] = {
 }
 
 
+def with_primes(text: str) -> str:
+    """LaTeX whose primes stand beside their letters: the STIX prime is raised already, and ``'`` raises it again."""
+    return text.replace("'", r"\prime ")
+
+
 def format_of(path: Path) -> str:
     """The format of a figure, from the ending of its file.
 

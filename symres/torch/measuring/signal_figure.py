@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _KERNEL, _FORWARD, _BACKWARD, _GRADIENT = "#0072B2", "#009E73", "#D55E00", "#CC79A7"
 _NAMES_SHOWN = 24  # more of them would cover each other
 _WIDE, _DECADES = 6, 100  # ratios of ends beyond which fewer, and no, numbers between powers of ten are written
+_NUMBERS = 6  # on an axis that is narrower
+_SAME = 0.01  # relative difference of curves that cover each other
 _HALF = 0.3  # of the distance of places: how far a prediction without neighbours is drawn to both sides
 _BAND = "band: what the theory allows"
 _CONSTANT = 1.5  # a range smaller than this factor is drawn as if it had this factor: noise is no trend
@@ -55,6 +57,8 @@ def draw_signals(
             (axes[1], "apjn_backward", _BACKWARD, "s", "from the place to the output"),
             (axes[-1], "gradient_norm", _GRADIENT, "o", "gradient of the loss"),
         ):
+            if name == "apjn_backward" and _coincide(places):
+                label += " (the same curve)"
             _series(panel, [place.number(name) for place in places], _theory(theory, name), color, marker, label)
         axes[1].axhline(1.0, color="0.75", linewidth=0.8, zorder=0)
         axes[0].set_ylabel("kernel, mean square")
@@ -71,6 +75,12 @@ def draw_signals(
         jacobians = _change("forward Jacobian norms", places, "apjn_forward")
         axes[1].set_title(": ".join(filter(None, (jacobians, verdict))), fontsize=10)
     return figure
+
+
+def _coincide(places: Sequence[PlaceSignals]) -> bool:
+    """Whether the Jacobian norms from the input and to the output are the same at every place."""
+    pairs = np.array([[float(place.apjn_forward), float(place.apjn_backward)] for place in places])
+    return bool(np.isfinite(pairs).all() and np.allclose(pairs[:, 0], pairs[:, 1], rtol=_SAME, atol=0))
 
 
 def _series(
@@ -146,7 +156,7 @@ def _theory(theory: Sequence[Prediction | None], name: str) -> tuple[np.ndarray,
 
 def _scale(panel: Axes) -> None:
     """A logarithmic scale whose range is never so small that noise looks like growth."""
-    from matplotlib.ticker import LogLocator, NullFormatter
+    from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
     panel.set_yscale("log")
     low, high = panel.get_ylim()
@@ -154,8 +164,12 @@ def _scale(panel: Axes) -> None:
         middle = math.sqrt(low * high)
         panel.set_ylim(middle / _CONSTANT, middle * _CONSTANT)
         low, high = panel.get_ylim()
-    if high < _DECADES * low:  # few powers of ten: numbers between them are written too
-        panel.yaxis.set_minor_locator(LogLocator(subs=range(2, 10) if high < _WIDE * low else (2, 5)))
+    if high < _WIDE * low:  # round numbers at equal distances: powers of ten may all lie outside
+        panel.yaxis.set_major_locator(FixedLocator(MaxNLocator(_NUMBERS, steps=[1, 2, 5, 10]).tick_values(low, high)))
+        panel.yaxis.set_minor_locator(NullLocator())
+        panel.yaxis.set_major_formatter("{x:.3g}")
+    elif high < _DECADES * low:  # few powers of ten: numbers between them are written too
+        panel.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
         panel.yaxis.set_major_formatter("{x:.3g}")
         panel.yaxis.set_minor_formatter("{x:.3g}")
         panel.tick_params(axis="y", which="minor", labelsize=7)

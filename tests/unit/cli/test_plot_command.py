@@ -62,7 +62,6 @@ def test_bad_input_is_one_line(capsys, tmp_path, monkeypatch, words):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("relu --layer batch_norm", "normalises over a batch"),
         ("leaky_relu", "no value for slope; add --set slope=0.5"),
         ("gelo", "gelu"),
     ],

@@ -46,6 +46,21 @@ def test_a_line_of_critical_points_is_drawn_at_one_of_them():
         assert np.interp(0.0, np.log(drawn.kernels), drawn.values[name]) == pytest.approx(1.0, abs=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("phi", "labels"),
+    [
+        ("relu", [r"$\chi_\parallel$", r"$\chi_\perp$ $=$ $\chi_\parallel$", r"$K\prime /K$ $=$ $\chi_\parallel$"]),
+        ("erf", [r"$\chi_\parallel$", r"$\chi_\perp$", r"$K\prime /K$"]),
+    ],
+)
+def test_curves_that_cover_each_other_are_said_to(phi, labels):
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    maps_figure._plot(maps_figure.curves(derived(phi).report()), figure)
+    assert figure.axes[1].get_legend_handles_labels()[1][:3] == labels
+
+
 def test_parameters_that_a_layer_does_not_have_are_not_named(report):
     fixed = tuple(replace(q, definition=q.definition.subs(gamma, 0), body=q.body.subs(gamma, 0),
         symbols=tuple(s for s in q.symbols if s != gamma)) for q in report.quantities)  # fmt: skip

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,12 +9,32 @@ import pytest
 import symres as sr
 from symres.core.errors import DeclarationError, NoClosedForm
 from symres.layers.equation_parser import written
-from symres.report.figures import phase_diagram as diagram
 from symres.report.figures.phase_diagram import phase_diagram
 from symres.results.advice.advice import Advice
+from symres.results.advice.parts import Origin
+from symres.studies import phase_flow
 from tests.shared import derived
 
 GAMMA = 0.5
+
+
+def drawn(found):
+    """The axes with the picture of a diagram."""
+    from matplotlib.figure import Figure
+
+    axes = Figure().subplots()
+    found.plot(axes)
+    return axes
+
+
+def names(axes):
+    """What is written over the regions."""
+    return {text.get_text() for text in axes.texts}
+
+
+def entries(axes):
+    """What is written in the legend."""
+    return [text.get_text() for text in axes.get_legend().get_texts()]
 
 
 def end_of_erf(C_W, C_b, gamma=GAMMA, kernel=1.0):
@@ -107,9 +126,11 @@ def test_kernels_that_have_converged_are_left_alone(erf, monkeypatch):
             sizes.append(len(kernels))
             return self._map(kernels, **values)
 
-    right = diagram.generate
+    right = phase_flow.generate
     monkeypatch.setattr(
-        diagram, "generate", lambda *words: type("Loads", (), {"load": lambda self: Counting(right(*words).load())})()
+        phase_flow,
+        "generate",
+        lambda *words: type("Loads", (), {"load": lambda self: Counting(right(*words).load())})(),
     )
     shares = []
     phase_diagram(
@@ -138,8 +159,10 @@ def test_the_picture_shows_lines_points_and_axes(of_erf):
     assert (star.get_xdata()[0], star.get_ydata()[0]) == of_erf.points[0]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("$C_W$", "$C_b$")
     assert axes.get_xlim() == (of_erf.xs[0], of_erf.xs[-1]) and "0.5" in axes.get_title()
-    shade = axes.collections[0].get_array()
-    assert np.allclose(np.ravel(shade), np.clip(np.log(of_erf.chi_perp), -1, 1).ravel())
+    shade, chi = np.ravel(axes.collections[0].get_array()), of_erf.chi_perp.ravel()
+    assert np.allclose(shade, [value - 1 if value < 1 else 1 - 1 / value for value in chi])
+    assert axes.collections[0].get_clim() == (shade.min(), shade.max())  # no colour stands for two values
+    assert axes.collections[0].norm(0.0) == 0.5  # chi_perp = 1 is white
 
 
 @pytest.mark.parametrize(
@@ -160,13 +183,23 @@ def test_wrong_use_is_refused(erf, words, params, said):
         phase_diagram(erf, *words, **params)
 
 
-def test_batches_and_unknown_maps_are_refused(erf):
-    with pytest.raises(DeclarationError, match="normalises over a batch"):
-        phase_diagram(derived(sr.batch_norm("relu")), points=2)
+def test_unknown_maps_are_refused(erf):
     unknown = replace(erf.chi_perp, status=sr.Status.UNKNOWN, reason="for the test")
-    theory = SimpleNamespace(is_batch=False, kernel_map=erf.kernel_map, chi_perp=unknown)
+
+    class Unfinished(sr.Theory):
+        flow_maps = (erf.kernel_map, erf.chi_parallel, unknown)
+
     with pytest.raises(NoClosedForm, match="chi_perp is unknown: for the test"):
-        phase_diagram(theory, points=2)
+        phase_diagram(Unfinished(erf.layer), points=2)
+
+
+def test_a_layer_that_normalises_over_a_batch():
+    """Of relu the variance over the batch becomes C_W (1/2 - 1/(2 pi)), and chi_perp is C_W/2 over that: pi/(pi-1)."""
+    found = phase_diagram(derived(sr.batch_norm("relu")), points=4, K=3)
+    assert found.kernel[2].tolist() == pytest.approx(found.xs * (1 - 1 / math.pi) / 2)
+    assert found.chi_perp.ravel().tolist() == pytest.approx([math.pi / (math.pi - 1)] * 16)
+    assert "inputs of variance 3 over the batch" in found.title
+    assert names(drawn(found)) == {"chaotic\n$\\chi_\\perp = 1.467$"} and drawn(found).get_legend() is None
 
 
 def test_lines_over_other_parameters_are_where_chi_perp_is_one(erf):
@@ -187,7 +220,7 @@ def test_kernels_that_still_move_are_marked(erf):
     axes = Figure().subplots()
     found.plot(axes)
     words = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert words == [r"$\chi_\perp = 1$", "critical point", "kernel not converged"]
+    assert words == [r"$\chi_\perp = 1$", "critical point", "kernel still changes in layer 2000"]
     settled = phase_diagram(erf, ("C_W", at / 2, 0.6 * at), ("C_b", 0.1, 0.2), points=2, gamma=GAMMA)
     axes = Figure().subplots()
     settled.plot(axes)
@@ -259,3 +292,80 @@ def test_the_advised_point_has_a_mark_and_words():
     words = [text.get_text() for text in axes.get_legend().get_texts()]
     assert "advised for 20 layers of width 1024" in words
     assert any(line.get_marker() == "o" for line in axes.get_lines())
+
+
+@pytest.mark.parametrize("subject", ["relu", sr.activation("relu"), sr.mlp("relu")])
+def test_what_can_be_derived_has_a_diagram(subject):
+    axes = (("C_W", 1, 2), ("C_b", 0, 1))
+    assert (
+        phase_diagram(subject, *axes, points=2).chi_perp.tolist()
+        == phase_diagram(derived("relu"), *axes, points=2).chi_perp.tolist()
+    )
+
+
+@pytest.mark.parametrize("subject", ["tanh", "gelu", sr.pre_ln("gelu"), sr.residual("erf", gamma="9/10")])
+def test_both_phases_are_seen_and_named_by_default(subject):
+    """Of tanh chaos took a corner of 6 % before."""
+    found = phase_diagram(derived(subject), points=40)
+    growing = "diverging" if subject == "gelu" else "chaotic"
+    assert names(drawn(found)) >= {"ordered", growing}
+    shares = [found.regions[name].mean() for name in ("ordered", growing)]
+    assert min(shares) > 0.2 and f"phases: ordered {shares[0]:.0%}" in str(found)
+    for x, y in found.points:
+        assert found.xs[0] <= x <= found.xs[-1] and found.ys[0] <= y <= found.ys[-1]
+
+
+def test_a_name_stands_in_its_region(erf):
+    found = phase_diagram(erf, ("C_W", 0.1, 2), ("gamma", 0.0, 0.95), points=80, C_b=0.05)
+    for text in drawn(found).texts:
+        C_W, gamma = text.get_position()
+        assert (end_of_erf(C_W, 0.05, gamma)[1] > 1) == (text.get_text() == "chaotic")
+
+
+def test_the_bar_says_which_phase_is_where_and_ends_at_the_values(of_erf):
+    axes = drawn(of_erf)
+    bar = next(other for other in axes.figure.axes if other is not axes)
+    assert bar.get_ylabel() == r"ordered $\leftarrow\;\chi_\perp\;\rightarrow$ chaotic"
+    ticks = [float(label.get_text()) for label in bar.get_yticklabels()]
+    assert {f"{end(of_erf.chi_perp):.3g}" for end in (np.min, np.max)} | {"1"} <= {f"{tick:.3g}" for tick in ticks}
+
+
+def test_the_legend_has_what_is_seen_only(of_erf):
+    """A kernel that still changes below the line, a diverging one, a line that ends in a corner are not seen."""
+    settled, kernel = np.ones((300, 300), dtype=bool), np.ones((300, 300))
+    settled[0, 100], kernel[200, 200] = False, np.inf
+    corner = (np.array([2.99, 3.0]), np.array([0.499, 0.5]), False)
+    found = replace(
+        of_erf,
+        **{"xs": np.linspace(0.3, 3, 300), "ys": np.linspace(0, 0.5, 300), "chi_perp": np.full((300, 300), 0.9)},
+        **{"settled": settled, "kernel": kernel, "lines": (*of_erf.lines, corner)},
+    )
+    assert entries(drawn(found)) == [r"$\chi_\perp = 1$", "critical point"]
+    settled[:20, 100:120], kernel[200:, 200:] = False, np.inf
+    seen = {
+        "kernel grows without bound",
+        "kernel still changes in layer 2000",
+        r"$\chi_\perp = 1$, the kernel flows away",
+    }
+    longer = (np.array([2.0, 3.0]), np.array([0.4, 0.5]), False)
+    seen.add(r"$\chi_\perp = 1$, the kernel flows away")
+    assert seen <= set(entries(drawn(replace(found, lines=(*of_erf.lines, longer)))))
+
+
+def test_an_advised_point_off_the_line_is_explained(erf):
+    place = {"C_W": 2.0, "C_b": 0.3, "parameters": {"gamma": GAMMA}, "kernel": 2.5}
+    axes = ("C_W", 0.5, 3), ("C_b", 0, 0.5)
+    at = math.pi / 4 * (1 - GAMMA**2)
+    for origin, said in (
+        (Origin.BRANCH, "not critical: branches so small"),
+        (Origin.SEARCH, "not critical: what changes kernels"),
+        (Origin.LINE, "critical for another kernel of the input, 2.5"),
+    ):
+        advice = Advice(50, 512, True, origin=origin, **place)
+        found = phase_diagram(erf, *axes, points=9, advice=advice, gamma=GAMMA)
+        assert found.advice.startswith(f"advised for 50 layers of width 512\n({said}")
+        assert found.advice in entries(drawn(found))
+    critical = Advice(50, 512, True, origin=Origin.POINT, **{**place, "C_W": at, "C_b": 0.0})
+    assert phase_diagram(erf, *axes, points=9, advice=critical, gamma=GAMMA).advice == (
+        "advised for 50 layers of width 512"
+    )

@@ -113,6 +113,32 @@ def test_the_figure_tells_what_happens(inputs):
     assert panels[1].get_title().startswith("forward Jacobian norms grow by a factor 1.64e+04")
 
 
+@pytest.mark.parametrize("gain", [1.0, 1.05, 1.3, 2.0])
+@pytest.mark.parametrize("size", [0.105, 0.15, 0.37, 1.1])
+def test_axes_have_numbers_whatever_their_range(gain, size):
+    torch.manual_seed(0)
+    model = nn.Sequential(*(nn.Linear(6, 6, bias=False) for _ in range(5)))
+    for module in model:
+        nn.init.orthogonal_(module.weight, gain=gain)
+    inputs = size**0.5 * torch.ones(1, 6)
+    figure = st.measure(model, inputs, exact=True).plot()
+    figure.canvas.draw()
+    for panel in figure.axes:
+        low, high = panel.get_ylim()
+        labels = [*panel.yaxis.get_ticklabels(), *panel.yaxis.get_ticklabels(minor=True)]
+        written = {text.get_text() for text in labels if low <= text.get_position()[1] <= high and text.get_text()}
+        assert len(written) >= 2
+
+
+def test_curves_that_cover_each_other_are_said_to(inputs):
+    for gain, same in ((1.0, True), (1.2, False)):
+        model = nn.Sequential(*(nn.Linear(6, 6, bias=False) for _ in range(4)))
+        for module in model:
+            nn.init.orthogonal_(module.weight, gain=gain)
+        labels = axes_of(st.measure(model, inputs, exact=True))[1].get_legend_handles_labels()[1]
+        assert ("from the place to the output (the same curve)" in labels) == same
+
+
 def test_the_figure_draws_theory_and_dead_places(inputs):
     model = nn.Sequential(nn.Linear(6, 6), nn.Threshold(1e9, 0.0), nn.Linear(6, 6))
     theory = [st.Prediction(kernel=1.0, kernel_error=0.1, apjn_forward=2.0), None, st.Prediction(apjn_backward=1.0)]

@@ -1,0 +1,186 @@
+"""A phase diagram: its numbers, and the picture of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import sympy as sp
+
+from ...core.display import Fact, Shown
+from ...results.phases import CRITICAL
+from ...studies.phase_boundary import Line, length_inside
+from ..latex.displays import latex
+from .advised_point import ring
+from .phase_colours import draw_colours
+from .region_names import draw_names, visible
+from .style import write_figure
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+_SIZE, _DENSITY = (5.6, 4.2), 200  # of a figure: inches, pixels in one
+_HATCH, _LINES = "////", (0.0, 0.0, 0.0, 0.35)  # where the kernel diverges
+_IN_A_ROW = 3  # entries of the legend
+_VEIL = "0.3"  # over kernels that have not converged
+_SAME = 1e-3  # relative difference that no colour shows
+_SHORTEST = 0.01  # part of a line inside the picture, in its widths: a shorter one is not seen
+
+
+@dataclass(frozen=True)
+class PhaseDiagram(Shown):
+    """The end of a deep network, its kernel and chi_perp, over two parameters.
+
+    Args:
+        x, y: names of the parameters.
+        xs, ys: their values, increasing, of lengths n and m.
+        chi_perp: (m, n), at the end of the network.
+        kernel: (m, n), infinite where it diverges.
+        settled: (m, n), whether the kernel has converged, to a number, 0 or infinity; where it has not, the values are
+            those of the deepest layer.
+        lines: critical lines as (xs, ys, whether the kernel flows there).
+        points: critical points as (x, y).
+        title: what it is about.
+        advised: where advice on initialisation lies, (x, y).
+        advice: what it is for, in words, and why it is no point of a critical line where it is none.
+        depth: the deepest layer.
+    """
+
+    x: str
+    y: str
+    xs: np.ndarray
+    ys: np.ndarray
+    chi_perp: np.ndarray
+    kernel: np.ndarray
+    settled: np.ndarray
+    lines: tuple[Line, ...] = ()
+    points: tuple[tuple[float, float], ...] = ()
+    title: str = ""
+    advised: tuple[float, float] | None = None
+    advice: str = ""
+    depth: int = 0
+
+    def _title(self) -> str:
+        return f"phase diagram over {self.x} and {self.y}"
+
+    def _facts(self) -> list[Fact]:
+        """What is drawn, in numbers."""
+        axes = ((self.x, self.xs), (self.y, self.ys))
+        return [
+            *(
+                Fact("", f"{name} from {values[0]:g} to {values[-1]:g}, {len(values)} values", _range(name, values))
+                for name, values in axes
+            ),
+            Fact("phases", self._shares),
+            Fact("critical lines", str(len(self.lines))),
+            *(Fact("critical point", f"{self.x} = {x:.10g}, {self.y} = {y:.10g}") for x, y in self.points),
+            *(Fact(self.advice, f"{self.x} = {x:.10g}, {self.y} = {y:.10g}") for x, y in filter(None, (self.advised,))),
+        ]
+
+    @property
+    def _shares(self) -> str:
+        """How much of the picture each phase takes: ``ordered 62 %, chaotic 38 %``."""
+        found = {**self.regions, "not converged": ~self.settled}
+        return ", ".join(f"{name} {region.mean():.0%}" for name, region in found.items() if visible(region).any())
+
+    @property
+    def regions(self) -> dict[str, np.ndarray]:
+        """The phases by name, as masks of shape (m, n): what has not converged belongs to none.
+
+        Returns:
+            "ordered" (chi_perp < 1), "chaotic" (> 1), "critical", and "diverging", where the kernel is infinite.
+        """
+        bounded = self.settled & np.isfinite(self.kernel)
+        critical = np.abs(self.chi_perp - 1) < CRITICAL
+        return {
+            "ordered": bounded & ~critical & (self.chi_perp < 1),
+            "chaotic": bounded & ~critical & (self.chi_perp > 1),
+            "critical": bounded & critical,
+            "diverging": np.isinf(self.kernel),
+        }
+
+    def plot(self, axes: Axes) -> None:
+        """Draw it into matplotlib axes, with a bar of colours beside them."""
+        from matplotlib.colors import ListedColormap
+
+        draw_colours(axes, self.xs, self.ys, self.chi_perp)
+        if self._moving.any():
+            veil = np.ma.masked_where(~self._moving, np.ones(self._moving.shape))
+            grey = ListedColormap([_VEIL])
+            axes.pcolormesh(self.xs, self.ys, veil, cmap=grey, alpha=0.5, shading="nearest", rasterized=True)
+        if self._diverges.any():
+            region = axes.contourf(
+                self.xs, self.ys, self._diverges.astype(float), levels=[0.5, 1.5], colors="none", hatches=[_HATCH]
+            )
+            region.set(edgecolor=_LINES, linewidth=0)
+        for xs, ys, reachable in self.lines:
+            axes.plot(xs, ys, color="black", linewidth=1.4, linestyle="-" if reachable else ":")
+        for point in self.points:
+            axes.plot(
+                *point, "k*", markersize=11, markeredgecolor="white", markeredgewidth=0.7, clip_on=False, zorder=5
+            )
+        if self.advised is not None:
+            axes.add_line(ring(self.advised[:1], self.advised[1:]))
+        draw_names(axes, self.xs, self.ys, {**self.regions, "no end yet": ~self.settled}, below=self._constant)
+        axes.set_title(self.title, fontsize=9)
+        axes.set(xlim=(self.xs[0], self.xs[-1]), ylim=(self.ys[0], self.ys[-1]))
+        axes.set(xlabel=_label(self.x), ylabel=_label(self.y))
+        if marks := self._legend:
+            words, handles = zip(*marks.items(), strict=True)
+            place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "columnspacing": 1.2, "handlelength": 1.5}
+            axes.legend(handles, words, fontsize=7, ncols=min(len(marks), _IN_A_ROW), frameon=False, **place)
+
+    @property
+    def _constant(self) -> str:
+        """What chi_perp is in the whole picture; empty if its colour changes."""
+        low, high = float(np.min(self.chi_perp)), float(np.max(self.chi_perp))
+        return rf"$\chi_\perp = {low:.4g}$" if high - low <= _SAME * low else ""
+
+    @property
+    def _diverges(self) -> np.ndarray:
+        return visible(np.isinf(self.kernel))
+
+    @property
+    def _moving(self) -> np.ndarray:
+        return visible(~self.settled)
+
+    @property
+    def _legend(self) -> dict[str, Artist]:
+        """The legend: words and the marks that they explain, of what is seen."""
+        from matplotlib.lines import Line2D
+        from matplotlib.patches import Patch
+
+        ways = {line[2] for line in self.lines if length_inside(line, self.xs, self.ys) > _SHORTEST}
+        marks: dict[str, Artist] = {}
+        if True in ways:
+            marks[r"$\chi_\perp = 1$"] = Line2D([], [], color="black", linewidth=1.4)
+        if False in ways:
+            marks[r"$\chi_\perp = 1$, the kernel flows away"] = Line2D([], [], color="black", linestyle=":")
+        if self.points:
+            marks["critical point"] = Line2D([], [], color="black", marker="*", linestyle="", markersize=8)
+        if self.advised is not None:
+            marks[self.advice] = ring(size=7)
+        if self._diverges.any():
+            marks["kernel grows without bound"] = Patch(facecolor="none", edgecolor=_LINES, hatch=_HATCH, linewidth=0)
+        if self._moving.any():
+            marks[f"kernel still changes in layer {self.depth}"] = Patch(color=_VEIL, alpha=0.5)
+        return marks
+
+    def save(self, path: str | Path) -> Path:
+        """Write the drawing to a PDF, PNG or SVG file, whole or not at all.
+
+        Raises:
+            DeclarationError: another ending, or a folder that cannot be written.
+        """
+        return write_figure(path, lambda figure: self.plot(figure.subplots()), figsize=_SIZE, dpi=_DENSITY)
+
+
+def _range(name: str, values: np.ndarray) -> str:
+    return rf"{_label(name).strip('$')} \in [{values[0]:g}, {values[-1]:g}]"
+
+
+def _label(name: str) -> str:
+    return f"${latex(sp.Symbol(name))}$"
