@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 from ..core import files
-from ..core.display import Fact, Shown, preformatted
+from ..core.display import Fact, Shown, folded, preformatted
 from ..core.errors import DeclarationError
 from . import targets
 
@@ -63,12 +63,16 @@ class Module(Shown):
     functions: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        held, lines = ", ".join(self.functions) or self.name, self.text.count("\n")
+        held = ", ".join(self.functions) or self.name
         lacking = f"; without {'; '.join(self.missing)}" if self.missing else ""
-        return f"<{self.target} module: {held}; {lines} lines in .text{lacking}>"
+        return f"<{self.target} module: {held}; {self._lines} lines in .text{lacking}>"
 
     def __str__(self) -> str:
         return self.text
+
+    @property
+    def _lines(self) -> int:
+        return self.text.count("\n")
 
     def _title(self) -> str:
         return f"{self.target} module {self.name}"
@@ -81,7 +85,7 @@ class Module(Shown):
         ]
 
     def _repr_html_(self) -> str:
-        return preformatted(self.text)
+        return f"{super()._repr_html_()}{folded(f'{self._lines} lines', preformatted(self.text))}"
 
     def write(self, path: str | Path) -> Path:
         """Write the text to a file, whole or not at all, and what belongs to it beside it: the header of a C source.

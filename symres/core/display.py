@@ -16,6 +16,11 @@ from typing import Any, Protocol, TypeAlias
 Plain: TypeAlias = str | float | bool | list["Plain"] | dict[str, "Plain"] | None
 
 _LONGEST = 1200  # characters of LaTeX: a longer formula is no help in a notebook
+_LINE = 200  # characters of a repr: a list of some objects still fits a screen
+_GRID = "display:grid;grid-template-columns:fit-content(35%) minmax(0,1fr);gap:0.3em 1em;align-items:baseline"
+_WHOLE = "grid-column:1/-1"  # of a fact without a label
+_INDENT = "padding-left:1em"
+_SCROLLS = "overflow-x:auto;overflow-y:hidden"  # a formula that MathJax finds no place to break is not cut off
 
 
 @dataclass(frozen=True)
@@ -46,9 +51,18 @@ class Shown:
     def _facts(self) -> Iterable[Fact]:
         """In the order of reading."""
 
+    def __repr__(self) -> str:
+        """The title and the first facts on one line; ``str`` has all of them."""
+        line = self._title()
+        for fact in self._facts():
+            more = f"; {_in_words(fact)}"
+            if len(line) + len(more) > _LINE:
+                return f"<{line}; ...>"
+            line += more
+        return f"<{line}>"
+
     def __str__(self) -> str:
-        facts = (f"  {fact.label}: {fact.text}" if fact.label else f"  {fact.text}" for fact in self._facts())
-        return "\n".join([self._title(), *facts])
+        return "\n".join([self._title(), *(f"  {_in_words(fact)}" for fact in self._facts())])
 
     def _repr_latex_(self) -> str | None:
         r"""The equations as ``$\displaystyle ...$``; None if there are none, or they are too long."""
@@ -56,22 +70,46 @@ class Shown:
         return rf"$\displaystyle {text}$" if 0 < len(text) <= _LONGEST else None
 
     def _repr_html_(self) -> str:
-        """A table of the facts, formulas in LaTeX."""
-        rows = "".join(
-            f'<tr><th style="text-align:left">{html.escape(fact.label)}</th>'
-            f'<td style="text-align:left">{_cell(fact)}</td></tr>'
-            for fact in self._facts()
-        )
-        return f"<table><caption>{html.escape(self._title())}</caption>{rows}</table>"
+        """The title, and the facts below it, formulas in LaTeX."""
+        return f"{heading(self._title())}{listed(self._facts())}"
 
 
-def _cell(fact: Fact) -> str:
-    return html.escape(f"${fact.latex}$" if 0 < len(fact.latex) <= _LONGEST else fact.text)
+def _in_words(fact: Fact) -> str:
+    return f"{fact.label}: {fact.text}" if fact.label else fact.text
+
+
+def heading(text: str) -> str:
+    """A line of HTML above what it is about."""
+    return f'<div style="font-weight:bold">{html.escape(text)}</div>'
+
+
+def listed(facts: Iterable[Fact]) -> str:
+    """Facts as HTML, labels on the left.
+
+    A grid and no table: MathJax breaks formulas to the width of what they stand in, which of a cell is that of a term.
+    """
+    rows = []
+    for fact in facts:
+        if fact.label:
+            rows.append(f"<div>{html.escape(fact.label)}</div>")
+        is_formula = 0 < len(fact.latex) <= _LONGEST
+        styles = [_WHOLE] * (not fact.label) + [_SCROLLS] * is_formula
+        style = f' style="{";".join(styles)}"' if styles else ""
+        content = html.escape(rf"$\displaystyle {fact.latex}$" if is_formula else fact.text)
+        rows.append(f"<div{style}>{content}</div>")
+    return f'<div style="{_GRID};{_INDENT}">{"".join(rows)}</div>' if rows else ""
 
 
 def preformatted(text: str) -> str:
-    """Plain text, its columns kept, as HTML."""
-    return f"<pre>{html.escape(text)}</pre>"
+    """Plain text, its columns kept, as HTML; published notebooks print ``pre`` in a font for prose."""
+    return f'<pre style="font-family:monospace;line-height:1.25;overflow-x:auto">{html.escape(text)}</pre>'
+
+
+def folded(summary: str, inside: str, is_open: bool = False) -> str:
+    """HTML that is unfolded by a click on its summary, a line of text."""
+    state = " open" if is_open else ""
+    title = f'<summary style="cursor:pointer;font-weight:bold">{html.escape(summary)}</summary>'
+    return f'<details{state}>{title}<div style="{_INDENT}">{inside}</div></details>'
 
 
 class Views(Protocol):
@@ -79,6 +117,9 @@ class Views(Protocol):
 
     def page(self, theory: Any, width: int) -> str:
         """The page of a theory, as ``symres derive`` prints it."""
+
+    def html(self, theory: Any) -> str:
+        """A theory for notebooks: its formulas, and the page folded."""
 
     def summary(self, theory: Any) -> dict[str, Plain]:
         """The results of a theory in words and floats."""

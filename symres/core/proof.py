@@ -11,7 +11,7 @@ from typing import Any
 import sympy as sp
 
 from .abbreviation import text_of
-from .display import Fact, Shown, preformatted, views
+from .display import Fact, Shown, folded, listed, preformatted, views
 from .errors import SymresError
 
 
@@ -96,7 +96,7 @@ class SlopeAndValue(Step):
     value: Any
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Proof(Shown):
     """A chain of steps from a starting expression to a result.
 
@@ -145,13 +145,13 @@ class Proof(Shown):
     def _facts(self) -> list[Fact]:
         """What it proves: the start equals the result."""
         left, right = views().formula(self.start), views().formula(self.result)
-        return [Fact("start", _shown(self.start), f"{left} = {right}" if left and right else "")]
+        return [Fact("", _shown(self.start), f"{left} = {right}" if left and right else "")]
 
     def __str__(self) -> str:
         return self.explain()
 
     def _repr_html_(self) -> str:
-        return preformatted(self.explain())
+        return f"{listed(self._facts())}{folded(self._title(), preformatted(self.explain()))}"
 
     def explain(self) -> str:
         """The derivation as plain text, one step a paragraph."""

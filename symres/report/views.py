@@ -1,4 +1,4 @@
-"""What a theory shows of itself: the page of the terminal as text, and its results in words and floats.
+"""What a theory shows of itself: the page of the terminal as text, HTML, and its results in words and floats.
 
 ``symres/__init__.py`` hands this module to ``core.display``: a theory cannot see the rooms above it.
 """
@@ -27,15 +27,25 @@ from ..studies.advice.advise import advise
 from ..studies.advice.network_sizes import require_size
 from ..theory.criticality.fixed_points import FixedPoint
 from ..theory.theory import Theory
+from .notebook import theory_in_html
 from .text.page import Page
+
+_WIDTH = 80  # columns of a page in a notebook
 
 
 def page(theory: Theory, width: int) -> str:
     """The page that ``symres derive`` prints, without checks, in mathematical characters."""
     phi = _activation(theory.layer)
     with limited(Stage.PAGE, ends=False):
-        lines = Page(_report(theory, phi), phi, width, unicode=True).lines()
-    return "\n".join("".join(span.text for span in spans).rstrip() for spans in lines)
+        return _text(_report(theory, phi), phi, width)
+
+
+def html(theory: Theory) -> str:
+    """The results of a theory for notebooks, with the page of the terminal folded."""
+    phi = _activation(theory.layer)
+    with limited(Stage.PAGE, ends=False):
+        report = _report(theory, phi)
+        return theory_in_html(report, theory._title(), _text(report, phi, _WIDTH))
 
 
 def summary(theory: Theory) -> dict[str, Plain]:
@@ -91,6 +101,11 @@ def known_fixed_points(theory: Theory) -> tuple[FixedPoint, ...] | None:
     """The kernels that the layer preserves, if all its parameters have numbers."""
     maps = (theory.kernel_map, theory.chi_parallel, theory.chi_perp)
     return None if any(set(q.symbols) - {K} for q in maps) else theory.fixed_points()
+
+
+def _text(report: Report, phi: Activation | None, width: int) -> str:
+    lines = Page(report, phi, width, unicode=True).lines()
+    return "\n".join("".join(span.text for span in spans).rstrip() for spans in lines)
 
 
 def _report(theory: Theory, phi: Activation | None) -> Report:

@@ -23,7 +23,7 @@ _ALONG = tuple(map(sp.Rational, (1, 2, "1/2", 4, "1/4", 10, "1/10", 100, "1/100"
 STABILITY = {1: ("half-stable", "below"), -1: ("half-stable", "above"), 0: ("marginal", "")}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CriticalPoint(Shown):
     """A fixed point with both susceptibilities equal to 1 (PDLT (B.19)).
 

@@ -11,7 +11,7 @@ from typing import TypeAlias, TypedDict, Unpack
 
 import mpmath as mp
 
-from ..core.display import Fact, Shown, preformatted
+from ..core.display import Fact, Shown, folded, heading, preformatted
 from ..core.errors import CheckRefuted
 from .measurement import OracleValue
 
@@ -210,7 +210,7 @@ def contradicted(
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CheckReport(Shown):
     """The verdicts of a check.
 
@@ -231,16 +231,25 @@ class CheckReport(Shown):
     def _title(self) -> str:
         return f"check: {self.outcome}"
 
+    @property
+    def _count(self) -> dict[Outcome, int]:
+        return {outcome: sum(v.outcome is outcome for v in self.verdicts) for outcome in Outcome}
+
+    @property
+    def _counts(self) -> str:
+        return ", ".join(f"{number} {str(outcome).lower()}" for outcome, number in self._count.items())
+
     def _facts(self) -> list[Fact]:
         """How many comparisons had each outcome."""
-        count = {outcome: sum(v.outcome is outcome for v in self.verdicts) for outcome in Outcome}
-        return [Fact(str(o), str(number), rf"\mathrm{{{o}}}: {number}") for o, number in count.items()]
+        return [Fact(str(o), str(number), rf"\mathrm{{{o}}}: {number}") for o, number in self._count.items()]
 
     def __str__(self) -> str:
         return self.table()
 
     def _repr_html_(self) -> str:
-        return preformatted(self.table())
+        """The counts; the rows are unfolded where one of them needs to be read."""
+        rows = folded("all comparisons", preformatted(self.table()), self.outcome is not Outcome.PASSED)
+        return f"{heading(f'{self._title()} ({self._counts})')}{rows}"
 
     def table(self) -> str:
         """Plain text in 80 columns: one row a verdict, under it the point and, if there is one, the reason."""
@@ -250,8 +259,7 @@ class CheckReport(Shown):
             lines.extend(_rows(verdict))
         lines.append("-" * WIDTH)
         lines.extend(_LEGEND)
-        count = {outcome: sum(v.outcome is outcome for v in self.verdicts) for outcome in Outcome}
-        lines.append(f"{self.outcome}: " + ", ".join(f"{number} {str(o).lower()}" for o, number in count.items()))
+        lines.append(f"{self.outcome}: {self._counts}")
         return "\n".join(lines)
 
     def raise_if_refuted(self) -> None:

@@ -12,7 +12,7 @@ import sympy as sp
 
 from ..activations.activation import Activation
 from ..core import symbols
-from ..core.display import Fact, Plain, Shown, preformatted, views
+from ..core.display import Fact, Plain, Shown, views
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, whole
 from ..core.work_budget import Stage
@@ -85,7 +85,7 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
         return [equation(str(left), latex(left), right) for left, right in self.layer.equations]
 
     def _repr_html_(self) -> str:
-        return preformatted(self.page())
+        return views().html(self)
 
     def page(self, width: Number = 80) -> str:
         """The page that ``symres derive`` prints, without its comparisons with oracles: derives all that is on it.

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import sympy as sp
 
-from ...core.display import Fact, Shown
+from ...core.display import Fact, Shown, folded, listed
 from ...results.phases import CRITICAL
 from ...studies.phase_boundary import Line, length_inside
 from ..latex.displays import latex
 from .advised_point import ring
 from .phase_colours import draw_colours
 from .region_names import draw_names, visible
-from .style import write_figure
+from .style import STYLE, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -30,7 +30,7 @@ _SAME = 1e-3  # relative difference that no colour shows
 _SHORTEST = 0.01  # part of a line inside the picture, in its widths: a shorter one is not seen
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PhaseDiagram(Shown):
     """The end of a deep network, its kernel and chi_perp, over two parameters.
 
@@ -85,6 +85,17 @@ class PhaseDiagram(Shown):
         """How much of the picture each phase takes: ``ordered 62 %, chaotic 38 %``."""
         found = {**self.regions, "not converged": ~self.settled}
         return ", ".join(f"{name} {region.mean():.0%}" for name, region in found.items() if visible(region).any())
+
+    def _repr_html_(self) -> str:
+        """The picture, and its numbers folded."""
+        from matplotlib import rc_context
+
+        from .styled_figure import StyledFigure
+
+        figure = StyledFigure(figsize=_SIZE)
+        with rc_context(STYLE):
+            self.plot(figure.subplots())
+        return figure.in_html(str(self)) + folded(self._title(), listed(self._facts()))
 
     @property
     def regions(self) -> dict[str, np.ndarray]:

@@ -12,7 +12,7 @@ from .choice import Choice
 DIGITS = 9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Advice(Choice, Shown):
     """The variances to draw and the scale of the inputs, with reasons; its fields are those of ``Choice``."""
 

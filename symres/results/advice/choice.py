@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from .parts import LearningRate, Origin, Path, Suggestion, Trial, UsualScheme
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Choice:
     """The variances to draw and the scale of the inputs, tried in networks of this depth and width.
 

@@ -24,7 +24,7 @@ class BranchScale(AnnotatedNumber):
     searched: tuple[float, float]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DeepBranchScale(Shown):
     """The branch scale at which outputs of a deep network respond most to the kernel of their input.
 

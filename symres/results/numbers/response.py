@@ -14,7 +14,7 @@ from ...notation import latex
 Value = float | NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Response(Shown):
     """Derivatives in the kernel of the input, from layer to layer (Fischer, Dahmen, Helias (51) to (55)).
 
@@ -61,7 +61,7 @@ def _explained(name: str, value: Value, meaning: str) -> list[Fact]:
     return [Fact(name, meaning), *(Fact("", row) for row in rows)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ResponseDecay(Shown):
     """``eta^l ~ l**-exponent`` after many layers, whatever the kernel of the input is.
 

@@ -42,7 +42,7 @@ class DualKernel(NamedTuple):
 
 
 @parameters_by_name
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Network(FluctuatingNetwork, DerivedNetwork, Shown):
     """Layers one after the other, the first nearest to the input.
 

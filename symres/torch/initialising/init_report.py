@@ -56,7 +56,7 @@ class TensorSetting:
         return f"{self.module}.{self.tensor}" if self.module else self.tensor
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class InitReport(Shown):
     """An initialisation: what was set, why, and what kernels and gradients are afterwards.
 

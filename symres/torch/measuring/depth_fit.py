@@ -41,7 +41,7 @@ class DepthLaw(StrEnum):
     UNDECIDED = "undecided"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DepthFit(Shown):
     """A norm J over places l = 1, 2, ... as exp(rate*l) and as l^-exponent, and which of the two it can be.
 

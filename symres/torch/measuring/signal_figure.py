@@ -40,15 +40,16 @@ def draw_signals(
         verdict: what is said of the Jacobian norms beside how much they change; may be empty.
 
     Returns:
-        A figure that belongs to no window.
+        A figure that belongs to no window, and shows itself in notebooks.
     """
     from matplotlib import rc_context
-    from matplotlib.figure import Figure
+
+    from ...report.figures.styled_figure import StyledFigure
 
     with_loss = any(not math.isnan(place.gradient_norm) for place in places)
     panels = 3 if with_loss else 2
-    with rc_context(STYLE | {"font.family": "STIXGeneral"}):  # by its name: it is looked up when the user draws
-        figure = Figure(figsize=(6.4, 1.2 + 2.6 * panels), layout="constrained")
+    with rc_context(STYLE | {"font.family": "STIXGeneral"}):  # by its name: a canvas may be drawn without the style
+        figure = StyledFigure(figsize=(6.4, 1.2 + 2.6 * panels))
         axes = list(np.atleast_1d(figure.subplots(panels, 1, sharex=True)))
         begin = "input" if start == "input" else f"place {start}"
         for panel, name, color, marker, label in (

@@ -25,7 +25,7 @@ _FIRST = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Measurement(Shown):
     """Kernels and Jacobian norms of a model, place by place in the order of execution.
 

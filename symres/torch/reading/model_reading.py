@@ -12,7 +12,7 @@ from ...theory.theory import Theory, network
 from .read_block import ReadBlock
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Reading(Shown):
     """A model as layers of the theory, and what stays measured.
 

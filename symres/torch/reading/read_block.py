@@ -60,7 +60,7 @@ class StretchPlaces:
     outputs: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReadBlock(Shown):
     """Equal parts of a model: a layer of the theory, or something that stays measured.
 

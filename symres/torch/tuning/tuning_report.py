@@ -120,7 +120,7 @@ _KEPT = {
 TunedPart: TypeAlias = TunedBlock | TunedLayer
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TuningReport(Shown):
     """What ``tune_`` found and did.
 

@@ -121,6 +121,38 @@ def test_texts_say_what_was_found():
     assert "C_W from 0 to" in str(made("phase_diagram"))
 
 
+def test_a_repr_is_a_line():
+    for name in MAKE:
+        assert len(repr(made(name))) <= 250 and "\n" not in repr(made(name))
+    assert repr(made("critical_point")).startswith(
+        "<critical point, half-stable, it attracts kernels from above; K* = 3/2 + sqrt(17)/2; C_W = 1.9830582..."
+    )
+    assert repr(made("check")) == "<check: PASSED; PASSED: 1; REFUTED: 0; INCONCLUSIVE: 0>"
+    assert repr(made("phase_diagram")).startswith("<phase diagram over C_W and C_b; C_W from 0 to 4, 5 values; ")
+    advice = repr(derived("relu").advice(depth=10, width=64))
+    assert advice.startswith("<advice for 10 layers of width 64; C_W: 2; C_b: 0; inputs_kernel: 1; Draw weights")
+
+
+def test_only_records_of_few_numbers_show_all_their_fields():
+    """The raw fields of a report fill screens, a model among them."""
+    pytest.importorskip("torch")
+    import symres.torch as st
+
+    for name in (*sr.__all__, *st.__all__):
+        getattr(sr, name, None) or getattr(st, name)  # names are imported when they are asked for
+    classes = [cls for cls in Shown.__subclasses__() if cls.__module__.startswith("symres")]
+    assert len(classes) > 15
+    raw = {cls.__name__ for cls in classes if cls.__dataclass_params__.repr}
+    assert raw == {"Activation", "Exponents", "FixedPoint", "Layer", "Theory"}
+
+
+def test_formulas_stand_in_no_table():
+    """MathJax breaks a formula in a cell after every term."""
+    for name in MAKE:
+        html = made(name)._repr_html_()
+        assert "<table" not in html and html.count("<pre") == html.count('<pre style="font-family:monospace')
+
+
 class Angled(Shown):
     def _title(self):
         return "<b> & co"

@@ -186,3 +186,10 @@ def test_no_figure_belongs_to_a_window(model, inputs):
 
     st.measure(model, inputs, probes=1).plot()
     assert not pyplot.get_fignums()
+
+
+def test_notebooks_show_the_figure(model, inputs):
+    """IPython knows figures of pyplot only; this one has a picture of its own, in the style of all figures."""
+    figure = st.measure(model, inputs, probes=1).plot()
+    first = figure._repr_png_()
+    assert first.startswith(b"\x89PNG") and figure._repr_png_() == first
