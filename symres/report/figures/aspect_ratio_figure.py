@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...results.numbers.growth_curve import OUTPUTS, GrowthCurve
-from .style import write_figure
+from .style import SAME_CURVE, coincide, number_axis, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,11 +36,13 @@ def draw_aspect_ratio(path: Path, curve: GrowthCurve, title: str = "") -> None:
             (below, [r.aspect_ratio for r in curve.rows], [r.published for r in curve.rows]),
         ):
             axes.plot(gammas, published, color=_PUBLISHED, linestyle=(0, (6, 2)), label="PDLT (B.26), (B.36)")
-            axes.plot(gammas, complete, color=_COMPLETE, label="with what neurons remember")
+            label = "with what neurons remember" + SAME_CURVE * coincide(complete, published)
+            axes.plot(gammas, complete, color=_COMPLETE, label=label)
         above.set_ylabel(r"$\nu(\gamma)$, growth of $V/K^2$ for each layer")
         below.set_ylabel(rf"$r^\star(\gamma)$, optimal depth/width, $n_L = {OUTPUTS}$")
         below.set_xlabel(r"$\gamma$, weight of the skip connection")
         below.set_yscale("log")
+        number_axis(below)
         above.set_ylim(bottom=0)
         above.legend(frameon=False)
         if title:

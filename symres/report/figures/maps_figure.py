@@ -23,7 +23,7 @@ from ...results.report import Report
 from ...studies.criticality_summary import first_usable
 from ..latex.displays import latex
 from .advised_point import advised_numbers, advised_words, ring
-from .style import with_primes, write_figure
+from .style import SAME_CURVE, coincide, number_axis, with_primes, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 POINTS = 400
 _ROUNDING = 1e-14
-_SAME = 5e-3  # difference of curves that their lines cover
 _AROUND = 1e3  # the upper panel reaches so far beyond the values at which kernels are preserved, or at the centre
 DECADES = 2.5  # on both sides of the centre
 RATIO = "kernel_ratio"
@@ -208,7 +207,7 @@ def _twin(drawn: Curves, name: str) -> str | None:
     """The first of the curves of the lower panel that a later one cannot be told from; None if there is none."""
     below = [other for other in drawn.values if other != "phi_squared"]
     earlier = below[: below.index(name)] if name in below else []
-    same = (o for o in earlier if np.allclose(drawn.values[o], drawn.values[name], rtol=_SAME, atol=_SAME))
+    same = (other for other in earlier if coincide(drawn.values[other], drawn.values[name]))
     return next(same, None)
 
 
@@ -217,15 +216,10 @@ def _average(upper: Axes, drawn: Curves) -> None:
     upper.set_yscale("log")
     if drawn.preserved is not None:
         seen = drawn.preserved > 0
-        upper.plot(
-            drawn.kernels[seen],
-            drawn.preserved[seen],
-            color=_GREY,
-            linewidth=1.2,
-            zorder=1,
-            label=with_primes("$K' = K$"),
-        )
+        label = with_primes("$K' = K$") + SAME_CURVE * coincide(drawn.preserved, drawn.values["phi_squared"])
+        upper.plot(drawn.kernels[seen], drawn.preserved[seen], color=_GREY, linewidth=1.2, zorder=1, label=label)
     upper.set_ylim(*_window(drawn))
+    number_axis(upper)
 
 
 def _window(drawn: Curves) -> tuple[float, float]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ...core import files
 from ...core.errors import DeclarationError
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 STYLE = {
@@ -28,6 +31,34 @@ METADATA: dict[str, dict[str, None]] = {
     ".png": {"Software": None},
     ".svg": {"Date": None},
 }
+
+SAME_CURVE = " (the same curve)"  # behind the label of a curve that covers another one
+_SAME = 5e-3  # relative difference of such curves
+_WIDE, _DECADES = 6, 1000  # ratios of ends beyond which fewer, and no, numbers between powers of ten are written
+_NUMBERS = 6  # on an axis that is narrower
+
+
+def coincide(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray) -> bool:
+    """Whether two curves cannot be told from each other, values at the same places."""
+    return bool(np.isfinite([first, second]).all() and np.allclose(first, second, rtol=_SAME, atol=0))
+
+
+def number_axis(axes: Axes) -> None:
+    """Write round numbers on a logarithmic vertical axis whose range is final, however narrow that is."""
+    from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter, NullLocator
+
+    low, high = axes.get_ylim()
+    if high < _WIDE * low:  # at equal distances: powers of ten may all lie outside
+        axes.yaxis.set_major_locator(FixedLocator(MaxNLocator(_NUMBERS, steps=[1, 2, 5, 10]).tick_values(low, high)))
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.yaxis.set_major_formatter("{x:.3g}")
+    elif high < _DECADES * low:  # few powers of ten: numbers between them are written too
+        axes.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
+        axes.yaxis.set_major_formatter("{x:.3g}")
+        axes.yaxis.set_minor_formatter("{x:.3g}")
+        axes.tick_params(axis="y", which="minor", labelsize=7)
+    else:
+        axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def with_primes(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...report.figures.style import STYLE
+from ...report.figures.style import SAME_CURVE, STYLE, coincide, number_axis
 from ...results.numbers.estimates import EstimatedNumber
 from .place_signals import PlaceSignals
 from .prediction import Prediction
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 _KERNEL, _FORWARD, _BACKWARD, _GRADIENT = "#0072B2", "#009E73", "#D55E00", "#CC79A7"
 _NAMES_SHOWN = 24  # more of them would cover each other
-_WIDE, _DECADES = 6, 100  # ratios of ends beyond which fewer, and no, numbers between powers of ten are written
-_NUMBERS = 6  # on an axis that is narrower
-_SAME = 0.01  # relative difference of curves that cover each other
 _HALF = 0.3  # of the distance of places: how far a prediction without neighbours is drawn to both sides
 _BAND = "band: what the theory allows"
 _CONSTANT = 1.5  # a range smaller than this factor is drawn as if it had this factor: noise is no trend
@@ -58,8 +55,8 @@ def draw_signals(
             (axes[1], "apjn_backward", _BACKWARD, "s", "from the place to the output"),
             (axes[-1], "gradient_norm", _GRADIENT, "o", "gradient of the loss"),
         ):
-            if name == "apjn_backward" and _coincide(places):
-                label += " (the same curve)"
+            if name == "apjn_backward" and _is_one_curve(places):
+                label += SAME_CURVE
             _series(panel, [place.number(name) for place in places], _theory(theory, name), color, marker, label)
         axes[1].axhline(1.0, color="0.75", linewidth=0.8, zorder=0)
         axes[0].set_ylabel("kernel, mean square")
@@ -78,10 +75,9 @@ def draw_signals(
     return figure
 
 
-def _coincide(places: Sequence[PlaceSignals]) -> bool:
+def _is_one_curve(places: Sequence[PlaceSignals]) -> bool:
     """Whether the Jacobian norms from the input and to the output are the same at every place."""
-    pairs = np.array([[float(place.apjn_forward), float(place.apjn_backward)] for place in places])
-    return bool(np.isfinite(pairs).all() and np.allclose(pairs[:, 0], pairs[:, 1], rtol=_SAME, atol=0))
+    return coincide([float(place.apjn_forward) for place in places], [float(place.apjn_backward) for place in places])
 
 
 def _series(
@@ -157,25 +153,12 @@ def _theory(theory: Sequence[Prediction | None], name: str) -> tuple[np.ndarray,
 
 def _scale(panel: Axes) -> None:
     """A logarithmic scale whose range is never so small that noise looks like growth."""
-    from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter, NullLocator
-
     panel.set_yscale("log")
     low, high = panel.get_ylim()
     if 0 < low < high < _CONSTANT**2 * low:
         middle = math.sqrt(low * high)
         panel.set_ylim(middle / _CONSTANT, middle * _CONSTANT)
-        low, high = panel.get_ylim()
-    if high < _WIDE * low:  # round numbers at equal distances: powers of ten may all lie outside
-        panel.yaxis.set_major_locator(FixedLocator(MaxNLocator(_NUMBERS, steps=[1, 2, 5, 10]).tick_values(low, high)))
-        panel.yaxis.set_minor_locator(NullLocator())
-        panel.yaxis.set_major_formatter("{x:.3g}")
-    elif high < _DECADES * low:  # few powers of ten: numbers between them are written too
-        panel.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
-        panel.yaxis.set_major_formatter("{x:.3g}")
-        panel.yaxis.set_minor_formatter("{x:.3g}")
-        panel.tick_params(axis="y", which="minor", labelsize=7)
-    else:
-        panel.yaxis.set_minor_formatter(NullFormatter())
+    number_axis(panel)
 
 
 def _name_places(panel: Axes, names: Sequence[str]) -> None:

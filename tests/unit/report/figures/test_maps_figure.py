@@ -47,18 +47,23 @@ def test_a_line_of_critical_points_is_drawn_at_one_of_them():
 
 
 @pytest.mark.parametrize(
-    ("phi", "labels"),
+    ("phi", "level", "labels"),
     [
-        ("relu", [r"$\chi_\parallel$", r"$\chi_\perp$ $=$ $\chi_\parallel$", r"$K\prime /K$ $=$ $\chi_\parallel$"]),
-        ("erf", [r"$\chi_\parallel$", r"$\chi_\perp$", r"$K\prime /K$"]),
+        (
+            "relu",
+            r"$K\prime  = K$ (the same curve)",
+            [r"$\chi_\parallel$", r"$\chi_\perp$ $=$ $\chi_\parallel$", r"$K\prime /K$ $=$ $\chi_\parallel$"],
+        ),
+        ("erf", r"$K\prime  = K$", [r"$\chi_\parallel$", r"$\chi_\perp$", r"$K\prime /K$"]),
     ],
 )
-def test_curves_that_cover_each_other_are_said_to(phi, labels):
+def test_curves_that_cover_each_other_are_said_to(phi, level, labels):
     from matplotlib.figure import Figure
 
     figure = Figure()
     maps_figure._plot(maps_figure.curves(derived(phi).report()), figure)
     assert figure.axes[1].get_legend_handles_labels()[1][:3] == labels
+    assert level in figure.axes[0].get_legend_handles_labels()[1]
 
 
 def test_parameters_that_a_layer_does_not_have_are_not_named(report):
