@@ -78,6 +78,13 @@ def test_a_free_skip_connection_is_the_advised_one(capsys, tmp_path):
     assert page(capsys, "plot", "gelu", "--layer", "residual", "--points", "3", "--out", str(path)) == f"wrote {path}\n"
 
 
+@pytest.mark.exhaustive  # advice on a batch takes seconds; the diagram itself is in the fast lane
+def test_a_layer_that_normalises_over_a_batch_is_drawn(capsys, tmp_path):
+    path = tmp_path / "phases.png"
+    words = ("plot", "relu", "--layer", "batch_norm", "--points", "3", "--out", str(path))
+    assert page(capsys, *words) == f"wrote {path}\n" and path.exists()
+
+
 def test_the_skip_of_a_layer_may_be_an_axis(capsys, tmp_path):
     """Its default is a number."""
     path = tmp_path / "phases.png"

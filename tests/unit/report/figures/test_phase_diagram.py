@@ -317,7 +317,9 @@ def test_both_phases_are_seen_and_named_by_default(subject):
 
 def test_a_name_stands_in_its_region(erf):
     found = phase_diagram(erf, ("C_W", 0.1, 2), ("gamma", 0.0, 0.95), points=80, C_b=0.05)
-    for text in drawn(found).texts:
+    axes = drawn(found)
+    assert names(axes) == {"ordered", "chaotic"}
+    for text in axes.texts:
         C_W, gamma = text.get_position()
         assert (end_of_erf(C_W, 0.05, gamma)[1] > 1) == (text.get_text() == "chaotic")
 

@@ -113,9 +113,9 @@ def test_the_figure_tells_what_happens(inputs):
     assert panels[1].get_title().startswith("forward Jacobian norms grow by a factor 1.64e+04")
 
 
-@pytest.mark.parametrize("gain", [1.0, 1.05, 1.3, 2.0])
-@pytest.mark.parametrize("size", [0.105, 0.15, 0.37, 1.1])
+@pytest.mark.parametrize(("gain", "size"), [(1.0, 1.6), (1.02, 0.14), (1.3, 0.37), (2.0, 1.1)])
 def test_axes_have_numbers_whatever_their_range(gain, size):
+    """Between 1.07 and 2.4 there is one multiple of a power of ten only."""
     torch.manual_seed(0)
     model = nn.Sequential(*(nn.Linear(6, 6, bias=False) for _ in range(5)))
     for module in model:
