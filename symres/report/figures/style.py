@@ -35,7 +35,7 @@ METADATA: dict[str, dict[str, None]] = {
 SAME_CURVE = " (the same curve)"  # behind the label of a curve that covers another one
 _SAME = 5e-3  # relative difference of such curves
 _WIDE, _DECADES = 6, 1000  # ratios of ends beyond which fewer, and no, numbers between powers of ten are written
-_NUMBERS = 6  # on an axis that is narrower
+_NUMBERS = 8  # at most, on an axis that is narrower: three at least
 
 
 def coincide(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray) -> bool:
