@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 _SIZE, _DENSITY = (5.6, 4.2), 200  # of a figure: inches, pixels in one
 _HATCH, _LINES = "////", (0.0, 0.0, 0.0, 0.35)  # where the kernel diverges
-_IN_A_ROW = 3  # entries of the legend
+_IN_A_ROW, _LETTERS, _HANDLE = 3, 110, 6  # of the legend: entries and letters in a row, letters that a mark takes
 _VEIL = "0.3"  # over kernels that have not converged
 _SAME = 1e-3  # relative difference that no colour shows
 _SHORTEST = 0.01  # part of a line inside the picture, in its widths: a shorter one is not seen
@@ -135,20 +136,24 @@ class PhaseDiagram(Shown):
             )
         if self.advised is not None:
             axes.add_line(ring(self.advised[:1], self.advised[1:]))
-        draw_names(axes, self.xs, self.ys, {**self.regions, "no end yet": ~self.settled}, below=self._constant)
+        draw_names(axes, self.xs, self.ys, {**self.regions, "still changing": ~self.settled}, below=self._constant)
         axes.set_title(self.title, fontsize=9)
         axes.set(xlim=(self.xs[0], self.xs[-1]), ylim=(self.ys[0], self.ys[-1]))
         axes.set(xlabel=_label(self.x), ylabel=_label(self.y))
         if marks := self._legend:
             words, handles = zip(*marks.items(), strict=True)
             place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "columnspacing": 1.2, "handlelength": 1.5}
-            axes.legend(handles, words, fontsize=7, ncols=min(len(marks), _IN_A_ROW), frameon=False, **place)
+            longest = max(len(line) for entry in words for line in entry.splitlines())
+            columns = max(1, min(len(marks), _IN_A_ROW, _LETTERS // (longest + _HANDLE)))
+            axes.legend(handles, words, fontsize=7, ncols=columns, frameon=False, **place)
 
     @property
     def _constant(self) -> str:
         """What chi_perp is in the whole picture; empty if its colour changes."""
         low, high = float(np.min(self.chi_perp)), float(np.max(self.chi_perp))
-        return rf"$\chi_\perp = {low:.4g}$" if high - low <= _SAME * low else ""
+        if low != high and not high - low <= _SAME * low:
+            return ""
+        return r"$\chi_\perp = \infty$" if math.isinf(low) else rf"$\chi_\perp = {low:.4g}$"
 
     @property
     def _diverges(self) -> np.ndarray:

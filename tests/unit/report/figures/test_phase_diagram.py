@@ -371,3 +371,18 @@ def test_an_advised_point_off_the_line_is_explained(erf):
     assert phase_diagram(erf, *axes, points=9, advice=critical, gamma=GAMMA).advice == (
         "advised for 50 layers of width 512"
     )
+
+
+def test_a_constant_colour_has_its_number():
+    assert names(drawn(phase_diagram("step", points=3))) == {"chaotic\n$\\chi_\\perp = \\infty$"}
+
+
+def test_a_long_legend_leaves_the_picture_wide(of_erf):
+    """Entries beside each other would take the width from the axes."""
+    from symres.report.figures.styled_figure import StyledFigure
+
+    figure = StyledFigure(figsize=(5.6, 4.2))
+    axes = figure.subplots()
+    replace(of_erf, advised=of_erf.points[0], advice="advised for 50 layers\n" + 70 * "x").plot(axes)
+    figure.canvas.draw()
+    assert axes.get_position().width > 0.6
