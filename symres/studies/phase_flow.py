@@ -90,5 +90,5 @@ class PlaneFlow:
         needed = [s.name for s in self._maps[name].symbols if s != K]
         values = {n: v[chosen] if isinstance(v := parameters[n], np.ndarray) else v for n in needed}
         with np.errstate(all="ignore"):
-            found = getattr(self._module, name)(kernels, **values)
-        return np.broadcast_to(np.asarray(found, dtype=float), kernels.shape)
+            result = getattr(self._module, name)(kernels, **values)
+        return np.broadcast_to(np.asarray(result, dtype=float), kernels.shape)

@@ -19,13 +19,13 @@ _BATCH = 0.01  # of the range of C_W, where it begins: without variance a batch 
 
 def critical_places(theory: Theory, params: Mapping[str, object]) -> tuple[tuple[float, float], ...]:
     """(C_W, C_b) of the critical points at numbers of the other parameters."""
-    found = []
+    places = []
     for point in theory.critical_points:
         free = {s for s in point.C_W.free_symbols | point.C_b.free_symbols if s.name in params}
         pair = [e.subs({s: number(params[s.name], s.name) for s in free}) for e in (point.C_W, point.C_b)]
         if not any(e.free_symbols for e in pair):
-            found.append((float(pair[0]), float(pair[1])))
-    return tuple(found)
+            places.append((float(pair[0]), float(pair[1])))
+    return tuple(places)
 
 
 def usual_ranges(

@@ -84,8 +84,8 @@ class PhaseDiagram(Shown):
     @property
     def _shares(self) -> str:
         """How much of the picture each phase takes: ``ordered 62 %, chaotic 38 %``."""
-        found = {**self.regions, "not converged": ~self.settled}
-        return ", ".join(f"{name} {region.mean():.0%}" for name, region in found.items() if visible(region).any())
+        regions = {**self.regions, "not converged": ~self.settled}
+        return ", ".join(f"{name} {region.mean():.0%}" for name, region in regions.items() if visible(region).any())
 
     def _repr_html_(self) -> str:
         """The picture, and its numbers folded."""

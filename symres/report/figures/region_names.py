@@ -28,8 +28,8 @@ def draw_names(axes: Axes, xs: np.ndarray, ys: np.ndarray, regions: Mapping[str,
     from matplotlib.patheffects import withStroke
 
     for name, region in regions.items():
-        if (found := roomiest(region, len(name))) is not None:
-            row, column = found
+        if (middle := roomiest(region, len(name))) is not None:
+            row, column = middle
             told = f"{name}\n{below}" if below and region.all() else name
             words = axes.text(xs[column], ys[row], told, ha="center", va="center", fontsize=10, zorder=7)
             words.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
@@ -50,16 +50,16 @@ def roomiest(region: np.ndarray, letters: int) -> tuple[int, int] | None:
 
 def eroded(region: np.ndarray, half: tuple[int, int]) -> np.ndarray:
     """Where a box of 2 half + 1 points, rows and columns, lies inside a region."""
-    found = region
+    kept = region
     for axis, reach in enumerate(half):
-        total = np.cumsum(np.moveaxis(found, axis, 0), axis=0, dtype=int)
+        total = np.cumsum(np.moveaxis(kept, axis, 0), axis=0, dtype=int)
         total = np.concatenate([np.zeros_like(total[:1]), total])
         size = 2 * reach + 1
-        inside = np.zeros_like(np.moveaxis(found, axis, 0))
+        inside = np.zeros_like(np.moveaxis(kept, axis, 0))
         if size <= len(inside):
             inside[reach : len(inside) - reach] = total[size:] - total[:-size] == size
-        found = np.moveaxis(inside, 0, axis)
-    return found
+        kept = np.moveaxis(inside, 0, axis)
+    return kept
 
 
 def visible(region: np.ndarray) -> np.ndarray:
