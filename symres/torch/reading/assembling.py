@@ -13,16 +13,16 @@ import torch
 from ...core.errors import SymresError
 from ...layers.layer import Layer
 from ...layers.normalisation import BatchNorm
-from ...theory.theory import derive
 from ..equations.dense_variances import remarks, variances
 from ..equations.layering import StretchReading
 from ..models.wording import on_one_line
 from ..tracing.run_record import RunRecord
+from .layer_numbers import LayerNumbers
 from .model_reading import Reading
 from .own_weights import shared_weights, unlike_draws
 from .places_of_streams import span_of
 from .read_block import DenseNumbers, ReadBlock, common_name
-from .replaying import compare, own_kernel, value_of
+from .replaying import compare, own_kernel
 
 _LONG = 10**6  # denominators of decimals that nobody typed
 _FAR = 6.0  # standard deviations of an average over squares of n weights
@@ -47,7 +47,7 @@ def assembled(
 
 def _kind_of(stretch: StretchReading) -> tuple[Any, ...]:
     """What makes two stretches the same block of a model."""
-    pattern = re.sub(r"(?<![^.])\d+(?![^.])", "*", _place(stretch))
+    pattern = re.sub(r"(?<![^. ])\d+(?![^.,])", "*", _place(stretch))
     opaque = tuple((part.kind, part.reason) for part in stretch.opaque)
     shape = None if stretch.found is None else tuple((d.made.fan_in, d.fan_out) for d in stretch.found.dense)
     said = "" if stretch.layer is not None else _equation(stretch)
@@ -129,7 +129,7 @@ def _checked(
     """The block with what was compared; as something that stays measured where the theory is contradicted."""
     stretch, numbers = group[0], block.numbers[0]
     try:
-        comparisons = compare(record, stretch, derive(form), numbers, generator)
+        comparisons = compare(record, stretch, block.form_numbers, numbers, generator)
     except (RuntimeError, SymresError) as error:
         reason = on_one_line(error, 120)
         return replace(block, remarks=(*block.remarks, f"not compared with random networks: {reason}"))
@@ -140,18 +140,22 @@ def _checked(
     if not comparisons:
         return replace(block, remarks=(*block.remarks, "too narrow to be compared with random networks"))
     said = tuple(f"{comparison}, {comparison.networks} networks" for comparison in comparisons)
-    own = _of_own_weights(record, stretch, form, numbers, generator)
+    own = _of_own_weights(record, stretch, block.form_numbers, numbers, generator)
     unlike, told = unlike_draws(record, group, block)
     return replace(block, checks=said, remarks=(*block.remarks, *own, *told), unlike_draws=unlike)
 
 
 def _of_own_weights(
-    record: RunRecord, stretch: StretchReading, form: Layer, numbers: Mapping[str, float], generator: torch.Generator
+    record: RunRecord,
+    stretch: StretchReading,
+    layer: LayerNumbers,
+    numbers: Mapping[str, float],
+    generator: torch.Generator,
 ) -> list[str]:
     """A remark where the model's own weights do not act like independent draws."""
     K = record.mean_squares[stretch.entry]
     K = K if 0 < K < float("inf") else 1.0
-    own, theory = own_kernel(record, stretch, K, generator), value_of(derive(form).kernel_map, K, numbers)
+    own, theory = own_kernel(record, stretch, K, generator), layer.value("kernel_map", K, numbers)
     assert stretch.found is not None
     width = min([record.values[stretch.exit].shape[-1], *(use.fan_out for use in stretch.found.dense)])
     if abs(own - theory) <= _FAR * (2 / width) ** 0.5 * abs(theory):

@@ -13,7 +13,6 @@ from ...layers.normalisation import BatchNorm
 from ..equations.layering import StretchReading
 from ..tracing.run_record import RunRecord
 from .read_block import ReadBlock
-from .replaying import value_of
 
 _FAR = 6.0  # standard deviations of a kernel of one network
 KERNEL_SCATTER = 5.0  # n times the relative variance of a kernel: <phi^4>/<phi^2>^2 - 1, for relu (3/2)/(1/4) - 1
@@ -79,7 +78,6 @@ def unlike_draws(
         The names of the places, and a remark about the one that is farthest off; empty where kernels agree within six
         standard deviations of one network.
     """
-    theory = block.form_theory.kernel_map
     if block.form is None or block.form.forward.atoms(BatchNorm):  # evaluation mode has other statistics
         return (), ()
     found: list[tuple[float, str, float, float]] = []
@@ -89,9 +87,9 @@ def unlike_draws(
             continue
         allowed = _FAR * math.sqrt(KERNEL_SCATTER / min(span.width, span.outputs))
         try:
-            expected = value_of(theory, float(np.mean(span.kernels)), numbers)
+            expected = block.form_numbers.value("kernel_map", float(np.mean(span.kernels)), numbers)
             if abs(own - expected) > allowed * abs(expected):  # perhaps only because kernels of positions differ
-                expected = float(np.mean([value_of(theory, K, numbers) for K in span.kernels]))
+                expected = float(np.mean([block.form_numbers.value("kernel_map", K, numbers) for K in span.kernels]))
         except SymresError:
             continue
         if abs(own - expected) > allowed * abs(expected):

@@ -12,7 +12,6 @@ import numpy as np
 from torch import nn
 
 from ...core.errors import DeclarationError, SymresError
-from ...theory.theory import Theory
 from ..measuring.measure import measure
 from ..measuring.prediction import Prediction
 from ..measuring.signals import Measurement
@@ -22,7 +21,6 @@ from .model_reading import Reading
 from .own_weights import KERNEL_SCATTER
 from .read_block import StretchPlaces
 from .read_model import reading_of_run
-from .replaying import value_of
 
 _PER_WIDTH = 5.0  # relative correction of order 1/n in each layer that is allowed, times n
 _OF_NEURONS = KERNEL_SCATTER, 1.0  # and the same of a squared slope: <phi'^4>/<phi'^2>^2 - 1, for relu (1/2)/(1/4) - 1
@@ -122,7 +120,7 @@ def _theory(reading: Reading, found: Measurement) -> tuple[Prediction | None, ..
         front = _measured_front(found, span) if front is None else front
         if front is not None:
             try:
-                values = partial(_values, block.form_theory, block.numbers[which])
+                values = partial(block.form_numbers.step, numbers=block.numbers[which])
                 front = _behind(front, values, span, block.skip_weight)
             except SymresError:  # a quantity that is not known
                 front = None
@@ -153,10 +151,6 @@ def _add_backward(
             predictions[span.entry] = replace(
                 before, apjn_backward=norm, apjn_backward_error=norm * math.hypot(error, shift)
             )
-
-
-def _values(theory: Theory, numbers: Mapping[str, float], K: float) -> tuple[float, float]:
-    return value_of(theory.kernel_map, K, numbers), value_of(theory.chi_perp, K, numbers)
 
 
 def _measured_front(found: Measurement, span: StretchPlaces) -> _Front | None:

@@ -16,6 +16,7 @@ from ...layers.layer import Layer
 from ...theory.theory import Theory, derive
 from ..equations.formula_values import factored
 from ..equations.opaque_parts import OpaquePart
+from .layer_numbers import LayerNumbers, layer_numbers
 
 
 @dataclass(frozen=True)
@@ -166,6 +167,15 @@ class ReadBlock(Shown):
         return derive(self._form)
 
     @property
+    def form_numbers(self) -> LayerNumbers:
+        """The maps of the block in double precision, ``numbers`` being those of its variances.
+
+        Raises:
+            DeclarationError: it stays measured.
+        """
+        return layer_numbers(self._form)
+
+    @property
     def _form(self) -> Layer:
         if self.form is None:
             raise DeclarationError(f"the layer of {self.place}", f"it is measured: {self.reason}", "use st.measure")
@@ -199,7 +209,10 @@ class ReadBlock(Shown):
 
 
 def common_name(names: Sequence[str]) -> str:
-    """One name for several that differ in numbers: ``h.*.mlp``."""
+    """One name for several that differ in numbers: ``h.*.mlp``; lists of equally many names entry by entry."""
+    lists = [name.split(", ") for name in names]
+    if {len(each) for each in lists} == {len(lists[0])} != {1}:
+        return ", ".join(common_name(entries) for entries in zip(*lists, strict=True))
     first = names[0].split(".")
     split = [name.split(".") for name in names]
     if any(len(parts) != len(first) for parts in split):

@@ -12,12 +12,11 @@ from torch.nn import functional
 from torch.utils._pytree import tree_map
 
 from ...core.errors import SymresError
-from ...results.quantity import Quantity
-from ...theory.theory import Theory
 from ..equations.dense_variances import fresh_weights, is_padded
 from ..equations.formula_values import DenseUse
 from ..equations.layering import StretchReading
 from ..tracing.run_record import RecordedCall, RunRecord, repeated, substituted
+from .layer_numbers import LayerNumbers
 
 _FEWEST, _FEW, _MANY = 4, 16, 96  # networks; the many decide where the few contradict the theory
 _STANDARD_ERRORS = 5.0
@@ -25,7 +24,8 @@ _PER_WIDTH = 5.0  # relative correction of order 1/n that is allowed, times n
 _NARROW = 8  # neurons below which corrections of order 1/n are everything
 _ENTRIES = 2**15  # of a Gaussian stream, unless one input has more
 _DRAWS = 2**25  # weights in all networks, for models whose layers have very many
-_BATCH = 256  # inputs over which batch normalisation averages
+_PRODUCTS = 2**33  # of numbers in all networks: some ten seconds
+_BATCH = 256  # inputs over which batch normalisation averages, positions of images counting as inputs
 _COLUMNS = {"kernel_map": 0, "chi_perp": 1}  # of samples
 _SPACING = "input weight bias stride padding dilation groups"
 
@@ -62,27 +62,19 @@ class Comparison:
         return f"{name} at K = {self.K:.4g} is {self.measured:.4g} +- {self.error:.2g}, the theory {self.theory:.4g}"
 
 
-def value_of(quantity: Quantity, K: float, numbers: Mapping[str, float]) -> float:
-    """A quantity of a layer as a float; the covariance of different inputs of a batch is 0.
-
-    Args:
-        quantity: of a layer.
-        K: the kernel that goes in.
-        numbers: of the layer's parameters, by name.
-    """
-    given = {"K": K, "C": 0.0, **numbers}
-    return float(quantity.evalf(15, **{symbol.name: given[symbol.name] for symbol in quantity.symbols}))
-
-
 def compare(
-    record: RunRecord, stretch: StretchReading, theory: Theory, numbers: Mapping[str, float], generator: torch.Generator
+    record: RunRecord,
+    stretch: StretchReading,
+    layer: LayerNumbers,
+    numbers: Mapping[str, float],
+    generator: torch.Generator,
 ) -> list[Comparison]:
     """Kernel and Jacobian norm of a stretch with random weights, and what the theory says.
 
     Args:
         record: the run that the stretch is from; weights must be as they were then.
         stretch: one that is a layer.
-        theory: of that layer, variances being symbols.
+        layer: the numbers of that layer.
         numbers: the variances, by symbol.
         generator: of weights and streams.
 
@@ -97,9 +89,9 @@ def compare(
     compared: list[Comparison] = []
     for K in (own, 2 * own):
         expected = {}
-        for name, quantity in (("kernel_map", theory.kernel_map), ("chi_perp", theory.chi_perp)):
+        for name in _COLUMNS:
             try:
-                expected[name] = value_of(quantity, K, numbers)
+                expected[name] = layer.value(name, K, numbers)
             except SymresError:  # unknown, or infinite
                 continue
         if network.mixes_inputs:
@@ -145,17 +137,21 @@ class _Stretch:
         axis = -1 if stretch.found.axis is None else stretch.found.axis
         widths = [int(end.shape[axis]), *(w for use in self._uses for w in (use.made.fan_in, use.fan_out))]
         self.narrowest = min(widths)
-        drawn = sum(use.made.tensor.numel() for use in self._uses)
-        few = max(_FEWEST, min(_FEW, _DRAWS // max(drawn, 1)))
-        self.counts = (few, _MANY * few // _FEW)
         self._inputs = self._shape[0]
+        outside = [value.numel() // (len(value) * value.shape[axis]) for value in (entry, end) if len(value)]
+        self._positions = max(1, min(outside, default=1)) if self.mixes_inputs else 1
         self._shape[0] = self._most_inputs()
-        self.correction = _PER_WIDTH / self.narrowest + (_PER_WIDTH / self._shape[0] if self.mixes_inputs else 0)
+        averaged = self._shape[0] * self._positions
+        self.correction = _PER_WIDTH / self.narrowest + (_PER_WIDTH / averaged if self.mixes_inputs else 0)
+        drawn = sum(use.made.tensor.numel() for use in self._uses)
+        products = drawn * self._shape[0] * max(outside, default=1)
+        few = max(_FEWEST, min(_FEW, _DRAWS // max(drawn, 1), _PRODUCTS // max(products, 1)))
+        self.counts = (few, _MANY * few // _FEW)
 
     def _most_inputs(self) -> int:
         """As many inputs as are useful, if the calls take another number than they were recorded with."""
         each = math.prod(self._shape[1:])
-        wanted = _BATCH if self.mixes_inputs else max(1, min(_BATCH, _ENTRIES // each))
+        wanted = -(-_BATCH // self._positions) if self.mixes_inputs else max(1, min(_BATCH, _ENTRIES // each))
         try:
             with torch.no_grad():
                 out = self.run(torch.ones([wanted, *self._shape[1:]], dtype=torch.float64), {})
