@@ -12,7 +12,6 @@ from ...layers.layer import Layer
 from ...theory.finite_width.float_averages import CompiledExpressions, FunctionLibrary
 from ...theory.theory import derive
 
-
 _KEPT = 64  # layers: more than one model has
 
 
