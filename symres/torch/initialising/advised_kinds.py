@@ -28,6 +28,10 @@ class NoNumbers(DeclarationError):
     """The theory has no numbers for a layer, not even such as do not hold."""
 
 
+class NothingHolds(NoNumbers):
+    """Numbers for a layer exist, and with none of them networks survive their depth, not even on average."""
+
+
 @dataclass(frozen=True, eq=False)
 class KindAdvice:
     """Numbers for all layers of one kind.
@@ -69,12 +73,14 @@ class Adviser:
         force: whether the least bad numbers are taken where nothing holds, not even averages over networks.
         kernel: of the first stream, where it is given by the model: by its embedding, or by ``target="match"``.
         given: advice that is known, by equation.
+        refused: kinds for which there is none, with the reason.
     """
 
     target: str
     force: bool
     kernel: float | None = None
     given: Mapping[str, Advice] = field(default_factory=dict)
+    refused: dict[tuple[object, int, int, float | None], NoNumbers] = field(default_factory=dict)
     found: dict[tuple[object, int, int], KindAdvice] = field(default_factory=dict)
 
     def ask(self, form: CanonicalForm, depth: int, width: int) -> KindAdvice:
@@ -86,11 +92,19 @@ class Adviser:
             width: of the stream.
 
         Raises:
-            DeclarationError: nothing holds, with the reasons and the nearest layer for which something does.
+            NoNumbers: nothing holds, with the reasons and the nearest layer for which something does.
+            DeclarationError: no variances are critical at the kernel that ``target="match"`` asks for.
         """
         key = (form.layer, depth, width)
+        kernel = self.kernel if form.is_residual or self.target == "match" else None
+        if (*key, kernel) in self.refused:
+            raise self.refused[*key, kernel]
         if key not in self.found:
-            self.found[key] = self._asked(form, depth, width)
+            try:
+                self.found[key] = self._asked(form, depth, width)
+            except NoNumbers as error:
+                self.refused[*key, kernel] = error
+                raise
         return self.found[key]
 
     def _asked(self, form: CanonicalForm, depth: int, width: int) -> KindAdvice:
@@ -109,7 +123,7 @@ class Adviser:
             raise NoNumbers(asked, _told(advice), "initialise this model by hand, or change the layer")
         if not (self.force or advice.holds or (advice.trial is not None and advice.trial.holds_on_average)):
             near = nearest(theory, lambda other: advise(other, depth, width, near=False))
-            raise DeclarationError(
+            raise NothingHolds(
                 asked,
                 _told(replace(advice, nearest=near)),
                 "use a wider or another model, or force=True for the least bad",

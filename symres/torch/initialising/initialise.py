@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import nn
@@ -25,7 +25,7 @@ from ..tracing.mean_dropout import MeanDropout
 from ..tracing.narrow_places import StreamStep, stream_steps
 from ..tracing.prepared_runs import WIDE, inputs_or_guess, recorded
 from ..tracing.run_record import RunRecord
-from .advised_kinds import TARGETS, Adviser, regime
+from .advised_kinds import TARGETS, Adviser, NoNumbers, regime
 from .branch_ends import branch_ends, without_factors
 from .canonical_forms import largest_epsilon
 from .depth_check import NEAR, DepthCheck, PredictedStream, StreamLevel, check_depth
@@ -157,6 +157,7 @@ class _Request:
         force: whether a network that fails is kept.
         advice: that is taken over, by equation.
         is_guessed: whether nobody gave inputs.
+        refused: kinds of layers without advice, with the reason.
     """
 
     model: nn.Module
@@ -165,6 +166,7 @@ class _Request:
     force: bool
     advice: dict[str, Advice]
     is_guessed: bool
+    refused: dict[tuple[object, int, int, float | None], NoNumbers] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -218,7 +220,7 @@ def _set(
     store = WeightStore(model, kept_parameters(model, before, frozen), generator, frozen)
     steps, parts = _read(store, arguments, before, frozen, dropout)
     kernel = own_kernel(before, parts) if request.target == "match" else None
-    adviser = Adviser(request.target, request.force, kernel, request.advice)
+    adviser = Adviser(request.target, request.force, kernel, request.advice, request.refused)
     calls = [call for step in steps for call in step.calls]
     setter = StreamSetter(parts, calls, adviser, store, stream, 1.0 if request.is_guessed else None, attempt)
     setter.set_all()
@@ -329,11 +331,12 @@ def _on_change(stream: StreamLevel) -> str:
 
 def _notes(parts: Sequence[ModelPart], check: DepthCheck) -> list[str]:
     """What is no layer of the theory, once for each reason, and what the theory leaves out of norms."""
-    unread: dict[str, list[str]] = {}
+    unread: dict[tuple[str, str], list[str]] = {}
     for part in parts:
         if part.role in (PartRole.MEASURED, PartRole.MEASURED_BRANCH):
-            unread.setdefault(part.reason or "it cannot be read", []).append(part.place)
-    notes = [f"no layer of the theory: {', '.join(places)}; {reason}" for reason, places in unread.items()]
+            what = "no layer of the theory" if part.stretch.layer is None else "measured, without a setting of the theory"
+            unread.setdefault((what, part.reason or "it cannot be read"), []).append(part.place)
+    notes = [f"{what}: {', '.join(places)}; {reason}" for (what, reason), places in unread.items()]
     added = max((largest_epsilon(part.stretch.found) for part in parts if part.stretch.found is not None), default=0.0)
     lowest = min((stream.kernel for stream in check.streams), default=math.inf)
     if added > _SMALL * lowest:

@@ -14,7 +14,7 @@ from ...core.symbols import C_W, C_b, xi
 from ...layers.normalisation import BatchNorm, Normaliser
 from ..equations.dense_variances import share_inside
 from ..tracing.run_record import RecordedCall
-from .advised_kinds import Adviser, KindAdvice, NoNumbers, averaged
+from .advised_kinds import Adviser, KindAdvice, NoNumbers, NothingHolds, averaged
 from .depth_check import PredictedStream
 from .init_report import InitReason
 from .model_parts import ModelPart, PartRole, WeightUse
@@ -99,19 +99,39 @@ class StreamSetter:
     def kind(self, part: ModelPart) -> KindAdvice:
         """What the theory advises for a layer of the model."""
         assert part.form is not None
-        depths = {PartRole.RESIDUAL: self._branches, PartRole.READOUT: 1}  # before a readout: one hidden layer
-        return self.adviser.ask(part.form, depths.get(part.role, self._layers), self._width)
+        return self.adviser.ask(part.form, self._depth(part), self._width)
+
+    def _depth(self, part: ModelPart) -> int:
+        """Of layers with a role; before a readout: one hidden layer."""
+        depths = {PartRole.RESIDUAL: self._branches, PartRole.READOUT: 1}
+        return depths.get(part.role, self._layers)
 
     def _judged(self, position: int) -> ModelPart:
-        """A part; a residual layer for which the theory knows no numbers stays measured."""
+        """A part; a layer for which the theory knows no numbers that hold stays measured, unless it is all there is.
+
+        Raises:
+            NoNumbers: the model consists of this kind of layer alone, besides its read-in and readout.
+        """
         part = self.parts[position]
-        if part.role is PartRole.RESIDUAL:
-            try:
-                self.kind(part)
-            except NoNumbers as error:
-                part = replace(part, role=PartRole.MEASURED_BRANCH, layer=None, reason=error.found)
-                self.parts[position] = part
+        measured = {PartRole.RESIDUAL: PartRole.MEASURED_BRANCH, PartRole.LAYER: PartRole.MEASURED}
+        if part.role not in measured:
+            return part
+        try:
+            self.kind(part)
+        except NoNumbers as error:
+            if part.role is PartRole.LAYER or isinstance(error, NothingHolds):
+                self._require_others(part, error)
+            said = f"nothing that was tried holds for {self._depth(part)} layers of this kind and width {self._width}"
+            reason = said if isinstance(error, NothingHolds) else error.found
+            part = replace(part, role=measured[part.role], layer=None, reason=reason)
+            self.parts[position] = part
         return part
+
+    def _require_others(self, part: ModelPart, error: NoNumbers) -> None:
+        """Refuse a model that has no other layers between its read-in and its readout."""
+        ends = (PartRole.READ_IN, PartRole.READOUT)
+        if not any(o.uses and o.role not in ends and _kind_of(o) != _kind_of(part) for o in self.parts):
+            raise error
 
     def _before(self, part: ModelPart) -> None:
         """A stream whose kernel is given, by an embedding: branches are made for it."""
@@ -162,7 +182,8 @@ class StreamSetter:
     def _wanted(self, position: int) -> float:
         """The kernel behind a part that the next layer needs, else that of the stream before it; nan without any."""
         for following in self.parts[position + 1 : position + 2]:
-            if following.role is PartRole.LAYER and not (kind := self.kind(following)).advice.any_scale:
+            is_layer = following.role is PartRole.LAYER and self._judged(position + 1).role is PartRole.LAYER
+            if is_layer and not (kind := self.kind(following)).advice.any_scale:
                 return kind.kernel
         before = [number for number, is_drawn in self._exits.items() if is_drawn] or [*self._exits]
         return self._rerun.mean_square(before[-1]) if before else math.nan
@@ -397,6 +418,11 @@ class StreamSetter:
         """Whether a part without weights ends the embedding of integers: there the stream begins."""
         following = self.parts[position + 1 : position + 2]
         return not self.stream.is_floating_point() and not self.predicted and any(part.uses for part in following)
+
+
+def _kind_of(part: ModelPart) -> object:
+    """What two parts share that are the same layer of the theory."""
+    return None if part.form is None else part.form.forward
 
 
 def _before_norm(use: WeightUse, C: float, bias: float, how: InitReason, why: str) -> Drawn:
