@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 def gain(
     activation: Name,
     convention: Annotated[
-        str | None, typer.Option("--convention", metavar="NAME", help="critical, forward, backward or torch; else all.")
+        str | None,
+        typer.Option("--convention", metavar="NAME", help="critical, forward, backward, centred, torch; or all."),
     ] = None,
     settings: Settings = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
@@ -40,7 +41,7 @@ def gain(
         require_convention(convention)
     phi = subject(chosen(activation, settings or []), {}).activation
     found: dict[str, Gain | str] = {}
-    for name in (convention,) if convention is not None else ("critical", "forward", "backward", "torch"):
+    for name in (convention,) if convention is not None else ("critical", "forward", "backward", "centred", "torch"):
         with busy(f"the {name} gain of {phi.name}"):
             try:
                 found[name] = gain_of(phi, name)

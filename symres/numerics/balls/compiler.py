@@ -142,6 +142,8 @@ class CompiledExpression:
             return self._lower_piecewise(node)
         if node.func.__name__ in BALL_FUNCTIONS and node.args and not isinstance(node, Relational):
             return self._call(node.func.__name__, *node.args)
+        if isinstance(node, sp.ComplexRootOf) and node.is_real:
+            return self._emit(("root", node), lambda: _real_root(node), lambda analytic: acb(_real_root(node)))
         if not node.args and (constant := _constant(node)) is not None:
             return self._emit(("constant", node), constant, lambda analytic: acb(constant()))
         if isinstance(node, sp.Symbol):
@@ -372,12 +374,23 @@ def _constant(node: sp.Basic) -> Callable[[], Ball] | None:
         exact = arb(int(node))
         return lambda: exact
     if isinstance(node, sp.Rational):
-        ratio = fmpq(int(node.p), int(node.q))
+        ratio = _ratio(node)
         return lambda: arb(ratio)
     if isinstance(node, sp.Float):
         value = from_binary_float(node._mpf_)
         return lambda: value
     return _CONSTANTS.get(node)
+
+
+def _real_root(node: sp.ComplexRootOf) -> arb:
+    """A real root of a polynomial, to the working precision."""
+    width = abs(sp.Rational(node.n(5))) / 2**ctx.prec
+    middle = node.eval_rational(width)
+    return arb(_ratio(middle), arb(_ratio(width)))
+
+
+def _ratio(number: sp.Rational) -> fmpq:
+    return fmpq(int(number.p), int(number.q))
 
 
 _CONSTANTS: Mapping[sp.Basic, Callable[[], Ball]] = {
@@ -432,6 +445,8 @@ def symbols_of(expr: sp.Basic) -> set[sp.Symbol]:
 
 
 def _operands(node: sp.Basic) -> tuple[sp.Basic, ...]:
+    if isinstance(node, sp.ComplexRootOf):  # a number: the variable of its polynomial needs no value
+        return ()
     return node._ball_arguments if isinstance(node, Opaque) else node.args
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from ...core.errors import CheckRefuted, DeclarationError
@@ -16,6 +17,7 @@ from .torch_table import table_entry
 
 _HOLDS = 1e-9  # how well a critical point satisfies its conditions
 _EQUAL = 1e-9  # relative difference of two gains that are the same
+_VARIANCE = 1e-12  # of an activation, relative to its mean square: less than rounding leaves of the difference
 
 
 def _forward(subject: GainSubject) -> Gain:
@@ -44,6 +46,26 @@ def _backward(subject: GainSubject) -> Gain:
         f"{_kernels(C_W * at.squared)}, and the condition holds only as long as the kernel is 1."
     )
     return _made(subject, "backward", C_W, 0.0, at, reason)
+
+
+def _centred(subject: GainSubject) -> Gain:
+    """``C_W (<phi^2>_1 - <phi>_1^2) = 1``: weights that add up to 0 do not see the mean of what enters."""
+    at = subject.averages(1.0, has_mean=True)
+    variance = at.squared - at.mean**2
+    if not variance > _VARIANCE * at.squared:
+        raise _none("centred", subject, "the variance of phi(z) is 0 at K = 1")
+    C_W = 1 / variance
+    reason = (
+        f"Weights that add up to 0 over the inputs of each neuron see the variance <phi(z)^2>_1 - <phi(z)>_1^2 = "
+        f"{_g(variance)} alone, so C_W = {_g(C_W)} and C_b = 0 keep the kernel at K = 1, and the gain is sqrt(C_W) = "
+        f"{_g(math.sqrt(C_W))}. {_gradients(C_W * at.slope)}, and kernels near K = 1 "
+        f"{_nearby(C_W * (at.growth - 2 * at.mean * at.drift))}."
+    )
+    # a relative error of <phi^2> is one of the variance, times what the mean takes away
+    error = math.sqrt(C_W) * at.deviation * (at.squared + 2 * at.mean**2) / variance / 2
+    found = _made(subject, "centred", C_W, 0.0, at, reason)
+    slope = C_W * (at.growth - 2 * at.mean * at.drift)
+    return Gain(found, replace(found.facts, next_kernel=C_W * variance, chi_parallel=slope, error=error))
 
 
 def _critical(subject: GainSubject) -> Gain:
@@ -127,7 +149,7 @@ def _judged(subject: GainSubject, number: float, forward: Gain) -> str:
 
 
 CONVENTIONS: Mapping[str, Callable[[GainSubject], Gain]] = MappingProxyType(
-    {"critical": _critical, "forward": _forward, "backward": _backward, "torch": _torch}
+    {"critical": _critical, "forward": _forward, "backward": _backward, "centred": _centred, "torch": _torch}
 )
 
 

@@ -29,6 +29,8 @@ def gain(activation: Declared, convention: str = "critical", **parameters: Numbe
               variance ``C_b`` and inputs the mean square ``inputs_kernel``.
             - "forward": ``C_W <phi(z)^2> = 1`` at K = 1, which keeps the kernel there.
             - "backward": ``C_W <phi'(z)^2> = 1`` at K = 1, which keeps squared gradient norms there.
+            - "centred": ``C_W (<phi(z)^2> - <phi(z)>^2) = 1`` at K = 1, which keeps the kernel there if the weights of
+              each neuron add up to 0 over its inputs (weight standardisation, as in networks without norms).
             - "torch": what ``torch.nn.init.calculate_gain`` returns, judged by the other three; for activations that
               it does not have, what the rule of its entries for linear and relu gives.
         parameters: numbers for the parameters of a formula, by name.

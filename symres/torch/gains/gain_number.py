@@ -11,12 +11,12 @@ class GainFacts:
     """What is known of a gain.
 
     Args:
-        convention: "critical", "forward", "backward" or "torch".
+        convention: "critical", "forward", "backward", "centred" or "torch".
         activation: its name.
         C_W: fan-in times the variance of a weight, the square of the gain.
         C_b: variance of a bias.
         K: the kernel (mean square of a preactivation) at which the convention's condition holds.
-        next_kernel: the kernel after a layer, ``C_b + C_W <phi(z)^2>_K``.
+        next_kernel: the kernel after a layer, ``C_b + C_W <phi(z)^2>_K``, or the variance of phi(z) in it.
         chi_perp: ``C_W <phi'(z)^2>_K``, the factor of squared gradient norms in a layer (Doshi et al. (9)).
         chi_parallel: the slope of the next kernel in K; above 1, kernels near a fixed point leave it.
         inputs_kernel: mean square of the inputs for which the first layer has the kernel K, ``(K - C_b)/C_W``.

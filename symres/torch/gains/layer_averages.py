@@ -13,6 +13,7 @@ from ...core.scalars import Number
 from ...core.words import NumbersWanted
 from ...layers.architectures import mlp
 from ...results.quantity import Quantity
+from ...theory.quantities.expectations import derivative, expect
 from ...theory.theory import Theory, derive
 from ..activations.conversion import Conversion, conversion, is_pointwise_module
 from .module_quadrature import Function, average, formula_function, module_function
@@ -34,6 +35,8 @@ class LayerAverages:
         slope: ``<phi'(z)^2>``; infinite for a function that jumps, nan if not known.
         growth: ``d<phi(z)^2>/dK``; nan if not known.
         deviation: the largest relative difference to the quadrature, its own error included.
+        mean: ``<phi(z)>``; 0 where it was not asked for.
+        drift: ``d<phi(z)>/dK``; likewise.
     """
 
     K: float
@@ -41,6 +44,8 @@ class LayerAverages:
     slope: float
     growth: float
     deviation: float
+    mean: float = 0.0
+    drift: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -64,11 +69,12 @@ class GainSubject:
     def _function(self) -> Function:
         return formula_function(self.activation) if self.source is None else module_function(self.source)
 
-    def averages(self, K: float) -> LayerAverages:
+    def averages(self, K: float, has_mean: bool = False) -> LayerAverages:
         """The averages at a kernel: derived by symres, and compared with quadrature of the module itself.
 
         Args:
             K: the kernel; 0 means the limit, in which only the slope is compared.
+            has_mean: whether the mean is asked for too; then K is not 0.
 
         Raises:
             DeclarationError: the activation nearly vanishes at this kernel, so that no float holds its averages, or it
@@ -96,7 +102,16 @@ class GainSubject:
         ]
         known = [row for row in (rows if K else rows[:1]) if math.isfinite(row[1])]
         deviations = [self._compared(K, squared, *row) for row in known]
-        return LayerAverages(K, squared, slope, growth, max(deviations, default=math.nan))
+        mean = drift = 0.0
+        if has_mean:
+            of_mean = expect(self.activation)
+            mean, drift = _number(of_mean, K), _number(derivative(of_mean, "K"), K)
+            limit = max(resolution, _VALUES)
+            deviations += [
+                self._compared(K, math.sqrt(squared), "<phi(z)>", mean, checked.mean, checked.errors[3], limit),
+                self._compared(K, math.sqrt(squared), "d<phi(z)>/dK", drift, checked.drift, checked.errors[4], limit),
+            ]
+        return LayerAverages(K, squared, slope, growth, max(deviations, default=math.nan), mean, drift)
 
     def _compared(
         self, K: float, size: float, what: str, derived: float, found: float, error: float, limit: float
@@ -140,6 +155,7 @@ def subject(what: Declared, parameters: dict[str, Number]) -> GainSubject:
 def _number(quantity: Quantity, K: float) -> float:
     """The quantity of a layer with C_W = 1 and C_b = 0; nan where it is not known."""
     try:
-        return float(quantity.evalf(_DIGITS, K=K, C_W=1, C_b=0))
+        values = {"K": K, "C_W": 1, "C_b": 0}
+        return float(quantity.evalf(_DIGITS, **{s.name: values[s.name] for s in quantity.symbols}))
     except NoClosedForm:
         return math.nan

@@ -28,13 +28,17 @@ class QuadratureValues:
         squared: ``<phi(z)^2>``.
         slope: ``<phi'(z)^2>``, jumps left out.
         growth: ``d<phi(z)^2>/dK = <phi(z)^2 (z^2/K - 1)>/(2K)``, which counts jumps in.
-        errors: of the three, in this order.
+        mean: ``<phi(z)>``.
+        drift: ``d<phi(z)>/dK``, likewise.
+        errors: of the five, in this order.
     """
 
     squared: float
     slope: float
     growth: float
-    errors: tuple[float, float, float]
+    mean: float
+    drift: float
+    errors: tuple[float, ...]
 
 
 def module_function(source: Conversion) -> Function:
@@ -73,12 +77,12 @@ def average(function: Function, kernel: float, breaks: Sequence[float]) -> Quadr
         values, slopes = function(points)
         with np.errstate(over="ignore", invalid="ignore"):
             squared = values**2
-            return np.array([squared, slopes**2, squared * ((points / deviation) ** 2 - 1) / (2 * kernel)])
+            in_kernel = ((points / deviation) ** 2 - 1) / (2 * kernel)  # turns an average into its derivative
+            return np.array([squared, slopes**2, squared * in_kernel, values, values * in_kernel])
 
     edges = adapted(integrands, deviation, breaks, _ORDERS[0], _CONVERGED)
     low, high = (_rule(integrands, edges, order, deviation) for order in _ORDERS)
-    values, errors = high.tolist(), np.abs(high - low).tolist()
-    return QuadratureValues(values[0], values[1], values[2], (errors[0], errors[1], errors[2]))
+    return QuadratureValues(*high.tolist(), errors=tuple(np.abs(high - low).tolist()))
 
 
 def _rule(

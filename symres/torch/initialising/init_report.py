@@ -36,7 +36,8 @@ class TensorSetting:
         module: the qualified name of the module.
         tensor: the name of the parameter in it.
         kind: "weight", "bias", "norm", or "other".
-        std: of the normal numbers that it was filled with; 0 for zeros, nan for what was left or is constant.
+        std: standard deviation of the numbers that it was filled with, masked ones left out; 0 for zeros, nan for what
+            was left or is constant.
         variance: C_W = fan_in*std^2 of weights, C_b = std^2 of biases; nan for others.
         reason: why, in a word.
         why: why, in a sentence.
@@ -69,6 +70,7 @@ class InitReport(Shown):
         advice: what the theory advises for each kind of layer, by its equation.
         check: kernels and gradients with the new weights, against the theory.
         notes: what a reader should know.
+        distribution: of the weights.
     """
 
     model: str
@@ -79,6 +81,7 @@ class InitReport(Shown):
     advice: tuple[tuple[str, Advice], ...]
     check: DepthCheck
     notes: tuple[str, ...] = ()
+    distribution: str = "normal"
 
     def __getitem__(self, name: str) -> TensorSetting:
         """The first setting of a tensor, by the qualified name of the parameter."""
@@ -111,7 +114,9 @@ class InitReport(Shown):
     def _title(self) -> str:
         count = sum(setting.reason is not InitReason.LEFT for setting in self.settings)
         done = "set" if self.changed else "would be set (dry run)"
-        return f"{self.model}: {count} tensors {done}, {len(self.left)} left; target {self.target}, seed {self.seed}"
+        how = "" if self.distribution == "normal" else f", {self.distribution} weights"
+        left = len(self.left)
+        return f"{self.model}: {count} tensors {done}, {left} left; target {self.target}, seed {self.seed}{how}"
 
     def _facts(self) -> list[Fact]:
         facts = []

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import torch
 from torch import nn
+from torch.nn.utils import prune
 
 from ...core.errors import DeclarationError
 from ...core.scalars import whole
@@ -16,8 +17,10 @@ from ...results.advice.advice import Advice
 from ...results.advice.parts import FACTOR
 from ..equations.dense_variances import is_padded
 from ..models.arguments_of_models import CallArguments, Inputs
+from ..models.in_place import without_gradients
 from ..models.keeping import drawn_seed, kept, required_module, seeded
 from ..models.model_state import active_dropout
+from ..models.standard_draws import DISTRIBUTIONS
 from ..models.structures import mean_square
 from ..models.wording import some_of
 from ..probing.adam_step import DESTRUCTIVE, LARGE, RATE, change_in_words
@@ -56,6 +59,7 @@ def init_(
     target: str = "critical",
     inputs: Inputs | None = None,
     *,
+    distribution: str = "normal",
     dry_run: bool = False,
     seed: int | None = None,
     generator: torch.Generator | None = None,
@@ -86,6 +90,10 @@ def init_(
             its present weights, residual branches are made for that kernel.
         inputs: a tensor, a tuple (by position) or a mapping (by name); the first 64 inputs are used. None: models that
             begin with an ``nn.Linear`` are prepared for inputs of mean square 1, and checked on Gaussian ones.
+        distribution: of the weights, each with the same variance: "normal"; "truncated", normal numbers within two
+            standard deviations, which are wider by what truncation takes away; "uniform"; or "orthogonal", matrices of
+            outputs by inputs with orthogonal rows or columns. Entries that a mask sets to 0 (of pruned layers, of
+            ``weight*mask`` in forward) stay as they are, and the variance of the others is larger by what is missing.
         dry_run: only report; nothing is changed.
         seed: of the weights; the random numbers of the process then go on as if nothing had been drawn. None: it is
             drawn from ``generator``, and stands in the report.
@@ -116,10 +124,13 @@ def init_(
     if seed is not None and generator is not None:
         raise DeclarationError("seed= and generator=", "both say where weights come from", "pass one of them")
     _check(model, target)
+    if distribution not in DISTRIBUTIONS:
+        known = ", ".join(map(repr, DISTRIBUTIONS))
+        raise DeclarationError(f"distribution={distribution!r}", "there is no such distribution", f"use {known}")
     source = torch.default_generator if generator is None else generator
     number = drawn_seed(source.clone_state()) if seed is None else whole(seed, "seed", 0)
     advice = dict(like.advice) if like is not None and like.target == target else {}
-    request = _Request(model, target, number, force, advice, inputs is None)
+    request = _Request(model, target, distribution, number, force, advice, inputs is None)
     report, made = _planned(request, inputs_or_guess(model, inputs, _MOST_INPUTS, _GUESSED_INPUTS, "init_"))
     moved = report.check.most_changed
     if moved is not None and moved.adam_change > LARGE:
@@ -153,6 +164,7 @@ class _Request:
     Args:
         model: the model; it works on copies of its weights, in float64 where it can.
         target: "critical" or "match".
+        distribution: of the weights.
         seed: of the weights.
         force: whether a network that fails is kept.
         advice: that is taken over, by equation.
@@ -162,6 +174,7 @@ class _Request:
 
     model: nn.Module
     target: str
+    distribution: str
     seed: int
     force: bool
     advice: dict[str, Advice]
@@ -217,7 +230,7 @@ def _set(
     """
     model, stream = request.model, arguments.followed
     generator = torch.Generator().manual_seed(request.seed)
-    store = WeightStore(model, kept_parameters(model, before, frozen), generator, frozen)
+    store = WeightStore(model, kept_parameters(model, before, frozen), generator, frozen, request.distribution)
     steps, parts = _read(store, arguments, before, frozen, dropout)
     kernel = own_kernel(before, parts) if request.target == "match" else None
     adviser = Adviser(request.target, request.force, kernel, request.advice, request.refused)
@@ -225,7 +238,10 @@ def _set(
     setter = StreamSetter(parts, calls, adviser, store, stream, 1.0 if request.is_guessed else None, attempt)
     setter.set_all()
     output = steps[-1].exit if setter.readout_entry is None else setter.readout_entry
-    check = check_depth(stream, calls, output, setter.predicted, generator)
+    try:
+        check = check_depth(stream, calls, output, setter.predicted, generator)
+    except RuntimeError as error:  # the model changes in place what its gradients need
+        raise without_gradients(model, arguments, error) from error
     trained = [name for name, _ in model.named_parameters() if name not in frozen]
     numbers = [place.number for place in setter.predicted]
     changes = adam_changes_of(model, arguments, numbers, trained, dropout)
@@ -257,7 +273,8 @@ def _set(
     notes += [_GUESSED] if request.is_guessed else []
     advice = tuple((text, kind.advice) for text, kind in kinds.items())
     settings, distinct = tuple(store.settings), tuple(dict.fromkeys(notes))
-    return InitReport(request.label, request.target, request.seed, False, settings, advice, check, distinct)
+    done = (request.label, request.target, request.seed, False, settings, advice, check, distinct)
+    return InitReport(*done, distribution=request.distribution)
 
 
 def _read(
@@ -278,6 +295,7 @@ def _read(
         else:
             store.constant(name, value, _NORM.format("weight 1" if value else "bias 0"))
     record = recorded(model, arguments, None, dropout.applied())[1] if norms else before
+    store.computed = record.computed
     read = without_factors(record, ends)
     steps = stream_steps(read, record.required_output(""))
     parts = parts_of(model, read, steps, ends)
@@ -334,7 +352,9 @@ def _notes(parts: Sequence[ModelPart], check: DepthCheck) -> list[str]:
     unread: dict[tuple[str, str], list[str]] = {}
     for part in parts:
         if part.role in (PartRole.MEASURED, PartRole.MEASURED_BRANCH):
-            what = "no layer of the theory" if part.stretch.layer is None else "measured, without a setting of the theory"
+            what = (
+                "no layer of the theory" if part.stretch.layer is None else "measured, without a setting of the theory"
+            )
             unread.setdefault((what, part.reason or "it cannot be read"), []).append(part.place)
     notes = [f"{what}: {', '.join(places)}; {reason}" for (what, reason), places in unread.items()]
     added = max((largest_epsilon(part.stretch.found) for part in parts if part.stretch.found is not None), default=0.0)
@@ -357,6 +377,9 @@ def _copy(model: nn.Module, made: dict[str, torch.Tensor]) -> None:
             for module in model.modules():
                 if isinstance(module, nn.modules.batchnorm._NormBase):
                     module.reset_running_stats()
+                for hook in module._forward_pre_hooks.values():
+                    if isinstance(hook, prune.BasePruningMethod):
+                        hook(module, None)  # the pruned tensor, which is else computed when the module is called
         except BaseException:
             for name, tensor in before.items():
                 model.get_parameter(name).copy_(tensor)

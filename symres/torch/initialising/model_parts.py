@@ -219,7 +219,7 @@ def _hidden_use(record: RunRecord, call: RecordedCall) -> WeightUse | None:
             made = weighted(call)
         except NotRead:
             return _grouped(call, name)
-        if id(made.tensor) not in record.names:  # a constant of the run, such as a mask
+        if not record.is_weight(made.tensor):  # a constant of the run, such as a mask
             return None
         return WeightUse(**vars(made), module=name)
     if call.name in _TRANSPOSED:

@@ -91,7 +91,7 @@ class StreamSetter:
                 self._readout(part)
                 return
             of_roles.get(part.role, self._measured)(position)
-            is_drawn = not part.uses or not all(self.store.is_frozen(use) for use in part.uses)
+            is_drawn = not part.uses or not all(self.store.is_left(use) for use in part.uses)
             if not is_drawn:
                 self._kernel = self._chi = math.nan
             self._note(position, is_drawn)
@@ -130,7 +130,7 @@ class StreamSetter:
     def _require_others(self, part: ModelPart, error: NoNumbers) -> None:
         """Refuse a model that has no other layers between its read-in and its readout."""
         ends = (PartRole.READ_IN, PartRole.READOUT)
-        if not any(o.uses and o.role not in ends and _kind_of(o) != _kind_of(part) for o in self.parts):
+        if not any(o.uses and o.role not in ends and o.layer != part.layer for o in self.parts):
             raise error
 
     def _before(self, part: ModelPart) -> None:
@@ -241,7 +241,7 @@ class StreamSetter:
         self._rerun.run(calls)
         after = self._rerun.mean_square(part.stretch.exit)
         if not 0 < after < math.inf or abs(math.log(after / wanted)) > abs(math.log(before / wanted)) / 2:
-            use.tensor.detach().copy_(weights)
+            self.store.refill(use, weights)
             self.store.settings[:] = settings
             self._rerun.run(calls)
 
@@ -418,11 +418,6 @@ class StreamSetter:
         """Whether a part without weights ends the embedding of integers: there the stream begins."""
         following = self.parts[position + 1 : position + 2]
         return not self.stream.is_floating_point() and not self.predicted and any(part.uses for part in following)
-
-
-def _kind_of(part: ModelPart) -> object:
-    """What two parts share that are the same layer of the theory."""
-    return None if part.form is None else part.form.forward
 
 
 def _before_norm(use: WeightUse, C: float, bias: float, how: InitReason, why: str) -> Drawn:

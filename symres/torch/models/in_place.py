@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
+from ...core.errors import DeclarationError
 from .arguments_of_models import CallArguments
+from .keeping import kept
 from .observing import hooked
 from .structures import first_tensor, tensors
-from .wording import module_in_words, some_of
+from .wording import first_line, module_in_words, some_of
 
 
 @dataclass
@@ -71,13 +73,13 @@ class _Broken(Exception):  # it stops a pass
 
 
 def first_without_gradients(model: nn.Module, arguments: CallArguments) -> str:
-    """The first module from whose output gradients cannot go back to the input, in words; empty if there is none.
+    """The first module from whose output gradients cannot go back to input and weights, in words; empty for none.
 
     Where an operation in place has overwritten what gradients need, it is the module that ends first after it.
     """
     broken: list[str] = []
     given = arguments.map(torch.clone)
-    weights = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    weights = list(model.parameters())
     leaf = given.differentiable
     if leaf is not None:
         leaf = leaf.detach().requires_grad_()
@@ -89,11 +91,26 @@ def first_without_gradients(model: nn.Module, arguments: CallArguments) -> str:
         if tensor is None or not tensor.requires_grad or not weights:
             return
         try:
-            torch.autograd.grad(tensor.sum(), weights, retain_graph=True, allow_unused=True)
+            torch.autograd.grad(
+                tensor.sum(), [w for w in weights if w.requires_grad], retain_graph=True, allow_unused=True
+            )
         except RuntimeError:
             broken.append(module_in_words(name, module))
             raise _Broken from None
 
-    with suppress(_Broken, RuntimeError), hooked(dict(model.named_modules()), leaving=leaving), torch.enable_grad():
-        model(*given.args, **given.kwargs)
+    modules = dict(model.named_modules())
+    with kept(model, train=None, dtype=None, device=None), suppress(_Broken, RuntimeError), torch.enable_grad():
+        for parameter in model.parameters():
+            parameter.requires_grad_(parameter.is_floating_point())
+        with hooked(modules, leaving=leaving):
+            model(*given.args, **given.kwargs)
     return broken[0] if broken else ""
+
+
+def without_gradients(model: nn.Module, arguments: CallArguments, error: RuntimeError) -> DeclarationError:
+    """What to say of a model whose gradients PyTorch does not compute: the module, if it is found."""
+    said = first_line(error).split(" Hint: ")[0]  # which is about anomaly detection
+    if where := first_without_gradients(model, arguments):
+        return DeclarationError(f"gradients through {where}", said, "change nothing in place there that gradients need")
+    remedy = "the model must be differentiable in reverse mode; checkpoints need use_reentrant=False"
+    return DeclarationError("gradients at the places of the model", said, remedy)

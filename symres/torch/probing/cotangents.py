@@ -11,10 +11,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import torch
 
-from ...core.errors import DeclarationError
-from ..models.in_place import first_without_gradients
+from ..models.in_place import without_gradients
 from ..models.observing import Site
-from ..models.wording import first_line
 from .network_passes import Passes, squares
 
 LossFunction = Callable[[object], torch.Tensor]
@@ -88,12 +86,7 @@ class ReverseGraph:
         except RuntimeError as error:
             if isinstance(error, torch.cuda.OutOfMemoryError):
                 raise
-            said = first_line(error)
-            if where := first_without_gradients(self._passes.model, self._passes.arguments):
-                remedy = "change nothing in place there that gradients need"
-                raise DeclarationError(f"gradients through {where}", said, remedy) from error
-            remedy = "the model must be differentiable in reverse mode; checkpoints need use_reentrant=False"
-            raise DeclarationError("gradients at the places of the model", said, remedy) from error
+            raise without_gradients(self._passes.model, self._passes.arguments, error) from error
         for site, gradient in zip(sites, gradients, strict=True):
             if site is not None and gradient is not None:
                 found[self._passes.row(site)] = squares(gradient, self._passes.size)

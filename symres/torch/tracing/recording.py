@@ -22,7 +22,7 @@ from torch.utils._pytree import tree_map
 
 from ..models.observing import hooked
 from ..models.structures import first_tensor, tensors
-from .run_record import ModuleCall, RecordedCall, RunRecord, StreamValue
+from .run_record import ComputedWeight, ModuleCall, RecordedCall, RunRecord, StreamValue
 
 # operations that turn values into Python numbers
 _READS = frozenset(
@@ -34,6 +34,7 @@ _SHAPED_ALIKE = frozenset(
     {"zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like"}
     | {"new_zeros", "new_ones", "new_full", "new_empty", "new_tensor"}
 )
+_PRODUCTS = frozenset({"mul", "rmul", "multiply"})
 _CUTS = frozenset({"detach", "detach_", "data"})  # gradients do not pass
 
 
@@ -72,6 +73,7 @@ def record_run(
         names=recorder.names,
         overwritten=frozenset(recorder.overwritten),
         memory=recorder.memory,
+        computed=recorder.computed,
     )
 
 
@@ -98,6 +100,8 @@ class _Recorder(TorchFunctionMode):
         self.names = {id(t): name for name, t in [*model.named_buffers(), *model.named_parameters()]}
         named = [*model.named_buffers(), *model.named_parameters()]
         self.memory = {t.untyped_storage().data_ptr(): name for name, t in named if t.numel()}
+        self.computed: dict[int, ComputedWeight] = {}
+        self._parameters = {id(p): name for name, p in model.named_parameters()}
         self._model = model
         self._numbers: dict[int, int] = {}  # by the identity of tensors, which live as long as the recorder
         self._frames: list[_Frame] = []
@@ -122,7 +126,10 @@ class _Recorder(TorchFunctionMode):
         before = [(t, t._version, self.number(t)) for t in tensors((args, kwargs))]
         sources = [number for _, _, number in before if number is not None]
         if not sources or _name(func) in _SHAPED_ALIKE:
-            return func(*args, **kwargs)
+            result = func(*args, **kwargs)
+            if not sources:
+                self._note_computed(_name(func), [t for t, _, _ in before], result)
+            return result
         given = self._frozen((args, kwargs))
         if _raw_name(func) in _READS:
             self.reads.append(self._inside)
@@ -140,6 +147,18 @@ class _Recorder(TorchFunctionMode):
         news = [t for t in found if all(t is not other for other in changed)] + changed
         self._note(_name(func), func, given, sources, news, changed, differentiated)
         return result
+
+    def _note_computed(self, name: str, given: list[torch.Tensor], result: Any) -> None:
+        """What is computed from parameters, and whether it is one of them with some entries set to 0."""
+        names = {self._parameters[id(t)] for t in given if id(t) in self._parameters}
+        names = names.union(*(self.computed[id(t)].names for t in given if id(t) in self.computed))
+        if not names:
+            return
+        masked, mask = (_masked(given, self._parameters) if name in _PRODUCTS else None) or (None, None)
+        for made in tensors(result):
+            # views of parameters are these themselves
+            if made.is_floating_point() and made.untyped_storage().data_ptr() not in self.memory:
+                self.computed[id(made)] = ComputedWeight(made, frozenset(names), masked, mask)
 
     @staticmethod
     def _called(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool]:
@@ -244,6 +263,15 @@ class _Recorder(TorchFunctionMode):
 def _gated(input: torch.Tensor, dim: int = -1) -> torch.Tensor:
     value, gate = input.chunk(2, dim)
     return value * gate.sigmoid()
+
+
+def _masked(factors: list[torch.Tensor], parameters: Mapping[int, str]) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """A parameter and the mask that multiplies it; None for other factors."""
+    for weight, mask in (factors, factors[::-1]) if len(factors) == 2 else ():
+        is_mask = id(weight) in parameters and id(mask) not in parameters and weight.shape == mask.shape
+        if is_mask and bool(((mask == 0) | (mask == 1)).all()) and bool(mask.any()):
+            return weight, mask.detach()
+    return None
 
 
 def _not_repeatable(*args: Any) -> None:

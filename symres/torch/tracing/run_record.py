@@ -68,6 +68,23 @@ class RecordedCall:
 
 
 @dataclass(frozen=True, eq=False)
+class ComputedWeight:
+    """A tensor that a run computes from parameters alone.
+
+    Args:
+        tensor: what was computed.
+        names: of the parameters.
+        masked: the parameter of which some entries are set to 0, by pruning for instance; None for any other tensor.
+        mask: 1 where entries are kept, 0 elsewhere, in the shape of the parameter.
+    """
+
+    tensor: torch.Tensor
+    names: frozenset[str]
+    masked: torch.Tensor | None = None
+    mask: torch.Tensor | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class RunRecord:
     """A run of a model.
 
@@ -82,6 +99,7 @@ class RunRecord:
         names: the names of parameters and buffers, by the identity of the tensor.
         overwritten: values whose memory was changed through another view of it.
         memory: the names of parameters and buffers, by the address of their memory, for views of them.
+        computed: tensors that are computed from parameters alone, by their identity.
     """
 
     calls: tuple[RecordedCall, ...]
@@ -94,11 +112,16 @@ class RunRecord:
     names: Mapping[int, str]
     overwritten: frozenset[int]
     memory: Mapping[int, str]
+    computed: Mapping[int, ComputedWeight]
 
     def name_of(self, tensor: torch.Tensor, otherwise: str) -> str:
         """The name of the parameter or buffer that a tensor is, or is a view of, transposed for instance."""
         found = self.memory.get(tensor.untyped_storage().data_ptr(), otherwise)
         return self.names.get(id(tensor), found)
+
+    def is_weight(self, tensor: torch.Tensor) -> bool:
+        """Whether it is a parameter or buffer, a view of one, or computed from parameters; no constant of the run."""
+        return bool(self.name_of(tensor, "")) or id(tensor) in self.computed
 
     def required_output(self, label: str) -> int:
         """The number of the model's output.
