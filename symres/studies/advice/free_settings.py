@@ -21,6 +21,7 @@ _KERNELS = np.linspace(-2.3, 9.0, 8)  # logarithms of the first kernel: in small
 _WEIGHTS = np.linspace(-6.0, 9.0, 9)  # of C_W
 _LARGEST, _LOST = 9.3, 1e3  # of a logarithm; of a range, from which on a search does not look closer
 _STEPS, _DIGITS = 80, 4  # of a search, and of the numbers that it finds
+_ALIKE = 6  # decimals of a cost, which floats add up over the layers
 
 
 def small_branches(
@@ -77,8 +78,10 @@ def least_change(flow: DepthFlow, depth: int, fixed: Mapping[sp.Symbol, float]) 
 
     from scipy.optimize import minimize  # here, because it takes longer to import than the rest of symres
 
-    starts = [np.array(x) for x in (product(_KERNELS, _WEIGHTS) if weighted else product(_KERNELS))]
-    best = sorted(starts, key=cost)[:2]
-    for start in best:
+    grid = [np.array(x) for x in (product(_KERNELS, _WEIGHTS) if weighted else product(_KERNELS))]
+    starts = [np.zeros_like(grid[0]), *grid]
+    # of settings that are equally good, as of any C_W behind a norm, the one nearest to kernels and C_W of 1
+    best = sorted(starts, key=lambda x: (round(cost(x), _ALIKE), float(x @ x)))[:2]
+    for start in best if round(cost(best[0]), _ALIKE) > 0 else best[:1]:  # where nothing changes, nothing is better
         found = minimize(cost, start, method="Nelder-Mead", options={"maxfev": _STEPS, "xatol": 1e-3, "fatol": 1e-3})
         yield setting(found.x)

@@ -205,3 +205,19 @@ def test_the_quadrature_resolves_what_is_sharp_or_far_out(formula, squared):
     """A false CheckRefuted earlier; <exp(-100*(z - 9)^2)> is a Gaussian of variance 1/200 at 9."""
     expected = mp.exp(mp.mpf(-8100) / 201) / mp.sqrt(201) if squared is None else squared
     assert st.gain(formula, "forward") == pytest.approx(float(expected ** mp.mpf("-0.5")), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("activation", "expected"),
+    [("relu", math.sqrt(2 / (1 - 1 / math.pi))), (nn.ELU(), 1.2708434), ("sigmoid", 4.8013134)],
+)
+def test_weights_of_sum_0_keep_the_kernel_with_the_variance_of_the_activation(activation, expected):
+    gain = st.gain(activation, "centred")
+    assert float(gain) == pytest.approx(expected, rel=1e-7)
+    source = torch.Generator().manual_seed(0)
+    module = {"relu": torch.relu, "sigmoid": torch.sigmoid}.get(activation, activation)
+    entering = module(torch.randn(500, 400, generator=source))
+    weights = torch.randn(400, 400, generator=source) * float(gain) / 20
+    weights -= weights.mean(1, keepdim=True)
+    assert float((entering @ weights.T).square().mean()) == pytest.approx(gain.next_kernel, rel=0.03)
+    assert gain.next_kernel == pytest.approx(1)

@@ -6,6 +6,7 @@ from torch import nn
 
 import symres.torch as st
 from symres.core.errors import DeclarationError
+from tests.oracles.modern_networks import Overwriting
 
 
 def data():
@@ -112,3 +113,10 @@ def test_read_and_init_leave_inputs_alone(build):
     assert st.read(model, inputs).recognised
     st.init_(model, inputs=inputs)
     assert torch.equal(inputs, data()) and model.training
+
+
+def test_a_loop_that_overwrites_what_gradients_need_is_named_for_integers_too():
+    tokens = torch.randint(0, 20, (4, 6), generator=torch.Generator().manual_seed(0))
+    with pytest.raises(DeclarationError, match=r"gradients through cell \(Cell\): .*in place there") as refused:
+        st.measure(Overwriting(), tokens, ["embedding", "out"])
+    assert "\n" not in str(refused.value) and "Hint" not in str(refused.value)

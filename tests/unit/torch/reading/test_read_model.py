@@ -10,6 +10,7 @@ import symres as sr
 import symres.torch as st
 from symres.core.errors import DeclarationError
 from symres.torch.equations import dense_variances
+from tests.oracles import modern_networks as nets
 
 WIDTH = 32
 C1, B1, C2, B2, C3, B3 = (
@@ -335,3 +336,21 @@ def test_shrinkage_is_read_by_the_name_of_the_catalogue():
     found = [formula for block in reading.recognised for layer in block.layers for formula in layer.formulas]
     assert found == [sr.activation(name).formula for name in kinds.values()]
     assert float(st.gain(nn.Softshrink(0.25))) == float(st.gain("softshrink(0.25)"))
+
+
+class TestLongEquations:
+    def test_highway_layers_stand_apart_and_are_equal(self):
+        reading = st.read(nets.Highway(), torch.randn(8, 32))
+        (block,) = reading.blocks
+        assert block.count == 5 and block.place == "gates.*, layers.*"
+        assert len(str(reading)) < 1000
+
+    def test_chains_of_norms_are_compared_without_closed_forms(self, monkeypatch):
+        def closed(*given, **named):
+            raise AssertionError("a closed form was asked for")
+
+        monkeypatch.setattr("symres.theory.observables.layer_observable.build", closed)
+        model = nn.Sequential(nn.Conv2d(3, 32, 1), *[nets.PreactivationBottleneck(32, 32) for _ in range(2)])
+        reading = st.read(model, torch.randn(4, 3, 8, 8))
+        assert [block.is_known for block in reading.blocks] == [True, True]
+        assert reading.blocks[1].count == 2 and len(reading.blocks[1].checks) == 2
