@@ -1,0 +1,144 @@
+"""Networks of several widths, trained for a few steps: do activations and learning rates depend on the width?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from ...core.errors import DeclarationError
+from ...core.progress import Progress, reported
+from ...core.scalars import whole
+from ..models.arguments_of_models import CallArguments, Inputs
+from ..models.choosing import ModuleChoice
+from ..models.keeping import required_module, seeded
+from ..models.structures import first_tensor
+from ..tracing.prepared_runs import inputs_or_guess
+from .short_training import OPTIMIZERS, Loss, Optimizer, WatchedPlaces, losses_of
+from .width_scaling import WidthScaling
+
+_INPUTS = 16  # that are made up where none are given
+_RATES = tuple(2.0**power for power in range(-14, 4))
+_SMALL = 1 / 32  # of the best rate at any width: changes are in proportion to the rate there, no network is fitted yet
+
+
+def coordinate_check(
+    build: Callable[[int], nn.Module],
+    inputs: Inputs | None = None,
+    targets: torch.Tensor | None = None,
+    *,
+    widths: Sequence[int] = (128, 256, 512, 1024),
+    steps: int = 4,
+    rates: Sequence[float] = _RATES,
+    optimizer: str | Optimizer = "adam",
+    loss: Loss = functional.mse_loss,
+    modules: ModuleChoice = None,
+    seeds: int = 3,
+    seed: int = 0,
+    progress: bool | Progress = True,
+) -> WidthScaling:
+    """How sizes of activations after a few steps, and the best learning rate, depend on the width of a model.
+
+    Networks of each width are trained on one batch with each learning rate; the best one has the least loss after the
+    last step. Sizes are then watched at a rate that is small for all widths: 1/32 of the smallest of the best.
+
+    Args:
+        build: makes a network of a width, with new weights each time it is called.
+        inputs: as for ``st.measure``; None: 16 Gaussian ones, for models that begin with an ``nn.Linear``.
+        targets: of the loss; None: Gaussian numbers in the shape of the output.
+        widths: at least three different ones.
+        steps: of training.
+        rates: learning rates that are tried, at least three.
+        optimizer: "adam" or "sgd", with the same rate for all parameters, or a function of model and rate that makes
+            an optimizer, with rates of their own for some layers.
+        loss: of output and targets.
+        modules: where activations are looked at; None: as for ``st.measure``. What the model returns is added.
+        seeds: number of networks of each width.
+        seed: of networks and of made up data.
+        progress: whether a bar is shown, or a function that is told what is being done and which share is done.
+
+    Returns:
+        Exponents of sizes, of changes and of the best rate in the width; a verdict, a table and a figure.
+
+    Raises:
+        DeclarationError: an argument cannot be used, or no rate trains a width.
+    """
+    sizes = sorted({whole(width, "widths", 1) for width in widths})
+    grid = sorted({float(rate) for rate in rates})
+    if len(sizes) < 3 or len(grid) < 3 or not (grid[0] > 0 and math.isfinite(grid[-1])):
+        raise DeclarationError(
+            f"{len(sizes)} widths and {len(grid)} rates", "exponents and a best rate need three of each", "pass more"
+        )
+    count, networks, first = whole(steps, "steps", 1), whole(seeds, "seeds", 1), whole(seed, "seed", 0)
+    make = OPTIMIZERS.get(optimizer) if isinstance(optimizer, str) else optimizer
+    if make is None:
+        raise DeclarationError(f"optimizer={optimizer!r}", "there is no such one", "use 'adam', 'sgd' or a function")
+    with seeded(first), torch.no_grad():
+        model = build(sizes[0])
+        required_module(model)
+        arguments = inputs_or_guess(
+            model, inputs, CallArguments.of(inputs).size if inputs is not None else 1, _INPUTS, "coordinate_check"
+        )
+        output = first_tensor(arguments.call(model))
+        wanted = torch.randn(output.shape).to(output) if targets is None and output is not None else targets
+    if wanted is None:
+        raise DeclarationError("targets", "the model returns no floating-point numbers", "pass another model")
+
+    def network(width: int, number: int) -> nn.Module:
+        torch.manual_seed(first + number)
+        return build(width).train()
+
+    runs = [(width, number) for width in sizes for number in range(networks)]
+    losses = np.full((len(sizes), networks, len(grid)), math.inf)
+    watched: list[list[WatchedPlaces]] = [[] for _ in sizes]
+    with reported(progress, "coordinate check") as report, seeded(first), torch.enable_grad():
+        for done, (width, number) in enumerate(runs):
+            report(f"width {width}", done / len(runs))
+            for place, rate in enumerate(grid):
+                trained = network(width, number)
+                given = (trained, arguments, wanted, loss, make(trained, rate), count)
+                losses[sizes.index(width), number, place] = losses_of(*given)[-1]
+        best = [_best_rate(width, grid, of_width) for width, of_width in zip(sizes, losses, strict=True)]
+        rate = _SMALL * min(best)
+        for width, number in runs:
+            trained = network(width, number)
+            places = WatchedPlaces(trained, modules)
+            with places.hooks():
+                losses_of(trained, arguments, wanted, loss, make(trained, rate), count, places.begin)
+            watched[sizes.index(width)].append(places)
+    names = tuple(watched[0][0].sizes)
+    tables = [
+        np.array([[[getattr(net, what)[name] for name in names] for net in row] for row in watched])
+        for what in ("sizes", "changes")
+    ]
+    entries = [row[0].entries for row in watched]
+    inside = tuple(name for name in names if len({each[name] for each in entries}) > 1)
+    return WidthScaling(tuple(sizes), names, inside, tuple(grid), rate, tuple(best), losses, *tables)
+
+
+def _best_rate(width: int, rates: Sequence[float], losses: np.ndarray) -> float:
+    """Where a parabola through the least loss and its neighbours, over the logarithm of the rate, is lowest.
+
+    Args:
+        width: for the message.
+        rates: that were tried, ascending.
+        losses: of networks and rates.
+
+    Raises:
+        DeclarationError: no rate leaves a finite loss.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.log(losses).mean(axis=0)
+    if not np.isfinite(mean).any():
+        raise DeclarationError(f"the training at width {width}", "no loss is finite at any rate", "pass smaller rates")
+    mean = np.where(np.isnan(mean), math.inf, mean)
+    lowest = int(np.argmin(mean))
+    x = np.log(rates)
+    if not 0 < lowest < len(rates) - 1 or not np.isfinite(mean[lowest - 1 : lowest + 2]).all():
+        return float(rates[lowest])
+    bend, slope, _ = np.polyfit(x[lowest - 1 : lowest + 2] - x[lowest], mean[lowest - 1 : lowest + 2], 2)
+    return float(math.exp(x[lowest] - slope / (2 * bend))) if bend > 0 else float(rates[lowest])

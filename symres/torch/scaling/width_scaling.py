@@ -1,0 +1,154 @@
+"""How activations and the best learning rate depend on the width: exponents, a verdict, a table."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...core.display import Fact, Shown
+from ...results.numbers.estimates import EstimatedNumber
+from ..models.wording import data_frame
+from .short_training import OUTPUT
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+# between an exponent of 0 and one of 1/2 in size: these two are what the parametrisations differ by
+_CHANGING = 0.25
+
+
+class ScalingVerdict(StrEnum):
+    """What training does to wide networks with one learning rate for all widths."""
+
+    GROWING = "standard"
+    LAZY = "NTK"
+    STABLE = "mup"
+    VANISHING = "vanishing"
+
+
+_MEANINGS = {
+    ScalingVerdict.GROWING: "a step changes wide networks more than narrow ones, and the best learning rate falls "
+    "with the width, as in the standard parametrisation",
+    ScalingVerdict.LAZY: "outputs change alike at all widths, and activations inside the less the wider the network, "
+    "as in the NTK parametrisation: wide networks are lazy",
+    ScalingVerdict.STABLE: "activations and outputs change alike at all widths, as in the maximal update "
+    "parametrisation (mup): learning rates of narrow networks are those of wide ones",
+    ScalingVerdict.VANISHING: "a step changes the output of wide networks less than that of narrow ones: they would "
+    "learn nothing at infinite width",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class WidthScaling(Shown):
+    """Networks of several widths in their first steps.
+
+    Args:
+        widths: ascending.
+        places: modules at whose outputs activations were looked at; the last one is the output of the model.
+        inside: those of the places that have more entries in wider networks.
+        rates: learning rates that were tried, ascending.
+        rate: at which sizes and changes were watched.
+        best_rates: of each width.
+        losses: after the last step, shape (widths, networks, rates); infinite where training failed.
+        sizes: root mean squares of activations, shape (widths, networks, places, steps + 1).
+        changes: root mean squares of how they differ from those of step 0, in the same shape.
+    """
+
+    widths: tuple[int, ...]
+    places: tuple[str, ...]
+    inside: tuple[str, ...]
+    rates: tuple[float, ...]
+    rate: float
+    best_rates: tuple[float, ...]
+    losses: np.ndarray
+    sizes: np.ndarray
+    changes: np.ndarray
+
+    @property
+    def size_exponents(self) -> dict[str, EstimatedNumber]:
+        """Of the sizes at step 0, by place: the power of the width with which they grow."""
+        return {name: self._exponent(self.sizes[:, :, row, 0]) for row, name in enumerate(self.places)}
+
+    @property
+    def change_exponents(self) -> dict[str, EstimatedNumber]:
+        """Of what all steps together have changed, by place; of places inside relative to their size at the start."""
+        begun = np.array([name in self.inside for name in self.places])
+        changed = self.changes[..., -1] / np.where(begun, self.sizes[..., 0], 1.0)
+        return {name: self._exponent(changed[:, :, row]) for row, name in enumerate(self.places)}
+
+    @property
+    def rate_exponent(self) -> EstimatedNumber:
+        """Of the best learning rate."""
+        return self._exponent(np.array(self.best_rates)[:, None])
+
+    @property
+    def verdict(self) -> ScalingVerdict:
+        """Which parametrisation the networks behave like: by the exponents of what the steps have changed."""
+        exponents = self.change_exponents
+        output, inside = float(exponents[OUTPUT]), [float(exponents[name]) for name in self.inside]
+        if max([output, *inside]) > _CHANGING:
+            return ScalingVerdict.GROWING
+        if output < -_CHANGING:
+            return ScalingVerdict.VANISHING
+        return ScalingVerdict.LAZY if min(inside, default=0.0) < -_CHANGING else ScalingVerdict.STABLE
+
+    def _exponent(self, numbers: np.ndarray) -> EstimatedNumber:
+        """The slope of logarithms over that of the width, with the error that the scatter around the line leaves.
+
+        Args:
+            numbers: shape (widths, networks).
+        """
+        with np.errstate(divide="ignore"):
+            y = np.log(numbers)
+        x = np.repeat(np.log(self.widths)[:, None], numbers.shape[1], axis=1)
+        weights = (x - x.mean()) / np.square(x - x.mean()).sum()
+        slope = float((weights * y).sum())
+        left = y - y.mean() - slope * (x - x.mean())
+        scatter = float(np.square(left).sum()) / (y.size - 2)
+        return EstimatedNumber(slope, math.sqrt(scatter * float(np.square(weights).sum())))
+
+    def frame(self) -> pd.DataFrame:
+        """A table with a row for each width, place and step.
+
+        Returns:
+            Columns width, place, step, size, change (both root mean squares, averaged over networks), best_rate.
+        """
+        rows = [
+            {
+                **{"width": width, "place": name, "step": step, "size": float(self.sizes[i, :, j, step].mean())},
+                **{"change": float(self.changes[i, :, j, step].mean()), "best_rate": self.best_rates[i]},
+            }
+            for i, width in enumerate(self.widths)
+            for j, name in enumerate(self.places)
+            for step in range(self.sizes.shape[-1])
+        ]
+        return data_frame(rows, "a coordinate check")
+
+    def plot(self) -> Figure:
+        """Sizes over the width, a line for each step; losses over the rate, and the best rate over the width."""
+        from .scaling_figure import draw_scaling
+
+        return draw_scaling(self)
+
+    def _title(self) -> str:
+        return f"coordinate check of widths {', '.join(map(str, self.widths))}: {self.verdict}"
+
+    def _facts(self) -> list[Fact]:
+        facts = [Fact("verdict", _MEANINGS[self.verdict])]
+        begun, changed = self.size_exponents, self.change_exponents
+        for name in self.places:
+            told = f"grows like width^{_told(begun[name])} at the start, what training adds like "
+            facts.append(Fact(name, f"{told}width^{_told(changed[name])}"))
+        rates = ", ".join(f"{rate:.3g}" for rate in self.best_rates)
+        facts.append(Fact("best learning rates", f"{rates}: like width^{_told(self.rate_exponent)}"))
+        steps = self.sizes.shape[-1] - 1
+        return [*facts, Fact("watched", f"{steps} steps at the rate {self.rate:.3g}, {self.sizes.shape[1]} networks")]
+
+
+def _told(number: EstimatedNumber) -> str:
+    return f"{float(number):.2f} +- {number.error:.2f}"
