@@ -7,6 +7,7 @@ The public names stand in ``__init__.pyi``; each is imported when it is first as
 imports PyTorch. Inwards
 
 tuning       residual blocks and layers rescaled in place, so that measured kernels or gradients keep their size
+tangent_kernels  the empirical tangent kernel of a model, beside that of its theory
 scaling      activations and the best learning rate over the width of a model, in its first steps
 reading      which layers of the theory a model is made of, with the variances of its weights; what they predict
 equations    recorded calls as forward equations of the theory

@@ -12,7 +12,7 @@ is moved, everything where a change of parameters moves them all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, product
 
 import sympy as sp
@@ -26,7 +26,7 @@ from .walk import SHARED, Factor, Kernel, Walk
 
 NONE = (0, 0)  # the parameters are fixed
 
-Rates = tuple[sp.Expr | int, sp.Expr | int]
+Rates = tuple[sp.Expr | int, sp.Expr | int] | Callable[[Draw], tuple[sp.Expr | int, sp.Expr | int]]
 
 _TANGENT = 100  # the tangent of input a has the number a + 100
 
@@ -39,7 +39,8 @@ def tangent(walk: Walk, a: int, b: int, start: sp.Expr, rates: Rates = NONE) -> 
         a: first input.
         b: second input; a = b for one input. Then the incoming tangents of any other input of a batch are 0.
         start: covariance of the incoming tangents: 1 for chi_perp, Theta for the tangent kernel.
-        rates: learning rates of weights and biases, for parameters of variance 1 that C_W/fan_in and C_b scale.
+        rates: learning rates of weights and biases, for parameters of variance 1 that C_W/fan_in and C_b scale; or a
+            function that has those of each Draw.
 
     Returns:
         The covariance; infinite where the mean square of a slope is, as for activations that jump, and a = b.
@@ -112,7 +113,7 @@ class TangentWalk(Walk):
                 self._statistics[mean.name, b] = self.mean((mean.integrand, b))
 
     def _draw(self, draw: Draw) -> None:
-        weight_rate, bias_rate = self._rates
+        weight_rate, bias_rate = self._rates(draw) if callable(self._rates) else self._rates
         for a, b in self._pairs:
             value = sp.Add(*(draw.C_W * average for average in self._averages((draw.u, a), (draw.u, b))))
             if _is_tangent(a):

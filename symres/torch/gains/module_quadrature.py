@@ -82,7 +82,8 @@ def average(function: Function, kernel: float, breaks: Sequence[float]) -> Quadr
 
     edges = adapted(integrands, deviation, breaks, _ORDERS[0], _CONVERGED)
     low, high = (_rule(integrands, edges, order, deviation) for order in _ORDERS)
-    return QuadratureValues(*high.tolist(), errors=tuple(np.abs(high - low).tolist()))
+    squared, slope, growth, mean, drift = high.tolist()
+    return QuadratureValues(squared, slope, growth, mean, drift, tuple(np.abs(high - low).tolist()))
 
 
 def _rule(

@@ -17,7 +17,7 @@ from ...core.progress import Progress, reported
 from ...core.scalars import whole
 from ...results.numbers.estimates import EstimatedNumber
 from ..models.arguments_of_models import CallArguments, Inputs
-from ..models.choosing import ModuleChoice, choose_modules
+from ..models.choosing import ChosenModules, ModuleChoice, chosen_places
 from ..models.keeping import device_of, in_train_mode, kept, seeded
 from ..models.model_state import mixes_inputs, remarks_on
 from ..models.structures import tensors
@@ -39,6 +39,7 @@ def measure(
     inputs: Inputs,
     modules: ModuleChoice = None,
     *,
+    blocks: ModuleChoice = None,
     loss: Loss | None = None,
     targets: torch.Tensor | None = None,
     start: str | None = None,
@@ -69,6 +70,7 @@ def measure(
         modules: where to measure, at what leaves these modules: types, patterns of names ("h.*"), or a function of name
             and module (see ``choose_modules``). None: what enters and leaves each residual block, the repeated modules
             of containers; without these, what leaves each dense or convolutional layer.
+        blocks: instead of ``modules``: residual blocks, chosen in the same way; what enters them is a place, too.
         loss: "mse" or "cross_entropy" with ``targets``, or a function of what the model returns, a mean over the
             inputs; its gradient at each place is measured.
         targets: for a loss given by name.
@@ -135,9 +137,10 @@ def measure(
                 weights = [parameter for parameter in built.parameters() if parameter.requires_grad]
                 with kept(built, train=train, dtype=dtype, device=where):
                     notes += remarks_on(built)
-                    most, sample = _sample(built, modules, arguments, (loss, targets), plan, number, most)
+                    chosen = chosen_places(built, modules, blocks)
+                    most, sample = _sample(built, chosen, arguments, (loss, targets), plan, number, most)
                     parts = [part for _, part in arguments.parts(most)]
-                    changes.append(_changes(built, modules, sample, parts, weights, first_seed + number, notes))
+                    changes.append(_changes(built, chosen, sample, parts, weights, first_seed + number, notes))
             if found and sample.names != found[0].names:
                 raise DeclarationError(
                     f"{networks} networks", "their places have different names", "build the same network each time"
@@ -190,7 +193,7 @@ def _built(model: Model) -> nn.Module:
 
 def _sample(
     model: nn.Module,
-    modules: ModuleChoice,
+    chosen: ChosenModules,
     arguments: CallArguments,
     loss: tuple[Loss | None, torch.Tensor | None],
     plan: Plan,
@@ -198,7 +201,6 @@ def _sample(
     most: int,
 ) -> tuple[int, NetworkSample]:
     """One network in parts of at most ``most`` inputs, or of fewer where memory is short."""
-    chosen = choose_modules(model, modules)
     size = arguments.size
     if most < size and mixes_inputs(model):
         raise DeclarationError(
@@ -219,7 +221,7 @@ def _sample(
 
 def _changes(
     model: nn.Module,
-    modules: ModuleChoice,
+    chosen: ChosenModules,
     sample: NetworkSample,
     parts: list[CallArguments],
     weights: list[nn.Parameter],
@@ -228,7 +230,7 @@ def _changes(
 ) -> list[float]:
     """What one step of Adam does at each place; nan, and a note, where no gradients of weights are to be had."""
     try:
-        return changes_at_places(model, choose_modules(model, modules), sample.sites, parts, weights, seed)
+        return changes_at_places(model, chosen, sample.sites, parts, weights, seed)
     except RuntimeError as error:  # operations without derivatives, or memory that does not suffice for them
         notes.append(f"what one step of Adam changes is not known: {first_line(error)}")
         return [math.nan] * len(sample.names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TypeAlias
 
@@ -51,6 +51,17 @@ ModuleChoice: TypeAlias = (
     | ChosenModules
     | None
 )
+
+
+def chosen_places(model: nn.Module, modules: ModuleChoice, blocks: ModuleChoice) -> ChosenModules:
+    """The modules at whose outputs a model is observed, or its blocks, and then also what enters these.
+
+    Raises:
+        DeclarationError: both are given; or as ``choose_modules``.
+    """
+    if modules is not None and blocks is not None:
+        raise DeclarationError("modules and blocks", "both are given", "pass blocks= for what enters them, too")
+    return choose_modules(model, modules) if blocks is None else replace(choose_modules(model, blocks), entries=True)
 
 
 def choose_modules(model: nn.Module, choice: ModuleChoice = None) -> ChosenModules:

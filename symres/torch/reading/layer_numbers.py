@@ -10,8 +10,11 @@ import sympy as sp
 from ...core.symbols import C, K
 from ...layers.layer import Layer
 from ...theory.finite_width.float_averages import CompiledExpressions, FunctionLibrary
+from ...theory.observables.kernels import KERNEL_MAP
+from ...theory.observables.susceptibilities import CHI_PERP
 from ...theory.theory import derive
 
+_OBSERVABLES = {observable.name: observable for observable in (KERNEL_MAP, CHI_PERP)}
 _KEPT = 64  # layers: more than one model has
 
 
@@ -37,7 +40,7 @@ class LayerNumbers:
         """An observable of one input; the covariance of different inputs of a batch is 0.
 
         Args:
-            name: of the observable, such as "kernel_map" or "chi_perp".
+            name: "kernel_map" or "chi_perp".
             kernel: of the stream that goes in.
             numbers: of the layer's parameters, by name.
 
@@ -60,7 +63,7 @@ class LayerNumbers:
     def _definition(self, name: str) -> sp.Expr:
         """In unevaluated averages, named steps written out."""
         walks = self._theory.walks
-        found = self._theory.observables[name].define(walks)
+        found = _OBSERVABLES[name].define(walks)
         for symbol, step in reversed(walks.one.assignments):
             found = found.xreplace({symbol: step})
         return found

@@ -37,7 +37,7 @@ def draw_scaling(found: WidthScaling) -> Figure:
     steps = found.sizes.shape[-1]
     with rc_context(STYLE | {"font.family": "STIXGeneral"}):
         figure = Figure(figsize=(2.4 * len(shown) + 0.6, 5.2), layout="constrained")
-        above, below = figure.subfigures(2, 1)
+        above, below = figure.subfigures(2, 1, squeeze=False)[:, 0]
         panels = above.subplots(1, len(shown), squeeze=False)[0]
         for panel, row in zip(panels, shown, strict=True):
             for step in range(steps):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 
 import torch
 from torch import nn
@@ -90,7 +91,7 @@ class WatchedPlaces:
         """From here on a pass belongs to this step."""
         self._step = step
 
-    def hooks(self) -> object:
+    def hooks(self) -> AbstractContextManager[None]:
         """A context in which passes of the model are watched."""
         return hooked(self.modules, leaving=self._leaving)
 
