@@ -8,5 +8,5 @@ replaying          a stretch on Gaussian streams with random weights
 places_of_streams  where a stretch can be observed
 model_reading      the result for a model
 read_block         the result for a block of it
-layer_numbers      its kernel map and chi_perp as floats
+float_maps         its kernel map and chi_perp as floats
 """

@@ -17,7 +17,7 @@ from ..equations.dense_variances import remarks, variances
 from ..equations.layering import StretchReading
 from ..models.wording import on_one_line
 from ..tracing.run_record import RunRecord
-from .layer_numbers import LayerNumbers
+from .float_maps import FloatMaps
 from .model_reading import Reading
 from .own_weights import shared_weights, unlike_draws
 from .places_of_streams import span_of
@@ -148,7 +148,7 @@ def _checked(
 def _of_own_weights(
     record: RunRecord,
     stretch: StretchReading,
-    layer: LayerNumbers,
+    layer: FloatMaps,
     numbers: Mapping[str, float],
     generator: torch.Generator,
 ) -> list[str]:

@@ -16,7 +16,7 @@ from ...layers.layer import Layer
 from ...theory.theory import Theory, derive
 from ..equations.formula_values import factored
 from ..equations.opaque_parts import OpaquePart
-from .layer_numbers import LayerNumbers, layer_numbers
+from .float_maps import FloatMaps, float_maps
 
 
 @dataclass(frozen=True)
@@ -167,13 +167,13 @@ class ReadBlock(Shown):
         return derive(self._form)
 
     @property
-    def form_numbers(self) -> LayerNumbers:
+    def form_numbers(self) -> FloatMaps:
         """The maps of the block in double precision, ``numbers`` being those of its variances.
 
         Raises:
             DeclarationError: it stays measured.
         """
-        return layer_numbers(self._form)
+        return float_maps(self._form)
 
     @property
     def _form(self) -> Layer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,17 +13,26 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from .width_scaling import WidthScaling
-
 _RANGE = 10.0  # the least of a vertical axis
-_PANELS = 4  # of places, the last one being the output: more would be too small to read
 
 
-def draw_scaling(found: WidthScaling) -> Figure:
+def draw_scaling(
+    title: str,
+    widths: Sequence[int],
+    sizes: Mapping[str, np.ndarray],
+    rates: Sequence[float],
+    losses: np.ndarray,
+    best_rates: Sequence[float],
+) -> Figure:
     """Sizes over the width at some places, a line for each step; below losses over the rate, and the best rates.
 
     Args:
-        found: what is drawn.
+        title: above the figure.
+        widths: ascending.
+        sizes: by place, shape (widths, steps + 1).
+        rates: learning rates, ascending.
+        losses: after the last step, shape (widths, rates); infinite where training failed.
+        best_rates: of each width.
 
     Returns:
         A figure that belongs to no window.
@@ -31,37 +40,31 @@ def draw_scaling(found: WidthScaling) -> Figure:
     from matplotlib import colormaps, rc_context
     from matplotlib.figure import Figure
 
-    inside = [found.places.index(name) for name in found.inside]
-    chosen = np.linspace(0, len(inside) - 1, min(len(inside), _PANELS - 1)).round().astype(int)
-    shown = [*(inside[place] for place in chosen), len(found.places) - 1]
-    steps = found.sizes.shape[-1]
     with rc_context(STYLE | {"font.family": "STIXGeneral"}):
-        figure = Figure(figsize=(2.4 * len(shown) + 0.6, 5.2), layout="constrained")
+        figure = Figure(figsize=(2.4 * len(sizes) + 0.6, 5.2), layout="constrained")
         above, below = figure.subfigures(2, 1, squeeze=False)[:, 0]
-        panels = above.subplots(1, len(shown), squeeze=False)[0]
-        for panel, row in zip(panels, shown, strict=True):
-            for step in range(steps):
-                color = colormaps["viridis"](0.9 * step / max(steps - 1, 1))
-                sizes = found.sizes[:, :, row, step].mean(axis=1)
-                panel.loglog(found.widths, sizes, color=color, marker="o", markersize=3, label=f"step {step}")
-            panel.set_title(found.places[row], fontsize=9)
-            _over_widths(panel, found.widths)
+        panels = above.subplots(1, len(sizes), squeeze=False)[0]
+        for panel, (place, of_place) in zip(panels, sizes.items(), strict=True):
+            for step, column in enumerate(of_place.T):
+                color = colormaps["viridis"](0.9 * step / (of_place.shape[1] - 1))
+                panel.loglog(widths, column, color=color, marker="o", markersize=3, label=f"step {step}")
+            panel.set_title(place, fontsize=9)
+            _over_widths(panel, widths)
         panels[0].set_ylabel("size, root mean square")
         panels[0].legend(frameon=False, fontsize=7)
         left, right = below.subplots(1, 2)
-        for row, width in enumerate(found.widths):
-            color = colormaps["plasma"](0.85 * row / max(len(found.widths) - 1, 1))
-            losses = found.losses[row].mean(axis=0)
-            known = np.isfinite(losses)
-            left.loglog(np.array(found.rates)[known], losses[known], color=color, label=f"width {width}")
-        left.set_ylim(top=min(left.get_ylim()[1], 10 * float(np.median(found.losses[:, :, 0]))))  # failures are higher
+        for row, (width, of_width) in enumerate(zip(widths, losses, strict=True)):
+            color = colormaps["plasma"](0.85 * row / (len(widths) - 1))
+            shown = np.isfinite(of_width)
+            left.loglog(np.array(rates)[shown], of_width[shown], color=color, label=f"width {width}")
+        left.set_ylim(top=min(left.get_ylim()[1], 10 * float(np.median(losses[:, 0]))))  # failures are higher
         left.set_xlabel("learning rate")
         left.set_ylabel("loss after the last step")
         left.legend(frameon=False, fontsize=7)
-        right.loglog(found.widths, found.best_rates, color="#D55E00", marker="o")
-        _over_widths(right, found.widths)
+        right.loglog(widths, best_rates, color="#D55E00", marker="o")
+        _over_widths(right, widths)
         right.set_ylabel("best learning rate")
-        figure.suptitle(found._title(), fontsize=9)
+        figure.suptitle(title, fontsize=9)
     return figure
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # between an exponent of 0 and one of 1/2 in size: these two are what the parametrisations differ by
 _CHANGING = 0.25
+_PANELS = 4  # of places in a figure, the last one being the output: more would be too small to read
 
 
 class ScalingVerdict(StrEnum):
@@ -133,7 +134,11 @@ class WidthScaling(Shown):
         """Sizes over the width, a line for each step; losses over the rate, and the best rate over the width."""
         from .scaling_figure import draw_scaling
 
-        return draw_scaling(self)
+        chosen = np.linspace(0, len(self.inside) - 1, min(len(self.inside), _PANELS - 1)).round().astype(int)
+        shown = [*(self.inside[place] for place in chosen), OUTPUT]
+        sizes = {name: self.sizes[:, :, self.places.index(name)].mean(axis=1) for name in shown}
+        losses = self.losses.mean(axis=1)
+        return draw_scaling(self._title(), self.widths, sizes, self.rates, losses, self.best_rates)
 
     def _title(self) -> str:
         return f"coordinate check of widths {', '.join(map(str, self.widths))}: {self.verdict}"

@@ -338,3 +338,13 @@ def test_progress_is_reported():
     told = []
     st.measure(model, inputs, progress=lambda what, share: told.append(share))
     assert told == sorted(told) and 0 < told[0] < told[-1] <= 1
+
+
+def test_blocks_are_chosen_with_what_enters_them():
+    model = nn.Sequential(nn.Linear(5, WIDTH), Residual(), nn.ReLU(), Residual())
+    inputs = torch.randn(3, 5)
+    names = [place.name for place in st.measure(model, inputs, blocks=Residual).places]
+    assert names == ["input of 1", "1", "input of 3", "3"]
+    assert [place.name for place in st.measure(model, inputs, Residual).places] == ["1", "3"]
+    with pytest.raises(DeclarationError, match="both are given"):
+        st.measure(model, inputs, Residual, blocks=Residual)

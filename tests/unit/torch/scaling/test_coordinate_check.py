@@ -45,21 +45,22 @@ def inputs():
 
 
 @pytest.mark.parametrize(
-    ("kind", "optimizer", "output", "hidden", "best"),
-    # exponents of what training changes at the output and in the second layer, and of the best rate
+    ("kind", "optimizer", "output", "hidden", "falls"),
+    # exponents of what training changes at the output and in the second layer, and whether the best rate falls
     [
-        ("standard", "adam", 1, 1, -1.3),
-        ("standard", "sgd", 1, 1 / 2, -0.7),
-        ("NTK", "sgd", 0, -1 / 2, 0),
-        ("mup", maximal_updates, 0, 0, 0),
+        ("standard", "adam", 1, 1, True),
+        ("standard", "sgd", 1, 1 / 2, True),
+        ("NTK", "sgd", 0, -1 / 2, False),
+        ("mup", maximal_updates, 0, 0, False),
     ],
 )
-def test_parametrisations_are_told_apart(kind, optimizer, output, hidden, best, inputs):
+def test_parametrisations_are_told_apart(kind, optimizer, output, hidden, falls, inputs):
     found = st.coordinate_check(lambda n: Perceptron(n, kind), inputs, widths=WIDTHS, optimizer=optimizer)
     assert found.verdict == kind
     assert float(found.change_exponents["output"]) == pytest.approx(output, abs=0.35)
     assert float(found.change_exponents["layers.1"]) == pytest.approx(hidden, abs=0.35)
-    assert float(found.rate_exponent) == pytest.approx(best, abs=0.5)
+    low, high = (-2, -0.7) if falls else (-0.5, 0.5)
+    assert low < float(found.rate_exponent) < high
     assert kind in str(found) and "best learning rates" in str(found)
 
 

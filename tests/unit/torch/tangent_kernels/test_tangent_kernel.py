@@ -39,6 +39,11 @@ class Residual(nn.Module):
         return x + self.last(torch.relu(self.first(x)))
 
 
+def stack(width):
+    blocks = [Residual(width), Residual(width)]
+    return nn.Sequential(nn.Linear(12, width), *blocks, nn.Linear(width, 2)).double()
+
+
 @pytest.fixture(scope="module")
 def vectors():
     return torch.randn(5, 12, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
@@ -103,8 +108,7 @@ class TestTheory:
         expected = 400 * product + 1 + C_out * slopes * ((vectors @ vectors.T).numpy() + 1)
         assert np.allclose(found.theory, expected, rtol=1e-6)
 
-    @pytest.mark.parametrize("build", [lambda: mlp(400), lambda: nn.Sequential(
-        nn.Linear(12, 200), Residual(200), Residual(200), nn.Linear(200, 2)).double()], ids=["mlp", "residual"])  # fmt: skip
+    @pytest.mark.parametrize("build", [lambda: mlp(400), lambda: stack(200)], ids=["mlp", "residual"])
     def test_wide_networks_are_within_their_scatter(self, build, vectors):
         torch.manual_seed(1)
         found = st.tangent_kernel(build(), vectors[:3], networks=6)

@@ -19,12 +19,12 @@ _KEPT = 64  # layers: more than one model has
 
 
 @lru_cache(_KEPT)
-def layer_numbers(form: Layer) -> LayerNumbers:
+def float_maps(form: Layer) -> FloatMaps:
     """The numbers of a layer, compiled once for all blocks that have this layer."""
-    return LayerNumbers(form)
+    return FloatMaps(form)
 
 
-class LayerNumbers:
+class FloatMaps:
     """Numbers of a layer in double precision, each average by quadrature.
 
     Args:
