@@ -10,6 +10,7 @@ from typing import Any
 import sympy as sp
 import torch
 
+from ...core.abbreviation import abbreviated
 from ...core.errors import SymresError
 from ...layers.layer import Layer
 from ...layers.normalisation import BatchNorm
@@ -25,6 +26,7 @@ from .read_block import DenseNumbers, ReadBlock, common_name
 from .replaying import compare, own_kernel
 
 _LONG = 10**6  # denominators of decimals that nobody typed
+_LONGEST = 600  # characters of an equation that nothing is derived from
 _FAR = 6.0  # standard deviations of an average over squares of n weights
 
 
@@ -70,13 +72,14 @@ def _place(stretch: StretchReading) -> str:
 
 
 def _equation(stretch: StretchReading) -> str:
-    """The forward equation; decimals of many digits are rounded."""
+    """The forward equation; decimals of many digits are rounded, and what is no layer is cut where it is long."""
     if stretch.found is None:
         return ""
     long = {r: sp.Float(r, 6) for r in stretch.found.expression.atoms(sp.Rational) if r.q > _LONG and r.p != 1}
     if stretch.layer is not None and not long:
         return f"z' = {stretch.layer.text}"
-    return f"z' = {stretch.found.expression.xreplace(long)}"
+    text = abbreviated(stretch.found.expression.xreplace(long), _LONGEST)
+    return f"z' = {text}"
 
 
 def _block(record: RunRecord, group: Sequence[StretchReading], generator: torch.Generator | None) -> ReadBlock:

@@ -415,3 +415,10 @@ def test_far_forms_keep_products_and_powers_of_sums(side):
         exact = enclose(function.subs(z, side * place), {}, 2000)
         found = enclose(form.subs(z, side * place), {}, 200)
         assert found.overlaps(exact) and found.rel_accuracy_bits() > 100
+
+
+def test_roots_of_polynomials_are_numbers():
+    root = sp.rootof(x**5 - x - 1, 0)
+    found = enclose(2 * root + z, {z: 1}, 200)
+    own = (found - 1) / 2
+    assert (own**5 - own - 1).contains(0) and found.rel_accuracy_bits() > 180
