@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.display import Fact, Shown
+from ...results.numbers.data_frame import data_frame
 from ...results.numbers.estimates import EstimatedNumber
-from ..models.wording import data_frame
 from .short_training import OUTPUT
 
 if TYPE_CHECKING:

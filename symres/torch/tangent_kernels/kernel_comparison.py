@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.display import Fact, Shown
 from ...report.figures.style import STYLE
-from ..models.wording import data_frame
+from ...results.numbers.data_frame import data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
