@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ...core.display import Fact, Shown
 from . import sentences
 from .choice import Choice
+from .parts import Topic
 
 DIGITS = 9
 
@@ -19,7 +20,11 @@ class Advice(Choice, Shown):
     @property
     def reasons(self) -> tuple[str, ...]:
         """In words: what to draw, how to scale inputs, how networks fared; names of symbols as programs write them."""
-        return sentences.reasons(self)
+        return self.reasons_but()
+
+    def reasons_but(self, *topics: Topic) -> tuple[str, ...]:
+        """The reasons without those about some topics."""
+        return tuple(text for topic, text in sentences.told(self) if topic not in topics)
 
     @property
     def code(self) -> tuple[str, ...]:

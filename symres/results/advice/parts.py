@@ -21,6 +21,23 @@ class Origin(StrEnum):
     GIVEN = "given numbers"
 
 
+class Topic(StrEnum):
+    """What a sentence of advice is about."""
+
+    OPEN = "what is missing"
+    DRAW = "what to draw, or that nothing holds"
+    SOURCE = "where the numbers come from"
+    ASPECT_RATIO = "the optimal depth/width"
+    INPUTS = "which inputs may stay as they are"
+    SCALING = "how to scale the inputs"
+    TRIAL = "how drawn networks fared"
+    DRIFT = "a first kernel that is a little off"
+    SCATTER = "the scatter of last kernels"
+    LEARNING_RATE = "the tangent kernel"
+    NEAREST = "the nearest layer that holds"
+    SCHEMES = "customary schemes"
+
+
 @dataclass(frozen=True)
 class Path:
     """A kernel and a squared gradient along the depth.

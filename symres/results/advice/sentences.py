@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .choice import Choice
-from .parts import FACTOR, OFF, LearningRate, Origin, Suggestion, Trial, UsualScheme
+from .parts import FACTOR, OFF, LearningRate, Origin, Suggestion, Topic, Trial, UsualScheme
 
 SCHEMES = ("scheme", "C_W", "kernel", "squared gradient")  # heads of the table of customary schemes
 _SHORT = 4  # digits of what is measured
@@ -25,31 +25,30 @@ def digits(value: float, count: int = _SHORT) -> str:
     return f"{value:.{count}g}"
 
 
-def reasons(advice: Choice) -> tuple[str, ...]:
+def told(advice: Choice) -> tuple[tuple[Topic, str], ...]:
     """What to draw, or why nothing is advised; how to scale the inputs; how it was tried; what else there is."""
     if advice.wanted:
-        told = " and ".join(f"{name} (--set {name}=...)" for name in advice.wanted)
-        return (f"Give {told} a number.",)
+        names = " and ".join(f"{name} (--set {name}=...)" for name in advice.wanted)
+        return ((Topic.OPEN, f"Give {names} a number."),)
     if advice.origin is None or advice.trial is None:
-        return (f"No advice: {advice.remark}.",)
-    found = [_draw(advice) if advice.holds else _fails(advice)]
-    found += [_source(advice, advice.origin)] if advice.holds else []
+        return ((Topic.OPEN, f"No advice: {advice.remark}."),)
+    found = [(Topic.DRAW, _draw(advice) if advice.holds else _fails(advice))]
+    found += [(Topic.SOURCE, _source(advice, advice.origin))] if advice.holds else []
     if advice.optimal:
         ratio = digits(advice.depth / advice.width, 2)
-        found.append(
-            f"gamma = {digits(advice.parameters['gamma'])} makes depth/width = {ratio} the optimal aspect ratio."
-        )
+        made = f"gamma = {digits(advice.parameters['gamma'])} makes depth/width = {ratio} the optimal aspect ratio."
+        found.append((Topic.ASPECT_RATIO, made))
     found += _inputs(advice) if advice.holds else []
-    found.append(_tried(advice, advice.trial))
+    found.append((Topic.TRIAL, _tried(advice, advice.trial)))
     if advice.drift is not None and advice.holds and not advice.any_scale:
-        found.append(_drift(advice, advice.drift))
+        found.append((Topic.DRIFT, _drift(advice, advice.drift)))
     if advice.fluctuation is not None and advice.holds:
-        found.append(_scatter(advice.fluctuation))
+        found.append((Topic.SCATTER, _scatter(advice.fluctuation)))
     if advice.learning_rate is not None and advice.holds:
-        found.append(_rate(advice.learning_rate))
+        found.append((Topic.LEARNING_RATE, _rate(advice.learning_rate)))
     if advice.nearest is not None:
-        found.append(_nearest(advice.nearest))
-    return (*found, *_fixed(advice.usual))
+        found.append((Topic.NEAREST, _nearest(advice.nearest)))
+    return (*found, *((Topic.SCHEMES, text) for text in _fixed(advice.usual)))
 
 
 def outcome(advice: Choice) -> str:
@@ -96,27 +95,27 @@ def _layers(advice: Choice) -> str:
     return f"{advice.depth} layer{'s' * (advice.depth != 1)} and width {advice.width}"
 
 
-def _inputs(advice: Choice) -> list[str]:
+def _inputs(advice: Choice) -> list[tuple[Topic, str]]:
     if advice.kernel is None:
         return []
     if advice.any_scale:
-        return ["Inputs may have any scale: all kernels change by the same factor."]
+        return [(Topic.INPUTS, "Inputs may have any scale: all kernels change by the same factor.")]
     if advice.inputs_kernel is None or advice.C_W is None or advice.C_b is None:
-        return [f"Scale the inputs so that the first preactivations have variance {digits(advice.kernel)}."]
+        said = f"Scale the inputs so that the first preactivations have variance {digits(advice.kernel)}."
+        return [(Topic.SCALING, said)]
     given, wanted = advice.given_inputs, digits(advice.inputs_kernel)
     if given is not None and math.isclose(given, advice.inputs_kernel, rel_tol=1e-6):
-        return [f"Inputs of mean square {digits(given)} may stay as they are."]
+        return [(Topic.INPUTS, f"Inputs of mean square {digits(given)} may stay as they are.")]
     scaled = f"so that their mean square is {wanted}"
     if given is not None:
         scaled = f"by {digits(math.sqrt(advice.inputs_kernel / given))}: their mean square has to be {wanted}"
     first = f"a first dense layer with the same C_W and C_b then has kernel {digits(advice.kernel)}"
-    found = [f"Scale the inputs {scaled}; {first}."]
+    found = [(Topic.SCALING, f"Scale the inputs {scaled}; {first}.")]
     if advice.kernel > advice.C_b:
         own = digits((advice.kernel - advice.C_b) / (given or 1.0))
         of_ = digits(given or 1.0)
-        found.append(
-            f"Or leave inputs of mean square {of_} as they are, and draw the first layer alone with C_W = {own}."
-        )
+        said = f"Or leave inputs of mean square {of_} as they are, and draw the first layer alone with C_W = {own}."
+        found.append((Topic.SCALING, said))
     return found
 
 

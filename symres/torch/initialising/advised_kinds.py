@@ -12,7 +12,7 @@ from ...core.symbols import C_W, C_b, L, M, xi
 from ...layers.layer import Layer
 from ...layers.nodes import Dense
 from ...results.advice.advice import Advice
-from ...results.advice.parts import Origin
+from ...results.advice.parts import Origin, Topic
 from ...studies.advice.advise import advise
 from ...studies.advice.flow import DepthFlow, Setting
 from ...studies.advice.line_settings import at_kernel
@@ -176,8 +176,8 @@ def _told(advice: Advice) -> str:
     return " ".join(advice.reasons[:3] if advice.nearest is None else _failing(advice))
 
 
-def _failing(advice: Advice) -> list[str]:
-    return [text for text in advice.reasons if not text.startswith(("Usual", "A first"))][:4]
+def _failing(advice: Advice) -> tuple[str, ...]:
+    return advice.reasons_but(Topic.SCHEMES, Topic.DRIFT)[:4]
 
 
 def averaged(entering: sp.Expr, kernel: float) -> float:

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 
 from ...core.display import Fact, Shown
 from ...results.advice.advice import Advice
+from ...results.advice.parts import Origin, Topic
 from ...results.numbers.data_frame import data_frame
 from .depth_check import DepthCheck
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-_OF_INPUTS = ("Scale the inputs", "The variances are given")  # sentences for those who draw weights by hand
 
 
 class InitReason(StrEnum):
@@ -125,7 +123,8 @@ class InitReport(Shown):
             facts.append(Fact(label, f"{_numbers(setting)}{setting.reason.value}: {setting.why}"))
         for text, advice in self.advice:
             facts.append(Fact(f"z' = {text}", f"{advice.depth} layers of width {advice.width}"))
-            facts += [Fact("", reason) for reason in advice.reasons if not reason.startswith(_OF_INPUTS)]
+            by_hand = (Topic.SCALING, *[Topic.SOURCE] * (advice.origin is Origin.GIVEN))  # for those who draw weights
+            facts += [Fact("", reason) for reason in advice.reasons_but(*by_hand)]
         facts += [Fact("afterwards", sentence) for sentence in self.check.sentences]
         return facts + [Fact("note", note) for note in self.notes]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import symres as sr
-from symres.results.advice.parts import LearningRate, Trial
+from symres.results.advice.parts import LearningRate, Topic, Trial
 
 RELU = sr.derive("relu").advice(depth=4, width=64)
 
@@ -50,3 +50,12 @@ def test_customary_schemes_are_a_table():
     lost = replace(RELU, usual=(replace(he, kernel_ratio=math.nan, gradient_ratio=1.23e-6),))
     assert lost.schemes == [("He's", "2", "-", "1.2e-06")]
     assert "He's (C_W = 2): kernel 1, squared gradient 1" in str(RELU)
+
+
+def test_reasons_are_left_out_by_what_they_are_about():
+    """By topic, not by how a sentence begins."""
+    advice = sr.derive("gelu").advice(depth=4, width=64)
+    scaling = set(advice.reasons) - set(advice.reasons_but(Topic.SCALING))
+    assert len(scaling) == 2 and all("inputs" in text for text in scaling)
+    assert advice.reasons_but() == advice.reasons
+    assert advice.reasons_but(*Topic) == ()
