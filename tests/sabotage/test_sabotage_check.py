@@ -122,7 +122,7 @@ def test_a_claim_that_is_no_covariance_is_refuted_as_such():
     report = check(FakeTheory(right.layer.forward, {"kernel_map": kernel, "covariance_map": right.covariance_map}))
     rows = [row for row in report.verdicts if row.oracle == "simulation"]
     assert {row.outcome for row in rows} == {Outcome.REFUTED}
-    told = [row for row in rows if "not a covariance" in row.reason]
+    told = [row for row in rows if "no covariance" in row.reason]
     assert {row.quantity for row in told} == {"covariance_map"}
     with pytest.raises(CheckRefuted, match=r"C\*\*2 > K1\*K2"):
         CheckReport(tuple(told)).raise_if_refuted()

@@ -90,7 +90,7 @@ def test_different_functions_of_the_two_variables() -> None:
 
 def test_jumps_are_found() -> None:
     assert sections("sign").jumps() == [(0, 2)]
-    assert [name for name in CATALOGUE if sections(name).jumps()] == ["sign", "step"]
+    assert [name for name in CATALOGUE if sections(name).jumps()] == ["sign", "step", "hardshrink", "threshold"]
 
 
 @pytest.mark.parametrize("share", [R(1, 10**28), R(-1, 10**28)])

@@ -80,7 +80,7 @@ def conversion(what: object) -> Conversion:
         remedy = f"make one: {what.__name__}()" if issubclass(what, torch.nn.Module) else "pass a module or a function"
         raise DeclarationError(f"the activation {what.__name__}", "it is a class", remedy)
     if not is_pointwise_module(what):
-        raise DeclarationError(f"the activation {label}", "it is no function", "pass a module or a function")
+        raise DeclarationError(f"the activation {label}", "it is not a function", "pass a module or a function")
     module, tensors = _prepared(what, label)
     columns = max([_COLUMNS, *(t.numel() for t in tensors.values())])
     recording = Recording(label, {t.data_ptr(): name for name, t in tensors.items()})

@@ -115,7 +115,7 @@ class EquationState:
     def _activated(self, value: FormulaValue, last: RecordedCall | None) -> sp.Expr:
         formula = value.formula.subs(self._recording.cut.on, 0)
         if self._averages.is_in(formula):
-            raise NotRead(last, "it averages over neurons in a way that is no LayerNorm or RMSNorm")
+            raise NotRead(last, "it averages over neurons in a way that is not a LayerNorm or RMSNorm")
         factor = multiple_of_identity(formula)
         if factor is not None:
             return factor * value.base

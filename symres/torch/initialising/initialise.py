@@ -147,7 +147,7 @@ def _check(model: nn.Module, target: str) -> None:
     required_module(model)
     if not isinstance(target, str):
         asked = f"a target of the type {type(target).__name__}"
-        raise DeclarationError(asked, "it is no word", "inputs are passed by name: st.init_(model, inputs=...)")
+        raise DeclarationError(asked, "it is not a word", "inputs are passed by name: st.init_(model, inputs=...)")
     if target not in TARGETS:
         raise DeclarationError(f"target={target!r}", "there is no such target", 'use "critical" or "match"')
     asked, parameters = f"the model {type(model).__name__}", list(model.parameters())

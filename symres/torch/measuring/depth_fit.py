@@ -148,7 +148,7 @@ def fit_depth(places: Sequence[PlaceSignals], over: str, quantity: str, skip: in
     places = [place for place in places if place.entries == widths.most_common(1)[0][0]]
     left = len(places) // 4 if skip is None else skip
     if isinstance(left, bool) or not isinstance(left, int) or left < 0:
-        raise DeclarationError(f"skip={skip!r}", "it is no number of places", "use 0, 1, 2, ...")
+        raise DeclarationError(f"skip={skip!r}", "it is not a number of places", "use 0, 1, 2, ...")
     kept = [
         (position, place)
         for position, place in enumerate(places, 1)

@@ -178,7 +178,7 @@ def _built(model: Model) -> nn.Module:
     if not callable(model):
         raise DeclarationError(
             f"a model of the type {type(model).__name__}",
-            "it is no nn.Module",
+            "it is not an nn.Module",
             "pass one, or a function that builds one",
         )
     built = model()

@@ -124,5 +124,5 @@ def _prediction(entry: Prediction | Numbers | None) -> Prediction | None:
         kernel, apjn = (None if value is None else float(value) for value in entry)
         return Prediction(kernel=kernel, apjn_forward=apjn)
     raise DeclarationError(
-        f"theory entry {entry!r}", "it is no prediction", "give a Prediction, or the pair of kernel and forward APJN"
+        f"theory entry {entry!r}", "it is not a prediction", "give a Prediction, or the pair of kernel and forward APJN"
     )

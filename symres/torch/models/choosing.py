@@ -99,7 +99,9 @@ def choose_modules(model: nn.Module, choice: ModuleChoice = None) -> ChosenModul
         asked = "modules chosen by a function"
     else:
         raise DeclarationError(
-            f"modules={choice!r}", "it is no choice of modules", "pass types, patterns, a function of name and module"
+            f"modules={choice!r}",
+            "it is not a choice of modules",
+            "pass types, patterns, a function of name and module",
         )
     if not found:
         types = sorted({type(module).__name__ for module in named.values()})
@@ -111,7 +113,7 @@ def _matching(named: dict[str, nn.Module], patterns: Sequence[object]) -> dict[s
     found: dict[str, nn.Module] = {}
     for pattern in patterns:
         if not isinstance(pattern, str):
-            raise DeclarationError(f"modules={patterns!r}", f"{pattern!r} is no text", "pass patterns of names")
+            raise DeclarationError(f"modules={patterns!r}", f"{pattern!r} is not text", "pass patterns of names")
         names = [name for name in named if name]
         matches = [name for name in names if matches_name(name, pattern)]
         matches = matches or [name for name in names if matches_name(name, f"**.{pattern}")]

@@ -25,7 +25,7 @@ def required_module(model: object) -> None:
         DeclarationError: it is no module of PyTorch.
     """
     if not isinstance(model, nn.Module):
-        raise DeclarationError(f"a model of the type {type(model).__name__}", "it is no nn.Module", "pass one")
+        raise DeclarationError(f"a model of the type {type(model).__name__}", "it is not an nn.Module", "pass one")
 
 
 def in_train_mode(mode: str | None) -> bool | None:

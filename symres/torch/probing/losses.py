@@ -72,5 +72,5 @@ def loss_of_part(loss: Loss | None, targets: torch.Tensor | None, part: slice, s
 
 def _single(value: object) -> torch.Tensor:
     if not isinstance(value, torch.Tensor) or value.numel() != 1:
-        raise DeclarationError("the loss", "it is no tensor with a single number", "return a mean over the inputs")
+        raise DeclarationError("the loss", "it is not a tensor with a single number", "return a mean over the inputs")
     return value.reshape(())

@@ -99,6 +99,6 @@ def unlike_draws(
     _, place, own, expected = max(found)
     told = (
         f"of its stream in this model {place} makes the kernel {own:.4g}, independent weights {expected:.4g}: "
-        "its weights are no independent draws, as those of trained models are not"
+        "its weights are not independent draws, as those of trained models are not"
     )
     return tuple(place for _, place, _, _ in found), (told,)

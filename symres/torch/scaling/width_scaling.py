@@ -44,7 +44,7 @@ _MEANINGS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WidthScaling(Shown):
     """Networks of several widths in their first steps.
 

@@ -111,7 +111,7 @@ def _expected(
     """The kernel of the theory, or why there is none."""
     vectors = [one.followed, (one if other is None else other).followed]
     if any(tensor.ndim != 2 or not tensor.is_floating_point() for tensor in vectors):
-        return None, "inputs are no vectors"
+        return None, "inputs are not vectors"
     rows = [tensor.detach().double().cpu().numpy() for tensor in vectors]
     try:
         _, some = next(one.parts(_MOST_READ))

@@ -143,7 +143,7 @@ def test_only_records_of_few_numbers_show_all_their_fields():
     classes = [cls for cls in Shown.__subclasses__() if cls.__module__.startswith("symres")]
     assert len(classes) > 15
     raw = {cls.__name__ for cls in classes if cls.__dataclass_params__.repr}
-    assert raw == {"Activation", "Exponents", "FixedPoint", "Layer", "Theory"}
+    assert raw == {"Activation", "DepthScales", "Exponents", "FixedPoint", "Layer", "Theory"}
 
 
 def test_formulas_stand_in_no_table():
