@@ -44,7 +44,7 @@ class NoOutput(nn.Module):
         ((NET, ()), {}, "no tensor"),
         ((NET, torch.ones(())), {}, r"shape is \(\)"),
         ((NET, torch.ones(0, 3)), {}, r"shape is \(0, 3\)"),
-        ((3, X), {}, "no nn.Module"),
+        ((3, X), {}, "not an nn.Module"),
         ((lambda: 3, X), {}, "returned an object of the type int"),
     ],
 )

@@ -63,7 +63,7 @@ def test_z_scores_have_the_errors_of_both_sides(model, inputs):
     ("theory", "words"),
     [
         ([(1, 1)] * 4, "4 entries for 5 places"),
-        ([(1, 1, 1)] * 5, "no prediction"),
+        ([(1, 1, 1)] * 5, "not a prediction"),
         ({"7": st.Prediction()}, "'7'"),
     ],
 )

@@ -68,7 +68,7 @@ def test_choices(choice, names):
         ([3], "3 is not text"),
         (nn.Conv2d, "Conv2d"),
         (lambda name, module: False, "chosen by a function"),
-        (7, "no choice"),
+        (7, "not a choice"),
     ],
 )
 def test_what_is_not_there_is_refused(choice, words):

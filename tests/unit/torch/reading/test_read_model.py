@@ -304,7 +304,7 @@ def test_the_model_is_as_before():
         (Branching(), torch.randn(3, WIDTH), "Python numbers"),
         (nn.Linear(3, 3), torch.randn(2, 5), "fails"),
         (nn.Conv2d(3, 3, 1), None, "inputs"),
-        (torch.tanh, torch.randn(2, 5), "no nn.Module"),
+        (torch.tanh, torch.randn(2, 5), "not an nn.Module"),
         (nn.Linear(3, 3), "text", "type str"),
     ],
 )

@@ -71,7 +71,7 @@ class TestMatrix:
         pictures = torch.randn(3, 3, 6, 6, dtype=torch.float64)
         found = st.tangent_kernel(model, pictures)
         assert np.allclose(found.matrix, direct(model, pictures, pictures), rtol=1e-12)
-        assert found.theory is None and "inputs are no vectors" in str(found)
+        assert found.theory is None and "inputs are not vectors" in str(found)
 
     def test_shares_of_layers_add_up(self, vectors):
         found = st.tangent_kernel(mlp(16), vectors, blocks=nn.Linear, theory=False)
