@@ -225,7 +225,7 @@ def test_what_cannot_be_tuned_is_named(case):
 
 
 def test_what_is_no_model():
-    with pytest.raises(DeclarationError, match=r"no nn\.Module"):
+    with pytest.raises(DeclarationError, match=r"not an nn\.Module"):
         st.tune_(lambda: None, torch.ones(2, 2))
 
 
