@@ -99,13 +99,14 @@ class NeuralKernel(Kernel):
             if prior is not None:
                 self.register_prior(f"{name}_prior", prior, _Get(name), _Set(name))
 
-    def _first_variances(self, given: Sequence[Number] | None) -> list[float]:
+    def _first_variances(self, variances: Sequence[Number] | None) -> list[float]:
         """The input variances at first.
 
         Raises:
             DeclarationError: not one for each of ``ard_num_dims`` features.
         """
-        first = [1.0] * self.ard_num_dims if given is None else [float(number(v, _INPUTS)) for v in given]
+        numbers = [1.0] * self.ard_num_dims if variances is None else variances
+        first = [float(number(v, _INPUTS)) for v in numbers]
         if len(first) != self.ard_num_dims:
             asked = f"{len(first)} input variances, ard_num_dims={self.ard_num_dims}"
             raise DeclarationError(asked, "one is needed for each feature", "leave ard_num_dims out")

@@ -188,10 +188,10 @@ class NeuralKernel(Kernel):
         Raises:
             DeclarationError: they are no inputs, or have another number of features.
         """
-        found = np.asarray(X)
-        require_inputs(found, name)
-        found = found.astype(np.float64, copy=False)
-        return found if self.input_variances is None else found * np.sqrt(self._variances(found.shape[1]))
+        rows = np.asarray(X)
+        require_inputs(rows, name)
+        rows = rows.astype(np.float64, copy=False)
+        return rows if self.input_variances is None else rows * np.sqrt(self._variances(rows.shape[1]))
 
     def _variances(self, features: int) -> np.ndarray:
         variances = np.ravel(_floats(self._numbers[_INPUTS], _INPUTS))

@@ -1,8 +1,8 @@
 """Numbers with roots inside of roots, written without them where that is shorter.
 
 sympy looks at each root alone. Here roots of a product are one root first: sqrt(sqrt(17) - 1) and sqrt(4 + sqrt(17)) do
-not denest, their quotient does. A conjugate by which sympy rationalises can be 0 as long as roots depend on each other,
-so that every result is compared with the number that it stands for.
+not denest, their quotient does. What sympy makes of a number is believed only where balls
+say that it is the same number.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def denested(number: sp.Expr) -> sp.Expr:
         shortest = min(candidates, key=lambda e: len(str(e)))
         if len(str(shortest)) < len(str(number)) and _are_equal(shortest, number):
             return sp.factor_terms(shortest)
-    except (SymresError, ValueError, ZeroDivisionError):  # of sympy: a conjugate that is 0
+    except SymresError:  # it has no enclosure: nothing can be compared
         pass
     return number
 

@@ -40,9 +40,9 @@ class Arguments:
             DeclarationError: more numbers than kernels, or a kernel that is passed twice.
         """
         names = [s.name for s in (*self.symbols, *self.unused) if s in KERNELS]
-        given = dict(zip(names, kernels, strict=False))
-        if len(kernels) <= len(names) and given.keys().isdisjoint(values):
-            return {**given, **values}
+        by_position = dict(zip(names, kernels, strict=False))
+        if len(kernels) <= len(names) and by_position.keys().isdisjoint(values):
+            return {**by_position, **values}
         asked = ", ".join([*map(str, kernels), *(f"{name}={value}" for name, value in values.items())])
         found = f"only {', '.join(names) or 'kernels'} may be passed by position, once"
         first = kernels if len(kernels) == len(self.symbols) else ("...",) * len(self.symbols)

@@ -42,15 +42,16 @@ def compare(
     """
     if not activations:
         raise DeclarationError("a comparison", "it names no activation", 'pass some: sr.compare("relu", "gelu")')
-    chosen = [_with_numbers(activation(what), parameters) for what in activations]
-    names = {str(symbol) for what in activations for symbol in activation(what).parameters}
+    declared = [activation(what) for what in activations]
+    chosen = [_with_numbers(phi, parameters) for phi in declared]
+    names = {str(symbol) for phi in declared for symbol in phi.parameters}
     left = {name: value for name, value in parameters.items() if name not in names}
     layers = [layer_of(layer, phi=phi, **left) for phi in chosen]
     rows = []
     with reported(progress, "compare") as report:
-        for place, (phi, declared) in enumerate(zip(chosen, layers, strict=True)):
-            report(phi.name, place / len(chosen))
-            rows.append(_compared(phi, derive(declared)))
+        for done, (phi, built) in enumerate(zip(chosen, layers, strict=True)):
+            report(phi.name, done / len(chosen))
+            rows.append(_compared(phi, derive(built)))
     return ActivationComparison(layers[0].name, tuple(rows))
 
 

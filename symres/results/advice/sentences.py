@@ -180,12 +180,12 @@ def _nearest(found: Suggestion) -> str:
 
 def _fixed(usual: tuple[UsualScheme, ...]) -> list[str]:
     """Which customary schemes keep K = 1."""
-    found = []
+    sentences = []
     for s in usual:
         if s.fixed is not None:
             slopes = f"chi_parallel = {digits(s.fixed[0])} and chi_perp = {digits(s.fixed[1])}"
-            found.append(f"{s.name} variances keep K = 1 in every layer, a fixed point with {slopes}.")
-    return found
+            sentences.append(f"{s.name} variances keep K = 1 in every layer, a fixed point with {slopes}.")
+    return sentences
 
 
 def schemes_title(usual: tuple[UsualScheme, ...]) -> str:

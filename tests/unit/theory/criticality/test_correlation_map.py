@@ -89,10 +89,13 @@ def test_correlations_with_a_normaliser_end_where_iterated_kernels_do():
     """z/2 + Dense(tanh(LayerNorm(z))): the skip keeps a quarter of both kernels."""
     theory = sr.derive(sr.pre_ln("tanh", gamma="1/2"))
     scales = theory.depth_scales(C_W=2, C_b="1/10")
-    kernel, covariance = 1.0, 0.2
+    kernel, covariance, path = 1.0, 0.2, []
     for _ in range(500):
         branches = [next_covariance(np.tanh, 2, 0.1, 1.0, c) for c in (1.0, covariance / kernel)]
         kernel, covariance = kernel / 4 + branches[0], covariance / 4 + branches[1]
+        path.append(covariance / kernel)
+    distances = np.array(path[200:202]) - path[-1]
+    assert scales.xi_c == pytest.approx(-1 / math.log(distances[1] / distances[0]), rel=5e-3)
     assert scales.c == pytest.approx(covariance / kernel, rel=1e-5)
     assert theory.correlation_fixed_points(C_W=2, C_b="1/10") == (scales.c, 1.0)
 
