@@ -174,14 +174,17 @@ def plot(
     settings: Settings = None,
     x: Annotated[str | None, typer.Option("--x", metavar="NAME=LOW:HIGH", help="The horizontal axis: C_W=0:4.")] = None,
     y: Annotated[str | None, typer.Option("--y", metavar="NAME=LOW:HIGH", help="The vertical one: gamma=0:1.")] = None,
+    quantity: Annotated[
+        str, typer.Option("--quantity", metavar="NAME", help="Colours: chi_perp, or a depth scale, xi_q or xi_c.")
+    ] = "chi_perp",
     points: Annotated[int, typer.Option("--points", help="Values on each axis.")] = 300,
     kernel: Annotated[str, typer.Option("--kernel", metavar="NUMBER", help="The kernel of the input.")] = "1",
     out: OutFile = None,
 ) -> None:
-    """Draw the phase diagram: chi_perp over two parameters, with critical lines and points."""
+    """Draw the phase diagram: chi_perp or a depth scale over two parameters, with critical lines and points."""
     from ..core.files import require_place
     from ..core.progress import Bar
-    from ..report.figures.phase_diagram import MOST_POINTS, phase_diagram
+    from ..report.figures.phase_diagram import MOST_POINTS, phase_diagram, require_quantity
     from ..report.figures.style import format_of
     from ..theory.theory import derive as theory_of
     from .request import axis, make
@@ -190,6 +193,7 @@ def plot(
         raise DeclarationError(
             f"--points {points}", f"{points}^2 values need too much memory", f"use {MOST_POINTS} or fewer"
         )
+    require_quantity(quantity)
     axes = axis(x), axis(y)
     request = make(activation, layer, settings or [], free=[given for given in axes if given is not None])
     path = place(out, "a file") or Path(f"{request.stem}_{request.layer_stem}_phases.png")
@@ -199,7 +203,9 @@ def plot(
         theory = theory_of(request.layer)
         advice = theory.advice()
     with Bar("phase diagram") as progress:
-        drawn = phase_diagram(theory, *axes, points=points, K=kernel, advice=advice, progress=progress)
+        drawn = phase_diagram(
+            theory, *axes, quantity=quantity, points=points, K=kernel, advice=advice, progress=progress
+        )
     Output().text(f"wrote {drawn.save(path)}")
 
 

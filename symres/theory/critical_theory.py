@@ -99,7 +99,7 @@ class CriticalTheory(LayerTheory, CriticalSubject):
         if self.is_batch:
             found = "a layer that normalises over a batch moves the correlations of all of its inputs together"
             raise UnsupportedLayer("the correlation map", found, "iterate kernels(..., C=...)")
-        return CorrelationMap(self.covariance_map, self.ntk_map, self.phase(start, **params), start, params)
+        return CorrelationMap(self.covariance_map, self.phase(start, **params), start, params)
 
     def correlation_length(self, /, K: Number | None = None, **params: Number) -> float:
         """The depth ``1/|log chi_perp|`` over which gradients grow or fall by a factor e (Doshi et al. (17)).

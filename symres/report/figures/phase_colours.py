@@ -1,4 +1,4 @@
-"""Colours of chi_perp in a phase diagram: white at 1, and on both sides as far as the values go."""
+"""Colours of a phase diagram: chi_perp white at 1, and on both sides as far as the values go; depths brighter."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ _COLOURS = "RdBu_r"
 _LEAST = 0.02  # of the shade at an end of the scale, what fifty layers make a factor of e: smaller ones stay pale
 _TICKS = (0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 100)
 _APART = 0.1  # of the bar, between ticks
+_DEEPEST = 1000.0  # layers that colours tell apart: few networks have more
+_LEVELS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # depths of contour lines
 
 
 def shade(chi: np.ndarray | float) -> np.ndarray:
@@ -45,3 +47,26 @@ def draw_colours(axes: Axes, xs: np.ndarray, ys: np.ndarray, chi: np.ndarray) ->
     bar = axes.figure.colorbar(image, ax=axes, ticks=[float(shade(tick)) for tick in kept])
     bar.ax.set_yticklabels([r"$\infty$" if math.isinf(tick) else f"{tick:.3g}" for tick in kept])
     bar.set_label(r"ordered $\leftarrow\;\chi_\perp\;\rightarrow$ chaotic")
+
+
+def draw_depths(axes: Axes, xs: np.ndarray, ys: np.ndarray, depths: np.ndarray, label: str) -> None:
+    """Depths in layers over a plane, on a logarithmic scale, with contour lines and a bar; nothing where they are nan.
+
+    Args:
+        axes: to draw into.
+        xs: values along the horizontal axis.
+        ys: those along the vertical one.
+        depths: (len(ys), len(xs)), positive, 0, infinite or nan.
+        label: of the bar, in mathtext.
+    """
+    from matplotlib.colors import LogNorm
+
+    known = np.ma.masked_invalid(np.clip(depths, 1.0, _DEEPEST))
+    low, high = (float(known.min()), float(known.max())) if known.count() else (1.0, _DEEPEST)
+    norm = LogNorm(low, max(high, 2 * low))
+    image = axes.pcolormesh(xs, ys, known, cmap="viridis", norm=norm, shading="nearest", rasterized=True)
+    if levels := [level for level in _LEVELS if low < level < high]:
+        axes.clabel(axes.contour(xs, ys, known, levels=levels, colors="white", linewidths=0.6), fmt="%d", fontsize=7)
+    bar = axes.figure.colorbar(image, ax=axes)
+    bar.ax.yaxis.set_major_formatter("{x:g}")
+    bar.set_label(f"{label}, layers")

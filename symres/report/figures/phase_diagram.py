@@ -1,4 +1,4 @@
-"""Phase diagrams: chi_perp at the end of a deep network over two parameters, with critical lines and points."""
+"""Phase diagrams: the end of a deep network over two parameters, with critical lines and points."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sp
 
 from ...activations.activation import Activation
-from ...core.errors import DeclarationError, NoClosedForm
+from ...core.errors import DeclarationError
 from ...core.progress import Progress
 from ...core.scalars import number, whole
 from ...core.symbols import C_W, C_b, gamma, xi
@@ -19,17 +19,18 @@ from ...layers.layer import Layer
 from ...notation.facts import in_line
 from ...results.advice.advice import Advice
 from ...results.arguments_of_quantities import require_range
-from ...results.quantity import Status
 from ...results.subjects import DerivedLayer
 from ...studies.phase_boundary import Line, along_kernels, between_pixels, distance
-from ...studies.phase_flow import DeepEnds, PlaneFlow
+from ...studies.phase_flow import DeepEnds, Parameters, PlaneFlow, require_maps
 from ...studies.phase_ranges import Axis, balanced, critical_places, usual_ranges
+from ...studies.plane_depths import depths
 from ...theory.theory import Theory, derive
 from ..latex.displays import latex
 from .advised_point import advised_numbers, advised_place, advised_words, reason_off_the_line
 from .phase_picture import PhaseDiagram
 from .style import with_primes
 
+_QUANTITIES = ("chi_perp", "xi_q", "xi_c")
 POINTS, DEPTH = 300, 2000
 MOST_POINTS = 4000  # the flow of 16 million kernels takes some GiB
 _COARSE, _SHALLOW = 16, 200  # points and layers by which default ranges are chosen
@@ -42,6 +43,7 @@ def phase_diagram(
     x: Axis | None = None,
     y: Axis | None = None,
     *,
+    quantity: str = "chi_perp",
     points: int = POINTS,
     K: Any = 1,
     depth: int = DEPTH,
@@ -56,6 +58,8 @@ def phase_diagram(
         x: (name, lowest, highest) of a parameter; by default C_W, around the critical and the advised point and as far
             as both phases need to be seen.
         y: of another one; C_b by default.
+        quantity: what colours show: "chi_perp", or a depth scale in layers (``theory.depth_scales``), "xi_q" of
+            kernels or "xi_c" of correlations.
         points: number of values of each.
         K: the kernel of the input; of a layer that normalises over a batch, the variance over the inputs.
         depth: most layers that a kernel is followed; those that have converged stop.
@@ -68,14 +72,14 @@ def phase_diagram(
         The values of chi_perp, the phases, the critical lines and the critical points.
 
     Raises:
-        DeclarationError: an unknown parameter, a missing one, a range without length or with negative variances.
+        DeclarationError: an unknown parameter, a missing one, a range without length or with negative variances; an
+            unknown quantity.
         NoClosedForm: a map is unknown, or no accurate code for it was found.
+        UnsupportedLayer: xi_c of a layer that normalises over a batch.
     """
+    require_quantity(quantity)
     theory = theory if isinstance(theory, DerivedLayer) else derive(theory)
-    kernel_map, _, chi_perp = theory.flow_maps
-    for q in (kernel_map, chi_perp):
-        if q.status is Status.UNKNOWN:
-            raise NoClosedForm("a phase diagram", f"{q.name} is unknown: {q.reason}", "use another layer")
+    require_maps(*theory.flow_maps[::2])
     names = (C_W.name if x is None else x[0], C_b.name if y is None else y[0])
     free = {s.name for s in theory.layer.parameters if s in (gamma, xi)} - {*names} - params.keys()
     if free and advice is None:
@@ -92,13 +96,15 @@ def phase_diagram(
         raise DeclarationError(f"a phase diagram of {count} points on an axis", found, f"use {MOST_POINTS} or fewer")
     start, layers = number(K, "K"), whole(depth, "depth", 1)
     require_range("a phase diagram", KERNEL, start)
-    flow = PlaneFlow(kernel_map, chi_perp)
+    flow = PlaneFlow(*theory.flow_maps[::2])
+
+    def plane(x: Axis, y: Axis, points: int) -> Parameters:
+        """The parameters at the points of a plane, row by row of equal y."""
+        columns, rows = np.meshgrid(*(np.linspace(low, high, points) for _, low, high in (x, y)))
+        return {**fixed, x[0]: columns.ravel(), y[0]: rows.ravel()}
 
     def ends(x: Axis, y: Axis, points: int, depth: int, progress: Progress | None = None) -> DeepEnds:
-        """The ends of networks over a plane, rows of equal y."""
-        columns, rows = np.meshgrid(*(np.linspace(low, high, points) for _, low, high in (x, y)))
-        over: dict[str, np.ndarray | float] = {**fixed, x[0]: columns.ravel(), y[0]: rows.ravel()}
-        return flow.ends(over, float(start), depth, progress).reshaped(columns.shape)
+        return flow.ends(plane(x, y, points), float(start), depth, progress).reshaped((points, points))
 
     def share_of_smaller_phase(x: Axis, y: Axis) -> float:
         chi = ends(x, y, _COARSE, min(layers, _SHALLOW)).chi_perp
@@ -108,10 +114,11 @@ def phase_diagram(
     x, y = balanced(ranges, (x is None, y is None), lowest, share_of_smaller_phase)
     xs, ys = (np.linspace(low, high, count) for _, low, high in (x, y))
     end = ends(x, y, count, layers, progress)
-    plane = (x[0], y[0]) == (C_W.name, C_b.name)
-    along = along_kernels(theory, fixed, xs, ys) if plane else ()
+    shown_depths = None if quantity == "chi_perp" else depths(theory, quantity, end, plane(x, y, count))
+    is_usual = (x[0], y[0]) == (C_W.name, C_b.name)
+    along = along_kernels(theory, fixed, xs, ys) if is_usual else ()
     lines = along or between_pixels(xs, ys, end.kernel, end.chi_perp)
-    shown = tuple(point for point in marked if plane and _inside(point, xs, ys))
+    shown = tuple(point for point in marked if is_usual and _inside(point, xs, ys))
     place = advised_place(numbers, x[0], y[0], fixed)
     words = ""
     if advice is not None and place is not None:
@@ -127,7 +134,16 @@ def phase_diagram(
         place if place is not None and _inside(place, xs, ys) else None,
         words,
         layers,
+        quantity,
+        shown_depths,
     )
+
+
+def require_quantity(quantity: str) -> None:
+    """Raise a DeclarationError if colours of a phase diagram do not show the quantity."""
+    if quantity not in _QUANTITIES:
+        remedy = f"use {', '.join(_QUANTITIES[:-1])} or {_QUANTITIES[-1]}"
+        raise DeclarationError(f"a phase diagram of {quantity}", "its colours do not show this quantity", remedy)
 
 
 def _is_critical(

@@ -15,7 +15,7 @@ from ...results.phases import CRITICAL
 from ...studies.phase_boundary import Line, length_inside
 from ..latex.displays import latex
 from .advised_point import ring
-from .phase_colours import draw_colours
+from .phase_colours import draw_colours, draw_depths
 from .region_names import draw_names, visible
 from .style import STYLE, write_figure
 
@@ -33,7 +33,7 @@ _SHORTEST = 0.01  # part of a line inside the picture, in its widths: a shorter 
 
 @dataclass(frozen=True, repr=False)
 class PhaseDiagram(Shown):
-    """The end of a deep network, its kernel and chi_perp, over two parameters.
+    """The end of a deep network, its kernel, chi_perp and perhaps a depth scale, over two parameters.
 
     Args:
         x, y: names of the parameters.
@@ -48,6 +48,9 @@ class PhaseDiagram(Shown):
         advised: where advice on initialisation lies, (x, y).
         advice: what it is for, in words, and why it is no point of a critical line where it is none.
         depth: the deepest layer.
+        quantity: what colours show: "chi_perp", "xi_q" or "xi_c".
+        depths: (m, n), xi_q or xi_c in layers: infinite where networks are critical, nan where the kernel ends at 0,
+            diverges or has not converged; None where colours show chi_perp.
     """
 
     x: str
@@ -63,9 +66,12 @@ class PhaseDiagram(Shown):
     advised: tuple[float, float] | None = None
     advice: str = ""
     depth: int = 0
+    quantity: str = "chi_perp"
+    depths: np.ndarray | None = None
 
     def _title(self) -> str:
-        return f"phase diagram over {self.x} and {self.y}"
+        colours = "" if self.depths is None else f" with {self.quantity}"
+        return f"phase diagram over {self.x} and {self.y}{colours}"
 
     def _facts(self) -> list[Fact]:
         """What is drawn, in numbers."""
@@ -118,7 +124,10 @@ class PhaseDiagram(Shown):
         """Draw it into matplotlib axes, with a bar of colours beside them."""
         from matplotlib.colors import ListedColormap
 
-        draw_colours(axes, self.xs, self.ys, self.chi_perp)
+        if self.depths is None:
+            draw_colours(axes, self.xs, self.ys, self.chi_perp)
+        else:
+            draw_depths(axes, self.xs, self.ys, self.depths, _label(self.quantity))
         if self._moving.any():
             veil = np.ma.masked_where(~self._moving, np.ones(self._moving.shape))
             grey = ListedColormap([_VEIL])

@@ -64,7 +64,7 @@ def eroded(region: np.ndarray, half: tuple[int, int]) -> np.ndarray:
 
 def visible(region: np.ndarray) -> np.ndarray:
     """The part of a region that is wider than a line: what a line or a mark covers is left out."""
-    half = int(_THIN * region.shape[0]), int(_THIN * region.shape[1])
+    half = round(_THIN * region.shape[0]), round(_THIN * region.shape[1])
     widened = np.pad(region, [(reach, reach) for reach in half], mode="edge")
     kept = ~eroded(~eroded(widened, half), half)  # true all along the edge, which goes with the padding
     return kept[half[0] : half[0] + region.shape[0], half[1] : half[1] + region.shape[1]]

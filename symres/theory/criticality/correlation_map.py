@@ -22,10 +22,11 @@ import sympy as sp
 
 from ...core.errors import NoClosedForm
 from ...core.scalars import Number, number
-from ...core.symbols import K
+from ...core.symbols import C, K
 from ...numerics.roots.brent import brent
 from ...results.phases import CRITICAL, DepthScales, Phase
 from ...results.quantity import Quantity
+from ..quantities.build import derivative
 
 _DIGITS = 32  # of the map: where a correlation is nearly 1, its distance from 1 still has 15
 _GUARDED = 28  # digits of it in which values that are equal agree
@@ -37,7 +38,6 @@ class CorrelationMap:
 
     Args:
         covariance: the covariance map of two inputs.
-        tangent: their tangent kernel's map, in which Theta stands with the slope of the covariance map.
         phase: where the network ends.
         start: the kernel of the input, at which f is taken where every kernel is kept; None for 1.
         params: a number for every parameter, by name.
@@ -46,14 +46,12 @@ class CorrelationMap:
         NoClosedForm: the network ends at no positive kernel.
     """
 
-    def __init__(
-        self, covariance: Quantity, tangent: Quantity, phase: Phase, start: Number | None, params: Mapping[str, Number]
-    ) -> None:
+    def __init__(self, covariance: Quantity, phase: Phase, start: Number | None, params: Mapping[str, Number]) -> None:
         if phase.K in (0, math.inf):
             found = f"the kernel ends at {phase.K:g}, where correlations depend on those of the input"
             raise NoClosedForm("the end of correlations", found, "iterate dual_kernels()")
         self._kernel = number((1 if start is None else start) if phase.K == K else phase.K, "K")
-        self._covariance, self._tangent, self._phase = covariance, tangent, phase
+        self._covariance, self._phase = covariance, phase
         self._params = dict(params)
 
     @cached_property
@@ -113,10 +111,8 @@ class CorrelationMap:
         return self._covariance.evalf(_DIGITS, **self._pair(c))
 
     def _slope(self, c: sp.Expr) -> float:
-        """f'(c): the tangent kernel's map is f'(c)*Theta + C' and the like."""
-        with_tangent, without = (self._tangent.evalf(_DIGITS, Theta=theta, **self._pair(c)) for theta in (1, 0))
-        with mp.workdps(_DIGITS):
-            return float(with_tangent - without)
+        """f'(c), that of the covariance map in C."""
+        return float(derivative(self._covariance, C).evalf(_DIGITS, **self._pair(c)))
 
     def _pair(self, c: sp.Expr) -> dict[str, Number]:
         return {"K1": self._kernel, "K2": self._kernel, "C": c * self._kernel, **self._params}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import symres as sr
-from symres.core.errors import DeclarationError, NoClosedForm
+from symres.core.errors import DeclarationError, NoClosedForm, UnsupportedLayer
 from symres.layers.equation_parser import written
 from symres.report.figures.phase_diagram import phase_diagram
 from symres.results.advice.advice import Advice
@@ -386,3 +386,29 @@ def test_a_long_legend_leaves_the_picture_wide(of_erf):
     replace(of_erf, advised=of_erf.points[0], advice="advised for 50 layers\n" + 70 * "x").plot(axes)
     figure.canvas.draw()
     assert axes.get_position().width > 0.6
+
+
+def test_depth_scales_are_those_of_the_theory(erf):
+    """Of the theory with 32 digits, whose oracle is an iteration of integrals (test_correlation_map)."""
+    axes = ("C_W", 0.2, 0.44), ("C_b", 0.01, 0.03)
+    pictures = {q: phase_diagram(erf, *axes, quantity=q, points=3, gamma=0.9) for q in ("xi_c", "xi_q")}
+    for row, column, phase in ((2, 0, "ordered"), (0, 2, "chaotic"), (2, 2, "chaotic")):
+        scales = erf.depth_scales(C_W=axes[0][1 + column // 2], C_b=axes[1][1 + row // 2], gamma=0.9)
+        for quantity, found in pictures.items():
+            assert found.regions[phase][row, column]
+            assert found.depths[row, column] == pytest.approx(getattr(scales, quantity), rel=1e-6)
+
+
+def test_depth_scales_are_drawn_and_left_out_where_no_kernel_stays():
+    found = phase_diagram("relu", ("C_W", 1, 4), ("C_b", 0, 1), points=7, quantity="xi_c")
+    assert found.depths[1:, :2] == pytest.approx(1 / np.log(2 / found.xs[:2]) * np.ones((6, 1)))
+    assert np.isnan(found.depths[:, 3:]).all() and np.isnan(found.depths[0, 0])  # it diverges; it ends at 0
+    assert drawn(found).figure.axes[1].get_ylabel() == r"$\xi_{c}$, layers"
+    assert "with xi_c" in str(found)
+
+
+def test_wrong_quantities_are_refused():
+    with pytest.raises(DeclarationError, match="use chi_perp, xi_q or xi_c"):
+        phase_diagram("relu", quantity="chi")
+    with pytest.raises(UnsupportedLayer, match="moves the correlations of all"):
+        phase_diagram(sr.batch_norm("relu"), points=4, quantity="xi_c")
