@@ -17,7 +17,7 @@ from ..latex.displays import latex
 from .advised_point import ring
 from .phase_colours import draw_colours, draw_depths
 from .region_names import draw_names, visible
-from .style import STYLE, write_figure
+from .style import write_figure
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -95,12 +95,9 @@ class PhaseDiagram(Shown):
 
     def _repr_html_(self) -> str:
         """The picture, and its numbers folded."""
-        from matplotlib import rc_context
+        from .styled_figure import styled
 
-        from .styled_figure import StyledFigure
-
-        figure = StyledFigure(figsize=_SIZE)
-        with rc_context(STYLE):
+        with styled(*_SIZE) as figure:
             self.plot(figure.subplots())
         return figure.in_html(str(self)) + folded(self._title(), listed(self._facts()))
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import base64
 import html
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from typing import Any
 
@@ -46,3 +48,10 @@ class StyledFigure(Figure):
         """
         data = base64.b64encode(self._repr_png_()).decode()
         return f'<img alt="{html.escape(words)}" src="data:image/png;base64,{data}">'
+
+
+@contextmanager
+def styled(width: float, height: float) -> Iterator[StyledFigure]:
+    """A context in which a figure of so many inches is filled in the style of all figures."""
+    with rc_context(STYLE | {"font.family": "STIXGeneral"}):  # by its name: a canvas may be drawn without the style
+        yield StyledFigure(figsize=(width, height))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...report.figures.style import SAME_CURVE, STYLE, coincide, number_axis
+from ...report.figures.style import SAME_CURVE, coincide, number_axis
 from ...results.numbers.estimates import EstimatedNumber
 from .place_signals import PlaceSignals
 from .prediction import Prediction
@@ -39,14 +39,11 @@ def draw_signals(
     Returns:
         A figure that belongs to no window, and shows itself in notebooks.
     """
-    from matplotlib import rc_context
-
-    from ...report.figures.styled_figure import StyledFigure
+    from ...report.figures.styled_figure import styled
 
     with_loss = any(not math.isnan(place.gradient_norm) for place in places)
     panels = 3 if with_loss else 2
-    with rc_context(STYLE | {"font.family": "STIXGeneral"}):  # by its name: a canvas may be drawn without the style
-        figure = StyledFigure(figsize=(6.4, 1.2 + 2.6 * panels))
+    with styled(6.4, 1.2 + 2.6 * panels) as figure:
         axes = list(np.atleast_1d(figure.subplots(panels, 1, sharex=True)))
         begin = "input" if start == "input" else f"place {start}"
         for panel, name, color, marker, label in (

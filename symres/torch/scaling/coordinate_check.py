@@ -76,7 +76,9 @@ def coordinate_check(
     count, networks, first = whole(steps, "steps", 1), whole(seeds, "seeds", 1), whole(seed, "seed", 0)
     make = OPTIMIZERS.get(optimizer) if isinstance(optimizer, str) else optimizer
     if make is None:
-        raise DeclarationError(f"optimizer={optimizer!r}", "there is no such one", "use 'adam', 'sgd' or a function")
+        raise DeclarationError(
+            f"optimizer={optimizer!r}", "there is no optimizer of this name", "use 'adam', 'sgd' or a function"
+        )
     with seeded(first), torch.no_grad():
         model = build(sizes[0])
         required_module(model)
@@ -98,10 +100,10 @@ def coordinate_check(
     with reported(progress, "coordinate check") as report, seeded(first), torch.enable_grad():
         for done, (width, number) in enumerate(runs):
             report(f"width {width}", done / len(runs))
-            for place, rate in enumerate(grid):
+            for column, rate in enumerate(grid):
                 trained = network(width, number)
-                given = (trained, arguments, wanted, loss, make(trained, rate), count)
-                losses[sizes.index(width), number, place] = losses_of(*given)[-1]
+                path = losses_of(trained, arguments, wanted, loss, make(trained, rate), count)
+                losses[sizes.index(width), number, column] = path[-1]
         best = [_best_rate(width, grid, of_width) for width, of_width in zip(sizes, losses, strict=True)]
         rate = _SMALL * min(best)
         for width, number in runs:

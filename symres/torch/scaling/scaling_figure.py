@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...report.figures.style import STYLE
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -35,13 +33,13 @@ def draw_scaling(
         best_rates: of each width.
 
     Returns:
-        A figure that belongs to no window.
+        A figure that belongs to no window, and shows itself in notebooks.
     """
-    from matplotlib import colormaps, rc_context
-    from matplotlib.figure import Figure
+    from matplotlib import colormaps
 
-    with rc_context(STYLE | {"font.family": "STIXGeneral"}):
-        figure = Figure(figsize=(2.4 * len(sizes) + 0.6, 5.2), layout="constrained")
+    from ...report.figures.styled_figure import styled
+
+    with styled(2.4 * len(sizes) + 0.6, 5.2) as figure:
         above, below = figure.subfigures(2, 1, squeeze=False)[:, 0]
         panels = above.subplots(1, len(sizes), squeeze=False)[0]
         for panel, (place, of_place) in zip(panels, sizes.items(), strict=True):

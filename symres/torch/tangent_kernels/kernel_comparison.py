@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.display import Fact, Shown
-from ...report.figures.style import STYLE
 from ...results.numbers.data_frame import data_frame
 
 if TYPE_CHECKING:
@@ -60,11 +59,9 @@ class TangentKernel(Shown):
 
     def plot(self) -> Figure:
         """The matrix, and beside it each entry against that of the theory, with the scatter as bars."""
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
+        from ...report.figures.styled_figure import styled
 
-        with rc_context(STYLE | {"font.family": "STIXGeneral"}):
-            figure = Figure(figsize=(7.0 if self.theory is not None else 3.6, 3.4), layout="constrained")
+        with styled(3.6 if self.theory is None else 7.0, 3.4) as figure:
             panels = figure.subplots(1, 1 if self.theory is None else 2, squeeze=False)[0]
             figure.colorbar(panels[0].imshow(self.matrix), ax=panels[0])
             panels[0].set_title(f"tangent kernel of {self.model}", fontsize=10)

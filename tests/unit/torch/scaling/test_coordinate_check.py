@@ -83,8 +83,10 @@ def test_the_table_has_sizes_that_hooks_see(small, inputs):
 
 
 def test_the_figure_has_a_line_for_each_step_and_width(small):
-    axes = [axis for part in small.plot().subfigs for axis in part.axes]
+    figure = small.plot()
+    axes = [axis for part in figure.subfigs for axis in part.axes]
     assert [len(axis.lines) for axis in axes] == [3, 3, 3, 3, 1]
+    assert figure._repr_png_().startswith(b"\x89PNG")  # notebooks show it
 
 
 def test_the_random_numbers_of_the_process_go_on(inputs):
@@ -102,7 +104,7 @@ def test_the_random_numbers_of_the_process_go_on(inputs):
         ({"widths": (8, 16)}, "2 widths"),
         ({"rates": (0.1,)}, "1 rates"),
         ({"rates": (-1, 0.1, 1)}, "rates"),
-        ({"optimizer": "lion"}, "no such one"),
+        ({"optimizer": "lion"}, "no optimizer of this name"),
         ({"rates": (1e30, 1e31, 1e32)}, "no loss is finite"),
     ],
 )

@@ -125,3 +125,4 @@ class TestTheory:
         found = st.tangent_kernel(mlp(32), vectors[:2], networks=2)
         figure = found.plot()
         assert len(figure.axes) == 3 and set(found.frame().columns) == {"x", "y", "kernel", "theory", "scatter"}
+        assert figure._repr_png_().startswith(b"\x89PNG")  # notebooks show it
