@@ -63,6 +63,7 @@ def test_a_false_reason_is_seen(found):
     assert outcome.faults
 
 
+@pytest.mark.exhaustive
 def test_a_true_reason_is_seen_far_out():
     """exp(1e-40*z^2) is 1 at z = 60; exp(z) does not outgrow the weight."""
     error = sr.DeclarationError("the formula", "it may grow like exp(c*z^2)", "mend it")

@@ -42,6 +42,7 @@ def test_every_stage_has_the_number(formula):
     assert formula in theory.page()
 
 
+@pytest.mark.exhaustive
 def test_a_saturated_formula_has_a_page():
     """Tanh far beyond where floats tell it from 1: neither exponentials of 1e60 nor their powers have digits."""
     assert "φ(z)" in sr.derive("sinh(tanh(1e60 + z))").page()

@@ -112,6 +112,7 @@ def test_documents_write_the_map(layer):
     assert r"\Theta' &=" in sr.export(quantity(layer, "erf"), "latex").text
 
 
+@pytest.mark.exhaustive
 def test_nearly_parallel_inputs_have_numbers_in_nested_layers():
     """K1 + K2 - 2*C under a root may round to less than 0."""
     rng = np.random.default_rng(0)

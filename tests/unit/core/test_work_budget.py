@@ -120,6 +120,7 @@ def test_theories_say_what_they_gave_up(monkeypatch):
     assert any("given up" in remark for remark in theory.remarks)
 
 
+@pytest.mark.exhaustive
 def test_what_is_said_of_the_critical_line_has_a_budget(monkeypatch):
     for part in ("separation", "line_weights"):
         monkeypatch.setattr(critical_line, part, lambda *_: spend(Stage.LINE.operations + 1))
@@ -138,6 +139,7 @@ def test_an_average_that_takes_too_much_stays_a_number(monkeypatch):
 
 
 # what ran for minutes, or took gigabytes, without a word
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "formula",
     ["erfc(z-1e10)", pytest.param("nested", marks=pytest.mark.exhaustive)],

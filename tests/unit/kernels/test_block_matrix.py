@@ -361,7 +361,7 @@ def limited(*words):
     return done.stdout
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["a.npy", "a.zarr"])
 def test_a_disk_that_fills_up_is_one_error(small_disk, tmp_path, name):
     out = small_disk / name

@@ -180,6 +180,7 @@ def test_derive_check_export_and_network_take_the_same_texts():
         )
 
 
+@pytest.mark.exhaustive
 def test_commands_take_them(capsys):
     code, out, _ = run(capsys, "derive", "(z + Dense(relu(z)))/sqrt(2)")
     assert code == 0 and "= K/2 + C_b/2 + C_W·K/4" in out
@@ -194,6 +195,7 @@ def test_commands_take_them(capsys):
     assert code == 2 and "it names phi, and no activation is given" in err
 
 
+@pytest.mark.exhaustive
 def test_files_write_a_constant_as_mathematics(capsys, tmp_path):
     folder = tmp_path / "files"
     code, _, _ = run(capsys, "derive", "relu", "--layer", "residual", "--set", "gamma=1/sqrt(2)", "--out", str(folder))

@@ -202,6 +202,7 @@ def test_substitution_of_the_stream_never_touches_a_formula():
     assert phi.argument == 2 * z
 
 
+@pytest.mark.exhaustive
 def test_deep_composition_is_walked_as_a_graph():
     u = z
     for _ in range(14):

@@ -78,7 +78,7 @@ LAYERS = {
 }
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", LAYERS)
 def test_the_two_oracles_agree_on_every_layer(name):
     report = check(by_quadrature(LAYERS[name]), "simulation", seed=5, budget=ROUGH)

@@ -339,7 +339,7 @@ KINKED = {  # kinks behind normalisers, where angles of inputs are what is known
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("name", KINKED)
 def test_kinks_behind_normalisers(name, target):

@@ -44,7 +44,7 @@ def phi(name):
     return sr.Activation(name, FORMULAS[name], (A,))
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("name", "kernel", "a"), ONE)
 def test_one_input_at_parameters_far_from_the_measured_one(name, kernel, a):
     quantity = sr.expect(phi(name)(z) ** 2)
@@ -205,6 +205,7 @@ def test_functions_that_are_faint_around_zero(name):
     assert NUMPY.run(component(formula))(kernel, a, b) == pytest.approx(float(exact), rel=1e-13)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["gate", "kinked"])
 def test_pairs_of_functions_that_are_faint_around_zero(name):
     formula, (a, b, kernel), _ = FAINT[name]

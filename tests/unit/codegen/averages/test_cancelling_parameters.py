@@ -90,6 +90,7 @@ def test_the_derivative_in_the_mean_where_the_function_is_flat(kernel, mean):
     assert deviation(place.grad, exact) < 5e-15
 
 
+@pytest.mark.exhaustive
 def test_the_derivative_in_a_parameter_of_the_activation_where_the_function_is_flat():
     """The parameter is in sight in the formula only, whose derivative is a sum of averages that cancel."""
     moved = sr.Activation("moved", sp.tanh(z + B), (B,))
@@ -155,6 +156,7 @@ def test_a_mean_far_on_the_side_where_the_function_is_faint_keeps_digits():
             assert float(average(k, b)) == pytest.approx(float(exact), rel=1e-11, abs=0)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("other", ["itself", "gelu"])
 def test_closed_forms_at_a_parameter_that_they_could_divide_by(other):
     """Powers of the covariance are none of the sine of an angle, which is 0 for all covariances at b = 0."""

@@ -228,6 +228,7 @@ def test_pairs_with_a_function_in_closed_form(name, rho):
     assert found == pytest.approx(exact_value, abs=1e-12, rel=0)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["tanh of tanh", "sin of tanh"])
 def test_gradients_are_refined_too(name):
     """In the kernel and in the parameter, against differences of values."""
@@ -302,6 +303,7 @@ def test_places_and_scales_of_functions_of_functions(formula, places, rate):
     assert features(split(formula)) == (places, 1 / sp.Max(1, rate))
 
 
+@pytest.mark.exhaustive
 def test_modules_say_where_they_give_up():
     said = "nan where parameters make the function vary too fast"
     a = sp.Symbol("a", real=True)

@@ -305,7 +305,7 @@ LOGARITHMS = {
 }
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("name", LOGARITHMS)
 @pytest.mark.parametrize(("kernel", "c"), [(1e-8, 0.75), (2.0, 0.5), (2.0, 3.0), (1e4, 9.0)])
@@ -332,7 +332,7 @@ SUMS = {  # of functions, none of which is a polynomial
 }
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("name", SUMS)
 def test_sums_of_functions_inside_of_a_function(name, target):

@@ -54,6 +54,7 @@ def exact(name: str, k1: float, k2: float, c: float, a: float, b: float) -> mp.m
         return mp.quad(integrand, [low, *sorted(x for x in steps if x > low)])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", [t if t == "numpy" else pytest.param(t, marks=pytest.mark.exhaustive)
                                     for t in ("numpy", "c", "numba", "jax", "torch")])  # fmt: skip
 @pytest.mark.parametrize("name", ["step", pytest.param("relu", marks=pytest.mark.exhaustive)])
@@ -103,6 +104,7 @@ def test_code_that_integrates_nothing_says_where_terms_cancel(target):
     assert "without a closed form" not in str(caught.value)
 
 
+@pytest.mark.exhaustive
 def test_derivatives_that_are_lacking_are_errors_of_symres():
     torch = pytest.importorskip("torch")
     tanh = sr.export(sr.expect2("tanh", "tanh"), target="torch").load().expect2

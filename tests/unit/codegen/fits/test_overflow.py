@@ -97,6 +97,7 @@ def test_exponential_growth_is_divided_out(growing, target):
     assert np.isnan(found[5:]).all()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_the_pair_kernel_of_a_growing_activation_ends_with_its_digits(target):
     """The mass of the integrand lies up to 8 deviations from 0; beyond, cosh(z) is no float."""

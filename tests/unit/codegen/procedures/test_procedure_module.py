@@ -45,7 +45,7 @@ def loaded(name, target="numpy"):
 
 
 # ---- the vertex --------------------------------------------------------------------------------------------------
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", LAYERS)
 def test_vertex(name):
     layer = LAYERS[name]()

@@ -65,6 +65,7 @@ def called(formula, target):
         yield name, "C" in known, lambda name=name, own=own, **given: getattr(module, name)(**{**own, **given})
 
 
+@pytest.mark.sample(1, every="target")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_the_value_is_nan_for_kernels_and_covariances_that_no_inputs_have(formula, target):

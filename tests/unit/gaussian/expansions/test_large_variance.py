@@ -331,7 +331,7 @@ CLAMPED = [
 ]
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("formula", CLAMPED)
 def test_a_rest_that_ends_at_a_breakpoint(formula):
     """The moments are those of a function that is a polynomial beyond some place."""

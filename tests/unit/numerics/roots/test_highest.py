@@ -106,6 +106,7 @@ def test_values_that_have_lost_their_digits_are_not_compared():
     assert not instead
 
 
+@pytest.mark.exhaustive
 def test_waves_that_cannot_be_followed_are_refused():
     _, instead = found(exact(lambda x: 1e7 * np.cos(1e7 * np.log(x)), lambda x: np.sin(1e7 * np.log(x))))
     assert "changes too fast" in instead or "not a finite number" in instead

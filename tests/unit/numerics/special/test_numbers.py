@@ -20,6 +20,7 @@ PLACES = {"S2": OF_TWO, "Q2": OF_TWO, "S4": FOURS, "T4": [(1e-6,), (0.3,), (0.8,
 ORACLES = {**signs.MODULE, "S4": lambda a, c, *rest: signs.S4_of_pairs(a, rest[-1], c)}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("function", SPECIAL, ids=lambda f: f.__name__)
 def test_every_evaluator_has_every_function(function):
     """Balls, the table, formulas compiled to NumPy and expressions in averages; against integrals over the law."""

@@ -52,6 +52,7 @@ def test_branches_shrink_with_the_depth():
         assert block.parameters["xi"] == pytest.approx(math.sqrt(2 * (2 ** (1 / depth) - 1)), rel=5e-3)
 
 
+@pytest.mark.exhaustive
 def test_a_half_stable_point_from_which_networks_diverge_is_not_advised():
     advice = sr.derive("0.8944*max(z,0)^2 - 0.4472").advice()
     assert not advice.holds and advice.code == ()
@@ -154,6 +155,7 @@ def test_biases_are_chosen_where_only_weights_are_given():
     assert advice.C_b == pytest.approx(advice.kernel - 1.5 * average(lambda u: math.tanh(u) ** 2, advice.kernel))
 
 
+@pytest.mark.exhaustive
 def test_inputs_that_are_larger_than_most_stay_finite():
     """relu^2 beside a whole skip: dK/dl = 3/2 C_W K^2 diverges after 1/(3/2 C_W K_0) layers."""
     advice = sr.derive(sr.residual("max(z,0)^2", gamma=1)).advice()

@@ -73,7 +73,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("kind", "phi"), CASES)
 def test_pairs_and_orders_of_inputs(kind, phi):
     """Two of four inputs have the vertices of a network of two, and inputs have no order."""

@@ -115,7 +115,7 @@ def test_the_local_maximum_that_is_smaller_is_said():
         theory.branch_scale(6, "0.4", **FISCHER)
 
 
-@pytest.mark.sample(1, every="target")
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("name", ["erf(z)+erf(z/30)", "8*erf(z/30)-erf(z)"])
 def test_generated_searches(name, target):

@@ -98,6 +98,7 @@ class TestWeightsBeforeNorms:
         head = [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10)]
         return nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), *blocks, *head)
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("kind", ["sgd", pytest.param("adam", marks=pytest.mark.exhaustive)])
     def test_a_small_residual_network_trains_no_worse(self, kind):
         made = {"adam": lambda p: torch.optim.Adam(p, 1e-3), "sgd": lambda p: torch.optim.SGD(p, 0.01, momentum=0.9)}

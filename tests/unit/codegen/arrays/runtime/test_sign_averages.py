@@ -164,6 +164,7 @@ def test_the_legs_of_an_angle_are_passed():
     assert found.args[2] / sp.sqrt(found.args[2] ** 2 + found.args[3] ** 2) == C / sp.sqrt(K1 * K2)
 
 
+@pytest.mark.exhaustive
 def test_closed_forms_that_cancel_are_not_taken():
     body = sr.expect2("hard_tanh", "hard_tanh").body
     assert body.has(S2)

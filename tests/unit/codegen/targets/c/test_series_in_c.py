@@ -117,6 +117,7 @@ def test_large_kernels_are_right_or_no_number(modules):
             assert found == pytest.approx(average(np.tanh, np.tanh, 300.0, 300.0, rho, steps=80), abs=1e-12)
 
 
+@pytest.mark.exhaustive
 def test_parameters_act_inside():
     swish = sr.export(sr.expect2("swish", "swish"), target="c").load().expect2
     for beta in (0.5, 3.0):
@@ -157,6 +158,7 @@ def test_functions_may_differ():
     assert function(0.5, 2.0, 0.3) == pytest.approx(exact, rel=1e-13)
 
 
+@pytest.mark.exhaustive
 def test_kinks_are_refused():
     with pytest.raises(SymresError, match="kinks"):
         sr.export(sr.expect2("elu", "softplus"), target="c")

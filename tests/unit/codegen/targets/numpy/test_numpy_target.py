@@ -170,7 +170,7 @@ def scale_of(name, k1, k2):
     return float(mp.sqrt(in_50_digits(KERNELS[name], K=k1) * in_50_digits(KERNELS[name], K=k2)))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", OPEN)
 @pytest.mark.parametrize("copies", [1, 500], ids=["one entry", "as many as in a matrix"])
 def test_open_pair_kernels_agree_with_closed_forms(open_pairs, name, copies):

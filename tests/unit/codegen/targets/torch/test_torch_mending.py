@@ -87,6 +87,7 @@ def test_second_derivatives_are_those_of_the_closed_form_or_an_error(module):
     assert torch.autograd.grad(slope.sum(), apart)[0].tolist() == [2.0, 2.0]
 
 
+@pytest.mark.exhaustive
 def test_functions_of_many_arguments_have_derivatives_in_one_graph():
     torch._dynamo.reset()
     space = runtime(targets.find("torch"), "_sloped")

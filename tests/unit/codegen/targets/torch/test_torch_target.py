@@ -174,6 +174,7 @@ def test_open_pair_kernels_have_finite_gradients_at_the_edge(open_modules, name,
         assert all(torch.isfinite(a.grad).all() for a in arguments)
 
 
+@pytest.mark.exhaustive
 def test_matrices_of_open_pair_kernels_have_the_gradients_of_their_entries(open_modules):
     x = torch.tensor(np.random.default_rng(0).standard_normal((24, 3)))
     gram, f = x @ x.T, open_modules["tanh"][0]
