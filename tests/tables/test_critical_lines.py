@@ -567,6 +567,7 @@ NARROW = {  # of a z + b z^2 + c z^3: chi_perp = C_W (a^2 + (4 b^2 + 6 a c) K + 
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", TWO_LINES)
 def test_two_lines_at_some_parameters_are_no_formula(name):
     own, params = TWO_LINES[name]

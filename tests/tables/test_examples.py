@@ -49,7 +49,10 @@ def rows(module, word):
 @pytest.mark.parametrize(
     "module",
     [
-        *(pytest.param(m, marks=pytest.mark.exhaustive if m is mixer_phases else ()) for m in FIGURES),
+        *(
+            pytest.param(m, marks=pytest.mark.exhaustive if m in (apjn_with_depth, mixer_phases) else ())
+            for m in FIGURES
+        ),
         find_critical_weights,
     ],
     ids=lambda module: module.__name__,

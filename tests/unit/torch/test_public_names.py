@@ -15,7 +15,7 @@ def test_every_public_name_is_there():
         assert getattr(st, name).__doc__
 
 
-@pytest.mark.parametrize("package", ["torch", "pandas"])
+@pytest.mark.parametrize("package", ["torch", pytest.param("pandas", marks=pytest.mark.exhaustive)])
 def test_a_missing_package_is_named(package):
     code = (
         f"import sys\nsys.modules[{package!r}] = None\n"

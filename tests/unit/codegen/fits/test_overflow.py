@@ -84,6 +84,7 @@ def growing():
     return sr.expect("sinh(z)^2/(4*cosh(z))")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_exponential_growth_is_divided_out(growing, target):
     module = export(growing, target)

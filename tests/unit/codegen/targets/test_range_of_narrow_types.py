@@ -57,7 +57,7 @@ def h_of_gelu(K):
     return gelu_moment(lambda z: z * (mp.ncdf(z) + z * mp.npdf(z)) * mp.npdf(z) * (2 - z * z), K) / (2 * K)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", TARGETS)
 def test_gelu_of_large_kernels(target):
     function = MODULES["gelu", target]
@@ -72,6 +72,7 @@ def test_gelu_of_large_kernels(target):
     np.testing.assert_allclose(np.asarray(function.chi_parallel(large, 1.0, 0.0)), 0.5, rtol=2e-4)
 
 
+@pytest.mark.sample(1, every="target")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(
     ("formula", "exact"),

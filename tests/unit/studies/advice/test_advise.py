@@ -83,6 +83,7 @@ def test_parameters_that_nobody_chose_are_asked_for():
     assert not advice.holds and advice.wanted == ("beta",) and "--set beta=" in advice.reasons[0]
 
 
+@pytest.mark.exhaustive
 def test_given_inputs_are_kept_where_they_can_be():
     theory = sr.derive(sr.residual("tanh", gamma=1))
     advice = theory.advice(inputs_kernel=1)

@@ -48,6 +48,7 @@ PIECEWISE = {  # the function, its slope, its breaks
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", PIECEWISE)
 def test_two_inputs_of_a_residual_layer(name):
     """dC/dC of each layer is 1 + xi^2 C_W <phi'(z1) phi'(z2)>; that of the readout has no 1."""
@@ -68,6 +69,7 @@ def _slope_of_erf(z):
     return 2 / np.sqrt(np.pi) * np.exp(-z * z)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("formula", "phi", "slope"),
     [

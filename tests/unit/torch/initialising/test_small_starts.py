@@ -101,6 +101,7 @@ def test_a_parameter_over_a_branch_is_not_its_divisor(vectors, monkeypatch):
     assert len(read) == BLOCKS and all(end.size == 1.0 and not end.factors for end in read)
 
 
+@pytest.mark.exhaustive
 def test_deep_layer_scale_has_weights_of_order_one(vectors):
     """24 blocks with factors of 1e-4 once had weights of standard deviation 187, and a stream that grew fiftyfold."""
     torch.manual_seed(0)
