@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...report.figures.style import number_axis
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -22,12 +24,12 @@ def draw_scaling(
     losses: np.ndarray,
     best_rates: Sequence[float],
 ) -> Figure:
-    """Sizes over the width at some places, a line for each step; below losses over the rate, and the best rates.
+    """Sizes and their changes over the width at some places; below losses over the rate, and the best rates.
 
     Args:
         title: above the figure.
         widths: ascending.
-        sizes: by place, shape (widths, steps + 1).
+        sizes: by place, shape (widths, steps + 1): at the start, and how each step has changed it since.
         rates: learning rates, ascending.
         losses: after the last step, shape (widths, rates); infinite where training failed.
         best_rates: of each width.
@@ -43,12 +45,13 @@ def draw_scaling(
         above, below = figure.subfigures(2, 1, squeeze=False)[:, 0]
         panels = above.subplots(1, len(sizes), squeeze=False)[0]
         for panel, (place, of_place) in zip(panels, sizes.items(), strict=True):
-            for step, column in enumerate(of_place.T):
-                color = colormaps["viridis"](0.9 * step / (of_place.shape[1] - 1))
-                panel.loglog(widths, column, color=color, marker="o", markersize=3, label=f"step {step}")
+            panel.loglog(widths, of_place[:, 0], color="0.5", linestyle="--", marker="o", markersize=3, label="start")
+            for step, column in enumerate(of_place.T[1:], 1):
+                color = colormaps["viridis"](0.9 * (step - 1) / max(1, of_place.shape[1] - 2))
+                panel.loglog(widths, column, color=color, marker="o", markersize=3, label=f"change after step {step}")
             panel.set_title(place, fontsize=9)
             _over_widths(panel, widths)
-        panels[0].set_ylabel("size, root mean square")
+        panels[0].set_ylabel("root mean square")
         panels[0].legend(frameon=False, fontsize=7)
         left, right = below.subplots(1, 2)
         for row, (width, of_width) in enumerate(zip(widths, losses, strict=True)):
@@ -74,3 +77,4 @@ def _over_widths(panel: Axes, widths: Sequence[int]) -> None:
     low, high = panel.get_ylim()
     wider = max(1.0, _RANGE / (high / low)) ** 0.5
     panel.set_ylim(low / wider, high * wider)
+    number_axis(panel)

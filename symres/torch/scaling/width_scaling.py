@@ -131,12 +131,13 @@ class WidthScaling(Shown):
         return data_frame(rows, "a coordinate check")
 
     def plot(self) -> Figure:
-        """Sizes over the width, a line for each step; losses over the rate, and the best rate over the width."""
+        """Sizes at the start and their changes over the width; losses over the rate, the best rate over the width."""
         from .scaling_figure import draw_scaling
 
         chosen = np.linspace(0, len(self.inside) - 1, min(len(self.inside), _PANELS - 1)).round().astype(int)
         shown = [*(self.inside[place] for place in chosen), OUTPUT]
-        sizes = {name: self.sizes[:, :, self.places.index(name)].mean(axis=1) for name in shown}
+        both = np.concatenate([self.sizes[..., :1], self.changes[..., 1:]], axis=-1).mean(axis=1)
+        sizes = {name: both[:, self.places.index(name)] for name in shown}
         losses = self.losses.mean(axis=1)
         return draw_scaling(self._title(), self.widths, sizes, self.rates, losses, self.best_rates)
 
