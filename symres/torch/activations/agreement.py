@@ -140,6 +140,6 @@ def _refuted(name: str, kind: str, point: float, found: float, expected: float) 
     )
     return CheckRefuted(
         f"the activation {name}",
-        f"at z = {point:.6g} its {kind} is {found:.15g}, and that of the formula read from it is {expected:.15g}",
+        f"at z = {point:.6g} its {kind} is {found:.15g}, but the formula read from it gives {expected:.15g}",
         remedy,
     )

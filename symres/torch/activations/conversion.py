@@ -77,7 +77,7 @@ def conversion(what: object) -> Conversion:
     """As ``read``, with the module's copy in float64 and how well the formula agrees with it."""
     label = _label(what)
     if isinstance(what, type):
-        remedy = f"make one: {what.__name__}()" if issubclass(what, torch.nn.Module) else "pass a module or a function"
+        remedy = f"pass {what.__name__}()" if issubclass(what, torch.nn.Module) else "pass a module or a function"
         raise DeclarationError(f"the activation {what.__name__}", "it is a class", remedy)
     if not is_pointwise_module(what):
         raise DeclarationError(f"the activation {label}", "it is not a function", "pass a module or a function")
@@ -122,13 +122,13 @@ def _run(module: Pointwise, columns: int, recording: Recording) -> sp.Expr:
     if not isinstance(result, torch.Tensor):
         raise recording.refused(f"it returns {_article(type(result).__name__)}")
     if result.shape != entries.shape:
-        raise recording.refused(f"it turns the shape {tuple(entries.shape)} into {tuple(result.shape)}")
+        raise recording.refused(f"it changes the shape from {tuple(entries.shape)} to {tuple(result.shape)}")
     if not isinstance(result, SymbolicTensor):
         raise recording.refused("its result does not depend on its input")
     if result.dtype == torch.bool or not isinstance(result.formula, sp.Expr):
-        raise recording.refused("it returns a condition and no number")
+        raise recording.refused("it returns truth values, not numbers")
     if result.formula.has(sp.nan):
-        raise recording.refused("it uses entries of a tensor that was never filled")
+        raise recording.refused("it uses a tensor whose entries were never set")
     return result.formula
 
 

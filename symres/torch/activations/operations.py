@@ -134,7 +134,7 @@ def _leaky(slope: sp.Expr, u: sp.Expr) -> sp.Expr:
 
 def _random_leaky(cut: Cut, self: sp.Expr, lower: sp.Expr, upper: sp.Expr, training: bool, **rest: Any) -> sp.Expr:
     if training:
-        raise DeclarationError("the activation RReLU", "it is random in training mode", "call .eval() before")
+        raise DeclarationError("the activation RReLU", "it is random in training mode", "call .eval() first")
     return _leaky((lower + upper) / 2, self)
 
 

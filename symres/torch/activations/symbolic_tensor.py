@@ -107,11 +107,9 @@ class SymbolicTensor(torch.Tensor):
         if name == "_local_scalar_dense":
             raise recording.refused("it branches on the values of its input, or turns them into Python numbers")
         if name in RANDOM:
-            raise recording.refused(
-                f"it is random (the operation {name})", "call .eval() before, or take the noise out"
-            )
+            raise recording.refused(f"it is random (the operation {name})", "call .eval() first, or remove the noise")
         if (name not in OPERATIONS and name not in SHAPES) or "out" in given:
-            raise recording.refused(f"the operation {name.strip('_').removeprefix('native_')} cannot be read")
+            raise recording.refused(f"symres has no rule for the operation {name.strip('_').removeprefix('native_')}")
         if name == "_to_copy":
             _watch_precision(given, recording)
         formula = _applied(name, given, recording)
@@ -139,7 +137,7 @@ def _applied(name: str, given: dict[str, Any], recording: Recording) -> sp.Basic
     except DeclarationError:
         raise
     except (TypeError, ValueError, NotImplementedError) as error:  # sympy compares no complex numbers, for instance
-        raise recording.refused(f"the operation {name} cannot be read with these arguments ({error})") from None
+        raise recording.refused(f"symres has no rule for the operation {name} with these arguments ({error})") from None
 
 
 def _exact(value: Any, recording: Recording) -> Any:

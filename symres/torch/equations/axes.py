@@ -33,7 +33,7 @@ def after_view(call: RecordedCall, value: FormulaValue, before: torch.Size, afte
     (moved,) = _moved(call, _indices(before, where))
     axes = [a for a in range(-len(after), 0) if after[a] == before[where] and torch.equal(moved, _indices(after, a))]
     if not axes:
-        raise NotRead(call, f"{call.name} spreads the neurons over several axes, or joins them with positions")
+        raise NotRead(call, f"the operation {call.name} spreads neurons over several axes or joins them with positions")
     axis = where if where in axes else axes[-1]
     (places,) = _moved(call, _positions(before, where))
     order = places.movedim(axis, -1).reshape(-1, after[axis])[:, 0]
@@ -58,10 +58,10 @@ def parts(call: RecordedCall, axis: int, before: torch.Size) -> list[tuple[int, 
     positions = before.numel() // max(1, before[axis])
     for moved in _moved(call, _indices(before, axis)):
         if moved.ndim != len(before) or moved.numel() != positions * moved.shape[axis] or not moved.numel():
-            raise NotRead(call, "it takes some positions, or some inputs, apart from the others")
+            raise NotRead(call, f"the operation {call.name} selects some of the positions or of the inputs")
         lines = moved.movedim(axis, -1).reshape(-1, moved.shape[axis])
         if not bool((lines == lines[0]).all()):
-            raise NotRead(call, f"{call.name} cannot be read")
+            raise NotRead(call, f"symres has no rule for the operation {call.name}")
         found.append(tuple(map(int, lines[0])))
     return found
 
@@ -83,5 +83,5 @@ def _moved(call: RecordedCall, entries: torch.Tensor) -> list[torch.Tensor]:
     try:
         result = call.function(*substituted(call.args, indices), **substituted(dict(call.kwargs), indices))
     except Exception as error:  # whatever an operation makes of integers
-        raise NotRead(call, f"{call.name} cannot be read") from error
+        raise NotRead(call, f"symres has no rule for the operation {call.name}") from error
     return [result] if isinstance(result, torch.Tensor) else list(result)

@@ -43,15 +43,15 @@ def weighted(call: RecordedCall) -> WeightedCall:
     elif call.name == "addmm":
         given = arguments(call, "input mat1 mat2")
         if given.get("beta", 1) != 1 or given.get("alpha", 1) != 1:
-            raise NotRead(call, "addmm with factors")
+            raise NotRead(call, "the operation addmm has factors alpha or beta other than 1")
         entering, tensor, bias, transposed = given["mat1"], given["mat2"], given["input"], True
     else:
         given = arguments(call, "input other")
         entering, tensor, bias, transposed = given["input"], given.get("other", given.get("mat2")), None, True
     if not isinstance(entering, StreamValue) or not isinstance(tensor, torch.Tensor) or tensor.ndim != 2:
-        raise NotRead(call, "a product of matrices that both depend on the input")
+        raise NotRead(call, "both factors of a matrix product depend on the input")
     if bias is not None and (not isinstance(bias, torch.Tensor) or bias.ndim != 1):
-        raise NotRead(call, f"{call.name} adds more than a bias")
+        raise NotRead(call, f"the operation {call.name} adds a tensor that is not a bias")
     return WeightedCall(call, entering.number, tensor, 1 if transposed else 0, bias, -1)
 
 
@@ -59,13 +59,13 @@ def _convolution(call: RecordedCall, dimensions: int) -> WeightedCall:
     given = arguments(call, "input weight bias stride padding dilation groups")
     entering, tensor, bias = given["input"], given["weight"], given.get("bias")
     if not isinstance(entering, StreamValue) or not isinstance(tensor, torch.Tensor):
-        raise NotRead(call, "a convolution whose kernel depends on the input")
+        raise NotRead(call, "the kernel of a convolution depends on the input")
     if given.get("groups", 1) != 1:
-        raise NotRead(call, "a convolution in groups: channels do not see all others")
+        raise NotRead(call, "a grouped convolution: an output channel sees only some of the input channels")
     size = "x".join(map(str, tensor.shape[2:]))
-    remark = "" if set(tensor.shape[2:]) == {1} else f"convolution {size}: fan_in is channels times {size}"
+    remark = "" if set(tensor.shape[2:]) == {1} else f"convolution {size}: fan_in counts channels times {size}"
     if is_padded(call):
-        remark += ", true away from the padding"
+        remark += ", which is exact away from the padding"
     return WeightedCall(call, entering.number, tensor, 0, bias, -1 - dimensions, remark)
 
 
@@ -110,7 +110,7 @@ def remarks(use: DenseUse) -> list[str]:
         numbers = tensor.detach().double()
         mean, error = float(numbers.mean()), float(numbers.std()) / np.sqrt(numbers.numel())
         if abs(mean) > _CERTAIN * error and mean != 0:
-            found.append(f"the mean of its {kind} is not 0, as it is in the theory")
+            found.append(f"the mean of its {kind} is not 0, which the theory assumes")
     if use.scale != 1 or use.shift != 0:
         found.append("C_W and C_b contain the weights of the norm before it, which differ between neurons")
     return found

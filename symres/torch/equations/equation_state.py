@@ -9,10 +9,11 @@ from itertools import combinations
 import sympy as sp
 import torch
 
-from ...activations.activation import Activation
+from ...activations.activation import Activation, formula_name
 from ...core.errors import SymresError
 from ...core.symbols import z
 from ...layers.nodes import Dense
+from ...report.text.formula_text import Maths
 from ..activations.symbolic_tensor import Recording
 from ..tracing.run_record import RecordedCall, RunRecord
 from .formula_values import DenseUse, FormulaValue, NotRead, Uneven, WeightedCall
@@ -66,7 +67,7 @@ class EquationState:
                 given.append(sp.Symbol("u", real=True))
         for index, number in enumerate(part.made):
             self._hidden_values.add(number)
-            name = part.name if len(part.made) == 1 else f"{part.name}_{index + 1}"
+            name = part.name if len(part.made) == 1 else f"{part.name}.output{index + 1}"
             if number not in self._values:
                 self._values[number] = FormulaValue(sp.Function(name, real=True)(*dict.fromkeys(given)), number)
 
@@ -76,11 +77,11 @@ class EquationState:
         used = [value for value in self._draws.values() if value.base in drawn]
         for value in used:
             if value.part is not None and any(o.start == value.start and o.part is None for o in used):
-                raise NotRead(last, "the neurons of a dense layer are used as a whole and in parts")
+                raise NotRead(last, "the output of a dense layer is used both as a whole and in parts")
         for value, other in combinations(used, 2):
             same = value.start == other.start and value.part is not None and other.part is not None
             if same and set(value.part or ()) & set(other.part or ()):
-                raise NotRead(last, "parts of a dense layer that overlap")
+                raise NotRead(last, "parts of the output of a dense layer that are used separately overlap")
         return [value.dense for value in used if value.dense is not None]
 
     def _drawn(self, call: RecordedCall, part: tuple[int, ...] | None) -> FormulaValue:
@@ -115,14 +116,14 @@ class EquationState:
     def _activated(self, value: FormulaValue, last: RecordedCall | None) -> sp.Expr:
         formula = value.formula.subs(self._recording.cut.on, 0)
         if self._averages.is_in(formula):
-            raise NotRead(last, "it averages over neurons in a way that is not a LayerNorm or RMSNorm")
+            raise NotRead(last, "averages over neurons are used in a way that is neither LayerNorm nor RMSNorm")
         factor = multiple_of_identity(formula)
         if factor is not None:
             return factor * value.base
         calls = [self._calls[number] for number in sorted(value.calls)]
         assert last is not None
         try:
-            chain = PointwiseChain(_label(calls), calls, value.start, last.results[0], frozenset(self._passing))
+            chain = PointwiseChain(_name(calls, formula), calls, value.start, last.results[0], frozenset(self._passing))
             activation = self.known.read(formula, chain)
         except SymresError as error:
             raise NotRead(last, error.found) from error
@@ -132,7 +133,7 @@ class EquationState:
 
     def _set(self, call: RecordedCall, value: FormulaValue) -> None:
         if len(call.results) != 1:
-            raise NotRead(call, f"the operation {call.name} cannot be read")
+            raise NotRead(call, f"symres has no rule for the operation {call.name}")
         self._values[call.results[0]] = value
 
     def _shape(self, call: RecordedCall) -> torch.Size:
@@ -142,10 +143,10 @@ class EquationState:
         return self.record.values[call.results[0]].shape
 
 
-def _label(calls: Sequence[RecordedCall]) -> str:
-    """What a chain of operations is called: by the innermost module that has all of them, if it is not a block."""
+def _name(calls: Sequence[RecordedCall], formula: sp.Expr) -> str:
+    """The name of a chain of operations: that of the innermost module with all of them; of a block, their formula."""
     shared = [module for module in calls[0].inside if all(module in call.inside for call in calls)]
     innermost = shared[-1].module
     if any(True for _ in innermost.children()):
-        return "_".join(dict.fromkeys(call.name for call in calls))[:80]
+        return formula_name(Maths(unicode=False)(formula))
     return type(innermost).__name__

@@ -50,7 +50,7 @@ class Interpreter(EquationState):
                 self._hide(part)
                 continue
             if self.record.overwritten.intersection(call.sources):
-                raise NotRead(call, "memory that is changed through another view of it")
+                raise NotRead(call, "a tensor is changed in place through another view of it")
             self._read_call(call)
         value = self._values[end]
         expression = self._expression(value, None, uneven=True)
@@ -66,10 +66,10 @@ class Interpreter(EquationState):
     def _read_call(self, call: RecordedCall) -> None:
         missing = [number for number in call.sources if number not in self._values]
         if missing:
-            raise NotRead(call, f"{call.name} of a value from elsewhere")
+            raise NotRead(call, f"the operation {call.name} uses a value that is computed outside of this block")
         sources = [self._values[number] for number in call.sources]
         if not call.has_gradients:
-            raise NotRead(call, "gradients do not pass, or by a rule of their own")
+            raise NotRead(call, f"the operation {call.name} stops gradients, or has a backward pass of its own")
         if call.name in DENSE:
             self._read_dense(call)
         elif call.name in NORMS:
@@ -93,10 +93,10 @@ class Interpreter(EquationState):
 
     def _read_copy(self, call: RecordedCall, source: FormulaValue) -> None:
         if not isinstance(call.args[0], StreamValue):
-            raise NotRead(call, f"{call.name} of a constant")
+            raise NotRead(call, f"the operation {call.name} acts on a constant")
         before, after = self.record.values[call.sources[0]], self.record.values[call.results[0]]
         if before.shape != after.shape or not after.is_floating_point():
-            raise NotRead(call, f"{call.name} that changes the kind of numbers")
+            raise NotRead(call, f"the operation {call.name} changes the shape or the type of numbers")
         if call.name not in COPIES:
             self._passing.add(call.number)
         self._set(call, source.after(call))
@@ -111,18 +111,18 @@ class Interpreter(EquationState):
             return False
         given = arguments(call, "input p training")
         if given.get("training", True) and given.get("p", 0.5) > 0:
-            raise NotRead(call, "dropout at work")
+            raise NotRead(call, "dropout is active")
         return True
 
     def _read_dense(self, call: RecordedCall) -> None:
         made = weighted(call)
         if any(other.tensor is made.tensor for other in self._weights.values()):
-            raise NotRead(call, "its weights are used twice in one layer")
+            raise NotRead(call, "the same weights are used twice in one block")
         if made.bias is not None and any(other.bias is made.bias for other in self._weights.values()):
-            raise NotRead(call, "its bias is used twice in one layer")
+            raise NotRead(call, "the same bias is used twice in one block")
         source = self._values[made.entering]
         if source.axis not in (None, made.axis):
-            raise NotRead(call, "it multiplies along another axis than that of the neurons")
+            raise NotRead(call, "a dense layer acts along an axis that is not the axis of the neurons")
         uneven = source.uneven or Uneven()
         self._inputs[call.number] = (self._expression(source, call, uneven=True), uneven, source.order)
         self._weights[call.number] = made
@@ -132,7 +132,7 @@ class Interpreter(EquationState):
         found = norm_call(call, self._shape(call))
         source = self._values[found.entering]
         if source.axis not in (None, found.axis):
-            raise NotRead(call, "it normalises over another axis than that of the neurons")
+            raise NotRead(call, "a norm acts along an axis that is not the axis of the neurons")
         factor, uneven = affine(call, found.weight, found.bias)
         node = found.node(self._expression(source, call), found.epsilon)
         self._norms.append(call.inside[-1].name or call.name)
@@ -144,7 +144,7 @@ class Interpreter(EquationState):
         axis = -1 if source.axis is None else source.axis
         parts = axes.parts(call, axis, self._shape(call))
         if len(parts) != len(call.results):
-            raise NotRead(call, f"{call.name} cannot be read")
+            raise NotRead(call, f"symres has no rule for the operation {call.name}")
         whole = tuple(range(self._shape(call)[axis]))
         if all(part == whole for part in parts):
             self._passing.add(call.number)
@@ -152,7 +152,7 @@ class Interpreter(EquationState):
                 self._values[number] = source.after(call)
             return
         if source.dense is None or source.part is not None or source.uneven is not None:
-            raise NotRead(call, "some neurons of a stream are taken apart from the others")
+            raise NotRead(call, f"the operation {call.name} separates some neurons from the others")
         self._passing.add(call.number)
         maker = source.dense.made.call
         for number, part in zip(call.results, parts, strict=True):
@@ -176,21 +176,21 @@ class Interpreter(EquationState):
         elif len(sources) == 2 and len(call.args) == 2 and not call.kwargs:
             self._combine(call, sources)
         else:
-            raise NotRead(call, f"the operation {call.name} of several values")
+            raise NotRead(call, f"the operation {call.name} combines several values that depend on the input")
 
     def _combine(self, call: RecordedCall, sources: list[FormulaValue]) -> None:
         """The sum or the product of two different values."""
         if call.name not in SUMS and call.name not in PRODUCTS:
-            raise NotRead(call, f"{call.name} of several values")
+            raise NotRead(call, f"the operation {call.name} combines several values that depend on the input")
         shapes = {tuple(self.record.values[number].shape) for number in (*call.sources, call.results[0])}
         found = {source.axis for source in sources if source.axis is not None}
         if len(shapes) != 1 or len(found) > 1:
-            raise NotRead(call, f"{call.name} of values of different shapes")
+            raise NotRead(call, f"the operation {call.name} combines values of different shapes")
         if sources[0].order != sources[1].order:
-            raise NotRead(call, f"{call.name} of values whose positions are in different orders")
+            raise NotRead(call, f"the operation {call.name} combines values whose positions are in different orders")
         left, right = (self._expression(source, call) for source in sources)
         if not all(isinstance(leaf, StreamValue) for leaf in call.args):
-            raise NotRead(call, f"the operation {call.name} of several values")
+            raise NotRead(call, f"the operation {call.name} combines several values that depend on the input")
         base = left + SUMS[call.name] * right if call.name in SUMS else left * right
         axis = found.pop() if found else None
         self._set(call, FormulaValue(base, call.results[0], axis=axis, order=sources[0].order))
@@ -205,7 +205,7 @@ class Interpreter(EquationState):
         elif call.name in SUMS and is_norm and known.shift == 0:
             self._set(call, replace(source.after(call), uneven=Uneven(known.scale, square)))
         else:
-            raise NotRead(call, f"{call.name} with a tensor of different numbers")
+            raise NotRead(call, f"the operation {call.name} takes a constant tensor whose entries differ")
 
     def _normalise(self, call: RecordedCall) -> None:
         """See whether a formula has become a normaliser, which is a base of its own."""

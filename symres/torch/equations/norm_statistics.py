@@ -60,14 +60,14 @@ def norm_call(call: RecordedCall, shape: torch.Size) -> NormCall:
     given = arguments(call, _FUNCTIONS[call.name])
     entering = given["input"]
     if not isinstance(entering, StreamValue):
-        raise NotRead(call, f"{call.name} of a constant")
+        raise NotRead(call, f"the operation {call.name} acts on a constant")
     epsilon, weight, bias = given.get("eps"), given.get("weight"), given.get("bias")
     if call.name == "batch_norm":
         kept = 1e-5 if epsilon is None else epsilon
         return NormCall(entering.number, BatchNorm, number(kept, "eps"), 1 - len(shape), weight, bias)
     over = given["normalized_shape"]
     if tuple(over) != tuple(shape[-1:]):
-        raise NotRead(call, f"{call.name} over several axes")
+        raise NotRead(call, f"the operation {call.name} normalises over several axes")
     if epsilon is None:
         epsilon = 1e-5 if call.name == "layer_norm" else torch.finfo(torch.float32).eps
     node = LayerNorm if call.name == "layer_norm" else RMSNorm
@@ -87,7 +87,7 @@ def affine(call: RecordedCall, weight: torch.Tensor | None, bias: torch.Tensor |
         return number(factor, "weight"), None
     squares = [1.0 if weight is None else mean_square(weight), 0.0 if bias is None else mean_square(bias)]
     if bias is not None and not has_no_shift and is_uniform(bias):
-        raise NotRead(call, "a norm that adds the same number to all neurons")
+        raise NotRead(call, "a norm adds the same number to all neurons")
     return sp.Integer(1), Uneven(*squares)
 
 
@@ -124,11 +124,11 @@ class NeuronAverages:
         axis = -1 if value.axis is None else value.axis
         is_over_neurons = dims is not None and [d - len(shape) if d >= 0 else d for d in dims] == [axis]
         if not is_over_neurons or not given.get("keepdim", False):
-            raise NotRead(call, "an average over positions, or one that drops the axis of neurons")
+            raise NotRead(call, f"the operation {call.name} averages over positions, or without keepdim=True")
         if call.name == "mean":
             return self.of(value.formula)
         if given.get("correction", 1) != 0 and given.get("unbiased", True):
-            raise NotRead(call, "a variance divided by n - 1")
+            raise NotRead(call, "a variance is divided by n - 1 instead of n (unbiased=False)")
         return self.of((value.formula - self.of(value.formula)) ** 2)
 
     def is_in(self, formula: sp.Expr) -> bool:

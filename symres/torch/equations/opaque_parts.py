@@ -18,7 +18,7 @@ from .pointwise_chains import KnownActivations
 _ATTENTION = frozenset({"scaled_dot_product_attention", "multi_head_attention_forward"})
 _PRODUCTS_OF_MATRICES = frozenset({"matmul", "bmm", "baddbmm", "einsum"})
 _MIXING = "attention: it mixes positions"
-_BRANCHES = "it makes Python numbers of values that depend on the input, to branch on them for instance"
+_BRANCHES = "it converts values that depend on the input to Python numbers, to branch on them for instance"
 
 
 @dataclass(frozen=True)

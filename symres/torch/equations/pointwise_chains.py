@@ -20,9 +20,9 @@ from ..tracing.run_record import RecordedCall, substituted
 from .formula_values import NotRead
 
 _WORDS = {
-    "embedding": "vectors of a table, chosen by integers",
+    "embedding": "an embedding: integers choose vectors from a table",
     "add": "a constant that differs between neurons or positions is added",
-    "cat": "values are joined with others",
+    "cat": "values are concatenated with others",
     "multi_head_attention_forward": "attention: it mixes positions",
 }
 
@@ -42,7 +42,7 @@ def applied(
         NotRead: the operation does not act on each entry alone, or cannot be read.
     """
     if len(call.results) != 1 or not all(values[number].is_floating_point() for number in formulas):
-        raise NotRead(call, _WORDS.get(call.name, f"the operation {call.name} cannot be read"))
+        raise NotRead(call, _WORDS.get(call.name, f"symres has no rule for the operation {call.name}"))
     symbolic = {
         number: SymbolicTensor(formula, torch.empty_like(values[number], device="meta"), recording)
         for number, formula in formulas.items()
@@ -54,13 +54,13 @@ def applied(
     except SymresError as error:
         raise NotRead(call, error.found) from error
     except Exception as error:  # whatever an operation makes of a tensor without numbers
-        raise NotRead(call, f"the operation {call.name} cannot be read") from error
+        raise NotRead(call, f"symres has no rule for the operation {call.name}") from error
     if call.changed:
         result = next(iter(symbolic.values())) if result is None else result
     if not isinstance(result, SymbolicTensor) or result.shape != values[call.results[0]].shape:
-        raise NotRead(call, f"the operation {call.name} does not act on each entry alone")
+        raise NotRead(call, f"the operation {call.name} does not act on each entry separately")
     if not isinstance(result.formula, sp.Expr) or result.formula.has(sp.nan):
-        raise NotRead(call, f"the operation {call.name} gives no numbers")
+        raise NotRead(call, f"the operation {call.name} does not return real numbers")
     return result.formula
 
 
@@ -75,7 +75,7 @@ def scalars(call: RecordedCall, structure: Any) -> Any:
         if not isinstance(leaf, torch.Tensor) or leaf.numel() == 1:
             return leaf.detach().reshape(()) if isinstance(leaf, torch.Tensor) else leaf
         if not is_uniform(leaf):
-            raise NotRead(call, _WORDS.get(call.name, f"{call.name} with a constant tensor of different numbers"))
+            raise NotRead(call, _WORDS.get(call.name, f"{call.name} with a constant tensor whose entries differ"))
         return leaf.detach().reshape(-1)[:1]
 
     return tree_map(scalar, structure)

@@ -70,4 +70,4 @@ def require_convention(name: str) -> None:
     """
     if name not in CONVENTIONS:
         remedy = nearest(str(name), list(CONVENTIONS)) or f"use one of {', '.join(CONVENTIONS)}"
-        raise DeclarationError(f"the convention {name!r:.40}", "there is no such convention", remedy)
+        raise DeclarationError(f"the convention {name!r:.40}", "unknown convention", remedy)

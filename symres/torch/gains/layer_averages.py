@@ -86,8 +86,8 @@ class GainSubject:
         if K and squared <= _VANISHING:
             raise DeclarationError(
                 f"the gain of {self.activation.name}",
-                f"the activation nearly vanishes where preactivations are: <phi(z)^2> is below {_VANISHING:g} at "
-                f"K = {K:.6g}, and no weights that floats hold make up for it",
+                f"the activation is almost 0 at these preactivations: <phi(z)^2> is below {_VANISHING:g} at "
+                f"K = {K:.6g}, too small for weights in floating-point numbers to compensate",
                 "shift or scale the activation so that it differs from 0 near z = 0",
             )
         try:

@@ -126,7 +126,7 @@ class Adviser:
             raise NothingHolds(
                 asked,
                 _told(replace(advice, nearest=near)),
-                "use a wider or another model, or force=True for the least bad",
+                "use a wider or another model, or force=True for the setting that changes signals least",
             )
         values = {C_W: advice.C_W, C_b: float(advice.C_b or 0.0), **_named(theory, advice.parameters)}
         return KindAdvice(form, advice, flow, values)
@@ -140,7 +140,7 @@ class Adviser:
                 return replace(found, kernel=kernel, inputs_kernel=kernel / float(found.C_W or 1.0))
             raise DeclarationError(
                 f"the kernel {kernel:.4g} of the first layer",
-                f"no C_W and C_b >= 0 are critical there for z' = {theory.layer.text}",
+                f"no C_W and C_b >= 0 make z' = {theory.layer.text} critical at this kernel",
                 'use target="critical"',
             )
         return _tried(flow, setting, depth, width)
@@ -202,5 +202,5 @@ def regime(kind: KindAdvice) -> str:
     scale = kind.values[xi] * kind.advice.depth ** (1 / limit.power)
     return (
         f"xi = {kind.values[xi]:.4g} = {scale:.3g} depth^(-1/{limit.power}): kernels stay finite at any depth; "
-        f"at large width and depth such a network trains in the regime: {found.name}."
+        f'a network of large width and depth with this scaling trains in the regime "{found.name}".'
     )

@@ -107,11 +107,11 @@ class DepthCheck:
     def sentences(self) -> tuple[str, ...]:
         """In words."""
         if not self.streams:
-            return ("There is no stream between two layers to be measured.",)
+            return ("No signal between two layers could be measured.",)
         kept = "within" if self.holds else "more than"
         changes = (
             f"In this network, on {self.inputs} inputs, kernels change by a factor of {self.kernel_range:.3g} over the "
-            f"depth and squared gradients by {self.gradient_range:.3g}: {kept} a factor of {FACTOR:g}."
+            f"depth and squared gradients by a factor of {self.gradient_range:.3g}: {kept} a factor of {FACTOR:g}."
         )
         if (moved := self.most_changed) is not None:
             changes += (
@@ -119,11 +119,11 @@ class DepthCheck:
                 f"by {moved.adam_change:.3g} times its norm."
             )
         if math.isnan(self.kernel_factor):
-            return (changes, "No layer is predicted by the theory.")
-        apart = f"kernels differ from it by factors up to {self.kernel_factor:.3g}"
+            return (changes, "The theory predicts none of these layers.")
+        apart = f"kernels are off by factors up to {self.kernel_factor:.3g}"
         if not math.isnan(self.gradient_factor):
             apart += f", squared gradients up to {self.gradient_factor:.3g}"
-        return (changes, f"Against the theory of infinite width, {apart}.")
+        return (changes, f"Compared with the theory of infinite width, {apart}.")
 
     def frame(self) -> pd.DataFrame:
         """A table with a row for each stream; columns as the fields of ``StreamLevel``."""

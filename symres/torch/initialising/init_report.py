@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...core.display import Fact, Shown
 from ...results.advice.advice import Advice
-from ...results.advice.parts import Origin, Topic
+from ...results.advice.parts import DIGITS, Origin, Topic
 from ...results.numbers.data_frame import data_frame
 from .depth_check import DepthCheck
 
@@ -114,7 +114,7 @@ class InitReport(Shown):
         done = "set" if self.changed else "would be set (dry run)"
         how = "" if self.distribution == "normal" else f", {self.distribution} weights"
         left = len(self.left)
-        return f"{self.model}: {count} tensors {done}, {left} left; target {self.target}, seed {self.seed}{how}"
+        return f"{self.model}: {count} tensors {done}, {left} unchanged; target {self.target}, seed {self.seed}{how}"
 
     def _facts(self) -> list[Fact]:
         facts = []
@@ -142,4 +142,4 @@ def _numbers(setting: TensorSetting) -> str:
     if setting.kind not in ("weight", "bias") or math.isnan(setting.variance):
         return ""
     symbol = "C_W" if setting.kind == "weight" else "C_b"
-    return f"std {setting.std:.4g} ({symbol} = {setting.variance:.6g}), "
+    return f"std {setting.std:.4g} ({symbol} = {setting.variance:.{DIGITS}g}), "

@@ -122,11 +122,11 @@ def init_(
         said = f"it is of the type {type(generator).__name__}"
         raise DeclarationError("generator=", said, "pass a torch.Generator, or seed= with an integer")
     if seed is not None and generator is not None:
-        raise DeclarationError("seed= and generator=", "both say where weights come from", "pass one of them")
+        raise DeclarationError("seed= and generator=", "both decide which weights are drawn", "pass only one of them")
     _check(model, target)
     if distribution not in DISTRIBUTIONS:
         known = ", ".join(map(repr, DISTRIBUTIONS))
-        raise DeclarationError(f"distribution={distribution!r}", "there is no such distribution", f"use {known}")
+        raise DeclarationError(f"distribution={distribution!r}", "unknown distribution", f"use {known}")
     source = torch.default_generator if generator is None else generator
     number = drawn_seed(source.clone_state()) if seed is None else whole(seed, "seed", 0)
     advice = dict(like.advice) if like is not None and like.target == target else {}
@@ -147,9 +147,9 @@ def _check(model: nn.Module, target: str) -> None:
     required_module(model)
     if not isinstance(target, str):
         asked = f"a target of the type {type(target).__name__}"
-        raise DeclarationError(asked, "it is not a word", "inputs are passed by name: st.init_(model, inputs=...)")
+        raise DeclarationError(asked, "it is not text", "inputs are passed by name: st.init_(model, inputs=...)")
     if target not in TARGETS:
-        raise DeclarationError(f"target={target!r}", "there is no such target", 'use "critical" or "match"')
+        raise DeclarationError(f"target={target!r}", "unknown target", 'use "critical" or "match"')
     asked, parameters = f"the model {type(model).__name__}", list(model.parameters())
     if not parameters:
         raise DeclarationError(asked, "it has no parameters", "pass a model with weights")
@@ -335,10 +335,10 @@ def _failures(
     if worst > allowed:
         said = f"in this network {what} change by a factor of {worst:.3g} over the depth, most of it at {where}"
         remedy = "initialise it by hand or change the model there, or use force=True"
-        failures.append((f"{said}; up to {allowed:.3g} is expected of networks that survive", remedy))
+        failures.append((f"{said}; up to {allowed:.3g} is usual for networks that can be trained", remedy))
     moved = check.most_changed
     if moved is not None and moved.adam_change > DESTRUCTIVE and smallest < RATE:
-        failures.append((_on_change(moved), "use force=True for smaller learning rates, or another model"))
+        failures.append((_on_change(moved), "use force=True and a smaller learning rate, or change the model"))
     return failures
 
 
@@ -352,16 +352,14 @@ def _notes(parts: Sequence[ModelPart], check: DepthCheck) -> list[str]:
     unread: dict[tuple[str, str], list[str]] = {}
     for part in parts:
         if part.role in (PartRole.MEASURED, PartRole.MEASURED_BRANCH):
-            what = (
-                "no layer of the theory" if part.stretch.layer is None else "measured, without a setting of the theory"
-            )
-            unread.setdefault((what, part.reason or "it cannot be read"), []).append(part.place)
-    notes = [f"{what}: {', '.join(places)}; {reason}" for (what, reason), places in unread.items()]
+            what = "without theory" if part.stretch.layer is None else "measured, without advice of the theory"
+            unread.setdefault((what, part.reason or "symres cannot read it"), []).append(part.place)
+    notes = [f"{what}: {', '.join(places)} ({reason})" for (what, reason), places in unread.items()]
     added = max((largest_epsilon(part.stretch.found) for part in parts if part.stretch.found is not None), default=0.0)
     lowest = min((stream.kernel for stream in check.streams), default=math.inf)
     if added > _SMALL * lowest:
-        smallest = f"the smallest of which is {lowest:.3g}"
-        notes.append(f"a norm adds {added:.3g} to variances, {smallest}; the theory leaves it out")
+        smallest = f"the smallest of them is {lowest:.3g}"
+        notes.append(f"a norm adds epsilon = {added:.3g} to variances ({smallest}), which the theory neglects")
     return notes
 
 

@@ -41,7 +41,7 @@ def parts_of(
     parts = model_parts(record, read_stretches(record, steps, block_finder(model), KnownActivations()), ends)
     if not any(part.uses for part in parts):
         asked = f"the model {type(model).__name__}"
-        raise DeclarationError(asked, "no dense layer or convolution was found in its run", "initialise it by hand")
+        raise DeclarationError(asked, "it calls no dense layer or convolution", "initialise it by hand")
     return parts
 
 

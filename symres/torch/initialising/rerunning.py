@@ -58,7 +58,7 @@ class Rerun:
             reason = on_one_line(error, 160)
             raise DeclarationError(
                 f"the operation {call.name} in {call.inside[-1].name or 'the model'}",
-                f"it cannot be repeated: {reason}",
+                f"symres cannot run it again on its own: {reason}",
                 "initialise the model before it is compiled",
             ) from error
         values = tensors((args, kwargs) if result is None else result)  # None: it changes what it is given

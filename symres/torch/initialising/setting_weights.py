@@ -12,6 +12,7 @@ import torch
 from ...core.errors import DeclarationError
 from ...core.symbols import C_W, C_b, xi
 from ...layers.normalisation import BatchNorm, Normaliser
+from ...results.advice.parts import DIGITS
 from ..equations.dense_variances import share_inside
 from ..tracing.run_record import RecordedCall
 from .advised_kinds import Adviser, KindAdvice, NoNumbers, NothingHolds, averaged
@@ -23,7 +24,7 @@ from .weight_store import WeightStore
 
 Drawn: TypeAlias = tuple[float, float, InitReason, str]  # C_W, C_b, why
 _USUAL = 1 / 3  # C_W of PyTorch's default, for which learning rates are usually chosen
-_BRANCHES = "no layer of the theory on this stream: 1/sqrt(number of branches)"
+_BRANCHES = "with xi = 1/sqrt(number of branches), as the theory knows no layer of this stream"
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ class StreamSetter:
         except NoNumbers as error:
             if part.role is PartRole.LAYER or isinstance(error, NothingHolds):
                 self._require_others(part, error)
-            said = f"nothing that was tried holds for {self._depth(part)} layers of this kind and width {self._width}"
+            said = f"no setting keeps signals in {self._depth(part)} layers of this kind and width {self._width}"
             reason = said if isinstance(error, NothingHolds) else error.found
             part = replace(part, role=measured[part.role], layer=None, reason=reason)
             self.parts[position] = part
@@ -143,18 +144,18 @@ class StreamSetter:
     def _read_in(self, position: int) -> None:
         part, (use,) = self.parts[position], self.parts[position].uses
         following = self._following(position)
-        target, bias, why = 1.0, 0.0, "keeps the mean square 1 of the stream, which no layer of the theory asks for"
+        target, bias, why = 1.0, 0.0, "gives the first stream the mean square 1 by convention"
         if following is not None:
             kind = self.kind(following)
             target = kind.kernel if self.adviser.kernel is None else self.adviser.kernel
             self._course = kind.form.layer
             bias = 0.0 if following.is_residual or use.bias is None else kind.values.get(C_b, 0.0)
-            why = f"read-in: gives the first stream the kernel {target:.6g} that the layers behind it need"
+            why = f"read-in: gives the first stream the kernel {target:.{DIGITS}g} that the next layers need"
         square = self._entering(use)
-        said = f"of its inputs, measured as {square:.4g}" if self.mean_square is None else "1 assumed of its inputs"
+        said = f"{square:.4g} measured for its inputs" if self.mean_square is None else "1 assumed for its inputs"
         if target <= bias:
             bias = 0.0
-        why = f"{why}, from the mean square {said}"
+        why = f"{why}; computed from the mean square {said}"
         self._draw_run(part, {use: ((target - bias) / square, bias, InitReason.THEORY, why)})
         self._kernel = target
 
@@ -166,7 +167,7 @@ class StreamSetter:
         square = self._rerun.mean_square(use.entering)
         if not 0 < square < math.inf:
             raise DeclarationError(
-                f"the mean square of what enters {use.module or 'the model'}",
+                f"the mean square of the input of {use.module or 'the model'}",
                 f"it is {square:g}",
                 "pass inputs with finite numbers that are not all 0",
             )
@@ -208,7 +209,7 @@ class StreamSetter:
         (use,) = part.uses
         bias = kind.values.get(C_b, 0.0) if kind.values.get(C_b, 0.0) < wanted.kernel else 0.0
         square = self._entering(use)
-        why = f"gives the stream the kernel {wanted.kernel:.6g} that the next layer needs; {square:.4g} enters"
+        why = f"gives the kernel {wanted.kernel:.{DIGITS}g} that the next layer needs; its input has {square:.4g}"
         self._draw_run(part, {use: ((wanted.kernel - bias) / square, bias, InitReason.MEASURED, why)})
         self._kernel, self._course, self._chi = wanted.kernel, wanted.form.layer, math.nan
         self._stage += 1
@@ -219,11 +220,11 @@ class StreamSetter:
         before = self.parts[position - 1].place
         if len(part.uses) == 1:
             square = self._entering(part.uses[0])
-            behind = f"from the mean square {square:.4g} measured behind {before}"
-            why = f"gives the stream the kernel {wanted:.6g}, {behind}"
+            behind = f"computed from the mean square {square:.4g} measured after {before}"
+            why = f"gives the stream the kernel {wanted:.{DIGITS}g}, {behind}"
             self._draw_run(part, {part.uses[0]: (wanted / square, 0.0, InitReason.MEASURED, why)})
         else:
-            self._draw_rescaled(part, f"C_W = 1 (LeCun), measured behind {before}", wanted)
+            self._draw_rescaled(part, f"C_W = 1 (LeCun), measured after {before}", wanted)
         self._kernel, self._course, self._chi = wanted, None, math.nan
 
     def _draw_rescaled(self, part: ModelPart, why: str, wanted: float) -> None:
@@ -236,7 +237,7 @@ class StreamSetter:
         numbers = {call.number for call in part.stretch.calls}
         calls = [call for call in self.calls if call.number in numbers]
         weights, settings = use.tensor.detach().clone(), list(self.store.settings)
-        why = f"gives the stream the kernel {wanted:.4g} that it had; with C_W = 1 it was measured as {before:.4g}"
+        why = f"keeps the kernel {wanted:.4g} of the stream; with C_W = 1 it was measured as {before:.4g}"
         self.store.rescale(use, math.sqrt(wanted / before), why)
         self._rerun.run(calls)
         after = self._rerun.mean_square(part.stretch.exit)
@@ -249,12 +250,12 @@ class StreamSetter:
         part = self.parts[position]
         kind = self.kind(part)
         weight, whole = self._branch_weights(part, kind.branch_weight)
-        told = "whole branches" if kind.form.is_post_norm and weight == 1 else kind.advice.origin
+        told = "branches of weight 1" if kind.form.is_post_norm and weight == 1 else kind.advice.origin
         why = f"{told} of z' = {kind.form.layer.text}, {self._branches} branches"
         values = (kind.values.get(C_W, 0.0), kind.values.get(C_b, 0.0))
         settings: dict[WeightUse, Drawn] = {use: (*values, InitReason.THEORY, why) for use in part.uses}
         if xi in kind.values:
-            why += f": xi^2 C_W with xi = {weight:.4g}, C_W = {values[0]:.4g}"
+            why += f": xi^2 C_W with xi = {weight:.{DIGITS}g}, C_W = {values[0]:.{DIGITS}g}"
             last: Drawn = (weight**2 * values[0], weight**2 * values[1], InitReason.THEORY, why)
             settings |= {use: last for use in part.uses if use.is_last}
         if not self._draw_run(part, settings):
@@ -279,11 +280,11 @@ class StreamSetter:
                 for name in filter(None, (*end.names, end.norm)):
                     self.store.keep(name, why)
                 if len(end.names) < len(end.factors):
-                    self.store.notes.append(f"a factor that is computed in {part.place} {why}")
+                    self.store.notes.append(f"a factor computed in {part.place} {why}")
                 if end.norm_values is not None:  # it was 1 while the model was read
                     self.store.model.get_parameter(end.norm).detach().copy_(end.norm_values)
             elif end.norm:
-                why = f"the norm ends a branch, which gets the weight xi = {advised:.4g}"
+                why = f"this norm is the end of a branch, whose weight is set to xi = {advised:.{DIGITS}g}"
                 self.store.constant(end.norm, advised * end.norm_size / end.size, why)
         dense = max((end.size for end in part.ends if not end.norm), default=0.0)  # side by side the largest decides
         return min(1.0, advised / dense) if dense else 1.0, min(advised, max(end.size for end in part.ends))
@@ -298,24 +299,24 @@ class StreamSetter:
         if use.fan_in * square < 1:
             share = use.fan_in * square  # of the tangent kernel: n <phi^2> from weights, 1 from biases
             self.store.notes.append(
-                f"the last stream is small: in a gradient step a layer's weights move the output {share:.2g} "
-                "times as much as its biases, and learning rates have to be small"
+                f"the input of the readout is small: in a gradient step its weights move the output {share:.2g} "
+                "times as much as its biases, so that learning rates have to be small"
             )
-        why = f"readout: outputs of mean square 1, from the mean square {square:.4g} of what enters it"
+        why = f"readout: outputs of mean square 1, computed from the mean square {square:.4g} of its input"
         if not self._draw_run(part, {use: (1 / square, 0.0, how, why)}):
             self.readout_entry = part.stretch.entry
 
     def _measured(self, position: int) -> None:
         """LeCun's variances; in a branch, the last dense layer times the xi of the layers on the same stream."""
         part = self.parts[position]
-        self._kernel, why = math.nan, "C_W = 1 (LeCun); the part is measured: " + part.reason
+        self._kernel, why = math.nan, "C_W = 1 (LeCun), as the theory has no advice: " + part.reason
         if part.role is PartRole.MEASURED_BRANCH:
             near = (p for p in (*self.parts[position:], *self.parts[:position][::-1]) if p.role is PartRole.RESIDUAL)
             advised = next((self.kind(p).values.get(xi) for p in near), None)
-            said = f"xi = {advised:.4g} of the other branches" if advised else _BRANCHES
-            said += "" if self.attempt.share == 1 else f", times {self.attempt.share:g} because these networks fail"
+            said = f"with xi = {advised:.{DIGITS}g} as in other branches" if advised else _BRANCHES
+            said += "" if self.attempt.share == 1 else f", times {self.attempt.share:g} to keep signals"
             weight, _ = self._branch_weights(part, self.attempt.share * (advised or self._branches**-0.5))
-            last = (weight**2, 0.0, InitReason.MEASURED, f"C_W = 1 times xi^2, {said}; the branch is measured")
+            last = (weight**2, 0.0, InitReason.MEASURED, f"C_W = 1 times xi^2, {said}")
             first = (1.0, 0.0, InitReason.MEASURED, why)
             self._draw_run(part, {use: last if use.is_last else first for use in part.uses})
         elif part.uses:
@@ -355,7 +356,7 @@ class StreamSetter:
             return C, bias, how, why
         self._run_to(use.call.number)
         share = share_inside(use.call, self._rerun.values[use.entering])
-        return C / share, bias, how, why + ("" if share == 1 else f", over the share {share:.4g} inside of the border")
+        return C / share, bias, how, why + ("" if share == 1 else f", divided by the unpadded share {share:.4g}")
 
     def _balanced(self, settings: dict[WeightUse, Drawn]) -> dict[WeightUse, Drawn]:
         """The weights of a branch with one size at its begin and end, if that is asked for; their product is kept."""
@@ -365,7 +366,7 @@ class StreamSetter:
             return settings
         self.is_unbalanced = True
         ratio = max(last) / max(first) if self.attempt.is_balanced else 1.0
-        why = "" if ratio == 1 else ", times {:.3g}: one size in the branch, which a step of Adam changes less"
+        why = "" if ratio == 1 else ", times {:.3g}: weights of one size in a branch are changed less by a step of Adam"
         return {
             use: (C * f, b * min(f, 1.0), how, said + (why.format(f) if why else ""))
             for use, (C, b, how, said) in settings.items()
@@ -378,7 +379,7 @@ class StreamSetter:
         That is 1, but for the means over inputs and positions that batch norms take away.
         """
         assert part.form is not None and part.form.shortcut is not None
-        shortcut, kernel, why = part.form.shortcut, self._rerun.mean_square(part.stretch.entry), "shortcut: the stream"
+        shortcut, kernel, why = part.form.shortcut, self._rerun.mean_square(part.stretch.entry), "shortcut: same kernel"
         square = self._entering(use)
         reference = part.stretch.entry if shortcut.has(Normaliser) else use.entering
         if part.shortcut_norms:
@@ -424,4 +425,4 @@ def _before_norm(use: WeightUse, C: float, bias: float, how: InitReason, why: st
     """Weights behind which a norm stands: their size changes the stream only by the share that a step changes of it."""
     if not use.is_normed or C == 0:
         return C, bias, how, why
-    return _USUAL, bias * _USUAL / C, how, "C_W = 1/3, PyTorch's default: the norm behind them takes their size away"
+    return _USUAL, bias * _USUAL / C, how, "C_W = 1/3, PyTorch's default: a norm behind them undoes their size"

@@ -123,12 +123,12 @@ class WeightStore:
             return
         names = self._names[memory]
         if reasons := [self.kept[name] for name in names if name in self.kept]:
-            self.notes.append(f"the {kind} of {use.module or 'the model'} is left: {reasons[0]}")
+            self.notes.append(f"the {kind} of {use.module or 'the model'} is left unchanged: {reasons[0]}")
             return
         before = self._done.get(part)
         if before is not None:
             if not math.isclose(before, std, rel_tol=1e-6):
-                shared = f"{names[0]} is used by {use.module} too, with the standard deviation {std:.4g} there"
+                shared = f"{names[0]} is used by {use.module} too, which would need the standard deviation {std:.4g}"
                 self.notes.append(f"{shared}; it was set once, to {before:.4g}")
             return
         self._write(tensor, use, kind, std)
@@ -155,7 +155,7 @@ class WeightStore:
                 "remove the parametrisation before the model is initialised",
             )
         for name in self.computed[id(tensor)].names if id(tensor) in self.computed else ():
-            self.kept.setdefault(name, f"the {kind} of a layer is computed from it in forward")
+            self.kept.setdefault(name, f"forward computes the {kind} of a layer from it")
 
     def _stored(self, tensor: torch.Tensor) -> torch.Tensor:
         """The parameter of which a tensor is what a mask leaves; any other tensor itself."""

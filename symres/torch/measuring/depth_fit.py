@@ -113,7 +113,7 @@ class DepthFit(Shown):
             Fact("fitted", f"{self.places} places from {self.first}, {self.units} {self.over}"),
         ]
         if math.isnan(self.threshold):
-            return [*facts, Fact("undecided because", f"{self.units} {self.over} show no errors; measure more of them")]
+            return [*facts, Fact("undecided because", f"{self.units} {self.over} give no error estimate; measure more")]
         facts += [Fact("power law", self._judged(self.against_power)),
                   Fact("exponential", self._judged(self.against_exponential))]  # fmt: skip
         return facts + ([Fact("undecided", self._open())] if self.verdict is DepthVerdict.UNDECIDED else [])
@@ -148,7 +148,7 @@ def fit_depth(places: Sequence[PlaceSignals], over: str, quantity: str, skip: in
     places = [place for place in places if place.entries == widths.most_common(1)[0][0]]
     left = len(places) // 4 if skip is None else skip
     if isinstance(left, bool) or not isinstance(left, int) or left < 0:
-        raise DeclarationError(f"skip={skip!r}", "it is not a number of places", "use 0, 1, 2, ...")
+        raise DeclarationError(f"skip={skip!r}", "it is not a whole number of places >= 0", "use 0, 1, 2, ...")
     kept = [
         (position, place)
         for position, place in enumerate(places, 1)
@@ -157,8 +157,8 @@ def fit_depth(places: Sequence[PlaceSignals], over: str, quantity: str, skip: in
     if len(kept) < _LEAST_PLACES:
         raise DeclarationError(
             f"a fit of {quantity}",
-            f"{len(kept)} places after the first {left} have a positive number",
-            f"observe at least {_LEAST_PLACES}, leave out fewer by skip=",
+            f"only {len(kept)} places after the first {left} have a positive value",
+            f"observe at least {_LEAST_PLACES}, or leave out fewer with skip=",
         )
     positions = np.array([position for position, _ in kept], dtype=float)
     units = np.stack([place.units[quantity] for _, place in kept], axis=1)

@@ -110,12 +110,12 @@ def measure(
     train = in_train_mode(mode)
     if dtype is not None and not dtype.is_floating_point:
         raise DeclarationError(
-            f"dtype={dtype}", "weights are no such numbers", "use torch.float32, float64 or bfloat16"
+            f"dtype={dtype}", "weights have to be floating-point numbers", "use torch.float32, float64 or bfloat16"
         )
     if isinstance(model, nn.Module) and networks > 1:
         raise DeclarationError(
             f"{networks} networks of {type(model).__name__}",
-            "a model has one draw of weights, and how to draw others only its builder knows",
+            "a model holds a single draw of its weights, and symres cannot draw them anew",
             "pass a function that builds it: measure(lambda: Net(...), inputs, seeds=30)",
         )
     given = CallArguments.of(inputs)
@@ -143,7 +143,7 @@ def measure(
                     changes.append(_changes(built, chosen, sample, parts, weights, first_seed + number, notes))
             if found and sample.names != found[0].names:
                 raise DeclarationError(
-                    f"{networks} networks", "their places have different names", "build the same network each time"
+                    f"{networks} networks", "their modules have different names", "build the same model each time"
                 )
             found.append(sample)
             notes += sample.notes
@@ -179,7 +179,7 @@ def _built(model: Model) -> nn.Module:
         raise DeclarationError(
             f"a model of the type {type(model).__name__}",
             "it is not an nn.Module",
-            "pass one, or a function that builds one",
+            "pass an nn.Module, or a function that builds one",
         )
     built = model()
     if not isinstance(built, nn.Module):
@@ -204,7 +204,7 @@ def _sample(
     size = arguments.size
     if most < size and mixes_inputs(model):
         raise DeclarationError(
-            f"parts of {most} inputs", "batch normalisation averages over all of them", "use batch_size=None"
+            f"parts of {most} inputs", "batch normalisation averages over all inputs", "use batch_size=None"
         )
     while True:
         try:
@@ -232,7 +232,7 @@ def _changes(
     try:
         return changes_at_places(model, chosen, sample.sites, parts, weights, seed)
     except RuntimeError as error:  # operations without derivatives, or memory that does not suffice for them
-        notes.append(f"what one step of Adam changes is not known: {first_line(error)}")
+        notes.append(f"the change by one step of Adam could not be computed: {first_line(error)}")
         return [math.nan] * len(sample.names)
 
 

@@ -71,7 +71,7 @@ def predictions_for(places: Sequence[str], theory: TheoryOfPlaces) -> tuple[Pred
         for name in given:
             if name not in places:
                 guess = nearest(str(name), list(places)) or f"the places are {', '.join(places)}"
-                raise DeclarationError(f"theory of {name!r}", "there is no such place", guess)
+                raise DeclarationError(f"theory of {name!r}", "the model has no place of this name", guess)
         return tuple(_prediction(given.get(name)) for name in places)
     found = tuple(map(_prediction, given))
     if len(found) != len(places):

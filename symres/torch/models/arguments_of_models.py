@@ -46,7 +46,7 @@ class CallArguments:
             )
         first = next(tensors(found.structure), None)
         if first is None or first.ndim == 0 or first.shape[0] == 0:
-            said = "there is no tensor" if first is None else f"the shape is {tuple(first.shape)}"
+            said = "they contain no tensor" if first is None else f"the shape is {tuple(first.shape)}"
             raise DeclarationError("inputs", said, "pass tensors whose first axis counts the inputs, at least one")
         return found
 

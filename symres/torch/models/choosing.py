@@ -60,7 +60,7 @@ def chosen_places(model: nn.Module, modules: ModuleChoice, blocks: ModuleChoice)
         DeclarationError: both are given; or as ``choose_modules``.
     """
     if modules is not None and blocks is not None:
-        raise DeclarationError("modules and blocks", "both are given", "pass blocks= for what enters them, too")
+        raise DeclarationError("modules and blocks", "only one is allowed", "pass blocks= to observe inputs, too")
     return choose_modules(model, modules) if blocks is None else replace(choose_modules(model, blocks), entries=True)
 
 
@@ -105,7 +105,7 @@ def choose_modules(model: nn.Module, choice: ModuleChoice = None) -> ChosenModul
         )
     if not found:
         types = sorted({type(module).__name__ for module in named.values()})
-        raise DeclarationError(asked, "the model has none", f"its types are {some_of(types, _LISTED)}")
+        raise DeclarationError(asked, "the model has none of them", f"its types are {some_of(types, _LISTED)}")
     return ChosenModules(found, entries=False)
 
 

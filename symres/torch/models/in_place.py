@@ -111,6 +111,6 @@ def without_gradients(model: nn.Module, arguments: CallArguments, error: Runtime
     """What to say of a model whose gradients PyTorch does not compute: the module, if it is found."""
     said = first_line(error).split(" Hint: ")[0]  # which is about anomaly detection
     if where := first_without_gradients(model, arguments):
-        return DeclarationError(f"gradients through {where}", said, "change nothing in place there that gradients need")
+        return DeclarationError(f"gradients through {where}", said, "do not change tensors in place there")
     remedy = "the model must be differentiable in reverse mode; checkpoints need use_reentrant=False"
     return DeclarationError("gradients at the places of the model", said, remedy)

@@ -25,7 +25,7 @@ def required_module(model: object) -> None:
         DeclarationError: it is no module of PyTorch.
     """
     if not isinstance(model, nn.Module):
-        raise DeclarationError(f"a model of the type {type(model).__name__}", "it is not an nn.Module", "pass one")
+        raise DeclarationError(f"a model of the type {type(model).__name__}", "it is not an nn.Module", "pass a module")
 
 
 def in_train_mode(mode: str | None) -> bool | None:
@@ -36,7 +36,7 @@ def in_train_mode(mode: str | None) -> bool | None:
     """
     modes = {"train": True, "eval": False, None: None}
     if mode not in modes:
-        raise DeclarationError(f"mode={mode!r}", "there is no such mode", "use 'eval', 'train' or None")
+        raise DeclarationError(f"mode={mode!r}", "unknown mode", "use 'eval', 'train' or None")
     return modes[mode]
 
 

@@ -56,7 +56,7 @@ def remarks_on(model: nn.Module) -> list[str]:
     ]
     if idle:
         found.append(
-            f"{some_of(idle)} normalises by statistics that it never learned (mean 0, variance 1): use mode='train'"
+            f"{some_of(idle)} normalises by running statistics that were never updated (0 and 1): use mode='train'"
         )
     return found
 

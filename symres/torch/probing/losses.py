@@ -56,9 +56,9 @@ def loss_of_part(loss: Loss | None, targets: torch.Tensor | None, part: slice, s
     if not isinstance(loss, str):
         return lambda returned: _single(loss(returned))
     if loss not in _NAMED:
-        raise DeclarationError(f"loss={loss!r}", "there is no such loss", f"use {' or '.join(_NAMED)}, or a function")
+        raise DeclarationError(f"loss={loss!r}", "unknown loss", f"use {' or '.join(_NAMED)}, or a function")
     if targets is None or targets.shape[:1] != (size,):
-        raise DeclarationError(f"loss={loss!r}", f"there are no targets for {size} inputs", "pass targets=")
+        raise DeclarationError(f"loss={loss!r}", f"it needs targets for the {size} inputs", "pass targets=")
     named, some = _NAMED[loss], targets[part]
 
     def judged(returned: object) -> torch.Tensor:

@@ -113,9 +113,7 @@ def sample_network(
     notes += changes.remarks
     if stochastic and not active_dropout(model):
         where = where_passes_differ(model, arguments)
-        notes.append(
-            f"passes on the same inputs differ from {where} on: numbers are averages over what is random there"
-        )
+        notes.append(f"passes on the same inputs differ from {where} on: numbers are averages over this randomness")
     passes = Passes(model, arguments, Observer(model, chosen), tuple(sites), begin, stochastic, coupled)
     broken = [name for name, found in zip(names, statistics, strict=True) if not np.all(np.isfinite(found.kernel))]
     if broken:
@@ -132,9 +130,7 @@ def sample_network(
         if np.isnan(row).all() and not np.isnan(backward).all() and np.isfinite(place.kernel).all()
     ]
     if hidden:
-        notes.append(
-            f"no norms to the output from {hidden[0]}: it has no graph, inside of torch.no_grad or a checkpoint"
-        )
+        notes.append(f"no norms to the output from {hidden[0]}: torch.no_grad or a checkpoint hides its gradients")
     return NetworkSample(
         names=tuple(names),
         sites=tuple(sites),
@@ -198,7 +194,7 @@ def _start(names: list[str], sites: list[Site], arguments: CallArguments, start:
         raise DeclarationError("start='input'", "the inputs are integers", f"begin at a place such as {names[0]!r}")
     if start not in names:
         guess = nearest(start, names) or f"the places are {', '.join(names)}"
-        raise DeclarationError(f"start={start!r}", "there is no such place", guess)
+        raise DeclarationError(f"start={start!r}", "the model has no place of this name", guess)
     return sites[names.index(start)]
 
 
@@ -229,7 +225,7 @@ def _forward(passes: Passes, rngs: list[np.random.Generator], plan: Plan) -> tup
         found.append(reverse_norms(passes, rng, bool(plan.exact), lambda: None))
         plan.steps("forward")
     directions = "from all entries" if plan.exact else f"from {plan.probes} random cotangents"
-    because = f"because there is no forward rule ({said})"
+    because = f"because forward mode failed ({said})"
     return np.stack(found, axis=2), f"reverse-mode derivatives {directions} of each place{also}, {because}"
 
 
@@ -249,7 +245,7 @@ def _backward(
             found.append(norms)
         plan.steps("backward")
     if not found:
-        notes.append("the output has no numbers that depend differentiably on a place: there are no backward norms")
+        notes.append("the output is not differentiable with respect to any place, so that there are no backward norms")
         return passes.table(np.nan)[:, :, None], gradients, "none: the output is not differentiable", entries
     directions = f"all {all_of_them} entries" if exact else f"{plan.probes} random cotangents"
     return (
@@ -265,7 +261,7 @@ def joined(parts: Sequence[NetworkSample]) -> NetworkSample:
     first = parts[0]
     if any(part.names != first.names for part in parts):
         raise DeclarationError(
-            "parts of the inputs", "the model comes by other places in each", "measure with batch_size=None"
+            "parts of the inputs", "the model calls different modules in each of them", "measure with batch_size=None"
         )
     size = sum(part.forward.shape[1] for part in parts)
     squared = [part.loss for part in parts]

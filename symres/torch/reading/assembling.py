@@ -138,7 +138,7 @@ def _checked(
         return replace(block, remarks=(*block.remarks, f"not compared with random networks: {reason}"))
     for comparison in comparisons:
         if not comparison.agrees:
-            reason = f"{comparison} in {comparison.networks} networks with random weights, so it is read wrongly"
+            reason = f"{comparison} in {comparison.networks} networks with random weights, so that it is not this layer"
             return replace(block, form=None, reason=reason)
     if not comparisons:
         return replace(block, remarks=(*block.remarks, "too narrow to be compared with random networks"))
@@ -163,4 +163,4 @@ def _of_own_weights(
     width = min([record.values[stretch.exit].shape[-1], *(use.fan_out for use in stretch.found.dense)])
     if abs(own - theory) <= _FAR * (2 / width) ** 0.5 * abs(theory):
         return []
-    return [f"its own weights make a kernel of {own:.4g} from Gaussian inputs, independent ones {theory:.4g}"]
+    return [f"on Gaussian inputs its own weights give the kernel {own:.4g}, independent weights {theory:.4g}"]

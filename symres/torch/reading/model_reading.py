@@ -60,7 +60,7 @@ class Reading(Shown):
         chosen = kinds if len(kinds) == 1 else inner
         if len(chosen) != 1:
             raise DeclarationError(
-                f"the theory of {self.model}", f"it has {len(kinds)} kinds of layers", "use .network(), or one block's"
+                f"the theory of {self.model}", f"it has {len(kinds)} kinds of layers", "use .network() or .blocks"
             )
         return chosen[0]
 
@@ -81,7 +81,7 @@ class Reading(Shown):
         if unknown := self.unrecognised:
             names = ", ".join(block.place or block.text for block in unknown)
             raise DeclarationError(
-                f"{what} of {self.model}", f"measured parts: {names}", "use the blocks in .recognised"
+                f"{what} of {self.model}", f"symres has no theory for {names}", "use the blocks in .recognised"
             )
 
     def _title(self) -> str:

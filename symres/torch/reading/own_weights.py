@@ -98,7 +98,7 @@ def unlike_draws(
         return (), ()
     _, place, own, expected = max(found)
     told = (
-        f"of its stream in this model {place} makes the kernel {own:.4g}, independent weights {expected:.4g}: "
-        "its weights are not independent draws, as those of trained models are not"
+        f"on its inputs in this model {place} gives the kernel {own:.4g}, independent weights {expected:.4g}: "
+        "its weights are not independent draws, as usual after training"
     )
     return tuple(place for _, place, _, _ in found), (told,)

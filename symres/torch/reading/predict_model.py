@@ -62,7 +62,7 @@ def predict(model: nn.Module, inputs: Inputs, *, check: bool = True, seed: int =
     left = frozenset(name for name in names if not name.startswith(_ENTERING))
     if not places or not names:
         raise DeclarationError(
-            f"a prediction for {reading.model}", "no part of it is a known layer", "print(st.read(model, inputs))"
+            f"a prediction for {reading.model}", "no part of it has a theory", "print(st.read(model, inputs))"
         )
     modules = {name: module for name, module in model.named_modules() if name in entered | left}
     found = measure(model, inputs, ChosenModules(modules, True, left, entered), seed=seed, **measured)

@@ -13,6 +13,7 @@ from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError
 from ...core.symbols import z
 from ...layers.layer import Layer
+from ...report.text.formula_text import Maths
 from ...theory.theory import Theory, derive
 from ..equations.formula_values import factored
 from ..equations.opaque_parts import OpaquePart
@@ -178,7 +179,7 @@ class ReadBlock(Shown):
     @property
     def _form(self) -> Layer:
         if self.form is None:
-            raise DeclarationError(f"the layer of {self.place}", f"it is measured: {self.reason}", "use st.measure")
+            raise DeclarationError(f"the layer of {self.place}", f"it has no theory: {self.reason}", "use st.measure")
         return self.form
 
     def _used(self, numbers: Mapping[str, float]) -> dict[str, float]:
@@ -198,7 +199,8 @@ class ReadBlock(Shown):
             values += f", {dense.symbols[1]} = {_range([d.C_b for d in row])}"
             facts.append(Fact(name, f"{dense.fan_in} to {dense.fan_out}, {values}"))
         facts += [Fact("norm", name) for name in self.norms]
-        facts += [Fact("activation", f"{a.name}(z) = {a.expr}") for a in self.activations]
+        named = {a.name: a for a in self.activations if a.formula.label()[0]}  # a formula says what it is
+        facts += [Fact("activation", f"{name}(z) = {Maths(unicode=False)(a.expr)}") for name, a in named.items()]
         if self.reason:
             facts.append(Fact("measured because", self.reason))
         for part in self.opaque:

@@ -59,7 +59,7 @@ class Comparison:
 
     def __str__(self) -> str:
         name = "the next kernel" if self.quantity == "kernel_map" else "the squared Jacobian norm"
-        return f"{name} at K = {self.K:.4g} is {self.measured:.4g} +- {self.error:.2g}, the theory {self.theory:.4g}"
+        return f"{name} at K = {self.K:.4g} is {self.measured:.4g} +- {self.error:.2g}, in theory {self.theory:.4g}"
 
 
 def compare(

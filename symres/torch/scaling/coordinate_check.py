@@ -76,9 +76,7 @@ def coordinate_check(
     count, networks, first = whole(steps, "steps", 1), whole(seeds, "seeds", 1), whole(seed, "seed", 0)
     make = OPTIMIZERS.get(optimizer) if isinstance(optimizer, str) else optimizer
     if make is None:
-        raise DeclarationError(
-            f"optimizer={optimizer!r}", "there is no optimizer of this name", "use 'adam', 'sgd' or a function"
-        )
+        raise DeclarationError(f"optimizer={optimizer!r}", "unknown optimizer", "use 'adam', 'sgd' or a function")
     with seeded(first), torch.no_grad():
         model = build(sizes[0])
         required_module(model)

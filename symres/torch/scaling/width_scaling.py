@@ -35,7 +35,7 @@ class ScalingVerdict(StrEnum):
 _MEANINGS = {
     ScalingVerdict.GROWING: "a step changes wide networks more than narrow ones, and the best learning rate falls "
     "with the width, as in the standard parametrisation",
-    ScalingVerdict.LAZY: "outputs change alike at all widths, and activations inside the less the wider the network, "
+    ScalingVerdict.LAZY: "outputs change alike at all widths, and hidden activations less in wider networks, "
     "as in the NTK parametrisation: wide networks are lazy",
     ScalingVerdict.STABLE: "activations and outputs change alike at all widths, as in the maximal update "
     "parametrisation (mup): learning rates of narrow networks are those of wide ones",

@@ -77,7 +77,7 @@ class TangentKernel(Shown):
     def _title(self) -> str:
         one, other = self.matrix.shape
         return (
-            f"tangent kernel of {self.model}: {one} x {other} inputs, {self.outputs} outputs, {self.parameters} numbers"
+            f"tangent kernel of {self.model}: {one} x {other} inputs, {self.outputs} outputs, {self.parameters} weights"
         )
 
     def _facts(self) -> list[Fact]:
@@ -93,4 +93,4 @@ class TangentKernel(Shown):
         told = (
             f"entries differ from it by {float(np.sqrt(np.nanmean(np.square(z)))):.3g} standard deviations of networks"
         )
-        return [*facts, Fact("scatter", f"{told} of this width ({self.networks} were drawn)")]
+        return [*facts, Fact("scatter", f"{told} of this width ({self.networks} drawn)")]

@@ -81,7 +81,7 @@ def _rows(model: nn.Module, parameters: Parameters, arguments: CallArguments) ->
         copies = arguments.map(torch.clone)
         tensor = first_tensor(functional_call(model, given, copies.args, dict(copies.kwargs)))
         if tensor is None:
-            asked, remedy = f"the tangent kernel of {type(model).__name__}", "pass another model"
+            asked, remedy = f"the tangent kernel of {type(model).__name__}", "pass a model with floating-point outputs"
             raise DeclarationError(asked, "it returns no floating-point numbers", remedy)
         return tensor.reshape(-1)
 

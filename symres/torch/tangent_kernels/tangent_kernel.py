@@ -66,9 +66,9 @@ def tangent_kernel(
     trained = [name for name, parameter in model.named_parameters() if parameter.requires_grad]
     label, redrawn = type(model).__name__, whole(networks, "networks", 0)
     if not trained:
-        raise DeclarationError(f"the tangent kernel of {label}", "no parameter asks for gradients", "unfreeze some")
+        raise DeclarationError(f"the tangent kernel of {label}", "no parameter requires gradients", "unfreeze some")
     groups = _groups(model, trained, blocks)
-    expected, reason = _expected(model, one, other, trained, seed) if theory else (None, "none was asked for")
+    expected, reason = _expected(model, one, other, trained, seed) if theory else (None, "switched off by theory=False")
     draws = redrawn if expected is not None else 0
     found: list[dict[str, np.ndarray]] = []
     prepared = kept(model, train=False, dtype=None, device=None)
@@ -111,7 +111,7 @@ def _expected(
     """The kernel of the theory, or why there is none."""
     vectors = [one.followed, (one if other is None else other).followed]
     if any(tensor.ndim != 2 or not tensor.is_floating_point() for tensor in vectors):
-        return None, "inputs are not vectors"
+        return None, "the inputs are not vectors"
     rows = [tensor.detach().double().cpu().numpy() for tensor in vectors]
     try:
         _, some = next(one.parts(_MOST_READ))

@@ -44,8 +44,8 @@ def tangent_theory(reading: Reading, trained: Collection[str], one: np.ndarray, 
     unknown = [block.place or block.text for block, _ in layers if not block.is_known]
     dense = {d.name for block, which in layers if block.dense for d in block.dense[which]}
     others = sorted(set(trained) - {f"{name}.{kind}" for name in dense for kind in ("weight", "bias")})
-    for problem, names in (("parts stay measured", unknown), ("weights are shared", reading.shared),
-                           ("parameters of no dense layer are trained", others)):  # fmt: skip
+    for problem, names in (("symres has no theory for some parts", unknown), ("layers share weights", reading.shared),
+                           ("some trained parameters are not of a dense layer", others)):  # fmt: skip
         if names:
             raise DeclarationError(asked, f"{problem}: {', '.join(names[:4])}", "compare with other networks instead")
     found = np.full((len(one), len(other)), np.nan)

@@ -34,8 +34,8 @@ def inputs_or_guess(model: nn.Module, inputs: Inputs | None, most: int, guessed:
     if inputs is None:
         first = next((m for m in model.modules() if next(m.parameters(recurse=False), None) is not None), None)
         if not isinstance(first, nn.Linear):
-            asked, remedy = f"the model {type(model).__name__}", f"pass some: {call}(model, inputs=...)"
-            raise DeclarationError(asked, "which inputs it takes is not known", remedy)
+            asked, remedy = f"the model {type(model).__name__}", f"pass inputs: {call}(model, inputs=...)"
+            raise DeclarationError(asked, "symres cannot tell which inputs it takes", remedy)
         source = torch.Generator().manual_seed(0)
         inputs = torch.randn(guessed, first.in_features, generator=source, dtype=torch.float64).to(first.weight)
     return next(part for _, part in CallArguments.of(inputs).parts(most))
@@ -70,7 +70,7 @@ def recorded(
         raise
     except Exception as error:  # whatever the user's code raises
         reason = f"it fails on the inputs: {on_one_line(error)}"
-        raise DeclarationError(f"the model {label}", reason, "pass others") from error
+        raise DeclarationError(f"the model {label}", reason, "pass inputs that it takes") from error
     record.required_output(label)
     return arguments, record
 

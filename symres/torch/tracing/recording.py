@@ -275,7 +275,7 @@ def _masked(factors: list[torch.Tensor], parameters: Mapping[int, str]) -> tuple
 
 
 def _not_repeatable(*args: Any) -> None:
-    raise NotImplementedError("code that Python does not see cannot be repeated")
+    raise NotImplementedError("compiled code hides its operations")
 
 
 def _without_gradient(value: Any) -> Any:

@@ -135,9 +135,9 @@ class RunRecord:
         if any(not inside or not inside[-1].name for inside in self.reads):
             raise DeclarationError(
                 f"the model {label}",
-                "its forward, or compiled code in it, makes Python numbers of values that depend on the input, to "
+                "its forward, or compiled code in it, converts values that depend on the input to Python numbers, to "
                 "branch on them for instance",
-                "move that into a submodule, which is measured then",
+                "move this code into a submodule, which symres then measures",
             )
         if self.output is None or self.output == 0:
             raise DeclarationError(

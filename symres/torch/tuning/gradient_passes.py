@@ -63,7 +63,7 @@ def named_in_place(model: nn.Module, arguments: CallArguments) -> Iterator[None]
         if not isinstance(error, RuntimeError) or not (where := first_without_gradients(model, arguments)):
             raise
         said = first_line(error)
-        remedy = "change nothing in place there that gradients need"
+        remedy = "do not change tensors in place there"
         raise DeclarationError(f"gradients through {where}", said, remedy) from error
 
 

@@ -121,7 +121,7 @@ def tune_(
     weight = _named(TunedWeight, unknown, "unknown")
     train = in_train_mode(mode)
     if blocks is not None and layers is not None:
-        raise DeclarationError("blocks and layers", "both are given", "tune one kind in one call")
+        raise DeclarationError("blocks and layers", "only one of them can be tuned in a call", "pass one of them")
     given_gamma, given_xi = _weight(gamma, "gamma"), _weight(xi, "xi")
     for name, value in (("gamma", given_gamma), ("xi", given_xi)):
         if value is not None and (aim is TuningTarget.BOTH or name == unknown):
@@ -160,7 +160,7 @@ def tune_(
         passes = 3 + 2 * len(left_out_in_turn(model, arguments.size))
         if places:
             if wanted_kernel is not None:
-                raise DeclarationError("kernel of residual blocks", "they keep that of the stream", "leave it out")
+                raise DeclarationError("kernel of residual blocks", "they keep that of their input", "leave it out")
             steps.visits = passes * len(places)
             changes, parts = tuned_blocks(model, places, arguments, block_plan)
         else:
@@ -194,7 +194,7 @@ def _varying(model: nn.Module, arguments: CallArguments) -> DeclarationError:
     return DeclarationError(
         asked,
         f"passes on the same inputs differ from {where} on",
-        "switch off what is random there, or kept from before",
+        "switch off its randomness, or the state that it keeps between passes",
     )
 
 
@@ -209,7 +209,7 @@ def _places(
     left = [name for name in repeated if name not in {place.name for place in found}]
     if not found or not left:
         return found, ()
-    return found, (f"left out, for no skip connection that keeps the shape is seen in them: {', '.join(left)}",)
+    return found, (f"left out, as they show no skip connection that keeps the shape: {', '.join(left)}",)
 
 
 def _layers(model: nn.Module, layers: ModuleChoice, arguments: CallArguments) -> dict[str, nn.Module]:
@@ -224,7 +224,7 @@ def _layers(model: nn.Module, layers: ModuleChoice, arguments: CallArguments) ->
     if count := sums_in(model, arguments):
         raise DeclarationError(
             f"the tuning of {type(model).__name__}",
-            f"{count} sums in it may be skip connections, but no repeated blocks with them are seen",
+            f"it has {count} sums that may be skip connections, but no repeated blocks that contain them",
             "name the blocks by blocks=, or layers by layers=",
         )
     return found
@@ -243,7 +243,7 @@ def _named(kind: type[_Choice], value: str, name: str) -> _Choice:
         if choice.value == value:
             return choice
     listed = ", ".join(repr(choice.value) for choice in kind)
-    raise DeclarationError(f"{name}={value!r}", "there is no such choice", f"use one of {listed}")
+    raise DeclarationError(f"{name}={value!r}", f"unknown {name}", f"use one of {listed}")
 
 
 def _weight(value: Number | None, name: str) -> float | None:

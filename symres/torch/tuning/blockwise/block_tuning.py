@@ -165,9 +165,9 @@ def _free_to_move(place: ResidualPlace, skip: float, plan: BlockPlan) -> None:
     asked = plan.target is TuningTarget.BOTH or plan.unknown is TunedWeight.GAMMA
     if not plan.wrap and plan.skip_weight is None and (asked or (plan.gamma is not None and plan.gamma != skip)):
         raise DeclarationError(
-            f"another weight of the skip connection of {place.name}",
-            "nothing is named that sets it",
-            "name an attribute of the block by skip_weight=, or use wrap=True",
+            f"changing the weight of the skip connection of {place.name}",
+            "symres does not know which attribute holds it",
+            "name the attribute with skip_weight=, or use wrap=True",
         )
 
 
@@ -176,13 +176,13 @@ def _usable(visit: Visit, branch: torch.Tensor, size: int) -> None:
     if branch.shape != visit.stream.shape or not counts_inputs(branch, size):
         raise DeclarationError(
             asked,
-            f"the stream is {tuple(visit.stream.shape)}, what leaves the block {tuple(branch.shape)}",
+            f"its input has the shape {tuple(visit.stream.shape)}, its output {tuple(branch.shape)}",
             f"choose blocks that keep the shape, whose first axis counts the {size} inputs",
         )
     if not bool(branch.isfinite().all()) or not bool(visit.stream.isfinite().all()):
         raise NonFinitePlace(visit.place.name)
     if not _depends_on_stream(visit):
-        raise DeclarationError(asked, "it is not differentiable by its stream", "choose other blocks")
+        raise DeclarationError(asked, "its output is not differentiable by its input", "choose other blocks")
 
 
 def _depends_on_stream(visit: Visit) -> bool:
@@ -244,6 +244,6 @@ def _predicted(row: TunedBlock, tuning: BranchSample, change: BlockChange) -> No
     if not abs(float(row.growth_after) - promised) <= max(1e-6, _AGREEMENT * eps**0.5) * promised:
         raise DeclarationError(
             f"the tuning of {row.name}",
-            f"the tuned block multiplies the kernel by {float(row.growth_after):.6g}, its weights by {promised:.6g}",
-            "its branch is not scaled by them alone: choose other blocks, or use wrap=True",
+            f"the tuned block multiplies the kernel by {float(row.growth_after):.6g} instead of {promised:.6g}",
+            "the weights do not merely scale its branch: choose other blocks, or use wrap=True",
         )

@@ -70,7 +70,7 @@ def named_weight(place: ResidualPlace, name: str, asked: str) -> ScalableWeights
         return ScalableWeights(f"{place.name}.{name}", ((owner, attribute),))
     known = [*filter(None, modules), *(parameter for parameter, _ in place.module.named_parameters())]
     listed = nearest(name, known) or f"its parts are {', '.join(known[:8]) or 'none'}"
-    raise DeclarationError(f"{asked}={name!r} of {place.name}", "there is no such module or number in it", listed)
+    raise DeclarationError(f"{asked}={name!r} of {place.name}", "it has no module or number of this name", listed)
 
 
 def skip_of(place: ResidualPlace, name: str | None, wrap: bool) -> tuple[ScalableWeights | None, float]:
@@ -88,7 +88,7 @@ def skip_of(place: ResidualPlace, name: str | None, wrap: bool) -> tuple[Scalabl
     weights = named_weight(place, name, "skip_weight")
     value = weights.number
     if not value:
-        raise DeclarationError(f"skip_weight={name!r} of {place.name}", "it is 0, or no single number", "set it to 1")
+        raise DeclarationError(f"skip_weight={name!r} of {place.name}", "it is 0 or not a single number", "set it to 1")
     return weights, value
 
 
@@ -104,7 +104,7 @@ def verify_skip(visit: Visit, skip: ScalableWeights, value: float) -> None:
         raise DeclarationError(
             f"skip_weight of {visit.place.name}",
             f"{skip.label} does not multiply the stream exactly",
-            "name the weight of the skip connection, or use wrap=True",
+            "name the attribute that is the weight of the skip connection, or use wrap=True",
         )
 
 

@@ -108,7 +108,7 @@ def _not_nested(modules: Mapping[str, nn.Module]) -> None:
     inside = Counter(id(part) for module in modules.values() for part in module.modules())
     if inner := [name for name, module in modules.items() if inside[id(module)] > 1]:
         raise DeclarationError(
-            f"{_ASKED} {inner[0]}", "it is inside of another chosen module", "choose a block or its branches, not both"
+            f"{_ASKED} {inner[0]}", "it is part of another chosen module", "choose a block or its branches, not both"
         )
 
 

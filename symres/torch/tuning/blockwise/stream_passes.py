@@ -65,7 +65,7 @@ def pass_over_places(
         run_with_gradients(model, arguments, watch.additions)
     if missing := [place.name for place in places if place.name not in watch.done]:
         raise DeclarationError(
-            f"the tuning of {missing[0]}", "two passes of the model come by different sums", "choose whole blocks"
+            f"the tuning of {missing[0]}", "two passes of the model add different tensors", "choose whole blocks"
         )
 
 

@@ -215,7 +215,7 @@ def _factors(
             raise DeclarationError(
                 f"kernel = {kernel:.4g} at {name}",
                 f"its biases alone have the mean square {D:.4g}",
-                "choose a larger one",
+                "choose a larger kernel",
             )
         return EstimatedNumber(s, sample.kernel(s, 1).error / (2 * (A * s + B))), fixed
     chi = sample.norm(1)
@@ -228,7 +228,7 @@ def _factors(
     if t is None:
         raise DeclarationError(
             f"kernel = {kernel:.4g} at {name}",
-            f"with chi = {factor:.4g} its weights give {s * s * A:.4g}, and its biases cannot give the rest",
+            f"with chi = {factor:.4g} its weights give {s * s * A:.4g}, and no factor of its biases gives the rest",
             "choose another kernel, biases that are not 0, or target='gradient'",
         )
     slope = 2 * (D * t + s * B)

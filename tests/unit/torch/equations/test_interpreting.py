@@ -83,7 +83,7 @@ READ = {
                         3 * sr.RMSNorm(sr.z, "1e-2")),
     "there and back": (lambda x: linear(torch.tanh(x.transpose(0, 1))).transpose(0, 1) + x,
                        sr.z + dense(tanh(sr.z))),
-    "other axis": (lambda x: torch.tanh(x.movedim(-1, 0)).movedim(0, -1) @ W, dense(tanh(sr.z))),
+    "not the axis of the neurons": (lambda x: torch.tanh(x.movedim(-1, 0)).movedim(0, -1) @ W, dense(tanh(sr.z))),
     "halves": (
         lambda x: x + torch.relu(linear(x, U)[..., :N]) * linear(x, V),
         sr.z + relu(dense(sr.z, C1, B1)) * dense(sr.z, C2, B2),
@@ -122,7 +122,7 @@ REFUSED = {
     "shifted": lambda x: x + x.roll(1, 1),
     "transposed": lambda x: x[:, :3] + x[:, :3].transpose(0, 1),
     "positions mixed": lambda x: x + linear(x.transpose(1, 2), torch.ones(5, 5).double()).transpose(1, 2),
-    "average over positions": lambda x: x - x.mean(1, keepdim=True),
+    "averages over positions": lambda x: x - x.mean(1, keepdim=True),
     "variance with n - 1": lambda x: x / (x.var(-1, keepdim=True) + 1e-3).sqrt(),
     "standard deviation": lambda x: x / x.std(-1, keepdim=True),
     "epsilon outside of the root": lambda x: x / (x.square().mean(-1, keepdim=True).sqrt() + 1e-3),
@@ -140,7 +140,7 @@ REFUSED = {
     "groups": lambda x: functional.conv1d(x.transpose(1, 2), torch.ones(N, 1, 1).double(), groups=N),
     "quotient": lambda x: linear(x) / (1 + linear(x, V) ** 2),
     "mask": lambda x: torch.where(torch.rand(3, 5, N) > 0.5, x, 0.0),
-    "dropout at work": lambda x: functional.dropout(x, 0.5, True),
+    "dropout is active": lambda x: functional.dropout(x, 0.5, True),
     "argmax": lambda x: x * x.argmax(-1, keepdim=True),
     "fourier": lambda x: torch.fft.fft(x).real,
 }

@@ -68,7 +68,7 @@ class TestShortcutsOfAnotherWidth:
             model := nets.ResNet(nets.BasicBlock, (1, 1, 1, 1), (8, 16, 32, 64)), inputs=images()[0], seed=0
         )
         assert report["layer2.0.downsample.0.weight"].variance == 1
-        assert report["layer2.0.downsample.1.weight"].why == "shortcut: the stream"
+        assert report["layer2.0.downsample.1.weight"].why == "shortcut: same kernel"
         size = float(model.layer2[0].downsample[1].weight[0].detach())
         assert size > 1.5 * float(model.layer2[0].bn2.weight[0].detach()) and size < 2
 
@@ -158,7 +158,7 @@ def test_borders_of_zeros_are_made_up_for(depth):
     torch.manual_seed(0)
     report = st.init_(nets.padded_net(depth), inputs=torch.randn(8, 3, 4, 4), seed=0)
     assert report.check.holds
-    assert report["8.weight"].variance > 2.3 and "inside of the border" in report["8.weight"].why
+    assert report["8.weight"].variance > 2.3 and "divided by the unpadded share" in report["8.weight"].why
     assert "inside" not in str(st.init_(nets.padded_net(6), inputs=torch.randn(8, 3, 16, 16), seed=0))
 
 

@@ -109,7 +109,7 @@ class TestComputedWeights:
         model = nn.Sequential(nn.Linear(20, 32), nets.JoinedBias(), nets.JoinedBias(), nn.Linear(32, 5))
         report = st.init_(model, inputs=tokens)
         assert {s.name for s in report.left} == {f"{n}.{b}_bias" for n in "12" for b in "qv"}
-        assert all("the bias of a layer is computed from it" in s.why for s in report.left)
+        assert all("forward computes the bias of a layer from it" in s.why for s in report.left)
         assert bool((model[1].q_bias == 0.1).all())
         assert float(model[1].qkv.weight.var()) * 32 == pytest.approx(1, rel=0.1)
 
@@ -129,8 +129,8 @@ class TestParts:
         torch.manual_seed(0)
         report = st.init_(nets.MobileNet(), inputs=torch.randn(8, 3, 8, 8), seed=0)
         assert all("what starts small is kept" in s.why for s in report.left)
-        assert any("measured, without a setting of the theory" in note for note in report.notes)
-        assert any("a convolution in groups" in note for note in report.notes)
+        assert any("measured, without advice of the theory" in note for note in report.notes)
+        assert any("a grouped convolution" in note for note in report.notes)
 
     def test_fused_attention_grouped_convolutions_and_pools_are_measured_and_named(self, tokens):
         model = nn.Sequential(nn.Linear(20, 32), nets.Fused(), nets.Fused(), nn.Linear(32, 5))

@@ -102,7 +102,7 @@ def test_trained_weights_are_told_and_random_ones_are_not():
     assert len(unlike) >= 2 and "4" in unlike
     text = str(reading)
     assert text.splitlines()[0].endswith(f", {len(unlike)} of them with weights that do not act like independent draws")
-    assert "of its stream in this model 4 makes the kernel" in text
+    assert "on its inputs in this model 4 gives the kernel" in text
     for seed in range(12):
         torch.manual_seed(seed)
         plain = st.read(residual(), inputs)
@@ -120,5 +120,5 @@ def test_kernels_that_are_told_are_those_of_the_run():
     kernel = float(model(inputs[:1]).square().mean())
     square = WIDTH * float(last.double().square().mean()) * float(first[0].double().square().mean())
     independent = square + float(model[2].bias.double().square().mean())
-    assert f"makes the kernel {kernel:.3g}"[:-1] in remark
+    assert f"gives the kernel {kernel:.3g}"[:-1] in remark
     assert independent < kernel / 20 and "independent weights" in remark

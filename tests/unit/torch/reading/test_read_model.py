@@ -238,7 +238,7 @@ OPAQUE = {
     "slices of a stream": (lambda: nn.Sequential(nn.ReLU(), Coupling()), "apart"),
     "detached": (Detached, "gradients"),
     "shared": (Shared, "twice"),
-    "uneven": (lambda: nn.Sequential(nn.PReLU(4)), "different numbers"),
+    "uneven": (lambda: nn.Sequential(nn.PReLU(4)), "entries differ"),
 }
 
 

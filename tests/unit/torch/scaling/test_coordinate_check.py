@@ -104,7 +104,7 @@ def test_the_random_numbers_of_the_process_go_on(inputs):
         ({"widths": (8, 16)}, "2 widths"),
         ({"rates": (0.1,)}, "1 rates"),
         ({"rates": (-1, 0.1, 1)}, "rates"),
-        ({"optimizer": "lion"}, "no optimizer of this name"),
+        ({"optimizer": "lion"}, "unknown optimizer"),
         ({"rates": (1e30, 1e31, 1e32)}, "no loss is finite"),
     ],
 )

@@ -119,7 +119,10 @@ class TestTheory:
     def test_what_is_not_read_has_no_theory_and_says_why(self, vectors):
         model = nn.Sequential(nn.Linear(12, 32), nn.LayerNorm(32), nn.ReLU(), nn.Linear(32, 2)).double()
         found = st.tangent_kernel(model, vectors)
-        assert found.theory is None and "parameters of no dense layer are trained: 1.bias, 1.weight" in found.reason
+        assert (
+            found.theory is None
+            and "some trained parameters are not of a dense layer: 1.bias, 1.weight" in found.reason
+        )
 
     def test_the_figure_has_theory_and_scatter(self, vectors):
         found = st.tangent_kernel(mlp(32), vectors[:2], networks=2)

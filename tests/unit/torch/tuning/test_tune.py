@@ -160,7 +160,7 @@ def unchanged(before, after):
 
 
 @pytest.mark.parametrize("mode", ["train", "eval"])
-@pytest.mark.filterwarnings("ignore:.*never learned")
+@pytest.mark.filterwarnings("ignore:.*never updated")
 def test_a_dry_run_changes_nothing(mode):
     model = nn.Sequential(ConvBlock(), ConvBlock()).train()
     model[0].conv1.weight.requires_grad_(False)

@@ -83,7 +83,7 @@ def test_weights_keep_gradients_and_biases_kernels():
             chi = whole_chi(model[2 * number - 1 : 2 * number + 1], places[number - 1])
             assert abs(chi - 1) < 4 * part.chi_tuned.error
             assert part.bias_factor > 0 and part.bias_factor.error > 0
-    with pytest.raises(DeclarationError, match=r"kernel = 0\.5 at 2: .*biases cannot give the rest"):
+    with pytest.raises(DeclarationError, match=r"kernel = 0\.5 at 2: .*no factor of its biases gives the rest"):
         st.tune_(mlp([20, 60, 60], nn.ReLU), x, target="both", kernel=0.5, progress=False)
     with pytest.raises(DeclarationError, match="its biases alone have the mean square"):
         st.tune_(copy.deepcopy(model), x, target="size", kernel=1e-9, progress=False)
