@@ -60,7 +60,7 @@ class Arguments:
         if missing:
             raise DeclarationError(
                 f"a number for {self.asked}",
-                f"no value for {', '.join(missing)}",
+                f"{', '.join(missing)} has no value",
                 f"pass it by name, for instance {missing[0]}=1",
             )
         return self._numbers(values)
@@ -101,7 +101,7 @@ class Arguments:
             if symbol in exact and not (exact[symbol] > low and exact[symbol] < high):
                 raise DeclarationError(
                     f"{self.asked} at {symbol} = {exact[symbol]}",
-                    "no layer is critical there",
+                    "no layer is critical at this value",
                     f"pass {low} < {symbol} < {high}",
                 )
         return exact
@@ -120,7 +120,7 @@ class Arguments:
         if {K, C} <= exact.keys() and not 0 <= exact[C] <= exact[K]:
             raise DeclarationError(
                 f"{self.asked} at K = {exact[K]}, C = {exact[C]}",
-                "a large batch has no such mean covariance",
+                "the mean covariance of a large batch is not negative",
                 "pass 0 <= C <= K",
             )
 

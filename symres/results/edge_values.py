@@ -37,8 +37,8 @@ def value_at_the_edge(asked: str, defined: sp.Expr, exact: Mapping[sp.Symbol, sp
     if endless not in ({sp.oo}, {-sp.oo}):
         raise NoClosedForm(
             f"{asked} at {', '.join(f'{s} = {v}' for s, v in exact.items())}",
-            "its terms have no limit there that is known, or grow against each other",
-            "pass values a little beside it",
+            "symres knows no limit of its terms there, or they diverge",
+            "pass values close to it",
         )
     return endless.pop()
 

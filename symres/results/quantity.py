@@ -183,7 +183,7 @@ class Quantity(Shown):
         integrand times the Gaussian is assumed to go on falling.
         """
         if self.status is Status.UNKNOWN:
-            raise NoClosedForm(f"a number for {self.name}", self.reason, "nothing: the quantity is unknown")
+            raise NoClosedForm(f"a number for {self.name}", self.reason, "use another quantity, this one is unknown")
         assert self.expr is not None
         exact = self._arguments.all_of(values)
         digits = whole(digits, "digits", 1)
@@ -231,7 +231,7 @@ class Quantity(Shown):
             self._number(expression, exact, _FEW)
         except SymresError:
             return error
-        return SymresError(f"{digits} digits of {self.name}", f"{_FEW} can be had, but not so many", "ask for fewer")
+        return SymresError(f"{digits} digits of {self.name}", f"only about {_FEW} can be computed", "ask for fewer")
 
     def _at_zero(self, exact: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
         """The limit K -> 0: a formula over K has one, from its series; without one, the formula itself."""
@@ -266,7 +266,7 @@ class Quantity(Shown):
         if any(map(_is_undefined, (found.definition, *(s.definition for s in found.steps)))):
             where = ", ".join(f"{s} = {v}" for s, v in exact.items())
             raise NoClosedForm(
-                f"{self.name} as a formula at {where}", "its averages have only limits there", "ask for evalf() there"
+                f"{self.name} as a formula at {where}", "its averages are limits there", "ask for evalf() there"
             )
         closes = not any(map(_is_undefined, (found.body, *(s.expr for s in found.steps))))
         return found if closes or self.status is not Status.EXACT else found._opened()
@@ -297,7 +297,7 @@ class Quantity(Shown):
             body=self.definition,
             steps=tuple(replace(s, expr=s.definition) for s in self.steps),
             status=Status.NUMERIC,
-            reason="the closed form has no value at these numbers, its averages have",
+            reason="the closed form has no value at these numbers, but its averages have",
             proof=Proof(self.defined),
         )
 
@@ -351,9 +351,7 @@ class Quantity(Shown):
     def _expanded(self, asked: str, order: Number, large: bool, checked: bool) -> Quantity:
         if self.expansion is None:
             raise NoClosedForm(
-                f"{asked} of {self.name}",
-                "it is not a function of one kernel",
-                "take that of a one-input quantity",
+                f"{asked} of {self.name}", "it is not a function of one kernel", "expand a quantity of one input"
             )
         return self.expansion(self, whole(order, "order", 0), large=large, checked=checked)
 

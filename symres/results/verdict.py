@@ -23,7 +23,7 @@ _NAME = 15  # columns of a name; a longer one has a line of its own
 _COLUMN = 13  # of a number
 _LEGEND = (
     "z: claimed minus found, in units of the oracle's error",
-    "sees: the smallest relative error of the claim that would have been noticed",
+    "sees: the smallest relative error of the claim that the oracle would have noticed",
 )
 
 
@@ -154,7 +154,7 @@ def judge(
     if not (mp.isfinite(claimed) and mp.isfinite(value) and mp.isfinite(error)):
         missing = f"not finite: {_number(claimed)} against {_number(value)} +- {_error(error)}"
     elif error <= 0:
-        missing = "what the oracle averages is 0, or below the range of floating-point numbers: it has no error"
+        missing = "the oracle's average is 0, or below the range of floating-point numbers, and has no error estimate"
     if missing:
         return inconclusive(quantity, oracle, point, remarks or (missing,), claimed=claimed, value=value, **run)
     z = float((claimed - value) / error)
@@ -166,7 +166,7 @@ def judge(
         outcome = Outcome.REFUTED
     elif abs(z) > thresholds.agree:
         outcome = Outcome.INCONCLUSIVE
-        remarks = (f"{abs(z):.1f} errors away: neither agreement nor a contradiction",)
+        remarks = (f"{abs(z):.1f} errors apart: too far to agree, too close to contradict",)
     elif detectable > thresholds.visible:
         outcome = Outcome.INCONCLUSIVE
         remarks = _unseen(detectable, thresholds.visible, claimed)
@@ -178,9 +178,9 @@ def judge(
 def _unseen(detectable: float, visible: float, claimed: Number) -> Remarks:
     """Which errors of a claim would not have been seen."""
     blind = math.isinf(detectable)
-    remarks = ["no error would have been seen" if blind else f"an error of {visible:.0%} would not have been seen"]
+    remarks = ["every error would go unnoticed" if blind else f"an error of {visible:.0%} would go unnoticed"]
     if claimed and not blind:
-        remarks.append(f"the smallest that would is {detectable:.2g} of the claim")
+        remarks.append(f"the smallest noticeable error is {detectable:.2g} of the claim")
     if claimed and abs(mp.mpf(claimed)) < sys.float_info.min:
         remarks.append("the claim is below the range of floating-point numbers")
     return tuple(remarks)

@@ -41,7 +41,7 @@ def compare(
         UnsupportedLayer: a layer that cannot be derived.
     """
     if not activations:
-        raise DeclarationError("a comparison", "it names no activation", 'pass some: sr.compare("relu", "gelu")')
+        raise DeclarationError("a comparison", "no activation is named", 'pass some: sr.compare("relu", "gelu")')
     declared = [activation(what) for what in activations]
     chosen = [_with_numbers(phi, parameters) for phi in declared]
     names = {str(symbol) for phi in declared for symbol in phi.parameters}

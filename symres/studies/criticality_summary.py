@@ -26,13 +26,13 @@ CLASSES = {
     "everywhere-critical": "without a choice of C_W and C_b the Jacobian is at most a power of the depth",
     "subcritical": "without a choice of C_W and C_b the Jacobian is a stretched exponential of the depth",
     "unstable": "the critical point repels: kernels flow away from it",
-    "none": "no C_W, C_b make both susceptibilities 1 at a fixed point",
+    "none": "no C_W and C_b make both susceptibilities 1 at a fixed point",
     "unknown": "the search for critical points could not decide; the remarks say why",
 }
 _STABILITY = {
     "neutral": "neutral: every kernel is preserved",
     "half-stable": "half-stable: it attracts nearby kernels from one side only",
-    "marginal": "marginal: its stability is not decided",
+    "marginal": "marginal: whether it is stable is undecided",
     "stable": "stable: it attracts the kernels around it",
     "unstable": "unstable: kernels flow away from it",
 }
@@ -63,9 +63,9 @@ def class_and_words(report: Report) -> tuple[str, str]:
     if fixed:
         free = [name for name in (C_W.name, C_b.name) if name not in fixed]
         told = " and ".join(f"{name} = {value}" for name, value in fixed.items())
-        ask = f" Give {free[0]} a number too for the fixed points." if free else ""
+        ask = f" For the fixed points, give {free[0]} a number, too." if free else ""
         return "not decided", (
-            f"{told} {'is' if len(fixed) == 1 else 'are'} set, and criticality is a choice "
+            f"{told} {'is' if len(fixed) == 1 else 'are'} set, but criticality is a choice "
             f"of C_W and C_b. Leave them free for critical points and the universality class.{ask}"
         )
     words = CLASSES.get(report.universality_class, "")
@@ -246,9 +246,9 @@ def onset(report: Report) -> str:
         if not first or size is None:
             return ""
         from_ = mp.nstr(abs(size / first), 2, min_fixed=-1, max_fixed=9).removesuffix(".0")
-        return f"the law holds from about l = {from_} on, for a first kernel that differs by K*; before, K hardly moves"
+        return f"it begins at about layer {from_} if the first kernel differs from K* by K*; before, K hardly changes"
     if found.kernel > 0:
-        return "the law holds in layers where the kernel that it gives is far below the first kernel"
+        return "it begins in the layer in which it gives a kernel far below the first one"
     return ""
 
 
@@ -289,7 +289,7 @@ def samples(report: Report, count: int = 10) -> Samples | None:
     kernels = [(k, k) for k in _SAMPLES]
     star = None if point is None or point.K in (K, 0) else value(point.K)
     if star is not None:
-        kernels.append((f"{mp.nstr(star, 5)} = K*", mp.nstr(star, 30)))
+        kernels.append((f"{mp.nstr(star, 9)} = K*", mp.nstr(star, 30)))
     kernels.sort(key=lambda pair: mp.mpf(pair[1]))
     try:
         rows = tuple(

@@ -55,7 +55,7 @@ def tune_block(
         weight = float(number(gamma, "gamma"))
         if abs(weight) > 1:
             raise DeclarationError(
-                f"{_ASKED} at gamma = {weight:g}", "the stream alone would grow", "pass gamma from -1 to 1"
+                f"{_ASKED} at gamma = {weight:g}", "gamma alone makes the kernel grow", "pass gamma from -1 to 1"
             )
         return _larger_root(block, 2 * weight * both, (weight**2 - 1) * stream)
     assert xi is not None
@@ -63,7 +63,7 @@ def tune_block(
     if (scale * both) ** 2 < stream * (scale**2 * block - stream):
         most = float(np.sqrt(stream / (block - both**2 / stream)))
         raise DeclarationError(
-            f"{_ASKED} at xi = {scale:g}", "the stream grows for every gamma", f"pass |xi| <= {most:.6g}"
+            f"{_ASKED} at xi = {scale:g}", "xi alone makes the kernel grow", f"pass |xi| <= {most:.6g}"
         )
     return _larger_root(stream, 2 * scale * both, scale**2 * block - stream)
 

@@ -10,8 +10,6 @@ from . import sentences
 from .choice import Choice
 from .parts import Topic
 
-DIGITS = 9
-
 
 @dataclass(frozen=True, repr=False)
 class Advice(Choice, Shown):
@@ -31,7 +29,7 @@ class Advice(Choice, Shown):
         """The lines for PyTorch, for one linear layer m; empty where nothing holds."""
         if self.C_W is None or self.C_b is None or not self.holds:
             return ()
-        weight, bias = (sentences.digits(value, DIGITS) for value in (self.C_W, self.C_b))
+        weight, bias = (sentences.digits(value) for value in (self.C_W, self.C_b))
         zero = self.C_b == 0
         drawn = "torch.nn.init.zeros_(m.bias)" if zero else f"torch.nn.init.normal_(m.bias, std={bias}**0.5)"
         return (f"torch.nn.init.normal_(m.weight, std=({weight}/m.in_features)**0.5)", drawn)
@@ -51,7 +49,7 @@ class Advice(Choice, Shown):
 
     def _facts(self) -> Iterable[Fact]:
         numbers = {"C_W": self.C_W, "C_b": self.C_b, **self.parameters, "inputs_kernel": self.inputs_kernel}
-        shown = [Fact(name, sentences.digits(v, DIGITS)) for name, v in numbers.items() if v is not None]
+        shown = [Fact(name, sentences.digits(v)) for name, v in numbers.items() if v is not None]
         rows = [f"{name} (C_W = {w}): kernel {k}, squared gradient {g}" for name, w, k, g in self.schemes]
         told = [Fact(self.schemes_title, "; ".join(rows))] if rows else []
         return [*shown, *(Fact("", text) for text in self.reasons), *told]

@@ -8,6 +8,7 @@ from enum import StrEnum
 import numpy as np
 
 FACTOR = 5.0  # over the depth, by which a kernel or a gradient may change
+DIGITS = 9  # of numbers that are typed, or repeated from the table of critical points
 OFF = 1.1  # a first kernel that is not quite the one that is advised, over that
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .choice import Choice
-from .parts import FACTOR, OFF, LearningRate, Origin, Suggestion, Topic, Trial, UsualScheme
+from .parts import DIGITS, FACTOR, OFF, LearningRate, Origin, Suggestion, Topic, Trial, UsualScheme
 
 SCHEMES = ("scheme", "C_W", "kernel", "squared gradient")  # heads of the table of customary schemes
 _SHORT = 4  # digits of what is measured
@@ -14,13 +14,13 @@ _FLAT = 0.005  # a power of the depth that is 0 to two decimals
 _SOURCE = {
     Origin.POINT: "This is the critical point: a layer keeps the kernel, and both susceptibilities are 1.",
     Origin.LINE: "This lies on the critical line: a layer keeps the kernel, and chi_perp is 1.",
-    Origin.BRANCH: "With this weight of the branches all layers together change kernels and gradients by about 2.",
-    Origin.SEARCH: "No critical point is of use at this depth; of all that was tried this changes signals least.",
-    Origin.GIVEN: "The variances of weights are given; the inputs could be chosen, and biases where they are free.",
+    Origin.BRANCH: "Branches of this weight change kernels and gradients by a factor of about 2 over all layers.",
+    Origin.SEARCH: "No critical point is of use at this depth; of all settings tried, this one changes signals least.",
+    Origin.GIVEN: "The variances of weights were given; inputs, and biases where they are free, were chosen for them.",
 }
 
 
-def digits(value: float, count: int = _SHORT) -> str:
+def digits(value: float, count: int = DIGITS) -> str:
     """A number with so many significant digits, as Python and people read it."""
     return f"{value:.{count}g}"
 
@@ -57,7 +57,7 @@ def outcome(advice: Choice) -> str:
         return ""
     if advice.wanted:
         return f": {' and '.join(advice.wanted)} {'needs a number' if len(advice.wanted) == 1 else 'need numbers'}"
-    return ": nothing could be tried" if advice.trial is None else ": no setting that was tried holds"
+    return ": nothing could be tried" if advice.trial is None else ": every setting that was tried fails"
 
 
 def _source(advice: Choice, origin: Origin) -> str:
@@ -69,23 +69,23 @@ def _source(advice: Choice, origin: Origin) -> str:
 def _draw(advice: Choice) -> str:
     if advice.origin is Origin.GIVEN or advice.C_W is None or advice.C_b is None:
         return f"Networks of {_layers(advice)} with these variances keep kernels and gradients."
-    chosen = [f"{name} = {digits(value, 9)}" for name, value in advice.parameters.items()]
+    chosen = [f"{name} = {digits(value)}" for name, value in advice.parameters.items()]
     with_ = f"With {' and '.join(chosen)}, draw" if chosen else "Draw"
-    biases = "set biases to zero" if advice.C_b == 0 else f"biases with variance C_b = {digits(advice.C_b, 9)}"
-    return f"{with_} weights with variance C_W/fan_in, C_W = {digits(advice.C_W, 9)}, and {biases}."
+    biases = "set biases to zero" if advice.C_b == 0 else f"biases with variance C_b = {digits(advice.C_b)}"
+    return f"{with_} weights with variance C_W/fan_in, C_W = {digits(advice.C_W)}, and {biases}."
 
 
 def _fails(advice: Choice) -> str:
     said = (
-        f"No setting that was tried keeps kernels and squared gradients within a factor of {FACTOR:g} in networks of "
-        f"{_layers(advice)}."
+        f"Every setting that was tried changes kernels or squared gradients by more than a factor of {FACTOR:g} in "
+        f"networks of {_layers(advice)}."
     )
     if advice.C_W is not None and advice.C_b is not None:
         chosen = "".join(f", {name} = {digits(value)}" for name, value in advice.parameters.items())
         said += f" C_W = {digits(advice.C_W)}, C_b = {digits(advice.C_b)}{chosen} changes them least."
     if advice.trial is not None and advice.trial.holds_on_average:
         said += (
-            " Averages over networks stay within it, but at this width half of the single networks change by factors "
+            f" On average they change by less than {FACTOR:g}, but at this width half of the networks by factors "
             f"of {digits(advice.trial.typical, 2)} and more; wider networks scatter less."
         )
     return said
@@ -105,7 +105,7 @@ def _inputs(advice: Choice) -> list[tuple[Topic, str]]:
         return [(Topic.SCALING, said)]
     given, wanted = advice.given_inputs, digits(advice.inputs_kernel)
     if given is not None and math.isclose(given, advice.inputs_kernel, rel_tol=1e-6):
-        return [(Topic.INPUTS, f"Inputs of mean square {digits(given)} may stay as they are.")]
+        return [(Topic.INPUTS, f"Inputs of mean square {digits(given, _SHORT)} may stay as they are.")]
     scaled = f"so that their mean square is {wanted}"
     if given is not None:
         scaled = f"by {digits(math.sqrt(advice.inputs_kernel / given))}: their mean square has to be {wanted}"
@@ -113,7 +113,7 @@ def _inputs(advice: Choice) -> list[tuple[Topic, str]]:
     found = [(Topic.SCALING, f"Scale the inputs {scaled}; {first}.")]
     if advice.kernel > advice.C_b:
         own = digits((advice.kernel - advice.C_b) / (given or 1.0))
-        of_ = digits(given or 1.0)
+        of_ = digits(given or 1.0, _SHORT)
         said = f"Or leave inputs of mean square {of_} as they are, and draw the first layer alone with C_W = {own}."
         found.append((Topic.SCALING, said))
     return found
@@ -141,7 +141,7 @@ def _drift(advice: Choice, drift: float) -> str:
     percent = 100 * abs(drift)
     change = f"{digits(percent, 2)} %" if percent >= _LITTLE else f"less than {_LITTLE:g} %"
     return (
-        f"If the first kernel is {OFF - 1:.0%} larger, kernels still change by {change} a layer in layer "
+        f"If the first kernel is {100 * (OFF - 1):.0f} % larger, kernels still change by {change} a layer in layer "
         f"{advice.depth}, at infinite width."
     )
 
@@ -158,7 +158,7 @@ def _scatter(fluctuation: float) -> str:
 
 def _rate(rate: LearningRate) -> str:
     power = f"{rate.exponent:.2g}"
-    told = f"The tangent kernel is {digits(rate.tangent_kernel)} at this depth and"
+    told = f"The tangent kernel is {digits(rate.tangent_kernel, _SHORT)} at this depth and"
     if abs(rate.exponent) < _FLAT:
         told += " does not grow with it: learning rates of gradient descent need not fall with the depth;"
     else:
@@ -173,7 +173,7 @@ def _rate(rate: LearningRate) -> str:
 def _nearest(found: Suggestion) -> str:
     chosen = "".join(f", {name} = {digits(value)}" for name, value in found.parameters.items())
     return (
-        f"The nearest layer that keeps them is z' = {found.forward}, with C_W = {digits(found.C_W)}, "
+        f"The nearest layer that keeps kernels and gradients is z' = {found.forward}, with C_W = {digits(found.C_W)}, "
         f"C_b = {digits(found.C_b)}{chosen} and first preactivations of variance {digits(found.kernel)}."
     )
 
@@ -183,7 +183,7 @@ def _fixed(usual: tuple[UsualScheme, ...]) -> list[str]:
     sentences = []
     for s in usual:
         if s.fixed is not None:
-            slopes = f"chi_parallel = {digits(s.fixed[0])} and chi_perp = {digits(s.fixed[1])}"
+            slopes = f"chi_parallel = {digits(s.fixed[0], _SHORT)} and chi_perp = {digits(s.fixed[1], _SHORT)}"
             sentences.append(f"{s.name} variances keep K = 1 in every layer, a fixed point with {slopes}.")
     return sentences
 

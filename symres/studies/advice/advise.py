@@ -27,7 +27,7 @@ _FEW = 6  # settings of a group that are tried
 _HOPELESS = 20.0  # a range at infinite width that no network of finite width mends
 _ALIKE, _SHOWN = 1e-9, 1e-4  # relative: of scales that are treated alike, of fluctuations that are shown
 _WEIGHTLESS = "the layer has no Dense, so that there are no weights to draw"
-_NOTHING = "no C_W and C_b were found for which kernels and gradients stay finite"
+_NOTHING = "the search found no C_W and C_b for which kernels and gradients stay finite"
 
 
 def advise(
@@ -50,7 +50,7 @@ def advise(
         return Advice(layers, neurons, False, remark=_WEIGHTLESS)
     flow = DepthFlow(theory)
     if not flow.is_known:
-        return _without(theory, layers, neurons, near, "gradients are infinite, or not known")
+        return _without(theory, layers, neurons, near, "gradients are infinite or unknown")
     found = _best(flow, layers, neurons, given)
     if found is None:
         return _without(theory, layers, neurons, near, _NOTHING)

@@ -17,7 +17,7 @@ def require_size(depth: Number, width: Number, inputs_kernel: Number | None) -> 
     layers, neurons = whole(depth, "depth", 1), whole(width, "width", 2)
     for name, value in (("depth", layers), ("width", neurons)):
         if value > _MOST:
-            raise DeclarationError(f"a {name} of {value}", "such networks cannot be tried", f"pass {_MOST} or less")
+            raise DeclarationError(f"a {name} of {value}", "it is too large to be tried", f"pass {_MOST} or less")
     given = None if inputs_kernel is None else float(parameter(inputs_kernel, "inputs_kernel"))
     if given is not None and not given > 0:
         raise DeclarationError(f"inputs of mean square {given:g}", "it is not positive", "pass a number > 0")

@@ -53,7 +53,7 @@ def test_a_small_claim_stands_by_itself(claim):
     """On any other scale than its own every small formula would pass."""
     small = row(claim, 1e-9, 1e-8, scale=1.0)
     assert small.outcome is INCONCLUSIVE
-    seen = "would not have been seen; the smallest that would is" if abs(claim) > 1e-308 else "no error would have been"
+    seen = "would go unnoticed; the smallest noticeable error is" if abs(claim) > 1e-308 else "every error would go"
     assert seen in small.reason and "inf" not in small.reason
     assert small.detectable == pytest.approx(float(7e-8 / abs(claim)) if abs(claim) > 1e-308 else math.inf)
     assert row(0.1, 0.0, 1e-8, scale=1.0).outcome is REFUTED
@@ -135,5 +135,5 @@ def test_the_table_fits_eighty_columns():
         assert fact in text
     assert text.splitlines()[-3:-1] == [
         "z: claimed minus found, in units of the oracle's error",
-        "sees: the smallest relative error of the claim that would have been noticed",
+        "sees: the smallest relative error of the claim that the oracle would have noticed",
     ]

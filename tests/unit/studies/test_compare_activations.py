@@ -58,7 +58,7 @@ def test_parameters_of_layers_and_activations():
     assert leaky.C_W == pytest.approx(0.75 * 2 / 1.01)
     with pytest.raises(sr.DeclarationError, match="its parameter slope has no number"):
         sr.compare("leaky_relu")
-    with pytest.raises(sr.DeclarationError, match="names no activation"):
+    with pytest.raises(sr.DeclarationError, match="no activation is named"):
         sr.compare()
     with pytest.raises(sr.DeclarationError, match="no such layer"):
         sr.compare("relu", layer="nope")
