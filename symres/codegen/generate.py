@@ -79,11 +79,11 @@ def checked_prefix(prefix: str, target: Target) -> str:
         return ""
     asked = f"the prefix {prefix!r}"
     if not target.has_global_names:
-        found = f"functions of the target {target.name} have their module before their names"
+        found = f"functions of the target {target.name} are called by the name of their module"
         raise DeclarationError(asked, found, "leave it out, and give the module's file another name")
     if not re.fullmatch(r"[A-Za-z]\w*", prefix, re.ASCII) or prefix.lower().startswith("symres"):
-        found = f"names of functions in {target.title} cannot begin so"
-        raise DeclarationError(asked, found, "use letters, digits and underscores, a letter first, and not symres")
+        found = f"names of functions in {target.title} cannot begin with it"
+        raise DeclarationError(asked, found, "use a letter, then letters, digits and underscores, but not symres")
     return f"{prefix.rstrip('_')}_"
 
 
@@ -208,7 +208,7 @@ def quantities_of(subject: Subject) -> dict[str, Quantity]:
     found = subject.quantities if isinstance(subject, DerivedLayer) else subject
     if not isinstance(found, Mapping) or not found:
         raise DeclarationError(
-            f"export of {type(subject).__name__}", "it holds no quantities", "pass a Quantity, a mapping or a Theory"
+            f"export of {type(subject).__name__}", "it contains no quantities", "pass a Quantity, a mapping or a Theory"
         )
     return renamed(found)
 

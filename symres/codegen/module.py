@@ -36,7 +36,7 @@ def require_places(path: Path, target: str) -> Path:
             found = f"a further file that belongs to it ends in {ending}"
             raise DeclarationError(f"writing {path}", found, "give it another ending")
         if beside.is_file() and not targets.find(target).is_companion(beside.read_text("utf-8", "replace")):
-            found = f"{beside} would be overwritten, and symres did not make it"
+            found = f"this would overwrite {beside}, which symres did not write"
             raise DeclarationError(f"writing {path}", found, "choose another name, or move that file")
     return path
 

@@ -22,13 +22,12 @@ CONVENTIONS = (
     "The tangent kernel is that of the NTK parametrisation: weights sqrt(C_W/fan_in)*w and biases sqrt(C_b)*b, with "
     "learning rate 1 for every w and b of all layers. C_W is fan_in times the variance of a weight, C_b the variance "
     "of a bias. Inputs have kernels x.x'/n0 and the tangent kernel 0; a read-in is the layer Dense(z).",
-    "Kernels, covariances and C_b are in units of a squared preactivation, all else is a pure number. Everything is "
-    "computed in float64.",
+    f"{docstrings.UNITS} Everything is computed in float64.",
 )
 _TAKEN = {"every_layer", "X1", "X2"}
 _ARGUMENTS = (
-    (K1, "kernels of the first inputs, typically of shape (N, 1); K1 >= 0, nan else"),
-    (K2, "kernels of the second inputs, typically of shape (1, M); K2 >= 0, nan else"),
+    (K1, "kernels of the first inputs, typically of shape (N, 1); K1 >= 0, else nan"),
+    (K2, "kernels of the second inputs, typically of shape (1, M); K2 >= 0, else nan"),
     (C, "covariances of the inputs, of shape (N, M); C**2 <= K1*K2; in averages an excess counts as equality"),
 )
 _ENTRIES = 16384  # that pass all layers at a time: as many as stay in the cache
@@ -49,7 +48,7 @@ class NetworkText:
         for name in map(argument, plan.parameters):
             if name in taken:
                 raise DeclarationError(
-                    f"code for a network with the parameter {name}", "the name is taken", "rename it"
+                    f"code for a network with the parameter {name}", "the code needs this name", "rename it"
                 )
 
     def _source(self, component: Component) -> Source:
@@ -105,20 +104,20 @@ class NetworkText:
         """Errors of the whole recursion."""
         plan = self.plan
         sentences = [
-            "Error: the sum of those of the maps, layer by layer, times the susceptibilities of the layers behind: "
-            "where chi_perp > 1 it grows with depth, as any error of the inputs does. Equal inputs, C = K1 = K2, keep "
-            "C at the kernel of one of them to the last bit."
+            "Error: the sum of the errors of all layers, each times the susceptibilities of the layers after it: where "
+            "chi_perp > 1 it grows with depth, as any error of the inputs does. Equal inputs, C = K1 = K2, keep C "
+            "equal to their kernel to the last bit."
         ]
         if plan.is_sharp:
             sentences.append(
-                "Next to C = sqrt(K1*K2) the distance from there is carried, not C: the tangent kernel of nearly "
-                "parallel inputs has all digits that K1, K2 and C tell of it. Where a bias dwarfs the kernel K before "
-                "it, which makes inputs parallel, 1e-15*sqrt(C_b/K) of it may be lost."
+                "Near C = sqrt(K1*K2) the code works with the distance from it: the tangent kernel of nearly parallel "
+                "inputs has all digits that K1, K2 and C determine. Where a bias dwarfs the kernel K before it, which "
+                "makes inputs parallel, 1e-15*sqrt(C_b/K) of it may be lost."
             )
         if plan.is_integrated or (plan.is_sharp and any(layer.parallel is None for layer in plan.layers)):
             sentences.append(
-                "Behind layers that are not piecewise linear C itself is what is known of nearly parallel inputs: "
-                "where slopes jump there or later, 1e-8 of their tangent kernel may be lost."
+                "After layers that are not piecewise linear the code works with C: where slopes jump there or in a "
+                "later layer, 1e-8 of the tangent kernel of nearly parallel inputs may be lost."
             )
         sentences.append("Kernels below 1e-150 count as 0; products of kernels above 1e70 may overflow, to inf or nan.")
         warnings = [text for layer in plan.layers for f in layer.functions for text in docstrings.warnings(f)]

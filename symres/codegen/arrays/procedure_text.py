@@ -14,7 +14,7 @@ from ..wording import docstrings
 from .array_code import Wording
 
 _TAKEN = {"depth", "K", "r"}  # arguments of procedures themselves
-_INPUT = "kernel of the input; K >= 0, nan else"
+_INPUT = "kernel of the input; K >= 0, else nan"
 
 
 def procedure_text(extra: Extra, words: Wording, gradients: bool, templates: Path) -> str:
@@ -34,7 +34,7 @@ def procedure_text(extra: Extra, words: Wording, gradients: bool, templates: Pat
     for name in names:
         if name in _TAKEN:
             raise DeclarationError(
-                f"code for the {procedure.name} with the parameter {name}", "the name is taken", "rename it"
+                f"code for the {procedure.name} with the parameter {name}", "the code needs this name", "rename it"
             )
     meanings = {K: _INPUT} | {s: docstrings.ARGUMENTS.get(s, docstrings.OTHER) for s in procedure.parameters}
     facts = [f"Error: {extra.error}.", *([f"Generalises: {procedure.source}."] if procedure.source else [])]

@@ -39,7 +39,7 @@ class RuntimeLibrary:
             for path in sorted(place.glob("*.py")) if place.is_dir() else [place]:
                 found = _definitions(path)
                 if twice := sorted(own.keys() & found.keys()):
-                    raise SymresError(f"reading {path.name}", f"{twice[0]} is defined elsewhere too", "rename it")
+                    raise SymresError(f"reading {path.name}", f"{twice[0]} is defined twice", "rename it")
                 own |= found
             texts = {name: text for name, text in texts.items() if name not in own} | own
         return cls(texts)

@@ -31,7 +31,7 @@ class NoSpelling(DeclarationError):
         """The error for a formula and the name of the function in it."""
         return cls(
             f"{language} code for {str(formula)[:80]}",
-            f"the printer has no spelling for {head}",
+            f"the target has no function {head}",
             "rewrite the formula with functions that `symres list` shows, or export to LaTeX",
         )
 
@@ -373,7 +373,7 @@ def literal(e: sp.Expr) -> float:
     value = float(e if e in (sp.oo, -sp.oo) else sp.N(e, 40))
     if (math.isinf(value) and e.is_finite) or (value == 0 and e.is_nonzero):
         asked, found = f"code for {str(e)[:40]}", "the number is beyond the range of float64, 5e-324 to 1.8e308"
-        raise NoSpelling(asked, found, "take constants whose squares are within it")
+        raise NoSpelling(asked, found, "take constants whose squares are in this range")
     return value
 
 

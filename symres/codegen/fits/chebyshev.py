@@ -166,9 +166,7 @@ def fit(values: Values, what: str) -> Fit:
             farther = _fitted(known, FARTHEST, what)
             found = farther if math.isinf(farther.max_kernel) else found
         if found.edges[-1] < 1 and math.isinf(found.max_kernel) and _moves(known, found.shape):
-            found = replace(
-                found, max_kernel=float(FARTHEST), reason="it follows no law there that a polynomial continues"
-            )
+            found = replace(found, max_kernel=float(FARTHEST), reason="a polynomial does not describe it there")
     return found
 
 
@@ -195,7 +193,7 @@ def _fitted(values: Values, largest: mp.mpf, what: str) -> Fit:
     table = tuple(tuple(map(float, row)) for row in rows)
     numbers = [number for row in table for number in row]
     if not all(map(math.isfinite, numbers)) or not (any(numbers) or values(last) == 0):
-        raise SymresError(f"a fit of {what}", "its values are beyond the range of float64", "take other constants")
+        raise SymresError(f"a fit of {what}", "its values are beyond the range of float64", "use smaller constants")
     sign = _sign(values, last) if absolute else 0
     return Fit(shape, absolute, edges, table, sign, end.max_kernel, end.reason)
 

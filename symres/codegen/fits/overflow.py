@@ -42,7 +42,7 @@ def end_of(values: Values, largest: mp.mpf) -> End:
     while last < largest:
         growth = _growth(values, last) if _is_steep(logs) else 0.0
         if growth:
-            return End(float(f"{LOG_LARGEST / growth:.2g}"), growth, "the values are not floats")
+            return End(float(f"{LOG_LARGEST / growth:.2g}"), growth, "values exceed the range of floats")
         try:
             logs.append(_log(values(10 * last)))
         except SymresError as error:

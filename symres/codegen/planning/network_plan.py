@@ -224,14 +224,11 @@ def require_layers(layers: Sequence[LayerMaps]) -> None:
         for quantity in maps_of(layer):
             if quantity.status is Status.UNKNOWN:
                 found = f"{quantity.name} of one of its layers is unknown ({quantity.reason})"
-                raise DeclarationError("code for a network", found, "export what is known of that layer")
+                raise DeclarationError("code for a network", found, "export the other quantities of that layer")
 
 
 def deep_layer(
-    name: str,
-    label: str,
-    functions: Sequence[Function],
-    inlined: Callable[[Component], sp.Expr | None],
+    name: str, label: str, functions: Sequence[Function], inlined: Callable[[Component], sp.Expr | None]
 ) -> DeepLayer:
     """The maps of a layer with what they need of each input alone set apart.
 

@@ -324,7 +324,7 @@ class Planner:
             held = {node: sp.Dummy(f"average{i}") for i, node in enumerate(open_)}
             parts = decompose(expr.xreplace(held), held.values())
             if parts is None:
-                raise NoClosedForm(f"code for {expr}", "its averages stand inside functions", "export it to LaTeX")
+                raise NoClosedForm(f"code for {expr}", "it has averages inside of functions", "export it to LaTeX")
             out = sp.Add(*(m * self._kernel_function(f, scope) for m, f in parts.items()))
             return out.xreplace({dummy: self._average(node, scope) for node, dummy in held.items()})
         for triple in scope.triples:

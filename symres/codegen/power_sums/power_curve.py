@@ -91,7 +91,7 @@ def _no_code(quantity: Quantity, target: Target, symbols: set[sp.Symbol]) -> NoC
     return NoClosedForm(
         f"{target.name} code for {quantity.name}",
         f"it has averages, or functions that {target.name} lacks, of {names}",
-        "give parameters of the activation numbers, or use evalf at the weights that you need",
+        "give numbers to parameters of the activation, or use evalf at the weights that you need",
     )
 
 

@@ -38,7 +38,7 @@ def measured(procedure: Procedure, module: Module) -> str:
             continue
         seen.append(", ".join(f"{name} = {value}" for name, value in sample.items()))
     if not seen:
-        return "not measured, there are no numbers to compare with"
+        return "not measured, as the theory has no numbers to compare with"
     return f"at most {round_up(worst):.0e} of each value, measured against the theory at {'; '.join(seen)}"
 
 

@@ -8,15 +8,12 @@ from ..planning.plan import Function
 from ..wording import docstrings
 from .series import Series
 
-HEAD = (
-    "Kernels, covariances and C_b are in units of a squared preactivation, all else is a pure number. Errors are those "
-    "of float64, measured on {code}, against ball arithmetic."
-)
+HEAD = docstrings.UNITS + " Errors are those of float64, measured on {code}, against ball arithmetic."
 
 SERIES = (
     "Averages of two variables are summed as series in the correlation, in float64, with the coefficients of an input "
-    "computed once. What lacks more than 5e-13 of sqrt(<f**2> <g**2>) is nan: unlike inputs of large kernels that are "
-    "nearly parallel, where the target numpy integrates."
+    "computed once. Entries that may be off by more than 5e-13*sqrt(<f**2> <g**2>) are nan: nearly parallel, but "
+    "different inputs of large kernels, for which the target numpy integrates."
 )
 
 

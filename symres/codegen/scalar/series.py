@@ -23,7 +23,7 @@ from .levels import Assignment
 from .spelling import SCALAR, lines
 
 KINKS = "averages of two variables of a function with kinks are integrated at run time, which compiled code does not"
-PLACE = "its averages are at other places than the kernels and the covariance of two inputs"
+PLACE = "its averages are not taken at the kernels and the covariance of two inputs"
 READ, WRITTEN = "Given", "Written"
 
 

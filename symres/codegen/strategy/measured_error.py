@@ -47,7 +47,7 @@ LARGEST, SMALLEST = sys.float_info.max, 1e-300
 UNDERFLOW = 1e-290  # parts of smaller values are no normal floats: what is lost of them is no error
 SHORTEST = 0.5  # kernels of order one, without which a function is of no use
 LITTLE = 64  # bits
-UNREACHED = "exponentials would be no floats, or waves need too many nodes"
+UNREACHED = "exponentials overflow, or oscillations need too many nodes"
 ALIKE = 1e-4  # of the largest value: how far it may be from one end to the point beside it
 REMEMBERED = 1 << 14  # balls: a second language is measured at the same points
 SOUGHT, NEARLY = 16, 1 - 1e-12  # kernels among which the last one with numbers is sought; the correlation there
@@ -285,7 +285,7 @@ def _next_to_zero(formula: sp.Expr, found: Iterable[tuple[Point, float]]) -> flo
 def _pair_error(formula: sp.Expr, point: Point, found: Sequence[float]) -> tuple[float, str]:
     """The error of values of a pair kernel, infinite where it cannot be told, and what to say of a large one."""
     if not np.isfinite(found).all():
-        return math.inf, f"quadrature has no number at {named(point)}"
+        return math.inf, f"quadrature fails at {named(point)}"
     try:
         scale = _bound(formula)(*point[:2])
         exact = float(_ball(formula, _at(point), 60).mid()) if scale > 1e-290 else 0.0
@@ -293,7 +293,7 @@ def _pair_error(formula: sp.Expr, point: Point, found: Sequence[float]) -> tuple
         return math.inf, f"{error.found} at {named(point)}"
     deviation = max(abs(float(value) - exact) for value in found) / max(scale, 1e-290)
     if not math.isfinite(deviation):
-        return math.inf, f"the values are not floats at {named(point)}"
+        return math.inf, f"values exceed the range of floats at {named(point)}"
     return deviation, f"quadrature is off by {deviation:.1e} at {named(point)}"
 
 

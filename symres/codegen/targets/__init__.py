@@ -37,7 +37,7 @@ def find(name: str) -> Target:
     for point in entry_points(group=GROUP):
         if point.name == name:
             return point.load()
-    raise DeclarationError(f"code for {name!r}", "there is no such target", f"use one of {', '.join(names())}")
+    raise DeclarationError(f"code for {name!r}", "unknown target", f"use one of {', '.join(names())}")
 
 
 def _own() -> list[str]:

@@ -23,10 +23,10 @@ from ..strategy.sample_points import MEASURED, PARAMETER
 
 LINE = 112
 ARGUMENTS = {
-    K: "kernel of the preactivation, one input; K >= 0, nan else",
-    K1: "kernel of the first input; K1 >= 0, nan else",
-    K2: "kernel of the second input; K2 >= 0, nan else",
-    C: f"covariance of the two inputs, C**2 <= K1*K2; up to {EXCESS} ulp above count as equality, nan beyond",
+    K: "kernel of the preactivation, one input; K >= 0, else nan",
+    K1: "kernel of the first input; K1 >= 0, else nan",
+    K2: "kernel of the second input; K2 >= 0, else nan",
+    C: f"covariance of the two inputs, C**2 <= K1*K2; an excess of {EXCESS} ulp counts as equality, more gives nan",
     Theta: "tangent kernel of the two inputs, of any sign",
     C_W: "fan_in times the variance of a weight; C_W >= 0",
     C_b: "variance of a bias; C_b >= 0",
@@ -35,6 +35,11 @@ ARGUMENTS = {
     n_L: "number of outputs; n_L > 0",
 }
 
+UNITS = "Kernels, covariances and C_b are in units of a squared preactivation, everything else is dimensionless."
+ORDER = (
+    "Functions take the kernels, then the parameters that they use, in the same order everywhere. The other parameters "
+    "of the layer may be passed by name, so that all functions can be called alike."
+)
 OTHER = "parameter of the layer or of an activation"  # what every other symbol is
 
 
@@ -68,14 +73,14 @@ def argument_lines(
         meaning = ARGUMENTS.get(symbol, f"{own}{OTHER}")
         if quantity.directed:
             meaning = directed(meaning)
-        note = f"; of no influence here{dispensable}" if symbol in quantity.unused else ""
+        note = f"; not used here{dispensable}" if symbol in quantity.unused else ""
         lines += wrapped(f"{name}: {meaning}; {kind if symbol in KERNELS else number or kind}{note}.", 8, 4)
     return lines
 
 
 def directed(meaning: str) -> str:
     """What a kernel is where a normaliser needs the direction of an input."""
-    return meaning.replace(" >= 0, nan else", " > 0, nan else: a normaliser divides by the size of the input")
+    return meaning.replace(" >= 0, else nan", " > 0, else nan: a normaliser divides by the size of the input")
 
 
 def formula_lines(formula: sp.Expr, indent: int) -> list[str]:
@@ -95,7 +100,7 @@ def meanings(quantity: Quantity) -> list[str]:
     lines = [quoted(f"{s.symbol} = {s.definition}") for s in quantity.steps]
     for formula in sorted(called, key=str):
         name, given = formula.label()
-        if name is not None:
+        if name is not None and str(formula.expr) != f"{name}(z)":  # tanh(z) explains itself
             values = f"; {', '.join(given)}" if given else ""
             lines += wrapped(f"{name}(z{values}) = {shortened(formula.expr)}", 8, 4)
     return lines
@@ -124,9 +129,9 @@ def component_lines(component: Component, of_averages: str = "") -> list[str]:
         text = of_averages
     elif component.code is None and component.is_pair:
         text = (
-            "Computed as a series in the correlation, its coefficients once for all entries with the same kernel; by "
-            f"quadrature of each entry, {entry_time(component.formula)} on one core, where that is slow: correlations "
-            "near 1 of large kernels or of functions with kinks."
+            "Computed as a series in the correlation, with coefficients shared by all entries of a kernel; where it "
+            "converges slowly (correlations near 1 of large kernels or of functions with kinks), by quadrature of each "
+            f"entry, {entry_time(component.formula)} on one core."
         )
     elif component.code is None:
         text = "Computed by quadrature at every call."
@@ -137,12 +142,12 @@ def component_lines(component: Component, of_averages: str = "") -> list[str]:
     else:
         text = "Computed from the closed form."
         if not component.mended:
-            text += " With some parameters and kernels its terms cancel: digits of a value are lost there, which code"
-            text += " for NumPy and PyTorch integrates."
+            text += " With some parameters and kernels its terms cancel and digits are lost; code for NumPy and PyTorch"
+            text += " integrates there."
     if component.code is None and not of_averages and any(map(refines, _factors(component.formula))):
-        text += " The nodes become more, and the time with them, until two results agree; nan where parameters make the"
-        text += " function vary too fast for that, or where they never agree to six digits. Digits that the function"
-        text += " itself loses in floats, as a sum of terms that nearly cancel does, are lost in both."
+        text += " Nodes are added until two results agree; nan where the function varies too fast for that, or"
+        text += " where they never agree to six digits. Digits that the function itself loses in floats, where its"
+        text += " terms nearly cancel, are lost."
     if math.isfinite(component.max_kernel):
         text += f" Beyond kernels of {component.max_kernel:g} the value is nan: {component.reason}."
     if math.isfinite(component.max_measured_kernel):
@@ -180,7 +185,7 @@ def error_text(component: Component) -> str:
 def _elsewhere(component: Component) -> str:
     if not component.elsewhere:
         return ""
-    return f"That is with parameters of {PARAMETER}; {component.elsewhere}."
+    return f"This is for parameters of {PARAMETER}; {component.elsewhere}."
 
 
 def _error_text(component: Component) -> str:
@@ -195,9 +200,9 @@ def _error_text(component: Component) -> str:
         tiny = component.next_to_zero
         small = f"; next to C = 0 up to {round_up(tiny):.0e} of the value itself" if tiny > FEW_DIGITS else ""
         return (
-            f"{bound} of sqrt(<f**2> <g**2>), for equal functions the geometric mean of the two diagonal values (what "
-            f"is far below has fewer digits, in the end no sign), measured for kernels in {measured} and correlations "
-            f"up to 1 - 1e-12 and of 1; worst at {component.worst}{small}."
+            f"{bound} of sqrt(<f**2> <g**2>), for equal functions the geometric mean of the two diagonal values (much "
+            f"smaller values have fewer digits, and finally no sign), measured for kernels in {measured} and "
+            f"correlations up to 1 - 1e-12 and of 1; worst at {component.worst}{small}."
         )
     if component.is_pair:
         scope = f"of max(|F|, |C dF/dC|), measured for kernels in {measured} and |C| <= (1 - 1e-12) sqrt(K1 K2)"
@@ -290,9 +295,9 @@ def function_lines(function: Function, gradients: bool) -> list[str]:
     pairs = (node for c in function.components if c.is_pair for node in averages(c.formula))
     if gradients and any(map(both_jump, pairs)):
         lines += wrapped(
-            "Derivatives grow without bound towards C**2 = K1*K2 where a jump at the first input meets one at the "
-            f"second: nearer than {float(NEAREST):g} of K1*K2 they are cut off there. Those in parameters that move "
-            "the jumps are finite, and right to seven digits there.",
+            "Derivatives diverge towards C**2 = K1*K2 where both functions jump at the same place: within "
+            f"{float(NEAREST):g} of K1*K2 they are cut off. Derivatives in parameters that move the jumps stay finite, "
+            "and are right to seven digits.",
             4,
             4,
         )

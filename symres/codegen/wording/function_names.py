@@ -32,20 +32,18 @@ def require_distinct(name: str, names: Iterable[str]) -> None:
     """
     for needed, count in Counter(names).items():
         if count > 1:
-            found = f"the module needs the name {needed} for something else"
+            found = f"the module itself needs the name {needed}"
             raise DeclarationError(f"code for {name}", found, "give the quantity another name")
 
 
 def _named(name: str, quantity: Quantity) -> Quantity:
     asked = f"export of {name!r}"
     if not isinstance(quantity, Quantity):
-        raise DeclarationError(
-            asked, f"it is {type(quantity).__name__}, no quantity", "pass a mapping name -> Quantity"
-        )
+        raise DeclarationError(asked, f"it is of the type {type(quantity).__name__}", "pass a mapping name -> Quantity")
     usable = isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name)
     if not usable or name.startswith("_"):
         raise DeclarationError(
-            asked, "it cannot be the name of a function", "use letters and digits, and no word of Python's own"
+            asked, "it cannot be the name of a function", "use letters and digits, and no keyword of Python"
         )
     # a quantity under its own name keeps its notation; another name is what stands on the left of its formula
     return quantity if name == quantity.name else replace(quantity, name=name, notation="")

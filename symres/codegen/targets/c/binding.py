@@ -234,7 +234,7 @@ def _kind(arrays: Sequence[Any]) -> np.dtype:
 
 def _require_memory(failed: int) -> None:
     if failed:
-        raise MemoryError("the values that layers need of each input do not fit into the memory")
+        raise MemoryError("memory is too small for the numbers of all layers and inputs")
 
 
 def functions_of(library: CompiledSource, source: str) -> dict[str, Callable[..., Any]]:

@@ -52,7 +52,7 @@ def compiled(stem: str, source: str, fast: bool = True) -> Iterator[Path]:
         flags = [*_FLAGS, "-O3", *_known_flags(command)] if fast else [*_FLAGS, "-O1"]
         refusal = _refusal([*command, *flags, "-o", str(target), str(path), "-lm"])
         if refusal is not None or not target.exists():
-            found = f"{shlex.join(command)} refuses it: {refusal or 'it made no library'}"
+            found = f"{shlex.join(command)} failed: {refusal or 'no library was written'}"
             raise DeclarationError(_ASKED, found, "see the source in .text, or let CC name another C compiler")
         yield target
 
@@ -76,7 +76,7 @@ def _command() -> tuple[str, ...]:
     if path is not None:
         return (path, *named[1:])
     if named:
-        found = f"CC names {named[0]}, which is not a command of this system"
+        found = f"CC names {named[0]}, which is not a command on this system"
         raise DeclarationError(_ASKED, found, "let CC name a C compiler, or unset it")
     found = f"there is no C compiler: none of {', '.join(_USUAL)} is found, and CC names none"
     raise DeclarationError(_ASKED, found, "install one (Debian: apt-get install gcc libc6-dev)")

@@ -21,24 +21,24 @@ from .text import KNOWN, PAIRS, PREFIX, REALS, TEMPLATES, helpers, machine, publ
 FIXED = 2  # what is kept of each input for every layer: its kernel and the root
 TILE, ROWS = 128, 128
 ABOUT = (
-    "Functions of double and, with the letter f behind their name, of float. They return 0, or 1 where there was no "
-    "memory. Each parameter is an array of one number for every layer.",
+    "Functions of double and, with the letter f at the end of their name, of float. They return 0, or 1 if "
+    "memory ran out. Each parameter is an array of one number for every layer.",
     "The tangent kernel is that of the NTK parametrisation: weights sqrt(C_W/fan_in)*w and biases sqrt(C_b)*b, with "
     "learning rate 1 for every w and b of all layers. Inputs have kernels x.x'/n0 and the tangent kernel 0.",
     "Functions of float are for kernels of order 1: those below 1e-18 count as 0, powers of large ones overflow, in "
-    "some layers from 1e9 on. Functions of double hold for all kernels that are floats.",
+    "some layers from 1e9 on. Functions of double hold for all kernels in the range of double.",
 )
 MATRIX = (
-    "K1, K2: kernels of the inputs of rows and of columns; >= 0, nan else.",
+    "K1, K2: kernels of the inputs of rows and of columns; >= 0, else nan.",
     "symmetric: 1 if rows and columns are the same inputs, so that half of the matrices is computed; 0 else.",
     "blank: 1 if Theta need not be read, as it is 0 before the first layer; 0 else.",
-    "C: covariances, replaced by those behind the network; on the diagonal of a symmetric matrix, K1.",
-    "Theta: tangent kernels, replaced likewise.",
+    "C: covariances, replaced by those after the network; on the diagonal of a symmetric matrix, K1.",
+    "Theta: tangent kernels, replaced in the same way.",
 )
 ENTRIES = (
-    "K1, K2: kernels of the inputs of each pair; >= 0, nan else.",
-    "C, Theta: covariances and tangent kernels, replaced by those behind the network.",
-    "every_C, every_Theta: those behind each layer, one layer after the other; may be NULL.",
+    "K1, K2: kernels of the inputs of each pair; >= 0, else nan.",
+    "C, Theta: covariances and tangent kernels, replaced by those after the network.",
+    "every_C, every_Theta: those after each layer, one layer after the other; may be NULL.",
 )
 
 

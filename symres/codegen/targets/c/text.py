@@ -32,14 +32,11 @@ KNOWN = frozenset({
 })  # fmt: skip
 TILE, NARROW, ROWS, PAIRS = 2048, 256, 32, 4096
 _RANGE, _DIGITS = 120, 24  # powers of 2 that are floats, with room for coefficients; digits
-_ARGUMENTS = (
-    "entries", "rows", "columns", "step", "out", "symmetric", "blank", "every_C", "every_Theta",
-)  # fmt: skip
+_ARGUMENTS = ("entries", "rows", "columns", "step", "out", "symmetric", "blank", "every_C", "every_Theta")  # fmt: skip
 ABOUT = (
-    "Functions of double and, with the letter f behind their name, of float. One with a plain name takes arrays of so "
-    "many entries. NAME_matrix takes K1 of each row, K2 of each column, and matrices whose rows are ``step`` numbers "
-    "apart. Parameters are numbers. Modules in one program need names that begin "
-    "differently: --prefix, in Python prefix=."
+    "Functions of double and, with the letter f at the end of their name, of float. NAME takes arrays of ``entries`` "
+    "numbers. NAME_matrix takes K1 of each row, K2 of each column, and matrices whose rows are ``step`` numbers apart. "
+    "Parameters are single numbers. Modules that share a program need different prefixes: --prefix, in Python prefix=."
 )
 
 

@@ -30,7 +30,7 @@ from .dialect import JAX
 _SHORTEST = 1024  # entries that are measured at a time: for each number of entries the code is compiled once
 _SHORTEST_SERIES = 16  # the same of averages, where an entry takes longer
 _X64 = (
-    'float64 needs jax.config.update("jax_enable_x64", True), which nothing here switches on; without it all is '
+    'float64 needs jax.config.update("jax_enable_x64", True), which this module leaves to you; without it all is '
     "float32."
 )
 
@@ -53,28 +53,25 @@ class JaxTarget(ArrayTarget):
         result="array of the broadcast shape, of the arguments' floating type (numbers alone: the widest one).",
         results="two arrays of the broadcast shape, of the arguments' floating type (numbers alone: the widest one): "
         "the kernel of the Gaussian process and the tangent kernel. With ``every_layer`` they have a leading axis: "
-        "entry l is that behind l layers, entry 0 what was passed.",
+        "entry l is that after l layers, entry 0 the input.",
         curve="array of the broadcast shape.",
         features="array",
         matrices="two arrays of shape (N, M), of the type of the inputs",
         precision="Arrays broadcast; everything is computed in their precision. Differentiable.",
         head=(
-            "Functions take the kernels, then the parameters that their value depends on, in one order everywhere. "
-            "What it does not depend on may be passed as well, by name: all functions of a layer can be called with "
-            "the same names.",
+            docstrings.ORDER,
             f"Arrays broadcast; results are of the type of the arrays, float32 or float64. {_X64} Errors are those of "
             "float64, measured on {code}, compiled by jax.jit, against ball arithmetic.",
-            "jax.jit, jax.vmap, jax.grad and jax.hessian take every function that is not a search; averages without a "
-            "closed form have two derivatives. Gradients are finite on the diagonal C = K1 = K2 (where a jump meets a "
-            "jump they grow without bound towards it).",
-            "Kernels, covariances and C_b are in units of a squared preactivation, all else is a pure number.",
+            "jax.jit, jax.vmap, jax.grad and jax.hessian apply to all functions but searches; averages without a "
+            "closed form have two derivatives. Gradients are finite on the diagonal C = K1 = K2 (where both "
+            "functions jump, they diverge towards it).",
+            docstrings.UNITS,
         ),
-        averages="Computed as a series in the correlation, in the widest floating type that is switched on, with the "
-        "coefficients of a kernel once for all entries that share an axis with it; as many blocks of 64 terms as the "
-        "entry that needs most. What the series leaves is bounded: a value that may lack more than 5e-13 of "
-        "sqrt(<f**2> <g**2>) (float32: 1e-5) is nan. That begins at correlations of 1 of unlike inputs, where the "
-        "larger kernel needs more than 1024 terms; beyond larger kernels, for which 217 nodes are too few, all is nan. "
-        "So are derivatives, which are such series.",
+        averages="Computed as a series in the correlation, in the widest floating type that is switched on, with "
+        "coefficients shared by all entries of a kernel, and as many blocks of 64 terms as the worst entry needs. A "
+        "value that may be off by more than 5e-13*sqrt(<f**2> <g**2>) (float32: 1e-5) is nan. The first of them are "
+        "those of different inputs of correlation 1, where the larger kernel needs more than 1024 terms; for still "
+        "larger kernels, for which 217 nodes are too few, all values are nan. The same holds for derivatives.",
     )
     ends = "series in the correlation would need more than 1024 terms for nearly parallel inputs, or more nodes"
 

@@ -37,7 +37,7 @@ MATH = (
 )  # fmt: skip
 ABOUT = (
     "Functions take the kernels, then the parameters that their value depends on. Arrays broadcast; everything is "
-    "computed in float64, and given in float32 where all inputs are. Functions are compiled at their first call, and "
+    "computed in float64, and returned in float32 if all inputs are. Functions are compiled at their first call, and "
     "loops over large arrays run in threads (numba.set_num_threads)."
 )
 CONVENTIONS = (

@@ -17,6 +17,7 @@ from ...emission.emitter import Emitter, Source, variable
 from ...planning.network_plan import DeepLayer, NetworkPlan
 from ...planning.plan import Component, Function
 from ...planning.target import ArrayFunction, Capabilities, Floats
+from ...wording import docstrings
 from .components import body, component_source, function_lines, function_tile, measured_tile
 from .dialect import NUMPY
 
@@ -39,17 +40,15 @@ class NumpyTarget(ArrayTarget):
         result="float64 array of the broadcast shape (a float if all arguments are numbers), or ``out``.",
         results="two float64 arrays of the broadcast shape (floats if all arguments are numbers): the kernel of the "
         "Gaussian process and the tangent kernel. With ``every_layer`` they have a leading axis: entry l is that "
-        "behind l layers, entry 0 what was passed.",
+        "after l layers, entry 0 the input.",
         curve="float64 array of the broadcast shape (a float if all arguments are numbers).",
         features="array_like",
         matrices="two float64 arrays of shape (N, M)",
         precision="Arrays broadcast; everything is computed in float64.",
         head=(
-            "Functions take the kernels, then the parameters that their value depends on, in one order everywhere. "
-            "What it does not depend on may be passed as well, by name: all functions of a layer can be called with "
-            "the same names.",
+            docstrings.ORDER,
             "Arrays broadcast; everything is computed in float64. Errors are measured against ball arithmetic.",
-            "Kernels, covariances and C_b are in units of a squared preactivation, all else is a pure number.",
+            docstrings.UNITS,
         ),
     )
 

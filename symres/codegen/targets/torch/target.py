@@ -47,22 +47,20 @@ class TorchTarget(ArrayTarget):
         result="Tensor of the broadcast shape, of the arguments' floating type (numbers alone: float64).",
         results="two tensors of the broadcast shape, of the arguments' floating type (numbers alone: float64): the "
         "kernel of the Gaussian process and the tangent kernel. With ``every_layer`` they have a leading axis: entry l "
-        "is that behind l layers, entry 0 what was passed. Computed in float64.",
+        "is that after l layers, entry 0 the input. Computed in float64.",
         curve="tensor of the broadcast shape.",
         features="tensor",
         matrices="two tensors of shape (N, M), of the type of the inputs",
         precision="Tensors broadcast; everything is computed in their precision, float64 for numbers. Differentiable.",
         head=(
-            "Functions take the kernels, then the parameters that their value depends on, in one order everywhere. "
-            "What it does not depend on may be passed as well, by name: all functions of a layer can be called with "
-            "the same names.",
+            docstrings.ORDER,
             "Tensors broadcast; results are of the type of the tensors, float32 or float64, powers of kernels inside "
             "always float64. Errors are those of float64, measured on {code}, against ball arithmetic.",
-            "Results are differentiable in every argument: closed forms and polynomials without end, averages of pairs "
-            "of smooth functions twice, other averages by quadrature once; a derivative beyond is an error. Gradients "
-            "are finite on the diagonal C = K1 = K2 (where a jump meets a jump they grow without bound towards it, and "
+            "Results are differentiable in every argument: closed forms and polynomials arbitrarily often, averages of "
+            "pairs of smooth functions twice, other averages by quadrature once; further derivatives raise an error. "
+            "Gradients are finite on the diagonal C = K1 = K2 (where both functions jump, they diverge towards it and "
             "are cut off within 1e-12 of it).",
-            "Kernels, covariances and C_b are in units of a squared preactivation, all else is a pure number.",
+            docstrings.UNITS,
         ),
     )
 
@@ -114,7 +112,7 @@ class TorchTarget(ArrayTarget):
         """On which code errors were measured, and what depends on data."""
         code = docstrings.measured_code(plan.components, self.title)
         measured = f"Errors are those of float64, measured on {code}, against ball arithmetic."
-        mapped = "What is done depends on the data: torch.func.vmap cannot map it, arrays are passed whole."
+        mapped = "The steps taken depend on the data, so that torch.func.vmap cannot map it: pass whole arrays."
         return (measured, mapped) if plan.is_sharp else (measured,)
 
     def finished(self, text: str) -> str:

@@ -100,7 +100,7 @@ def test_kinks_behind_normalisers_and_in_blocks_keep_their_digits(layer, name, t
                 found = f(*point, C_W=0.8, C_b=0.1, gamma=GAMMA)
                 assert errors(found, expected, scale) < (most if name == "relu" else 2e-14)
     if most > 1e-10 and name == "relu":
-        assert "1e-8 of their tangent kernel may be lost" in " ".join(f.__doc__.split())
+        assert "1e-8 of the tangent kernel of nearly parallel inputs may be lost" in " ".join(f.__doc__.split())
 
 
 @pytest.mark.sample(2)
@@ -532,5 +532,5 @@ def test_the_module_imports_one_library_and_keeps_to_the_page(target):
 
 def test_what_only_looks_like_a_network_is_none():
     lookalike = types.SimpleNamespace(layers=(sr.derive("relu"),))
-    with pytest.raises(DeclarationError, match="it holds no quantities"):
+    with pytest.raises(DeclarationError, match="it contains no quantities"):
         sr.export(lookalike)

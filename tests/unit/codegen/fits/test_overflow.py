@@ -43,8 +43,8 @@ def until(last, values=lambda k: k):
         (lambda k: k**3 / (1 + k), End()),
         (lambda k: k**40, End()),
         (lambda k: 0 * k, End()),
-        (lambda k: mp.exp(k / 2) * k, End(1300.0, 0.5, "the values are not floats")),
-        (lambda k: -mp.exp(2 * k / 9), End(2900.0, 2 / 9, "the values are not floats")),
+        (lambda k: mp.exp(k / 2) * k, End(1300.0, 0.5, "values exceed the range of floats")),
+        (lambda k: -mp.exp(2 * k / 9), End(2900.0, 2 / 9, "values exceed the range of floats")),
         (until(2e4), End(10000.0, 0.0, "it varies too fast")),
         (until(4e4), End(30000.0, 0.0, "it varies too fast")),
         (until(2), End(1.0, 0.0, "it varies too fast")),
@@ -88,7 +88,7 @@ def growing():
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_exponential_growth_is_divided_out(growing, target):
     module = export(growing, target)
-    assert module.warnings == ("expect: nan beyond kernels of 1300: the values are not floats",)
+    assert module.warnings == ("expect: nan beyond kernels of 1300: values exceed the range of floats",)
     text = " ".join(module.text.split())
     assert "Valid when: kernels in 1e-8..1300 (measured); finite from K = 0 to 1300, nan beyond." in text
     kernels = np.array([1e-6, 0.3, 20.0, 400.0, 1299.0, 1301.0, 1e6])
@@ -107,7 +107,7 @@ def test_the_pair_kernel_of_a_growing_activation_ends_with_its_digits(target):
         warnings.simplefilter("error")
         module = export(quantity, target)
     (warning,) = module.warnings
-    assert re.match("expect2: nan beyond kernels of 60: quadrature has no number at K1 = 1", warning)
+    assert re.match("expect2: nan beyond kernels of 60: quadrature fails at K1 = 1", warning)
     points = [(30.0, 30.0, 29.0), (59.0, 59.0, 59.0), (50.0, 2.0, -8.0), (61.0, 1.0, 0.5), (1.0, 1e4, 50.0)]
     columns = [torch.tensor(c, dtype=torch.float64) for c in zip(*points, strict=True)]
     found = np.asarray(module.load().expect2(*(columns if target == "torch" else map(np.asarray, columns))))
@@ -131,7 +131,7 @@ def test_a_published_activation_with_a_saturating_inside_has_all_functions():
 def test_waves_stop_where_their_numbers_do():
     module = export(sr.derive(sr.mlp("sin(z^2)")).kernel_map)
     assert module.warnings == ("kernel_map: nan beyond kernels of 300: "
-                               "the function varies too fast beside the width of the Gaussian",)  # fmt: skip
+                               "the function varies too fast within the width of the Gaussian",)  # fmt: skip
     f = module.load().kernel_map
     exact = lambda k: 0.5 - 0.5 * ((1 + 4j * k) ** -0.5).real  # noqa: E731
     for k in (0.01, 3.0, 299.0):
@@ -160,7 +160,7 @@ def test_a_pair_kernel_ends_before_the_first_kernel_without_a_number(monkeypatch
     else:
         found = measured_quadrature(pair_component(), NUMPY)
         assert found.max_kernel == 0.7
-        assert found.reason == "quadrature has no number at K1 = 1, K2 = 30, C = -5.47723e-06"
+        assert found.reason == "quadrature fails at K1 = 1, K2 = 30, C = -5.47723e-06"
         assert found.error < 1e-13
 
 

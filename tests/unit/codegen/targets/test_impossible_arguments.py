@@ -199,5 +199,5 @@ def test_every_language_stands_in_these_tables():
 @pytest.mark.parametrize("target", ["numpy", "torch", "c", "jax"])
 def test_docstrings_say_what_is_done(target):
     text = " ".join(sr.export(derived("relu").covariance_map, target=target).text.split())
-    assert "up to 64 ulp above count as equality, nan beyond" in text
+    assert "an excess of 64 ulp counts as equality, more gives nan" in text
     assert "K1 >= 0, nan else" in text

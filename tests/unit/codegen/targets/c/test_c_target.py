@@ -135,7 +135,7 @@ def test_lack_of_a_compiler_is_told(relu, monkeypatch):
 
 
 def test_a_compiler_that_refuses_is_told():
-    with pytest.raises(DeclarationError, match=r"refuses it: .*error"), compiling.compiled("broken", "int f( {"):
+    with pytest.raises(DeclarationError, match=r"failed: .*error"), compiling.compiled("broken", "int f( {"):
         pass
 
 
@@ -165,7 +165,7 @@ def test_a_library_outlives_its_folder(tmp_path):
     [
         ("nothing-of-this-name -O1", "CC names nothing-of-this-name, which is not a command"),
         ("'half a quotation", "which is not a command"),
-        ("/bin/false", "/bin/false .*refuses it: exit code 1; .*let CC name another"),
+        ("/bin/false", "/bin/false .*failed: exit code 1; .*let CC name another"),
         ("/bin/true", "it made no library"),
         ("{here}", "Exec format error"),
     ],

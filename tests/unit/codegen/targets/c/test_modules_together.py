@@ -80,7 +80,7 @@ def test_pairs_with_means_compile_without_a_warning(tmp_path):
 
 def test_a_header_that_is_not_ours_stays(gelu, tmp_path):
     (tmp_path / "own.h").write_text("int somebody(void);\n")
-    with pytest.raises(DeclarationError, match="would be overwritten"):
+    with pytest.raises(DeclarationError, match="would overwrite"):
         gelu.write(tmp_path / "own.c")
     with pytest.raises(DeclarationError, match="further file"):
         gelu.write(tmp_path / "gelu.h")

@@ -349,7 +349,7 @@ def test_constant_susceptibilities_are_differentiable(name):
 
 def test_the_arguments_that_may_be_left_out_are_documented():
     text = export(sr.derive("relu").chi_perp, "torch").text
-    assert "C_b: variance of a bias; C_b >= 0; tensor or number; of no influence here, may be left out." in text
+    assert "C_b: variance of a bias; C_b >= 0; tensor or number; not used here, may be left out." in text
 
 
 def test_module_works_under_vmap(modules):
