@@ -215,7 +215,7 @@ class CriticalTheory(LayerTheory, CriticalSubject):
         known = {s.name: s for s in self.layer.parameters if s.name not in but}
         for name in [*known, *params]:
             if name not in known or name not in params:
-                found = "has no value" if name in known else "is not a parameter that has a choice here"
+                found = "has no value" if name in known else "is not a free parameter of it"
                 listed = ", ".join(known) or "none"
                 raise DeclarationError(f"{name} of the layer {self.layer.name}", f"it {found}", f"pass: {listed}")
         values = {known[name]: parameter(value, name) for name, value in params.items()}
@@ -265,7 +265,7 @@ class CriticalTheory(LayerTheory, CriticalSubject):
             why = "; ".join(found.remarks) or f"the universality class is {found.universality_class}"
             return Exponents(None, None, None, remark=why)
         kernel_map, _, perp = self.flow_maps
-        given_up = Exponents(None, None, None, remark="their derivation was given up")
+        given_up = Exponents(None, None, None, remark="the derivation of exponents was given up")
         return self.attempted(Stage.CRITICALITY, "exponents", lambda: exponents_at(point, kernel_map, perp), given_up)
 
     @property

@@ -276,7 +276,7 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         """
         if len(self.walks.activations) != 1:
             found = f"the layer has {len(self.walks.activations)} activations"
-            raise NoClosedForm("the kernel of maximum entropy", found, "ask for layers with one")
+            raise NoClosedForm("the kernel of maximum entropy", found, "take a layer with one")
         return maximum_entropy_kernel(next(iter(self.walks.activations)))
 
     def depth_limit(self, scale: str = "xi") -> DepthLimit:

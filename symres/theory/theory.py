@@ -62,7 +62,7 @@ def network(layers: Iterable[Layer | Activation | Theory | str]) -> Network:
         raise DeclarationError(f"a network of {getattr(layers, 'name', layers)!s:.60}", found, remedy)
     layers = list(layers)
     if not layers:
-        raise DeclarationError("a network", "it has no layers", "pass at least one")
+        raise DeclarationError("a network", "it has no layers", "pass at least one layer")
     theories: dict[Layer, Theory] = {}
     return Network(tuple(theories.setdefault(theory.layer, theory) for theory in map(derive, layers)))
 

@@ -367,8 +367,8 @@ def test_the_line_in_averages_is_the_curve(layer):
         (sr.mlp("gelu"), "it separates ordered from chaotic networks where -1 <= chi_parallel <= 1"),
         (sr.mlp("max(z,0)-1/4"), "it separates ordered from chaotic networks where C_b >= 0"),
         (sr.mlp("max(z,0)**(3/2)"), "the kernel flows away from it"),
-        (sr.mlp("sqrt(1+z**2)+1"), "at all kernels from 1e-05 to 100000 that were tried C_b is negative on it"),
-        (sr.pre_ln("abs(z)+1/2"), "there is none: C_b is negative on all of it"),
+        (sr.mlp("sqrt(1+z**2)+1"), "at all kernels tried, from 1e-05 to 100000, C_b is negative on it"),
+        (sr.pre_ln("abs(z)+1/2"), "it does not exist, as C_b would be negative"),
     ],
     ids=str,
 )
@@ -477,7 +477,7 @@ def test_curves_are_asked_for_at_numbers(kernels):
 @pytest.mark.parametrize(
     ("formula", "skip", "said"),
     [
-        ("tanh", 2, "from 1e-05 to 100000 that were tried no C_W > 0 keeps a kernel with chi_perp = 1"),
+        ("tanh", 2, "from 1e-05 to 100000, no C_W > 0 keeps the kernel with chi_perp = 1"),
         ("tanh", gamma, "skip connections have to be below 1, |gamma| < 1"),
         ("z^2*step(z)", gamma, "deep networks do not see it; skip connections have to be below 1, |gamma| < 1"),
     ],

@@ -41,7 +41,7 @@ def approach(kernel_map: Quantity, points: Sequence[CriticalPoint]) -> Quantity:
     if point is None or point.K != 0:
         return unknown(NAME, (gamma,), "kernels do not flow to 0 at the critical point")
     if not point.correction:
-        return unknown(NAME, (gamma,), "kernels flow to 0 more slowly than every power of the depth")
+        return unknown(NAME, (gamma,), "kernels flow to 0 more slowly than any power of the depth")
     coefficient, power = point.correction.as_independent(K, as_Add=False)
     m = power.as_base_exp()[1]
     try:

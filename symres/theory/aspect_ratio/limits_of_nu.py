@@ -36,7 +36,7 @@ def expansion(quantity: Quantity, order: int, *, large: bool = False, checked: b
     """
     body = quantity.body
     if body.has(Expectation):
-        raise NoClosedForm(f"an expansion of {quantity.name}", "it has averages without a closed form", "use evalf")
+        raise NoClosedForm(f"an expansion of {quantity.name}", "its averages have no closed form", "use evalf")
     found = _near_one(body) if large else _near_zero(body, order)
     reason = SeriesRange("the first term for gamma to 1" if large else f"terms up to gamma**{order}")
     return replace(
@@ -106,7 +106,7 @@ def _near_one(body: sp.Expr) -> sp.Expr:
 def _sums(body: sp.Expr) -> list[GeometricSum]:
     found = sorted(body.atoms(GeometricSum), key=str)
     if any(s.ratio != gamma for s in found):
-        raise NoClosedForm("an expansion in gamma", "neurons are remembered with another weight", "use evalf")
+        raise NoClosedForm("an expansion in gamma", "the weight of the skip connection is not gamma", "use evalf")
     return found
 
 

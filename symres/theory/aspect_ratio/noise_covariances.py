@@ -68,7 +68,7 @@ class NoiseCovariances:
         if any(weight != 0 for weight in means):
             raise NoClosedForm(
                 "the growth of the vertex",
-                "averages of the layer shift the mean of the stream",
+                "averages in the layer shift the mean of preactivations",
                 "ask for vertex(depth, K) at some depths",
             )
         return {s: w for s, w in zip(response.averages, weights, strict=True) if w != 0}
@@ -108,7 +108,7 @@ class NoiseCovariances:
         if self.walk.weight == 0:
             raise NoClosedForm(
                 "the memory of a layer",
-                "the next stream keeps draws of this layer which the layer averages over, but not its stream",
+                "the layer passes on neurons that it averages over, but not its input",
                 "ask for vertex(depth, K)",
             )
         return found.xreplace({memory: C / (self.walk.weight * K1)})

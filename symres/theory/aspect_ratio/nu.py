@@ -20,9 +20,9 @@ from .limits_of_nu import expansion, expansion_of_ratio
 from .vertex_growth import FLOW_TO_ZERO, StationaryNoise, growth_at_zero
 
 _MEANING = {
-    "neutral": "growth of the four-point vertex, in squared kernels a layer",
-    "half-stable": "growth of the four-point vertex at K = K*, in squared kernels a layer",
-    "stable": "growth of the four-point vertex where K flows to 0, in squared kernels a layer",
+    "neutral": "growth of the four-point vertex, in squared kernels per layer",
+    "half-stable": "growth of the four-point vertex at K = K*, in squared kernels per layer",
+    "stable": "growth of the four-point vertex where K flows to 0, in squared kernels per layer",
 }
 SKIPS = ((gamma, -1, 1),)  # skip weights at which kernels neither explode nor stay for ever
 
@@ -70,7 +70,7 @@ def vertex_limit(program: Program, kernel_map: Quantity, chi: Quantity, paramete
         parameters: of the layer.
     """
     arguments = (gamma, C_W, C_b)
-    words = "the kernel of deep networks does not settle whatever the input is"
+    words = "the kernel of deep networks does not converge for every input"
     if Status.UNKNOWN in (kernel_map.status, chi.status) or kernel_map.expr is None or chi.expr is None:
         return unknown("vertex_limit", arguments, "the maps of the layer are unknown")
     if chi.expr.has(K) or chi.expr not in (0, gamma**2):

@@ -46,10 +46,10 @@ class AspectRatioCurve:
             raise NoClosedForm("the optimal gamma", self.ratio.reason, "ask for a layer that can be critical")
         if self.ratio.expr is None or not self.ratio.expr.has(gamma):
             raise NoClosedForm(
-                "the optimal gamma", "the layer has no gamma, or one that is a number", "pass a layer with gamma"
+                "the optimal gamma", "its gamma is missing or a number", "pass a layer with a free gamma"
             )
         if number(self.outputs, "n_L") <= 0:
-            raise DeclarationError(f"n_L = {self.outputs}", "it is not a number of outputs", "pass n_L >= 1")
+            raise DeclarationError(f"n_L = {self.outputs}", "a number of outputs is positive", "pass n_L >= 1")
 
     @cached_property
     def _value(self) -> Callable[[float], float]:
@@ -129,17 +129,17 @@ class AspectRatioCurve:
         """
         target = float(number(r, "r"))
         if target <= 0:
-            raise DeclarationError(f"a gamma for r = {target:.6g}", "it is not a depth/width", "pass r > 0")
+            raise DeclarationError(f"a gamma for r = {target:.6g}", "an aspect ratio is positive", "pass r > 0")
         place, least = self.least
         if target < least:
             raise DeclarationError(
                 f"a gamma for the aspect ratio r = {target:.6g}",
-                f"the least optimal ratio is {least:.6g}, at gamma = {place:.6g}: it is shallower than optimal",
+                f"it is below the smallest optimal ratio, {least:.6g} at gamma = {place:.6g}",
                 f"take gamma = {place:.6g}, or a deeper or narrower network",
             )
         last = next((e for k in range(_FIRST, _DEEPEST + 1) if self._near(e := 1 - 2.0**-k) >= target), None)
         if last is None:
-            raise DeclarationError(f"a gamma for r = {target:.6g}", "it is within 2**-14 of 1", "pass a smaller r")
+            raise DeclarationError(f"a gamma for r = {target:.6g}", "it is too close to 1", "pass a smaller r")
         edges = sorted({0.0, *self.turns, last})
         found = []
         for low, high in pairwise(edges):

@@ -140,7 +140,7 @@ def _at_zero(phi: Phi) -> sp.Expr:
     pieces, zero = phi.pieces, sp.Integer(0)
     sides = [pieces.part_at(side) for side in (-sp.Rational(1, 10**9), sp.Rational(1, 10**9))]
     if any(value_at(side, zero) != 0 for side in sides):
-        raise NoClosedForm(f"{phi} of a small neuron", "it does not vanish", "ask for vertex(depth, K)")
+        raise NoClosedForm(f"{phi} of a small neuron", "it is not 0 at 0", "ask for vertex(depth, K)")
     left, right = (value_at(derivative(side), zero) for side in sides)
     if sp.expand(left - right) == 0:
         return right * phi.argument

@@ -51,7 +51,7 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     if lost:
         return Criticality((), "unknown", tuple(f"{q.name} is unknown: {q.reason}" for q in lost))
     if perp.body.has(sp.oo):
-        steep = "the activation jumps or is at least as steep as a square root is at 0, small angles always grow"
+        steep = "the activation jumps or is at least as steep as a square root at 0, so that small angles grow"
         return Criticality((), "none", (f"chi_perp is infinite: {steep}",))
     grown = growth(kernel_map, perp)
     if grown is not None:
@@ -98,12 +98,12 @@ def _never(fixed: Quantity, maps: Maps) -> str:
     """Why no C_W makes both susceptibilities 1, of which one does not depend on it."""
     flow, parallel, perp = map(expression_of, maps)
     if fixed is not maps[1] or parallel.free_symbols & {K, C_W, C_b}:
-        return f"{fixed.name} does not depend on C_W: no choice of it is critical"
-    begin, kept = f"chi_parallel = {_text(parallel)}, whatever the kernel is: no point is critical; ", affine(flow, K)
+        return f"{fixed.name} does not depend on C_W, so that no C_W is critical"
+    begin, kept = f"chi_parallel = {_text(parallel)}at every kernel, so that no point is critical; ", affine(flow, K)
     if kept is not None and kept[1] != 1:
         there = canonical(sp.cancel(perp.subs(K, kept[0] / (1 - kept[1]))))
         if not there.free_symbols & {K, C_W, C_b}:
-            return f"{begin}nor is a line, for at the fixed point chi_perp = {_text(there)}, whatever C_W and C_b are"
+            return f"{begin}neither is a line, as chi_perp = {_text(there)} at the fixed point for all C_W and C_b"
     how = "one layer makes kernels and Jacobians constant" if parallel == 0 else _CONVERGE
     return f"{begin}where chi_perp = 1, on a critical line, {how}"
 
@@ -142,7 +142,7 @@ def _skip_alone(perp: Quantity) -> tuple[str, ...]:
     scaled = ", or a branch that is scaled down with the depth (C_W ~ 1/depth)" if alone == 1 else ""
     return (
         f"without the branch chi_perp is {float(alone):g} already: with every C_W > 0 gradients grow from layer to "
-        f"layer; critical are skip connections below 1{scaled}",
+        f"layer; a critical layer needs a skip connection below 1{scaled}",
     )
 
 
@@ -176,7 +176,7 @@ def _undecided(point: CriticalPoint) -> str:
     names = sorted(found.free_symbols - {K, C_W, S_in} - (set() if law else {gamma, xi}), key=str)
     if not names:
         return f"the stability of {which} is undecided"
-    where = f": K' - K has the sign of {varying} there" if law and len(str(varying)) < _LONGEST else ""
+    where = f": K' - K has the sign of {varying} near it" if law and len(str(varying)) < _LONGEST else ""
     return f"the stability of {which} depends on {' and '.join(map(str, names))}{where}"
 
 
@@ -197,7 +197,7 @@ def _scale_invariant(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -
             points.append(CriticalPoint(K, weight, bias, "neutral"))
     if points:
         return Criticality(tuple(points), "scale-invariant")
-    return Criticality((), "none", ("every kernel has equal susceptibilities, but no C_W > 0 and C_b >= 0 keep it",))
+    return Criticality((), "none", ("susceptibilities agree at every kernel, but no C_W > 0 and C_b >= 0 keep one",))
 
 
 # ---- K* > 0 ------------------------------------------------------------------------------------------------------
@@ -212,10 +212,10 @@ def _positive_points(conditions: Conditions, parallel: Quantity) -> SearchResult
         star = conditions.kernel_at(value, exact)
         weight, bias = (conditions.at(solution, value, exact) for solution in (conditions.C_W, conditions.C_b))
         if not can_be_positive(conditions.unscaled(weight)):
-            remarks.append(f"the susceptibilities meet at K = {_short(star)}, but no C_W > 0 is critical there")
+            remarks.append(f"the susceptibilities meet at K = {_short(star)}, but no C_W > 0 makes it critical")
             continue
         if sign_at_reference(conditions.unscaled(bias)) < 0:
-            remarks.append(f"the susceptibilities meet at K = {_short(star)}, but no C_b >= 0 is critical there")
+            remarks.append(f"the susceptibilities meet at K = {_short(star)}, but no C_b >= 0 makes it critical")
             continue
         place = {s: conditions.unscaled(e) for s, e in ((K, star), (C_W, weight), (C_b, bias))}
         curvature = conditions.unscaled(expression_of(parallel)).diff(K).subs(place)

@@ -49,7 +49,7 @@ class CorrelationMap:
     def __init__(self, covariance: Quantity, phase: Phase, start: Number | None, params: Mapping[str, Number]) -> None:
         if phase.K in (0, math.inf):
             found = f"the kernel ends at {phase.K:g}, where correlations depend on those of the input"
-            raise NoClosedForm("the end of correlations", found, "iterate dual_kernels()")
+            raise NoClosedForm("the limit of correlations", found, "iterate dual_kernels()")
         self._kernel = number((1 if start is None else start) if phase.K == K else phase.K, "K")
         self._covariance, self._phase = covariance, phase
         self._params = dict(params)
@@ -65,7 +65,7 @@ class CorrelationMap:
         if inner is None:
             # f(0) = 0, f(1) = 1 and f'(1) <= 1 leave nothing but f(c) = c to a convex function
             if self._value(sp.Integer(0)) == 0:
-                raise NoClosedForm("the end of correlations", "the layer keeps every correlation", "none moves")
+                raise NoClosedForm("the limit of correlations", "the layer keeps every correlation", "take another")
             return (1.0,)
         return (-1.0, 0.0, 1.0) if inner == 0 and self._is_odd else (inner, 1.0)
 

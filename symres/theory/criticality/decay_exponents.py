@@ -71,7 +71,7 @@ def from_expansion(n: sp.Expr, b: sp.Expr, p: sp.Expr, e: sp.Expr) -> Exponents:
 
 def _at_zero(point: CriticalPoint, perp: Quantity) -> Exponents:
     if not point.correction:
-        flat = "K' - K is smaller than every power of K: the kernel falls more slowly than every power of the depth"
+        flat = "K' - K is smaller than every power of K: the kernel falls more slowly than any power of the depth"
         return Exponents(None, None, None, remark=flat)
     b, n = _coefficient_and_power(point.correction)
     for order in _ORDERS:

@@ -47,9 +47,9 @@ def phase(
         ends = [point for position, point in enumerate(points) if flow.attracts(points, position)]
         grows = flow.direction(_BEYOND) > 0
         if len(ends) + grows != 1:
-            listed = ", ".join([f"K = {point.K:.6g}" for point in ends] + ["infinite K"] * grows)
-            found = f"there are several: {listed}" if listed else "no fixed point that attracts was found"
-            raise DeclarationError("the end of a deep network", found, "pass a start, K=1")
+            listed = " or ".join([f"K = {point.K:.6g}" for point in ends] + ["infinite K"] * grows)
+            found = f"the kernel may end at {listed}" if listed else "no attracting fixed point was found"
+            raise DeclarationError("the phase of a network", found, "pass the kernel of the input, K=1")
         return _phase_at(ends[0]) if ends else flow.at_infinity()
     place = float(number(start, "K"))
     direction = flow.direction(start if place else _BESIDE_ZERO)
@@ -60,7 +60,7 @@ def phase(
     if ahead:
         return _phase_at(min(ahead, key=lambda point: abs(point.K - place)))
     if direction < 0:
-        raise NoClosedForm("the end of a deep network", "the kernel falls, but to no fixed point", "iterate kernels()")
+        raise NoClosedForm("the phase of a network", "the kernel falls to no fixed point", "iterate kernels()")
     return flow.at_infinity()
 
 
@@ -109,5 +109,5 @@ def _phase_at(point: FixedPoint) -> Phase:
     """
     if point.chi_parallel < -1:
         found = f"the kernel alternates around K = {point.K:.6g}, which repels it"
-        raise NoClosedForm("the end of a deep network", found, "iterate kernels()")
+        raise NoClosedForm("the phase of a network", found, "iterate kernels()")
     return Phase(phase_name(point.chi_perp), point.K, point.chi_parallel, point.chi_perp)

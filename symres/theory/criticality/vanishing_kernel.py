@@ -31,7 +31,7 @@ def zero_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Sea
         growth = without_bias(kernel_map).series(1).body
         limits = [without_bias(q).series(0).body for q in (parallel, perp)]
     except NoClosedForm as error:
-        return SearchResult(remarks=(f"K* = 0 was not examined: {error.found}",), complete=False)
+        return SearchResult(remarks=(f"whether K* = 0 is critical is unknown: {error.found}",), complete=False)
     if growth.subs(K, 0) != 0:
         return SearchResult(remarks=(_NO_FIXED_POINT,))
     if any(limit.has(K) for limit in limits) or sp.expand(limits[0] - limits[1]) != 0:
@@ -42,7 +42,7 @@ def zero_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Sea
     try:
         return SearchResult(tuple(_point(kernel_map, w) for w in solutions))
     except NoClosedForm as error:
-        return SearchResult(remarks=(f"K* = 0 was not examined: {error.found}",), complete=False)
+        return SearchResult(remarks=(f"whether K* = 0 is critical is unknown: {error.found}",), complete=False)
 
 
 def _vanishes_with_kernel(kernel_map: Quantity) -> bool:

@@ -53,7 +53,7 @@ def with_kernel(
     """
     asked, remedy = "the fixed points of a batch", "iterate kernels()"
     if kernel_map.defined.has(C):
-        raise NoClosedForm(asked, "its kernel depends on the covariance", remedy)
+        raise NoClosedForm(asked, "its kernel depends on the covariance of inputs", remedy)
     known = _parameters(kernel_map)
     definitions = kernel_map.defined, kernel_map.defined.diff(K)
     flow, slope = (build("kernel_map", (K,), e, parameters=known) for e in definitions)
@@ -73,6 +73,6 @@ def _in_variance(expression: sp.Expr) -> sp.Expr:
     apart = apart.replace(lambda e: isinstance(e, sp.Add) and e.has(C), sp.expand)
     apart = sp.expand(apart) if apart.has(C) else apart
     if apart.has(C):
-        found = "the flow of the variance over the batch depends on the kernel as well"
+        found = "the next variance over the batch depends on the kernel, too"
         raise NoClosedForm("the flow of a batch", found, "iterate kernels() at given parameters")
     return apart

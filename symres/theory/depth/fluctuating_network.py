@@ -129,7 +129,7 @@ class FluctuatingNetwork:
             raise DeclarationError(
                 f"{name} of {self.depth} layers",
                 f"it has {len(values)} values",
-                several if self.depth else "pass one number, for the readout",
+                several if self.depth else "pass one number, that of the readout",
             )
         return [*values, values[-1]]
 
@@ -205,7 +205,7 @@ def single_kernel(K: Kernels, name: str = "K") -> float:
     """
     rows = kernel_matrix(K, name)
     if len(rows) > 1:
-        raise DeclarationError(_shown(name, K), f"it is that of {len(rows)} inputs", "pass the number of one input")
+        raise DeclarationError(_shown(name, K), f"it is a matrix of {len(rows)} inputs", "pass the kernel of one input")
     return float(rows[0][0])
 
 
@@ -213,7 +213,7 @@ def _positive(value: Number, name: str) -> sp.Expr:
     """The kernel of an input that does not vanish."""
     found = parameter(value, name)
     if not found > 0:
-        says = "it is negative" if found < 0 else "an input of kernel 0 vanishes"
+        says = "it is negative" if found < 0 else "an input of kernel 0 is zero"
         raise DeclarationError(f"the kernel {name} = {value} of an input", says, f"pass {name} > 0")
     return found
 
@@ -224,13 +224,13 @@ def _require_inputs(rows: Sequence[Sequence[sp.Expr]], asked: str) -> None:
     cosines = np.array([[float(v) * scale[a] * scale[b] for b, v in enumerate(row)] for a, row in enumerate(rows)])
     least = np.linalg.eigvalsh(cosines)[0]
     if least < -_SINGULAR * len(rows):
-        found = f"it has a negative eigenvalue, {least:.3g} of the matrix of cosines"
+        found = f"no inputs have it: their cosines have the eigenvalue {least:.3g} < 0"
         raise DeclarationError(asked, found, "pass the matrix of scalar products of the inputs")
     for a, row in enumerate(rows):
         for b in range(a):
             product = row[a] * rows[b][b]
             if float((product - row[b] ** 2) / product) <= _PARALLEL:
-                found = f"one is a multiple of another: inputs {b} and {a} are parallel"
+                found = f"inputs {b} and {a} (counted from 0) are parallel"
                 raise DeclarationError(asked, found, "pass kernels with C**2 < K1*K2")
 
 
@@ -242,7 +242,7 @@ def _shown(name: str, given: object) -> str:
 def entries(kernel: Sequence[Sequence[sp.Expr]]) -> list[sp.Expr]:
     """K of one input, or K11, K12, K22."""
     if len(kernel) > 2:
-        raise DeclarationError(f"the response of {len(kernel)} inputs", "it is that of pairs", "pass a 2x2 matrix")
+        raise DeclarationError(f"the response of {len(kernel)} inputs", "it exists for one or two", "pass a 2x2 matrix")
     return [kernel[a][b] for a in range(len(kernel)) for b in range(a, len(kernel))]
 
 

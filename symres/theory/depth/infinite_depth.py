@@ -96,7 +96,7 @@ class DepthLimit:
         order, term = _first_term(quantity, self.scale, identity)
         if order < self.power:
             found = f"{quantity.name} grows with xi^{order}, the kernel with xi^{self.power}"
-            raise NoClosedForm(f"the limit of many layers of {quantity.name}", found, "nothing")
+            raise NoClosedForm(f"the limit of many layers of {quantity.name}", found, "iterate a network")
         return term if order == self.power else sp.Integer(0)
 
     def _rate(self, name: str, arguments: tuple[sp.Symbol, ...], term: sp.Expr, notation: str, words: str) -> Quantity:
@@ -150,7 +150,7 @@ class DepthLimit:
 
         end, begin = (float(number(value, name)) for value, name in ((time, "tau"), (start, "K")))
         if end < 0 or begin < 0:
-            raise DeclarationError("the kernel along the depth", "tau or K is negative", "pass numbers >= 0")
+            raise DeclarationError("the kernel along the depth", "tau and K cannot be negative", "pass numbers >= 0")
         begin = max(begin, _LEAST)
         rate = self.kernel_rate
         rate.evalf(5, K=begin, **params)  # complains of missing and unknown parameters
@@ -168,7 +168,7 @@ class DepthLimit:
         found = solve_ivp(slope, (0.0, end), [begin], method="DOP853", rtol=_RTOL, atol=_RTOL * begin, events=explosion)
         if not found.success or found.t[-1] < end:
             raise NoClosedForm(
-                f"the kernel at tau = {end:g}", f"it grows without bound before tau = {found.t[-1]:.6g}", "pass less"
+                f"the kernel at tau = {end:g}", f"it diverges before tau = {found.t[-1]:.6g}", "pass a smaller tau"
             )
         return float(found.y[0, -1])
 
@@ -200,7 +200,7 @@ class DepthLimit:
                 falls with the other.
         """
         if self.power != 2:
-            raise NoClosedForm("the regimes of training", f"branches add xi^{self.power} to the kernel", "nothing")
+            raise NoClosedForm("the regimes of training", f"branches add xi^{self.power}, not xi^2", "iterate")
         alpha = scalar(scale, "scale")
         if not alpha.free_symbols and not (alpha.is_positive and alpha.is_finite):
             raise DeclarationError(f"the scale {alpha}", "it is not positive", "pass 1/sympy.sqrt(sr.M*sr.L)")
@@ -271,16 +271,16 @@ def _first_term(quantity: Quantity, branch: sp.Symbol, identity: sp.Expr) -> tup
     """
     asked = f"the limit of many layers of {quantity.name}"
     if quantity.status is Status.UNKNOWN:
-        raise NoClosedForm(asked, f"it is unknown: {quantity.reason}", "nothing")
+        raise NoClosedForm(asked, f"it is unknown: {quantity.reason}", "use .kernel")
     if any(e.has(branch) for e in quantity.defined.atoms(Expectation)):
-        raise NoClosedForm(asked, f"{branch} stands inside of an average", f"write {branch}*branch, a weight outside")
+        raise NoClosedForm(asked, f"{branch} is inside of an average", f"put it outside: {branch}*Dense(phi(z))")
     alone = canonical(closed(quantity.defined.subs(branch, 0)))
     if alone != identity:
-        raise NoClosedForm(asked, f"without the branch it is {alone}, not {identity}", "set the skip's weight to 1")
+        raise NoClosedForm(asked, f"without the branch it is {alone}, not {identity}", "set gamma = 1")
     slope = quantity.defined
     for order in _POWERS:
         slope = slope.diff(branch)
         term = slope.subs(branch, 0) / sp.factorial(order)
         if canonical(closed(term)) != 0:
             return order, term
-    raise NoClosedForm(asked, f"the first {_POWERS[-1]} derivatives in {branch} vanish", "nothing")
+    raise NoClosedForm(asked, f"the first {_POWERS[-1]} derivatives in {branch} vanish", "iterate")

@@ -42,7 +42,7 @@ def by_layer(
     for name in params:
         if name not in known and name != "C":
             raise DeclarationError(
-                f"a value for {name}", "no layer has such a parameter", f"pass {', '.join(sorted(known))}"
+                f"a value for {name}", "no layer has this parameter", f"pass {', '.join(sorted(known))}"
             )
     rows = []
     for place, layer in enumerate(layers):

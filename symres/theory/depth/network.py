@@ -160,7 +160,7 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
         """
         last = whole(l, "l", 1)
         if last > self.depth + 1:
-            raise DeclarationError(f"the Jacobian to layer {last}", f"the network has {self.depth + 1}", "pass less")
+            raise DeclarationError(f"the Jacobian to layer {last}", f"there are {self.depth + 1} layers", "pass less")
         pair = tuple(read_in) if isinstance(read_in, Iterable) and not isinstance(read_in, str) else ()
         if len(pair) != 2:
             raise DeclarationError(f"a read-in {read_in!r}", "it is not a pair of variances", "pass (C_W, C_b)")
@@ -194,7 +194,7 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
         if any(layer.is_batch for layer in self.layers):
             raise DeclarationError(
                 "gradient norms of a network",
-                "a layer normalises over a batch, and a change of parameters moves all of its inputs",
+                "a layer normalises over a batch, so that a change of parameters changes all inputs",
                 "ask for parameter_norm of one layer, or for dual_kernels of two inputs",
             )
         chis = self.chi_perp(K, **params)
@@ -261,7 +261,7 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
         state = DualKernel(*(_mpf(value, name) for value, name in ((K1, "K1"), (K2, "K2"), (C, "C"), (Theta, "Theta"))))
         if any(layer.is_batch for layer in self.layers) and state.K1 != state.K2:
             raise DeclarationError(
-                "two inputs of a batch", f"their kernels are {state.K1} and {state.K2}", "pass equal K1 and K2"
+                "two inputs of a batch", f"their kernels {state.K1} and {state.K2} differ", "pass equal ones"
             )
         found = [state]
         for layer, own in zip(self.layers, self._by_layer(params), strict=True):
@@ -277,7 +277,7 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
         if batch:
             if "C" not in named:
                 raise DeclarationError(
-                    "kernels of a batch", "no value for C, the covariance of its inputs", "pass it by name: C=0.5"
+                    "kernels of a batch", "C, the covariance of two inputs, has no value", "pass it by name: C=0.5"
                 )
             state["C"] = _mpf(named.pop("C"), "C")
         states = [state]

@@ -22,7 +22,7 @@ from ..aspect_ratio.noise_covariances import NoiseCovariances
 from ..observables.layer_theory import LayerTheory
 from ..quantities.build import build, inlined
 
-_SOURCE = "PDLT (B.26), which leaves out a part of what neurons remember"
+_SOURCE = "PDLT (B.26), which neglects a part of the memory of neurons"
 
 
 def vertex_recursion(layer: LayerTheory, exact: Mapping[str, Callable[..., Any]]) -> Procedure:
@@ -37,8 +37,8 @@ def vertex_recursion(layer: LayerTheory, exact: Mapping[str, Callable[..., Any]]
             batch.
     """
     if layer.is_batch:
-        found = "the layer averages over a batch, whose inputs fluctuate together"
-        remedy = "normalise over neurons, as the layers pre_ln and ln_act do: there is no vertex of batches here"
+        found = "the layer averages over a batch, all of whose inputs fluctuate together"
+        remedy = "normalise over neurons, as the layers pre_ln and ln_act do, or simulate the layer"
         raise NoClosedForm("the vertex as a recursion", found, remedy)
     try:
         functions = (layer.kernel_map, layer.chi_parallel, layer.memory, *noise_functions(layer))
@@ -89,7 +89,7 @@ def noise_functions(layer: LayerTheory) -> tuple[Quantity, ...]:
             noise.within_layer,
             one,
             notation="N",
-            meaning="variance of what one neuron adds to n times the next kernel",
+            meaning="variance of the contribution of one neuron to n times the next kernel",
             source="PDLT (B.26)",
             parameters=parameters,
         ),
@@ -99,7 +99,7 @@ def noise_functions(layer: LayerTheory) -> tuple[Quantity, ...]:
             noise.across_layers,
             two,
             notation="M",
-            meaning="covariance of what one neuron adds at an earlier and at a later layer",
+            meaning="covariance of the contributions of one neuron in an earlier and in a later layer",
             parameters=parameters,
         ),
         build(
@@ -108,7 +108,7 @@ def noise_functions(layer: LayerTheory) -> tuple[Quantity, ...]:
             noise.with_next_square,
             one,
             notation="R",
-            meaning="covariance of what one neuron adds to n times the next kernel with its own next square",
+            meaning="covariance of the contribution of one neuron to n times the next kernel with its next square",
             source="PDLT (B.26)",
             parameters=parameters,
         ),

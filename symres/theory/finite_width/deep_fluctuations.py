@@ -61,7 +61,7 @@ def states_of(
         return _converged(kernel, layers, wanted or _WANTED[min(len(kernel), 3)])
     except np.linalg.LinAlgError:
         one = len(kernel) == 1
-        found = "the stream vanishes" if one else "the stream of an input vanishes, or two are parallel"
+        found = "the kernel is 0" if one else "the kernel of an input is 0, or two inputs are parallel"
         raise DeclarationError(
             f"the fluctuations at K = {float(kernel[0, 0]) if one else kernel.tolist()}",
             f"after a layer {found}",
@@ -79,7 +79,7 @@ def _converged(
         states = tuple(whole) if p == 1 else tuple(state.without_functions() for state in whole)
         largest = max(float(np.max(np.abs(s.D))) for s in states)
         if not np.isfinite(largest):
-            raise NoClosedForm("the fluctuations", "they overflow double precision", "take fewer layers")
+            raise NoClosedForm("the fluctuations", "they exceed double precision", "take fewer layers")
         if max(s.truncation for s in states) <= wanted * largest:
             break
     return states

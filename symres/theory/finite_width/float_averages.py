@@ -59,7 +59,7 @@ class CompiledExpressions:
                 found = np.array(np.inf)
         if np.iscomplexobj(found) or not np.isfinite(found).all():  # Python's powers of negative numbers are complex
             shown = ", ".join(f"{s} = {float(known[s]):.3g}" for s in self._symbols if s in values)
-            lost = "they overflow double precision, or rounding has left the range of a root"
+            lost = "they overflow, or rounding makes the argument of a root negative"
             raise NoClosedForm(f"the numbers of a layer at {shown}", lost, "take smaller kernels, or fewer layers")
         return found.astype(float, copy=False)
 
@@ -96,7 +96,7 @@ def average(functions: tuple[Function, ...], covariance: Sequence[float], values
     rest = other - both**2 / one if one else other
     if one == 0 or rest <= 1e-14 * other:
         raise NoClosedForm(
-            "an average of two variables in double precision", "they are one variable", "pass inputs that differ"
+            "an average of two variables in double precision", "both are the same variable", "pass inputs that differ"
         )
     root = np.array([[np.sqrt(one), 0.0], [both / np.sqrt(one), np.sqrt(rest)]])
     return float(pair_coefficients((functions[0], functions[1]), root, 0, values)[0, 0])

@@ -231,7 +231,7 @@ def pair_coefficients(functions: tuple[Function, Function], root: Array, degree:
     first, second = functions
     a, b, c = root[0, 0], root[1, 0], root[1, 1]
     if c == 0:
-        raise NoClosedForm("Hermite coefficients of two variables", "they are one variable", "write them as one")
+        raise NoClosedForm("Hermite coefficients of two variables", "both are the same variable", "write them as one")
     whole = np.hypot(b, c)
     steps = second.marks(values)
     more = refined(lambda x: second(whole * x, values), degree, steps / whole)

@@ -149,7 +149,7 @@ class JointLaw:
             raise UnsupportedLayer(
                 "the noise of two averages at different inputs",
                 f"it needs {count} correlated Gaussian variables at once",
-                "ask for pairs of inputs; together they give all components with at most two different inputs",
+                "ask for pairs of inputs, which give all components with at most two different inputs",
             )
         if count <= 2:
             own = self.between(variables, variables)[np.triu_indices(count)]

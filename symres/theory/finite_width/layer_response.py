@@ -58,7 +58,7 @@ class LayerResponse:
         if self.program.batches:
             raise UnsupportedLayer(
                 "the fluctuations of a layer",
-                "it normalises over a batch, and fluctuations of averages over inputs are not known",
+                "it normalises over a batch, whose fluctuations symres does not derive",
                 "normalise over neurons (LayerNorm, RMSNorm), or ask for the maps at infinite width",
             )
 

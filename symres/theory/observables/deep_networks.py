@@ -15,7 +15,7 @@ VERTEX = DepthObservable(
     notation="V^l",
     meaning="four-point vertex n E[z_i^2 z_j^2]_c of two neurons",
     unit="K^2",
-    source="PDLT (B.26), which leaves out a part of what neurons remember",
+    source="PDLT (B.26), which neglects a part of the memory of neurons",
     arguments=(_DEPTH, K),
     section=Section.FINITE_WIDTH,
     values=lambda theory, depth, K, params: theory.vertex(depth, K, **params),
@@ -51,7 +51,7 @@ BRANCH_SCALE = DepthObservable(
     sign=("ξ*", "xi*"),
     notation=r"\xi^\star",
     meaning="weight of the branch at which the output responds most to the kernel of the input",
-    source="Fischer et al. (66), of which (67) and (68) are estimates",
+    source="Fischer et al. (66), with the estimates (67) and (68)",
     arguments=(_DEPTH, K),
     procedure=lambda theory: theory.branch_scale_procedure(),
 )

@@ -115,8 +115,8 @@ class LayerTheory(LayerMaps, Subject):
         """
         known = self.observables
         if name not in known:
-            remedy = nearest(str(name), list(known)) or f"known are: {', '.join(known)}"
-            raise DeclarationError(f"the quantity {name}", "the layer has no such one", remedy)
+            remedy = nearest(str(name), list(known)) or f"choose one of {', '.join(known)}"
+            raise DeclarationError(f"the quantity {name}", "the layer has no quantity of this name", remedy)
         return self.derived(known[name])
 
     @cached_property

@@ -19,7 +19,7 @@ def _half_slope(walks: LayerWalks) -> sp.Expr:
     if walks.perpendicular.has(sp.oo):
         raise NoClosedForm(
             "the slope of chi_perp",
-            Reason("chi_perp", "is infinite, it has no slope", Obstruction.INFINITE),
+            Reason("chi_perp", "is infinite and has no slope", Obstruction.INFINITE),
             "ask for chi_perp",
         )
     return walks.slope(walks.perpendicular) / 2
@@ -61,7 +61,7 @@ CHI_DELTA = OfOneInput(
     name="chi_delta",
     sign=("χ_Δ", "chi_delta"),
     notation=r"\chi_\Delta",
-    meaning="coefficient of finite input dimension",  # half of it generalises h in PDLT (B.14)
+    meaning="coefficient of the correction for finite input dimension",  # half of it generalises h in PDLT (B.14)
     source="Doshi et al. (35)",
     unit="1/K",
     oracle=lambda layer, K: layer.chi_delta(K),

@@ -94,7 +94,7 @@ def _checked(
         raise
     except SymresError as error:
         found = f"it cannot be compared with numbers{where}: {error.found}"
-        raise NoClosedForm(asked, found, "pass checked=False to have it as it is") from None
+        raise NoClosedForm(asked, found, "pass checked=False to get it unchecked") from None
 
 
 def terms_of(quantity: Quantity, order: sp.Expr | int, large: bool) -> dict[sp.Expr, sp.Expr]:
@@ -130,10 +130,10 @@ def _expanded_at_zero(defined: sp.Expr, order: sp.Expr | int, large: bool) -> di
             return {e: value for e, value in found.without_zeros.terms.items() if e <= order}
         if found.known == before:
             tails = f"a function has algebraic tails: terms beyond K**{-before} have logarithms"
-            raise NoClosedForm(f"an expansion of {defined}", tails, "use numbers")
+            raise NoClosedForm(f"an expansion of {defined}", tails, "use evalf")
         before = found.known
         wanted += sp.ceiling(order - found.known)  # factors such as 1/K**2 use up what their partners know
-    raise NoClosedForm(f"an expansion of {defined}", "its lowest terms cancel", "use numbers")
+    raise NoClosedForm(f"an expansion of {defined}", "its lowest terms cancel", "use evalf")
 
 
 @dataclass(frozen=True)
@@ -162,15 +162,15 @@ class _Expander:
             return self(e.base, wanted).power(e.exp, wanted)
         if isinstance(e, sp.exp):
             return self(e.args[0], wanted).exponential(wanted)
-        raise NoClosedForm(f"a series of {e}", f"{e.func.__name__} of K has none that is known here", "use numbers")
+        raise NoClosedForm(f"a series of {e}", f"symres has no series of {e.func.__name__} of K", "use evalf")
 
     def _average(self, e: Expectation, wanted: sp.Expr) -> Powers:
         if e.dimension != 1:
             raise NoClosedForm(
-                f"a series of {e}", "it averages over two variables", "take the series of a one-input map"
+                f"a series of {e}", "it averages over two variables", "take the series of a map of one input"
             )
         if e.integrand.has(K):
-            raise NoClosedForm(f"a series of {e}", "what is averaged depends on K", "use numbers")
+            raise NoClosedForm(f"a series of {e}", "the averaged function depends on K", "use evalf")
         law = self(e.covariance[0], wanted).without_zeros
         if law.low == 0 and not law.terms and not self.large:  # all that is known of the variance is that it vanishes
             limits = (c * value for c, (f,) in e.terms for power, value in self.terms(f, 0) if power == 0)
@@ -201,9 +201,9 @@ class _Expander:
 
     def _require_end(self, e: Expectation, law: Powers) -> None:
         if self.large and not law.low < 0:
-            raise NoClosedForm(f"an expansion of {e}", "its variance does not grow with K", "use numbers for large K")
+            raise NoClosedForm(f"an expansion of {e}", "its variance does not grow with K", "use evalf for large K")
         if not self.large and not law.low > 0:
-            raise NoClosedForm(f"a series of {e}", "its variance does not vanish with K", "use numbers")
+            raise NoClosedForm(f"a series of {e}", "its variance does not vanish with K", "use evalf")
 
 
 def powers_of_kernel(e: sp.Expr) -> dict[sp.Expr, sp.Expr]:

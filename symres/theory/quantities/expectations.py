@@ -83,7 +83,7 @@ def _integrand(f: Activation | sp.Expr | str, x: sp.Symbol) -> sp.Expr:
 def _mean(value: Number) -> sp.Expr:
     mean = scalar(value, "mean")
     if mean.has(*KERNELS, z):
-        raise DeclarationError("the mean of an input", f"{mean} contains a kernel", "use a parameter of its own")
+        raise DeclarationError("the mean of an input", f"{mean} contains a kernel", "use a separate parameter")
     if not mean.is_real:
         raise DeclarationError("the mean of an input", f"{mean} may be complex", "declare it as Symbol('m', real=True)")
     return mean
@@ -112,7 +112,7 @@ def derivative(quantity: Quantity, symbol: sp.Symbol | str) -> Quantity:
     """
     if not isinstance(quantity, Quantity):
         raise DeclarationError(
-            f"the derivative of {quantity!r}", "it is no quantity", "pass a result, for instance expect('relu')"
+            f"the derivative of {quantity!r}", "it is not a quantity", "pass a result, for instance expect('relu')"
         )
     known = {s.name: s for s in (*quantity.symbols, *quantity.unused)}
     own = known.get(str(symbol))
@@ -123,9 +123,9 @@ def derivative(quantity: Quantity, symbol: sp.Symbol | str) -> Quantity:
         shared = f" or symres.core.symbols.{own}" if own == getattr(symbols, own.name, None) else ""
         raise DeclarationError(
             asked,
-            f"its {own} is another symbol: this one was made elsewhere, with other assumptions",
+            f"its {own} is another symbol, with other assumptions than this one",
             f"pass the name {own.name!r}{shared}",
         )
     raise DeclarationError(
-        asked, "it has no such symbol", f"choose one of {', '.join(s.name for s in quantity.symbols)}"
+        asked, "it has no symbol of this name", f"choose one of {', '.join(s.name for s in quantity.symbols)}"
     )

@@ -59,7 +59,7 @@ class Powers:
             return result
         law = self.without_zeros
         if not law.terms:
-            raise NoClosedForm(f"a power {exponent} in a series", "its base vanishes", "use numbers")
+            raise NoClosedForm(f"a power {exponent} in a series", "its base vanishes", "use evalf")
         first = law.terms[law.low]
         front = Powers({law.low * exponent: first**exponent})
         rest = Powers({e - law.low: v / first for e, v in law.terms.items() if e != law.low}, law.known - law.low)

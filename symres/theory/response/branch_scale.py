@@ -80,7 +80,7 @@ class OutputResponse:
         rows, rough = _surveyed(rows_at, scales)
         top = _highest_maximum(rows_at, rows, root)
         if found := _instead_of_maximum(rows, rough, top, self.scale.name, "without the branch"):
-            raise NoClosedForm(f"the {self.scale} at which the output responds most", found, "choose one")
+            raise NoClosedForm(f"the {self.scale} at which the output responds most", found, "choose a weight")
         assert top is not None
         size, _, sign = self.at(top[0])
         return BranchScale(top[0], float(sign * np.exp(size)), (rows[0][0], rows[-1][0]))
@@ -112,7 +112,7 @@ def scale_for(layer: LayerTheory, target: float, depth: int, kernel: float, valu
         side = "larger" if found.rows[0][1] > 0 else "smaller"
         raise NoClosedForm(
             f"{scale} for which {depth} layers lead from K = {kernel:g} to {target:g}",
-            f"{found.range_of(scale.name)} they go to {side} kernels",
+            f"{found.range_of(scale.name)} all final kernels are {side}",
             "ask for another final kernel",
         )
     return root(excess, *found.crossings[0])

@@ -47,7 +47,7 @@ def deep_branch_scale(
         NoClosedForm: a map is unknown, or no kernel between the first and the last makes the response largest.
     """
     if Status.UNKNOWN in (rate.status, readout_slope.status):
-        raise NoClosedForm(_ASKED, "a map of the layer is unknown", "ask for other layers")
+        raise NoClosedForm(_ASKED, "a map of the layer is unknown", "take other layers")
     rate_expr, slope_expr = rate.expr, readout_slope.expr
     assert rate_expr is not None
     assert slope_expr is not None
@@ -55,7 +55,7 @@ def deep_branch_scale(
     condition = product.diff(K)
     largest = largest_kernel([condition])
     if kernel >= largest:
-        lost = f"averages by quadrature lose their digits from K = {largest:g} on"
+        lost = f"averages by quadrature lose all digits above K = {largest:g}"
         raise NoClosedForm(_ASKED, lost, "take a smaller kernel")
     compiled = CompiledExpressions([condition, product, rate_expr], FunctionLibrary())
 
@@ -64,7 +64,7 @@ def deep_branch_scale(
 
     start = flow(kernel)
     if start == 0:
-        raise NoClosedForm(_ASKED, f"the kernel {kernel:g} stays as it is", "take another kernel")
+        raise NoClosedForm(_ASKED, f"layers do not change the kernel {kernel:g}", "take another kernel")
 
     @rows_of
     def rows_at(place: float) -> tuple[float, float]:
@@ -118,5 +118,5 @@ def _time(flow: Function, kernel: float, final: float) -> float:
     )[:2]
     if not (time > 0 and error <= _CONVERGED * time):
         found = f"the time of the flow from K = {kernel:g} to {final:g} does not converge"
-        raise NoClosedForm(_ASKED, found, "ask for branch_scale at a depth")
+        raise NoClosedForm(_ASKED, found, "ask for branch_scale at a finite depth")
     return float(time)

@@ -28,7 +28,7 @@ def maps_of(layer: LayerTheory, inputs: int) -> list[sp.Expr]:
         NoClosedForm: a map is unknown, or the layer averages over a batch.
     """
     if layer.is_batch:
-        raise NoClosedForm("the response of a batch", "its kernels are those of many inputs", "normalise over neurons")
+        raise NoClosedForm("the response of a batch", "it involves many inputs", "normalise over neurons instead")
     one = _formula(layer.kernel_map)
     if inputs == 1:
         return [one]
@@ -48,7 +48,7 @@ def slopes_of(layer: LayerTheory, maps: Sequence[sp.Expr], state: Sequence[sp.Sy
 def _formula(quantity: Quantity) -> sp.Expr:
     """The closed form, or the definition in averages."""
     if quantity.status is Status.UNKNOWN:
-        raise NoClosedForm(f"a response from {quantity.name}", f"it is unknown: {quantity.reason}", "nothing")
+        raise NoClosedForm(f"a response from {quantity.name}", f"it is unknown: {quantity.reason}", "simulate")
     assert quantity.expr is not None
     return quantity.expr
 
@@ -136,7 +136,7 @@ class ScaleSlopes:
         """
         size = len(self.state)
         if not max(kernels) <= self._largest:
-            found = f"averages by quadrature lose their digits from K = {self._largest:g} on"
+            found = f"averages by quadrature lose all digits above K = {self._largest:g}"
             raise NoClosedForm(f"a response at the kernel {max(kernels):g}", found, "take smaller kernels")
         numbers = self._compiled({**values, **dict(zip(self.state, map(float, kernels), strict=True))})
         following, rest = numbers[:size], numbers[size:]

@@ -48,9 +48,9 @@ def maximum_entropy_kernel(phi: Phi) -> mp.mpf:
         raise NoClosedForm(asked, "it has parameters", "give them numbers")
     low, high = tail(pieces.parts[0].xreplace({z: -z})).limit, tail(pieces.parts[-1]).limit
     if low is None or high is None or vanishes(high - low):
-        raise NoClosedForm(asked, "it is not known to have two different finite limits", _REMEDY)
+        raise NoClosedForm(asked, "its limits at -oo and oo are not shown to be finite and different", _REMEDY)
     if not pieces.is_continuous:
-        raise NoClosedForm(asked, "it jumps: the values in between are never taken", _REMEDY)
+        raise NoClosedForm(asked, "it jumps, so that it does not take all values between its limits", _REMEDY)
     values = [enclose(pieces.part_at(place).subs(z, place), {}, _BITS) for place in _PLACES]
     if any(after < before for before, after in pairwise(values)):  # balls: beyond doubt, not by rounding
         raise _no_increase(asked)
@@ -98,7 +98,7 @@ class _SecondMoment:
             if beyond and not added > total * arb(10) ** -(_DIGITS + 4):
                 return total
             before = added
-        found = "it comes near its bounds so slowly that the second moment is infinite or out of reach"
+        found = "it approaches its limits so slowly that the second moment is infinite or too large"
         raise NoClosedForm(self.asked, found, _REMEDY)
 
     def _between(self, low: arb, high: arb) -> arb:
@@ -130,4 +130,4 @@ class _SecondMoment:
 
 
 def _no_increase(asked: str) -> NoClosedForm:
-    return NoClosedForm(asked, "it falls somewhere", _REMEDY)
+    return NoClosedForm(asked, "it is not increasing everywhere", _REMEDY)

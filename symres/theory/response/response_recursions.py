@@ -64,7 +64,7 @@ def branch_scale_procedure(
     """
     _require_kernels(layer, readout)
     if 0 in (layer.chi_parallel.body, readout.chi_parallel.body):
-        found = "outputs do not respond to the kernel of the input: a layer forgets it"
+        found = "a layer forgets the kernel of the input, so that outputs do not respond to it"
         raise NoClosedForm(f"the optimal {scale}", found, "choose one")
     parameters = tuple(s for s in _parameters(layer, readout) if s != scale)
     steep, last = layer.chi_parallel, _readout_slope(readout)
@@ -128,7 +128,7 @@ def _added_slope(layer: LayerTheory) -> Quantity:
         total_derivative(added, assignments, K),
         assignments,
         notation=r"\partial (K' - m^2 K)/\partial K",
-        meaning="slope of what the layer adds to the kernel that its skip connection keeps",
+        meaning="slope of the branch's contribution to the kernel",
         source=_SOURCE,
         parameters=layer.layer.parameters,
     )
@@ -137,11 +137,11 @@ def _added_slope(layer: LayerTheory) -> Quantity:
 def _require_kernels(*layers: LayerTheory) -> None:
     for layer in layers:
         if layer.is_batch:
-            found = "its kernels are those of many inputs"
+            found = "it involves many inputs"
             raise NoClosedForm("the response of a batch", found, "normalise over neurons")
         for quantity in (layer.kernel_map, layer.chi_parallel, layer.memory):
             if quantity.status is Status.UNKNOWN:
-                raise NoClosedForm(f"a response from {quantity.name}", f"it is unknown: {quantity.reason}", "nothing")
+                raise NoClosedForm(f"a response from {quantity.name}", f"it is unknown: {quantity.reason}", "simulate")
 
 
 def _parameters(*layers: LayerTheory) -> tuple[sp.Symbol, ...]:

@@ -90,7 +90,7 @@ def _or_ended(function: Callable[[float], T], ended: T) -> Callable[[float], T]:
 def _finite(function: Function, places: Sequence[float]) -> list[Value]:
     rows = [(float(place), value) for place in places if np.isfinite(value := function(float(place)))]
     if not rows:
-        found = f"there are no finite numbers between {places[0]:.3g} and {places[-1]:.3g}"
+        found = f"it is not finite between {places[0]:.3g} and {places[-1]:.3g}"
         raise NoClosedForm("the response", found, "take smaller kernels, or fewer layers")
     return rows
 

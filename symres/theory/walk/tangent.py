@@ -71,7 +71,7 @@ def chi_delta(walk: Walk) -> sp.Expr:
             scaling does to it depends on how many of the batch are scaled.
     """
     if walk.program.batches:
-        raise NoClosedForm("the response to scaling", "it is that of one input, not of a batch", "ask for chi_perp")
+        raise NoClosedForm("the response to scaling", "it is defined for one input, not a batch", "ask for chi_perp")
     a, moved = walk.first, tangent_of(walk.first)
     independent = TangentWalk(walk, {(moved, moved): sp.Integer(1)})
     scaled = TangentWalk(walk, {(a, moved): K, (moved, moved): K})

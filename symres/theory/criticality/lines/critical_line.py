@@ -347,7 +347,7 @@ def separation(maps: Maps, explicit: sp.Expr | None) -> str:
         explicit: C_b on the line, if it is known as a function of C_W.
     """
     if explicit is not None and (explicit / C_W).is_number and _number(explicit / C_W) < 0:
-        return "there is none: C_b is negative on all of it"
+        return "it does not exist, as C_b would be negative"
     free = set().union(*({*q.symbols, *q.unused} for q in maps)) - {K, C_W, C_b}
     rows: list[tuple[bool, bool]] = []
     try:
@@ -358,14 +358,14 @@ def separation(maps: Maps, explicit: sp.Expr | None) -> str:
     except SymresError:  # functions that oscillate too often under wide Gaussians
         return ""
     inside = [flows for biased, flows in rows if biased]
-    tried = f"at all kernels from {float(min(_PLACES)):g} to {float(max(_PLACES)):g} that were tried"
+    tried = f"at all kernels tried, from {float(min(_PLACES)):g} to {float(max(_PLACES)):g},"
     if not rows:
-        return f"there is none: {tried} no C_W > 0 keeps a kernel with chi_perp = 1"
+        return f"it does not exist: {tried} no C_W > 0 keeps the kernel with chi_perp = 1"
     conditions = ["C_b >= 0"] * (len(inside) < len(rows)) + ["-1 <= chi_parallel <= 1"] * (not all(inside))
     if not inside:
         where = f"{tried} C_b is negative on it"
     elif not any(inside):
-        where = f"{tried} the kernel flows away from it: deep networks do not see it"
+        where = f"{tried} the kernel flows away from it, so that deep networks are not affected"
     else:
         where = f"it separates ordered from chaotic networks where {' and '.join(conditions)}" if conditions else ""
     skips = "skip connections have to be below 1, |gamma| < 1" if below_one(maps[2]) else ""

@@ -173,7 +173,7 @@ def test_what_has_no_optimal_gamma():
         derived(sr.mlp("relu")).optimal_gamma(1, 1)
     with pytest.raises(sr.DeclarationError, match="n_L"):
         derived(sr.residual("tanh")).optimal_gamma(1, 0)
-    with pytest.raises(sr.DeclarationError, match="not a depth/width"):
+    with pytest.raises(sr.DeclarationError, match="an aspect ratio is positive"):
         derived(sr.residual("tanh")).optimal_gamma(0, 1)
     for name in ("relu", "tanh"):
         with pytest.raises(sr.DeclarationError, match="-1 < gamma < 1"):

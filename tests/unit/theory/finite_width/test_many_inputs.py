@@ -139,7 +139,7 @@ def test_inputs_in_a_plane():
     assert np.allclose(part(V, [0, 1]), two, rtol=1e-10)
     with pytest.raises(sr.DeclarationError, match="multiple of another"):
         theory.vertex(2, np.ones((3, 3)).tolist(), C_W="1.3", C_b=0)
-    with pytest.raises(sr.DeclarationError, match="negative eigenvalue"):
+    with pytest.raises(sr.DeclarationError, match="their cosines have the eigenvalue"):
         theory.vertex(2, [[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]], C_W="1.3", C_b=0)
 
 
