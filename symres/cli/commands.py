@@ -68,7 +68,7 @@ LayerName = Annotated[
     typer.Option(
         "--layer",
         metavar="NAME",
-        help="The layer built from it ('symres list'), or a forward equation: 'z/2 + Dense(phi(LayerNorm(z)))'.",
+        help="The layer of the activation ('symres list'), or its equation: 'z/2 + Dense(phi(LayerNorm(z)))'.",
     ),
 ]
 Settings = Annotated[
@@ -94,7 +94,7 @@ def _start(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
     no_cache: Annotated[
-        bool, typer.Option(NO_CACHE, help="Compute everything anew, and keep nothing; also after a command.")
+        bool, typer.Option(NO_CACHE, help="Neither use nor keep results on disk; may follow a command.")
     ] = False,
 ) -> None:
     if version:
@@ -111,24 +111,24 @@ def list_(
     what: Annotated[
         str | None,
         typer.Argument(
-            metavar="[activations|layers|quantities|averages|criticality]", help="The first two if left out."
+            metavar="[activations|layers|quantities|averages|criticality]", help="Default: activations and layers."
         ),
     ] = None,
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="averages, criticality: of this activation or formula; else of many."),
+        typer.Argument(metavar="[NAME]", help="For averages, criticality: an activation or formula; default: many."),
     ] = None,
     settings: Settings = None,
-    json: Annotated[bool, typer.Option("--json", help="averages, criticality: print one JSON document.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="For averages, criticality: print a JSON document.")] = False,
 ) -> None:
-    """List what symres knows by name, or what is known of averages and criticality."""
+    """List activations, layers and quantities by name, or averages and critical points."""
     from ..report.text import catalogue_tables
 
     kinds = {"activations": catalogue_tables.activation_table, "layers": catalogue_tables.layer_table}
     computed = ("averages", "criticality")
     if what is not None and what not in (*kinds, "quantities", *computed):
         known = " or ".join((*kinds, "quantities", *computed))
-        raise DeclarationError(f"list {what}", "there is no such list", f"use {known}")
+        raise DeclarationError(f"list {what}", "unknown list", f"use {known}")
     if what in computed:
         from .surveys import list_averages, list_criticality
 
@@ -136,7 +136,7 @@ def list_(
     for option, given in ((name, name is not None), ("--set", bool(settings)), ("--json", json)):
         if given:
             asked = " ".join(filter(None, ("list", what, option)))
-            found = "a name, --set and --json go with the lists of averages and of criticality only"
+            found = "only the lists of averages and of criticality take a name, --set and --json"
             raise DeclarationError(asked, found, f"leave out {option}, or write: symres list averages gelu")
     out = Output()
     if what == "quantities":
@@ -149,18 +149,16 @@ def list_(
 
 
 @app.command()
-def cache(
-    clear: Annotated[bool, typer.Option("--clear", help="Remove what is kept.")] = False,
-) -> None:
+def cache(clear: Annotated[bool, typer.Option("--clear", help="Remove all results.")] = False) -> None:
     """Show where results are kept between runs and how many, or remove them."""
     from ..core.cache.disk_cache import DiskCache, default_folder
 
     folder = default_folder()
     if folder is None:
-        return Output().text("nothing is kept: there is no home folder, and SYMRES_CACHE_DIR names no other")
+        return Output().text("no results are kept: there is no home folder, and SYMRES_CACHE_DIR is not set")
     kept = DiskCache(folder)
     if obstacle := kept.obstacle():
-        return Output().text(f"nothing is kept: {kept.folder}: {obstacle}")
+        return Output().text(f"no results are kept: {kept.folder}: {obstacle}")
     if clear:
         return Output().text(f"removed {kept.clear()} files from {kept.folder}")
     files, size = kept.size()
@@ -173,11 +171,11 @@ def plot(
     layer: LayerName = "mlp",
     settings: Settings = None,
     x: Annotated[str | None, typer.Option("--x", metavar="NAME=LOW:HIGH", help="The horizontal axis: C_W=0:4.")] = None,
-    y: Annotated[str | None, typer.Option("--y", metavar="NAME=LOW:HIGH", help="The vertical one: gamma=0:1.")] = None,
+    y: Annotated[str | None, typer.Option("--y", metavar="NAME=LOW:HIGH", help="The vertical axis: gamma=0:1.")] = None,
     quantity: Annotated[
         str, typer.Option("--quantity", metavar="NAME", help="Colours: chi_perp, or a depth scale, xi_q or xi_c.")
     ] = "chi_perp",
-    points: Annotated[int, typer.Option("--points", help="Values on each axis.")] = 300,
+    points: Annotated[int, typer.Option("--points", help="Number of values on each axis.")] = 300,
     kernel: Annotated[str, typer.Option("--kernel", metavar="NUMBER", help="The kernel of the input.")] = "1",
     out: OutFile = None,
 ) -> None:
@@ -228,10 +226,10 @@ def derive(
     out: OutFolder = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the page.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Print the proofs, step by step.")] = False,
-    depth: Annotated[int, typer.Option("--depth", metavar="LAYERS", help="Advice is for so many layers.")] = DEPTH,
-    width: Annotated[int, typer.Option("--width", metavar="NEURONS", help="Advice is for this width.")] = WIDTH,
+    depth: Annotated[int, typer.Option("--depth", metavar="LAYERS", help="Depth for which to advise.")] = DEPTH,
+    width: Annotated[int, typer.Option("--width", metavar="NEURONS", help="Width for which to advise.")] = WIDTH,
     inputs_kernel: Annotated[
-        str | None, typer.Option("--inputs-kernel", metavar="NUMBER", help="Mean square of the inputs, if given.")
+        str | None, typer.Option("--inputs-kernel", metavar="NUMBER", help="Mean square of the inputs, for advice.")
     ] = None,
 ) -> None:
     """Derive kernels, susceptibilities and critical points of a layer, and print them."""
@@ -326,7 +324,7 @@ def export(
         typer.Option(
             "--quantity",
             metavar="NAME",
-            help="A name of 'symres list quantities'; else those of a page. May be repeated.",
+            help="From 'symres list quantities'; default: those of a page. May be repeated.",
         ),
     ] = None,
     target: Annotated[
@@ -339,9 +337,7 @@ def export(
     positive: Positive = None,
     prefix: Annotated[
         str | None,
-        typer.Option(
-            "--prefix", metavar="NAME", help="What names in C begin with; else the activation, with its layer."
-        ),
+        typer.Option("--prefix", metavar="NAME", help="What names in C begin with; default: activation and layer."),
     ] = None,
     out: OutFile = None,
 ) -> None:
@@ -376,18 +372,18 @@ def export(
         Output().text(f"wrote {module.write(path)}")
 
 
-@app.command(short_help="Check what is derived by quadrature and simulation.", epilog=_FORMULAS)
+@app.command(short_help="Check a theory by quadrature and simulation.", epilog=_FORMULAS)
 def check(
     activation: Subject,
     layer: LayerName = "mlp",
     settings: Settings = None,
     positive: Positive = None,
     against: Annotated[
-        list[str] | None, typer.Option("--against", metavar="ORACLE", help="quadrature or simulation; else both.")
+        list[str] | None, typer.Option("--against", metavar="ORACLE", help="quadrature or simulation; default: both.")
     ] = None,
     quantities: Annotated[
         list[str] | None,
-        typer.Option("--quantity", metavar="NAME", help="One of those of export; else all. May be repeated."),
+        typer.Option("--quantity", metavar="NAME", help="From 'symres list quantities'; default: all. Repeatable."),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of all random numbers.")] = 0,
 ) -> None:
@@ -402,7 +398,7 @@ def check(
     oracles = tuple(dict.fromkeys(against or _ORACLES))
     for name in oracles:
         if name not in _ORACLES:
-            raise DeclarationError(f"--against {name}", "there is no such oracle", f"use {' or '.join(_ORACLES)}")
+            raise DeclarationError(f"--against {name}", "unknown oracle", f"use {' or '.join(_ORACLES)}")
     request = make(activation, layer, settings or [], positive=positive or [])
     theory = theory_of(request.layer)
     with busy(f"deriving {request.title} in the layer {request.layer.name}"):
@@ -480,7 +476,7 @@ def _exported(theory: Theory, names: list[str]) -> Theory | Procedure | dict[str
     for record in [_known(theory, name) for name in names]:
         if isinstance(record, DepthObservable):
             if len(names) > 1:
-                asked, says = f"--quantity {' --quantity '.join(names)}", f"{record.name} is a module of its own"
+                asked, says = f"--quantity {' --quantity '.join(names)}", f"{record.name} fills a module by itself"
                 raise DeclarationError(asked, says, "export one after the other")
             assert record.procedure is not None
             return record.procedure(theory)
@@ -498,8 +494,8 @@ def _known(theory: Theory, name: str) -> Observable:
     if name not in known:
         printed = next((key for key, record in known.items() if name in record.sign), None)
         guess = f"did you mean {printed}?" if printed else nearest(name, list(known))
-        listed = f"{guess} known are {', '.join(known)}".strip()
-        raise DeclarationError(f"--quantity {name}", "there is no such quantity", listed)
+        listed = f"{guess} choose from {', '.join(known)}".strip()
+        raise DeclarationError(f"--quantity {name}", "unknown quantity", listed)
     return known[name]
 
 

@@ -127,7 +127,7 @@ def make(
     if is_alone:
         if layer != ALONE:
             remedy = "name the activation first: symres derive gelu --layer 'z + Dense(phi(z))'"
-            raise DeclarationError(f"--layer {layer} for {text}", "that is a layer already", remedy)
+            raise DeclarationError(f"--layer {layer} for {text}", "the first argument is a layer already", remedy)
         text, layer = "", text
     names = {*NAME.findall(text), *(NAME.findall(layer) if is_equation(layer) else ())}
     axes = {key: ends for key, *ends in free} | dict.fromkeys(positive, _POSITIVE)
@@ -170,11 +170,11 @@ def _require_free(name: str, written: set[str], settings: dict[str, str]) -> Non
     """
     asked = f"--positive {name}"
     if name in RESERVED or name in PARSED_FUNCTIONS or name in catalogue.activations:
-        raise DeclarationError(asked, "the name has a meaning of its own", "call the parameter something else")
+        raise DeclarationError(asked, "formulas use this name already", "rename the parameter")
     if name in settings:
-        raise DeclarationError(asked, f"it has a number, --set {name}={settings[name]}", "leave one of them out")
+        raise DeclarationError(asked, f"it has a number, --set {name}={settings[name]}", "leave one out")
     if name not in written:
-        raise DeclarationError(asked, f"there is no {name} in what is derived", "name a parameter of the formula")
+        raise DeclarationError(asked, "the formula does not contain it", "name a parameter of the formula")
 
 
 def _within(name: str, low: float, high: float) -> sp.Symbol:
@@ -209,7 +209,7 @@ def _found(text: str, settings: dict[str, str], written: dict[str, sp.Expr], bui
         if not idle:
             raise
         shown = " ".join(f"--set {key}={settings[key]}" for key in idle)
-        found = f"{error.found}, and it contains no {' and no '.join(idle)} ({shown})"
+        found = f"{error.found}; it does not contain {' and '.join(idle)} either ({shown})"
         raise DeclarationError(error.asked, found, error.remedy) from None
 
 

@@ -137,7 +137,7 @@ def _pages(
                 try:
                     page = recalled(subject, lambda: next(new))
                 except BrokenProcessPool:
-                    found = "a process that worked on it was ended from outside"
+                    found = "one of its processes was killed by the system"
                     raise SymresError(f"list {what}", found, "run it again, with more free memory") from None
             yield page
 

@@ -26,7 +26,7 @@ _LONGEST = 200  # characters of somebody else's message
 
 torch_app = typer.Typer(
     name="torch",
-    help="Theory and measurement of PyTorch models of one's own.",
+    help="Theory and measurement of your PyTorch models.",
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
@@ -48,20 +48,20 @@ def measure(
         typer.Option(
             "--inputs",
             metavar="SHAPE|MODULE:FUNCTION",
-            help="16,784: that many normal numbers, the first axis counts inputs; or a function that returns inputs.",
+            help="A shape, 16,784 for 16 inputs of 784 normal numbers; or a function that returns inputs.",
         ),
     ],
     blocks: Annotated[
         list[str] | None,
-        typer.Option("--blocks", metavar="PATTERN", help="Names of modules: 'h.*'; else found. May be repeated."),
+        typer.Option("--blocks", metavar="PATTERN", help="Modules by name: 'h.*'; default: blocks. May be repeated."),
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", help="Networks that are drawn.")] = 1,
-    seed: Annotated[int, typer.Option("--seed", help="Of all random numbers.")] = 0,
-    probes: Annotated[int, typer.Option("--probes", help="Random directions for each Jacobian norm.")] = 8,
+    seeds: Annotated[int, typer.Option("--seeds", help="Number of networks drawn.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of random numbers.")] = 0,
+    probes: Annotated[int, typer.Option("--probes", help="Random directions per Jacobian norm.")] = 8,
     start: Annotated[
-        str | None, typer.Option("--start", metavar="PLACE", help="Where forward Jacobians begin.")
+        str | None, typer.Option("--start", metavar="PLACE", help="Place where forward Jacobians begin.")
     ] = None,
-    mode: Annotated[str, typer.Option("--mode", help="eval or train.")] = "eval",
+    mode: Annotated[str, typer.Option("--mode", help="Mode of the model: eval or train.")] = "eval",
     out: Annotated[
         str | None, typer.Option("--out", metavar="DIR", help="Write table, JSON and figure to a folder.")
     ] = None,
@@ -155,7 +155,7 @@ def _inputs(text: str, seed: int) -> Inputs:
     if all(word.strip().isdigit() for word in words):
         shape = [int(word) for word in words]
         if 0 in shape:
-            raise DeclarationError(f"--inputs {text}", "there is nothing in this shape", "use numbers above 0")
+            raise DeclarationError(f"--inputs {text}", "this shape is empty", "use numbers above 0")
         return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
     made = _called(_found(text, "the inputs"), "the inputs", text)
     if isinstance(made, (torch.Tensor, tuple, dict)):
@@ -178,7 +178,7 @@ def _found(path: str, what: str) -> Callable[[], object]:
     for part in attribute.split("."):
         found = getattr(found, part, None)
     if not callable(found):
-        raise DeclarationError(f"{what} {path!r}", f"{name} has no function {attribute}", "check its name")
+        raise DeclarationError(f"{what} {path!r}", f"{name} has no function {attribute}", "check the name")
     return found
 
 

@@ -21,7 +21,7 @@ def gain(
     activation: Name,
     convention: Annotated[
         str | None,
-        typer.Option("--convention", metavar="NAME", help="critical, forward, backward, centred, torch; or all."),
+        typer.Option("--convention", metavar="NAME", help="critical, forward, backward, centred, torch; default: all."),
     ] = None,
     settings: Settings = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,

@@ -10,7 +10,7 @@ from tests.command_line import run
 WHOLE = {"derivation.tex", "results.json", "maps.pdf", "maps.png", "maps.svg", "relu_numpy.py", "relu_torch.py"}
 
 
-TOO_FAST = "the function varies too fast beside the width of the Gaussian\n"
+TOO_FAST = "the function varies too fast within the width of the Gaussian\n"
 
 
 def unwrapped(text):

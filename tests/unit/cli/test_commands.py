@@ -270,7 +270,7 @@ def test_the_page_says_where_numbers_end_and_formulas_begin(capsys):
 @pytest.mark.exhaustive
 def test_a_function_outside_the_families_is_not_called_unknown_to_everybody(capsys):
     words = " ".join(page(capsys, "derive", "1/(z^2+1)").split())
-    assert words.count("outside the families that symres closes: 1/(1 + z²)² is not a polynomial") == 1
+    assert words.count("outside the families with closed forms: 1/(1 + z²)² is not a polynomial") == 1
     assert "no closed form known" not in words
 
 

@@ -44,7 +44,7 @@ def test_another_program_is_not_run_again():
     [
         (lambda command, workers: os.killpg(command, signal.SIGINT), 130, "interrupted"),
         (lambda command, workers: os.kill(command, signal.SIGTERM), 143, ""),
-        (lambda command, workers: os.kill(workers[0], signal.SIGKILL), 2, "ended from outside"),
+        (lambda command, workers: os.kill(workers[0], signal.SIGKILL), 2, "killed by the system"),
     ],
     ids=["interrupt", "terminate", "a worker is killed"],
 )

@@ -87,7 +87,7 @@ def test_inputs_from_a_function_and_chosen_blocks(capsys, models):
         (("own_models", "--inputs", "3,4"), "write package.module:function"),
         (("own_models:number", "--inputs", "3,4"), "returned an object of the type int"),
         (("own_models:net", "--inputs", "own_models:number"), "type int"),
-        (("own_models:net", "--inputs", "0,4"), "nothing in this shape"),
+        (("own_models:net", "--inputs", "0,4"), "this shape is empty"),
         (("own_models:net", "--inputs", "3,4", "--mode", "trial"), "no such mode"),
         (("own_models:net", "--inputs", "3,4", "--seeds", "0"), "seeds"),
         (("own_models:net",), "--inputs"),
