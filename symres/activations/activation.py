@@ -238,7 +238,7 @@ def _formula(name: str, expr: Any, parameters: tuple[sp.Symbol, ...]) -> sp.Expr
     if isinstance(expr, str):
         expr = parse(expr, Activation.functions, {str(p): p for p in parameters})
     if isinstance(expr, Formula | Activation):
-        raise DeclarationError(asked, f"{expr} is an activation and no expression", "pass its formula in z, .expr")
+        raise DeclarationError(asked, f"{expr} is an activation, not an expression", "pass its formula in z, .expr")
     if not isinstance(expr, sp.Expr | int | float):
         raise DeclarationError(asked, f"{expr!r} is not a formula", "pass an expression in sr.z, or text: 'z*tanh(z)'")
     expr = scalar(expr, "the formula")
@@ -248,7 +248,7 @@ def _formula(name: str, expr: Any, parameters: tuple[sp.Symbol, ...]) -> sp.Expr
         found = f"undeclared symbol{'s' * (len(strangers) > 1)} {', '.join(strangers)}"
         remedy = "use sr.z for the preactivation and declare the others: Activation(..., parameters=(symbol, ...))"
         if set(strangers) <= {"z", "x"}:
-            remedy = "write the formula in sr.z: a symbol made elsewhere is another one"
+            remedy = "write the formula in sr.z: a symbol of the same name made elsewhere is a different one"
         raise DeclarationError(asked, found, remedy)
     if not expr.has(z):
         raise DeclarationError(asked, "the formula does not contain z", "write a formula in z")

@@ -140,7 +140,7 @@ class Catalogue(Mapping[str, Activation]):
         if isinstance(what, Activation):
             return what.subs(**parameters)
         for key in sorted(VARIABLE & set(parameters)):
-            found = f"{key} is the preactivation, on which the formula depends, and no parameter"
+            found = f"{key} is the preactivation, the variable of the formula, not a parameter"
             raise DeclarationError(f"{key} = {parameters[key]}", found, "give numbers to parameters only")
         declared = {key: value for key, value in parameters.items() if isinstance(value, sp.Symbol)}
         values = {key: value for key, value in parameters.items() if key not in declared}
@@ -177,7 +177,7 @@ class Catalogue(Mapping[str, Activation]):
             return DeclarationError(f"activation {text}", f"{text} is a function", f"write the formula: {text}(z)")
         if foreign := foreign_remedy(text):
             return DeclarationError(f"activation {text}", "unknown name", foreign)
-        remedy = nearest(text, list(self)) or f"known are {', '.join(list(self)[:8])}..."
+        remedy = nearest(text, list(self)) or f"symres list activations shows all names: {', '.join(list(self)[:8])}..."
         return DeclarationError(
             f"activation {text:.60}", "unknown name", f"{remedy} A formula in z is welcome too, such as z*tanh(z)"
         )
@@ -203,7 +203,7 @@ class Catalogue(Mapping[str, Activation]):
             names = ", ".join(map(str, parameters))
             raise DeclarationError(
                 f"the function {name}",
-                f"{len(values)} values for {names}" if names else "it has no parameters",
+                f"{len(values)} values were passed for {names}" if names else "it has no parameters",
                 f"write {name}({', '.join(['z', *map(str, parameters)])})",
             )
         return dict(zip(parameters, values, strict=False))

@@ -93,7 +93,7 @@ class _Condition:
                 _Prover(self, ranges, box, (left, right)).run()
             except Undefined:
                 raise DeclarationError(
-                    asked, f"{self.positive} is not a formula of elementary functions", "write it in the supported ones"
+                    asked, f"{self.positive} is not a formula of elementary functions", "use exp, log and powers"
                 ) from None
             except _Failure as failure:
                 raise DeclarationError(

@@ -287,7 +287,7 @@ class _Parser:
     def _number(self, token: _Token) -> sp.Rational:
         mantissa, _, exponent = token.text.lower().partition("e")
         if len(mantissa) > 100 or len(exponent) > 5 or abs(int(exponent or 0)) > 300:
-            raise self.error(token, "a number of this size or length", "use numbers from 1e-300 to 1e300, 100 digits")
+            raise self.error(token, "a number too large, too small or too long", "use 1e-300 to 1e300, 100 digits")
         return sp.Rational(token.text)
 
     def _name(self, token: _Token) -> sp.Expr:
@@ -342,7 +342,7 @@ class _Parser:
             if is_condition != (name == "where" and k == 0):
                 raise self.error(
                     token,
-                    "a comparison is missing" if name == "where" and k == 0 else "a comparison in a formula",
+                    "a condition is missing" if name == "where" and k == 0 else "a comparison outside where",
                     "write where(condition, then, otherwise), for instance where(z > 0, z, 0)",
                 )
         first = arguments[0]
@@ -365,10 +365,10 @@ class _Parser:
     def _unexpected(self) -> DeclarationError:
         token = self.token
         if token.kind == "end":
-            return self.error(token, "the formula stops too early", "complete it")
+            return self.error(token, "the formula ends where a value is expected", "write what is missing")
         if token.kind == "operator":
             if token.text in _COMPARISONS:
-                return self.error(token, "a comparison", "comparisons belong in where(z > 0, ..., ...)")
+                return self.error(token, "a comparison outside where", "comparisons belong in where(z > 0, ..., ...)")
             return self.error(token, f"unexpected '{token.text}'", "check brackets and operators")
         remedy = foreign_remedy(token.text) or "put an operator such as * before it"
         return self.error(token, f"unexpected '{abbreviated(token.text, 30)}'", remedy)
@@ -380,7 +380,7 @@ class _Parser:
         else:
             bits = 1 + int(abs(sp.N(sp.log(abs(base)), 15)))
         if abs(sp.N(exponent, 15)) * bits > _MAX_BITS:
-            raise self.error(token, "a number of astronomical size", f"numbers may take up to {_MAX_BITS} bits")
+            raise self.error(token, "a number too large or too small", f"numbers may take up to {_MAX_BITS} bits")
 
     def _checked(self, token: _Token, value: sp.Expr) -> sp.Expr:
         """Refuse values that are not finite and real, or of astronomical size."""
@@ -394,14 +394,14 @@ class _Parser:
                     size = RangeProgram(value, {})()
             except Undefined:
                 raise self.error(
-                    token, "a constant that is not real and finite, or too involved", "simplify it"
+                    token, "a constant that is not finite and real, or not shown to be", "simplify it"
                 ) from None
             largest = arb(10) ** 300
             is_tiny = size.excludes_zero and size.lo > -1 / largest and size.hi < 1 / largest
             if is_tiny or not (size.lo > -largest and size.hi < largest):
-                raise self.error(token, "a constant of astronomical size", "use numbers from 1e-300 to 1e300")
+                raise self.error(token, "a constant that is too large or too small", "use numbers from 1e-300 to 1e300")
             if not is_evaluated(value):
-                raise self.error(token, "a function of a number of astronomical size", "write the number that it is")
+                raise self.error(token, "a function of too large a number to be computed", "write its value")
         elif power_bound(value) > MAX_POWER:
             raise self.error(token, f"a power of {abbreviated(power_bound(value), 30)}", f"powers go up to {MAX_POWER}")
         return value

@@ -74,7 +74,7 @@ class PiecewiseFunction:
         """
         slopes = [derivative(part) for part in self.parts]
         return tuple(
-            min(_leading_power(side.subs(z, b + step)) for side, step in ((left, -_STEP), (right, _STEP)))
+            min(_leading_power(side, b, step) for side, step in ((left, -_STEP), (right, _STEP)))
             for b, left, right in zip(self.breaks, slopes, slopes[1:], strict=False)
         )
 
@@ -112,7 +112,7 @@ class PiecewiseFunction:
         for left, right in pairwise(breaks):
             if _sign(right - left) <= 0:
                 raise DeclarationError(
-                    "parameter values of a piecewise formula",
+                    "numbers for the parameters of a piecewise formula",
                     f"its breakpoints {left} and {right} are not in increasing order",
                     "choose values that satisfy the parameters' assumptions",
                 )
@@ -228,7 +228,7 @@ def value_at(part: sp.Expr, point: sp.Expr) -> sp.Expr:
         if size is None or not arb(2) ** -20000 < size.lo <= size.hi < arb(2) ** 20000:
             raise DeclarationError(
                 f"the value of {part} at z = {point}",
-                f"{node} is too large, too small or undefined there",
+                f"{node} is too large, too small or undefined at this z",
                 "use breakpoints and powers of ordinary size",
             )
     return part.subs(z, point)
@@ -240,7 +240,7 @@ def _split_piecewise(expr: sp.Piecewise) -> PiecewiseFunction:
     covered = reduce(lambda a, b: a.map(_or, b), indicators)
     if covered.parts != (sp.Integer(1),):
         raise DeclarationError(
-            f"the pieces of {expr}", "the conditions leave out part of the line", "end it with an else branch"
+            f"the pieces of {expr}", "its conditions leave out a part of the real line", "add a branch for all other z"
         )
     result = split(expr.args[-1].expr)
     for (branch, _), indicator in zip(reversed(expr.args[:-1]), reversed(indicators[:-1]), strict=True):
@@ -301,8 +301,9 @@ def _switch(
     return _merged(breaks, tuple(parts))
 
 
-def _leading_power(slope: sp.Expr) -> sp.Expr:
-    """The exponent of a function of the small step, at most 0."""
+def _leading_power(side: sp.Expr, b: sp.Expr, step: sp.Expr) -> sp.Expr:
+    """The exponent of a slope in the small step from a breakpoint, at most 0."""
+    slope, names = side.subs(z, b + step), " and ".join(sorted(s.name for s in side.free_symbols - {z}))
     if slope.subs(_STEP, 0).is_finite:
         return sp.Integer(0)
     try:
@@ -311,9 +312,9 @@ def _leading_power(slope: sp.Expr) -> sp.Expr:
         coefficient, power = slope, sp.nan
     if coefficient.has(_STEP) or not power.is_Rational:
         raise DeclarationError(
-            "a slope at a breakpoint",
-            f"{abbreviated(slope, 60)} is unbounded and no power of z there",
-            "smooth the formula",
+            f"the slope {abbreviated(side, 60)} at z = {b}",
+            f"whether it is finite depends on {names}" if names else "it is infinite, but not like a power of z",
+            f"give {names} a number" if names else "smooth the formula",
         )
     return min(power, sp.Integer(0))
 
@@ -473,7 +474,7 @@ def _sign(value: sp.Expr) -> int:
         sign = 0
     if sign is None:
         raise DeclarationError(
-            "the pieces of a formula, in the order of breakpoints",
+            "the order of the breakpoints of a formula",
             f"the sign of {value} is unknown",
             "declare what decides it (b as a + c with Symbol('c', positive=True)), or give the parameters values",
         )

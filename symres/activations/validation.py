@@ -125,7 +125,7 @@ def require_supported(name: str, expr: sp.Expr) -> None:
             )
     for constant in expr.atoms(sp.Function):
         if constant.is_number and not is_evaluated(constant):
-            found, remedy = f"{constant!s:.40} is a function of a number of astronomical size", "write the number"
+            found, remedy = f"the value of {constant!s:.40} is too large or too small to be computed", "write the value"
             raise DeclarationError(f"activation {name}", found, remedy)
     power = power_bound(expr)
     if power > MAX_POWER:

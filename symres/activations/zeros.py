@@ -130,7 +130,7 @@ def _require_sign(value: sp.Expr, zero: bool = False) -> int:
     if sign is None or (sign == 0 and not zero):
         raise DeclarationError(
             "the breakpoints of a formula",
-            f"the sign of {value} decides where they are, and it is unknown",
+            f"they depend on the sign of {value}, which is unknown",
             "declare the parameters with assumptions such as positive=True, or give them values",
         )
     return sign
@@ -139,6 +139,6 @@ def _require_sign(value: sp.Expr, zero: bool = False) -> int:
 def _undecided(part: sp.Expr) -> DeclarationError:
     return DeclarationError(
         f"the breakpoints of a formula that switches where {part} = 0",
-        "these points cannot be listed exactly",
+        "the zeros of this expression cannot be listed exactly",
         "write the formula with switches at zeros of linear or quadratic functions",
     )

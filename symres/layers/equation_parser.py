@@ -81,9 +81,9 @@ def builder(text: str, numbers: Mapping[str, sp.Expr], asked: str) -> Callable[.
     build = architectures.architectures.get(text.strip())
     if build is None:
         names = list(architectures.architectures)
-        remedy = f"known are {', '.join(names)}; or write one: 'gamma*z + Dense(phi(LayerNorm(z)))'"
+        remedy = f"use {', '.join(names)}, or an equation: 'gamma*z + Dense(phi(LayerNorm(z)))'"
         remedy = foreign_remedy(text) or nearest(text, names) or remedy
-        raise DeclarationError(f"{asked} {text}", "there is no such layer", remedy)
+        raise DeclarationError(f"{asked} {text}", "unknown layer", remedy)
     return build
 
 
@@ -120,8 +120,8 @@ def written(text: str, phi: Activation | None, parameters: Mapping[str, sp.Expr]
 
     def chosen(u: sp.Expr) -> sp.Expr:
         if phi is None:
-            remedy = 'pass it: sr.layer("...", phi="gelu"), symres derive gelu --layer "..."; or write gelu(z)'
-            raise DeclarationError(f"the layer {text}", "it names phi, and no activation is given", remedy)
+            remedy = 'pass one, sr.layer("...", phi="gelu") or symres derive gelu --layer "...", or write gelu(z)'
+            raise DeclarationError(f"the layer {text}", "it contains phi, but no activation is passed for it", remedy)
         used.append(phi)
         return _value_or_atom(phi, u)
 
@@ -136,7 +136,7 @@ def written(text: str, phi: Activation | None, parameters: Mapping[str, sp.Expr]
     known |= _defined(text, definitions, functions, known)
     forward = parse(equation, functions, known)
     if phi is not None and not used:
-        raise DeclarationError(f"the layer {text}", f"{phi.name} does not occur in it", "write phi(...) where it acts")
+        raise DeclarationError(f"the layer {text}", f"the activation {phi.name} is not in it", "write phi(...)")
     return Layer(forward, " ".join(text.split()))
 
 
@@ -147,12 +147,12 @@ def _defined(
     names = [name for name, _ in definitions]
     for name in names:
         if name in known or name in functions or name in VARIABLE or names.count(name) > 1:
-            raise DeclarationError(f"the layer {text}", f"{name} has a meaning already", "take another name")
+            raise DeclarationError(f"the layer {text}", f"the name {name} is already used", "take another name")
     pending, found = dict(definitions), dict[str, sp.Expr]()
     while pending:
         ready = [name for name, side in pending.items() if not pending.keys() & set(NAME.findall(side))]
         if not ready:
-            raise DeclarationError(f"the layer {text}", f"{', '.join(pending)} are made of each other", "end with z")
+            raise DeclarationError(f"the layer {text}", f"{', '.join(pending)} refer to each other", "write one in z")
         found |= {name: parse(pending.pop(name), functions, known | found) for name in ready}
     return found
 
@@ -174,7 +174,7 @@ def _parts(text: str) -> tuple[str, list[tuple[str, str]]]:
 def _node(node: type[Node], *arguments: sp.Expr) -> sp.Expr:
     names = node.argument_names
     if len(arguments) > len(names):
-        found = f"{len(arguments)} arguments"
+        found = f"{len(arguments)} arguments were passed, it takes at most {len(names)}"
         raise DeclarationError(f"the node {node.__name__}", found, f"write {node.__name__}({', '.join(names)})")
     return node(*arguments)
 

@@ -235,18 +235,18 @@ class Builder:
             if coefficient.free_symbols & self._widths.keys():
                 raise UnsupportedLayer(
                     f"the layer z' = {out}",
-                    f"it is not linear in {s}, so the next stream is not Gaussian{self._told(out)}",
+                    f"it is not linear in {s}, so the next layer's preactivations are not Gaussian{self._told(out)}",
                     "put a Dense around the nonlinear part",
                 )
         if (constant := self._constant(out)) != 0:
             raise UnsupportedLayer(
                 f"the layer z' = {out}",
-                f"it adds {constant} to every neuron, so the stream has a mean",
-                "leave constants to the biases of a Dense (C_b)",
+                f"it adds {constant} to every neuron, so that preactivations have a mean that is not 0",
+                "leave out the constant; the biases of a Dense (C_b) have mean 0",
             )
         if any(self._widths[s] != 1 for s in program.coefficients):
             raise UnsupportedLayer(
-                f"the layer z' = {out}", "its output has another width than its input", "end the layer with width=1"
+                f"the layer z' = {out}", "its output and its input differ in width", "end the layer with width=1"
             )
         return program
 
@@ -300,7 +300,7 @@ class Builder:
             if by_name.setdefault(formula.name, formula) != formula:
                 raise DeclarationError(
                     f"a layer with two activations called {formula.name}",
-                    f"one is {by_name[formula.name].expr}, the other {formula.expr}",
+                    f"one is the formula {by_name[formula.name].expr}, the other {formula.expr}",
                     "give different formulas different names",
                 )
 

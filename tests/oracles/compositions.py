@@ -186,7 +186,7 @@ _REASONS: tuple[tuple[str, Callable[..., bool]], ...] = (
     (r"no Gaussian average: it may grow like exp\(c\*z\^2\) or faster for z -> (.*?);",
      lambda f, sides: _grows(f, None, sides)),
     (r"the formula does not (?:depend on|contain) z", _constant),
-    (r"these points cannot be listed exactly", _is_not_inverted),
+    (r"the zeros of this expression cannot be listed exactly", _is_not_inverted),
     (r"could not be shown to be finite for z -> ", _oscillates),
     (r"is constant|vanishes", _constant),
 )  # fmt: skip

@@ -144,8 +144,8 @@ def test_python_and_text_declare_the_same_layer():
 @pytest.mark.parametrize(
     ("ask", "error", "needle"),
     [
-        (lambda: sr.layer("z + Dense(phi(z))"), DeclarationError, "it names phi, and no activation is given; pass it"),
-        (lambda: sr.layer("z + Dense(tanh(z))", phi="relu"), DeclarationError, "relu does not occur in it"),
+        (lambda: sr.layer("z + Dense(phi(z))"), DeclarationError, "no activation is passed for it; pass one"),
+        (lambda: sr.layer("z + Dense(tanh(z))", phi="relu"), DeclarationError, "the activation relu is not in it"),
         (lambda: sr.layer("a*z + Dense(phi(z))", phi="relu"), DeclarationError, "unknown name 'a'"),
         (lambda: sr.layer("a*z + Dense(phi(z))", phi="relu"), DeclarationError, 'sr.layer("...", a=...)'),
         (lambda: sr.activation("a*tanh(z)"), DeclarationError, 'sr.activation("...", a=...)'),
@@ -190,9 +190,9 @@ def test_commands_take_them(capsys):
     code, out, _ = run(capsys, "export", "gelu", "--layer", "residual", "--set", "gamma=1/sqrt(2)", "--target", "latex")
     assert code == 0 and r"\frac{K}{2}" in out
     code, _, err = run(capsys, "derive", "z + Dense(relu(z))", "--layer", "residual")
-    assert code == 2 and "that is a layer already" in err
+    assert code == 2 and "the first argument is a layer already" in err
     code, _, err = run(capsys, "check", "z + Dense(phi(z))")
-    assert code == 2 and "it names phi, and no activation is given" in err
+    assert code == 2 and "it contains phi, but no activation is passed for it" in err
 
 
 @pytest.mark.exhaustive

@@ -48,7 +48,7 @@ def test_functions_of_formulas_are_activations():
 @pytest.mark.parametrize(
     ("text", "error", "needle"),
     [
-        ("z + Dense(z)", DeclarationError, "gelu does not occur in it; write phi"),
+        ("z + Dense(z)", DeclarationError, "the activation gelu is not in it; write phi"),
         ("Dense(phi(z)", DeclarationError, "never closed"),
         ("Dens(phi(z))", DeclarationError, "did you mean Dense"),
         ("layernorm(phi(z))", DeclarationError, "did you mean LayerNorm"),
@@ -160,5 +160,5 @@ def test_the_name_of_the_activation_says_phi_too():
     swish = sr.activation("swish", beta=2)
     assert written("z + Dense(swish(z))", swish) == written("z + Dense(phi(z))", swish)
     assert written("Dense(swish(z) + swish(z, 3))", swish) == sr.Layer(Dense(swish(z) + sr.activation("swish(3)")(z)))
-    with pytest.raises(DeclarationError, match="gelu does not occur in it"):
+    with pytest.raises(DeclarationError, match="the activation gelu is not in it"):
         written("z + Dense(tanh(z))", gelu)

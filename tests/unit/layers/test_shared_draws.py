@@ -72,10 +72,10 @@ def test_page_and_record_show_the_name(capsys):
 @pytest.mark.parametrize(
     ("text", "message"),
     {
-        "Dense(phi(b)*b), z = Dense(z)": "z has a meaning already",
-        "Dense(phi(b)*b), gamma = Dense(z)": "gamma has a meaning already",
-        "Dense(phi(b)*b), b = Dense(z), b = Dense(phi(z))": "b has a meaning already",
-        "Dense(phi(a)), a = b, b = a": "a, b are made of each other",
+        "Dense(phi(b)*b), z = Dense(z)": "the name z is already used",
+        "Dense(phi(b)*b), gamma = Dense(z)": "the name gamma is already used",
+        "Dense(phi(b)*b), b = Dense(z), b = Dense(phi(z))": "the name b is already used",
+        "Dense(phi(a)), a = b, b = a": "a, b refer to each other",
         "Dense(phi(z), C_W=2)": "unexpected character '='",
         "Dense(phi(b)*b), b =": "it is empty",
     }.items(),
