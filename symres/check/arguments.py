@@ -64,10 +64,10 @@ def oracles(against: Collection[str] | str, theory: bool) -> tuple[str, ...]:
     use = f"use {' or '.join(ORACLES)}"
     names = (against,) if isinstance(against, str) else against
     if not isinstance(names, Sequence | set | frozenset) or not names:
-        raise DeclarationError(f"check against {against!r}", "it names no oracle", use)
+        raise DeclarationError(f"check against {against!r}", "it is not the name of an oracle", use)
     for name in names:
         if name not in ORACLES:
-            raise DeclarationError(f"check against {name}", "there is no such oracle", use)
+            raise DeclarationError(f"check against {name}", "unknown oracle", use)
     if not theory and "quadrature" not in names:
         raise DeclarationError(
             "check of an average against simulation", "an average is not a network", "use quadrature, or derive a layer"
@@ -88,10 +88,10 @@ def chosen(names: Iterable[str] | None, theory: DerivedLayer) -> list[str]:
     listed = list(measured if names is None else dict.fromkeys(names))
     for name in listed:
         if name not in known:
-            remedy = nearest(str(name), list(known)) or f"known are: {', '.join(known)}"
-            raise DeclarationError(f"check of the quantity {name}", "there is no such one", remedy)
+            remedy = nearest(str(name), list(known)) or f"choose of: {', '.join(known)}"
+            raise DeclarationError(f"check of the quantity {name}", "unknown quantity", remedy)
     if not listed:
-        raise DeclarationError("check of a theory", "no quantity is asked for", f"choose of: {', '.join(known)}")
+        raise DeclarationError("check of a theory", "the list of quantities is empty", f"choose of: {', '.join(known)}")
     return listed
 
 
@@ -116,11 +116,11 @@ def fixed_numbers(
     known = {str(symbol): symbol for symbol in free if str(symbol) not in _ARGUMENTS}
     for name, exact in numbers.items():
         if name not in known:
-            found = "it is an argument, of which the check draws many" if name in _ARGUMENTS else "there is no such one"
-            listed = f"known are: {', '.join(sorted(known)) or 'none'}"
+            found = "it is an argument, which the check draws at random" if name in _ARGUMENTS else "unknown parameter"
+            listed = f"the parameters are: {', '.join(sorted(known)) or 'none'}"
             raise DeclarationError(f"parameter {name} of a check", found, nearest(name, sorted(known)) or listed)
         symbol = known[name]
         if (symbol.is_nonnegative and exact.is_negative) or (symbol.is_negative and exact.is_positive):
             sign = "negative" if exact.is_negative else "positive"
-            raise DeclarationError(f"a check at {name} = {exact}", f"it is {sign}", "give it the other sign")
+            raise DeclarationError(f"a check at {name} = {exact}", f"it is {sign}", "change its sign")
     return numbers

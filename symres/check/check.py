@@ -108,6 +108,6 @@ def _unanswered(
     for name in (name for name in asked if name not in known):
         said = "this oracle compares it only together with kernel_map, or not at all"
         if name not in claims:
-            said = "the derivation does not know it"
+            said = "the derivation left it unknown"
         found += [inconclusive(name, oracle, "", (said,), seed=seed) for oracle in oracles]
     return found

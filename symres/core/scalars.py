@@ -75,7 +75,7 @@ def parameter(value: Number, name: str) -> sp.Expr:
     exact = number(value, name)
     size = abs(exact) if exact.is_Rational else abs(sp.N(exact, 15))
     if size != 0 and not _LEAST <= size <= 1 / _LEAST:
-        raise DeclarationError(f"a number for {name}", "its size is astronomical", "use numbers from 1e-300 to 1e300")
+        raise DeclarationError(f"a number for {name}", "it is out of range", "use numbers from 1e-300 to 1e300")
     return exact
 
 
@@ -121,7 +121,7 @@ def equation(value: Any, name: str) -> sp.Expr:
         raise DeclarationError(
             f"{name} = {value!r}",
             "it is text",
-            'write it in Python, or all of it as text: sr.layer("z + Dense(phi(z))")',
+            'write the equation in sympy symbols, or as one text: sr.layer("z + Dense(phi(z))")',
         )
     return scalar(value, name)
 

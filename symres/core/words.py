@@ -18,7 +18,7 @@ class Words(str):
 class Obstruction(Enum):
     """What stands between a quantity and a closed form, as far as readers are told it in different words."""
 
-    OUTSIDE = "outside the families of functions that are closed"
+    OUTSIDE = "outside the families of functions with closed forms"
     INFINITE = "an average that it needs is infinite"
     OTHER = "something else"
 

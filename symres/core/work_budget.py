@@ -116,7 +116,7 @@ def limited(stage: Stage, subject: str = "", *, ends: bool = True) -> Iterator[N
         found = f"it was given up after {amount}"
         if outer is not None and (operations < stage.operations * by if counted else seconds < stage.seconds * by):
             begun = (operations if counted else seconds) > 0
-            found = f"{found}, all that was left for" if begun else "it was not begun: nothing was left for"
+            found = f"{found}, the work that remained for" if begun else "it was not begun, no work remained for"
             found += f" {outer.stage.title}"
         remedy = f"allow ten times as much: within symres.budget(10), or with {VARIABLE}=10 in the environment"
         raise OutOfBudget(subject or stage.title, found, remedy) from None

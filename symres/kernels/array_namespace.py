@@ -31,7 +31,7 @@ def namespace_of(*arrays: Array) -> ModuleType:
     found = {id(space): space for space in map(_namespace, arrays) if space is not None}
     if len(found) > 1:
         names = " and ".join(sorted(space.__name__ for space in found.values()))
-        raise DeclarationError("kernels and targets", f"they are of {names}", "pass arrays of one library")
+        raise DeclarationError("kernels and targets", f"they belong to {names}", "pass arrays of one library")
     return next(iter(found.values()), np)
 
 

@@ -97,7 +97,7 @@ def matrix(
     second = first if X2 is None else require_inputs(X2, "X2")
     if second[1] != first[1]:
         reason = f"X has {first[1]} features, X2 {second[1]}"
-        raise DeclarationError("the kernel matrix of X and X2", reason, "pass inputs of one kind")
+        raise DeclarationError("the kernel matrix of X and X2", reason, "pass inputs with the same features")
     shape = (first[0], second[0])
     is_array = not (out is None or isinstance(out, str | Path))
     work = _Work(source, place_of(kernel), values, _kind_of_array(out, shape) if is_array else _kind(dtype))
@@ -164,7 +164,7 @@ class _Work:
             asked = f"the {KERNELS[self.kernel]} kernel matrix"
             if KERNELS[self.kernel] == "tangent" and np.isfinite(others).all():
                 raise without_tangent_kernel(asked)
-            found = f"it has entries that are infinite, or not numbers, in {self.dtype}"
+            found = f"it has infinite or nan entries in {self.dtype}"
             raise DeclarationError(asked, found, "pass smaller inputs")
         return values
 
@@ -241,7 +241,7 @@ def _pair(chunks: int | tuple[int, int], square: bool) -> tuple[int, int]:
     listed = chunks if isinstance(chunks, tuple | list) else (chunks, chunks)
     if len(listed) != 2 or (square and listed[0] != listed[1]):
         remedy = "pass one number" if square else "pass one number, or one for rows and one for columns"
-        raise DeclarationError(f"blocks of the shape {chunks}", "they do not tile the matrix as blocks do", remedy)
+        raise DeclarationError(f"blocks of the shape {chunks}", "blocks of this shape do not tile the matrix", remedy)
     rows, columns = (whole(size, "chunks", 1) for size in listed)
     return rows, columns
 
@@ -253,7 +253,7 @@ def _kind(dtype: str | np.dtype | type) -> np.dtype:
     except TypeError:
         kind = None
     if kind is None or kind.name not in DTYPES or not kind.isnative:
-        raise DeclarationError(f"a kernel matrix of type {dtype}", "it is none", f"use {' or '.join(DTYPES)}")
+        raise DeclarationError(f"a kernel matrix of type {dtype}", "unknown type", f"use {' or '.join(DTYPES)}")
     return kind
 
 
@@ -278,6 +278,6 @@ def _kind_of_array(out: Any, shape: tuple[int, int]) -> np.dtype:
         if getattr(out, "read_only", False):  # a zarr array, to which no entry is nothing to refuse
             raise ValueError("it is read-only")
     except Exception as error:  # each library has its own
-        reason = f"out takes no blocks ({type(error).__name__}: {error})"
+        reason = f"blocks cannot be written to out ({type(error).__name__}: {error})"
         raise DeclarationError(asked, reason, "pass an array that can be written") from None
     return kind

@@ -165,7 +165,7 @@ class NpyStore(Store):
                 raise self._another(f"it is an array of {dtype} of shape {shape}{order}")
             end = file.tell() + self.size
             if (size := self.path.stat().st_size) > end:
-                raise self._another(f"it has {size - end} bytes more")
+                raise self._another(f"it is {size - end} bytes too long")
             if size < end:
                 file.truncate(end)
 
@@ -232,7 +232,7 @@ def store_at(path: Path, grid: Grid, dtype: np.dtype) -> Store:
     made = STORES.get(path.suffix)
     if made is None:
         remedy = f"let the name end with {' or '.join(STORES)}"
-        raise DeclarationError(f"a kernel matrix in {path}", f"its ending {path.suffix!r} names no format", remedy)
+        raise DeclarationError(f"a kernel matrix in {path}", f"the ending {path.suffix!r} is unknown", remedy)
     if made is ZarrStore:
         require(f"a kernel matrix in {path}", "kernels", "zarr")
     try:
@@ -330,7 +330,7 @@ def prepare(store: Store, journal: Journal, resume: bool) -> set[Block]:
             journal.begin(intact)
             return set(intact)
     elif resume and store.path.exists():
-        raise DeclarationError(asked, "something else is there, without a journal", _ANEW)
+        raise DeclarationError(asked, "the path exists, without a journal of symres", _ANEW)
     free = shutil.disk_usage(store.path.parent).free + _room(store.path)
     if free < store.size:
         reason = f"it takes {store.size / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free"

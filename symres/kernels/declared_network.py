@@ -32,14 +32,14 @@ def declared_network(declared: Declared, depth: Number | None) -> Network:
     """
     if isinstance(declared, Network):
         if depth is not None:
-            found = f"a network of {declared.depth} layers has its depth"
+            found = f"a network of {declared.depth} layers has a depth already"
             raise DeclarationError(f"a kernel of depth {depth}", found, "leave depth out, or pass a layer")
         return declared
     if not isinstance(declared, Theory | Layer | Activation | str):
         remedy = "pass a network, a layer, an activation or its name"
         raise DeclarationError(f"the kernel of {declared!r}", "it is not a network", remedy)
     if depth is None:
-        raise DeclarationError(f"the kernel of {declared}", "it has no depth", "pass depth=, the number of layers")
+        raise DeclarationError(f"the kernel of {declared}", "the depth is missing", "pass depth=, the number of layers")
     return _of_layers(derive(declared).layer, whole(depth, "depth", 1))
 
 

@@ -99,7 +99,7 @@ def predict(
     values = {name: _at_least_0(v, name) for name, v in (("ridge", ridge), ("noise", noise))}
     rate = float(number(learning_rate, "learning_rate"))
     if rate <= 0:
-        raise DeclarationError(f"the learning rate {learning_rate}", "it is not positive", "pass one, such as 1")
+        raise DeclarationError(f"the learning rate {learning_rate}", "it is not positive", "pass a rate such as 1")
     return Ensemble(train, cross, test, y, values["ridge"], values["noise"], rate)
 
 
@@ -153,7 +153,7 @@ class Ensemble:
         xp = self._library
         times = xp.asarray(t, dtype=self.y.dtype, device=self.y.device)
         if bool(xp.any(times < 0)) or bool(xp.any(xp.isnan(times))):
-            raise DeclarationError(f"networks at the time {t}", "there is none before 0", "pass t >= 0, or math.inf")
+            raise DeclarationError(f"networks at the time {t}", "training begins at 0", "pass t >= 0, or math.inf")
         rates, vectors = self._tangent_spectrum
         if bool(xp.any(times == inf)):
             _require_regular(
@@ -215,7 +215,7 @@ def _require_sound(xp: ModuleType, values: Array, name: str, symmetric: bool) ->
     """Refuse numbers that are not finite, and matrices that are symmetric by no rounding: half of one would be used."""
     asked = f"predictions from {name}"
     if not is_finite(xp, values):
-        raise DeclarationError(asked, "it has entries that are nan or infinite", "leave out their inputs")
+        raise DeclarationError(asked, "it has entries that are nan or infinite", "leave these inputs out")
     if symmetric:
         apart, largest = float(xp.max(xp.abs(values - values.mT))), float(xp.max(xp.abs(values)))
         if apart > float(xp.finfo((1.0 * values).dtype).eps) ** 0.5 * largest:

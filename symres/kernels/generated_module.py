@@ -23,7 +23,7 @@ def place_of(kernel: str) -> int:
         DeclarationError: there is no such kernel.
     """
     if kernel not in KERNELS:
-        raise DeclarationError(f"the kernel {kernel!r}", "there is no such kernel", f"use one of {', '.join(KERNELS)}")
+        raise DeclarationError(f"the kernel {kernel!r}", "unknown kernel", f"use one of {', '.join(KERNELS)}")
     return KERNELS.index(kernel)
 
 
@@ -34,7 +34,7 @@ def without_tangent_kernel(asked: str, remedy: str = 'use kernel="nngp"') -> Dec
         asked: what needs it.
         remedy: what to do.
     """
-    found = "it is infinite for equal inputs: behind a trained layer, the slope of an activation has no mean square"
+    found = "it is infinite for equal inputs: after a trained layer, the slope of an activation has no mean square"
     return DeclarationError(asked, found, remedy)
 
 
@@ -106,7 +106,7 @@ def source_of(module: Module | ModuleType) -> ModuleSource:
     text = loader.get_source(module.__name__) if isinstance(loader, InspectLoader) else None
     if not text:
         remedy = "pass what sr.export returned, without .load(), or a module imported from its file"
-        raise DeclarationError(f"the text of the module {module.__name__}", "it does not know it", remedy)
+        raise DeclarationError(f"the text of the module {module.__name__}", "the module does not keep its text", remedy)
     return ModuleSource(text)
 
 

@@ -39,7 +39,7 @@ def parameter_values(known: Sequence[str], given: Mapping[str, Value], network: 
     missing = [name for name in known if name not in given]
     unknown = [name for name in given if name not in known]
     found = [f"it has no parameter {', '.join(unknown)}"] * bool(unknown)
-    found += [f"no value for {', '.join(missing)}"] * bool(missing)
+    found += [f"{', '.join(missing)} has no value"] * bool(missing)
     if found:
         raise DeclarationError(asked, " and ".join(found), f"pass numbers for {', '.join(known)}")
     symbols = _symbols(network)
@@ -98,9 +98,7 @@ def require_inputs(X: Array, name: str = "X") -> tuple[int, int]:
         found = f"its shape is {shape}" if shape else f"it is a {type(X).__name__}"
         raise DeclarationError(asked, found, "pass an array of shape (inputs, features)")
     if 0 in shape:
-        found = (
-            f"there are none, its shape is {shape}" if not shape[0] else f"they have no features, its shape is {shape}"
-        )
+        found = f"it is empty, its shape is {shape}" if not shape[0] else f"they have no features, its shape is {shape}"
         raise DeclarationError(asked, found, "pass one input of one feature at least")
     step = max(PART // shape[1], 1)
     for start in range(0, shape[0], step):

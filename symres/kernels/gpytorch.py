@@ -86,7 +86,7 @@ class NeuralKernel(Kernel):
             for name in named:
                 if name not in values:
                     remedy = f"choose among {', '.join(values)}"
-                    raise DeclarationError(f"a {role} of {name}", "the network has no such parameter", remedy)
+                    raise DeclarationError(f"a {role} of {name}", "the network lacks this parameter", remedy)
         for name in values:
             size = self.ard_num_dims if name == _INPUTS else 1
             self.register_parameter(f"raw_{name}", torch.nn.Parameter(torch.zeros(*self.batch_shape, 1, size)))
@@ -109,7 +109,7 @@ class NeuralKernel(Kernel):
         first = [float(number(v, _INPUTS)) for v in numbers]
         if len(first) != self.ard_num_dims:
             asked = f"{len(first)} input variances, ard_num_dims={self.ard_num_dims}"
-            raise DeclarationError(asked, "one is needed for each feature", "leave ard_num_dims out")
+            raise DeclarationError(asked, "each feature needs one", "leave ard_num_dims out")
         return first
 
     def value(self, name: str) -> torch.Tensor:
@@ -141,7 +141,7 @@ class NeuralKernel(Kernel):
             DeclarationError: the kernel has none.
         """
         if self.ard_num_dims is None:
-            raise DeclarationError(_INPUTS, "this kernel has none", "pass ard_num_dims, the number of features")
+            raise DeclarationError(_INPUTS, "it has no input variances", "pass ard_num_dims, the number of features")
         return self.value(_INPUTS)
 
     @input_variances.setter
@@ -166,7 +166,7 @@ class NeuralKernel(Kernel):
         known = ", ".join([*self.names, *[_INPUTS] * (self.ard_num_dims is not None)])
         for name, value in values.items():
             if name not in known.split(", "):
-                raise DeclarationError(f"{name} = {value}", "the network has no such parameter", f"set one of {known}")
+                raise DeclarationError(f"{name} = {value}", "the network lacks this parameter", f"set one of {known}")
             self._set(name, value)
         return self
 
@@ -190,7 +190,7 @@ class NeuralKernel(Kernel):
         """
         if last_dim_is_batch:
             found = "a network sees all features together"
-            raise DeclarationError("a neural kernel of each feature", found, "use a kernel for each, with active_dims")
+            raise DeclarationError("a neural kernel of each feature", found, "use one for each, with active_dims")
         kind, features = torch.promote_types(x1.dtype, x2.dtype), x1.shape[-1]
         first, second = x1.to(torch.float64), x2.to(torch.float64)
         if self.ard_num_dims is not None:

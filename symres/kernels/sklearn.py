@@ -109,8 +109,8 @@ class NeuralKernel(Kernel):
     def theta(self, theta: np.ndarray) -> None:
         free = [h for h in self.hyperparameters if not h.fixed]
         if len(theta) != sum(h.n_elements for h in free):
-            found = f"it has {sum(h.n_elements for h in free)} that are not fixed"
-            raise DeclarationError(f"{len(theta)} hyperparameters of {self!r}", found, "pass so many logarithms")
+            found = f"it has {sum(h.n_elements for h in free)} free ones"
+            raise DeclarationError(f"{len(theta)} hyperparameters of {self!r}", found, "pass as many logarithms")
         further, start = dict(self.parameters or {}), 0
         for h in free:
             part = np.exp(np.asarray(theta[start : start + h.n_elements], dtype=np.float64))
@@ -137,11 +137,11 @@ class NeuralKernel(Kernel):
         first, second = self._inputs(X, "X"), None if Y is None else self._inputs(Y, "Y")
         if second is not None and second.shape[1] != first.shape[1]:
             found = f"X has {first.shape[1]} features, Y {second.shape[1]}"
-            raise DeclarationError("the kernel matrix of X and Y", found, "pass inputs of one kind")
+            raise DeclarationError("the kernel matrix of X and Y", found, "pass inputs with the same features")
         if not eval_gradient:
             return np.asarray(self._function("dual_kernel_matrix")(first, second, **values)[place])
         if Y is not None:
-            found = "it is asked for two sets of inputs"
+            found = "it exists for one set of inputs, not two"
             raise DeclarationError("the gradient of a kernel matrix", found, "pass X alone")
         seeds, scales = self._seeds
         is_relevance = any(h.name == _INPUTS and not h.fixed for h in self.hyperparameters)
@@ -198,7 +198,7 @@ class NeuralKernel(Kernel):
         if variances.shape != (features,) or not (variances >= 0).all():
             asked = f"{len(variances)} input variances for {features} features"
             remedy = f"pass {features}: input_variances=numpy.ones({features})"
-            raise DeclarationError(asked, "one that is not negative is needed for each", remedy)
+            raise DeclarationError(asked, "each feature needs one that is not negative", remedy)
         return variances
 
     @property
@@ -230,7 +230,7 @@ def _hyperparameter(name: str, value: Value, bounds: Bounds) -> Hyperparameter:
     size = int(np.size(value)) if np.ndim(value) else 1
     if isinstance(bounds, str):
         if bounds != "fixed":
-            raise DeclarationError(f"the bounds {bounds!r} of {name}", "they are none", 'pass a pair, or "fixed"')
+            raise DeclarationError(f"the bounds {bounds!r} of {name}", "not a pair", 'pass a pair, or "fixed"')
         return Hyperparameter(name, "numeric", bounds, size)
     try:
         limits = np.asarray(bounds, dtype=np.float64)

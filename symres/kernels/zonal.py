@@ -70,7 +70,7 @@ class ZonalKernel:
             if not np.isfinite(exact).all():
                 if np.isfinite(exact[:, 0]).all():
                     raise without_tangent_kernel("a table of the tangent kernel", 'use matrix(..., kernel="nngp")')
-                found = "there are values that are infinite, or not numbers"
+                found = "some values are infinite or nan"
                 raise DeclarationError(f"a table of kernels at K = {self.K:g}", found, "pass smaller K and parameters")
             self._spline = CubicSpline(angles[::PLACES], exact[::PLACES])
             scale = np.abs(exact).max(axis=0)

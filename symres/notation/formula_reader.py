@@ -65,4 +65,4 @@ def _expression(node: ast.expr) -> sp.Expr:
         return _OPERATORS[type(node.op)](left, right)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
         return _FUNCTIONS[node.func.id](*(_expression(a) for a in node.args))
-    raise ValueError(f"no formula: {ast.dump(node)}")
+    raise ValueError(f"not a formula: {ast.dump(node)}")

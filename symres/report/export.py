@@ -40,7 +40,7 @@ def require_target(name: str, asked: str) -> None:
         DeclarationError: there is none.
     """
     if name not in export_targets():
-        raise DeclarationError(asked, "there is no such target", f"use one of {', '.join(export_targets())}")
+        raise DeclarationError(asked, "unknown target", f"use one of {', '.join(export_targets())}")
 
 
 def export(

@@ -139,7 +139,7 @@ class Tape(Generic[V]):
         if expr.func not in self._backend:
             raise UnsupportedLayer(
                 f"numbers of {expr}",
-                f"the check room has no rule for {expr.func.__name__}",
+                f"the check has no rule for {expr.func.__name__}",
                 "write the formula with elementary functions",
             )
         return self._backend[expr.func], self._all(expr.args)

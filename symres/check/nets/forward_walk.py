@@ -87,7 +87,7 @@ class Forward:
             return self._pointwise(NumericFunction(formula, z), argument)
         raise UnsupportedLayer(
             f"a network with {expr.func.__name__} of several streams",
-            "the check room has no rule for it",
+            "the check has no rule for it",
             "write the forward equation with sums, products, activations and nodes",
         )
 

@@ -28,7 +28,7 @@ class _Exchangeable(LimitNet):
             return at_input(u, -1)
         if not isinstance(u, Affine):
             raise OracleLimit(
-                "an average over a batch at infinite width", "what is averaged is not linear", "rely on simulation"
+                "an average over a batch at infinite width", "its argument is not linear", "rely on simulation"
             )
         same = np.ones(self._inputs)
         shared = {s: c[-1] * same for s, c in u.coefficients.items() if s in self._common}

@@ -92,7 +92,7 @@ class SpectatorNet(RecordingNet):
     def _correlated(self, factor: np.ndarray, fan_out: int) -> np.ndarray:
         own, number = super()._correlated(factor, fan_out), len(self._drawn) - 1
         if number == _SPECTATORS - 1:
-            raise OracleLimit("the conditional kernel", f"there are more than {number} draws", "take fewer layers")
+            raise OracleLimit("the conditional kernel", f"the layer has over {number} draws", "take fewer layers")
         spectators = np.zeros((len(own), _SPECTATORS, 1))
         spectators[:, number] = factor[:, 0, :1]
         return np.concatenate([own, spectators], axis=1)

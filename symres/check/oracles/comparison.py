@@ -22,8 +22,8 @@ _NONE = 1e-13  # relative: a quantity that changes less does not depend on the b
 
 # A jump may be too small, or too many deviations away from 0, for any difference of neighbours to see it.
 _UNSEEN = {
-    True: "an activation jumps or rises like a root, but no divergence is seen at resolvable distances",
-    None: "whether an activation jumps or rises like a root cannot be told, and no divergence is seen",
+    True: "an activation jumps or rises like a root, but the oracle sees no divergence at resolvable distances",
+    None: "whether an activation jumps or rises like a root is undecided, and the oracle sees no divergence",
 }
 
 # A node of a user may do with arrays what an infinitely wide network has no meaning for (shapes, sorting, methods
@@ -97,7 +97,7 @@ def compared(
         outcome, remarks = Outcome.INCONCLUSIVE, (_UNSEEN[steep],)
     elif found.diverges and not steep:
         outcome = Outcome.INCONCLUSIVE
-        remarks = (f"{found.remark}, but nothing is seen to jump: it may be very steep",)
+        remarks = (f"{found.remark}, but no jump is seen: the function may be very steep",)
     else:
         outcome = Outcome.REFUTED
         remarks = remarks or ("the claim is infinite, the oracle finds a finite value",)
@@ -140,5 +140,5 @@ def require_sensitivity(verdict: Verdict, bare: mp.mpf | None) -> Verdict:
     share = float(abs((verdict.claimed - bare) / verdict.claimed))
     if share >= _SHARE * verdict.detectable or share < _NONE:
         return verdict
-    said = f"the branch contributes {share:.2g} of the claim, of which {verdict.detectable:.2g} is seen: too little"
+    said = f"the branch is only {share:.2g} of the claim, and errors below {verdict.detectable:.2g} go unnoticed"
     return replace(verdict, outcome=Outcome.INCONCLUSIVE, remarks=(*verdict.remarks, said))

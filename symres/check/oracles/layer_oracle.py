@@ -131,7 +131,7 @@ class QuadratureOracle(LayerMeasurement):
         Here dK is half the difference of their kernels and ddK a quarter of their squared distance.
         """
         if self._shared is not None:
-            raise OracleLimit("the second order of nearby inputs", "they are not like the others of a batch", "skip it")
+            raise OracleLimit("the second order of nearby inputs", "nearby inputs are special in a batch", "skip it")
         perp, lost = self.chi_perp(K), self._kernel(K)[1]
         if not np.isfinite(perp.value):
             return OracleValue(np.nan, 0.0, perp.scale / K, "chi_perp is infinite at every K")

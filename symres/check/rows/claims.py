@@ -85,7 +85,7 @@ def iterated(quantities: Mapping[str, Quantity], start: Values, values: Values, 
     for layer in range(1, depth + 1):
         # a map of a batch depends on K and C, any other kernel map on K alone
         at = {symbols.K: kernels[0], symbols.K1: kernels[0], symbols.K2: kernels[1], symbols.C: mixed}
-        mixed = Missing(("the covariance is not derived",))
+        mixed = Missing(("the covariance has not been derived",))
         if "covariance_map" in quantities:
             mixed = Missing((contradiction,)) if contradiction else _evaluated(quantities["covariance_map"], at, values)
         kernels = [_evaluated(quantities["kernel_map"], at | {symbols.K: kernel}, values) for kernel in kernels]

@@ -103,7 +103,7 @@ def growth_row(
 
 
 def _later(task: Task, name: str, values: Values) -> Verdict:
-    said = "vertices grow by their final law only in deeper networks than can be simulated"
+    said = "vertices reach their final law only in networks too deep to be simulated"
     return inconclusive(name, "simulation", random_points.text(values), (said,), seed=task.seed)
 
 

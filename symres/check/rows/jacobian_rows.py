@@ -40,7 +40,7 @@ _LENGTHS = 1.5  # so many of which they should span
 _SETTINGS = 6  # of parameters, of which the first is taken where the length can be seen
 _SLOPES = (0.2, 1.5)  # of log J, there
 _ATTRACTS = 0.999  # factor by which a layer may change distances from a fixed point whose basin holds its neighbours
-_UNDECIDED = "no fixed point was found whose neighbours clearly flow to it: rounding would decide where the kernel ends"
+_UNDECIDED = "no clearly attracting fixed point was found: rounding would decide where the kernel ends"
 
 
 def jacobian_rows(task: Task, K: sp.Rational, depth: int, tell: Callable[[float], None]) -> list[Verdict]:

@@ -25,7 +25,7 @@ from .claims import branchless, claimed
 
 SMALL = 0.1  # of the natural scale
 _FEW = 256  # networks that show a scale
-_UNTAMED = "a few networks make up the average: its standard error is not known"
+_UNTAMED = "a few networks dominate the average, so that its standard error is unknown"
 
 
 @dataclass(frozen=True)

@@ -129,15 +129,15 @@ def out_of_range() -> SymresError:
     """The mass of an average lies where doubles or the rules do not reach."""
     return SymresError(
         "quadrature in double precision",
-        "the mass of the average lies where the integrand leaves the range of doubles",
+        "the integrand exceeds the range of doubles where it contributes most",
         "check at a smaller kernel",
     )
 
 
 def too_fast() -> SymresError:
     """No affordable panels resolve the integrand."""
-    found = "the integrand varies too fast to be resolved, or loses its digits to rounding"
-    return SymresError("quadrature", found, "try another seed, which means other kernels")
+    found = "the integrand varies too fast, or loses its digits to rounding"
+    return SymresError("quadrature", found, "try another seed, which draws other kernels")
 
 
 def _merged(

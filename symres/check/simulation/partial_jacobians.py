@@ -90,7 +90,7 @@ def simulate_jacobian(
     """
     for name, value, known in (("estimator", estimator, _ESTIMATORS), ("backend", backend, _BACKENDS)):
         if value not in known:
-            raise DeclarationError(f"{name} {value!r}", "there is no such one", f"use {' or '.join(known)}")
+            raise DeclarationError(f"{name} {value!r}", f"unknown {name}", f"use {' or '.join(known)}")
     equation = forward if isinstance(forward, sp.Expr) else forward.forward
     kernel, layers = parameter(K, "K"), whole(depth, "depth", 1)
     width, networks, start = whole(n, "n", 1), whole(nets, "nets", 2), whole(seed, "seed", 0)
@@ -108,6 +108,6 @@ def _shared(equation: sp.Expr, numbers: Mapping[str, sp.Expr], kernel: sp.Expr) 
     if found is None or not 0 <= found < kernel:
         said = "it has no value" if found is None else f"it is {found}"
         raise DeclarationError(
-            f"C in networks of {equation}", said, "a batch needs the covariance of two inputs: 0 <= C < K"
+            f"C in networks of {equation}", said, "in a batch, C is the covariance of two inputs: 0 <= C < K"
         )
     return float(found)

@@ -37,7 +37,7 @@ class Budget:
 
     def __post_init__(self) -> None:
         if not number(self.precision, "precision") > 0:
-            raise DeclarationError(f"precision {self.precision}", "it is not positive", "pass 0.003 or so")
+            raise DeclarationError(f"precision {self.precision}", "it is not positive", "pass 0.003, for instance")
         whole(self.neurons, "neurons", 1)
         for width in self.widths:
             whole(width, "width", 1)

@@ -46,7 +46,7 @@ def default_folder() -> Path | None:
             return Path(chosen).expanduser()
         except RuntimeError:
             remedy = f"let {FOLDER} name a folder, or unset it"
-            raise DeclarationError(f"{FOLDER}={chosen}", "there is no such user with a home folder", remedy) from None
+            raise DeclarationError(f"{FOLDER}={chosen}", "the system knows no user of this name", remedy) from None
     if not any(os.environ.get(name) for name in ("XDG_CACHE_HOME", "HOME", "LOCALAPPDATA", "USERPROFILE")):
         return None
     try:

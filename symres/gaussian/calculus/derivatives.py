@@ -160,7 +160,7 @@ def _shift_rate(f: PiecewiseFunction, s: sp.Symbol) -> sp.Expr:
     if others or any(sp.expand(part.diff(s) - rate * derivative(part)) != 0 for part in f.parts):
         raise NoClosedForm(
             f"the derivative of the average of {f.as_expr()} in {s}",
-            "its slope is infinite somewhere, and the parameter does not merely shift it",
+            "the slope of the function is infinite somewhere, and the parameter is not merely a shift",
             f"set a number for {s}, or take differences",
         )
     return rate

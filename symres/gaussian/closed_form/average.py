@@ -103,8 +103,8 @@ def _canonical_law(dimension: int) -> tuple[sp.Symbol, ...]:
     except KeyError:
         raise NoClosedForm(
             f"an average over {dimension} Gaussian variables",
-            "the engine knows one and two",
-            "write the layer with fewer Gaussian arguments in one product",
+            "closed forms exist for one and two",
+            "write the layer so that a product has fewer Gaussian arguments",
         ) from None
 
 

@@ -119,7 +119,7 @@ def _tilted(covariance: Matrix, betas: Sequence[Form], reader: Reader, details: 
 
 
 def _divergent() -> NoClosedForm:
-    return NoClosedForm("a Gaussian average", "it does not converge", "lower the growth of the function")
+    return NoClosedForm("a Gaussian average", "it does not converge", "use a function that grows more slowly")
 
 
 def _solve(matrix: list[list[Frac]], right: Matrix, one: Frac) -> tuple[Frac, Matrix]:

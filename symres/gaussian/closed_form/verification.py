@@ -83,7 +83,7 @@ def verify(
         if decided == points:
             break
     if not decided:
-        raise NoClosedForm(asked, f"no digit of the closed form could be verified by {oracle}", "use numbers")
+        raise NoClosedForm(asked, f"no digit of the closed form could be verified by {oracle}", "use evalf")
     return Verification(oracle, decided, worst)
 
 
@@ -104,7 +104,7 @@ def verify_odd(asked: str, factors: Sequence[PiecewiseFunction]) -> Verification
             for side, factors_there in zip((1, -1), tee(zip(factors, places, strict=True)), strict=True)
         )
         if abs(value + mirrored) > error + radius:
-            raise NoClosedForm(asked, f"it is not odd at {places}, a defect of symres", "report it, and use numbers")
+            raise NoClosedForm(asked, f"it is not odd at {places}, a defect of symres", "report it, and use evalf")
         worst = max(worst, float(abs(value + mirrored) / abs(value)) if value else 0.0)
     return Verification(MIRRORED, _ODD_POINTS, worst)
 

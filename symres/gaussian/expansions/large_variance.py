@@ -49,7 +49,7 @@ def large_variance(factor: PiecewiseFunction, order: sp.Expr | int) -> tuple[Ter
         raise NoClosedForm(
             "a large-variance expansion",
             f"its function has algebraic tails, and logarithms below K**{-log_free_order(factor)}",
-            "use numbers instead",
+            "use evalf instead",
         )
     factor = even_part(factor)
     halves = [_half(factor), _half(factor.mirrored())]
@@ -105,7 +105,7 @@ def _moment(halves: Sequence[PiecewiseFunction], n: int) -> sp.Expr:
     if any(_split_right(remainder.parts[-1])[2] != sp.oo for remainder in halves):
         exact_sums = [algebraic_moment(remainder, n) for remainder in halves]
         if None in exact_sums:
-            raise NoClosedForm("a large-variance expansion", "a moment has no closed form", "use numbers instead")
+            raise NoClosedForm("a large-variance expansion", "a moment has no closed form", "use evalf instead")
         return sp.expand(sp.Add(*exact_sums))
     exact_moments = [exact_moment(remainder, n) for remainder in halves]
     unevaluated = [TailMoment(n, remainder.breaks, remainder.parts) for remainder in halves]

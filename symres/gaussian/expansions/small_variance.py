@@ -50,7 +50,7 @@ def small_variance(factor: PiecewiseFunction, order: int) -> tuple[tuple[sp.Rati
     halves = (right, left.xreplace({z: -z}))
     root = math.lcm(*map(_ramification, halves))
     if root > _MAX_RAMIFICATION:
-        raise NoClosedForm("a small-variance series", f"its powers have the denominator {root}", "use numbers instead")
+        raise NoClosedForm("a small-variance series", f"its powers have the denominator {root}", "use evalf instead")
     terms = []
     for n, (one, other) in enumerate(zip(*(_taylor(half, 2 * order * root, root) for half in halves), strict=True)):
         power = sp.Rational(n, root)
@@ -138,7 +138,7 @@ def _product(a: Constant, b: Constant) -> Constant:
         raise NoClosedForm(
             "a small-variance series",
             f"a coefficient has more than {_MAX_COEFFICIENT_TERMS} terms",
-            "use numbers instead",
+            "use evalf instead",
         )
     return total
 
@@ -241,9 +241,7 @@ _LARGEST_EXPONENT = 2**40  # sympy takes exponentials of larger numbers for inte
 
 
 def _no_series(node: sp.Expr) -> NoClosedForm:
-    return NoClosedForm(
-        "a small-variance series", f"{node} has no Taylor series at 0 that is known here", "use numbers instead"
-    )
+    return NoClosedForm("a small-variance series", f"symres knows no Taylor series of {node} at 0", "use evalf instead")
 
 
 def _sum_of(constants: tuple[Constant, ...]) -> Constant:
@@ -284,8 +282,8 @@ def _exp(u: Series) -> Series:
     """By y' = u' y."""
     start = _expression(u[0])
     if start.is_number and abs(sp.N(start, 5)) > _LARGEST_EXPONENT:
-        reason = f"exp({start}) is a number of astronomical size"
-        raise NoClosedForm("a small-variance series", reason, "use numbers instead")
+        reason = f"exp({start}) is too large or too small"
+        raise NoClosedForm("a small-variance series", reason, "use evalf instead")
     y = [_constant(sp.exp(start))]
     for k in range(1, len(u)):
         y.append(_convolved(u, [*y, {}], [fmpq(j, k) for j in range(k + 1)]))

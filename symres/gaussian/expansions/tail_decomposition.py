@@ -177,7 +177,7 @@ def _tanh_increment(front: sp.Expr, rest: sp.Expr) -> sp.Expr:
 
 def _erf_increment(front: sp.Expr, rest: sp.Expr) -> sp.Expr:
     if front != 0:
-        raise _refusal(sp.erf(front + rest), "approaches a number in a way that is not known here")
+        raise _refusal(sp.erf(front + rest), "approaches a number in a way that symres does not know")
     return sp.erf(rest)
 
 
@@ -253,10 +253,10 @@ def _growth_sign(rate: sp.Expr) -> int:
 
 def _refusal(node: sp.Expr, found: str) -> NoClosedForm:
     return NoClosedForm(
-        "a large-variance expansion", f"{abbreviated(node, 60)} {found} for |z| -> oo", "use numbers instead"
+        "a large-variance expansion", f"{abbreviated(node, 60)} {found} for |z| -> oo", "use evalf instead"
     )
 
 
 def _algebraic(node: sp.Expr) -> NoClosedForm:
-    found = "is not a polynomial up to what decays exponentially: it has algebraic tails, or tails unknown here,"
+    found = "is not a polynomial up to exponentially small terms: it has algebraic or unknown tails,"
     return _refusal(node, found)

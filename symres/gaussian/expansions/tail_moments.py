@@ -144,4 +144,4 @@ def _truncation_point(segments: list[Segment], flat: Weight, tolerance: float, b
                 return end, log2_sum(bounds)
             inner = outer
         end *= 1.25
-    raise SymresError("a moment of a remainder", "its tail could not be bounded", "use numbers of the average itself")
+    raise SymresError("a moment of a remainder", "its tail could not be bounded", "use evalf of the average itself")

@@ -70,7 +70,7 @@ class Truncation:
                 if passed == _PASSES:
                     return Verification("numbers", _PASSES, float(worst))
         found = f"at K = {mp.nstr(_mpf(K), 3)} it is off by {mp.nstr(error, 3)}, not by {mp.nstr(expected, 3)}"
-        raise NoClosedForm(self.asked, f"{found}, a defect of symres", "report it, and use numbers")
+        raise NoClosedForm(self.asked, f"{found}, a defect of symres", "report it, and use evalf")
 
     def reach(self) -> str:
         """In words: from which K on the relative error is below each of ``ERRORS``."""
@@ -150,7 +150,7 @@ class Truncation:
                 index += out
                 if run == _PASSES:
                     return _place(index - _PASSES * out)
-        raise NoClosedForm(self.asked, f"its error does not fall below {error:.0e}", "use numbers")
+        raise NoClosedForm(self.asked, f"its error does not fall below {error:.0e}", "use evalf")
 
     @cached_property
     def _relative_errors(self) -> dict[int, mp.mpf]:
@@ -188,8 +188,8 @@ def _power_of_two_beyond(K: mp.mpf, large: bool) -> sp.Rational:
     """A power of two beyond K."""
     exponent = mp.log(K, 2)
     if abs(exponent) > _MOST_BITS:
-        found = f"its next terms tell only at kernels {'above 1e300' if large else 'below 1e-300'}"
-        raise NoClosedForm("how far an expansion reaches", found, "use numbers")
+        found = f"its next terms matter only at kernels {'above 1e300' if large else 'below 1e-300'}"
+        raise NoClosedForm("the range of an expansion", found, "use evalf")
     return sp.Integer(2) ** int(mp.ceil(exponent) if large else mp.floor(exponent))
 
 

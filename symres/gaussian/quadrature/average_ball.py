@@ -46,7 +46,7 @@ def average_ball(factors: tuple[PiecewiseFunction, ...], covariance: tuple[arb, 
     if (len(factors), len(covariance)) not in ((1, 1), (2, 3)):
         raise NoClosedForm(
             f"the number of an average over {len(factors)} variables with {len(covariance)} covariances",
-            "there are rules for one and two variables",
+            "quadrature has rules for one and two variables",
             "split the integrand into products of functions of one or two variables",
         )
     if bits > _MOST_BITS or not all(isinstance(c, arb) and c.is_finite() for c in covariance):

@@ -65,7 +65,7 @@ def bivariate_average(
     if not (K1 > 0 and K2 > 0):
         raise SymresError(
             "a Gaussian average over two variables",
-            "a variance cannot be told from zero although the covariance can",
+            "a variance may be zero although the covariance is not",
             "raise the precision, or pass C = 0",
         )
     check_growth(f, gaussian_weight(K1))

@@ -229,7 +229,7 @@ def plan_panels(
         if endless:
             raise SymresError(
                 "a Gaussian average",
-                "the function varies too fast beside the width of the Gaussian",
+                "the function varies too fast within the width of the Gaussian",
                 "use a smaller variance",
             )
         if panel is not None:

@@ -179,7 +179,7 @@ def _rule(factor: PiecewiseFunction, weight: Weight, bits: int, variances: tuple
         for variance in variances
     ]
     if max(sizes) - min(sizes) > max(bits, _LEAST_SPREAD):
-        raise SymresError("one rule for many variances", "its sizes differ too much", "use a rule for each")
+        raise SymresError("one rule for many variances", "the variances differ too much", "use a rule for each of them")
     return rule(segments, weight, min(sizes), bits)
 
 
@@ -240,7 +240,7 @@ def rule(segments: list[Segment], weight: Weight, size: float, bits: int) -> Pla
         return PlannedRule((), arb(0))
     if tolerance == math.inf:
         raise SymresError(
-            "a Gaussian average", "the integrand is not known to be finite far out", "use a smaller variance"
+            "a Gaussian average", "the integrand may be infinite for large arguments", "use a smaller variance"
         )
     left, left_rest = tail_cutoff(segments, weight, -1, tolerance, bits)
     right, right_rest = tail_cutoff(segments, weight, 1, tolerance, bits)
@@ -255,7 +255,7 @@ def rule(segments: list[Segment], weight: Weight, size: float, bits: int) -> Pla
         return PlannedRule(inside.masses, missed)
     raise SymresError(
         "a Gaussian average",
-        "the integrand is not finite somewhere, or too intricate to be bounded",
+        "the integrand is infinite somewhere, or too intricate to be bounded",
         f"check the formula at its breakpoints; {_INTRICATE}",
     )
 
@@ -337,7 +337,7 @@ def check_growth(function: CompiledPieces, weight: Weight) -> None:
             least = log2_upper(value.abs_lower()) - 2 if value.is_finite() else -math.inf
             if least > limit or ((growth := tail(formula)).is_sharp and not growth.has_average):
                 raise DeclarationError(
-                    "a Gaussian average", "the function outgrows the Gaussian weight", "use a smaller variance, if any"
+                    "a Gaussian average", "the function outgrows the Gaussian weight", "use a smaller variance"
                 )
             raise SymresError("a Gaussian average", "its tails could not be bounded", _INTRICATE)
 

@@ -145,7 +145,7 @@ def _instead_of_maximum(rows: Sequence[Row], rough: bool, top: Row | None, name:
         without: what is so where the place is 0.
     """
     if not rows:
-        return "the response is 0, or not a finite number, wherever it was looked at"
+        return f"the response is 0 or not a finite number at every sampled value of {name}"
     (least, first, _), (most, last, rising) = rows[0], rows[-1]
     span = f"between {name} = {least:.3g} and {most:.3g}"
     hidden = f", and beyond it changes too fast to be followed from {name} to {name}" if rough else ""
@@ -167,7 +167,7 @@ def _instead_of_maximum(rows: Sequence[Row], rough: bool, top: Row | None, name:
     if last >= top[1] - _LEVEL:
         return f"{best}; at {name} = {most:.3g} it is {_as_number(last)}{hidden}"
     if rising > _LEVEL and last + rising * math.log(_LARGEST_PLACE / most) > top[1]:
-        return f"{best}; it rises again where numbers end"
+        return f"{best}; for still larger {name}, beyond the range of floating-point numbers, it rises again"
     return best + hidden if rough else ""
 
 

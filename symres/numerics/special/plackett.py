@@ -265,7 +265,7 @@ def _angle(r: arb) -> arb:
 
 def _check_correlation(r: arb) -> None:
     if abs(r) > 1:
-        raise DeclarationError("an average of signs", f"the correlation {r.str(5)}", "pass one between -1 and 1")
+        raise DeclarationError("an average of signs", f"{r.str(5)} is not a correlation", "pass one between -1 and 1")
 
 
 def _check_correlations(r: Correlations) -> None:
@@ -278,7 +278,7 @@ def _check_correlations(r: Correlations) -> None:
             if arb_mat([[matrix[i][j] for j in rows] for i in rows]).det() < 0:
                 found = ", ".join(entry.str(5) for entry in r)
                 raise DeclarationError(
-                    "an average of four signs", f"{found} are not correlations", "pass those of some law"
+                    "an average of four signs", f"no Gaussian law has the correlations {found}", "change them"
                 )
 
 

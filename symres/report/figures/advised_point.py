@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _COLOUR = "#CC79A7"
 _WHY = {  # a layer need not be critical to be advised
     Origin.BRANCH: "branches so small that all layers together change little",
-    Origin.SEARCH: "what changes kernels and gradients least at this depth",
+    Origin.SEARCH: "the setting that changes kernels and gradients least",
     Origin.GIVEN: "these variances were given",
 }
 

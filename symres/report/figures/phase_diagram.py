@@ -184,14 +184,14 @@ def _fixed(theory: Theory, x: Axis, y: Axis, params: dict[str, Any]) -> dict[str
     for name in (x[0], y[0], *params):
         if name not in known:
             remedy = f"known: {', '.join(known) or 'none'}"
-            raise DeclarationError(f"a phase diagram over {name}", "there is no such parameter", remedy)
+            raise DeclarationError(f"a phase diagram over {name}", "unknown parameter", remedy)
     for name, low, high in (x, y):
         if low < 0 and known[name].is_nonnegative:
             raise DeclarationError(f"an axis {name} from {low} to {high}", f"{name} is not negative", "begin at 0")
     missing = [name for name in known if name not in (x[0], y[0], *params)]
     if missing or x[0] == y[0]:
         if missing:
-            found, remedy = f"no value for {', '.join(missing)}", NumbersWanted(tuple(missing))
+            found, remedy = f"{', '.join(missing)} has no value", NumbersWanted(tuple(missing))
         else:
             found, remedy = f"both axes are {x[0]}", "give one of them another parameter"
         raise DeclarationError("a phase diagram", found, remedy)

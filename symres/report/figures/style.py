@@ -75,9 +75,7 @@ def format_of(path: Path) -> str:
     """
     if path.suffix not in METADATA:
         *others, last = METADATA
-        raise DeclarationError(
-            f"a figure {path.name}", "its format is unknown", f"end it with {', '.join(others)} or {last}"
-        )
+        raise DeclarationError(f"a figure {path.name}", "unknown format", f"end it with {', '.join(others)} or {last}")
     return path.suffix[1:]
 
 

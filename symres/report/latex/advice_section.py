@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sympy as sp
 
-from ...results.advice.advice import DIGITS, Advice
+from ...results.advice.advice import Advice
+from ...results.advice.parts import DIGITS
 from .displays import escape, latex
 from .prose import number_text, prose, verbatim
 

@@ -264,7 +264,7 @@ def _text(q: Quantity, uses: Sequence[int], known: set[str]) -> str:
     if q.status is Status.EXACT:
         sentences.append("closed form" + (f", by {_listed(uses)}" if uses else ""))
     elif q.status is Status.NUMERIC and again:
-        sentences.append("no closed form, for the reason above; numbers are enclosed likewise")
+        sentences.append("no closed form, for the reason above; numbers are enclosed in the same way")
     elif q.status is Status.NUMERIC:
         sentences.append(
             f"{unclosed(q.reason)}: {prose(q.reason)}. Numbers are enclosed in ball arithmetic, with a relative "
@@ -289,10 +289,10 @@ def _expansion(found: Expansion, left: str, notation: Notation) -> dict[str, str
     """The display of an expansion, what leads to it, and how far it reaches."""
     size, limit = ("small", "0") if found.limit == 0 else ("large", r"\infty")
     if found.body is None:
-        return {"lead": f"For {size} kernels there is none: {sentence(found.reach)}", "display": "", "reach": ""}
+        return {"lead": f"For {size} kernels it has no expansion: {sentence(found.reach)}", "display": "", "reach": ""}
     tail = rf" + \ldots \qquad (K \to {limit})."
     return {
-        "lead": f"For {size} kernels it is, exactly,",
+        "lead": f"For {size} kernels it equals",
         "display": display(left, found.body, tail=tail, notation=notation),
         "reach": sentence(found.reach),
     }

@@ -109,7 +109,7 @@ def absent(reason: str) -> str:
 def unclosed(reason: str) -> str:
     """The words before the reason why a quantity is numeric; they claim nothing beyond the families of symres."""
     outside = obstruction(reason) is Obstruction.OUTSIDE
-    return "outside the families that symres closes" if outside else "symres has no closed form"
+    return "outside the families with closed forms" if outside else "symres has no closed form"
 
 
 def settings(text: str) -> str:

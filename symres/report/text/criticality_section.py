@@ -104,7 +104,7 @@ class CriticalitySection(Sheet):
         number = self._number(value)
         shown = "" if number is None else digits(number)
         if isinstance(value, ImplicitNumber):
-            exact = ["a root, known to any number of digits"]
+            exact = ["a root, computable to any number of digits"]
         elif value.is_Integer:
             exact = [""]
         else:

@@ -52,7 +52,7 @@ class FiniteWidthSection(Sheet):
         remembers, carried = vertex.memory_noise != 0, times.join([chi, f"({kept})" if "/" in kept else kept])
         formulas = [("N", vertex.noise), ("M", vertex.memory_noise), ("R", vertex.stream_noise)]
         known = [(name, formula) for name, formula in formulas if formula != 0]
-        said = "Four-point vertex V = n E[z_i^2 z_j^2]_c of two neurons from layer to layer, 0 at first"
+        said = "Four-point vertex V = n E[z_i^2 z_j^2]_c of two neurons from layer to layer, 0 in the first"
         lines = self.wrapped(self.words(said))
         lines += self.equation("V", ["P" if vertex.stream_noise == 0 else "P + 2G"])
         earlier = f" + 2{times}{total} A_k{times}M(K_k, K, C_k)" if remembers else ""
@@ -60,19 +60,19 @@ class FiniteWidthSection(Sheet):
         if vertex.stream_noise != 0:
             lines += self.equation("G'", [f"{chi if vertex.weight**2 == 1 else carried}{times}G + R"])
         if remembers:
-            said = f"k: earlier layers; A_k: product of {chi} behind k; C_k: covariance of a neuron with itself in k"
+            said = f"k: an earlier layer; A_k: product of {chi} after k; C_k: covariance of a neuron with itself at k"
             lines += self.wrapped(said, "dim")
         texts = [(name, self.maths(e)) for name, e in known]
         texts += [(f"with {self.maths(s)}", self.maths(e)) for s, e in vertex.steps]
         if sum(len(text) for _, text in texts) > _LONG:
             names = ", ".join(name for name, _ in known)
-            said = f"{names} are long: symres export with --quantity vertex --target latex prints them"
+            said = f"{names} are too long for a page: symres export --quantity vertex --target latex prints them"
             return lines + self.wrapped(said, "dim")
         return lines + [shown for name, text in texts for shown in self.equation(name, [text], style="")]
 
     def _growth(self, curve: GrowthCurve) -> list[Line]:
         """What V is at criticality."""
-        said = "At criticality V grows by nu K^2 a layer, and r* is the optimal depth/width"
+        said = "At criticality V grows by nu K^2 per layer; r* is the optimal depth/width"
         lines = self.wrapped(self.words(said))
         for quantity in self.report.finite_width:
             lines += self._formula(quantity, curve)
@@ -82,7 +82,7 @@ class FiniteWidthSection(Sheet):
             row = max(curve.rows, key=lambda r: abs(r.nu / r.second - 1) if (r.gamma or 0) <= 0.9 else 0)
             there = "" if row.gamma is None else f"at gamma = {row.gamma:g} "
             text = (
-                "Neurons with a skip connection remember earlier layers. PDLT (B.26) keeps a part of that: "
+                "Neurons with a skip connection remember earlier layers. PDLT (B.26) has a part of this effect: "
                 f"{there}the complete nu is {row.nu / row.second:.3g} times as large"
             )
             lines += self.wrapped(self.words(text), "dim")
@@ -107,14 +107,14 @@ class FiniteWidthSection(Sheet):
             found = curve.weights_of(float(Fraction(ratio)))
             if found:
                 told.append(f"{ratio} at gamma = {' and '.join(f'{weight:.3f}' for weight in found)}")
-        return self.wrapped(self.words(f"A depth/width of {', of '.join(told)} is optimal")) if told else []
+        return self.wrapped(self.words(f"optimal are depth/width = {', '.join(told)}")) if told else []
 
     def _table(self, curve: GrowthCurve) -> list[Line]:
         heads = [self.maths.symbol(head) if head in ("gamma", "nu") else head for head in _HEADS]
         rows = [self._row(row) for row in curve.at(*_GAMMAS)]
         if curve.rows[0].gamma is None:
             heads, rows = heads[1:], [row[1:] for row in rows]
-        lines = self.wrapped(self.words(f"Its depth in layers for three widths n, with n_L = {OUTPUTS} output"))
+        lines = self.wrapped(self.words(f"Optimal depth in layers for three widths n, with n_L = {OUTPUTS} output"))
         lines += [line(" " * INDENT, Span("".join(head.ljust(_COLUMN) for head in heads).rstrip(), "bold"))]
         return lines + [line(" " * INDENT, "".join(cell.ljust(_COLUMN) for cell in row).rstrip()) for row in rows]
 

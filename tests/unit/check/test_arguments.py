@@ -45,7 +45,7 @@ def test_parameters_are_a_mapping(parameters):
     ("parameters", "said"),
     [
         ({"gama": 1}, "did you mean gamma"),
-        ({"beta": 1}, "known are: C_W, C_b, gamma"),
+        ({"beta": 1}, "the parameters are: C_W, C_b, gamma"),
         ({"K": 3}, "an argument"),
         ({"C_W": -1}, "negative"),
         ({"gamma": "much"}, "not a finite real number"),
@@ -56,7 +56,7 @@ def test_parameters_are_those_of_the_layer(parameters, said):
     with pytest.raises(DeclarationError, match=said):
         check(THEORY, parameters=parameters)
     if "gama" in parameters:
-        with pytest.raises(DeclarationError, match="known are: none"):
+        with pytest.raises(DeclarationError, match="the parameters are: none"):
             check(AVERAGE, parameters=parameters)
 
 

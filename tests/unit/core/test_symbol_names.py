@@ -91,6 +91,6 @@ def test_symbols_cannot_be_put_in_and_the_message_says_what_to_do():
     assert made.parameters == (new,)
     for given in (elu, elu.formula, elu.formula.xreplace({alpha: new})):
         with pytest.raises(
-            DeclarationError, match=r"is an activation and no expression; pass its formula in z, \.expr"
+            DeclarationError, match=r"is an activation, not an expression; pass its formula in z, \.expr"
         ):
             sr.Activation("renamed", given, parameters=(new,))

@@ -53,7 +53,7 @@ def test_a_page_limits_its_parts_and_goes_on():
             except sr.OutOfBudget as error:
                 reasons.append(error.found)
         spend(1000)  # what puts the page together
-    assert reasons[-1] == "it was not begun: nothing was left for the whole page"
+    assert reasons[-1] == "it was not begun, no work remained for the whole page"
     assert len(reasons) == 20 - Stage.PAGE.operations // (Stage.CRITICALITY.operations // 2)
 
 

@@ -257,7 +257,7 @@ def appended(out):
         ("a.npy", another_array(shape=(SIZE * SIZE,)), rf"of shape \({SIZE * SIZE},\)"),
         ("a.npy", another_array(dtype=">f8"), "an array of >f8"),
         ("a.npy", in_columns, "in the order of columns"),
-        ("a.npy", appended, "152 bytes more"),
+        ("a.npy", appended, "152 bytes too long"),
         ("a.npy", lambda out: out.write_bytes(b"text"), "its header is damaged"),
         ("a.npy", lambda out: out.write_bytes(b""), "its header is damaged"),
         ("a.npy", lambda out: out.write_bytes(out.read_bytes()[:40]), "its header is damaged"),
@@ -459,7 +459,7 @@ def test_a_full_disk_is_told_before(tmp_path, exported, inputs, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"C_W": None}, "no value for C_W"),
+        ({"C_W": None}, "C_W has no value"),
         ({"alpha": 1}, "no parameter alpha"),
         ({"kernel": "ntk"}, "nngp, tangent"),
         ({"X": [[1, 2]]}, "it is a list"),
@@ -478,9 +478,9 @@ def test_a_full_disk_is_told_before(tmp_path, exported, inputs, monkeypatch):
         ({"out": np.empty((SIZE, SIZE), object)}, "out is of type object"),
         ({"out": torch.empty((SIZE, SIZE))}, "out is of type torch.float32"),
         ({"out": [[0.0]]}, "out is a list"),
-        ({"out": np.broadcast_to(0.0, (SIZE, SIZE))}, "takes no blocks .*read-only"),
-        ({"out": pd.DataFrame(np.zeros((SIZE, SIZE)))}, "takes no blocks"),
-        ({"out": READ_ONLY}, "takes no blocks .*read-only"),
+        ({"out": np.broadcast_to(0.0, (SIZE, SIZE))}, "blocks cannot be written to out .*read-only"),
+        ({"out": pd.DataFrame(np.zeros((SIZE, SIZE)))}, "blocks cannot be written to out"),
+        ({"out": READ_ONLY}, "blocks cannot be written to out .*read-only"),
         ({"out": "a\0b.npy"}, "null byte; choose another path"),
         ({"out": "a" * 300 + ".npy"}, "too long; choose another path"),
         ({"out": "a" * 245 + ".zarr"}, "too long; choose another path"),  # its journal
@@ -503,7 +503,7 @@ def test_wrong_use_is_refused(exported, inputs, change, message, tmp_path, monke
     [
         ({"C_W": -2, "C_b": 0.1}, "C_W = -2: it is negative"),
         ({"C_W": [1, 1, 1], "C_b": [0, -0.1, 0]}, "it is negative; pass C_b >= 0"),
-        ({"C_w": 2, "C_b": 0.1}, "it has no parameter C_w and no value for C_W"),
+        ({"C_w": 2, "C_b": 0.1}, "it has no parameter C_w and C_W has no value"),
     ],
 )
 def test_parameters_outside_of_their_domains_are_refused(tmp_path, exported, inputs, values, message):
@@ -520,7 +520,7 @@ def test_inputs_that_are_none_are_refused(exported, inputs, kind, monkeypatch):
     for X, message in (
         (holes, "row 41 has a feature"),
         (inputs + 0j, "they are complex"),
-        (inputs[:0], r"there are none, its shape is \(0, 6\)"),
+        (inputs[:0], r"it is empty, its shape is \(0, 6\)"),
         (inputs[:, :0], r"they have no features, its shape is \(83, 0\)"),
     ):
         with pytest.raises(sr.DeclarationError, match=message):

@@ -168,7 +168,7 @@ def test_what_does_not_fit_is_refused(kernels, data, change, message):
 
 @pytest.mark.parametrize("t", [-1, math.nan])
 def test_there_is_no_time_before_the_start(kernels, data, t):
-    with pytest.raises(sr.DeclarationError, match="none before 0"):
+    with pytest.raises(sr.DeclarationError, match="training begins at 0"):
         predict(*kernels, data[2]).gradient_descent(t)
 
 

@@ -90,7 +90,7 @@ def test_estimators_learn(inputs):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"network": "relu"}, "it has no depth"),
+        ({"network": "relu"}, "the depth is missing"),
         ({"depth": 2, "kernel": "ntk"}, "nngp, tangent"),
         ({"depth": 2, "C_b": 0}, "it has no logarithm"),
         ({"depth": 2, "C_W_bounds": (0, 1)}, "not positive numbers"),

@@ -253,7 +253,7 @@ def test_the_home_of_nobody_is_one_clear_error(monkeypatch, capsys):
     for words in (("cache",), ("cache", "--clear"), ("show", "relu")):
         code, out, err = run(capsys, *words)
         assert (code, out) == (2, "") and err.count("\n") == 1
-        assert "SYMRES_CACHE_DIR=~nobody-of-this-name/x: there is no such user" in err
+        assert "SYMRES_CACHE_DIR=~nobody-of-this-name/x: the system knows no user of this name" in err
     assert run(capsys, "show", "relu", "--no-cache")[0] == 0
 
 
@@ -270,4 +270,4 @@ def test_a_folder_out_of_reach_is_named(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("SYMRES_CACHE_DIR", str(tmp_path / ("a" * 300)))
     assert run(capsys, "show", "relu")[0] == 0
     code, out, err = run(capsys, "cache")
-    assert (code, err) == (0, "") and "nothing is kept: " in out and "File name too long" in out
+    assert (code, err) == (0, "") and "no results are kept: " in out and "File name too long" in out
