@@ -129,8 +129,8 @@ def undirected(asked: str, symbol: sp.Symbol) -> DeclarationError:
     """What is wrong with an input of kernel 0 where a normaliser divides by the size of inputs."""
     return DeclarationError(
         f"{asked} at {symbol} = 0",
-        "such an input has no direction, and a normaliser of the layer divides by its size",
-        f"pass {symbol} > 0; a read-in with biases has none that vanish",
+        "this input has no direction, and a normaliser of the layer divides by its size",
+        f"pass {symbol} > 0, which a read-in with biases guarantees",
     )
 
 

@@ -38,7 +38,7 @@ def reason_off_the_line(advice: Advice) -> str:
     """Why an advised point does not lie on a critical line."""
     if advice.origin in _WHY:
         return f"not critical: {_WHY[advice.origin]}"
-    return "critical for another kernel of the input" + ("" if advice.kernel is None else f", {advice.kernel:.4g}")
+    return "critical for another kernel of the input" + ("" if advice.kernel is None else f", {advice.kernel:.9g}")
 
 
 def advised_place(

@@ -159,7 +159,7 @@ def _setting(symbols: set[sp.Symbol], known: Mapping[sp.Symbol, float], report: 
 
 
 def _short(value: float) -> str:
-    return f"{value:.6g}"
+    return f"{value:.9g}"
 
 
 def draw(path: str | Path, drawn: Curves) -> Path:

@@ -21,8 +21,9 @@ from .line_breaking import wrap
 _MEANINGS = {
     "C_W": "fan-in times the variance of a weight",
     "C_b": "variance of a bias",
-    "gamma": "factor of the skip connection",
-    "xi": "factor of the branch",
+    "gamma": "weight of the skip connection",
+    "xi": "weight of the branch",
+    "units": "number of units in the branch",
 }
 
 

@@ -52,7 +52,7 @@ class FiniteWidthSection(Sheet):
         remembers, carried = vertex.memory_noise != 0, times.join([chi, f"({kept})" if "/" in kept else kept])
         formulas = [("N", vertex.noise), ("M", vertex.memory_noise), ("R", vertex.stream_noise)]
         known = [(name, formula) for name, formula in formulas if formula != 0]
-        said = "Four-point vertex V = n E[z_i^2 z_j^2]_c of two neurons from layer to layer, 0 in the first"
+        said = "Four-point vertex V = n E[z_i^2 z_j^2]_c of two neurons from layer to layer; V = 0 in the first"
         lines = self.wrapped(self.words(said))
         lines += self.equation("V", ["P" if vertex.stream_noise == 0 else "P + 2G"])
         earlier = f" + 2{times}{total} A_k{times}M(K_k, K, C_k)" if remembers else ""
@@ -107,7 +107,7 @@ class FiniteWidthSection(Sheet):
             found = curve.weights_of(float(Fraction(ratio)))
             if found:
                 told.append(f"{ratio} at gamma = {' and '.join(f'{weight:.3f}' for weight in found)}")
-        return self.wrapped(self.words(f"optimal are depth/width = {', '.join(told)}")) if told else []
+        return self.wrapped(self.words(f"optimal depth/width: {', '.join(told)}")) if told else []
 
     def _table(self, curve: GrowthCurve) -> list[Line]:
         heads = [self.maths.symbol(head) if head in ("gamma", "nu") else head for head in _HEADS]

@@ -160,10 +160,10 @@ def _rate(rate: LearningRate) -> str:
     power = f"{rate.exponent:.2g}"
     told = f"The tangent kernel is {digits(rate.tangent_kernel, _SHORT)} at this depth and"
     if abs(rate.exponent) < _FLAT:
-        told += " does not grow with it: learning rates of gradient descent need not fall with the depth;"
+        told += " does not grow with the depth: learning rates of gradient descent need not fall;"
     else:
-        grows = "in proportion to it" if power == "1" else f"like its power {power}"
-        told += f" grows {grows}: learning rates of gradient descent fall like its inverse;"
+        grows = "in proportion to it" if power == "1" else f"like depth^{power}"
+        told += f" grows {grows}: learning rates of gradient descent fall like the inverse of the kernel;"
     return (
         f"{told} those of weights in PyTorch's parametrisation fall like 1/width, and Adam's for hidden weights like "
         "1/width."

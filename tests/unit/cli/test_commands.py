@@ -127,7 +127,7 @@ def test_list_shows_one_kind(capsys):
     assert "residual" not in page(capsys, "list", "activations")
     layers = page(capsys, "list", "layers")
     assert "z' = γ·z + ξ·Dense(φ(z))" in layers
-    assert "xi = 1 (factor of the branch)" in " ".join(layers.split())
+    assert "xi = 1 (weight of the branch)" in " ".join(layers.split())
     assert "gelu" not in layers
 
 

@@ -53,7 +53,7 @@ def critical_line(maps: Maps, weight: sp.Expr, values: dict[sp.Symbol, sp.Expr])
     """
     for q in maps:
         if q.status is Status.UNKNOWN:
-            raise NoClosedForm("the critical line", f"{q.name} is unknown: {q.reason}", "nothing")
+            raise NoClosedForm("the critical line", f"{q.name} is unknown: {q.reason}", "take another layer")
     fixed = {C_W: weight, **values}
     flow, parallel, perp = (expression_of(q).subs(fixed) for q in maps)
     if perp.has(sp.oo):

@@ -32,9 +32,9 @@ def test_one_layer_is_not_several():
 @pytest.mark.parametrize(
     ("exponent", "words"),
     [
-        (1.0, "grows in proportion to it: learning rates of gradient descent fall like its inverse"),
-        (0.59, "grows like its power 0.59: learning rates"),
-        (1e-14, "does not grow with it: learning rates of gradient descent need not fall"),
+        (1.0, "grows in proportion to it: learning rates of gradient descent fall like the inverse of the kernel"),
+        (0.59, "grows like depth^0.59: learning rates"),
+        (1e-14, "does not grow with the depth: learning rates of gradient descent need not fall"),
     ],
 )
 def test_how_the_tangent_kernel_grows(exponent, words):
