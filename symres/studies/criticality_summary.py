@@ -245,7 +245,7 @@ def onset(report: Report) -> str:
         first, size = value(point.K), value(found.amplitude)
         if not first or size is None:
             return ""
-        from_ = mp.nstr(abs(size / first), 2, min_fixed=-1, max_fixed=9).removesuffix(".0")
+        from_ = mp.nstr(mp.ceil(abs(size / first)), 2, min_fixed=-1, max_fixed=9).removesuffix(".0")
         return f"this law begins near layer {from_} if the first kernel differs from K* by K*; before, K hardly moves"
     if found.kernel > 0:
         return "this law begins in the layer in which it gives a kernel far below the first one"

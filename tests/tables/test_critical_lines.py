@@ -479,7 +479,11 @@ def test_curves_are_asked_for_at_numbers(kernels):
     [
         ("tanh", 2, "from 1e-05 to 100000, no C_W > 0 keeps the kernel with chi_perp = 1"),
         ("tanh", gamma, "skip connections have to be below 1, |gamma| < 1"),
-        ("z^2*step(z)", gamma, "deep networks do not see it; skip connections have to be below 1, |gamma| < 1"),
+        (
+            "z^2*step(z)",
+            gamma,
+            "so that deep networks are not affected; skip connections have to be below 1, |gamma| < 1",
+        ),
     ],
 )
 def test_lines_need_skips_below_1(formula, skip, said):

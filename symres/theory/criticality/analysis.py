@@ -99,7 +99,7 @@ def _never(fixed: Quantity, maps: Maps) -> str:
     flow, parallel, perp = map(expression_of, maps)
     if fixed is not maps[1] or parallel.free_symbols & {K, C_W, C_b}:
         return f"{fixed.name} does not depend on C_W, so that no C_W is critical"
-    begin, kept = f"chi_parallel = {_text(parallel)}at every kernel, so that no point is critical; ", affine(flow, K)
+    begin, kept = f"chi_parallel = {_text(parallel)} at every kernel, so that no point is critical; ", affine(flow, K)
     if kept is not None and kept[1] != 1:
         there = canonical(sp.cancel(perp.subs(K, kept[0] / (1 - kept[1]))))
         if not there.free_symbols & {K, C_W, C_b}:

@@ -84,7 +84,7 @@ OPTIONS = {
     "list averages gelu relu": "relu",
     "list layers mlp": "only the lists of averages and of criticality take a name, --set and --json; leave out mlp",
     "list --json": "list --json: only the lists of averages and of criticality take a name, --set and --json",
-    "list --set a=1": "go with the lists of averages and of criticality only; leave out --set",
+    "list --set a=1": "take a name, --set and --json; leave out --set",
     "list averages --set a=1": "--set goes with the averages of one activation",
     "list averages gelu --set a=1": "gelu: it has no parameter a",
     "show swish --set a=1": "its parameters are: beta",

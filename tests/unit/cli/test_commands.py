@@ -395,7 +395,7 @@ def test_numbers_for_all_parameters_give_the_fixed_points(capsys):
     assert mp.nstr(slope, 12) in found
     assert mp.nstr(8 / mp.pi, 12) in found  # at K = 0
     assert "universality class" not in out
-    assert "No setting that was tried keeps kernels" in out  # chi_perp is 1.1 at the kernel that is kept
+    assert "Every setting that was tried changes kernels" in out  # chi_perp is 1.1 at the kernel that is kept
     (zero, positive) = json.loads(
         page(capsys, "derive", "erf", "--set", "C_W=2", "--set", "C_b=0", "--json")
     )["fixed_points"]  # fmt: skip

@@ -137,7 +137,7 @@ def test_inputs_in_a_plane():
     V = theory.vertex(2, (X @ X.T).tolist(), C_W="1.3", C_b=0)[-1]
     two = theory.vertex(2, (X[:2] @ X[:2].T).tolist(), C_W="1.3", C_b=0)[-1]
     assert np.allclose(part(V, [0, 1]), two, rtol=1e-10)
-    with pytest.raises(sr.DeclarationError, match="multiple of another"):
+    with pytest.raises(sr.DeclarationError, match="are parallel"):
         theory.vertex(2, np.ones((3, 3)).tolist(), C_W="1.3", C_b=0)
     with pytest.raises(sr.DeclarationError, match="their cosines have the eigenvalue"):
         theory.vertex(2, [[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]], C_W="1.3", C_b=0)

@@ -211,9 +211,9 @@ NO_KERNELS = {
     "a row": ([[1, 2]], "neither a number nor a square matrix"),
     "an input that vanishes": ([[1, 0], [0, 0]], r"(K|final_kernel)\[1\]\[1\] = 0 of an input"),
     "not symmetric": ([[1, 0.5], [0.4, 1]], "symmetric"),
-    "indefinite": ([[1, 2], [2, 1]], "negative eigenvalue, -1"),
-    "equal inputs": ([[2, 2], [2, 2]], "multiple of another: inputs 0 and 1 are parallel"),
-    "opposite inputs": ([[1, -2], [-2, 4]], "multiple of another"),
+    "indefinite": ([[1, 2], [2, 1]], "eigenvalue -1"),
+    "equal inputs": ([[2, 2], [2, 2]], "inputs 0 and 1"),
+    "opposite inputs": ([[1, -2], [-2, 4]], "are parallel"),
 }
 
 

@@ -60,7 +60,7 @@ class TestDistributions:
         assert torch.allclose(wide.T @ wide, torch.eye(20) * C_W * 256 / 20, atol=1e-3)
 
     def test_others_are_refused(self, vectors):
-        with pytest.raises(DeclarationError, match="no such distribution; use 'normal', 'truncated'"):
+        with pytest.raises(DeclarationError, match="unknown distribution; use 'normal', 'truncated'"):
             st.init_(mlp(), inputs=vectors, distribution="cauchy")
 
 

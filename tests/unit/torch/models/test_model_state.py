@@ -22,7 +22,7 @@ def test_dropout_in_train_mode_is_named():
 
 def test_statistics_that_were_never_learned_are_named():
     model = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), nn.Linear(3, 3))
-    with pytest.warns(UserWarning, match="1 normalises by statistics that it never learned"):
+    with pytest.warns(UserWarning, match="1 normalises by running statistics that were never updated"):
         st.measure(model, torch.randn(4, 3), probes=1)
 
 

@@ -127,7 +127,7 @@ REFUSED = {
     "twice": (Twice, VECTORS, {"blocks": "block", "growth": 2}, "block: it is called 2 times"),
     "tied": (Tied, VECTORS, {"growth": 2}, "h.0: h.0.second shares its weights"),
     "nested": (dense, VECTORS, {"blocks": ["0", "0.second"], "growth": 2}, "0.second: it is inside of another"),
-    "loose": (Loose, VECTORS, {}, "1 sums in it may be skip connections"),
+    "loose": (Loose, VECTORS, {}, "it has 1 sums that may be skip connections"),
     "zero": (zero, VECTORS, {"growth": 2}, "the tuning of 1: its branch gives 0"),
     "nan": (broken, VECTORS, {"growth": 2}, r"the tuning of 1: numbers are not finite: .*1\.first\.weight"),
     "overflow": (
@@ -246,6 +246,6 @@ def test_what_is_no_model():
 
 def test_untrained_statistics_are_a_warning():
     model = nn.Sequential(*[nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Tanh()) for _ in range(2)])
-    with pytest.warns(UserWarning, match=r"0\.1, 1\.1 normalises by statistics"):
+    with pytest.warns(UserWarning, match=r"0\.1, 1\.1 normalises by running statistics"):
         report = st.tune_(model, torch.randn(6, 8), progress=False)
     assert report.notes and str(report).count("note") == 1

@@ -166,7 +166,7 @@ def test_a_library_outlives_its_folder(tmp_path):
         ("nothing-of-this-name -O1", "CC names nothing-of-this-name, which is not a command"),
         ("'half a quotation", "which is not a command"),
         ("/bin/false", "/bin/false .*failed: exit code 1; .*let CC name another"),
-        ("/bin/true", "it made no library"),
+        ("/bin/true", "no library was written"),
         ("{here}", "Exec format error"),
     ],
 )
