@@ -193,7 +193,7 @@ def _effects(C_W: float, at: LayerAverages) -> str:
 
 def _gradients(chi_perp: float) -> str:
     if math.isnan(chi_perp):
-        return "What it does to gradients is not known"
+        return "Its effect on gradients is unknown"
     if math.isinf(chi_perp):
         return "Gradients have no finite mean square, since the activation jumps or is too steep"
     if abs(chi_perp - 1) <= _EQUAL:
@@ -209,11 +209,11 @@ def _kernels(factor: float) -> str:
 
 def _nearby(chi_parallel: float) -> str:
     if math.isnan(chi_parallel):
-        return "behave in a way that is not known"
+        return "behave in an unknown way"
     if abs(chi_parallel - 1) <= _EQUAL:
         return "are neither attracted nor repelled, chi_parallel = 1"
     return f"are {'repelled' if abs(chi_parallel) > 1 else 'attracted'}, chi_parallel = {_g(chi_parallel)}"
 
 
 def _g(number: float) -> str:
-    return f"{float(number):.6g}"
+    return f"{float(number):.9g}"
