@@ -236,3 +236,10 @@ def test_slopes_with_several_roots_have_values_at_their_zero(text):
         density = lambda t: weighed(t) * mp.npdf(t**12)  # noqa: E731, B023
         expected = mp.quad(density, [mp.mpf("1e-9"), 0.3, 0.6, 0.8, 1, 1.1, 1.2, 1.3, 1.36])
         assert getattr(theory, name).evalf(K=1, C_W=1, C_b=0) == pytest.approx(expected, rel=1e-11)
+
+
+def test_a_slope_that_depends_on_a_parameter_is_told_in_terms_of_z():
+    power = sp.Symbol("p", positive=True)
+    with pytest.raises(DeclarationError, match=r"z = 0: whether it is finite depends on p; give p a number") as refused:
+        split(sp.Abs(z) ** power).steepness  # noqa: B018
+    assert "step" not in str(refused.value)

@@ -234,8 +234,8 @@ OPAQUE = {
     "softmax": (lambda: nn.Softmax(-1), "softmax"),
     "positions": (Transposed, "different orders"),
     "view": (ThroughAView, "another view"),
-    "coupling": (Coupling, "cat of several"),
-    "slices of a stream": (lambda: nn.Sequential(nn.ReLU(), Coupling()), "apart"),
+    "coupling": (Coupling, "cat combines several"),
+    "slices of a stream": (lambda: nn.Sequential(nn.ReLU(), Coupling()), "separates"),
     "detached": (Detached, "gradients"),
     "shared": (Shared, "twice"),
     "uneven": (lambda: nn.Sequential(nn.PReLU(4)), "entries differ"),
@@ -258,6 +258,23 @@ def test_what_is_not_read_stays_measured(name):
         reading.network()
     with pytest.raises(DeclarationError):
         reading.theory  # noqa: B018
+
+
+class Inline(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc, self.out = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x):
+        h = self.fc(x)
+        return x + self.out(nn.functional.leaky_relu(h / 3, 0.1) * torch.tanh(h))
+
+
+def test_an_activation_without_a_module_of_its_own_is_its_formula():
+    torch.manual_seed(0)
+    reading = st.read(nn.Sequential(nn.Linear(WIDTH, WIDTH), Inline(), nn.Linear(WIDTH, WIDTH)), torch.randn(4, WIDTH))
+    assert "Dense([tanh(z)*where(z>0,z/3,z/30)](Dense(z, " in str(reading)
+    assert "activation: " not in str(reading.blocks[1])  # the formula says it
 
 
 def test_an_activation_at_the_end_is_no_layer():
