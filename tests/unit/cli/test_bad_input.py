@@ -180,7 +180,7 @@ def test_a_header_that_is_not_ours_is_no_place_for_one(capsys, tmp_path, monkeyp
     asked = ["export", "relu", "--quantity", "kernel_map", "--target", "c", "--out", str(elsewhere / "own.c")]
     assert_refused(capsys, asked, "own.h would be overwritten")
     assert [path.name for path in elsewhere.iterdir()] == ["own.h"]
-    assert_refused(capsys, ["export", "relu", "--prefix", "mine"], "have their module before their names")
+    assert_refused(capsys, ["export", "relu", "--prefix", "mine"], "are called by the name of their module")
 
 
 def test_a_file_is_no_folder_and_a_folder_no_file(capsys, tmp_path):

@@ -38,7 +38,7 @@ BAD = {
     "--x C_W=4:0": "no length",
     "--x C_W=a:1": "'a' is not a finite real number",
     "--x C_W=-1:1": "C_W is not negative",
-    "--x C_V=0:1": "no such parameter; known: C_W, C_b",
+    "--x C_V=0:1": "unknown parameter; known: C_W, C_b",
     "--y C_W=0:1": "both axes are C_W",
     "--points 1": "points",
     "--points x": "points",

@@ -88,7 +88,7 @@ def test_inputs_from_a_function_and_chosen_blocks(capsys, models):
         (("own_models:number", "--inputs", "3,4"), "returned an object of the type int"),
         (("own_models:net", "--inputs", "own_models:number"), "type int"),
         (("own_models:net", "--inputs", "0,4"), "this shape is empty"),
-        (("own_models:net", "--inputs", "3,4", "--mode", "trial"), "no such mode"),
+        (("own_models:net", "--inputs", "3,4", "--mode", "trial"), "unknown mode"),
         (("own_models:net", "--inputs", "3,4", "--seeds", "0"), "seeds"),
         (("own_models:net",), "--inputs"),
         (("own_models:wide", "--inputs", "3,4"), "TypeError: wide() missing 1 required positional argument"),

@@ -30,9 +30,9 @@ REFUSED = {
     "z + 1": "it depends on z",
     "sqrt(2": "'(' is never closed",
     "sqrt(-1)": "not real",
-    "exp(1e9)": "astronomical size",
-    "exp(-1e9)": "astronomical size",
-    "erfc(1e300)": "astronomical size",
+    "exp(1e9)": "a number too large or too small",
+    "exp(-1e9)": "a number too large or too small",
+    "erfc(1e300)": "a constant that is too large or too small",
     "": "is empty",
     "__import__('os')": "unknown function",
 }

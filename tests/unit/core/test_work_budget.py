@@ -36,7 +36,7 @@ def test_handlers_of_errors_do_not_take_it_for_an_answer():
 
 
 def test_a_stage_inside_of_another_has_what_is_left():
-    with pytest.raises(sr.OutOfBudget, match="all that was left for a quantity"), limited(Stage.QUANTITY):
+    with pytest.raises(sr.OutOfBudget, match="the work that remained for a quantity"), limited(Stage.QUANTITY):
         use(Stage.QUANTITY.operations // 10)
         for _ in range(10):
             with limited(Stage.AVERAGE):

@@ -487,7 +487,7 @@ def test_a_full_disk_is_told_before(tmp_path, exported, inputs, monkeypatch):
         ({"C_W": [2, 2, 2, 2, 2]}, "C_W has 5 values, the network . layers; pass one number for each parameter"),
         ({"module": 3}, "not a generated module"),
         ({"module": sr.export(sr.expect("relu"))}, "no function dual_kernel_matrix"),
-        ({"module": sr.export(sr.network(["relu"])).load()}, "does not know it"),
+        ({"module": sr.export(sr.network(["relu"])).load()}, "does not keep its text"),
     ],
 )
 def test_wrong_use_is_refused(exported, inputs, change, message, tmp_path, monkeypatch):

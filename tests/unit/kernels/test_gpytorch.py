@@ -81,7 +81,7 @@ def test_copies_and_refusals(inputs):
     for constraint in (gpytorch.constraints.Interval(-2, 2), gpytorch.constraints.LessThan(3.0)):
         with pytest.raises(sr.DeclarationError, match="constraint of C_b at"):
             NeuralKernel("relu", 1, constraints={"C_b": constraint})
-    with pytest.raises(sr.DeclarationError, match="no such parameter"):
+    with pytest.raises(sr.DeclarationError, match="lacks this parameter"):
         made(constraints={"alpha": gpytorch.constraints.Positive()})
 
 

@@ -120,7 +120,7 @@ def test_values_that_a_network_cannot_have_are_refused(given, message, inputs):
 def test_inputs_that_are_none_are_refused(inputs):
     kernel, holes = NeuralKernel("relu", 1), inputs.copy()
     holes[6, 1] = holes[9, 0] = np.nan
-    for X, message in ((holes, "row 6 "), (inputs + 1j, "complex"), (inputs[:0], "there are none")):
+    for X, message in ((holes, "row 6 "), (inputs + 1j, "complex"), (inputs[:0], "it is empty")):
         with pytest.raises(sr.DeclarationError, match=message):
             kernel(X)
     with pytest.raises(sr.DeclarationError, match="X has 4 features, Y 2"):

@@ -34,5 +34,5 @@ def test_formulas_without_a_name_differ():
 
 @pytest.mark.parametrize("target", ["numpy", "torch", "numba", "jax", "latex"])
 def test_other_targets_have_no_prefix(target):
-    with pytest.raises(DeclarationError, match=r"module before their names|LaTeX has no names"):
+    with pytest.raises(DeclarationError, match=r"called by the name of their module|LaTeX has no names"):
         sr.export("relu", target=target, prefix="mine")

@@ -60,7 +60,7 @@ def test_parameters_of_layers_and_activations():
         sr.compare("leaky_relu")
     with pytest.raises(sr.DeclarationError, match="no activation is named"):
         sr.compare()
-    with pytest.raises(sr.DeclarationError, match="no such layer"):
+    with pytest.raises(sr.DeclarationError, match="unknown layer"):
         sr.compare("relu", layer="nope")
 
 

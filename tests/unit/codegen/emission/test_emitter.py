@@ -1,4 +1,4 @@
-"""The printer of expressions: names for what is used twice, literals, what has no spelling."""
+"""The printer of expressions: names for what is used twice, literals, what has the target has no function."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = {K: "K", K1: "K1", K2: "K2", C: "C", z: "z"}
     "expr", [sp.zeta(K), sp.besselj(0, K), sp.Integral(sp.exp(K * z), (z, 0, 1)), sp.gamma(K)], ids=str
 )
 def test_unknown_node_is_an_error(dialect, expr):
-    with pytest.raises(DeclarationError, match="no spelling"):
+    with pytest.raises(DeclarationError, match="the target has no function"):
         Emitter(dialect, NAMES).function([("return", expr)])
 
 

@@ -200,4 +200,4 @@ def test_every_language_stands_in_these_tables():
 def test_docstrings_say_what_is_done(target):
     text = " ".join(sr.export(derived("relu").covariance_map, target=target).text.split())
     assert "an excess of 64 ulp counts as equality, more gives nan" in text
-    assert "K1 >= 0, nan else" in text
+    assert "K1 >= 0, else nan" in text

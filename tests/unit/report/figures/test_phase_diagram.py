@@ -170,7 +170,7 @@ def test_the_picture_shows_lines_points_and_axes(of_erf):
     [
         ((("C_W", 0, 1), ("gamma", 0, 1)), {}, "C_b has no value"),
         ((("C_W", 0, 1), ("C_W", 0, 1)), {"gamma": 0.5, "C_b": 0.1}, "both axes are C_W"),
-        ((("C_V", 0, 1),), {"gamma": 0.5}, "no such parameter"),
+        ((("C_V", 0, 1),), {"gamma": 0.5}, "unknown parameter"),
         ((("C_W", 1, 1),), {"gamma": 0.5}, "no length"),
         ((("C_W", -1, 1),), {"gamma": 0.5}, "not negative"),
         ((), {"gamma": 0.5, "points": 1}, "points"),
@@ -360,7 +360,7 @@ def test_an_advised_point_off_the_line_is_explained(erf):
     at = math.pi / 4 * (1 - GAMMA**2)
     for origin, said in (
         (Origin.BRANCH, "not critical: branches so small"),
-        (Origin.SEARCH, "not critical: what changes kernels"),
+        (Origin.SEARCH, "not critical: the setting that changes kernels"),
         (Origin.LINE, "critical for another kernel of the input, 2.5"),
     ):
         advice = Advice(50, 512, True, origin=origin, **place)

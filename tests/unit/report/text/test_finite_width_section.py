@@ -55,5 +55,5 @@ def test_nothing_of_a_batch():
 def test_a_weight_that_is_a_number():
     shown = section(sr.residual("relu").subs(gamma="4/5"))
     assert "G'    = χ∥·(16/25)·G + R" in shown
-    assert "a part of that: the complete ν is 2.76 times as large" in " ".join(shown.split())
+    assert "a part of this effect: the complete ν is 2.76 times as large" in " ".join(shown.split())
     assert "at γ = 0" not in shown

@@ -178,7 +178,7 @@ def test_a_batch_is_tried_as_a_batch():
     [
         ({"depth": 0}, "depth"),
         ({"width": 1}, "width"),
-        ({"depth": 10**6}, "cannot be tried"),
+        ({"depth": 10**6}, "too large to be tried"),
         ({"depth": 2.5}, "depth"),
         ({"inputs_kernel": -1}, "mean square -1"),
         ({"inputs_kernel": 0}, "mean square 0"),

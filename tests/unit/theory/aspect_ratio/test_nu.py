@@ -122,7 +122,7 @@ def test_every_branch_of_the_optimal_gamma():
     assert float(one) == one[0]
     with pytest.raises(sr.DeclarationError, match="several"):
         float(two)
-    with pytest.raises(sr.DeclarationError, match=r"least optimal ratio is 0\.0266.*; take gamma = 0\.448825"):
+    with pytest.raises(sr.DeclarationError, match=r"smallest optimal ratio, 0\.0266.*; take gamma = 0\.448825"):
         theory.optimal_gamma("0.02", 1)
 
 
@@ -169,7 +169,7 @@ def test_the_inverse_takes_few_values(monkeypatch):
 
 
 def test_what_has_no_optimal_gamma():
-    with pytest.raises(sr.NoClosedForm, match="no gamma"):
+    with pytest.raises(sr.NoClosedForm, match="gamma is missing"):
         derived(sr.mlp("relu")).optimal_gamma(1, 1)
     with pytest.raises(sr.DeclarationError, match="n_L"):
         derived(sr.residual("tanh")).optimal_gamma(1, 0)

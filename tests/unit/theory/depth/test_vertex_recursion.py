@@ -84,5 +84,5 @@ def test_layers_outside_of_the_form():
     with pytest.raises(sr.NoClosedForm, match=r"a batch, .* normalise over neurons"):
         _ = derived(sr.batch_norm("relu", gamma=sr.gamma)).vertex_recursion
     post = derived(sr.Layer(sr.LayerNorm(sr.gamma * sr.z + sr.Dense(phi(sr.z)))))
-    with pytest.raises(sr.NoClosedForm, match="mean of the stream"):
+    with pytest.raises(sr.NoClosedForm, match="mean of preactivations"):
         _ = post.vertex_recursion

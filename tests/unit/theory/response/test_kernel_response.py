@@ -161,9 +161,9 @@ def test_parts_of_a_formula_that_overflow():
 
 def test_quadrature_is_not_trusted_at_kernels_where_it_fails():
     tanh = derived(sr.residual("tanh", gamma=1, xi=sr.xi))
-    with pytest.raises(sr.NoClosedForm, match="lose their digits"):
+    with pytest.raises(sr.NoClosedForm, match="lose all digits"):
         tanh.branch_scale(2, "1e6", C_W=1, C_b=0)
-    with pytest.raises(sr.NoClosedForm, match="lose their digits"):
+    with pytest.raises(sr.NoClosedForm, match="lose all digits"):
         tanh.branch_scale_limit("1e6", C_W=1, C_b=0)
 
 
@@ -204,7 +204,7 @@ NO_KERNELS = {
     "zero": (0, "kernel (K|final_kernel) = 0 of an input: an input of kernel 0 is zero; pass (K|final_kernel) > 0"),
     "negative": (-1, "= -1 of an input: it is negative"),
     "nan": (float("nan"), "'nan' is not a finite real number"),
-    "too small": ("1e-310", "astronomical"),
+    "too small": ("1e-310", "out of range"),
     "a vector": (np.array([1.0, 2.0]), r"= \[1\.0, 2\.0\]: it is neither a number nor a square matrix"),
     "an array": (np.ones((2, 2, 2)), "neither a number nor a square matrix"),
     "nothing": ([], "neither a number nor a square matrix"),

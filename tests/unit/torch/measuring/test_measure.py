@@ -346,5 +346,5 @@ def test_blocks_are_chosen_with_what_enters_them():
     names = [place.name for place in st.measure(model, inputs, blocks=Residual).places]
     assert names == ["input of 1", "1", "input of 3", "3"]
     assert [place.name for place in st.measure(model, inputs, Residual).places] == ["1", "3"]
-    with pytest.raises(DeclarationError, match="both are given"):
+    with pytest.raises(DeclarationError, match="only one is allowed"):
         st.measure(model, inputs, Residual, blocks=Residual)

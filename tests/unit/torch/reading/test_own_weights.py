@@ -116,7 +116,7 @@ def test_kernels_that_are_told_are_those_of_the_run():
         first, last = model[0](inputs).tanh(), model[2].weight
         last.copy_(first[:1].T @ first[:1] / first[0].square().sum() * 8)  # a projection on what comes in
     reading = st.read(model, inputs[:1].double())
-    (remark,) = [remark for block in reading.blocks for remark in block.remarks if "of its stream" in remark]
+    (remark,) = [remark for block in reading.blocks for remark in block.remarks if "inputs in this model" in remark]
     kernel = float(model(inputs[:1]).square().mean())
     square = WIDTH * float(last.double().square().mean()) * float(first[0].double().square().mean())
     independent = square + float(model[2].bias.double().square().mean())

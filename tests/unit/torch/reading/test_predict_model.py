@@ -161,5 +161,5 @@ def test_a_theory_that_is_wrong_is_seen(monkeypatch):
 
 
 def test_no_known_layer():
-    with pytest.raises(DeclarationError, match="known layer"):
+    with pytest.raises(DeclarationError, match="no part of it has a theory"):
         st.predict(nn.Softmax(-1), torch.randn(4, 8), progress=False)

@@ -88,7 +88,7 @@ class TestMatrix:
         found = st.tangent_kernel(model, vectors, theory=False)
         assert np.allclose(found.matrix, whole.matrix - whole.shares["2"])
         assert model.training and all(torch.equal(tensor, before[n]) for n, tensor in model.state_dict().items())
-        with pytest.raises(DeclarationError, match="no parameter asks for gradients"):
+        with pytest.raises(DeclarationError, match="no parameter requires gradients"):
             st.tangent_kernel(model.requires_grad_(False), vectors)
 
 

@@ -97,5 +97,5 @@ def test_names_may_begin_with_nothing():
 
 @pytest.mark.parametrize("prefix", ["2nd", "a-b", "_own", "symres"])
 def test_prefixes_that_no_name_begins_with_are_refused(prefix):
-    with pytest.raises(DeclarationError, match="cannot begin so"):
+    with pytest.raises(DeclarationError, match="cannot begin with it"):
         sr.export(derived(sr.mlp("relu")).kernel_map, target="c", prefix=prefix)
