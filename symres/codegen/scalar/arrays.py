@@ -39,7 +39,7 @@ def evaluated(
     numbers = [_real(p) for p in parameters]
     shape = np.broadcast_shapes(*(a.shape for a in (*given, *numbers)), *(() if out is None else (out.shape,)))
     if out is not None and out.shape != shape:
-        raise ValueError(f"out has shape {out.shape}, the arguments broadcast to {shape}")
+        raise ValueError(f"out has shape {out.shape}, but the arguments broadcast to {shape}")
     if out is not None and not out.flags.writeable:
         raise ValueError("out is read-only")
     target: Reals = np.empty(shape, dtype=kind) if out is None or not _is_apart(out, given) else out

@@ -32,7 +32,7 @@ def _kernels_of_rows(
     """
     given = [np.asarray(X) for X in (X1, X2) if X is not None]
     if any(X.ndim != 2 for X in given) or given[0].shape[1] != given[-1].shape[1] or not given[0].shape[1]:
-        raise ValueError(f"inputs are rows of matrices of as many columns, not of shape {[X.shape for X in given]}")
+        raise ValueError(f"inputs are matrices with equally many columns, not of shapes {[X.shape for X in given]}")
     first, *others = [_real(X, kind) for X in given]
     second = others[0] if others else first
     scaled = first / first.dtype.type(first.shape[1])

@@ -31,7 +31,7 @@ def _by_layer(network: Network, values: Mapping[str, object]) -> list[tuple]:
     layers = network[0]
     for name, value in values.items():
         if isinstance(value, (list, tuple)) and len(value) != len(layers):
-            raise ValueError(f"{name} has {len(value)} values, the network {len(layers)} layers")
+            raise ValueError(f"{name} has {len(value)} values, but the network has {len(layers)} layers")
     rows = [[values[name] for name in layer[-1]] for layer in layers]
     return [tuple([v[i] if isinstance(v, (list, tuple)) else v for v in row]) for i, row in enumerate(rows)]
 

@@ -222,7 +222,7 @@ class NetworkFunctions:
         for name, value in zip(self._parameters, found, strict=True):
             array = _real(value, kind)
             if array.ndim and array.shape != (self._depth,):
-                raise ValueError(f"{name} has {array.size} values, the network {self._depth} layers")
+                raise ValueError(f"{name} has {array.size} values, but the network has {self._depth} layers")
             arrays.append(np.ascontiguousarray(np.broadcast_to(array, (self._depth,))))
         return arrays
 

@@ -173,7 +173,7 @@ def test_ratios_of_no_gamma():
     assert module.optimal_gamma(5, 1).tolist() == pytest.approx([(1 - 6 / (23 * 5)) ** 0.25], rel=1e-14)
     least = module.aspect_ratio(0.0, 1)
     assert module.optimal_gamma(least, 1).tolist() == [0.0]
-    with pytest.raises(ValueError, match=r"smallest optimal ratio, 0\.26"):
+    with pytest.raises(ValueError, match=r"below the smallest optimal ratio, 0\.26"):
         module.optimal_gamma(0.2, 1)
     with pytest.raises(ValueError, match="within"):
         module.optimal_gamma(1e9, 1)

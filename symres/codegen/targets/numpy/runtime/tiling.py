@@ -45,7 +45,7 @@ def _broadcast(arguments: Sequence[ArrayLike], out: Floats | None) -> tuple[Floa
     shape = np.broadcast_shapes(*(a.shape for a in given), *(() if out is None else (out.shape,)))
     result = np.empty(shape) if out is None else out
     if result.shape != shape:
-        raise ValueError(f"out has shape {result.shape}, the arguments broadcast to {shape}")
+        raise ValueError(f"out has shape {result.shape}, but the arguments broadcast to {shape}")
     view = np.atleast_1d(result)
     order = sorted(range(view.ndim), key=lambda axis: -abs(view.strides[axis]))
     given = [a.copy() if np.may_share_memory(a, result) else a for a in given]

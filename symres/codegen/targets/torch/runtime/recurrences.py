@@ -84,7 +84,7 @@ def _deep_matrix(network: tuple, X1: Tensor, X2: Tensor | None, parameters: Sequ
     given = _tensors(*(X for X in (X1, X2) if X is not None))
     if any(X.ndim != 2 for X in given) or given[0].shape[1] != given[-1].shape[1] or not given[0].shape[1]:
         shapes = [tuple(X.shape) for X in given]
-        raise ValueError(f"inputs are rows of matrices of as many columns, not of shape {shapes}")
+        raise ValueError(f"inputs are matrices with equally many columns, not of shapes {shapes}")
     kind, first, *others = given[0].dtype, *(X.to(torch.float64) for X in given)
     second = others[0] if others else first
     K1, K2 = ((X * X).sum(-1) / X.shape[-1] for X in (first, second))
