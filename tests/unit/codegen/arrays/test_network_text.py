@@ -253,7 +253,7 @@ def test_parameters_may_differ_from_layer_to_layer(target):
     C, Theta = f(1.0, 2.0, 0.3, **WEIGHTS, gamma=gammas)
     assert float(C) == pytest.approx(float(plain.C), rel=1e-14)
     assert float(Theta) == pytest.approx(float(plain.Theta), rel=1e-14)
-    with pytest.raises(ValueError, match="gamma has 2 values, the network 3 layers"):
+    with pytest.raises(ValueError, match="gamma has 2 values, but the network has 3 layers"):
         f(1.0, 2.0, 0.3, **WEIGHTS, gamma=gammas[:2])
 
 

@@ -274,7 +274,7 @@ def test_every_layer_and_its_own_parameters(deep):
     found = deep.dual_kernel(2.0, 1.0, 0.5, weights, biases, every_layer=True)
     assert found[0].shape == (5,)
     assert [e[-1] for e in found] == [e for e in deep.dual_kernel(2.0, 1.0, 0.5, weights, biases)]
-    with pytest.raises(ValueError, match="C_W has 3 values, the network 4 layers"):
+    with pytest.raises(ValueError, match="C_W has 3 values, but the network has 4 layers"):
         deep.dual_kernel(2.0, 1.0, 0.5, [1, 2, 3], 0.0)
 
 
