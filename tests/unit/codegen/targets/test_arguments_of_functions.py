@@ -58,7 +58,7 @@ def test_inputs_of_networks_are_rows_of_matrices(networks, target):
     function = networks[target].dual_kernel_matrix
     as_input = __import__("torch").tensor if target == "torch" else np.array
     for shapes in (((3,),), ((2, 3), (2, 4)), ((2, 0),)):
-        with pytest.raises(ValueError, match="inputs are rows of matrices of as many columns"):
+        with pytest.raises(ValueError, match="inputs are matrices with equally many columns"):
             function(*(as_input(np.ones(shape)) for shape in shapes), slope=0.7, **WEIGHTS)
     whole = np.array([[1, 2, 0], [0, 1, 1]])
     for found, expected in zip(

@@ -193,7 +193,7 @@ REFUSED = {
     "other inputs": (dense, (6, 9), {"growth": 2}, "a pass of Sequential: it raised RuntimeError"),
     "target": (dense, VECTORS, {"target": "norm"}, "use one of 'size', 'gradient', 'apjn', 'both'"),
     "unknown": (dense, VECTORS, {"unknown": "mu"}, "use one of 'xi', 'gamma'"),
-    "mode": (dense, VECTORS, {"mode": "test"}, "it has no module or number of this name mode"),
+    "mode": (dense, VECTORS, {"mode": "test"}, "unknown mode"),
     "growth": (dense, VECTORS, {"growth": 0}, "growth = 0: it is not positive"),
     "probes": (dense, VECTORS, {"probes": 1}, "probes"),
     "two kinds": (dense, VECTORS, {"blocks": "0", "layers": "0.first"}, "only one of them can be tuned"),

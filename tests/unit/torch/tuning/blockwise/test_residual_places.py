@@ -94,7 +94,7 @@ class Stages(nn.Module):
 def test_unnamed_modules_that_are_no_blocks_are_left_out():
     torch.manual_seed(0)
     model, x = Stages(), torch.randn(6, 4, 6, 6)
-    with pytest.warns(UserWarning, match=r"in them: blocks\.2, twin\.0$"):
+    with pytest.warns(UserWarning, match=r"keeps the shape: blocks\.2, twin\.0$"):
         report = st.tune_(model, x, wrap=True, gamma=0.9, target="apjn", mode="train", progress=False)
     assert [part.name for part in report.parts] == [f"blocks.{number}" for number in (0, 1, 3, 4)]
     assert len(report.notes) == 1
