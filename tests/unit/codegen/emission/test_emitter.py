@@ -1,4 +1,4 @@
-"""The printer of expressions: names for what is used twice, literals, what has the target has no function."""
+"""The printer of expressions: names for what is used twice, literals, what has no spelling."""
 
 from __future__ import annotations
 

@@ -152,4 +152,4 @@ def test_an_unexamined_zero_leaves_the_class_open(formula):
     """K* = 0 is critical and stable here, but the series has powers that are not known: no class is claimed."""
     theory = derived(formula)
     assert theory.universality_class == "unknown"
-    assert any("is unknown" in remark for remark in theory.remarks)
+    assert any("whether K* = 0 is critical is unknown" in remark for remark in theory.remarks)

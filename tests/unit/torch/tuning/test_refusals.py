@@ -168,7 +168,7 @@ REFUSED = {
         {"unknown": "gamma", "xi": 0.1},
         "symres does not know which attribute holds it",
     ),
-    "xi alone makes the kernel grow": (
+    "stream grows": (
         dense,
         VECTORS,
         {"gamma": 1.5, "wrap": True},
