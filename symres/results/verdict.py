@@ -23,7 +23,7 @@ _NAME = 15  # columns of a name; a longer one has a line of its own
 _COLUMN = 13  # of a number
 _LEGEND = (
     "z: claimed minus found, in units of the oracle's error",
-    "sees: the smallest relative error of the claim that the oracle would have noticed",
+    "sees: the smallest relative error of the claim that would have been noticed",
 )
 
 

@@ -135,5 +135,5 @@ def test_the_table_fits_eighty_columns():
         assert fact in text
     assert text.splitlines()[-3:-1] == [
         "z: claimed minus found, in units of the oracle's error",
-        "sees: the smallest relative error of the claim that the oracle would have noticed",
+        "sees: the smallest relative error of the claim that would have been noticed",
     ]

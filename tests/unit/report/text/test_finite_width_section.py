@@ -32,7 +32,7 @@ def test_the_recursion_and_what_stands_in_it():
     for line in ("P'    = χ∥²·P + N + 2·Σ_k A_k·M(K_k, K, C_k)", "G'    = χ∥·γ²·G + R", "V     = P + 2G"):
         assert line in shown
     assert "M     = C_W²·(⟨φ(z₁)²·φ(z₂)²⟩ - ⟨φ(z)²⟩_K₁·⟨φ(z)²⟩_K₂)" in shown
-    assert "1/16 at γ = 0.888, of 1/4 at γ = 0.976" in shown
+    assert "1/16 at γ = 0.888, 1/4 at γ = 0.976" in shown
 
 
 @pytest.mark.exhaustive
