@@ -234,7 +234,7 @@ def test_the_preactivation_is_no_parameter(name):
         ("geluu", "did you mean gelu"),
         ("GELU", "did you mean gelu"),
         ("softpluss", "did you mean softplus"),
-        ("qqq", "known are relu"),
+        ("qqq", "shows all names: relu"),
         ("erfc", "write the formula: erfc(z)"),
         ("lambda", "unknown name"),
         ("__import__", "unknown name"),

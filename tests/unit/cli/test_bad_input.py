@@ -69,7 +69,7 @@ OPTIONS = {
     "derive tanh(a*z) --set b=2": "unknown name 'a' at column 6: tanh(>>a<<*z); it does not contain b either",
     "derive tanh(a*z) --set gamma=1/2 --layer residual": "tanh(>>a<<*z); use z",
     "derive elu --set alpha=-1": "alpha must be positive",
-    "derive gelu --layer resnext": "known are mlp, residual",
+    "derive gelu --layer resnext": "unknown layer; use mlp, residual",
     "derive gelu --layer residul": "did you mean residual?",
     "derive gelu --jsn": "--json",
     "derive gelu --json --explain": "exclude each other",
@@ -91,9 +91,9 @@ OPTIONS = {
     "show gelo": "gelu",
     "export gelu --target fortran": "numpy, torch, latex",
     "export gelu --quantity chi_prep": "did you mean chi_perp",
-    "export gelu --quantity g": "did you mean phi_squared? known are phi_squared, kernel_map, covariance_map",
-    "export gelu --quantity K'": "did you mean kernel_map? known are",
-    "export gelu --quantity χ∥": "did you mean chi_parallel? known are",
+    "export gelu --quantity g": "did you mean phi_squared? choose from phi_squared, kernel_map, covariance_map",
+    "export gelu --quantity K'": "did you mean kernel_map? choose from",
+    "export gelu --quantity χ∥": "did you mean chi_parallel? choose from",
     "export gelu --quantity chi_perp --quantity foo": "--quantity foo: unknown quantity",
     "export gelu --quantity foo": "unknown quantity; choose from phi_squared",
     "derive gelu --layer Dense(Halv(phi(z)))": "where, Dense, LayerNorm, RMSNorm, BatchNorm",
@@ -178,7 +178,7 @@ def test_a_header_that_is_not_ours_is_no_place_for_one(capsys, tmp_path, monkeyp
     (elsewhere / "own.h").write_text("int somebody(void);\n")
     monkeypatch.setattr(Theory, "quantity", None)  # it is refused before anything is derived
     asked = ["export", "relu", "--quantity", "kernel_map", "--target", "c", "--out", str(elsewhere / "own.c")]
-    assert_refused(capsys, asked, "own.h would be overwritten")
+    assert_refused(capsys, asked, "this would overwrite")
     assert [path.name for path in elsewhere.iterdir()] == ["own.h"]
     assert_refused(capsys, ["export", "relu", "--prefix", "mine"], "are called by the name of their module")
 

@@ -411,7 +411,7 @@ def test_what_the_user_fixed_is_said_and_what_that_leaves_open(capsys):
     assert "could not decide" not in out
     words = " ".join(out.split())
     assert "universality class not decided: C_W = 2 is set" in words
-    assert "Give C_b a number too for the fixed points" in words
+    assert "For the fixed points, give C_b a number, too" in words
     assert "Remarks" not in out
 
 
@@ -638,7 +638,7 @@ def test_what_is_on_no_page_can_be_exported(capsys, tmp_path, name):
 @pytest.mark.exhaustive
 def test_long_numbers_do_not_touch_their_neighbours(capsys):
     text = page(capsys, "derive", "z*sigmoid(300*z)")
-    assert re.search(r"K\*    0\.000159113040\d+  a root, known", text)
+    assert re.search(r"K\*    0\.000159113040\d+  a root, computable", text)
     head, *rows = text.split("Values ")[1].split("Criticality")[0].strip().splitlines()[2:]
     columns = [m.start() for m in re.finditer(r"\S+", head)][1:]
     assert len(rows) == 6 and all(row[c - 2 : c] == "  " and row[c] != " " for row in rows for c in columns)

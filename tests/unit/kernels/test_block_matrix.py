@@ -484,7 +484,10 @@ def test_a_full_disk_is_told_before(tmp_path, exported, inputs, monkeypatch):
         ({"out": "a\0b.npy"}, "null byte; choose another path"),
         ({"out": "a" * 300 + ".npy"}, "too long; choose another path"),
         ({"out": "a" * 245 + ".zarr"}, "too long; choose another path"),  # its journal
-        ({"C_W": [2, 2, 2, 2, 2]}, "C_W has 5 values, the network . layers; pass one number for each parameter"),
+        (
+            {"C_W": [2, 2, 2, 2, 2]},
+            "C_W has 5 values, but the network has . layers; pass one number for each parameter",
+        ),
         ({"module": 3}, "not a generated module"),
         ({"module": sr.export(sr.expect("relu"))}, "no function dual_kernel_matrix"),
         ({"module": sr.export(sr.network(["relu"])).load()}, "does not keep its text"),

@@ -378,7 +378,7 @@ class TestNothingElseChanges:
             (nn.ReLU(), {}, "no parameters"),
             (mlp(2, 16, nn.ReLU), {"target": "criticl"}, "unknown target"),
             (mlp(2, 16, nn.ReLU), {"inputs": torch.zeros(4, 3)}, "fails on the inputs"),
-            (nn.Sequential(nn.Conv2d(3, 4, 3)), {}, "not known"),
+            (nn.Sequential(nn.Conv2d(3, 4, 3)), {}, "cannot tell which inputs"),
             (mlp(2, 64, nn.ReLU), {"inputs": torch.full((4, 20), math.nan)}, "it is nan"),
             (mlp(2, 64, nn.ReLU), {"inputs": torch.zeros(4, 20)}, "it is 0"),
             (mlp(2, 64, nn.ReLU).requires_grad_(False), {}, "asks for gradients"),

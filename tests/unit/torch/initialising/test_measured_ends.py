@@ -283,7 +283,7 @@ class TestRandomNumbers:
     @pytest.mark.parametrize(
         ("given", "found"),
         [
-            ({"seed": 1, "generator": torch.Generator()}, "pass one of them"),
+            ({"seed": 1, "generator": torch.Generator()}, "pass only one of them"),
             ({"generator": 5}, "it is of the type int"),
             ({"seed": -1}, "seed"),
         ],
