@@ -34,7 +34,7 @@ def test_curves_pass_the_critical_point(curves):
     assert np.interp(curves.critical, curves.kernels, curves.values[maps_figure.RATIO]) == pytest.approx(1.0, abs=1e-6)
     where = np.interp(curves.critical, curves.kernels, curves.preserved)
     assert where == pytest.approx(np.interp(curves.critical, curves.kernels, curves.values["phi_squared"]), rel=1e-3)
-    assert curves.setting == r"\xi = 1,\ C_W = 1.98306,\ C_b = 0.172922,\ \gamma = 0"
+    assert curves.setting == r"\xi = 1,\ C_W = 1.98305826,\ C_b = 0.172922391,\ \gamma = 0"
     assert "$K^* = 3.56155$" in curves.caption
 
 
@@ -155,7 +155,7 @@ def test_the_plot_is_drawn_at_the_advised_skip_connection(curves, tmp_path):
     """The page advises gamma = 0.93 for 50 layers of width 512; without advice it stays at gamma = 0."""
     theory = derived(sr.residual("gelu"))
     drawn = maps_figure.curves(replace(theory.report(), advice=theory.advice()))
-    assert drawn.setting == r"C_W = 0.267911,\ C_b = 0.0233618,\ \gamma = 0.93"
+    assert drawn.setting == r"C_W = 0.267911171,\ C_b = 0.023361815,\ \gamma = 0.93"
     assert drawn.critical == pytest.approx((3 + 17**0.5) / 2) and drawn.advised == pytest.approx(drawn.critical)
     for name in ("chi_parallel", "chi_perp", maps_figure.RATIO):
         assert np.interp(drawn.advised, drawn.kernels, drawn.values[name]) == pytest.approx(1.0, abs=1e-4)
