@@ -75,7 +75,7 @@ def test_page_document_and_record_give_the_same_advice():
         and told["trial"]["networks"] == 32
     )
     text = document(report)
-    assert told["code"][0] in text and "has kernel 3.562" in text and "32 networks of 50 layers" in text
+    assert told["code"][0] in text and "has kernel 3.56155281" in text and "32 networks of 50 layers" in text
 
 
 def test_numbers_are_numbers_in_the_record():

@@ -35,7 +35,7 @@ def test_curves_pass_the_critical_point(curves):
     where = np.interp(curves.critical, curves.kernels, curves.preserved)
     assert where == pytest.approx(np.interp(curves.critical, curves.kernels, curves.values["phi_squared"]), rel=1e-3)
     assert curves.setting == r"\xi = 1,\ C_W = 1.98305826,\ C_b = 0.172922391,\ \gamma = 0"
-    assert "$K^* = 3.56155$" in curves.caption
+    assert "$K^* = 3.56155281$" in curves.caption
 
 
 @pytest.mark.exhaustive
