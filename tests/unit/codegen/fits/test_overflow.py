@@ -155,7 +155,7 @@ def test_a_pair_kernel_ends_before_the_first_kernel_without_a_number(monkeypatch
 
     monkeypatch.setattr(NUMPY, "run", failing)
     if last < 0.7:
-        with pytest.raises(SymresError, match=r"no number at K1 = 0\.7"):
+        with pytest.raises(SymresError, match=r"quadrature fails at K1 = 0\.7"):
             measured_quadrature(pair_component(), NUMPY)
     else:
         found = measured_quadrature(pair_component(), NUMPY)
