@@ -94,5 +94,5 @@ def test_branches_that_lead_to_a_kernel():
     setting = {"C_W": "5/4", "C_b": "1/20"}
     scale = theory.branch_scale_for(theory.maximum_entropy_kernel, 10, "1/20", **setting)
     assert abs(theory.kernels(10, "1/20", xi=scale, **setting)[-1] - mp.mpf(1) / 2) < 1e-13
-    with pytest.raises(NoClosedForm, match="larger kernels"):
+    with pytest.raises(NoClosedForm, match="final kernels are larger"):
         theory.branch_scale_for("1/100", 10, "1/20", **setting)
