@@ -14,5 +14,7 @@ language_families   transformers: text, sound, images
 plain_families      modules of PyTorch alone: a SIREN, a PINN, a U-Net, an LSTM, a graph network and others
 hook_signals        sizes of activations and gradients over the depth, by hooks
 family_run          what happens in the process of one family
+own_process         the process, with its time limit
+preloaded           what all processes load
 sweep_table         the tables
 """

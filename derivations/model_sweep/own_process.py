@@ -10,9 +10,8 @@ from typing import Any
 from .families import all_families
 from .family_run import STAGES, stages_of
 
-_LIBRARIES = ["torch", "sympy", "scipy.special", "symres.torch", "derivations.model_sweep.family_run"]
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(_LIBRARIES)  # they are loaded once, for all processes
+_CONTEXT.set_forkserver_preload([f"{__package__}.preloaded"])
 
 
 def run(name: str, limit: float) -> dict[str, Any]:
