@@ -2,7 +2,8 @@
 
 What is looked at leaves the modules that multiply by matrices: those without children whose parameters include one with
 two or more axes, embeddings left out. In the order of execution, the size of the last tenth of them is compared with
-that of the first tenth.
+that of the first tenth; the very last one, which makes the output, is left out, because how large outputs should be is
+a convention.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ class HookSignals:
     @property
     def activation_ratio(self) -> float:
         """Size in the last tenth over that in the first; nan without sizes."""
-        return ratio_of_ends(self.activations)
+        return ratio_of_ends(self.activations[:-1])
 
     @property
     def gradient_ratio(self) -> float:
         """Size of gradients in the first tenth over that in the last; nan without sizes."""
-        return ratio_of_ends(self.gradients[::-1])
+        return ratio_of_ends(self.gradients[:-1][::-1])
 
 
 def ratio_of_ends(sizes: tuple[float, ...]) -> float:

@@ -59,7 +59,7 @@ class Rerun:
             raise DeclarationError(
                 f"the operation {call.name} in {call.inside[-1].name or 'the model'}",
                 f"symres cannot run it again on its own: {reason}",
-                "initialise the model before it is compiled",
+                "initialise the module without this operation, or the model before it is compiled",
             ) from error
         values = tensors((args, kwargs) if result is None else result)  # None: it changes what it is given
         for number, made in zip(call.results, values, strict=False):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import torch
+from sympy.core.function import AppliedUndef
 
 from ...core.errors import DeclarationError
 from ...core.symbols import C_W, C_b, xi
@@ -313,9 +314,10 @@ class StreamSetter:
         if part.role is PartRole.MEASURED_BRANCH:
             near = (p for p in (*self.parts[position:], *self.parts[:position][::-1]) if p.role is PartRole.RESIDUAL)
             advised = next((self.kind(p).values.get(xi) for p in near), None)
-            said = f"with xi = {advised:.{DIGITS}g} as in other branches" if advised else _BRANCHES
+            size, of_size = self._size_of_branches(part)
+            said = f"with xi = {advised:.{DIGITS}g} as in other branches" if advised else _BRANCHES + of_size
             said += "" if self.attempt.share == 1 else f", times {self.attempt.share:g} to keep signals"
-            weight, _ = self._branch_weights(part, self.attempt.share * (advised or self._branches**-0.5))
+            weight, _ = self._branch_weights(part, self.attempt.share * (advised or size))
             last = (weight**2, 0.0, InitReason.MEASURED, f"C_W = 1 times xi^2, {said}")
             first = (1.0, 0.0, InitReason.MEASURED, why)
             self._draw_run(part, {use: last if use.is_last else first for use in part.uses})
@@ -324,6 +326,14 @@ class StreamSetter:
             self._course = None
         else:
             self._run_to(part.stretch.calls[-1].number + 1)
+
+    def _size_of_branches(self, part: ModelPart) -> tuple[float, str]:
+        """The weight of branches that stay measured, and why; a norm makes them large on a stream that is small."""
+        assert part.form is not None
+        kernel = self._rerun.mean_square(part.stretch.entry)
+        if part.form.is_post_norm or not part.form.forward.has(Normaliser) or not 0 < kernel < 1:
+            return self._branches**-0.5, ""
+        return (kernel / self._branches) ** 0.5, f", of a stream of mean square {kernel:.4g}"
 
     def _draw_run(self, part: ModelPart, settings: dict[WeightUse, Drawn]) -> bool:
         """Draw weights, and let the part act.
@@ -389,7 +399,10 @@ class StreamSetter:
         variance = self._rerun.mean_square(reference)
         if shortcut.has(BatchNorm):
             variance = math.sqrt(variance * self._rerun.spread(reference, use.axis))
-        variance *= kernel / averaged(part.form.stream, kernel)  # times 2 where a ReLU is on the stream in each block
+        if part.form.stream.atoms(AppliedUndef):  # a pool before the shortcut, for instance
+            variance = kernel
+        else:  # times 2 where a ReLU is on the stream in each block
+            variance *= kernel / averaged(part.form.stream, kernel)
         for norm in part.shortcut_norms:
             self.store.constant(norm, math.sqrt(variance), why)
         if not part.shortcut_norms:

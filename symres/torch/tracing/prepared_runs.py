@@ -10,7 +10,7 @@ from torch import nn
 
 from ...core.errors import DeclarationError, SymresError
 from ..models.arguments_of_models import CallArguments, Inputs
-from ..models.keeping import device_of
+from ..models.keeping import device_of, kept, seeded
 from ..models.wording import on_one_line
 from .recording import record_run
 from .run_record import RunRecord
@@ -19,7 +19,9 @@ WIDE = (torch.float64, None)  # the numbers in which a model is run; some operat
 
 
 def inputs_or_guess(model: nn.Module, inputs: Inputs | None, most: int, guessed: int, call: str) -> CallArguments:
-    """The first inputs; where there are none, Gaussian ones for a model that begins with an ``nn.Linear``.
+    """The first inputs, or all where the model needs them together.
+
+    Where there are none: Gaussian ones for a model that begins with an ``nn.Linear``.
 
     Args:
         model: the model.
@@ -38,7 +40,19 @@ def inputs_or_guess(model: nn.Module, inputs: Inputs | None, most: int, guessed:
             raise DeclarationError(asked, "symres cannot tell which inputs it takes", remedy)
         source = torch.Generator().manual_seed(0)
         inputs = torch.randn(guessed, first.in_features, generator=source, dtype=torch.float64).to(first.weight)
-    return next(part for _, part in CallArguments.of(inputs).parts(most))
+    given = CallArguments.of(inputs)
+    part = next(part for _, part in given.parts(most))
+    return part if part.size == given.size or _takes(model, part) else given
+
+
+def _takes(model: nn.Module, arguments: CallArguments) -> bool:
+    """Whether a model runs on some of the inputs: not if others are named among them, as the neighbours in a graph."""
+    with seeded(0), kept(model, train=False, dtype=None, device=None):
+        try:
+            recorded(model, arguments, None)
+        except DeclarationError:
+            return False
+    return True
 
 
 def recorded(

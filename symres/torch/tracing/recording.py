@@ -106,8 +106,10 @@ class _Recorder(TorchFunctionMode):
         self._numbers: dict[int, int] = {}  # by the identity of tensors, which live as long as the recorder
         self._frames: list[_Frame] = []
         self._modules = 0
+        # values made of the model's integers alone, such as tokens: what is checked of them is no branch on a stream
+        self._of_indices: set[int] = set()
         self.first = self._followed(stream.detach())
-        self._new(self.first)
+        self._new(self.first, is_of_indices=not stream.is_floating_point())
 
     def number(self, tensor: torch.Tensor) -> int | None:
         """The number of a tensor that depends on the input; None for others."""
@@ -132,7 +134,8 @@ class _Recorder(TorchFunctionMode):
             return result
         given = self._frozen((args, kwargs))
         if _raw_name(func) in _READS:
-            self.reads.append(self._inside)
+            if not self._of_indices.issuperset(sources):
+                self.reads.append(self._inside)
             # that tensors require gradients is this recorder's doing, and numpy() would refuse them
             args, kwargs = tree_map(_without_gradient, (args, kwargs))
             return func(*args, **kwargs)
@@ -181,7 +184,8 @@ class _Recorder(TorchFunctionMode):
     ) -> None:
         for tensor in changed:
             self._mark_views(tensor)
-        results = tuple(self._new(tensor) for tensor in news)
+        is_of_indices = self._of_indices.issuperset(sources)
+        results = tuple(self._new(tensor, is_of_indices) for tensor in news)
         args, kwargs = given
         call = RecordedCall(
             number=len(self.calls),
@@ -203,12 +207,14 @@ class _Recorder(TorchFunctionMode):
         given: tuple[tuple[StreamValue, ...], dict[str, Any]] = (tuple(map(StreamValue, sources)), {})
         self._note("compiled code", _not_repeatable, given, list(sources), [tensor], [], False)
 
-    def _new(self, tensor: torch.Tensor) -> int:
+    def _new(self, tensor: torch.Tensor, is_of_indices: bool) -> int:
         number = len(self.values)
         self.values[number] = tensor
         real = tensor.is_floating_point() and tensor.numel() > 0
         self.mean_squares[number] = float(tensor.detach().square().mean()) if real else math.nan
         self._numbers[id(tensor)] = number
+        if is_of_indices and not tensor.is_floating_point():
+            self._of_indices.add(number)
         return number
 
     def _mark_views(self, changed: torch.Tensor) -> None:
