@@ -49,11 +49,12 @@ def ratio_of_ends(sizes: tuple[float, ...]) -> float:
     """Geometric mean of the last tenth (one at least) over that of the first; zeros are left out.
 
     Returns:
-        nan where a tenth has zeros only, or no number.
+        nan where all are zeros, or one is not a number.
     """
+    sizes = tuple(size for size in sizes if size)
     count = max(1, len(sizes) // 10)
-    first, last = ([size for size in part if size] for part in (sizes[:count], sizes[-count:]))
-    if not first or not last or not all(map(math.isfinite, [*first, *last])):
+    first, last = sizes[:count], sizes[-count:]
+    if not sizes or not all(map(math.isfinite, sizes)):
         return math.nan
     logarithm = sum(map(math.log, last)) / len(last) - sum(map(math.log, first)) / len(first)
     return math.exp(min(logarithm, 700.0))

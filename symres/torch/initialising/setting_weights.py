@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import torch
 from sympy.core.function import AppliedUndef
+from torch.utils._pytree import tree_leaves
 
 from ...core.errors import DeclarationError
 from ...core.symbols import C_W, C_b, xi
@@ -25,6 +26,7 @@ from .weight_store import WeightStore
 
 Drawn: TypeAlias = tuple[float, float, InitReason, str]  # C_W, C_b, why
 _USUAL = 1 / 3  # C_W of PyTorch's default, for which learning rates are usually chosen
+_JOINS = frozenset({"cat", "concat", "concatenate"})
 _BRANCHES = "with xi = 1/sqrt(number of branches), as the theory knows no layer of this stream"
 
 
@@ -87,6 +89,7 @@ class StreamSetter:
         of_roles = {PartRole.READ_IN: self._read_in, PartRole.LAYER: self._layer, PartRole.RESIDUAL: self._residual}
         for position in range(len(self.parts)):
             self._run_to(self.parts[position].stretch.calls[0].number)
+            self._join_tokens(self.parts[position])
             self._before(self.parts[position])
             part = self._judged(position)
             if part.role is PartRole.READOUT:
@@ -134,6 +137,22 @@ class StreamSetter:
         ends = (PartRole.READ_IN, PartRole.READOUT)
         if not any(o.uses and o.role not in ends and o.layer != part.layer for o in self.parts):
             raise error
+
+    def _join_tokens(self, part: ModelPart) -> None:
+        """Parameters that are joined to the stream as tokens get its mean square.
+
+        The norms behind them would give gradients of a small one, a class token for instance, the inverse of its size.
+        What comes before is another stream: from it the output of a class token is reached through attention alone.
+        """
+        for call in part.stretch.calls if part.role in (PartRole.IDLE, PartRole.MEASURED) else ():
+            leaves = tree_leaves((call.args, dict(call.kwargs))) if call.name in _JOINS else ()
+            names = [self.store.name_of(leaf) for leaf in leaves if isinstance(leaf, torch.Tensor)]
+            if any(names):
+                self._run_to(call.number)
+                square = self._rerun.mean_square(call.sources[0])
+                for name in filter(None, names):
+                    self.store.draw_token(name, math.sqrt(square), f"joined to a stream of mean square {square:.4g}")
+                self._stage += 1
 
     def _before(self, part: ModelPart) -> None:
         """A stream whose kernel is given, by an embedding: branches are made for it."""

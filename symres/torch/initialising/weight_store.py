@@ -79,6 +79,16 @@ class WeightStore:
         self._done[_entries(tensor)] = value
         self._note(name, "norm", InitReason.CONVENTION, why)
 
+    def draw_token(self, name: str, std: float, why: str) -> None:
+        """Fill a parameter that is a part of the stream with normal numbers."""
+        tensor = self.model.get_parameter(name)
+        if name in self.kept or _entries(tensor) in self._done:
+            return
+        numbers = torch.randn(tensor.shape, generator=self.generator, dtype=torch.float64)
+        tensor.detach().copy_(numbers.to(tensor) * std)
+        self._done[_entries(tensor)] = std
+        self._note(name, "other", InitReason.MEASURED, why, std)
+
     def keep(self, name: str, why: str) -> None:
         """Leave a parameter as it is, and everything that it is tied to."""
         memory = _memory(self.model.get_parameter(name))
