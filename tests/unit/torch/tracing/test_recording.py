@@ -94,6 +94,21 @@ def test_numbers_made_of_values_are_noticed(read):
     assert [[call.name for call in inside] for inside in record.reads] == [["", "1"]]
 
 
+def test_checks_of_tokens_are_no_numbers_made_of_the_stream():
+    table = torch.randn(7, 3)
+
+    def looked_at(tokens):
+        assert 6 not in tokens[:, -1:] + 0 and bool((tokens < 7).all())
+        return table[tokens]
+
+    def routed(tokens):
+        return table[tokens] * int(table[tokens].sum(-1).argmax())
+
+    tokens = torch.tensor([[1, 2], [3, 4]])
+    assert not recorded(looked_at, tokens).reads
+    assert recorded(routed, tokens).reads
+
+
 @pytest.mark.parametrize("harmless", [lambda x: x.float(), lambda x: x.shape, lambda x: x.dim(), lambda x: len(x)])
 def test_shapes_and_types_are_no_numbers_made_of_values(harmless):
     def function(x):
