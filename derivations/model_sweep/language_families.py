@@ -53,11 +53,11 @@ _BART = {
 _TOWER = {"hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 128}
 _HEADS = {"num_key_value_heads": 2, **_ENDS}
 _PERCEIVER = {"d_model": 64, "d_latents": 64, "num_latents": 8, "num_self_attends_per_block": 3, "vocab_size": _TOKENS}
+_STATES = {**_ENDS, "hidden_size": 64, "num_hidden_layers": 4, "vocab_size": _TOKENS}
 # name, model, configuration, options
 _TEXT: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("GPT-2", "GPT2LMHeadModel", "GPT2Config", {"n_layer": 4, "n_embd": 64, "n_head": 4, "vocab_size": 256, **_ENDS}),
     ("GPT-NeoX", "GPTNeoXForCausalLM", "GPTNeoXConfig", {**_WIDE, **_ENDS}),
-    ("GPT-J", "GPTJForCausalLM", "GPTJConfig", {**_ENDS, "n_layer": 4, "n_embd": 64, "n_head": 4, "rotary_dim": 8}),
     ("Llama", "LlamaForCausalLM", "LlamaConfig", {**_WIDE, **_HEADS}),
     ("Mistral", "MistralForCausalLM", "MistralConfig", {**_WIDE, **_HEADS}),
     ("Mixtral", "MixtralForCausalLM", "MixtralConfig", {**_WIDE, **_HEADS, "num_local_experts": 4}),
@@ -73,14 +73,19 @@ _TEXT: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("BLOOM", "BloomForCausalLM", "BloomConfig", {"hidden_size": 64, "n_layer": 4, "n_head": 4, "vocab_size": 256}),
     ("Falcon", "FalconForCausalLM", "FalconConfig", {**_SIZES, **_ENDS}),
     ("MPT", "MptForCausalLM", "MptConfig", {"d_model": 64, "n_layers": 4, "n_heads": 4, "vocab_size": _TOKENS}),
-    ("Mamba", "MambaForCausalLM", "MambaConfig", {**_ENDS, "hidden_size": 64, "num_hidden_layers": 4}),
-    ("Mamba-2", "Mamba2ForCausalLM", "Mamba2Config", {**_ENDS, "hidden_size": 64, "num_hidden_layers": 4}),
-    ("RWKV", "RwkvForCausalLM", "RwkvConfig", {**_ENDS, "hidden_size": 64, "num_hidden_layers": 4}),
+    ("Mamba", "MambaForCausalLM", "MambaConfig", _STATES),
+    ("Mamba-2", "Mamba2ForCausalLM", "Mamba2Config", {**_STATES, "num_heads": 8, "head_dim": 16, "n_groups": 1}),
+    ("RWKV", "RwkvForCausalLM", "RwkvConfig", {**_STATES, "use_cache": False}),
     ("BERT", "BertForMaskedLM", "BertConfig", _WIDE),
     ("RoBERTa", "RobertaForMaskedLM", "RobertaConfig", _WIDE),
     ("ALBERT", "AlbertForMaskedLM", "AlbertConfig", {**_WIDE, "embedding_size": 32}),
     ("ELECTRA", "ElectraForPreTraining", "ElectraConfig", {**_WIDE, "embedding_size": 64}),
-    ("DistilBERT", "DistilBertForMaskedLM", "DistilBertConfig", {"dim": 64, "n_layers": 4, "n_heads": 4}),
+    (
+        "DistilBERT",
+        "DistilBertForMaskedLM",
+        "DistilBertConfig",
+        {"dim": 64, "n_layers": 4, "n_heads": 4, "vocab_size": 256},
+    ),
     ("DeBERTa", "DebertaV2ForMaskedLM", "DebertaV2Config", {**_WIDE, "relative_attention": True}),
     ("ModernBERT", "ModernBertForMaskedLM", "ModernBertConfig", {**_WIDE, **_ENDS}),
     ("FNet", "FNetModel", "FNetConfig", {**_WIDE}),
