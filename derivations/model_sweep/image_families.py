@@ -32,9 +32,16 @@ def mixer(kind: str) -> nn.Module:
     declare_operators()
     from timm.models import mlp_mixer as timm_models
 
-    blocks = {"MlpMixer": {}, "ResMLP": {"block_layer": timm_models.ResBlock, "norm_layer": timm_models.Affine}}
-    blocks["gMLP"] = {"block_layer": timm_models.SpatialGatingBlock, "mlp_ratio": 6}
-    shape = {"img_size": 32, "patch_size": 8, "embed_dim": 64, "num_blocks": 3, "num_classes": 10}
+    blocks: dict[str, dict[str, Any]] = {
+        "MlpMixer": {},
+        "ResMLP": {"block_layer": timm_models.ResBlock, "norm_layer": timm_models.Affine, "mlp_ratio": 4},
+        "gMLP": {
+            "block_layer": timm_models.SpatialGatingBlock,
+            "mlp_layer": timm_models.GatedMlp,
+            "mlp_ratio": 6,
+        },
+    }
+    shape: dict[str, Any] = {"img_size": 32, "patch_size": 8, "embed_dim": 64, "num_blocks": 3, "num_classes": 10}
     return timm_models.MlpMixer(**shape, **blocks[kind])
 
 
