@@ -83,7 +83,9 @@ def hook_signals(model: nn.Module, inputs: Any, seed: int = 0) -> HookSignals:
         activations.append(float(tensor.detach().double().square().mean().sqrt()))
         gradients.append(0.0)
         if tensor.requires_grad:
-            tensor.register_hook(lambda gradient: gradients.__setitem__(position, float(gradient.double().norm())))
+            tensor.register_hook(
+                lambda gradient: gradients.__setitem__(position, float(gradient.detach().double().norm()))
+            )
 
     for module in model.modules():
         if is_weighted(module):
