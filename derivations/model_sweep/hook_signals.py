@@ -83,9 +83,7 @@ def hook_signals(model: nn.Module, inputs: Any, seed: int = 0) -> HookSignals:
         activations.append(float(tensor.detach().double().square().mean().sqrt()))
         gradients.append(0.0)
         if tensor.requires_grad:
-            tensor.register_hook(
-                lambda gradient: gradients.__setitem__(position, float(gradient.detach().double().norm()))
-            )
+            tensor.register_hook(lambda gradient: gradients.__setitem__(position, _norm(gradient)))
 
     for module in model.modules():
         if is_weighted(module):
@@ -94,6 +92,10 @@ def hook_signals(model: nn.Module, inputs: Any, seed: int = 0) -> HookSignals:
     output = next(tensor for tensor in float_tensors(called(model, inputs)) if tensor.requires_grad)
     (output * torch.randn_like(output)).sum().backward()
     return HookSignals(tuple(activations), tuple(gradients))
+
+
+def _norm(gradient: torch.Tensor) -> float:
+    return float(gradient.detach().double().norm())
 
 
 def is_weighted(module: nn.Module) -> bool:

@@ -70,7 +70,7 @@ _TOKENS = {"img_size": 32, "embed_dim": 64, "depth": 3}
 # name, pixels of an edge, what else the constructor is told; names with "test" are timm's own smallest variants
 _TIMM: tuple[tuple[str, int, dict[str, Any]], ...] = (
     ("test_resnet", 32, {}),
-    ("resnet10t", 32, {"channels": (16, 32, 48, 64)}),
+    ("resnet10t", 64, {"channels": (16, 32, 48, 64)}),
     ("resnetv2_18", 32, {"layers": (1, 1, 1, 1), "channels": (16, 32, 48, 64)}),
     ("seresnet18", 32, {"layers": (1, 1, 1, 1), "channels": (16, 32, 48, 64)}),
     ("test_nfnet", 32, {}),
