@@ -16,6 +16,7 @@ from ...core.symbols import C_W, C_b, xi
 from ...layers.normalisation import BatchNorm, Normaliser
 from ...results.advice.parts import DIGITS
 from ..equations.dense_variances import share_inside
+from ..equations.formula_values import factored
 from ..tracing.run_record import RecordedCall
 from .advised_kinds import Adviser, KindAdvice, NoNumbers, NothingHolds, averaged
 from .depth_check import PredictedStream
@@ -227,10 +228,11 @@ class StreamSetter:
         # the stream comes from another kind of layer, or goes to one: the kernel that is needed next
         wanted = self.kind(following) if other and following is not None else kind
         (use,) = part.uses
-        bias = kind.values.get(C_b, 0.0) if kind.values.get(C_b, 0.0) < wanted.kernel else 0.0
+        needed = wanted.kernel / _factor_behind(part)
+        bias = kind.values.get(C_b, 0.0) if kind.values.get(C_b, 0.0) < needed else 0.0
         square = self._entering(use)
         why = f"gives the kernel {wanted.kernel:.{DIGITS}g} that the next layer needs; its input has {square:.4g}"
-        self._draw_run(part, {use: ((wanted.kernel - bias) / square, bias, InitReason.MEASURED, why)})
+        self._draw_run(part, {use: ((needed - bias) / square, bias, InitReason.MEASURED, why)})
         self._kernel, self._course, self._chi = wanted.kernel, wanted.form.layer, math.nan
         self._stage += 1
 
@@ -242,7 +244,8 @@ class StreamSetter:
             square = self._entering(part.uses[0])
             behind = f"computed from the mean square {square:.4g} measured after {before}"
             why = f"gives the stream the kernel {wanted:.{DIGITS}g}, {behind}"
-            self._draw_run(part, {part.uses[0]: (wanted / square, 0.0, InitReason.MEASURED, why)})
+            C = wanted / square / _factor_behind(part)
+            self._draw_run(part, {part.uses[0]: (C, 0.0, InitReason.MEASURED, why)})
         else:
             self._draw_rescaled(part, f"C_W = 1 (LeCun), measured after {before}", wanted)
         self._kernel, self._course, self._chi = wanted, None, math.nan
@@ -451,6 +454,11 @@ class StreamSetter:
         """Whether a part without weights ends the embedding of integers: there the stream begins."""
         following = self.parts[position + 1 : position + 2]
         return not self.stream.is_floating_point() and not self.predicted and any(part.uses for part in following)
+
+
+def _factor_behind(part: ModelPart) -> float:
+    """The square of the number that multiplies a dense layer: 900 for the 30*Dense(sin(z)) of a SIREN."""
+    return 1.0 if part.form is None else float(factored(part.form.forward)[0]) ** 2
 
 
 def _before_norm(use: WeightUse, C: float, bias: float, how: InitReason, why: str) -> Drawn:

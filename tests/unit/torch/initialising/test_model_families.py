@@ -106,6 +106,20 @@ class Graph(nn.Module):
         return features
 
 
+class Sines(nn.Module):
+    """A SIREN: sines of frequency 30."""
+
+    def __init__(self, width=64, depth=4):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(2, width), *(nn.Linear(width, width) for _ in range(depth))])
+        self.readout = nn.Linear(width, 1)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = torch.sin(30 * layer(x))
+        return self.readout(x)
+
+
 class SlopeOfItself(nn.Module):
     """Returns a derivative of a perceptron in its inputs, as the loss of a physics-informed network needs it."""
 
@@ -167,6 +181,12 @@ def test_a_pool_before_a_shortcut_is_measured():
     norms = [model[k].shortcut[2].weight.detach().square().mean() for k in (1, 2)]
     entering = [model[:k].train()(images()).detach().square().mean() for k in (1, 2)]
     assert [float(n) for n in norms] == pytest.approx([float(e) for e in entering], rel=1e-3)
+
+
+def test_a_factor_behind_a_dense_layer_counts():
+    inputs = 2 * torch.rand(64, 2, generator=torch.Generator().manual_seed(1)) - 1
+    model, _ = initialised(Sines, inputs)
+    assert stays_level(model, [f"layers.{k}" for k in range(5)], inputs)
 
 
 def test_a_graph_of_many_nodes_is_taken_whole():
