@@ -6,7 +6,7 @@ code with symres. A family that symres refuses is told with the sentence; an exc
 initialisation that sets nothing and says nothing, and signals that are ten times worse afterwards are marked.
 
 Run ``python -m derivations.model_sweep [--only NAME ...] [--out sweep.md]`` in an environment with the extra
-``models`` (``pip install -e ".[models]"``): about an hour on one core. ``--list`` prints the names.
+``models`` (``pip install -e ".[models]"``): half an hour on one core. ``--list`` prints the names.
 
 families            what a family is, and the table of all of them
 image_families      timm and torchvision

@@ -72,12 +72,13 @@ def init_(
     width; the first layer gets the variance that gives the first stream the advised kernel from the inputs, the readout
     the one that gives outputs of mean square 1. Residual branches ``z + xi*branch`` get C_W, and xi^2 C_W in the dense
     layer that ends them, or xi as the weight of the norm that ends them; branches that the theory does not know, such
-    as attention, get C_W = 1 and the same xi. Layers behind operations that are not read, such as pools, give the
-    stream the kernel that it had before these, as measured. Other norms get weight 1 and bias 0, and batch
-    normalisation starts its running statistics anew. Shortcuts of another width stand for the stream. Where a first
-    network fails at its end, weights of chains make up for borders of zeros, branches that stay measured become
-    smaller, and weights of branches of one size, if a step of Adam changes a stream by more than its norm. Dropout of a
-    model in train mode counts: C_W makes up for what its masks do to mean squares.
+    as attention, get C_W = 1 and the same xi, or one over the root of their number, of the stream that enters.
+    Parameters that are joined to the stream as tokens get its mean square. Layers behind operations that are not read,
+    such as pools, give the stream the kernel that it had before these, as measured. Other norms get weight 1 and bias
+    0, and batch normalisation starts its running statistics anew. Shortcuts of another width stand for the stream.
+    Where a first network fails at its end, weights of chains make up for borders of zeros, branches that stay measured
+    become smaller, and weights of branches of one size, if a step of Adam changes a stream by more than its norm.
+    Dropout of a model in train mode counts: C_W makes up for what its masks do to mean squares.
 
     What starts small is kept, and named: branches whose trained factor, norm or last layer starts below xi (LayerScale,
     ReZero, Fixup, zero-initialised norms) stay as they are behind C_W of branches of weight 1; so does a readout that
