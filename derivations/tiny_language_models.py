@@ -109,7 +109,7 @@ def _options(sizes: Sizes) -> dict[str, Any]:
 
 def text() -> torch.Tensor:
     """Characters of Python's documentation, as integers."""
-    pages = (pydoc.render_doc(subject, renderer=pydoc.plaintext) for subject in SUBJECTS)
+    pages = (pydoc.plain(pydoc.render_doc(subject)) for subject in SUBJECTS)
     # addresses and places of files differ from machine to machine
     told = (re.sub(r"0x[0-9a-f]+|FILE\n.*", "", page) for page in pages)
     return torch.tensor([min(ord(letter), CHARACTERS - 1) for page in told for letter in page])
