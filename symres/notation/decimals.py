@@ -9,6 +9,7 @@ import sympy as sp
 
 from ..core.symbols import gamma
 from ..numerics.balls import evaluate
+from .shortest import shortest
 
 _DIGITS, _OF_A_FLOAT = 15, 17
 _ROUNDED = 8  # digits of a number that is shown with dots behind it
@@ -47,7 +48,7 @@ def plain_number(expr: sp.Expr | None) -> float | str | None:
 
 def rounded_law(expr: sp.Expr) -> sp.Expr:
     """A law to be read: a power of 1 - gamma^2 in front, and its number rounded where it is long."""
-    at_zero = expr.subs(gamma, 0)
+    at_zero = shortest(expr.subs(gamma, 0))  # parameters stand in front of its number
     front = sp.Integer(1)
     if at_zero == 0:
         return expr

@@ -13,16 +13,13 @@ from ..core.atoms import FormulaAtom
 from ..core.symbols import C_W, C_b, ascii_name, gamma, variables, xi, z
 from ..numerics.roots.implicit_number import ImplicitNumber
 from .long_numbers import decimal_text, is_decimal
+from .shortest import readable
 from .term_order import (
     Product,
     arranged,
-    common_denominator,
     has_decimals,
     is_activation,
-    is_plain_fraction,
     ordered_terms,
-    readable,
-    scaled,
 )
 from .width import width
 
@@ -115,9 +112,6 @@ class Notation(LatexPrinter):
     # ---- algebra -----------------------------------------------------------------------------------------------
 
     def _print_Add(self, expr: sp.Add, order: Any = None) -> str:
-        shared = common_denominator(expr) if is_plain_fraction(expr) else 1
-        if shared != 1:
-            return self._fraction(self._print(scaled(expr, shared)), str(shared))
         text = ""
         for term in ordered_terms(expr.args, self._print):
             shown = self._print(term)

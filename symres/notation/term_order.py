@@ -8,16 +8,15 @@ from dataclasses import dataclass
 import sympy as sp
 
 from ..core.atoms import ActivationNode, Opaque
-from ..core.symbols import K1, K2, C, K
-from .factors import tidy_factors
-from .long_numbers import is_decimal, short_factors, shortened
+from ..core.symbols import K1, K2, C, K, gamma
+from .long_numbers import is_decimal
 
 Text = Callable[
     [sp.Basic], str
 ]  # how a printer writes an expression: what it cannot order otherwise, it orders by text
 
-_ALGEBRA = (sp.Add, sp.Mul, sp.Pow, sp.Atom)
 _ODD = (sp.asin, sp.atan, sp.erf, sp.asinh)
+_ALGEBRA = (sp.Add, sp.Mul, sp.Pow, sp.Atom)
 
 
 @dataclass(frozen=True)
@@ -66,11 +65,11 @@ def _falling(terms: list[sp.Expr]) -> dict[sp.Expr, sp.Expr]:
     return powers if min(powers.values()) < 0 else {}
 
 
-def arranged(product: sp.Expr, text: Text) -> Product:
-    """A product, or a power, in order and with its denominator."""
+def arranged(product: sp.Expr, text: Text | None) -> Product:
+    """A product, or a power, in order and with its denominator; for whom only counts its factors, without a text."""
     coefficient, rest = product.as_coeff_Mul()
     coefficient, parts = _turned(coefficient, sp.Mul.make_args(rest))
-    factors = sorted(parts, key=lambda factor: _rank(factor, text)) if len(parts) > 1 else parts  # none calls itself
+    factors = sorted(parts, key=lambda f: _rank(f, text)) if text and len(parts) > 1 else parts  # none calls itself
     coefficient, under = _lowered_root(coefficient, factors)
     over: list[sp.Expr] = []
     for factor in factors:
@@ -82,9 +81,7 @@ def arranged(product: sp.Expr, text: Text) -> Product:
             coefficient *= shared**-exponent  # 1/(1/4 + K/2) is written 4/(1 + 2K)
             under.append(sp.Pow(scaled(base, shared), -exponent))
         elif factor != 1:
-            shared = common_denominator(factor) if isinstance(factor, sp.Add) and is_plain_fraction(factor) else 1
-            coefficient /= shared
-            over.append(scaled(factor, shared))
+            over.append(factor)
     over, under = _common_root(_one_root(over), _one_root(under))
     return Product(bool(coefficient.is_negative), abs(coefficient), tuple(over), tuple(under))
 
@@ -106,28 +103,16 @@ def is_activation(expr: sp.Basic) -> bool:
     return isinstance(expr, ActivationNode)
 
 
-def is_plain_fraction(expr: sp.Expr) -> bool:
-    """Whether a sum of numbers is written with one denominator, as (3 + sqrt(17))/2."""
-    return bool(expr.is_number) and all(term.as_coeff_Mul()[0].is_Rational for term in expr.args)
-
-
 def has_decimals(*formulas: sp.Expr) -> bool:
     """Whether results are written with decimals: only if a declared formula has one; True if no formula is known."""
     return not formulas or any(is_decimal(number) for formula in formulas for number in formula.atoms(sp.Rational))
 
 
-def readable(expr: sp.Expr, dots: str = "...", ten: str = "e{}") -> sp.Expr:
-    """The formula as one reads it: 1 - gamma^2 for its two factors, long constants rounded, odd functions of negative
-    numbers turned round.
-    """
-    return shortened(_positive_arguments(short_factors(tidy_factors(sp.sympify(expr)))), dots, ten)
-
-
-def _positive_arguments(expr: sp.Expr) -> sp.Expr:
+def positive_arguments(expr: sp.Expr) -> sp.Expr:
     """-asin((1 - sqrt(17))/4) is written asin((sqrt(17) - 1)/4)."""
     if not expr.args or isinstance(expr, Opaque):
         return expr
-    arguments = [_positive_arguments(a) for a in expr.args]
+    arguments = [positive_arguments(a) for a in expr.args]
     if isinstance(expr, _ODD) and arguments[0].is_algebraic and arguments[0].is_negative:
         return -expr.func(-arguments[0], evaluate=False)
     return expr if arguments == list(expr.args) else expr.func(*arguments)
@@ -171,6 +156,9 @@ def _turned(coefficient: sp.Expr, factors: Iterable[sp.Expr]) -> tuple[sp.Expr, 
     What is left of a minus sign goes into a difference that begins with a number then: -(K**2 - 5) is written 5 - K**2.
     """
     result: list[sp.Expr] = []
+    factors = list(factors)
+    if coefficient > 0 and len(factors) == 1 and factors[0].is_number and factors[0].is_Add:
+        return coefficient, factors  # (24 - 9 pi)/16
     for factor in factors:
         base, exponent = factor.as_base_exp()
         if isinstance(base, sp.Add) and exponent.is_Integer and _is_turned(base, abs(exponent) == 1):
@@ -196,8 +184,9 @@ def _is_turned(total: sp.Expr, is_simple: bool) -> bool:
     """Whether a sum is negative; where that is not known, whether a simple factor has more minus than plus signs."""
     if total.is_number:
         return bool(total.is_negative)
-    if total == C - K:
-        return True  # no covariance of a batch is larger than the variance
+    number, other = total.as_coeff_Add()
+    if total == C - K or (number.is_negative and other.free_symbols == {gamma} and other.subs(gamma, 1) == -number):
+        return True  # no covariance of a batch is larger than the variance, and critical layers have |gamma| < 1
     return is_simple and 2 * sum(t.could_extract_minus_sign() for t in total.args) > len(total.args)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from ...core.symbols import C_W, C_b, gamma, xi
+from ...notation.shortest import symbols
 from .from_sympy import Reader, domain_conditions
 from .rational_functions import RationalField
 from .to_sympy import write_collected
@@ -55,7 +56,12 @@ def textbook(expr: sp.Expr) -> sp.Expr:
     # sums of fractions under fractions, as a critical C_W brings them in, are seen to vanish over one denominator only
     is_nested = any(not sp.denom(sp.together(base)).is_Rational for base in divisors)
     if is_nested and (flat := sp.together(expr)) != expr:
-        return textbook(flat)
+        return min(textbook(flat), _over(terms, divisors, expr), key=symbols)
+    return _over(terms, divisors, expr)
+
+
+def _over(terms: list[tuple[sp.Expr, sp.Expr]], divisors: dict[sp.Expr, sp.Expr], expr: sp.Expr) -> sp.Expr:
+    """A sum of fractions over their common denominator, or in canonical form if that is not much longer."""
     common = sp.Mul(*(base**power for base, power in divisors.items()))
     numerator = sp.Add(*(over * (common / under) for over, under in terms))
     quotient = canonical(numerator) / sp.Mul(*(canonical(base) ** power for base, power in divisors.items()))

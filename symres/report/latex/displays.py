@@ -99,9 +99,6 @@ class Breaker:
         return self.notation.write(expr)
 
     def _terms(self, expr: sp.Add) -> list[str]:
-        whole = self._write(expr)
-        if whole.startswith(r"\frac") and expr.is_number and width(whole) <= self.room:  # (3 + sqrt(17))/2
-            return [whole]
         out: list[str] = []
         for term in ordered_terms(expr.args, self._write):
             negative = self._write(term).startswith("-")

@@ -56,7 +56,7 @@ class FiniteWidthSection(Sheet):
         lines = self.wrapped(self.words(said))
         lines += self.equation("V", ["P" if vertex.stream_noise == 0 else "P + 2G"])
         earlier = f" + 2{times}{total} A_k{times}M(K_k, K, C_k)" if remembers else ""
-        lines += self.equation("P'", [f"{chi}{square}{times}P + N{earlier}"])
+        lines += self.equation("P'", [f"{chi}{square}{times}P{' + N' if vertex.noise != 0 else ''}{earlier}"])
         if vertex.stream_noise != 0:
             lines += self.equation("G'", [f"{chi if vertex.weight**2 == 1 else carried}{times}G + R"])
         if remembers:

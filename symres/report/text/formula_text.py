@@ -15,14 +15,11 @@ from ...core.atoms import AverageNode, PowerSumNode
 from ...core.symbols import K1, K2, C, K, variables, z
 from ...layers.nodes import Node
 from ...notation.long_numbers import decimal_text, is_decimal
+from ...notation.shortest import readable
 from ...notation.term_order import (
     arranged,
-    common_denominator,
     has_decimals,
-    is_plain_fraction,
     ordered_terms,
-    readable,
-    scaled,
 )
 from ...numerics.roots.implicit_number import ImplicitNumber, Value
 from ...numerics.special import SPECIAL
@@ -100,9 +97,6 @@ class Maths:
     # ---- algebra -----------------------------------------------------------------------------------------------
 
     def _add(self, e: sp.Add) -> tuple[str, int]:
-        shared = common_denominator(e) if is_plain_fraction(e) else 1
-        if shared != 1:  # (3 + √17)/2
-            return f"({self._add(scaled(e, shared))[0]})/{shared}", _PRODUCT
         text = ""
         for term in ordered_terms(e.args, self._text):
             shown = self._in(term, _PRODUCT) if isinstance(term, sp.Add) else self._text(term)

@@ -15,6 +15,7 @@ from typing import Any
 
 from ...core.errors import NoClosedForm, UnsupportedLayer
 from ...core.symbols import K1, K2, C, K
+from ...notation.shortest import shortest
 from ...results.numbers.procedure import Procedure, present, usual
 from ...results.numbers.vertex_formulas import VertexFormulas
 from ...results.quantity import Quantity
@@ -68,7 +69,8 @@ def vertex_formulas(layer: LayerTheory) -> VertexFormulas | None:
         return None
     steps = dict(step for _, kept in found for step in kept)
     bare = {symbol: steps.pop(symbol) for symbol in list(steps) if steps[symbol].is_Symbol}
-    noise_of_one, between, with_next = (definition.xreplace(bare) for definition, _ in found)
+    # of a layer whose kernel does not fluctuate, that the terms cancel is seen in the shortest form
+    noise_of_one, between, with_next = (shortest(definition.xreplace(bare)) for definition, _ in found)
     return VertexFormulas(noise_of_one, between, with_next, layer.memory.body, tuple(steps.items()))
 
 

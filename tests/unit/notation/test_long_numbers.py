@@ -33,7 +33,7 @@ def test_no_printer_shows_integers_of_many_digits(expr):
 
 
 def test_what_is_common_cancels():
-    assert Maths()(EXPRESSIONS[0]) == "(390625/2499848 + C_W/4 - 0.19998784·C_W²)/C_W"
+    assert Maths()(EXPRESSIONS[0]) == "-0.19998784·C_W + 1/4 + 390625/(2499848C_W)"
 
 
 def test_programs_get_all_digits():

@@ -66,7 +66,7 @@ def test_the_oracle_sees_a_missing_bracket():
         (sp.Rational(3, 2) + root17 / 2, r"\frac{3 + \sqrt{17}}{2}"),
         (-sp.asin(sp.Rational(1, 4) - root17 / 4), r"\arcsin{\left(\frac{\sqrt{17} - 1}{4} \right)}"),
         (sp.exp(-(z**2) / 2), "e^{-z^{2}/2}"),
-        (K / 2 * (1 + K / 3 + sp.exp(K / 2)), r"\frac{K}{2} \left(1 + \frac{K}{3} + e^{K/2} \right)"),
+        (K / 2 * (1 + K / 3 + sp.exp(K / 2)), r"\frac{K \left(3 + K + 3 e^{K/2} \right)}{6}"),
         (sp.tanh(z) ** 2, r"\tanh^{2}{(z)}"),
         (10507 * z / 10000, "1.0507 z"),
         (sp.Symbol("slope") * z, r"\mathrm{slope} z"),
