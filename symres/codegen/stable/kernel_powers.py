@@ -14,26 +14,23 @@ from functools import lru_cache
 import sympy as sp
 
 from ...core.symbols import K1, K2, C, K
-from .primitives import (
-    AbsNode,
-    AngularSum,
-    Atan2,
-    GeneratedSymbol,
-    NonzeroDivisor,
-    Separation,
-    UpperAngle,
-    complement,
-    correlation,
-    determinant,
-)
+from . import primitives as pr
 
-REDUCED = {K: GeneratedSymbol("k1", positive=True), K1: GeneratedSymbol("k1", positive=True),
-           K2: GeneratedSymbol("k2", positive=True), C: GeneratedSymbol("c", real=True)}  # fmt: skip
-INVERSES = (GeneratedSymbol("q1", positive=True), GeneratedSymbol("q2", positive=True))  # of r1 and r2
-_POWERS = {K: (2, 0), K1: (2, 0), K2: (0, 2), C: (1, 1), determinant: (2, 2), correlation: (0, 0), complement: (0, 0)}
-_ALIKE = (sp.Max, sp.Min, sp.atan2, Atan2, UpperAngle)  # of arguments with one power
-_OF_ONE = (sp.Abs, AbsNode, sp.sign, NonzeroDivisor)
-_BARE = (sp.sign, sp.atan2, Atan2, UpperAngle)  # that depend on no power of their arguments
+REDUCED = {K: pr.GeneratedSymbol("k1", positive=True), K1: pr.GeneratedSymbol("k1", positive=True),
+           K2: pr.GeneratedSymbol("k2", positive=True), C: pr.GeneratedSymbol("c", real=True)}  # fmt: skip
+INVERSES = (pr.GeneratedSymbol("q1", positive=True), pr.GeneratedSymbol("q2", positive=True))  # of r1 and r2
+_POWERS = {
+    K: (2, 0),
+    K1: (2, 0),
+    K2: (0, 2),
+    C: (1, 1),
+    pr.determinant: (2, 2),
+    pr.correlation: (0, 0),
+    pr.complement: (0, 0),
+}
+_ALIKE = (sp.Max, sp.Min, sp.atan2, pr.Atan2, pr.UpperAngle)  # of arguments with one power
+_OF_ONE = (sp.Abs, pr.AbsNode, sp.sign, pr.NonzeroDivisor)
+_BARE = (sp.sign, sp.atan2, pr.Atan2, pr.UpperAngle)  # that depend on no power of their arguments
 
 Powers = tuple[sp.Expr, sp.Expr]  # of r1 and r2
 
@@ -95,9 +92,9 @@ def reduced(e: sp.Expr) -> Reduced:
     if isinstance(e, _OF_ONE):
         powers = (sp.S.Zero, sp.S.Zero) if isinstance(e, _BARE) else found[0].powers
         return Reduced(e.func(found[0].value), powers, steepest)
-    if isinstance(e, Separation):
-        return Reduced(Separation(*(f.value for f in found)), found[-1].powers, sp.Integer(2))
-    if isinstance(e, AngularSum):
+    if isinstance(e, pr.Separation):
+        return Reduced(pr.Separation(*(f.value for f in found)), found[-1].powers, sp.Integer(2))
+    if isinstance(e, pr.AngularSum):
         return _angular_sum(found, steepest)
     arguments = (a if f.steepest <= 1 else f.whole for a, f in zip(e.args, found, strict=True))
     return Reduced(e.func(*arguments), steepest=steepest)
@@ -131,4 +128,4 @@ def _angular_sum(found: Sequence[Reduced], steepest: sp.Expr) -> Reduced:
     outer, inner = _largest([total, apart]), _largest([N, s])
     between = (outer[0] - inner[0], outer[1] - inner[1])
     arguments = (total.raised(outer), apart.raised(outer), M.raised(between), N.raised(inner), s.raised(inner))
-    return Reduced(AngularSum(*arguments), outer, steepest)
+    return Reduced(pr.AngularSum(*arguments), outer, steepest)

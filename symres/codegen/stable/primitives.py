@@ -5,6 +5,8 @@ They stand only in expressions on their way to code: rewrites.py makes them, the
 
 from __future__ import annotations
 
+import re
+
 import sympy as sp
 
 from ...core.symbols import C, Theta
@@ -31,6 +33,12 @@ class Primitive(sp.Function):
 
     def __init_subclass__(cls, nargs: int | tuple[int, ...]) -> None:
         """Let the number of arguments pass: SymPy's metaclass takes it."""
+
+    @classmethod
+    def template(cls) -> str:
+        """A call by the name of the class, with all arguments: ``two_tails({0}, {1}, {2}, {3})``."""
+        name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
+        return f"{name}({', '.join(f'{{{k}}}' for k in range(max(cls.nargs)))})"
 
 
 class Distance(Primitive, nargs=3):

@@ -12,91 +12,75 @@ from collections.abc import Callable, Iterable
 
 import sympy as sp
 
-from .primitives import (
-    AbsNode,
-    AngularSum,
-    Atan2,
-    CrossDifference,
-    Erfc,
-    Erfcx,
-    ExpCosh,
-    ExpCoshm1,
-    Expm1,
-    ExpSinh,
-    Log1p,
-    NonzeroDivisor,
-    Restored,
-    ScaledTail,
-    Separation,
-    Sigmoid,
-    Softplus,
-    TwoSigns,
-    TwoTails,
-    UpperAngle,
-    complement,
-    correlation,
-    determinant,
-)
+from . import primitives as pr
 
-_ROUNDED = (determinant, correlation, complement)  # computed by helpers, to a rounding
+_ROUNDED = (pr.determinant, pr.correlation, pr.complement)  # computed by helpers, to a rounding
 _TILT = 2 / sp.sqrt(sp.pi)
 
 # The slopes of functions in each argument, or bounds of them.
 _SLOPES: dict[type, Callable[..., sp.Expr]] = {
     sp.exp: lambda u: (sp.exp(u),),
-    sp.sin: lambda u: (AbsNode(sp.cos(u)),),
-    sp.cos: lambda u: (AbsNode(sp.sin(u)),),
+    sp.sin: lambda u: (pr.AbsNode(sp.cos(u)),),
+    sp.cos: lambda u: (pr.AbsNode(sp.sin(u)),),
     sp.erf: lambda u: (_TILT * sp.exp(-(u**2)),),
     sp.erfc: lambda u: (_TILT * sp.exp(-(u**2)),),
-    Erfc: lambda u: (_TILT * sp.exp(-(u**2)),),
-    Erfcx: lambda u: (2 * AbsNode(u) * Erfcx(u) + _TILT,),
-    Expm1: lambda u: (sp.exp(u),),
-    Log1p: lambda u: (1 / (1 + u),),
+    pr.Erfc: lambda u: (_TILT * sp.exp(-(u**2)),),
+    pr.Erfcx: lambda u: (2 * pr.AbsNode(u) * pr.Erfcx(u) + _TILT,),
+    pr.Expm1: lambda u: (sp.exp(u),),
+    pr.Log1p: lambda u: (1 / (1 + u),),
     sp.log: lambda u: (1 / u,),
     sp.tanh: lambda u: (1 - sp.tanh(u) ** 2,),
     sp.sinh: lambda u: (sp.cosh(u),),
-    sp.cosh: lambda u: (AbsNode(sp.sinh(u)),),
+    sp.cosh: lambda u: (pr.AbsNode(sp.sinh(u)),),
     sp.atan: lambda u: (1 / (1 + u**2),),
     sp.asin: lambda u: (1 / sp.sqrt(1 - u**2),),
     sp.acos: lambda u: (1 / sp.sqrt(1 - u**2),),
     sp.asinh: lambda u: (1 / sp.sqrt(1 + u**2),),
     sp.Abs: lambda u: (sp.Integer(1),),
-    AbsNode: lambda u: (sp.Integer(1),),
-    NonzeroDivisor: lambda u: (sp.Integer(1),),
-    Separation: lambda x, y, c: (sp.sqrt(y) / sp.sqrt(x) / 2, sp.sqrt(x) / sp.sqrt(y) / 2, sp.Integer(1)),
+    pr.AbsNode: lambda u: (sp.Integer(1),),
+    pr.NonzeroDivisor: lambda u: (sp.Integer(1),),
+    pr.Separation: lambda x, y, c: (sp.sqrt(y) / sp.sqrt(x) / 2, sp.sqrt(x) / sp.sqrt(y) / 2, sp.Integer(1)),
     sp.sign: lambda u: (sp.Integer(0),),
-    Sigmoid: lambda u: (Sigmoid(u) * Sigmoid(-u),),
-    Softplus: lambda u: (Sigmoid(u),),
-    ExpSinh: lambda a, b: (AbsNode(ExpSinh(a, b)), ExpCosh(a, b)),
-    ExpCosh: lambda a, b: (ExpCosh(a, b), AbsNode(ExpSinh(a, b))),
-    Restored: lambda v, x, y, b: (sp.Integer(1), *[sp.Integer(0)] * 3),
-    ExpCoshm1: lambda a, b: (ExpCoshm1(a, b), AbsNode(ExpSinh(a, b))),
-    Atan2: lambda y, x: _turned(y, x),
-    UpperAngle: lambda y, x: _turned(y, x),
-    ScaledTail: lambda u, v, w: (*_by_side(ScaledTail(u, v, w), w), _TILT * sp.exp(v)),
-    TwoSigns: lambda h, k, x, y: (sp.exp(-(h**2) / 2), sp.exp(-(k**2) / 2), *_turned(x, y)),
-    TwoTails: lambda h, k, x, y: _at_corner(h, k, x, y),
-    CrossDifference: lambda x, y, u, v: tuple(map(AbsNode, (y, x, v, u))),
+    pr.Sigmoid: lambda u: (pr.Sigmoid(u) * pr.Sigmoid(-u),),
+    pr.Softplus: lambda u: (pr.Sigmoid(u),),
+    pr.ExpSinh: lambda a, b: (pr.AbsNode(pr.ExpSinh(a, b)), pr.ExpCosh(a, b)),
+    pr.ExpCosh: lambda a, b: (pr.ExpCosh(a, b), pr.AbsNode(pr.ExpSinh(a, b))),
+    pr.Restored: lambda v, x, y, b: (sp.Integer(1), *[sp.Integer(0)] * 3),
+    pr.ExpCoshm1: lambda a, b: (pr.ExpCoshm1(a, b), pr.AbsNode(pr.ExpSinh(a, b))),
+    pr.Atan2: lambda y, x: _turned(y, x),
+    pr.UpperAngle: lambda y, x: _turned(y, x),
+    pr.ScaledTail: lambda u, v, w: (*_by_side(pr.ScaledTail(u, v, w), w), _TILT * sp.exp(v)),
+    pr.TwoSigns: lambda h, k, x, y: (sp.exp(-(h**2) / 2), sp.exp(-(k**2) / 2), *_turned(x, y)),
+    pr.TwoTails: lambda h, k, x, y: _at_corner(h, k, x, y),
+    pr.CrossDifference: lambda x, y, u, v: tuple(map(pr.AbsNode, (y, x, v, u))),
 }
-_ODD = (sp.erf, Expm1, sp.atan, sp.asinh, sp.tanh, sp.sinh)  # they have the sign of their argument
+_ODD = (sp.erf, pr.Expm1, sp.atan, sp.asinh, sp.tanh, sp.sinh)  # they have the sign of their argument
 _SOUND = (
-    *(sp.Add, sp.Mul, sp.Pow, sp.Abs, sp.cosh, Sigmoid, Atan2, UpperAngle, NonzeroDivisor, *_ODD),
-    *(ExpSinh, ExpCosh, ExpCoshm1, Restored, sp.erfc, Erfc, sp.exp),  # but where they are next to nothing
+    *(sp.Add, sp.Mul, sp.Pow, sp.Abs, sp.cosh, pr.Sigmoid, pr.Atan2, pr.UpperAngle, pr.NonzeroDivisor, *_ODD),
+    *(
+        pr.ExpSinh,
+        pr.ExpCosh,
+        pr.ExpCoshm1,
+        pr.Restored,
+        sp.erfc,
+        pr.Erfc,
+        sp.exp,
+    ),  # but where they are next to nothing
 )
-_SOUND_ABOVE_0 = (ScaledTail, Erfcx, Softplus, Log1p)
+_SOUND_ABOVE_0 = (pr.ScaledTail, pr.Erfcx, pr.Softplus, pr.Log1p)
 _POSITIVE = (
-    Softplus,
-    Sigmoid,
-    ExpCosh,
-    ExpCoshm1,
-    Erfcx,
-    Erfc,
-    ScaledTail,
-    UpperAngle,
-    AbsNode,
-    NonzeroDivisor,
-    Separation,
-    TwoTails,
+    pr.Softplus,
+    pr.Sigmoid,
+    pr.ExpCosh,
+    pr.ExpCoshm1,
+    pr.Erfcx,
+    pr.Erfc,
+    pr.ScaledTail,
+    pr.UpperAngle,
+    pr.AbsNode,
+    pr.NonzeroDivisor,
+    pr.Separation,
+    pr.TwoTails,
 )
 
 
@@ -154,9 +138,9 @@ def _bound(e: sp.Expr, bound: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
             slope = e.exp * _size(e.base ** (e.exp - 1))  # no quotient: the base may be 0
         else:
             slope = abs(e.exp) * _size(e) / _size(e.base) if e.exp.is_number else _size(e * e.exp / e.base)
-        moved = sp.Integer(0) if e.exp.is_number else _size(e) * AbsNode(sp.log(e.base)) * bound(e.exp)
+        moved = sp.Integer(0) if e.exp.is_number else _size(e) * pr.AbsNode(sp.log(e.base)) * bound(e.exp)
         return bound(e.base) * slope + moved + _size(e)
-    if isinstance(e, AngularSum):
+    if isinstance(e, pr.AngularSum):
         return _angular_bound(e, bound)
     if isinstance(e, sp.Max | sp.Min):
         return sp.Add(*map(bound, e.args))
@@ -164,16 +148,16 @@ def _bound(e: sp.Expr, bound: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
     return sp.Add(*(slope * bound(u) for slope, u in zip(slopes, e.args, strict=True)), _size(e))
 
 
-def _angular_bound(e: AngularSum, bound: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
+def _angular_bound(e: pr.AngularSum, bound: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
     """The bound of that one of two sums which is computed: the same choice is made with the bounds of both.
 
     Next to theta = 0, s + N*theta = s*(1 - theta/tan(theta)) is computed with seven roundings; it changes there with
     the third power of s and the second of 1/N.
     """
     total, apart, M, N, s = e.args
-    moved = 3 * bound(s) / NonzeroDivisor(s) + 2 * bound(N) / NonzeroDivisor(_size(N))
+    moved = 3 * bound(s) / pr.NonzeroDivisor(s) + 2 * bound(N) / pr.NonzeroDivisor(_size(N))
     steep = (8 + moved) * _size(M) + bound(M)
-    return AngularSum(bound(total), bound(apart) + _size(apart), steep, N, s)
+    return pr.AngularSum(bound(total), bound(apart) + _size(apart), steep, N, s)
 
 
 def _is_power_of_2(e: sp.Expr) -> bool:
@@ -183,13 +167,15 @@ def _is_power_of_2(e: sp.Expr) -> bool:
 
 def _size(e: sp.Expr) -> sp.Expr:
     """The absolute value of what may be negative."""
-    if (e.is_Symbol and e.is_nonnegative) or isinstance(e, sp.exp | AbsNode | Softplus | Sigmoid | ExpCosh | Erfcx):
+    if (e.is_Symbol and e.is_nonnegative) or isinstance(
+        e, sp.exp | pr.AbsNode | pr.Softplus | pr.Sigmoid | pr.ExpCosh | pr.Erfcx
+    ):
         return e
     if isinstance(e, sp.Mul):
         return sp.Mul(*map(_size, e.args))
     if isinstance(e, sp.Pow) and e.exp.is_Rational:
         return e if e.exp.is_even else _size(e.base) ** e.exp
-    return sp.Abs(e) if e.is_number else AbsNode(e)
+    return sp.Abs(e) if e.is_number else pr.AbsNode(e)
 
 
 def cancels(code: sp.Expr) -> bool:
@@ -214,7 +200,7 @@ def _sign(e: sp.Expr) -> int:
     """1 for what is known to be positive or 0, -1 for what is known to be negative or 0, else 0."""
     if isinstance(e, sp.Mul):
         return math.prod(map(_sign, e.args))
-    if isinstance(e, (*_ODD, Restored)):
+    if isinstance(e, (*_ODD, pr.Restored)):
         return _sign(e.args[0])
     if isinstance(e, _POSITIVE) or e.is_nonnegative:
         return 1

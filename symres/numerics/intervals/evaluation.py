@@ -11,35 +11,18 @@ from flint import arb, ctx, fmpq
 from ...core.symbols import z
 from ...core.work_budget import spend
 from ..balls.error_functions import FAR, error_arguments, far_form
-from .arithmetic import (
-    INTERVAL_FUNCTIONS,
-    LINE,
-    Operation,
-    Range,
-    Undefined,
-    add,
-    integer_power,
-    intersection,
-    interval,
-    maximum,
-    minimum,
-    multiply,
-    polynomial_range,
-    quotient_range,
-    real_power,
-    reciprocal,
-)
+from . import arithmetic
 
 BITS = 64
 
 
-def range_of_assumptions(symbol: sp.Symbol) -> Range:
+def range_of_assumptions(symbol: sp.Symbol) -> arithmetic.Range:
     """All values that a parameter's assumptions admit."""
     if symbol.is_nonnegative:
-        return Range(arb(0), LINE.hi, bool(symbol.is_positive), True)
+        return arithmetic.Range(arb(0), arithmetic.LINE.hi, bool(symbol.is_positive), True)
     if symbol.is_nonpositive:
-        return Range(LINE.lo, arb(0), True, bool(symbol.is_negative))
-    return LINE
+        return arithmetic.Range(arithmetic.LINE.lo, arb(0), True, bool(symbol.is_negative))
+    return arithmetic.LINE
 
 
 class RangeProgram:
@@ -50,15 +33,15 @@ class RangeProgram:
         values: a range for every symbol but ``z``.
     """
 
-    def __init__(self, expr: sp.Expr, values: Mapping[sp.Symbol, Range]) -> None:
+    def __init__(self, expr: sp.Expr, values: Mapping[sp.Symbol, arithmetic.Range]) -> None:
         self._expr, self._values = expr, values
         self._error_arguments = [] if values else [RangeProgram(u, {}) for u in error_arguments(expr)]
         self._far_programs: dict[tuple[int, ...], RangeProgram] = {}
         self._places: dict[sp.Basic, int] = {z: 0}
-        self._steps: list[tuple[Operation, tuple[int, ...]]] = []
+        self._steps: list[tuple[arithmetic.Operation, tuple[int, ...]]] = []
         self._result = self._visit(expr)
 
-    def __call__(self, box: Range = LINE) -> Range:
+    def __call__(self, box: arithmetic.Range = arithmetic.LINE) -> arithmetic.Range:
         """The range over ``z`` in ``box``, in the current ``flint.ctx`` precision.
 
         Raises:
@@ -72,7 +55,7 @@ class RangeProgram:
             registers.append(operation(*[registers[i] for i in places]))
         return registers[self._result]
 
-    def _far_out(self, box: Range) -> RangeProgram | None:
+    def _far_out(self, box: arithmetic.Range) -> RangeProgram | None:
         """A formula of error functions, all of them far out, written without their cancellation."""
         ranges = [program(box) for program in self._error_arguments]
         sides = tuple(bool(u.lo > FAR) - bool(u.hi < -FAR) for u in ranges)
@@ -88,7 +71,7 @@ class RangeProgram:
             self._places[node] = self._lower(node)
         return self._places[node]
 
-    def _emit(self, operation: Operation, *places: int) -> int:
+    def _emit(self, operation: arithmetic.Operation, *places: int) -> int:
         self._steps.append((operation, places))
         return len(self._steps)
 
@@ -99,23 +82,23 @@ class RangeProgram:
         if isinstance(node, sp.Add | sp.Mul):
             total, *rest = map(self._visit, node.args)
             for place in rest:
-                total = self._emit(add if isinstance(node, sp.Add) else multiply, total, place)
+                total = self._emit(arithmetic.add if isinstance(node, sp.Add) else arithmetic.multiply, total, place)
             sharper = self._polynomial(node) or self._quotient(node)
-            return total if sharper is None else self._emit(intersection, total, self._emit(sharper, 0))
+            return total if sharper is None else self._emit(arithmetic.intersection, total, self._emit(sharper, 0))
         if isinstance(node, sp.exp):
-            return self._emit(INTERVAL_FUNCTIONS["exp"], self._visit(node.exp))
+            return self._emit(arithmetic.INTERVAL_FUNCTIONS["exp"], self._visit(node.exp))
         if isinstance(node, sp.Pow):
             return self._power(node.base, node.exp)
         if isinstance(node, sp.Max | sp.Min):  # of parameters: those of z are split off before
             first, *rest = map(self._visit, node.args)
             for place in rest:
-                first = self._emit(maximum if isinstance(node, sp.Max) else minimum, first, place)
+                first = self._emit(arithmetic.maximum if isinstance(node, sp.Max) else arithmetic.minimum, first, place)
             return first
-        if type(node).__name__ in INTERVAL_FUNCTIONS and len(node.args) == 1:
-            return self._emit(INTERVAL_FUNCTIONS[type(node).__name__], self._visit(node.args[0]))
+        if type(node).__name__ in arithmetic.INTERVAL_FUNCTIONS and len(node.args) == 1:
+            return self._emit(arithmetic.INTERVAL_FUNCTIONS[type(node).__name__], self._visit(node.args[0]))
         constant = _constant(node)
         if constant is None:
-            raise Undefined(node)
+            raise arithmetic.Undefined(node)
         return self._emit(constant)
 
     def _power(self, base: sp.Expr, exponent: sp.Expr) -> int:
@@ -123,24 +106,26 @@ class RangeProgram:
         if exponent.is_Integer:
             power = int(exponent)
             if power >= 0:
-                return self._emit(lambda x: integer_power(x, power), place)
-            return self._emit(lambda x: reciprocal(integer_power(x, -power)), place)
+                return self._emit(lambda x: arithmetic.integer_power(x, power), place)
+            return self._emit(lambda x: arithmetic.reciprocal(arithmetic.integer_power(x, -power)), place)
         if exponent.has(z) or exponent.free_symbols & set(self._values):
-            product = self._emit(multiply, self._visit(exponent), self._emit(INTERVAL_FUNCTIONS["log"], place))
-            return self._emit(INTERVAL_FUNCTIONS["exp"], product)
+            product = self._emit(
+                arithmetic.multiply, self._visit(exponent), self._emit(arithmetic.INTERVAL_FUNCTIONS["log"], place)
+            )
+            return self._emit(arithmetic.INTERVAL_FUNCTIONS["exp"], product)
         fixed = RangeProgram(exponent, {})
-        return self._emit(lambda x: real_power(x, fixed()), place)
+        return self._emit(lambda x: arithmetic.real_power(x, fixed()), place)
 
-    def _polynomial(self, node: sp.Expr) -> Operation | None:
+    def _polynomial(self, node: sp.Expr) -> arithmetic.Operation | None:
         """Polynomials with rational coefficients are expanded around an end of the interval: sharp far outside."""
         if not isinstance(node, sp.Add) or node.free_symbols != {z} or not node.is_polynomial(z):
             return None
         coefficients = sp.Poly(node, z).all_coeffs()
         if sum(c != 0 for c in coefficients[:-1]) < 2 or not all(c.is_Rational for c in coefficients):
             return None
-        return lambda x: polynomial_range([fmpq(int(c.p), int(c.q)) for c in coefficients], x)
+        return lambda x: arithmetic.polynomial_range([fmpq(int(c.p), int(c.q)) for c in coefficients], x)
 
-    def _quotient(self, node: sp.Expr) -> Operation | None:
+    def _quotient(self, node: sp.Expr) -> arithmetic.Operation | None:
         """A quotient of polynomials with rational coefficients: on a half-line, a function of ``1/z``."""
         if node.free_symbols != {z} or not node.is_rational_function(z) or node.is_polynomial(z):
             return None
@@ -148,7 +133,7 @@ class RangeProgram:
         if not all(c.is_Rational for c in (*top, *bottom)):
             return None
         above, below = ([fmpq(int(c.p), int(c.q)) for c in reversed(part)] for part in (top, bottom))
-        return lambda x: quotient_range(above, below, x)
+        return lambda x: arithmetic.quotient_range(above, below, x)
 
 
 def sign_of(expr: sp.Expr, point: sp.Expr | None = None) -> int | None:
@@ -177,7 +162,7 @@ def sign_of(expr: sp.Expr, point: sp.Expr | None = None) -> int | None:
                     break
                 if bits > 1000 and value.hi - value.lo < arb(2) ** -1000:
                     return 0
-    except Undefined:
+    except arithmetic.Undefined:
         pass
     if point is None:
         for test, answer in ((expr.is_zero, 0), (expr.is_positive, 1), (expr.is_negative, -1)):
@@ -264,12 +249,12 @@ def signed_sizes(parameters: Sequence[sp.Symbol], sizes: Sequence[sp.Rational]) 
     return found
 
 
-def _constant(node: sp.Basic) -> Operation | None:
+def _constant(node: sp.Basic) -> arithmetic.Operation | None:
     if isinstance(node, sp.Rational):
         ratio = fmpq(int(node.p), int(node.q))
-        return lambda: interval(arb(ratio), arb(ratio))
+        return lambda: arithmetic.interval(arb(ratio), arb(ratio))
     if node is sp.pi:
-        return lambda: interval(arb.pi(), arb.pi())
+        return lambda: arithmetic.interval(arb.pi(), arb.pi())
     if node is sp.E:
-        return lambda: interval(arb.const_e(), arb.const_e())
+        return lambda: arithmetic.interval(arb.const_e(), arb.const_e())
     return None
