@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any
 
 import sympy as sp
 
-from .measurement import LayerMeasurement, NetworkMeasurement, OracleValue, Sampler
+from .measurement import OracleValue, Sampler
 from .numbers.procedure import Procedure
 
 
@@ -42,10 +42,10 @@ class Observable:
         source: document and equation that it generalises.
         arguments: kernels that it depends on, beside the parameters of the layer.
         section: where it is shown.
-        oracle: the measurement of its value from the forward equation alone, at numbers for the arguments in their
-            order; None where no integral over one layer gives it.
-        simulated: the measurement after each layer of deep networks, at the kernel of the input and those that follow
-            at infinite width; None where nothing of finite width is claimed.
+        oracle: the measurement of its value from the forward equation alone (by a ``QuadratureOracle`` of the check
+            room), at numbers for the arguments in their order; None where no integral over one layer gives it.
+        simulated: the measurement after each layer of deep networks (by a ``Simulation`` of that room), at the kernel
+            of the input and those that follow at infinite width; None where nothing of finite width is claimed.
         divergence: where it is infinite.
         costly: whether its oracle takes so long that it is asked at fewer points.
         by_default: whether a check that names no observables compares it.
@@ -60,12 +60,12 @@ class Observable:
     arguments: tuple[sp.Symbol, ...] = ()
     section: Section = Section.REQUEST
     oracle: Callable[..., OracleValue] | None = None
-    simulated: Callable[[NetworkMeasurement, float, Sequence[float]], Sampler] | None = None
+    simulated: Callable[[Any, float, Sequence[float]], Sampler] | None = None
     divergence: Divergence = Divergence.NEVER
     costly: bool = False
     by_default: bool = True
 
-    def measured(self, layer: LayerMeasurement, *place: float) -> OracleValue:
+    def measured(self, layer: Any, *place: float) -> OracleValue:
         """What the oracle finds at a place.
 
         Raises:
@@ -80,49 +80,20 @@ class Observable:
         return self.oracle is not None or self.simulated is not None
 
 
-class FiniteWidthClaims(Protocol):
-    """What a theory claims of deep networks; see ``symres.theory.Theory``."""
-
-    def vertex(self, /, depth: Any, K: Any, **params: Any) -> Any:
-        """``[V^0, ..., V^depth]``."""
-
-    def kernel_fluctuation(self, /, depth: Any, K: Any, **params: Any) -> Any:
-        """``[P^0, ..., P^depth]``."""
-
-    def response(self, /, depth: Any, K: Any, readout: Any = None, **params: Any) -> Any:
-        """eta, chi and chi_out."""
-
-    @property
-    def vertex_recursion(self) -> Procedure:
-        """V and P in functions of one layer."""
-
-    def response_recursion(self, readout: Any = None) -> Procedure:
-        """The response in functions of one layer."""
-
-    def branch_scale_procedure(self, readout: Any = None, scale: str = "xi") -> Procedure:
-        """The branch scale of the largest response."""
-
-    @property
-    def optimal_gamma_procedure(self) -> Procedure:
-        """The skip weights at which a depth/width is optimal."""
-
-
 @dataclass(frozen=True)
 class DepthObservable(Observable):
     """An observable of deep networks.
 
     Args:
-        values: what a theory claims before the first layer and after each, at a depth, a kernel of the input, and
-            parameters by name; None of what is one number for a network.
+        values: what a theory (``symres.theory.Theory``) claims before the first layer and after each, at a depth, a
+            kernel of the input, and parameters by name; None of what is one number for a network.
         procedure: how it is computed from functions of one layer, for generated code.
     """
 
-    values: Callable[[FiniteWidthClaims, int, sp.Expr, Mapping[str, sp.Expr]], Sequence[float]] | None = None
-    procedure: Callable[[FiniteWidthClaims], Procedure] | None = None
+    values: Callable[[Any, int, sp.Expr, Mapping[str, sp.Expr]], Sequence[float]] | None = None
+    procedure: Callable[[Any], Procedure] | None = None
 
-    def claims(
-        self, theory: FiniteWidthClaims, depth: int, K: sp.Expr, params: Mapping[str, sp.Expr]
-    ) -> Sequence[float]:
+    def claims(self, theory: Any, depth: int, K: sp.Expr, params: Mapping[str, sp.Expr]) -> Sequence[float]:
         """The numbers for 0 to ``depth`` layers."""
         assert self.values is not None
         return self.values(theory, depth, K, params)

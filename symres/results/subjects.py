@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import sympy as sp
 
 from .critical_point import CriticalPoint
-from .observable import DepthObservable, FiniteWidthClaims, Observable
+from .observable import DepthObservable, Observable
 from .quantity import Quantity
 
 
@@ -62,13 +62,17 @@ class DerivedDepth(DerivedLayer):
         """The depth over which Jacobians grow or fall by a factor e, from the kernel K on (Doshi et al. (17))."""
 
 
-class DerivedFluctuations(DerivedLayer, FiniteWidthClaims):
+class DerivedFluctuations(DerivedLayer):
     """The theory of one layer that also makes claims about networks of finite width."""
 
     @property
     @abstractmethod
     def depth_observables(self) -> Mapping[str, DepthObservable]:
         """What is known of its claims, by name."""
+
+    @abstractmethod
+    def vertex(self, /, depth: Any, K: Any, **params: Any) -> Any:
+        """``[V^0, ..., V^depth]``: the four-point vertex after each layer."""
 
     @property
     @abstractmethod

@@ -25,7 +25,6 @@ SHOWN = {
     "QuadratureOracle",
     "SymresError",
     "OBSERVABLES",
-    "LayerMeasurement",
     "REFERENCE",
     "Target",
     "ArrayTarget",

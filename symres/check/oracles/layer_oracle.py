@@ -18,7 +18,7 @@ import sympy as sp
 from ...activations.atom import Phi
 from ...core import symbols
 from ...core.errors import SymresError, UnsupportedLayer
-from ...results.measurement import LayerMeasurement, OracleValue
+from ...results.measurement import OracleValue
 from ..formulas.rounding_noise import ORDINARY
 from ..nets.coupled_net import CoupledNet
 from ..nets.forward_walk import Forward
@@ -56,7 +56,7 @@ def _in_range() -> Iterator[None]:
             ) from None
 
 
-class QuadratureOracle(LayerMeasurement):
+class QuadratureOracle:
     """Maps of one layer at one setting of its parameters.
 
     Args:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...results.measurement import NetworkMeasurement, Sample, Sampler
+from ...results.measurement import Sample, Sampler
 from ..nets.dual_numbers import Dual
 from ..nets.forward_walk import Forward
 from ..nets.gram_net import GramNet, pair
@@ -23,7 +23,7 @@ _LEARNING = 2048  # networks that tell on what kernels depend
 _BATCHES = Ladder(narrowest=64, rungs=3, pilots=256, neurons=2e4, coarseness=_PER_INPUT, glance=(64, 256), ease=2.0)
 
 
-class Simulation(NetworkMeasurement):
+class Simulation:
     """Finite networks of one layer at one setting of its parameters.
 
     A layer that averages over a batch gets a batch of n/4 inputs: one extrapolation in 1/n removes what the finite
