@@ -4,5 +4,5 @@ A derivation arrives as a ``results.report.Report``, plain data; nothing here de
 that page and document share come from the room ``studies``.
 
 Read ``record`` (JSON) first, for it lists all that a report holds; then ``text.page`` and ``latex.document``, which
-lay the same report out; then ``figures``, ``notebook`` and ``export``.
+lay the same report out; then ``figures``, ``views`` and ``export``.
 """

@@ -22,9 +22,8 @@ from ..layers.layer import Layer
 from ..results.numbers.procedure import Procedure
 from ..results.subjects import DerivedNetwork
 from ..theory.theory import derive
+from .latex.depth_documents import procedure_document, recursion
 from .latex.document import equations
-from .latex.network_document import recursion
-from .latex.procedure_document import procedure_document
 from .prefixes import default_prefix, require_prefix
 
 

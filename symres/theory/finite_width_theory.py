@@ -16,8 +16,7 @@ from ..core.scalars import Number, parameter, whole
 from ..core.work_budget import Stage, limited
 from ..results.arguments_of_quantities import require_range
 from ..results.numbers.branch_limit import BranchScale, DeepBranchScale
-from ..results.numbers.branches import Branches
-from ..results.numbers.estimates import EstimatedNumber, Estimates
+from ..results.numbers.estimates import Branches, EstimatedNumber, Estimates
 from ..results.numbers.growth_curve import GrowthCurve
 from ..results.numbers.procedure import Procedure
 from ..results.numbers.response import Response, ResponseDecay

@@ -22,10 +22,9 @@ from ...results.subjects import DerivedLayer
 from ...results.verdict import QUADRATURE, Outcome, Verdict, inconclusive, judge
 from ..formulas.steepness import infinitely_steep
 from ..oracles.average_oracle import DIGITS, average_oracle
-from ..oracles.batch_layers import needs_batch
 from ..oracles.comparison import FAILURES, compared, free_symbols, moved, reason
 from ..oracles.layer_oracle import QuadratureOracle
-from ..oracles.natural_scales import natural_units
+from ..oracles.natural_scales import natural_units, needs_batch
 from ..sampling import random_points
 from ..sampling.random_points import Values
 from .claims import claimed

@@ -19,9 +19,8 @@ from ...results.quantity import Quantity
 from ...results.subjects import DerivedFluctuations, DerivedLayer
 from ...results.verdict import SIMULATION, Outcome, Run, Verdict, contradicted, inconclusive
 from ..formulas.steepness import infinitely_steep
-from ..oracles.batch_layers import needs_batch
 from ..oracles.comparison import FAILURES, compared, free_symbols, moved, reason
-from ..oracles.natural_scales import natural_units
+from ..oracles.natural_scales import natural_units, needs_batch
 from ..sampling import random_points
 from ..sampling.random_points import Values
 from ..simulation.width_extrapolation import TAME, Budget, Estimate, measured

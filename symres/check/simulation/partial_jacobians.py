@@ -15,7 +15,7 @@ from ...results.subjects import Declaration
 from ..arguments import GivenNumber
 from ..nets.forward_walk import Forward
 from ..nets.weight_net import WeightNet
-from ..oracles.batch_layers import needs_batch
+from ..oracles.natural_scales import needs_batch
 from .jacobian_norms import Rule, autograd, forward_mode
 from .simulate import Simulation
 

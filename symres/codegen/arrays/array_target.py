@@ -22,9 +22,8 @@ from ..planning.target import ArrayFunction, Floats
 from ..wording import docstrings
 from ..wording.signatures import signature
 from .array_code import ArrayCode, Definition
-from .curve_text import curve_values
 from .network_text import NetworkText
-from .procedure_text import procedure_text
+from .procedure_text import curve_values, procedure_text
 
 HERE = Path(__file__).parent
 SHARED = HERE / "runtime"  # the functions that every array library has

@@ -2,5 +2,6 @@
 
 ``displays`` breaks a formula into lines by an estimate of its printed width, ``prose`` sets the sentences of the
 program, ``proof_appendix`` the proofs. ``advice_section`` is the part about initialisation.
-``document`` fills the template of a whole report with these, and ``network_document`` that of a network.
+``document`` fills the template of a whole report with these, and ``depth_documents`` those of
+networks and of procedures.
 """

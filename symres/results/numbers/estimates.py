@@ -1,9 +1,11 @@
-"""Numbers that come with their errors."""
+"""Numbers that come with their errors, or on several branches."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, Self
+
+from ...core.errors import DeclarationError
 
 
 class Estimates(list[float]):
@@ -49,3 +51,19 @@ class EstimatedNumber(AnnotatedNumber):
     """
 
     error: float
+
+
+class Branches(tuple[float, ...]):
+    """Numbers in increasing order; a single one is a number as well."""
+
+    __slots__ = ()
+
+    def __float__(self) -> float:
+        """The only solution.
+
+        Raises:
+            DeclarationError: there are several.
+        """
+        if len(self) != 1:
+            raise DeclarationError("one of several solutions", f"there are {len(self)}: {list(self)}", "choose one")
+        return self[0]

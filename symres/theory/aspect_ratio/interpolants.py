@@ -10,8 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
 import sympy as sp
 from flint import arb, arb_poly, ctx
+from numpy.polynomial.chebyshev import cheb2poly
 
 from ...numerics.balls.compiler import compile_ball
 
@@ -141,16 +143,6 @@ def _interpolant(function: Callable[[arb], arb], centre: arb, half: arb, size: a
     inexact = sum((arb(c.rad()) for c in coefficients), arb(0))
     slope = sum((k * k * abs(c) for k, c in enumerate(exact)), arb(0))  # of the k-th polynomial it is k^2 at most
     with ctx.workprec(ctx.prec + 4 * count):  # enough for no rounding at all
-        polynomial = _monomials(exact)
+        polynomial = arb_poly(list(cheb2poly(np.array(exact, dtype=object))))
     error = arb((4 * size ** (1 - count) / (size - 1)).upper())
     return Interpolant(centre.mid(), half.mid(), polynomial, slope, inexact, error)
-
-
-def _monomials(coefficients: Sequence[arb]) -> arb_poly:
-    """A Chebyshev series in powers of x."""
-    before, here, twice = arb_poly([1]), arb_poly([0, 1]), arb_poly([0, 2])
-    total = arb_poly([coefficients[0]])
-    for c in coefficients[1:]:
-        total += c * here
-        before, here = here, twice * here - before
-    return total

@@ -13,7 +13,7 @@ from ...core.errors import DeclarationError, NoClosedForm
 from ...core.scalars import Number, number
 from ...core.symbols import gamma, n_L
 from ...numerics.roots.brent import brent
-from ...results.numbers.branches import Branches
+from ...results.numbers.estimates import Branches
 from ...results.numbers.procedure import Procedure
 from ...results.quantity import Quantity, Status
 from .growth_numbers import GrowthNumbers

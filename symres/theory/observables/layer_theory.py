@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
@@ -18,7 +18,6 @@ from ...results.subjects import LayerMaps
 from ..finite_width.layer_noise import CompiledLayer
 from ..finite_width.layer_response import LayerResponse
 from ..quantities.build import unknown
-from ..quantities.lazy import LazyQuantities
 from . import gradients, kernels, registry, susceptibilities
 from .layer_observable import LayerObservable, Subject
 from .layer_walks import LayerWalks
@@ -182,3 +181,26 @@ class LayerTheory(LayerMaps, Subject):
     def of_section(self, section: Section) -> dict[str, Quantity]:
         """The observables that are shown in one place, by name."""
         return {name: self.quantity(name) for name, record in self.observables.items() if record.section is section}
+
+
+class LazyQuantities(Mapping[str, Quantity]):
+    """A mapping from names to quantities, each derived when it is looked up.
+
+    Args:
+        derive: makes a quantity from its name.
+        names: of the quantities, in their order.
+    """
+
+    def __init__(self, derive: Callable[[str], Quantity], names: tuple[str, ...]) -> None:
+        self._derive, self._names = derive, names
+
+    def __getitem__(self, name: str) -> Quantity:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._derive(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)

@@ -2,5 +2,5 @@
 
 Read ``closed_forms`` first (averages replaced by closed forms, with proof), then ``build`` (the quantity, compared with
 numbers). ``expansion`` has series in the kernel, in sums of
-``power_sums``; ``expectations`` the averages that users ask for directly; ``lazy`` looks quantities up by name.
+``power_sums``; ``expectations`` the averages that users ask for directly.
 """

@@ -21,6 +21,7 @@ from ...arrays.component_text import (
     named_determinant,
     with_origin,
 )
+from ...arrays.smooth_functions import function_text, smooth_pairs
 from ...averages import average_code
 from ...emission.emitter import OUT, Emitter, Source, Tile, argument, literal, variable
 from ...fits.chebyshev import Fit
@@ -30,7 +31,6 @@ from ...stable.primitives import TwoSigns, TwoTails
 from ...stable.rounding_error import doubt
 from .dialect import NUMPY
 from .fast_paths import POSSIBLE, fast_paths, with_determinant
-from .series_tiles import series_tile
 from .tiles import FastPath, Tiler
 
 MATRICES = (C, Theta)  # the arguments that differ from entry to entry
@@ -143,3 +143,28 @@ def measured_tile(component: Component, tile: Tile) -> list[tuple[str, list[str]
         (f"{name}_scaled({listed}, axes, scratch, fine)", [f"{name}_tile({listed}, axes, scratch, fine)", scaled]),
         (f"{name}({listed}, exact={name})", [f"return {tiles}"]),
     ]
+
+
+_ARRAYS, _COST = 4, 100  # scratch arrays of a tile, and its cost beside operations that cost 1
+
+
+@lru_cache(maxsize=256)
+def series_tile(component: Component) -> tuple[Tile, tuple[str, ...]] | None:
+    """The tile of a pair average, and the functions that it calls; None if the functions have kinks or the average is
+    a sum."""
+    pairs = smooth_pairs(component)
+    if len(pairs) != 1 or not pairs[0].factor.is_number:
+        return None
+    (pair,) = pairs
+    f, g = pair.first, pair.second
+    names = {h: f"{component.name}_smooth_{place}" for place, h in enumerate(dict.fromkeys((f, g)), 1)}
+    rest = "".join(f", {variable(p)}" for p in component.parameters)
+    tile = Tile(
+        (f"return _hermite_pair({names[f]}, {names[g]}, np.asarray(K1), np.asarray(K2){rest})",),
+        ("one, two = axes", f"_hermite_tile(K1, K2, {variable(C)}, one, two, scratch, fine)"),
+        2,
+        _ARRAYS,
+        _COST,
+        pair.factor,
+    )
+    return tile, tuple(function_text(name, h.parts[0], component.parameters, NUMPY) for h, name in names.items())

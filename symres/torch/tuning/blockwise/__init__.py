@@ -6,7 +6,6 @@ perturbations       tangents that are carried from the first block through the t
 branch_samples      mean squares, products and Jacobian norms of z and R, with errors
 branch_conditions   the weights of skip and branch at which kernel, gradient or APJN keep their size
 branch_weights      what scales a branch, or a skip, exactly: found and verified by runs
-scaled_block        a module gamma z + xi (block(z) - z)
-block_changes       what is done with a block of the model itself
+block_changes       what is done with a block of the model itself, and a module gamma z + xi (block(z) - z)
 block_tuning        all blocks, each on the stream that the tuned ones before it give
 """

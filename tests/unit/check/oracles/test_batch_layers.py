@@ -13,8 +13,8 @@ from symres.check.nets import GramNet, LimitBatch, LimitNet, WeightNet
 from symres.check.nets.forward_walk import Forward
 from symres.check.nets.gram_net import root
 from symres.check.nets.random_field import OracleLimit
-from symres.check.oracles.batch_layers import needs_batch
 from symres.check.oracles.layer_oracle import QuadratureOracle
+from symres.check.oracles.natural_scales import needs_batch
 from symres.check.simulation.simulate import Simulation
 from symres.check.simulation.width_extrapolation import extrapolated
 from symres.core.symbols import C_W, C_b, gamma, z

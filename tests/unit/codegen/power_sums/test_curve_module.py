@@ -6,7 +6,7 @@ import sympy as sp
 from numpy.polynomial.chebyshev import chebval
 
 import symres as sr
-from symres.codegen.power_sums.term_series import series_of
+from symres.codegen.power_sums.power_curve import series_of
 from symres.core import symbols
 from symres.core.symbols import r
 from symres.theory.aspect_ratio.geometric_sum import GeometricSum

@@ -12,9 +12,8 @@ from scipy import special
 
 import symres as sr
 from symres.codegen.stable.angles import angle_form
-from symres.codegen.stable.correlation_form import cornered, determined, in_determinant_form
+from symres.codegen.stable.correlation_form import cornered, determined, in_determinant_form, restored
 from symres.codegen.stable.primitives import Atan2, Dawson, complement, correlation, determinant
-from symres.codegen.stable.restored_exponents import restored
 from symres.codegen.stable.rewrites import stabilise
 from symres.codegen.strategy import choose
 from symres.codegen.strategy.choose import build_component

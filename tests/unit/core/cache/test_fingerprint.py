@@ -1,7 +1,7 @@
 """Any edit of a source, any new or moved source is another fingerprint."""
 
 from symres.core.cache import fingerprint as module
-from symres.core.cache.fingerprint import fingerprint, fingerprint_of
+from symres.core.cache.disk_cache import fingerprint, fingerprint_of
 
 
 def test_edits_moves_and_additions_are_seen(tmp_path):

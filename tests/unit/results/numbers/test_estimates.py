@@ -7,8 +7,7 @@ import pytest
 
 import symres as sr
 from symres.results.numbers.branch_limit import BranchScale
-from symres.results.numbers.branches import Branches
-from symres.results.numbers.estimates import EstimatedNumber, Estimates
+from symres.results.numbers.estimates import Branches, EstimatedNumber, Estimates
 from symres.results.phases import LinePoint
 
 

@@ -1,0 +1,91 @@
+"""Deep networks as LaTeX documents.
+
+A network: the maps of its distinct layers, and which layers are of that kind. A procedure: its equations, the functions
+of one layer in them, and how these are derived.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import chain, groupby
+
+from ...codegen.planning.network_plan import maps_of
+from ...notation import Notation
+from ...results.numbers.procedure import Procedure
+from ...results.subjects import DerivedNetwork
+from .displays import escape, latex, typed
+from .document import derivations, framed, sections
+from .proof_appendix import Appendix
+from .prose import prose
+
+
+def recursion(network: DerivedNetwork, title: str, command: str) -> str:
+    """The document.
+
+    Args:
+        network: ``layers`` are theories, equal ones the same.
+        title: the heading.
+        command: the command that makes it again.
+    """
+    distinct = {layer: maps_of(layer) for layer in network.layers}
+    runs, count = [], 0
+    for layer, equal in groupby(network.layers):
+        first, count = count + 1, count + len(list(equal))
+        runs.append((layer, f"{first}" if first == count else f"{first} to {count}"))
+
+    def shown(notation: Notation) -> dict[str, object]:
+        return {
+            "runs": [{"places": places, "name": escape(layer.layer.name)} for layer, places in runs],
+            "layers": [
+                {
+                    "places": _placed([places for other, places in runs if other == layer]),
+                    "name": escape(layer.layer.name),
+                    "quantities": sections(maps, notation, {}),
+                }
+                for layer, maps in distinct.items()
+            ],
+        }
+
+    return framed("network.tex.j2", chain(*distinct.values()), escape(title), command, shown)
+
+
+def _placed(places: list[str]) -> str:
+    one = len(places) == 1 and places[0].isdigit()
+    return f"{'Layer' if one else 'Layers'} {', '.join(places)}"
+
+
+_FORMULA = re.compile(r"[*/^(]")
+
+
+def procedure_document(procedure: Procedure, title: str, command: str) -> str:
+    """The document.
+
+    Args:
+        procedure: a recursion or a search.
+        title: the heading.
+        command: the command that makes it again.
+    """
+    quantities = procedure.functions
+
+    def shown(notation: Notation) -> dict[str, object]:
+        appendix = Appendix(quantities, notation)
+        return {
+            "name": procedure.name,
+            "functions": [q.name for q in quantities],
+            "unknowns": [latex(s) for s in procedure.unknowns],
+            "constants": procedure.constants,
+            "quantities": sections(quantities, notation, appendix.uses),
+            "source": prose(procedure.source),
+            **derivations(appendix, quantities),
+        }
+
+    return framed("procedure.tex.j2", quantities, _heading(title, procedure), command, shown)
+
+
+def _heading(title: str, procedure: Procedure) -> str:
+    """A title without a full stop: what is computed, and of what; formulas as they were typed."""
+    name, found, layer = title.rstrip(".").partition(" in the layer ")
+    if not found:
+        return prose(name)
+    subject, place = (typed(part) if _FORMULA.search(part) else prose(part) for part in (name, layer))
+    return f"{prose(procedure.meaning.capitalize())}: {subject}{found}{place}"
