@@ -14,7 +14,7 @@ from types import ModuleType
 
 import lazy_loader
 
-from .core.display import Views, provide
+from .core.display import provide
 from .core.foreign import CONSTANTS, THEORIES, Reader, accept
 
 __version__ = "0.1.0"
@@ -29,7 +29,7 @@ class _Public(ModuleType):
             super().__setattr__(name, value)
 
 
-def _views() -> Views:
+def _views() -> ModuleType:
     """Pages and summaries of theories: the rooms below ask for them, and must not see the room that draws them."""
     from .report import views
 

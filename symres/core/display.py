@@ -11,7 +11,8 @@ import html
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from types import ModuleType
+from typing import TypeAlias
 
 Plain: TypeAlias = str | float | bool | list["Plain"] | dict[str, "Plain"] | None
 
@@ -112,33 +113,14 @@ def folded(summary: str, inside: str, is_open: bool = False) -> str:
     return f'<details{state}>{title}<div style="{_INDENT}">{inside}</div></details>'
 
 
-class Views(Protocol):
-    """What rooms above draw, or find out, for objects of rooms below."""
-
-    def page(self, theory: Any, width: int) -> str:
-        """The page of a theory, as ``symres derive`` prints it."""
-
-    def html(self, theory: Any) -> str:
-        """A theory for notebooks: its formulas, and the page folded."""
-
-    def summary(self, theory: Any) -> dict[str, Plain]:
-        """The results of a theory in words and floats."""
-
-    def advice(self, theory: Any, depth: Any, width: Any, inputs_kernel: Any) -> Any:
-        """How to initialise networks of a layer."""
-
-    def formula(self, state: Any) -> str:
-        """The LaTeX of a state of a proof; empty if it is no formula."""
+_source: list[Callable[[], ModuleType]] = []
 
 
-_source: list[Callable[[], Views]] = []
-
-
-def provide(load: Callable[[], Views]) -> None:
-    """Say where views come from; the last one counts."""
+def provide(load: Callable[[], ModuleType]) -> None:
+    """Say which module has the functions that draw, or find out, things for objects of rooms below; the last counts."""
     _source[:] = [load]
 
 
-def views() -> Views:
+def views() -> ModuleType:
     """The views, loaded when they are first asked for."""
     return _source[0]()

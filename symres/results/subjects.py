@@ -49,6 +49,11 @@ class DerivedLayer:
         """``quantities``, and those that are derived only where they are looked up."""
         return self.quantities
 
+    @property
+    def is_batch(self) -> bool:
+        """Whether the maps depend on the kernel and the covariance of a batch of exchangeable inputs."""
+        return False
+
 
 class DerivedDepth(DerivedLayer):
     """The theory of one layer that also makes claims about deep networks of such layers."""
@@ -80,34 +85,10 @@ class DerivedFluctuations(DerivedLayer):
         """Where it is critical."""
 
 
-class LayerMaps(DerivedLayer):
-    """The theory of one layer that has the maps of its kernels."""
-
-    @property
-    @abstractmethod
-    def kernel_map(self) -> Quantity:
-        """The next kernel of one input."""
-
-    @property
-    @abstractmethod
-    def covariance_map(self) -> Quantity:
-        """The next covariance of two inputs."""
-
-    @property
-    @abstractmethod
-    def ntk_map(self) -> Quantity:
-        """The next tangent kernel of two inputs."""
-
-    @property
-    @abstractmethod
-    def is_batch(self) -> bool:
-        """Whether the maps depend on the kernel and the covariance of a batch of exchangeable inputs."""
-
-
 class DerivedNetwork:
     """The theory of a network: those of its layers, the first nearest to the input; equal ones are the same."""
 
-    layers: tuple[LayerMaps, ...]
+    layers: tuple[DerivedLayer, ...]
 
     @property
     @abstractmethod

@@ -18,7 +18,7 @@ from sympy.core.sorting import default_sort_key
 from ...core.errors import DeclarationError
 from ...core.symbols import K1, K2, KERNELS, C, K, Theta, place
 from ...results.quantity import Quantity, Status
-from ...results.subjects import DerivedNetwork, LayerMaps
+from ...results.subjects import DerivedLayer, DerivedNetwork
 from ..stable.primitives import PAIRED, Atan2, GeneratedSymbol, UpperAngle, determinant
 from .common_factors import with_common_factors
 from .plan import Component, Function
@@ -182,7 +182,7 @@ def plan_network(
         NoClosedForm: a map has no accurate code.
     """
     require_layers(network.layers)
-    layers: dict[LayerMaps, DeepLayer] = {}
+    layers: dict[DerivedLayer, DeepLayer] = {}
     for number, theory in enumerate(dict.fromkeys(network.layers), 1):
         functions = [plan(quantity) for quantity in maps_of(theory)]
         layers[theory] = deep_layer(f"_layer_{number}", theory.layer.name, functions, inlined)
@@ -201,12 +201,12 @@ def takes_determinant(component: Component) -> bool:
     return component.is_pair and plain and isinstance(code, sp.Expr) and code.has(determinant)
 
 
-def maps_of(layer: LayerMaps) -> tuple[Quantity, Quantity, Quantity]:
+def maps_of(layer: DerivedLayer) -> tuple[Quantity, ...]:
     """The maps of a kernel, of a covariance and of a tangent kernel."""
-    return layer.kernel_map, layer.covariance_map, layer.ntk_map
+    return tuple(layer.all_quantities[name] for name in ("kernel_map", "covariance_map", "ntk_map"))
 
 
-def require_layers(layers: Sequence[LayerMaps]) -> None:
+def require_layers(layers: Sequence[DerivedLayer]) -> None:
     """Refuse networks for which there is no function of two inputs.
 
     Raises:

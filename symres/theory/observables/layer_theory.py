@@ -14,7 +14,7 @@ from ...core.work_budget import Stage, limited
 from ...layers.layer import Layer
 from ...results.observable import Section
 from ...results.quantity import Quantity
-from ...results.subjects import LayerMaps
+from ...results.subjects import DerivedLayer
 from ..finite_width.layer_noise import CompiledLayer
 from ..finite_width.layer_response import LayerResponse
 from ..quantities.build import unknown
@@ -47,7 +47,7 @@ class Derived:
 
 
 @dataclass(frozen=True)
-class LayerTheory(LayerMaps, Subject):
+class LayerTheory(DerivedLayer, Subject):
     """What a layer does to kernels, gradients and tangent kernels: each quantity is derived when it is asked for.
 
     Args:
