@@ -19,8 +19,7 @@ from ..results.advice.advice import Advice
 from ..results.advice.parts import Path
 from ..results.critical_point import CriticalPoint
 from ..results.exponents import Exponents
-from ..results.numbers.growth_curve import GrowthCurve, GrowthRow
-from ..results.numbers.vertex_formulas import VertexFormulas
+from ..results.numbers.growth_curve import GrowthCurve, GrowthRow, VertexFormulas
 from ..results.phases import FixedPoint
 from ..results.quantity import Quantity, Status
 from ..results.report import Report

@@ -150,7 +150,7 @@ def _point(point: CriticalPoint) -> dict[str, Plain]:
 
 
 def theory_in_html(report: Report, title: str, page: str) -> str:
-    """The declaration, results, criticality and advice of a theory.
+    """The declaration, results, criticality and advice of a theory: formulas for MathJax, everything longer folded.
 
     Args:
         report: what was derived.

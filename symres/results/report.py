@@ -12,8 +12,7 @@ from ..notation.facts import Equations
 from .advice.advice import Advice
 from .critical_point import CriticalPoint
 from .exponents import Exponents
-from .numbers.growth_curve import GrowthCurve
-from .numbers.vertex_formulas import VertexFormulas
+from .numbers.growth_curve import GrowthCurve, VertexFormulas
 from .phases import FixedPoint
 from .quantity import Quantity
 from .verdict import Verdict

@@ -37,12 +37,10 @@ from .finite_width.deep_fluctuations import DeepFluctuations
 from .finite_width.float_quadrature import Array
 from .observables import growth, registry
 from .observables.layer_theory import Derived, LayerTheory
-from .response.branch_scale import OutputResponse, scale_for
-from .response.decay import response_decay
+from .response.branch_scale import OutputResponse, linear_estimate, scale_for
 from .response.deep_branch_scale import deep_branch_scale
-from .response.linear_estimate import linear_estimate
+from .response.kernel_response import readout_of, response_decay
 from .response.maximum_entropy import maximum_entropy_kernel
-from .response.readout import readout_of
 from .response.response_recursions import branch_scale_procedure, response_recursion
 
 

@@ -237,6 +237,8 @@ class _Listening(GramNet):
 def needs_batch(forward: sp.Expr, free: Iterable[sp.Symbol], seed: int, fixed: Mapping[str, sp.Expr]) -> bool:
     """Whether a node of a forward equation asks a network for an average over the inputs: read off a walk.
 
+    Then the theory of the layer is that of a batch, with one kernel and one covariance.
+
     Args:
         forward: the forward equation.
         free: the symbols that need numbers.

@@ -6,8 +6,7 @@ from fractions import Fraction
 
 import mpmath as mp
 
-from ...results.numbers.growth_curve import OUTPUTS, GrowthCurve, GrowthRow
-from ...results.numbers.vertex_formulas import VertexFormulas
+from ...results.numbers.growth_curve import OUTPUTS, GrowthCurve, GrowthRow, VertexFormulas
 from ...results.quantity import Quantity
 from ...results.report import Report
 from .console import Line, Span, line

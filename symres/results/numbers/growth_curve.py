@@ -1,4 +1,4 @@
-"""How fast four-point vertices grow at criticality, as numbers for a page, a record and a figure."""
+"""How fast four-point vertices grow at criticality, as numbers for a page, a record and a figure; their recursion."""
 
 from __future__ import annotations
 
@@ -62,3 +62,22 @@ class GrowthCurve:
             if one.gamma is not None and other.gamma is not None and min(low, high) <= wanted < max(low, high):
                 found.append(one.gamma + (other.gamma - one.gamma) * (wanted - low) / (high - low))
         return found
+
+
+@dataclass(frozen=True)
+class VertexFormulas:
+    """``P' = chi^2 P + N + 2 sum_k A_k M(K_k, K, C_k)``, ``G' = chi m^2 G + R``, ``V = P + 2 G``.
+
+    Args:
+        noise: N, the variance of what one neuron adds to n times the next kernel.
+        memory_noise: M, its covariance between an earlier layer and this one; 0 where neurons remember nothing.
+        stream_noise: R, its covariance with the square of the neuron's next stream.
+        weight: m, of a neuron in the next stream.
+        steps: (symbol, definition) of what stands inside of averages.
+    """
+
+    noise: sp.Expr
+    memory_noise: sp.Expr
+    stream_noise: sp.Expr
+    weight: sp.Expr
+    steps: tuple[tuple[sp.Symbol, sp.Expr], ...]

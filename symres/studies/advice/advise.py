@@ -15,11 +15,10 @@ from ...results.advice.sizes import DEPTH, WIDTH
 from ...theory.finite_width.deep_fluctuations import states_of
 from ...theory.theory import Theory
 from .candidates import groups, optimal_weight
-from .flow import DepthFlow, Setting
+from .flow import DepthFlow, Setting, usual_schemes
 from .near_layers import nearest
 from .network_sizes import require_size
 from .scales import LARGER
-from .schemes import usual_schemes
 from .trials import trial
 
 _TUNED = {C_W, C_b, gamma, xi}

@@ -1,4 +1,4 @@
-"""Kernels and Jacobians of a deep network at infinite width, in double precision."""
+"""Kernels and Jacobians of a deep network at infinite width, in double precision; what customary schemes do to them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 import sympy as sp
 
 from ...core.errors import SymresError
-from ...core.symbols import C_W, C_b, K
+from ...core.symbols import C_W, C_b, K, gamma, xi
 from ...layers.nodes import Dense
-from ...results.advice.parts import LearningRate, Origin, Path
+from ...results.advice.parts import LearningRate, Origin, Path, UsualScheme
 from ...results.quantity import Status
 from ...theory.finite_width.float_averages import CompiledExpressions, FunctionLibrary
 from ...theory.theory import Theory
@@ -142,3 +142,29 @@ class DepthFlow:
 def _alive(values: list[float], lost: float) -> bool:
     low, high = min(values), max(values)
     return math.isfinite(high) and math.isfinite(low) and low > 0 and high <= lost * low
+
+
+_KEPT = 1e-9  # relative change of a kernel that is kept
+_INFINITE = 1e250  # close to the end of double precision
+
+
+def usual_schemes(flow: DepthFlow, depth: int, width: int) -> tuple[UsualScheme, ...]:
+    """PyTorch's default, LeCun's and He's, for inputs of mean square 1; empty where C_W and C_b are not both free."""
+    free = set(flow.theory.layer.parameters)
+    if not {C_W, C_b} <= free:
+        return ()
+    rest = {s: 1.0 for s in (gamma, xi) if s in free}
+    # PyTorch draws weights and biases uniformly with variance 1/(3 fan_in)
+    schemes = (("PyTorch's default", 1 / 3, 1 / (3 * width)), ("LeCun's", 1.0, 0.0), ("He's", 2.0, 0.0))
+    found = []
+    for name, weight, bias in schemes:
+        values = {**rest, C_W: weight, C_b: bias}
+        path = flow.path(Setting(Origin.GIVEN, values, weight + bias), depth, _INFINITE)
+        grown, perp = flow.step(values, 1.0)
+        parallel = flow.chi_parallel(values, 1.0)
+        # where every kernel is kept, or every one becomes 1, that K = 1 stays is no property of the activation
+        kept = abs(grown - 1) < _KEPT < min(abs(parallel - 1), abs(parallel))
+        fixed = (parallel, perp) if kept else None
+        last = (path.kernels[-1] / path.kernels[0], path.jacobians[-1])
+        found.append(UsualScheme(name, weight, bias, *last, {s.name: v for s, v in rest.items()}, fixed))
+    return tuple(found)

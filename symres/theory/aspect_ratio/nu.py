@@ -13,9 +13,12 @@ from ...core.proof import Proof
 from ...core.symbols import C_W, C_b, K, gamma, n_L
 from ...gaussian.algebra.canonical import canonical
 from ...layers.program import Program
+from ...notation.factors import tidy_factors
 from ...results.critical_point import CriticalPoint
 from ...results.quantity import NamedStep, Quantity, Status
+from ..criticality.vanishing_kernel import without_bias
 from ..quantities.build import build, unknown
+from ..quantities.expansion import powers_of_kernel
 from .limits_of_nu import expansion, expansion_of_ratio
 from .vertex_growth import FLOW_TO_ZERO, StationaryNoise, growth_at_zero
 
@@ -118,3 +121,42 @@ def aspect_ratio(growth: Quantity) -> Quantity:
         proof=Proof(definition),
         meaning="",
     )
+
+
+_APPROACH = "nu_log"
+
+
+def approach(kernel_map: Quantity, points: Sequence[CriticalPoint]) -> Quantity:
+    """Kappa at the point that names the universality class: how fast growth becomes nu where kernels flow to 0.
+
+    With ``K' = K - a K^m + b K^(2m - 1)`` the power ``u = K^(1 - m)`` grows by ``(m - 1)(a + (m a^2/2 - b)/u)`` a
+    layer, so ``K^(m - 1) = (1 - kappa log(l)/l)/((m - 1) a l)`` with ``kappa = (m/2 - b/a^2)/(m - 1)``. Fluctuations
+    shrink by ``(chi K/K')^2 = 1 - 2 (m - 1) a K^(m - 1)`` in units of K^2, to which each layer adds 3 nu. The solution
+    is ``V/(nu K^2) = l + kappa log(l) + O(1)``, whatever the kernel of the input is; that and what neurons remember
+    enter the constant.
+
+    Args:
+        kernel_map: K'.
+        points: critical points, the most useful first.
+    """
+    point = useful_point(points)
+    if point is None or point.K != 0:
+        return unknown(_APPROACH, (gamma,), "kernels do not flow to 0 at the critical point")
+    if not point.correction:
+        return unknown(_APPROACH, (gamma,), "kernels flow to 0 more slowly than every power of the depth")
+    coefficient, power = point.correction.as_independent(K, as_Add=False)
+    m = power.as_base_exp()[1]
+    try:
+        series = without_bias(kernel_map).series(int(sp.ceiling(2 * m - 1)))
+    except NoClosedForm as error:
+        return unknown(_APPROACH, (gamma,), error.found)
+    powers = powers_of_kernel(sp.expand(series.body.subs(C_W, point.C_W)))
+    between = [p for p, c in powers.items() if m < p < 2 * m - 1 and canonical(c) != 0]
+    if between:
+        rate = (min(between) - m) / (m - 1)
+        reason = f"K' has the power {min(between)} of K as well, and growth becomes nu like l**-{rate}"
+        return unknown(_APPROACH, (gamma,), reason)
+    second = powers.get(2 * m - 1, sp.Integer(0))
+    kappa = tidy_factors(canonical((m / 2 - second / coefficient**2) / (m - 1)))
+    found = build(_APPROACH, (gamma,) if kappa.has(gamma) else (), kappa, parameters=kernel_map.unused, within=SKIPS)
+    return replace(found, verifications=series.verifications)

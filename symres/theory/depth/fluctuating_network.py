@@ -22,8 +22,7 @@ from ..finite_width.float_quadrature import Array, FloatFunction, coefficients
 from ..finite_width.fluctuations import Fluctuations
 from ..finite_width.layer_noise import CompiledLayer
 from ..observables.layer_theory import LayerTheory
-from ..response.kernel_response import response
-from ..response.readout import readout_of
+from ..response.kernel_response import readout_of, response
 from .layer_values import Parameter, Values, by_layer, float_values, listed, number_of
 
 Kernels: TypeAlias = Number | Sequence[Sequence[Number]]  # of one input, or the matrix of several

@@ -15,9 +15,8 @@ from typing import Any
 
 from ...core.errors import NoClosedForm, UnsupportedLayer
 from ...core.symbols import K1, K2, C, K
-from ...notation.shortest import shortest
+from ...results.numbers.growth_curve import VertexFormulas
 from ...results.numbers.procedure import Procedure, present, usual
-from ...results.numbers.vertex_formulas import VertexFormulas
 from ...results.quantity import Quantity
 from ..aspect_ratio.noise_covariances import NoiseCovariances
 from ..observables.layer_theory import LayerTheory

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ...core.symbols import gamma, n_L
 from ...results.observable import Section
-from ..aspect_ratio.approach import approach
-from ..aspect_ratio.nu import aspect_ratio, nu, vertex_limit
+from ..aspect_ratio.nu import approach, aspect_ratio, nu, vertex_limit
 from .layer_observable import AtCriticality, LayerObservable
 
 NU = AtCriticality(

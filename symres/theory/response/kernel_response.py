@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import sympy as sp
 
-from ...results.numbers.response import Response, Value
+from ...activations.activation import Activation
+from ...core.errors import DeclarationError, NoClosedForm
+from ...layers.architectures import mlp
+from ...results.exponents import Exponents
+from ...results.numbers.response import Response, ResponseDecay, Value
+from ...results.quantity import Quantity, Status
+from ..criticality.unbounded_growth import growth
 from ..finite_width.float_quadrature import Array, Values
 from ..observables.layer_theory import LayerTheory
 from .layer_slopes import LayerSlopes
@@ -41,3 +48,54 @@ def response(
 
 def _value(matrix: Array) -> Value:
     return float(matrix[0, 0]) if matrix.size == 1 else matrix
+
+
+def response_decay(kernel_map: Quantity, chi: Quantity, memory: Quantity, critical: Exponents) -> ResponseDecay:
+    """The power law of eta, the response of what a layer adds, where it falls like a power of the depth.
+
+    With ``eta^{l+1} = (chi_parallel - rho^2) chi^l``: where the kernel grows and ``chi_parallel - 1`` falls like
+    ``l^-p``, so does ``eta/chi``, and chi itself converges for p > 1. Where the kernel flows to 0 like ``l^-q``,
+    ``dK/dl = -a K^m`` with ``q = 1/(m - 1)``, its derivative in the kernel of the input is ``(K^l/K^0)^m``, which falls
+    like ``l^-(1 + q)``.
+
+    Args:
+        kernel_map: K'.
+        chi: chi_parallel.
+        memory: rho, the weight of the skip connection.
+        critical: exponents of the kernel at the critical point, or of one that grows.
+
+    Raises:
+        NoClosedForm: the response falls exponentially, or no law is known.
+    """
+    if Status.UNKNOWN not in (kernel_map.status, chi.status) and memory.body == 1:
+        found = growth(kernel_map, chi)
+        if found is not None and found.excess != 0:
+            speed = sp.factor_terms((1 - found.power) * found.rate)
+            order = found.decay / (1 - found.power)
+            ratio = sp.factor_terms(found.excess * speed**-order)
+            if order >= 1:
+                return ResponseDecay(order if order > 1 else order - ratio, ratio, order)
+    if critical.kernel is not None and critical.kernel.is_positive:
+        return ResponseDecay(1 + critical.kernel, sp.expand(1 - memory.body**2), sp.Integer(0))
+    raise NoClosedForm(
+        "a power law of the response",
+        "away from criticality it falls or grows exponentially, by the factor chi_parallel in each layer",
+        "ask for response(depth, K) or phase(...)",
+    )
+
+
+def readout_of(layers: Sequence[LayerTheory]) -> LayerTheory:
+    """A dense layer after the activation of the last layer, ``mlp(phi)`` with the same C_W and C_b.
+
+    Raises:
+        DeclarationError: there is no layer, or it has several activations or none.
+    """
+    formulas = layers[-1].layer.formulas if layers else ()
+    if len(formulas) != 1:
+        raise DeclarationError(
+            "the response of an output",
+            f"the last layer has {len(formulas)} activations, which leaves the readout open",
+            "pass readout=sr.derive(sr.mlp(phi)), or sr.derive(sr.Layer(sr.Dense(sr.z)))",
+        )
+    (formula,) = formulas
+    return LayerTheory(mlp(Activation(formula.name, formula.expr, formula.parameters)))

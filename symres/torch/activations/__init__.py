@@ -1,7 +1,6 @@
 """From a PyTorch module or function of one tensor to an activation, verified.
 
 Reading order: ``conversion`` (the door), ``symbolic_tensor`` (a tensor whose entries are a formula: the module runs on
-it), ``operations`` (what each operation of PyTorch does to a formula), ``exact_constants`` (the numbers in a module's
-code), ``agreement`` (the formula against the module, values and gradients), ``known_formulas`` (its name, where the
-catalogue has it).
+it; the exact numbers in its code), ``operations`` (what each operation of PyTorch does to a formula), ``agreement``
+(the formula against the module, values and gradients), ``known_formulas`` (its name, where the catalogue has it).
 """

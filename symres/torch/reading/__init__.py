@@ -2,10 +2,9 @@
 
 predict_model      theory and measurement of a model side by side
 read_model         the reading of a model: one call
-assembling         equal stretches together, each kind compared with random networks
+assembling         equal stretches together, each kind compared with random networks; where they can be observed
 own_weights        where weights are shared, or fit to their stream as trained ones do
 replaying          a stretch on Gaussian streams with random weights
-places_of_streams  where a stretch can be observed
 model_reading      the result for a model
 read_block         the result for a block of it
 float_maps         its kernel map and chi_perp as floats

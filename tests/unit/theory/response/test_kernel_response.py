@@ -6,7 +6,7 @@ import sympy as sp
 from scipy.optimize import minimize_scalar
 
 import symres as sr
-from symres.theory.response.linear_estimate import linear_estimate
+from symres.theory.response.branch_scale import linear_estimate
 from tests.shared import derived
 
 FISCHER = {"C_W": "1.25", "C_b": "0.05"}
