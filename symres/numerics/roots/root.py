@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 
 import mpmath as mp
 import sympy as sp
@@ -12,6 +12,7 @@ from ...core.errors import NoClosedForm
 from ...core.scalars import number
 from ...core.symbols import kappa
 from ..balls import enclose
+from .bracketing import at_kappa, zeros
 from .brent import brent
 from .implicit_number import ImplicitNumber
 
@@ -104,3 +105,17 @@ def _refined(equation: sp.Expr, root: mp.mpf, known: int, bits: int, spare: bool
 
 def _at(equation: sp.Expr, k: mp.mpf, precision: int) -> arb:
     return enclose(equation, {kappa: k}, precision)
+
+
+def scanned_roots(function: sp.Expr, variable: sp.Symbol) -> tuple[list[Root], str]:
+    """The zeros of a function of a positive variable that a scan finds, and where it could not look."""
+    if not function.has(variable):
+        return [], ""
+    equation = function.xreplace({variable: kappa})
+    try:
+        slope = kappa * equation.diff(kappa)
+    except NoClosedForm:  # two zeros in one cell of the grid would be missed, nothing else
+        slope = sp.nan
+    value, rise = (partial(at_kappa, expression) for expression in (equation, slope))
+    found = zeros(value, rise)
+    return [Root.between(equation, *ends) for ends in found.crossings], found.unseen

@@ -5,17 +5,14 @@ A layer enters only through its maps K'(K), chi_parallel and chi_perp; no archit
 
 from __future__ import annotations
 
-from functools import partial
-
 import mpmath as mp
 import sympy as sp
 
-from ...core.errors import NoClosedForm, SymresError
+from ...core.errors import SymresError
 from ...core.symbols import C_W, C_b, K, S_in, gamma, kappa, xi
 from ...gaussian.algebra.canonical import canonical, textbook
 from ...numerics.balls import enclose, evaluate
-from ...numerics.roots.bracketing import at_kappa, zeros
-from ...numerics.roots.root import Root
+from ...numerics.roots.root import Root, scanned_roots
 from ...results.critical_point import Criticality, CriticalPoint, SearchResult
 from ...results.exponents import KernelGrowth
 from ...results.quantity import Quantity, Status
@@ -237,7 +234,7 @@ def _roots(gap: sp.Expr, variable: sp.Symbol) -> tuple[list[tuple[sp.Expr, bool]
             algebraic += _algebraic(polynomial)
         else:
             rest.append(factor)
-    scanned, unseen = _scanned(sp.Mul(*rest), variable)
+    scanned, unseen = scanned_roots(sp.Mul(*rest), variable)
     roots = sorted({*algebraic, *scanned}, key=sp.N)
     return [(r, not isinstance(r, Root)) for r in roots], unseen
 
@@ -255,19 +252,6 @@ def _algebraic(polynomial: sp.Poly) -> list[sp.Expr]:
                 low, high = factor.refine_root(low, high, steps=1)
             found.append(Root.between(equation, low, high))
     return found
-
-
-def _scanned(function: sp.Expr, variable: sp.Symbol) -> tuple[list[Root], str]:
-    if not function.has(variable):
-        return [], ""
-    equation = function.xreplace({variable: kappa})
-    try:
-        slope = kappa * equation.diff(kappa)
-    except NoClosedForm:  # two zeros in one cell of the grid would be missed, nothing else
-        slope = sp.nan
-    value, rise = (partial(at_kappa, expression) for expression in (equation, slope))
-    found = zeros(value, rise)
-    return [Root.between(equation, *ends) for ends in found.crossings], found.unseen
 
 
 def _short(k: sp.Expr) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from ...arrays.component_text import arguments, fitted, limited
 from ...arrays.differentiable import closed_source, is_wide, widened
@@ -14,6 +15,7 @@ from ...planning.plan import Component
 from .dialect import JAX
 
 
+@lru_cache(maxsize=512)
 def component_source(component: Component) -> Source:
     """The function of a component.
 

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-import sympy as sp
 from numpy.typing import ArrayLike
 
-from ....core.symbols import K
-from ...arrays.array_code import Definition, Wording
-from ...arrays.array_target import SEARCHES, SHARED, SLOPED, ArrayTarget
-from ...arrays.differentiable import function_lines, lines_with_arrays
+from ...arrays.array_code import Wording
+from ...arrays.array_target import SEARCHES, SHARED, SLOPED
+from ...arrays.differentiable_target import DifferentiableTarget
 from ...arrays.runtime_library import RuntimeLibrary
 from ...arrays.smooth_functions import smooth_pairs
-from ...emission.emitter import NoSpelling, Source, argument, variable
+from ...emission.emitter import NoSpelling, Source
 from ...planning.module_plan import CurvePlan
-from ...planning.network_plan import DeepLayer, NetworkPlan, takes_determinant
-from ...planning.plan import Component, Function
+from ...planning.network_plan import NetworkPlan
+from ...planning.plan import Component
 from ...planning.target import ArrayFunction, Capabilities, Floats
-from ...stable.primitives import determinant
 from ...wording import docstrings
 from .components import component_source
 from .dialect import JAX
@@ -35,12 +31,13 @@ _X64 = (
 )
 
 
-class JaxTarget(ArrayTarget):
+class JaxTarget(DifferentiableTarget):
     """Functions of JAX arrays, which its transformations compile, map and differentiate."""
 
     name, title, libraries = "jax", "JAX", ("jax",)
     capabilities = Capabilities(dtypes=("float32", "float64"), jit=True, gradients=True, quadrature=False, mends=False)
     dialect = JAX
+    as_arrays = "_arrays"
     imports = (
         {"contextlib": "import contextlib", "math": "import math"},
         {"jax": "import jax", "jnp": "import jax.numpy as jnp"},
@@ -80,10 +77,6 @@ class JaxTarget(ArrayTarget):
 
     # ---- code --------------------------------------------------------------------------------------------------
 
-    def inlined(self, component: Component) -> sp.Expr | None:
-        """What stands in a layer of a network: always a call, as components have derivatives of their own."""
-        return component.call(*component.symbols, determinant) if takes_determinant(component) else None
-
     def computes(self, average: Component) -> bool:
         """Whether averages are series: those of smooth functions."""
         return bool(smooth_pairs(average))
@@ -94,23 +87,7 @@ class JaxTarget(ArrayTarget):
         Raises:
             NoSpelling: it is integrated when it runs.
         """
-        return _source(component)
-
-    def function_definitions(self, function: Function) -> tuple[Sequence[str], Sequence[Definition]]:
-        """The body of a public function, and the function of arrays behind it."""
-        given, name = ", ".join(map(argument, function.arguments)), f"_{function.quantity.name}"
-        comma = "," * (len(function.arguments) == 1)
-        listed = ", ".join(map(variable, function.arguments))
-        inner = Definition(f"{name}({listed})", function_lines(function, JAX))
-        return [f"{given}{comma} = _arrays({given})", f"return {name}({given})"], [inner]
-
-    def lines(self, names: Mapping[sp.Symbol, str], results: Sequence[tuple[str, sp.Expr]], like: str) -> list[str]:
-        """Assignments that compute results."""
-        return lines_with_arrays(names, results, like, JAX)
-
-    def of_one_input(self, plan: NetworkPlan, layer: DeepLayer, lines: list[str]) -> list[str]:
-        """The body of a layer's function of one input; a constant gets its shape."""
-        return lines if layer.kernel.has(K) else [*lines, "kernel = _shaped(kernel, K)"]
+        return component_source(component)
 
     def network_notes(self, plan: NetworkPlan) -> tuple[str, ...]:
         """On which code errors were measured, and what the types are."""
@@ -163,11 +140,6 @@ class JaxTarget(ArrayTarget):
         with self.in_double_precision():
             value = np.asarray(jax.jit(function)(*(np.resize(column, length) for column in columns)))
         return np.broadcast_to(value, (length,))[:size].reshape(shape).copy()
-
-
-@lru_cache(maxsize=512)
-def _source(component: Component) -> Source:
-    return component_source(component)
 
 
 TARGET = JaxTarget()

@@ -36,6 +36,7 @@ from .tiles import FastPath, Tiler
 MATRICES = (C, Theta)  # the arguments that differ from entry to entry
 
 
+@lru_cache(maxsize=512)
 def component_source(component: Component) -> Source:
     """The function of a component, its tile function, and the tables that it reads."""
     source = _unlimited_source(component)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 
 import sympy as sp
@@ -60,7 +59,7 @@ class NumpyTarget(ArrayTarget):
 
     def source(self, component: Component) -> Source:
         """The code of a component."""
-        return _source(component)
+        return component_source(component)
 
     def component_definitions(self, component: Component, source: Source) -> list[Definition]:
         """The tile function of a component, and what prepares it."""
@@ -110,11 +109,6 @@ class NumpyTarget(ArrayTarget):
     def call(self, function: ArrayFunction, *arguments: ArrayLike) -> Floats:
         """The value of a function of the module at NumPy arrays."""
         return function(*arguments)
-
-
-@lru_cache(maxsize=512)
-def _source(component: Component) -> Source:
-    return component_source(component)
 
 
 def _positive(name: str, kernel: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import sympy as sp
 
@@ -20,6 +21,7 @@ from ...stable.rounding_error import doubt
 from .dialect import TORCH
 
 
+@lru_cache(maxsize=512)
 def component_source(component: Component) -> Source:
     """The function of a component."""
     source = _unlimited_source(component)

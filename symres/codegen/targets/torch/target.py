@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-import sympy as sp
 from numpy.typing import ArrayLike
 
-from ....core.symbols import K
-from ...arrays.array_code import Definition, Wording
-from ...arrays.array_target import HERMITE, SEARCHES, SHARED, SLOPED, ArrayTarget
-from ...arrays.differentiable import function_lines, lines_with_arrays
+from ...arrays.array_code import Wording
+from ...arrays.array_target import HERMITE, SEARCHES, SHARED, SLOPED
+from ...arrays.differentiable_target import DifferentiableTarget
 from ...arrays.runtime_library import RuntimeLibrary
 from ...arrays.smooth_functions import smooth_pairs
-from ...emission.emitter import Source, argument, variable
-from ...planning.network_plan import DeepLayer, NetworkPlan, takes_determinant
+from ...emission.emitter import Source
+from ...planning.network_plan import NetworkPlan
 from ...planning.plan import Component, Function
 from ...planning.target import ArrayFunction, Capabilities, Floats
-from ...stable.primitives import determinant
 from ...wording import docstrings
 from .components import component_source
 from .dialect import TORCH
@@ -29,12 +24,13 @@ from .dialect import TORCH
 DIGEST = "DIGEST_OF_THIS_TEXT"
 
 
-class TorchTarget(ArrayTarget):
+class TorchTarget(DifferentiableTarget):
     """Functions of tensors, differentiable in every argument."""
 
     name, title, libraries = "torch", "PyTorch", ("torch",)
     capabilities = Capabilities(dtypes=("float32", "float64"), jit=True, gradients=True)
     dialect = TORCH
+    as_arrays = "_tensors"
     imports = (
         {"functools": "import functools", "math": "import math"},
         {"torch": "import torch"},
@@ -71,21 +67,9 @@ class TorchTarget(ArrayTarget):
 
     # ---- code --------------------------------------------------------------------------------------------------
 
-    def inlined(self, component: Component) -> sp.Expr | None:
-        """What stands in a layer of a network: always a call, as components have derivatives of their own."""
-        return component.call(*component.symbols, determinant) if takes_determinant(component) else None
-
     def source(self, component: Component) -> Source:
         """The code of a component."""
-        return _source(component)
-
-    def function_definitions(self, function: Function) -> tuple[Sequence[str], Sequence[Definition]]:
-        """The body of a public function, and the function of tensors behind it."""
-        given, name = ", ".join(map(argument, function.arguments)), f"_{function.quantity.name}"
-        comma = "," * (len(function.arguments) == 1)
-        listed = ", ".join(map(variable, function.arguments))
-        inner = Definition(f"{name}({listed})", function_lines(function, TORCH))
-        return [f"{given}{comma} = _tensors({given})", f"return {name}({given})"], [inner]
+        return component_source(component)
 
     def function_notes(self, function: Function) -> tuple[str, ...]:
         """How often results can be differentiated, where that is not without end."""
@@ -99,14 +83,6 @@ class TorchTarget(ArrayTarget):
                 "NoDerivative error.",
             )
         return ()
-
-    def lines(self, names: Mapping[sp.Symbol, str], results: Sequence[tuple[str, sp.Expr]], like: str) -> list[str]:
-        """Assignments that compute results."""
-        return lines_with_arrays(names, results, like, TORCH)
-
-    def of_one_input(self, plan: NetworkPlan, layer: DeepLayer, lines: list[str]) -> list[str]:
-        """The body of a layer's function of one input; a constant gets its shape."""
-        return lines if layer.kernel.has(K) else [*lines, "kernel = _shaped(kernel, K)"]
 
     def network_notes(self, plan: NetworkPlan) -> tuple[str, ...]:
         """On which code errors were measured, and what depends on data."""
@@ -128,11 +104,6 @@ class TorchTarget(ArrayTarget):
         with torch.no_grad():
             value = function(*(torch.as_tensor(np.asarray(a, dtype=np.float64)) for a in arguments))
             return np.asarray(torch.as_tensor(value))
-
-
-@lru_cache(maxsize=512)
-def _source(component: Component) -> Source:
-    return component_source(component)
 
 
 TARGET = TorchTarget()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from functools import partial
 from itertools import pairwise
 
 import mpmath as mp
@@ -13,14 +12,14 @@ from flint import arb, ctx
 
 from ....core.errors import NoClosedForm, SymresError
 from ....core.scalars import Number, number
-from ....core.symbols import C_W, C_b, K, S_in, kappa
+from ....core.symbols import C_W, C_b, K, S_in
 from ....gaussian.algebra.canonical import canonical
 from ....notation.factors import tidy_factors
 from ....numerics.balls import compile_ball, enclose, evaluate, value_and_radius
 from ....numerics.intervals.evaluation import parameter_grid
-from ....numerics.roots.bracketing import BITS, GRID, at_kappa, zeros
+from ....numerics.roots.bracketing import BITS, GRID
 from ....numerics.roots.brent import brent
-from ....numerics.roots.root import Root
+from ....numerics.roots.root import Root, scanned_roots
 from ....results.phases import LinePoint, attracts
 from ....results.quantity import Status
 from ..conditions.critical_conditions import Maps, affine, expression_of
@@ -183,13 +182,7 @@ def _float(expression: sp.Expr, k: float, bias: float) -> float:
 
 def _roots(condition: sp.Expr, variable: sp.Symbol) -> list[Root]:
     """The positive zeros of a function of one variable."""
-    equation = condition.xreplace({variable: kappa})
-    try:
-        slope = kappa * equation.diff(kappa)
-    except NoClosedForm:
-        slope = sp.nan
-    found = zeros(partial(at_kappa, equation), partial(at_kappa, slope))
-    return [Root.between(equation, *ends) for ends in found.crossings]
+    return scanned_roots(condition, variable)[0]
 
 
 def _vanishes(expression: sp.Expr) -> bool:

@@ -1,0 +1,46 @@
+"""What the targets have in common whose results are differentiable: components have derivatives of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import sympy as sp
+
+from ...core.symbols import K
+from ..emission.emitter import argument, variable
+from ..planning.network_plan import DeepLayer, NetworkPlan, takes_determinant
+from ..planning.plan import Component, Function
+from ..stable.primitives import determinant
+from .array_code import Definition
+from .array_target import ArrayTarget
+from .differentiable import function_lines, lines_with_arrays
+
+
+class DifferentiableTarget(ArrayTarget):
+    """A target whose library differentiates what it computes.
+
+    Attributes:
+        as_arrays: the function of the run-time library that makes arrays of arguments.
+    """
+
+    as_arrays: str
+
+    def inlined(self, component: Component) -> sp.Expr | None:
+        """What stands in a layer of a network: always a call, as components have derivatives of their own."""
+        return component.call(*component.symbols, determinant) if takes_determinant(component) else None
+
+    def function_definitions(self, function: Function) -> tuple[Sequence[str], Sequence[Definition]]:
+        """The body of a public function, and the function of arrays behind it."""
+        given, name = ", ".join(map(argument, function.arguments)), f"_{function.quantity.name}"
+        comma = "," * (len(function.arguments) == 1)
+        listed = ", ".join(map(variable, function.arguments))
+        inner = Definition(f"{name}({listed})", function_lines(function, self.dialect))
+        return [f"{given}{comma} = {self.as_arrays}({given})", f"return {name}({given})"], [inner]
+
+    def lines(self, names: Mapping[sp.Symbol, str], results: Sequence[tuple[str, sp.Expr]], like: str) -> list[str]:
+        """Assignments that compute results."""
+        return lines_with_arrays(names, results, like, self.dialect)
+
+    def of_one_input(self, plan: NetworkPlan, layer: DeepLayer, lines: list[str]) -> list[str]:
+        """The body of a layer's function of one input; a constant gets its shape."""
+        return lines if layer.kernel.has(K) else [*lines, "kernel = _shaped(kernel, K)"]
