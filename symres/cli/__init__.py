@@ -18,7 +18,7 @@ from typing import Any, NoReturn, cast
 
 import typer
 
-from ..core.cache.active import caching, default_cache
+from ..core.cache.disk_cache import caching, default_cache
 from ..core.errors import CheckRefuted, NoClosedForm, SymresError
 from ..core.words import as_typed
 from ..report.text.console import complain

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from ..activations.activation import Activation
-from ..core.cache.active import ACTIVE
-from ..core.cache.disk_cache import Key
+from ..core.cache.disk_cache import ACTIVE, Key
 from ..layers.layer import Layer
 from ..report.text.console import Line, Output, Span
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ..activations import catalogue
 from ..activations.activation import Activation
-from ..core.cache.active import ACTIVE, caching, default_cache
+from ..core.cache.disk_cache import ACTIVE, caching, default_cache
 from ..core.errors import DeclarationError, SymresError
 from ..report.text.console import Line, Output, busy, line
 from .garbage import collect_seldom

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import importlib
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
@@ -19,7 +21,6 @@ from numpy.typing import NDArray
 
 from ...core.errors import DeclarationError, UnavailableDerivative
 from ..emission.emitter import NoSpelling
-from ..emission.python_names import python_names
 from ..stable.primitives import complement, correlation, determinant
 from .module_plan import CurvePlan, ModulePlan
 from .network_plan import NetworkPlan, takes_determinant
@@ -212,3 +213,23 @@ def unused_name(name: str) -> str:
     """A name for a loaded module that no other module has."""
     names = (f"symres_generated_{name}_{number}" for number in count(1))
     return next(candidate for candidate in names if candidate not in sys.modules)
+
+
+def python_names(text: str) -> list[str]:
+    """The names that Python code defines at its top level, as often as it does, and those of Python that it calls."""
+    tree = ast.parse(text)
+    called = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in vars(builtins)}
+    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    imported = {alias.asname or alias.name for node in imports for alias in node.names}
+    return [*_defined(tree), *(called - imported)]  # math.pow is not the language's
+
+
+def _defined(tree: ast.Module) -> Iterator[str]:
+    """Every name that a module defines at its top level, as often as it does."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (alias.asname or alias.name for alias in node.names)
+        elif isinstance(node, ast.Assign):
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))

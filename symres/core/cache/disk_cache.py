@@ -15,8 +15,9 @@ import platform
 import re
 import stat
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -249,3 +250,27 @@ def _removed(path: Path) -> bool:
 
 def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+ACTIVE: ContextVar[DiskCache | None] = ContextVar("ACTIVE", default=None)
+OFF = "SYMRES_NO_CACHE"  # the environment variable that turns it off, with any text
+
+
+def default_cache() -> DiskCache | None:
+    """The cache of this user; None where the environment turns it off, or there is no home."""
+    if os.environ.get(OFF):
+        return None
+    folder = default_folder()
+    return None if folder is None else DiskCache(folder)
+
+
+@contextmanager
+def caching(cache: DiskCache | None) -> Iterator[None]:
+    """Use a cache, or none, as long as the context lasts; what is new is on disk at its end."""
+    token = ACTIVE.set(cache)
+    try:
+        yield
+    finally:
+        ACTIVE.reset(token)
+        if cache is not None:
+            cache.flush()

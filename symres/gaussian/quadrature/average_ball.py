@@ -13,8 +13,7 @@ import sympy as sp
 from flint import arb, ctx
 
 from ...activations.piecewise import PiecewiseFunction
-from ...core.cache.active import ACTIVE
-from ...core.cache.disk_cache import Key
+from ...core.cache.disk_cache import ACTIVE, Key
 from ...core.errors import DeclarationError, NoClosedForm
 from ...numerics.balls.budget import MOST_PANELS
 from .bivariate import bivariate_average

@@ -7,13 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+import torch
+
+from ...activations.activation import Activation
 from ...core.errors import CheckRefuted, DeclarationError
 from ...core.symbols import K as ANY_KERNEL
+from ...core.symbols import z
 from ...results.critical_point import CriticalPoint
 from ...studies.criticality_summary import CLASSES, first_usable, stability, value
+from ..activations.known_formulas import known_formula
 from .gain_number import Gain, GainFacts
 from .layer_averages import GainSubject, LayerAverages
-from .torch_table import table_entry
 
 _HOLDS = 1e-9  # how well a critical point satisfies its conditions
 _EQUAL = 1e-9  # relative difference of two gains that are the same
@@ -216,4 +220,23 @@ def _nearby(chi_parallel: float) -> str:
 
 
 def _g(number: float) -> str:
-    return f"{float(number):.9g}"
+    return f"{float(number):.6g}"
+
+
+LINEAR_NAMES = frozenset(f"conv{kind}{d}d" for kind in ("", "_transpose") for d in (1, 2, 3))  # maps, to PyTorch
+_ENTRIES = ("linear", "sigmoid", "tanh", "relu", "selu")
+
+
+def table_entry(phi: Activation) -> tuple[str, float] | None:
+    """The call of ``calculate_gain`` for an activation, and what it returns; None if the table has no such entry.
+
+    Args:
+        phi: without free parameters.
+    """
+    known = known_formula(phi, ()) or phi
+    if known.name in _ENTRIES:
+        return f"calculate_gain({known.name!r})", float(torch.nn.init.calculate_gain(known.name))
+    if known.formula.label()[0] == "leaky_relu":
+        slope = float(-known.expr.subs(z, -1))
+        return f"calculate_gain('leaky_relu', {slope:g})", float(torch.nn.init.calculate_gain("leaky_relu", slope))
+    return None

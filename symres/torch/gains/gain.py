@@ -8,10 +8,9 @@ from ...activations.formula_parser import nearest
 from ...core.errors import DeclarationError
 from ...core.scalars import Number
 from ..activations.conversion import is_pointwise_module
-from .conventions import CONVENTIONS
+from .conventions import CONVENTIONS, LINEAR_NAMES
 from .gain_number import Gain
 from .layer_averages import subject
-from .torch_table import LINEAR_NAMES
 
 __all__ = ["Gain", "gain", "require_convention"]
 

@@ -3,7 +3,7 @@
 import pytest
 
 import symres as sr
-from symres.codegen.emission.python_names import python_names
+from symres.codegen.planning.target import python_names
 from symres.core.errors import DeclarationError
 from symres.report.export import export_targets
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from symres.core.cache.active import ACTIVE, OFF, caching, default_cache
-from symres.core.cache.disk_cache import MOST_BYTES, DiskCache, default_folder
+from symres.core.cache.disk_cache import ACTIVE, MOST_BYTES, OFF, DiskCache, caching, default_cache, default_folder
 from tests.command_line import run
 
 ROOT = Path(__file__).parents[4]

@@ -1,6 +1,6 @@
 """Any edit of a source, any new or moved source is another fingerprint."""
 
-from symres.core.cache import fingerprint as module
+from symres.core.cache import disk_cache as module
 from symres.core.cache.disk_cache import fingerprint, fingerprint_of
 
 

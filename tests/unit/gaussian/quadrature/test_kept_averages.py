@@ -5,8 +5,7 @@ import sympy as sp
 from flint import arb, ctx
 
 from symres.activations.piecewise import PiecewiseFunction, split
-from symres.core.cache.active import caching
-from symres.core.cache.disk_cache import DiskCache
+from symres.core.cache.disk_cache import DiskCache, caching
 from symres.core.errors import SymresError
 from symres.core.symbols import z
 from symres.gaussian.quadrature import average_ball as module
