@@ -14,11 +14,6 @@ from ..stable.kernel_powers import INVERSES, REDUCED, Reduced, reduced
 from ..stable.primitives import complement, correlation, determinant
 
 
-def defined(head: str, lines: Sequence[str]) -> str:
-    """The text of a function."""
-    return "\n".join([f"def {head}:", *(f"    {line}" for line in lines)])
-
-
 def arguments(component: Component) -> str:
     """The arguments of a component, as they are listed."""
     return ", ".join(map(variable, component.symbols))

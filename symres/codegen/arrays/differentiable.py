@@ -16,13 +16,13 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from ...numerics.special import S4, T4
-from ..emission.emitter import Dialect, Emitter, Source, is_constant, variable
+from ..emission.emitter import Dialect, Emitter, Source, defined, is_constant, variable
 from ..planning.plan import KERNELS, Component, Function
 from ..stable.angles import AngleForm, rooted_form
 from ..stable.correlation_form import determined, in_determinant_form, separated
 from ..stable.primitives import TwoSigns, TwoTails, determinant, unit
 from ..stable.rewrites import stabilise
-from .component_text import arguments, closed, defined, guarded, named_determinant, with_origin
+from .component_text import arguments, closed, guarded, named_determinant, with_origin
 
 
 def closed_source(component: Component, code: sp.Expr, dialect: Dialect) -> Source:

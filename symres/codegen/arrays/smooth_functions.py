@@ -13,10 +13,9 @@ from ...core.symbols import K1, K2, C, z
 from ..averages.average_code import averages
 from ..averages.integrands import PiecewiseIntegrand
 from ..averages.tail_growth import largest_exponent
-from ..emission.emitter import Dialect, Emitter, Source, variable
+from ..emission.emitter import Dialect, Emitter, Source, defined, variable
 from ..planning.plan import Component
 from ..stable.rewrites import stabilise
-from .component_text import defined
 
 ORDER = 4  # of derivatives in z that two derivatives of an average need, by Price's theorem
 

@@ -13,7 +13,7 @@ import sympy as sp
 
 from ...core.atoms import ActivationNode, AverageNode
 from ...core.symbols import K1, K2, C, K, z
-from ..emission.emitter import Dialect, Emitter, Source, variable
+from ..emission.emitter import Dialect, Emitter, Source, defined, variable
 from ..stable.primitives import determinant
 from ..stable.rewrites import stabilise
 from . import singular_slopes
@@ -61,7 +61,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
             capped = f"{library}.exp({library}.clip({{0}}, None, {largest_exponent(stable)}.0))"
             inside = replace(dialect, functions={**dialect.functions, sp.exp: capped})
             code = Emitter(inside, {z: "z", **names}).function([("return", stable)])
-            preamble.append("\n".join([f"def {parts[formula]}(z{rest}):", *(f"    {line}" for line in code)]))
+            preamble.append(defined(f"{parts[formula]}(z{rest})", code))
         return parts[formula]
 
     kernel = variable(symbols[0])
@@ -74,7 +74,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
         text = code[-1].removeprefix("return ")
         if len(code) > 1:  # with intermediate results
             text = f"{name}_place_{len(preamble) + 1}({rest.removeprefix(', ')})"
-            preamble.append("\n".join([f"def {text}:", *(f"    {line}" for line in code)]))
+            preamble.append(defined(text, code))
         if value.free_symbols:  # a constant changes nowhere: its place is 0/0 or infinite
             text = f"{library}.nan_to_num({text}, nan=0.0, posinf=1e100, neginf=-1e100)"
         return f"{text} + 0.0*{kernel}"
@@ -158,7 +158,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
     for s in symbols[:kernels]:  # quotients such as <z f f'>/K have their limit at K = 0
         if any(p.base == s and p.exp.is_negative for p in expr.atoms(sp.Pow)):
             lines.insert(0, f"{variable(s)} = {library}.clip({variable(s)}, {1e-20 if is_pair else 1e-100}, None)")
-    preamble.append("\n".join([f"def {name}_rule({arguments}):", *(f"    {line}" for line in lines)]))
+    preamble.append(defined(f"{name}_rule({arguments})", lines))
     step = WAVY if not is_pair and any(wave(f) != 0 for f in factors_) else ROWS[is_pair]
     return Source((f"return _flat({name}_rule, {step}, {arguments})",), tuple(constants), tuple(preamble))
 

@@ -17,7 +17,7 @@ from functools import cache
 import sympy as sp
 
 from ...core.symbols import z
-from ..emission.emitter import Dialect, Emitter, literal, variable
+from ..emission.emitter import Dialect, Emitter, defined, literal, variable
 from .conditional_polynomial import ClosedAverageCode, closed_average_code, has_closed_average
 from .features import vanishes
 from .integrands import PiecewiseIntegrand
@@ -86,7 +86,7 @@ def split_code(
     names = {p: variable(p) for p in parameters}
     for n, (side, rate, k, height) in enumerate(found.exponentials, 1):
         lines = Emitter(dialect, names).function([("return", height)])
-        preamble.append("\n".join([f"def {name}_height_{n}({listed}):", *(f"    {line}" for line in lines)]))
+        preamble.append(defined(f"{name}_height_{n}({listed})", lines))
         texts.append(f"({side}, {literal(rate)!r}, {k}, {name}_height_{n}), ")
     if not texts:
         return ClosedAverageCode(f"((), 0.0, {polynomial.text}, {polynomial.text})", tuple(preamble), tuple(tables))

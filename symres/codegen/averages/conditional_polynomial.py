@@ -18,7 +18,7 @@ import mpmath as mp
 import sympy as sp
 
 from ...core.symbols import z
-from ..emission.emitter import Dialect, Emitter, literal, rows, variable
+from ..emission.emitter import Dialect, Emitter, defined, literal, rows, variable
 from ..stable.primitives import Expm1
 from .features import vanishes
 from .integrands import PiecewiseIntegrand
@@ -177,8 +177,7 @@ def closed_average_code(
     for spellings, centres in zip(means(factor, square), centres_of(factor), strict=True):
         groups[0].append(f"{name}_mean_{len(groups[0]) + 1}")
         lines = _nearest(spellings, centres, Emitter(dialect, names), dialect.library)
-        head = f"def {groups[0][-1]}(z, square{', ' * bool(listed)}{listed}):"
-        preamble.append("\n".join([head, *(f"    {line}" for line in lines)]))
+        preamble.append(defined(f"{groups[0][-1]}(z, square{', ' * bool(listed)}{listed})", lines))
     degree = 0
     for coefficients in jump_coefficients(factor, order):
         groups[1].append(f"{name}_jump_{len(groups[1]) + 1}")
@@ -188,7 +187,7 @@ def closed_average_code(
         lines = [*lines, last, f"return {values},"]
         if not parameters:
             lines = [f"return {', '.join(repr(literal(e)) for e in coefficients)},"]
-        preamble.append("\n".join([f"def {groups[1][-1]}({listed}):", *(f"    {line}" for line in lines)]))
+        preamble.append(defined(f"{groups[1][-1]}({listed})", lines))
     called = "".join("(" + "".join(f"{text}, " for text in texts).strip() + "), " for texts in groups)
     if degree < 1 or (degree == 1 and not vanishes(factor)):
         return ClosedAverageCode(f"({called}{degree}, ())", tuple(preamble), ())

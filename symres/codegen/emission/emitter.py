@@ -427,6 +427,11 @@ def identifier(name: str) -> str:
     return name if name.isidentifier() else f"p{name}"
 
 
+def defined(head: str, lines: Sequence[str]) -> str:
+    """The text of a function."""
+    return "\n".join([f"def {head}:", *(f"    {line}" for line in lines)])
+
+
 def rows(table: Sequence[Sequence[float]], indent: int = 8) -> list[str]:
     """Rows of numbers as list displays, a few numbers a line."""
     out = []

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 import sympy as sp
 
 from ...core.symbols import K1, K2, C, K, Theta
-from ..emission.emitter import NoSpelling, variable
+from ..emission.emitter import NoSpelling, defined, variable
 from ..fits.chebyshev import SHARE, Fit
 from ..planning.plan import KERNELS, Component, Function
 from ..stable.half_angles import half_angles
 from ..stable.primitives import Clipped, Possible, determinant
 from .economy import economical
 from .levels import Assignment, Levels, inlined, levelled
-from .series import PLACE, Series, defined, is_series, refused, with_sums
+from .series import PLACE, Series, is_series, refused, with_sums
 from .spelling import SCALAR, lines
 
 TRIPLE = (K1, K2, C)

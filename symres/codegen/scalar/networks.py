@@ -9,11 +9,11 @@ import sympy as sp
 from sympy.integrals.quadrature import gauss_legendre
 
 from ...core.symbols import K1, K2, C, K, Theta
-from ..emission.emitter import variable
+from ..emission.emitter import defined, variable
 from ..planning.network_plan import DeepLayer
 from ..stable.primitives import determinant
 from .economy import economical
-from .series import Series, defined, with_sums
+from .series import Series, with_sums
 from .spelling import lines
 
 

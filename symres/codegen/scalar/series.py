@@ -15,7 +15,7 @@ from ...core.symbols import K1, K2, C, K, z
 from ..averages.average_code import averages
 from ..averages.integrands import PiecewiseIntegrand
 from ..averages.tail_growth import largest_exponent
-from ..emission.emitter import Emitter, NoSpelling, variable
+from ..emission.emitter import Emitter, NoSpelling, defined, variable
 from ..planning.plan import Component
 from ..stable.primitives import GeneratedSymbol
 from ..stable.rewrites import stabilise
@@ -213,8 +213,3 @@ class _Found:
             source = defined(f"{place}(K1: float, K2: float, C: float, p: {READ})", body)
             self.sums[key] = Sum(GeneratedSymbol(f"sum{number}", real=True), first, second, place, source)
         return self.sums[key].symbol
-
-
-def defined(head: str, body: Sequence[str]) -> str:
-    """The text of a function."""
-    return "\n".join([f"def {head}:", *(f"    {line}" for line in body)])

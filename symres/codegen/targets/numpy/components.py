@@ -11,19 +11,10 @@ import sympy as sp
 
 from ....core.symbols import K1, K2, C, Theta
 from ....numerics.special import S4, T4
-from ...arrays.component_text import (
-    arguments,
-    closed,
-    defined,
-    fitted,
-    guarded,
-    limited,
-    named_determinant,
-    with_origin,
-)
+from ...arrays.component_text import arguments, closed, fitted, guarded, limited, named_determinant, with_origin
 from ...arrays.smooth_functions import function_text, smooth_pairs
 from ...averages import average_code
-from ...emission.emitter import OUT, Emitter, Source, Tile, argument, literal, variable
+from ...emission.emitter import OUT, Emitter, Source, Tile, argument, defined, literal, variable
 from ...fits.chebyshev import Fit
 from ...planning.plan import KERNELS, Component, Function
 from ...stable.angles import AngleForm

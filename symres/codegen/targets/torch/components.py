@@ -8,13 +8,13 @@ from functools import lru_cache
 
 import sympy as sp
 
-from ...arrays.component_text import arguments, defined, fitted, limited
+from ...arrays.component_text import arguments, fitted, limited
 from ...arrays.differentiable import body, closed_source, is_wide, widened
 from ...arrays.smooth_functions import SmoothPair, smooth_pairs, sum_source
 from ...averages import average_code
 from ...averages.integrands import PiecewiseIntegrand
 from ...averages.rules import rule_of
-from ...emission.emitter import Source, variable
+from ...emission.emitter import Source, defined, variable
 from ...fits.chebyshev import Fit
 from ...planning.plan import Component
 from ...stable.rounding_error import doubt
