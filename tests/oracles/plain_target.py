@@ -26,7 +26,7 @@ from symres.codegen.stable.primitives import (
     determinant,
 )
 from symres.codegen.wording import docstrings
-from symres.codegen.wording.signatures import signature
+from symres.codegen.wording.function_names import signature
 from symres.core.symbols import K1, K2, C, K, Theta
 
 PLAIN = Dialect(

@@ -20,7 +20,7 @@ from ..planning.network_plan import NetworkPlan
 from ..planning.plan import Component, Function
 from ..planning.target import ArrayFunction, Floats
 from ..wording import docstrings
-from ..wording.signatures import signature
+from ..wording.function_names import signature
 from .array_code import ArrayCode, Definition
 from .network_text import NetworkText
 from .procedure_text import curve_values, procedure_text

@@ -1,14 +1,21 @@
-"""The names of functions in generated modules: a user's own, where a mapping gives them."""
+"""The names of functions in generated modules, a user's own where a mapping gives them, and their arguments.
+
+There is one order of arguments everywhere, so that all functions of a layer can be called alike.
+"""
 
 from __future__ import annotations
 
 import keyword
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+import sympy as sp
+
 from ...core.errors import DeclarationError
+from ...core.symbols import KERNELS, place
 from ...results.quantity import Quantity
+from ..emission.emitter import argument
 
 
 def renamed(mapping: Mapping[str, Quantity]) -> dict[str, Quantity]:
@@ -47,3 +54,32 @@ def _named(name: str, quantity: Quantity) -> Quantity:
         )
     # a quantity under its own name keeps its notation; another name is what stands on the left of its formula
     return quantity if name == quantity.name else replace(quantity, name=name, notation="")
+
+
+def signature(quantity: Quantity, module: Sequence[Quantity], options: Sequence[str] = ()) -> str:
+    """The arguments that a value depends on, then the others.
+
+    Those that would stand before one that is needed, or where a function of the module needs another one, have a name
+    and no place.
+
+    Args:
+        quantity: of which the function gives values.
+        module: all quantities of the module.
+        options: further arguments, by name alone.
+    """
+    placed = list(_needed(quantity))
+    named: list[sp.Symbol] = []
+    last = max(map(place, placed), default=(-1, ""))
+    for symbol in sorted(quantity.unused, key=place):
+        more = (*placed, symbol)
+        others = (parameters for parameters in map(_needed, module) if len(parameters) >= len(more))
+        clash = any(parameters[: len(more)] != more for parameters in others)
+        (named if clash or place(symbol) < last else placed).append(symbol)
+    optional = [f"{argument(s)}=0.0" for s in placed if s not in quantity.symbols]
+    options = [*(f"{argument(s)}=0.0" for s in named), *options]
+    return ", ".join([*map(argument, quantity.symbols), *optional, *(["*", *options] if options else [])])
+
+
+def _needed(quantity: Quantity) -> tuple[sp.Symbol, ...]:
+    """The parameters that a value depends on."""
+    return tuple(s for s in quantity.symbols if s not in KERNELS)

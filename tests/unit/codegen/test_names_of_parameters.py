@@ -21,7 +21,7 @@ from symres.codegen.stable.primitives import GeneratedSymbol
 from symres.codegen.strategy import choose
 from symres.codegen.targets.c.compiling import compiler
 from symres.codegen.targets.c.text import public
-from symres.codegen.wording.signatures import signature
+from symres.codegen.wording.function_names import signature
 from symres.core.errors import DeclarationError
 from symres.core.symbols import K1, K2, SHARED, C, K, z
 from symres.report.export import export

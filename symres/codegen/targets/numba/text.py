@@ -25,7 +25,7 @@ from ...scalar.networks import ScalarLayer, scalar_layer
 from ...scalar.scalar_target import definitions, in_rows, parts_of, tables_of
 from ...scalar.series import Series
 from ...wording import docstrings
-from ...wording.signatures import signature
+from ...wording.function_names import signature
 
 HERE = Path(__file__).parent
 TEMPLATES = HERE / "templates"
