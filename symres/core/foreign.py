@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import TypeAlias
 
 Reader: TypeAlias = Callable[[object], object]
@@ -45,3 +46,11 @@ def reader(what: object) -> Reader | None:
 def reader_of(library: str) -> Reader:
     """Who reads the objects of a library that somebody has accepted."""
     return _loaders[library]()
+
+
+def is_installed(library: str) -> bool:
+    """Whether a library can be imported, without importing it."""
+    try:
+        return find_spec(library) is not None
+    except ValueError:  # its import has been forbidden
+        return False

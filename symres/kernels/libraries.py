@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 from ..core.errors import SymresError
+from ..core.foreign import is_installed
 
 
 def require(asked: str, extra: str, *packages: str) -> None:
@@ -18,13 +17,6 @@ def require(asked: str, extra: str, *packages: str) -> None:
     Raises:
         SymresError: one is missing.
     """
-    missing = [name for name in packages if not _installed(name)]
+    missing = [name for name in packages if not is_installed(name)]
     if missing:
         raise SymresError(asked, f"{' and '.join(missing)} not installed", f"pip install symres[{extra}]")
-
-
-def _installed(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ValueError:  # its import has been forbidden
-        return False

@@ -20,21 +20,12 @@ initialising  weights for the depth and width of a model, set in place, and why
 gains        the number by which a layer's weights are scaled, and why
 """
 
-from importlib.util import find_spec
-
 import lazy_loader
 
 from ..core.errors import SymresError
+from ..core.foreign import is_installed
 
-
-def _installed(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ValueError:  # its import has been forbidden
-        return False
-
-
-if not _installed("torch"):
+if not is_installed("torch"):
     raise SymresError("symres.torch", "PyTorch is not installed", "pip install symres[torch]")
 
 
