@@ -15,6 +15,7 @@ from typing import Any
 
 from ...core.errors import NoClosedForm, UnsupportedLayer
 from ...core.symbols import K1, K2, C, K
+from ...notation.shortest import shortest
 from ...results.numbers.growth_curve import VertexFormulas
 from ...results.numbers.procedure import Procedure, present, usual
 from ...results.quantity import Quantity

@@ -142,7 +142,7 @@ def linear_estimate(rate: Quantity, power: int, start: float, target: float, dep
     terms = terms_of(rate, sp.Integer(1), large=False)
     if not set(terms) <= {sp.Integer(0), sp.Integer(1)}:
         raise NoClosedForm(
-            "an estimate of the branch scale", "layers are not linear at small kernels", "use branch_scale"
+            "an estimate of the branch scale", "layers are not linear for small kernels", "use branch_scale"
         )
     b0, b1 = (float(terms.get(sp.Integer(k), sp.Integer(0)).subs(values)) for k in (0, 1))
     grown = ((b1 * target + b0) / (b1 * start + b0)) ** (1 / depth) - 1 if b1 else (target - start) / depth

@@ -94,7 +94,7 @@ def readout_of(layers: Sequence[LayerTheory]) -> LayerTheory:
     if len(formulas) != 1:
         raise DeclarationError(
             "the response of an output",
-            f"the last layer has {len(formulas)} activations, which leaves the readout open",
+            f"the last layer has {len(formulas)} activations, so that the readout has to be chosen",
             "pass readout=sr.derive(sr.mlp(phi)), or sr.derive(sr.Layer(sr.Dense(sr.z)))",
         )
     (formula,) = formulas

@@ -220,7 +220,7 @@ def _nearby(chi_parallel: float) -> str:
 
 
 def _g(number: float) -> str:
-    return f"{float(number):.6g}"
+    return f"{float(number):.9g}"
 
 
 LINEAR_NAMES = frozenset(f"conv{kind}{d}d" for kind in ("", "_transpose") for d in (1, 2, 3))  # maps, to PyTorch

@@ -164,7 +164,7 @@ def _of_own_weights(
     width = min([record.values[stretch.exit].shape[-1], *(use.fan_out for use in stretch.found.dense)])
     if abs(own - theory) <= _FAR * (2 / width) ** 0.5 * abs(theory):
         return []
-    return [f"its own weights make a kernel of {own:.4g} from Gaussian inputs, independent ones {theory:.4g}"]
+    return [f"on Gaussian inputs its own weights give the kernel {own:.4g}, independent weights {theory:.4g}"]
 
 
 _KERNELS = 16  # shares of positions
