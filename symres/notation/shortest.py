@@ -63,31 +63,28 @@ def shortest(expr: sp.Basic) -> sp.Basic:
     return best if _size(best) >= _size(expr) else shortest(best)
 
 
-def _size(expr: sp.Basic) -> tuple[int, int, int, int, int]:
+def _size(expr: sp.Basic) -> tuple[int, int, int, int]:
     """How long a formula is. Among forms with as many symbols fractions inside of fractions make it longer, then
-    brackets (1 + a/2 is read sooner than (2 + a)/2), then fractions, then names and large numbers.
+    fractions, then names and large numbers.
     """
     return symbols(expr), *_tie(expr)
 
 
 @lru_cache(_KEPT)
-def _tie(expr: sp.Basic) -> tuple[int, int, int, int]:
-    """The numbers of fractions in fractions, of sums in brackets and of terms with a fraction in front, and the weight
-    of names and numbers.
-    """
+def _tie(expr: sp.Basic) -> tuple[int, int, int]:
+    """The numbers of fractions in fractions and of those with a term or a sum, and the weight of names and numbers."""
     if isinstance(expr, sp.Rational):
-        return 0, 0, 0, 0 if abs(expr) == 1 else int(abs(expr.p)).bit_length() + int(expr.q).bit_length()
+        return 0, 0, 0 if abs(expr) == 1 else int(abs(expr.p)).bit_length() + int(expr.q).bit_length()
     if not expr.args or isinstance(expr, Opaque):
-        return 0, 0, 0, 2
-    nested, brackets, fractions, weight = (sum(counts) for counts in zip(*map(_tie, expr.args), strict=True))
+        return 0, 0, 2
+    nested, fractions, weight = (sum(counts) for counts in zip(*map(_tie, expr.args), strict=True))
     if isinstance(expr, sp.Add):
         fractions += sum(not _number(term).is_Integer for term in expr.args)
-    elif isinstance(expr, sp.Mul | sp.Pow):
-        brackets += sum(isinstance(argument, sp.Add) for argument in expr.args)
-        if _is_fraction(expr):
-            sums = [base for base, _ in map(sp.Expr.as_base_exp, sp.Mul.make_args(expr)) if isinstance(base, sp.Add)]
-            nested += sum(_is_fraction(term) for total in sums for term in total.args)
-    return nested, brackets, fractions, weight
+    elif isinstance(expr, sp.Mul | sp.Pow) and _is_fraction(expr):
+        sums = [base for base, _ in map(sp.Expr.as_base_exp, sp.Mul.make_args(expr)) if isinstance(base, sp.Add)]
+        fractions += bool(sums)
+        nested += sum(_is_fraction(term) for total in sums for term in total.args)
+    return nested, fractions, weight
 
 
 def _is_fraction(term: sp.Expr) -> bool:

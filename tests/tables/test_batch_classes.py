@@ -33,7 +33,7 @@ def test_with_a_skip_below_one_gradients_explode_at_every_initialisation(name, g
     expected = float(square + (1 - square) * s / v)
     assert expected > 1
     (said,) = (text for text in theory.remarks if "at the fixed point for all C_W and C_b" in text)
-    assert float(re.search(r"chi_perp = ([0-9.]+),", said)[1]) == pytest.approx(expected, rel=1e-11)
+    assert float(re.search(r"chi_perp = ([0-9.]+) at", said)[1]) == pytest.approx(expected, rel=1e-11)
     for C_W, C_b in (("1.3", "0.1"), ("0.4", "0.7")):
         (found,) = theory.fixed_points(C_W=C_W, C_b=C_b)
         assert found.phase == "chaotic"

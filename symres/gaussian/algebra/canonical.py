@@ -56,7 +56,10 @@ def textbook(expr: sp.Expr) -> sp.Expr:
     # sums of fractions under fractions, as a critical C_W brings them in, are seen to vanish over one denominator only
     is_nested = any(not sp.denom(sp.together(base)).is_Rational for base in divisors)
     if is_nested and (flat := sp.together(expr)) != expr:
-        return min(textbook(flat), _over(terms, divisors, expr), key=symbols)
+        forms = textbook(flat), _over(terms, divisors, expr)
+        return min(
+            forms, key=lambda form: (len(form.free_symbols), symbols(form))
+        )  # what cancels is gone in one of them
     return _over(terms, divisors, expr)
 
 
