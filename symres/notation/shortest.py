@@ -100,6 +100,8 @@ def _rebuilt(expr: sp.Basic, arguments: list[sp.Basic]) -> sp.Basic:
 def _forms(expr: sp.Expr) -> Iterator[sp.Expr]:
     """Other forms of the same value."""
     if isinstance(expr, sp.Add):
+        if _is_series([*map(_powers, expr.args)]):
+            return
         for total in dict.fromkeys((expr, sp.Add(*map(_multiplied_out, expr.args)))):
             yield total
             yield _collected(total)

@@ -440,7 +440,7 @@ def test_parameters_that_may_vanish_one_by_one():
     """Linear at c = 0, and neutral there; unstable otherwise."""
     theory = derived(mlp(Activation("own", b * z + c * z**2, parameters=(b, c))))
     assert [p.stability for p in theory.critical_points] == ["marginal"]
-    assert theory.remarks[-1] == "the stability of K* = 0 depends on c: K' - K has the sign of c**2 there"
+    assert theory.remarks[-1] == "the stability of K* = 0 depends on c: K' - K has the sign of c**2 near it"
 
 
 @pytest.mark.exhaustive
