@@ -191,7 +191,7 @@ def _fixed(theory: Theory, x: Axis, y: Axis, params: dict[str, Any]) -> dict[str
     missing = [name for name in known if name not in (x[0], y[0], *params)]
     if missing or x[0] == y[0]:
         if missing:
-            found, remedy = f"{', '.join(missing)} has no value", NumbersWanted(tuple(missing))
+            found, remedy = f"no value was passed for {', '.join(missing)}", NumbersWanted(tuple(missing))
         else:
             found, remedy = f"both axes are {x[0]}", "give one of them another parameter"
         raise DeclarationError("a phase diagram", found, remedy)

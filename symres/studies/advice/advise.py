@@ -49,7 +49,7 @@ def advise(
         return Advice(layers, neurons, False, remark=_WEIGHTLESS)
     flow = DepthFlow(theory)
     if not flow.is_known:
-        return _without(theory, layers, neurons, near, "gradients are infinite or unknown")
+        return _without(theory, layers, neurons, near, "gradients are infinite, or not known")
     found = _best(flow, layers, neurons, given)
     if found is None:
         return _without(theory, layers, neurons, near, _NOTHING)

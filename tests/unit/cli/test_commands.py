@@ -234,7 +234,7 @@ def test_the_page_of_gelu(capsys):
         "gelu in the layer residual",
         "z'    = γ·z + Dense(φ(z))",
         "⟨φ(z)²⟩",
-        "K/4 + K·(2K/((1 + K)·√(1 + 2K)) + asin(K/(1 + K)))/(2π)",
+        "K·(π + 4K/((1 + K)·√(1 + 2K)) + 2asin(K/(1 + K)))/(4π)",
         "K*    3.56155281280883    (3 + √17)/2",
         "C_W   1.983058",
         "(1 - γ²)/⟨φ'(z)²⟩_K*",

@@ -77,4 +77,4 @@ def test_where_every_kernel_is_kept_nothing_decides_and_the_row_says_so():
     kept = {"kernel_map": Claim("kernel_map", (K,), lambda K: K), "chi_perp": Claim("chi_perp", (K,), lambda K: 0.5)}
     row = length_row(FakeTheory(sr.mlp("relu").forward, kept), 0)
     assert row.outcome is Outcome.INCONCLUSIVE
-    assert "no fixed point" in row.reason
+    assert "no clearly attracting fixed point" in row.reason

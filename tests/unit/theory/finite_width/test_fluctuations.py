@@ -212,7 +212,7 @@ def test_kinks_need_many_coefficients_and_say_what_is_left():
 @pytest.mark.parametrize(
     ("arguments", "named", "said"),
     [
-        ((2, 0), {"C_W": 1, "C_b": 0, "gamma": 0}, "vanishes"),
+        ((2, 0), {"C_W": 1, "C_b": 0, "gamma": 0}, "is zero"),
         ((2, -1), {"C_W": 1, "C_b": 0, "gamma": 0}, "negative"),
         ((2, 1), {"C_W": -1, "C_b": 0, "gamma": 0}, "negative"),
         ((2, 1), {"C_b": 0, "gamma": 0}, "C_W has no value"),
