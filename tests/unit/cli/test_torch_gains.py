@@ -12,7 +12,8 @@ from tests.command_line import run
 def test_all_conventions_of_an_activation(capsys):
     code, out, err = run(capsys, "torch", "gain", "tanh")
     assert (code, err) == (0, "")
-    rows = {words[0]: words[1:] for words in map(str.split, out.splitlines()) if words}
+    lines = [line for line in out.splitlines() if line[:1].strip()]  # reasons are indented
+    rows = {words[0]: words[1:] for words in map(str.split, lines)}
     assert rows["critical"] == ["1", "1", "0", "0", "0"]
     assert rows["forward"] == ["1.59253742", "2.53617543", "0", "1", "0.39429449"]
     assert rows["backward"] == ["1.46741359", "2.15330265", "0", "1", "0.464402902"]

@@ -229,7 +229,7 @@ def test_kernels_in_other_shapes():
     whole = fischer().response(2, PAIR, xi=1, **FISCHER).chi_out
     assert (fischer().response(2, np.array(PAIR, dtype=float), xi=1, **FISCHER).chi_out == whole).all()
     assert fischer().response(2, [["0.05"]], xi=1, **FISCHER).chi == fischer().response(2, "0.05", xi=1, **FISCHER).chi
-    with pytest.raises(sr.DeclarationError, match="that of 2 inputs"):
+    with pytest.raises(sr.DeclarationError, match="it is a matrix of 2 inputs"):
         fischer().branch_scale_limit(PAIR, **FISCHER)
 
 
