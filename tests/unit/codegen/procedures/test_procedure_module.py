@@ -195,5 +195,5 @@ def test_modules_stand_alone_and_state_a_measured_error(name):
 def test_a_parameter_must_not_have_the_name_of_an_argument():
     depth = sp.Symbol("depth", positive=True)
     steep = sr.Activation("steep", sp.Piecewise((0, sr.z < 0), (depth * sr.z, True)), (depth,))
-    with pytest.raises(sr.DeclarationError, match="the name is taken"):
+    with pytest.raises(sr.DeclarationError, match="the code needs this name"):
         sr.export(sr.derive(sr.residual(steep)).vertex_recursion)
