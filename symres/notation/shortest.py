@@ -211,9 +211,12 @@ def _powers(term: sp.Expr) -> dict[sp.Expr, sp.Rational]:
 def _factored(total: sp.Expr) -> Iterator[sp.Expr]:
     """A polynomial of low degree in its factors."""
     names = total.free_symbols
-    if not (isinstance(total, sp.Add) and names and total.is_polynomial(*names)) or _is_series(
-        [*map(_powers, total.args)]
-    ):
+    if not (isinstance(total, sp.Add) and names and total.is_polynomial(*names)):
+        return
+    # sympy takes seconds for a polynomial with roots and functions as coefficients, and finds no factors of it
+    if total.has(sp.Function) or any(power.exp.is_Rational and power.exp.q > 1 for power in total.atoms(sp.Pow)):
+        return
+    if _is_series([*map(_powers, total.args)]):
         return
     if _content(total.args, whole=False) == 1 and not all(_number(term).is_Integer for term in total.args):
         return  # decimals would become long integers

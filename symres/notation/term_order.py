@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import sympy as sp
 
@@ -15,6 +16,7 @@ Text = Callable[
     [sp.Basic], str
 ]  # how a printer writes an expression: what it cannot order otherwise, it orders by text
 
+_REMEMBERED = 10_000  # sums of numbers whose signs are remembered: each takes milliseconds
 _ODD = (sp.asin, sp.atan, sp.erf, sp.asinh)
 _ALGEBRA = (sp.Add, sp.Mul, sp.Pow, sp.Atom)
 
@@ -180,6 +182,7 @@ def _subtracts_number(factor: sp.Expr) -> bool:
     return bool(number.is_negative) and not other.could_extract_minus_sign()
 
 
+@lru_cache(_REMEMBERED)
 def _is_turned(total: sp.Expr, is_simple: bool) -> bool:
     """Whether a sum is negative; where that is not known, whether a simple factor has more minus than plus signs."""
     if total.is_number:
