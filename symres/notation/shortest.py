@@ -82,7 +82,7 @@ def _tie(expr: sp.Basic) -> tuple[int, int, int]:
         fractions += sum(not _number(term).is_Integer for term in expr.args)
     elif isinstance(expr, sp.Mul | sp.Pow) and _is_fraction(expr):
         sums = [base for base, _ in map(sp.Expr.as_base_exp, sp.Mul.make_args(expr)) if isinstance(base, sp.Add)]
-        fractions += bool(sums)
+        fractions += bool(sums) and _number(expr).q > 1  # (2 + a)/2 is no shorter than 1 + a/2
         nested += sum(_is_fraction(term) for total in sums for term in total.args)
     return nested, fractions, weight
 
