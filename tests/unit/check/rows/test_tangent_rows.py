@@ -192,7 +192,8 @@ def test_an_oracle_without_an_answer_says_so():
 
 
 @pytest.mark.parametrize(
-    ("quantities", "said"), [("chi_perp", "not a list"), (["chi"], "chi_p"), ([], "list of quantities is empty"), (3, "not a list")]
+    ("quantities", "said"),
+    [("chi_perp", "not a list"), (["chi"], "chi_p"), ([], "quantities is empty"), (3, "not a list")],
 )
 def test_quantities_have_names(quantities, said):
     with pytest.raises(DeclarationError, match=said):
