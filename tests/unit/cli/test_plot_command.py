@@ -62,7 +62,7 @@ def test_bad_input_is_one_line(capsys, tmp_path, monkeypatch, words):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("leaky_relu", "slope has no value; add --set slope=0.5"),
+        ("leaky_relu", "no value was passed for slope; add --set slope=0.5"),
         ("gelo", "gelu"),
     ],
 )
