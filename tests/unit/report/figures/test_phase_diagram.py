@@ -168,7 +168,7 @@ def test_the_picture_shows_lines_points_and_axes(of_erf):
 @pytest.mark.parametrize(
     ("words", "params", "said"),
     [
-        ((("C_W", 0, 1), ("gamma", 0, 1)), {}, "C_b has no value"),
+        ((("C_W", 0, 1), ("gamma", 0, 1)), {}, "no value was passed for C_b"),
         ((("C_W", 0, 1), ("C_W", 0, 1)), {"gamma": 0.5, "C_b": 0.1}, "both axes are C_W"),
         ((("C_V", 0, 1),), {"gamma": 0.5}, "unknown parameter"),
         ((("C_W", 1, 1),), {"gamma": 0.5}, "no length"),
