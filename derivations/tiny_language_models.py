@@ -5,7 +5,7 @@ library, which pydoc writes; 300 steps of Adam at four learning rates, two seeds
 transformers and once from those of ``st.init_``, which sees 16 pieces of the text. Both see the same pieces in the
 same order. The table has the mean loss on text that was held out, in nats for a character.
 
-Run ``python -m derivations.tiny_language_models [--quick] [--out table.md]``: 10 minutes on one core, seconds with
+Run ``python -m derivations.tiny_language_models [--quick] [--out table.md]``: minutes on one core, seconds with
 ``--quick``; it needs transformers (extra ``models`` or ``test``).
 """
 

@@ -65,7 +65,7 @@ def stages_of(family: Family) -> Iterator[dict[str, Any]]:
                 told = {"outcome": "done", **act()}
         except SymresError as error:
             told = {"outcome": "refused", "said": " ".join(str(error).split())}
-        except Exception as error:  # what is looked for
+        except Exception as error:  # only symres's own errors are answers; any other one is a defect to be listed
             told = {"outcome": "exception", "said": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"}
         seconds = round(time.perf_counter() - start, 2)
         # JSON has no numbers that are not finite

@@ -213,7 +213,7 @@ def _factored(total: sp.Expr) -> Iterator[sp.Expr]:
     names = total.free_symbols
     if not (isinstance(total, sp.Add) and names and total.is_polynomial(*names)):
         return
-    # sympy takes seconds for a polynomial with roots and functions as coefficients, and finds no factors of it
+    # sympy takes seconds for a polynomial with roots or functions of numbers as coefficients
     if total.has(sp.Function) or any(power.exp.is_Rational and power.exp.q > 1 for power in total.atoms(sp.Pow)):
         return
     if _is_series([*map(_powers, total.args)]):

@@ -61,12 +61,12 @@ def draw_depths(axes: Axes, xs: np.ndarray, ys: np.ndarray, depths: np.ndarray, 
     """
     from matplotlib.colors import LogNorm
 
-    known = np.ma.masked_invalid(np.clip(depths, 1.0, _DEEPEST))
-    low, high = (float(known.min()), float(known.max())) if known.count() else (1.0, _DEEPEST)
+    finite = np.ma.masked_invalid(np.clip(depths, 1.0, _DEEPEST))
+    low, high = (float(finite.min()), float(finite.max())) if finite.count() else (1.0, _DEEPEST)
     norm = LogNorm(low, max(high, 2 * low))
-    image = axes.pcolormesh(xs, ys, known, cmap="viridis", norm=norm, shading="nearest", rasterized=True)
+    image = axes.pcolormesh(xs, ys, finite, cmap="viridis", norm=norm, shading="nearest", rasterized=True)
     if levels := [level for level in _LEVELS if low < level < high]:
-        axes.clabel(axes.contour(xs, ys, known, levels=levels, colors="white", linewidths=0.6), fmt="%d", fontsize=7)
+        axes.clabel(axes.contour(xs, ys, finite, levels=levels, colors="white", linewidths=0.6), fmt="%d", fontsize=7)
     bar = axes.figure.colorbar(image, ax=axes)
     bar.ax.yaxis.set_major_formatter("{x:g}")
     bar.set_label(f"{label}, layers")
