@@ -81,8 +81,9 @@ def _tie(expr: sp.Basic) -> tuple[int, int, int]:
     if isinstance(expr, sp.Add):
         fractions += sum(not _number(term).is_Integer for term in expr.args)
     elif isinstance(expr, sp.Mul | sp.Pow) and _is_fraction(expr):
-        sums = [base for base, _ in map(sp.Expr.as_base_exp, sp.Mul.make_args(expr)) if isinstance(base, sp.Add)]
-        fractions += bool(sums) and _number(expr).q > 1  # (2 + a)/2 is no shorter than 1 + a/2
+        sums = {base: power for base, power in _powers(expr).items() if isinstance(base, sp.Add)}
+        # (2 + a)/2 is no shorter than 1 + a/2; (2 + a)/(2(1 - a)) has its line anyway
+        fractions += _number(expr).q > 1 and bool(sums) and all(power > 0 for power in sums.values())
         nested += sum(_is_fraction(term) for total in sums for term in total.args)
     return nested, fractions, weight
 

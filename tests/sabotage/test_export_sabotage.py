@@ -15,7 +15,7 @@ from symres.codegen.stable.rewrites import stabilise
 from symres.codegen.strategy import measured_error
 from symres.codegen.strategy.choose import build_component
 from symres.codegen.targets.numpy import TARGET as NUMPY
-from symres.codegen.targets.numpy.target import _source as kept_source
+from symres.codegen.targets.numpy.components import component_source
 from symres.core.errors import SymresError
 from symres.core.symbols import K1, K2, C, K, x1, x2, z
 from symres.gaussian.calculus.expectation import Expectation
@@ -123,9 +123,9 @@ def test_a_fit_through_noise_is_refused():
 def one_by_one(monkeypatch):
     """Averages without the series that tiles of matrices are computed by."""
     monkeypatch.setattr("symres.codegen.targets.numpy.components.series_tile", lambda component: None)
-    kept_source.cache_clear()
+    component_source.cache_clear()
     yield
-    kept_source.cache_clear()
+    component_source.cache_clear()
 
 
 OPEN = {
