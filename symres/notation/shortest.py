@@ -214,9 +214,8 @@ def _factored(total: sp.Expr) -> Iterator[sp.Expr]:
     names = total.free_symbols
     if not (isinstance(total, sp.Add) and names and total.is_polynomial(*names)):
         return
-    # sympy takes seconds for a polynomial with roots or functions of numbers as coefficients
-    if total.has(sp.Function) or any(power.exp.is_Rational and power.exp.q > 1 for power in total.atoms(sp.Pow)):
-        return
+    if any(not part.free_symbols for part in total.atoms(sp.Function, sp.Pow)):
+        return  # sympy takes seconds for a polynomial with roots or functions of numbers as coefficients
     if _is_series([*map(_powers, total.args)]):
         return
     if _content(total.args, whole=False) == 1 and not all(_number(term).is_Integer for term in total.args):
