@@ -151,7 +151,9 @@ class Catalogue(Mapping[str, Activation]):
             activation = None if read is None else read(what)
             if isinstance(activation, Activation):
                 return activation.subs(**parameters)
-            raise DeclarationError(f"activation {what!r:.60}", "this is not an activation", "pass a name or a formula")
+            several = isinstance(what, list | tuple)
+            remedy = "pass them one by one" if several else "pass a name or a formula"
+            raise DeclarationError(f"activation {what!r:.60}", "this is not an activation", remedy)
         text = what.strip()
         if text in self:
             return self[text].subs(**parameters)

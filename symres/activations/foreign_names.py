@@ -65,9 +65,12 @@ _REMEDIES: Mapping[str, str] = MappingProxyType(
             "layers with weights are called Dense: write Dense(u); the activation that does nothing is linear",
         ),
         "feedforward": "write its equation: Dense(phi(Dense(u))); blocks with a skip are the layer two_layer_block",
-        "layernorm": "did you mean LayerNorm? The layers with it are pre_ln and ln_act",
+        "dense": "it is a part of an equation: gamma*z + Dense(phi(z))",
+        "layernorm": "it is a part of an equation: Dense(phi(LayerNorm(z))); the layers with it are pre_ln and ln_act",
         "rmsnorm": "it is a part of an equation: gamma*z + Dense(phi(RMSNorm(z)))",
-        **dict.fromkeys(("batchnorm1d", "batchnorm2d", "bn"), "the layer is batch_norm; in an equation BatchNorm(u)"),
+        **dict.fromkeys(
+            ("batchnorm", "batchnorm1d", "batchnorm2d", "bn"), "the layer is batch_norm; in an equation BatchNorm(u)"
+        ),
         **dict.fromkeys(("scale", "layerscale"), "write the factor: z + xi*Dense(phi(z)), --set xi=1/10"),
         **dict.fromkeys(("resnet", "skip", "skipconnection"), "the layer is residual: z' = gamma*z + Dense(phi(z))"),
     }

@@ -312,7 +312,8 @@ class _Parser:
         declaring = "layer" if self._nodes else "activation"
         remedy = nearest(name, known) or (
             f"use z for the preactivation; give a parameter a number with --set {short}=... "
-            f'(in Python: sr.{declaring}("...", {argument})), or keep it with --positive {short}'
+            f'(in Python: sr.{declaring}("...", {argument})); derive and export keep it as a symbol with '
+            f"--positive {short} (in Python: {short}=sympy.Symbol('{short}', positive=True))"
         )
         raise self.error(token, f"unknown name '{abbreviated(name, 30)}'", remedy)
 
@@ -324,7 +325,8 @@ class _Parser:
             function, least, greatest = PARSED_FUNCTIONS[name]
         else:
             known = [*PARSED_FUNCTIONS, *self.functions]
-            remedy = foreign_remedy(name) or nearest(name, known)
+            is_slip = name.lower() in map(str.lower, self._nodes)  # layernorm for LayerNorm
+            remedy = ("" if is_slip else foreign_remedy(name)) or nearest(name, known)
             remedy = remedy or f"use {', '.join([*PARSED_FUNCTIONS, *self._nodes])} or the name of an activation"
             raise self.error(token, f"unknown function '{abbreviated(name, 30)}'", remedy)
         opening = self._next()

@@ -39,7 +39,7 @@ def parameter_values(known: Sequence[str], given: Mapping[str, Value], network: 
     missing = [name for name in known if name not in given]
     unknown = [name for name in given if name not in known]
     found = [f"it has no parameter {', '.join(unknown)}"] * bool(unknown)
-    found += [f"{', '.join(missing)} has no value"] * bool(missing)
+    found += [f"no value was passed for {', '.join(missing)}"] * bool(missing)
     if found:
         raise DeclarationError(asked, " and ".join(found), f"pass numbers for {', '.join(known)}")
     symbols = _symbols(network)

@@ -49,7 +49,9 @@ def layer(text: str, /, phi: Declared | None = None, **parameters: Number) -> La
         UnsupportedLayer: what cannot be derived.
     """
     if not isinstance(text, str):
-        raise DeclarationError(f"the layer {text!r:.60}", "it is not text", "pass a sr.Layer as it is to sr.derive")
+        remedy = 'pass text, as in layer="residual"; sr.derive takes an sr.Layer in the place of an activation'
+        shown = getattr(text, "name", repr(text))
+        raise DeclarationError(f"the layer {shown:.60}", "it is not a name or an equation", remedy)
     values = {name: scalar(value, name) for name, value in parameters.items()}
     inside = {name: value for name, value in values.items() if name in NAME.findall(text)}
     build = builder(text, inside, "the layer")
@@ -92,13 +94,27 @@ def options(build: Callable[..., Layer]) -> set[str]:
     return set(list(inspect.signature(build).parameters)[1:])
 
 
-def declared_layer(what: Layer | Declared) -> Layer:
-    """The layer that something stands for: itself; text with a node in it is a forward equation; of an activation, or
-    its name or formula, it is the multilayer perceptron.
+def declared_layer(what: Layer | Declared, name: str | None = None, **numbers: Number) -> Layer:
+    """The layer that something stands for.
+
+    Args:
+        what: a layer; text with a node in it, a forward equation; or an activation, its name or its formula.
+        name: of an architecture for the activation, or a forward equation with ``phi``; by default "mlp".
+        numbers: for parameters, by name.
+
+    Raises:
+        DeclarationError: a layer in the place of an activation; what ``layer`` refuses.
     """
-    if isinstance(what, Layer):
-        return what
-    return layer(what) if isinstance(what, str) and names_node(what) else architectures.mlp(what)
+    if isinstance(what, Layer) or (isinstance(what, str) and names_node(what)):
+        if name is not None:
+            remedy = 'name the activation first: "gelu" in the layer "z + Dense(phi(z))"'
+            asked = f"the layer {name} of {getattr(what, 'name', what):.60}"
+            raise DeclarationError(asked, "the subject is a layer already", remedy)
+        return layer(what, **numbers) if isinstance(what, str) else what.subs(**numbers) if numbers else what
+    if isinstance(what, str) and what.strip() in architectures.architectures:
+        remedy = f'name an activation for it: sr.derive("gelu", layer="{what.strip()}")'
+        raise DeclarationError(f"the theory of {what}", f"{what} is a layer of an activation", remedy)
+    return layer("mlp" if name is None else name, phi=what, **numbers) if name or numbers else architectures.mlp(what)
 
 
 def written(text: str, phi: Activation | None, parameters: Mapping[str, sp.Expr] = MappingProxyType({})) -> Layer:

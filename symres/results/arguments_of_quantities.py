@@ -60,7 +60,7 @@ class Arguments:
         if missing:
             raise DeclarationError(
                 f"a number for {self.asked}",
-                f"{', '.join(missing)} has no value",
+                f"no value was passed for {', '.join(missing)}",
                 f"pass it by name, for instance {missing[0]}=1",
             )
         return self._numbers(values)

@@ -34,17 +34,25 @@ from .finite_width_theory import FiniteWidthTheory
 from .parameters_by_name import parameters_by_name
 
 
-def derive(layer: Layer | Activation | Theory | str) -> Theory:
+def derive(what: Layer | Activation | Theory | str, /, layer: str | None = None, **numbers: Number) -> Theory:
     """The theory of deep networks built from one layer.
 
     Args:
-        layer: a Layer; an activation (or its name or formula) means the multilayer perceptron built from it; text with
-            a node in it is a forward equation, ``"z + Dense(gelu(z))"`` (see ``sr.layer``). A Theory stays what it is.
+        what: a Layer; text with a node in it, which is a forward equation, ``"z + Dense(gelu(z))"`` (see ``sr.layer``);
+            an activation, its name or its formula. A Theory stays what it is.
+        layer: of an activation: the name of an architecture, or a forward equation with ``phi``; by default the
+            multilayer perceptron.
+        numbers: for parameters of the layer and of the activation, by name: ``gamma="1/2"``.
 
     Returns:
         A lazy object: each quantity is derived, and verified, when it is first asked for.
+
+    Raises:
+        DeclarationError: what cannot be read, a name without a meaning, a layer of a layer.
     """
-    return layer if isinstance(layer, Theory) else Theory(declared_layer(layer))
+    if isinstance(what, Theory) and layer is None and not numbers:
+        return what
+    return Theory(declared_layer(what.layer if isinstance(what, Theory) else what, layer, **numbers))
 
 
 def network(layers: Iterable[Layer | Activation | Theory | str]) -> Network:

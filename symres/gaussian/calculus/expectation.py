@@ -102,7 +102,8 @@ class Expectation(AverageNode, sp.Expr):
         constant, rest = integrand.as_independent(*variables, as_Add=False)
         if rest == 1:
             return constant
-        return constant * super().__new__(cls, rest, *covariance)
+        number, rest = rest.primitive() if rest.is_Add else (sp.S.One, rest)
+        return number * constant * super().__new__(cls, rest, *covariance)
 
     @property
     def integrand(self) -> sp.Expr:

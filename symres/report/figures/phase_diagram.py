@@ -80,6 +80,7 @@ def phase_diagram(
     require_quantity(quantity)
     theory = theory if isinstance(theory, DerivedLayer) else derive(theory)
     require_maps(*theory.flow_maps[::2])
+    x, y = _triple(x), _triple(y)
     names = (C_W.name if x is None else x[0], C_b.name if y is None else y[0])
     free = {s.name for s in theory.layer.parameters if s in (gamma, xi)} - {*names} - params.keys()
     if free and advice is None:
@@ -188,22 +189,31 @@ def _fixed(theory: Theory, x: Axis, y: Axis, params: dict[str, Any]) -> dict[str
     for name, low, high in (x, y):
         if low < 0 and known[name].is_nonnegative:
             raise DeclarationError(f"an axis {name} from {low} to {high}", f"{name} is not negative", "begin at 0")
-    missing = [name for name in known if name not in (x[0], y[0], *params)]
-    if missing or x[0] == y[0]:
-        if missing:
-            found, remedy = f"no value was passed for {', '.join(missing)}", NumbersWanted(tuple(missing))
-        else:
-            found, remedy = f"both axes are {x[0]}", "give one of them another parameter"
-        raise DeclarationError("a phase diagram", found, remedy)
-    return {name: float(number(value, name)) for name, value in params.items() if name not in (x[0], y[0])}
+    if x[0] == y[0]:
+        raise DeclarationError("a phase diagram", f"both axes are {x[0]}", "give one of them another parameter")
+    if twice := [name for name in (x[0], y[0]) if name in params]:
+        found = f"{twice[0]} has a number and an axis"
+        raise DeclarationError("a phase diagram", found, "leave out the number, or pass x and y of other parameters")
+    if missing := [name for name in known if name not in (x[0], y[0], *params)]:
+        found = f"no value was passed for {', '.join(missing)}"
+        raise DeclarationError("a phase diagram", found, NumbersWanted(tuple(missing)))
+    return {name: float(number(value, name)) for name, value in params.items()}
 
 
-def _axis(given: Axis | None, usual: Axis) -> Axis:
-    name, low, high = usual if given is None else given
-    lowest, highest = float(number(low, str(name))), float(number(high, str(name)))
+def _triple(axis: Any) -> Axis | None:
+    """An axis as a user passes it: (name, lowest, highest), or None."""
+    if axis is not None and not (isinstance(axis, tuple | list) and len(axis) == 3):
+        remedy = 'write x=("C_W", 0, 4)'
+        raise DeclarationError(f"the axis {axis!r:.60}", "it is not of the form (name, lowest, highest)", remedy)
+    return None if axis is None else (str(axis[0]), axis[1], axis[2])
+
+
+def _axis(axis: Axis | None, usual: Axis) -> Axis:
+    name, low, high = usual if axis is None else axis
+    lowest, highest = float(number(low, name)), float(number(high, name))
     if not lowest < highest:
         raise DeclarationError(f"an axis {name} from {low} to {high}", "it has no length", "pass lowest < highest")
-    return str(name), lowest, highest
+    return name, lowest, highest
 
 
 def _inside(point: tuple[float, float], xs: np.ndarray, ys: np.ndarray) -> bool:

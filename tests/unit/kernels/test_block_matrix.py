@@ -459,7 +459,7 @@ def test_a_full_disk_is_told_before(tmp_path, exported, inputs, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"C_W": None}, "C_W has no value"),
+        ({"C_W": None}, "no value was passed for C_W"),
         ({"alpha": 1}, "no parameter alpha"),
         ({"kernel": "ntk"}, "nngp, tangent"),
         ({"X": [[1, 2]]}, "it is a list"),
@@ -506,7 +506,7 @@ def test_wrong_use_is_refused(exported, inputs, change, message, tmp_path, monke
     [
         ({"C_W": -2, "C_b": 0.1}, "C_W = -2: it is negative"),
         ({"C_W": [1, 1, 1], "C_b": [0, -0.1, 0]}, "it is negative; pass C_b >= 0"),
-        ({"C_w": 2, "C_b": 0.1}, "it has no parameter C_w and C_W has no value"),
+        ({"C_w": 2, "C_b": 0.1}, "it has no parameter C_w and no value was passed for C_W"),
     ],
 )
 def test_parameters_outside_of_their_domains_are_refused(tmp_path, exported, inputs, values, message):

@@ -46,7 +46,7 @@ def test_matrices_of_inputs_are_those_of_the_network():
 
 def test_what_a_table_refuses():
     module = sr.export(sr.network(["relu"]))
-    with pytest.raises(DeclarationError, match="C_b has no value"):
+    with pytest.raises(DeclarationError, match="no value was passed for C_b"):
         ZonalKernel(module, C_W=2)
     with pytest.raises(DeclarationError, match="it is not a generated module"):
         ZonalKernel(3, C_W=2, C_b=0)

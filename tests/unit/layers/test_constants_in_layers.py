@@ -151,7 +151,7 @@ def test_python_and_text_declare_the_same_layer():
         (lambda: sr.activation("a*tanh(z)"), DeclarationError, 'sr.activation("...", a=...)'),
         (lambda: sr.layer("z + Dense(phi(z))", phi="relu", a=1), DeclarationError, "it has no parameter a"),
         (lambda: sr.layer("residul", phi="relu"), DeclarationError, "did you mean residual"),
-        (lambda: sr.layer(3), DeclarationError, "it is not text"),
+        (lambda: sr.layer(3), DeclarationError, "it is not a name or an equation"),
         (lambda: sr.layer("z + Dense(LayerNorm(2))"), UnsupportedLayer, "what it divides by is 0"),
         (lambda: sr.layer("z + sqrt(2)*LayerNorm(z) + 1/sqrt(2)"), UnsupportedLayer, "adds sqrt(2)/2 to every neuron"),
         (lambda: sr.layer("z + Dense(sqrt(-2)*z)"), DeclarationError, "not real"),

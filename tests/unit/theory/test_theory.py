@@ -93,7 +93,7 @@ def test_names_that_a_map_ignores_are_accepted_and_typing_errors_are_not():
     assert chi.evalf(K=1, C_W=1, C_b=7) == chi.evalf(K=1, C_W=1)
     with pytest.raises(sr.DeclarationError, match="C_c"):
         chi.evalf(K=1, C_W=1, C_c=7)
-    with pytest.raises(sr.DeclarationError, match="C_W has no value"):
+    with pytest.raises(sr.DeclarationError, match="no value was passed for C_W"):
         chi.evalf(K=1)
 
 
@@ -197,3 +197,34 @@ def test_errors_inside_of_a_theory_are_not_taken_for_missing_quantities(monkeypa
         theory.quantities  # noqa: B018
     with pytest.raises(AttributeError, match="'Theory' object has no attribute 'nonsense'"):
         theory.nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("what", "layer", "numbers"),
+    [
+        ("gelu", "residual", {"gamma": "1/2"}),
+        (sr.residual("gelu"), None, {"gamma": "1/2"}),
+        ("a*z + Dense(gelu(z))", None, {"a": "1/2"}),
+        ("gelu(a*z)", "a*z + Dense(phi(z/a))", {"a": "1/2"}),
+    ],
+)
+def test_layers_by_name_and_numbers_for_parameters(what, layer, numbers):
+    """What the command line takes, derive gelu --layer residual --set gamma=1/2."""
+    chi = sr.derive(what, layer, **numbers).chi_perp.evalf(K=2, C_W=1.5)
+    assert chi == pytest.approx(derived(sr.residual("gelu", gamma=Fraction(1, 2))).chi_perp.evalf(K=2, C_W=1.5))
+
+
+@pytest.mark.parametrize(
+    ("declare", "said"),
+    [
+        (lambda: sr.derive("mlp"), 'name an activation for it: sr.derive\\("gelu", layer="mlp"\\)'),
+        (lambda: sr.derive(sr.residual("relu"), "mlp"), "the subject is a layer already"),
+        (lambda: sr.derive("relu", sr.residual("relu")), "the layer residual: it is not a name or an equation"),
+        (lambda: sr.derive("tanh", gamma=3), "it has no parameter gamma"),
+        (lambda: sr.derive("LayerNorm"), "it is a part of an equation"),
+        (lambda: sr.compare(["relu", "gelu"]), "pass them one by one"),
+    ],
+)
+def test_what_derive_cannot_read_is_answered_with_the_call_to_write(declare, said):
+    with pytest.raises(sr.DeclarationError, match=said):
+        declare()

@@ -169,7 +169,11 @@ def test_the_picture_shows_lines_points_and_axes(of_erf):
     ("words", "params", "said"),
     [
         ((("C_W", 0, 1), ("gamma", 0, 1)), {}, "no value was passed for C_b"),
-        ((("C_W", 0, 1), ("C_W", 0, 1)), {"gamma": 0.5, "C_b": 0.1}, "both axes are C_W"),
+        ((("C_W", 0, 1), ("C_W", 0, 1)), {"gamma": 0.5}, "both axes are C_W"),
+        ((), {"gamma": 0.5, "C_W": 2}, "C_W has a number and an axis"),
+        (("C_W",), {"gamma": 0.5}, "it is not of the form \\(name, lowest, highest\\)"),
+        ((("C_W", 0),), {"gamma": 0.5}, "it is not of the form \\(name, lowest, highest\\)"),
+        (({"C_W": (0, 2)},), {"gamma": 0.5}, "it is not of the form \\(name, lowest, highest\\)"),
         ((("C_V", 0, 1),), {"gamma": 0.5}, "unknown parameter"),
         ((("C_W", 1, 1),), {"gamma": 0.5}, "no length"),
         ((("C_W", -1, 1),), {"gamma": 0.5}, "not negative"),

@@ -215,7 +215,7 @@ def test_kinks_need_many_coefficients_and_say_what_is_left():
         ((2, 0), {"C_W": 1, "C_b": 0, "gamma": 0}, "is zero"),
         ((2, -1), {"C_W": 1, "C_b": 0, "gamma": 0}, "negative"),
         ((2, 1), {"C_W": -1, "C_b": 0, "gamma": 0}, "negative"),
-        ((2, 1), {"C_b": 0, "gamma": 0}, "C_W has no value"),
+        ((2, 1), {"C_b": 0, "gamma": 0}, "no value was passed for C_W"),
         ((2, [[1, 1], [1, 1]]), {"C_W": 1, "C_b": 0, "gamma": 0}, "are parallel"),
         ((2, [[1, 0.5], [0.4, 1]]), {"C_W": 1, "C_b": 0, "gamma": 0}, "symmetric"),
         (("x", 1), {"C_W": 1, "C_b": 0, "gamma": 0}, "finite real number"),
