@@ -50,7 +50,8 @@ def compare(
 def _as_json(comparison: ActivationComparison, width: int) -> str:
     from json import dumps
 
-    document = {"format": 1, "layer": comparison.layer, "activations": comparison.records()}
+    settings = dict(comparison.settings)
+    document = {"format": 1, "layer": comparison.layer, "settings": settings, "activations": comparison.records()}
     return dumps(document, indent=2, allow_nan=False)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -81,16 +82,21 @@ class ActivationComparison(Shown):
     Args:
         layer: its name or forward equation.
         rows: one for each activation, in the order in which they were named.
+        settings: the numbers of its parameters, by name.
+        notes: sentences under the table.
     """
 
     layer: str
     rows: tuple[Compared, ...]
+    settings: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<comparison of {', '.join(row.activation for row in self.rows)} in the layer {self.layer}>"
 
     def _title(self) -> str:
-        return f"activations in the layer {self.layer}"
+        settings = [f"{name} = {value}" for name, value in self.settings.items()]
+        return ", ".join([f"activations in the layer {self.layer}", *settings])
 
     def _facts(self) -> list[Fact]:
         return [Fact(row.activation, row.universality_class) for row in self.rows]
@@ -116,7 +122,8 @@ class ActivationComparison(Shown):
                 blocks.append([])
             blocks[-1].append(column)
         parts = [_aligned([heads, *block]) for block in blocks]
-        return "\n\n".join([self._title(), *parts])
+        notes = [line for note in self.notes for line in textwrap.wrap(note, width)]
+        return "\n\n".join([self._title(), *parts, *(["\n".join(notes)] if notes else [])])
 
     def latex(self) -> str:
         """A ``tabular`` of booktabs: a row for each activation."""
@@ -124,7 +131,8 @@ class ActivationComparison(Shown):
         lines = [rf"\begin{{tabular}}{{lll{'r' * (len(heads) - 3)}}}", r"\toprule", _row(heads), r"\midrule"]
         for row in self.rows:
             cells = row.cells()
-            lines.append(_row([escape(row.activation), *map(escape, cells[:2]), *map(_number, cells[2:])]))
+            kind = cells[0].replace("K*=0", "$K^*=0$")
+            lines.append(_row([escape(row.activation), kind, escape(cells[1]), *map(_number, cells[2:])]))
         return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
     def csv(self) -> str:

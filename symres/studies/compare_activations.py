@@ -12,13 +12,13 @@ from ..activations.catalogue import Declared, activation
 from ..core.errors import DeclarationError, SymresError
 from ..core.progress import Progress, reported
 from ..core.scalars import Number
-from ..core.symbols import z
+from ..core.symbols import gamma, z
 from ..layers.equation_parser import layer as layer_of
 from ..notation.decimals import plain_number
 from ..results.compared_activations import ActivationComparison, Compared
 from ..theory.quantities.expectations import expect
 from ..theory.theory import Theory, derive
-from .criticality_summary import first_usable
+from .criticality_summary import CLASSES, first_usable
 
 
 def compare(
@@ -52,7 +52,11 @@ def compare(
         for done, (phi, built) in enumerate(zip(chosen, layers, strict=True)):
             report(phi.name, done / len(chosen))
             rows.append(_compared(phi, derive(built)))
-    return ActivationComparison(layers[0].name, tuple(rows))
+    settings = {name: str(value) for name, value in left.items()}
+    settings |= {name: "0" for name in map(str, layers[0].parameters) if name == str(gamma)}  # of all numbers of rows
+    classes = dict.fromkeys(row.universality_class for row in rows if row.C_W is None)
+    notes = tuple(f"{name}: {CLASSES[name]}; symres derive shows critical lines" for name in classes)
+    return ActivationComparison(layers[0].name, tuple(rows), settings, notes)
 
 
 def _with_numbers(phi: Activation, values: Mapping[str, Number]) -> Activation:

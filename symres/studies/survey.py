@@ -17,6 +17,7 @@ from typing import TypeVar
 from ..activations.activation import Activation
 from ..activations.catalogue import Declared, activation
 from ..check import CheckReport, check
+from ..core.errors import DeclarationError
 from ..layers.layer import Layer
 from ..results.report import Report
 from ..theory.theory import Theory, derive
@@ -54,11 +55,25 @@ def quadrature_check(layer: Layer | Activation | Theory | str) -> CheckReport:
     return check(derive(layer), against="quadrature", progress=False)
 
 
-def averages(phi: Declared) -> list[averages_survey.Known]:
-    """The Gaussian averages that one asks for of an activation."""
-    return list(averages_survey.averages_of(activation(phi)))
+def averages(what: Declared | Layer | Theory) -> list[averages_survey.Known]:
+    """The Gaussian averages that one asks for of an activation, or of the only one in a layer.
+
+    Raises:
+        DeclarationError: it is not an activation; a layer of several.
+    """
+    if not isinstance(what, Layer | Theory):
+        return list(averages_survey.averages_of(activation(what)))
+    formulas = derive(what).layer.formulas
+    if len(formulas) != 1:
+        found, remedy = f"it has {len(formulas)} activations", 'name one of them: sr.averages("gelu")'
+        raise DeclarationError("the averages of a layer", found, remedy)
+    return averages(Activation(formulas[0].name, formulas[0].expr, formulas[0].parameters))
 
 
-def criticality(phi: Declared) -> list[criticality_survey.Surveyed]:
-    """Where deep networks of an activation are critical, in every layer of the survey."""
-    return list(criticality_survey.survey(activation(phi)))
+def criticality(what: Declared | Layer | Theory) -> list[criticality_survey.Surveyed]:
+    """Where deep networks of an activation are critical, in every layer of the survey, or in the one that is passed."""
+    if not isinstance(what, Layer | Theory):
+        return list(criticality_survey.survey(activation(what)))
+    theory = derive(what)
+    activations = ", ".join(formula.name for formula in theory.layer.formulas)
+    return [criticality_survey.surveyed(activations, theory.layer.name, theory)]

@@ -38,7 +38,10 @@ def test_a_name_of_another_library_is_answered_wherever_it_stands(name, remedy):
 
 @pytest.mark.parametrize(
     ("name", "meant"),
-    [("gleu", "gelu"), ("Gelu", "gelu"), ("tahn", "tanh"), ("sigmod", "sigmoid"), ("leakyrelu", "leaky_relu")],
+    [
+        *(("gleu", "gelu"), ("Gelu", "gelu"), ("tahn", "tanh"), ("sigmod", "sigmoid"), ("leakyrelu", "leaky_relu")),
+        *(("logistic", "sigmoid"), ("heaviside", "step"), ("identity", "linear")),
+    ],
 )
 def test_a_slip_is_put_right(name, meant):
     with pytest.raises(sr.DeclarationError, match=f"did you mean .*{meant}"):

@@ -29,6 +29,7 @@ FORMS = [
     (12 * C_W - 12, "12(C_W - 1)"),
     ((8 + 2 * ROOT) / (4 + ROOT) ** sp.Rational(3, 2), "2/√(4 + √17)"),  # a sum meets its power
     (4 / (1 + 2 * sp.asin(K) / sp.pi), "4π/(π + 2asin(K))"),
+    (1 / (sp.sqrt(K) * (sp.sqrt(K) + C_W * K)), "1/(√K·(√K + C_W·K))"),  # an expansion below a line
     ((3 + ROOT) * (1 + sp.asin(K)) - 3 * sp.asin(K) - ROOT * sp.asin(K), "3 + √17"),  # an asin that cancels
     (C_b + gamma**2 * K + C_W * K / 2, "C_b + K·(C_W/2 + γ²)"),
     (K - 2 * K**2, "K - 2K²"),  # an expansion
@@ -51,7 +52,9 @@ def test_closed_forms_keep_their_value(name):
     assert symbols(shortest(expr)) <= symbols(expr)
 
 
-LEAVES = st.sampled_from([K, C_W, gamma, sp.pi, sp.Integer(2), sp.Rational(-1, 3), ROOT, 1 + K, 1 - gamma, 4 + ROOT])
+LEAVES = st.sampled_from(
+    [K, C_W, gamma, sp.sqrt(K), sp.pi, sp.Integer(2), sp.Rational(-1, 3), ROOT, 1 + K, 1 - gamma, 4 + ROOT]
+)
 
 
 def _grown(parts):

@@ -48,7 +48,7 @@ def test_every_form_has_every_row():
 
 
 def test_a_narrow_table_goes_on_below():
-    parts = COMPARED.table(50).split("\n\n")[1:]
+    parts = COMPARED.table(50).split("\n\n")[1:-1]  # without the note under the table
     assert [part.split()[0] for part in parts] == ["relu", "tanh"]
     assert all(len(line) <= 50 for part in parts for line in part.splitlines())
 
@@ -68,3 +68,13 @@ def test_long_work_says_how_far_it_is():
     seen = []
     sr.compare("relu", "abs", progress=lambda what, share: seen.append((what, share)))
     assert seen == [("relu", 0.0), ("abs", 0.5)]
+
+
+def test_the_table_names_the_numbers_and_says_why_there_are_none():
+    assert str(sr.compare("relu", layer="residual", progress=False)).startswith(
+        "activations in the layer residual, gamma = 0\n"
+    )
+    half = sr.compare("relu", layer="residual", gamma="1/2", progress=False)
+    assert "gamma = 1/2" in str(half) and "no C_W and C_b" not in str(half)
+    words = " ".join(str(sr.compare("relu", layer="pre_ln", progress=False)).split())
+    assert "none: no C_W and C_b make both susceptibilities 1" in words

@@ -6,6 +6,7 @@ from multiprocessing import get_context
 import pytest
 
 import symres as sr
+from tests.shared import derived
 
 
 def kernel_of(layer):
@@ -27,10 +28,17 @@ def test_other_processes_find_the_same_in_the_same_order():
 
 def test_studies_of_an_activation_take_its_name():
     assert [one.key for one in sr.averages("relu")] == [one.key for one in sr.averages(sr.activation("relu"))]
-    with pytest.raises(sr.DeclarationError, match="pass a name or a formula"):
-        sr.averages(sr.mlp("relu"))
+    with pytest.raises(sr.DeclarationError, match="it has 2 activations"):
+        sr.averages(sr.layer("Dense(relu(z)) + Dense(tanh(z))"))
     with pytest.raises(sr.DeclarationError, match="gleu"):
         sr.criticality("gleu")
+
+
+def test_studies_take_a_layer_or_a_theory():
+    theory = derived(sr.residual("relu"))
+    assert [one.quantity.expr for one in sr.averages(theory)] == [one.quantity.expr for one in sr.averages("relu")]
+    (row,) = sr.criticality(theory.layer)
+    assert (row.layer, row.critical_points) == ("residual", theory.critical_points)
 
 
 @pytest.mark.exhaustive
