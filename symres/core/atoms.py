@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
+from .symbols import bound_variables, variables
+
 if TYPE_CHECKING:
     from flint import arb
 
@@ -78,6 +80,11 @@ class AverageNode(Opaque):
     @abstractmethod
     def covariance(self) -> tuple[sp.Expr, ...]:
         """The upper triangle of the covariance matrix, row by row."""
+
+    @property
+    def printed_integrand(self) -> sp.Expr:
+        """The integrand with the variables as they are called in print."""
+        return self.integrand.xreplace(dict(zip(variables, bound_variables(self.dimension), strict=False)))
 
 
 class PowerSumNode(Opaque):

@@ -8,6 +8,7 @@ the first is asked for (``views``).
 from __future__ import annotations
 
 import html
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -37,6 +38,11 @@ class Fact:
     label: str
     text: str
     latex: str = ""
+
+
+def plain(value: str | float) -> Plain:
+    """A value of a table as JSON has it: None for a number that is not finite."""
+    return value if isinstance(value, str) or math.isfinite(value) else None
 
 
 class Shown:

@@ -66,3 +66,20 @@ def reported(wanted: bool | Progress, title: str) -> Iterator[Progress]:
             yield bar
     else:
         yield (lambda what, share: None) if wanted is False else wanted
+
+
+class Steps:
+    """Reports steps as a share of all.
+
+    Attributes:
+        report: what is told.
+        count: how many there are, as soon as that is known.
+    """
+
+    def __init__(self, report: Progress = lambda what, share: None, count: int = 1) -> None:
+        self.report, self.count, self._done = report, count, 0
+
+    def __call__(self, what: str) -> None:
+        """One more is done."""
+        self._done += 1
+        self.report(what, min(self._done / self.count, 1.0))

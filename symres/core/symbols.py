@@ -97,3 +97,8 @@ def ascii_name(name: str) -> str:
         return plain or greek(character) or f"u{ord(character):x}"
 
     return "".join(map(spelled, unicodedata.normalize("NFKC", name)))
+
+
+def bound_variables(count: int) -> tuple[Symbol, ...]:
+    """The variables of a Gaussian average in print: one is called z, as in the literature, several z1, z2, ..."""
+    return (z,) if count == 1 else tuple(Symbol(f"z{k}", real=True) for k in range(1, count + 1))

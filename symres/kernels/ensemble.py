@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
+from math import inf, prod
 from types import ModuleType
 from typing import NamedTuple
 
@@ -160,7 +160,7 @@ class Ensemble:
                 rates, "networks after infinite time", "tangent", "ridge", self.ridge, ", or a finite time"
             )
         # A_t, an eigenvalue e at a time: (1 - exp(-s e))/e, and s where e vanishes or is a rounding error below 0
-        scale = (times * (self.learning_rate / _count(self.y)))[..., None]
+        scale = (times * (self.learning_rate / prod(self.y.shape)))[..., None]
         moves = rates > 0
         safe = xp.where(moves, rates, xp.ones_like(rates))
         exponents = xp.where(moves, scale, xp.zeros_like(scale)) * safe
@@ -170,7 +170,7 @@ class Ensemble:
         weights = (projected * factors[..., None, :]) @ vectors.mT  # Theta(x, X) A_t
         mixed = weights @ self.cross[0].mT
         covariance = self.test[0] - mixed - mixed.mT + weights @ self.train[0] @ weights.mT
-        return Outputs(self._applied(weights), covariance)
+        return Outputs(weights @ self.y, covariance)
 
     def posterior(self, kernel: str = "nngp") -> Outputs:
         """The posterior of a Gaussian process: of networks of which all but the last layer is random, at ``nngp``.
@@ -188,7 +188,7 @@ class Ensemble:
         _require_regular(rates, f"the posterior of the kernel {kernel}", KERNELS[place], name, value)
         projected = self.cross[place] @ vectors
         weights = (projected / rates) @ vectors.mT
-        return Outputs(self._applied(weights), self.test[place] - weights @ self.cross[place].mT)
+        return Outputs(weights @ self.y, self.test[place] - weights @ self.cross[place].mT)
 
     @property
     def _library(self) -> ModuleType:
@@ -205,10 +205,6 @@ class Ensemble:
         """Those of the tangent kernel with the ridge."""
         values, vectors = self._library.linalg.eigh(self.train[1])
         return values + self.ridge, vectors
-
-    def _applied(self, weights: Array) -> Array:
-        """Weights of shape (..., M, N), applied to the targets."""
-        return weights @ self.y
 
 
 def _require_sound(xp: ModuleType, values: Array, name: str, symmetric: bool) -> None:
@@ -241,11 +237,6 @@ def _require_regular(values: Array, asked: str, kernel: str, name: str, present:
         enough = present + 2 * (needed - least)  # with a margin: what is printed is rounded
         said = f"pass {name}={enough:.1e} or more" + f" in the place of {present:g}" * bool(present)
         raise DeclarationError(asked, found, said + otherwise)
-
-
-def _count(y: Array) -> int:
-    """The number of target values."""
-    return int(y.shape[0] * (y.shape[1] if len(y.shape) == 2 else 1))
 
 
 def _at_least_0(value: Number, name: str) -> float:

@@ -69,9 +69,14 @@ class ModuleSource:
     text: str
     exported: Module | None = None
 
+    @lru_cache(maxsize=8)  # noqa: B019 (sources are equal by their text, and so few are kept that they may live on)
     def load(self) -> ModuleType:
         """The module, made once in each process."""
-        return _loaded(self)
+        if self.exported is not None:
+            return self.exported.load()
+        module = ModuleType("symres_kernel_of_a_file")
+        exec(compile(self.text, f"<{module.__name__}>", "exec"), module.__dict__)
+        return module
 
 
 def loaded(module: Module | ModuleType) -> ModuleType:
@@ -108,12 +113,3 @@ def source_of(module: Module | ModuleType) -> ModuleSource:
         remedy = "pass what sr.export returned, without .load(), or a module imported from its file"
         raise DeclarationError(f"the text of the module {module.__name__}", "the module does not keep its text", remedy)
     return ModuleSource(text)
-
-
-@lru_cache(maxsize=8)
-def _loaded(source: ModuleSource) -> ModuleType:
-    if source.exported is not None:
-        return source.exported.load()
-    module = ModuleType("symres_kernel_of_a_file")
-    exec(compile(source.text, f"<{module.__name__}>", "exec"), module.__dict__)
-    return module

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ..core.errors import DeclarationError
@@ -94,10 +95,11 @@ class NeuralKernel(Kernel):
             low, high = float(constraint.lower_bound.min()), float(constraint.upper_bound.max())
             require_interval(f"a constraint of {name}", self.network, name, low, high)
             self.register_constraint(f"raw_{name}", constraint)
-            self._set(name, torch.as_tensor(values[name]))
+            self._set(torch.as_tensor(values[name]), name)
             prior = (priors or {}).get(name)
             if prior is not None:
-                self.register_prior(f"{name}_prior", prior, _Get(name), _Set(name))
+                get, put = partial(NeuralKernel.value, name=name), partial(NeuralKernel._set, name=name)
+                self.register_prior(f"{name}_prior", prior, get, put)
 
     def _first_variances(self, variances: Sequence[Number] | None) -> list[float]:
         """The input variances at first.
@@ -116,7 +118,7 @@ class NeuralKernel(Kernel):
         """A parameter by name, of shape (*batch_shape, 1, 1); input variances have (*batch_shape, 1, n0)."""
         return getattr(self, f"raw_{name}_constraint").transform(getattr(self, f"raw_{name}"))
 
-    def _set(self, name: str, value: torch.Tensor | float) -> None:
+    def _set(self, value: torch.Tensor | float, name: str) -> None:
         raw, constraint = getattr(self, f"raw_{name}"), getattr(self, f"raw_{name}_constraint")
         wanted = torch.as_tensor(value, dtype=raw.dtype, device=raw.device)
         if not constraint.check(wanted):
@@ -131,7 +133,7 @@ class NeuralKernel(Kernel):
 
     @C_W.setter
     def C_W(self, value: torch.Tensor | float) -> None:
-        self._set("C_W", value)
+        self._set(value, "C_W")
 
     @property
     def input_variances(self) -> torch.Tensor:
@@ -155,7 +157,7 @@ class NeuralKernel(Kernel):
 
     @C_b.setter
     def C_b(self, value: torch.Tensor | float) -> None:
-        self._set("C_b", value)
+        self._set(value, "C_b")
 
     def set_values(self, /, **values: torch.Tensor | float) -> NeuralKernel:
         """Set parameters by name, further ones too.
@@ -167,7 +169,7 @@ class NeuralKernel(Kernel):
         for name, value in values.items():
             if name not in known.split(", "):
                 raise DeclarationError(f"{name} = {value}", "the network lacks this parameter", f"set one of {known}")
-            self._set(name, value)
+            self._set(value, name)
         return self
 
     def forward(
@@ -246,23 +248,6 @@ class _Entries(torch.autograd.Function):
                 )
         rest = iter(found)
         return None, None, *(next(rest) if depends else None for depends in ctx.depends)
-
-
-class _Get:
-    """A parameter of a kernel by name: a function that can be pickled with it."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __call__(self, kernel: NeuralKernel) -> torch.Tensor:
-        return kernel.value(self.name)
-
-
-class _Set(_Get):
-    """Sets a parameter of a kernel by name."""
-
-    def __call__(self, kernel: NeuralKernel, value: torch.Tensor | float) -> None:  # type: ignore[override]
-        kernel.set_values(**{self.name: value})
 
 
 def _products(first: torch.Tensor, second: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

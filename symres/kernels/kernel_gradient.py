@@ -131,18 +131,9 @@ def entry_derivatives(
                 if slope is not None and part is not None:  # else no layer has this parameter
                     _write(slope, tile, part, symmetric)
 
-    if like.device.type != "cpu":
-        for tile in _tiles(shape, symmetric):
-            fill(tile)
-        return matrix, slopes
     tiles = list(_tiles(shape, symmetric))
-    with one_thread() as workers:
-        if workers == 1 or len(tiles) == 1:
-            for tile in tiles:
-                fill(tile)
-        else:
-            with ThreadPoolExecutor(workers) as pool:
-                list(pool.map(fill, tiles))
+    with one_thread() if like.device.type == "cpu" else nullcontext(1) as workers, ThreadPoolExecutor(workers) as pool:
+        list((map if 1 in (workers, len(tiles)) else pool.map)(fill, tiles))
     return matrix, slopes
 
 

@@ -14,7 +14,7 @@ import sympy as sp
 from ..core import files
 from ..core.symbols import gamma
 from ..notation.decimals import at_zero_gamma, decimal
-from ..notation.facts import Equations, in_line
+from ..notation.facts import in_line
 from ..results.advice.advice import Advice
 from ..results.advice.parts import Path
 from ..results.critical_point import CriticalPoint
@@ -55,7 +55,7 @@ def record(report: Report) -> dict[str, object]:
         "activation": report.activation,
         "formulas": {name: str(formula) for name, formula in report.formulas},
         "layer": report.layer,
-        "forward": _equations(report.equations),
+        "forward": {"text": in_line(report.equations), "latex": in_line(report.equations, latex)},
         "program": list(report.program),
         "settings": dict(report.settings),
         "quantities": {q.name: _quantity(q) for q in report.quantities},
@@ -198,10 +198,6 @@ def _fixed_point(row: FixedPoint) -> dict[str, object]:
     kernel = "any" if isinstance(row.K, sp.Expr) else row.K
     values = {"K": kernel, "chi_parallel": row.chi_parallel, "chi_perp": row.chi_perp, "phase": row.phase}
     return {name: _plain(value) for name, value in values.items()}
-
-
-def _equations(equations: Equations) -> dict[str, object]:
-    return {"text": in_line(equations), "latex": in_line(equations, latex)}
 
 
 def _expression(e: sp.Expr) -> dict[str, object]:

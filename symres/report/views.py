@@ -70,9 +70,7 @@ def summary(theory: Theory) -> dict[str, Plain]:
         "numbers_at": "gamma = 0" if free else "",
         "critical_line": None if line is None else str(line),
         "exponents": {
-            "kernel": plain_number(exponents.kernel),
-            "jacobian": plain_number(exponents.jacobian),
-            "amplitude": plain_number(exponents.amplitude),
+            **{name: plain_number(getattr(exponents, name)) for name in ("kernel", "jacobian", "amplitude")},
             "stretch_power": None if exponents.stretch is None else plain_number(exponents.stretch.power),
             "stretch_rate": None if exponents.stretch is None else plain_number(exponents.stretch.rate),
             "remark": exponents.remark,

@@ -271,12 +271,16 @@ class Samples:
 
 
 def samples(report: Report, count: int = 10) -> Samples | None:
-    """Some values of g and the susceptibilities, the critical kernel among them; None if parameters have no numbers.
+    """Some values of g and the susceptibilities, the critical kernel among them.
+
+    None if parameters have no numbers, or formulas are there to put numbers in.
 
     Args:
         report: what was derived.
         count: digits.
     """
+    if all(q.status is not Status.NUMERIC or q.symbols[:1] != (K,) for q in report.quantities):
+        return None
     point = example(report)
     numbers = {str(C_W): "1", str(C_b): "0"}
     if point is not None:

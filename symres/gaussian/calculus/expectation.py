@@ -194,11 +194,8 @@ class Expectation(AverageNode, sp.Expr):
     # ---- printing ----------------------------------------------------------------------------------------------
 
     def _printed_parts(self, printer: Printer) -> tuple[str, str]:
-        """The integrand and the law; one variable is called z, as in the literature."""
-        if self.dimension == 1:
-            return printer._print(self.integrand.subs(variables[0], z)), printer._print(self.covariance[0])
-        names = {x: sp.Symbol(f"z{k}", real=True) for k, x in enumerate(variables[: self.dimension], 1)}
-        return printer._print(self.integrand.xreplace(names)), ", ".join(map(printer._print, self.covariance))
+        """The integrand and the law."""
+        return printer._print(self.printed_integrand), ", ".join(map(printer._print, self.covariance))
 
     def _sympystr(self, printer: Printer) -> str:
         integrand, law = self._printed_parts(printer)

@@ -256,12 +256,12 @@ def _mark(upper: Axes | None, lower: Axes, drawn: Curves) -> None:
     if drawn.critical == 0:
         lower.plot(drawn.kernels[0], 1.0, "k<", markersize=7, zorder=9, clip_on=False, linestyle="", label=label)
         return
-    lower.axvline(drawn.critical, color=_GREY, linewidth=0.8, zorder=1)
-    lower.plot(drawn.critical, 1.0, "ko", markersize=5.5, zorder=9, linestyle="", label=label)
+    marks: list[tuple[Axes, float, str | None]] = [(lower, 1.0, label)]
     if upper is not None:
-        upper.axvline(drawn.critical, color=_GREY, linewidth=0.8, zorder=1)
-        height = np.interp(drawn.critical, drawn.kernels, drawn.values["phi_squared"])
-        upper.plot(drawn.critical, height, "ko", markersize=5.5, zorder=9)
+        marks.append((upper, float(np.interp(drawn.critical, drawn.kernels, drawn.values["phi_squared"])), None))
+    for axes, height, words in marks:
+        axes.axvline(drawn.critical, color=_GREY, linewidth=0.8, zorder=1)
+        axes.plot(drawn.critical, height, "ko", markersize=5.5, zorder=9, linestyle="", label=words)
 
 
 def _limits(series: Sequence[np.ndarray]) -> tuple[float, float]:

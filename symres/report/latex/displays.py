@@ -7,7 +7,6 @@ import re
 import sympy as sp
 
 from ...core.atoms import AverageNode
-from ...core.symbols import variables, z
 from ...notation import Notation, latex, readable, width
 from ...notation import escape as escape
 from ...notation.term_order import arranged, ordered_terms
@@ -140,11 +139,8 @@ class Breaker:
         return self._enclosed(r"\Bigl[", expr, r"\Bigr]")
 
     def _average(self, expr: AverageNode) -> list[str]:
-        names = {variables[0]: z}
-        if expr.dimension > 1:
-            names = {x: sp.Symbol(f"z{k}", real=True) for k, x in enumerate(variables[: expr.dimension], 1)}
         law = ", ".join(map(self._write, expr.covariance))
-        return self._enclosed(r"\Bigl\langle", expr.integrand.xreplace(names), rf"\Bigr\rangle_{{{law}}}")
+        return self._enclosed(r"\Bigl\langle", expr.printed_integrand, rf"\Bigr\rangle_{{{law}}}")
 
     def _cases(self, expr: sp.Piecewise) -> str:
         """Branches under each other; a long one on several lines."""

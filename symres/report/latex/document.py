@@ -397,8 +397,6 @@ def _fixed_points(report: Report) -> list[str] | None:
 
 def _samples(report: Report) -> dict[str, object] | None:
     """A table of values, for theories whose functions have no formula to evaluate."""
-    if all(q.status is not Status.NUMERIC or q.symbols[:1] != (K,) for q in report.quantities):
-        return None
     table = criticality_summary.samples(report)
     if table is None:
         return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from ...core.proof import Insertion, Proof, Rule, SlopeAndValue, Step, TermwiseStep
-from ...core.symbols import variables, z
+from ...core.symbols import bound_variables, variables, z
 from ...gaussian.closed_form.citations import BoundaryTerm, CitedIdentity, Convergence
 from ...notation import Notation, named
 from ...results.quantity import Quantity
@@ -164,7 +164,7 @@ class Appendix:
         """The average of one product of functions of one variable each, a part of the claim with that label."""
         start = proof.start
         factors = [factor.as_expr() for factor in start.factors]
-        z_names = _bound(len(factors))
+        z_names = bound_variables(len(factors))
         yield from self._integrand(factors, z_names, coefficient)
         for step, before in zip(proof.steps, (start, *(s.after for s in proof.steps)), strict=False):
             if step.rule == Rule.BREAKPOINTS and any(factor.breaks for factor in start.factors):
@@ -320,10 +320,6 @@ def _formulas(*proofs: Proof) -> Iterator[sp.Expr]:
         if proof.second is not None:
             for step in _slopes_and_values(proof.second):
                 yield from (step.slope, step.value)
-
-
-def _bound(count: int) -> tuple[sp.Symbol, ...]:
-    return (z,) if count == 1 else tuple(sp.Symbol(f"z{k}", real=True) for k in range(1, count + 1))
 
 
 def _functions(factors: Sequence[sp.Expr], names: Sequence[sp.Symbol]) -> Iterator[tuple[str, sp.Expr, sp.Symbol]]:

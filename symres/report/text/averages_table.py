@@ -10,9 +10,8 @@ from ..latex.prose import absent
 from .console import Line, Span, line
 from .formula_text import Maths, Typed
 from .line_breaking import wrap
-from .sheet import INDENT, Sheet
+from .sheet import INDENT, STATUS_STYLES, Sheet
 
-STYLES = {Status.EXACT: "bold green", Status.SERIES: "bold cyan", Status.NUMERIC: "bold yellow", Status.UNKNOWN: "red"}
 _STATUS = 9  # columns
 _LONGEST = 3  # lines of a closed form in the list of all
 _LEGEND = (
@@ -56,7 +55,7 @@ class Averages(Sheet):
             start: list[str | Span] = [
                 " " * INDENT,
                 label.ljust(column),
-                Span(str(status).ljust(_STATUS), STYLES[status]),
+                Span(str(status).ljust(_STATUS), STATUS_STYLES[status]),
             ]
             lines += self._row(start, INDENT + column + _STATUS, one.quantity, whole)
             notes = self._notes(label, one.quantity, said) if whole else []
@@ -71,16 +70,14 @@ class Averages(Sheet):
         elif len(below) <= _LONGEST or whole:
             rows = [line(*start), *(line(" " * (2 * INDENT), part) for part in below)]
         else:
-            rows = [line(*start, f"{len(below)} lines: "), *self.wrapped(self._command(), "dim", 2 * INDENT)]
+            command = f"symres list averages {self.phi.name}"
+            rows = [line(*start, f"{len(below)} lines: "), *self.wrapped(command, "dim", 2 * INDENT)]
         return rows
 
     def _result(self, q: Quantity) -> str:
         if q.status is Status.UNKNOWN:
             return absent(q.reason)
         return f"to {q.error_bound:.0e} or better" if q.status is Status.NUMERIC else self.maths(q.expr)
-
-    def _command(self) -> str:
-        return f"symres list averages {self.phi.name}"
 
     def _notes(self, label: str, q: Quantity, said: dict[str, str]) -> list[str]:
         """Why there is no closed form, told once under its first label, and by what it was verified."""

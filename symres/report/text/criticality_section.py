@@ -14,13 +14,11 @@ from ...numerics.roots.implicit_number import ImplicitNumber
 from ...results.advice.advice import Advice
 from ...results.advice.sentences import SCHEMES
 from ...results.critical_point import CriticalPoint
-from ...results.report import Report
 from ...studies import criticality_summary
 from ...theory.criticality.fixed_points import FixedPoint
 from .console import Line, Span, line
-from .formula_text import Maths
 from .line_breaking import wrap
-from .sheet import DIGITS, INDENT, LABEL, Sheet, digits
+from .sheet import DIGITS, INDENT, LABEL, ReportSection, digits
 
 _MOST_LINES = 5  # of a number's closed form
 _INNER = sp.Symbol("S*", positive=True)
@@ -31,19 +29,13 @@ def _inner(point: CriticalPoint) -> list[ImplicitNumber]:
     return [point.inside] if isinstance(point.inside, ImplicitNumber) and point.inside != point.K else []
 
 
-class CriticalitySection(Sheet):
-    """Where a deep network neither explodes nor vanishes.
+class CriticalitySection(ReportSection):
+    """Where a deep network neither explodes nor vanishes."""
 
-    Args:
-        report: what was derived.
-        width: columns.
-        maths: how formulas are printed.
-    """
-
-    def __init__(self, report: Report, width: int, maths: Maths) -> None:
-        super().__init__(width, maths)
-        self.report = report
-        self._numbers: dict[sp.Expr, mp.mpf | None] = {}
+    @cached_property
+    def _numbers(self) -> dict[sp.Expr, mp.mpf | None]:
+        """The values that were searched."""
+        return {}
 
     @cached_property
     def _column(self) -> int:
@@ -123,17 +115,16 @@ class CriticalitySection(Sheet):
 
     def _about(self, point: CriticalPoint) -> list[str]:
         """The stability, and for K* = 0 how fast the kernel gets there."""
-        flow = criticality_summary.flow(point)
-        if flow is None:
-            return [criticality_summary.stability(point)]
-        if flow.step == K:
-            return [
-                criticality_summary.stability(point),
+        flow, told = criticality_summary.flow(point), [criticality_summary.stability(point)]
+        if flow is not None and flow.step == K:
+            told.append(
                 "around 0, K' - K is smaller than every power of K: small kernels are preserved for very many layers, "
-                "as in a scale-invariant network",
-            ]
-        law = f", so K falls like {self.maths(flow.law)} in layer l" if flow.law is not None else ""
-        return [criticality_summary.stability(point), f"around 0, K' = {self.maths(flow.step)} + ...{law}"]
+                "as in a scale-invariant network"
+            )
+        elif flow is not None:
+            law = f", so K falls like {self.maths(flow.law)} in layer l" if flow.law is not None else ""
+            told.append(f"around 0, K' = {self.maths(flow.step)} + ...{law}")
+        return told
 
     def _number(self, value: sp.Expr) -> mp.mpf | None:
         """The value without a skip connection; None if other parameters remain. A root is searched once."""

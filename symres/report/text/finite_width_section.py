@@ -8,10 +8,8 @@ import mpmath as mp
 
 from ...results.numbers.growth_curve import OUTPUTS, GrowthCurve, GrowthRow, VertexFormulas
 from ...results.quantity import Quantity
-from ...results.report import Report
 from .console import Line, Span, line
-from .formula_text import Maths
-from .sheet import INDENT, Sheet, digits
+from .sheet import INDENT, ReportSection, digits
 
 _GAMMAS = (0.0, 0.5, 0.9)
 _DIGITS = 6
@@ -22,18 +20,8 @@ _RATIOS = ("1/16", "1/4")  # depth/width whose optimal weights are told
 _HEADS = ("gamma", "nu", "r*", *(f"n = {width}" for width in _WIDTHS))
 
 
-class FiniteWidthSection(Sheet):
-    """What the theory of order 1/n says about deep networks at the critical point.
-
-    Args:
-        report: what was derived.
-        width: columns.
-        maths: how formulas are printed.
-    """
-
-    def __init__(self, report: Report, width: int, maths: Maths) -> None:
-        super().__init__(width, maths)
-        self.report = report
+class FiniteWidthSection(ReportSection):
+    """What the theory of order 1/n says about deep networks at the critical point."""
 
     def lines(self) -> list[Line]:
         """The recursion of V; its growth at criticality, with its limit; depths and weights that are optimal."""

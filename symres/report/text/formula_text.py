@@ -12,7 +12,7 @@ from sympy.printing.latex import greek_letters_set
 
 from ...activations.activation import Formula, Phi
 from ...core.atoms import AverageNode, PowerSumNode
-from ...core.symbols import K1, K2, C, K, variables, z
+from ...core.symbols import K1, K2, C, K
 from ...layers.nodes import Node
 from ...notation.long_numbers import decimal_text, is_decimal
 from ...notation.shortest import readable
@@ -221,11 +221,7 @@ class Maths:
 
     def _expectation(self, e: AverageNode) -> tuple[str, int]:
         """``⟨φ(z)²⟩``; the law is written as an index unless it is that of the stream."""
-        if e.dimension == 1:
-            integrand = e.integrand.subs(variables[0], z)
-        else:
-            names = {x: sp.Symbol(f"z{k}", real=True) for k, x in enumerate(variables[: e.dimension], 1)}
-            integrand = e.integrand.xreplace(names)
+        integrand = e.printed_integrand
         text = f"⟨{self(integrand)}⟩" if self.unicode else f"<{self(integrand)}>"
         if e.covariance in ((K,), (K1, C, K2)):
             return text, _ATOM

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import mpmath as mp
@@ -13,7 +13,6 @@ import sympy as sp
 
 from ...activations.activation import Activation
 from ...core.proof import conclusion
-from ...core.symbols import K
 from ...core.words import predicate
 from ...notation import named
 from ...numerics.special import legend
@@ -28,15 +27,14 @@ from .criticality_section import CriticalitySection
 from .finite_width_section import FiniteWidthSection
 from .formula_text import Maths
 from .line_breaking import wrap
-from .sheet import INDENT, LABEL, Sheet, digits
+from .sheet import INDENT, LABEL, STATUS_STYLES, ReportSection, digits
 
-_STATUS = {Status.EXACT: "bold green", Status.SERIES: "bold cyan", Status.NUMERIC: "bold yellow", Status.UNKNOWN: "red"}
 _KERNELS, _VALUES = 16, 20  # least widths of columns in the table of values
 _TIE = "\N{NO-BREAK SPACE}"
 _OUTCOME = {"PASSED": "bold green", "REFUTED": "bold red", "INCONCLUSIVE": "bold yellow"}
 
 
-class Page(Sheet):
+class Page(ReportSection):
     """Lays out a report.
 
     Args:
@@ -48,8 +46,9 @@ class Page(Sheet):
 
     def __init__(self, report: Report, phi: Activation | None, width: int, unicode: bool) -> None:
         names = {name for name, _ in report.formulas}
-        super().__init__(width, Maths(unicode, phi.formula if phi is not None and names == {phi.name} else None))
-        self.report = report
+        super().__init__(
+            report, width, Maths(unicode, phi.formula if phi is not None and names == {phi.name} else None)
+        )
         self.phi = phi
 
     def lines(
@@ -73,12 +72,15 @@ class Page(Sheet):
         if fixed_points is None or self.report.critical_points:
             # with numbers for C_W and C_b there is nothing to tune, and the analysis has only this to remark
             width = FiniteWidthSection(self.report, self.width, self.maths)
-            blocks += [part.points(), part.initialisation(), width.lines(), self._remarks()]
+            blocks += [part.points(), part.initialisation(), width.lines()]
+            if not criticality_summary.fixed_by_user(self.report):  # then the class says all there is to remark
+                blocks.append(self._sentences("Remarks", self.report.remarks))
         else:
             blocks.append(part.initialisation())
         if explain:
             blocks.append(self._proofs())
-        blocks += [self._given_up(), self._checks(), self._files(files, missing), self._command()]
+        given_up = self._sentences("Given up", self.report.given_up.values())
+        blocks += [given_up, self._checks(), self._files(files, missing), self._command()]
         result: list[Line] = []
         for block in blocks:
             result += ([line("")] if result and block else []) + block
@@ -128,8 +130,7 @@ class Page(Sheet):
 
     def _samples(self) -> list[Line]:
         """A table of values, where there is no formula to put numbers in."""
-        numeric = [q for q in self.report.quantities if q.status is Status.NUMERIC and q.symbols[:1] == (K,)]
-        table = criticality_summary.samples(self.report) if numeric else None
+        table = criticality_summary.samples(self.report)
         if table is None:
             return []
         lines = self.rule("Values")
@@ -149,7 +150,7 @@ class Page(Sheet):
             status += f" to {_short(q.error_bound)}"
         room = self.width - INDENT - len(status) - 2
         first, *rest = textwrap.wrap(self.words(q.meaning), room) or [""]
-        lines = [line(" " * INDENT, first.ljust(room + 2), Span(status, _STATUS[q.status]))]
+        lines = [line(" " * INDENT, first.ljust(room + 2), Span(status, STATUS_STYLES[q.status]))]
         lines += [line(" " * INDENT, text) for text in rest]
         sides = [] if q.definition.has(sp.oo, sp.nan) else [self.maths(q.definition)]
         if q.status is Status.UNKNOWN:
@@ -219,22 +220,10 @@ class Page(Sheet):
             parts = textwrap.wrap(body, room, subsequent_indent="    ", break_on_hyphens=False)
         return [line(margin, part) for part in parts]
 
-    def _remarks(self) -> list[Line]:
-        if not self.report.remarks or criticality_summary.fixed_by_user(
-            self.report
-        ):  # then the class says all there is to remark
-            return []
-        lines = self.rule("Remarks")
-        for remark in self.report.remarks:
-            lines += self.wrapped(self.words(remark))
-        return lines
-
-    def _given_up(self) -> list[Line]:
-        if not self.report.given_up:
-            return []
-        return self.rule("Given up") + [
-            shown for text in self.report.given_up.values() for shown in self.wrapped(self.words(text))
-        ]
+    def _sentences(self, title: str, sentences: Iterable[str]) -> list[Line]:
+        """Sentences of the program under a title; nothing where there are none."""
+        lines = [shown for text in sentences for shown in self.wrapped(self.words(text))]
+        return self.rule(title) + lines if lines else []
 
     def _checks(self) -> list[Line]:
         rows = self.report.checks
@@ -292,13 +281,8 @@ def _verified(q: Quantity) -> str:
     v = q.verified
     if v is None:
         return ""
-    return (
-        f"verified at {v.points} points{f' to {_round_up(v.worst)}' if v.worst else ', without deviation'}: {v.oracle}"
-    )
-
-
-def _round_up(value: float) -> str:
-    return f"1e{int(mp.ceil(mp.log10(value)))}"
+    how = f" to 1e{int(mp.ceil(mp.log10(v.worst)))}" if v.worst else ", without deviation"
+    return f"verified at {v.points} points{how}: {v.oracle}"
 
 
 def _short(value: float) -> str:

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 import mpmath as mp
 
 from ...notation.formula_reader import segments
+from ...results.quantity import Status
+from ...results.report import Report
 from ...theory.observables import registry
 from .console import Line, Span, line
 from .formula_text import Maths
@@ -18,6 +20,10 @@ INDENT = 2
 LABEL = 6  # columns of a left-hand side
 DIGITS = 15
 
+STATUS_STYLES = {
+    **{Status.EXACT: "bold green", Status.SERIES: "bold cyan"},
+    **{Status.NUMERIC: "bold yellow", Status.UNKNOWN: "red"},
+}
 _SIGNS = {">=": "≥", "<=": "≤"}
 _WORD = re.compile(r"(?<![\w-])[A-Za-z]\w*(?![\w=])", re.ASCII)  # not an option of the command line
 
@@ -75,6 +81,20 @@ class Sheet:
             lines.append(line(" " * INDENT, Span(label.ljust(margin), style), "= ", first))
             lines += [line(" " * column, text) for text in rest]
         return lines
+
+
+class ReportSection(Sheet):
+    """A part of a page about a report.
+
+    Args:
+        report: what was derived.
+        width: columns.
+        maths: how formulas are printed.
+    """
+
+    def __init__(self, report: Report, width: int, maths: Maths) -> None:
+        super().__init__(width, maths)
+        self.report = report
 
 
 def digits(value: mp.mpf, count: int = DIGITS) -> str:

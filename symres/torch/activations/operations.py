@@ -99,10 +99,6 @@ def _relu6(u: sp.Expr) -> sp.Expr:
     return sp.Min(sp.Max(u, 0), 6)
 
 
-def _power(cut: Cut, self: sp.Expr, exponent: sp.Expr) -> sp.Expr:
-    return _number(self) ** _number(exponent)
-
-
 def _add(cut: Cut, self: sp.Expr, other: sp.Expr, alpha: sp.Expr) -> sp.Expr:
     return _number(self) + alpha * _number(other)
 
@@ -153,22 +149,6 @@ def _shrink(cut: Cut, self: sp.Expr, lambd: sp.Expr, soft: bool) -> sp.Expr:
     return sp.Piecewise((self - shift, self > lambd), (self + shift, self < -lambd), (0, True))
 
 
-def _product(cut: Cut, self: sp.Expr, tensor1: sp.Expr, tensor2: sp.Expr, value: sp.Expr) -> sp.Expr:
-    return self + value * tensor1 * tensor2
-
-
-def _quotient(cut: Cut, self: sp.Expr, tensor1: sp.Expr, tensor2: sp.Expr, value: sp.Expr) -> sp.Expr:
-    return self + value * tensor1 / tensor2
-
-
-def _heaviside(cut: Cut, self: sp.Expr, values: sp.Expr) -> sp.Expr:
-    return sp.Heaviside(self)
-
-
-def _cast(cut: Cut, self: sp.Expr, dtype: Any = None, **rest: Any) -> sp.Expr:
-    return self if dtype is None else _number(self)
-
-
 _SMOOTH = {
     **{f.__name__: f for f in (sp.exp, sp.log, sp.sqrt, sp.sin, sp.cos, sp.tan, sp.sinh, sp.cosh, sp.tanh)},
     **{f.__name__: f for f in (sp.asinh, sp.atan, sp.erf, sp.erfc, sp.sign)},
@@ -206,15 +186,15 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         **{f"{kind}_{name}": _joined(f) for name, f in _LOGIC.items() for kind in ("bitwise", "logical")},
         "bitwise_not": lambda cut, self: sp.Not(self),
         "logical_not": lambda cut, self: sp.Not(self),
-        "_to_copy": _cast,
+        "_to_copy": lambda cut, self, dtype=None, **rest: self if dtype is None else _number(self),
         "add": _add,
         "sub": lambda cut, self, other, alpha: _add(cut, self, other, -alpha),
         "rsub": lambda cut, self, other, alpha: _add(cut, other, self, -alpha),
         "mul": lambda cut, self, other: _number(self) * _number(other),
         "div": _divide,
-        "pow": _power,
-        "addcmul": _product,
-        "addcdiv": _quotient,
+        "pow": lambda cut, self, exponent: _number(self) ** _number(exponent),
+        "addcmul": lambda cut, self, tensor1, tensor2, value: self + value * tensor1 * tensor2,
+        "addcdiv": lambda cut, self, tensor1, tensor2, value: self + value * tensor1 / tensor2,
         "lerp": lambda cut, self, end, weight: self + weight * (end - self),
         "logaddexp": lambda cut, self, other: sp.log(sp.exp(self) + sp.exp(other)),
         "maximum": lambda cut, self, other: sp.Max(self, other),
@@ -227,7 +207,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "hardtanh": lambda cut, self, min_val, max_val: _clamp(cut, self, min_val, max_val),
         "where": lambda cut, condition, self, other: _where(condition, _number(self), _number(other)),
         "masked_fill": lambda cut, self, mask, value: _where(mask, _number(value), _number(self)),
-        "heaviside": _heaviside,
+        "heaviside": lambda cut, self, values: sp.Heaviside(self),
         "threshold": lambda cut, self, threshold, value: _where(self > threshold, self, value),
         "full_like": lambda cut, self, fill_value, **rest: fill_value,
         "fill": lambda cut, self, value: value,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import torch
 
-from ..tracing.run_record import RecordedCall, substituted
+from ..tracing.run_record import RecordedCall, made_again
 from .formula_values import FormulaValue, NotRead
 
 VIEWS = frozenset(
@@ -79,9 +79,7 @@ def _positions(shape: torch.Size, axis: int) -> torch.Tensor:
 
 
 def _moved(call: RecordedCall, entries: torch.Tensor) -> list[torch.Tensor]:
-    indices = {number: entries.clone() for number in call.sources}
     try:
-        result = call.function(*substituted(call.args, indices), **substituted(dict(call.kwargs), indices))
+        return [moved for _, moved in made_again(call, dict.fromkeys(call.sources, entries.clone()))]
     except Exception as error:  # whatever an operation makes of integers
         raise NotRead(call, f"symres has no rule for the operation {call.name}") from error
-    return [result] if isinstance(result, torch.Tensor) else list(result)

@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import torch
 
 from ..models.structures import mean_square
-from ..tracing.run_record import RecordedCall, StreamValue
+from ..tracing.run_record import CONVOLUTIONS, MATRIX_PRODUCTS, RecordedCall, StreamValue
 from .formula_values import DenseUse, NotRead, WeightedCall
 
-_MATRIX_PRODUCTS = frozenset({"matmul", "mm"})
-_CONVOLUTIONS = {"conv1d": 1, "conv2d": 2, "conv3d": 3}
-DENSE = frozenset({"linear", "addmm", *_MATRIX_PRODUCTS, *_CONVOLUTIONS})
+DENSE = frozenset({"linear", "addmm", *MATRIX_PRODUCTS, *CONVOLUTIONS})
 _CERTAIN = 5.0  # standard errors from which on the mean of weights is not 0
-
-
-def arguments(call: RecordedCall, names: str) -> dict[str, Any]:
-    """The arguments of a call by name.
-
-    Args:
-        call: the call.
-        names: of the parameters of its function, in order, separated by blanks.
-    """
-    return dict(zip(names.split(), call.args, strict=False)) | dict(call.kwargs)
 
 
 def weighted(call: RecordedCall) -> WeightedCall:
@@ -34,19 +21,17 @@ def weighted(call: RecordedCall) -> WeightedCall:
     Raises:
         NotRead: both factors, or neither, depend on the input; or a kind of convolution that is no dense layer.
     """
-    if call.name in _CONVOLUTIONS:
-        return _convolution(call, _CONVOLUTIONS[call.name])
+    given = call.by_name
+    if call.name in CONVOLUTIONS:
+        return _convolution(call, CONVOLUTIONS[call.name])
     if call.name == "linear":
-        given = arguments(call, "input weight bias")
         entering, tensor, bias = given["input"], given["weight"], given.get("bias")
         transposed = False
     elif call.name == "addmm":
-        given = arguments(call, "input mat1 mat2")
         if given.get("beta", 1) != 1 or given.get("alpha", 1) != 1:
             raise NotRead(call, "the operation addmm has factors alpha or beta other than 1")
         entering, tensor, bias, transposed = given["mat1"], given["mat2"], given["input"], True
     else:
-        given = arguments(call, "input other")
         entering, tensor, bias, transposed = given["input"], given.get("other", given.get("mat2")), None, True
     if not isinstance(entering, StreamValue) or not isinstance(tensor, torch.Tensor) or tensor.ndim != 2:
         raise NotRead(call, "both factors of a matrix product depend on the input")
@@ -56,7 +41,7 @@ def weighted(call: RecordedCall) -> WeightedCall:
 
 
 def _convolution(call: RecordedCall, dimensions: int) -> WeightedCall:
-    given = arguments(call, "input weight bias stride padding dilation groups")
+    given = call.by_name
     entering, tensor, bias = given["input"], given["weight"], given.get("bias")
     if not isinstance(entering, StreamValue) or not isinstance(tensor, torch.Tensor):
         raise NotRead(call, "the kernel of a convolution depends on the input")
@@ -71,9 +56,9 @@ def _convolution(call: RecordedCall, dimensions: int) -> WeightedCall:
 
 def is_padded(call: RecordedCall) -> bool:
     """Whether a call is a convolution that sees zeros beyond the border."""
-    if call.name not in _CONVOLUTIONS:
+    if call.name not in CONVOLUTIONS:
         return False
-    padding = arguments(call, "input weight bias stride padding dilation groups").get("padding", 0)
+    padding = call.by_name.get("padding", 0)
     if isinstance(padding, str):
         return padding != "valid"
     return bool(padding) if isinstance(padding, int) else any(padding)
@@ -83,9 +68,8 @@ def share_inside(call: RecordedCall, entering: torch.Tensor) -> float:
     """Which share of the mean square that a convolution would see without zeros beyond the border it does see."""
     if not is_padded(call):
         return 1.0
-    by_name = arguments(call, "input weight bias stride padding dilation groups")
-    ones = torch.ones_like(by_name["weight"])
-    seen = call.function(**(by_name | {"input": entering.detach().square(), "weight": ones, "bias": None}))
+    ones = torch.ones_like(call.by_name["weight"])
+    seen = call.function(**(call.by_name | {"input": entering.detach().square(), "weight": ones, "bias": None}))
     return float(seen.mean() / ones[0].numel()) / mean_square(entering)
 
 
@@ -129,5 +113,5 @@ def fresh_weights(uses: Iterable[DenseUse], generator: torch.Generator) -> dict[
                 drawn_by_tensor[id(tensor)] = draws
             else:
                 whole = drawn_by_tensor.setdefault(id(tensor), tensor.detach().cpu().double().clone())
-                whole.index_copy_(rows, use.indices.cpu(), draws)
+                whole.index_copy_(rows, use.made.indices(use.part).cpu(), draws)
     return drawn_by_tensor

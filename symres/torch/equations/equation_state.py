@@ -139,9 +139,6 @@ class EquationState:
     def _shape(self, call: RecordedCall) -> torch.Size:
         return self.record.values[call.sources[0]].shape
 
-    def _out_shape(self, call: RecordedCall) -> torch.Size:
-        return self.record.values[call.results[0]].shape
-
 
 def _name(calls: Sequence[RecordedCall], formula: sp.Expr) -> str:
     """The name of a chain of operations: that of the innermost module with all of them; of a block, their formula."""

@@ -27,8 +27,7 @@ class NotRead(Exception):
 
 def factored(term: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     """The number before a term, sqrt(2)/2 for instance, and what it multiplies."""
-    number, bare = term.as_independent(sp.Symbol, as_Add=False)
-    return number, bare
+    return term.as_independent(sp.Symbol, as_Add=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +62,16 @@ class WeightedCall:
         """Number of neurons, times positions, that go into one."""
         return self.tensor.numel() // self.fan_out
 
+    def indices(self, part: tuple[int, ...] | None) -> torch.Tensor:
+        """The neurons of a part as a tensor, None being all."""
+        device = self.tensor.device
+        return torch.arange(self.fan_out, device=device) if part is None else torch.tensor(part, device=device)
+
+    def weights(self, part: tuple[int, ...] | None) -> torch.Tensor:
+        """The weights of the neurons of a part, None being all."""
+        tensor = self.tensor.detach()
+        return tensor if part is None else tensor.index_select(self.rows, self.indices(part))
+
 
 @dataclass(frozen=True, eq=False)
 class DenseUse:
@@ -94,22 +103,13 @@ class DenseUse:
     @property
     def weight(self) -> torch.Tensor:
         """The weights of these neurons."""
-        tensor = self.made.tensor.detach()
-        return tensor if self.part is None else tensor.index_select(self.made.rows, self.indices)
+        return self.made.weights(self.part)
 
     @property
     def bias(self) -> torch.Tensor | None:
         """The biases of these neurons."""
         tensor = self.made.bias
-        return tensor if tensor is None or self.part is None else tensor.detach()[self.indices]
-
-    @property
-    def indices(self) -> torch.Tensor:
-        """The neurons as a tensor."""
-        device = self.made.tensor.device
-        return (
-            torch.arange(self.made.fan_out, device=device) if self.part is None else torch.tensor(self.part).to(device)
-        )
+        return tensor if tensor is None or self.part is None else tensor.detach()[self.made.indices(self.part)]
 
 
 @dataclass(frozen=True)

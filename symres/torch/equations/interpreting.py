@@ -14,9 +14,9 @@ from ...core import symbols
 from ...core.symbols import z
 from ...layers.normalisation import Normaliser
 from ..models.structures import mean_square
-from ..tracing.run_record import RecordedCall, StreamValue
+from ..tracing.run_record import DROPOUTS, PRODUCTS, SUMS, RecordedCall, StreamValue
 from . import axes
-from .dense_variances import DENSE, arguments, weighted
+from .dense_variances import DENSE, weighted
 from .equation_state import WIDTH, EquationState
 from .formula_values import DenseUse, FormulaValue, NotRead, Uneven, factored
 from .interpretation import Interpretation
@@ -24,9 +24,6 @@ from .norm_statistics import AVERAGES, NORMS, affine, norm_call, vector_of_neuro
 from .pointwise_chains import applied
 
 COPIES = frozenset({"to", "clone", "float", "double", "half", "bfloat16", "type"})
-DROPOUTS = frozenset({"dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"})
-SUMS = {"add": 1, "radd": 1, "iadd": 1, "sub": -1, "isub": -1, "subtract": -1}
-PRODUCTS = frozenset({"mul", "rmul", "imul", "multiply"})
 
 
 class Interpreter(EquationState):
@@ -87,7 +84,8 @@ class Interpreter(EquationState):
             if sources[0].axis is None and self._is_free(call.sources[0]):
                 self._set(call, sources[0].after(call))  # any arrangement of the entry will do
             else:
-                self._set(call, axes.after_view(call, sources[0], self._shape(call), self._out_shape(call)))
+                after = self.record.values[call.results[0]].shape
+                self._set(call, axes.after_view(call, sources[0], self._shape(call), after))
         else:
             self._read_pointwise(call, sources)
 
@@ -109,7 +107,7 @@ class Interpreter(EquationState):
     def _is_idle_dropout(self, call: RecordedCall) -> bool:
         if call.name not in DROPOUTS:
             return False
-        given = arguments(call, "input p training")
+        given = call.by_name
         if given.get("training", True) and given.get("p", 0.5) > 0:
             raise NotRead(call, "dropout is active")
         return True

@@ -111,7 +111,7 @@ class _Layering:
             following = next((other for other in kinds[position + 1 :] if other is not StepKind.SAME), None)
             if kind is StepKind.OPAQUE:
                 found += self._rest(begun, position, kinds)
-                found.append(self._opaque(position, readings[position]))
+                found.append(self._joined(position, position, readings[position]))
             elif kind in (StepKind.DENSE, StepKind.SUM):
                 last = self._last_step(position, kinds)
                 whole = self._joined(begun, last)
@@ -164,16 +164,11 @@ class _Layering:
             return []
         return [self._joined(begun, end - 1)]
 
-    def _opaque(self, position: int, reading: StepReading) -> StretchReading:
-        step = self.steps[position]
-        reason = "; ".join(dict.fromkeys(part.reason for part in reading.opaque))
-        return StretchReading(step.entry, step.exit, step.calls, reading.found, None, reading.opaque, reason)
-
-    def _joined(self, first: int, last: int) -> StretchReading:
-        """Steps as one layer, if they are one."""
+    def _joined(self, first: int, last: int, reading: StepReading | None = None) -> StretchReading:
+        """Steps as one layer, if they are one; if they are one step, its reading may be given."""
         entry, end = self.steps[first].entry, self.steps[last].exit
         calls = tuple(call for step in self.steps[first : last + 1] for call in step.calls)
-        reading = read_calls(self.record, self.known, entry, end, calls, self.axes[first])
+        reading = reading or read_calls(self.record, self.known, entry, end, calls, self.axes[first])
         if reading.opaque or reading.found is None:
             reason = "; ".join(dict.fromkeys(part.reason for part in reading.opaque))
             return StretchReading(entry, end, calls, reading.found, None, reading.opaque, reason)

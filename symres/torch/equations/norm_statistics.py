@@ -13,16 +13,10 @@ from ...core.symbols import z
 from ...layers.normalisation import BatchNorm, LayerNorm, Normaliser, RMSNorm
 from ..models.structures import mean_square
 from ..tracing.run_record import RecordedCall, StreamValue
-from .dense_variances import arguments
 from .formula_values import FormulaValue, NotRead, Uneven
 from .pointwise_chains import is_uniform
 
-_FUNCTIONS = {
-    "layer_norm": "input normalized_shape weight bias eps",
-    "rms_norm": "input normalized_shape weight eps",
-    "batch_norm": "input running_mean running_var weight bias training momentum eps",
-}
-NORMS = frozenset(_FUNCTIONS)
+NORMS = frozenset({"layer_norm", "rms_norm", "batch_norm"})
 AVERAGES = frozenset({"mean", "var"})
 
 
@@ -57,7 +51,7 @@ def norm_call(call: RecordedCall, shape: torch.Size) -> NormCall:
     Raises:
         NotRead: it normalises over more than the neurons.
     """
-    given = arguments(call, _FUNCTIONS[call.name])
+    given = call.by_name
     entering = given["input"]
     if not isinstance(entering, StreamValue):
         raise NotRead(call, f"the operation {call.name} acts on a constant")
@@ -116,9 +110,7 @@ class NeuronAverages:
         Raises:
             NotRead: it averages over other axes, drops the axis, or divides by n - 1.
         """
-        given = arguments(call, "input dim" if call.name == "mean" else "input dim unbiased keepdim")
-        if call.name == "mean" and len(call.args) > 2:
-            given["keepdim"] = call.args[2]
+        given = call.by_name
         dims = given.get("dim")
         dims = [dims] if isinstance(dims, int) else dims
         axis = -1 if value.axis is None else value.axis

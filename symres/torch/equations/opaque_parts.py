@@ -9,10 +9,10 @@ from pathlib import Path
 
 from torch import nn
 
-from ..tracing.run_record import ModuleCall, RecordedCall, RunRecord
+from ..tracing.run_record import SUMS, ModuleCall, RecordedCall, RunRecord
 from .formula_values import NotRead
 from .interpretation import HiddenCalls, Interpretation
-from .interpreting import SUMS, Interpreter
+from .interpreting import Interpreter
 from .pointwise_chains import KnownActivations
 
 _ATTENTION = frozenset({"scaled_dot_product_attention", "multi_head_attention_forward"})
@@ -66,11 +66,10 @@ def read_calls(
         calls: in order.
         axis: of neurons in what goes in, negative; None if it is not known.
     """
-    branching = {inside[-1]: _BRANCHES for inside in record.reads}
     opaque: list[OpaquePart] = []
-    for module, reason in branching.items():
+    for module in dict.fromkeys(inside[-1] for inside in record.reads):
         if group := frozenset(call.number for call in calls if module in call.inside):
-            opaque = _merged([*opaque, _part(module, "", reason, group)])
+            opaque = _merged([*opaque, _part(module, "", _BRANCHES, group)])
     while True:
         if any(part.calls >= {call.number for call in calls} for part in opaque):
             return StepReading(None, tuple(opaque))
@@ -104,9 +103,8 @@ def _hidden(calls: Sequence[RecordedCall], opaque: Sequence[OpaquePart], end: in
 
 
 def _part(module: ModuleCall, operation: str, reason: str, calls: frozenset[int]) -> OpaquePart:
-    if not module.name:
-        return OpaquePart("", operation or type(module.module).__name__, code_of(module.module), reason, calls)
-    return OpaquePart(module.name, type(module.module).__name__, code_of(module.module), reason, calls)
+    kind = "" if module.name else operation
+    return OpaquePart(module.name, kind or type(module.module).__name__, code_of(module.module), reason, calls)
 
 
 def _is_attention(calls: Sequence[RecordedCall]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import sympy as sp
@@ -16,7 +16,7 @@ from ...core.errors import SymresError
 from ...core.symbols import z
 from ..activations.conversion import read as read_activation
 from ..activations.symbolic_tensor import Recording, SymbolicTensor
-from ..tracing.run_record import RecordedCall, substituted
+from ..tracing.run_record import RecordedCall, made_again
 from .formula_values import NotRead
 
 _WORDS = {
@@ -47,16 +47,14 @@ def applied(
         number: SymbolicTensor(formula, torch.empty_like(values[number], device="meta"), recording)
         for number, formula in formulas.items()
     }
-    args, kwargs = (substituted(scalars(call, given), symbolic) for given in (call.args, dict(call.kwargs)))
+    prepared = with_scalars(call)
     try:
         with torch.no_grad():
-            result = call.function(*args, **kwargs)
+            result = next((made for _, made in made_again(prepared, symbolic)), None)
     except SymresError as error:
         raise NotRead(call, error.found) from error
     except Exception as error:  # whatever an operation makes of a tensor without numbers
         raise NotRead(call, f"symres has no rule for the operation {call.name}") from error
-    if call.changed:
-        result = next(iter(symbolic.values())) if result is None else result
     if not isinstance(result, SymbolicTensor) or result.shape != values[call.results[0]].shape:
         raise NotRead(call, f"the operation {call.name} does not act on each entry separately")
     if not isinstance(result.formula, sp.Expr) or result.formula.has(sp.nan):
@@ -64,8 +62,8 @@ def applied(
     return result.formula
 
 
-def scalars(call: RecordedCall, structure: Any) -> Any:
-    """Arguments with constant tensors whose entries are all equal as tensors of one entry.
+def with_scalars(call: RecordedCall) -> RecordedCall:
+    """A call whose constant tensors, if their entries are all equal, are tensors of one entry.
 
     Raises:
         NotRead: the entries of a constant tensor differ.
@@ -78,7 +76,8 @@ def scalars(call: RecordedCall, structure: Any) -> Any:
             raise NotRead(call, _WORDS.get(call.name, f"{call.name} with a constant tensor whose entries differ"))
         return leaf.detach().reshape(-1)[:1]
 
-    return tree_map(scalar, structure)
+    args, kwargs = tree_map(scalar, (call.args, dict(call.kwargs)))
+    return replace(call, args=args, kwargs=kwargs)
 
 
 def is_uniform(tensor: torch.Tensor) -> bool:
@@ -103,8 +102,7 @@ class PointwiseChain(nn.Module):
     ) -> None:
         super().__init__()
         self._label = label
-        self._calls = [(call, scalars(call, call.args), scalars(call, call.kwargs)) if call.number not in passing
-                       else (call, (), {}) for call in calls]  # fmt: skip
+        self._calls = [call if call.number in passing else with_scalars(call) for call in calls]
         self._start, self._end, self._passing = start, end, passing
 
     def __repr__(self) -> str:
@@ -116,14 +114,9 @@ class PointwiseChain(nn.Module):
     def forward(self, entries: torch.Tensor) -> torch.Tensor:
         """All calls on a tensor."""
         values = {self._start: entries}
-        for call, args, kwargs in self._calls:
-            if call.number in self._passing:
-                values |= dict.fromkeys(call.results, values[call.sources[0]])
-                continue
-            if call.changed:
-                values |= {number: values[number].clone() for number in call.sources}
-            result = call.function(*substituted(args, values), **substituted(kwargs, values))
-            values[call.results[0]] = values[call.sources[0]] if result is None else result
+        for call in self._calls:
+            is_passing = call.number in self._passing
+            values |= dict.fromkeys(call.results, values[call.sources[0]]) if is_passing else made_again(call, values)
         return values[self._end]
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from ...core.display import Plain
+from ...core.display import Plain, plain
 from ...report.text.catalogue_tables import table_head
 from ...report.text.console import Line, Span, line
 from .gain_number import Gain
@@ -54,12 +53,7 @@ def gain_record(name: str, gains: Mapping[str, Gain | str]) -> dict[str, Plain]:
         "gains": {
             convention: {"none": gain}
             if not isinstance(gain, Gain)
-            else {"gain": float(gain), **{key: _plain(value) for key, value in asdict(gain.facts).items()}}
+            else {"gain": float(gain), **{key: plain(value) for key, value in asdict(gain.facts).items()}}
             for convention, gain in gains.items()
         },
     }
-
-
-def _plain(value: float | str) -> Plain:
-    """JSON has no infinite numbers."""
-    return value if isinstance(value, str) or math.isfinite(value) else None

@@ -94,23 +94,24 @@ class GainSubject:
             checked = average(self._function, K or _SMALL, [float(b) for b in self.activation.breakpoints])
         except SymresError as error:
             raise self._unchecked(f"at K = {K:.6g} {error.found}") from error
+        of_squared, of_growth, of_slope, of_mean, of_drift = checked
         resolution = 0.0 if self.source is None else self.source.resolution
         rows = [
-            ("<phi'(z)^2>", slope, checked.slope, checked.errors[1], max(resolution, _SLOPES)),
-            ("<phi(z)^2>", squared, checked.squared, checked.errors[0], max(resolution, _VALUES)),
-            ("d<phi(z)^2>/dK", growth, checked.growth, checked.errors[2], max(resolution, _VALUES)),
+            ("<phi'(z)^2>", slope, *of_slope, max(resolution, _SLOPES)),
+            ("<phi(z)^2>", squared, *of_squared, max(resolution, _VALUES)),
+            ("d<phi(z)^2>/dK", growth, *of_growth, max(resolution, _VALUES)),
         ]
         known = [row for row in (rows if K else rows[:1]) if math.isfinite(row[1])]
         deviations = [self._compared(K, squared, *row) for row in known]
         mean = drift = 0.0
         if has_mean:
-            of_mean = expect(self.activation)
-            mean, drift = _number(of_mean, K), _number(derivative(of_mean, "K"), K)
-            limit = max(resolution, _VALUES)
-            deviations += [
-                self._compared(K, math.sqrt(squared), "<phi(z)>", mean, checked.mean, checked.errors[3], limit),
-                self._compared(K, math.sqrt(squared), "d<phi(z)>/dK", drift, checked.drift, checked.errors[4], limit),
+            expected = expect(self.activation)
+            mean, drift = _number(expected, K), _number(derivative(expected, "K"), K)
+            rows = [
+                ("<phi(z)>", mean, *of_mean, max(resolution, _VALUES)),
+                ("d<phi(z)>/dK", drift, *of_drift, max(resolution, _VALUES)),
             ]
+            deviations += [self._compared(K, math.sqrt(squared), *row) for row in rows]
         return LayerAverages(K, squared, slope, growth, max(deviations, default=math.nan), mean, drift)
 
     def _compared(

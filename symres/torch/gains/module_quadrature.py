@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,27 +17,6 @@ Function = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 _ORDERS = (20, 32)  # nodes of a panel: the difference is the error of the lower one
 _CONVERGED = 1e-13  # error of a panel, as a share of the average of the absolute value
-
-
-@dataclass(frozen=True)
-class QuadratureValues:
-    """Averages over z ~ N(0, K), each with the difference of two rules as its error.
-
-    Args:
-        squared: ``<phi(z)^2>``.
-        slope: ``<phi'(z)^2>``, jumps left out.
-        growth: ``d<phi(z)^2>/dK = <phi(z)^2 (z^2/K - 1)>/(2K)``, which counts jumps in.
-        mean: ``<phi(z)>``.
-        drift: ``d<phi(z)>/dK``, likewise.
-        errors: of the five, in this order.
-    """
-
-    squared: float
-    slope: float
-    growth: float
-    mean: float
-    drift: float
-    errors: tuple[float, ...]
 
 
 def module_function(source: Conversion) -> Function:
@@ -60,13 +38,17 @@ def formula_function(phi: Activation) -> Function:
     return lambda points: (evaluate(phi.pieces, points), evaluate(slopes, points))
 
 
-def average(function: Function, kernel: float, breaks: Sequence[float]) -> QuadratureValues:
-    """Average over N(0, kernel) with Gauss-Legendre panels that end at the breakpoints and adapt to the function.
+def average(function: Function, kernel: float, breaks: Sequence[float]) -> list[tuple[float, float]]:
+    """Averages over N(0, kernel) with Gauss-Legendre panels that end at the breakpoints and adapt to the function.
 
     Args:
         function: values and slopes.
         kernel: the variance.
         breaks: where the function or its slope jump.
+
+    Returns:
+        ``<phi(z)^2>``, its derivative ``<phi(z)^2 (z^2/K - 1)>/(2K)`` in K, which counts jumps in, ``<phi'(z)^2>``,
+        jumps left out, ``<phi(z)>`` and its derivative; each with the difference of two rules as its error.
 
     Raises:
         SymresError: the averages come from where the function leaves the range of doubles, or it varies too fast.
@@ -78,12 +60,11 @@ def average(function: Function, kernel: float, breaks: Sequence[float]) -> Quadr
         with np.errstate(over="ignore", invalid="ignore"):
             squared = values**2
             in_kernel = ((points / deviation) ** 2 - 1) / (2 * kernel)  # turns an average into its derivative
-            return np.array([squared, slopes**2, squared * in_kernel, values, values * in_kernel])
+            return np.array([squared, squared * in_kernel, slopes**2, values, values * in_kernel])
 
     edges = adapted(integrands, deviation, breaks, _ORDERS[0], _CONVERGED)
     low, high = (_rule(integrands, edges, order, deviation) for order in _ORDERS)
-    squared, slope, growth, mean, drift = high.tolist()
-    return QuadratureValues(squared, slope, growth, mean, drift, tuple(np.abs(high - low).tolist()))
+    return list(zip(high.tolist(), np.abs(high - low).tolist(), strict=True))
 
 
 def _rule(

@@ -61,7 +61,8 @@ class KindAdvice:
     def step(self, kernel: float, branch_weight: float | None = None) -> tuple[float, float]:
         """The next kernel, and chi_perp; of branches of another weight, if it is given."""
         values = self.values if branch_weight is None else {**self.values, xi: branch_weight}
-        return self.flow.step(_of(self.flow, values), kernel)
+        known = self.flow.theory.layer.parameters
+        return self.flow.step({s: v for s, v in values.items() if s in known}, kernel)
 
 
 @dataclass
@@ -128,8 +129,8 @@ class Adviser:
                 _told(replace(advice, nearest=near)),
                 "use a wider or another model, or force=True for the setting that changes signals least",
             )
-        values = {C_W: advice.C_W, C_b: float(advice.C_b or 0.0), **_named(theory, advice.parameters)}
-        return KindAdvice(form, advice, flow, values)
+        others = {s: advice.parameters[s.name] for s in theory.layer.parameters if s.name in advice.parameters}
+        return KindAdvice(form, advice, flow, {C_W: advice.C_W, C_b: float(advice.C_b or 0.0), **others})
 
     def _matched(self, theory: Theory, flow: DepthFlow, depth: int, width: int, kernel: float) -> Advice:
         """The point of the critical line at a kernel."""
@@ -167,26 +168,15 @@ def _tried(flow: DepthFlow, setting: Setting, depth: int, width: int) -> Advice:
     )
 
 
-def _named(theory: Theory, numbers: Mapping[str, float]) -> dict[sp.Symbol, float]:
-    return {s: numbers[s.name] for s in theory.layer.parameters if s.name in numbers}
-
-
 def _told(advice: Advice) -> str:
     """Why nothing is advised, on one line."""
-    return " ".join(advice.reasons[:3] if advice.nearest is None else _failing(advice))
-
-
-def _failing(advice: Advice) -> tuple[str, ...]:
-    return advice.reasons_but(Topic.SCHEMES, Topic.DRIFT)[:4]
+    has_near = advice.nearest is not None
+    return " ".join(advice.reasons_but(Topic.SCHEMES, Topic.DRIFT)[:4] if has_near else advice.reasons[:3])
 
 
 def averaged(entering: sp.Expr, kernel: float) -> float:
     """The mean square of a function of a stream, which is what a dense layer gives at C_W = 1 and C_b = 0."""
     return DepthFlow(derive(Layer(Dense(entering, 1, 0)))).step({}, kernel)[0]
-
-
-def _of(flow: DepthFlow, values: Mapping[sp.Symbol, float]) -> dict[sp.Symbol, float]:
-    return {s: v for s, v in values.items() if s in flow.theory.layer.parameters}
 
 
 def regime(kind: KindAdvice) -> str:

@@ -10,11 +10,11 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 from ..equations.axes import VIEWS
-from ..equations.interpreting import COPIES, DROPOUTS, PRODUCTS, SUMS
+from ..equations.interpreting import COPIES
 from ..equations.norm_statistics import NORMS
 from ..models.structures import mean_square
 from ..tracing.narrow_places import StreamStep
-from ..tracing.run_record import RecordedCall, RunRecord, StreamValue
+from ..tracing.run_record import DROPOUTS, PRODUCTS, SUMS, RecordedCall, RunRecord, StreamValue
 
 ALL_NORMS = NORMS | {"group_norm", "instance_norm"}
 _PASSING = VIEWS | COPIES | DROPOUTS | SUMS.keys()  # with one stream value: a summand is a bias

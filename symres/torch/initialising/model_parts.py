@@ -16,6 +16,7 @@ from ...layers.nodes import Dense
 from ..equations.dense_variances import DENSE, weighted
 from ..equations.formula_values import NotRead, WeightedCall
 from ..equations.layering import StretchReading
+from ..models.wording import enclosing_module
 from ..tracing.run_record import RecordedCall, RunRecord, StreamValue
 from .branch_ends import ALL_NORMS, BranchEnd
 from .canonical_forms import CanonicalForm, canonical_form
@@ -59,10 +60,7 @@ class WeightUse(WeightedCall):
     @property
     def starts_at_zero(self) -> bool:
         """Whether all of these weights are 0."""
-        tensor = self.tensor.detach()
-        if self.part is not None:
-            tensor = tensor.index_select(self.rows, torch.tensor(self.part, device=tensor.device))
-        return not bool(tensor.any())
+        return not bool(self.weights(self.part).any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +206,8 @@ def _uses(record: RunRecord, stretch: StretchReading, form: CanonicalForm | None
     for other in hidden:
         yield replace(other, is_last=ends and other is hidden[-1] and other.call.name != _ATTENTION)
         if other.call.name == _ATTENTION:
-            yield from _projection(other)
+            # the second matrix of PyTorch's attention, which ends its branch
+            yield replace(other, tensor=other.call.args[11], bias=other.call.args[12], is_last=True)
 
 
 def _hidden_use(record: RunRecord, call: RecordedCall) -> WeightUse | None:
@@ -229,11 +228,6 @@ def _hidden_use(record: RunRecord, call: RecordedCall) -> WeightUse | None:
     return None
 
 
-def _projection(use: WeightUse) -> Iterator[WeightUse]:
-    """The second matrix of PyTorch's attention, which ends its branch."""
-    yield replace(use, tensor=use.call.args[11], bias=use.call.args[12], is_last=True)
-
-
 def _grouped(call: RecordedCall, name: str, rows: int = 0) -> WeightUse | None:
     """A convolution in groups, or a transposed one: its inputs are those of one group."""
     leaves = [*call.args, *call.kwargs.values()]
@@ -247,10 +241,4 @@ def _grouped(call: RecordedCall, name: str, rows: int = 0) -> WeightUse | None:
 def _place(stretch: StretchReading, uses: Sequence[WeightUse]) -> str:
     """The innermost module that has all of the weights, or what was not read; else the last call's module."""
     names = [use.module for use in uses] or [part.place or part.kind for part in stretch.opaque]
-    names = names or [stretch.calls[-1].inside[-1].name]
-    shared = []
-    for parts in zip(*(name.split(".") for name in names), strict=False):
-        if len(set(parts)) > 1:
-            break
-        shared.append(parts[0])
-    return ".".join(shared) or ", ".join(dict.fromkeys(names))
+    return enclosing_module(names or [stretch.calls[-1].inside[-1].name])

@@ -9,8 +9,6 @@ import torch
 from torch import nn
 
 from ...core.errors import DeclarationError
-from ..equations.dense_variances import arguments
-from ..equations.interpreting import DROPOUTS
 from ..equations.layering import read_stretches
 from ..equations.pointwise_chains import KnownActivations
 from ..models.arguments_of_models import CallArguments
@@ -19,7 +17,7 @@ from ..probing.adam_step import adam_changes
 from ..tracing.mean_dropout import MeanDropout
 from ..tracing.narrow_places import StreamStep
 from ..tracing.recording import record_run
-from ..tracing.run_record import RunRecord
+from ..tracing.run_record import DROPOUTS, RunRecord
 from .branch_ends import BranchEnd
 from .model_parts import ModelPart, model_parts
 
@@ -103,7 +101,7 @@ def dropout_calls(record: RunRecord, training: frozenset[str]) -> tuple[list[str
     switched: dict[str, None] = {}  # in the order of the run, each once
     always: dict[str, None] = {}
     for call in record.calls:
-        inputs = arguments(call, "input p training") if call.name in DROPOUTS else {"p": 0}
+        inputs = call.by_name if call.name in DROPOUTS else {"p": 0}
         if inputs.get("p", 0.5) > 0:
             module = call.inside[-1].name
             if inputs.get("training", True):

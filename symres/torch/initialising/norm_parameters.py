@@ -8,11 +8,9 @@ import torch
 from torch import nn
 
 from ..equations.norm_statistics import NORMS
-from ..tracing.run_record import RecordedCall, RunRecord, StreamValue
+from ..tracing.run_record import PRODUCTS, SUMS, RecordedCall, RunRecord, StreamValue
 
-_FACTORS = frozenset({"mul", "rmul", "imul", "multiply"})
-_SUMMANDS = frozenset({"add", "radd", "iadd"})
-_GIVEN = ("input", "normalized_shape", "weight", "bias")
+_SUMMANDS = frozenset(name for name, sign in SUMS.items() if sign > 0)
 _NORM_MODULES = (
     nn.LayerNorm,
     nn.GroupNorm,
@@ -38,29 +36,26 @@ def norm_parameters(model: nn.Module, record: RunRecord) -> dict[str, float]:
     for call in record.calls:
         for tensor, value in (*_of_functions(call), *_written_out(record, call)):
             found.setdefault(id(tensor), value)
-    names = {name: found[id(parameter)] for name, parameter in model.named_parameters() if id(parameter) in found}
-    return names
+    return {name: found[id(parameter)] for name, parameter in model.named_parameters() if id(parameter) in found}
 
 
 def _of_functions(call: RecordedCall) -> Iterator[tuple[torch.Tensor, float]]:
     """Weight and bias of a call of a norm function: the constants with one number for each neuron."""
     if call.name not in NORMS or call.name == "batch_norm":
         return
-    given = dict(zip(_GIVEN, call.args, strict=False)) | dict(call.kwargs)
-    if isinstance(given.get("weight"), torch.Tensor):
-        yield given["weight"], 1.0
-    if isinstance(given.get("bias"), torch.Tensor):
-        yield given["bias"], 0.0
+    for name, value in (("weight", 1.0), ("bias", 0.0)):
+        if isinstance(tensor := call.by_name.get(name), torch.Tensor):
+            yield tensor, value
 
 
 def _written_out(record: RunRecord, call: RecordedCall) -> Iterator[tuple[torch.Tensor, float]]:
     """Parameters of a norm that is written out, such as Llama's."""
     inside = call.inside[-1]
-    if call.name not in _FACTORS | _SUMMANDS or next(inside.module.children(), None) is not None:
+    if call.name not in PRODUCTS | _SUMMANDS or next(inside.module.children(), None) is not None:
         return
     operations = {other.name for other in record.calls if other.inside and other.inside[-1] is inside}
     if not operations & {"mean", "var", "sum", "norm"} or not operations & {"rsqrt", "sqrt", "norm", "var"}:
         return
     for leaf in call.args:
         if isinstance(leaf, nn.Parameter) and not isinstance(leaf, StreamValue) and leaf.ndim == 1:
-            yield leaf, float(call.name in _FACTORS)
+            yield leaf, float(call.name in PRODUCTS)

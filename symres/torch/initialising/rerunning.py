@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import torch
 
 from ...core.errors import DeclarationError
-from ..models.structures import mean_square, tensors
+from ..models.structures import mean_square
 from ..models.wording import on_one_line
-from ..tracing.run_record import RecordedCall, repeated, substituted
+from ..tracing.run_record import RecordedCall, made_again
 
 
 class Rerun:
@@ -48,12 +48,8 @@ class Rerun:
         return float(neurons.var(1, correction=0).mean())
 
     def _repeat(self, call: RecordedCall) -> None:
-        given = {
-            number: self.values[number].clone() if call.changed else self.values[number] for number in call.sources
-        }
-        args, kwargs = substituted(call.args, given), substituted(dict(call.kwargs), given)
         try:
-            result = repeated(call, args, kwargs)
+            results = made_again(call, self.values)
         except (NotImplementedError, RuntimeError) as error:
             reason = on_one_line(error, 160)
             raise DeclarationError(
@@ -61,8 +57,7 @@ class Rerun:
                 f"symres cannot run it again on its own: {reason}",
                 "initialise the module without this operation, or the model before it is compiled",
             ) from error
-        values = tensors((args, kwargs) if result is None else result)  # None: it changes what it is given
-        for number, made in zip(call.results, values, strict=False):
+        for number, made in results:
             self.values[number] = made
             self._begin(number)
 

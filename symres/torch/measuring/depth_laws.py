@@ -6,11 +6,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import optimize, stats
 
 _LEAST_UNITS = 3
 _CONFIDENCE = 0.99
 _LARGEST_EXPONENT = 2.5  # in size, of critical networks; it tends to 1 for tanh and to 2, from above, for elu
+_NO_RATE = float(np.finfo(float).tiny)  # in the place of 0: SciPy wants an interval
 _EARLIER = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)  # layers that a small first kernel acts like
 
 
@@ -35,12 +36,6 @@ class JudgedSteps:
     is_one_way: bool
 
 
-@dataclass(frozen=True)
-class _Fit:
-    misfit: float
-    rate: float
-
-
 def judge_steps(units: np.ndarray, positions: np.ndarray, networks: bool) -> JudgedSteps:
     """Compare the steps of an average with both laws.
 
@@ -55,9 +50,9 @@ def judge_steps(units: np.ndarray, positions: np.ndarray, networks: bool) -> Jud
         networks.
     """
     number, steps, spacing = len(units), np.diff(np.log(units.mean(axis=0))), np.diff(positions)
-    free = _critical_fit(steps, positions, math.inf)
+    free, free_rate = _critical_fit(steps, positions, math.inf)
     freedom = len(steps) - 2
-    scatter = free.misfit / freedom
+    scatter = free / freedom
     drift = scatter / 2
     if networks and number >= _LEAST_UNITS:
         without = np.diff(without_each(units), axis=1)
@@ -66,14 +61,14 @@ def judge_steps(units: np.ndarray, positions: np.ndarray, networks: bool) -> Jud
         freedom = max(freedom, number - 1)
     rate = float(spacing @ steps / (spacing @ spacing))
     exponential = float(np.square(steps - rate * spacing).sum())
-    critical = _critical_fit(steps, positions, drift)
+    critical, _ = _critical_fit(steps, positions, drift)
     return JudgedSteps(
-        against_critical=_excess(critical.misfit, free.misfit, scatter),
-        against_exponential=_excess(exponential, free.misfit, scatter),
+        against_critical=_excess(critical, free, scatter),
+        against_exponential=_excess(exponential, free, scatter),
         threshold=math.nan if number < _LEAST_UNITS else float(stats.t.ppf((1 + _CONFIDENCE) / 2, freedom)),
         scatter=scatter,
         drift=drift,
-        is_one_way=free.rate * rate > 0,
+        is_one_way=free_rate * rate > 0,
     )
 
 
@@ -87,27 +82,15 @@ def _excess(misfit: float, least: float, scatter: float) -> float:
     return math.sqrt(excess / scatter) if scatter > 0 else (math.inf if excess > 0 else 0.0)
 
 
-def _critical_fit(steps: np.ndarray, positions: np.ndarray, most: float) -> _Fit:
-    """The best of the laws exp(rate*l)*(l + l0)^-exponent with at most such a rate, and exponents that occur."""
-    return min(
-        (_bounded_fit(steps, np.diff(positions), -np.diff(np.log(positions + earlier)), most) for earlier in _EARLIER),
-        key=lambda fit: fit.misfit,
-    )
+def _critical_fit(steps: np.ndarray, positions: np.ndarray, most: float) -> tuple[float, float]:
+    """Misfit and rate of the best of the laws exp(rate*l)*(l + l0)^-exponent with at most such a rate.
 
-
-def _bounded_fit(steps: np.ndarray, spacing: np.ndarray, falling: np.ndarray, most: float) -> _Fit:
-    """Least squares for two coefficients in a rectangle: the free minimum if it is inside, else one on an edge."""
-    columns = np.stack([spacing, falling], axis=1)
-    bounds = np.array([most, _LARGEST_EXPONENT])
-    found = [np.linalg.lstsq(columns, steps, rcond=None)[0]]
-    if np.any(np.abs(found[0]) > bounds):
-        found = []
-        for fixed, other in ((0, 1), (1, 0)):
-            for value in {-bounds[fixed], bounds[fixed]} if math.isfinite(bounds[fixed]) else ():
-                pair = np.empty(2)
-                rest = steps - value * columns[:, fixed]
-                best = columns[:, other] @ rest / (columns[:, other] @ columns[:, other])
-                pair[fixed], pair[other] = value, np.clip(best, -bounds[other], bounds[other])
-                found.append(pair)
-    fits = [_Fit(float(np.square(steps - columns @ pair).sum()), float(pair[0])) for pair in found]
-    return min(fits, key=lambda fit: fit.misfit)
+    Exponents are those that occur.
+    """
+    bounds = np.array([most or _NO_RATE, _LARGEST_EXPONENT])
+    fits = []
+    for earlier in _EARLIER:
+        columns = np.stack([np.diff(positions), -np.diff(np.log(positions + earlier))], axis=1)
+        found = optimize.lsq_linear(columns, steps, (-bounds, bounds), method="bvls")
+        fits.append((2 * float(found.cost), float(found.x[0])))
+    return min(fits)

@@ -13,14 +13,14 @@ import torch
 from torch import nn
 
 from ...core.errors import DeclarationError
-from ...core.progress import Progress, reported
+from ...core.progress import Progress, Steps, reported
 from ...core.scalars import whole
 from ...results.numbers.estimates import EstimatedNumber
 from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.choosing import ChosenModules, ModuleChoice, chosen_places
 from ..models.keeping import device_of, in_train_mode, kept, seeded
 from ..models.model_state import mixes_inputs, remarks_on
-from ..models.structures import tensors
+from ..models.structures import converted, tensors
 from ..models.wording import first_line
 from ..probing.adam_step import LARGE, change_in_words, changes_at_places
 from ..probing.losses import Loss, loss_of_part
@@ -125,15 +125,15 @@ def measure(
     notes: list[str] = []
     with reported(progress, "measuring") as report:
         for number in range(networks):
-            steps = _Steps(report, number, networks, 2 * directions + 1)
-            plan = Plan(directions, exact, start, first_seed, steps)
+            told_here = partial(_report, report, number, networks)
+            plan = Plan(directions, exact, start, first_seed, Steps(told_here, 2 * directions + 1))
             where = None if device is None else torch.device(device)
             with seeded(first_seed + number, where):
                 built = _built(model)
                 target = device_of(built, next(tensors(given.structure))) if where is None else where
                 if not found:
                     peak = watched_memory(target)
-                arguments = given.map(partial(_moved, dtype=dtype, device=target))
+                arguments = given.map(partial(converted, dtype=dtype, device=target))
                 weights = [parameter for parameter in built.parameters() if parameter.requires_grad]
                 with kept(built, train=train, dtype=dtype, device=where):
                     notes += remarks_on(built)
@@ -245,11 +245,9 @@ def _remarks_on_changes(places: tuple[PlaceSignals, ...]) -> list[str]:
 def _place(samples: list[NetworkSample], row: int, changes: list[float]) -> PlaceSignals:
     """One place of all networks."""
     statistics = [sample.statistics[row] for sample in samples]
-    kernel, mean, tokens = (
-        np.stack([np.asarray(getattr(found, name)) for found in statistics]) for name in ("kernel", "mean", "tokens")
-    )
-    gram = np.stack([found.gram for found in statistics])
-    forward, backward = (np.stack([np.asarray(getattr(s, name)[row]) for s in samples]) for name in _NORMS)
+    names = ("kernel", "mean", "tokens", "gram")
+    kernel, mean, tokens, gram = (np.stack([getattr(found, name) for found in statistics]) for name in names)
+    forward, backward = (np.stack([getattr(s, name)[row] for s in samples]) for name in ("forward", "backward"))
     squared = [sample.loss[row] for sample in samples if sample.loss is not None]
     lengths = np.sqrt(np.diagonal(gram, axis1=1, axis2=2))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -280,21 +278,6 @@ def _place(samples: list[NetworkSample], row: int, changes: list[float]) -> Plac
     )
 
 
-_NORMS = ("forward", "backward")
-
-
-def _moved(tensor: torch.Tensor, dtype: torch.dtype | None, device: torch.device) -> torch.Tensor:
-    return tensor.detach().to(device=device, dtype=dtype if tensor.is_floating_point() else None)
-
-
-class _Steps:
-    """Reports passes of one network of several as a share of all."""
-
-    def __init__(self, report: Progress, number: int, networks: int, passes: int) -> None:
-        self._report, self._number, self._networks, self._passes = report, number, networks, passes
-        self._done = 0
-
-    def __call__(self, what: str) -> None:
-        self._done += 1
-        share = self._number + min(self._done / self._passes, 1.0)
-        self._report(f"{what}, network {self._number + 1} of {self._networks}", share / self._networks)
+def _report(report: Progress, number: int, networks: int, what: str, share: float) -> None:
+    """What is done for one network of several as a share of all."""
+    report(f"{what}, network {number + 1} of {networks}", (number + share) / networks)

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from ...core.display import Fact, Plain, Shown
+from ...core.display import Fact, Plain, Shown, plain
 from ...core.errors import DeclarationError
 from ...results.numbers.data_frame import data_frame
 from .depth_fit import FITTED, DepthFit, DepthVerdict, fit_depth
@@ -149,7 +149,7 @@ class Measurement(Shown):
 
     def to_dict(self) -> dict[str, Plain]:
         """Everything as plain data, numbers that are not finite as None."""
-        rows: list[Plain] = [{key: _plain(value) for key, value in row.items()} for row in self.rows()]
+        rows: list[Plain] = [{key: plain(value) for key, value in row.items()} for row in self.rows()]
         described = [field.name for field in fields(self) if field.name not in ("places", "notes", "theory")]
         return {
             "format": 1,
@@ -174,7 +174,3 @@ class Measurement(Shown):
             Fact("errors", f"standard errors over {self.errors_over}"),
         ]
         return facts + [Fact("note", note) for note in self.notes]
-
-
-def _plain(value: str | float) -> Plain:
-    return None if isinstance(value, float) and not math.isfinite(value) else value

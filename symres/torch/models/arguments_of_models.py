@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeAlias, cast
 
+import numpy as np
 import torch
 
 from ...core.errors import DeclarationError
@@ -87,12 +87,13 @@ class CallArguments:
         return CallArguments(args, kwargs)
 
     def parts(self, most: int) -> Iterator[tuple[slice, CallArguments]]:
-        """Parts of at most so many inputs; tensors whose first axis does not count inputs go with every part."""
+        """Parts of at most so many inputs."""
         size = self.size
         for start in range(0, size, most):
             part = slice(start, min(start + most, size))
-            yield part, self.map(partial(_some, part=part, size=size))
+            yield part, self.some(part)
 
-
-def _some(tensor: torch.Tensor, part: slice, size: int) -> torch.Tensor:
-    return tensor[part] if tensor.ndim and tensor.shape[0] == size else tensor
+    def some(self, inputs: slice | np.ndarray) -> CallArguments:
+        """The arguments for some of the inputs; tensors whose first axis does not count inputs stay as they are."""
+        size = self.size
+        return self.map(lambda tensor: tensor[inputs] if tensor.ndim and len(tensor) == size else tensor)

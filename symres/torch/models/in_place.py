@@ -5,7 +5,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 
 import torch
 from torch import nn
@@ -15,31 +14,16 @@ from .arguments_of_models import CallArguments
 from .keeping import kept
 from .observing import hooked
 from .structures import first_tensor, tensors
-from .wording import first_line, module_in_words, some_of
-
-
-@dataclass
-class InputChanges:
-    """Modules that change what the model is given in place.
-
-    Args:
-        modules: by name and type, the innermost that was running.
-    """
-
-    modules: dict[str, None] = field(default_factory=dict)
-
-    @property
-    def remarks(self) -> list[str]:
-        """What a user should know, a line if there is something."""
-        if not self.modules:
-            return []
-        return [f"{some_of(list(self.modules))} changes the model's input in place: each pass was given a copy of it"]
+from .wording import first_line, module_in_words
 
 
 @contextmanager
-def input_changes(model: nn.Module) -> Iterator[InputChanges]:
-    """Around a pass: which modules change in place what enters the model. Tensors are not kept alive."""
-    found = InputChanges()
+def input_changes(model: nn.Module) -> Iterator[dict[str, None]]:
+    """Around a pass: the modules, by name and type, that change in place what enters the model.
+
+    Of several inside of each other it is the innermost. Tensors are not kept alive.
+    """
+    found: dict[str, None] = {}
     followed: list[tuple[weakref.ref[torch.Tensor], int]] = []
     running: list[str] = []
 
@@ -51,7 +35,7 @@ def input_changes(model: nn.Module) -> Iterator[InputChanges]:
             if tensor is not None and tensor._version == version:
                 kept.append((each, version))
             elif tensor is not None and running:
-                found.modules[running[-1]] = None
+                found[running[-1]] = None
         followed[:] = kept
 
     def entering(name: str, module: nn.Module, args: object, kwargs: object) -> None:

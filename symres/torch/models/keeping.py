@@ -6,12 +6,14 @@ import random
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
 from ...core.errors import DeclarationError
+from .structures import converted
 
 _COPIED = (dict, OrderedDict, list, set)  # attributes of modules whose contents are put back
 _SEEDS = 2**32  # of NumPy
@@ -69,12 +71,12 @@ def kept(
         for parameter, data, _, _ in parameters:
             parameter.grad = None
             parameter.requires_grad_(False)
-            parameter.data = _copy(data, dtype, device)
+            parameter.data = converted(data, dtype, device)
         copies: dict[int, torch.Tensor] = {}
         for module in model.modules():
             for name, buffer in module._buffers.items():
                 if buffer is not None:
-                    module._buffers[name] = copies.setdefault(id(buffer), _copy(buffer.detach(), dtype, device))
+                    module._buffers[name] = copies.setdefault(id(buffer), converted(buffer, dtype, device))
         if train is not None:
             model.train(train)
         yield
@@ -91,20 +93,13 @@ def kept(
                 _refill(value, content)
 
 
-def _copy(tensor: torch.Tensor, dtype: torch.dtype | None, device: torch.device | None) -> torch.Tensor:
-    return tensor.to(device=device, dtype=dtype if tensor.is_floating_point() else None, copy=True)
-
-
-def _contents(module: nn.Module) -> list[tuple[object, object]]:
+def _contents(module: nn.Module) -> list[tuple[Any, Any]]:
     return [(value, value.copy()) for value in module.__dict__.values() if type(value) in _COPIED]
 
 
-def _refill(value: object, content: object) -> None:
-    if isinstance(value, list) and isinstance(content, list):
-        value[:] = content
-    elif isinstance(value, (dict, set)) and isinstance(content, (dict, set)):
-        value.clear()
-        value.update(content)
+def _refill(value: Any, content: Any) -> None:
+    value.clear()
+    (value.extend if isinstance(value, list) else value.update)(content)
 
 
 @contextmanager

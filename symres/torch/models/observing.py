@@ -71,15 +71,13 @@ Action: TypeAlias = Callable[[Site, torch.Tensor], torch.Tensor | None]
 
 
 class Observer:
-    """Places of a model, at which something is done with the tensor that is there.
+    """Places of a model, at which something is done with the tensor that is there; hooks last only during a pass.
 
     Args:
-        model: the model; hooks are there only during a pass.
-        chosen: its modules.
+        chosen: modules of the model.
     """
 
-    def __init__(self, model: nn.Module, chosen: ChosenModules) -> None:
-        self._model = model
+    def __init__(self, chosen: ChosenModules) -> None:
         self._chosen = chosen
 
     @contextmanager
@@ -130,11 +128,6 @@ class Observer:
         with self.watching(note):
             run()
         return found
-
-    def uncalled(self, sites: list[Site]) -> list[str]:
-        """The modules among the chosen ones at which no place is."""
-        called = {site.module for site in sites}
-        return [name for name in self._chosen.modules if name not in called]
 
 
 def names_of(sites: list[Site]) -> list[str]:

@@ -23,6 +23,11 @@ def first_tensor(value: object) -> torch.Tensor | None:
     return next((tensor for tensor in tensors(value) if tensor.is_floating_point()), None)
 
 
+def converted(tensor: torch.Tensor, dtype: torch.dtype | None, device: torch.device | None) -> torch.Tensor:
+    """A copy on a device (None: on its own), without its graph, and of floating-point numbers in a type."""
+    return tensor.detach().to(device, dtype if tensor.is_floating_point() else None, copy=True)
+
+
 def mean_square(tensor: torch.Tensor) -> float:
     """Of all entries, in double precision."""
     return float(tensor.detach().double().square().mean())
@@ -35,12 +40,8 @@ def with_first_tensor(value: object, tensor: torch.Tensor) -> object:
         value: what has a first tensor; it is not changed.
         tensor: the new one.
     """
-    if isinstance(value, torch.Tensor):
-        return tensor
-    for key, part in _parts(value):
-        if first_tensor(part) is not None:
-            return _with_part(value, key, with_first_tensor(part, tensor))
-    return value
+    first, new = first_tensor(value), iter([tensor])
+    return mapped(value, lambda old: next(new, old) if old is first else old)
 
 
 def mapped(value: object, function: Callable[[torch.Tensor], torch.Tensor]) -> object:

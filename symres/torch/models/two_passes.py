@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import TypeAlias
 
 import torch
 from torch import nn
@@ -15,6 +15,7 @@ from .passing import passing
 from .structures import tensors
 from .wording import module_in_words
 
+_Sums: TypeAlias = list[tuple[float, float]]  # stand for tensors
 _CLOSE = 1e-6  # relative difference of sums that an order of summation makes
 
 
@@ -40,41 +41,31 @@ def varies(model: nn.Module, arguments: CallArguments, first: Sequence[torch.Ten
 def where_passes_differ(model: nn.Module, arguments: CallArguments) -> str:
     """The innermost module that gives two outputs for the same input in two passes, in words."""
     one, other = _calls(model, arguments), _calls(model, arguments)
-    for before, after in zip(one, other, strict=False):
-        if before.name != after.name:
+    for (words, entered, left), (words_again, entered_again, left_again) in zip(one, other, strict=False):
+        if words != words_again:
             break  # other modules are called each time
-        if _same(before.entered, after.entered) and not _same(before.left, after.left):
-            return before.words
+        if _same(entered, entered_again) and not _same(left, left_again):
+            return words
     return type(model).__name__
 
 
-@dataclass(frozen=True)
-class _Call:
-    """A call of a module, with sums that stand for the tensors."""
-
-    name: str
-    words: str
-    entered: list[tuple[float, float]]
-    left: list[tuple[float, float]]
-
-
-def _calls(model: nn.Module, arguments: CallArguments) -> list[_Call]:
-    """All calls of modules in one pass, in the order in which they end."""
-    calls: list[_Call] = []
-    entered: list[list[tuple[float, float]]] = []
+def _calls(model: nn.Module, arguments: CallArguments) -> list[tuple[str, _Sums, _Sums]]:
+    """All calls of modules in one pass, in the order in which they end: the module, what entered and what left it."""
+    calls: list[tuple[str, _Sums, _Sums]] = []
+    entered: list[_Sums] = []
 
     def entering(name: str, module: nn.Module, args: object, kwargs: object) -> None:
         entered.append(_sums((args, kwargs)))
 
     def leaving(name: str, module: nn.Module, args: object, kwargs: object, output: object) -> None:
-        calls.append(_Call(name, module_in_words(name, module), entered.pop(), _sums(output)))
+        calls.append((module_in_words(name, module), entered.pop(), _sums(output)))
 
     with hooked(dict(model.named_modules()), entering, leaving):
         outputs_of(model, arguments)
     return calls
 
 
-def _sums(value: object) -> list[tuple[float, float]]:
+def _sums(value: object) -> _Sums:
     """The sum of each tensor, and that of the sizes of its entries."""
     found = []
     for tensor in tensors(value):
@@ -83,7 +74,7 @@ def _sums(value: object) -> list[tuple[float, float]]:
     return found
 
 
-def _same(one: list[tuple[float, float]], other: list[tuple[float, float]]) -> bool:
+def _same(one: _Sums, other: _Sums) -> bool:
     return len(one) == len(other) and all(
         math.isclose(a, b, rel_tol=_CLOSE, abs_tol=_CLOSE * size)
         for (total, size), (again, size_again) in zip(one, other, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from torch import nn
 
@@ -25,3 +26,10 @@ def module_in_words(name: str, module: nn.Module) -> str:
 def some_of(names: Sequence[str], most: int = 4) -> str:
     """Names, the first of them if there are many."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def enclosing_module(names: Sequence[str]) -> str:
+    """The innermost module that has all modules of these names; the names themselves if that is the model."""
+    levels = zip(*(name.split(".") for name in names), strict=False)
+    shared = [level[0] for level in takewhile(lambda level: len(set(level)) == 1, levels)]
+    return ".".join(shared) or ", ".join(dict.fromkeys(names))

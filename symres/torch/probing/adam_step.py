@@ -71,7 +71,7 @@ def changes_at_places(
     seed: int,
 ) -> list[float]:
     """The same of what is at places among the chosen modules of a model; nan at one that a run does not come by."""
-    observer = Observer(model, chosen)
+    observer = Observer(chosen)
 
     def streams(part: CallArguments) -> list[torch.Tensor]:
         seen: dict[Site, torch.Tensor] = {}

@@ -18,13 +18,6 @@ from .network_passes import Passes, squares
 LossFunction = Callable[[object], torch.Tensor]
 
 
-class _Table:
-    """What a reverse pass finds; hooks of a graph may refer to it, but not to the graph, which then never went."""
-
-    def __init__(self, passes: Passes) -> None:
-        self.rows = passes.table()
-
-
 class ReverseGraph:
     """The graph of one pass, through which several reverse passes go.
 
@@ -38,7 +31,8 @@ class ReverseGraph:
         self._passes = passes
         self._leaves: dict[Site | None, torch.Tensor] = {}
         self._hidden: list[Site] = []
-        self._table = _Table(passes)
+        # what a reverse pass finds; hooks of a graph may refer to it, but not to the graph, which then never went
+        self._table = {"rows": passes.table()}
         with torch.enable_grad():
             self._returned = passes.run(self._at, lambda tensor: self._leaf(None, tensor))
         self.output = passes.output(self._returned)
@@ -56,7 +50,7 @@ class ReverseGraph:
         table, row, size = self._table, self._passes.row(site), self._passes.size
 
         def note(gradient: torch.Tensor) -> None:
-            table.rows[row] = squares(gradient, size)
+            table["rows"][row] = squares(gradient, size)
 
         tensor.register_hook(note)
         return None
@@ -79,7 +73,7 @@ class ReverseGraph:
         Raises:
             DeclarationError: the model cannot be differentiated in reverse mode.
         """
-        found = self._table.rows = self._passes.table()
+        found = self._table["rows"] = self._passes.table()
         sites, leaves = list(self._leaves), list(self._leaves.values())
         try:
             gradients = torch.autograd.grad(of, leaves, cotangent, retain_graph=True, allow_unused=True)

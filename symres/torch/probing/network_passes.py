@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 import torch
@@ -37,10 +38,10 @@ class Passes:
     start: Site | None
     stochastic: bool
     coupled: bool
-    _rows: dict[Site, int] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_rows", {site: row for row, site in enumerate(self.sites)})
+    @cached_property
+    def _rows(self) -> dict[Site, int]:
+        return {site: row for row, site in enumerate(self.sites)}
 
     @property
     def size(self) -> int:
@@ -52,8 +53,18 @@ class Passes:
         return entries * (self.size if self.coupled else 1)
 
     def direction(self, position: int | None, rng: np.random.Generator, like: torch.Tensor) -> torch.Tensor:
-        """A direction in the shape of a tensor: signs in all entries, or one of ``directions``."""
-        return signs(rng, like) if position is None else basis(position, rng, like, self.size, self.coupled)
+        """A direction in the shape of a tensor: signs in all entries, or one of ``directions``.
+
+        That is one entry of every input, with independent signs; where inputs depend on each other, of one input alone.
+        """
+        if position is None:
+            return signs(rng, like)
+        found = torch.zeros(like.numel(), dtype=like.dtype, device=like.device)
+        if self.coupled:
+            found[position] = 1.0
+        else:
+            found[position :: like.numel() // self.size] = signs(rng, found[: self.size])
+        return found.reshape(like.shape)
 
     def row(self, site: Site) -> int | None:
         """The number of a place; None for one that does not count."""
@@ -110,24 +121,6 @@ def accurate(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.to(torch.float32 if tensor.device.type == "mps" else torch.float64)
 
 
-def basis(position: int, rng: np.random.Generator, like: torch.Tensor, size: int, alone: bool) -> torch.Tensor:
-    """One entry of every input, or of one input alone.
-
-    Args:
-        position: of the entry among those of one input; if it stands alone, among those of all inputs.
-        rng: source of the signs, which are independent for each input.
-        like: the shape.
-        size: the number of inputs.
-        alone: whether only one input has it: needed where inputs depend on each other.
-    """
-    found = torch.zeros(like.numel(), dtype=like.dtype, device=like.device)
-    if alone:
-        found[position] = 1.0
-    else:
-        found[position :: like.numel() // size] = signs(rng, found[:size])
-    return found.reshape(like.shape)
-
-
 def signs(rng: np.random.Generator, like: torch.Tensor) -> torch.Tensor:
     """Independent entries +-1 in the shape of a tensor."""
     drawn = rng.integers(0, 2, like.numel(), dtype=np.int8) * np.int8(2) - np.int8(1)
@@ -145,8 +138,5 @@ def no_fused_encoders() -> Iterator[None]:
         torch.backends.mha.set_fastpath_enabled(enabled)
 
 
-@contextmanager
-def plain_attention() -> Iterator[None]:
-    """Attention from elementary operations, which have forward derivatives; fused ones have not."""
-    with sdpa_kernel(SDPBackend.MATH):
-        yield
+# attention from elementary operations, which have forward derivatives; fused ones have not
+plain_attention = partial(sdpa_kernel, SDPBackend.MATH)

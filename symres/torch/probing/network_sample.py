@@ -19,14 +19,13 @@ from ..models.observing import Observer, Site, names_of
 from ..models.passing import passing
 from ..models.structures import tensors
 from ..models.two_passes import varies, where_passes_differ
-from ..models.wording import first_line
+from ..models.wording import first_line, some_of
 from .cotangents import LossFunction, cotangent_norms, entries_of_output
 from .network_passes import Passes, counts_inputs, no_fused_encoders
 from .place_statistics import PAIRED, PlaceStatistics, statistics_of
 from .tangents import entries_at_start, reverse_norms, tangent_norms
 
 Steps = Callable[[str], None]
-_DIRECTIONS = {"forward": 0, "backward": 1}  # streams of signs
 
 
 @dataclass(frozen=True)
@@ -110,17 +109,18 @@ def sample_network(
     begin = _start(names, sites, arguments, plan.start)
     with input_changes(model) as changes:
         stochastic, coupled = varies(model, arguments, outputs), mixes_inputs(model)
-    notes += changes.remarks
+    if changes:
+        notes.append(f"{some_of([*changes])} changes the model's input in place: each pass was given a copy of it")
     if stochastic and not active_dropout(model):
         where = where_passes_differ(model, arguments)
         notes.append(f"passes on the same inputs differ from {where} on: numbers are averages over this randomness")
-    passes = Passes(model, arguments, Observer(model, chosen), tuple(sites), begin, stochastic, coupled)
+    passes = Passes(model, arguments, Observer(chosen), tuple(sites), begin, stochastic, coupled)
     broken = [name for name, found in zip(names, statistics, strict=True) if not np.all(np.isfinite(found.kernel))]
     if broken:
         notes.append(f"numbers are not finite at {broken[0]}: {first_nonfinite(model, arguments)}")
     rngs = [
         [np.random.default_rng((plan.seed, *stream, direction, probe)) for probe in range(plan.probes)]
-        for direction in _DIRECTIONS.values()
+        for direction in (0, 1)  # forward and backward: streams of signs
     ]
     forward, forward_method = _forward(passes, rngs[0], plan)
     backward, gradients, backward_method, entries = _backward(passes, rngs[1], plan, loss, notes)
@@ -151,7 +151,7 @@ def _visited(
     model: nn.Module, chosen: ChosenModules, arguments: CallArguments, notes: list[str]
 ) -> tuple[list[Site], list[PlaceStatistics], torch.dtype, list[torch.Tensor]]:
     """The places of a pass with their statistics, and what it returned."""
-    observer, size = Observer(model, chosen), arguments.size
+    observer, size = Observer(chosen), arguments.size
     statistics: list[PlaceStatistics] = []
     dtypes: list[torch.dtype] = []
     outputs: list[torch.Tensor] = []
@@ -173,7 +173,8 @@ def _visited(
         sites = observer.sites(run, visit)
     for name, shape in left.items():
         notes.append(f"{name} is left out: its shape {shape} does not begin with the number of inputs, {size}")
-    unseen = [name for name in observer.uncalled(sites) if name not in left]
+    seen = {*left, *(site.module for site in sites)}
+    unseen = [name for name in chosen.modules if name not in seen]
     if not sites:
         raise DeclarationError(
             f"signals in {type(model).__name__}",
@@ -204,16 +205,11 @@ def _forward(passes: Passes, rngs: list[np.random.Generator], plan: Plan) -> tup
     also = "; with derivatives by the other inputs of the batch, of order 1/inputs" if passes.coupled else ""
     directions = f"all {directions_there} directions" if exact else f"{plan.probes} random directions"
     try:
-        if exact:
-            total = passes.table()
-            for position in range(directions_there):
-                total += tangent_norms(passes, rngs[0], position)
-                plan.steps("forward")
-            found = [total]
-        else:
-            found = []
-            for rng in rngs:
-                found.append(tangent_norms(passes, rng))
+        found = []
+        for rng in rngs[:1] if exact else rngs:
+            found.append(passes.table())
+            for position in range(directions_there) if exact else [None]:
+                found[-1] += tangent_norms(passes, rng, position)
                 plan.steps("forward")
         return np.stack(found, axis=2), f"forward-mode derivatives along {directions}{also}"
     except (NotImplementedError, RuntimeError) as error:

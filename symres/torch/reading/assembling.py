@@ -18,7 +18,7 @@ from ...layers.layer import Layer
 from ...layers.normalisation import BatchNorm
 from ..equations.dense_variances import remarks, variances
 from ..equations.layering import StretchReading
-from ..models.wording import on_one_line
+from ..models.wording import enclosing_module, on_one_line
 from ..tracing.run_record import RunRecord
 from .float_maps import FloatMaps
 from .model_reading import Reading
@@ -62,14 +62,7 @@ def _place(stretch: StretchReading) -> str:
     names = [part.place or part.kind for part in stretch.opaque]
     if stretch.found is not None:
         names = names or [dense.name for dense in stretch.found.dense] or list(stretch.found.norms)
-    names = names or [call.inside[-1].name for call in stretch.calls]
-    split = [name.split(".") for name in dict.fromkeys(names)]
-    shared = []
-    for parts in zip(*split, strict=False):
-        if len(set(parts)) > 1:
-            break
-        shared.append(parts[0])
-    return ".".join(shared) or ", ".join(".".join(parts) for parts in split)
+    return enclosing_module(names or [call.inside[-1].name for call in stretch.calls])
 
 
 def _equation(stretch: StretchReading) -> str:

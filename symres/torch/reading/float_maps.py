@@ -18,12 +18,6 @@ _OBSERVABLES = {observable.name: observable for observable in (KERNEL_MAP, CHI_P
 _KEPT = 64  # layers: more than one model has
 
 
-@lru_cache(_KEPT)
-def float_maps(form: Layer) -> FloatMaps:
-    """The numbers of a layer, compiled once for all blocks that have this layer."""
-    return FloatMaps(form)
-
-
 class FloatMaps:
     """Numbers of a layer in double precision, each average by quadrature.
 
@@ -67,3 +61,6 @@ class FloatMaps:
         for symbol, step in reversed(walks.one.assignments):
             found = found.xreplace({symbol: step})
         return found
+
+
+float_maps = lru_cache(_KEPT)(FloatMaps)  # compiled once for all blocks that have a layer

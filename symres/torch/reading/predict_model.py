@@ -94,10 +94,10 @@ class _Front:
     """
 
     kernels: np.ndarray
-    kernel_error: float
-    jacobian: float
-    jacobian_error: float
-    rank: float
+    kernel_error: float = 0.0
+    jacobian: float = math.nan
+    jacobian_error: float = 0.0
+    rank: float = 1.0  # the least that it may be
     chi: float = 1.0
     made: float = 1.0
     chi_error: float = 0.0
@@ -158,16 +158,15 @@ def _measured_front(found: Measurement, span: StretchPlaces) -> _Front | None:
     if not len(kernels) or not np.all(np.isfinite(kernels)) or not np.all(kernels > 0):
         return None
     if span.entry == "input" and found.start == "input":
-        return _Front(kernels, 0.0, 1.0, 0.0, span.inputs)
-    if found.start.startswith(_ENTERING):  # Jacobians from there go through that module only, not past it
-        return _Front(kernels, 0.0, math.nan, 0.0, 1.0)
-    for place in found.places:
+        return _Front(kernels, jacobian=1.0, rank=span.inputs)
+    # Jacobians from what enters a module go through that module only, not past it
+    for place in () if found.start.startswith(_ENTERING) else found.places:
         if place.name == span.entry:
             number, error = place.apjn_forward, place.error_given_inputs("apjn_forward")
             error = 0.0 if math.isnan(error) else error
             relative = error / float(number) if number > 0 else math.inf
-            return _Front(kernels, 0.0, float(number), relative, 1.0)  # the least that it may be
-    return _Front(kernels, 0.0, math.nan, 0.0, 1.0)
+            return _Front(kernels, jacobian=float(number), jacobian_error=relative)
+    return _Front(kernels)
 
 
 def _behind(front: _Front, values: Callable[[float], tuple[float, float]], span: StretchPlaces, skip: float) -> _Front:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from ...core.errors import SymresError
 from ..equations.dense_variances import fresh_weights, is_padded
 from ..equations.formula_values import DenseUse
 from ..equations.layering import StretchReading
-from ..tracing.run_record import RecordedCall, RunRecord, repeated, substituted
+from ..tracing.run_record import RecordedCall, RunRecord, made_again
 from .float_maps import FloatMaps
 
 _FEWEST, _FEW, _MANY = 4, 16, 96  # networks; the many decide where the few contradict the theory
@@ -27,7 +27,6 @@ _DRAWS = 2**25  # weights in all networks, for models whose layers have very man
 _PRODUCTS = 2**33  # of numbers in all networks: some ten seconds
 _BATCH = 256  # inputs over which batch normalisation averages, positions of images counting as inputs
 _COLUMNS = {"kernel_map": 0, "chi_perp": 1}  # of samples
-_SPACING = "input weight bias stride padding dilation groups"
 
 
 @dataclass(frozen=True)
@@ -184,25 +183,23 @@ class _Stretch:
 
         values: dict[int, torch.Tensor] = {self._stretch.entry: stream}
         for call in self._stretch.calls:
-            args, kwargs = (tree_map(constant, given) for given in (call.args, dict(call.kwargs)))
-            given = {number: values[number].clone() if call.changed else values[number] for number in call.sources}
-            result = _repeated(call, substituted(args, given), substituted(kwargs, given))
-            made = [result] if isinstance(result, torch.Tensor) else list(result)
-            values.update(zip(call.results, made, strict=False))
+            args, kwargs = tree_map(constant, (call.args, dict(call.kwargs)))
+            values |= made_again(*_without_border(replace(call, args=args, kwargs=kwargs), values))
         return values[self._stretch.exit].to(torch.float64)
 
 
-def _repeated(call: RecordedCall, args: tuple[torch.Tensor, ...], kwargs: dict[str, torch.Tensor]) -> torch.Tensor:
-    """A call as its theory has it: without a border."""
-    if is_padded(call):
-        given = dict(zip(_SPACING.split(), args, strict=False)) | kwargs
-        dilation = given.get("dilation", 1)
-        size = given["weight"].shape[2:]
-        dilations = [dilation] * len(size) if isinstance(dilation, int) else list(dilation)
-        border: list[int] = []
-        for width, step in reversed(list(zip(size, dilations, strict=True))):
-            border += [step * (width - 1) // 2, step * (width - 1) - step * (width - 1) // 2]
-        given["input"] = functional.pad(given["input"], border, mode="circular")
-        return call.function(**{**given, "padding": 0})
-    made: torch.Tensor = repeated(call, args, kwargs)
-    return made
+def _without_border(
+    call: RecordedCall, values: Mapping[int, torch.Tensor]
+) -> tuple[RecordedCall, Mapping[int, torch.Tensor]]:
+    """A call as its theory has it, and what goes in: instead of a border a convolution sees the other side."""
+    if not is_padded(call):
+        return call, values
+    given = call.by_name
+    dilation, size = given.get("dilation", 1), given["weight"].shape[2:]
+    dilations = [dilation] * len(size) if isinstance(dilation, int) else list(dilation)
+    border: list[int] = []
+    for width, step in reversed(list(zip(size, dilations, strict=True))):
+        border += [step * (width - 1) // 2, step * (width - 1) - step * (width - 1) // 2]
+    entering = given["input"].number
+    padded = functional.pad(values[entering], border, mode="circular")
+    return replace(call, args=(), kwargs={**given, "padding": 0}), {entering: padded}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import stats
 
 from ...core.display import Fact, Shown
 from ...results.numbers.data_frame import data_frame
@@ -106,12 +106,8 @@ class WidthScaling(Shown):
         """
         with np.errstate(divide="ignore"):
             y = np.log(numbers)
-        x = np.repeat(np.log(self.widths)[:, None], numbers.shape[1], axis=1)
-        weights = (x - x.mean()) / np.square(x - x.mean()).sum()
-        slope = float((weights * y).sum())
-        left = y - y.mean() - slope * (x - x.mean())
-        scatter = float(np.square(left).sum()) / (y.size - 2)
-        return EstimatedNumber(slope, math.sqrt(scatter * float(np.square(weights).sum())))
+        fit = stats.linregress(np.repeat(np.log(self.widths), numbers.shape[1]), y.ravel())
+        return EstimatedNumber(float(fit.slope), float(fit.stderr))
 
     def frame(self) -> pd.DataFrame:
         """A table with a row for each width, place and step.

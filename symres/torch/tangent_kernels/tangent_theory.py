@@ -60,15 +60,16 @@ def tangent_theory(reading: Reading, trained: Collection[str], one: np.ndarray, 
                     rates = {f"weight_{d.symbols[0]}": d.fan_in * (f"{d.name}.weight" in trained)}
                     numbers |= {**rates, f"bias_{d.symbols[0]}": float(f"{d.name}.bias" in trained)}
                 assert block.form is not None
-                state = _maps(block.form).step(state, numbers)
+                state = _Maps(block.form).step(state, numbers)
             found[i, j] = state[3]
         except SymresError:
             continue
     return found
 
 
+@lru_cache(_KEPT)
 class _Maps:
-    """Kernels, covariance and tangent kernel behind a layer."""
+    """Kernels, covariance and tangent kernel behind a layer, compiled once for each."""
 
     def __init__(self, form: Layer) -> None:
         walks, functions = derive(form).walks, FunctionLibrary()
@@ -103,8 +104,3 @@ class _Maps:
         other, _ = self._alone({**known, K: k2, Theta: theta})
         covariance, kernel = self._both({**known, K1: k1, K2: k2, C: c, Theta: theta})
         return float(after), float(other), float(covariance), float(kernel)
-
-
-@lru_cache(_KEPT)
-def _maps(form: Layer) -> _Maps:
-    return _Maps(form)

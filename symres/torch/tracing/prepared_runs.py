@@ -11,6 +11,7 @@ from torch import nn
 from ...core.errors import DeclarationError, SymresError
 from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.keeping import device_of, kept, seeded
+from ..models.structures import converted
 from ..models.wording import on_one_line
 from .recording import record_run
 from .run_record import RunRecord
@@ -77,7 +78,7 @@ def recorded(
     """
     label = type(model).__name__
     device = device_of(model, arguments.followed)
-    arguments = arguments.map(partial(_copied, dtype=dtype, device=device))
+    arguments = arguments.map(partial(converted, dtype=dtype, device=device))
     try:
         record = record_run(model, arguments.args, arguments.kwargs, arguments.followed, inside)
     except SymresError:
@@ -87,7 +88,3 @@ def recorded(
         raise DeclarationError(f"the model {label}", reason, "pass inputs that it takes") from error
     record.required_output(label)
     return arguments, record
-
-
-def _copied(tensor: torch.Tensor, dtype: torch.dtype | None, device: torch.device) -> torch.Tensor:
-    return tensor.detach().to(device, dtype if tensor.is_floating_point() else None, copy=True)

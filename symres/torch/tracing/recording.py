@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -22,7 +21,7 @@ from torch.utils._pytree import tree_map
 
 from ..models.observing import hooked
 from ..models.structures import first_tensor, tensors
-from .run_record import ComputedWeight, ModuleCall, RecordedCall, RunRecord, StreamValue
+from .run_record import PRODUCTS, ComputedWeight, ModuleCall, RecordedCall, RunRecord, StreamValue
 
 # operations that turn values into Python numbers
 _READS = frozenset(
@@ -34,7 +33,6 @@ _SHAPED_ALIKE = frozenset(
     {"zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like"}
     | {"new_zeros", "new_ones", "new_full", "new_empty", "new_tensor"}
 )
-_PRODUCTS = frozenset({"mul", "rmul", "multiply"})
 _CUTS = frozenset({"detach", "detach_", "data"})  # gradients do not pass
 
 
@@ -55,13 +53,9 @@ def record_run(
         inside: what lasts while it is recorded: operations that this replaces are recorded as what they become.
     """
     recorder = _Recorder(model, stream)
-    replaced = {id(stream): recorder.first}
-
-    def given(value: Any) -> Any:
-        return replaced.get(id(value), value)
-
+    args, kwargs = tree_map(lambda value: recorder.first if value is stream else value, (args, dict(kwargs)))
     with torch.enable_grad(), recorder.watched(), recorder, inside or nullcontext():
-        output = first_tensor(model(*tree_map(given, args), **tree_map(given, dict(kwargs))))
+        output = first_tensor(model(*args, **kwargs))
     return RunRecord(
         calls=tuple(recorder.calls),
         values=MappingProxyType(recorder.values),
@@ -77,14 +71,6 @@ def record_run(
     )
 
 
-@dataclass
-class _Frame:
-    """A module that is being run."""
-
-    call: ModuleCall
-    given: list[int] = field(default_factory=list)
-
-
 class _Recorder(TorchFunctionMode):
     """Sees every call of PyTorch's functions from Python."""
 
@@ -97,14 +83,14 @@ class _Recorder(TorchFunctionMode):
         self.left: dict[ModuleCall, int] = {}
         self.reads: list[tuple[ModuleCall, ...]] = []
         self.overwritten: set[int] = set()
-        self.names = {id(t): name for name, t in [*model.named_buffers(), *model.named_parameters()]}
         named = [*model.named_buffers(), *model.named_parameters()]
+        self.names = {id(t): name for name, t in named}
         self.memory = {t.untyped_storage().data_ptr(): name for name, t in named if t.numel()}
         self.computed: dict[int, ComputedWeight] = {}
         self._parameters = {id(p): name for name, p in model.named_parameters()}
         self._model = model
         self._numbers: dict[int, int] = {}  # by the identity of tensors, which live as long as the recorder
-        self._frames: list[_Frame] = []
+        self._frames: list[tuple[ModuleCall, list[int]]] = []  # modules that are being run, and what entered them
         self._modules = 0
         # values made of the model's integers alone, such as tokens: what is checked of them is no branch on a stream
         self._of_indices: set[int] = set()
@@ -132,7 +118,7 @@ class _Recorder(TorchFunctionMode):
             if not sources:
                 self._note_computed(_name(func), [t for t, _, _ in before], result)
             return result
-        given = self._frozen((args, kwargs))
+        given = tree_map(self._frozen, (args, kwargs))
         if _raw_name(func) in _READS:
             if not self._of_indices.issuperset(sources):
                 self.reads.append(self._inside)
@@ -157,7 +143,7 @@ class _Recorder(TorchFunctionMode):
         names = names.union(*(self.computed[id(t)].names for t in given if id(t) in self.computed))
         if not names:
             return
-        masked, mask = (_masked(given, self._parameters) if name in _PRODUCTS else None) or (None, None)
+        masked, mask = (_masked(given, self._parameters) if name in PRODUCTS else None) or (None, None)
         for made in tensors(result):
             # views of parameters are these themselves
             if made.is_floating_point() and made.untyped_storage().data_ptr() not in self.memory:
@@ -203,7 +189,7 @@ class _Recorder(TorchFunctionMode):
 
     def _unseen(self, tensor: torch.Tensor) -> None:
         """A tensor that depends on the input and came from code that Python does not see."""
-        sources = next((frame.given for frame in reversed(self._frames) if frame.given), [0])
+        sources = next((entered for _, entered in reversed(self._frames) if entered), [0])
         given: tuple[tuple[StreamValue, ...], dict[str, Any]] = (tuple(map(StreamValue, sources)), {})
         self._note("compiled code", _not_repeatable, given, list(sources), [tensor], [], False)
 
@@ -223,13 +209,9 @@ class _Recorder(TorchFunctionMode):
             if tensor is not changed and tensor.untyped_storage().data_ptr() == memory:
                 self.overwritten.add(number)
 
-    def _frozen(self, given: Any) -> Any:
-        def frozen(value: Any) -> Any:
-            if isinstance(value, torch.Tensor) and id(value) in self._numbers:
-                return StreamValue(self._numbers[id(value)])
-            return value
-
-        return tree_map(frozen, given)
+    def _frozen(self, value: Any) -> Any:
+        is_followed = isinstance(value, torch.Tensor) and id(value) in self._numbers
+        return StreamValue(self._numbers[id(value)]) if is_followed else value
 
     @staticmethod
     def _followed(tensor: torch.Tensor) -> torch.Tensor:
@@ -240,7 +222,7 @@ class _Recorder(TorchFunctionMode):
 
     @property
     def _inside(self) -> tuple[ModuleCall, ...]:
-        return tuple(frame.call for frame in self._frames)
+        return tuple(call for call, _ in self._frames)
 
     @contextmanager
     def watched(self) -> Iterator[None]:
@@ -251,16 +233,16 @@ class _Recorder(TorchFunctionMode):
             self._modules += 1
             numbers = [self.number(t) for t in tensors((args, kwargs))]
             followed = [number for number in numbers if number is not None]
-            self._frames.append(_Frame(call, followed))
+            self._frames.append((call, followed))
             if followed:
                 self.entered[call] = followed[0]
 
         def leaving(name: str, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
             tensor = first_tensor(output)
             number = None if tensor is None else self.number(tensor)
-            frame = self._frames.pop()
+            call, _ = self._frames.pop()
             if number is not None:
-                self.left[frame.call] = number
+                self.left[call] = number
 
         with hooked(dict(self._model.named_modules()), entering, leaving):
             yield

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -12,8 +12,27 @@ from torch.nn import functional
 from torch.utils._pytree import tree_map
 
 from ...core.errors import DeclarationError
+from ..models.structures import tensors
 
-_BATCH_NORM = "input running_mean running_var weight bias training momentum eps"
+# names of operations
+CONVOLUTIONS = {"conv1d": 1, "conv2d": 2, "conv3d": 3}  # with their dimensions
+MATRIX_PRODUCTS = frozenset({"matmul", "mm"})
+DROPOUTS = frozenset({"dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"})
+SUMS = {"add": 1, "radd": 1, "iadd": 1, "sub": -1, "isub": -1, "subtract": -1}  # with the sign of the second term
+PRODUCTS = frozenset({"mul", "rmul", "imul", "multiply"})
+# the names of their arguments, in order
+_ARGUMENTS = {
+    "linear": "input weight bias",
+    "addmm": "input mat1 mat2",
+    "mean": "input dim keepdim",
+    "var": "input dim unbiased keepdim",
+    "layer_norm": "input normalized_shape weight bias eps",
+    "rms_norm": "input normalized_shape weight eps",
+    "batch_norm": "input running_mean running_var weight bias training momentum eps",
+    **dict.fromkeys(CONVOLUTIONS, "input weight bias stride padding dilation groups"),
+    **dict.fromkeys(MATRIX_PRODUCTS, "input other"),
+    **dict.fromkeys(DROPOUTS, "input p training"),
+}
 
 
 @dataclass(frozen=True)
@@ -65,6 +84,11 @@ class RecordedCall:
     changed: int
     inside: tuple[ModuleCall, ...]
     has_gradients: bool
+
+    @property
+    def by_name(self) -> dict[str, Any]:
+        """All arguments by name, of the operations whose names of arguments stand here."""
+        return dict(zip(_ARGUMENTS[self.name].split(), self.args, strict=False)) | dict(self.kwargs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,9 +175,19 @@ def substituted(structure: Any, values: Mapping[int, Any]) -> Any:
     return tree_map(lambda leaf: values[leaf.number] if isinstance(leaf, StreamValue) else leaf, structure)
 
 
-def repeated(call: RecordedCall, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """A call on other arguments; batch normalisation averages over their inputs, as in train mode."""
-    if call.name != "batch_norm":
-        return call.function(*args, **kwargs)
-    by_name = dict(zip(_BATCH_NORM.split(), args, strict=False)) | dict(kwargs)
-    return functional.batch_norm(**(by_name | {"running_mean": None, "running_var": None, "training": True}))
+def made_again(call: RecordedCall, values: Mapping[int, torch.Tensor]) -> Iterator[tuple[int, torch.Tensor]]:
+    """What a call makes of other stream values, by number; batch normalisation averages over their inputs.
+
+    Args:
+        call: the call.
+        values: what goes in; the call gets copies of what it changes in place.
+    """
+    given = {number: values[number].clone() if call.changed else values[number] for number in call.sources}
+    args, kwargs = substituted((call.args, dict(call.kwargs)), given)
+    if call.name == "batch_norm":  # as in train mode
+        by_name = replace(call, args=args, kwargs=kwargs).by_name
+        result = functional.batch_norm(**(by_name | {"running_mean": None, "running_var": None, "training": True}))
+    else:
+        result = call.function(*args, **kwargs)
+    # None: it changes what it is given
+    return zip(call.results, tensors((args, kwargs) if result is None else result), strict=False)

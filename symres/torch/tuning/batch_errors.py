@@ -18,7 +18,6 @@ from torch import nn
 
 from ...results.numbers.estimates import EstimatedNumber
 from ..measuring.averaging import jackknife_error
-from ..models.arguments_of_models import CallArguments
 from ..models.model_state import mixes_inputs
 from ..probing.network_passes import signs
 
@@ -37,10 +36,6 @@ class InputSubset:
 
     kept: np.ndarray
     size: int
-
-    def of(self, arguments: CallArguments) -> CallArguments:
-        """The arguments of a pass of these inputs alone."""
-        return arguments.map(lambda tensor: self.rows(tensor) if tensor.ndim and len(tensor) == self.size else tensor)
 
     def rows(self, tensor: torch.Tensor) -> torch.Tensor:
         """The rows of a tensor, several for each input perhaps, that belong to them."""
@@ -84,23 +79,22 @@ _Sample = TypeVar("_Sample")
 
 
 def with_batch_errors(
-    numbers: Callable[[_Sample], Sequence[EstimatedNumber]], sample: _Sample, without: Sequence[_Sample]
+    numbers: Callable[[_Sample], Sequence[EstimatedNumber]], samples: Sequence[_Sample]
 ) -> tuple[list[EstimatedNumber], list[float]]:
     """Numbers whose errors know of the batch.
 
     Args:
         numbers: of a measurement.
-        sample: the measurement of all inputs.
-        without: of all but a few, for one group of a few after the other; empty where inputs are independent.
+        samples: the measurement of all inputs; then those without a few, as ``left_out_in_turn`` has them.
 
     Returns:
         The numbers of all inputs, and the errors that the batch makes, which theirs are not below; nan where inputs are
         independent.
     """
-    whole = numbers(sample)
+    whole, *without = map(numbers, samples)
     errors = [math.nan] * len(whole)
     if without:
-        errors = list(map(jackknife_error, np.array([[float(n) for n in numbers(each)] for each in without]).T))
+        errors = list(map(jackknife_error, np.array(without).T))
     return [at_least(number, error) for number, error in zip(whole, errors, strict=True)], errors
 
 

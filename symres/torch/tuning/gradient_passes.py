@@ -68,15 +68,7 @@ def named_in_place(model: nn.Module, arguments: CallArguments) -> Iterator[None]
 
 
 class NonFinitePlace(Exception):  # it stops a pass and becomes an error behind it
-    """Numbers that are not finite at a module.
-
-    Args:
-        name: of the module.
-    """
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
+    """Numbers are not finite at the module whose name it has."""
 
 
 @contextmanager
@@ -96,5 +88,5 @@ def finite_numbers(model: nn.Module, arguments: CallArguments, doing: str) -> It
     except NonFinitePlace as place:
         where = first_nonfinite(model, arguments)
         raise DeclarationError(
-            f"{doing} {place.name}", f"numbers are not finite: {where}", "begin with weights that give finite numbers"
+            f"{doing} {place}", f"numbers are not finite: {where}", "begin with weights that give finite numbers"
         ) from None

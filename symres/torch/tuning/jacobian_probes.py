@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from ..probing.network_passes import accurate, squares
+from ..probing.network_passes import mean_products, squares
 from .batch_errors import SignSource
 
 
@@ -23,6 +23,5 @@ def jacobian_probes(
         gradient = torch.zeros_like(source) if gradient is None else gradient
         norms.append(squares(gradient, size) / entries)
         if source.shape == result.shape:
-            product = accurate(gradient).reshape(size, -1) * accurate(cotangent).reshape(size, -1)
-            traces.append(product.sum(dim=1).cpu().numpy() / entries)
+            traces.append(mean_products(gradient, cotangent, size))
     return np.stack(norms, axis=1), np.stack(traces or norms, axis=1)

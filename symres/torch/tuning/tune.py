@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from torch import nn
 
 from ...core.errors import DeclarationError
-from ...core.progress import Progress, reported
+from ...core.progress import Progress, Steps, reported
 from ...core.scalars import Number, number, whole
 from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.blocks import dense_layers, residual_blocks
@@ -122,22 +122,23 @@ def tune_(
     train = in_train_mode(mode)
     if blocks is not None and layers is not None:
         raise DeclarationError("blocks and layers", "only one of them can be tuned in a call", "pass one of them")
-    given_gamma, given_xi = _weight(gamma, "gamma"), _weight(xi, "xi")
-    for name, value in (("gamma", given_gamma), ("xi", given_xi)):
-        if value is not None and (aim is TuningTarget.BOTH or name == unknown):
+    weights = {"gamma": gamma, "xi": xi}
+    given = {name: float(number(value, name)) for name, value in weights.items() if value is not None}
+    for name, value in given.items():
+        if aim is TuningTarget.BOTH or name == unknown:
             raise DeclarationError(f"{name} = {value:g}", "it is solved for", "leave it out, or choose another unknown")
     factor = _positive(growth, "growth")
     first_seed, directions = whole(seed, "seed", 0), whole(probes, "probes", 2)
     wanted_kernel = None if kernel is None else _positive(kernel, "kernel")
     arguments = CallArguments.of(inputs)
-    steps = _Steps()
+    steps = Steps()
     device = device_of(model, next(tensors(arguments.structure)))
     arguments = arguments.map(lambda tensor: tensor.detach().to(device))
     common: dict[str, Any] = {"target": aim, "growth": factor, "probes": directions, "seed": first_seed, "steps": steps}
     block_plan = BlockPlan(
         unknown=weight,
-        gamma=given_gamma,
-        xi=1.0 if given_xi is None else given_xi,
+        gamma=given.get("gamma"),
+        xi=given.get("xi", 1.0),
         branch_weight=branch_weight,
         skip_weight=skip_weight,
         wrap=wrap,
@@ -161,12 +162,12 @@ def tune_(
         if places:
             if wanted_kernel is not None:
                 raise DeclarationError("kernel of residual blocks", "they keep that of their input", "leave it out")
-            steps.visits = passes * len(places)
+            steps.count = passes * len(places)
             changes, parts = tuned_blocks(model, places, arguments, block_plan)
         else:
             chosen = _layers(model, layers, arguments)
-            _only_of_blocks(block_plan, given_xi)
-            steps.visits = passes * len(chosen)
+            _only_of_blocks(block_plan, given.get("xi"))
+            steps.count = passes * len(chosen)
             changes, parts = rescaled_layers(model, chosen, arguments, layer_plan)
     changed = model
     if not dry_run:
@@ -246,24 +247,8 @@ def _named(kind: type[_Choice], value: str, name: str) -> _Choice:
     raise DeclarationError(f"{name}={value!r}", f"unknown {name}", f"use one of {listed}")
 
 
-def _weight(value: Number | None, name: str) -> float | None:
-    return None if value is None else float(number(value, name))
-
-
 def _positive(value: Number, name: str) -> float:
     found = float(number(value, name))
     if not 0 < found < math.inf:
         raise DeclarationError(f"{name} = {found:g}", "it is not positive", "pass a number greater than 0")
     return found
-
-
-class _Steps:
-    """Reports visits of blocks or layers as a share of all; how many there are is known later."""
-
-    def __init__(self) -> None:
-        self.report: Progress = lambda what, share: None
-        self.visits, self._done = 1, 0
-
-    def __call__(self, what: str) -> None:
-        self._done += 1
-        self.report(what, min(self._done / self.visits, 1.0))

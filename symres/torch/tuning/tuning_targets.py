@@ -27,11 +27,6 @@ class TuningPhase(Enum):
     TUNING = "tuning"
     AFTER = "after"
 
-    @property
-    def stream(self) -> int:
-        """The number of its stream of signs."""
-        return list(TuningPhase).index(self)
-
 
 class TunedWeight(Enum):
     """Which weight is solved for, the other one being given."""
@@ -61,4 +56,5 @@ class TuningPlan:
     def sources(self, phase: TuningPhase, position: int, subset: InputSubset | None) -> list[SignSource]:
         """Of the signs of a block or layer in a pass, one for each random direction."""
         probes = range(self.probes * (TUNING_PROBES if phase is TuningPhase.TUNING else 1))
-        return [SignSource((self.seed, phase.stream, position, probe), subset) for probe in probes]
+        stream = list(TuningPhase).index(phase)
+        return [SignSource((self.seed, stream, position, probe), subset) for probe in probes]

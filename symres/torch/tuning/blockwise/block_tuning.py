@@ -104,21 +104,16 @@ def tuned_blocks(
     def passed(phase: TuningPhase, weigh: Weigh, subset: InputSubset | None = None) -> dict[str, BranchSample]:
         return _one_pass(model, places, arguments, plan, phase, partial(present_skip, phase=phase), weigh, subset)
 
-    subsets = left_out_in_turn(model, arguments.size)
-
-    def passes(phase: TuningPhase, weigh: Weigh) -> tuple[dict[str, BranchSample], list[dict[str, BranchSample]]]:
-        every = [passed(phase, weigh, subset) for subset in (None, *subsets)]
-        return every[0], every[1:]
-
-    before, without_before = passes(TuningPhase.BEFORE, measure)
+    subsets = (None, *left_out_in_turn(model, arguments.size))
+    before = [passed(TuningPhase.BEFORE, measure, subset) for subset in subsets]
     tuning = passed(TuningPhase.TUNING, tune)
-    after, without = passes(TuningPhase.AFTER, measure_again)
+    after = [passed(TuningPhase.AFTER, measure_again, subset) for subset in subsets]
     rows = []
     for place in places:
         change, name = changes[place.name], place.name
-        old, _ = _numbers(name, before, without_before, change.skip_before, 1.0)
+        old, _ = _numbers([each[name] for each in before], change.skip_before, 1.0)
         gamma, xi = float(change.weights.gamma), float(change.weights.xi) if plan.wrap else 1.0
-        new, errors = _numbers(name, after, without, gamma, xi)
+        new, errors = _numbers([each[name] for each in after], gamma, xi)
         rows.append(_row(change, tuning[name], old, new, errors, plan.target))
         _predicted(rows[-1], tuning[name], change)
     return [changes[place.name] for place in places], rows
@@ -136,7 +131,7 @@ def _one_pass(
 ) -> dict[str, BranchSample]:
     """Measure every block; the stream goes on with the weights of stream and branch that ``weigh`` returns."""
     found: dict[str, BranchSample] = {}
-    arguments = arguments if subset is None else subset.of(arguments)
+    arguments = arguments if subset is None else arguments.some(subset.kept)
     signs_of = [plan.sources(phase, block, subset) for block in range(len(places) + 1)]
     perturbations = Perturbations(signs_of[-1], arguments.size) if plan.target is TuningTarget.APJN else None
 
@@ -193,16 +188,14 @@ def _depends_on_stream(visit: Visit) -> bool:
     return torch.autograd.grad(result, visit.stream, sign, retain_graph=True, allow_unused=True)[0] is not None
 
 
-def _numbers(
-    name: str, sample: dict[str, BranchSample], without: list[dict[str, BranchSample]], gamma: float, xi: float
-) -> tuple[dict[str, EstimatedNumber], list[float]]:
+def _numbers(samples: list[BranchSample], gamma: float, xi: float) -> tuple[dict[str, EstimatedNumber], list[float]]:
     """Kernel, growth, chi and apjn of a block, and the errors that the batch makes of the last three."""
 
     def of(one: BranchSample) -> tuple[EstimatedNumber, EstimatedNumber, EstimatedNumber]:
         return one.growth(gamma, xi), one.chi(gamma, xi), one.apjn(gamma, xi)
 
-    (growth, chi, apjn), errors = with_batch_errors(of, sample[name], [each[name] for each in without])
-    kernel = EstimatedNumber(float(sample[name].G_zz.mean()) * float(growth), math.nan)
+    (growth, chi, apjn), errors = with_batch_errors(of, samples)
+    kernel = EstimatedNumber(float(samples[0].G_zz.mean()) * float(growth), math.nan)
     return {"kernel": kernel, "growth": growth, "chi": chi, "apjn": apjn}, errors
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from ....results.numbers.estimates import EstimatedNumber
-from ...measuring.averaging import average
+from ...measuring.averaging import average, units_of
 from ...probing.network_passes import mean_products
 from ..batch_errors import SignSource
 from ..jacobian_probes import jacobian_probes
@@ -58,10 +58,7 @@ class BranchSample:
         if self.tangents is None:
             return EstimatedNumber(float("nan"), float("nan"))
         after, before = self.tangents.leaving(gamma, xi), self.tangents.T_zz
-        single = len(before) == 1
-        return (
-            ratio_of_means(after[0], before[0]) if single else ratio_of_means(after.mean(axis=1), before.mean(axis=1))
-        )
+        return ratio_of_means(units_of(after[None]), units_of(before[None]))
 
     def apjn(self, gamma: float, xi: float) -> EstimatedNumber:
         """APJN from the first block to what leaves ``gamma z + xi R``; nan where it is not measured."""
@@ -71,8 +68,7 @@ class BranchSample:
 
     def numbers(self) -> dict[str, EstimatedNumber]:
         """The averages by name, with standard errors."""
-        sizes = {name: average(np.asarray(getattr(self, name))[None]) for name in ("G_zz", "G_RR", "G_Rz")}
-        return sizes | {name: average(np.asarray(getattr(self, name))[None]) for name in ("J_RR", "J_R1")}
+        return {name: average(getattr(self, name)[None]) for name in ("G_zz", "G_RR", "G_Rz", "J_RR", "J_R1")}
 
 
 def ratio_of_means(above: np.ndarray, below: np.ndarray) -> EstimatedNumber:

@@ -20,13 +20,14 @@ from ....results.numbers.estimates import EstimatedNumber
 from ...models.arguments_of_models import CallArguments
 from ...models.observing import hooked
 from ...models.structures import first_tensor, with_first_tensor
-from ...probing.network_passes import counts_inputs
+from ...probing.network_passes import counts_inputs, mean_products
 from ..additions import Additions
 from ..batch_errors import InputSubset, at_least, left_out_in_turn, with_batch_errors
 from ..gradient_passes import NonFinitePlace, finite_numbers, run_with_gradients
+from ..jacobian_probes import jacobian_probes
 from ..tuning_report import TunedLayer
 from ..tuning_targets import TuningPhase, TuningPlan, TuningTarget
-from .layer_samples import LayerSample, norms_from_layer_before, parts_of_output
+from .layer_samples import LayerSample, parts_of_output
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,28 +87,24 @@ def rescaled_layers(
         changes[name].apply(model)
         return float(weight), float(bias)
 
-    subsets = left_out_in_turn(model, arguments.size)
+    subsets = (None, *left_out_in_turn(model, arguments.size))
 
-    def measured(phase: TuningPhase) -> tuple[dict[str, LayerSample], list[dict[str, LayerSample]]]:
-        passes = [
-            _pass(model, layers, arguments, plan, phase, lambda name, sample: (1.0, 1.0), subset)
-            for subset in (None, *subsets)
-        ]
-        return passes[0], passes[1:]
+    def measured(phase: TuningPhase) -> list[dict[str, LayerSample]]:
+        return [_pass(model, layers, arguments, plan, phase, subset=subset) for subset in subsets]
 
     with finite_numbers(model, arguments, "the rescaling of"):
-        before, without_before = measured(TuningPhase.BEFORE)
+        before = measured(TuningPhase.BEFORE)
         tuning = _pass(model, layers, arguments, plan, TuningPhase.TUNING, tune)
-        after, without = measured(TuningPhase.AFTER)
-    if missing := [name for name in layers if name not in after]:
+        after = measured(TuningPhase.AFTER)
+    if missing := [name for name in layers if name not in after[0]]:
         raise DeclarationError(
             f"the rescaling of {missing[0]}", "it is not called in a pass of the model", "choose other layers"
         )
     rows = []
-    for name in after:
+    for name in after[0]:
         change = changes[name]
-        old, _ = with_batch_errors(_numbers, before[name], [each[name] for each in without_before])
-        new, (_, chi_error) = with_batch_errors(_numbers, after[name], [each[name] for each in without])
+        old, _ = with_batch_errors(_numbers, [each[name] for each in before])
+        new, (_, chi_error) = with_batch_errors(_numbers, [each[name] for each in after])
         chi_tuned = tuning[name].norm(float(change.weight))
         wider = float(np.fmax(chi_error / chi_tuned.error, 1)) if plan.target is not TuningTarget.SIZE else 1.0
         rows.append(
@@ -150,11 +147,11 @@ def _pass(
     arguments: CallArguments,
     plan: LayerPlan,
     phase: TuningPhase,
-    action: Callable[[str, LayerSample], tuple[float, float]],
+    action: Callable[[str, LayerSample], tuple[float, float]] = lambda name, sample: (1.0, 1.0),
     subset: InputSubset | None = None,
 ) -> dict[str, LayerSample]:
     """One pass; the action gives the factors of weight and bias with which the signal goes on."""
-    arguments = arguments if subset is None else subset.of(arguments)
+    arguments = arguments if subset is None else arguments.some(subset.kept)
     found: dict[str, LayerSample] = {}
     last: list[tuple[str, torch.Tensor]] = []
     busy = False
@@ -173,8 +170,15 @@ def _pass(
             weighted, bias = parts_of_output(layer, args, kwargs, tensor)
         finally:
             busy = False
-        chi = norms_from_layer_before(name, *last[0], tensor, arguments.size, sources) if last else None
-        found[name] = sample = LayerSample.of(weighted, bias, arguments.size, chi)
+        chi = None
+        for before, leaf in last:
+            chi, _ = jacobian_probes(leaf, tensor, arguments.size, sources)
+            if not chi.any():
+                reason = f"its output does not depend on that of {before}, which is called before it"
+                raise DeclarationError(f"the rescaling of {name}", reason, "choose layers that follow each other")
+        pairs = (weighted, weighted), (weighted, bias), (bias, bias)
+        A, B, D = (mean_products(*pair, arguments.size) for pair in pairs)
+        found[name] = sample = LayerSample(A, B, D, chi)
         s, t = action(name, sample)
         leaf = (s * weighted + t * bias).requires_grad_()
         last[:] = [(name, leaf)]

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import nn
 
-from ....core.errors import DeclarationError
 from ....results.numbers.estimates import EstimatedNumber
 from ...measuring.averaging import average
 from ...models.structures import first_tensor
-from ...probing.network_passes import mean_products
-from ..batch_errors import SignSource
-from ..jacobian_probes import jacobian_probes
 
 
 @dataclass(frozen=True)
@@ -35,13 +31,6 @@ class LayerSample:
     mixed: np.ndarray
     bias: np.ndarray
     chi: np.ndarray | None
-
-    @classmethod
-    def of(cls, weighted: torch.Tensor, bias: torch.Tensor, size: int, chi: np.ndarray | None) -> LayerSample:
-        """From what weight and bias give to the output, for so many inputs."""
-        pairs = (weighted, weighted), (weighted, bias), (bias, bias)
-        A, B, D = (mean_products(first, second, size) for first, second in pairs)
-        return cls(A, B, D, chi)
 
     def kernel(self, s: float, t: float) -> EstimatedNumber:
         """With weights times s and biases times t."""
@@ -76,29 +65,3 @@ def parts_of_output(
             bias.data = data
     assert weighted is not None
     return weighted.detach().clone(), present - weighted.detach()
-
-
-def norms_from_layer_before(
-    name: str, before: str, leaf: torch.Tensor, output: torch.Tensor, size: int, sources: Sequence[SignSource]
-) -> np.ndarray:
-    """Squared Jacobian norms per neuron of the output, shape (inputs, probes).
-
-    Args:
-        name: of the layer.
-        before: the name of the layer before.
-        leaf: its output.
-        output: of the layer, with a graph.
-        size: the number of inputs.
-        sources: of signs, one for each probe.
-
-    Raises:
-        DeclarationError: the output does not depend on the layer before.
-    """
-    chi, _ = jacobian_probes(leaf, output, size, sources)
-    if not chi.any():
-        raise DeclarationError(
-            f"the rescaling of {name}",
-            f"its output does not depend on that of {before}, which is called before it",
-            "choose layers that follow each other",
-        )
-    return chi
