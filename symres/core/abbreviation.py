@@ -13,6 +13,11 @@ def abbreviated(value: object, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 3]}..."
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things: ``1 layer``, ``2 layers``."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 @lru_cache(maxsize=2**14)
 def text_of(expression: sp.Basic) -> str:
     """``str(expression)``: the same expressions are sorted by their texts again and again, and printing is slow."""

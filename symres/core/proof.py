@@ -10,7 +10,7 @@ from typing import Any
 
 import sympy as sp
 
-from .abbreviation import text_of
+from .abbreviation import counted, text_of
 from .display import Fact, Shown, folded, listed, preformatted, views
 from .errors import SymresError
 
@@ -140,7 +140,7 @@ class Proof(Shown):
         return state
 
     def _title(self) -> str:
-        return f"proof in {len(self.steps)} step{'s' * (len(self.steps) != 1)}"
+        return f"proof in {counted(len(self.steps), 'step')}"
 
     def _facts(self) -> list[Fact]:
         """What it proves: the start equals the result."""

@@ -11,6 +11,7 @@ import numpy as np
 import sympy as sp
 
 from ...core import symbols
+from ...core.abbreviation import counted
 from ...results.quantity import Quantity, Status
 from ...results.verdict import Remarks
 from ..nets.random_field import OracleLimit
@@ -92,7 +93,9 @@ def iterated(quantities: Mapping[str, Quantity], start: Values, values: Values, 
         known = {"kernel_map": kernels[0]} | ({"covariance_map": mixed} if "covariance_map" in quantities else {})
         if contradiction is None:
             found, mixed = _contradiction(kernels[0], kernels[1], mixed)
-            contradiction = f"the claims contradict each other: after {layers_text(layer)} {found}" if found else None
+            contradiction = (
+                f"the claims contradict each other: after {counted(layer, 'layer')} {found}" if found else None
+            )
         numbers = {name: mp.mpf(sp.Float(v)) for name, v in known.items() if not isinstance(v, Missing)}
         reasons = {name: v.remarks for name, v in known.items() if isinstance(v, Missing)}
         result.append(LayerClaims(numbers, reasons, contradiction))
@@ -232,11 +235,6 @@ def _contradiction(first: _Number, second: _Number, mixed: _Number) -> tuple[str
             excess = mp.nstr(100 * (size / largest - 1), 3)
             return f"C**2 > K1*K2, no covariance (|C| is {excess} % above sqrt(K1*K2))", mixed
         return None, sp.sign(mixed) * _exact(largest * (1 - mp.mpf(10) ** -16))
-
-
-def layers_text(number: int) -> str:
-    """ "1 layer", "2 layers"."""
-    return f"{number} layer" + ("s" if number > 1 else "")
 
 
 def _exact_float(value: float) -> sp.Rational:

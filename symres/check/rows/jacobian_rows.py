@@ -16,6 +16,7 @@ import numpy as np
 import sympy as sp
 
 from ...core import symbols
+from ...core.abbreviation import counted
 from ...results.measurement import OracleValue
 from ...results.quantity import Quantity
 from ...results.subjects import DerivedDepth
@@ -24,7 +25,7 @@ from ..oracles.comparison import free_symbols
 from ..sampling import random_points
 from ..sampling.random_points import Values
 from ..simulation.width_extrapolation import TAME, Budget, Estimate, Ladder
-from .claims import branchless, claimed, contraction, falling_start, fixed_point, layers_text, travelled
+from .claims import branchless, claimed, contraction, falling_start, fixed_point, travelled
 from .simulation_case import Task
 
 _EXACT = (24, 48, 96)  # widths of networks with real weights, of which all derivatives are taken
@@ -121,7 +122,7 @@ def _length_row(task: Task, chi: float, rng: np.random.Generator, tell: Callable
     theory = task.theory
     own = theory.correlation_length(**_start(task)) if isinstance(theory, DerivedDepth) else 1 / abs(slope)
     claim = mp.mpf(own)
-    point = f"{random_points.text(_ordered(task))}; {layers_text(depth)} from a fixed point on"
+    point = f"{random_points.text(_ordered(task))}; {counted(depth, 'layer')} from a fixed point on"
     skip = branchless(task.quantities["chi_perp"], task.values)
     without = 1 / abs(mp.log(skip)) if skip is not None and skip > 0 and skip != 1 else None
     return task.row("correlation_length", point, claim, OracleValue(length, error, abs(length)), estimate, without)
@@ -134,7 +135,7 @@ def _row(task: Task, K: sp.Rational, layers: int, estimate: Estimate, how: str) 
     else:
         claim = _product(task, place, layers)
     value, error = float(estimate.values[layers - 1]), float(estimate.errors[layers - 1])
-    point = f"{random_points.text(place | task.values)}; {layers_text(layers)}; {how}"
+    point = f"{random_points.text(place | task.values)}; {counted(layers, 'layer')}; {how}"
     places = travelled(task.quantities, place, task.values, layers - 1)
     skips = [branchless(task.quantities["chi_perp"], task.values | there) for there in places]
     without = None if None in skips else mp.fprod(skips)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ...core.abbreviation import counted
 from ...core.symbols import C_W, C_b
 from ...results.advice.advice import Advice
 from ...results.advice.parts import Origin
@@ -31,7 +32,7 @@ def advised_numbers(advice: Advice | None) -> dict[str, float]:
 
 def advised_words(advice: Advice) -> str:
     """What the mark says in a legend."""
-    return f"advised for {advice.depth} layers of width {advice.width}"
+    return f"advised for {counted(advice.depth, 'layer')} of width {advice.width}"
 
 
 def reason_off_the_line(advice: Advice) -> str:

@@ -9,6 +9,7 @@ from functools import cached_property
 import mpmath as mp
 import sympy as sp
 
+from ...core.abbreviation import counted
 from ...core.symbols import K, S_in
 from ...numerics.roots.implicit_number import ImplicitNumber
 from ...results.advice.advice import Advice
@@ -151,7 +152,7 @@ class CriticalitySection(ReportSection):
         if found is None:
             return []
         draw, *rest = found.reasons
-        title = f"How to initialise {found.depth} layers of width {found.width}"
+        title = f"How to initialise {counted(found.depth, 'layer')} of width {found.width}"
         lines = self.rule(title) + self.wrapped(self.words(f"{draw} In PyTorch:" if found.code else draw))
         lines += [line("    ", Span(text, "cyan")) for text in found.code]
         lines += [shown for text in rest for shown in self.wrapped(self.words(text))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ...core.abbreviation import counted
 from ...core.display import Fact, Shown
 from . import sentences
 from .choice import Choice
@@ -45,7 +46,7 @@ class Advice(Choice, Shown):
         return sentences.schemes_rows(self.usual)
 
     def _title(self) -> str:
-        return f"advice for {self.depth} layers of width {self.width}{sentences.outcome(self)}"
+        return f"advice for {counted(self.depth, 'layer')} of width {self.width}{sentences.outcome(self)}"
 
     def _facts(self) -> Iterable[Fact]:
         numbers = {"C_W": self.C_W, "C_b": self.C_b, **self.parameters, "inputs_kernel": self.inputs_kernel}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ...core.abbreviation import counted
 from .choice import Choice
 from .parts import DIGITS, FACTOR, OFF, LearningRate, Origin, Suggestion, Topic, Trial, UsualScheme
 
@@ -92,7 +93,7 @@ def _fails(advice: Choice) -> str:
 
 
 def _layers(advice: Choice) -> str:
-    return f"{advice.depth} layer{'s' * (advice.depth != 1)} and width {advice.width}"
+    return f"{counted(advice.depth, 'layer')} and width {advice.width}"
 
 
 def _inputs(advice: Choice) -> list[tuple[Topic, str]]:

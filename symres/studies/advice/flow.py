@@ -122,7 +122,8 @@ class DepthFlow:
         if self.theory.is_batch:
             return None
         norm = CompiledExpressions([self.theory.parameter_norm.defined], self._functions)
-        path = self.path(setting, depth)
+        deepest = max(depth, 2)  # one layer does not show how the tangent kernel grows
+        path = self.path(setting, deepest)
         try:
             own = np.array([float(norm({**setting.values, K: kernel})[0]) for kernel in path.kernels[:-1]])
         except SymresError:
@@ -132,11 +133,10 @@ class DepthFlow:
         def tangent(layers: int) -> float:
             return float(np.sum(own[:layers] * jacobians[layers] / jacobians[1 : layers + 1]))
 
-        found, half = tangent(depth), max(1, depth // 2)
-        if not (math.isfinite(found) and found > 0 and tangent(half) > 0):
+        whole, half = tangent(deepest), tangent(deepest // 2)
+        if not (math.isfinite(whole) and whole > 0 and half > 0):
             return None
-        exponent = math.log(found / tangent(half)) / math.log(depth / half) if depth > half else 0.0
-        return LearningRate(found, exponent)
+        return LearningRate(tangent(depth), math.log(whole / half) / math.log(deepest / (deepest // 2)))
 
 
 def _alive(values: list[float], lost: float) -> bool:

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeAlias
 import mpmath as mp
 import sympy as sp
 
+from ...core.abbreviation import counted
 from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError
 from ...core.scalars import Number, number, whole
@@ -59,7 +60,7 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
     kind: LayerTheory | None = field(default=None, repr=False, compare=False)
 
     def _title(self) -> str:
-        return f"network of {self.depth} layer{'s' * (self.depth != 1)}"
+        return f"network of {counted(self.depth, 'layer')}"
 
     def _facts(self) -> list[Fact]:
         """The equations, equal layers that follow each other together."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from ...core.abbreviation import counted
 from ...core.display import Fact, Shown
 from ...results.advice.advice import Advice
 from ...results.advice.parts import DIGITS, Origin, Topic
@@ -114,7 +115,7 @@ class InitReport(Shown):
         done = "set" if self.changed else "would be set (dry run)"
         how = "" if self.distribution == "normal" else f", {self.distribution} weights"
         left = len(self.left)
-        return f"{self.model}: {count} tensors {done}, {left} unchanged; target {self.target}, seed {self.seed}{how}"
+        return f"{self.model}: {counted(count, 'tensor')} {done}, {left} unchanged; target {self.target}, seed {self.seed}{how}"
 
     def _facts(self) -> list[Fact]:
         facts = []
@@ -122,7 +123,7 @@ class InitReport(Shown):
             label = f"{names[0]} ... {names[-1]} ({len(names)})" if len(names) > 1 else names[0]
             facts.append(Fact(label, f"{_numbers(setting)}{setting.reason.value}: {setting.why}"))
         for text, advice in self.advice:
-            facts.append(Fact(f"z' = {text}", f"{advice.depth} layers of width {advice.width}"))
+            facts.append(Fact(f"z' = {text}", f"{counted(advice.depth, 'layer')} of width {advice.width}"))
             by_hand = (Topic.SCALING, *[Topic.SOURCE] * (advice.origin is Origin.GIVEN))  # for those who draw weights
             facts += [Fact("", reason) for reason in advice.reasons_but(*by_hand)]
         facts += [Fact("afterwards", sentence) for sentence in self.check.sentences]

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
+from ...core.abbreviation import counted
 from ...core.display import Fact, Plain, Shown, plain
 from ...core.errors import DeclarationError
 from ...results.numbers.data_frame import data_frame
@@ -125,9 +126,8 @@ class Measurement(Shown):
         except DeclarationError:  # too few places
             verdict = DepthVerdict.UNDECIDED
         told = "" if verdict is DepthVerdict.UNDECIDED else str(verdict)
-        networks = "1 network" if self.networks == 1 else f"{self.networks} networks"
-        inputs = "1 input" if self.inputs == 1 else f"{self.inputs} inputs"
-        heading = f"{networks}, {inputs}; bars: standard errors over {self.errors_over}"
+        count = f"{counted(self.networks, 'network')}, {counted(self.inputs, 'input')}"
+        heading = f"{count}; bars: standard errors over {self.errors_over}"
         return draw_signals(self.places, self.theory, self.start, heading, told)
 
     def fit(self, quantity: str = "apjn_forward", *, skip: int | None = None) -> DepthFit:
@@ -163,8 +163,8 @@ class Measurement(Shown):
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
     def _title(self) -> str:
-        networks = "1 network" if self.networks == 1 else f"{self.networks} networks"
-        return f"signals at {len(self.places)} places of {networks}, {self.inputs} inputs"
+        places, networks = counted(len(self.places), "place"), counted(self.networks, "network")
+        return f"signals at {places} of {networks}, {counted(self.inputs, 'input')}"
 
     def _facts(self) -> list[Fact]:
         facts = place_facts(self.places, self.theory, self.start)

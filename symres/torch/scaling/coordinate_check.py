@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from ...core.abbreviation import counted
 from ...core.errors import DeclarationError
 from ...core.progress import Progress, reported
 from ...core.scalars import whole
@@ -71,7 +72,9 @@ def coordinate_check(
     grid = sorted({float(rate) for rate in rates})
     if len(sizes) < 3 or len(grid) < 3 or not (grid[0] > 0 and math.isfinite(grid[-1])):
         raise DeclarationError(
-            f"{len(sizes)} widths and {len(grid)} rates", "exponents and a best rate need three of each", "pass more"
+            f"{counted(len(sizes), 'width')} and {counted(len(grid), 'rate')}",
+            "exponents and a best rate need three of each",
+            "pass more",
         )
     count, networks, first = whole(steps, "steps", 1), whole(seeds, "seeds", 1), whole(seed, "seed", 0)
     make = OPTIMIZERS.get(optimizer) if isinstance(optimizer, str) else optimizer
