@@ -42,6 +42,8 @@ class WeightedCall:
         bias: shape (fan_out,), or None.
         axis: of neurons in what goes in and comes out.
         remark: what a reader should know; empty if nothing.
+        spread: among how many groups of outputs the entries that an input meets are divided: the groups of a transposed
+            convolution times the product of its strides; 1 for any other call.
     """
 
     call: RecordedCall
@@ -51,6 +53,7 @@ class WeightedCall:
     bias: torch.Tensor | None
     axis: int
     remark: str = ""
+    spread: int = 1
 
     @property
     def fan_out(self) -> int:
@@ -59,8 +62,8 @@ class WeightedCall:
 
     @property
     def fan_in(self) -> int:
-        """Number of neurons, times positions, that go into one."""
-        return self.tensor.numel() // self.fan_out
+        """Number of neurons, times positions, that go into one; the mean over its outputs where that differs."""
+        return max(1, round(self.tensor.numel() / (self.fan_out * self.spread)))
 
     def indices(self, part: tuple[int, ...] | None) -> torch.Tensor:
         """The neurons of a part as a tensor, None being all."""

@@ -115,7 +115,8 @@ class InitReport(Shown):
         done = "set" if self.changed else "would be set (dry run)"
         how = "" if self.distribution == "normal" else f", {self.distribution} weights"
         left = len(self.left)
-        return f"{self.model}: {counted(count, 'tensor')} {done}, {left} unchanged; target {self.target}, seed {self.seed}{how}"
+        tensors = f"{counted(count, 'tensor')} {done}, {left} unchanged"
+        return f"{self.model}: {tensors}; target {self.target}, seed {self.seed}{how}"
 
     def _facts(self) -> list[Fact]:
         facts = []

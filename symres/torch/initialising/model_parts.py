@@ -17,11 +17,10 @@ from ..equations.dense_variances import DENSE, weighted
 from ..equations.formula_values import NotRead, WeightedCall
 from ..equations.layering import StretchReading
 from ..models.wording import enclosing_module
-from ..tracing.run_record import RecordedCall, RunRecord, StreamValue
+from ..tracing.run_record import CONVOLUTIONS, TRANSPOSED, RecordedCall, RunRecord, StreamValue
 from .branch_ends import ALL_NORMS, BranchEnd
 from .canonical_forms import CanonicalForm, canonical_form
 
-_TRANSPOSED = frozenset({"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"})
 _ATTENTION = "multi_head_attention_forward"
 
 
@@ -221,21 +220,28 @@ def _hidden_use(record: RunRecord, call: RecordedCall) -> WeightUse | None:
         if not record.is_weight(made.tensor):  # a constant of the run, such as a mask
             return None
         return WeightUse(**vars(made), module=name)
-    if call.name in _TRANSPOSED:
-        return _grouped(call, name, rows=1)
+    if call.name in TRANSPOSED:
+        return _grouped(call, name)
     if call.name == _ATTENTION and isinstance(call.args[5], torch.Tensor):
         return WeightUse(call, -1, call.args[5], 0, call.args[6], -1, module=name)
     return None
 
 
-def _grouped(call: RecordedCall, name: str, rows: int = 0) -> WeightUse | None:
-    """A convolution in groups, or a transposed one: its inputs are those of one group."""
-    leaves = [*call.args, *call.kwargs.values()]
-    tensor, bias, *_ = [*(leaf for leaf in leaves if isinstance(leaf, torch.Tensor)), None, None]
-    entering = next((leaf.number for leaf in leaves if isinstance(leaf, StreamValue)), -1)
-    if tensor is None or tensor.ndim < 3:
+def _grouped(call: RecordedCall, name: str) -> WeightUse | None:
+    """A convolution in groups, whose inputs are those of one group, or a transposed one; None for any other call."""
+    if call.name not in CONVOLUTIONS | dict.fromkeys(TRANSPOSED):
         return None
-    return WeightUse(call, entering, tensor, rows, bias, 1 - tensor.ndim, module=name)
+    arguments = call.by_name
+    tensor, entering = arguments["weight"], arguments["input"]
+    if not isinstance(tensor, torch.Tensor):
+        return None
+    rows, spread = 0, 1
+    if call.name in TRANSPOSED:
+        stride = arguments.get("stride", 1)
+        strides = [stride] * (tensor.ndim - 2) if isinstance(stride, int) else stride
+        rows, spread = 1, arguments.get("groups", 1) * math.prod(strides)
+    number = entering.number if isinstance(entering, StreamValue) else -1
+    return WeightUse(call, number, tensor, rows, arguments.get("bias"), 1 - tensor.ndim, "", spread, module=name)
 
 
 def _place(stretch: StretchReading, uses: Sequence[WeightUse]) -> str:

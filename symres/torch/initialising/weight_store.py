@@ -9,9 +9,7 @@ from typing import TypeAlias
 
 import torch
 from torch import nn
-from torch.nn.utils import parametrize
 
-from ...core.errors import DeclarationError
 from ..models.standard_draws import DISTRIBUTIONS
 from ..tracing.run_record import ComputedWeight
 from .init_report import InitReason, TensorSetting
@@ -152,18 +150,7 @@ class WeightStore:
         self._note(f"{names[0]}{rows}", kind, reason, why + tied, std, variance)
 
     def _leave_computed(self, tensor: torch.Tensor, use: WeightUse, kind: str) -> None:
-        """Leave what is no parameter: the parameters that it is computed from stay as they are.
-
-        Raises:
-            DeclarationError: a parametrisation of the layer computes its weights, which can be removed.
-        """
-        layer = self.model.get_submodule(use.module) if use.module else self.model
-        if parametrize.is_parametrized(layer, kind) or vars(layer).get(kind) is tensor:
-            raise DeclarationError(
-                f"the {kind} of {use.module or 'the model'}",
-                "it is computed from other parameters",
-                "remove the parametrisation before the model is initialised",
-            )
+        """Leave what is no parameter: the parameters that it is computed from stay as they are."""
         for name in self.computed[id(tensor)].names if id(tensor) in self.computed else ():
             self.kept.setdefault(name, f"forward computes the {kind} of a layer from it")
 

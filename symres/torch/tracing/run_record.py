@@ -16,6 +16,7 @@ from ..models.structures import tensors
 
 # names of operations
 CONVOLUTIONS = {"conv1d": 1, "conv2d": 2, "conv3d": 3}  # with their dimensions
+TRANSPOSED = frozenset({"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"})
 MATRIX_PRODUCTS = frozenset({"matmul", "mm"})
 DROPOUTS = frozenset({"dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"})
 SUMS = {"add": 1, "radd": 1, "iadd": 1, "sub": -1, "isub": -1, "subtract": -1}  # with the sign of the second term
@@ -30,6 +31,7 @@ _ARGUMENTS = {
     "rms_norm": "input normalized_shape weight eps",
     "batch_norm": "input running_mean running_var weight bias training momentum eps",
     **dict.fromkeys(CONVOLUTIONS, "input weight bias stride padding dilation groups"),
+    **dict.fromkeys(TRANSPOSED, "input weight bias stride padding output_padding groups dilation"),
     **dict.fromkeys(MATRIX_PRODUCTS, "input other"),
     **dict.fromkeys(DROPOUTS, "input p training"),
 }

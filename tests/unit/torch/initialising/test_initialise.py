@@ -364,13 +364,25 @@ class TestNothingElseChanges:
         assert "\n" not in str(error.value) and "nearest layer" in str(error.value)
         assert_same(before, state_of(model))
 
-    def test_weights_that_are_computed_are_refused(self, vectors):
+    @pytest.mark.parametrize("kind", ["weight_norm", "spectral_norm", "orthogonal"])
+    def test_weights_that_are_computed_are_left_and_the_others_set(self, vectors, kind):
         model = mlp(3, 128, nn.ReLU)
-        nn.utils.parametrizations.weight_norm(model[2])
-        before = state_of(model)
-        with pytest.raises(DeclarationError, match="computed from other parameters"):
-            st.init_(model, inputs=vectors)
-        assert_same(before, state_of(model))
+        getattr(nn.utils.parametrizations, kind)(model[2])
+        before = [p.detach().clone() for p in model[2].parametrizations.parameters()]
+        report = st.init_(model, inputs=vectors)
+        assert all(map(torch.equal, before, model[2].parametrizations.parameters()))
+        assert {s.module for s in report.left} == {"2.parametrizations.weight"}
+        assert all("forward computes the weight of a layer from it" in s.why for s in report.left)
+        assert {"0.weight", "4.weight"} <= {s.name for s in report.settings} - {s.name for s in report.left}
+
+    @pytest.mark.parametrize("groups", [1, 4])
+    def test_an_output_of_a_transposed_convolution_sees_the_inputs_over_its_strides(self, groups):
+        model = nn.Sequential(nn.ConvTranspose2d(64, 32, 4, stride=2, padding=1, groups=groups), nn.Conv2d(32, 1, 1))
+        inputs = torch.randn(4, 64, 16, 16, generator=torch.Generator().manual_seed(1))
+        report = st.init_(model, inputs=inputs, generator=torch.Generator().manual_seed(2))
+        (up,) = [s for s in report.settings if s.name == "0.weight"]
+        inside = model[0](inputs)[..., 2:-2, 2:-2]
+        assert float(inside.square().mean()) == pytest.approx(up.variance * float(inputs.square().mean()), rel=0.15)
 
     @pytest.mark.parametrize(
         ("model", "arguments", "found"),
