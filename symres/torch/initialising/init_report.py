@@ -124,7 +124,9 @@ class InitReport(Shown):
             label = f"{names[0]} ... {names[-1]} ({len(names)})" if len(names) > 1 else names[0]
             facts.append(Fact(label, f"{_numbers(setting)}{setting.reason.value}: {setting.why}"))
         for text, advice in self.advice:
-            facts.append(Fact(f"z' = {text}", f"{counted(advice.depth, 'layer')} of width {advice.width}"))
+            facts.append(
+                Fact(f"z' = {text}", f"in a model of {counted(advice.depth, 'layer')} of width {advice.width}")
+            )
             by_hand = (Topic.SCALING, *[Topic.SOURCE] * (advice.origin is Origin.GIVEN))  # for those who draw weights
             facts += [Fact("", reason) for reason in advice.reasons_but(*by_hand)]
         facts += [Fact("afterwards", sentence) for sentence in self.check.sentences]

@@ -42,7 +42,7 @@ from .weight_store import WeightStore
 _MOST_INPUTS = 64  # that are run
 _GUESSED_INPUTS = 16  # Gaussian ones, where none are given
 _GUESSED = "No inputs were given: their mean square is assumed to be 1, and Gaussian ones were measured."
-_OTHER = "no weights of a dense layer, convolution or norm through which the output depends on the inputs"
+_OTHER = "no weights of a dense layer, convolution or norm through which the output depends on the (first) input"
 _NORM = "norms begin with {}"
 _DROPPING = (
     "dropout is active in {}: weights are set and measured for train mode, where each multiplies mean squares by "

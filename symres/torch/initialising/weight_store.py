@@ -64,6 +64,12 @@ class WeightStore:
             why: why, in a sentence.
         """
         std = math.sqrt(C_W / (use.fan_in * self._density(use.tensor)))
+        kept = self._neurons_kept(use)
+        if kept < 1:
+            self.notes.append(
+                f"a mask removes {1 - kept:.3g} of the neurons of {use.module or 'the model'}: the others have kernels "
+                f"{1 / kept:.3g} times as large as the mean over all neurons, which is what the theory wants"
+            )
         self._fill(use.tensor, use, "weight", C_W, std, reason, why)
         if use.bias is not None:
             self._fill(use.bias, use, "bias", C_b, math.sqrt(C_b), reason, why)
@@ -163,6 +169,15 @@ class WeightStore:
         """The share of entries that a mask keeps; 1 without one."""
         found = self.computed.get(id(tensor))
         return 1.0 if found is None or found.mask is None else float(found.mask.double().mean())
+
+    def _neurons_kept(self, use: WeightUse) -> float:
+        """The share of neurons of which a mask keeps a weight."""
+        found = self.computed.get(id(use.tensor))
+        return (
+            1.0
+            if found is None or found.mask is None
+            else float(found.mask.movedim(use.rows, 0).flatten(1).any(1).double().mean())
+        )
 
     def _store_masked(self, tensor: torch.Tensor) -> None:
         """Copy the entries that a mask keeps into the parameter, and clear those that it does not keep."""

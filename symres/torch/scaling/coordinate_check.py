@@ -68,6 +68,9 @@ def coordinate_check(
     Raises:
         DeclarationError: an argument cannot be used, or no rate trains a width.
     """
+    if isinstance(build, nn.Module):
+        remedy = "pass a function of the width that builds one: coordinate_check(lambda width: Net(width), inputs)"
+        raise DeclarationError("a coordinate check of one model", "it compares networks of several widths", remedy)
     sizes = sorted({whole(width, "widths", 1) for width in widths})
     grid = sorted({float(rate) for rate in rates})
     if len(sizes) < 3 or len(grid) < 3 or not (grid[0] > 0 and math.isfinite(grid[-1])):

@@ -86,6 +86,12 @@ class TestMasks:
         model[2] = Masked(256, 256)
         return model, model[2].weight, model[2].mask
 
+    def test_removed_neurons_are_told(self, vectors, usual):
+        model = mlp()
+        prune.ln_structured(model[2], "weight", amount=0.5, n=2, dim=0)
+        report = st.init_(model, inputs=vectors, like=usual)
+        assert any("a mask removes 0.5 of the neurons of 2" in note for note in report.notes)
+
     @pytest.mark.parametrize("kind", ["pruned", "masked"])
     def test_kept_entries_make_up_for_the_others(self, kind, vectors, usual):
         torch.manual_seed(0)

@@ -102,7 +102,7 @@ def test_the_random_numbers_of_the_process_go_on(inputs):
     ("given", "found"),
     [
         ({"widths": (8, 16)}, "2 widths"),
-        ({"rates": (0.1,)}, "1 rates"),
+        ({"rates": (0.1,)}, "and 1 rate:"),
         ({"rates": (-1, 0.1, 1)}, "rates"),
         ({"optimizer": "lion"}, "unknown optimizer"),
         ({"rates": (1e30, 1e31, 1e32)}, "no loss is finite"),
@@ -112,3 +112,8 @@ def test_bad_input_is_one_clear_error(given, found, inputs):
     with pytest.raises(DeclarationError, match=found) as refused:
         st.coordinate_check(lambda n: Perceptron(n, "standard"), inputs, **{"widths": (4, 8, 12), **given})
     assert "\n" not in str(refused.value)
+
+
+def test_one_model_is_refused_with_the_call_to_write(inputs):
+    with pytest.raises(DeclarationError, match="pass a function of the width that builds one"):
+        st.coordinate_check(Perceptron(8, "standard"), inputs)
