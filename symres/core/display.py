@@ -95,10 +95,11 @@ def listed(facts: Iterable[Fact]) -> str:
 
     A grid and no table: MathJax breaks formulas to the width of what they stand in, which of a cell is that of a term.
     """
-    rows = []
+    rows, above = [], ""
     for fact in facts:
         if fact.label:
-            rows.append(f"<div>{html.escape(fact.label)}</div>")
+            rows.append(f"<div>{html.escape(fact.label) if fact.label != above else ''}</div>")
+        above = fact.label
         is_formula = 0 < len(fact.latex) <= _LONGEST
         styles = [_WHOLE] * (not fact.label) + [_SCROLLS] * is_formula
         style = f' style="{";".join(styles)}"' if styles else ""

@@ -11,7 +11,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.core.display import Fact, Shown
+from symres.core.display import Fact, Shown, listed
 from symres.report.figures.phase_diagram import phase_diagram
 from tests.shared import derived
 
@@ -159,6 +159,11 @@ class Angled(Shown):
 
     def _facts(self):
         return [Fact("a<b", "x & y"), Fact("", "long", "a<b" * 1000)]
+
+
+def test_a_label_that_stands_above_is_not_written_again():
+    html = listed([Fact("block", "its equation"), Fact("block", "its numbers"), Fact("readout", "more")])
+    assert html.count(">block<") == 1 and html.count("<div></div>") == 1 and html.count(">readout<") == 1
 
 
 def test_html_is_escaped_and_long_formulas_are_left_out():
