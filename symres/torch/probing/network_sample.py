@@ -25,8 +25,6 @@ from .network_passes import Passes, counts_inputs, no_fused_encoders
 from .place_statistics import PAIRED, PlaceStatistics, statistics_of
 from .tangents import entries_at_start, reverse_norms, tangent_norms
 
-Steps = Callable[[str], None]
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -44,7 +42,7 @@ class Plan:
     exact: bool | None
     start: str | None
     seed: int
-    steps: Steps
+    steps: Callable[[str], None]
 
 
 @dataclass(frozen=True)
