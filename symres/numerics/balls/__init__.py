@@ -11,12 +11,14 @@ only the part inside of the domain can hold the true point, and only that part i
 """
 
 from .compiler import Ball, CompiledExpression, compile_ball
-from .enclosure import as_float, enclose, evaluate, to_ball, value_and_radius
+from .enclosure import Number, as_float, as_mpf, enclose, evaluate, to_ball, value_and_radius
 
 __all__ = [
     "Ball",
     "CompiledExpression",
+    "Number",
     "as_float",
+    "as_mpf",
     "compile_ball",
     "enclose",
     "evaluate",

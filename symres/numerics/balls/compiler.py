@@ -41,11 +41,6 @@ def compile_ball(expr: sp.Expr, arguments: Sequence[sp.Symbol]) -> CompiledExpre
     return _compiled(sp.sympify(expr), tuple(arguments))
 
 
-@lru_cache(maxsize=512)
-def _compiled(expr: sp.Expr, arguments: tuple[sp.Symbol, ...], far_forms: bool = True) -> CompiledExpression:
-    return CompiledExpression(expr, arguments, far_forms)
-
-
 class CompiledExpression:
     """A straight-line program: registers hold the arguments, then one ball per instruction.
 
@@ -130,11 +125,12 @@ class CompiledExpression:
         if isinstance(node, sp.Mul):
             return self._fold(node, [self._visit(a) for a in group_exponentials(node.args)], operator.mul)
         if isinstance(node, sp.Pow):
-            return self._lower_power(*node.as_base_exp())
+            base, exponent = node.as_base_exp()
+            if base is sp.S.Exp1:
+                return self._call("exp", exponent)
+            return self._power(self._visit(base), exponent, (base, exponent))
         if isinstance(node, sp.log) and _is_one_plus(node.args[0]):
             return self._call("log1p", node.args[0] - 1)
-        if isinstance(node, sp.Heaviside):
-            return self._emit(("heaviside", node), *BALL_FUNCTIONS["heaviside"], *map(self._visit, node.args))
         if isinstance(node, sp.Max | sp.Min):
             name = "max" if isinstance(node, sp.Max) else "min"
             return self._fold(node, [self._visit(a) for a in node.args], *BALL_FUNCTIONS[name])
@@ -178,11 +174,6 @@ class CompiledExpression:
                     break
         registers += [self._visit(term) for term in terms]
         return self._fold(node, registers, operator.add)
-
-    def _lower_power(self, base: sp.Expr, exponent: sp.Expr) -> int:
-        if base is sp.S.Exp1:
-            return self._call("exp", exponent)
-        return self._power(self._visit(base), exponent, (base, exponent))
 
     def _power(self, base: int, exponent: sp.Expr, key: Hashable) -> int:
         if exponent == 1:
@@ -254,6 +245,9 @@ class CompiledExpression:
         )
 
 
+_compiled = lru_cache(maxsize=512)(CompiledExpression)
+
+
 def _real_part(ball: Ball) -> arb:
     """The real part of what is real, though written with the imaginary unit; nan of what is not."""
     if type(ball) is not acb:
@@ -298,9 +292,7 @@ class _OnHalfLines:
         return acb(left).union(acb(self._on_side(analytic, acb(x.upper().union(0), y), True)))
 
 
-@lru_cache(maxsize=512)
-def _on_half_lines(forms: TwoForms) -> _OnHalfLines:
-    return _OnHalfLines(forms)
+_on_half_lines = lru_cache(maxsize=512)(_OnHalfLines)
 
 
 class _FarOut:
@@ -329,9 +321,7 @@ class _FarOut:
         return _compiled(node, (self.symbol,), False)
 
 
-@lru_cache(maxsize=512)
-def _far_out(node: sp.Expr) -> _FarOut:
-    return _FarOut(node)
+_far_out = lru_cache(maxsize=512)(_FarOut)
 
 
 def _one_plus_exp(node: sp.Basic) -> sp.Expr | None:

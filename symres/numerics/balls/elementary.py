@@ -230,7 +230,7 @@ BALL_FUNCTIONS: Mapping[str, tuple[Callable, Callable]] = {
     "atan2": (arb.atan2, _real_only(arb.atan2)),
     "Abs": (abs, lambda analytic, x: acb(x).real_abs(analytic)),
     "sign": (arb.sgn, lambda analytic, x: acb(x).real_sgn(analytic)),
-    "heaviside": (_heaviside, _real_only(_heaviside)),
+    "Heaviside": (_heaviside, _real_only(_heaviside)),
     "max": (arb.max, lambda analytic, x, y: acb(x).real_max(acb(y), analytic)),
     "min": (arb.min, lambda analytic, x, y: acb(x).real_min(acb(y), analytic)),
     "erfinv": (arb.erfinv, _real_only(arb.erfinv)),

@@ -111,6 +111,11 @@ def as_float(node: sp.Expr, precision: int) -> sp.Float | None:
     return sp.Float(value, precision=precision)
 
 
+def as_mpf(number: sp.Rational) -> mpmath.mpf:
+    """A rational number in the current precision of mpmath."""
+    return mpmath.mpf(int(number.p)) / int(number.q)
+
+
 def value_and_radius(ball: arb) -> tuple[mpmath.mpf, mpmath.mpf]:
     """The middle of a ball and its radius; 0 and infinity for a ball that is not finite."""
     return (_mpf(ball.mid()), _mpf(ball.rad())) if ball.is_finite() else (mpmath.mpf(0), mpmath.inf)

@@ -170,15 +170,16 @@ def _forms(node: sp.Expr) -> tuple[sp.Expr, TwoForms] | None:
         slope = _factored(E * R.diff(E))  # by u
         if isinstance(node, sp.atan):
             tangent, slope = inner.forms(), slope.times(_factored(1 / (1 + R**2)))
-            return u, TwoForms(sp.atan(tangent.left), sp.atan(tangent.right), slope.forms())
-        secant = _factored(1 - R**2).to_the(sp.Rational(-1, 2))
-        tangent, slope = inner.times(secant).forms(), slope.times(secant)
+        else:
+            secant = _factored(1 - R**2).to_the(sp.Rational(-1, 2))
+            tangent, slope = inner.times(secant).forms(), slope.times(secant)
     except _NotExponentialProduct:
         return None
-    if isinstance(node, sp.asin):
-        return u, TwoForms(sp.atan(tangent.left), sp.atan(tangent.right), slope.forms())
-    falling = slope.times(_Product(sp.S.NegativeOne, sp.S.Zero, ()))
-    return u, TwoForms(sp.pi / 2 - sp.atan(tangent.left), sp.pi / 2 - sp.atan(tangent.right), falling.forms())
+    left, right = sp.atan(tangent.left), sp.atan(tangent.right)
+    if isinstance(node, sp.acos):
+        falling = slope.times(_Product(sp.S.NegativeOne, sp.S.Zero, ()))
+        return u, TwoForms(sp.pi / 2 - left, sp.pi / 2 - right, falling.forms())
+    return u, TwoForms(left, right, slope.forms())
 
 
 def group_exponentials(factors: Iterable[sp.Expr]) -> list[sp.Expr]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial, reduce
 from itertools import product
 
 import sympy as sp
@@ -75,14 +76,15 @@ class RangeProgram:
         self._steps.append((operation, places))
         return len(self._steps)
 
+    def _fold(self, operation: arithmetic.Operation, nodes: Sequence[sp.Basic]) -> int:
+        return reduce(partial(self._emit, operation), map(self._visit, nodes))
+
     def _lower(self, node: sp.Basic) -> int:
         if node in self._values:
             value = self._values[node]
             return self._emit(lambda: value)
         if isinstance(node, sp.Add | sp.Mul):
-            total, *rest = map(self._visit, node.args)
-            for place in rest:
-                total = self._emit(arithmetic.add if isinstance(node, sp.Add) else arithmetic.multiply, total, place)
+            total = self._fold(arithmetic.add if isinstance(node, sp.Add) else arithmetic.multiply, node.args)
             sharper = self._polynomial(node) or self._quotient(node)
             return total if sharper is None else self._emit(arithmetic.intersection, total, self._emit(sharper, 0))
         if isinstance(node, sp.exp):
@@ -90,10 +92,7 @@ class RangeProgram:
         if isinstance(node, sp.Pow):
             return self._power(node.base, node.exp)
         if isinstance(node, sp.Max | sp.Min):  # of parameters: those of z are split off before
-            first, *rest = map(self._visit, node.args)
-            for place in rest:
-                first = self._emit(arithmetic.maximum if isinstance(node, sp.Max) else arithmetic.minimum, first, place)
-            return first
+            return self._fold(arithmetic.maximum if isinstance(node, sp.Max) else arithmetic.minimum, node.args)
         if type(node).__name__ in arithmetic.INTERVAL_FUNCTIONS and len(node.args) == 1:
             return self._emit(arithmetic.INTERVAL_FUNCTIONS[type(node).__name__], self._visit(node.args[0]))
         constant = _constant(node)
@@ -211,7 +210,7 @@ def samples(parameters: Sequence[sp.Symbol]) -> Iterator[dict[sp.Symbol, sp.Rati
 def admissible(parameter: sp.Symbol, k: int, negative: bool) -> sp.Rational:
     """The k-th of a few values that a parameter's assumptions admit, negative if that may be."""
     value = sp.Integer(1 + k) if parameter.is_integer else _GENERIC[k % len(_GENERIC)]
-    return -value if parameter.is_nonpositive or (negative and not parameter.is_nonnegative) else value
+    return of_size(parameter, -value if negative else value)
 
 
 def parameter_grid(parameters: Sequence[sp.Symbol]) -> Iterator[dict[sp.Symbol, sp.Rational]]:

@@ -13,7 +13,7 @@ from flint import arb
 
 from ...core.errors import SymresError
 from ...core.symbols import kappa
-from ..balls import enclose
+from ..balls import Number, enclose
 from ..balls.budget import panel_budget
 from .brent import brent
 
@@ -50,7 +50,7 @@ class Scan:
     stopped: str = ""
 
 
-def at_kappa(expression: sp.Expr, k: sp.Rational, bits: int) -> arb:
+def at_kappa(expression: sp.Expr, k: Number, bits: int) -> arb:
     """A function of kappa at a kernel."""
     return enclose(expression, {kappa: k}, bits)
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import cached_property
+from functools import lru_cache
 
-import mpmath as mp
 import sympy as sp
 from flint import arb
 from sympy.printing.printer import Printer
 
 from ...core.atoms import Opaque
-from ..balls import enclose
+from ..balls import enclose, value_and_radius
 
 _GUARD = 24  # bits beyond those asked for
 
@@ -37,10 +36,8 @@ class ImplicitNumber(Opaque, sp.Expr):
         """An enclosure with about so many bits."""
 
     def _eval_evalf(self, prec: int) -> sp.Float:
-        ball = self._ball([], prec + 4)
-        mantissa, exponent = ball.mid().man_exp()
-        with mp.workprec(prec + 10):
-            return sp.Float(mp.ldexp(mp.mpf(int(mantissa)), int(exponent)), precision=prec)
+        value, _ = value_and_radius(self._ball([], prec + 4))
+        return sp.Float(value, precision=prec)
 
     def _sympystr(self, printer: Printer) -> str:
         return str(self.evalf(15))
@@ -56,15 +53,10 @@ class Value(ImplicitNumber):
         expression: positive.
     """
 
-    def __new__(cls, expression: sp.Expr) -> Value:
-        """The value of an expression."""
-        return super().__new__(cls, expression)
-
-    @cached_property
-    def _known(self) -> dict[int, arb]:
-        return {}
-
     def _ball(self, arguments: list[arb], bits: int) -> arb:
-        if bits not in self._known:
-            self._known[bits] = enclose(self.args[0], {}, bits + _GUARD)
-        return self._known[bits]
+        return _enclosed(self.args[0], bits)
+
+
+@lru_cache(maxsize=1024)
+def _enclosed(expression: sp.Expr, bits: int) -> arb:
+    return enclose(expression, {}, bits + _GUARD)

@@ -11,7 +11,7 @@ from flint import arb, ctx
 from ...core.errors import NoClosedForm
 from ...core.scalars import number
 from ...core.symbols import kappa
-from ..balls import enclose
+from ..balls import as_mpf, value_and_radius
 from .bracketing import at_kappa, zeros
 from .brent import brent
 from .implicit_number import ImplicitNumber
@@ -30,16 +30,12 @@ class Root(ImplicitNumber):
         high: right end.
     """
 
-    def __new__(cls, equation: sp.Expr, low: sp.Rational, high: sp.Rational) -> Root:
-        """The root between two points where the equation has opposite signs."""
-        return super().__new__(cls, equation, low, high)
-
     @classmethod
     def between(cls, equation: sp.Expr, low: sp.Rational, high: sp.Rational) -> Root:
         """The root in a wide bracket, with a tight one stored."""
 
         def value(k: float) -> float:
-            return float(enclose(equation, {kappa: k}, 60).mid())
+            return float(at_kappa(equation, k, 60).mid())
 
         start = brent(value, float(low), float(high), xtol=1e-14 * float(low), rtol=1e-14)
         with mp.workprec(2 * _START_BITS):
@@ -54,7 +50,7 @@ class Root(ImplicitNumber):
     @cached_property
     def _tightest(self) -> tuple[mp.mpf, mp.mpf]:
         """The ends of the narrowest bracket that was ever asked for."""
-        low, high = (mp.mpf(int(end.p)) / int(end.q) for end in self.args[1:])
+        low, high = map(as_mpf, self.args[1:])
         return low, high
 
     def _ball(self, arguments: list[arb], bits: int) -> arb:
@@ -64,7 +60,7 @@ class Root(ImplicitNumber):
             if known < bits:
                 left, right = self._tightest = _bracket(self.equation, (left + right) / 2, known, bits)
         with ctx.workprec(2 * bits + 2 * _START_BITS):
-            return enclose(kappa, {kappa: left}, ctx.prec).union(enclose(kappa, {kappa: right}, ctx.prec))
+            return at_kappa(kappa, left, ctx.prec).union(at_kappa(kappa, right, ctx.prec))
 
 
 def _bracket(equation: sp.Expr, root: mp.mpf, known: int, bits: int) -> tuple[mp.mpf, mp.mpf]:
@@ -78,7 +74,7 @@ def _bracket(equation: sp.Expr, root: mp.mpf, known: int, bits: int) -> tuple[mp
         radius = refined * mp.mpf(2) ** -bits
         for _ in range(tries):
             ends = refined - radius, refined + radius
-            left, right = (_at(equation, end, 2 * bits + 20 if spare else bits + _SPARE_BITS) for end in ends)
+            left, right = (at_kappa(equation, end, 2 * bits + 20 if spare else bits + _SPARE_BITS) for end in ends)
             if left * right < 0:
                 return ends
             radius *= 4
@@ -92,19 +88,14 @@ def _refined(equation: sp.Expr, root: mp.mpf, known: int, bits: int, spare: bool
         step = root * mp.mpf(2) ** -(known // 2)
         gained = min(3 * known // 2, bits + 8)
         precision = 2 * known + 40 if spare else gained + _SPARE_BITS
-        here, there = _at(equation, root, precision), _at(equation, root + step, precision)
+        here, there = (at_kappa(equation, place, precision) for place in (root, root + step))
         with ctx.workprec(4 * known + 80):
             shift = (here / (there - here)).mid()
             if not shift.is_finite():
                 break
-            mantissa, exponent = shift.man_exp()
-        root -= mp.ldexp(mp.mpf(int(mantissa)), int(exponent)) * step
+        root -= value_and_radius(shift)[0] * step
         known = gained - 4
     return root
-
-
-def _at(equation: sp.Expr, k: mp.mpf, precision: int) -> arb:
-    return enclose(equation, {kappa: k}, precision)
 
 
 def scanned_roots(function: sp.Expr, variable: sp.Symbol) -> tuple[list[Root], str]:

@@ -12,7 +12,7 @@ from flint import arb
 from ...core.errors import NoClosedForm
 from ...core.scalars import number
 from ...core.symbols import C_W, C_b, K, kappa, kappa_b, kappa_W
-from ..balls import enclose, value_and_radius
+from ..balls import as_mpf, enclose, value_and_radius
 from .implicit_number import ImplicitNumber
 
 UNKNOWNS = (K, C_W, C_b)
@@ -97,4 +97,4 @@ class SystemRoot(ImplicitNumber):
 
 def _numbers(place: sp.Tuple) -> list[mp.mpf]:
     with mp.workprec(2 * _START_BITS):  # whoever asks first
-        return [mp.mpf(int(x.p)) / int(x.q) for x in place]
+        return [*map(as_mpf, place)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from itertools import combinations
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import sympy as sp
 from flint import arb
@@ -12,6 +14,11 @@ Number: TypeAlias = arb | sp.Expr | int
 Numbers = tuple[Number, ...]
 
 PAIRS = tuple(combinations(range(4), 2))  # the order of the correlations: 12, 13, 14, 23, 24, 34
+
+
+def entry_of(r: Sequence[Any], a: int, b: int) -> Any:
+    """The correlation of two variables, in any order."""
+    return r[PAIRS.index((min(a, b), max(a, b)))]
 
 
 def conditional_on_pair(r: Numbers, place: int) -> tuple[Numbers, Numbers, Numbers]:
@@ -29,8 +36,7 @@ def conditional_on_pair(r: Numbers, place: int) -> tuple[Numbers, Numbers, Numbe
     k, m = (v for v in range(4) if v not in (i, j))
     fixed = r[place]
 
-    def entry(a: int, b: int) -> Number:
-        return r[PAIRS.index((min(a, b), max(a, b)))]
+    entry = partial(entry_of, r)
 
     def variance(a: int) -> Numbers:
         return 1, 0, -(fixed**2) - entry(a, i) ** 2 - entry(a, j) ** 2, 2 * fixed * entry(a, i) * entry(a, j)

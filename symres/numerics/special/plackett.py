@@ -7,12 +7,13 @@ correlation where the value is known. Where the ends of an interval are balls th
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import partial
 from itertools import combinations
 
 from flint import acb, acb_poly, arb, arb_mat, arb_poly, ctx
 
 from ...core.errors import DeclarationError
-from .correlations import PAIRS, conditional_on_pair
+from .correlations import PAIRS, conditional_on_pair, entry_of
 
 Correlations = tuple[arb, ...]
 
@@ -108,9 +109,7 @@ def _neighbours(r: Correlations, place: int) -> Hashable:
     i, j = PAIRS[place]
     k, m = (v for v in range(4) if v not in (i, j))
 
-    def entry(a: int, b: int) -> int:
-        return id(r[PAIRS.index((min(a, b), max(a, b)))])
-
+    entry = partial(entry_of, tuple(map(id, r)))
     around = (
         (entry(a, c), entry(a, d), entry(b, c), entry(b, d)) for a, b in ((i, j), (j, i)) for c, d in ((k, m), (m, k))
     )
