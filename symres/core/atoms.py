@@ -6,8 +6,8 @@ Rooms that print, check or translate expressions must not see where a node comes
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import sympy as sp
 
@@ -70,6 +70,12 @@ class AverageNode(Opaque):
     """An unevaluated Gaussian average."""
 
     integrand: sp.Expr
+    func: Callable[..., sp.Expr]
+
+    @property
+    @abstractmethod
+    def free_symbols(self) -> set[sp.Symbol]:
+        """The symbols that need a value; variables are bound."""
 
     @property
     @abstractmethod
@@ -85,6 +91,11 @@ class AverageNode(Opaque):
     def printed_integrand(self) -> sp.Expr:
         """The integrand with the variables as they are called in print."""
         return self.integrand.xreplace(dict(zip(variables, bound_variables(self.dimension), strict=False)))
+
+    @property
+    @abstractmethod
+    def terms(self) -> tuple[tuple[sp.Expr, tuple[Any, ...]], ...]:
+        """The integrand as a sum of coefficients times products of a function of each variable."""
 
 
 class PowerSumNode(Opaque):

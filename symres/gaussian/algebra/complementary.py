@@ -14,7 +14,7 @@ import sympy as sp
 from ...core.abbreviation import text_of
 from ...numerics.special import Q2, S2
 from .radical_forms import Atoms, Radicals
-from .rational_functions import Frac, RationalField
+from .rational_functions import Frac, RationalField, accumulate
 
 # (function as an expression, radicals) -> coefficient
 Table = dict[tuple[sp.Expr, Radicals], Frac]
@@ -27,25 +27,20 @@ _Quadrant = tuple[sp.Expr, sp.Expr, sp.Expr, Frac]  # the arguments of a Q2 and 
 def with_complements(field: RationalField, rows: dict[Row, Frac]) -> Table:
     """Write the atoms out, ``a - a erf(u)`` as ``a erfc(u)``: the difference loses digits where erf(u) is near 1."""
     table: Table = {}
-
-    def put(function: sp.Expr, radicals: Radicals, c: Frac) -> None:
-        key = (function, radicals)
-        table[key] = table[key] + c if key in table else c
-
     remaining = dict(rows)
     for (front, atoms, radicals), quadrants, used in _as_quadrants(field, remaining):
         for row in used:
             del remaining[row]
         for h, k, r, c in quadrants:
-            put(front * Q2(h, k, r) * written_atoms(field, atoms), radicals, c)
+            accumulate(table, (front * Q2(h, k, r) * written_atoms(field, atoms), radicals), c)
     for find in (_complement_of_one, _complements_of_several):
         for row, singles in find(field, remaining).items():
             del remaining[row]
             for single, atom in singles:
                 tail = sp.erfc(field.interned(atom).args[0])
-                put(row[0] * tail * written_atoms(field, row[1]), row[2], -remaining.pop(single))
+                accumulate(table, (row[0] * tail * written_atoms(field, row[1]), row[2]), -remaining.pop(single))
     for (front, atoms, radicals), value in remaining.items():
-        put(front * written_atoms(field, atoms), radicals, value)
+        accumulate(table, (front * written_atoms(field, atoms), radicals), value)
     return {key: c for key, c in table.items() if c}
 
 

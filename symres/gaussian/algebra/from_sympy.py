@@ -38,10 +38,6 @@ class Reader:
             self._known[expr] = self._read(expr)
         return self._known[expr]
 
-    def fraction(self, expr: sp.Expr) -> Frac | None:
-        """The rational function of an expression, or None if it has roots or other functions."""
-        return self.read(expr).rational
-
     def written(self, form: Form) -> sp.Expr:
         """The expression of a form (for signs by assumptions, and for text)."""
         return write(form)
@@ -213,7 +209,7 @@ def domain_conditions(expr: sp.Expr, reader: Reader) -> list[Frac]:
         else:
             continue
         if radicand.free_symbols and radicand.is_rational_function(*symbols):
-            rational = reader.fraction(radicand)
+            rational = reader.read(radicand).rational
             if rational is not None:
                 conditions.append(rational)
     return conditions

@@ -17,7 +17,7 @@ import sympy as sp
 from flint import fmpz
 from sympy.ntheory.factor_ import factor_cache
 
-from .rational_functions import Frac, RationalField, factored
+from .rational_functions import Frac, RationalField, accumulate, factored
 
 _LARGEST_FACTORED = 10**40  # of larger integers only small factors are found: all could take for ever
 _SMALL_BITS = 15  # of these, as many as sympy's
@@ -85,7 +85,7 @@ class Form:
     def __add__(self, other: Form) -> Form:
         terms = dict(self.terms)
         for mono, coefficient in other.terms.items():
-            terms[mono] = terms[mono] + coefficient if mono in terms else coefficient
+            accumulate(terms, mono, coefficient)
         return Form(self.field, terms)
 
     def __neg__(self) -> Form:
@@ -101,8 +101,7 @@ class Form:
         for left, c in self.terms.items():
             for right, d in other.terms.items():
                 mono, factor = _product(self.field, left, right)
-                value = c * d if factor is None else c * d * factor
-                terms[mono] = terms[mono] + value if mono in terms else value
+                accumulate(terms, mono, c * d if factor is None else c * d * factor)
         return Form(self.field, terms)
 
     def __pow__(self, exponent: int) -> Form:

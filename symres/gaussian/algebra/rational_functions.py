@@ -10,6 +10,7 @@ import math
 import random
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import reduce
+from typing import Any
 
 import sympy as sp
 from flint import Ordering, fmpz, fmpz_mpoly, fmpz_mpoly_ctx
@@ -188,16 +189,15 @@ class RationalField:
             for g in self.generators:
                 size = 10 ** generator.uniform(-spread, spread)
                 negative = generator.random() < 0.5
-                if g is sp.pi:
-                    point.append(math.pi)
-                elif g.is_nonnegative:
-                    point.append(size)
-                elif g.is_nonpositive:
-                    point.append(-size)
-                else:
-                    point.append(-size if negative else size)
+                turned = g.is_nonpositive or (negative and not g.is_nonnegative)
+                point.append(math.pi if g is sp.pi else -size if turned else size)
             found.append(tuple(point))
         return found
+
+
+def accumulate(table: dict[Any, Any], key: Hashable, value: Any) -> None:
+    """Add to an entry of a table, which may not have it yet."""
+    table[key] = table[key] + value if key in table else value
 
 
 def monomials(poly: fmpz_mpoly) -> dict[tuple[int, ...], int]:

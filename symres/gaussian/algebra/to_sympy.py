@@ -15,7 +15,7 @@ from flint import fmpz_mpoly
 from ...core.abbreviation import text_of
 from .complementary import Row, Table, with_complements, written_atoms
 from .radical_forms import Atoms, Form, Monomial
-from .rational_functions import Frac, RationalField, factored, monomials
+from .rational_functions import Frac, RationalField, accumulate, factored, monomials
 
 
 def write(form: Form) -> sp.Expr:
@@ -28,9 +28,7 @@ def write(form: Form) -> sp.Expr:
     for (front, atoms), coefficient in _real_functions(form).items():
         for (_, radicals, _), c in coefficient.terms.items():
             for power, rest, value in _split_pi(field, radicals, c):
-                rows = groups.setdefault(power, {})
-                key = (front, atoms, rest)
-                rows[key] = rows[key] + value if key in rows else value
+                accumulate(groups.setdefault(power, {}), (front, atoms, rest), value)
     return sp.Add(
         *(_write_group(field, sp.pi ** sp.Rational(p), with_complements(field, groups[p])) for p in sorted(groups))
     )
@@ -102,22 +100,15 @@ def _real_functions(form: Form) -> dict[tuple[sp.Expr, Atoms], Form]:
     field = form.field
     by_exponent: dict[Form | None, dict[Atoms, Form]] = {}
     for (exponent, radicals, atoms), c in form.terms.items():
-        row = by_exponent.setdefault(exponent, {})
-        piece = Form(field, {(None, radicals, ()): c})
-        row[atoms] = row[atoms] + piece if atoms in row else piece
+        accumulate(by_exponent.setdefault(exponent, {}), atoms, Form(field, {(None, radicals, ()): c}))
     result: dict[tuple[sp.Expr, Atoms], Form] = {}
-
-    def add(function: sp.Expr, atoms: Atoms, coefficient: Form) -> None:
-        key = (function, atoms)
-        result[key] = result[key] + coefficient if key in result else coefficient
-
     done: set[Form | None] = set()
     for exponent, row in by_exponent.items():
         if exponent in done:
             continue
         if exponent is None:
             for atoms, value in row.items():
-                add(sp.Integer(1), atoms, value)
+                accumulate(result, (sp.Integer(1), atoms), value)
             continue
         partner, even, odd, functions = _partner(exponent, by_exponent)
         done |= {exponent, partner}
@@ -125,7 +116,7 @@ def _real_functions(form: Form) -> dict[tuple[sp.Expr, Atoms], Form]:
         if functions is None or (functions[0] is sp.cosh and not _hyperbolic_is_shorter(row, other)):
             for single in dict.fromkeys((exponent, partner)):
                 for atoms, value in by_exponent[single].items():
-                    add(sp.exp(write(single)) if single else sp.Integer(1), atoms, value)
+                    accumulate(result, (sp.exp(write(single)) if single else sp.Integer(1), atoms), value)
             continue
         front = sp.exp(write(even)) if even else sp.Integer(1)
         zero = Form(field, {})
@@ -135,8 +126,8 @@ def _real_functions(form: Form) -> dict[tuple[sp.Expr, Atoms], Form]:
             row, other = other, row
         for atoms in dict.fromkeys([*row, *other]):
             plus, minus = row.get(atoms, zero), other.get(atoms, zero)
-            add(front * functions[0](angle), atoms, plus + minus)
-            add(front * functions[1](angle), atoms, (plus - minus) * turn)
+            accumulate(result, (front * functions[0](angle), atoms), plus + minus)
+            accumulate(result, (front * functions[1](angle), atoms), (plus - minus) * turn)
     return result
 
 
@@ -213,7 +204,7 @@ def _write_group(field: RationalField, power_of_pi: sp.Expr, table: Table) -> sp
     common = Frac(field, num, den / field.constant_poly(int(content)) * field.constant_poly(int(integers)))
     if common.is_constant and power_of_pi == 1 and not common_radicals:
         common = field.one  # sympy would multiply a number in again
-    if _leading_sign(entries, field) < 0:
+    if all(field.sign_of(c) < 0 for _, _, c in entries):
         common = -common
     inner = sp.Add(
         *(
@@ -222,11 +213,6 @@ def _write_group(field: RationalField, power_of_pi: sp.Expr, table: Table) -> sp
         )
     )
     return sp.Mul(power_of_pi, *_coefficient(field, tuple(sorted(common_radicals)), common), inner)
-
-
-def _leading_sign(entries: list[tuple[sp.Expr, tuple[int, ...], Frac]], field: RationalField) -> int:
-    """-1 if every coefficient is negative on the domain."""
-    return -1 if all(field.sign_of(c) < 0 for _, _, c in entries) else 1
 
 
 # -- coefficients -------------------------------------------------------------------------------------------------

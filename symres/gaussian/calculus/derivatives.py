@@ -19,6 +19,7 @@ import sympy as sp
 
 from ...activations.atom import Phi
 from ...activations.piecewise import PiecewiseFunction, derivative, value_at
+from ...core.atoms import AverageNode
 from ...core.errors import NoClosedForm
 from ...core.symbols import variables, z
 from .integrand import Term, separate
@@ -27,38 +28,15 @@ from .integrand import Term, separate
 class Law(Protocol):
     """What ``Gaussian`` offers; ``expectation.py`` imports this module."""
 
+    @property
+    def matrix(self) -> sp.Matrix:
+        """The covariance matrix."""
+
     def expectation(self, integrand: sp.Expr) -> sp.Expr:
         """The unevaluated average."""
 
     def conditional(self, k: int, place: sp.Expr) -> tuple[sp.Expr, Law]:
         """The density of variable k at a place, and the law of the others given that it is there."""
-
-
-class AveragedExpression(Protocol):
-    """What ``Expectation`` offers."""
-
-    @property
-    def integrand(self) -> sp.Expr:
-        """What is averaged, in the bound variables."""
-
-    @property
-    def law(self) -> Law:
-        """The law of the variables."""
-
-    @property
-    def dimension(self) -> int:
-        """The number of variables."""
-
-    @property
-    def matrix(self) -> sp.Matrix:
-        """The covariance matrix."""
-
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """The integrand as (coefficient, one factor per variable)."""
-
-    def like(self, integrand: sp.Expr) -> sp.Expr:
-        """The average of another integrand over the same law."""
 
 
 @dataclass(frozen=True)
@@ -101,30 +79,32 @@ def covariance_rule(smooth: Sequence[bool], matrix: sp.Matrix, i: int, j: int) -
     return CovarianceRule("Stein's lemma", slopes, tuple((front * c, powers) for powers, c in terms))
 
 
-def covariance_derivative(average: AveragedExpression, i: int, j: int) -> sp.Expr:
+def covariance_derivative(average: AverageNode, law: Law, i: int, j: int) -> sp.Expr:
     """The derivative of an average in the covariance of variables i and j.
 
     Args:
-        average: an Expectation.
+        average: of functions.
+        law: of its variables.
         i: one variable, counted from 0.
         j: the other, or the same for a variance.
     """
     bound = variables[: average.dimension]
     front = sp.Rational(1, 2) if i == j else sp.Integer(1)
-    if _has_finite_slopes(average, i, j) and not (len(bound) == 1 and average.matrix[0, 0].is_Symbol):
-        return front * _differentiated(average, (i, j))
-    rule = covariance_rule([_is_smooth(average, k) for k in range(len(bound))], average.matrix, i, j)
+    if _has_finite_slopes(average, i, j) and not (len(bound) == 1 and law.matrix[0, 0].is_Symbol):
+        return front * _differentiated(average, law, (i, j))
+    rule = covariance_rule([_is_smooth(average, k) for k in range(len(bound))], law.matrix, i, j)
     f = average.integrand
     for k in rule.slopes:
         f = _slope(f, len(bound), k)
-    return sp.Add(*(c * average.like(f * sp.Mul(*map(sp.Pow, bound, powers))) for c, powers in rule.weight))
+    return sp.Add(*(c * law.expectation(f * sp.Mul(*map(sp.Pow, bound, powers))) for c, powers in rule.weight))
 
 
-def parameter_derivative(average: AveragedExpression, s: sp.Symbol) -> sp.Expr:
+def parameter_derivative(average: AverageNode, law: Law, s: sp.Symbol) -> sp.Expr:
     """The derivative of an average in a parameter of its integrand; a mean is the m in f(x + m).
 
     Args:
-        average: an Expectation.
+        average: of functions.
+        law: of its variables.
         s: a symbol that does not stand in the covariance.
     """
     jumps = (b for _, factors in average.terms for f in factors for b, _ in _jumps(f))
@@ -133,20 +113,20 @@ def parameter_derivative(average: AveragedExpression, s: sp.Symbol) -> sp.Expr:
     if not steep and not any(e.has(s) for e in (*jumps, *inside)):
         slope = average.integrand.diff(s)
         if _is_function(slope):
-            return average.like(slope)
+            return law.expectation(slope)
     total = sp.Integer(0)
     for c, factors in average.terms:
-        total += c.diff(s) * average.like(_product(factors))
+        total += c.diff(s) * law.expectation(_product(factors))
         for k, f in enumerate(factors):
             if steep and s in f.free_symbols and not f.has_finite_slopes:
-                total += c * _shift_rate(f, s) * average.like(_score(average, k) * _product(factors))
+                total += c * _shift_rate(f, s) * law.expectation(_score(law, k) * _product(factors))
                 continue
             moved: tuple[Part, ...] = (
                 f.map(lambda u: u.diff(s)),
                 *(Delta(-b.diff(s) * jump, b) for b, jump in _jumps(f)),
             )
             for part in moved:
-                total += c * _mean_of_product(average.law, [part if n == k else g for n, g in enumerate(factors)])
+                total += c * _mean_of_product(law, [part if n == k else g for n, g in enumerate(factors)])
     return total
 
 
@@ -166,10 +146,10 @@ def _shift_rate(f: PiecewiseFunction, s: sp.Symbol) -> sp.Expr:
     return rate
 
 
-def _score(average: AveragedExpression, k: int) -> sp.Expr:
+def _score(law: Law, k: int) -> sp.Expr:
     """Minus the logarithmic derivative of the density in one variable: Stein's lemma is ``<d_k F> = <score F>``."""
-    bound = sp.Matrix(variables[: average.dimension])
-    return (average.matrix.inv() * bound)[k]
+    inverse = law.matrix.inv()
+    return (inverse * sp.Matrix(variables[: inverse.rows]))[k]
 
 
 # ---- derivatives with delta functions ------------------------------------------------------------------------------
@@ -187,19 +167,19 @@ class Delta:
 Part = PiecewiseFunction | Delta
 
 
-def _differentiated(average: AveragedExpression, slopes: tuple[int, int]) -> sp.Expr:
+def _differentiated(average: AverageNode, law: Law, slopes: tuple[int, int]) -> sp.Expr:
     """The average of an integrand differentiated in two variables, or twice in one, with its delta functions."""
     regular = average.integrand
     for k in slopes:
         regular = _slope(regular, average.dimension, k)
-    total = average.like(regular)
+    total = law.expectation(regular)
     for c, factors in average.terms:
         parts: list[list[Part]] = [[f] for f in factors]
         for k in slopes:
             parts[k] = [slope for part in parts[k] for slope in _slopes(part)]
         for choice in product(*parts):
             if any(isinstance(part, Delta) for part in choice):
-                total += c * _mean_of_product(average.law, choice)
+                total += c * _mean_of_product(law, choice)
     return total
 
 
@@ -235,7 +215,7 @@ def _mean_with_delta(law: Law, k: int, delta: Delta, others: Sequence[Part]) -> 
 # ---- regularity ----------------------------------------------------------------------------------------------------
 
 
-def _has_finite_slopes(average: AveragedExpression, i: int, j: int) -> bool:
+def _has_finite_slopes(average: AverageNode, i: int, j: int) -> bool:
     """Whether the derivative in variables i and j is made of finite slopes and delta functions."""
     orders = Counter((i, j))
     return all(
@@ -246,7 +226,7 @@ def _has_finite_slopes(average: AveragedExpression, i: int, j: int) -> bool:
     )
 
 
-def _is_smooth(average: AveragedExpression, i: int) -> bool:
+def _is_smooth(average: AverageNode, i: int) -> bool:
     """Whether F is continuous in variable i, with slopes that have finite values."""
     return _is_continuous(average.terms, i) and all(factors[i].has_finite_slopes for _, factors in average.terms)
 

@@ -50,7 +50,8 @@ def averaged(integrand: sp.Expr, law: Gaussian) -> sp.Expr:
             continue
         # every slope is its regular part (None) or one of its delta functions
         for choice in product(*([None, *_deltas(atoms[name], bound[owner[name]])] for name in used)):
-            regular = [_regular_part(atoms[name]) for name, delta in zip(used, choice, strict=True) if delta is None]
+            between = [atoms[name] for name, delta in zip(used, choice, strict=True) if delta is None]
+            regular = [phi.pieces.as_expr().subs(z, phi.argument) for phi in between]
             deltas = {owner[name]: delta for name, delta in zip(used, choice, strict=True) if delta is not None}
             total += _average_with_deltas(integrand, sp.Mul(rest, *regular), law, deltas)
     return total
@@ -94,11 +95,6 @@ def _deltas(phi: Phi, x: sp.Symbol) -> Iterator[Delta]:
         if not jump.is_zero:
             # delta(a x + c - b) = delta(x - (b - c)/a)/|a|
             yield Delta(jump / abs(steepness), (b - phi.argument.subs(x, 0)) / steepness)
-
-
-def _regular_part(phi: Phi) -> sp.Expr:
-    """The slope between the jumps, as a plain function."""
-    return phi.pieces.as_expr().subs(z, phi.argument)
 
 
 def _average_with_deltas(asked: sp.Expr, rest: sp.Expr, law: Gaussian, deltas: dict[int, Delta]) -> sp.Expr:

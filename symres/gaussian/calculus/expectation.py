@@ -126,11 +126,6 @@ class Expectation(AverageNode, sp.Expr):
         return self.law.dimension
 
     @property
-    def matrix(self) -> sp.Matrix:
-        """The covariance matrix."""
-        return self.law.matrix
-
-    @property
     def free_symbols(self) -> set[sp.Symbol]:
         """The symbols that need a value: all but the bound variables."""
         return set().union(*(a.free_symbols for a in self.args)) - set(variables)
@@ -178,18 +173,10 @@ class Expectation(AverageNode, sp.Expr):
         for (i, j), value in zip(self.law.entries, self.covariance, strict=True):
             slope = value.diff(s)
             if slope != 0:
-                result += slope * self.covariance_derivative(i, j)
+                result += slope * covariance_derivative(self, self.law, i, j)
         if self.integrand.has(s):
-            result += parameter_derivative(self, s)
+            result += parameter_derivative(self, self.law, s)
         return result
-
-    def covariance_derivative(self, i: int, j: int) -> sp.Expr:
-        """The derivative of the average in the covariance of variables i and j, as averages."""
-        return covariance_derivative(self, i, j)
-
-    def like(self, integrand: sp.Expr) -> sp.Expr:
-        """The average of another integrand over the same law."""
-        return Expectation(integrand, *self.covariance)
 
     # ---- printing ----------------------------------------------------------------------------------------------
 

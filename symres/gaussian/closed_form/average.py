@@ -98,14 +98,13 @@ def _combined(results: list[tuple[sp.Expr, sp.Expr]], law: dict[sp.Symbol, sp.Ex
 
 
 def _canonical_law(dimension: int) -> tuple[sp.Symbol, ...]:
-    try:
-        return {1: (K,), 2: (K1, C, K2)}[dimension]
-    except KeyError:
+    if dimension > 2:
         raise NoClosedForm(
             f"an average over {dimension} Gaussian variables",
             "closed forms exist for one and two",
             "write the layer so that a product has fewer Gaussian arguments",
-        ) from None
+        )
+    return (K,) if dimension == 1 else (K1, C, K2)
 
 
 @lru_cache(maxsize=4096)

@@ -86,7 +86,9 @@ def closed_form(factors: tuple[PiecewiseFunction, ...], covariance: Sequence[sp.
         even = take_even_part(start)
         if even != start:
             with suppress(NoClosedForm):
-                return _close_even_part(start, _close_for_real_parameters(even))
+                rule = "the law of -z is that of z: f(z) and (f(z) + f(-z))/2 have one average"
+                steps = _close_for_real_parameters(even).steps
+                return Proof(start, (Step("even part", rule, take_even_part, even), *steps))
         raise
 
 
@@ -140,12 +142,6 @@ def _close(start: ProductAverage) -> Proof:
             Step(Rule.CANONICAL, "collected by powers of pi, coefficients factored", canonical, result),
         ),
     )
-
-
-def _close_even_part(start: ProductAverage, even: Proof) -> Proof:
-    """The closed form of the average of the even part."""
-    rule = "the law of -z is that of z: f(z) and (f(z) + f(-z))/2 have one average"
-    return Proof(start, (Step("even part", rule, take_even_part, even.start), *even.steps))
 
 
 def _continue_analytically(start: ProductAverage, positive: dict[sp.Symbol, sp.Symbol]) -> Proof:
@@ -304,7 +300,7 @@ def _average_signs(average: SignAverage, details: list[str]) -> sp.Expr:
 def _matrix(triangle: tuple[sp.Expr, ...], size: int, reader: Reader) -> Matrix:
     entries = []
     for expr in triangle:
-        entry = reader.fraction(expr)
+        entry = reader.read(expr).rational
         if entry is None:
             raise NoClosedForm(
                 "a Gaussian average",

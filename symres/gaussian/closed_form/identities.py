@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations_with_replacement
 
 import sympy as sp
 from flint import arb, ctx
@@ -20,6 +19,7 @@ from ...core.symbols import K1, K2, C, z
 from ...numerics.balls import enclose, evaluate, value_and_radius
 from ...results.quantity import Verification
 from ..calculus.derivatives import covariance_rule
+from ..calculus.expectation import Gaussian
 from ..quadrature.average_ball import average_ball
 from .engine import closed_form
 from .verification import Enclosure, Values, verify
@@ -130,14 +130,10 @@ def _repeated(factors: Factors, law: tuple[sp.Symbol, ...], bits: int, values: V
 
 def _slopes(factors: Factors, law: tuple[sp.Symbol, ...]) -> Iterator[tuple[sp.Symbol, Terms, str]]:
     """The derivative in every entry of the law as averages; the two routes of one variance are the same identity."""
-    size = len(factors)
-    entries = list(combinations_with_replacement(range(size), 2))
-    matrix = sp.zeros(size)
-    for (i, j), symbol in zip(entries, law, strict=True):
-        matrix[i, j] = matrix[j, i] = symbol
+    variables = Gaussian(law)
     smooth = [f.is_continuous and f.has_finite_slopes for f in factors]
-    for (i, j), symbol in zip(entries, law, strict=True):
-        rule = covariance_rule(smooth, matrix, i, j)
+    for (i, j), symbol in zip(variables.entries, law, strict=True):
+        rule = covariance_rule(smooth, variables.matrix, i, j)
         differentiated = [f.diff() if k in rule.slopes else f for k, f in enumerate(factors)]
         terms = [
             (c, tuple(f.map(lambda u, p=p: u * z**p) for f, p in zip(differentiated, powers, strict=True)))

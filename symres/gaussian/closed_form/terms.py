@@ -16,7 +16,7 @@ from ...core.symbols import z
 from ...core.words import Obstruction, Reason
 from ..algebra.from_sympy import Reader
 from ..algebra.radical_forms import Form, exponential
-from ..algebra.rational_functions import Frac
+from ..algebra.rational_functions import Frac, accumulate
 
 _LARGEST_POWER = 40  # of a sum: beyond this the terms are too many to be of use
 
@@ -49,17 +49,16 @@ def parse_terms(expr: sp.Expr, reader: Reader) -> Terms:
         NoClosedForm: a function outside the class.
     """
     if not expr.has(z):
-        return _constant(reader, reader.read(expr))
+        return _monomial(reader, reader.read(expr))
     if expr == z:
-        return {TermKind(1, reader.field.zero, Form.integer(reader.field, 0), ()): Form.integer(reader.field, 1)}
+        return _monomial(reader, Form.integer(reader.field, 1), 1)
     if isinstance(expr, sp.Add):
         return reduce(_sum, (parse_terms(a, reader) for a in expr.args))
     if isinstance(expr, sp.Mul):
         return reduce(_product, (parse_terms(a, reader) for a in expr.args))
     if isinstance(expr, sp.Pow) and expr.exp.is_Integer and expr.exp > 0:
         if expr.base == z:
-            kind = TermKind(int(expr.exp), reader.field.zero, Form.integer(reader.field, 0), ())
-            return {kind: Form.integer(reader.field, 1)}
+            return _monomial(reader, Form.integer(reader.field, 1), int(expr.exp))
         if expr.exp > _LARGEST_POWER:
             raise _unsupported(expr)
         return reduce(_product, [parse_terms(expr.base, reader)] * int(expr.exp))
@@ -74,14 +73,14 @@ def parse_terms(expr: sp.Expr, reader: Reader) -> Terms:
     raise _unsupported(expr)
 
 
-def _constant(reader: Reader, value: Form) -> Terms:
-    return {TermKind(0, reader.field.zero, Form.integer(reader.field, 0), ()): value} if value else {}
+def _monomial(reader: Reader, value: Form, power: int = 0) -> Terms:
+    return {TermKind(power, reader.field.zero, Form.integer(reader.field, 0), ()): value} if value else {}
 
 
 def _sum(left: Terms, right: Terms) -> Terms:
     result = dict(left)
     for kind, c in right.items():
-        result[kind] = result[kind] + c if kind in result else c
+        accumulate(result, kind, c)
     return {kind: c for kind, c in result.items() if c}
 
 
@@ -90,7 +89,7 @@ def _product(left: Terms, right: Terms) -> Terms:
     for k, c in left.items():
         for m, d in right.items():
             kind = TermKind(k.power + m.power, k.alpha + m.alpha, k.beta + m.beta, _multiply_signs(k.signs, m.signs))
-            result[kind] = result[kind] + c * d if kind in result else c * d
+            accumulate(result, kind, c * d)
     return {kind: c for kind, c in result.items() if c}
 
 
@@ -150,7 +149,7 @@ def _sign(expr: sp.Function, reader: Reader) -> Terms:
     noise = field.zero if sharp else field.ratio(1, 2) / square
     kind = TermKind(0, field.zero, Form.integer(field, 0), (SmoothedSign(shift * slope.inverse(), noise),))
     if isinstance(expr, sp.erfc):
-        return _sum(_constant(reader, Form.integer(field, 1)), {kind: Form.of(-orientation)})
+        return _sum(_monomial(reader, Form.integer(field, 1)), {kind: Form.of(-orientation)})
     return {kind: Form.of(orientation)}
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import reduce
 
 import sympy as sp
 from flint import fmpq
@@ -187,12 +188,9 @@ def _expanded(expr: sp.Expr, n: int, root: int) -> Series:
         if node == z:
             return [_ONE if k == root else {} for k in range(n + 1)]
         if isinstance(node, sp.Add):
-            return [_sum_of(column) for column in zip(*map(visit, node.args), strict=False)]
+            return [reduce(_added, column) for column in zip(*map(visit, node.args), strict=False)]
         if isinstance(node, sp.Mul):
-            first, *rest = map(visit, node.args)
-            for other in rest:
-                first = _times(first, other)
-            return first
+            return reduce(_times, map(visit, node.args))
         if isinstance(node, sp.Pow) and not node.exp.has(z):
             return _power(visit(node.base), node.exp, node)
         if isinstance(node, sp.exp):
@@ -202,11 +200,9 @@ def _expanded(expr: sp.Expr, n: int, root: int) -> Series:
         if isinstance(node, sp.sin | sp.cos):
             sine, cosine = _sin_cos(visit(node.args[0]))
             return sine if isinstance(node, sp.sin) else cosine
-        if type(node) in _DERIVATIVES:
-            u = node.args[0]
-            start = _expression(visit(u)[0])
-            slope = visit(_DERIVATIVES[type(node)](u))
-            return _integrated(node.func(start), _times(_derivative(visit(u)), slope))
+        if isinstance(node, _INTEGRATED):
+            u = visit(node.args[0])
+            return _integrated(node.func(_expression(u[0])), _times(_derivative(u), visit(node.fdiff())))
         if type(node) in _REWRITTEN:
             return visit(_REWRITTEN[type(node)](*node.args))
         if isinstance(node, sp.Pow):
@@ -216,15 +212,7 @@ def _expanded(expr: sp.Expr, n: int, root: int) -> Series:
     return visit(expr)
 
 
-_DERIVATIVES: Mapping[type, Callable[[sp.Expr], sp.Expr]] = {
-    sp.erf: lambda u: 2 / sp.sqrt(sp.pi) * sp.exp(-(u**2)),
-    sp.erfi: lambda u: 2 / sp.sqrt(sp.pi) * sp.exp(u**2),
-    sp.atan: lambda u: 1 / (1 + u**2),
-    sp.atanh: lambda u: 1 / (1 - u**2),
-    sp.asin: lambda u: 1 / sp.sqrt(1 - u**2),
-    sp.acos: lambda u: -1 / sp.sqrt(1 - u**2),
-    sp.asinh: lambda u: 1 / sp.sqrt(1 + u**2),
-}
+_INTEGRATED = (sp.erf, sp.erfi, sp.atan, sp.atanh, sp.asin, sp.acos, sp.asinh)  # functions of simpler slopes
 
 _REWRITTEN: Mapping[type, Callable[[sp.Expr], sp.Expr]] = {
     sp.erfc: lambda u: 1 - sp.erf(u),
@@ -242,13 +230,6 @@ _LARGEST_EXPONENT = 2**40  # sympy takes exponentials of larger numbers for inte
 
 def _no_series(node: sp.Expr) -> NoClosedForm:
     return NoClosedForm("a small-variance series", f"symres knows no Taylor series of {node} at 0", "use evalf instead")
-
-
-def _sum_of(constants: tuple[Constant, ...]) -> Constant:
-    total = constants[0]
-    for constant in constants[1:]:
-        total = _added(total, constant)
-    return total
 
 
 def _convolved(u: Series, v: Series, weights: list[fmpq]) -> Constant:
@@ -311,10 +292,7 @@ def _power(u: Series, exponent: sp.Expr, node: sp.Expr) -> Series:
     """By u y' = exponent u' y for a constant exponent."""
     start = _expression(u[0])
     if exponent.is_Integer and exponent.is_nonnegative:
-        result: Series = [_ONE, *({} for _ in u[1:])]
-        for _ in range(int(exponent)):
-            result = _times(result, u)
-        return result
+        return reduce(_times, [u] * int(exponent), [_ONE, *({} for _ in u[1:])])
     if _vanishes(start):
         return _power_of_vanishing(u, exponent, node)
     if not exponent.is_Rational:

@@ -12,7 +12,7 @@ import mpmath as mp
 import sympy as sp
 
 from ...core.errors import NoClosedForm
-from ...numerics.balls import evaluate
+from ...numerics.balls import as_mpf, evaluate
 from ...results.quantity import Verification
 
 ERRORS = (1e-3, 1e-6, 1e-12)  # relative errors whose range is stated
@@ -69,7 +69,7 @@ class Truncation:
                 passed, worst = (passed + 1, max(worst, deviation)) if as_expected else (0, mp.mpf(0))
                 if passed == _PASSES:
                     return Verification("numbers", _PASSES, float(worst))
-        found = f"at K = {mp.nstr(_mpf(K), 3)} it is off by {mp.nstr(error, 3)}, not by {mp.nstr(expected, 3)}"
+        found = f"at K = {mp.nstr(as_mpf(K), 3)} it is off by {mp.nstr(error, 3)}, not by {mp.nstr(expected, 3)}"
         raise NoClosedForm(self.asked, f"{found}, a defect of symres", "report it, and use evalf")
 
     def reach(self) -> str:
@@ -97,7 +97,7 @@ class Truncation:
     def _numbers(self, terms: Terms) -> Numbers:
         """Exponents and coefficients other than 0, the largest term first."""
         with mp.workdps(_DIGITS):
-            pairs = ((_mpf(e), evaluate(terms[e], {}, _DIGITS)[0]) for e in sorted(terms, reverse=self.large))
+            pairs = ((as_mpf(e), evaluate(terms[e], {}, _DIGITS)[0]) for e in sorted(terms, reverse=self.large))
             return [(e, c) for e, c in pairs if c]
 
     @property
@@ -122,7 +122,7 @@ class Truncation:
 
     def _error(self, K: sp.Rational) -> tuple[mp.mpf, mp.mpf]:
         """The error of the truncated expansion at a K, and the size of the exact value."""
-        place, (following, last) = _mpf(K), self._omitted_sum(K)
+        place, (following, last) = as_mpf(K), self._omitted_sum(K)
         series = mp.fsum(c * place**e for e, c in self._kept)
         log2_largest = abs(series) or abs(following)
         digits = max(15, int(mp.log10(log2_largest / last)) + 8) if log2_largest and last else 32
@@ -131,7 +131,7 @@ class Truncation:
 
     def _omitted_sum(self, K: sp.Rational) -> tuple[mp.mpf, mp.mpf]:
         """The sum of the omitted terms at a K, and the size of the last of them."""
-        values = [c * _mpf(K) ** e for e, c in self._next]
+        values = [c * as_mpf(K) ** e for e, c in self._next]
         return mp.fsum(values), abs(values[-1]) if values else mp.mpf(0)
 
     def _range_end(self, error: float) -> sp.Rational | None:
@@ -176,7 +176,7 @@ def _place(index: int) -> sp.Rational:
 
 def _index(K: sp.Rational, large: bool) -> int:
     """The number of the list that is not nearer than K."""
-    index = 3 * int(mp.floor(mp.log10(_mpf(K))))
+    index = 3 * int(mp.floor(mp.log10(as_mpf(K))))
     while _place(index) < K:
         index += 1
     while _place(index) > K and not large:
@@ -197,7 +197,3 @@ def _brief(number: sp.Rational | float) -> str:
     """One digit: 200, 5e-3, 2e6."""
     mantissa, exponent = f"{Decimal(str(sp.N(number, 15))):.0e}".split("e")  # beyond the range of floats, too
     return str(int(number)) if 0 <= int(exponent) < 4 else f"{mantissa}e{int(exponent)}"
-
-
-def _mpf(number: sp.Rational) -> mp.mpf:
-    return mp.mpf(int(number.p)) / int(number.q)

@@ -17,13 +17,12 @@ from ...core.cache.disk_cache import ACTIVE, Key
 from ...core.errors import DeclarationError, NoClosedForm
 from ...numerics.balls.budget import MOST_PANELS
 from .bivariate import bivariate_average
+from .node_compression import ball_key
 from .univariate import univariate_average
 
 _MOST_BITS = 4096  # beyond, a result is thousands of digits
 _NOT_FINITE = ""  # on disk
 _KEPT = 2**13  # results, a kilobyte each
-
-_Dyadic = tuple[int, int]  # mantissa and exponent
 
 
 def average_ball(factors: tuple[PiecewiseFunction, ...], covariance: tuple[arb, ...], bits: int) -> arb:
@@ -50,7 +49,7 @@ def average_ball(factors: tuple[PiecewiseFunction, ...], covariance: tuple[arb, 
         )
     if bits > _MOST_BITS or not all(isinstance(c, arb) and c.is_finite() for c in covariance):
         return _computed(factors, covariance, bits)
-    return _kept(factors, _Covariance(tuple(map(_dyadic, covariance)), covariance), bits, ctx.prec, MOST_PANELS.get())
+    return _kept(factors, _Covariance(tuple(map(ball_key, covariance)), covariance), bits, ctx.prec, MOST_PANELS.get())
 
 
 def _computed(factors: tuple[PiecewiseFunction, ...], covariance: tuple[arb, ...], bits: int) -> arb:
@@ -65,7 +64,7 @@ def _computed(factors: tuple[PiecewiseFunction, ...], covariance: tuple[arb, ...
 class _Covariance:
     """The entries of a covariance matrix: their digits, by which they are known again, and the balls themselves."""
 
-    digits: tuple[tuple[_Dyadic, _Dyadic], ...]
+    digits: tuple[tuple[int, ...], ...]
     balls: tuple[arb, ...] = field(compare=False)
 
 
@@ -81,9 +80,9 @@ def _kept(
 
     def compute() -> str:
         computed.append(_computed(factors, covariance.balls, bits))
-        return _in_words(*_dyadic(computed[0])) if computed[0].is_finite() else _NOT_FINITE
+        return _in_words(ball_key(computed[0])) if computed[0].is_finite() else _NOT_FINITE
 
-    name = _in_words(*(pair for entry in covariance.digits for pair in entry), (bits, precision, most_panels))
+    name = _in_words(*covariance.digits, (bits, precision, most_panels))
     known = cache.recall(subject, name, compute)
     if computed:
         return computed[0]
@@ -105,9 +104,3 @@ def _subject(factors: tuple[PiecewiseFunction, ...]) -> Key | None:
 
 def _in_words(*numbers: tuple[int, ...]) -> str:
     return " ".join(f"{n:x}" for group in numbers for n in group)
-
-
-def _dyadic(ball: arb) -> tuple[_Dyadic, _Dyadic]:
-    """The middle and the radius of a finite ball, exactly."""
-    (middle, shift), (radius, order) = ball.mid().man_exp(), ball.rad().man_exp()
-    return (int(middle), int(shift)), (int(radius), int(order))
