@@ -49,7 +49,7 @@ def altered(target: ArrayTarget, **changes: Any) -> ArrayTarget:
     for name in [name for name in vars(found) if callable(getattr(type(found), name, None))]:
         del vars(found)[name]  # a method that a test has replaced for a while, and put back bound to the target
     for name, text in changes.pop("definitions", {}).items():
-        found.runtime = found.runtime.with_text(name, text)
+        found.runtime = type(found.runtime)({**found.runtime.texts, name: text})
     vars(found).update(changes)
     return found
 

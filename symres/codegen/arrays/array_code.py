@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from ..emission.emitter import Dialect, Source
+from ..emission.emitter import Source
 from ..planning.network_plan import DeepLayer, NetworkPlan
 from ..planning.plan import Component, Function
 from ..planning.target import Target
@@ -66,13 +66,11 @@ class ArrayCode(Target):
     """A target whose functions take arrays that broadcast.
 
     Attributes:
-        dialect: how operations are spelled.
         runtime: the functions that modules contain where they need them.
         imports: the lines that begin a module, in groups, by the names that they define.
         words: what docstrings call things.
     """
 
-    dialect: Dialect
     runtime: RuntimeLibrary
     imports: Sequence[Mapping[str, str]]
     words: Wording

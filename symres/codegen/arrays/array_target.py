@@ -9,13 +9,12 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import sympy as sp
 from numpy.typing import ArrayLike, NDArray
 
 from ...core import files
 from ...numerics.roots import highest
 from ..emission.emitter import Source, variable
-from ..planning.module_plan import CurvePlan, Extra, ModulePlan
+from ..planning.module_plan import CurvePlan, Extra, ModulePlan, names_of
 from ..planning.network_plan import NetworkPlan
 from ..planning.plan import Component, Function
 from ..planning.target import ArrayFunction, Floats
@@ -38,10 +37,6 @@ class ArrayTarget(ArrayCode):
     """The texts of a target whose functions take arrays."""
 
     # ---- planning ----------------------------------------------------------------------------------------------
-
-    def unspelled(self, expr: sp.Expr) -> str:
-        """The name of a function in an expression that the target has no spelling for; empty if there is none."""
-        return self.dialect.unspelled(expr)
 
     def require(self, function: Function) -> None:
         """Make sure that a function and its components can be written.
@@ -70,7 +65,7 @@ class ArrayTarget(ArrayCode):
             "functions": [self._function(f, plan) for f in plan.functions],
             "components": [self._component(*found) for found in sources.items()],
         }
-        names = (*_extra_names(plan.extra), *(f.quantity.name for f in plan.functions))
+        names = (*names_of(plan.extra), *(f.quantity.name for f in plan.functions))
         return self._text("functions.py.j2", values, head, names, sources.values())
 
     def network_text(self, plan: NetworkPlan) -> str:
@@ -84,7 +79,7 @@ class ArrayTarget(ArrayCode):
         """The module of a function with sums over the powers of a weight."""
         values = curve_values(self, plan) | {"extra": self._extra(plan.extra)}
         head = {"title": plan.title, "command": plan.command, "about": [self.words.precision], "missing": []}
-        return self._text("curve.py.j2", values, head, (*_extra_names(plan.extra), plan.quantity.name), ())
+        return self._text("curve.py.j2", values, head, (*names_of(plan.extra), plan.quantity.name), ())
 
     def _function(self, function: Function, plan: ModulePlan) -> dict[str, object]:
         quantity, in_place = function.quantity, self.capabilities.in_place
@@ -172,10 +167,6 @@ def _once(integrate: ArrayFunction) -> ArrayFunction:
 
 def _head_of(component: Component) -> str:
     return f"{component.name}({', '.join(map(variable, component.symbols))})"
-
-
-def _extra_names(extra: Extra | None) -> tuple[str, ...]:
-    return () if extra is None else tuple(extra.procedure.exact)
 
 
 def _is_used(name: str, code: str) -> bool:

@@ -33,8 +33,8 @@ def closed(component: Component, code: sp.Expr, dialect: Dialect, result: str = 
 
 def _in_range(component: Component, found: Reduced, dialect: Dialect, result: str) -> list[str]:
     """Lines that compute a formula with kernels of order 1: squares of others leave the range of narrow types."""
-    kernels = ("K1", "K2") if component.is_pair else ("K",)
-    lines = [f"k{i}, q{i} = {dialect.reduced}({k}, {found.is_homogeneous})" for i, k in enumerate(kernels, 1)]
+    reduced_by = f"{dialect.reduced}({{}}, {found.is_homogeneous})".format
+    lines = [f"k{i}, q{i} = {reduced_by(k)}" for i, k in enumerate(component.kernels, 1)]
     names = {s: variable(s) for s in (*component.symbols, *REDUCED.values(), *INVERSES)}
     if component.is_pair:
         lines.append("c = C*q1*q2")
@@ -76,8 +76,7 @@ def _floored(component: Component, lines: list[str], dialect: Dialect) -> list[s
     floor = component.guards.floor
     if floor is None:
         return lines
-    names = ("K1", "K2") if component.is_pair else ("K",)
-    kernels = [f"{kernel} = {dialect.at_least.format(kernel, floor)}" for kernel in names]
+    kernels = [f"{kernel} = {dialect.at_least.format(kernel, floor)}" for kernel in component.kernels]
     last = [f"determinant = {dialect.at_least.format('determinant', floor**2)}"] if lines else []
     return [*kernels, *lines, *last]
 
@@ -99,9 +98,8 @@ def limited(component: Component, lines: tuple[str, ...], dialect: Dialect) -> t
     if math.isinf(component.guards.largest):
         return lines
     largest, library = repr(component.guards.largest), dialect.library
-    kernels = ("K1", "K2") if component.is_pair else ("K",)
-    head = [f"inside = {' & '.join(f'({k} <= {largest})' for k in kernels)}"]
-    head += [f"{k} = {library}.clip({k}, None, {largest})" for k in kernels]
+    head = [f"inside = {' & '.join(f'({k} <= {largest})' for k in component.kernels)}"]
+    head += [f"{k} = {library}.clip({k}, None, {largest})" for k in component.kernels]
     if component.is_pair:
         head.append(f"C = {library}.clip(C, -{largest}, {largest})")
     *before, last = lines

@@ -8,7 +8,7 @@ Slopes are code as well, which the library differentiates in turn.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -17,12 +17,13 @@ from sympy.core.function import AppliedUndef
 
 from ...numerics.special import S4, T4
 from ..emission.emitter import Dialect, Emitter, Source, defined, is_constant, variable
+from ..fits.chebyshev import Fit
 from ..planning.plan import KERNELS, Component, Function
 from ..stable.angles import AngleForm, rooted_form
 from ..stable.correlation_form import determined, in_determinant_form, separated
 from ..stable.primitives import TwoSigns, TwoTails, determinant, unit
 from ..stable.rewrites import stabilise
-from .component_text import arguments, closed, guarded, named_determinant, with_origin
+from .component_text import arguments, closed, fitted, guarded, limited, named_determinant, with_origin
 
 
 def closed_source(component: Component, code: sp.Expr, dialect: Dialect) -> Source:
@@ -39,6 +40,33 @@ def closed_source(component: Component, code: sp.Expr, dialect: Dialect) -> Sour
     if component.floored or is_divided(code):
         return _floored_source(component, code, dialect)
     return Source(tuple(body(component, code, dialect)))
+
+
+def component_source(
+    component: Component,
+    dialect: Dialect,
+    integrated: Callable[[Component], Source],
+    conversions: tuple[str, str],
+    wide: bool,
+) -> Source:
+    """The function of a component.
+
+    Args:
+        component: what is computed.
+        dialect: of the library.
+        integrated: the code of what has no closed form, or where its terms cancel.
+        conversions: as ``widened`` takes them.
+        wide: whether it is to be computed in float64.
+    """
+    code = component.code
+    if isinstance(code, Fit):
+        source = fitted(component, code, dialect)
+    elif code is None or component.fallback_integral is not None:
+        source = integrated(component)
+    else:
+        source = closed_source(component, code, dialect)
+    lines = limited(component, source.lines, dialect)
+    return replace(source, lines=widened(component, lines, *conversions) if wide else lines)
 
 
 def is_wide(component: Component) -> bool:

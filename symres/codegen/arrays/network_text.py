@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,8 +10,9 @@ import sympy as sp
 
 from ...core.errors import DeclarationError
 from ...core.symbols import K1, K2, C, K, Theta
+from ...notation import shortened
 from ...results.quantity import Quantity
-from ..emission.emitter import Source, argument, variable
+from ..emission.emitter import argument, variable
 from ..planning.network_plan import DeepLayer, NetworkPlan, takes_determinant
 from ..planning.plan import Component
 from ..stable.primitives import determinant
@@ -19,9 +20,8 @@ from ..wording import docstrings
 from .array_code import ArrayCode, Definition
 
 CONVENTIONS = (
-    "The tangent kernel is that of the NTK parametrisation: weights sqrt(C_W/fan_in)*w and biases sqrt(C_b)*b, with "
-    "learning rate 1 for every w and b of all layers. C_W is fan_in times the variance of a weight, C_b the variance "
-    "of a bias. Inputs have kernels x.x'/n0 and the tangent kernel 0; a read-in is the layer Dense(z).",
+    f"{docstrings.PARAMETRISATION} C_W is fan_in times the variance of a weight, C_b the variance of a bias. "
+    f"{docstrings.INPUTS}; a read-in is the layer Dense(z).",
     f"{docstrings.UNITS} Everything is computed in float64.",
 )
 _TAKEN = {"every_layer", "X1", "X2"}
@@ -30,6 +30,7 @@ _ARGUMENTS = (
     (K2, "kernels of the second inputs, typically of shape (1, M); K2 >= 0, else nan"),
     (C, "covariances of the inputs, of shape (N, M); C**2 <= K1*K2; in averages an excess counts as equality"),
 )
+_OR_SEVERAL = "or a list of one for each layer"
 _ENTRIES = 16384  # that pass all layers at a time: as many as stay in the cache
 _SHARING = 4194304  # where entries share averages
 
@@ -43,21 +44,14 @@ class NetworkText:
 
     def __init__(self, target: ArrayCode, plan: NetworkPlan) -> None:
         self.target, self.plan = target, plan
-        self.components = {_determined(c): self._source(c) for c in plan.called}
+        components = map(_determined, plan.called)
+        self.sources = {component: target.source(component) for component in components}  # of those that layers call
         taken = _TAKEN.union(*target.imports)
         for name in map(argument, plan.parameters):
             if name in taken:
                 raise DeclarationError(
                     f"code for a network with the parameter {name}", "the code needs this name", "rename it"
                 )
-
-    def _source(self, component: Component) -> Source:
-        return self.target.source(_determined(component))
-
-    @property
-    def sources(self) -> Mapping[Component, Source]:
-        """The components that layers call, with a determinant where they take one."""
-        return self.components
 
     def head(self) -> dict[str, Any]:
         """What the docstring of the module says."""
@@ -74,7 +68,10 @@ class NetworkText:
         names = list(map(argument, plan.parameters))
         known = docstrings.directed if plan.is_directed else str
         arguments = [(s, known(text)) for s, text in _ARGUMENTS]
-        own = [line for p in plan.parameters for line in _parameter_lines(p, words.argument)]
+        own, numbers = (
+            [line for p in plan.parameters for line in docstrings.parameter_lines(p, f"{kind}, {_OR_SEVERAL}")]
+            for kind in (words.argument, "number")
+        )
         tangent = "tangent kernel of the inputs: 0 where no trained layer comes before"
         entries = _SHARING if plan.is_integrated else _ENTRIES
         determined = plan.is_sharp or plan.is_determined
@@ -92,7 +89,7 @@ class NetworkText:
                 *own,
                 *docstrings.wrapped(f"Theta: {tangent}; {words.argument}.", 8, 4),
             ],
-            "named": [line for p in plan.parameters for line in _parameter_lines(p, "number")],
+            "named": numbers,
             "results": docstrings.wrapped(f"(C, Theta): {words.results}", 8),
             "facts": self._facts(),
             "layers": [definition for layer in plan.layers for definition in self._definitions(layer)],
@@ -177,13 +174,8 @@ def _determined(component: Component) -> Component:
     return replace(component, symbols=(*component.symbols, determinant))
 
 
-def _parameter_lines(parameter: sp.Symbol, kind: str) -> list[str]:
-    meaning = docstrings.ARGUMENTS.get(parameter, docstrings.OTHER)
-    return docstrings.wrapped(f"{argument(parameter)}: {meaning}; {kind}, or a list of one for each layer.", 8, 4)
-
-
 def _doc(maps: Sequence[tuple[str, Quantity]]) -> list[str]:
-    return [line for head, q in maps for line in docstrings.wrapped(f"{head} = {docstrings.shown(q)}", 4, 4)]
+    return [line for head, q in maps for line in docstrings.wrapped(f"{head} = {shortened(q.defined)}", 4, 4)]
 
 
 def _errors(layer: DeepLayer) -> list[str]:

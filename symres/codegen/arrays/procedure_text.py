@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...core import files
 from ...core.errors import DeclarationError
-from ...core.symbols import KERNELS, K
+from ...core.symbols import KERNELS
 from ...results.quantity import Quantity
 from ..emission.emitter import Emitter, argument
 from ..planning.module_plan import CurvePlan, Extra, PowerSum
@@ -40,7 +40,6 @@ def procedure_text(extra: Extra, words: Wording, gradients: bool, templates: Pat
             raise DeclarationError(
                 f"code for the {procedure.name} with the parameter {name}", "the code needs this name", "rename it"
             )
-    meanings = {K: _INPUT} | {s: docstrings.ARGUMENTS.get(s, docstrings.OTHER) for s in procedure.parameters}
     facts = [f"Error: {extra.error}.", *([f"Generalises: {procedure.source}."] if procedure.source else [])]
     values = {
         "array": words.array,
@@ -52,9 +51,8 @@ def procedure_text(extra: Extra, words: Wording, gradients: bool, templates: Pat
         "signature": ", ".join(names),
         "given": ", ".join(f'"{name}": {name}' for name in names),
         "arguments": [
-            line
-            for s, text in meanings.items()
-            for line in docstrings.wrapped(f"{argument(s)}: {text}; {words.argument}.", 8, 4)
+            *docstrings.wrapped(f"K: {_INPUT}; {words.argument}.", 8, 4),
+            *(line for s in procedure.parameters for line in docstrings.parameter_lines(s, words.argument)),
         ],
         "facts": [line for fact in facts for line in docstrings.wrapped(fact, 4, 4)],
         **procedure.constants,

@@ -52,10 +52,6 @@ class RuntimeLibrary:
     def _named(self, text: str) -> Iterable[str]:
         return (node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name) and node.id in self.texts)
 
-    def with_text(self, name: str, text: str) -> RuntimeLibrary:
-        """A library with another text for a definition."""
-        return RuntimeLibrary({**self.texts, name: text})
-
     def needed(self, *code: str) -> tuple[str, ...]:
         """The names of the definitions that some code calls, and of those that they need, in the order of the files."""
         found: set[str] = set()
@@ -78,7 +74,8 @@ def _definitions(path: Path) -> dict[str, str]:
     text = path.read_text(encoding="utf-8")
     lines, found = text.splitlines(), {}
     for node in ast.parse(text).body:
-        if isinstance(node, ast.Import | ast.ImportFrom) or _is_alias(node) or _is_docstring(node):
+        is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if isinstance(node, ast.Import | ast.ImportFrom) or _is_alias(node) or is_docstring:
             continue
         name = _defined(node)
         if name is None:
@@ -89,10 +86,6 @@ def _definitions(path: Path) -> dict[str, str]:
             )
         found[name] = _without_annotations(lines, node)
     return found
-
-
-def _is_docstring(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _is_alias(node: ast.stmt) -> bool:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from string import ascii_lowercase
 
 import sympy as sp
 
-from ...core.symbols import K1, K2, C, z
-from ..averages.average_code import averages
+from ...core.symbols import K1, K2, C
+from ..averages.average_code import averages, function_text
 from ..averages.integrands import PiecewiseIntegrand
-from ..averages.tail_growth import largest_exponent
 from ..emission.emitter import Dialect, Emitter, Source, defined, variable
 from ..planning.plan import Component
 from ..stable.rewrites import stabilise
@@ -82,7 +81,7 @@ def sum_source(
             for h in filter(None, found.values()):
                 if h.parts[0] not in texts:
                     texts[h.parts[0]] = f"{name}_part_{len(texts) + 1}"
-                    preamble.append(function_text(texts[h.parts[0]], h.parts[0], parameters, dialect))
+                    preamble.append(function_text(texts[h.parts[0]], stabilise(h.parts[0]), parameters, dialect))
             about = "Derivatives in parameters a, b, ... and in z, by their names"
             if facts is not None:
                 preamble.append(defined(f"{sides[f]}_facts(K1{own})", facts([h for h in found.values() if h])))
@@ -102,15 +101,6 @@ def sum_source(
         names[symbol] = f"s{number}"
         total += pair.factor * symbol
     return Source((*lines, *Emitter(dialect, names).function([("return", total)])), (), tuple(preamble))
-
-
-def function_text(name: str, function: sp.Expr, parameters: Sequence[sp.Symbol], dialect: Dialect) -> str:
-    """A function of z and of parameters, its exponentials kept below the largest float."""
-    stable = stabilise(function)
-    capped = f"{dialect.library}.exp({dialect.at_most.format('{0}', f'{largest_exponent(stable)}.0')})"
-    inside = replace(dialect, functions={**dialect.functions, sp.exp: capped})
-    names = {z: "z", **{p: variable(p) for p in parameters}}
-    return defined(f"{name}({', '.join(names.values())})", Emitter(inside, names).function([("return", stable)]))
 
 
 def derivatives(

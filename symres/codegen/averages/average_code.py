@@ -18,14 +18,9 @@ from ..stable.primitives import determinant
 from ..stable.rewrites import stabilise
 from . import singular_slopes
 from .conditional_exponential import split_code, tilt
-from .conditional_polynomial import (
-    ClosedAverageCode,
-    closed_average_code,
-    has_closed_average,
-    is_polynomial,
-)
+from .conditional_polynomial import closed_average_code, has_closed_average, is_polynomial
 from .features import features, may_be_faint_at_zero
-from .integrands import GaussianAverage, PiecewiseIntegrand
+from .integrands import PiecewiseIntegrand
 from .rules import rule_of
 from .tail_growth import largest_exponent, load, polynomial_degree, rate, wave
 
@@ -57,11 +52,9 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
 
     def part(formula: sp.Expr) -> str:
         if formula not in parts:
-            parts[formula], stable = f"{name}_part_{len(parts) + 1}", stabilise(formula)
-            capped = f"{library}.exp({library}.clip({{0}}, None, {largest_exponent(stable)}.0))"
-            inside = replace(dialect, functions={**dialect.functions, sp.exp: capped})
-            code = Emitter(inside, {z: "z", **names}).function([("return", stable)])
-            preamble.append(defined(f"{parts[formula]}(z{rest})", code))
+            parts[formula] = f"{name}_part_{len(parts) + 1}"
+            clipped = replace(dialect, at_most=f"{library}.clip({{0}}, None, {{1}})")
+            preamble.append(function_text(parts[formula], stabilise(formula), parameters, clipped))
         return parts[formula]
 
     kernel = variable(symbols[0])
@@ -102,12 +95,12 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
             lines.append(f"{factors_[f]} = ({functions}), {listed(f.breaks)}, {listed(places)}, {rest_}")
         return factors_[f]
 
-    def coded(average: Callable[..., ClosedAverageCode], f: PiecewiseIntegrand) -> str:
+    def coded(average: Callable[..., Source], f: PiecewiseIntegrand) -> str:
         """What stands for the average of a function over one variable."""
         code = average(f, f"{name}_factor_{len(factors_)}", parameters, dialect)
         preamble.extend(code.preamble)
         constants.extend(code.tables)
-        return code.text
+        return code.lines[0]
 
     def ruled(factors: Sequence[PiecewiseIntegrand]) -> str:
         rule = rule_of(*factors)
@@ -119,6 +112,13 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
         head = f"_over_one({rule}, " if is_pair or refines(function) else f"{rule}("
         return f"{head}{', '.join((factor(function), *law))}{rest})"
 
+    def held_by_variable(call: str) -> sp.Symbol:
+        """The symbol of a variable that holds what is called."""
+        average = f"a{len(lines) + 1}"
+        lines.append(f"{average} = {call}")
+        names[symbol := sp.Dummy(average)] = average
+        return symbol
+
     values: dict[sp.Expr, sp.Expr] = {}
     conditional = sorted(expr.atoms(singular_slopes.ConditionalAverage), key=sp.default_sort_key)
     held = {conditioned.args[0] for conditioned in conditional}
@@ -126,17 +126,11 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
         total = sp.Integer(0)
         for coefficient, factors in _joined(node):
             called = ", ".join(factor(f) for f in factors)
-            average = f"a{len(lines) + 1}"
-            lines.append(
-                f"{average} = "
-                + (
-                    f"_pair_average({ruled(factors)}, {called}, K1, K2, C{rest})"
-                    if is_pair
-                    else over_one("_kernel_average", factors[0], "K")
-                )
-            )
-            names[symbol := sp.Dummy(average)] = average
-            total += coefficient * symbol
+            if is_pair:
+                call = f"_pair_average({ruled(factors)}, {called}, K1, K2, C{rest})"
+            else:
+                call = over_one("_kernel_average", factors[0], "K")
+            total += coefficient * held_by_variable(call)
         values[node] = total
     for n, conditioned in enumerate(conditional, 1):
         node, *law = conditioned.args
@@ -146,10 +140,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
         for coefficient, (function,) in _joined(node):
             rule = "_pieces_beside" if has_closed_average(function) else "_beside"
             call = over_one(rule, function, f"mean{n} + 0.0*K1", f"variance{n} + 0.0*K1")
-            average = f"a{len(lines) + 1}"
-            lines.append(f"{average} = {call}")
-            names[symbol := sp.Dummy(average)] = average
-            values[conditioned] += coefficient * symbol
+            values[conditioned] += coefficient * held_by_variable(call)
     expr = expr.xreplace(values)
     lines += Emitter(dialect, names | {determinant: "determinant"}).function([("return", expr)])
     if any(e.has(determinant) for e in (expr, *(law for conditioned in conditional for law in conditioned.args[1:]))):
@@ -161,6 +152,15 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
     preamble.append(defined(f"{name}_rule({arguments})", lines))
     step = WAVY if not is_pair and any(wave(f) != 0 for f in factors_) else ROWS[is_pair]
     return Source((f"return _flat({name}_rule, {step}, {arguments})",), tuple(constants), tuple(preamble))
+
+
+def function_text(name: str, stable: sp.Expr, parameters: Sequence[sp.Symbol], dialect: Dialect) -> str:
+    """A stable function of z and of parameters, its exponentials kept below the largest float."""
+    exponent = dialect.at_most.format("{0}", f"{largest_exponent(stable)}.0")
+    capped = dialect.functions[sp.exp].format(exponent)
+    inside = replace(dialect, functions={**dialect.functions, sp.exp: capped})
+    names = {z: "z", **{p: variable(p) for p in parameters}}
+    return defined(f"{name}({', '.join(names.values())})", Emitter(inside, names).function([("return", stable)]))
 
 
 def facts_of_smooth(
@@ -202,7 +202,7 @@ def refines(factor: PiecewiseIntegrand) -> bool:
     return any(not (isinstance(e, sp.Pow) and e.exp.is_integer and e.exp.is_nonnegative) for e in inside)
 
 
-def _joined(node: GaussianAverage) -> Terms:
+def _joined(node: AverageNode) -> Terms:
     """The terms of an average; over one variable a single one, whose parts may cancel before they are integrated."""
     if node.dimension > 1:
         return node.terms
@@ -231,19 +231,19 @@ def slopes(expr: sp.Expr, symbols: Sequence[sp.Symbol]) -> dict[sp.Symbol, sp.Ex
     return out
 
 
-def _written_out(node: GaussianAverage, parameter: sp.Symbol) -> sp.Expr:
+def _written_out(node: AverageNode, parameter: sp.Symbol) -> sp.Expr:
     """An average with formulas for the activations that have a parameter, so that derivatives see the parameter."""
     hidden = {e for e in sp.preorder_traversal(node.integrand) if isinstance(e, ActivationNode)}
     atoms = {e: e.expanded for e in hidden if any(value.has(parameter) for value in e.values.values())}
     return node.func(node.integrand.xreplace(atoms), *node.covariance)
 
 
-def _moves_a_jump(parameter: sp.Symbol, node: GaussianAverage) -> bool:
+def _moves_a_jump(parameter: sp.Symbol, node: AverageNode) -> bool:
     factors = [f for _, fs in node.terms for f in fs]
     return any(not f.is_continuous and any(b.has(parameter) for b in f.breaks) for f in factors)
 
 
-def variance_slope(node: GaussianAverage, first: bool) -> sp.Expr:
+def variance_slope(node: AverageNode, first: bool) -> sp.Expr:
     """The derivative of a pair average in K1 (or K2), regular on the diagonal.
 
     Price's <f'' g>/2 for smooth f. With kinks, Stein's lemma <z1 f'(z1) g(z2)> = K1 <f'' g> + C <f' g'> gives the same
@@ -261,7 +261,7 @@ def variance_slope(node: GaussianAverage, first: bool) -> sp.Expr:
     return (node.func(x * f.diff(x), *covariance) - C * node.func(f.diff(x, y), *covariance)) / (2 * v)
 
 
-def covariance_slope(node: GaussianAverage) -> sp.Expr:
+def covariance_slope(node: AverageNode) -> sp.Expr:
     """The derivative of a pair average in C: Price's theorem, <f' g'>."""
     if singular_slopes.has_jump(node):
         return singular_slopes.covariance_slope(node)
@@ -269,14 +269,10 @@ def covariance_slope(node: GaussianAverage) -> sp.Expr:
     return node.func(node.integrand.diff(x, y), *node.covariance)
 
 
-def averages(expr: sp.Expr) -> list[GaussianAverage]:
+def averages(expr: sp.Expr) -> list[AverageNode]:
     """The unevaluated averages in an expression, in a fixed order."""
-    found: set[GaussianAverage] = set(filter(_is_average, sp.preorder_traversal(expr)))
+    found = {node for node in sp.preorder_traversal(expr) if isinstance(node, AverageNode)}
     return sorted(found, key=lambda e: (len(str(e)), str(e)))
-
-
-def _is_average(node: sp.Basic) -> bool:
-    return isinstance(node, AverageNode)
 
 
 def entry_time(expr: sp.Expr) -> str:

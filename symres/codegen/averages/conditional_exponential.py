@@ -17,8 +17,8 @@ from functools import cache
 import sympy as sp
 
 from ...core.symbols import z
-from ..emission.emitter import Dialect, Emitter, defined, literal, variable
-from .conditional_polynomial import ClosedAverageCode, closed_average_code, has_closed_average
+from ..emission.emitter import Dialect, Emitter, Source, defined, literal, variable
+from .conditional_polynomial import closed_average_code, has_closed_average
 from .features import vanishes
 from .integrands import PiecewiseIntegrand
 
@@ -66,10 +66,8 @@ def tilt(factor: PiecewiseIntegrand) -> Tilt | None:
     return Tilt(polynomials, tuple(found)) if has_closed_average(polynomials) else None
 
 
-def split_code(
-    factor: PiecewiseIntegrand, name: str, parameters: Sequence[sp.Symbol], dialect: Dialect
-) -> ClosedAverageCode:
-    """The code of both parts, and of Taylor's series.
+def split_code(factor: PiecewiseIntegrand, name: str, parameters: Sequence[sp.Symbol], dialect: Dialect) -> Source:
+    """The code of both parts, and of Taylor's series: its line is what stands for them in calls.
 
     Args:
         factor: the function.
@@ -80,8 +78,7 @@ def split_code(
     found = tilt(factor)
     assert found is not None
     polynomial = closed_average_code(found.polynomials, f"{name}_flat", parameters, dialect)
-    preamble, tables = list(polynomial.preamble), list(polynomial.tables)
-    texts = []
+    (flat,), preamble, texts = polynomial.lines, list(polynomial.preamble), []
     listed = ", ".join(variable(p) for p in parameters)
     names = {p: variable(p) for p in parameters}
     for n, (side, rate, k, height) in enumerate(found.exponentials, 1):
@@ -89,8 +86,8 @@ def split_code(
         preamble.append(defined(f"{name}_height_{n}({listed})", lines))
         texts.append(f"({side}, {literal(rate)!r}, {k}, {name}_height_{n}), ")
     if not texts:
-        return ClosedAverageCode(f"((), 0.0, {polynomial.text}, {polynomial.text})", tuple(preamble), tuple(tables))
+        return replace(polynomial, lines=(f"((), 0.0, {flat}, {flat})",))
     largest = max(literal(rate) for _, rate, _, _ in found.exponentials)
     series = closed_average_code(factor, f"{name}_series", parameters, dialect, ORDER)
-    text = f"(({''.join(texts).strip()}), {largest!r}, {polynomial.text}, {series.text})"
-    return ClosedAverageCode(text, (*preamble, *series.preamble), (*tables, *series.tables))
+    text = f"(({''.join(texts).strip()}), {largest!r}, {flat}, {series.lines[0]})"
+    return Source((text,), (*polynomial.tables, *series.tables), (*preamble, *series.preamble))

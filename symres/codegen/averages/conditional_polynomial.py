@@ -10,7 +10,6 @@ cancels. One quadrature over z1 remains.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
@@ -18,7 +17,7 @@ import mpmath as mp
 import sympy as sp
 
 from ...core.symbols import z
-from ..emission.emitter import Dialect, Emitter, defined, literal, rows, variable
+from ..emission.emitter import Dialect, Emitter, Source, defined, literal, rows, variable
 from ..stable.primitives import Expm1
 from .features import vanishes
 from .integrands import PiecewiseIntegrand
@@ -142,25 +141,10 @@ def jump_coefficients(factor: PiecewiseIntegrand, order: int = 0) -> list[list[s
     return out
 
 
-@dataclass(frozen=True)
-class ClosedAverageCode:
-    """Code of the average of a piecewise polynomial over one variable.
-
-    Args:
-        text: what stands for it in calls of ``_averaged``.
-        preamble: the functions that it names.
-        tables: (name, text) of the constants that it names.
-    """
-
-    text: str
-    preamble: tuple[str, ...]
-    tables: tuple[tuple[str, str], ...]
-
-
 def closed_average_code(
     factor: PiecewiseIntegrand, name: str, parameters: Sequence[sp.Symbol], dialect: Dialect, order: int = 0
-) -> ClosedAverageCode:
-    """The code of the average of a piecewise polynomial.
+) -> Source:
+    """The code of the average of a piecewise polynomial: its line is what stands for it in calls of ``_averaged``.
 
     Args:
         factor: the function.
@@ -190,9 +174,9 @@ def closed_average_code(
         preamble.append(defined(f"{groups[1][-1]}({listed})", lines))
     called = "".join("(" + "".join(f"{text}, " for text in texts).strip() + "), " for texts in groups)
     if degree < 1 or (degree == 1 and not vanishes(factor)):
-        return ClosedAverageCode(f"({called}{degree}, ())", tuple(preamble), ())
+        return Source((f"({called}{degree}, ())",), (), tuple(preamble))
     table = f"_TAILS_{degree}"
-    return ClosedAverageCode(f"({called}{degree}, {table})", tuple(preamble), ((table, rows([tail_ratio(degree)])[0]),))
+    return Source((f"({called}{degree}, {table})",), ((table, rows([tail_ratio(degree)])[0]),), tuple(preamble))
 
 
 def _nearest(spellings: Sequence[sp.Expr], centres: Sequence[sp.Expr], emitter: Emitter, library: str) -> list[str]:

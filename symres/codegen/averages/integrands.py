@@ -1,4 +1,4 @@
-"""What code generation knows of an average and of the functions in it; the rooms that derive averages make them."""
+"""What code generation knows of the functions in an average; the rooms that derive averages make them."""
 
 from __future__ import annotations
 
@@ -49,31 +49,3 @@ class PiecewiseIntegrand(Hashable, Protocol):
 
     def as_expr(self) -> sp.Expr:
         """The function as one formula."""
-
-
-class GaussianAverage(Hashable, Protocol):
-    """An unevaluated average over centred Gaussian variables; a node of formulas."""
-
-    @property
-    def integrand(self) -> sp.Expr:
-        """What is averaged, in the bound variables."""
-
-    @property
-    def covariance(self) -> tuple[sp.Expr, ...]:
-        """The upper triangle of the covariance matrix, row by row."""
-
-    @property
-    def dimension(self) -> int:
-        """The number of variables."""
-
-    @property
-    def terms(self) -> tuple[tuple[sp.Expr, tuple[PiecewiseIntegrand, ...]], ...]:
-        """The integrand as a sum of coefficients times products of a function of each variable."""
-
-    @property
-    def free_symbols(self) -> set[sp.Symbol]:
-        """The symbols of the average; variables are bound."""
-
-    @property
-    def func(self) -> Callable[..., sp.Expr]:
-        """Makes such an average from an integrand and a covariance."""

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import sympy as sp
 
+from ...core.atoms import AverageNode
 from ...core.symbols import K1, K2, C, z
 from ..stable.primitives import determinant
-from .integrands import GaussianAverage, PiecewiseIntegrand
+from .integrands import PiecewiseIntegrand
 
 NEAREST = sp.Rational(1, 10**12)  # D/(K1*K2): nearer to 0 the density of both variables, which diverges, is cut off
 MIN_KERNEL = sp.Rational(1, 10**100)  # of a kernel that others are divided by
@@ -96,27 +97,27 @@ def _jumps(factor: PiecewiseIntegrand) -> tuple[tuple[sp.Expr, sp.Expr], ...]:
     return tuple((b, height) for b, height in pairs if not height.is_zero)
 
 
-def has_jump(node: GaussianAverage) -> bool:
+def has_jump(node: AverageNode) -> bool:
     """Whether a function in a pair average jumps."""
     return any(not f.is_continuous for _, factors in node.terms for f in factors)
 
 
-def both_jump(node: GaussianAverage) -> bool:
+def both_jump(node: AverageNode) -> bool:
     """Whether both functions in a pair average jump."""
     return any(all(not f.is_continuous for f in factors) for _, factors in node.terms)
 
 
-def covariance_slope(node: GaussianAverage) -> sp.Expr:
+def covariance_slope(node: AverageNode) -> sp.Expr:
     """The derivative in C: Price's theorem, <f' g'>."""
     return _summed(node, _price, False)
 
 
-def variance_slope(node: GaussianAverage, first: bool) -> sp.Expr:
+def variance_slope(node: AverageNode, first: bool) -> sp.Expr:
     """The derivative in K1 (or K2): Price's theorem, <f'' g>/2."""
     return _summed(node, _curvature, not first)
 
 
-def parameter_slope(node: GaussianAverage, parameter: sp.Symbol) -> sp.Expr:
+def parameter_slope(node: AverageNode, parameter: sp.Symbol) -> sp.Expr:
     """The derivative in a parameter: where it moves a jump, less the density there times what is jumped over."""
 
     def slope(f: _Split, g: _Split, law: _Law, average: Average) -> sp.Expr:
@@ -133,12 +134,12 @@ def parameter_slope(node: GaussianAverage, parameter: sp.Symbol) -> sp.Expr:
     return sp.Add(_summed(node, slope, False), _summed(node, slope, True), *direct)
 
 
-def inputs(node: GaussianAverage) -> list[sp.Symbol]:
+def inputs(node: AverageNode) -> list[sp.Symbol]:
     """The two variables of an average."""
     return sorted((s for s in node.integrand.free_symbols if s not in node.free_symbols), key=str)
 
 
-def _summed(node: GaussianAverage, slope: Callable[[_Split, _Split, _Law, Average], sp.Expr], swap: bool) -> sp.Expr:
+def _summed(node: AverageNode, slope: Callable[[_Split, _Split, _Law, Average], sp.Expr], swap: bool) -> sp.Expr:
     x, y = inputs(node)
     law = _Law(sp.Max(K1, MIN_KERNEL), sp.Max(K2, MIN_KERNEL))
 
@@ -155,7 +156,7 @@ def _summed(node: GaussianAverage, slope: Callable[[_Split, _Split, _Law, Averag
     )
 
 
-def _unevaluated(conditioned: ConditionalAverage, node: GaussianAverage, x: sp.Symbol) -> sp.Expr:
+def _unevaluated(conditioned: ConditionalAverage, node: AverageNode, x: sp.Symbol) -> sp.Expr:
     """An average given one input, its function as an unevaluated average of the kind of a node."""
     g, *law = conditioned.args
     found = node.func(g.subs(z, x), K1)

@@ -8,6 +8,7 @@ import math
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -283,24 +284,18 @@ class Emitter:
         if isinstance(e, sp.Add):
             return self._lower_sum(e)
         if isinstance(e, sp.Mul):
-            return self._lower_product(e)
+            return self._scaled(*constant_factor(e))
         if isinstance(e, sp.Pow):
             return self._lower_power(e.base, e.exp)
-        if isinstance(e, sp.Max | sp.Min):
-            template = self.dialect.functions.get(type(e))
-            arguments = sorted(e.args, key=default_sort_key)
-            if template is None:
-                raise self._unknown(e)
-            out = self._visit(arguments[0])
-            for argument in arguments[1:]:
-                out = self._call(template, [out, self._visit(argument)])
-            return out
         if isinstance(e, AppliedUndef):  # a function that the module itself defines
-            template = f"{e.func.__name__}(" + ", ".join(f"{{{i}}}" for i in range(len(e.args))) + ")"
-            return self._call(template, [self._visit(a) for a in e.args])
+            call = f"{e.func.__name__}(" + ", ".join(f"{{{i}}}" for i in range(len(e.args))) + ")"
+            return self._call(call, [self._visit(a) for a in e.args])
         template = self.dialect.functions.get(type(e))
         if template is None:
             raise self._unknown(e)
+        if isinstance(e, sp.Max | sp.Min):
+            first, *others = sorted(e.args, key=default_sort_key)
+            return reduce(lambda out, a: self._call(template, [out, self._visit(a)]), others, self._visit(first))
         return self._call(template, [self._visit(a) for a in e.args])
 
     def _lower_sum(self, e: sp.Expr) -> int:
@@ -310,9 +305,6 @@ class Emitter:
             terms.append((coefficient >= 0, self._scaled(abs(coefficient), rest)))
         terms.sort(key=lambda term: not term[0])  # a positive term first: no leading minus where it can be helped
         return self._sum(terms)
-
-    def _lower_product(self, e: sp.Expr) -> int:
-        return self._scaled(*constant_factor(e))
 
     def _scaled(self, coefficient: sp.Expr, rest: sp.Expr) -> int:
         """A constant times an expression (sympy would multiply the constant into a sum)."""
@@ -432,7 +424,7 @@ def defined(head: str, lines: Sequence[str]) -> str:
     return "\n".join([f"def {head}:", *(f"    {line}" for line in lines)])
 
 
-def rows(table: Sequence[Sequence[float]], indent: int = 8) -> list[str]:
+def rows(table: Sequence[Sequence[float]]) -> list[str]:
     """Rows of numbers as list displays, a few numbers a line."""
     out = []
     for row in table:
@@ -442,5 +434,5 @@ def rows(table: Sequence[Sequence[float]], indent: int = 8) -> list[str]:
                 lines.append(line)
                 line = ""
             line += f"{text}, "
-        out.append("[" + ("\n" + " " * indent).join(part.rstrip() for part in [*lines, line]).rstrip(",") + "]")
+        out.append("[" + ("\n" + " " * 8).join(part.rstrip() for part in [*lines, line]).rstrip(",") + "]")
     return out

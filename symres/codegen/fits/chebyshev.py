@@ -29,6 +29,7 @@ import sympy as sp
 
 from ...core.errors import SymresError
 from ...core.symbols import K
+from ...numerics.balls import as_mpf
 from .overflow import End, end_of
 from .small_kernel import TINY, decay_of, power_of
 
@@ -121,7 +122,7 @@ class Shape:
 
     def divide(self, value: mp.mpf, k: mp.mpf) -> mp.mpf:
         """A value of the function without the factors."""
-        power = k ** _mpf(self.small) * (1 + k / self.unit) ** _mpf(self.large - self.small)
+        power = k ** as_mpf(self.small) * (1 + k / self.unit) ** as_mpf(self.large - self.small)
         return value * mp.exp(self.decay / k - self.growth * k) / power
 
 
@@ -203,7 +204,8 @@ def _shapes(values: Values, end: End, largest: mp.mpf) -> Iterator[tuple[Shape, 
     large = power_of(lambda k: values(k) * mp.exp(-end.growth * k), largest, largest / 100)
     decay = decay_of(values, SMALLEST, largest)
     if decay is not None:
-        yield Shape(decay.power, large, 1, decay.rate, 2 * decay.rate, end.growth), False
+        rate, power = decay
+        yield Shape(power, large, 1, rate, 2 * rate, end.growth), False
     else:
         small, first = _series(values)
         for root in dict.fromkeys((first, 1, 2)):
@@ -221,10 +223,6 @@ def _sign(values: Values, largest: mp.mpf) -> int:
 def number(value: float) -> sp.Rational:
     """A float as the binary number that it is."""
     return sp.Rational(*value.as_integer_ratio())
-
-
-def _mpf(power: sp.Rational) -> mp.mpf:
-    return mp.mpf(int(power.p)) / int(power.q)
 
 
 def _series(values: Values) -> tuple[sp.Rational, int]:
@@ -249,7 +247,7 @@ def _series(values: Values) -> tuple[sp.Rational, int]:
 
 def _order(values: Values, small: sp.Rational, end: mp.mpf) -> mp.mpf | None:
     """The order of the first correction at small K; None if it is too small to be a root of K."""
-    first, second, third = (values(k) / k ** _mpf(small) for k in (end, 100 * end, 10**4 * end))
+    first, second, third = (values(k) / k ** as_mpf(small) for k in (end, 100 * end, 10**4 * end))
     if abs(second - first) <= (100 * end) ** ANALYTIC * abs(first):
         return None
     return mp.log(abs((third - second) / (second - first))) / mp.log(100)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
@@ -20,14 +19,6 @@ TERMS = 10  # of the series behind the decay that are solved for with it
 SIMPLE = 10**5  # largest denominator of a rate that is taken to be rational
 
 Values = Callable[[mp.mpf], mp.mpf]
-
-
-@dataclass(frozen=True)
-class Decay:
-    """The behaviour exp(-rate/K)*K**power at small K."""
-
-    rate: float
-    power: sp.Rational
 
 
 def power_of(values: Values, end: mp.mpf, inner: mp.mpf) -> sp.Rational:
@@ -64,8 +55,8 @@ def _limit(values: Values, end: mp.mpf, inner: mp.mpf) -> mp.mpf | None:
     return slopes[0] - first**2 / (second - first) if second and 0 < first / second < 1 else None
 
 
-def decay_of(values: Values, smallest: mp.mpf, largest: mp.mpf) -> Decay | None:
-    """The decay of a function, or None if it is a power of K at the smallest kernels.
+def decay_of(values: Values, smallest: mp.mpf, largest: mp.mpf) -> tuple[float, sp.Rational] | None:
+    """Rate and power of exp(-rate/K)*K**power at small K, or None if it is a power of K at the smallest kernels.
 
     The logarithm is -E/K + p*log(K) + c0 + c1*K + ..., so that from K to K/2 its decrease doubles where E/K counts.
     """
@@ -90,7 +81,7 @@ def _slope(values: Values, a: mp.mpf, b: mp.mpf) -> mp.mpf | None:
     return mp.log(second / first) / mp.log(b / a)
 
 
-def _solved(values: Values, k: mp.mpf) -> Decay | None:
+def _solved(values: Values, k: mp.mpf) -> tuple[float, sp.Rational] | None:
     """Rate and power from as many values as unknowns, at and below a kernel."""
     count = TERMS + 2
     points = [k * mp.mpf(4) ** (-mp.mpf(j) / (count - 1)) for j in range(count)]  # where all is known not to be 0
@@ -100,7 +91,7 @@ def _solved(values: Values, k: mp.mpf) -> Decay | None:
     matrix = mp.matrix([[-k / x, mp.log(x / k), *((x / k) ** j for j in range(TERMS))] for x in points])
     solution = mp.lu_solve(matrix, mp.matrix([mp.log(abs(v)) for v in found]))
     rate = float(solution[0] * k)
-    return Decay(simple(rate), sp.Rational(int(mp.nint(2 * solution[1])), 2)) if rate > 0 else None
+    return (simple(rate), sp.Rational(int(mp.nint(2 * solution[1])), 2)) if rate > 0 else None
 
 
 def simple(rate: float) -> float:

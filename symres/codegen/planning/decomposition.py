@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from functools import lru_cache
-from itertools import product
+from functools import lru_cache, reduce
+from itertools import chain, product
 
 import sympy as sp
 
@@ -14,6 +14,7 @@ from ...numerics.balls import enclose
 from ..stable.angles import angle_form
 from ..stable.rounding_error import one_sign
 
+_Polynomial = dict[sp.Expr, sp.Expr]  # monomial -> coefficient
 _SEEN = [Fraction(10) ** n for n in (-8, -4, -2, 0, 2, 4)]  # kernels
 
 
@@ -27,31 +28,17 @@ def decompose(expr: sp.Expr, others: Iterable[sp.Symbol]) -> dict[sp.Expr, sp.Ex
         return {sp.Integer(1): expr}
     if isinstance(expr, sp.Symbol):
         return {expr: sp.Integer(1)}
-    if isinstance(expr, sp.Add):
-        total: dict[sp.Expr, sp.Expr] = {}
+    if isinstance(expr, sp.Add | sp.Mul):
+        parts = []
         for argument in expr.args:
             part = decompose(argument, others)
             if part is None:
                 return None
-            for monomial, coefficient in part.items():
-                total[monomial] = total.get(monomial, sp.Integer(0)) + coefficient
-        return total
-    if isinstance(expr, sp.Mul):
-        total = {sp.Integer(1): sp.Integer(1)}
-        for argument in expr.args:
-            part = decompose(argument, others)
-            if part is None:
-                return None
-            total = _multiply(total, part)
-        return total
+            parts.append(part)
+        return _summed(*parts) if expr.is_Add else reduce(_multiply, parts)
     if isinstance(expr, sp.Pow) and expr.exp.is_Integer and expr.exp > 0:
         base = decompose(expr.base, others)
-        if base is None:
-            return None
-        power = base
-        for _ in range(int(expr.exp) - 1):
-            power = _multiply(power, base)
-        return power
+        return None if base is None else reduce(_multiply, [base] * int(expr.exp))
     if isinstance(expr, sp.Pow) and isinstance(expr.base, sp.Symbol) and expr.base in others:
         return {expr: sp.Integer(1)}  # 1/gamma and the like
     return None
@@ -105,9 +92,12 @@ def _sign_of(function: sp.Expr) -> sp.Expr:
     return sp.Integer(signs.pop())
 
 
-def _multiply(a: dict[sp.Expr, sp.Expr], b: dict[sp.Expr, sp.Expr]) -> dict[sp.Expr, sp.Expr]:
-    total: dict[sp.Expr, sp.Expr] = {}
-    for m, u in a.items():
-        for k, v in b.items():
-            total[m * k] = total.get(m * k, sp.Integer(0)) + u * v
+def _multiply(a: _Polynomial, b: _Polynomial) -> _Polynomial:
+    return _summed(*({m * k: u * v} for (m, u), (k, v) in product(a.items(), b.items())))
+
+
+def _summed(*polynomials: _Polynomial) -> _Polynomial:
+    total: _Polynomial = {}
+    for monomial, coefficient in chain.from_iterable(p.items() for p in polynomials):
+        total[monomial] = total.get(monomial, sp.Integer(0)) + coefficient
     return total

@@ -24,6 +24,11 @@ class Extra:
     error: str
 
 
+def names_of(extra: Extra | None) -> tuple[str, ...]:
+    """The names of the functions of a procedure, if there is one."""
+    return () if extra is None else tuple(extra.procedure.exact)
+
+
 @dataclass(frozen=True)
 class ModulePlan:
     """The functions of a module.

@@ -7,8 +7,8 @@ they have in common.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 import sympy as sp
@@ -164,7 +164,7 @@ class NetworkPlan:
 def plan_network(
     network: DerivedNetwork,
     plan: Callable[[Quantity], Function],
-    inlined: Callable[[Component], sp.Expr | None],
+    in_layer: Callable[[Component], sp.Expr | None],
     title: str,
     command: str,
 ) -> NetworkPlan:
@@ -173,7 +173,7 @@ def plan_network(
     Args:
         network: the network; it becomes one function.
         plan: makes a map a function of components.
-        inlined: the code of a component of two inputs that is to stand in the layer itself; None for a call.
+        in_layer: the code of a component of two inputs that is to stand in the layer itself; None for a call.
         title: the first line.
         command: the command that generates the text again.
 
@@ -185,7 +185,7 @@ def plan_network(
     layers: dict[DerivedLayer, DeepLayer] = {}
     for number, theory in enumerate(dict.fromkeys(network.layers), 1):
         functions = [plan(quantity) for quantity in maps_of(theory)]
-        layers[theory] = deep_layer(f"_layer_{number}", theory.layer.name, functions, inlined)
+        layers[theory] = deep_layer(f"_layer_{number}", theory.layer.name, functions, in_layer)
     runs = tuple((layers[theory], len(list(equal))) for theory, equal in groupby(network.layers))
     return NetworkPlan(title, command, runs)
 
@@ -228,7 +228,7 @@ def require_layers(layers: Sequence[DerivedLayer]) -> None:
 
 
 def deep_layer(
-    name: str, label: str, functions: Sequence[Function], inlined: Callable[[Component], sp.Expr | None]
+    name: str, label: str, functions: Sequence[Function], in_layer: Callable[[Component], sp.Expr | None]
 ) -> DeepLayer:
     """The maps of a layer with what they need of each input alone set apart.
 
@@ -236,14 +236,23 @@ def deep_layer(
         name: begins the names of its functions.
         label: the name of the layer.
         functions: kernel_map, covariance_map and ntk_map, planned.
-        inlined: the code of a component of two inputs that is to stand in the layer itself; None for a call.
+        in_layer: the code of a component of two inputs that is to stand in the layer itself; None for a call.
     """
     components = {c.name: c for f in functions for c in f.components}
-    codes = {name: inlined(component) for name, component in components.items()}
-    kernel, covariance, tangent = (_written_out(f) for f in functions)
-    apart = _Apart()
-    codes_in = (_with_code(e, components, codes) for e in (covariance, tangent))
-    covariance, tangent = (apart.visit(with_common_factors(e)) for e in _same_angles(*codes_in))
+    codes = {c.name: (c.symbols, code) for c in components.values() if (code := in_layer(c)) is not None}
+    kernel, covariance, tangent = (written_out(f.lines, f.names) for f in functions)
+    codes_in = (inlined(e, codes, PAIR) for e in (covariance, tangent))
+    own: list[sp.Expr] = []
+
+    def named(e: sp.Expr, kernel: sp.Symbol) -> sp.Expr:
+        if not e.has(AppliedUndef) and e.is_polynomial(K1, K2) and not isinstance(sp.expand(e), sp.Add):
+            return e  # a monomial
+        formula = e.xreplace({K1: K, K2: K})
+        if formula not in own:
+            own.append(formula)
+        return _own(1 if kernel == K1 else 2, own.index(formula))
+
+    covariance, tangent = (apart(with_common_factors(e), named) for e in _same_angles(*codes_in))
     quantities = [f.quantity for f in functions]
     known = {s for q in quantities for s in (*q.symbols, *q.unused)} - set(KERNELS)
     return DeepLayer(
@@ -252,7 +261,7 @@ def deep_layer(
         tuple(functions),
         tuple(sorted(known, key=place)),
         kernel,
-        tuple(apart.found),
+        tuple(own),
         covariance,
         tangent,
         _parallel(*quantities[:2]),
@@ -260,23 +269,33 @@ def deep_layer(
     )
 
 
-def _written_out(function: Function) -> sp.Expr:
-    """The result of a function, its straight-line steps in their place."""
-    names = {name: symbol for symbol, name in function.names}
-    *steps, (_, value) = function.lines
+def written_out(lines: Sequence[tuple[str, sp.Expr]], names: Iterable[tuple[sp.Symbol, str]]) -> sp.Expr:
+    """The result of straight-line steps, each in the place of its name; see ``Function``."""
+    symbols = {name: symbol for symbol, name in names}
+    *steps, (_, value) = lines
     for name, step in reversed(steps):
-        value = value.xreplace({names[name]: step})
+        value = value.xreplace({symbols[name]: step})
     return value
 
 
-def _with_code(expr: sp.Expr, components: Mapping[str, Component], codes: Mapping[str, sp.Expr | None]) -> sp.Expr:
-    """An expression with the code of components in the place of their calls for the two inputs of the layer."""
+def inlined(
+    expr: sp.Expr,
+    codes: Mapping[str, tuple[Sequence[sp.Symbol], sp.Expr]],
+    inputs: tuple[sp.Expr, ...] | None = None,
+) -> sp.Expr:
+    """An expression with the code of functions in the place of their calls.
+
+    Args:
+        expr: contains calls of undefined functions.
+        codes: name of a function -> its arguments and its code; those that are not listed stay calls.
+        inputs: the first arguments of those calls that are replaced; None for all.
+    """
     found = {}
     for call in expr.atoms(AppliedUndef):
         name = call.func.__name__
-        code = codes.get(name)
-        if code is not None and call.args[:3] == PAIR:
-            found[call] = code.xreplace(dict(zip(components[name].symbols, call.args, strict=False)))
+        if name in codes and (inputs is None or call.args[: len(inputs)] == inputs):
+            arguments, code = codes[name]
+            found[call] = code.xreplace(dict(zip(arguments, call.args, strict=True)))
     return expr.xreplace(found)
 
 
@@ -287,43 +306,30 @@ def _same_angles(*expressions: sp.Expr) -> list[sp.Expr]:
     return [e.xreplace(same) for e in expressions]
 
 
-@dataclass
-class _Apart:
-    """Takes what depends on one input alone out of expressions, if it is more than a monomial.
+def apart(e: sp.Expr, named: Callable[[sp.Expr, sp.Symbol], sp.Expr], paired: frozenset[sp.Symbol] = PAIRED) -> sp.Expr:
+    """An expression in which other ones stand for its largest parts that depend on one input alone.
 
     Args:
-        found: what was taken out, in K.
+        e: the expression.
+        named: what stands for a part, of the kernel K1 or K2.
+        paired: what changes from pair to pair of inputs.
     """
-
-    found: list[sp.Expr] = field(default_factory=list)
-
-    def visit(self, e: sp.Expr) -> sp.Expr:
-        """The expression with names for what was taken out."""
-        support = e.free_symbols & {K1, K2, *PAIRED}
-        if support in ({K1}, {K2}):
-            return self._named(e, K1 in support)
-        if not support or e.is_Atom:
-            return e
-        if not isinstance(e, sp.Add | sp.Mul):
-            return e.func(*map(self.visit, e.args))
-        groups: dict[frozenset[sp.Symbol], list[sp.Expr]] = {}
-        for argument in sorted(e.args, key=default_sort_key):
-            groups.setdefault(frozenset(argument.free_symbols & {K1, K2, *PAIRED}), []).append(argument)
-        alone = [groups.pop(frozenset({s}), []) for s in (K1, K2)]
-        rest = [self.visit(argument) for group in groups.values() for argument in group]
-        return e.func(*(self._named(e.func(*group), i == 0) for i, group in enumerate(alone) if group), *rest)
-
-    def _named(self, e: sp.Expr, first: bool) -> sp.Expr:
-        if _is_monomial(e):
-            return e
-        own = e.xreplace({K1: K, K2: K})
-        if own not in self.found:
-            self.found.append(own)
-        return _own(1 if first else 2, self.found.index(own))
-
-
-def _is_monomial(e: sp.Expr) -> bool:
-    return not e.has(AppliedUndef) and e.is_polynomial(K1, K2) and not isinstance(sp.expand(e), sp.Add)
+    support = e.free_symbols & {K1, K2, *paired}
+    if support in ({K1}, {K2}):
+        return named(e, *support)
+    if not support or e.is_Atom:
+        return e
+    if not isinstance(e, sp.Add | sp.Mul):
+        return e.func(*(apart(argument, named, paired) for argument in e.args))
+    alone: dict[sp.Symbol, list[sp.Expr]] = {K1: [], K2: []}
+    rest = []
+    for argument in sorted(e.args, key=default_sort_key):
+        of = argument.free_symbols & {K1, K2, *paired}
+        if of in ({K1}, {K2}):
+            alone[next(iter(of))].append(argument)
+        else:
+            rest.append(apart(argument, named, paired))
+    return e.func(*(named(e.func(*group), kernel) for kernel, group in alone.items() if group), *rest)
 
 
 def _own(number: int, index: int) -> sp.Symbol:

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 
 import sympy as sp
 
+from ...core.atoms import AverageNode
 from ...core.errors import DeclarationError, NoClosedForm
 from ...core.symbols import C_W, K1, K2, C, C_b, K, Theta, gamma, n, n_L, r, variables, xi
 from ...numerics.balls import evaluate
 from ...results.quantity import Quantity, Status
 from ..averages.average_code import averages
-from ..averages.integrands import GaussianAverage
 from ..emission.emitter import argument, distinct
 from ..fits.chebyshev import Fit
 from ..stable.angles import AngleForm, positive
@@ -129,6 +129,17 @@ class Component:
     def is_pair(self) -> bool:
         """Whether it depends on two inputs."""
         return C in self.symbols
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The names of the kernels in its code."""
+        return ("K1", "K2") if self.is_pair else ("K",)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the code of a function of two inputs may stand in a formula as it is, with nothing that guards it."""
+        bare = self.fallback_integral is None and self.origin is None and not self.floored
+        return self.is_pair and isinstance(self.code, sp.Expr) and bare and math.isinf(self.max_kernel)
 
     @property
     def parameters(self) -> tuple[sp.Symbol, ...]:
@@ -342,7 +353,7 @@ class Planner:
                 return sp.Add(*(self._kernel_function(sp.Add(*g), scope) for g in groups.values()))
         return stabilise(expr)
 
-    def _average(self, node: GaussianAverage, scope: _Scope) -> sp.Expr:
+    def _average(self, node: AverageNode, scope: _Scope) -> sp.Expr:
         """A call of the component of an average without a closed form; kernels in its integrand become parameters."""
         if not node.free_symbols - {*variables}:
             return sp.Float(evaluate(node, {}, 20)[0], 20)
@@ -366,7 +377,7 @@ class Planner:
         fallback_integral: sp.Expr | None = None,
     ) -> sp.Expr:
         """A call of the component for a function of kernels and parameters; mere scales stay outside."""
-        parameters = _ordered(expr.free_symbols - set(kernels))
+        parameters = sorted(expr.free_symbols - set(kernels), key=str)
         angles, rest = of_angles(expr) if kernels == (K1, K2, C) else (None, expr)
         if angles is not None:
             first, second, _ = arguments
@@ -417,7 +428,3 @@ def _triples(quantity: Quantity) -> list[tuple[sp.Symbol, sp.Symbol, sp.Symbol]]
             if len(covariance) == 3 and all(c.is_Symbol for c in covariance) and covariance not in found:
                 found.append(covariance)
     return found
-
-
-def _ordered(symbols: Iterable[sp.Symbol]) -> tuple[sp.Symbol, ...]:
-    return tuple(sorted(symbols, key=str))

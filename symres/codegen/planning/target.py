@@ -20,7 +20,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from ...core.errors import DeclarationError, UnavailableDerivative
-from ..emission.emitter import NoSpelling
+from ..emission.emitter import Dialect, NoSpelling
 from ..stable.primitives import complement, correlation, determinant
 from .module_plan import CurvePlan, ModulePlan
 from .network_plan import NetworkPlan, takes_determinant
@@ -63,6 +63,7 @@ class Target(ABC):
     Attributes:
         name: by which users ask for it.
         title: the name in messages.
+        dialect: how operations are spelled; needed unless ``unspelled`` is overridden.
         libraries: the packages that have to be installed where the code is run.
         capabilities: what the code can do.
         has_global_names: whether all modules of a program share one space of names, so that names need a prefix.
@@ -72,6 +73,7 @@ class Target(ABC):
 
     name: str
     title: str
+    dialect: Dialect
     libraries: tuple[str, ...]
     capabilities: Capabilities
     ends: str = ""
@@ -80,9 +82,9 @@ class Target(ABC):
 
     # ---- planning ----------------------------------------------------------------------------------------------
 
-    @abstractmethod
     def unspelled(self, expr: sp.Expr) -> str:
         """The name of a function in an expression that the target has no spelling for; empty if there is none."""
+        return self.dialect.unspelled(expr)
 
     @abstractmethod
     def require(self, function: Function) -> None:
@@ -103,10 +105,8 @@ class Target(ABC):
         that is known better than K1, K2 and C tell it.
         """
         code = component.code
-        if component.is_pair and isinstance(code, sp.Expr) and component.fallback_integral is None:
-            plain = component.origin is None and not component.floored and component.max_kernel == float("inf")
-            if plain and not code.has(correlation, complement):
-                return code
+        if component.is_plain and isinstance(code, sp.Expr) and not code.has(correlation, complement):
+            return code
         return component.call(*component.symbols, determinant) if takes_determinant(component) else None
 
     # ---- text --------------------------------------------------------------------------------------------------
@@ -187,7 +187,8 @@ class Target(ABC):
     @staticmethod
     def new_module(name: str) -> ModuleType:
         """An empty module, known to Python by a name that no other one has."""
-        module = ModuleType(unused_name(name))
+        names = (f"symres_generated_{name}_{number}" for number in count(1))
+        module = ModuleType(next(candidate for candidate in names if candidate not in sys.modules))
         sys.modules[module.__name__] = module
         return module
 
@@ -207,12 +208,6 @@ def _is_importable(library: str) -> bool:
     except ImportError:
         return False
     return True
-
-
-def unused_name(name: str) -> str:
-    """A name for a loaded module that no other module has."""
-    names = (f"symres_generated_{name}_{number}" for number in count(1))
-    return next(candidate for candidate in names if candidate not in sys.modules)
 
 
 def python_names(text: str) -> list[str]:

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from ..emission.emitter import argument
+from collections.abc import Iterable
+
 from ..planning.network_plan import NetworkPlan
-from ..planning.plan import Function
+from ..planning.plan import Component, Function
 from ..wording import docstrings
 from .series import Series
-
-HEAD = docstrings.UNITS + " Errors are those of float64, measured on {code}, against ball arithmetic."
 
 SERIES = (
     "Averages of two variables are summed as series in the correlation, in float64, with the coefficients of an input "
     "computed once. Entries that may be off by more than 5e-13*sqrt(<f**2> <g**2>) are nan: nearly parallel, but "
     "different inputs of large kernels, for which the target numpy integrates."
 )
+
+
+def units_and_errors(components: Iterable[Component], title: str) -> str:
+    """In which units numbers are, and on which code the errors of components of a target were measured."""
+    code = docstrings.measured_code(components, title)
+    return f"{docstrings.UNITS} Errors are those of float64, measured on {code}, against ball arithmetic."
+
+
+def head_lines(about: Iterable[str], missing: Iterable[str], indent: int) -> list[str]:
+    """What stands at the head of a module: sentences, and what it does not contain."""
+    lines = [line for text in about for line in docstrings.wrapped(text, indent)]
+    lacking = [f"    {line}" for text in missing for line in docstrings.wrapped(text, indent + 4, 4)]
+    return [*lines, *(["", "Not contained:", "", *lacking] if lacking else [])]
 
 
 def meaning(function: Function, beginning: str) -> str:
@@ -43,8 +55,4 @@ def network_lines(plan: NetworkPlan) -> list[str]:
 
 def parameter_lines(plan: NetworkPlan, kind: str) -> list[str]:
     """One entry for each parameter of a network."""
-    lines = []
-    for parameter in plan.parameters:
-        text = docstrings.ARGUMENTS.get(parameter, docstrings.OTHER)
-        lines += docstrings.wrapped(f"{argument(parameter)}: {text}; {kind}.", 8, 4)
-    return lines
+    return [line for parameter in plan.parameters for line in docstrings.parameter_lines(parameter, kind)]

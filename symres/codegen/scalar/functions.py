@@ -11,23 +11,16 @@ import sympy as sp
 from ...core.symbols import K1, K2, C, K, Theta
 from ..emission.emitter import NoSpelling, defined, variable
 from ..fits.chebyshev import SHARE, Fit
+from ..planning.network_plan import inlined, written_out
 from ..planning.plan import KERNELS, Component, Function
 from ..stable.half_angles import half_angles
 from ..stable.primitives import Clipped, Possible, determinant
 from .economy import economical
-from .levels import Assignment, Levels, inlined, levelled
+from .levels import Assignment, Levels, levelled
 from .series import PLACE, Series, is_series, refused, with_sums
 from .spelling import SCALAR, lines
 
 TRIPLE = (K1, K2, C)
-
-
-@dataclass(frozen=True)
-class Table:
-    """The constants of a piecewise polynomial: edges, and coefficients row by row."""
-
-    edges: tuple[float, ...]
-    coefficients: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -36,11 +29,11 @@ class Text:
 
     Args:
         source: its text in Python.
-        tables: the constants that it reads, by name.
+        tables: the constants that it reads, by name: edges of a piecewise polynomial, coefficients row by row.
     """
 
     source: str
-    tables: tuple[tuple[str, Table], ...] = ()
+    tables: tuple[tuple[str, tuple[float, ...]], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,6 +78,39 @@ class ScalarFunction:
         first, second = self.kept or (0, 0)
         return [f"first{k}" for k in range(first)], [f"second{k}" for k in range(second)]
 
+    def pair(self, kernels: Sequence[str], second: str, varying: str, sums: str) -> list[str]:
+        """The arguments of NAME_pair.
+
+        Args:
+            kernels: those of the two inputs.
+            second: how ``{0}``, what the second input has of its own, is read.
+            varying: the same of what differs from pair to pair.
+            sums: the same of the sums.
+        """
+        first, others = self.own
+        own = [kernels[0], *first, kernels[1], *map(second.format, others)]
+        between = [*(varying.format(variable(s)) for s in self.varying), *map(sums.format, self.sums)]
+        return [*own, *between, *map(variable, self.parameters)]
+
+    @property
+    def pair_of_row(self) -> list[str]:
+        """These in a loop over a row of a matrix."""
+        return self.pair(("k1", "k2[j]"), "{0}[j]", "row_{0}[j]", "{0}[j]")
+
+    @property
+    def pair_of_entries(self) -> list[str]:
+        """These in a loop over pairs of inputs, beside the sums of a block of them."""
+        return self.pair(("k1", "k2"), "{0}", "{0}[i]", "{0}[j]")
+
+    def of_each_input(self, prefix: str, *kernels: str) -> list[str]:
+        """The assignments of what NAME_first and NAME_second return, for two kernels."""
+        own = [*map(variable, self.parameters)]
+        return [
+            f"{', '.join(names)}, = {prefix}{self.name}_{side}({', '.join([kernel, *own])})"
+            for side, kernel, names in zip(("first", "second"), kernels, self.own, strict=True)
+            if names
+        ]
+
 
 # ---- components --------------------------------------------------------------------------------------------------
 def component_text(component: Component) -> Text:
@@ -96,20 +122,21 @@ def component_text(component: Component) -> Text:
     code, listed = component.code, ", ".join(map(variable, component.symbols))
     if component.fallback_integral is not None or code is None:
         raise refused(component.formula, "it is integrated at run time, which compiled code does not")
-    tables: tuple[tuple[str, Table], ...] = ()
+    tables: tuple[tuple[str, tuple[float, ...]], ...] = ()
     if isinstance(code, Fit):
-        body, table = _fit_lines(component, code)
-        tables = ((f"{component.name.upper()}_TABLE", table),)
+        body, table = _fit_lines(component, code), f"{component.name.upper()}_TABLE"
+        tables = ((f"{table}_EDGES", code.edges), (table, tuple(c for row in code.table for c in row)))
     else:
         code = scalar_code(component, code)
         unspelled = SCALAR.unspelled(code)
         if unspelled:
             raise NoSpelling.of(SCALAR.name, component.formula, unspelled)
-        names = {s: variable(s) for s in component.symbols}
-        head = _floored(component)
-        if component.guards.floor is not None and code.has(determinant):
-            names[determinant] = "determinant"
-            head.append("determinant = maximum(determinant(K1, K2, C), FLOOR_SQUARED)")
+        names, head = {s: variable(s) for s in component.symbols}, []
+        if component.guards.floor is not None:
+            head = [f"{kernel} = maximum({kernel}, FLOOR)" for kernel in component.kernels]
+            if code.has(determinant):
+                names[determinant] = "determinant"
+                head.append("determinant = maximum(determinant(K1, K2, C), FLOOR_SQUARED)")
         body = [*head, *lines(names, [("value", code)])]
     return Text(defined(f"{component.name}({listed})", _guarded(component, body)), tables)
 
@@ -129,20 +156,14 @@ def scalar_code(component: Component, code: sp.Expr) -> sp.Expr:
     return code if found is None else found
 
 
-def _floored(component: Component) -> list[str]:
-    if component.guards.floor is None:
-        return []
-    return [f"{kernel} = maximum({kernel}, FLOOR)" for kernel in (("K1", "K2") if component.is_pair else ("K",))]
-
-
-def _fit_lines(component: Component, fit: Fit) -> tuple[list[str], Table]:
+def _fit_lines(component: Component, fit: Fit) -> list[str]:
     tag, pieces, sign, floor = component.name.upper(), len(fit.edges) - 1, component.guards.sign, component.guards.floor
     head = [] if floor is None else [f"K = maximum(K, {floor!r})"]
     head += lines({K: "K", SHARE: str(SHARE)}, fit.shape.steps)
     value = f"scale*piecewise(u, {tag}_TABLE_EDGES, {pieces}, {tag}_TABLE, {len(fit.table)})"
     if sign:  # where rounding exceeds the value
         value = f"{'maximum' if sign > 0 else 'minimum'}({value}, 0.0)"
-    return [*head, f"value = {value}"], Table(fit.edges, tuple(c for row in fit.table for c in row))
+    return [*head, f"value = {value}"]
 
 
 def _guarded(component: Component, body: list[str]) -> list[str]:
@@ -152,7 +173,7 @@ def _guarded(component: Component, body: list[str]) -> list[str]:
         head += [f"vanishes = 1.0 if K <= {guards.start!r} else 0.0", "K = 1.0 if vanishes == 1.0 else K"]
         value = f"{_number(guards.limit)} if vanishes == 1.0 else {value}"
     if math.isfinite(guards.largest):
-        kernels, largest = ("K1", "K2") if component.is_pair else ("K",), repr(guards.largest)
+        kernels, largest = component.kernels, repr(guards.largest)
         inside = " and ".join(f"{k} <= {largest}" for k in kernels)
         limits = [f"inside = 1.0 if {inside} else 0.0", *(f"{k} = minimum({k}, {largest})" for k in kernels)]
         head = [*limits, *head]
@@ -166,12 +187,8 @@ def _number(value: float) -> str:
 
 def plain_codes(components: Iterable[Component]) -> dict[str, tuple[tuple[sp.Symbol, ...], sp.Expr]]:
     """The code of those components of two inputs that may stand in a formula as they are."""
-    found = {}
-    for c in components:
-        plain = c.is_pair and not c.floored and c.origin is None and math.isinf(c.max_kernel)
-        if plain and isinstance(c.code, sp.Expr) and c.fallback_integral is None:
-            found[c.name] = (c.symbols, scalar_code(c, c.code))
-    return found
+    codes = ((c, c.code) for c in components if c.is_plain)
+    return {c.name: (c.symbols, scalar_code(c, code)) for c, code in codes if isinstance(code, sp.Expr)}
 
 
 # ---- functions of arrays -----------------------------------------------------------------------------------------
@@ -217,11 +234,8 @@ def _function(
             body[-1] = f"{body[-1]} if {kernel} == {kernel} else NAN"
         entry = defined(f"{name}_entry({listed})", body)
         return ScalarFunction(name, inputs, parameters, valid, (entry,), steepest=steepest)
-    symbols = {name: symbol for symbol, name in names}
-    *steps, (_, value) = results
-    for step, expr in reversed(steps):
-        value = value.xreplace({symbols[step]: expr})
-    results, series = with_sums(name, [("return", inlined(value, plain_codes(components)))], components, parameters)
+    whole = inlined(written_out(results, names), plain_codes(components))
+    results, series = with_sums(name, [("return", whole)], components, parameters)
     *before, (last, value) = results
     roots = sp.sqrt(K1), sp.sqrt(K2)
     value = value.xreplace({C: Clipped(K1, K2, *roots, C)}) if amplifies else value
@@ -232,15 +246,8 @@ def _function(
     sources = _by_level(found, levels)
     if series is not None:
         return replace(found, sources=tuple(sources))
-    own = list(map(variable, parameters))
-    calls = [
-        f"{', '.join(names)}, = {name}_{side}({', '.join([kernel, *own])})"
-        for side, kernel, names in zip(("first", "second"), ("K1", "K2"), found.own, strict=True)
-        if names
-    ]
-    first, second = found.own
-    pair = ["K1", *first, "K2", *second, *map(variable, found.varying), *own]
-    entry = defined(f"{name}_entry({listed})", [*kernels, *calls, f"return {name}_pair({', '.join(pair)})"])
+    calls, pair = found.of_each_input("", "K1", "K2"), ", ".join(found.pair(("K1", "K2"), *["{0}"] * 3))
+    entry = defined(f"{name}_entry({listed})", [*kernels, *calls, f"return {name}_pair({pair})"])
     return replace(found, sources=(*sources, entry))
 
 
@@ -255,9 +262,5 @@ def _by_level(function: ScalarFunction, levels: Levels) -> list[str]:
             returned = f"return ({', '.join(str(s) for s, _ in found)},)"
             sources.append(defined(f"{function.name}_{side}({', '.join([kernel, *own])})", [*body, returned]))
     kept = {s: str(s) for s in (*(s for s, _ in (*levels.first, *levels.second)), *function.sums)}
-    first, second = function.own
-    arguments = ["K1", *first, "K2", *second, *map(variable, function.varying), *map(str, function.sums), *own]
-    sources.append(
-        defined(f"{function.name}_pair({', '.join(arguments)})", lines({**names, **kept}, economical(levels.pair)))
-    )
-    return sources
+    head = f"{function.name}_pair({', '.join(function.pair(('K1', 'K2'), *['{0}'] * 3))})"
+    return [*sources, defined(head, lines({**names, **kept}, economical(levels.pair)))]

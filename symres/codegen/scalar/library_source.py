@@ -34,15 +34,15 @@ class Library:
     functions: dict[str, ast.FunctionDef]
     constants: dict[str, float]
 
-    def needed(self, trees: Iterable[ast.AST]) -> tuple[ast.FunctionDef, ...]:
-        """The functions that trees call, and those that they call, in the order of the library."""
+    def needed(self, trees: Iterable[ast.AST], *names: str) -> tuple[ast.FunctionDef, ...]:
+        """The functions that trees call, those of some names, and what these call, in the order of the library."""
         found: set[str] = set()
-        stack = [name for tree in trees for name in _called(tree)]
+        stack = [*names, *(name for tree in trees for name in called(tree))]
         while stack:
             name = stack.pop()
             if name in self.functions and name not in found:
                 found.add(name)
-                stack.extend(_called(self.functions[name]))
+                stack.extend(called(self.functions[name]))
         return tuple(tree for name, tree in self.functions.items() if name in found)
 
 
@@ -60,7 +60,8 @@ def library(precision: Precision = "double") -> Library:
     return Library(functions, constants)
 
 
-def _called(tree: ast.AST) -> Iterator[str]:
+def called(tree: ast.AST) -> Iterator[str]:
+    """The names of the functions that a tree calls."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield node.func.id

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import sympy as sp
 
 from ..planning.module_plan import ModulePlan
 from ..planning.plan import Component, Function
-from ..planning.target import Target
+from ..planning.target import ArrayFunction, Target
 from .functions import ScalarFunction, Text, component_texts, plain_codes, public_function
 from .spelling import SCALAR
 
@@ -22,9 +25,7 @@ class ScalarTarget(Target):
 
     ends = "series in the correlation would need more than 4096 terms for nearly parallel inputs"
 
-    def unspelled(self, expr: sp.Expr) -> str:
-        """The name of a function in an expression that the target has no spelling for; empty if there is none."""
-        return SCALAR.unspelled(expr)
+    dialect = SCALAR
 
     def require(self, function: Function) -> None:
         """Make sure that a function and its components can be written.
@@ -40,6 +41,15 @@ class ScalarTarget(Target):
         found = plain_codes([component]).get(component.name)
         return None if found is None else found[1]
 
+    def run(self, component: Component) -> ArrayFunction:
+        """The compiled function of a component, of NumPy arrays."""
+        function = self.compiled(component)
+        return lambda *arguments: np.asarray(function(*arguments))
+
+    @abstractmethod
+    def compiled(self, component: Component) -> Callable[..., Any]:
+        """The same, whose values of numbers are numbers."""
+
 
 def parts_of(plan: ModulePlan) -> tuple[list[ScalarFunction], dict[str, Text]]:
     """The functions of a module, and the texts of the components that they call."""
@@ -53,8 +63,8 @@ def definitions(sources: Iterable[str]) -> list[ast.FunctionDef]:
 
 def tables_of(components: Mapping[str, Text]) -> dict[str, tuple[float, ...]]:
     """The constants that components read, by name."""
-    tables = dict(table for text in components.values() for table in text.tables)
-    return {f"{n}_EDGES": t.edges for n, t in tables.items()} | {n: t.coefficients for n, t in tables.items()}
+    tables = [table for text in components.values() for table in text.tables]
+    return dict(sorted(tables, key=lambda table: not table[0].endswith("_EDGES")))
 
 
 def in_rows(texts: Sequence[str]) -> list[str]:

@@ -6,16 +6,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from ...core.symbols import K1, K2, C, K, z
-from ..averages.average_code import averages
+from ..averages.average_code import averages, function_text
 from ..averages.integrands import PiecewiseIntegrand
-from ..averages.tail_growth import largest_exponent
-from ..emission.emitter import Emitter, NoSpelling, defined, variable
+from ..emission.emitter import NoSpelling, defined, variable
 from ..planning.plan import Component
 from ..stable.primitives import GeneratedSymbol
 from ..stable.rewrites import stabilise
@@ -169,9 +168,6 @@ class _Found:
         names = {s: variable(s) for s in self.parameters}
         own = [p for p in self.parameters if p in function.free_symbols]
         listed = "".join(f", {names[p]}" for p in own)
-        capped = f"exp(minimum({{0}}, {float(largest_exponent(function))!r}))"
-        dialect = replace(SCALAR, functions={**SCALAR.functions, sp.exp: capped})
-        plain = Emitter(dialect, {z: "z", **names}).function([("return", function)])
         block = [
             *self._unpacked(function),
             "for q in range(nodes):",
@@ -191,7 +187,7 @@ class _Found:
         return ExpandedFunction(
             name,
             (
-                defined(f"{name}(z{listed})", plain),
+                function_text(name, function, own, SCALAR),
                 defined(f"{name}_block({head}) -> None", block),
                 defined(f"{name}_kernel(K: float, p: {READ})", [*place, f"return {ended}"]),
             ),

@@ -39,6 +39,7 @@ SCALAR = Dialect(
     radical="pow({0}, {1})",
     power="pow({0}, {1})",
     infinity="INFINITY",
+    at_most="minimum({0}, {1})",
 )
 _HELPED = {pr.determinant: "determinant", pr.correlation: "correlation", pr.complement: "complement"}
 

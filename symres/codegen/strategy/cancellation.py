@@ -34,16 +34,25 @@ FORMS = 9  # so many ways to count two angles are tried
 
 @dataclass(frozen=True)
 class _Points:
-    """Kernels and parameters, in the coordinates of the search, as columns."""
+    """Kernels and parameters, in the coordinates of the search.
 
-    exponents: Floats  # of kernels, shape (1 or 2, n)
-    digits: Floats  # -log10(1 - abs(rho)), shape (n,)
-    signs: Floats  # of rho
-    parameters: Floats  # shape (parameters, n)
+    Args:
+        columns: one for each point: exponents of kernels, -log10(1 - abs(rho)), the sign of rho, parameters.
+        kernels: 1 or 2.
+    """
+
+    columns: Floats
+    kernels: int
 
     def take(self, index: np.ndarray) -> _Points:
         """Some of them."""
-        return _Points(self.exponents[:, index], self.digits[index], self.signs[index], self.parameters[:, index])
+        return _Points(self.columns[:, index], self.kernels)
+
+    @property
+    def _parts(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """The coordinates: of shapes (kernels, n), (n,), (n,) and (parameters, n)."""
+        digits = self.kernels
+        return self.columns[:digits], self.columns[digits], self.columns[digits + 1], self.columns[digits + 2 :]
 
     def around(self, random: np.random.Generator, scale: float) -> _Points:
         """As many others at a distance of about ``scale``, in some of the coordinates each."""
@@ -51,19 +60,21 @@ class _Points:
         def moved(a: Floats) -> Floats:
             return np.where(random.random(a.shape) < 0.5, scale * random.standard_normal(a.shape), 0.0)
 
-        exponents = np.clip(self.exponents + moved(self.exponents), *EXPONENTS)
+        before, digits, signs, parameters = self._parts
+        exponents = np.clip(before + moved(before), *EXPONENTS)
         if len(exponents) == 2:
-            exponents[1] = np.where(self.exponents[0] == self.exponents[1], exponents[0], exponents[1])
-        digits = np.clip(self.digits + moved(self.digits), 0.0, CLOSEST)
-        return _Points(exponents, digits, self.signs, self.parameters * (1.0 + moved(self.parameters)))
+            exponents[1] = np.where(before[0] == before[1], exponents[0], exponents[1])
+        digits = np.clip(digits + moved(digits), 0.0, CLOSEST)
+        return _Points(np.vstack([exponents, digits, signs, parameters * (1.0 + moved(parameters))]), self.kernels)
 
     def arguments(self) -> list[Floats]:
         """Them as arguments of a component."""
-        kernels = list(10.0**self.exponents)
+        exponents, digits, signs, parameters = self._parts
+        kernels = list(10.0**exponents)
         if len(kernels) == 2:
-            rho = np.where(self.digits >= CLOSEST, 1.0, 1.0 - 10.0**-self.digits)
-            kernels.append(self.signs * rho * np.sqrt(kernels[0]) * np.sqrt(kernels[1]))
-        return [*kernels, *self.parameters]
+            rho = np.where(digits >= CLOSEST, 1.0, 1.0 - 10.0**-digits)
+            kernels.append(signs * rho * np.sqrt(kernels[0]) * np.sqrt(kernels[1]))
+        return [*kernels, *parameters]
 
 
 @lru_cache(maxsize=256)
@@ -116,7 +127,8 @@ def largest_share(component: Component, reference: Target) -> float:
         best = np.argsort(-found)[:KEPT]
         near = points.take(np.repeat(best, CHILDREN)).around(random, 0.5 * 0.6**number)
         more = share(near)
-        points, found = _joined(points.take(best), near), np.concatenate([found[best], more])
+        points = replace(near, columns=np.hstack([points.take(best).columns, near.columns]))
+        found = np.concatenate([found[best], more])
         if np.isinf(found).any():
             break
     return float(found.max())
@@ -185,7 +197,7 @@ def _first(component: Component, random: np.random.Generator) -> _Points:
     digits = np.where(random.random(FIRST) < 0.1, CLOSEST, digits)
     parameters = [random.choice(_values(p), FIRST) for p in component.parameters]
     signs = random.choice([-1.0, 1.0], FIRST)
-    return _Points(exponents, digits, signs, np.array(parameters).reshape(-1, FIRST))
+    return _Points(np.vstack([exponents, digits, signs, *parameters]), len(exponents))
 
 
 def _values(parameter: sp.Symbol) -> list[float]:
@@ -193,12 +205,3 @@ def _values(parameter: sp.Symbol) -> list[float]:
     values = [v for v in SIZES if v or not parameter.is_nonzero]
     negative = [] if parameter.is_nonnegative else [-v for v in SIZES if v]
     return negative if parameter.is_nonpositive else [*values, *negative]
-
-
-def _joined(one: _Points, other: _Points) -> _Points:
-    return _Points(
-        np.concatenate([one.exponents, other.exponents], 1),
-        np.concatenate([one.digits, other.digits]),
-        np.concatenate([one.signs, other.signs]),
-        np.concatenate([one.parameters, other.parameters], 1),
-    )

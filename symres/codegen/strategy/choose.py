@@ -28,10 +28,10 @@ from ..stable.rounding_error import doubt
 from .cancellation import is_harmless, steadiest
 from .measured_error import (
     BITS,
+    deviation,
     measured_kernel,
     measured_pair,
     measured_quadrature,
-    pair_deviation,
     round_up,
     with_ends,
     with_numbers,
@@ -186,7 +186,7 @@ def _check_digits(
         FEW_DIGITS if fallback_integral is None else MAX_CLOSED_FORM_ERROR
     )  # averages mend what is lost here and there
     for point in HARD:
-        _check_error(component, title, pair_deviation(formula, point, values[point]), named(point), most)
+        _check_error(component, title, deviation(formula, point, values[point]), named(point), most)
     measured = _built(
         name, symbols, component.formula, reference, False, fallback_integral
     )  # the call below is the same

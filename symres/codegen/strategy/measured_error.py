@@ -17,12 +17,13 @@ import numpy as np
 import sympy as sp
 from flint import arb
 
+from ...core.atoms import AverageNode
 from ...core.errors import SymresError
 from ...core.symbols import K1, K2, C, K, x1, z
 from ...numerics.balls import enclose, to_ball
 from ...numerics.special import S4
 from ..averages.average_code import averages
-from ..averages.integrands import GaussianAverage, PiecewiseIntegrand
+from ..averages.integrands import PiecewiseIntegrand
 from ..fits.chebyshev import Fit, grid
 from ..planning.plan import FEW_DIGITS, INACCURATE, Component
 from ..planning.target import ArrayFunction, Floats, Target
@@ -62,8 +63,7 @@ def measured_kernel(component: Component, target: Target, values: Values | None 
     formula, extra = with_numbers(component, values)
     points = np.array([k for k in grid()[:: 4 if averages(formula) else 1] if k <= component.max_kernel])
     function = target.run(component)
-    with np.errstate(all="ignore"):
-        found = function(points, *extra) * np.ones(points.shape)
+    found = _values(function, [(float(k),) for k in points], extra)
     component = _with_limit(component, formula, function, extra)
     if math.isinf(component.error):
         return component
@@ -73,8 +73,8 @@ def measured_kernel(component: Component, target: Target, values: Values | None 
         points, found = points[:inside], found[:inside]
     errors = []
     for k, value in zip(points, found, strict=True):
-        scale = 0.0 if component.by_value else _size(_slope_ball(formula, K, ((K, float(k)),))) * float(k)
-        errors.append((_deviation(formula, ((K, float(k)),), float(value), scale), f"K = {k:.3g}"))
+        variable = None if component.by_value else K
+        errors.append((_deviation(formula, ((K, float(k)),), float(value), variable), f"K = {k:.3g}"))
     if isinstance(component.code, Fit) and component.code.absolute:
         exact = np.array([float(_ball(formula, ((K, float(k)),), BITS).mid()) for k in points])
         component = replace(component, error_over_max=float(np.max(np.abs(found - exact)) / np.max(np.abs(exact))))
@@ -85,10 +85,15 @@ def measured_kernel(component: Component, target: Target, values: Values | None 
     return replace(component, error=worst, worst=where)
 
 
+def _values(function: ArrayFunction, points: Sequence[Sequence[float]], extra: Sequence[float]) -> Floats:
+    """The values of code at some kernels and covariances, and at numbers of the parameters."""
+    with np.errstate(all="ignore"):
+        return function(*map(np.array, zip(*points, strict=True)), *extra) * np.ones(len(points))
+
+
 def _with_limit(component: Component, formula: sp.Expr, function: ArrayFunction, extra: Sequence[float]) -> Component:
     """A component with its limit at K = 0 where the code has no value there; its error is infinite if none is found."""
-    with np.errstate(all="ignore"):
-        tiny = function(np.array(NEAR_ZERO), *extra) * np.ones(len(NEAR_ZERO))
+    tiny = _values(function, [(k,) for k in NEAR_ZERO], extra)
     origin, divides = _at_zero(function, extra)
     integrated = component.code is None or component.fallback_integral is not None  # nan is lack of digits then
     undefined = np.isnan(tiny) & (not integrated)
@@ -139,12 +144,9 @@ def measured_pair(component: Component, target: Target, values: Values | None = 
     formula, extra = with_numbers(component, values)
     points = open_pairs() if formula.has(S4) else all_pairs()  # a ball of S4 takes a second
     function = target.run(component)
-    with np.errstate(all="ignore"):
-        found = function(*map(np.array, zip(*points, strict=True)), *extra) * np.ones(len(points))
-    errors = []
-    for point, value in zip(points, found, strict=True):
-        errors.append((pair_deviation(formula, point, float(value)), named(point)))
-    worst, where = max(errors)
+    found = _values(function, points, extra)
+    errors = (deviation(formula, point, float(value)) for point, value in zip(points, found, strict=True))
+    worst, where = max(zip(errors, map(named, points), strict=True))
     beside = _beside_largest(formula, points, found) if worst > FEW_DIGITS else None
     undefined = undefined_ends(component, target, values)
     gap = _gap(function, extra)
@@ -163,10 +165,7 @@ def undefined_ends(component: Component, target: Target, values: Values | None =
     function, (_, extra) = target.run(component), with_numbers(component, values)
     found = []
     for name, ends in ENDS.items():
-        with np.errstate(all="ignore"):
-            at, beside = (
-                function(*map(np.array, zip(*points, strict=True)), *extra) for points in zip(*ends, strict=True)
-            )
+        at, beside = (_values(function, points, extra) for points in zip(*ends, strict=True))
         jumps = np.abs(at - beside) > ALIKE * np.max(np.abs(beside))
         if np.any(np.isnan(at)) or (component.floored and np.any(jumps)):
             found.append(name)
@@ -186,16 +185,11 @@ def _beside_largest(formula: sp.Expr, points: Sequence[Point], found: Floats) ->
     )
 
 
-def pair_deviation(formula: sp.Expr, point: Point, value: float) -> float:
-    """The error of a value, relative to max(|F|, |C dF/dC|)."""
-    scale = _size(_slope_ball(formula, C, _at(point))) * abs(point[2])
-    return _deviation(formula, _at(point), value, scale)
-
-
-def single_deviation(formula: sp.Expr, k: float, value: float) -> float:
-    """The same of a function of one kernel, relative to max(|F|, |K dF/dK|)."""
-    at = ((K, k),)
-    return _deviation(formula, at, value, _size(_slope_ball(formula, K, at)) * k)
+def deviation(formula: sp.Expr, point: Sequence[float], value: float) -> float:
+    """The error of a value at (K1, K2, C) or (K,), relative to max(|F|, |v dF/dv|) with v = C, or K of one kernel."""
+    at = _at(point)
+    variable, _ = at[-1]
+    return _deviation(formula, at, value, variable)
 
 
 def _gap(function: ArrayFunction, extra: Sequence[float]) -> tuple[float, float] | None:
@@ -203,9 +197,8 @@ def _gap(function: ArrayFunction, extra: Sequence[float]) -> tuple[float, float]
 
     They do for activations that jump at 0: the correlation of what vanishes counts as 0.
     """
-    diagonal = np.array([0.0, *DIAGONAL, 1.0])
-    with np.errstate(all="ignore"):
-        corner, near, nearer, ordinary = map(float, function(diagonal, diagonal, diagonal, *extra) * np.ones(4))
+    diagonal = [(k, k, k) for k in (0.0, *DIAGONAL, 1.0)]
+    corner, near, nearer, ordinary = map(float, _values(function, diagonal, extra))
     rounding = 1e-12 * abs(ordinary)  # an average that vanishes leaves the rounding of terms that cancel
     if not abs(near - nearer) <= 1e-9 * abs(nearer) or not abs(corner - nearer) > 1e-9 * abs(nearer) + rounding:
         return None
@@ -304,7 +297,7 @@ def _bound(formula: sp.Expr) -> Callable[[float, float], float]:
     linear = formula.xreplace(nodes)
 
     @cache
-    def square(node: GaussianAverage, factor: PiecewiseIntegrand, k: float) -> float:
+    def square(node: AverageNode, factor: PiecewiseIntegrand, k: float) -> float:
         squared = factor.map(lambda u: u * u).as_expr().subs(z, x1)
         return _size(enclose(node.func(squared, K), {K: Fraction(k)}, 60))
 
@@ -327,8 +320,8 @@ def with_numbers(component: Component, values: Values | None) -> tuple[sp.Expr, 
     return component.formula.xreplace(values), [np.float64(values[p]) for p in names]
 
 
-def _at(point: Point) -> Place:
-    return tuple(zip((K1, K2, C), point, strict=True))
+def _at(point: Sequence[float]) -> Place:
+    return tuple(zip((K,) if len(point) == 1 else (K1, K2, C), point, strict=True))
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -337,16 +330,16 @@ def _ball(formula: sp.Expr, at: Place, bits: int) -> arb:
     return enclose(formula, {symbol: Fraction(value) for symbol, value in at}, bits)
 
 
-def _slope_ball(formula: sp.Expr, variable: sp.Symbol, at: Place) -> arb:
-    return _ball(_slope(formula, variable), at, BITS)
-
-
 @lru_cache(maxsize=64)
 def _slope(formula: sp.Expr, variable: sp.Symbol) -> sp.Expr:
     return formula.diff(variable)
 
 
-def _deviation(formula: sp.Expr, at: Place, value: float, scale: float) -> float:
+def _deviation(formula: sp.Expr, at: Place, value: float, variable: sp.Symbol | None) -> float:
+    """The error of a value, relative to it or, if there is a variable, to that times the slope if this is larger."""
+    scale = 0.0
+    if variable is not None:
+        scale = _size(_ball(_slope(formula, variable), at, BITS)) * abs(dict(at)[variable])
     exact = _known(formula, at)
     if math.isinf(value) and exact.is_finite() and math.copysign(1.0, value) * exact > LARGEST:
         return 0.0  # it is no float

@@ -12,7 +12,7 @@ from ...core.errors import SymresError
 from ..averages.average_code import averages
 from ..planning.plan import INACCURATE, Component, ParameterRange
 from ..planning.target import ArrayFunction, Target
-from .measured_error import pair_deviation, single_deviation, with_numbers
+from .measured_error import deviation, with_numbers
 from .sample_points import PARAMETER, Point
 
 STEPS = (3.0, 12.0, 40.0, 1e3, 1e6)  # sizes, as means that many deviations from 0, as slopes steep
@@ -61,9 +61,7 @@ def _error(component: Component, function: ArrayFunction, p: sp.Symbol, value: f
         if math.isnan(found):
             return math.nan
         try:
-            pair = component.is_pair
-            error = pair_deviation(formula, (k1, k2, c), found) if pair else single_deviation(formula, k2, found)
+            worst = max(worst, deviation(formula, point, found))
         except SymresError:
             return math.nan
-        worst = max(worst, error)
     return worst

@@ -41,6 +41,11 @@ ORDER = (
     "of the layer may be passed by name, so that all functions can be called alike."
 )
 OTHER = "parameter of the layer or of an activation"  # what every other symbol is
+PARAMETRISATION = (
+    "The tangent kernel is that of the NTK parametrisation: weights sqrt(C_W/fan_in)*w and biases sqrt(C_b)*b, with "
+    "learning rate 1 for every w and b of all layers."
+)
+INPUTS = "Inputs have kernels x.x'/n0 and the tangent kernel 0"
 
 
 def quoted(text: str) -> str:
@@ -78,6 +83,11 @@ def argument_lines(
     return lines
 
 
+def parameter_lines(parameter: sp.Symbol, kind: str) -> list[str]:
+    """The entry of a parameter among the arguments of a network or of a procedure."""
+    return wrapped(f"{argument(parameter)}: {ARGUMENTS.get(parameter, OTHER)}; {kind}.", 8, 4)
+
+
 def directed(meaning: str) -> str:
     """What a kernel is where a normaliser needs the direction of an input."""
     return meaning.replace(" >= 0, else nan", " > 0, else nan: a normaliser divides by the size of the input")
@@ -86,11 +96,6 @@ def directed(meaning: str) -> str:
 def formula_lines(formula: sp.Expr, indent: int) -> list[str]:
     """A formula as text, broken at spaces."""
     return wrapped(str(shortened(formula)), indent, 4)
-
-
-def shown(quantity: Quantity) -> str:
-    """The definition of a quantity as text, its steps written out."""
-    return str(shortened(quantity.defined))
 
 
 def meanings(quantity: Quantity) -> list[str]:
@@ -179,13 +184,8 @@ def _measured(last: float) -> str:
 
 def error_text(component: Component) -> str:
     """The measured error as one sentence, and with other parameters."""
-    return f"{_error_text(component)} {_elsewhere(component)}".strip()
-
-
-def _elsewhere(component: Component) -> str:
-    if not component.elsewhere:
-        return ""
-    return f"This is for parameters of {PARAMETER}; {component.elsewhere}."
+    elsewhere = f" This is for parameters of {PARAMETER}; {component.elsewhere}." if component.elsewhere else ""
+    return f"{_error_text(component)}{elsewhere}"
 
 
 def _error_text(component: Component) -> str:

@@ -244,9 +244,9 @@ def functions_of(library: CompiledSource, source: str) -> dict[str, Callable[...
     found: dict[str, Callable[..., Any]] = {f.name: CFunction(library, f, known) for f in functions}
     network = declared_network(source)
     if network is not None:
-        deep = NetworkFunctions(library, network.parameters, network.depth)
+        deep = NetworkFunctions(library, *network)
         for function in (deep.dual_kernel, deep.dual_kernel_matrix):
-            found[function.__name__] = _signed(function, network.parameters)
+            found[function.__name__] = _signed(function, network[0])
     return found
 
 

@@ -100,24 +100,11 @@ def _prototypes(text: str) -> dict[str, list[str]]:
     return {name.removeprefix(prefix_of(text)): arguments.split(", ") for _, name, arguments in found}
 
 
-@dataclass(frozen=True)
-class DeclaredNetwork:
-    """A network.
-
-    Args:
-        parameters: the arguments of which each layer has one.
-        depth: the number of layers.
-    """
-
-    parameters: tuple[str, ...]
-    depth: int
-
-
-def declared_network(text: str) -> DeclaredNetwork | None:
-    """The network of a source; None if it has none."""
+def declared_network(text: str) -> tuple[tuple[str, ...], int] | None:
+    """The arguments of which each layer of a network has one, and their number; None if a source has no network."""
     arguments = _prototypes(text).get("dual_kernel")
     depth = re.search(r"^#define SYMRES_DEPTH (\d+)$", text, re.MULTILINE)
     if arguments is None or depth is None:
         return None
     names = (a.split("*")[1] for a in arguments if a.startswith("const"))
-    return DeclaredNetwork(tuple(name for name in names if name not in ("K1", "K2")), int(depth[1]))
+    return tuple(name for name in names if name not in ("K1", "K2")), int(depth[1])

@@ -8,23 +8,21 @@ from typing import Any
 from ....core import files
 from ...emission.emitter import variable
 from ...planning.network_plan import NetworkPlan
-from ...scalar.descriptions import HEAD, SERIES, network_lines, parameter_lines
+from ...scalar.descriptions import SERIES, head_lines, network_lines, parameter_lines, units_and_errors
 from ...scalar.functions import Text, component_texts
 from ...scalar.library_source import Precision, library
 from ...scalar.networks import ScalarLayer, scalar_layer
 from ...scalar.scalar_target import definitions, tables_of
-from ...scalar.series import Series
 from ...scalar.translate import Names
 from ...wording import docstrings
-from .text import KNOWN, PAIRS, PREFIX, REALS, TEMPLATES, helpers, machine, public, tables
+from .text import KNOWN, PAIRS, PREFIX, REALS, TEMPLATES, TITLE, helpers, machine, public, tables
 
 FIXED = 2  # what is kept of each input for every layer: its kernel and the root
 TILE, ROWS = 128, 128
 ABOUT = (
     "Functions of double and, with the letter f at the end of their name, of float. They return 0, or 1 if "
     "memory ran out. Each parameter is an array of one number for every layer.",
-    "The tangent kernel is that of the NTK parametrisation: weights sqrt(C_W/fan_in)*w and biases sqrt(C_b)*b, with "
-    "learning rate 1 for every w and b of all layers. Inputs have kernels x.x'/n0 and the tangent kernel 0.",
+    f"{docstrings.PARAMETRISATION} {docstrings.INPUTS}.",
     "Functions of float are for kernels of order 1: those below 1e-18 count as 0, powers of large ones overflow, in "
     "some layers from 1e9 on. Functions of double hold for all kernels in the range of double.",
 )
@@ -42,23 +40,18 @@ ENTRIES = (
 )
 
 
-def network_text(plan: NetworkPlan, title: str) -> str:
-    """The source of a network.
-
-    Args:
-        plan: its layers.
-        title: the name of the target in messages.
-    """
+def network_text(plan: NetworkPlan) -> str:
+    """The source of a network."""
     layers = {layer.name: scalar_layer(layer, plan.is_sharp) for layer in plan.layers}
     components = component_texts(plan.called)
     series = [layer.series for layer in layers.values() if layer.series is not None]
     parameters = list(map(variable, plan.parameters))
     order = [layers[layer.name] for layer, count in plan.runs for _ in range(count)]
-    about = [*ABOUT, *([SERIES] if series else []), HEAD.format(code=docstrings.measured_code(plan.components, title))]
+    about = [*ABOUT, *([SERIES] if series else []), units_and_errors(plan.components, TITLE)]
     values = {
         "title": plan.title,
         "command": plan.command,
-        "about": [*network_lines(plan), "", *(line for text in about for line in docstrings.wrapped(text, 3))],
+        "about": [*network_lines(plan), "", *head_lines(about, (), 3)],
         "prefix": plan.prefix,
         "documented": _documented(plan, list(map(public, plan.parameters))),
         "machine": machine(),
@@ -113,13 +106,12 @@ def _precision(
     tools = library(precision)
     names = Names(REALS[precision], KNOWN, PREFIX, tools.constants, frozenset(tables_of(components)))
     own = definitions([*(t.source for t in components.values()), *(s for layer in layers for s in layer.sources)])
-    called = ["valid(0.0)", "counted(0.0)", "determinant(0.0, 0.0, 0.0)", "possible(0.0, 0.0, 0.0, 0.0)"]
-    called += ["is_near(0.0, 0.0, 0.0)"] if any(layer.gap is not None for layer in layers) else []
-    always = definitions([f"def unused():\n    return {' + '.join(called)}"])
+    in_loops = ["valid", "counted", "determinant", "possible"]
+    in_loops += ["is_near"] if any(layer.gap is not None for layer in layers) else []
     return {
         "real": names.real,
         "suffix": names.suffix,
-        "helpers": helpers(tools.needed([*always, *own]), own, [layer.series for layer in layers], names),
+        "helpers": helpers(tools.needed(own, *in_loops), own, [layer.series for layer in layers], names),
         "tables": tables(components, names),
         "layers": [_layer(layer, parameters, names) for layer in layers],
         "scalars": "".join(f"const {names.real} *{name}, " for name in parameters),
@@ -161,18 +153,5 @@ def _layer(layer: ScalarLayer, parameters: Sequence[str], names: Names) -> dict[
         "call_one": call("one", "K", *numbers, *results),
         "call_step": call("step", *inputs, "C[j]", "Theta[j]", "D[j]", *following, *sums, *own, *results_of),
         "call_gap": gap if layer.gap is not None else "",
-        "series": None if layer.series is None else _series(layer.series, numbers),
-    }
-
-
-def _series(series: Series, numbers: Sequence[str]) -> dict[str, Any]:
-    """What loops need to know of the series."""
-    return {
-        "number": len(series.factors),
-        "names": [f"{PREFIX}{f.name}" for f in series.factors],
-        "parameters": ", ".join([*numbers, "0"]),
-        "sums": [
-            {"name": str(s.symbol), "first": s.first, "second": s.second, "place": f"{PREFIX}{s.place}"}
-            for s in series.sums
-        ],
+        "series": layer.series and {"of": layer.series, "parameters": ", ".join([*numbers, "0"])},
     }

@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
-import numpy as np
-
-from ...planning.module_plan import ModulePlan
-from ...planning.network_plan import NetworkPlan
 from ...planning.plan import Component
-from ...planning.target import ArrayFunction, Capabilities, Floats
+from ...planning.target import Capabilities
 from ...scalar.scalar_target import ScalarTarget
 from .compiling import compiler
 from .declarations import KEYWORDS, PROTOTYPE, declarations_of, header_of, is_header
 from .network_text import network_text
-from .text import KNOWN, component_module, module_text
+from .text import KNOWN, TITLE, component_module, module_text
 
 
 class CTarget(ScalarTarget):
     """C99 that needs nothing but the mathematical library."""
 
     name = "c"
-    title = "C"
+    title = TITLE
     libraries = ("cffi", "threadpoolctl")
     has_global_names = True
     companion_endings = (".h",)
     capabilities = Capabilities(("float64", "float32"), in_place=True, jit=True, code="scalar", mends=False)
 
-    def module_text(self, plan: ModulePlan) -> str:
-        """The source of some functions, their declarations at its head."""
-        return module_text(plan, self.title)
-
-    def network_text(self, plan: NetworkPlan) -> str:
-        """The source of a network."""
-        return network_text(plan, self.title)
+    module_text, network_text = staticmethod(module_text), staticmethod(network_text)
+    is_companion = staticmethod(is_header)
 
     def names_in(self, text: str) -> list[str]:
         """The functions that it defines, those of the C library that it calls, and the words of the language."""
@@ -43,26 +36,18 @@ class CTarget(ScalarTarget):
         """The header."""
         return {".h": header_of(text, stem)}
 
-    def is_companion(self, text: str) -> bool:
-        """Whether it is a header of this target."""
-        return is_header(text)
-
     @property
     def is_runnable(self) -> bool:
         """Whether there is a compiler, and the packages that call what it makes."""
         return super().is_runnable and compiler() is not None
 
-    def run(self, component: Component) -> ArrayFunction:
-        """The compiled function of a component, of NumPy arrays."""
+    def compiled(self, component: Component) -> Callable[..., Any]:
+        """The compiled function of a component."""
         from .binding import CompiledSource, functions_of
 
         text = component_module(component)
         (function,) = functions_of(CompiledSource.of("alone", text, fast=False), text).values()
-
-        def call(*arguments: Floats) -> Floats:
-            return np.asarray(function(*arguments))
-
-        return call
+        return function
 
     def load(self, name: str, text: str) -> ModuleType:
         """A source as a module of functions of NumPy arrays, compiled with the compiler of the system.

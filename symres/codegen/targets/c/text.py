@@ -13,7 +13,7 @@ from ....core import files
 from ...emission.emitter import argument, variable
 from ...planning.module_plan import ModulePlan
 from ...planning.plan import KERNELS, Component, Function
-from ...scalar.descriptions import HEAD, formula, meaning, series_lines
+from ...scalar.descriptions import formula, head_lines, meaning, series_lines, units_and_errors
 from ...scalar.functions import ScalarFunction, Text, component_function, component_texts
 from ...scalar.library_source import Precision, library
 from ...scalar.scalar_target import definitions, in_rows, parts_of, tables_of
@@ -25,7 +25,7 @@ from .declarations import KEYWORDS
 HERE = Path(__file__).parent
 TEMPLATES = HERE / "templates"
 REALS: Mapping[Precision, str] = {"double": "double", "single": "float"}
-PREFIX = "symres_"
+TITLE, PREFIX = "C", "symres_"
 KNOWN = frozenset({
     "acos", "asin", "asinh", "atan", "copysign", "cos", "cosh", "erf", "erfc", "fabs", "fma", "log", "log1p", "pow",
     "sin", "sinh", "sqrt", "tan",
@@ -40,23 +40,14 @@ ABOUT = (
 )
 
 
-def module_text(plan: ModulePlan, title: str) -> str:
-    """The source of a module.
-
-    Args:
-        plan: its functions.
-        title: the name of the target in messages.
-    """
+def module_text(plan: ModulePlan) -> str:
+    """The source of some functions, their declarations at its head."""
     functions, components = parts_of(plan)
-    about = [ABOUT, HEAD.format(code=docstrings.measured_code(plan.components, title))]
-    lines = [line for text in about for line in docstrings.wrapped(text, 3)]
-    lacking = [line for text in plan.missing for line in docstrings.wrapped(text, 7, 4)]
-    if lacking:
-        lines += ["", "Not contained:", "", *(f"    {line}" for line in lacking)]
+    about = [ABOUT, units_and_errors(plan.components, TITLE)]
     head = {
         "title": plan.title,
         "command": plan.command,
-        "about": lines,
+        "about": head_lines(about, plan.missing, 3),
         "prefix": plan.prefix,
         "documented": [_documented(f, s, plan.prefix) for f, s in zip(plan.functions, functions, strict=True)],
     }
@@ -161,8 +152,8 @@ def _precision(
     tools = library(precision)
     names = Names(REALS[precision], KNOWN, PREFIX, tools.constants, frozenset(tables_of(components)))
     own = definitions([*(t.source for t in components.values()), *(s for f in functions for s in f.sources)])
-    valid = definitions(["def unused():\n    return valid(0.0) + directed(0.0)"])
-    needed = tools.needed([*own, *_used(valid, functions)])
+    in_loops = ("valid", "directed") if any(f.kept is not None for f in functions) else ()
+    needed = tools.needed(own, *in_loops)
     return {
         "real": names.real,
         "helpers": helpers(needed, own, [f.series for f in functions], names),
@@ -189,23 +180,17 @@ def helpers(
     if not found or names.real != "double":
         return translated([*needed, *own], names)
     tools, factors = library("double"), definitions([text for s in found for text in s.sources])
-    before = tools.needed([*needed, *factors, *definitions([_SERIES])])
+    before = tools.needed([*needed, *factors], *_SERIES)
     all_of = {tree.name: tree for tree in (*needed, *before)}
     ordered = [tree for name, tree in tools.functions.items() if name in all_of]
     runtime = (HERE / "runtime" / "series.h").read_text("utf-8")
     return "\n\n".join([translated(ordered, names), runtime, translated([*factors, *own], names)])
 
 
-_SERIES = """
-def unused():
-    polynomials(), probed(), judge(), products(), squares(), remainders()
-    larger_tails(), row_of(), correlated(), chunk(), apart(), equal_in_row(), equal_apart()
-"""
-
-
-def _used(trees: Iterable[Any], functions: Sequence[ScalarFunction]) -> list[Any]:
-    """Calls that stand in loops over matrices."""
-    return list(trees) if any(f.kept is not None for f in functions) else []
+_SERIES = (  # what loops call
+    "polynomials", "probed", "judge", "products", "squares", "remainders", "larger_tails", "row_of", "correlated",
+    "chunk", "apart", "equal_in_row", "equal_apart",
+)  # fmt: skip
 
 
 def _function(function: ScalarFunction, names: Names) -> dict[str, Any]:
@@ -246,25 +231,17 @@ def _wide(function: ScalarFunction, own: Sequence[str]) -> dict[str, str]:
 
 def _series(function: ScalarFunction, series: Series, own: list[str], names: Names) -> dict[str, Any]:
     """What loops need to know of the series: names in the code of double."""
-    first, second = function.own
-    varying = [f"{name}[i]" for name in map(variable, function.varying)]
-    sums = [f"{s}[j]" for s in function.sums]
     calls = [
         (results, _call(function, side, [kernel, *own, *(f"&{r}" for r in results)], names))
-        for side, kernel, results in (("first", "k1", first), ("second", "k2", second))
+        for side, kernel, results in zip(("first", "second"), ("k1", "k2"), function.own, strict=True)
         if results
     ]
     return {
+        "of": series,
         "factors": f"{PREFIX}{function.name}_factors{names.suffix}",
-        "number": len(series.factors),
-        "names": [f"{PREFIX}{f.name}" for f in series.factors],
         "parameters": ", ".join([*own, "0"]),
-        "sums": [
-            {"name": str(s.symbol), "first": s.first, "second": s.second, "place": f"{PREFIX}{s.place}"}
-            for s in series.sums
-        ],
         "own": calls,
-        "call": _call(function, "pair", ["k1", *first, "k2", *second, *varying, *sums, *own], names),
+        "call": _call(function, "pair", function.pair_of_entries, names),
     }
 
 
@@ -275,8 +252,6 @@ def _call(function: ScalarFunction, tag: str, arguments: Sequence[str], names: N
 def _matrix(function: ScalarFunction, own: list[str], names: Names) -> dict[str, Any]:
     first, second = function.own
     varying = list(map(variable, function.varying))
-    pair = ["k1", *first, "k2[j]", *(f"{s}[j]" for s in second), *(f"row_{m}[j]" for m in varying)]
-    pair += [*(f"{s}[j]" for s in function.sums), *own]
 
     def call(tag: str, kernel: str, results: list[str]) -> str:
         return _call(function, tag, [kernel, *own, *results], names)
@@ -290,5 +265,5 @@ def _matrix(function: ScalarFunction, own: list[str], names: Names) -> dict[str,
         "valid": names.function(function.valid),
         "of_first": call("first", "k1", [f"&{s}" for s in first]),
         "of_second": call("second", "k2[j]", [f"&{s}[j]" for s in second]),
-        "call": _call(function, "pair", pair, names),
+        "call": _call(function, "pair", function.pair_of_row, names),
     }

@@ -14,7 +14,7 @@ from ...arrays.array_target import SEARCHES, SHARED, SLOPED
 from ...arrays.differentiable_target import DifferentiableTarget
 from ...arrays.runtime_library import RuntimeLibrary
 from ...arrays.smooth_functions import smooth_pairs
-from ...emission.emitter import NoSpelling, Source
+from ...emission.emitter import NoSpelling
 from ...planning.module_plan import CurvePlan
 from ...planning.network_plan import NetworkPlan
 from ...planning.plan import Component
@@ -81,13 +81,7 @@ class JaxTarget(DifferentiableTarget):
         """Whether averages are series: those of smooth functions."""
         return bool(smooth_pairs(average))
 
-    def source(self, component: Component) -> Source:
-        """The code of a component.
-
-        Raises:
-            NoSpelling: it is integrated when it runs.
-        """
-        return component_source(component)
+    source = staticmethod(component_source)
 
     def network_notes(self, plan: NetworkPlan) -> tuple[str, ...]:
         """On which code errors were measured, and what the types are."""

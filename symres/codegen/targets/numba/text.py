@@ -16,21 +16,29 @@ from ...planning.module_plan import ModulePlan
 from ...planning.network_plan import NetworkPlan
 from ...planning.plan import Component, Function
 from ...scalar import arrays
-from ...scalar.descriptions import HEAD, SERIES, formula, meaning, network_lines, parameter_lines, series_lines
+from ...scalar.descriptions import (
+    SERIES,
+    formula,
+    head_lines,
+    meaning,
+    network_lines,
+    parameter_lines,
+    series_lines,
+    units_and_errors,
+)
 from ...scalar.functions import ScalarFunction, Text, component_function, component_texts
 from ...scalar.inlining import definitions as inlined_definitions
 from ...scalar.inlining import renamed
-from ...scalar.library_source import library
+from ...scalar.library_source import called, library
 from ...scalar.networks import ScalarLayer, scalar_layer
 from ...scalar.scalar_target import definitions, in_rows, parts_of, tables_of
-from ...scalar.series import Series
 from ...wording import docstrings
 from ...wording.function_names import signature
 
 HERE = Path(__file__).parent
 TEMPLATES = HERE / "templates"
 ARRAYS = RuntimeLibrary.read(Path(arrays.__file__), FEATURE_ROWS)
-PREFIX = "_"
+TITLE, PREFIX = "Numba", "_"
 MATH = (
     "acos", "asin", "asinh", "atan", "copysign", "cos", "cosh", "erf", "erfc", "fabs", "log", "log1p", "pow", "sin",
     "sinh", "sqrt", "tan",
@@ -40,25 +48,14 @@ ABOUT = (
     "computed in float64, and returned in float32 if all inputs are. Functions are compiled at their first call, and "
     "loops over large arrays run in threads (numba.set_num_threads)."
 )
-CONVENTIONS = (
-    "The tangent kernel is that of the NTK parametrisation: weights sqrt(C_W/fan_in)*w and biases sqrt(C_b)*b, with "
-    "learning rate 1 for every w and b of all layers. Inputs have kernels x.x'/n0 and the tangent kernel 0."
-)
+CONVENTIONS = f"{docstrings.PARAMETRISATION} {docstrings.INPUTS}."
 
 
-def module_text(plan: ModulePlan, title: str) -> str:
-    """The module of some functions.
-
-    Args:
-        plan: the functions.
-        title: the name of the target in messages.
-    """
+def module_text(plan: ModulePlan) -> str:
+    """The module of some functions."""
     functions, components = parts_of(plan)
-    about = [ABOUT, HEAD.format(code=docstrings.measured_code(plan.components, title))]
-    lines = [line for text in about for line in docstrings.wrapped(text, 0)]
-    lacking = [line for text in plan.missing for line in docstrings.wrapped(text, 4, 4)]
-    if lacking:
-        lines += ["", "Not contained:", "", *(f"    {line}" for line in lacking)]
+    about = [ABOUT, units_and_errors(plan.components, TITLE)]
+    lines = head_lines(about, plan.missing, 0)
     quantities = [f.quantity for f in plan.functions]
     begins = _begins(functions)
     public = [
@@ -82,20 +79,15 @@ def component_module(component: Component) -> str:
     return _text("functions.py.j2", component.name, "", [], [function], components, values, threads=False)
 
 
-def network_text(plan: NetworkPlan, title: str) -> str:
-    """The module of a network.
-
-    Args:
-        plan: its layers.
-        title: the name of the target in messages.
-    """
+def network_text(plan: NetworkPlan) -> str:
+    """The module of a network."""
     layers = {layer.name: scalar_layer(layer, plan.is_sharp) for layer in plan.layers}
     components = component_texts(plan.called)
     order = [layers[layer.name] for layer, count in plan.runs for _ in range(count)]
     begins = _begins(list(layers.values()))
     series = [SERIES] if any(layer.series is not None for layer in order) else []
-    about = [CONVENTIONS, *series, HEAD.format(code=docstrings.measured_code(plan.components, title))]
-    lines = [*network_lines(plan), "", *(line for text in about for line in docstrings.wrapped(text, 0))]
+    about = [CONVENTIONS, *series, units_and_errors(plan.components, TITLE)]
+    lines = [*network_lines(plan), "", *head_lines(about, (), 0)]
     parameters = list(map(variable, plan.parameters))
     values = {
         "parameters": list(map(argument, plan.parameters)),
@@ -127,9 +119,12 @@ def _text(
     loops = files.render(template, values, TEMPLATES).strip("\n")
     runtime = (HERE / "runtime" / "expansions.py").read_text("utf-8") if series else ""
     expansions = [
-        {"kind": _EXPANSIONS[t.name], "text": inlined_definitions(ast.unparse(t))[0]} for t in _driver(runtime)
+        {"kind": _EXPANSIONS[t.name], "text": inlined_definitions(ast.unparse(t))[0]}
+        for t in definitions([runtime])
+        if t.name in _EXPANSIONS  # the others are those that the module defines
     ]
-    needed = tools.needed([*own, *_called_in(loops), *(tree for e in expansions for tree in _called_in(e["text"]))])
+    in_loops = called(ast.parse("\n".join([loops, *(e["text"] for e in expansions)])))
+    needed = tools.needed(own, *(name.removeprefix(PREFIX) for name in in_loops))
     helpers = [
         {"kind": _kind(tree), "text": _in_doubles(renamed(tree, frozenset(MATH), PREFIX, constants))}
         for tree in (*needed, *own)
@@ -144,7 +139,7 @@ def _text(
             "about": about,
             "threads": threads,
             "math": [name for name in (*MATH, "inf", "nan") if _is_used(name, code)],
-            "names": _public(loops),
+            "names": [t.name for t in definitions([loops]) if not t.name.startswith("_")],
             "machine": inlined_definitions((HERE / "runtime" / "intrinsics.py").read_text("utf-8")),
             "arrays": ARRAYS.definitions(loops),
             "helpers": helpers,
@@ -171,11 +166,6 @@ def _in_doubles(text: str) -> str:
     return re.sub(r"\bC \* C\b", "1.0 * C * C", text)
 
 
-def _driver(text: str) -> list[ast.FunctionDef]:
-    """The functions of the source that expands functions, but for those that the module defines."""
-    return [t for t in ast.parse(text).body if isinstance(t, ast.FunctionDef) and t.name in _EXPANSIONS]
-
-
 def _kind(tree: ast.FunctionDef) -> str:
     """The decorator of a scalar function, and of one that fills arrays."""
     fills = any(a.annotation is not None and ast.unparse(a.annotation) == "Written" for a in tree.args.args)
@@ -184,18 +174,6 @@ def _kind(tree: ast.FunctionDef) -> str:
 
 def _is_used(name: str, code: str) -> bool:
     return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(ast.parse(code)))
-
-
-def _public(code: str) -> list[str]:
-    """The functions of a text that are not private."""
-    trees = ast.parse(code).body
-    return [tree.name for tree in trees if isinstance(tree, ast.FunctionDef) and not tree.name.startswith("_")]
-
-
-def _called_in(code: str) -> list[ast.AST]:
-    """Calls of library functions, under their names in the library."""
-    calls = [n.func.id for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
-    return [ast.parse(f"{name.removeprefix(PREFIX)}()") for name in calls]
 
 
 def _begins(functions: Sequence[ScalarFunction | ScalarLayer]) -> dict[str, int]:
@@ -241,54 +219,23 @@ def _function(function: ScalarFunction, begin: int) -> dict[str, Any]:
     }
     if function.kept is not None:
         first, second = function.own
-        varying = list(map(variable, function.varying))
-        pair = ["k1", *first, "k2[j]", *(f"{s}[j]" for s in second), *(f"row_{m}[j]" for m in varying)]
-        pair += [*(f"{s}[j]" for s in function.sums), *own]
         found["matrix"] = {
             "first": first,
             "second": second,
-            "varying": varying,
+            "varying": list(map(variable, function.varying)),
             "valid": f"_{function.valid}",
             "of_first": f"_{function.name}_first({', '.join(['k1', *own])})",
             "of_second": f"_{function.name}_second({', '.join(['k2[j]', *own])})",
-            "call": f"_{function.name}_pair({', '.join(pair)})",
+            "call": f"_{function.name}_pair({', '.join(function.pair_of_row)})",
         }
     if function.series is not None:
-        found["series"] = _series(function, function.series, begin)
+        found["series"] = {
+            "of": function.series,
+            "begin": begin,
+            "own": function.of_each_input(PREFIX, "k1", "k2"),
+            "call": f"_{function.name}_pair({', '.join(function.pair_of_entries)})",
+        }
     return found
-
-
-def _series(function: ScalarFunction, series: Series, begin: int) -> dict[str, Any]:
-    """What loops need to know of the series."""
-    (first, second), own = function.own, list(map(variable, function.parameters))
-    sides = (("first", "k1", first), ("second", "k2", second))
-    pair = ["k1", *first, "k2", *second, *(f"{variable(m)}[i]" for m in function.varying)]
-    pair += [*(f"{s}[j]" for s in function.sums), *own]
-    return {
-        "begin": begin,
-        "number": len(series.factors),
-        "numbers": range(len(series.factors)),
-        "sums": _sums(series),
-        "own": [
-            f"{', '.join(results)}, = _{function.name}_{side}({', '.join([kernel, *own])})"
-            for side, kernel, results in sides
-            if results
-        ],
-        "call": f"_{function.name}_pair({', '.join(pair)})",
-    }
-
-
-def _sums(series: Series) -> list[dict[str, Any]]:
-    return [
-        {"name": str(s.symbol), "first": s.first, "second": s.second, "place": f"{PREFIX}{s.place}"}
-        for s in series.sums
-    ]
-
-
-def _series_of_layer(series: Series, begin: int, own: Sequence[str]) -> dict[str, Any]:
-    """What loops need to know of the series."""
-    numbers, sums = ", ".join([*own, "0.0"]), _sums(series)
-    return {"begin": begin, "number": len(series.factors), "parameters": numbers, "sums": sums}
 
 
 def _layer(layer: ScalarLayer, parameters: Sequence[str], begin: int, kind: int) -> dict[str, Any]:
@@ -315,7 +262,7 @@ def _layer(layer: ScalarLayer, parameters: Sequence[str], begin: int, kind: int)
     return {
         "name": layer.name,
         "kind": kind,
-        "series": None if layer.series is None else _series_of_layer(layer.series, begin, own),
+        "series": layer.series and {"of": layer.series, "begin": begin, "parameters": ", ".join([*own, "0.0"])},
         "numbers": list(zip(numbers, own, strict=True)),
         "read": list(read),
         "one": f"{_listed(kept).strip()} = {call('one', 'counted', *own)}",

@@ -12,13 +12,14 @@ import sympy as sp
 from ....core.symbols import K1, K2, C, Theta
 from ....numerics.special import S4, T4
 from ...arrays.component_text import arguments, closed, fitted, guarded, limited, named_determinant, with_origin
-from ...arrays.smooth_functions import function_text, smooth_pairs
+from ...arrays.smooth_functions import smooth_pairs
 from ...averages import average_code
 from ...emission.emitter import OUT, Emitter, Source, Tile, argument, defined, literal, variable
 from ...fits.chebyshev import Fit
 from ...planning.plan import KERNELS, Component, Function
 from ...stable.angles import AngleForm
 from ...stable.primitives import TwoSigns, TwoTails
+from ...stable.rewrites import stabilise
 from ...stable.rounding_error import doubt
 from .dialect import NUMPY
 from .fast_paths import POSSIBLE, fast_paths, with_determinant
@@ -46,13 +47,10 @@ def component_tile(component: Component) -> Tile | None:
     code, series = component.code, series_tile(component)
     if series is not None:
         return series[0] if math.isinf(component.max_kernel) else None
-    if not component.is_pair or not isinstance(code, sp.Expr) or component.origin is not None:
+    if not component.is_plain or not isinstance(code, sp.Expr):
         return None
-    if (
-        component.floored or component.fallback_integral is not None or code.has(TwoSigns, TwoTails, S4, T4)
-    ):  # of their own parts
-        return None
-    return None if math.isfinite(component.max_kernel) else _cheapest(component.form, code, component.symbols)
+    has_parts = code.has(TwoSigns, TwoTails, S4, T4)  # of their own
+    return None if has_parts else _cheapest(component.form, code, component.symbols)
 
 
 @lru_cache(maxsize=256)
@@ -159,4 +157,8 @@ def series_tile(component: Component) -> tuple[Tile, tuple[str, ...]] | None:
         _COST,
         pair.factor,
     )
-    return tile, tuple(function_text(name, h.parts[0], component.parameters, NUMPY) for h, name in names.items())
+    texts = (
+        average_code.function_text(name, stabilise(h.parts[0]), component.parameters, NUMPY)
+        for h, name in names.items()
+    )
+    return tile, tuple(texts)

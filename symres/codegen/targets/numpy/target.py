@@ -57,9 +57,7 @@ class NumpyTarget(ArrayTarget):
 
     # ---- code --------------------------------------------------------------------------------------------------
 
-    def source(self, component: Component) -> Source:
-        """The code of a component."""
-        return component_source(component)
+    source = staticmethod(component_source)
 
     def component_definitions(self, component: Component, source: Source) -> list[Definition]:
         """The tile function of a component, and what prepares it."""

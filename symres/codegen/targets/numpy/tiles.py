@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial, reduce
 from typing import TypeAlias
 
 import sympy as sp
@@ -175,10 +176,8 @@ class Tiler:
         if template is None:
             raise NoSpelling.of(self.dialect.name, e, type(e).__name__)
         if isinstance(e, sp.Max | sp.Min):
-            first, *rest = (self._visit(a) for a in sorted(e.args, key=default_sort_key))
-            for operand in rest:
-                first = self._function(template, (first, operand))
-            return first
+            operands = [self._visit(a) for a in sorted(e.args, key=default_sort_key)]
+            return reduce(lambda total, operand: self._function(template, (total, operand)), operands)
         return self._function(template, tuple(self._visit(a) for a in e.args))
 
     def _unfolded(self, e: sp.Expr) -> sp.Expr:
@@ -227,17 +226,13 @@ class Tiler:
             else:
                 (over if c > 0 else under).append(self._visit(abs(c) * rest))
         plain = self._merged(groups, sp.Add)
-        total: Operand | None = None
-        for operand in over or plain[:1]:
-            total = operand if total is None else self._ufunc("np.add", total, operand)
-        if total is None:
+        add, subtract = partial(self._ufunc, "np.add"), partial(self._ufunc, "np.subtract")
+        if over or plain:
+            total = reduce(add, over or plain[:1])
+        else:
             total, *under = under
             total = self._ufunc("np.negative", total)
-        for operand in under:
-            total = self._ufunc("np.subtract", total, operand)
-        for operand in plain if over else plain[1:]:
-            total = self._ufunc("np.add", total, operand)
-        return total
+        return reduce(add, plain if over else plain[1:], reduce(subtract, under, total))
 
     def _common(self, e: sp.Add) -> tuple[sp.Expr, sp.Expr]:
         """A number and a sum whose product is the sum: 1, unless that saves multiplications."""
@@ -276,14 +271,10 @@ class Tiler:
             groups[frozenset()] = coefficient * groups.get(frozenset(), sp.Integer(1))
             coefficient = sp.Integer(1)
         factors: list[Operand] = [*self._merged(groups, sp.Mul), *over]
-        total = factors[0] if factors else coefficient
-        for operand in factors[1:]:
-            total = self._ufunc("np.multiply", total, operand)
+        multiply = partial(self._ufunc, "np.multiply")
+        total = reduce(multiply, factors) if factors else coefficient
         if under:
-            bottom = under[0]
-            for operand in under[1:]:
-                bottom = self._ufunc("np.multiply", bottom, operand)
-            total = self._ufunc("np.divide", total, bottom)
+            total = self._ufunc("np.divide", total, reduce(multiply, under))
         if factors and coefficient == -1:
             return self._ufunc("np.negative", total)
         return self._ufunc("np.multiply", total, coefficient) if factors and coefficient != 1 else total

@@ -8,14 +8,13 @@ from functools import lru_cache
 
 import sympy as sp
 
-from ...arrays.component_text import arguments, fitted, limited
-from ...arrays.differentiable import body, closed_source, is_wide, widened
+from ...arrays import differentiable
+from ...arrays.component_text import arguments
 from ...arrays.smooth_functions import SmoothPair, smooth_pairs, sum_source
 from ...averages import average_code
 from ...averages.integrands import PiecewiseIntegrand
 from ...averages.rules import rule_of
 from ...emission.emitter import Source, defined, variable
-from ...fits.chebyshev import Fit
 from ...planning.plan import Component
 from ...stable.rounding_error import doubt
 from .dialect import TORCH
@@ -24,25 +23,15 @@ from .dialect import TORCH
 @lru_cache(maxsize=512)
 def component_source(component: Component) -> Source:
     """The function of a component."""
-    source = _unlimited_source(component)
-    lines = limited(component, source.lines, TORCH)
-    if is_wide(component) or component.steepest:
-        lines = widened(component, lines, "{0}.to(torch.float64)", "{0}.to(kind)")
-    return replace(source, lines=lines)
-
-
-def _unlimited_source(component: Component) -> Source:
-    if isinstance(component.code, Fit):
-        return fitted(component, component.code, TORCH)
-    if component.code is None:
-        return _quadrature_source(component)
-    if component.fallback_integral is not None:
-        return _checked_source(component, component.code, component.fallback_integral)
-    return closed_source(component, component.code, TORCH)
+    conversions = "{0}.to(torch.float64)", "{0}.to(kind)"
+    wide = differentiable.is_wide(component) or bool(component.steepest)
+    return differentiable.component_source(component, TORCH, _quadrature_source, conversions, wide)
 
 
 def _quadrature_source(component: Component) -> Source:
     """Values and slopes are averages of the same kind; slopes of slopes are none."""
+    if isinstance(component.code, sp.Expr) and component.fallback_integral is not None:
+        return _checked_source(component, component.code, component.fallback_integral)
     pairs = smooth_pairs(component)
     if pairs:
         return _series_source(component, pairs)
@@ -82,9 +71,10 @@ def _series_source(component: Component, pairs: Sequence[SmoothPair]) -> Source:
 def _checked_source(component: Component, code: sp.Expr, fallback_integral: sp.Expr) -> Source:
     """A closed form, and its average and that of each slope where terms cancel."""
     name, listed = component.name, arguments(component)
-    value = _unlimited_source(replace(component, name=f"{name}_closed", fallback_integral=None))
+    plain = replace(component, name=f"{name}_closed", fallback_integral=None)
+    value = differentiable.closed_source(plain, code, TORCH)
     average = average_code.source(f"{name}_open", component.symbols, fallback_integral, TORCH)
-    error = body(replace(component, origin=None), doubt(code), TORCH)
+    error = differentiable.body(replace(component, origin=None), doubt(code), TORCH)
     functions = {"closed": value.lines, "doubt": error, "open": average.lines}
     slopes, sources = average_code.slopes(fallback_integral, component.symbols), [value, average]
     for v in component.symbols:

@@ -13,9 +13,8 @@ from ...arrays.array_target import HERMITE, SEARCHES, SHARED, SLOPED
 from ...arrays.differentiable_target import DifferentiableTarget
 from ...arrays.runtime_library import RuntimeLibrary
 from ...arrays.smooth_functions import smooth_pairs
-from ...emission.emitter import Source
 from ...planning.network_plan import NetworkPlan
-from ...planning.plan import Component, Function
+from ...planning.plan import Function
 from ...planning.target import ArrayFunction, Capabilities, Floats
 from ...wording import docstrings
 from .components import component_source
@@ -67,9 +66,7 @@ class TorchTarget(DifferentiableTarget):
 
     # ---- code --------------------------------------------------------------------------------------------------
 
-    def source(self, component: Component) -> Source:
-        """The code of a component."""
-        return component_source(component)
+    source = staticmethod(component_source)
 
     def function_notes(self, function: Function) -> tuple[str, ...]:
         """How often results can be differentiated, where that is not without end."""
