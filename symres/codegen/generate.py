@@ -16,7 +16,7 @@ from ..results.subjects import DerivedLayer, DerivedNetwork
 from . import targets
 from .emission.emitter import LosesDigits, NoSpelling, identifier
 from .module import Module
-from .planning.module_plan import Extra, ModulePlan, names_of
+from .planning.module_plan import Extra, ModulePlan, procedure_names
 from .planning.network_plan import plan_network
 from .planning.plan import Function, Planner
 from .planning.target import Target
@@ -106,7 +106,7 @@ def _planned_module(
 
         def with_curve(extra: Extra | None) -> Module:
             text = target.curve_text(replace(curve, extra=extra))
-            return Module(only.name, target.name, text, functions=(*names_of(extra), only.name))
+            return Module(only.name, target.name, text, functions=(*procedure_names(extra), only.name))
 
         return with_curve
     planner = _planner(target)
@@ -131,7 +131,7 @@ def _planned_module(
         names = tuple(f.quantity.name for f in functions)
         require_distinct(_listed(names), target.names_in(text))
         warnings = tuple(f"{f.quantity.name}: {warning}" for f in functions for warning in docstrings.warnings(f))
-        return Module(name, target.name, text, lacking, warnings, (*names_of(extra), *names))
+        return Module(name, target.name, text, lacking, warnings, (*procedure_names(extra), *names))
 
     return module
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...core import files
 from ...numerics.roots import highest
 from ..emission.emitter import Source, variable
-from ..planning.module_plan import CurvePlan, Extra, ModulePlan, names_of
+from ..planning.module_plan import CurvePlan, Extra, ModulePlan, procedure_names
 from ..planning.network_plan import NetworkPlan
 from ..planning.plan import Component, Function
 from ..planning.target import ArrayFunction, Floats
@@ -65,7 +65,7 @@ class ArrayTarget(ArrayCode):
             "functions": [self._function(f, plan) for f in plan.functions],
             "components": [self._component(*found) for found in sources.items()],
         }
-        names = (*names_of(plan.extra), *(f.quantity.name for f in plan.functions))
+        names = (*procedure_names(plan.extra), *(f.quantity.name for f in plan.functions))
         return self._text("functions.py.j2", values, head, names, sources.values())
 
     def network_text(self, plan: NetworkPlan) -> str:
@@ -79,7 +79,7 @@ class ArrayTarget(ArrayCode):
         """The module of a function with sums over the powers of a weight."""
         values = curve_values(self, plan) | {"extra": self._extra(plan.extra)}
         head = {"title": plan.title, "command": plan.command, "about": [self.words.precision], "missing": []}
-        return self._text("curve.py.j2", values, head, (*names_of(plan.extra), plan.quantity.name), ())
+        return self._text("curve.py.j2", values, head, (*procedure_names(plan.extra), plan.quantity.name), ())
 
     def _function(self, function: Function, plan: ModulePlan) -> dict[str, object]:
         quantity, in_place = function.quantity, self.capabilities.in_place

@@ -33,8 +33,8 @@ def closed(component: Component, code: sp.Expr, dialect: Dialect, result: str = 
 
 def _in_range(component: Component, found: Reduced, dialect: Dialect, result: str) -> list[str]:
     """Lines that compute a formula with kernels of order 1: squares of others leave the range of narrow types."""
-    reduced_by = f"{dialect.reduced}({{}}, {found.is_homogeneous})".format
-    lines = [f"k{i}, q{i} = {reduced_by(k)}" for i, k in enumerate(component.kernels, 1)]
+    kernels, homogeneous = enumerate(component.kernels, 1), found.is_homogeneous
+    lines = [f"k{i}, q{i} = {dialect.reduced}({k}, {homogeneous})" for i, k in kernels]
     names = {s: variable(s) for s in (*component.symbols, *REDUCED.values(), *INVERSES)}
     if component.is_pair:
         lines.append("c = C*q1*q2")

@@ -24,7 +24,7 @@ class Extra:
     error: str
 
 
-def names_of(extra: Extra | None) -> tuple[str, ...]:
+def procedure_names(extra: Extra | None) -> tuple[str, ...]:
     """The names of the functions of a procedure, if there is one."""
     return () if extra is None else tuple(extra.procedure.exact)
 

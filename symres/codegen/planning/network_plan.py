@@ -252,7 +252,7 @@ def deep_layer(
             own.append(formula)
         return _own(1 if kernel == K1 else 2, own.index(formula))
 
-    covariance, tangent = (apart(with_common_factors(e), named) for e in _same_angles(*codes_in))
+    covariance, tangent = (without_single_inputs(with_common_factors(e), named) for e in _same_angles(*codes_in))
     quantities = [f.quantity for f in functions]
     known = {s for q in quantities for s in (*q.symbols, *q.unused)} - set(KERNELS)
     return DeepLayer(
@@ -306,7 +306,9 @@ def _same_angles(*expressions: sp.Expr) -> list[sp.Expr]:
     return [e.xreplace(same) for e in expressions]
 
 
-def apart(e: sp.Expr, named: Callable[[sp.Expr, sp.Symbol], sp.Expr], paired: frozenset[sp.Symbol] = PAIRED) -> sp.Expr:
+def without_single_inputs(
+    e: sp.Expr, named: Callable[[sp.Expr, sp.Symbol], sp.Expr], paired: frozenset[sp.Symbol] = PAIRED
+) -> sp.Expr:
     """An expression in which other ones stand for its largest parts that depend on one input alone.
 
     Args:
@@ -320,7 +322,7 @@ def apart(e: sp.Expr, named: Callable[[sp.Expr, sp.Symbol], sp.Expr], paired: fr
     if not support or e.is_Atom:
         return e
     if not isinstance(e, sp.Add | sp.Mul):
-        return e.func(*(apart(argument, named, paired) for argument in e.args))
+        return e.func(*(without_single_inputs(argument, named, paired) for argument in e.args))
     alone: dict[sp.Symbol, list[sp.Expr]] = {K1: [], K2: []}
     rest = []
     for argument in sorted(e.args, key=default_sort_key):
@@ -328,7 +330,7 @@ def apart(e: sp.Expr, named: Callable[[sp.Expr, sp.Symbol], sp.Expr], paired: fr
         if of in ({K1}, {K2}):
             alone[next(iter(of))].append(argument)
         else:
-            rest.append(apart(argument, named, paired))
+            rest.append(without_single_inputs(argument, named, paired))
     return e.func(*(named(e.func(*group), kernel) for kernel, group in alone.items() if group), *rest)
 
 

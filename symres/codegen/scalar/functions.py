@@ -78,7 +78,7 @@ class ScalarFunction:
         first, second = self.kept or (0, 0)
         return [f"first{k}" for k in range(first)], [f"second{k}" for k in range(second)]
 
-    def pair(self, kernels: Sequence[str], second: str, varying: str, sums: str) -> list[str]:
+    def pair(self, kernels: Sequence[str], second: str = "{0}", varying: str = "{0}", sums: str = "{0}") -> list[str]:
         """The arguments of NAME_pair.
 
         Args:
@@ -246,7 +246,7 @@ def _function(
     sources = _by_level(found, levels)
     if series is not None:
         return replace(found, sources=tuple(sources))
-    calls, pair = found.of_each_input("", "K1", "K2"), ", ".join(found.pair(("K1", "K2"), *["{0}"] * 3))
+    calls, pair = found.of_each_input("", "K1", "K2"), ", ".join(found.pair(("K1", "K2")))
     entry = defined(f"{name}_entry({listed})", [*kernels, *calls, f"return {name}_pair({pair})"])
     return replace(found, sources=(*sources, entry))
 
@@ -262,5 +262,5 @@ def _by_level(function: ScalarFunction, levels: Levels) -> list[str]:
             returned = f"return ({', '.join(str(s) for s, _ in found)},)"
             sources.append(defined(f"{function.name}_{side}({', '.join([kernel, *own])})", [*body, returned]))
     kept = {s: str(s) for s in (*(s for s, _ in (*levels.first, *levels.second)), *function.sums)}
-    head = f"{function.name}_pair({', '.join(function.pair(('K1', 'K2'), *['{0}'] * 3))})"
+    head = f"{function.name}_pair({', '.join(function.pair(('K1', 'K2')))})"
     return [*sources, defined(head, lines({**names, **kept}, economical(levels.pair)))]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from ...core.symbols import K1, K2
-from ..planning.network_plan import apart
+from ..planning.network_plan import without_single_inputs
 from ..stable.primitives import PAIRED, GeneratedSymbol
 
 Assignment = tuple[str, sp.Expr]
@@ -48,6 +48,6 @@ def levelled(results: Iterable[Assignment], varying: Iterable[sp.Symbol] = ()) -
         side = "first" if kernel == K1 else "second"
         return found[kernel].setdefault(e, GeneratedSymbol(f"{side}{len(found[kernel])}", real=True))
 
-    pair = tuple((name, apart(expr, named, PAIRED | set(varying))) for name, expr in results)
+    pair = tuple((name, without_single_inputs(expr, named, PAIRED | set(varying))) for name, expr in results)
     first, second = (tuple((s, e) for e, s in taken.items()) for taken in found.values())
     return Levels(first, second, pair)

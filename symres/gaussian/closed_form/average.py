@@ -98,7 +98,7 @@ def _combined(results: list[tuple[sp.Expr, sp.Expr]], law: dict[sp.Symbol, sp.Ex
 
 
 def _canonical_law(dimension: int) -> tuple[sp.Symbol, ...]:
-    if dimension > 2:
+    if dimension not in (1, 2):
         raise NoClosedForm(
             f"an average over {dimension} Gaussian variables",
             "closed forms exist for one and two",
