@@ -105,6 +105,11 @@ def test_selu_keeps_the_kernel_for_which_it_was_made():
     assert not any(s.fixed for s in sr.derive("relu").advice(depth=10).usual)
 
 
+def test_one_layer_knows_how_its_tangent_kernel_grows():
+    rate = sr.derive("relu").advice(depth=1, width=64).learning_rate
+    assert (rate.tangent_kernel, rate.exponent) == (pytest.approx(2), pytest.approx(1))
+
+
 def test_paths_and_learning_rates_are_those_of_the_theory():
     theory = sr.derive(sr.residual("gelu", gamma="1/2"))
     advice = theory.advice(depth=6)
