@@ -38,19 +38,7 @@ def expansion(quantity: Quantity, order: int, *, large: bool = False, checked: b
     if body.has(Expectation):
         raise NoClosedForm(f"an expansion of {quantity.name}", "its averages have no closed form", "use evalf")
     found = _near_one(body) if large else _near_zero(body, order)
-    reason = SeriesRange("the first term for gamma to 1" if large else f"terms up to gamma**{order}")
-    return replace(
-        quantity,
-        name=f"{quantity.name}_{'asymptotics' if large else 'series'}",
-        definition=found,
-        body=found,
-        status=Status.SERIES,
-        steps=(),
-        proof=Proof(found),
-        reason=reason,
-        verifications=(_verified(quantity, found, order, large),),
-        expansion=None,
-    )
+    return _expanded(quantity, found, order, large)
 
 
 def expansion_of_ratio(
@@ -69,16 +57,22 @@ def expansion_of_ratio(
     symbol = quantity.steps[-1].symbol
     body = quantity.body.xreplace({symbol: found.body})
     body = body if large else sp.series(body, gamma, 0, order + 1).removeO()
+    return _expanded(quantity, body, order, large)
+
+
+def _expanded(quantity: Quantity, body: sp.Expr, order: int, large: bool) -> Quantity:
+    """What an expansion says of itself, compared with values."""
     return replace(
-        found,
+        quantity,
         name=f"{quantity.name}_{'asymptotics' if large else 'series'}",
-        symbols=quantity.symbols,
         definition=body,
         body=body,
+        status=Status.SERIES,
+        steps=(),
         proof=Proof(body),
-        notation=quantity.notation,
-        meaning=quantity.meaning,
+        reason=SeriesRange("the first term for gamma to 1" if large else f"terms up to gamma**{order}"),
         verifications=(_verified(quantity, body, order, large),),
+        expansion=None,
     )
 
 

@@ -6,7 +6,7 @@ next kernel is ``H = sum_s w_s (F_s - <F_s>)``, with w_s the total derivative of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -82,9 +82,7 @@ class NoiseCovariances:
     @cached_property
     def terms_across(self) -> tuple[TermAcross, ...]:
         """The terms of ``Cov(H^l, H^m)``, l < m, at the kernels K1 and K2 and with the memory m of ``z^{l+1}``."""
-        return tuple(self._terms_across())
-
-    def _terms_across(self) -> Iterator[TermAcross]:
+        found = []
         for s, one in self.weights.items():
             for t, other in self.weights.items():
                 first, second = self.response.averages[s], self.response.averages[t]
@@ -93,7 +91,8 @@ class NoiseCovariances:
                 before, after = self._factors(s, EARLIER), self._factors(t, LATER)
                 covariance = self.walk.mean(*before, *after) - self.walk.mean(*before) * self.walk.mean(*after)
                 factor = one.xreplace(self._names_at(EARLIER)) * other.xreplace(self._names_at(LATER))
-                yield TermAcross((s, t), factor, first.weight * second.weight / first.width, covariance)
+                found.append(TermAcross((s, t), factor, first.weight * second.weight / first.width, covariance))
+        return tuple(found)
 
     @cached_property
     def across_layers(self) -> sp.Expr:

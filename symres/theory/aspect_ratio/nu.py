@@ -86,13 +86,7 @@ def vertex_limit(program: Program, kernel_map: Quantity, chi: Quantity, paramete
         definition = StationaryNoise(program, {K: kernel}).settled(chi.expr, 2) / kernel**2
     except NoClosedForm as error:
         return unknown("vertex_limit", arguments, error.found)
-    return build(
-        "vertex_limit",
-        (),
-        definition,
-        parameters=parameters,
-        within=SKIPS,
-    )
+    return build("vertex_limit", (), definition, parameters=parameters, within=SKIPS)
 
 
 def useful_point(points: Sequence[CriticalPoint]) -> CriticalPoint | None:

@@ -13,7 +13,7 @@ every m.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import sympy as sp
@@ -125,14 +125,10 @@ def at_small_kernels(program: Program) -> Program:
     for instruction in program.instructions:
         if isinstance(instruction, Draw):
             slopes = {phi: _at_zero(phi) for phi in instruction.u.atoms(Phi)}
-            found.append(Draw(instruction.name, instruction.u.xreplace(slopes), *_others(instruction)))
+            found.append(replace(instruction, u=instruction.u.xreplace(slopes)))
         else:
             found.append(instruction)
     return Program(tuple(found), program.out)
-
-
-def _others(draw: Draw) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
-    return draw.C_W, draw.C_b, draw.width
 
 
 def _at_zero(phi: Phi) -> sp.Expr:

@@ -38,23 +38,17 @@ def by_layer(
             raise DeclarationError(
                 f"{name} of {len(layers)} layers", f"it has {len(value)} values", "pass one value for each layer"
             )
-    known = {s.name for layer in (*layers, *also) for s in layer.layer.parameters}
+    known = {name for layer in (*layers, *also) for name in layer.parameter_names}
     for name in params:
         if name not in known and name != "C":
             raise DeclarationError(
                 f"a value for {name}", "no layer has this parameter", f"pass {', '.join(sorted(known))}"
             )
-    rows = []
-    for place, layer in enumerate(layers):
-        names = {s.name for s in layer.layer.parameters}
-        rows.append(
-            {
-                name: value[place] if isinstance(value, list) else value
-                for name, value in by_name.items()
-                if name in names
-            }
-        )
-    return rows
+    columns = {name: value if isinstance(value, list) else [value] * len(layers) for name, value in by_name.items()}
+    return [
+        {name: values[place] for name, values in columns.items() if name in layer.parameter_names}
+        for place, layer in enumerate(layers)
+    ]
 
 
 def number_of(quantity: Quantity, values: Mapping[str, Parameter]) -> mp.mpf:

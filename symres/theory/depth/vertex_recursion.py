@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import sympy as sp
+
 from ...core.errors import NoClosedForm, UnsupportedLayer
 from ...core.symbols import K1, K2, C, K
 from ...notation.shortest import shortest
@@ -22,8 +24,21 @@ from ...results.quantity import Quantity
 from ..aspect_ratio.noise_covariances import NoiseCovariances
 from ..observables.layer_theory import LayerTheory
 from ..quantities.build import build, inlined
+from ..walk.assignments import Assignment
 
 _SOURCE = "PDLT (B.26), which neglects a part of the memory of neurons"
+_ADDED = "contribution of one neuron to n times the next kernel"
+_NOISES = (  # name, arguments, notation, meaning, source
+    ("noise", (K,), "N", f"variance of the {_ADDED}", "PDLT (B.26)"),
+    (
+        "memory_noise",
+        (K1, K2, C),
+        "M",
+        "covariance of the contributions of one neuron in an earlier and in a later layer",
+        "",
+    ),
+    ("stream_noise", (K,), "R", f"covariance of the {_ADDED} with its next square", "PDLT (B.26)"),
+)
 
 
 def vertex_recursion(layer: LayerTheory, exact: Mapping[str, Callable[..., Any]]) -> Procedure:
@@ -61,10 +76,7 @@ def vertex_recursion(layer: LayerTheory, exact: Mapping[str, Callable[..., Any]]
 def vertex_formulas(layer: LayerTheory) -> VertexFormulas | None:
     """The recursion in unevaluated averages; None where it has no such form."""
     try:
-        noise = NoiseCovariances(layer.layer.program)
-        one, two = noise.response.walk.assignments, noise.walk.assignments
-        listed = ((noise.within_layer, one), (noise.across_layers, two), (noise.with_next_square, one))
-        found = [inlined(definition, assignments) for definition, assignments in listed]
+        found = [inlined(*noise) for noise in _noises(layer)]
     except (NoClosedForm, UnsupportedLayer):
         return None
     steps = dict(step for _, kept in found for step in kept)
@@ -81,37 +93,15 @@ def noise_functions(layer: LayerTheory) -> tuple[Quantity, ...]:
         NoClosedForm: averages of the layer shift the mean of the stream.
         UnsupportedLayer: an average of two times needs too many neurons at once.
     """
-    noise = NoiseCovariances(layer.layer.program)
     parameters = layer.layer.parameters
-    one, two = noise.response.walk.assignments, noise.walk.assignments
-    return (
-        build(
-            "noise",
-            (K,),
-            noise.within_layer,
-            one,
-            notation="N",
-            meaning="variance of the contribution of one neuron to n times the next kernel",
-            source="PDLT (B.26)",
-            parameters=parameters,
-        ),
-        build(
-            "memory_noise",
-            (K1, K2, C),
-            noise.across_layers,
-            two,
-            notation="M",
-            meaning="covariance of the contributions of one neuron in an earlier and in a later layer",
-            parameters=parameters,
-        ),
-        build(
-            "stream_noise",
-            (K,),
-            noise.with_next_square,
-            one,
-            notation="R",
-            meaning="covariance of the contribution of one neuron to n times the next kernel with its next square",
-            source="PDLT (B.26)",
-            parameters=parameters,
-        ),
+    return tuple(
+        build(name, arguments, *noise, notation=notation, meaning=meaning, source=source, parameters=parameters)
+        for (name, arguments, notation, meaning, source), noise in zip(_NOISES, _noises(layer), strict=True)
     )
+
+
+def _noises(layer: LayerTheory) -> list[tuple[sp.Expr, list[Assignment]]]:
+    """The definition of each of the three covariances, with the walk that it is made of."""
+    noise = NoiseCovariances(layer.layer.program)
+    one, two = noise.response.walk.assignments, noise.walk.assignments
+    return [(noise.within_layer, one), (noise.across_layers, two), (noise.with_next_square, one)]

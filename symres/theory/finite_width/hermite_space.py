@@ -9,7 +9,7 @@ the substitution ``t = R^T s`` in homogeneous polynomials. (Mehler's formula for
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -139,10 +139,9 @@ def product_given(parts: Sequence[Array]) -> Array:
     """
     if len(parts) == 1:
         return parts[0]
-    multiplied = _multiplied if parts[0].ndim == 1 else _multiplied_pairs
     found, *others = sorted((_cleaned(part) for part in parts), key=np.count_nonzero, reverse=True)
     for part in others:  # polynomials, which have few coefficients
-        found = multiplied(found, part)
+        found = _multiplied(found, part)
     return found
 
 
@@ -152,23 +151,11 @@ def _cleaned(part: Array) -> Array:
 
 
 def _multiplied(one: Array, other: Array) -> Array:
-    degree = len(one) - 1
-    logs = root_factorials(degree)
-    found = np.zeros(degree + 1)
-    for j in np.flatnonzero(other):
-        k = np.arange(j, degree + 1)
-        found[j:] += other[j] * one[: degree + 1 - j] * np.exp(logs[k] - logs[j] - logs[k - j])
-    return found
-
-
-def _multiplied_pairs(one: Array, other: Array) -> Array:
-    degree = len(one) - 1
-    logs = root_factorials(degree)
-    inside = within_degree(degree)
+    size = len(one)
+    logs = root_factorials(size - 1)
     found = np.zeros_like(one)
-    for i, j in zip(*np.nonzero(other), strict=True):
-        rows, columns = np.arange(i, degree + 1), np.arange(j, degree + 1)
-        left = np.exp(logs[rows] - logs[i] - logs[rows - i])
-        right = np.exp(logs[columns] - logs[j] - logs[columns - j])
-        found[i:, j:] += other[i, j] * one[: degree + 1 - i, : degree + 1 - j] * np.outer(left, right)
-    return np.where(inside, found, 0.0)
+    for place in zip(*np.nonzero(other), strict=True):
+        weights = [np.exp(logs[k:] - logs[k] - logs[: size - k]) for k in place]
+        kept = one[tuple(slice(size - k) for k in place)]
+        found[tuple(slice(k, None) for k in place)] += other[place] * kept * reduce(np.multiply.outer, weights)
+    return found if one.ndim == 1 else np.where(within_degree(size - 1), found, 0.0)

@@ -14,6 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from ...core.errors import UnsupportedLayer
+from ..walk.linear_forms import components
 from .float_averages import average
 from .float_quadrature import (
     Array,
@@ -114,8 +115,9 @@ class JointLaw:
         found = np.full(2, np.prod([term.factor for term in terms]))
         factors = [pair for t in terms for g in t.groups for pair in zip(g.functions, g.variables, strict=True)]
         merged = self._merged(factors)
-        for component in self._connected(sorted(merged)):
-            functions, variables = tuple(merged[k] for k in component), tuple(component)
+        for component in components(sorted(merged), lambda j, k: bool(self._covariance[j, k])):
+            variables = tuple(sorted(component))
+            functions = tuple(merged[k] for k in variables)
             if (functions, variables) not in self._means:
                 self._means[functions, variables] = self._mean_of(functions, variables)
             found = found * self._means[functions, variables]
@@ -133,14 +135,6 @@ class JointLaw:
             else:
                 parts[k] = [(f, 1.0)]
         return {k: fs[0][0] if len(fs) == 1 else FloatProduct(tuple(fs)) for k, fs in parts.items()}
-
-    def _connected(self, variables: Sequence[int]) -> list[list[int]]:
-        """Variables in components that are independent of one another."""
-        found: list[list[int]] = []
-        for k in variables:
-            near = [group for group in found if self.between([k], group).any()]
-            found = [group for group in found if group not in near] + [sorted([k, *(j for g in near for j in g)])]
-        return found
 
     def _mean_of(self, functions: tuple[Function, ...], variables: tuple[int, ...]) -> Array:
         """``<f(w1) g(w2) ...>`` of up to four variables that depend on one another."""

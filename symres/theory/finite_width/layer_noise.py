@@ -19,7 +19,6 @@ from ...gaussian.calculus.integrand import distributed, pieces_of
 from ..walk.linear_forms import Averager, Form
 from .float_averages import CompiledExpressions, FunctionLibrary
 from .float_quadrature import Array, BoundFunction, FloatFunction, Values
-from .input_pairs import Inputs
 from .layer_response import LayerResponse, total_slopes
 
 _ONE = PiecewiseFunction((), (sp.Integer(1),))
@@ -91,11 +90,6 @@ class CompiledLayer:
         self.response = response
         self._order = list(response.averages)
         self._functions = FunctionLibrary()
-
-    @property
-    def averages(self) -> list[tuple[sp.Symbol, Inputs]]:
-        """What computes each average, and at which inputs of the view."""
-        return self.response.places
 
     @cached_property
     def _values(self) -> list[CompiledExpressions]:

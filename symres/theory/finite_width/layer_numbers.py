@@ -141,9 +141,10 @@ class _Averages:
         self.integrands: list[list[Term]] = []
         self._widths: list[float] = []
         for k, (view, numbers) in enumerate(zip(views, found, strict=True)):
-            places = of_view([place for _, place in layer.averages], view)
+            averages = layer.response.places
+            places = of_view([place for _, place in averages], view)
             own = []
-            for t, ((name, _), place) in enumerate(zip(layer.averages, places, strict=True)):
+            for t, ((name, _), place) in enumerate(zip(averages, places, strict=True)):
                 key = (name, tuple(sorted(place)))
                 if key not in numbered:
                     numbered[key] = len(numbered)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypedDict
 
 import sympy as sp
 
@@ -15,18 +14,9 @@ from ...layers.layer import Layer
 from ...results.critical_point import CriticalPoint
 from ...results.observable import Observable
 from ...results.quantity import Quantity
-from ..quantities.build import build, unknown
+from ..quantities.build import RecordWords, build, unknown
 from ..walk.walk import Walk
 from .layer_walks import LayerWalks
-
-
-class RecordWords(TypedDict):
-    """What a quantity takes over from its record."""
-
-    notation: str
-    meaning: str
-    unit: str
-    source: str
 
 
 class Subject(ABC):
@@ -139,5 +129,6 @@ class AtCriticality(LayerObservable):
         assert self.derive is not None
         assert isinstance(subject, CriticalSubject)
         found = self.derive(subject)
-        meaning = found.meaning or self.meaning
-        return replace(found, notation=self.notation, meaning=meaning, unit=self.unit, source=self.source)
+        words = self.words
+        words["meaning"] = found.meaning or self.meaning
+        return replace(found, **words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypedDict, Unpack
 
 import sympy as sp
 
@@ -29,18 +30,31 @@ _INFINITE = Reason(
 _DIGITS, _BITS, _TOLERANCE = 25, 100, 1e-20  # of a verification
 
 
+class RecordWords(TypedDict, total=False):
+    """What a quantity says of itself, as its record does.
+
+    Args:
+        notation: LaTeX of the left-hand side.
+        meaning: one line that says what it is.
+        unit: in which it is measured.
+        source: document and equation that it generalises.
+    """
+
+    notation: str
+    meaning: str
+    unit: str
+    source: str
+
+
 def build(
     name: str,
     arguments: tuple[sp.Symbol, ...],
     definition: sp.Expr,
     assignments: Sequence[Assignment] = (),
     *,
-    notation: str = "",
-    meaning: str = "",
-    unit: str = "",
-    source: str = "",
     parameters: Sequence[sp.Symbol] = (),
     within: tuple[tuple[sp.Symbol, int, int], ...] = (),
+    **words: Unpack[RecordWords],
 ) -> Quantity:
     """Close what closes, verify it, and say what it is.
 
@@ -50,19 +64,17 @@ def build(
         definition: the result in unevaluated averages and assigned symbols.
         assignments: the walk's straight-line list; only those that the result needs are kept, and those that do not
             stand inside another average are inlined.
-        notation: LaTeX of the left-hand side.
-        meaning: one line that says what it is.
-        unit: in which it is measured.
-        source: document and equation that it generalises.
         parameters: of the layer, whether or not this quantity depends on them.
         within: (symbol, low, high) of symbols that must lie strictly between two numbers.
+        words: what it says of itself; its notation is its name if there is none.
 
     Raises:
         DeclarationError: values cannot be given by name: two symbols have the same one.
     """
+    words.setdefault("notation", name)
     definition, kept = inlined(definition, assignments)
     symbols = _arguments(arguments, definition, kept)
-    require_distinct(meaning or name, {*symbols, *parameters, *(step for step, _ in kept)})
+    require_distinct(words.get("meaning") or name, {*symbols, *parameters, *(step for step, _ in kept)})
     closer = ClosedFormSubstitution()
     steps, inner = [], []
     for symbol, meaning_of_step in kept:
@@ -78,15 +90,12 @@ def build(
         body=proof.result,
         status=Status.NUMERIC if closer.open else Status.EXACT,
         steps=tuple(steps),
-        notation=notation or name,
-        meaning=meaning,
-        unit=unit,
-        source=source,
         proof=_with_steps(proof, inner),
         verifications=tuple(closer.verifications),
         reason=_INFINITE if proof.result.has(sp.oo) else Reason.listed([a.reason for a in closer.open]),
         expansion=expansion if arguments == (K,) else None,
         within=within,
+        **words,
     )
     return _verified(quantity)
 
@@ -110,29 +119,9 @@ def derivative(quantity: Quantity, s: sp.Symbol) -> Quantity:
     )
 
 
-def unknown(
-    name: str,
-    arguments: tuple[sp.Symbol, ...],
-    reason: str,
-    *,
-    notation: str = "",
-    meaning: str = "",
-    unit: str = "",
-    source: str = "",
-) -> Quantity:
+def unknown(name: str, arguments: tuple[sp.Symbol, ...], reason: str, **words: Unpack[RecordWords]) -> Quantity:
     """A quantity that does not exist or could not be found, with the reason."""
-    return Quantity(
-        name,
-        arguments,
-        sp.nan,
-        sp.nan,
-        Status.UNKNOWN,
-        reason=reason,
-        notation=notation,
-        meaning=meaning,
-        unit=unit,
-        source=source,
-    )
+    return Quantity(name, arguments, sp.nan, sp.nan, Status.UNKNOWN, reason=reason, **words)
 
 
 def _with_steps(proof: Proof, inner: Sequence[tuple[sp.Symbol, Proof]]) -> Proof:

@@ -23,7 +23,7 @@ from ...numerics.balls import evaluate
 from ...numerics.intervals.evaluation import of_size
 from ...results.quantity import Quantity, Status, Verification
 from .closed_forms import closed
-from .power_sums import Powers
+from .power_sums import Powers, series
 
 _DEEPER = 6  # times that averages are expanded to higher orders until enough is known of the whole
 _AHEAD = (2, 6, 14)  # orders in which the terms after the last one are looked for: z + z**7 has none for long
@@ -191,13 +191,8 @@ class _Expander:
         """Taylor's series of an average in its variance, around the limit of that."""
         start, variance = law.terms[sp.Integer(0)], sp.Dummy("S", positive=True)
         rest = Powers({p: c for p, c in law.terms.items() if p != 0}, law.known)
-        slope, total, power = Expectation(e.integrand, variance), Powers({}), Powers({sp.Integer(0): sp.Integer(1)})
-        for n in range(max(int(sp.ceiling(wanted / rest.low)), 0) + 1 if rest.terms else 1):
-            coefficient = slope.subs(variance, start) / sp.factorial(n)
-            total += Powers({sp.Integer(0): coefficient}) * power
-            power = power * rest
-            slope = slope.diff(variance)
-        return Powers(total.terms, min(total.known, wanted if rest.terms else rest.known))
+        average = Expectation(e.integrand, variance)
+        return series(lambda n: average.diff(variance, n).subs(variance, start) / sp.factorial(n), rest, wanted)
 
     def _require_end(self, e: Expectation, law: Powers) -> None:
         if self.large and not law.low < 0:

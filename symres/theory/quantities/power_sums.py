@@ -63,7 +63,7 @@ class Powers:
         first = law.terms[law.low]
         front = Powers({law.low * exponent: first**exponent})
         rest = Powers({e - law.low: v / first for e, v in law.terms.items() if e != law.low}, law.known - law.low)
-        return front * _series(lambda n: sp.binomial(exponent, n), rest.without_zeros, wanted - law.low * exponent)
+        return front * series(lambda n: sp.binomial(exponent, n), rest.without_zeros, wanted - law.low * exponent)
 
     def exponential(self, wanted: sp.Expr) -> Powers:
         """The exponential of the sum, up to K**wanted; what decays faster than every power is 0.
@@ -79,14 +79,14 @@ class Powers:
             raise NoClosedForm(asked, "it is not a sum of powers of K", "declare the signs of its parameters")
         front = Powers({sp.Integer(0): sp.exp(u.terms.get(sp.Integer(0), sp.Integer(0)))})
         rest = Powers({e: v for e, v in u.terms.items() if e != 0}, u.known)
-        return front * _series(lambda n: 1 / sp.factorial(n), rest, wanted)
+        return front * series(lambda n: 1 / sp.factorial(n), rest, wanted)
 
 
 def _cut(terms: Mapping[sp.Expr, sp.Expr], known: sp.Expr) -> Powers:
     return Powers({e: value for e, value in terms.items() if e <= known and value != 0}, known)
 
 
-def _series(coefficient: Callable[[int], sp.Expr], rest: Powers, wanted: sp.Expr) -> Powers:
+def series(coefficient: Callable[[int], sp.Expr], rest: Powers, wanted: sp.Expr) -> Powers:
     """``sum of coefficient(n)*rest**n`` up to K**wanted, for a sum that vanishes with K."""
     if not rest.terms:
         return Powers({sp.Integer(0): coefficient(0)}, rest.known)

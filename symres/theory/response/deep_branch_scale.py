@@ -18,6 +18,7 @@ from ...core.symbols import K
 from ...numerics.roots.highest import Function, _highest_maximum, _instead_of_maximum, _surveyed
 from ...results.numbers.branch_limit import DeepBranchScale
 from ...results.quantity import Quantity, Status
+from ..criticality.conditions.critical_conditions import expression_of
 from ..finite_width.float_averages import CompiledExpressions, FunctionLibrary
 from ..finite_width.float_quadrature import Values
 from ..quantities.build import build
@@ -48,10 +49,8 @@ def deep_branch_scale(
     """
     if Status.UNKNOWN in (rate.status, readout_slope.status):
         raise NoClosedForm(_ASKED, "a map of the layer is unknown", "take other layers")
-    rate_expr, slope_expr = rate.expr, readout_slope.expr
-    assert rate_expr is not None
-    assert slope_expr is not None
-    product = slope_expr * rate_expr
+    rate_expr = expression_of(rate)
+    product = expression_of(readout_slope) * rate_expr
     condition = product.diff(K)
     largest = largest_kernel([condition])
     if kernel >= largest:

@@ -29,10 +29,10 @@ def maps_of(layer: LayerTheory, inputs: int) -> list[sp.Expr]:
     """
     if layer.is_batch:
         raise NoClosedForm("the response of a batch", "it involves many inputs", "normalise over neurons instead")
-    one = _formula(layer.kernel_map)
+    one = formula(layer.kernel_map)
     if inputs == 1:
         return [one]
-    return [one.xreplace({K: K1}), _formula(layer.covariance_map), one.xreplace({K: K2})]
+    return [one.xreplace({K: K1}), formula(layer.covariance_map), one.xreplace({K: K2})]
 
 
 def slopes_of(layer: LayerTheory, maps: Sequence[sp.Expr], state: Sequence[sp.Symbol]) -> list[list[sp.Expr]]:
@@ -45,8 +45,12 @@ def slopes_of(layer: LayerTheory, maps: Sequence[sp.Expr], state: Sequence[sp.Sy
     return rows
 
 
-def _formula(quantity: Quantity) -> sp.Expr:
-    """The closed form, or the definition in averages."""
+def formula(quantity: Quantity) -> sp.Expr:
+    """The closed form, or the definition in averages.
+
+    Raises:
+        NoClosedForm: the quantity is unknown.
+    """
     if quantity.status is Status.UNKNOWN:
         raise NoClosedForm(f"a response from {quantity.name}", f"it is unknown: {quantity.reason}", "simulate")
     assert quantity.expr is not None
@@ -85,7 +89,7 @@ class LayerSlopes:
         self.state: Sequence[sp.Symbol] = ONE if inputs == 1 else PAIR
         maps = maps_of(layer, inputs)
         slopes = [slope for row in slopes_of(layer, maps, self.state) for slope in row]
-        memory = _formula(layer.memory)
+        memory = formula(layer.memory)
         one, other = (memory.xreplace({K: k}) for k in ((K, K) if inputs == 1 else (K1, K2)))
         weights = [one**2] if inputs == 1 else [one**2, one * other, other**2]
         kept = [(w * x).diff(y) for w, x in zip(weights, self.state, strict=True) for y in self.state]

@@ -13,11 +13,12 @@ from ...core.symbols import K, place
 from ...notation import latex
 from ...numerics.roots.highest import _BEYOND
 from ...results.numbers.procedure import Procedure, present, usual
-from ...results.quantity import Quantity, Status
+from ...results.quantity import Quantity
 from ..observables.layer_theory import LayerTheory
 from ..quantities.build import build, derivative
 from ..walk.assignments import total_derivative
 from .branch_scale import SCALES
+from .layer_slopes import formula, maps_of
 
 _SOURCE = "Fischer, Dahmen, Helias (51) to (55)"
 
@@ -87,12 +88,7 @@ def branch_scale_procedure(
         parameters,
         (scale,),
         source="Fischer, Dahmen, Helias, figure 4",
-        constants={
-            "lowest": low,
-            "highest": high,
-            "count": count,
-            "reach": _BEYOND,
-        },
+        constants={"lowest": low, "highest": high, "count": count, "reach": _BEYOND},
         exact={"branch_scale": exact, "response_at_branch_scale": lambda **sample: exact(**sample).response},
         samples=tuple(
             {"depth": depth, "K": kernel, **usual(parameters)}
@@ -135,13 +131,11 @@ def _added_slope(layer: LayerTheory) -> Quantity:
 
 
 def _require_kernels(*layers: LayerTheory) -> None:
+    """Refuse layers that average over a batch, or of which a map is unknown."""
     for layer in layers:
-        if layer.is_batch:
-            found = "it involves many inputs"
-            raise NoClosedForm("the response of a batch", found, "normalise over neurons")
-        for quantity in (layer.kernel_map, layer.chi_parallel, layer.memory):
-            if quantity.status is Status.UNKNOWN:
-                raise NoClosedForm(f"a response from {quantity.name}", f"it is unknown: {quantity.reason}", "simulate")
+        maps_of(layer, 1)
+        for quantity in (layer.chi_parallel, layer.memory):
+            formula(quantity)
 
 
 def _parameters(*layers: LayerTheory) -> tuple[sp.Symbol, ...]:

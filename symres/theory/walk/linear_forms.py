@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import sympy as sp
 
@@ -12,6 +13,7 @@ from ...core.symbols import variables
 from ...gaussian.calculus.distributions import averaged, has_deltas
 from ...gaussian.calculus.expectation import Expectation, Gaussian
 
+T = TypeVar("T")
 Place = tuple[sp.Symbol, int]  # a source at an input
 Form = tuple[tuple[Place, sp.Expr], ...]  # coefficients, sorted
 Covariance = Callable[[Place, Place], sp.Expr]
@@ -62,51 +64,51 @@ def _reduced_quotient(above: sp.Expr, below: sp.Expr) -> sp.Expr:
     return quotient if sp.fraction(cancelled)[1].has(sp.Add) else cancelled
 
 
+def components(members: Iterable[T], tied: Callable[[T, T], bool]) -> list[list[T]]:
+    """Members in groups, so that no two of different groups are tied."""
+    groups: list[list[T]] = []
+    for one in members:
+        near = [group for group in groups if any(tied(one, other) for other in group)]
+        merged = [*(other for group in reversed(near) for other in group), one]
+        groups = [*(group for group in groups if group not in near), merged]
+    return groups
+
+
 class Averager:
     """One average: its Gaussian variables are the distinct forms that occur in the integrand.
 
     Args:
         covariance: of two sources at inputs.
         jumps: whether the integrand contains slopes of functions that jump.
+
+    Attributes:
+        forms: of the variables.
+        names: the symbols of the variables.
     """
 
     def __init__(self, covariance: Covariance, jumps: bool = False) -> None:
         self._of_places = covariance
-        self._forms: list[Form] = []
-        self._names: list[sp.Dummy] = []
+        self.forms: list[Form] = []
+        self.names: list[sp.Dummy] = []
         self._jumps = jumps
 
     def variable(self, linear: Form) -> sp.Expr:
         """The variable of a form; one that is a multiple of another is that multiple, for their law is singular."""
-        for known, name in zip(self._forms, self._names, strict=True):
+        for known, name in zip(self.forms, self.names, strict=True):
             ratio = _ratio(linear, known)
             if ratio is not None:
                 return ratio * name
-        self._forms.append(linear)
-        self._names.append(sp.Dummy("w", real=True))
-        return self._names[-1]
-
-    @property
-    def forms(self) -> Sequence[Form]:
-        """The forms of the variables."""
-        return self._forms
-
-    @property
-    def names(self) -> Sequence[sp.Dummy]:
-        """The symbols of the variables."""
-        return self._names
+        self.forms.append(linear)
+        self.names.append(sp.Dummy("w", real=True))
+        return self.names[-1]
 
     def used(self, expression: sp.Expr) -> list[int]:
         """The numbers of the variables that occur."""
-        return [k for k, w in enumerate(self._names) if expression.has(w)]
+        return [k for k, w in enumerate(self.names) if expression.has(w)]
 
     def connected(self, used: Sequence[int]) -> list[list[int]]:
         """Variables in groups that are independent of one another."""
-        groups: list[list[int]] = []
-        for k in used:
-            near = [group for group in groups if any(self.covariance(k, j) != 0 for j in group)]
-            groups = [group for group in groups if group not in near] + [sorted([k, *(j for g in near for j in g)])]
-        return groups
+        return [sorted(group) for group in components(used, lambda j, k: self.covariance(j, k) != 0)]
 
     def average(self, integrand: sp.Expr) -> sp.Expr:
         """The average of a polynomial in variables and in functions of them, in unevaluated averages.
@@ -118,7 +120,7 @@ class Averager:
 
     def _terms(self, integrand: sp.Expr) -> Sequence[sp.Expr]:
         """The products of a sum; functions of the variables, and what stands outside of them, are left as they are."""
-        outer = [e for e in integrand.atoms(Phi, sp.Pow, Expectation) if not _is_power(e) or not e.has(*self._names)]
+        outer = [e for e in integrand.atoms(Phi, sp.Pow, Expectation) if not _is_power(e) or not e.has(*self.names)]
         masks = {e: sp.Dummy() for e in sorted(outer, key=str)}
         back = {mask: e for e, mask in masks.items()}
         expanded = sp.expand(integrand.xreplace(masks), power_base=False, power_exp=False, log=False, basic=False)
@@ -126,21 +128,13 @@ class Averager:
 
     def _product(self, factors: Sequence[sp.Expr]) -> sp.Expr:
         """The average of one product: factors of independent variables separate."""
-        outside = sp.Mul(*(f for f in factors if not f.free_symbols & set(self._names)))
-        groups: list[tuple[list[int], list[sp.Expr]]] = []
-        for factor in factors:
-            used = [k for k, w in enumerate(self._names) if factor.has(w)]
-            if not used:
-                continue
-            merged: tuple[list[int], list[sp.Expr]] = (used, [factor])
-            rest = []
-            for group in groups:
-                if any(self.covariance(i, j) != 0 for i in used for j in group[0]):
-                    merged = (sorted({*merged[0], *group[0]}), [*group[1], *merged[1]])
-                else:
-                    rest.append(group)
-            groups = [*rest, merged]
-        return outside * sp.Mul(*(self._connected(parts) for _, parts in groups))
+        used = {factor: self.used(factor) for factor in factors}
+        outside = sp.Mul(*(f for f in factors if not used[f]))
+        groups = components(
+            [f for f in factors if used[f]],
+            lambda f, g: any(self.covariance(i, j) != 0 for i in used[f] for j in used[g]),
+        )
+        return outside * sp.Mul(*map(self._connected, groups))
 
     def _connected(self, factors: list[sp.Expr]) -> sp.Expr:
         """The average of powers of some variables times functions of others."""
@@ -148,12 +142,12 @@ class Averager:
         functions: list[sp.Expr] = []
         for factor in factors:
             base, exponent = factor.as_base_exp()
-            if base in self._names and exponent.is_Integer and exponent > 0:
-                powers[self._names.index(base)] = powers.get(self._names.index(base), 0) + int(exponent)
+            if base in self.names and exponent.is_Integer and exponent > 0:
+                powers[self.names.index(base)] = powers.get(self.names.index(base), 0) + int(exponent)
             else:
                 functions.append(factor)
-        inside = [k for k, w in enumerate(self._names) if any(f.has(w) for f in functions)]
-        here = sp.Mul(*functions, *(self._names[k] ** power for k, power in powers.items() if k in inside))
+        inside = [k for k, w in enumerate(self.names) if any(f.has(w) for f in functions)]
+        here = sp.Mul(*functions, *(self.names[k] ** power for k, power in powers.items() if k in inside))
         outer = [k for k, power in powers.items() if k not in inside for _ in range(power)]
         return self._reduced(outer, here, inside)
 
@@ -184,7 +178,7 @@ class Averager:
         total = sp.Integer(0)
         for k, share in zip(inside, shares, strict=True):
             if share != 0:
-                total += share * self._reduced(rest, here * self._names[k], inside)
+                total += share * self._reduced(rest, here * self.names[k], inside)
         for n, other in enumerate(rest):
             known = (share * self.covariance(k, other) for k, share in zip(inside, shares, strict=True))
             apart = self.covariance(first, other) - sp.Add(*known)
@@ -202,17 +196,17 @@ class Averager:
                 total += c * self._reduced(rest[:n] + rest[n + 1 :], here, inside)
         for k in inside:
             if (c := self.covariance(first, k)) != 0:
-                slope = here.diff(self._names[k])
+                slope = here.diff(self.names[k])
                 total += c * sp.Add(*(self._connected_after(rest, term) for term in sp.Add.make_args(slope)))
         return total
 
     def _connected_after(self, outer: list[int], term: sp.Expr) -> sp.Expr:
         """A term of a slope: a function may have become a number, or a power a lower one."""
-        rest = sp.Mul(term, *(self._names[k] for k in outer))
+        rest = sp.Mul(term, *(self.names[k] for k in outer))
         return self.average(rest)
 
     def _expectation(self, used: list[int], integrand: sp.Expr) -> sp.Expr:
-        names = {self._names[k]: x for k, x in zip(used, variables, strict=False)}
+        names = {self.names[k]: x for k, x in zip(used, variables, strict=False)}
         law = tuple(self.covariance(i, j) for p, i in enumerate(used) for j in used[p:])
         inner = integrand.xreplace(names)
         _require_separate(inner, len(used))
@@ -220,7 +214,7 @@ class Averager:
 
     def covariance(self, i: int, j: int) -> sp.Expr:
         """Of the variables with these numbers."""
-        return self.between(self._forms[i], self._forms[j])
+        return self.between(self.forms[i], self.forms[j])
 
     def between(self, one: Form, other: Form) -> sp.Expr:
         """The covariance of two forms."""
