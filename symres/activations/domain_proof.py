@@ -49,7 +49,8 @@ def require_finite(asked: str, part: sp.Expr, left: sp.Expr | None, right: sp.Ex
     ends = [end for end in (left, right) if end is not None]
     parameters = set().union(part.free_symbols, *(end.free_symbols for end in ends)) - {z}
     choices: list[Values] = list(samples(sorted(parameters, key=str)))
-    for condition in _conditions(part):
+    # where the formula may fail, innermost places first
+    for condition in dict.fromkeys(c for node in sp.postorder_traversal(part) for c in _conditions_of(node)):
         condition.prove(asked, left, right, choices)
 
 
@@ -253,16 +254,6 @@ class _Prover:
             else:
                 negative = middle
         return negative
-
-
-def _conditions(part: sp.Expr) -> Iterator[_Condition]:
-    """Where a formula may fail, innermost places first."""
-    seen: set[_Condition] = set()
-    for node in sp.postorder_traversal(part):
-        for condition in _conditions_of(node):
-            if condition not in seen:
-                seen.add(condition)
-                yield condition
 
 
 def _conditions_of(node: sp.Basic) -> Iterator[_Condition]:

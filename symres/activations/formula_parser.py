@@ -69,15 +69,11 @@ class _Comparison:
     sign: str
     right: sp.Expr
 
-    def as_condition(self) -> sp.Basic:
-        relation = {"<": sp.Lt, ">": sp.Gt, "<=": sp.Le, ">=": sp.Ge}[self.sign]
-        return relation(self.left, self.right)
-
 
 def _where(condition: _Comparison, then: sp.Expr, otherwise: sp.Expr) -> sp.Expr:
     if not (condition.left - condition.right).has(sp.Piecewise):
         rest = otherwise.args if isinstance(otherwise, sp.Piecewise) else ((otherwise, True),)
-        return sp.Piecewise((then, condition.as_condition()), *rest)
+        return sp.Piecewise((then, _RELATIONS[condition.sign](condition.left, condition.right)), *rest)
     # sympy would multiply out every combination of branches: exponential in their number
     difference = condition.left - condition.right
     chosen = sp.Heaviside(difference if condition.sign in (">", ">=") else -difference)
@@ -103,7 +99,7 @@ PARSED_FUNCTIONS: Mapping[str, tuple[Function, int, int]] = MappingProxyType(
         "where": (_where, 3, 3),
     }
 )
-_COMPARISONS = ("<", ">", "<=", ">=")
+_RELATIONS = {"<": sp.Lt, ">": sp.Gt, "<=": sp.Le, ">=": sp.Ge}
 # characters of other notations: the remedy
 _FOREIGN_CHARACTERS = {"{": WHERE_REMEDY, ".": "write functions without the name of a module: tanh(z), not np.tanh(z)"}
 _FOREIGN_CHARACTERS |= {"\u221a": "write sqrt(...)", "\u2212": "write -"}
@@ -176,7 +172,9 @@ class _Parser:
             if match := pattern.match(self.text, place):
                 return _Token(kind, match.group(), place)
         character = self.text[place]
-        shown = repr(character) if character.isascii() else f"{character!r} ({_unicode_name(character)})"
+        shown = repr(character)
+        if not character.isascii():
+            shown += f" (U+{ord(character):04X} {unicodedata.name(character, 'unnamed')})"
         raise self.error(_Token("character", character, place), f"unexpected character {shown}", _remedy_for(character))
 
     def _next(self) -> _Token:
@@ -213,11 +211,11 @@ class _Parser:
 
     def _comparison(self) -> sp.Expr | _Comparison:
         left = self._sum()
-        sign = self._take(*_COMPARISONS)
+        sign = self._take(*_RELATIONS)
         if sign is None:
             return left
         right = self._sum()
-        if self.token.text in _COMPARISONS:
+        if self.token.text in _RELATIONS:
             raise self.error(self.token, "a second comparison", "compare twice: where(a < z, where(z < b, ...), ...)")
         return _Comparison(left, sign.text, right)
 
@@ -369,7 +367,7 @@ class _Parser:
         if token.kind == "end":
             return self.error(token, "the formula ends where a value is expected", "write what is missing")
         if token.kind == "operator":
-            if token.text in _COMPARISONS:
+            if token.text in _RELATIONS:
                 return self.error(token, "a comparison outside where", "comparisons belong in where(z > 0, ..., ...)")
             return self.error(token, f"unexpected '{token.text}'", "check brackets and operators")
         remedy = foreign_remedy(token.text) or "put an operator such as * before it"
@@ -417,7 +415,3 @@ def _remedy_for(character: str) -> str:
     if plain != character and plain.isascii() and plain.isprintable():
         return f"write {'^' * unicodedata.decomposition(character).startswith('<super>')}{plain}"
     return _FOREIGN_CHARACTERS.get(character, "write formulas with ASCII letters, digits and + - * / ^ ( ) , < > |")
-
-
-def _unicode_name(character: str) -> str:
-    return f"U+{ord(character):04X} {unicodedata.name(character, 'unnamed')}"

@@ -385,14 +385,6 @@ def _scaled(u: Tail, factor: sp.Expr) -> Tail:
     return replace(u, lead=u.lead * factor) if u.order == 0 and u.lead is not None else u
 
 
-def _sine(u: Tail) -> Tail:
-    return u if u.vanishes else _BOUNDED
-
-
-def _cosine(u: Tail) -> Tail:
-    return Tail(lead=_ONE) if u.vanishes else _BOUNDED
-
-
 def _erfc(u: Tail) -> Tail:
     if u.vanishes:
         return Tail(lead=_ONE)
@@ -438,9 +430,8 @@ _RULES: dict[str, Callable[[Tail], Tail]] = {
     "tanh": _saturating(_ONE, _ONE),
     "erf": _saturating(_ONE, 2 / sp.sqrt(sp.pi)),
     "atan": _saturating(sp.pi / 2, _ONE),
-    "sin": _sine,
-    "cos": _cosine,
-    "asin": lambda u: u if u.vanishes else _BOUNDED,
+    **dict.fromkeys(("sin", "asin"), lambda u: u if u.vanishes else _BOUNDED),
+    "cos": lambda u: Tail(lead=_ONE) if u.vanishes else _BOUNDED,
     "acos": lambda u: _BOUNDED,
     "asinh": _inverse_sinh,
     "erfc": _erfc,

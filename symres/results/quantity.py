@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import cached_property, partial
+from functools import cached_property
+from operator import methodcaller
 
 import mpmath as mp
 import sympy as sp
@@ -364,13 +365,9 @@ def _specialised(proof: Proof, exact: dict[sp.Symbol, sp.Expr]) -> Proof:
     """A proof that goes on to numbers in the place of symbols."""
     if not exact or not isinstance(proof.result, sp.Expr):
         return proof
-    put = partial(_with_numbers, numbers=exact)
+    put = methodcaller("subs", exact)
     values = ", ".join(f"{s} = {v}" for s, v in exact.items())
     return Proof(proof.start, (*proof.steps, Step("numbers", values, put, put(proof.result))))
-
-
-def _with_numbers(state: sp.Expr, numbers: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
-    return state.subs(numbers)
 
 
 def _is_undefined(value: sp.Expr) -> bool:

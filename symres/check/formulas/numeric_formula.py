@@ -66,7 +66,7 @@ NUMPY: Backend[np.ndarray] = {
     sp.Pow: lambda base, exponent: _power(base, exponent),
     sp.And: lambda *xs: reduce(np.logical_and, xs),
     sp.Or: lambda *xs: reduce(np.logical_or, xs),
-    sp.Piecewise: lambda *xs: _chosen(xs),
+    sp.Piecewise: lambda *xs: np.select(xs[1::2], xs[::2], np.nan),
 }
 
 MPMATH: Backend[mp.mpf] = {
@@ -320,13 +320,6 @@ def _exponent(term: sp.Expr) -> sp.Expr | None:
     if not factor.is_positive or not (function == 1 or isinstance(function, sp.exp)):
         return None
     return sp.log(factor) + (0 if function == 1 else function.args[0])
-
-
-def _chosen(flat: Sequence[np.ndarray]) -> np.ndarray:
-    result = np.array(np.nan)
-    for value, holds in reversed(list(zip(flat[::2], flat[1::2], strict=True))):
-        result = np.where(holds, value, result)
-    return result
 
 
 def _power(base: np.ndarray, exponent: float | np.ndarray) -> np.ndarray:

@@ -84,10 +84,6 @@ def _unflat(columns: np.ndarray, inputs: int) -> np.ndarray:
     return columns.reshape(*columns.shape[:2], inputs, -1)
 
 
-def _of_power(base: np.ndarray, exponent: np.ndarray) -> tuple[np.ndarray, float]:
-    return exponent * base ** (exponent - 1), np.nan  # no exponent depends on a neuron
-
-
 # ufunc -> its partial derivatives, given the values of its arguments
 _SLOPES: Mapping[np.ufunc, Callable[..., tuple[np.ndarray | float, ...]]] = {
     np.add: lambda x, y: (1.0, 1.0),
@@ -98,7 +94,7 @@ _SLOPES: Mapping[np.ufunc, Callable[..., tuple[np.ndarray | float, ...]]] = {
     np.positive: lambda x: (1.0,),
     np.square: lambda x: (2 * x,),
     np.sqrt: lambda x: (0.5 / np.sqrt(x),),
-    np.power: _of_power,
+    np.power: lambda x, y: (y * x ** (y - 1), np.nan),  # no exponent depends on a neuron
     np.absolute: lambda x: (np.sign(x),),
     np.maximum: lambda x, y: (np.heaviside(x - y, 0.5), np.heaviside(y - x, 0.5)),
     np.minimum: lambda x, y: (np.heaviside(y - x, 0.5), np.heaviside(x - y, 0.5)),

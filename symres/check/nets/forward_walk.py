@@ -60,8 +60,9 @@ class Forward:
 
     def _operation(self, expr: sp.Basic) -> Operation:
         if isinstance(expr, Node):
-            slots = [self._slot(a) if isinstance(a, sp.Expr) and not _is_tag(a) else None for a in expr.args]
-            arguments = expr.args
+            arguments = expr.args  # a Dummy among them is a tag
+            streams = (isinstance(a, sp.Expr) and not isinstance(a, sp.Dummy) for a in arguments)
+            slots = [self._slot(a) if walked else None for a, walked in zip(arguments, streams, strict=True)]
             is_constant = not arguments[0].has(z, Node)
 
             def sample(net: Net, held: Held) -> Any:
@@ -113,7 +114,3 @@ class Forward:
 
     def _number(self, expr: sp.Expr) -> float:
         return float(self._exact(expr))
-
-
-def _is_tag(argument: sp.Expr) -> bool:
-    return isinstance(argument, sp.Dummy)

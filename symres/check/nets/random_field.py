@@ -177,19 +177,21 @@ def is_same_function(operand: Operand, a: int, b: int) -> bool:
     return not isinstance(operand, RandomField) and bool(at_input(operand, a) == at_input(operand, b))
 
 
-def leaves(places: Iterable[Place]) -> dict[tuple[int, int], Leaf]:
-    """The Gaussian variables in some fields: their largest affine parts, by identity."""
-    found: dict[tuple[int, int], Leaf] = {}
+def _parts(places: Iterable[Place]) -> Iterator[Place]:
+    """Fields and all that they are functions of, each once."""
     stack, seen = list(places), set()
     while stack:
         field, a = stack.pop()
-        if (id(field), a) in seen:
-            continue
-        seen.add((id(field), a))
-        if isinstance(field, Affine):
-            found[id(field), a] = (field, a)
-        elif isinstance(field, Applied):
-            stack.extend((argument, a) for argument in field.arguments if isinstance(argument, RandomField))
+        if (id(field), a) not in seen:
+            seen.add((id(field), a))
+            yield field, a
+            if isinstance(field, Applied):
+                stack.extend((argument, a) for argument in field.arguments if isinstance(argument, RandomField))
+
+
+def leaves(places: Iterable[Place]) -> dict[tuple[int, int], Leaf]:
+    """The Gaussian variables in some fields: their largest affine parts, by identity."""
+    found = {(id(field), a): (field, a) for field, a in _parts(places) if isinstance(field, Affine)}
     return dict(sorted(found.items(), key=lambda item: item[0][1]))
 
 
@@ -203,15 +205,11 @@ def kinks(places: Iterable[Place]) -> dict[tuple[int, int], list[float]]:
 
 def declared(places: Iterable[Place]) -> Iterator[tuple[NumericFunction, Affine, int]]:
     """The declared functions of leaves in some fields, each with its argument and the input."""
-    stack, seen = list(places), set()
-    while stack:
-        field, a = stack.pop()
-        if not isinstance(field, Applied) or (id(field), a) in seen:
-            continue
-        seen.add((id(field), a))
-        if isinstance(field.function, NumericFunction) and isinstance(field.arguments[0], Affine):
-            yield field.function, field.arguments[0], a
-        stack.extend((argument, a) for argument in field.arguments if isinstance(argument, RandomField))
+    for field, a in _parts(places):
+        if isinstance(field, Applied) and isinstance(field.function, NumericFunction):
+            argument = field.arguments[0]
+            if isinstance(argument, Affine):
+                yield field.function, argument, a
 
 
 def value(field: Operand, a: int, held: Held) -> np.ndarray | float:

@@ -75,18 +75,8 @@ def compared(
         said = found.remark or "the oracle's numbers leave the range of doubles"
         return inconclusive(name, oracle, point, (said,), claimed=claim, **run)
     if math.isnan(found.value) or not (mp.isinf(claim) or math.isinf(found.value)):
-        row = judge(
-            name,
-            oracle,
-            point,
-            claim,
-            found.value,
-            found.error,
-            thresholds,
-            scale=small * found.scale,
-            remarks=remarks,
-            **run,
-        )
+        numbers, scale = (claim, found.value, found.error), small * found.scale
+        row = judge(name, oracle, point, *numbers, thresholds, scale=scale, remarks=remarks, **run)
         if row.outcome is Outcome.PASSED and steep is not False:
             return replace(row, outcome=Outcome.INCONCLUSIVE, remarks=(_UNSEEN[steep],))
         return row
@@ -101,19 +91,8 @@ def compared(
     else:
         outcome = Outcome.REFUTED
         remarks = remarks or ("the claim is infinite, the oracle finds a finite value",)
-    return Verdict(
-        name,
-        oracle,
-        point,
-        claim,
-        found.value,
-        found.error,
-        0.0 if agree else math.inf,
-        0.0,
-        outcome,
-        remarks,
-        **run,
-    )
+    z = 0.0 if agree else math.inf
+    return Verdict(name, oracle, point, claim, found.value, found.error, z, 0.0, outcome, remarks, **run)
 
 
 def moved(row: Verdict, first: Verdict, place: str) -> Verdict:

@@ -184,7 +184,7 @@ class QuadratureOracle:
     def _falls(self, inputs: np.ndarray, Theta: float, resolution: int, steps: range) -> np.ndarray:
         """By how much C' falls, over the fall of the correlation, for a sequence of falls, and rounding errors."""
         before, ratios = self._parted(inputs, Theta, resolution, 0.0), []
-        for fall in _parts(steps):
+        for fall in _PART * 4.0 ** -np.array(steps):
             after = self._parted(inputs, Theta, resolution, fall)
             ratios.append([(after[0] - before[0]) / (2 * fall), after[1] / (2 * fall) + rounding(before[0]) / fall])
         return np.array(ratios)
@@ -247,11 +247,6 @@ def _log_derivative(
         if error <= max(_BENT * abs(value), 2 * blurred):
             break
     return best
-
-
-def _parts(steps: range) -> np.ndarray:
-    """A geometric sequence of falls."""
-    return np.asarray(_PART * 4.0 ** -np.array(steps))
 
 
 def _limit(

@@ -8,7 +8,7 @@ l with the correlation length 1/|log chi_perp| (Doshi et al. (14)).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 import mpmath as mp
@@ -18,7 +18,6 @@ import sympy as sp
 from ...core import symbols
 from ...core.abbreviation import counted
 from ...results.measurement import OracleValue
-from ...results.quantity import Quantity
 from ...results.subjects import DerivedDepth
 from ...results.verdict import SIMULATION, Verdict, inconclusive
 from ..oracles.comparison import free_symbols
@@ -78,7 +77,7 @@ def correlation_length_rows(task: Task, K: sp.Rational, tell: Callable[[float], 
     rng = task.rng("correlation_length")
     settings = _settings(task, rng)
     undecided: Task | None = None
-    for chosen_start in (_given_start, falling_start):
+    for chosen_start in (lambda quantities, start, values: start, falling_start):
         for values in settings:
             start = chosen_start(task.quantities, _place(task, K), values)
             place = fixed_point(task.quantities, start, values) if start else None
@@ -95,10 +94,6 @@ def correlation_length_rows(task: Task, K: sp.Rational, tell: Callable[[float], 
         return []
     point = random_points.text(_ordered(undecided))
     return [inconclusive("correlation_length", "simulation", point, (_UNDECIDED,), seed=task.seed)]
-
-
-def _given_start(quantities: Mapping[str, Quantity], start: Values, values: Values) -> Values:
-    return start
 
 
 def _settings(task: Task, rng: np.random.Generator) -> list[Values]:
@@ -130,22 +125,18 @@ def _length_row(task: Task, chi: float, rng: np.random.Generator, tell: Callable
 
 def _row(task: Task, K: sp.Rational, layers: int, estimate: Estimate, how: str) -> Verdict:
     place = _place(task, K)
+    chi = task.quantities["chi_perp"]
+    places = [task.values | there for there in travelled(task.quantities, place, task.values, layers - 1)]
     if isinstance(task.theory, DerivedDepth):
-        claim = mp.mpf(task.theory.jacobian(0, layers, K, **_numbers(task)))
+        numbers = {str(symbol): value for symbol, value in task.values.items() if symbol is not symbols.K}
+        claim = mp.mpf(task.theory.jacobian(0, layers, K, **numbers))
     else:
-        claim = _product(task, place, layers)
+        claim = mp.fprod(claimed(chi, there) for there in places)
     value, error = float(estimate.values[layers - 1]), float(estimate.errors[layers - 1])
     point = f"{random_points.text(place | task.values)}; {counted(layers, 'layer')}; {how}"
-    places = travelled(task.quantities, place, task.values, layers - 1)
-    skips = [branchless(task.quantities["chi_perp"], task.values | there) for there in places]
+    skips = [branchless(chi, there) for there in places]
     without = None if None in skips else mp.fprod(skips)
     return task.row("jacobian", point, claim, OracleValue(value, error, abs(value)), estimate, without)
-
-
-def _product(task: Task, place: Values, layers: int) -> mp.mpf:
-    chi = task.quantities["chi_perp"]
-    places = travelled(task.quantities, place, task.values, layers - 1)
-    return mp.fprod(claimed(chi, task.values | there) for there in places)
 
 
 def _exact(task: Task, K: float, layers: int, tell: Callable[[float], None]) -> Estimate:
@@ -162,10 +153,6 @@ def _ordered(task: Task) -> Values:
     """The setting, kernels first and with six digits."""
     shown = {s: sp.Float(task.values[s], 6) for s in (symbols.K, symbols.C) if s in task.values}
     return shown | {s: v for s, v in task.values.items() if s not in shown}
-
-
-def _numbers(task: Task) -> dict[str, sp.Expr]:
-    return {str(symbol): value for symbol, value in task.values.items() if symbol is not symbols.K}
 
 
 def _start(task: Task) -> dict[str, sp.Expr]:

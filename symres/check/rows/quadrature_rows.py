@@ -19,7 +19,7 @@ from ...results.measurement import OracleValue
 from ...results.observable import Divergence, Observable
 from ...results.quantity import Quantity
 from ...results.subjects import DerivedLayer
-from ...results.verdict import QUADRATURE, Outcome, Verdict, inconclusive, judge
+from ...results.verdict import QUADRATURE, Outcome, Verdict, inconclusive
 from ..formulas.steepness import infinitely_steep
 from ..oracles.average_oracle import DIGITS, average_oracle
 from ..oracles.comparison import FAILURES, compared, free_symbols, moved, reason
@@ -91,19 +91,7 @@ def average_rows(
         except FAILURES as failure:
             rows.append(inconclusive(quantity.name, "quadrature", point, reason(failure), seed=seed))
             continue
-        rows.append(
-            judge(
-                quantity.name,
-                "quadrature",
-                point,
-                claim,
-                found.value,
-                found.error,
-                QUADRATURE,
-                scale=_SMALL * found.scale,
-                seed=seed,
-            )
-        )
+        rows.append(compared(quantity.name, "quadrature", point, claim, found, QUADRATURE, _SMALL, seed=seed))
     return rows
 
 
