@@ -19,7 +19,7 @@ from ...results.measurement import OracleValue
 from ...results.observable import Divergence, Observable
 from ...results.quantity import Quantity
 from ...results.subjects import DerivedLayer
-from ...results.verdict import QUADRATURE, Outcome, Verdict, inconclusive
+from ...results.verdict import QUADRATURE, Outcome, Verdict, inconclusive, judge
 from ..formulas.steepness import infinitely_steep
 from ..oracles.average_oracle import DIGITS, average_oracle
 from ..oracles.comparison import FAILURES, compared, free_symbols, moved, reason
@@ -91,7 +91,8 @@ def average_rows(
         except FAILURES as failure:
             rows.append(inconclusive(quantity.name, "quadrature", point, reason(failure), seed=seed))
             continue
-        rows.append(compared(quantity.name, "quadrature", point, claim, found, QUADRATURE, _SMALL, seed=seed))
+        numbers, scale = (claim, found.value, found.error), _SMALL * found.scale
+        rows.append(judge(quantity.name, "quadrature", point, *numbers, QUADRATURE, scale=scale, seed=seed))
     return rows
 
 

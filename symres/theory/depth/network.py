@@ -86,7 +86,8 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
 
     def chi_perp(self, /, K: Number, **params: Parameter) -> list[mp.mpf]:
         """``[chi_perp^0, ..., chi_perp^{L-1}]`` at the kernels that enter the layers."""
-        return [number_of(layer.chi_perp, values) for layer, values in self._at_layers(K, params)]
+        rows = self._at_layers(self._states(K, params), params)
+        return [number_of(layer.chi_perp, values) for layer, values in rows]
 
     def displacement(self, /, K: Number, **params: Parameter) -> list[mp.mpf]:
         """How far the stream has moved: ``Delta_l^2 = E (z^l_i - z^0_i)^2`` of one neuron, from 0 for l = 0.
@@ -101,7 +102,7 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
         states = self._states(K, params)
         left = [
             [number_of(quantity, values) for quantity in (layer.memory, layer.shared_memory)]
-            for layer, values in self._at_layers(K, params)
+            for layer, values in self._at_layers(states, params)
         ]
         first = states[0]["K"]
         with mp.workdps(DIGITS + 2):  # those of the kernels: 0 is 0
@@ -168,7 +169,7 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
             found = f"no input has kernel K = {K} after a read-in with C_W = {pair[0]}, C_b = {pair[1]}"
             raise DeclarationError("the Jacobian in the input", found, "pass C_W > 0 and 0 <= C_b <= K")
         norm, along = weight, weight * (start - bias) / dimension
-        for layer, values in self._at_layers(K, params)[: last - 1]:
+        for layer, values in self._at_layers(self._states(K, params), params)[: last - 1]:
             chi, parallel, delta = (number_of(q, values) for q in (layer.chi_perp, layer.chi_parallel, layer.chi_delta))
             norm, along = chi * norm + 2 * delta * along, parallel**2 * along
         return norm
@@ -193,7 +194,8 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
                 "ask for parameter_norm of one layer, or for dual_kernels of two inputs",
             )
         chis = self.chi_perp(K, **params)
-        own = [number_of(layer.parameter_norm, values) for layer, values in self._at_layers(K, params)]
+        rows = self._at_layers(self._states(K, params), params)
+        own = [number_of(layer.parameter_norm, values) for layer, values in rows]
         return [norm * mp.fprod(chis[place + 1 :]) for place, norm in enumerate(own)]
 
     @property
@@ -228,12 +230,12 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
             without normalisation.
         """
         first, second = _mpf(dK, "dK"), _mpf(ddK, "ddK")
-        kernels = self.kernels(K, **params)
-        found = [(kernels[0], first, second)]
-        for (layer, here), after in zip(self._at_layers(K, params), kernels[1:], strict=True):
+        states = self._states(K, params)
+        found = [(states[0]["K"], first, second)]
+        for (layer, here), after in zip(self._at_layers(states, params), states[1:], strict=True):
             second = number_of(layer.chi_perp, here) * second + number_of(layer.chi_delta, here) / 2 * first**2
             first *= number_of(layer.chi_parallel, here)
-            found.append((after, first, second))
+            found.append((after["K"], first, second))
         return found
 
     def dual_kernels(
@@ -262,9 +264,9 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
             found.append(state)
         return found
 
-    def _at_layers(self, K: Number, params: Mapping[str, Parameter]) -> list[tuple[LayerTheory, Values]]:
-        """Every layer, and what its one-input maps depend on: the kernel that enters it, and its parameters."""
-        rows = zip(self.layers, self._states(K, params), self._by_layer(params), strict=False)
+    def _at_layers(self, states: list[State], params: Mapping[str, Parameter]) -> list[tuple[LayerTheory, Values]]:
+        """Every layer, and what its one-input maps depend on: the state that enters it, and its parameters."""
+        rows = zip(self.layers, states, self._by_layer(params), strict=False)
         return [(layer, state | own) for layer, state, own in rows]
 
     def _states(self, K: Number, params: Mapping[str, Parameter]) -> list[State]:
