@@ -140,7 +140,7 @@ def list_(
             raise DeclarationError(asked, found, f"leave out {option}, or write: symres list averages gelu")
     out = Output()
     if what == "quantities":
-        from ..report.text.catalogue_tables import quantity_table
+        from ..report.text.quantity_table import quantity_table  # apart: observables need NumPy
 
         return out.lines(quantity_table(out.width, out.unicode))
     for position, (kind, table) in enumerate(kinds.items()):

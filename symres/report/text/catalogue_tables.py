@@ -13,7 +13,6 @@ from ...activations.activation import Activation, file_stem
 from ...core.symbols import SHARED
 from ...layers import architectures
 from ...layers.layer import Layer
-from ...theory.observables import registry
 from .activation_facts import facts_of
 from .console import Line, Span, line
 from .formula_text import Maths, Typed
@@ -46,17 +45,6 @@ def layer_table(width: int, unicode: bool) -> list[Line]:
         parameters = f"parameters: {', '.join(_parameters(build, phi))}"
         entries[name] = f"z' = {maths(build(phi, **free).forward)}", [about, parameters]
     return table("Layers", entries, width, unicode)
-
-
-def quantity_table(width: int, unicode: bool) -> list[Line]:
-    """Name, sign and arguments in one row; meaning, unit and source under it."""
-    maths, entries = Maths(unicode), {}
-    for name, record in registry.observables.items():
-        sign = record.sign[0 if unicode else 1]
-        arguments = ", ".join(maths(s) for s in record.arguments)
-        about = [record.meaning, "a number" if record.unit == "1" else f"in units of {record.unit}", record.source]
-        entries[name] = f"{sign}({arguments})", ["; ".join(filter(None, about))]
-    return table("Quantities", entries, width, unicode)
 
 
 def facts_page(phi: Activation, width: int, unicode: bool) -> list[Line]:
