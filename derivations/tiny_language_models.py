@@ -28,7 +28,7 @@ from torch import nn
 
 import symres.torch as st
 
-from .model_sweep.families import declare_operators
+from .model_sweep.families import load_torchvision
 
 RATES = (3e-4, 1e-3, 3e-3, 1e-2)
 SCHEMES = ("transformers", "st.init_")
@@ -84,7 +84,7 @@ class Trained:
 
 def mistral(sizes: Sizes) -> nn.Module:
     """Mistral: RMSNorm, SwiGLU, grouped queries."""
-    declare_operators()
+    load_torchvision()
     from transformers import MistralConfig, MistralForCausalLM
 
     return MistralForCausalLM(MistralConfig(num_key_value_heads=2, **_options(sizes)))
@@ -92,7 +92,7 @@ def mistral(sizes: Sizes) -> nn.Module:
 
 def phi(sizes: Sizes) -> nn.Module:
     """Phi: LayerNorm, gelu, attention and perceptron side by side."""
-    declare_operators()
+    load_torchvision()
     from transformers import PhiConfig, PhiForCausalLM
 
     return PhiForCausalLM(PhiConfig(**_options(sizes)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -41,13 +43,21 @@ def all_families() -> dict[str, Family]:
     return by_name
 
 
-def declare_operators() -> None:
-    """Declare two operators of torchvision for boxes, so that it can be imported.
+def load_torchvision() -> None:
+    """Import torchvision, if it is installed, where its compiled operators do not load too.
 
     PyPI's torchvision is compiled against PyTorch for CUDA; beside PyTorch for processors alone its compiled operators
-    do not load, and its import ends there. timm and parts of transformers import it; no family here calls them.
+    do not load, and its import ends at the first of them. It is imported again after two operators for boxes have been
+    declared: timm and parts of transformers import torchvision, and no family here calls them.
     """
-    if not _OPERATORS:
+    try:
+        importlib.import_module("torchvision")
+    except ModuleNotFoundError:
+        return
+    except RuntimeError:
+        for module in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
+            del sys.modules[module]
         _OPERATORS.append(torch.library.Library("torchvision", "FRAGMENT"))
-        for name in ("nms", "qnms"):
-            _OPERATORS[0].define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        for operator in ("nms", "qnms"):
+            _OPERATORS[0].define(f"{operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        importlib.import_module("torchvision")

@@ -8,12 +8,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from .families import Family, declare_operators
+from .families import Family, load_torchvision
 
 
 def of_timm(name: str, options: dict[str, Any]) -> nn.Module:
     """A model of timm."""
-    declare_operators()
+    load_torchvision()
     import timm
 
     return timm.create_model(name, pretrained=False, num_classes=10, **options)
@@ -21,7 +21,7 @@ def of_timm(name: str, options: dict[str, Any]) -> nn.Module:
 
 def metaformer() -> nn.Module:
     """PoolFormer: averages over neighbours mix positions."""
-    declare_operators()
+    load_torchvision()
     from timm.models import metaformer as timm_models
 
     return timm_models.MetaFormer(depths=(1, 1, 1, 1), dims=(16, 32, 48, 64), num_classes=10)
@@ -29,7 +29,7 @@ def metaformer() -> nn.Module:
 
 def mixer(kind: str) -> nn.Module:
     """Perceptrons that mix positions: "MlpMixer", "ResMLP" or "gMLP"."""
-    declare_operators()
+    load_torchvision()
     from timm.models import mlp_mixer as timm_models
 
     blocks: dict[str, dict[str, Any]] = {
@@ -47,7 +47,7 @@ def mixer(kind: str) -> nn.Module:
 
 def of_torchvision(path: str, options: dict[str, Any]) -> nn.Module:
     """A model of torchvision, by its name in ``torchvision.models``."""
-    declare_operators()
+    load_torchvision()
     import torchvision
 
     built: Any = torchvision.models

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from .families import Family, declare_operators
+from .families import Family, load_torchvision
 
 _TOKENS = 256
 _SIZES = {"hidden_size": 64, "num_hidden_layers": 4, "num_attention_heads": 4, "vocab_size": _TOKENS}
@@ -19,7 +19,7 @@ _PICTURES = {"image_size": 32, "patch_size": 8}
 
 def of_transformers(model: str, config: str, options: dict[str, Any]) -> nn.Module:
     """A model of transformers from a configuration, with its own random weights."""
-    declare_operators()
+    load_torchvision()
     import transformers
 
     return getattr(transformers, model)(getattr(transformers, config)(**options))

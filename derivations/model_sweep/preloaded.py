@@ -2,9 +2,9 @@
 
 import importlib
 
-from .families import declare_operators
+from .families import load_torchvision
 
-declare_operators()
+load_torchvision()
 for _name in (
     *("symres.torch.measuring.measure", "symres.torch.reading.read_model", "symres.torch.initialising.initialise"),
     *("symres.check", "torch._dynamo", "torch._inductor", "scipy.stats", "transformers", "timm"),
