@@ -21,7 +21,8 @@ def test_the_critical_points_are_those_of_the_theories():
     assert pytest.approx(math.sqrt(GELU.C_W)) == GELU.gain
     assert pytest.approx(4 / 23 / GELU.nu) == GELU.aspect_ratio
     relu, _, tanh, step = COMPARED.rows
-    assert (relu.K, relu.C_W, relu.C_b, relu.nu) == (None, 2, 0, 5)  # every kernel is kept
+    assert (relu.K, relu.C_W, relu.C_b) == (None, 2, 0)  # every kernel is kept
+    assert relu.nu == pytest.approx(5, rel=1e-14)  # a product of doubles, whose last digit is the processor's
     assert (tanh.K, tanh.C_W, tanh.nu) == (0, 1, pytest.approx(2 / 3))
     assert (step.universality_class, step.C_W, step.nu, step.backward_gain) == ("none", None, None, None)
 
