@@ -1,0 +1,8 @@
+"""Questions of people who work with deep networks, each answered by a picture.
+
+    python -m derivations.gallery.plot_NAME     computes and checks; a window opens where there is a screen
+
+Every example is a page of the documentation and a notebook. Names begin with their topic: ``init`` initialisation,
+``training`` models that do not train, ``residual`` branches and width, ``kernels``, ``phases`` of deep networks,
+``maths`` of Gaussian averages, ``code`` that is generated. ``readme_picture`` draws the README's first picture.
+"""
