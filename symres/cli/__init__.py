@@ -1,8 +1,8 @@
 """The command line. Exit codes: 0 done, 1 refuted, 2 wrong use or bad input, 3 no closed form or inconclusive.
 
-Read ``commands`` first (``compare_command`` has one of its own, ``torch_commands`` and ``torch_gains`` those about
-PyTorch), then ``request`` (from words to an activation and a layer); ``bundle`` collects the files of a derivation, and
-``staging`` writes all or none.
+Read ``app`` first (the application, and options that commands share), then a module of ``commands`` (a command each;
+``torch_commands`` and ``torch_gains`` have those about PyTorch), then ``request`` (from words to an activation and a
+layer); ``staging`` writes all files of a command or none.
 """
 
 from __future__ import annotations
@@ -22,8 +22,18 @@ from ..core.cache.disk_cache import caching, default_cache
 from ..core.errors import CheckRefuted, NoClosedForm, SymresError
 from ..core.words import as_typed
 from ..report.text.console import complain
-from . import compare_command, torch_gains  # noqa: F401  (their commands join those of commands and torch_commands)
-from .commands import NO_CACHE, app
+from . import torch_gains  # noqa: F401  (its command joins those of ``torch_commands``)
+from .app import NO_CACHE, app
+from .commands import (  # noqa: F401  (they join the application)
+    cache_command,
+    check_command,
+    compare_command,
+    derive_command,
+    export_command,
+    list_command,
+    plot_command,
+    show_command,
+)
 from .garbage import collect_seldom
 
 # typer brings its own copy of click or uses an installed one, depending on its version: this is click's base class

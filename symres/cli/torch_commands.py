@@ -7,7 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +16,7 @@ import typer
 
 from ..core.errors import DeclarationError, SymresError
 from ..report.text.console import Output, complain
+from .app import Json, app
 from .staging import Staging
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ torch_app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
+app.add_typer(torch_app)
 
 
 @torch_app.callback(invoke_without_command=True)
@@ -65,6 +67,7 @@ def measure(
     out: Annotated[
         str | None, typer.Option("--out", metavar="DIR", help="Write table, JSON and figure to a folder.")
     ] = None,
+    json: Json = False,
 ) -> None:
     """Measure kernels and Jacobian norms of a model, place by place.
 
@@ -92,16 +95,14 @@ def measure(
                 complain(f"warning: {warning.message}")
         return result
 
-    output = Output()
-    if out is None:
-        output.text("\n".join(_table(measured())))
-        return
-    with Staging(Path(out)) as staging:
+    with nullcontext() if out is None else Staging(Path(out)) as staging:
         result = measured()
-        _write(result, staging.path)
-        lines = [*_table(result), "", *(f"wrote {place}" for place in staging.places())]
-        staging.commit()
-    output.text("\n".join(lines))
+        lines = [result.to_json()] if json else _table(result)
+        if staging is not None:
+            _write(result, staging.path)
+            lines += [] if json else ["", *(f"wrote {place}" for place in staging.places())]
+            staging.commit()
+    Output().text("\n".join(lines))
 
 
 def _write(result: Measurement, folder: Path) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from ..core.errors import DeclarationError
 from ..report.text.console import Output, busy
-from .commands import Name, Settings
+from .app import Json, Name, Settings, print_json
 from .torch_commands import torch_app
 
 if TYPE_CHECKING:
@@ -24,13 +24,11 @@ def gain(
         typer.Option("--convention", metavar="NAME", help="critical, forward, backward, centred, torch; default: all."),
     ] = None,
     settings: Settings = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
+    json: Json = False,
 ) -> None:
     """Print the gain of an activation in each convention, and why."""
     if find_spec("torch") is None:
         raise DeclarationError("symres torch", "PyTorch is not installed", "install it: pip install 'symres[torch]'")
-    from json import dumps
-
     from ..torch.gains.gain import gain as gain_of
     from ..torch.gains.gain import require_convention
     from ..torch.gains.gain_table import gain_record, gain_table
@@ -51,6 +49,6 @@ def gain(
                 found[name] = error.found
     output = Output()
     if json:
-        output.text(dumps({"format": 1, **gain_record(phi.name, found)}, indent=2, allow_nan=False))
+        print_json(gain_record(phi.name, found))
     else:
         output.lines(gain_table(phi.name, found, output.width, output.unicode))

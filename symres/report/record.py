@@ -23,7 +23,7 @@ from ..results.numbers.growth_curve import GrowthCurve, GrowthRow, VertexFormula
 from ..results.phases import FixedPoint
 from ..results.quantity import Quantity, Status
 from ..results.report import Report
-from ..results.verdict import Verdict
+from ..results.verdict import CheckReport, Verdict
 from ..studies.kernel_expansions import expansions
 from .latex.displays import latex
 
@@ -169,6 +169,11 @@ def _quantity(q: Quantity) -> dict[str, object]:
         "reason": q.reason,
         "verifications": [_plain(dataclasses.asdict(v)) for v in q.verifications],
     }
+
+
+def check_record(report: CheckReport) -> dict[str, object]:
+    """A check as plain data: its outcome, and its verdicts."""
+    return {"outcome": str(report.outcome), "verdicts": [_check(row) for row in report.verdicts]}
 
 
 def _check(row: Verdict) -> dict[str, object]:

@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import sympy as sp
 
-from ...core.display import Fact, Shown, folded, listed
+from ...core.display import Fact, Plain, Shown, folded, listed
 from ...results.phases import CRITICAL
 from ...studies.phase_boundary import Line, length_inside
 from ..latex.displays import latex
@@ -87,11 +87,32 @@ class PhaseDiagram(Shown):
             *(Fact(self.advice, f"{self.x} = {x:.10g}, {self.y} = {y:.10g}") for x, y in filter(None, (self.advised,))),
         ]
 
+    def record(self) -> dict[str, Plain]:
+        """The diagram as plain data: axes, shares of the phases, critical lines and points, what is advised."""
+        lines = [
+            {self.x: list(map(float, xs)), self.y: list(map(float, ys)), "reached": at} for xs, ys, at in self.lines
+        ]
+        return {
+            "title": self.title,
+            "axes": {name: [float(ends[0]), float(ends[-1])] for name, ends in ((self.x, self.xs), (self.y, self.ys))},
+            "quantity": self.quantity,
+            "phases": {name: float(region.mean()) for name, region in self._phases.items()},
+            "critical_lines": cast(Plain, lines),
+            "critical_points": [{self.x: x, self.y: y} for x, y in self.points],
+            "advised": None if self.advised is None else dict(zip((self.x, self.y), self.advised, strict=True)),
+            "advice": self.advice,
+        }
+
+    @property
+    def _phases(self) -> dict[str, np.ndarray]:
+        """The phases that are seen, and what has not converged, as masks."""
+        regions = {**self.regions, "not converged": ~self.settled}
+        return {name: region for name, region in regions.items() if visible(region).any()}
+
     @property
     def _shares(self) -> str:
         """How much of the picture each phase takes: ``ordered 62 %, chaotic 38 %``."""
-        regions = {**self.regions, "not converged": ~self.settled}
-        return ", ".join(f"{name} {region.mean():.0%}" for name, region in regions.items() if visible(region).any())
+        return ", ".join(f"{name} {region.mean():.0%}" for name, region in self._phases.items())
 
     def _repr_html_(self) -> str:
         """The picture, and its numbers folded."""

@@ -2,6 +2,6 @@
 
 ``formula_text`` prints an expression, ``line_breaking`` breaks it at its operators, ``sheet`` lays out titles, words
 and equations. On these build ``page`` (with ``criticality_section``), the tables of ``symres list``
-(``catalogue_tables``, ``quantity_table``, ``averages_table``, ``criticality_table``) and ``activation_facts``.
+(``catalogue_tables``, ``quantity_entries``, ``averages_table``, ``criticality_table``) and ``activation_facts``.
 ``console`` knows the streams: their width, encoding and colours.
 """

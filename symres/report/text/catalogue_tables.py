@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import sympy as sp
 
@@ -13,6 +14,7 @@ from ...activations.activation import Activation, file_stem
 from ...core.symbols import SHARED
 from ...layers import architectures
 from ...layers.layer import Layer
+from ...notation import latex
 from .activation_facts import facts_of
 from .console import Line, Span, line
 from .formula_text import Maths, Typed
@@ -27,24 +29,56 @@ _MEANINGS = {
 }
 
 
-def activation_table(width: int, unicode: bool) -> list[Line]:
-    """Name and formula in one row, the facts under it; a formula can be typed as it stands."""
+@dataclass(frozen=True)
+class Entry:
+    """What a list has of one name.
+
+    Args:
+        formula: beside the name.
+        words: below the formula.
+        record: the same as plain data.
+    """
+
+    formula: str
+    words: Sequence[str]
+    record: Mapping[str, object]
+
+
+def activation_entries(unicode: bool) -> dict[str, Entry]:
+    """Every activation of the catalogue with its formula, which can be typed as it stands, and its facts."""
     maths, typed = Maths(unicode), Typed()
-    entries = {name: (typed(phi.expr), [facts_of(phi, maths)]) for name, phi in catalogue.activations.items()}
-    return table("Activations", entries, width, unicode)
+    entries = {}
+    for name, phi in catalogue.activations.items():
+        record = activation_record(phi, unicode)
+        entries[name] = Entry(typed(phi.expr), [facts_of(phi, maths)], record)
+    return entries
 
 
-def layer_table(width: int, unicode: bool) -> list[Line]:
-    """Name and forward equation with all its parameters, what the layer is, and what they are."""
+def activation_record(phi: Activation, unicode: bool) -> dict[str, object]:
+    """An activation as plain data: its formula as it is typed and in LaTeX, domains of its parameters, its facts."""
+    return {
+        "name": phi.name,
+        "formula": Typed()(phi.expr),
+        "latex": latex(phi.expr),
+        "parameters": {str(p): _assumption(p) for p in phi.parameters},
+        "facts": facts_of(phi, Maths(unicode)),
+        "source": phi.source,
+        "identifier": file_stem(phi.formula),
+    }
+
+
+def layer_entries(unicode: bool) -> dict[str, Entry]:
+    """Every architecture with its forward equation, what it is, and its parameters."""
     phi = Activation("phi", sp.tanh(catalogue.z))  # any activation: only its letter is printed
     maths = Maths(unicode, phi.formula)
     entries = {}
     for name, build in architectures.architectures.items():
         free = {option.name: SHARED[option.name] for option in _options(build) if option.name in SHARED}
         about = (build.__doc__ or "").strip().split("\n")[0].split(",")[0]
-        parameters = f"parameters: {', '.join(_parameters(build, phi))}"
-        entries[name] = f"z' = {maths(build(phi, **free).forward)}", [about, parameters]
-    return table("Layers", entries, width, unicode)
+        forward, parameters = maths(build(phi, **free).forward), _parameters(build, phi)
+        record = {"name": name, "forward": forward, "meaning": about, "parameters": parameters}
+        entries[name] = Entry(f"z' = {forward}", [about, f"parameters: {', '.join(parameters)}"], record)
+    return entries
 
 
 def facts_page(phi: Activation, width: int, unicode: bool) -> list[Line]:
@@ -63,20 +97,20 @@ def facts_page(phi: Activation, width: int, unicode: bool) -> list[Line]:
     return table_head(phi.name, width, unicode) + lines
 
 
-def table(title: str, entries: Mapping[str, tuple[str, Sequence[str]]], width: int, unicode: bool) -> list[Line]:
+def table(title: str, entries: Mapping[str, Entry], width: int, unicode: bool) -> list[Line]:
     """A table of what has a name: a formula beside it, and what else is to be said below.
 
     Args:
         title: of the table.
-        entries: name -> (formula, words below it).
+        entries: by name.
         width: columns.
         unicode: whether mathematical characters can be shown.
     """
     column = max(map(len, entries), default=0) + 2
     lines = table_head(title, width, unicode)
-    for name, (formula, words) in entries.items():
-        lines += _entry(name, wrap(formula, width - column), column)
-        below = [row for text in words for row in textwrap.wrap(text, width - column)]
+    for name, entry in entries.items():
+        lines += _entry(name, wrap(entry.formula, width - column), column)
+        below = [row for text in entry.words for row in textwrap.wrap(text, width - column)]
         lines += [line(" " * column, Span(row, "dim")) for row in below]
     return lines
 

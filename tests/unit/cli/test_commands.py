@@ -21,7 +21,8 @@ from symres.activations import catalogue
 from symres.activations.activation import file_stem
 from symres.activations.formula_parser import PARSED_FUNCTIONS, parse
 from symres.check import CheckReport, Outcome, Verdict
-from symres.cli import commands, request
+from symres.cli import request
+from symres.cli.commands import derive_command
 from symres.cli.request import find_activation
 from symres.core.symbols import C_W, C_b, K, gamma, z
 from symres.layers import architectures
@@ -102,7 +103,7 @@ def test_a_formula_is_called_what_was_typed(capsys):
 
 def test_no_line_of_the_head_ends_inside_a_setting():
     asked = request.make("relu", "mlp", ["C_W=1"])
-    report = commands._report(asked)[1]
+    report = derive_command._report(asked)[1]
     for count in range(1, 60):
         titled = replace(report, activation="z + " * count, settings=(("a", "1/2"), ("C_W", "1")))
         lines = ["".join(span.text for span in row) for row in Page(titled, asked.phi, 80, True)._head()]

@@ -5,7 +5,7 @@ import sympy as sp
 
 import symres as sr
 from symres import cli
-from symres.cli import commands
+from symres.cli.commands import derive_command
 from symres.cli.kept_pages import activation_key, layer_key
 from symres.core.cache.disk_cache import DiskCache
 from symres.theory.observables import registry
@@ -20,7 +20,7 @@ def test_the_second_page_is_the_first(capsys, tmp_path, monkeypatch):
     without = page(capsys, *words, "--no-cache")
     assert not list(tmp_path.iterdir())
     assert page(capsys, *words) == without
-    monkeypatch.setattr(commands, "_derived", None)  # nothing is derived again
+    monkeypatch.setattr(derive_command, "_derived", None)  # nothing is derived again
     assert page(capsys, *words) == without
     for others in (("--no-cache",), ("--width", "9"), ("--json",), ("--explain",), ("--set", "C_b=0")):
         with pytest.raises(TypeError):

@@ -14,7 +14,8 @@ import time
 import pytest
 import sympy as sp
 
-from symres.cli import bundle, commands, request
+from symres.cli import request
+from symres.cli.commands import bundle, derive_command
 from symres.cli.staging import Staging
 from symres.core.errors import DeclarationError
 from symres.core.symbols import K
@@ -155,7 +156,7 @@ def typeset(folder):
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 @pytest.mark.parametrize("name", CASES)
 def test_derivations_are_typeset_mathematics(tmp_path, name):
-    text = document(commands._report(request.make(*CASES[name]))[1])
+    text = document(derive_command._report(request.make(*CASES[name]))[1])
     (tmp_path / "derivation.tex").write_text(text)
     typeset(tmp_path)
     assert text.count("Principles of Deep Learning Theory") == 1
@@ -191,7 +192,7 @@ def test_an_average_that_several_results_need_is_derived_once(capsys, tmp_path):
 
 @pytest.mark.exhaustive
 def test_what_is_numeric_has_no_empty_proof():
-    text = document(commands._report(request.make("tanh", "mlp", []))[1])
+    text = document(derive_command._report(request.make("tanh", "mlp", []))[1])
     assert "canonical form" not in text
     assert "\\appendix" not in text
     assert text.count("is not a polynomial") == 1
@@ -200,7 +201,7 @@ def test_what_is_numeric_has_no_empty_proof():
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["tanh", "elu", "erf", "celu(alpha=1/2)"])
 def test_the_decay_law_solves_the_flow(name):
-    report = commands._report(request.make(name, "residual", []))[1]
+    report = derive_command._report(request.make(name, "residual", []))[1]
     flow = criticality_summary.flow(next(p for p in report.critical_points if p.K == 0))
     drift = (flow.step - K).subs(K, flow.law)
     numbers = {s: sp.Rational(2, 5) for s in flow.law.free_symbols - {criticality_summary.DEPTH}} | {

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..core.errors import DeclarationError
-from ..core.files import require_place, write_text
-from ..report.text.console import Output
-from .commands import LayerName, OutFile, Settings, app, place
+from ...core.errors import DeclarationError
+from ...core.files import require_place, write_text
+from ...report.text.console import Output
+from ..app import FORMAT, Json, LayerName, OutFile, Settings, app, place
 
 if TYPE_CHECKING:
-    from ..results.compared_activations import ActivationComparison
+    from ...results.compared_activations import ActivationComparison
 
 
 @app.command(short_help="Compare activations: class, critical point, gains, nu, r*.")
@@ -23,16 +23,16 @@ def compare(
     settings: Settings = None,
     latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values with all digits.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    json: Json = False,
     out: OutFile = None,
 ) -> None:
     """Compare activations in one layer: universality class, critical point, gains, nu and the optimal aspect ratio.
 
     symres compare relu gelu silu "leaky_relu(0.01)" --layer residual --set gamma=1/2
     """
-    from ..core.progress import Bar
-    from ..studies.compare_activations import compare as compared
-    from .request import settings_of
+    from ...core.progress import Bar
+    from ...studies.compare_activations import compare as compared
+    from ..request import settings_of
 
     chosen = [name for name, asked in (("latex", latex), ("csv", csv), ("json", json)) if asked]
     if len(chosen) > 1:
@@ -51,7 +51,7 @@ def _as_json(comparison: ActivationComparison, width: int) -> str:
     from json import dumps
 
     settings = dict(comparison.settings)
-    document = {"format": 1, "layer": comparison.layer, "settings": settings, "activations": comparison.records()}
+    document = {"format": FORMAT, "layer": comparison.layer, "settings": settings, "activations": comparison.records()}
     return dumps(document, indent=2, allow_nan=False)
 
 

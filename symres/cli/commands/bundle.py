@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..core.errors import DeclarationError, SymresError
-from ..core.files import write_text
-from ..core.words import as_typed
-from ..report.export import export
-from ..report.figures.aspect_ratio_figure import can_be_drawn, draw_aspect_ratio
-from ..report.figures.maps_figure import Curves, curves, draw
-from ..report.figures.style import METADATA
-from ..report.latex.document import document
-from ..report.record import dumps
-from ..report.text.console import complain
-from ..results.report import Report
-from ..theory.theory import Theory
-from .request import Request
+from ...core.errors import DeclarationError, SymresError
+from ...core.files import write_text
+from ...core.words import as_typed
+from ...report.export import export
+from ...report.figures.aspect_ratio_figure import can_be_drawn, draw_aspect_ratio
+from ...report.figures.maps_figure import Curves, curves, draw
+from ...report.figures.style import METADATA
+from ...report.latex.document import document
+from ...report.record import dumps
+from ...report.text.console import complain
+from ...results.report import Report
+from ...theory.theory import Theory
+from ..request import Request
 
 
 def write_bundle(request: Request, theory: Theory, report: Report, folder: Path) -> tuple[str, ...]:

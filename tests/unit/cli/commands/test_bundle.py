@@ -2,7 +2,7 @@
 
 import pytest
 
-from symres.cli import bundle
+from symres.cli.commands import bundle
 from symres.core.errors import NoClosedForm, SymresError
 from symres.report.export import export
 from tests.command_line import run

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from symres.cli import surveys
+from symres.cli.commands import surveys
 from symres.studies import criticality_survey
 from tests.command_line import page
 

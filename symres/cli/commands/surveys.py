@@ -15,14 +15,15 @@ from json import dumps, loads
 from multiprocessing import active_children, get_context
 from pathlib import Path
 
-from ..activations import catalogue
-from ..activations.activation import Activation
-from ..core.cache.disk_cache import ACTIVE, caching, default_cache
-from ..core.errors import DeclarationError, SymresError
-from ..report.text.console import Line, Output, busy, line
-from .garbage import collect_seldom
-from .kept_pages import KeptPage, activation_key, is_kept, look, recalled
-from .request import chosen
+from ...activations import catalogue
+from ...activations.activation import Activation
+from ...core.cache.disk_cache import ACTIVE, caching, default_cache
+from ...core.errors import DeclarationError, SymresError
+from ...report.text.console import Line, Output, busy, line
+from ..app import print_json
+from ..garbage import collect_seldom
+from ..kept_pages import KeptPage, activation_key, is_kept, look, recalled
+from ..request import chosen
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Layout:
 
 def list_averages(name: str | None, settings: list[str], json: bool) -> None:
     """The averages of one activation or of all, each printed when it is known."""
-    from ..report.text import averages_table
+    from ...report.text import averages_table
 
     _require_name("averages", name, settings)
     listed = list(catalogue.activations.values()) if name is None else [chosen(name, settings)]
@@ -53,7 +54,7 @@ def list_averages(name: str | None, settings: list[str], json: bool) -> None:
     pages = _pages("averages", listed, layout, averages_page, out)
     if json:
         activations = [loads(page.lines[0][0].text) for page in pages]
-        return out.text(dumps({"format": 1, "activations": activations}, indent=2, allow_nan=False))
+        return print_json({"activations": activations})
     legend = averages_table.Averages(listed[0], out.width, out.unicode).legend()
     for position, page in enumerate(pages):
         out.lines((legend if position == 0 else []) + page.lines)
@@ -61,8 +62,8 @@ def list_averages(name: str | None, settings: list[str], json: bool) -> None:
 
 def list_criticality(name: str | None, settings: list[str], json: bool) -> None:
     """Critical points and lines, classes, exponents and correlation lengths in several layers."""
-    from ..report.text import criticality_table
-    from ..studies import criticality_survey
+    from ...report.text import criticality_table
+    from ...studies import criticality_survey
 
     _require_name("criticality", name, settings)
     usual = map(criticality_survey.named_activation, criticality_survey.ACTIVATIONS)
@@ -71,7 +72,7 @@ def list_criticality(name: str | None, settings: list[str], json: bool) -> None:
     pages = _pages("criticality", listed, Layout(out.width, out.unicode, json, True), criticality_page, out)
     if json:
         rows = [row for page in pages for row in loads(page.lines[0][0].text)]
-        return out.text(dumps({"format": 1, "criticality": rows}, indent=2, allow_nan=False))
+        return print_json({"criticality": rows})
     out.lines(criticality_table.Survey(out.width, out.unicode).legend())
     for page in pages:
         out.lines(page.lines)
@@ -79,8 +80,8 @@ def list_criticality(name: str | None, settings: list[str], json: bool) -> None:
 
 def averages_page(layout: Layout, phi: Activation) -> KeptPage:
     """The averages of one activation."""
-    from ..report.text import averages_table
-    from ..studies.survey import averages
+    from ...report.text import averages_table
+    from ...studies.survey import averages
 
     known = averages(phi)
     if layout.json:
@@ -90,8 +91,8 @@ def averages_page(layout: Layout, phi: Activation) -> KeptPage:
 
 def criticality_page(layout: Layout, phi: Activation) -> KeptPage:
     """The criticality of one activation in all layers of the survey."""
-    from ..report.text import criticality_table
-    from ..studies.survey import criticality
+    from ...report.text import criticality_table
+    from ...studies.survey import criticality
 
     rows = [criticality_table.entry(found, layout.unicode and not layout.json) for found in criticality(phi)]
     if layout.json:
@@ -148,7 +149,7 @@ def _studied(
     """The survey of what is not kept; where all is, nothing that computes is loaded."""
     if not missing:
         return iter(())
-    from ..studies.survey import survey
+    from ...studies.survey import survey
 
     return survey(study, missing, pool)
 

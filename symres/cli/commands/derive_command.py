@@ -1,0 +1,178 @@
+"""``symres derive``: the page of a layer, and the files of its derivation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...core.errors import DeclarationError
+from ...report.text.console import Line, Output, busy, line
+from ...results.advice.sizes import DEPTH, WIDTH
+from ..app import FORMULAS, Json, LayerName, OutFolder, Positive, Settings, Subject, app, place
+
+if TYPE_CHECKING:
+    from ...results.report import Report
+    from ...theory.theory import Theory
+    from ..kept_pages import KeptPage
+    from ..request import Request
+
+
+@app.command(short_help="Derive and print kernels, susceptibilities, critical points.", epilog=FORMULAS)
+def derive(
+    activation: Subject,
+    layer: LayerName | None = None,
+    settings: Settings = None,
+    positive: Positive = None,
+    out: OutFolder = None,
+    json: Json = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Print the proofs, step by step.")] = False,
+    depth: Annotated[int, typer.Option("--depth", metavar="LAYERS", help="Depth for which to advise.")] = DEPTH,
+    width: Annotated[int, typer.Option("--width", metavar="NEURONS", help="Width for which to advise.")] = WIDTH,
+    inputs_kernel: Annotated[
+        str | None, typer.Option("--inputs-kernel", metavar="NUMBER", help="Mean square of the inputs, for advice.")
+    ] = None,
+) -> None:
+    """Derive kernels, susceptibilities and critical points of a layer, and print them."""
+    if json and explain:
+        raise DeclarationError("--json and --explain", "they exclude each other", "choose one")
+    from ...core.work_budget import factor
+    from ...studies.advice.network_sizes import require_size
+    from ..kept_pages import layer_key, look, recalled
+    from ..request import ALONE, make
+
+    require_size(depth, width, inputs_kernel)
+    folder = place(out, "a folder")
+    request = make(activation, layer or ALONE, settings or [], positive=positive or [])
+    output = Output()
+    sizes = _sizes(depth, width, inputs_kernel)
+
+    def page() -> KeptPage:
+        return _derived(request, folder, sizes, (depth, width, inputs_kernel), output, json=json, explain=explain)
+
+    if folder is None and (declared := layer_key(request.layer)) is not None:
+        shown = (f"derive {factor()}", request.title, request.command("derive", *sizes), request.source)
+        found = recalled((*shown, *declared, str(json), str(explain), *look(output)), page)
+    else:
+        found = page()
+    output.lines(found.lines)
+    if layer is None and request.phi is not None and not json:
+        output.lines(_further(request, output.width))
+    raise typer.Exit(found.code)
+
+
+def _further(request: Request, width: int) -> list[Line]:
+    """What else can be asked of an activation, for those who have named it alone."""
+    from shlex import quote
+
+    asked = quote(request.asked)
+    rows = {
+        f"symres derive {asked} --layer residual": "another layer ('symres list layers')",
+        f"symres plot {asked}": "its phase diagram",
+        f"symres check {asked}": "beside simulated networks",
+        f"symres compare {asked} relu": "beside other activations",
+        f"symres export {asked} --target torch": "code; also numpy, jax, c, latex",
+    }
+    column = max(map(len, rows)) + 3
+    fits = 2 + column + max(map(len, rows.values())) <= width
+    shown = [f"{command:<{column}}{words}" if fits else command for command, words in rows.items()]
+    return [line(""), line("  further:"), *(line(f"  {text}") for text in shown)]
+
+
+def _derived(
+    request: Request,
+    folder: Path | None,
+    sizes: list[str],
+    network: tuple[int, int, str | None],
+    output: Output,
+    *,
+    json: bool,
+    explain: bool,
+) -> KeptPage:
+    """Derive what is asked for, write the files if there is a folder for them, and lay out the page.
+
+    Args:
+        request: the layer.
+        folder: of the files; None for the page alone.
+        sizes: the options that say for which networks the advice is.
+        network: their depth, width and the mean square of their inputs.
+        output: where the page will go.
+        json: lay out one JSON document instead.
+        explain: print the proofs.
+    """
+    from contextlib import nullcontext
+    from dataclasses import replace
+    from json import dumps
+
+    from ...core.work_budget import Stage, limited
+    from ..kept_pages import KeptPage
+    from ..staging import Staging
+
+    with nullcontext() if folder is None else Staging(folder) as staging, limited(Stage.PAGE, ends=False):
+        with busy(f"deriving {request.title} in the layer {request.layer.name}"):
+            theory, report = _report(request)
+            report = replace(report, advice=theory.advice(*network))
+            if sizes:
+                report = replace(report, command=request.command("derive", *sizes))
+            missing: tuple[str, ...] = ()
+            if staging is not None:
+                from .bundle import write_bundle
+
+                missing = write_bundle(request, theory, report, staging.path)
+            if json:
+                from ...report.record import record
+
+                shown: list[Line] = [
+                    line(text) for text in dumps(record(report), indent=2, allow_nan=False).splitlines()
+                ]
+            else:
+                from ...report.text.page import Page
+
+                page = Page(report, request.phi, output.width, output.unicode)
+                files = [] if staging is None else staging.places()
+                shown = page.lines(files, missing, explain)
+        if staging is not None:
+            staging.commit()  # when nothing is left that could fail
+    return KeptPage(shown, _code(report))
+
+
+def _sizes(depth: int, width: int, inputs_kernel: str | None) -> list[str]:
+    """The options that are not as they are without them."""
+    given = {"--depth": depth, "--width": width, "--inputs-kernel": inputs_kernel}
+    usual = {"--depth": DEPTH, "--width": WIDTH, "--inputs-kernel": None}
+    return [word for name, value in given.items() if value != usual[name] for word in (name, str(value))]
+
+
+def _report(request: Request) -> tuple[Theory, Report]:
+    """The theory's report with a quick check."""
+    from dataclasses import replace
+
+    from ...check import check as compare
+    from ...report.views import known_fixed_points
+    from ...results.quantity import Status
+    from ...theory.theory import derive as theory_of
+
+    theory = theory_of(request.layer)
+    page = [name for name, quantity in theory.quantities.items() if quantity.status is not Status.UNKNOWN]
+    checks = compare(theory, against="quadrature", points=1, quantities=page, progress=False).verdicts
+    report = theory.report(request.settings, checks, request.command("derive"))
+    return theory, replace(
+        report,
+        activation=request.title,
+        instructions=request.layer.program.instructions,
+        fixed_points=known_fixed_points(theory),
+        source=request.source,
+    )
+
+
+def _code(report: Report) -> int:
+    """1 if the quick check contradicts a result, 3 if something took more than its budget.
+
+    A quantity that does not exist (h of a jump) is a finding.
+    """
+    from ...check import Outcome
+
+    if any(row.outcome is Outcome.REFUTED for row in report.checks):
+        return 1
+    return 3 if report.given_up else 0
