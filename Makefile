@@ -1,7 +1,7 @@
 # The commands that people use; everything works without make, see CONTRIBUTING.md.
 PYTHON ?= .venv/bin/python
 
-.PHONY: install test exhaustive lowest lint golden bench
+.PHONY: install test exhaustive lowest versions lint golden bench dist
 
 install:  ## an environment with symres, as it is edited, and all that the tests need
 	python3 -m venv .venv
@@ -19,6 +19,23 @@ lowest:  ## the fast lane with the lowest version of every dependency: after a c
 	python3.11 tests/lowest.py > .venv-lowest/constraints.txt
 	.venv-lowest/bin/pip install --quiet -e ".[test]" -c .venv-lowest/constraints.txt
 	.venv-lowest/bin/python -m pytest --deselect "tests/unit/test_quality.py::test_the_code_is_clean[mypy]"
+
+versions:  ## the fast lane on every supported Python that is installed
+	for version in 3.11 3.12 3.13; do \
+		command -v python$$version > /dev/null || { echo "no python$$version"; continue; }; \
+		python$$version -m venv .venv-$$version && .venv-$$version/bin/pip install --quiet -e ".[test]" \
+			&& .venv-$$version/bin/python -m pytest || exit 1; \
+	done
+
+dist:  ## wheel and sdist in dist/, checked, and the main job from the wheel in a new environment
+	rm -rf dist .venv-dist
+	python3 -m venv .venv-dist
+	.venv-dist/bin/pip install --quiet build twine check-wheel-contents
+	.venv-dist/bin/python -m build --outdir dist .
+	.venv-dist/bin/twine check --strict dist/*
+	.venv-dist/bin/check-wheel-contents dist/*.whl
+	.venv-dist/bin/pip install --quiet dist/*.whl
+	cd dist && ../.venv-dist/bin/symres derive gelu
 
 lint:  ## what the tests of the code's quality check too; formats on the way
 	$(PYTHON) -m ruff format .

@@ -71,7 +71,7 @@ def _further(request: Request, width: int) -> list[Line]:
         f"symres derive {asked} --layer residual": "another layer ('symres list layers')",
         f"symres plot {asked}": "its phase diagram",
         f"symres check {asked}": "beside simulated networks",
-        f"symres compare {asked} relu": "beside other activations",
+        f"symres compare {asked} {'gelu' if request.asked == 'relu' else 'relu'}": "beside other activations",
         f"symres export {asked} --target torch": "code; also numpy, jax, c, latex",
     }
     column = max(map(len, rows)) + 3

@@ -115,7 +115,9 @@ def main(
         arguments: of the command; None: those of the process.
     """
     parser = argparse.ArgumentParser(
-        prog=f"python -m examples.{name}", description=about, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog=f"python -m derivations.doshi_figures.{name}",
+        description=about,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--quick", action="store_true", help="smaller networks, some seconds")
     parser.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="folder of the files (default: here)")

@@ -1,9 +1,10 @@
-"""Which weights make a deep network critical? The numerical test of Doshi et al. section 2 as a recipe.
+r"""Which weights make a deep network critical? The numerical test of Doshi et al. section 2 as a recipe.
 
 The last of many equal blocks of a network multiplies squared Jacobians by chi_J = J^{L-1,L} (16). It is measured in a
 few networks, and one knob, the scale sigma_w of the initial weights, is turned until chi_J = 1. No theory is needed:
 
-    python -m examples.find_critical_weights --model package.module:factory --shape 3,32,32 --blocks layers
+    python -m derivations.doshi_figures.find_critical_weights \
+        --model package.module:factory --shape 3,32,32 --blocks layers
 
 where ``factory(sigma_w)`` draws a network, and its module ``layers`` is a list of equal blocks. Without ``--model``
 networks are searched whose critical sigma_w symres derives, and an MLP-Mixer, whose it does not.
@@ -175,7 +176,9 @@ def _own(chosen: argparse.Namespace) -> SearchSettings:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog=f"python -m examples.{NAME}", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog=f"python -m derivations.doshi_figures.{NAME}",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--quick", action="store_true", help="smaller networks, some seconds")
     parser.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="folder of the files (default: here)")

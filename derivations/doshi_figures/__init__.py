@@ -1,6 +1,6 @@
 """The figures of Doshi, He and Gromov (arXiv:2111.12143) on PyTorch models, and their test of criticality as a recipe.
 
-    python -m examples.NAME [--quick] [--out DIR]
+    python -m derivations.doshi_figures.NAME [--quick] [--out DIR]
 
 measures networks that know nothing of symres, writes NAME.png and NAME.csv, and prints what was measured beside the
 theory. A run takes some minutes on two cores, with ``--quick`` smaller networks take some seconds.

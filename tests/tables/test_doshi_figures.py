@@ -1,4 +1,4 @@
-"""The commands in ``examples``: small networks agree with the theory within their errors, and files are written."""
+"""The figures of Doshi et al.: small networks agree with the theory within their errors, and files are written."""
 
 import csv
 import math
@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import symres as sr
-from examples import (
+from derivations.doshi_figures import (
     apjn_with_depth,
     find_critical_weights,
     findings,
@@ -19,12 +19,12 @@ from examples import (
     resnet_batch_norm,
     resnet_layer_norm,
 )
-from examples.critical_search import find_critical
-from examples.kernel_path import path
-from examples.kernels_of_pixels import WideResNet
-from examples.last_block import Trial, chi_of_last_block, images, last_two, sphere
-from examples.models.deep_mlp import DeepMlp
-from examples.models.resnet import ResNet
+from derivations.doshi_figures.critical_search import find_critical
+from derivations.doshi_figures.kernel_path import path
+from derivations.doshi_figures.kernels_of_pixels import WideResNet
+from derivations.doshi_figures.last_block import Trial, chi_of_last_block, images, last_two, sphere
+from derivations.doshi_figures.models.deep_mlp import DeepMlp
+from derivations.doshi_figures.models.resnet import ResNet
 from tests.shared import derived
 
 ERRORS = 4.0
@@ -201,7 +201,16 @@ def test_the_command_line_writes_and_prints(tmp_path, capsys):
 
 
 def test_a_model_of_ones_own_is_searched_from_the_command_line(tmp_path, capsys):
-    model = ["--model", "tests.tables.test_examples:Chain", "--shape", "8", "--blocks", "layers", "--networks", "2"]
+    model = [
+        "--model",
+        "tests.tables.test_doshi_figures:Chain",
+        "--shape",
+        "8",
+        "--blocks",
+        "layers",
+        "--networks",
+        "2",
+    ]
     find_critical_weights.main([*model, "--out", str(tmp_path)])
     assert "Chain: sigma_w where chi_J = 1 0.8" in " ".join(capsys.readouterr().out.split())
     for options, message in (
@@ -209,7 +218,7 @@ def test_a_model_of_ones_own_is_searched_from_the_command_line(tmp_path, capsys)
         (["--range", "0", "3"], "take 0 < low < high"),
         (["--blocks", "layer"], "layer"),
         (["--shape", "a"], "a"),
-        (["--model", "tests.tables.test_examples:Missing"], "Missing"),
+        (["--model", "tests.tables.test_doshi_figures:Missing"], "Missing"),
         (["--model", "no_such_module:Missing"], "no_such_module"),
     ):
         with pytest.raises(SystemExit, match=f"^find_critical_weights: .*{message}"):
