@@ -19,8 +19,9 @@ def tensors(value: object) -> Iterator[torch.Tensor]:
 
 
 def first_tensor(value: object) -> torch.Tensor | None:
-    """The first tensor of floating-point numbers; None if there is none."""
-    return next((tensor for tensor in tensors(value) if tensor.is_floating_point()), None)
+    """The first tensor of floating-point numbers, one with axes where there is one: a loss stands before outputs."""
+    numbers = [tensor for tensor in tensors(value) if tensor.is_floating_point()]
+    return next((tensor for tensor in numbers if tensor.ndim), numbers[0] if numbers else None)
 
 
 def converted(tensor: torch.Tensor, dtype: torch.dtype | None, device: torch.device | None) -> torch.Tensor:

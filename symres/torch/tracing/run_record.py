@@ -169,6 +169,9 @@ class RunRecord:
             raise DeclarationError(
                 f"the model {label}", "its output does not depend on its first input", "pass inputs that it uses"
             )
+        if not self.values[self.output].ndim:
+            found = "its output is a single number, a loss for instance, and not one output for each input"
+            raise DeclarationError(f"the model {label}", found, "pass a model, or a part of it, that returns outputs")
         return self.output
 
 

@@ -40,6 +40,12 @@ def test_calls_are_counted_and_idle_modules_named():
 X, Y, IDS = torch.ones(2), torch.zeros(2), torch.tensor([1])
 
 
+def test_a_loss_in_front_of_the_outputs_is_passed_over():
+    loss = X.mean()
+    assert first_tensor({"loss": loss, "logits": X}) is X
+    assert first_tensor((loss,)) is loss
+
+
 @pytest.mark.parametrize(
     "value",
     [

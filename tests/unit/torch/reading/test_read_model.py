@@ -371,3 +371,22 @@ class TestLongEquations:
         reading = st.read(model, torch.randn(4, 3, 8, 8))
         assert [block.is_known for block in reading.blocks] == [True, True]
         assert reading.blocks[1].count == 2 and len(reading.blocks[1].checks) == 2
+
+
+class WithLoss(nn.Module):
+    def __init__(self, alone):
+        super().__init__()
+        self.alone = alone
+        self.layers = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+
+    def forward(self, x):
+        outputs = self.layers(x)
+        loss = outputs.square().mean()
+        return loss if self.alone else {"loss": loss, "logits": outputs}
+
+
+def test_models_that_return_a_loss_too_are_read_and_those_that_return_it_alone_are_refused():
+    inputs = torch.randn(6, 8)
+    assert str(st.read(WithLoss(False), inputs)).startswith("WithLoss: 2 of 2 parts are layers that the theory knows")
+    with pytest.raises(DeclarationError, match="its output is a single number, a loss for instance"):
+        st.read(WithLoss(True), inputs)
