@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 from ..core import files
-from ..core.display import Fact, Shown, folded, preformatted
+from ..core.display import Fact, Shown, copy_button, folded, preformatted
 from ..core.errors import DeclarationError
 from . import targets
 
@@ -85,7 +85,8 @@ class Module(Shown):
         ]
 
     def _repr_html_(self) -> str:
-        return f"{super()._repr_html_()}{folded(f'{self._lines} lines', preformatted(self.text))}"
+        code = copy_button(self.text, "code") + preformatted(self.text)
+        return f"{super()._repr_html_()}{folded(f'{self._lines} lines', code)}"
 
     def write(self, path: str | Path) -> Path:
         """Write the text to a file, whole or not at all, and what belongs to it beside it: the header of a C source.

@@ -22,6 +22,10 @@ _LINE = 200  # characters of a repr: a list of some objects still fits a screen
 _GRID = "display:grid;grid-template-columns:fit-content(35%) minmax(0,1fr);gap:0.3em 1em;align-items:baseline"
 _WHOLE = "grid-column:1/-1"  # of a fact without a label
 _INDENT = "padding-left:1em"
+_BUTTON = (  # quiet until the eye looks for it
+    "float:right;margin-left:1em;font-size:0.7em;color:inherit;background:none;border:1px solid currentColor;"
+    "border-radius:3px;opacity:0.5;cursor:pointer"
+)
 _SCROLLS = "overflow-x:auto;overflow-y:hidden"  # a formula that MathJax finds no place to break is not cut off
 
 
@@ -104,8 +108,15 @@ def listed(facts: Iterable[Fact]) -> str:
         styles = [_WHOLE] * (not fact.label) + [_SCROLLS] * is_formula
         style = f' style="{";".join(styles)}"' if styles else ""
         content = html.escape(rf"$\displaystyle {fact.latex}$" if is_formula else fact.text)
-        rows.append(f"<div{style}>{content}</div>")
+        rows.append(f"<div{style}>{copy_button(fact.latex, 'LaTeX') * is_formula}{content}</div>")
     return f'<div style="{_GRID};{_INDENT}">{"".join(rows)}</div>' if rows else ""
+
+
+def copy_button(text: str, what: str) -> str:
+    """A button that copies a text: its colours are those of the page, light or dark."""
+    copy = "navigator.clipboard.writeText(this.dataset.text)"
+    named = f'type="button" title="copy {what}" data-text="{html.escape(text)}"'
+    return f'<button {named} style="{_BUTTON}" onclick="{copy}">copy {what}</button>'
 
 
 def preformatted(text: str) -> str:

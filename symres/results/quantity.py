@@ -37,6 +37,9 @@ class Status(Enum):
         return self.value
 
 
+_ENCLOSED = "a number for every kernel: evalf(15, ...) encloses it, to as many digits as are asked for"
+
+
 @dataclass(frozen=True)
 class Verification:
     """One numerical comparison that a result passed before it was returned.
@@ -50,6 +53,10 @@ class Verification:
     oracle: str
     points: int
     worst: float
+
+    def __str__(self) -> str:
+        deviation = f"to 1e{int(mp.ceil(mp.log10(self.worst)))}" if self.worst else "without deviation"
+        return f"verified at {self.points} points {deviation}: {self.oracle}"
 
 
 @dataclass(frozen=True)
@@ -116,13 +123,15 @@ class Quantity(Shown):
         return f"{self.meaning or self.name} [{self.status}]"
 
     def _facts(self) -> list[Fact]:
-        """The result, or its definition where the result is unknown or too long; where it is from, what it lacks."""
+        """The result, or its definition where it is unknown or too long; its source, what it lacks, its check."""
         left = self.notation or rf"\mathrm{{{self.name.replace('_', chr(92) + '_')}}}"
         name = f"{self.name}({', '.join(s.name for s in self.symbols)})"
         side = self.expr if self.expr is not None and is_short(self.expr) else self.defined
         return [
             Fact("", f"{name} is unknown") if side.has(sp.nan) else equation(name, left, side),
             *(Fact(label, text) for label, text in (("source", self.source), ("reason", self.reason)) if text),
+            *([] if self.verified is None else [Fact("", str(self.verified))]),
+            *([Fact("", _ENCLOSED)] if self.status is Status.NUMERIC else []),
         ]
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The plot of a theory over the kernel: <phi^2>, the susceptibilities, the critical point."""
+"""The plot of a theory: the activation and its slope; over the kernel its growth and the susceptibilities."""
 
 from __future__ import annotations
 
@@ -11,36 +11,38 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import sympy as sp
+from flint import arb
 
+from ...activations.activation import Activation
 from ...codegen.generate import generate
 from ...core.errors import DeclarationError
-from ...core.symbols import C_W, C_b, K, gamma, xi
+from ...core.symbols import C_W, C_b, K, gamma, xi, z
 from ...core.words import NumbersWanted
 from ...notation.decimals import at_zero_gamma
+from ...numerics.balls.compiler import compile_ball
 from ...results.critical_point import CriticalPoint
 from ...results.quantity import Quantity, Status
 from ...results.report import Report
 from ...studies.criticality_summary import first_usable
 from ..latex.displays import latex
 from .advised_point import advised_numbers, advised_words, ring
-from .style import SAME_CURVE, coincide, number_axis, with_primes, write_figure
+from .style import coincide, number_axis, with_primes, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 POINTS = 400
-_ROUNDING = 1e-14
-_AROUND = 1e3  # the upper panel reaches so far beyond the values at which kernels are preserved, or at the centre
+_MOST = 30.0  # growth in one layer that is shown
+SHAPE_POINTS, _REACH = 400, 4.0  # an even number of points: none at 0, where many activations jump
 DECADES = 2.5  # on both sides of the centre
 RATIO = "kernel_ratio"
-_SOURCES = ("phi_squared", "kernel_map", "chi_parallel", "chi_perp")
+_SOURCES = ("kernel_map", "chi_parallel", "chi_perp")
 # colours of Okabe and Ito, which colour-blind readers tell apart; dashes keep equal curves visible
 _CURVES = {
-    "phi_squared": (r"$g(K) = \langle \phi^2 \rangle_K$", "#000000", "-"),
     "chi_parallel": (r"$\chi_\parallel$", "#0072B2", "-"),
     "chi_perp": (r"$\chi_\perp$", "#D55E00", (0, (6, 2))),
-    RATIO: (with_primes("$K'/K$"), "#009E73", (0, (1.2, 2.4))),
+    RATIO: (with_primes("$K'/K$"), "#009E73", "-"),
 }
 _GREY = "#999999"
 
@@ -55,10 +57,10 @@ class Curves:
         critical: critical kernel; 0 is marked at the left edge.
         title: above the plot.
         setting: at which parameters, as LaTeX without dollar signs.
-        preserved: g where K' = K, at ``kernels``, if the layer's map is one of g.
         everywhere: whether every kernel is critical.
         advised: the first kernel that advice on initialisation has at these parameters.
         advice: what it is for, in words.
+        shape: z, phi(z) and phi'(z) of the first activation; None if it has parameters without numbers.
     """
 
     kernels: np.ndarray
@@ -66,23 +68,22 @@ class Curves:
     critical: float | None = None
     title: str = ""
     setting: str = ""
-    preserved: np.ndarray | None = None
     everywhere: bool = False
     advised: float | None = None
     advice: str = ""
+    shape: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
     @property
     def caption(self) -> str:
         """What the plot shows, as LaTeX."""
-        upper = r"Above: $g(K) = \langle \phi^2 \rangle_K$"
-        if self.preserved is not None:
-            upper += r" and, in grey, the value at which $K' = K$; kernels grow where $g$ is above it"
+        shape = "" if self.shape is None else r"Top: the activation $\phi$ and its slope. "
+        growth = r"The growth $K'/K$ of the kernel in a layer: kernels grow where it is above 1. "
         where = " Every kernel is critical." if self.everywhere else ""
         if self.critical is not None:
             where = f" They meet at 1 in the critical point, $K^* = {_short(self.critical)}$."
         if self.advised is not None:
             where += f" The first kernel {_short(self.advised)} is {self.advice}."
-        return rf"{upper}. Below: the growth $K'/K$ of the kernel and the susceptibilities at ${self.setting}$.{where}"
+        return rf"{shape}{growth * (RATIO in self.values)}Below: the susceptibilities at ${self.setting}$.{where}"
 
 
 def curves(report: Report) -> Curves:
@@ -107,24 +108,33 @@ def curves(report: Report) -> Curves:
     kernels = np.geomspace(min(marked) / 10**DECADES, max(marked) * 10**DECADES, POINTS)
     shown = {q.name: q for q in report.quantities if q.name in _SOURCES and q.status is not Status.UNKNOWN}
     module = generate(shown, "numpy").load()
-    values, preserved = {}, None
+    values = {}
     for name in module.__all__:  # a quantity for which no accurate code was found is left out
         found = getattr(module, name)(kernels, *_numbers(shown[name], known))
         if not np.isnan(found).all():
             values[name if name != "kernel_map" else RATIO] = found / kernels if name == "kernel_map" else found
-    if "phi_squared" in values and RATIO in values:
-        preserved = _preserved(kernels, values["phi_squared"], values[RATIO] * kernels, shown["kernel_map"], known)
     return Curves(
         kernels,
         {name: values[name] for name in _CURVES if name in values},
         critical,
         f"{report.activation}, {report.layer}",
         _setting({s for q in shown.values() for s in q.symbols}, known, report),
-        preserved,
         point is not None and point.K == K,
         advised,
         "" if report.advice is None else advised_words(report.advice),
+        _shape(report),
     )
+
+
+def _shape(report: Report) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """The first activation and its slope, off the points where they jump."""
+    if not report.formulas or report.formulas[0][1].free_symbols != {z}:
+        return None
+    phi = Activation(*report.formulas[0])(z)
+    places = np.linspace(-_REACH, _REACH, SHAPE_POINTS)
+    values = [compile_ball(function, (z,)) for function in (phi, phi.diff(z))]
+    first, slope = (np.array([float(value([arb(place)]).real) for place in places]) for value in values)
+    return places, first, slope
 
 
 def _example(report: Report, at: Mapping[sp.Symbol, sp.Expr]) -> CriticalPoint | None:
@@ -136,19 +146,6 @@ def _is_at(point: CriticalPoint, known: Mapping[sp.Symbol, float]) -> bool:
     """Whether a point is critical at these numbers."""
     pairs = ((_number(e), known[s]) for e, s in ((point.C_W, C_W), (point.C_b, C_b)))
     return all(found is not None and math.isclose(found, value, rel_tol=1e-9) for found, value in pairs)
-
-
-def _preserved(
-    kernels: np.ndarray, g: np.ndarray, growth: np.ndarray, quantity: Quantity, known: Mapping[sp.Symbol, float]
-) -> np.ndarray | None:
-    """((1 - gamma^2) K - C_b)/C_W, where the kernel map is gamma^2 K + C_b + C_W g."""
-    if not {C_W, C_b} <= set(quantity.symbols):
-        return None
-    weight, bias = known[C_W], known[C_b]
-    skip = known[gamma] ** 2 if gamma in quantity.symbols else 0.0
-    if skip >= 1 or not np.allclose(growth, skip * kernels + bias + weight * g, rtol=1e-6):
-        return None
-    return ((1 - skip) * kernels - bias) / weight
 
 
 def _setting(symbols: set[sp.Symbol], known: Mapping[sp.Symbol, float], report: Report) -> str:
@@ -168,31 +165,41 @@ def draw(path: str | Path, drawn: Curves) -> Path:
     Raises:
         DeclarationError: another suffix, or a folder that cannot be written.
     """
-    return write_figure(path, partial(_plot, drawn), figsize=(5.6, 5.4), dpi=200)
+    height = 5.4 if drawn.shape is None else 7.2
+    return write_figure(path, partial(_plot, drawn), figsize=(5.6, height), dpi=200)
 
 
 def _plot(drawn: Curves, figure: Figure) -> None:
-    if "phi_squared" in drawn.values:
-        upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(1.0, 1.35))
-    else:
-        upper, lower = None, figure.subplots()
+    heights = {"shape": 0.9, RATIO: 0.9, "chi": 1.2}
+    absent = ["shape"] * (drawn.shape is None) + [RATIO] * (RATIO not in drawn.values)
+    heights = {name: height for name, height in heights.items() if name not in absent}
+    panels = figure.subplots(len(heights), 1, height_ratios=list(heights.values()), squeeze=False)[:, 0]
+    axes_of = dict(zip(heights, panels, strict=True))
+    lower, growth = axes_of["chi"], axes_of.get(RATIO)
+    over_kernels = [lower] if growth is None else [growth, lower]
     for layer, (name, series) in enumerate(drawn.values.items(), 2):
         label, colour, dash = _CURVES[name]
         if twin := _twin(drawn, name):  # one curve covers the other
             label = f"{label} $=$ {_CURVES[twin][0]}"
-        axes = upper if name == "phi_squared" else lower
+        axes = axes_of.get(name, lower)
         if np.isposinf(series).all():  # words alone: there is no curve
             axes.plot([], [], linestyle="", label=rf"{label} $= \infty$")
             continue
         axes.plot(drawn.kernels, series, color=colour, linestyle=dash, label=label, linewidth=1.6, zorder=layer)
-    lower.set_xscale("log")
-    lower.set_xlim(drawn.kernels[0], drawn.kernels[-1])
-    lower.axhline(1.0, color=_GREY, linewidth=0.8, zorder=1)
+    for axes in over_kernels:
+        axes.set_xscale("log")
+        axes.set_xlim(drawn.kernels[0], drawn.kernels[-1])
+        axes.axhline(1.0, color=_GREY, linewidth=0.8, zorder=1)
     lower.set_ylim(*_limits([s for n, s in drawn.values.items() if n.startswith("chi")]))
     lower.set_xlabel(r"$K$")
-    if upper is not None:
-        _average(upper, drawn)
-    _mark(upper, lower, drawn)
+    if growth is not None:
+        growth.tick_params(labelbottom=False)
+        growth.set_yscale("log")
+        growth.set_ylim(*_growth_limits(drawn.values[RATIO]))
+        number_axis(growth)
+    if drawn.shape is not None:
+        _draw_shape(axes_of["shape"], *drawn.shape)
+    _mark(over_kernels, drawn)
     setting = f"${drawn.setting}$" if drawn.setting else ""
     figure.suptitle("\n".join(filter(None, (drawn.title, setting))), fontsize=11)
     for axes in figure.axes:  # above the axes: no label is crossed by a curve
@@ -203,51 +210,37 @@ def _plot(drawn: Curves, figure: Figure) -> None:
         figure.legend([ring(size=8)], [words], loc="outside lower center", frameon=False)
 
 
+def _draw_shape(axes: Axes, places: np.ndarray, phi: np.ndarray, slope: np.ndarray) -> None:
+    """The panel of the activation."""
+    axes.plot(places, phi, color="#000000", linewidth=1.6, label=r"$\phi(z)$")
+    axes.plot(places, slope, color="#CC79A7", linewidth=1.6, linestyle=(0, (6, 2)), label=with_primes(r"$\phi'(z)$"))
+    axes.axhline(0.0, color=_GREY, linewidth=0.8, zorder=1)
+    axes.set_xlim(places[0], places[-1])
+    axes.set_xlabel("$z$")
+
+
 def _twin(drawn: Curves, name: str) -> str | None:
-    """The first of the curves of the lower panel that a later one cannot be told from; None if there is none."""
-    below = [other for other in drawn.values if other != "phi_squared"]
-    earlier = below[: below.index(name)] if name in below else []
-    same = (other for other in earlier if coincide(drawn.values[other], drawn.values[name]))
+    """The susceptibility that another one cannot be told from; None if there is none."""
+    earlier = {"chi_perp": ["chi_parallel"]}.get(name, [])
+    same = (other for other in earlier if other in drawn.values and coincide(drawn.values[other], drawn.values[name]))
     return next(same, None)
 
 
-def _average(upper: Axes, drawn: Curves) -> None:
-    """The panel of g: where K' = K, and the scale."""
-    upper.set_yscale("log")
-    if drawn.preserved is not None:
-        seen = drawn.preserved > 0
-        label = with_primes("$K' = K$") + SAME_CURVE * coincide(drawn.preserved, drawn.values["phi_squared"])
-        upper.plot(drawn.kernels[seen], drawn.preserved[seen], color=_GREY, linewidth=1.2, zorder=1, label=label)
-    upper.set_ylim(*_window(drawn))
-    number_axis(upper)
-
-
-def _window(drawn: Curves) -> tuple[float, float]:
-    """The range of g: all of it, but for what is far from where K' = K (from the centre, if that is nowhere known)."""
-    g = drawn.values["phi_squared"]
-    grey = np.array([]) if drawn.preserved is None else drawn.preserved[drawn.preserved > 0]
-    shown = np.concatenate([g, grey])
-    shown = shown[np.isfinite(shown) & (shown > 0)]
-    if not shown.size:
-        return 0.1, 10.0
-    focus = grey if grey.size else g[[g.size // 2]]
-    if np.isfinite(focus).all() and (focus > 0).all():
-        inside = shown[(shown >= focus.min() / _AROUND) & (shown <= focus.max() * _AROUND)]
-        shown = inside if inside.size else shown
-    high = float(shown.max())
-    low = max(float(shown.min()), _ROUNDING * high)  # what is smaller is rounding
-    margin = (high / low) ** 0.05 if high > low else 2.0
+def _growth_limits(growth: np.ndarray) -> tuple[float, float]:
+    """The range of K'/K with the level 1 inside, extremes clipped."""
+    shown = growth[np.isfinite(growth) & (growth > 0)]
+    low, high = (float(np.clip(end, 1 / _MOST, _MOST)) for end in (min(shown, default=1.0), max(shown, default=1.0)))
+    low, high = min(low, 1.0), max(high, 1.0)
+    margin = max((high / low) ** 0.08, 1.05)
     return low / margin, high * margin
 
 
-def _mark(upper: Axes | None, lower: Axes, drawn: Curves) -> None:
-    """The critical point and the advised kernel, in both panels."""
-    if drawn.advised is not None:
-        for axes, name in ((lower, RATIO), (upper, "phi_squared")):
-            if axes is not None and name in drawn.values:
-                axes.add_line(
-                    ring([drawn.advised], [float(np.interp(drawn.advised, drawn.kernels, drawn.values[name]))])
-                )
+def _mark(panels: Sequence[Axes], drawn: Curves) -> None:
+    """The critical point in all panels over kernels, the advised kernel on the growth."""
+    lower = panels[-1]
+    if drawn.advised is not None and RATIO in drawn.values:
+        height = float(np.interp(drawn.advised, drawn.kernels, drawn.values[RATIO]))
+        panels[0].add_line(ring([drawn.advised], [height]))
     if drawn.everywhere:
         lower.plot([], [], linestyle="", label="every kernel is critical")
     if drawn.critical is None:
@@ -256,12 +249,10 @@ def _mark(upper: Axes | None, lower: Axes, drawn: Curves) -> None:
     if drawn.critical == 0:
         lower.plot(drawn.kernels[0], 1.0, "k<", markersize=7, zorder=9, clip_on=False, linestyle="", label=label)
         return
-    marks: list[tuple[Axes, float, str | None]] = [(lower, 1.0, label)]
-    if upper is not None:
-        marks.append((upper, float(np.interp(drawn.critical, drawn.kernels, drawn.values["phi_squared"])), None))
-    for axes, height, words in marks:
+    for axes in panels:
         axes.axvline(drawn.critical, color=_GREY, linewidth=0.8, zorder=1)
-        axes.plot(drawn.critical, height, "ko", markersize=5.5, zorder=9, linestyle="", label=words)
+        words = label if axes is lower else None
+        axes.plot(drawn.critical, 1.0, "ko", markersize=5.5, zorder=9, linestyle="", label=words)
 
 
 def _limits(series: Sequence[np.ndarray]) -> tuple[float, float]:

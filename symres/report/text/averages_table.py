@@ -85,9 +85,8 @@ class Averages(Sheet):
         if q.reason:
             first = said.setdefault(q.reason, label)
             notes.append(self.words(q.reason) if first == label else f"for the same reason as {first}")
-        if v := q.verified:
-            how = f" to {v.worst:.0e}" if v.worst else ", without deviation"
-            notes.append(f"verified at {v.points} points{how}: {v.oracle}")
+        if q.verified is not None:
+            notes.append(str(q.verified))
         return notes
 
     def _functions(self, known: list[Known]) -> list[Line]:

@@ -278,11 +278,7 @@ def _with_values(words: Sequence[str]) -> list[str]:
 
 def _verified(q: Quantity) -> str:
     """By what a result was verified."""
-    v = q.verified
-    if v is None:
-        return ""
-    how = f" to 1e{int(mp.ceil(mp.log10(v.worst)))}" if v.worst else ", without deviation"
-    return f"verified at {v.points} points{how}: {v.oracle}"
+    return "" if q.verified is None else str(q.verified)
 
 
 def _short(value: float) -> str:

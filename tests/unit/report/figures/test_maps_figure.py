@@ -29,11 +29,11 @@ def test_curves_pass_the_critical_point(curves):
     at = curves.kernels[np.argmin(np.abs(np.log(curves.kernels / curves.critical)))]
     assert at == pytest.approx((3 + 17**0.5) / 2, rel=0.02)
     assert np.interp(curves.critical, curves.kernels, curves.values["chi_parallel"]) == pytest.approx(1.0, abs=1e-4)
-    exact = [float(KERNELS["gelu"].subs(K, k)) for k in curves.kernels[::80]]
-    np.testing.assert_allclose(curves.values["phi_squared"][::80], exact, rtol=1e-14)
+    exact = [
+        (1.98305825743755 * float(KERNELS["gelu"].subs(K, k)) + 0.172922390756067) / k for k in curves.kernels[::80]
+    ]
+    np.testing.assert_allclose(curves.values[maps_figure.RATIO][::80], exact, rtol=1e-13)
     assert np.interp(curves.critical, curves.kernels, curves.values[maps_figure.RATIO]) == pytest.approx(1.0, abs=1e-6)
-    where = np.interp(curves.critical, curves.kernels, curves.preserved)
-    assert where == pytest.approx(np.interp(curves.critical, curves.kernels, curves.values["phi_squared"]), rel=1e-3)
     assert curves.setting == r"\xi = 1,\ C_W = 1.98305826,\ C_b = 0.172922391,\ \gamma = 0"
     assert "$K^* = 3.56155281$" in curves.caption
 
@@ -47,23 +47,35 @@ def test_a_line_of_critical_points_is_drawn_at_one_of_them():
 
 
 @pytest.mark.parametrize(
-    ("phi", "level", "labels"),
+    ("phi", "labels"),
     [
-        (
-            "relu",
-            r"$K\prime  = K$ (the same curve)",
-            [r"$\chi_\parallel$", r"$\chi_\perp$ $=$ $\chi_\parallel$", r"$K\prime /K$ $=$ $\chi_\parallel$"],
-        ),
-        ("erf", r"$K\prime  = K$", [r"$\chi_\parallel$", r"$\chi_\perp$", r"$K\prime /K$"]),
+        ("relu", [r"$\chi_\parallel$", r"$\chi_\perp$ $=$ $\chi_\parallel$"]),
+        ("erf", [r"$\chi_\parallel$", r"$\chi_\perp$"]),
     ],
 )
-def test_curves_that_cover_each_other_are_said_to(phi, level, labels):
+def test_curves_that_cover_each_other_are_said_to(phi, labels):
     from matplotlib.figure import Figure
 
     figure = Figure()
     maps_figure._plot(maps_figure.curves(derived(phi).report()), figure)
-    assert figure.axes[1].get_legend_handles_labels()[1][:3] == labels
-    assert level in figure.axes[0].get_legend_handles_labels()[1]
+    shape, growth, below = figure.axes
+    assert shape.get_legend_handles_labels()[1] == [r"$\phi(z)$", r"$\phi\prime (z)$"]
+    assert growth.get_legend_handles_labels()[1] == [r"$K\prime /K$"]
+    assert below.get_legend_handles_labels()[1][:2] == labels
+
+
+def test_the_activation_and_its_slope_are_those_of_the_formula():
+    places, phi, slope = maps_figure.curves(derived("tanh").report()).shape
+    np.testing.assert_allclose(phi, np.tanh(places), rtol=1e-14)
+    np.testing.assert_allclose(slope, 1 / np.cosh(places) ** 2, rtol=1e-13)
+    relu = maps_figure.curves(derived("relu").report()).shape
+    np.testing.assert_array_equal(relu[2], relu[0] > 0)
+
+
+def test_an_activation_with_a_free_parameter_has_no_shape(curves, tmp_path):
+    without = maps_figure.draw(tmp_path / "a.svg", replace(curves, shape=None)).read_text()
+    assert len(without) < len(maps_figure.draw(tmp_path / "b.svg", curves).read_text())
+    assert "Top" not in replace(curves, shape=None).caption and "Top" in curves.caption
 
 
 def test_parameters_that_a_layer_does_not_have_are_not_named(report):
@@ -82,9 +94,10 @@ def test_figure_is_written_and_repeats(curves, tmp_path, suffix, head):
     assert first.startswith(head)
 
 
-def test_curves_without_an_average_have_one_panel(curves, tmp_path):
-    values = {name: series for name, series in curves.values.items() if name != "phi_squared"}
-    one = maps_figure.draw(tmp_path / "a.svg", replace(curves, values=values, preserved=None)).read_text()
+def test_curves_without_a_kernel_map_have_no_panel_of_its_growth(curves, tmp_path):
+    values = {name: series for name, series in curves.values.items() if name != maps_figure.RATIO}
+    assert "growth" not in replace(curves, values=values).caption
+    one = maps_figure.draw(tmp_path / "a.svg", replace(curves, values=values)).read_text()
     assert len(one) < len(maps_figure.draw(tmp_path / "b.svg", curves).read_text())
 
 
@@ -101,19 +114,17 @@ def test_a_panel_where_every_kernel_is_critical_says_so(curves, tmp_path):
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("formula", ["sinh(z)", "exp(z/2)", "z^5"])
-def test_fast_growth_leaves_the_range_of_preserved_kernels_readable(formula):
-    drawn = maps_figure.curves(derived(sr.mlp(formula)).report())
-    assert drawn.values["phi_squared"].max() > 1e12
-    low, high = maps_figure._window(drawn)
-    assert low < drawn.preserved.min() < drawn.preserved.max() < high
-    assert high / low < 1e13
-    near = drawn.values["phi_squared"][drawn.kernels < 1]
-    assert ((near > low) & (near < high)).mean() > 0.4
+def test_fast_growth_leaves_the_level_1_readable(formula):
+    growth = maps_figure.curves(derived(sr.mlp(formula)).report()).values[maps_figure.RATIO]
+    assert growth.max() > 1e9
+    low, high = maps_figure._growth_limits(growth)
+    assert low < 1 < high and high / low < 2000
 
 
-def test_a_slow_average_is_shown_whole(curves):
-    low, high = maps_figure._window(curves)
-    assert low < curves.values["phi_squared"].min() < curves.values["phi_squared"].max() < high
+def test_slow_growth_is_shown_whole(curves):
+    growth = curves.values[maps_figure.RATIO]
+    low, high = maps_figure._growth_limits(growth[curves.kernels > 1])
+    assert low < growth[curves.kernels > 1].min() and growth[curves.kernels > 1].max() < high
 
 
 def test_an_infinite_susceptibility_has_words_and_no_line(curves, tmp_path, monkeypatch):
@@ -159,8 +170,6 @@ def test_the_plot_is_drawn_at_the_advised_skip_connection(curves, tmp_path):
     assert drawn.critical == pytest.approx((3 + 17**0.5) / 2) and drawn.advised == pytest.approx(drawn.critical)
     for name in ("chi_parallel", "chi_perp", maps_figure.RATIO):
         assert np.interp(drawn.advised, drawn.kernels, drawn.values[name]) == pytest.approx(1.0, abs=1e-4)
-    where = np.interp(drawn.advised, drawn.kernels, drawn.preserved)
-    assert where == pytest.approx(np.interp(drawn.advised, drawn.kernels, drawn.values["phi_squared"]), rel=1e-3)
     assert "advised for 50 layers of width 512" in drawn.caption
     assert curves.advised is None and "advised" not in curves.caption
     marked = maps_figure.draw(tmp_path / "a.svg", drawn).read_bytes()
