@@ -49,7 +49,7 @@ sphinx_gallery_conf = {
     "examples_dirs": ["../derivations/gallery"],
     "gallery_dirs": ["gallery"],
     "filename_pattern": r"/plot_",
-    "ignore_pattern": r"__init__\.py|readme_picture|/_",
+    "ignore_pattern": r"__init__\.py|readme_picture|first_screen|thumbnails",
     "image_scrapers": ("matplotlib", "extensions.figures.scraper"),
     "reset_modules": ("matplotlib", "extensions.figures.reset"),
     "capture_repr": ("_repr_html_", "__repr__"),

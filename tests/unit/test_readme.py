@@ -1,5 +1,6 @@
 """What the README says, happens."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -10,6 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
+SCREEN = ROOT / "docs" / "_static" / "first_screen.json"
+MOST_BYTES = 8 * 1024  # what people read before they decide
 
 
 def blocks(language):
@@ -22,7 +25,7 @@ def test_the_examples_run(code, tmp_path, monkeypatch):
     exec(compile(code, "README.md", "exec"), {})
 
 
-def test_the_page_shown_is_the_page_printed():
+def test_the_table_shown_is_the_table_printed():
     (shown,) = blocks("console")
     command, *lines = shown.rstrip("\n").splitlines()
     arguments = shlex.split(command.removeprefix("$ symres "))
@@ -38,42 +41,16 @@ def test_the_page_shown_is_the_page_printed():
     assert printed.rstrip("\n").splitlines() == lines
 
 
-def test_the_shown_latex_is_the_latex_printed():
-    import symres as sr
-
-    (shown,) = re.findall(r'sr\.expect\("z\*tanh\(z\)"\)\.latex\(\)  # (.*)', README)
-    assert sr.expect("z*tanh(z)").latex() == shown
-
-
-def test_what_is_said_to_be_refused_is_refused():
-    import sympy as sp
-
-    import symres as sr
-
-    for forward in (sr.Dense(sp.tanh(sr.z)), sr.z + sr.activation("tanh")(sr.z)):
-        with pytest.raises(sr.UnsupportedLayer):
-            sr.Layer(forward)
-
-
-def test_formulas_are_explained_with_all_their_functions():
-    from symres.activations.formula_parser import PARSED_FUNCTIONS, parse
-
-    (told,) = re.findall(r"^A formula is made of .*$", README, re.MULTILINE)
-    assert set(PARSED_FUNCTIONS) <= set(re.findall(r"\w+", told))
-    (example,) = (block for block in blocks("sh") if "where(" in block)
-    words = shlex.split(example)
-    parse(words[2], parameters={words[4].partition("=")[0]: 1})
-
-
-def test_every_place_that_is_named_exists():
-    table = README.split("## Where everything lives")[1]
-    for cell in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE):
-        for place in re.findall(r"`([^`]+)`", cell):
-            assert any((ROOT / folder / place).exists() for folder in ("", "symres")), place
-
-
-def test_abbreviations_are_spelled_out():
+def test_it_is_a_first_screen():
+    assert len(README.encode()) <= MOST_BYTES
     assert "The Principles of Deep Learning Theory*, arXiv:2106.10165" in README
+
+
+def test_files_and_commands_that_are_named_exist():
+    for target in re.findall(r"\]\(([^)#]+)", README):
+        assert target.startswith("https://") or (ROOT / target).exists(), target
+    for module in re.findall(r"python -m (derivations[\w.]+)", README):
+        assert (ROOT / module.replace(".", "/")).with_suffix(".py").exists(), module
 
 
 def test_the_two_commands_are_marked():
@@ -81,3 +58,57 @@ def test_the_two_commands_are_marked():
     assert len(blocks("sh test")) == 1
     assert "symres derive gelu" in blocks("sh run")[0]
     assert "python -m pytest" in blocks("sh test")[0]
+
+
+# ---- the picture and its numbers -------------------------------------------------------------------------------------
+
+
+def test_numbers_are_those_of_the_picture():
+    accuracies = json.loads(SCREEN.read_text())["accuracy"]["accuracies"]
+    (sentence,) = re.findall(r"^50-layer GELU networks on digits.*$", README, re.MULTILINE)
+    shown = [
+        f"{accuracies[phi][scheme][0]:.2f}" for phi in ("gelu", "mish", "tanh") for scheme in ("Kaiming", "st.init_")
+    ]
+    assert re.findall(r"0\.\d+", sentence) == shown
+
+
+def test_the_picture_was_made_by_the_scripts_as_they_are():
+    from derivations.gallery.first_screen import fingerprint
+
+    remedy = "run: python -m derivations.gallery.readme_picture"
+    assert json.loads(SCREEN.read_text())["scripts"] == fingerprint(), remedy
+
+
+def test_the_lines_of_the_picture_are_the_theory_and_its_dots_lie_on_them():
+    signals = json.loads(SCREEN.read_text())["signals"]
+    for curve in signals["curves"].values():
+        theory, lower, upper = (curve[key] for key in ("theory", "lower", "upper"))
+        inside = [low / 2 <= kernel <= 2 * high for kernel, low, high in zip(theory, lower, upper, strict=True)]
+        assert all(inside) and len(theory) == 51
+    assert signals["width"] == 512
+    assert signals["curves"]["He"]["theory"][-1] < 1e-11 < 3 < signals["curves"]["critical (symres)"]["theory"][-1]
+
+
+@pytest.mark.exhaustive
+def test_the_picture_made_anew_has_the_same_numbers(tmp_path):
+    """A quarter of an hour: networks are drawn and trained again, on a processor that may add up in another order."""
+    from derivations.gallery import readme_picture
+
+    again = json.loads(readme_picture.main(["--out", str(tmp_path)]).with_suffix(".json").read_text())
+    before = json.loads(SCREEN.read_text())
+    assert again["phases"]["critical_points"] == before["phases"]["critical_points"]
+    for name, curve in again["signals"]["curves"].items():
+        assert curve["theory"] == pytest.approx(before["signals"]["curves"][name]["theory"], rel=1e-5)
+        assert curve["median"] == pytest.approx(before["signals"]["curves"][name]["median"], rel=1e-2)
+    for phi, row in again["accuracy"]["accuracies"].items():
+        for scheme, (mean, error) in row.items():
+            other, deviation = before["accuracy"]["accuracies"][phi][scheme]
+            assert abs(mean - other) <= 3 * (error + deviation) + 0.02, (phi, scheme)
+
+
+@pytest.mark.exhaustive
+def test_small_networks_make_both_files(tmp_path):
+    from derivations.gallery import readme_picture
+
+    path = readme_picture.main(["--quick", "--out", str(tmp_path)])
+    assert path.read_bytes().startswith(b"\x89PNG") and json.loads(path.with_suffix(".json").read_text())["phases"]
