@@ -6,8 +6,9 @@ import importlib
 import math
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -96,13 +97,13 @@ def measure(
         return result
 
     with nullcontext() if out is None else Staging(Path(out)) as staging:
-        result = measured()
-        lines = [result.to_json()] if json else _table(result)
+        result, output = measured(), Output()
+        lines = [result.to_json()] if json else _table(result, output.width)
         if staging is not None:
             _write(result, staging.path)
             lines += [] if json else ["", *(f"wrote {place}" for place in staging.places())]
             staging.commit()
-    Output().text("\n".join(lines))
+    output.text("\n".join(lines))
 
 
 def _write(result: Measurement, folder: Path) -> None:
@@ -114,32 +115,34 @@ def _write(result: Measurement, folder: Path) -> None:
     result.plot().savefig(folder / "signals.png", dpi=150, metadata=METADATA[".png"])
 
 
-def _table(result: Measurement) -> list[str]:
-    """The main columns, with standard errors."""
-    names = [place.name for place in result.places]
-    longest = max(len("place"), *map(len, names))
+def _table(result: Measurement, width: int) -> list[str]:
+    """The main columns, with standard errors; places with long names have a line of their own."""
     head = ("kernel", "cosine", "J forward", "J backward")
-    lines = [f"{'place':{longest}s}" + "".join(f"  {word:>18s}" for word in head)]
+    rows: list[tuple[str, tuple[str, ...]]] = [("place", head)]
     for place in result.places:
         numbers = (place.kernel, place.cosine, place.apjn_forward, place.apjn_backward)
-        lines.append(f"{place.name:{longest}s}" + "".join(f"  {_number(n, n.error):>18s}" for n in numbers))
+        rows.append((place.name, tuple(_number(n, n.error) for n in numbers)))
+    column = 2 + max(len(cell) for _, cells in rows for cell in cells)
+    label = max(len(name) for name, _ in rows)
+    fits = label + len(head) * column <= width
+    lines = []
+    for name, cells in rows:
+        told = "".join(f"{cell:>{column}s}" for cell in cells)
+        lines += [f"{name:{label}s}{told}"] if fits else [name, told]
     networks = "1 network" if result.networks == 1 else f"{result.networks} networks"
-    lines += [
-        "",
+    notes = [
         f"{networks}, {result.inputs} inputs, {result.mode} mode; +- is a standard error over {result.errors_over}",
         f"J forward: squared Jacobian norm from {result.start} to the place; {result.forward_method}",
         f"J backward: from the place to the output; {result.backward_method}",
     ]
-    try:
+    with suppress(DeclarationError):  # too few places for a fit
         fit = result.fit()
-    except DeclarationError:  # too few places for a fit
-        return lines
-    length, rate = fit.correlation_length, float(fit.rate)
-    return [
-        *lines,
-        f"growth of J forward: {fit.verdict}; a factor {math.exp(rate):.4g} for each place, "
-        f"correlation length {_number(length, length.error)} places",
-    ]
+        length, rate = fit.correlation_length, float(fit.rate)
+        notes.append(
+            f"growth of J forward: {fit.verdict}; a factor {math.exp(rate):.4g} for each place, "
+            f"correlation length {_number(length, length.error)} places"
+        )
+    return [*lines, "", *(row for note in notes for row in textwrap.wrap(note, width, subsequent_indent="  "))]
 
 
 def _number(value: float, error: float) -> str:
