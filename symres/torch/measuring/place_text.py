@@ -11,6 +11,7 @@ from .place_signals import PREDICTED, PlaceSignals
 from .prediction import Prediction, comparison
 
 _MOST, _ENDS = 24, 10  # places that are all shown; else so many at both ends
+_AGREES = 4.0  # errors: the largest of a hundred differences of networks that agree is rarely beyond
 
 
 def place_facts(places: Sequence[PlaceSignals], theory: Sequence[Prediction | None], start: str) -> list[Fact]:
@@ -52,6 +53,22 @@ def _summary(places: Sequence[PlaceSignals], theory: Sequence[Prediction | None]
             largest = f", |z| at most {max(scores):.2g}" if scores else ""
             said.append(f"{name} at {len(known)} of {len(places)} places{largest}")
     return Fact("theory", "; ".join(said) + "; z is the difference in units of both errors" if said else "none")
+
+
+def agreement(places: Sequence[PlaceSignals], theory: Sequence[Prediction | None]) -> str:
+    """Whether a theory predicts what was measured, in a line; empty where it says nothing."""
+    scores: dict[str, float] = {}
+    for place, prediction in zip(places, theory, strict=bool(theory)):
+        found = [comparison(place, prediction, name) for name in PREDICTED]
+        each = [abs(one.z) for one in found if one is not None and not math.isnan(one.z)]
+        if each:
+            scores[place.name] = max(each)
+    if not scores:
+        return ""
+    worst = max(scores, key=lambda name: scores[name])
+    if scores[worst] <= _AGREES:
+        return f"the theory agrees at {len(scores)} of {len(places)} places: at most {scores[worst]:.2g} errors apart"
+    return f"the theory does not predict {worst}: {scores[worst]:.2g} errors apart"
 
 
 def number_in_words(number: EstimatedNumber) -> str:

@@ -13,7 +13,7 @@ from ...core.errors import DeclarationError
 from ...results.numbers.data_frame import data_frame
 from .depth_fit import FITTED, DepthFit, DepthVerdict, fit_depth
 from .place_signals import MEASURED, PREDICTED, PlaceSignals
-from .place_text import place_facts
+from .place_text import agreement, place_facts
 from .prediction import Prediction, comparison
 
 if TYPE_CHECKING:
@@ -127,7 +127,8 @@ class Measurement(Shown):
             verdict = DepthVerdict.UNDECIDED
         told = "" if verdict is DepthVerdict.UNDECIDED else str(verdict)
         count = f"{counted(self.networks, 'network')}, {counted(self.inputs, 'input')}"
-        heading = f"{count}; bars: standard errors over {self.errors_over}"
+        bars = f"{count}; bars: standard errors over {self.errors_over}"
+        heading = "\n".join(filter(None, (bars, agreement(self.places, self.theory))))
         return draw_signals(self.places, self.theory, self.start, heading, told)
 
     def fit(self, quantity: str = "apjn_forward", *, skip: int | None = None) -> DepthFit:

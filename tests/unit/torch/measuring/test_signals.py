@@ -193,3 +193,13 @@ def test_notebooks_show_the_figure(model, inputs):
     figure = st.measure(model, inputs, probes=1).plot()
     first = figure._repr_png_()
     assert first.startswith(b"\x89PNG") and figure._repr_png_() == first
+
+
+def test_the_figure_says_whether_the_theory_predicts_the_network():
+    torch.manual_seed(0)
+    model = nn.Sequential(*(m for _ in range(4) for m in (nn.Linear(64, 64), nn.Tanh())), nn.Linear(64, 8))
+    inputs = torch.randn(6, 64)
+    right = st.predict(model, inputs).plot().get_suptitle()
+    assert "the theory agrees at 5 of 5 places" in right
+    wrong = st.measure(model, inputs, [str(2 * k) for k in range(4)], theory=[(5.0, 1.0)] * 4, probes=2)
+    assert "the theory does not predict" in wrong.plot().get_suptitle()
