@@ -1,0 +1,104 @@
+"""What the documentation says, happens: its examples run, its paths and links exist."""
+
+import doctest
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+GENERATED = {"_build", "gallery", "generated"}
+PAGES = sorted(
+    path for path in DOCS.rglob("*.md") if not GENERATED.intersection(path.relative_to(DOCS).parts[:-1])
+)
+SLOW = {"first_page", "layers", "criticality", "finite_width", "kernels", "pytorch", "conventions", "reliability"}  # more than 5 s
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DOCTEST = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def name(path):
+    return path.relative_to(DOCS).with_suffix("").as_posix()
+
+
+def blocks(path, *languages):
+    return [(language, code) for language, code in FENCE.findall(path.read_text("utf-8")) if language in languages]
+
+
+def pages_with(*languages):
+    marks = {True: [pytest.mark.exhaustive], False: []}
+    return [
+        pytest.param(path, id=name(path), marks=marks[path.stem in SLOW]) for path in PAGES if blocks(path, *languages)
+    ]
+
+
+@pytest.mark.parametrize("path", pages_with("python", "pycon"))
+def test_the_examples_of_a_page_run_in_order(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some write files
+    names = {"__name__": "__main__"}
+    for number, (language, code) in enumerate(blocks(path, "python", "pycon")):
+        label = f"{name(path)}, block {number}"
+        if language == "python":
+            exec(compile(code, label, "exec"), names)
+            continue
+        examples = doctest.DocTestParser().get_doctest(code, names, label, str(path), 0)
+        said = []
+        runner = doctest.DocTestRunner(optionflags=DOCTEST)
+        failed, _ = runner.run(examples, out=said.append, clear_globs=False)
+        names.update(examples.globs)
+        assert not failed, "".join(said)
+
+
+@pytest.mark.parametrize("path", pages_with("console"))
+def test_a_page_of_the_command_line_is_what_the_command_prints(path):
+    for _, shown in blocks(path, "console"):
+        command, *lines = shown.rstrip("\n").splitlines()
+        code = "import sys; from symres.cli import main; main()"
+        printed = subprocess.run(
+            [sys.executable, "-c", code, *shlex.split(command.removeprefix("$ symres "))],
+            capture_output=True,
+            text=True,
+            check=True,
+            encoding="utf-8",
+            env={
+                "PYTHONPATH": str(ROOT),
+                "PYTHONIOENCODING": "utf-8",
+                "PATH": "",
+                **{key: value for key, value in os.environ.items() if key == "SYMRES_NO_CACHE"},
+            },
+        ).stdout
+        assert printed.rstrip("\n").splitlines() == lines, command
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name)
+def test_files_that_are_named_exist(path):
+    text = FENCE.sub("", path.read_text("utf-8"))
+    folders = {entry.name for entry in ROOT.iterdir() if entry.is_dir() and not entry.name.startswith(".")}
+    for place in re.findall(r"`([\w.-]+/[\w./-]*)`", text):
+        if place.partition("/")[0] in folders:
+            assert (ROOT / place).exists(), place
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name)
+def test_links_between_pages_resolve(path):
+    text = FENCE.sub("", path.read_text("utf-8"))
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if not re.match(r"[a-z]+:", target):
+            file = target.partition("#")[0]
+            assert not file or (path.parent / file).exists(), target
+
+
+def test_pages_are_in_the_tables_of_contents():
+    listed = set()
+    for path in PAGES:
+        for body in re.findall(r"^```\{toctree\}\n(.*?)^```$", path.read_text("utf-8"), re.MULTILINE | re.DOTALL):
+            listed |= {
+                (path.parent / line).relative_to(DOCS).as_posix()
+                for line in body.splitlines()
+                if line and not line.startswith(":")
+            }
+    assert {name(path) for path in PAGES} - {"index"} <= listed
