@@ -53,6 +53,15 @@ def test_the_examples_of_a_page_run_in_order(path, tmp_path, monkeypatch):
         assert not failed, "".join(said)
 
 
+def test_the_page_that_is_read_is_the_golden_one():
+    ((_, shown),) = blocks(DOCS / "guide" / "first_page.md", "console")
+    command, shown = shown.split("\n", 1)
+    assert command == "$ symres derive gelu --layer residual"
+    golden = (ROOT / "tests" / "golden" / "kept" / "gelu_residual" / "page.txt").read_text("utf-8")
+    assert shown.startswith(golden.partition("\nCheck ──")[0])
+
+
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("path", pages_with("console"))
 def test_a_page_of_the_command_line_is_what_the_command_prints(path):
     for _, shown in blocks(path, "console"):
