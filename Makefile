@@ -1,7 +1,7 @@
 # The commands that people use; everything works without make, see CONTRIBUTING.md.
 PYTHON ?= .venv/bin/python
 
-.PHONY: install test exhaustive lowest versions lint golden bench dist
+.PHONY: install test exhaustive lowest versions lint golden bench docs cheatsheet dist
 
 install:  ## an environment with symres, as it is edited, and all that the tests need
 	python3 -m venv .venv
@@ -53,3 +53,12 @@ bench:  ## times and memory against other ways, by ratio
 	$(PYTHON) tests/bench/bench_kernels.py
 	$(PYTHON) tests/bench/bench_networks.py
 	$(PYTHON) tests/bench/bench_fluctuations.py
+
+docs:  ## pages, gallery and cheat sheet into docs/_build; needs pip install -e ".[docs]", and pdflatex for the sheet
+	$(PYTHON) -m sphinx -W --keep-going -b html docs docs/_build/html
+	@if command -v pdflatex >/dev/null; then $(MAKE) --no-print-directory cheatsheet; else echo "no pdflatex: no cheat sheet"; fi
+
+cheatsheet:  ## one page of commands and formulas
+	mkdir -p docs/_build/cheatsheet
+	pdflatex -interaction=nonstopmode -halt-on-error -output-directory docs/_build/cheatsheet docs/cheatsheet.tex >/dev/null 2>&1
+	cp docs/_build/cheatsheet/cheatsheet.pdf docs/_build/cheatsheet.pdf

@@ -13,10 +13,17 @@ import pytest
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 GENERATED = {"_build", "gallery", "generated"}
-PAGES = sorted(
-    path for path in DOCS.rglob("*.md") if not GENERATED.intersection(path.relative_to(DOCS).parts[:-1])
-)
-SLOW = {"first_page", "layers", "criticality", "finite_width", "kernels", "pytorch", "conventions", "reliability"}  # more than 5 s
+PAGES = sorted(path for path in DOCS.rglob("*.md") if not GENERATED.intersection(path.relative_to(DOCS).parts[:-1]))
+SLOW = {
+    "first_page",
+    "layers",
+    "criticality",
+    "finite_width",
+    "kernels",
+    "pytorch",
+    "conventions",
+    "reliability",
+}  # more than 5 s
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 DOCTEST = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -51,6 +58,8 @@ def test_the_examples_of_a_page_run_in_order(path, tmp_path, monkeypatch):
         failed, _ = runner.run(examples, out=said.append, clear_globs=False)
         names.update(examples.globs)
         assert not failed, "".join(said)
+    if path.stem == "index" and "formula" in names:  # shown below the example
+        assert rf"\chi_\perp = {names['formula']}" in path.read_text("utf-8")
 
 
 def test_the_page_that_is_read_is_the_golden_one():
@@ -111,3 +120,40 @@ def test_pages_are_in_the_tables_of_contents():
                 if line and not line.startswith(":")
             }
     assert {name(path) for path in PAGES} - {"index"} <= listed
+
+
+def test_every_room_is_in_the_architecture():
+    rooms = {path.parent.name for path in (ROOT / "symres").glob("*/__init__.py")}
+    text = (DOCS / "architecture.md").read_text("utf-8")
+    assert rooms == set(re.findall(r"^\| `symres/(\w+)/`", text, re.MULTILINE))
+    picture = (DOCS / "_static" / "rooms.svg").read_text("utf-8")
+    assert not {room for room in rooms if not re.search(rf"\b{room}\b", picture)}
+
+
+def test_budgets_are_those_of_the_program():
+    from symres.core.work_budget import Stage
+
+    told = re.findall(
+        r"^\| (.*?) \| ([\d,]+) \| (\d+) \|$", (DOCS / "guide" / "running.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert told == [(stage.title, f"{stage.operations:,}", str(stage.seconds)) for stage in Stage]
+
+
+def test_formulas_are_explained_with_all_their_functions():
+    from symres.activations.formula_parser import PARSED_FUNCTIONS
+
+    told = (DOCS / "guide" / "layers.md").read_text("utf-8").partition("### What a formula is made of")[2]
+    assert set(PARSED_FUNCTIONS) <= set(re.findall(r"\w+", told.partition("### Parameters")[0]))
+
+
+def test_what_was_contradicted_in_the_literature_is_listed():
+    from tests.tables.test_derivations import CONTRADICTED, DOCUMENTS
+
+    text = (DOCS / "literature.md").read_text("utf-8")
+    listed = re.findall(r"^\| (\S.*?) \|", text.partition("## What was contradicted")[2], re.MULTILINE)
+    assert {name for name in listed if name not in ("equation", "---")} == {
+        " ".join(name.split()) for names in CONTRADICTED.values() for name in names.split(",") if name.strip()
+    }
+    counts = re.findall(r"^\| `derivations\.\w+` \| (\d+) \| (\d+) \| (\d+) \|$", text, re.MULTILINE)
+    assert sorted(int(total) for total, _, _ in counts) == sorted(len(claims) for claims in DOCUMENTS.values())
+    assert all(int(total) == int(right) + int(wrong) for total, right, wrong in counts)
