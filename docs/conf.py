@@ -69,7 +69,9 @@ html_static_path = ["_static"]
 html_css_files = ["symres.css"]
 html_show_sourcelink = False
 # pages without pages below them have no list of these
-html_sidebars = dict.fromkeys(("index", "architecture", "benchmarks", "glossary", "literature"), [])
+html_sidebars: dict[str, list[str]] = {
+    page: [] for page in ("index", "architecture", "benchmarks", "glossary", "literature")
+}
 html_theme_options = {
     "navbar_end": ["theme-switcher", "navbar-icon-links"],
     "header_links_before_dropdown": 6,
