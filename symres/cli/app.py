@@ -64,14 +64,13 @@ Subject = Annotated[
         metavar="ACTIVATION", help="A name ('symres list'), a formula: 'z*tanh(z)', or a layer: 'z + Dense(gelu(z))'."
     ),
 ]
-LayerName = Annotated[
-    str,
-    typer.Option(
-        "--layer",
-        metavar="NAME",
-        help="The layer of the activation ('symres list'), or its equation: 'z/2 + Dense(phi(LayerNorm(z)))'.",
-    ),
-]
+_LAYER = typer.Option(
+    "--layer",
+    metavar="NAME",
+    help="The layer of the activation ('symres list'), or its equation: 'z/2 + Dense(phi(LayerNorm(z)))'.",
+)
+LayerName = Annotated[str, _LAYER]
+LayerNameOrNone = Annotated[str | None, _LAYER]  # of `LayerName | None` typer would not see the option
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="A number for a parameter: gamma=1/2. May be repeated."),

@@ -10,7 +10,7 @@ import typer
 from ...core.errors import DeclarationError
 from ...report.text.console import Line, Output, busy, line
 from ...results.advice.sizes import DEPTH, WIDTH
-from ..app import FORMULAS, Json, LayerName, OutFolder, Positive, Settings, Subject, app, place
+from ..app import FORMULAS, Json, LayerNameOrNone, OutFolder, Positive, Settings, Subject, app, place
 
 if TYPE_CHECKING:
     from ...results.report import Report
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @app.command(short_help="Derive and print kernels, susceptibilities, critical points.", epilog=FORMULAS)
 def derive(
     activation: Subject,
-    layer: LayerName | None = None,
+    layer: LayerNameOrNone = None,
     settings: Settings = None,
     positive: Positive = None,
     out: OutFolder = None,

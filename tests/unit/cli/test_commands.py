@@ -595,9 +595,14 @@ def test_help_tells_what_a_formula_may_contain(capsys, command):
     assert max(map(len, told.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("command", ["derive", "check", "export", "plot", "compare"])
+def test_help_tells_what_a_layer_is(capsys, command):
+    assert "--layer NAME" in page(capsys, command, "--help")
+
+
 @pytest.mark.exhaustive
 def test_the_formula_of_the_help_is_one(capsys):
-    (example,) = re.findall(r'^ *(symres derive ".*)$', page(capsys, "derive", "--help"), re.MULTILINE)
+    (example,) = re.findall(r'^ *(symres derive "where.*)$', page(capsys, "derive", "--help"), re.MULTILINE)
     assert "where(z > 1, z - 1, where(z < -1, a*(z + 1), 0)) in the layer mlp, a = 1/2" in page(
         capsys, *shlex.split(example)[1:]
     )
