@@ -157,3 +157,29 @@ def test_what_was_contradicted_in_the_literature_is_listed():
     counts = re.findall(r"^\| `derivations\.\w+` \| (\d+) \| (\d+) \| (\d+) \|$", text, re.MULTILINE)
     assert sorted(int(total) for total, _, _ in counts) == sorted(len(claims) for claims in DOCUMENTS.values())
     assert all(int(total) == int(right) + int(wrong) for total, right, wrong in counts)
+
+
+def commands_of_shells():
+    for path in PAGES:
+        for _, code in blocks(path, "sh"):
+            for line in code.splitlines():
+                words = shlex.split(line, comments=True)
+                if words and words[0] == "symres":
+                    yield pytest.param(words[1:], id=f"{name(path)}: {' '.join(words)}"[:70])
+    sheet = (DOCS / "cheatsheet.tex").read_text("utf-8").replace("{}", "").replace("-{}-", "--")
+    for line in re.findall(r"\\code\{(symres [^\\]*)\}", sheet.replace(r"{-}", "-")):
+        yield pytest.param(shlex.split(line)[1:], id=f"cheat sheet: {line}"[:70])
+
+
+@pytest.mark.parametrize("words", list(commands_of_shells()))
+def test_commands_have_the_options_that_are_shown(words):
+    """Parsed, not run: names of commands and options."""
+    import typer
+
+    from symres.cli import app
+
+    command = typer.main.get_command(app)
+    while hasattr(command, "commands"):
+        first, *words = words
+        command = command.commands[first]
+    command.make_context(command.name, words)
