@@ -37,7 +37,7 @@ activations = {
     "sigmoid": torch.nn.Sigmoid(),
 }
 conventions = ("critical", "forward", "backward")
-gains = {name: {} for name in activations}
+gains: dict[str, dict[str, float]] = {name: {} for name in activations}
 for name, module in activations.items():
     for convention in conventions:
         try:

@@ -94,8 +94,8 @@ axes.set(xlabel="block", ylabel="kernel of the stream")
 axes.legend(loc="upper left")
 
 # %%
-# **What it shows**: without a factor each block adds 0.36, and the kernel of the stream is 5.3 after 12. With 1/12 in the
-# variance of up or of down all blocks together add that much, and the two lines are one: theory knows their product
+# **What it shows**: without a factor each block adds 0.36, and the kernel of the stream is 5.3 after 12. With 1/12 in
+# the variance of up or of down all blocks together add that much, and the two lines are one: theory knows their product
 # alone. By custom the factor stands on down. On the gate it does a little more, because a SiLU of small arguments is
 # nearly half of them.
 

@@ -45,11 +45,12 @@ def simulate(C_W, factor):
             weight = torch.randn(width, width, dtype=torch.float64) * (C_W / width) ** 0.5
             stream.append(factor * (stream[-1] + torch.relu(stream[-1]) @ weight))
         kernels.append([layer.pow(2).mean().item() for layer in stream[::4]])
-        gradients.append([])
+        squares = []
         for layer in stream[::4]:
             vectors = torch.randn(20, 1, width, dtype=torch.float64)
             (back,) = torch.autograd.grad(layer, stream[0], vectors, retain_graph=True, is_grads_batched=True)
-            gradients[-1].append(back.pow(2).mean().item())
+            squares.append(back.pow(2).mean().item())
+        gradients.append(squares)
     return torch.tensor(kernels), torch.tensor(gradients)
 
 

@@ -11,7 +11,6 @@ the critical point both are 1.
 
 import matplotlib.pyplot as plt
 import numpy as np
-import sympy as sp
 import torch
 
 import symres as sr
@@ -32,19 +31,19 @@ for gain in (lsuv, critical):
 # Their mean squares are 0.8 to 1.2 of the mean of the batch. The theory of LSUV: in each layer :math:`C_W` is such that
 # kernels of the batch have the mean 1.
 
-theory = sr.derive("gelu")
+module = sr.export(sr.derive("gelu"), target="numpy").load()
 depth, sizes = 20, np.linspace(0.8, 1.2, 5)
-square = sp.lambdify(sr.K, theory.kernel_map.expr.subs({sr.C_W: 1, sr.C_b: 0}), ["scipy", "numpy"])
-slope = sp.lambdify(sr.K, theory.chi_perp.expr.subs({sr.C_W: 1, sr.C_b: 0}), ["scipy", "numpy"])
 
 
 def derived(by_data):
     """Kernels of the inputs, shape (depth + 1, inputs), and squared gradients from the input to each layer."""
     K, J = [sizes if by_data else sizes * critical.K], [np.ones(5)]
     for _ in range(depth):
-        C_W, C_b = (1 / square(K[-1]).mean(), 0) if by_data else (critical.C_W, critical.C_b)
-        J.append(J[-1] * C_W * slope(K[-1]))
-        K.append(C_b + C_W * square(K[-1]))
+        C_W, C_b = critical.C_W, critical.C_b
+        if by_data:
+            C_W, C_b = 1 / module.kernel_map(K[-1], C_W=1, C_b=0).mean(), 0.0
+        J.append(J[-1] * module.chi_perp(K[-1], C_W=C_W))
+        K.append(module.kernel_map(K[-1], C_W=C_W, C_b=C_b))
     return np.array(K) / K[0].mean(), np.array(J)
 
 
@@ -68,8 +67,8 @@ def simulate(by_data, width=600, networks=12):
             (derivative,) = torch.autograd.grad(layer, start, vectors, retain_graph=True, is_grads_batched=True)
             back.append(derivative.pow(2).mean((0, 2)).numpy())
         gradients.append(back)
-    kernels, gradients = np.array(kernels) / (1 if by_data else critical.K), np.array(gradients)
-    return [(numbers.mean(0), numbers.std(0) / networks**0.5) for numbers in (kernels, gradients)]
+    results = np.array(kernels) / (1 if by_data else critical.K), np.array(gradients)
+    return [(numbers.mean(0), numbers.std(0) / networks**0.5) for numbers in results]
 
 
 torch.manual_seed(0)

@@ -66,17 +66,16 @@ for (name, scale), marker in zip(scales.items(), "o^s", strict=True):
     )
     right.semilogy(range(depth + 1), frame["apjn_backward"], marker + "-", markersize=4, color=line.get_color())
     growth[name] = frame["kernel"].iloc[-1] / frame["kernel"].iloc[0]
-    print(
-        f"branches times {name:10} kernel times {growth[name]:.4g}, squared gradient {frame['apjn_backward'].iloc[0]:.4g}"
-    )
+    gradient = frame["apjn_backward"].iloc[0]
+    print(f"branches times {name:10} kernel times {growth[name]:.4g}, squared gradient {gradient:.4g}")
 left.set(xlabel="block", ylabel="mean square of the stream", title="forward")
 right.set(xlabel="block", ylabel="squared gradient, output to block", title="backward")
 figure.legend(loc="outside lower center", ncols=3)
 
 # %%
-# **What it shows**: with full branches the stream grows by 1.75 a block. Branches times one over the root of their number
-# leave squared gradients near 1 and let the stream grow to 2.4 times its first mean square; branches times one over
-# their number change nothing. The root of the number is the right scale here too.
+# **What it shows**: with full branches the stream grows by a factor of 1.75 a block. Branches times one over the root
+# of their number leave squared gradients near 1 and let the stream grow to 2.4 times its first mean square; branches
+# times one over their number change hardly anything. The root of the number is the right scale here too.
 #
 # Without symres
 # --------------
