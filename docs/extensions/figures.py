@@ -23,12 +23,11 @@ def scraper(block: tuple[str, str, int], block_vars: dict[str, Any], gallery_con
         block_vars: what sphinx-gallery knows of it: names of the example, paths for images.
         gallery_conf: the configuration of sphinx-gallery.
     """
-    import matplotlib.pyplot as plt
-
-    managed = {id(plt.figure(number)) for number in plt.get_fignums()}
     paths = []
     for value in list(block_vars["example_globals"].values()):
-        if isinstance(value, Figure) and id(value) not in managed and not any(value is seen for seen in _SEEN):
+        if not isinstance(value, Figure) or hasattr(value, "number"):  # pyplot's keep their number when they are closed
+            continue
+        if not any(value is seen for seen in _SEEN):
             _SEEN.append(value)
             path = next(block_vars["image_path_iterator"])
             value.savefig(path, dpi=_DENSITY)
