@@ -1,12 +1,11 @@
 r"""
-Gain, class and exponents of an invented activation
-===================================================
+Gain and class of an invented activation
+========================================
 
 *I made up an activation, a squared ReLU whose kink is smoothed. Which gain does it need, to which class does it belong,
 and can a deep network of it be initialised at all?*
 
-The formula is :math:`\phi(z) = z\,(z + \sqrt{z^2 + 1})/2`: like :math:`z^2` on the right, and -1/4 far on the left. No
-paper has its Gaussian averages.
+The formula is :math:`\phi(z) = z\,(z + \sqrt{z^2 + 1})/2`: like :math:`z^2` on the right, and -1/4 far on the left.
 """
 
 import matplotlib.pyplot as plt

@@ -79,8 +79,8 @@ axes.yaxis.set_minor_formatter("")
 axes.legend(loc="upper right")
 
 # %%
-# **What it shows**: from any start kernels flow to 1 with normal weights, and to 0.284 with truncated ones. The fixed
-# point is as stable there, only the unit variance that SELU was made for is lost; weights that are 1.137 times wider
+# **What it shows**: from each start kernels flow to 1 with normal weights, and to 0.284 with truncated ones. The fixed
+# point is stable there too, only the unit variance that SELU was made for is lost; weights that are 1.137 times wider
 # before they are cut bring it back.
 
 print(f"wider by {truncated**-0.5:.4f}")

@@ -96,8 +96,8 @@ axes.legend(loc="upper left")
 # %%
 # **What it shows**: without a factor each block adds 0.36, and the kernel of the stream is 5.3 after 12. With 1/12 in
 # the variance of up or of down all blocks together add that much, and the two lines are one: theory knows their product
-# alone. By custom the factor stands on down. On the gate it does a little more, because a SiLU of small arguments is
-# nearly half of them.
+# alone. By custom the factor stands on down. On the gate it makes branches smaller still, because a SiLU of small
+# arguments is nearly half of them.
 
 kernels = [network.kernels(1, C_1=1, C_2=C_2, C_3=C_3)[-1] for C_2, C_3 in ((1, "1/12"), ("1/12", 1))]
 assert abs(kernels[0] - kernels[1]) < 1e-12

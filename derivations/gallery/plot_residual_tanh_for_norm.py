@@ -45,9 +45,12 @@ marked = (4, 16, 36, 64)
 
 def growth(layer_theory, **values):
     """J from the input to each layer, the product of susceptibilities along the kernels."""
-    kernels = np.array(layer_theory.kernels(depth, 1, C_W=1, C_b=0, **values), dtype=float)
-    module = sr.export(layer_theory.chi_perp, target="numpy").load()
-    return np.concatenate([[1], np.cumprod(module.chi_perp(kernels[:-1], C_W=1, C_b=0, **values))])
+    module = sr.export(layer_theory, target="numpy").load()
+    K, J = 1.0, [1.0]
+    for _ in range(depth):
+        J.append(J[-1] * module.chi_perp(K, C_W=1, C_b=0, **values))
+        K = module.kernel_map(K, C_W=1, C_b=0, **values)
+    return np.array(J)
 
 
 def simulate(function, width=250, networks=6):

@@ -95,5 +95,5 @@ figure.legend(handles, labels, loc="outside right center", title="input")
 # %%
 # **What it shows**: LSUV keeps the mean of the batch at 1 and drives its inputs apart: in 20 layers of infinite width
 # (lines) the largest kernel grows by a factor of 2.5 and the smallest falls by more than 100, with squared gradients
-# that grow by a factor of 9 or vanish. Networks (markers, with standard errors) do the same and scatter. At the
-# critical point kernels and gradients of all five inputs stay.
+# that grow by a factor of 9 or fall by one of 40. Networks (markers, means with standard errors) do the same, and
+# scatter in the last layers. At the critical point kernels and gradients of all five inputs stay.

@@ -5,9 +5,9 @@ Branches that start small
 *The branches of my model carry a LayerScale of 1e-4, or a factor that starts at zero. What does that do, and may a new
 initialisation undo it?*
 
-A branch that starts near zero makes the whole network the identity: kernels and gradients of the stream are 1 at any
-depth. It is a choice about how training begins, not an error, so ``st.init_`` keeps what starts small and sets the
-weights behind it to unit size.
+Branches that start near zero make the whole network the identity: kernels and gradients of the stream stay as they are
+at any depth. It is a choice about how training begins, not an error, so ``st.init_`` keeps what starts small and sets
+the weights of these branches to unit size.
 """
 
 import matplotlib.pyplot as plt
