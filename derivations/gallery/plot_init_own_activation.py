@@ -8,6 +8,7 @@ and can a deep network of it be initialised at all?*
 The formula is :math:`\phi(z) = z\,(z + \sqrt{z^2 + 1})/2`: like :math:`z^2` on the right, and -1/4 far on the left.
 """
 
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 import sympy as sp
@@ -15,6 +16,18 @@ import torch
 
 import symres as sr
 import symres.torch as st
+
+# %%
+# The formula
+# -----------
+
+plt.style.use("tableau-colorblind10")
+points = np.linspace(-3, 2, 200)
+figure, axes = plt.subplots(figsize=(5.4, 3.2), layout="constrained")
+axes.plot(points, points * (points + np.sqrt(points**2 + 1)) / 2, label="smooth")
+axes.plot(points, np.maximum(points, 0) ** 2, "--", label="squared ReLU")
+axes.set(xlabel="$z$", ylabel=r"$\phi(z)$")
+axes.legend()
 
 # %%
 # Facts
@@ -38,14 +51,8 @@ assert sp.expand(theory.kernel_map.expr - (sr.C_b + sr.C_W * (6 * sr.K**2 + sr.K
 # The phase diagram
 # -----------------
 
-plt.style.use("tableau-colorblind10")
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4), width_ratios=(2, 3), layout="constrained")
-points = np.linspace(-3, 2, 200)
-left.plot(points, points * (points + np.sqrt(points**2 + 1)) / 2, label="smooth")
-left.plot(points, np.maximum(points, 0) ** 2, "--", label="squared ReLU")
-left.set(xlabel="$z$", ylabel=r"$\phi(z)$", title="activation")
-left.legend()
-sr.phase_diagram(phi, x=("C_W", 0, 8), y=("C_b", 0, 0.2)).plot(right)
+figure, axes = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
+sr.phase_diagram(phi, x=("C_W", 0, 6), y=("C_b", 0, 0.2)).plot(axes)
 
 # %%
 # **What it shows**: from inputs of kernel 1 kernels grow without bound wherever :math:`C_W` is above about

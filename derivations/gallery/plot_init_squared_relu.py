@@ -43,11 +43,11 @@ print(f"residual: C_W = {C_W:.5f}, C_b = {C_b:.5f}, holds: {held.holds}")
 # ----------------------
 # On the left plain layers on the critical line, :math:`C_W = 1` and :math:`C_b = 1/8`, from kernels that differ from
 # :math:`K^* = 1/2` by one per mille; thin lines are ten networks of PyTorch of width 512. On the right the residual
-# layer.
+# layer, with networks of width 300.
 
 
 @torch.no_grad()
-def simulate(K, C_W, C_b, skip, depth, width=512, networks=10):
+def simulate(K, C_W, C_b, skip, depth, width=300, networks=10):
     """Kernels over the depth, shape (networks, depth + 1)."""
     kernels = torch.full((networks, depth + 1), float("nan"), dtype=torch.float64)
     for row in kernels:
@@ -68,7 +68,7 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.9), layout="constrain
 for offset, color in ((1.001, "C1"), (1, "k"), (0.999, "C0")):
     curve = np.array(theory.kernels(19, offset / 2, C_W=1, C_b="1/8"), dtype=float)
     left.semilogy(curve, color=color, label=f"theory from {offset:g} K*".replace(" 1 ", " "))
-left.semilogy(simulate(0.5, 1, 1 / 8, 0, 19).T, color="C2", lw=0.7, zorder=0)
+left.semilogy(simulate(0.5, 1, 1 / 8, 0, 19, width=512).T, color="C2", lw=0.7, zorder=0)
 left.set(xlabel="layer", ylabel="kernel", ylim=(0.1, 100), title="plain")
 curve = np.array(residual.kernels(50, 1, C_W=C_W, C_b=C_b), dtype=float)
 right.plot(curve, color="k", label="theory, residual")

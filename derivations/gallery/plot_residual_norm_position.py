@@ -37,10 +37,10 @@ for name, (text, phi, C_b) in cases.items():
 # %%
 # Networks of PyTorch
 # -------------------
-# Ten networks of width 400 without symres.
+# Ten networks of width 300 without symres.
 
 
-def simulate(text, phi, C_b, width=400, networks=10):
+def simulate(text, phi, C_b, width=300, networks=10):
     """Squared gradient from the output to the input, and its standard error."""
     function, bias = getattr(torch.nn.functional, phi), C_b**0.5
     squares = []
