@@ -53,6 +53,7 @@ sphinx_gallery_conf = {
     "image_scrapers": ("matplotlib", "extensions.figures.scraper"),
     "reset_modules": ("matplotlib", "extensions.figures.reset"),
     "capture_repr": ("_repr_html_", "__repr__"),
+    "ignore_repr_types": r"matplotlib\.",  # what axes.legend(...) and its kin return
     "within_subsection_order": "FileNameSortKey",
     "remove_config_comments": True,
     "download_all_examples": False,

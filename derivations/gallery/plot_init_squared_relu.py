@@ -80,8 +80,8 @@ print(f"residual after 50 layers: {curve[-1]:.3f}, networks {kernels[:, -1].mean
 
 # %%
 # **What it shows**: in plain networks a deviation of one per mille has become a divergence after 18 layers; networks of
-# width 512, which deviate by themselves, diverge or fall long before. In the residual layer with its small weights all
-# networks follow the theory, and the kernel grows by a quarter over 50 layers.
+# width 512, which deviate by themselves, diverge or fall long before. In the residual layer with its small weights
+# networks scatter around the theory, whose kernel grows by a quarter over 50 layers.
 
 error = kernels[:, -1].std() / 10**0.5
 assert abs(kernels[:, -1].mean() - curve[-1]) < 4 * error
