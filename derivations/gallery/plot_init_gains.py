@@ -8,7 +8,7 @@ Gains of ten activations
 Weights of a layer are drawn with the standard deviation gain / sqrt(fan-in). At kernel :math:`K = 1` the forward gain
 :math:`1/\sqrt{\langle \phi(z)^2 \rangle}` keeps activations, the backward gain
 :math:`1/\sqrt{\langle \phi'(z)^2 \rangle}` keeps gradients. The critical gain keeps both, at a kernel of its own,
-where there is one. Only for ReLU and its leaky kin all three agree.
+where there is one. Of the ten activations below all three agree for ReLU and leaky ReLU alone.
 """
 
 import matplotlib.pyplot as plt
@@ -79,8 +79,9 @@ for name, values in gains.items():
 
 # %%
 # **What it shows**: for ReLU and leaky ReLU the cross and the three gains agree. GELU, SiLU and Mish need about 1.41
-# for criticality, like ReLU, and more for one direction alone. PyTorch's 5/3 for tanh lies above all three gains, and
-# its 3/4 for SELU between the critical and the backward one: neither number is a solution of one of the conditions.
+# for criticality, like ReLU, with biases and inputs as ``why`` says, and more for one direction alone. PyTorch's 5/3
+# for tanh lies above all three gains, and its 3/4 for SELU between the critical and the backward one: neither number
+# is a solution of one of the conditions.
 #
 # What 5/3 and 3/4 do
 # -------------------
