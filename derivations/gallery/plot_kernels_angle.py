@@ -2,7 +2,8 @@ r"""
 Kernels as functions of an angle
 ================================
 
-*On a sphere the kernel of a network is a function of the angle between two inputs. Which one, for one layer and for ten?*
+*On a sphere the kernel of a network is a function of the angle between two inputs. Which one, for one layer and for
+ten?*
 
 For ReLU the function of one layer has a closed form, the arc-cosine kernel of Cho and Saul. Deeper networks compose it
 with itself, and their tangent kernels :math:`\Theta` sum products of its derivatives.

@@ -57,7 +57,7 @@ assert spectra["hat"][1] / spectra["hat"][40] < 0.2 * spectra["relu"][1] / spect
 
 torch.manual_seed(0)
 weights = torch.randn(400_000, 2, dtype=torch.float64)  # C_W / n_0 = 1
-for index in (0, 20, 60, 128):
+for index in (0, 20, 60, 80):
     z = (weights @ torch.tensor(circle[[0, index]]).T).requires_grad_()
     h = torch.relu(z) - 2 * torch.relu(z - 1) + torch.relu(z - 2)
     (slopes,) = torch.autograd.grad(h.sum(), z)

@@ -46,8 +46,8 @@ for axes in panels[:, 0]:
 #
 # Drawn networks
 # --------------
-# Sixty networks of sine, width 400, eight layers, at two inputs: the mean products of the last hidden layer's neurons, times
-# :math:`C_W`, plus :math:`C_b`, are the kernel.
+# Sixty networks of sine, width 400, eight layers, at two inputs: the mean products of the last hidden layer's neurons,
+# times :math:`C_W`, plus :math:`C_b`, are the kernel.
 
 torch.manual_seed(0)
 x = torch.tensor([[grid[60], grid[62]]], dtype=torch.float32)

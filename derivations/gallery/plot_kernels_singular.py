@@ -39,7 +39,7 @@ C = X @ X.T / 4 * 2
 K = np.diag(C)
 with np.errstate(invalid="ignore", divide="ignore"):
     naive = (C * (np.pi - np.arccos(C / np.sqrt(np.outer(K, K)))) + np.sqrt(np.outer(K, K) - C**2)) / np.pi
-print(f"the formula of papers has {np.isnan(naive).sum()} entries that are nan")
+print(f"the formula of papers has {np.isnan(naive).sum()} entries that are nan, those of the zero row among them")
 assert np.isnan(naive).any()
 
 # %%
@@ -58,8 +58,8 @@ axes.set(yscale="log", xlabel="eigenvalue number", ylabel="absolute value")
 axes.legend(frameon=False)
 
 # %%
-# **What it shows**: the last eigenvalues of the tangent kernel are rounding errors: one for the repeated row, one for the zero row, whose
-# kernel without biases is 0. A ridge lifts them.
+# **What it shows**: the last two eigenvalues of the tangent kernel are rounding errors: one for the repeated row, one
+# for the zero row, whose kernel without biases is 0. A ridge lifts them.
 #
 # The remedy
 # ----------

@@ -22,8 +22,8 @@ pair = sr.expect2("relu", "relu")
 print(pair.proof.explain())
 
 # %%
-# The second proof of the text above, with formulas: :math:`\partial_C \langle \max(x, 0) \max(y, 0) \rangle` is the mean
-# of two steps,
+# The second proof of the text above, with formulas: the derivative of :math:`\langle \max(x, 0) \max(y, 0) \rangle` in
+# :math:`C` is the mean of two steps,
 
 slope = sr.derivative(pair, "C")
 both_positive = sr.expect2("step", "step")

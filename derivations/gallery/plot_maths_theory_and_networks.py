@@ -2,7 +2,8 @@ r"""
 Theory as lines, networks as dots
 =================================
 
-*How well does a theory of infinitely wide networks describe networks of a hundred neurons, and how much do they scatter?*
+*How well does a theory of infinitely wide networks describe networks of a hundred neurons, and how much do they
+scatter?*
 
 The kernel of a layer is the mean square of its preactivations. Over networks of width :math:`n` it has the mean
 :math:`K^l` and the variance :math:`(2 (K^l)^2 + V^l)/n`: the first part is there in any sample of :math:`n` Gaussian

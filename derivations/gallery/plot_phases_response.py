@@ -54,5 +54,6 @@ axes.set_ylim(0)
 axes.legend(frameon=False)
 
 # %%
-# **What it shows**: each depth has one best weight, and it falls with the depth. The maximum itself changes little, so that a deep network
-# responds as well as a shallow one, if its branches are scaled by about one over the root of the depth.
+# **What it shows**: each depth has one best weight, and it falls with the depth. The maximum itself changes
+# little: a deep network responds as well as a shallow one, if its branches are scaled by about one over the root of
+# the depth.
