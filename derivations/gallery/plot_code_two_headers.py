@@ -86,5 +86,5 @@ axes.set(xlabel="cosine of two inputs of kernel 1", ylabel="covariance of the ne
 axes.legend(frameon=False)
 
 # %%
-# **What it shows**: one program called both kernels, at :math:`C_W = 2`. ReLU's is positive for all angles; that of
+# **What it shows**: one program called both kernels, at :math:`C_W = 2`. ReLU's is never negative; that of
 # erf, an odd function, changes its sign with the cosine. Both agree with samples in NumPy.

@@ -63,6 +63,6 @@ panels[0].set_ylabel("relative error of the rule")
 panels[0].legend(frameon=False, loc="lower left")
 
 # %%
-# **What it shows**: at K = 1 a rule needs about seventy nodes in each direction for ten digits of tanh, and about twenty
-# for SiLU; at K = 100 a hundred nodes give two and three digits. The numbers of symres agree with a sum over a fine grid
-# to 13 digits at all of these kernels.
+# **What it shows**: at K = 1 a rule needs about seventy nodes in each direction for ten digits of tanh, and about
+# twenty for SiLU; at K = 100 a hundred nodes give two and three digits. The numbers of symres agree with a sum over a
+# fine grid to 13 digits at all of these kernels.
