@@ -23,7 +23,7 @@ import symres.kernels
 
 rho = sp.Symbol("rho", real=True)
 theory = sr.derive("relu")
-one_layer = sp.simplify(theory.covariance_map.expr.subs({sr.K1: 1, sr.K2: 1, sr.C: rho, sr.C_W: 2, sr.C_b: 0}))
+one_layer = sp.simplify(theory.covariance_map.expr).subs({sr.K1: 1, sr.K2: 1, sr.C: rho, sr.C_W: 2, sr.C_b: 0})
 print("kernel behind one layer:", one_layer)
 
 # %%

@@ -27,7 +27,7 @@ import symres.kernels
 # kernel go to a file of NumPy's.
 
 exported = sr.export(sr.network([sr.Layer(sr.Dense(sr.z)), "relu", "relu"]))
-module, scales = exported.load(), {"C_W": 2.0, "C_b": 0.1}
+module = exported.load()
 X = np.random.default_rng(0).standard_normal((3072, 10))
 folder = tempfile.TemporaryDirectory()
 
@@ -48,13 +48,13 @@ def blocks(count, name):
     """The tangent kernel of some rows, in a file."""
     path = Path(folder.name) / f"{name}_{count}.npy"
     symres.kernels.matrix(
-        exported, X[:count], chunks=256, out=str(path), scheduler="synchronous", progress=False, **scales
+        exported, X[:count], chunks=256, out=str(path), scheduler="synchronous", progress=False, C_W=2.0, C_b=0.1
     )
     return path
 
 
 counts = (384, 768, 1536, 3072)
-whole = np.array([measured(lambda _, n=n: module.dual_kernel_matrix(X[:n], **scales)) for n in counts])
+whole = np.array([measured(lambda _, n=n: module.dual_kernel_matrix(X[:n], C_W=2.0, C_b=0.1)) for n in counts])
 parts = np.array([measured(lambda name, n=n: blocks(n, name)) for n in counts])
 for row, count in enumerate(counts):
     print(f"{count} rows: {whole[row, 0]:.0f} MB in memory, {parts[row, 0]:.0f} MB in blocks")

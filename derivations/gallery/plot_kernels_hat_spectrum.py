@@ -42,7 +42,7 @@ axes.legend(frameon=False)
 
 # %%
 # **What it shows**: the bias is reduced, and not removed. ReLU learns frequency 1 some thousand times faster than
-# frequency 40, the hat some hundred times; high frequencies fall like the same power for both. All odd frequencies
+# frequency 40, the hat some hundred times; at high frequencies both fall like similar powers. All odd frequencies
 # above 1 are missing for ReLU without biases, whose eigenvalues vanish there.
 
 assert abs(spectra["relu"][3:40:2]).max() < 1e-4 * spectra["relu"][1]

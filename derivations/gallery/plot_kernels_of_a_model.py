@@ -66,7 +66,7 @@ assert np.allclose(kernel.matrix, by_hand, rtol=1e-4)
 widths, networks = (32, 64, 128, 256, 512), 40
 errors = np.empty((len(widths), networks))
 for row, width in enumerate(widths):
-    theory = st.tangent_kernel(build(width), inputs, networks=0, progress=False).theory
+    theory = np.asarray(st.tangent_kernel(build(width), inputs, networks=0, progress=False).theory)
     for column in range(networks):
         matrix = st.tangent_kernel(build(width), inputs, theory=False, progress=False).matrix
         errors[row, column] = np.linalg.norm(matrix - theory) / np.linalg.norm(theory)

@@ -29,8 +29,8 @@ X, tests = x[:, None], grid[:, None]
 
 network = sr.network([sr.Layer(sr.Dense(sr.z)), "erf", "erf"])
 module, scales = sr.export(network).load(), {"C_W": 2.0, "C_b": 0.5}
-blocks = [module.dual_kernel_matrix(*rows, **scales) for rows in ([X], [tests, X], [tests])]
-ensemble = symres.kernels.predict(*blocks, y, noise=1e-4, ridge=1e-4)
+train, cross, test = (module.dual_kernel_matrix(*rows, **scales) for rows in ([X], [tests, X], [tests]))
+ensemble = symres.kernels.predict(train, cross, test, y, noise=1e-4, ridge=1e-4)
 rbf = GaussianProcessRegressor(ConstantKernel(1.0) * RBF(1.0), alpha=1e-4).fit(X, y)
 
 TIME = 40.0
@@ -49,9 +49,9 @@ for axes, (name, outputs), colour in zip(panels, predictions.items(), ("#0072B2"
 panels[0].set_ylabel("output, band of 2 deviations")
 
 # %%
-# **What it shows**: between the points the three predictions are close. Gradient descent has not come to its end at
-# t = 40: it cuts the upper peak. Beyond the points the RBF kernel forgets the data within two units, with a wide band;
-# kernels of networks go on as they were, and their bands stay narrow.
+# **What it shows**: NNGP and RBF go through the points. Gradient descent has not come to its end at t = 40: it cuts the
+# upper peak, and misses the points on the right. Beyond the points the RBF kernel turns back to 0, with a band that is
+# soon wide; kernels of networks go on, with bands that widen less.
 #
 # Networks of PyTorch
 # -------------------

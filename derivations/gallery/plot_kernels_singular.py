@@ -66,18 +66,16 @@ axes.legend(frameon=False)
 # Predictions without a ridge are refused, with the eigenvalues and the ridge that is enough.
 
 train, test = np.arange(0, len(X), 2), np.arange(1, len(X), 2)
-blocks = [
-    module.dual_kernel_matrix(*rows, **scales)
-    for rows in ([np.vstack([X[train], X[train[:1]]])], [X[test], np.vstack([X[train], X[train[:1]]])], [X[test]])
-]
-targets = np.append(y[train], y[train[0]])
+seen, unseen, targets = X[[*train, 0]], X[test], y[[*train, 0]]  # row 0 twice
+rows_of_blocks = ([seen], [unseen, seen], [unseen])
+inner, cross, outer = (module.dual_kernel_matrix(*rows, **scales) for rows in rows_of_blocks)
 try:
-    symres.kernels.predict(*blocks, targets).gradient_descent()
+    symres.kernels.predict(inner, cross, outer, targets).gradient_descent()
 except sr.DeclarationError as error:
     print(error)
-mean = symres.kernels.predict(*blocks, targets, ridge=1e-6).gradient_descent().mean
+mean = symres.kernels.predict(inner, cross, outer, targets, ridge=1e-6).gradient_descent().mean
 print(f"accuracy with a ridge of 1e-6: {((mean > 0.5) == (y[test] > 0.5)).mean():.3f}")
-by_hand = blocks[1][1] @ np.linalg.solve(blocks[0][1] + 1e-6 * np.eye(len(targets)), targets)
+by_hand = cross[1] @ np.linalg.solve(inner[1] + 1e-6 * np.eye(len(targets)), targets)
 assert np.allclose(mean, by_hand, atol=1e-5)
 
 # %%

@@ -28,12 +28,12 @@ print(pair.proof.explain())
 slope = sr.derivative(pair, "C")
 both_positive = sr.expect2("step", "step")
 print(slope.expr, "=", both_positive.expr)
-assert (slope.expr - both_positive.expr).equals(0)
+assert slope.expr == both_positive.expr
 
 # %%
-# which is a quarter at :math:`C = 0`, where half a circle of directions is cut in half again. Integrated from there,
-# with :math:`\langle \max(x, 0) \rangle \langle \max(y, 0) \rangle = \sqrt{K_1 K_2}/(2 \pi)` as the value at
-# :math:`C = 0`, it is the formula.
+# which is a quarter at :math:`C = 0`: there the variables are independent, and each is positive with probability one
+# half. Integrated from there, with :math:`\langle \max(x, 0) \rangle \langle \max(y, 0) \rangle = \sqrt{K_1 K_2}/(2
+# \pi)` as the value at :math:`C = 0`, it is the formula.
 #
 # A million pairs
 # ---------------

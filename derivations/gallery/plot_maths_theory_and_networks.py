@@ -50,8 +50,9 @@ spread = norms.std(0, ddof=1)
 figure, panels = plt.subplots(1, 2, figsize=(7.6, 3.8), layout="constrained")
 jitter = np.random.default_rng(0).uniform(-0.25, 0.25, NETWORKS)
 for axes, dots in zip(panels, (measured, norms), strict=True):
-    for layer in layers:
-        axes.plot(layer + jitter, dots[:, layer - 1], ".", color="0.6", ms=2, label="a network" if layer == 1 else None)
+    for index in range(DEPTH):
+        label = None if index else "a network"
+        axes.plot(1 + index + jitter, dots[:, index], ".", color="0.6", ms=2, label=label)
 band = {"color": "#0072B2", "alpha": 0.25}
 panels[0].fill_between(
     layers, (kernels - 2 * deviations)[1:], (kernels + 2 * deviations)[1:], label="theory, 2 deviations", **band

@@ -15,8 +15,7 @@ import numpy as np
 import symres as sr
 
 theory = sr.derive(sr.residual("erf", gamma=1, xi=sr.xi))
-settings = {"C_W": 1.25, "C_b": 0.05}
-limit = theory.branch_scale_limit("0.05", **settings)
+limit = theory.branch_scale_limit("0.05", C_W=1.25, C_b=0.05)
 print(f"many layers: xi = {float(limit.coefficient):.6f}/sqrt(L)")
 
 # %%
@@ -38,8 +37,8 @@ figure, axes = plt.subplots(figsize=(6.2, 4), layout="constrained")
 for depth, colour, dash in zip((10, 50, 200), ("#0072B2", "#D55E00", "#009E73"), ("-", "--", "-."), strict=True):
     xis = np.geomspace(0.005, 1, 400)
     slopes = (output_kernel(0.05 + 1e-6, xis, depth) - output_kernel(0.05 - 1e-6, xis, depth)) / 2e-6
-    best = theory.branch_scale(depth, "0.05", **settings)
-    response = theory.response(depth, "0.05", xi=best, **settings).chi_out
+    best = theory.branch_scale(depth, "0.05", C_W=1.25, C_b=0.05)
+    response = theory.response(depth, "0.05", xi=best, C_W=1.25, C_b=0.05).chi_out
     axes.plot(xis, slopes, dash, color=colour, label=f"{depth} layers")
     axes.plot([float(best)], [float(response)], "*", color=colour, ms=11, mec="black")
     print(

@@ -22,28 +22,28 @@ print("activation        class             C_W       p    q")
 for name in ("relu", "leaky_relu(0.1)", "tanh", "erf", "sin", "softsign", "gelu", "silu", "softplus"):
     theory = sr.derive(name)
     weights = f"{float(theory.critical_points[0].C_W):.6f}" if theory.critical_points else "-"
-    powers = theory.exponents.kernel, theory.exponents.jacobian
-    words = ["-" if power is None else f"{float(power):.4g}" for power in powers]
+    both = theory.exponents.kernel, theory.exponents.jacobian
+    words = ["-" if power is None else f"{float(power):.4g}" for power in both]
     print(f"{name:17s} {theory.universality_class:17s} {weights:9s} {words[0]:4s} {words[1]}")
 
 # %%
-# GELU and SiLU are half-stable: their powers :math:`q` of -65 and 608 hold only after so many layers that no network
-# has them. Softplus has no critical point.
+# GELU and SiLU are half-stable: their powers :math:`q` of -65 and 608 hold only after thousands of
+# layers. Softplus has no critical point.
 #
 # Ten thousand layers
 # -------------------
 # Four of these activations, at their critical points, with averages from Gauss and Legendre's rule on either side of
 # zero, in NumPy. The last thousand layers are where powers are fitted.
 
-edges, weights = np.polynomial.legendre.leggauss(80)
+edges, heights = np.polynomial.legendre.leggauss(80)
 nodes = np.concatenate([5 * edges - 5, 5 * edges + 5])
-mass = np.concatenate([weights, weights]) * np.exp(-(nodes**2) / 2)
+mass = np.concatenate([heights, heights]) * np.exp(-(nodes**2) / 2)
 mass /= mass.sum()
 
 functions = {  # with their derivatives
     "relu": (lambda z: np.maximum(z, 0), lambda z: 1.0 * (z > 0)),
-    "tanh": (np.tanh, lambda z: np.cosh(z) ** -2),
-    "sin": (np.sin, np.cos),
+    "tanh": (lambda z: np.tanh(z), lambda z: np.cosh(z) ** -2),
+    "sin": (lambda z: np.sin(z), lambda z: np.cos(z)),
     "softsign": (lambda z: z / (1 + abs(z)), lambda z: (1 + abs(z)) ** -2),
 }
 DEPTH = 10_000
@@ -67,12 +67,14 @@ figure, panels = plt.subplots(1, 2, figsize=(7.4, 4), layout="constrained")
 colours = ("#E69F00", "#0072B2", "#009E73", "#D55E00")
 for name, colour, marker in zip(functions, colours, "os^D", strict=True):
     exponents = sr.derive(name).exponents
+    powers = np.array([exponents.kernel, exponents.jacobian], dtype=float)
+    amplitude = np.array(exponents.amplitude, dtype=float)
     fitted = []
-    for axes, values, power in zip(panels, propagate(name), (exponents.kernel, exponents.jacobian), strict=True):
+    for axes, values, power in zip(panels, propagate(name), powers, strict=True):
         fitted.append(np.polyfit(np.log(layers[-1000:]), np.log(values[-1000:]), 1)[0])
-        assert abs(fitted[-1] + float(power)) < 0.02
-        law = layers[10:] ** -float(power)
-        front = float(exponents.amplitude) if axes is panels[0] and power else values[-1] / law[-1]
+        assert abs(fitted[-1] + power) < 0.02
+        law = layers[10:] ** -power
+        front = amplitude if axes is panels[0] and power else values[-1] / law[-1]
         axes.plot(layers[10:], front * law, color=colour)
         axes.plot(shown, values[shown], marker, color=colour, ms=4, label=f"{name}, {fitted[-1]:.3f}")
     print(f"{name:9s} fitted powers of the depth: kernel {fitted[0]:.4f}, Jacobian {fitted[1]:.4f}")
@@ -84,4 +86,4 @@ for axes, title in zip(panels, ("kernel $K$", "squared Jacobian norm $J$"), stri
 # **What it shows**: iterated kernels (dots) bend into the derived laws (lines) within some tens of layers. Tanh and
 # sine share their powers, 1 and 1, with different amplitudes; softsign, whose second derivative jumps at zero, loses
 # its signals with powers 2 and 2; ReLU keeps every kernel. Lines of kernels have derived amplitudes, such as
-# :math:`\pi/(8 l^2)` for softsign; lines of Jacobians begin where the last dot is.
+# :math:`\pi/(8 l^2)` for softsign; lines of Jacobians are fixed at the last dot.

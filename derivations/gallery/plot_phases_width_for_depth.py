@@ -79,6 +79,6 @@ right.legend(frameon=False)
 
 # %%
 # **What it shows**: without a skip connection ReLU networks are at their best at 29 times more neurons than layers. The
-# skip connection first makes this worse, up to a weight of about 0.5, and then better: neurons that remember earlier
+# skip connection first makes this worse, up to a weight of about 0.45, and then better: neurons that remember earlier
 # layers add to the vertex, while each layer changes less. On the right lines are the theory, and dots with bars of two
 # standard errors simulated networks.
