@@ -49,8 +49,10 @@ def test_it_is_a_first_screen():
 def test_files_and_commands_that_are_named_exist():
     for target in re.findall(r"\]\(([^)#]+)", README):
         assert target.startswith("https://") or (ROOT / target).exists(), target
-    for module in re.findall(r"python -m (derivations[\w.]+)", README):
+    examples = [f"derivations.gallery.{name}" for name in re.findall(r"`(plot_\w+)`", README)]
+    for module in re.findall(r"python -m (derivations[.a-z_]+[a-z_])`", README) + examples:
         assert (ROOT / module.replace(".", "/")).with_suffix(".py").exists(), module
+    assert len(examples) == 6
 
 
 def test_the_two_commands_are_marked():
