@@ -108,7 +108,8 @@ def listed(facts: Iterable[Fact]) -> str:
         styles = [_WHOLE] * (not fact.label) + [_SCROLLS] * is_formula
         style = f' style="{";".join(styles)}"' if styles else ""
         content = html.escape(rf"$\displaystyle {fact.latex}$" if is_formula else fact.text)
-        rows.append(f"<div{style}>{copy_button(fact.latex, 'LaTeX') * is_formula}{content}</div>")
+        button = copy_button(fact.latex, "LaTeX") if is_formula and "=" in fact.latex else ""
+        rows.append(f"<div{style}>{button}{content}</div>")
     return f'<div style="{_GRID};{_INDENT}">{"".join(rows)}</div>' if rows else ""
 
 

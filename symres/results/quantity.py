@@ -55,8 +55,8 @@ class Verification:
     worst: float
 
     def __str__(self) -> str:
-        deviation = f"to 1e{int(mp.ceil(mp.log10(self.worst)))}" if self.worst else "without deviation"
-        return f"verified at {self.points} points {deviation}: {self.oracle}"
+        deviation = f" to 1e{int(mp.ceil(mp.log10(self.worst)))}" if self.worst else ", without deviation"
+        return f"verified at {self.points} points{deviation}: {self.oracle}"
 
 
 @dataclass(frozen=True)

@@ -77,13 +77,14 @@ class Curves:
     def caption(self) -> str:
         """What the plot shows, as LaTeX."""
         shape = "" if self.shape is None else r"Top: the activation $\phi$ and its slope. "
-        growth = r"The growth $K'/K$ of the kernel in a layer: kernels grow where it is above 1. "
-        where = " Every kernel is critical." if self.everywhere else ""
+        where = "Middle" if shape else "Above"
+        growth = rf"{where}: the growth $K'/K$ of the kernel in a layer; kernels grow where it is above 1. "
+        critical = " Every kernel is critical." if self.everywhere else ""
         if self.critical is not None:
-            where = f" They meet at 1 in the critical point, $K^* = {_short(self.critical)}$."
+            critical = f" They meet at 1 in the critical point, $K^* = {_short(self.critical)}$."
         if self.advised is not None:
-            where += f" The first kernel {_short(self.advised)} is {self.advice}."
-        return rf"{shape}{growth * (RATIO in self.values)}Below: the susceptibilities at ${self.setting}$.{where}"
+            critical += f" The first kernel {_short(self.advised)} is {self.advice}."
+        return rf"{shape}{growth * (RATIO in self.values)}Below: the susceptibilities at ${self.setting}$.{critical}"
 
 
 def curves(report: Report) -> Curves:
