@@ -10,10 +10,10 @@ from __future__ import annotations
 import html
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 Plain: TypeAlias = str | float | bool | list["Plain"] | dict[str, "Plain"] | None
 
@@ -50,9 +50,15 @@ def plain(value: str | float) -> Plain:
 
 
 class Shown:
-    """An object with a title and facts; sensible front ends show its HTML, its LaTeX or its text."""
+    """An object with a title and facts; sensible front ends show its HTML, its LaTeX or its text.
+
+    ``dir`` of it, and so completion, has the names for users only. A class among whose public attributes are some for
+    other rooms says which names are for users, by purpose, as ``_names``.
+    """
 
     __slots__ = ()
+
+    _names: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # empty: every attribute without an underscore
 
     @abstractmethod
     def _title(self) -> str:
@@ -61,6 +67,11 @@ class Shown:
     @abstractmethod
     def _facts(self) -> Iterable[Fact]:
         """In the order of reading."""
+
+    def __dir__(self) -> list[str]:
+        listed = {name for names in self._names.values() for name in names}
+        public = (name for name in super().__dir__() if not name.startswith("_"))
+        return sorted(name for name in public if not listed or name in listed)
 
     def __repr__(self) -> str:
         """The title and the first facts on one line; ``str`` has all of them."""

@@ -49,6 +49,7 @@ class Observable:
         divergence: where it is infinite.
         costly: whether its oracle takes so long that it is asked at fewer points.
         by_default: whether a check that names no observables compares it.
+        example: lines of a doctest for the reference, its oracle a formula that one derives by hand.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Observable:
     divergence: Divergence = Divergence.NEVER
     costly: bool = False
     by_default: bool = True
+    example: str = ""
 
     def measured(self, layer: Any, *place: float) -> OracleValue:
         """What the oracle finds at a place.

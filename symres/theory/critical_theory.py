@@ -47,6 +47,13 @@ class CriticalTheory(LayerTheory, CriticalSubject):
 
         Returns:
             FixedPoint(K, chi_parallel, chi_perp, phase) in increasing order of K, floats.
+
+        Examples:
+            For sin at ``C_W = 2``, ``C_b = 0`` a kernel is kept where ``K = 1 - exp(-2K)``:
+
+            >>> zero, other = sr.derive("sin").fixed_points(C_W=2, C_b=0)
+            >>> round(other.K, 6), other.phase
+            (0.796812, 'chaotic')
         """
         found = fixed_points.fixed_points(self.flow_maps, params)
         return with_kernel(found, self.kernel_map, params) if self.is_batch else found
@@ -59,6 +66,13 @@ class CriticalTheory(LayerTheory, CriticalSubject):
             K: the kernel of the input, of a batch its variance over the inputs; needed only where the end depends on
                 it.
             params: a number for every parameter of the layer, by name.
+
+        Examples:
+            SELU is made so that K = 1 attracts at ``C_W = 1``; its gradients explode there, slowly:
+
+            >>> end = sr.derive("selu").phase(K=1, C_W=1, C_b=0)
+            >>> end.name, round(end.K, 6), round(end.chi_perp, 6)
+            ('chaotic', 1.0, 1.071575)
         """
         return phase(self.flow_maps, fixed_points.fixed_points(self.flow_maps, params), params, K)
 
@@ -75,6 +89,12 @@ class CriticalTheory(LayerTheory, CriticalSubject):
         Raises:
             UnsupportedLayer: the layer normalises over a batch.
             NoClosedForm: the kernel ends at 0, or diverges; or every correlation is kept.
+
+        Examples:
+            For sin the correlation c becomes ``sinh(c*K)/sinh(K)``, an odd function:
+
+            >>> sr.derive("sin").correlation_fixed_points(C_W=2, C_b=0)
+            (-1.0, 0.0, 1.0)
         """
         return self._correlations(K, params).fixed_points
 
@@ -92,6 +112,11 @@ class CriticalTheory(LayerTheory, CriticalSubject):
         Raises:
             UnsupportedLayer: the layer normalises over a batch.
             NoClosedForm: the kernel ends at 0, or diverges.
+
+        Examples:
+            >>> scales = sr.derive("sin").depth_scales(C_W=2, C_b=0)
+            >>> scales.c, round(scales.xi_q, 4), round(scales.xi_c, 4)  # xi_c is -1/log(K/sinh(K)) at K = 0.7968
+            (0.0, 1.1105, 9.6465)
         """
         return self._correlations(K, params).scales
 
@@ -117,6 +142,12 @@ class CriticalTheory(LayerTheory, CriticalSubject):
         Raises:
             DeclarationError: it ends at several places, and K is not given.
             NoClosedForm: the kernel diverges, and the limit of chi_perp is not known, or it alternates.
+
+        Examples:
+            ReLU at half of the critical weight variance, where chi_perp is 1/2:
+
+            >>> sr.derive("relu").correlation_length(C_W=1, C_b="1/10")  # 1/log(2)
+            1.4426950408889634
         """
         return self.phase(K, **params).correlation_length
 
@@ -131,13 +162,23 @@ class CriticalTheory(LayerTheory, CriticalSubject):
         Returns:
             Numbers, floats with 15 digits, each with its kernel ``K``, ``chi_parallel`` there and whether the kernel
             flows to it (``reachable``).
+
+        Examples:
+            >>> (point,) = sr.derive("erf").critical_line(C_W=2)
+            >>> round(point, 6), round(point.K, 6), point.reachable  # K = (64/pi^2 - 1)/4
+            (0.324023, 1.371139, True)
         """
         values = self._numbers({"C_W": C_W, **params}, but={"C_b"})
         return critical_line.critical_line(self.flow_maps, values.pop(symbols.C_W), values)
 
     @cached_property
     def critical_line_expr(self) -> sp.Expr | None:
-        """C_b on the critical line as a function of C_W and the other parameters; None where it is not explicit."""
+        """C_b on the critical line as a function of C_W and the other parameters; None where it is not explicit.
+
+        Examples:
+            >>> sr.derive("sin").critical_line_expr
+            -C_W - log((2 - C_W)/C_W)/2 + 1
+        """
         found = self.attempted(Stage.LINE, "explicit critical line", lambda: explicit_line(self.flow_maps), None)
         return None if found is None else found[1]
 
@@ -146,6 +187,10 @@ class CriticalTheory(LayerTheory, CriticalSubject):
         """The weight variances between which the explicit line has kernels, (pi/4, oo); None if that is all or unknown.
 
         The formula has values elsewhere too, which mean nothing.
+
+        Examples:
+            >>> sr.derive("sin").critical_line_weights  # C_W (1 + exp(-2K))/2 = 1 for K from 0 to infinity
+            (1, 2)
         """
         if self.critical_line_expr is None:
             return None
@@ -165,13 +210,26 @@ class CriticalTheory(LayerTheory, CriticalSubject):
 
         Raises:
             DeclarationError: what is no number, or a parameter without one.
+
+        Examples:
+            For the bell ``C_W = (1 + 2K)^(3/2)/K``; the negative C_b says that no network keeps K = 1 there:
+
+            >>> [(weight, bias, reachable)] = sr.derive("bell").critical_curve([1])
+            >>> round(weight, 6), round(bias, 6)
+            (5.196152, -2.0)
         """
         places = [number(k, "a kernel") for k in (kernels if isinstance(kernels, Iterable) else [kernels])]
         return critical_line.curve(self.flow_maps, self._numbers(params, but={"C_W", "C_b"}), places)
 
     @cached_property
     def critical_line_parametric(self) -> tuple[sp.Expr, sp.Expr] | None:
-        """(C_W, C_b) on the critical line as functions of the kernel K; None where they are not explicit."""
+        """(C_W, C_b) on the critical line as functions of the kernel K; None where they are not explicit.
+
+        Examples:
+            >>> weight, bias = sr.derive("cos").critical_line_parametric
+            >>> weight  # 1/<sin^2>
+            2/(1 - exp(-2*K))
+        """
         maps = self.flow_maps
         return self.attempted(
             Stage.LINE, "critical line along the kernel", lambda: critical_line.parametric_line(maps), None
@@ -182,6 +240,10 @@ class CriticalTheory(LayerTheory, CriticalSubject):
         """(C_W, C_b) on the critical line along the kernel K in averages, C_b in C_W too.
 
         None where the line is explicit, a line of critical points, or has no such form.
+
+        Examples:
+            >>> sr.derive("tanh").critical_line_averages
+            (1/<tanh'(z)**2>_{K}, -C_W*<tanh(z)**2>_{K} + K)
         """
         known = self.critical_line_parametric
         if self.critical_line_expr is not None or known is None or not any(e.has(symbols.K) for e in known):
@@ -235,7 +297,15 @@ class CriticalTheory(LayerTheory, CriticalSubject):
 
     @property
     def critical_points(self) -> tuple[CriticalPoint, ...]:
-        """Where K' = K and both susceptibilities are 1 (PDLT (B.19)), the most useful first; exact where possible."""
+        """Where K' = K and both susceptibilities are 1 (PDLT (B.19)), the most useful first; exact where possible.
+
+        Examples:
+            SiLU at the half-stable kernel of PDLT, section 5.3.4:
+
+            >>> point = sr.derive("silu").critical_points[0]
+            >>> point.stability, [round(float(number), 6) for number in (point.K, point.C_W, point.C_b)]
+            ('half-stable', [14.320174, 1.988005, 0.555143])
+        """
         return self._criticality.points
 
     @property
@@ -245,6 +315,10 @@ class CriticalTheory(LayerTheory, CriticalSubject):
         "scale-invariant", "K*=0" or "half-stable" for critical points; "everywhere-critical" or "subcritical" where
         every C_W and C_b is critical, with a power law or a stretched exponential; "none"; "unknown" if the search
         could not decide.
+
+        Examples:
+            >>> sr.derive("where(z > 0, z, z/5)").universality_class, sr.derive("sin").universality_class
+            ('scale-invariant', 'K*=0')
         """
         return self._criticality.universality_class
 
@@ -254,6 +328,13 @@ class CriticalTheory(LayerTheory, CriticalSubject):
 
         ``K - K* ~ amplitude*l**-kernel`` and ``J ~ l**-jacobian`` (Doshi et al., appendix G), for the point that names
         the universality class.
+
+        Examples:
+            With ``K' = K (1 + K/2)^(-3/2) = K - 3 K^2/4 + ...`` the kernel falls like ``4/(3 l)``:
+
+            >>> laws = sr.derive("z*exp(-z^2/8)").exponents
+            >>> laws.amplitude, laws.kernel, laws.jacobian
+            (4/3, 1, 1)
         """
         found = self._criticality
         if found.growth is not None:
@@ -270,5 +351,10 @@ class CriticalTheory(LayerTheory, CriticalSubject):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What a reader should know about the criticality analysis: why something is missing or unknown."""
+        """What a reader should know about the criticality analysis: why something is missing or unknown.
+
+        Examples:
+            >>> sr.derive("square").remarks
+            ('at K = 0 no C_W > 0 makes the susceptibilities 1',)
+        """
         return (*self._criticality.remarks, *self.given_up.values())

@@ -64,11 +64,22 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         return {name: record for name, record in records if isinstance(record, DepthObservable)}
 
     def network(self, depth: Number) -> Network:
-        """So many of these layers, one after the other."""
+        """So many of these layers, one after the other.
+
+        Examples:
+            >>> sr.derive("abs").network(10).depth
+            10
+        """
         return Network((self,) * whole(depth, "depth", 0), self)
 
     def fluctuations(self, /, depth: Number, K: Kernels, **params: Parameter) -> DeepFluctuations:
-        """Means, kernels and vertices of 0 to ``depth`` layers at order 1/n; see ``Network``."""
+        """Means, kernels and vertices of 0 to ``depth`` layers at order 1/n; see ``Network``.
+
+        Examples:
+            >>> found = sr.derive("linear").fluctuations(depth=3, K=1, C_W=1, C_b=0)
+            >>> round(float(found.states[-1].V.item()), 9)
+            6.0
+        """
         return self.network(depth).fluctuations(K, **params)
 
     def vertex(self, /, depth: Number, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
@@ -82,11 +93,27 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         Returns:
             depth + 1 numbers in units of K^2, with their absolute ``errors``. Of p inputs, arrays of shape
             (p, p, p, p): ``V[a,b,c,d] = n Cov(z_ia z_ib, z_jc z_jd)``.
+
+        Examples:
+            Every critical layer of ReLU adds ``(<relu^4>/<relu^2>^2 - 1) K^2 = 5 K^2``:
+
+            >>> [round(V, 9) for V in sr.derive("relu").vertex(depth=3, K=1, C_W=2, C_b=0)]
+            [0.0, 5.0, 10.0, 15.0]
         """
         return self.network(depth).vertex(K, **params)
 
     def kernel_fluctuation(self, /, depth: Number, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
-        """``[P^0, ..., P^depth]``: n times the variance of the conditional kernel; arguments as for ``vertex``."""
+        """``[P^0, ..., P^depth]``: n times the variance of the conditional kernel; arguments as for ``vertex``.
+
+        Examples:
+            With a skip connection V has more than P: what the neurons of the stream remember.
+
+            >>> theory = sr.derive("linear", layer="residual", gamma="1/2")
+            >>> [round(P, 6) for P in theory.kernel_fluctuation(depth=2, K=1, C_W="3/4", C_b=0)]
+            [0.0, 1.125, 2.8125]
+            >>> [round(V, 6) for V in theory.vertex(depth=2, K=1, C_W="3/4", C_b=0)]
+            [0.0, 1.875, 3.75]
+        """
         return self.network(depth).kernel_fluctuation(K, **params)
 
     @cached_property
@@ -95,16 +122,34 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
 
         Raises:
             NoClosedForm: averages of the layer shift the mean of the stream, or need too many neurons at once.
+
+        Examples:
+            >>> recursion = sr.derive("abs").vertex_recursion
+            >>> [function.expr for function in recursion.functions]  # K', chi_parallel and N
+            [C_W*K + C_b, C_W, 2*C_W**2*K**2]
         """
         return vertex_recursion(self, {"vertex": self.vertex, "kernel_fluctuation": self.kernel_fluctuation})
 
     def covariance(self, /, f: Function, g: Function, depth: Number, K: Number, **params: Parameter) -> EstimatedNumber:
-        """``n Cov(f(z_i), g(z_j))`` of two neurons after ``depth`` layers; see ``Network``."""
+        """``n Cov(f(z_i), g(z_j))`` of two neurons after ``depth`` layers; see ``Network``.
+
+        Examples:
+            Two ReLUs after linear layers with V = 6: ``(d<relu>/dK)^2 V = 6/(8 pi)``.
+
+            >>> round(sr.derive("linear").covariance("relu", "relu", depth=3, K=1, C_W=1, C_b=0), 9)
+            0.238732415
+        """
         return self.network(depth).covariance(f, g, K, **params)
 
     @cached_property
     def growth_curve(self) -> GrowthCurve | None:
-        """Nu as numbers along gamma. None without a critical point."""
+        """Nu as numbers along gamma. None without a critical point.
+
+        Examples:
+            >>> curve = sr.derive("linear", layer="residual").growth_curve
+            >>> [round(row.nu, 6) for row in curve.at(0.0, 0.5)]  # nu = 2 - 2*gamma^4
+            [2.0, 1.875]
+        """
         rows = () if self._growth_numbers is None else tuple(growth_rows(self._growth_numbers))
         if not rows:
             return None
@@ -139,22 +184,49 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
 
         Raises:
             DeclarationError: r is smaller than the optimal ratio at every gamma.
+
+        Examples:
+            Deep linear networks have ``r* = 4/((20 + 3 n_L)(2 - 2 gamma^4))``, which is 1 at
+            ``gamma^4 = 0.96`` for n_L = 10:
+
+            >>> round(float(sr.derive("linear", layer="residual").optimal_gamma(r=1, n_L=10)), 6)
+            0.989846
         """
         return self.aspect_ratio_curve(n_L, **params).solve(r)
 
     def aspect_ratio_curve(self, /, n_L: Number, **params: Number) -> AspectRatioCurve:
-        """``r*(gamma)`` with its turning points and its least value, for n_L outputs."""
+        """``r*(gamma)`` with its turning points and its least value, for n_L outputs.
+
+        Examples:
+            >>> curve = sr.derive("linear", layer="residual").aspect_ratio_curve(n_L=10)
+            >>> [round(number, 6) for number in curve.least]  # gamma, and r* = 4/(2*50)
+            [0.0, 0.04]
+        """
         return AspectRatioCurve(self.aspect_ratio, n_L, tuple(params.items()), self._growth_numbers)
 
     @property
     def optimal_gamma_procedure(self) -> Procedure:
-        """``optimal_gamma`` as a search in the aspect ratio, for ``export``."""
+        """``optimal_gamma`` as a search in the aspect ratio, for ``export``.
+
+        Examples:
+            >>> procedure = sr.derive("abs", layer="residual").optimal_gamma_procedure
+            >>> procedure.name, procedure.functions[0].expr
+            ('optimal_gamma', 4/((2 - 2*gamma**4)*(3*n_L + 20)))
+        """
         return self.aspect_ratio_curve(1).inverse  # which takes n_L as an argument
 
     def response(
         self, /, depth: Number, K: Kernels, readout: LayerTheory | None = None, **params: Parameter
     ) -> Response:
-        """How kernels of all layers and of the output respond to the input's; see ``Network``."""
+        """How kernels of all layers and of the output respond to the input's; see ``Network``.
+
+        Examples:
+            Four branches of weight 1/2 multiply the kernel by ``1 + 1/4`` each:
+
+            >>> found = sr.derive("z + Dense(abs(z))/2").response(depth=4, K=1, C_W=1, C_b=0)
+            >>> found.chi[-1], found.chi_out  # 1.25^4, which the readout of C_W = 1 keeps
+            (2.44140625, 2.44140625)
+        """
         return self.network(depth).response(K, readout, **params)
 
     @cached_property
@@ -163,11 +235,25 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
 
         Raises:
             NoClosedForm: it falls exponentially, or no law is known.
+
+        Examples:
+            The kernel of tanh falls like ``1/(2 l)``, so that ``chi_parallel = 1 - 4 K = 1 - 2/l``:
+
+            >>> print(sr.derive("tanh").response_decay)
+            response after many layers l
+              eta ~ l**(-2)
+              eta/chi ~ 1
         """
         return response_decay(self.kernel_map, self.chi_parallel, self.memory, self.exponents)
 
     def response_recursion(self, readout: LayerTheory | None = None) -> Procedure:
-        """``response`` to the kernel of one input as a recursion in functions of the layer, for ``export``."""
+        """``response`` to the kernel of one input as a recursion in functions of the layer, for ``export``.
+
+        Examples:
+            >>> recursion = sr.derive("z + xi*Dense(abs(z))").response_recursion()
+            >>> recursion.name, [function.name for function in recursion.functions][:2]
+            ('response', ['kernel_map', 'chi_parallel'])
+        """
         last = readout or readout_of((self,))
         return response_recursion(self, last, lambda **args: self.response(readout=last, **args).parts)
 
@@ -194,6 +280,11 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
             NoClosedForm: no interior maximum is the largest value; the message says where it is larger, and between
                 which weights it was looked for.
             DeclarationError: no such weight, a parameter without a value, or a kernel that is none.
+
+        Examples:
+            >>> best = sr.derive("z + xi*Dense(erf(z))").branch_scale(depth=10, K=0.05, C_W=1.25, C_b=0.05)
+            >>> round(best, 6), round(best.response, 6)
+            (0.326509, 2.019002)
         """
         last = readout or readout_of((self,))
         weight, values = self._but(scale, params, last)
@@ -206,6 +297,11 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         """The limit of ``branch_scale`` for many layers and one input: the final kernel, and c of ``c/sqrt(depth)``.
 
         Every maximum is compared with the others, with the response without branches and with that of large kernels.
+
+        Examples:
+            >>> limit = sr.derive("z + xi*Dense(erf(z))").branch_scale_limit(K=0.01, C_W=1.25, C_b=0.05)
+            >>> round(limit.coefficient, 6), round(limit.final_kernel, 6)  # xi* is 1.169985/sqrt(depth)
+            (1.169985, 0.251132)
         """
         last = readout or readout_of((self,))
         _, values = self._but(scale, params, last)
@@ -229,6 +325,12 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
 
         Raises:
             NoClosedForm: no weight leads there.
+
+        Examples:
+            Layers of ``K' = (1 + xi^2) K`` double the kernel in four steps at ``xi^2 = 2^(1/4) - 1``:
+
+            >>> round(sr.derive("z + xi*Dense(abs(z))").branch_scale_for(final_kernel=2, depth=4, K=1, C_W=1, C_b=0), 6)
+            0.434979
         """
         weight, values = self._but(scale, params)
         target, start = single_kernel(final_kernel, "final_kernel"), single_kernel(K)
@@ -251,6 +353,12 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
 
         Raises:
             NoClosedForm: layers are not linear at small kernels, or do not lead there.
+
+        Examples:
+            >>> theory = sr.derive("z + xi*Dense(erf(z))")
+            >>> estimate = theory.branch_scale_estimate(final_kernel="1/4", depth=10, K=0.01, C_W=1.25, C_b=0.05)
+            >>> round(estimate, 6), round(estimate.error, 6)  # branch_scale is 0.401275 here
+            (0.364287, 0.036989)
         """
         _, values = self._but(scale, params)
         layers, limit = whole(depth, "depth", 1), self.depth_limit(scale)
@@ -259,7 +367,12 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         return EstimatedNumber(found, abs(found - self.branch_scale(layers, K, None, scale, **params)))
 
     def branch_scale_procedure(self, readout: LayerTheory | None = None, scale: str = "xi") -> Procedure:
-        """``branch_scale`` of one input as a search in functions of the layer, for ``export``."""
+        """``branch_scale`` of one input as a search in functions of the layer, for ``export``.
+
+        Examples:
+            >>> sr.derive("z + xi*Dense(sin(z))").branch_scale_procedure().functions[0].expr  # K'
+            C_W*xi**2*(1/2 - exp(-2*K)/2) + C_b*xi**2 + K
+        """
         last = readout or readout_of((self,))
         exact = partial(self.branch_scale, readout=last, scale=scale)
         return branch_scale_procedure(self, last, self._weight(scale), exact)
@@ -270,6 +383,12 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
 
         Raises:
             NoClosedForm: there are several activations, or it is not bounded and increasing.
+
+        Examples:
+            The values of erf are uniform between -1 and 1 for neurons of variance 1/2:
+
+            >>> float(sr.derive("erf").maximum_entropy_kernel)
+            0.5
         """
         if len(self.walks.activations) != 1:
             found = f"the layer has {len(self.walks.activations)} activations"
@@ -284,6 +403,10 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
 
         Raises:
             NoClosedForm: the layer is no identity without its branch.
+
+        Examples:
+            >>> sr.derive("z + xi*Dense(relu(z))").depth_limit().kernel_expr
+            (K + 2*C_b/C_W)*exp(C_W*tau/2) - 2*C_b/C_W
         """
         return depth_limit(self, scale)
 

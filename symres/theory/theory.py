@@ -31,6 +31,7 @@ from .depth.layer_values import Parameter
 from .depth.network import DualKernel, Network
 from .depth.vertex_recursion import vertex_formulas
 from .finite_width_theory import FiniteWidthTheory
+from .names_by_purpose import THEORY_NAMES
 from .parameters_by_name import parameters_by_name
 
 
@@ -49,6 +50,15 @@ def derive(what: Layer | Activation | Theory | str, /, layer: str | None = None,
 
     Raises:
         DeclarationError: what cannot be read, a name without a meaning, a layer of a layer.
+
+    Examples:
+        A quarter of the stream goes on, and Leaky ReLU adds the rest: ``K' = K/4 + C_W (1 + 1/16) K/2`` is K:
+
+        >>> theory = sr.derive("z/2 + Dense(leaky_relu(z))", slope="1/4")
+        >>> theory.kernel_map.expr
+        17*C_W*K/32 + C_b + K/4
+        >>> theory.critical_points[0].C_W
+        24/17
     """
     if isinstance(what, Theory) and layer is None and not numbers:
         return what
@@ -64,6 +74,11 @@ def network(layers: Iterable[Layer | Activation | Theory | str]) -> Network:
 
     Raises:
         DeclarationError: there are no layers, or one that is not in a list.
+
+    Examples:
+        >>> net = sr.network(["abs", "linear"])
+        >>> [float(kernel) for kernel in net.kernels(K=1, C_W=[2, 3], C_b=0)]
+        [1.0, 2.0, 6.0]
     """
     if isinstance(layers, str) or not isinstance(layers, Iterable):
         found, remedy = "it is not a list of layers", 'pass one, such as ["gelu"]*10, or sr.derive(...).network(10)'
@@ -82,7 +97,18 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
 
     Args:
         layer: the forward equation.
+
+    Examples:
+        >>> theory = sr.derive(sr.residual("relu", gamma="1/2"))
+        >>> theory.layer.text
+        'z/2 + Dense(relu(z))'
+        >>> theory.chi_perp.expr
+        C_W/2 + 1/4
+        >>> theory.critical_points[0].C_W
+        3/2
     """
+
+    _names = THEORY_NAMES
 
     def _title(self) -> str:
         names = ", ".join(formula.name for formula in self.layer.formulas)
@@ -100,6 +126,10 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
 
         Args:
             width: columns, 40 or more.
+
+        Examples:
+            >>> print(sr.derive("linear").page()[:23])
+            linear in the layer mlp
         """
         return views().page(self, whole(width, "width", 40))
 
@@ -110,6 +140,10 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
             activations, layer, forward, quantities (name: status), universality_class, critical_points (each with K,
             C_W, C_b, stability), numbers_at, critical_line, exponents and remarks. A formula that is no number, not
             even with gamma = 0, is text.
+
+        Examples:
+            >>> sr.derive("linear").summary()["critical_points"][0]["C_W"]
+            1.0
         """
         return views().summary(self)
 
@@ -132,11 +166,23 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
 
         Raises:
             DeclarationError: a depth, a width or a mean square that is none.
+
+        Examples:
+            An activation with slopes 2 and 1 keeps every kernel at ``C_W = 2/(4 + 1)``:
+
+            >>> advice = sr.derive("where(z > 0, 2*z, z)").advice(depth=20, width=200)
+            >>> advice.C_W, advice.C_b, advice.holds
+            (0.4, 0.0, True)
         """
         return cast(Advice, views().advice(self, depth, width, inputs_kernel))
 
     def subs(self, /, **values: Number) -> Theory:
-        """The theory with numbers in the place of parameters, by name."""
+        """The theory with numbers in the place of parameters, by name.
+
+        Examples:
+            >>> sr.derive("prelu").subs(slope="1/3").kernel_map.expr
+            5*C_W*K/9 + C_b
+        """
         return Theory(self.layer.subs(**values))
 
     @cached_property
@@ -145,25 +191,54 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
 
         None where the product of chi_perp along the kernel's path has no closed form; of a batch, K is the variance
         over its inputs.
+
+        Examples:
+            >>> sr.derive("where(z > 0, z, -z/3)", layer="residual", gamma=1).jacobian_expr
+            (5*C_W/9 + 1)**(l - l0)
         """
         return jacobian_product(self.flow_maps[0], self.flow_maps[2])
 
     def kernels(self, /, depth: Number, K: Number, **params: Parameter) -> list[mp.mpf]:
-        """``[K^0, ..., K^depth]`` from K^0 = K, as mpmath numbers with 15 digits; see ``Network``."""
+        """``[K^0, ..., K^depth]`` from K^0 = K, as mpmath numbers with 15 digits; see ``Network``.
+
+        Examples:
+            >>> [round(float(kernel), 6) for kernel in sr.derive("elu(1)").kernels(depth=2, K=1, C_W=2, C_b=0)]
+            [1.0, 1.289891, 1.618853]
+        """
         return self.network(depth).kernels(K, **params)
 
     def dual_kernels(
         self, /, depth: Number, K1: Number, K2: Number, C: Number, Theta: Number = 0, **params: Parameter
     ) -> list[DualKernel]:
-        """Kernels and tangent kernels of two inputs after 0 to ``depth`` layers; see ``Network``."""
+        """Kernels and tangent kernels of two inputs after 0 to ``depth`` layers; see ``Network``.
+
+        Examples:
+            Two orthogonal inputs after one layer of ReLU have the covariance ``C_W/(2 pi)``:
+
+            >>> entry = sr.derive("relu").dual_kernels(depth=1, K1=1, K2=1, C=0, C_W=2, C_b=0)[-1]
+            >>> float(entry.C), float(entry.Theta)
+            (0.3183098861837907, 0.3183098861837907)
+        """
         return self.network(depth).dual_kernels(K1, K2, C, Theta, **params)
 
     def displacement(self, /, depth: Number, K: Number, **params: Parameter) -> list[mp.mpf]:
-        """Mean squared change of a neuron after 0 to ``depth`` layers, ``Delta_l^2`` of Chizat; see ``Network``."""
+        """Mean squared change of a neuron after 0 to ``depth`` layers, ``Delta_l^2`` of Chizat; see ``Network``.
+
+        Examples:
+            >>> [float(square) for square in sr.derive("z + Dense(z)").displacement(depth=3, K=1, C_W=1, C_b=0)]
+            [0.0, 1.0, 3.0, 7.0]
+        """
         return self.network(depth).displacement(K, **params)
 
     def jacobian(self, /, l0: Number, l: Number, K: Number, **params: Parameter) -> mp.mpf:  # noqa: E741 (the name in the literature)
-        """The averaged partial Jacobian norm ``J^{l0,l}`` for K^0 = K (Doshi et al. (14)); see ``Network``."""
+        """The averaged partial Jacobian norm ``J^{l0,l}`` for K^0 = K (Doshi et al. (14)); see ``Network``.
+
+        Examples:
+            The slope of snake is ``1 + sin(2z)``, with mean square ``(3 - exp(-8))/2`` at K = 1:
+
+            >>> round(float(sr.derive("snake").jacobian(l0=0, l=1, K=1, C_W=1, C_b=0)), 6)
+            1.499832
+        """
         return self.network(l).jacobian(l0, l, K, **params)
 
     def _line_remark(self) -> str:
@@ -184,7 +259,13 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
     def report(
         self, settings: dict[str, str] | None = None, checks: tuple[Verdict, ...] = (), command: str = ""
     ) -> Report:
-        """Everything that is known, as plain data for a page or a document."""
+        """Everything that is known, as plain data for a page or a document.
+
+        Examples:
+            >>> report = sr.derive("linear").report()
+            >>> report.universality_class, [quantity.name for quantity in report.quantities][:2]
+            ('scale-invariant', ['phi_squared', 'kernel_map'])
+        """
         explicit, curve = self.critical_line_expr, self.critical_line_averages
         return Report(
             activation=", ".join(f.name for f in self.layer.formulas),

@@ -66,6 +66,11 @@ class DepthLimit:
         scale: the weight of the branch, xi.
         power: p, so that ``tau = xi^p * depth`` stays finite: xi falls like depth^(-1/p).
         kernel_term: what xi^p multiplies in the kernel map, in averages.
+
+    Examples:
+        >>> limit = sr.derive("z + xi*Dense(abs(Dense(z)))").depth_limit()
+        >>> limit.power, limit.parameter_names, limit.scale_at(sr.L)
+        (2, ['C_W', 'C_b'], sqrt(tau)/sqrt(L))
     """
 
     theory: LayerTheory
@@ -75,19 +80,34 @@ class DepthLimit:
 
     @cached_property
     def kernel_rate(self) -> Quantity:
-        """B(K): dK/dtau = B."""
+        """B(K): dK/dtau = B.
+
+        Examples:
+            >>> sr.derive("z + xi*Dense(sin(z))").depth_limit().kernel_rate.expr
+            C_W*(1/2 - exp(-2*K)/2) + C_b
+        """
         return self._rate("kernel_rate", (K,), self.kernel_term, r"\frac{dK}{d\tau}", "growth of the kernel")
 
     @cached_property
     def gradient_rate(self) -> Quantity:
-        """R(K): d(log J)/dtau = R for Jacobians J."""
+        """R(K): d(log J)/dtau = R for Jacobians J.
+
+        Examples:
+            >>> sr.derive("z + xi*Dense(sin(z))").depth_limit().gradient_rate.expr
+            C_W*(1/2 + exp(-2*K)/2)
+        """
         term = self._term(self.theory.chi_perp, sp.Integer(1))
         meaning = "growth of the Jacobian's logarithm"
         return self._rate("gradient_rate", (K,), term, r"\frac{d\log J}{d\tau}", meaning)
 
     @cached_property
     def tangent_rate(self) -> Quantity:
-        """dTheta/dtau of K1, K2, C and Theta, in the NTK parametrisation."""
+        """dTheta/dtau of K1, K2, C and Theta, in the NTK parametrisation.
+
+        Examples:
+            >>> sr.derive("z + xi*Dense(z)").depth_limit().tangent_rate.expr
+            C_W*(C + Theta) + C_b
+        """
         term, arguments = self._term(self.theory.ntk_map, Theta), (K1, K2, C, Theta)
         return self._rate("tangent_rate", arguments, term, r"\frac{d\Theta}{d\tau}", "growth of the tangent kernel")
 
@@ -109,6 +129,10 @@ class DepthLimit:
         """c(K) = B(K)/K: a branch of weight xi adds the fraction c xi^p to the kernel (Chizat (4), for all M units).
 
         A number for homogeneous activations; for others Chizat's bound is its supremum over K.
+
+        Examples:
+            >>> sr.derive("z + xi*Dense(relu(z))").depth_limit().growth.expr
+            C_W/2 + C_b/K
         """
         rate = self.kernel_rate
         return build(
@@ -123,7 +147,12 @@ class DepthLimit:
 
     @property
     def kernel_expr(self) -> sp.Expr | None:
-        """K(tau) from the kernel K of the input, where the flow is linear; None elsewhere."""
+        """K(tau) from the kernel K of the input, where the flow is linear; None elsewhere.
+
+        Examples:
+            >>> sr.derive("z + xi*Dense(z)").depth_limit().kernel_expr
+            (K + C_b/C_W)*exp(C_W*tau) - C_b/C_W
+        """
         rate = self.kernel_rate
         linear = affine(rate.proof.result, K) if rate.status is Status.EXACT else None
         if linear is None:
@@ -145,6 +174,10 @@ class DepthLimit:
             time: tau = xi^p * depth.
             start: kernel of the input.
             params: numbers for all parameters but the weight of the branch, by name.
+
+        Examples:
+            >>> round(sr.derive("z + xi*Dense(relu(z))").depth_limit().kernel(time=1, start=1, C_W=2, C_b=0), 9)  # e
+            2.718281828
         """
         from scipy.integrate import solve_ivp  # here, because it takes longer to import than the rest of symres
 
@@ -173,7 +206,12 @@ class DepthLimit:
         return float(found.y[0, -1])
 
     def scale_at(self, depth: Number, time: Number = tau) -> sp.Expr:
-        """The weight of the branch at a depth: ``(tau/depth)^(1/p)``, the largest for which kernels stay finite."""
+        """The weight of the branch at a depth: ``(tau/depth)^(1/p)``, the largest for which kernels stay finite.
+
+        Examples:
+            >>> sr.derive("z + xi*Dense(relu(z))").depth_limit().scale_at(depth=100, time=1)
+            1/10
+        """
         layers = scalar(depth, "depth")
         if layers.is_positive is False:
             raise DeclarationError(f"a depth of {layers}", "it is not positive", "pass a number or a symbol")
@@ -198,6 +236,10 @@ class DepthLimit:
                 another form.
             NoClosedForm: branches do not add a multiple of xi^2 to the kernel; or a size grows with one of M and L and
                 falls with the other.
+
+        Examples:
+            >>> sr.derive("z + xi*Dense(relu(z))").depth_limit().regime(1/(sr.L*sr.M)).name
+            'local feature learning'
         """
         if self.power != 2:
             raise NoClosedForm("the regimes of training", f"branches add xi^{self.power}, not xi^2", "iterate")

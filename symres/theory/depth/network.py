@@ -34,6 +34,11 @@ class DualKernel(NamedTuple):
         K1, K2: kernels of the inputs.
         C: their covariance, the kernel of the Gaussian process.
         Theta: their tangent kernel.
+
+    Examples:
+        >>> last = sr.network(["linear"]).dual_kernels(K1=1, K2=4, C=1, C_W=1, C_b="1/2")[-1]
+        >>> {name: float(value) for name, value in last._asdict().items()}
+        {'K1': 1.5, 'K2': 4.5, 'C': 1.5, 'Theta': 1.5}
     """
 
     K1: mp.mpf
@@ -54,6 +59,15 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
         kind: the theory of all layers, known also where there are none; None if layers differ.
 
     Methods take numbers by name for all parameters; a list or tuple holds one number for each layer.
+
+    Examples:
+        A read-in, two residual layers and a readout, with numbers for each layer:
+
+        >>> net = sr.network(["Dense(z)", "z + Dense(abs(z))", "z + Dense(abs(z))", "abs"])
+        >>> net.depth, net.parameter_names
+        (4, ['C_W', 'C_b'])
+        >>> [float(kernel) for kernel in net.kernels(K=1, C_W=[2, 1, 1, "1/8"], C_b=0)]
+        [1.0, 2.0, 4.0, 8.0, 1.0]
     """
 
     layers: tuple[LayerTheory, ...]
@@ -77,15 +91,30 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
 
     @property
     def parameter_names(self) -> list[str]:
-        """The names of the parameters of all layers, in the order of the layers."""
+        """The names of the parameters of all layers, in the order of the layers.
+
+        Examples:
+            >>> sr.network(["relu", "leaky_relu"]).parameter_names
+            ['C_W', 'C_b', 'slope']
+        """
         return list(dict.fromkeys(name for theory in self.layers for name in theory.parameter_names))
 
     def kernels(self, /, K: Number, **params: Parameter) -> list[mp.mpf]:
-        """``[K^0, ..., K^L]`` of one input from K^0 = K, as mpmath numbers with 15 digits."""
+        """``[K^0, ..., K^L]`` of one input from K^0 = K, as mpmath numbers with 15 digits.
+
+        Examples:
+            >>> [float(kernel) for kernel in sr.network(["relu", "relu"]).kernels(K=1, C_W=2, C_b="1/2")]
+            [1.0, 1.5, 2.0]
+        """
         return [state["K"] for state in self._states(K, params)]
 
     def chi_perp(self, /, K: Number, **params: Parameter) -> list[mp.mpf]:
-        """``[chi_perp^0, ..., chi_perp^{L-1}]`` at the kernels that enter the layers."""
+        """``[chi_perp^0, ..., chi_perp^{L-1}]`` at the kernels that enter the layers.
+
+        Examples:
+            >>> [float(chi) for chi in sr.network(["linear", "abs"]).chi_perp(K=1, C_W=[2, 3], C_b=0)]
+            [2.0, 3.0]
+        """
         rows = self._at_layers(self._states(K, params), params)
         return [number_of(layer.chi_perp, values) for layer, values in rows]
 
@@ -98,6 +127,13 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
 
         Returns:
             depth + 1 numbers, in units of kernels; times the width it is the squared distance (Chizat, 2.1).
+
+        Examples:
+            At a kernel of 1 that is kept the square is ``2 - 2 gamma^l``:
+
+            >>> net = sr.network(["z/2 + Dense(z)"]*2)
+            >>> [float(square) for square in net.displacement(K=1, C_W="3/4", C_b=0)]
+            [0.0, 1.0, 1.5]
         """
         states = self._states(K, params)
         left = [
@@ -124,6 +160,10 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
 
         Returns:
             ``E[(1/n) sum_ij (dz^l_j/dz^l0_i)^2]`` at infinite width (Doshi et al. (3), (14)).
+
+        Examples:
+            >>> float(sr.network(["relu"]*3).jacobian(l0=1, l=3, K=1, C_W=[2, 3, 4], C_b=0))  # 3/2 * 4/2
+            3.0
         """
         first, last = whole(l0, "l0", 0), whole(l, "l", 0)
         if not first <= last <= self.depth:
@@ -156,6 +196,10 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
 
         Raises:
             DeclarationError: the network is not that deep, or no input has that kernel after that read-in.
+
+        Examples:
+            >>> float(sr.network(["relu"]).input_jacobian(l=2, K=2, n_0=784, read_in=(2, 0), C_W=2, C_b=0))
+            2.0
         """
         last = whole(l, "l", 1)
         if last > self.depth + 1:
@@ -186,6 +230,12 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
 
         Raises:
             DeclarationError: a layer normalises over a batch, all of whose inputs a change of parameters moves.
+
+        Examples:
+            Of the first layer ``C_W K`` times chi_perp of the second, of the second ``C_W K'``:
+
+            >>> [float(square) for square in sr.network(["linear"]*2).gradient_norms(K=1, C_W=2, C_b=0)]
+            [4.0, 4.0]
         """
         if any(layer.is_batch for layer in self.layers):
             raise DeclarationError(
@@ -204,6 +254,12 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
 
         It is not where an activation jumps, or is as steep as |z|^(1/2) somewhere, and a trained layer stands before
         it: the mean square of its slope is infinite.
+
+        Examples:
+            Trained weights in front of a step have gradients of infinite mean square:
+
+            >>> sr.network(["step"]*2).has_tangent_kernel, sr.network(["step"]).has_tangent_kernel
+            (False, True)
         """
         is_trained = False
         for layer in self.layers:
@@ -228,6 +284,11 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
             ``(K, dK, ddK)`` for every layer, the first as passed:
             ``dK' = chi_parallel dK`` and ``ddK' = chi_perp ddK + chi_Delta/2 dK^2``, where chi_Delta/2 is h for layers
             without normalisation.
+
+        Examples:
+            >>> last = sr.network(["square"]).nearby_inputs(K=1, dK="1/10", ddK="1/100", C_W=1, C_b=0)[-1]
+            >>> [float(number) for number in last]  # 3 K^2, 6 K dK and 4 K ddK + 2 dK^2
+            [3.0, 0.6, 0.06]
         """
         first, second = _mpf(dK, "dK"), _mpf(ddK, "ddK")
         states = self._states(K, params)
@@ -252,6 +313,11 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
 
         Returns:
             depth + 1 entries; the first is what was passed. Equal inputs keep C = K1 = K2 exactly.
+
+        Examples:
+            >>> last = sr.network(["linear"]*2).dual_kernels(K1=1, K2=1, C="1/2", C_W=1, C_b=0)[-1]
+            >>> float(last.C), float(last.Theta)
+            (0.5, 1.0)
         """
         state = DualKernel(*(_mpf(value, name) for value, name in ((K1, "K1"), (K2, "K2"), (C, "C"), (Theta, "Theta"))))
         if any(layer.is_batch for layer in self.layers) and state.K1 != state.K2:

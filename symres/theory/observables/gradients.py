@@ -29,6 +29,7 @@ def tangent_kernel_map(rates: Rates) -> OfTwoInputs:
         divergence=Divergence.EQUAL_INPUTS,
         costly=True,
         define=lambda walks: tangent(walks.two, 1, 2, Theta, rates),
+        example='>>> sr.derive("linear", layer="residual").ntk_map.expr\nC_W*(C + Theta) + C_b + Theta*gamma**2',
     )
 
 
@@ -43,5 +44,6 @@ PARAMETER_NORM = OfOneInput(
     oracle=lambda layer, K: layer.ntk_map(K, K, K, 0.0),  # of one input with itself: what this layer adds
     divergence=Divergence.EQUAL_INPUTS,
     define=lambda walks: walks.tangent(sp.Integer(0), (1, 1)),
+    example='>>> sr.derive("cosh(z)").parameter_norm.expr  # C_b + C_W <cosh^2>\nC_W*(exp(2*K)/2 + 1/2) + C_b',
 )
 OBSERVABLES: tuple[LayerObservable, ...] = (NTK_MAP, PARAMETER_NORM)

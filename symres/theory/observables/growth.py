@@ -18,6 +18,7 @@ NU = AtCriticality(
     by_default=False,  # its derivation may take longer than all other comparisons
     simulated=lambda networks, K, kernels: networks.vertices(K, kernels),
     derive=lambda subject: nu(subject.layer.program, subject.critical_points, subject.layer.parameters),
+    example='>>> sr.derive("leaky_relu(1/2)").nu.expr  # <phi^4>/<phi^2>^2 - 1 = 6*(1 + 1/16)/(1 + 1/4)^2 - 1\n77/25',
 )
 NU_LOG = AtCriticality(
     name="nu_log",
@@ -27,6 +28,7 @@ NU_LOG = AtCriticality(
     arguments=(gamma,),
     section=Section.FINITE_WIDTH,
     derive=lambda subject: approach(subject.quantity("kernel_map"), subject.critical_points),
+    example='>>> sr.derive("z*exp(-z^2)").nu_log.expr\n1/6',
 )
 ASPECT_RATIO = AtCriticality(
     name="aspect_ratio",
@@ -37,6 +39,7 @@ ASPECT_RATIO = AtCriticality(
     arguments=(gamma, n_L),
     section=Section.FINITE_WIDTH,
     derive=lambda subject: aspect_ratio(subject.quantity("nu")),
+    example='>>> sr.derive("linear").aspect_ratio.expr  # 4/((20 + 3*n_L)*nu), with nu = 2\n2/(3*n_L + 20)',
 )
 VERTEX_LIMIT = AtCriticality(
     name="vertex_limit",
@@ -50,5 +53,6 @@ VERTEX_LIMIT = AtCriticality(
         subject.quantity("chi_parallel"),
         subject.layer.parameters,
     ),
+    example='>>> sr.derive("square", layer="pre_ln").vertex_limit.expr  # <H_4(z)^2> = 24\n24*C_W**2/(3*C_W + C_b)**2',
 )
 OBSERVABLES: tuple[LayerObservable, ...] = (NU, NU_LOG, ASPECT_RATIO, VERTEX_LIMIT)

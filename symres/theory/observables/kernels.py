@@ -21,6 +21,7 @@ PHI_SQUARED = _Squared(
     section=Section.MAPS,
     oracle=lambda layer, K: layer.phi_squared(K),
     define=lambda walks: walks.squared,
+    example='>>> sr.derive("gaussian_slope").phi_squared.expr  # phi(z) = z*exp(-z^2/2)\nK/(2*K + 1)**(3/2)',
 )
 KERNEL_MAP = OfOneInput(
     name="kernel_map",
@@ -32,6 +33,9 @@ KERNEL_MAP = OfOneInput(
     section=Section.MAPS,
     oracle=lambda layer, K: layer.kernel_map(K),
     define=lambda walks: walks.next_kernel,
+    example=(
+        '>>> sr.derive("erf").kernel_map.expr  # the arcsine kernel of Williams\n2*C_W*asin(2*K/(2*K + 1))/pi + C_b'
+    ),
 )
 COVARIANCE_MAP = OfTwoInputs(
     name="covariance_map",
@@ -43,5 +47,9 @@ COVARIANCE_MAP = OfTwoInputs(
     section=Section.MAPS,
     oracle=lambda layer, K1, K2, C: layer.covariance_map(K1, K2, C),
     define=lambda walks: walks.next_covariance,
+    example=(
+        '>>> sr.derive("sin(z) + cos(z)").covariance_map.expr  # the Gaussian kernel of random Fourier features\n'
+        "C_W*exp(C - K1/2 - K2/2) + C_b"
+    ),
 )
 OBSERVABLES: tuple[LayerObservable, ...] = (PHI_SQUARED, KERNEL_MAP, COVARIANCE_MAP)

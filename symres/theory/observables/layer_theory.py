@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from textwrap import indent
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from ...activations.formula_parser import nearest
@@ -34,7 +35,7 @@ class Derived:
 
     def __init__(self, record: LayerObservable) -> None:
         self.record = record
-        self.__doc__ = f"{record.meaning[:1].upper()}{record.meaning[1:]}{record.source and f' ({record.source})'}."
+        self.__doc__ = _documented(record)
 
     @overload
     def __get__(self, layer: None, owner: type) -> Self: ...
@@ -44,6 +45,20 @@ class Derived:
 
     def __get__(self, layer: LayerTheory | None, owner: type) -> Self | Quantity:
         return self if layer is None else layer.derived(self.record)
+
+
+def _documented(record: LayerObservable) -> str:
+    """What ``help`` and the reference say of an observable."""
+    source = f" ({record.source})" if record.source else ""
+    arguments = ", ".join(symbol.name for symbol in record.arguments)
+    unit = "a number" if record.unit == "1" else f"in units of {record.unit}"
+    lines = [
+        f"{record.meaning[:1].upper()}{record.meaning[1:]}{source}.",
+        f":math:`{record.notation}`: a Quantity in {arguments} and the parameters of the layer, {unit}.",
+    ]
+    if record.example:
+        lines.append(f"Examples:\n{indent(record.example, '    ')}")
+    return "\n\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -84,7 +99,12 @@ class LayerTheory(DerivedLayer, Subject):
 
     @property
     def parameter_names(self) -> list[str]:
-        """The names of the layer's parameters, in alphabetical order."""
+        """The names of the layer's parameters, in alphabetical order.
+
+        Examples:
+            >>> sr.derive("swish", layer="residual").parameter_names
+            ['C_W', 'C_b', 'beta', 'gamma']
+        """
         return [symbol.name for symbol in self.layer.parameters]
 
     @cached_property
@@ -111,6 +131,10 @@ class LayerTheory(DerivedLayer, Subject):
 
         Raises:
             DeclarationError: the layer has no such observable.
+
+        Examples:
+            >>> sr.derive("linear").quantity("chi_perp").expr
+            C_W
         """
         known = self.observables
         if name not in known:
@@ -147,6 +171,12 @@ class LayerTheory(DerivedLayer, Subject):
         Args:
             weight_rate: of every w, a number or an expression in parameters.
             bias_rate: of every b.
+
+        Examples:
+            Of weights alone, for exp: the covariance is ``exp((K1 + K2)/2 + C)``, and so is that of the slopes:
+
+            >>> sr.derive("exp(z)").tangent_kernel_map(weight_rate=1, bias_rate=0).expr
+            C_W*(Theta + 1)*exp(C + K1/2 + K2/2)
         """
         rates = scalar(weight_rate, "weight_rate"), scalar(bias_rate, "bias_rate")
         return gradients.tangent_kernel_map(rates).of(self)
@@ -162,7 +192,12 @@ class LayerTheory(DerivedLayer, Subject):
 
     @property
     def is_batch(self) -> bool:
-        """Whether the maps depend on the kernel K and the covariance C of a batch of exchangeable inputs."""
+        """Whether the maps depend on the kernel K and the covariance C of a batch of exchangeable inputs.
+
+        Examples:
+            >>> sr.derive("linear", layer="batch_norm").is_batch, sr.derive("linear").is_batch
+            (True, False)
+        """
         return self.walks.is_batch
 
     @property
@@ -170,12 +205,22 @@ class LayerTheory(DerivedLayer, Subject):
         """Everything that can be exported and checked by name, derived when it is looked up; the page's come first.
 
         ``phi_squared`` of one activation only.
+
+        Examples:
+            >>> names = list(sr.derive("linear").all_quantities)
+            >>> names[6:9], names[-2:]
+            (['ntk_map', 'parameter_norm', 'chi_delta'], ['aspect_ratio', 'vertex_limit'])
         """
         return LazyQuantities(self.quantity, tuple(self.observables))
 
     @property
     def quantities(self) -> dict[str, Quantity]:
-        """What a page, a document and a module of the theory hold, by name, in the order of the derivation."""
+        """What a page, a document and a module of the theory hold, by name, in the order of the derivation.
+
+        Examples:
+            >>> list(sr.derive("linear").quantities)
+            ['phi_squared', 'kernel_map', 'covariance_map', 'chi_parallel', 'chi_perp', 'h']
+        """
         return self.of_section(Section.MAPS)
 
     def of_section(self, section: Section) -> dict[str, Quantity]:

@@ -34,6 +34,7 @@ CHI_PARALLEL = OfOneInput(
     section=Section.MAPS,
     oracle=lambda layer, K: layer.chi_parallel(K),
     define=lambda walks: walks.slope(walks.next_kernel),
+    example='>>> sr.derive("abs(z)^3").chi_parallel.expr  # of K\' = C_b + 15 C_W K^3\n45*C_W*K**2',
 )
 CHI_PERP = OfOneInput(
     name="chi_perp",
@@ -45,6 +46,9 @@ CHI_PERP = OfOneInput(
     oracle=lambda layer, K: layer.chi_perp(K),
     divergence=Divergence.ALWAYS,
     define=lambda walks: walks.perpendicular,
+    example=(
+        '>>> sr.derive("hard_tanh").chi_perp.expr  # C_W times the probability of |z| < 1\nC_W*erf(sqrt(2)/(2*sqrt(K)))'
+    ),
 )
 H = OfOneInput(
     name="h",
@@ -56,6 +60,13 @@ H = OfOneInput(
     section=Section.MAPS,
     oracle=lambda layer, K: layer.h(K),
     define=_half_slope,
+    example=(
+        '>>> theory = sr.derive("z - z^3/3")\n'
+        ">>> theory.chi_perp.expr\n"
+        "C_W*(3*K**2 - 2*K + 1)\n"
+        ">>> theory.h.expr\n"
+        "C_W*(3*K - 1)"
+    ),
 )
 CHI_DELTA = OfOneInput(
     name="chi_delta",
@@ -67,6 +78,7 @@ CHI_DELTA = OfOneInput(
     oracle=lambda layer, K: layer.chi_delta(K),
     costly=True,
     define=lambda walks: chi_delta(walks.one),
+    example='>>> sr.derive("z^2").chi_delta.expr  # without normalisation it is 2*h\n4*C_W',
 )
 COVARIANCE_SLOPE = OfTwoInputs(
     name="covariance_slope",
@@ -74,6 +86,9 @@ COVARIANCE_SLOPE = OfTwoInputs(
     notation=r"\partial C'/\partial C",
     meaning="slope of the covariance map in the covariance",
     define=lambda walks: total_derivative(walks.next_covariance, walks.two.assignments, symbols.C),
+    example=(
+        '>>> sr.derive("abs").covariance_slope.expr  # C_W <sign(z1) sign(z2)>\n2*C_W*asin(C/(sqrt(K1)*sqrt(K2)))/pi'
+    ),
 )
 # The covariance of a neuron with itself many layers before is its kernel there times the product of these, unless a
 # batch normalisation acts on the stream itself.
@@ -83,6 +98,7 @@ MEMORY = OfOneInput(
     notation="m",
     meaning="weight of a neuron in the next stream",
     define=lambda walks: walks.weight_of(walks.one.first),
+    example='>>> sr.derive("gamma*z + Dense(bell(z))").memory.expr\ngamma',
 )
 # A batch average is the neuron of one more input: its covariances with the stream before are those of two inputs.
 SHARED_MEMORY = OfOneInput(
@@ -91,6 +107,10 @@ SHARED_MEMORY = OfOneInput(
     notation=r"\bar{m}",
     meaning="weight of a neuron's batch average in the next stream",
     define=lambda walks: walks.weight_of(SHARED),
+    example=(
+        '>>> sr.derive("gamma*BatchNorm(z) + Dense(relu(z))").shared_memory.expr  # of (z - mean)/sqrt(K - C)\n'
+        "-gamma/sqrt(-C + K)"
+    ),
 )
 OBSERVABLES: tuple[LayerObservable, ...] = (CHI_PARALLEL, CHI_PERP, H)
 FURTHER: tuple[LayerObservable, ...] = (CHI_DELTA,)
