@@ -60,6 +60,15 @@ class Activation(Shown):
     Raises:
         DeclarationError: the formula contains no ``z`` or an undeclared symbol, is not real and finite on the
             whole line, or grows so fast that it has no Gaussian average.
+
+    Examples:
+        >>> bent = sr.Activation("bent_identity", "(sqrt(z^2 + 1) - 1)/2 + z")
+        >>> round(sr.expect(bent)(K=1), 9)
+        0.177265403
+        >>> from sympy import Symbol
+        >>> slope = Symbol("slope", positive=True)
+        >>> sr.expect(sr.Activation("hinge", "where(z > 0, z, -slope*z)", (slope,))).expr
+        sqrt(2)*sqrt(K)*(slope + 1)/(2*sqrt(pi))
     """
 
     functions: ClassVar[Mapping[str, Function]] = MappingProxyType({})  # activations in formulas: the catalogue sets it
@@ -97,12 +106,23 @@ class Activation(Shown):
         set_(self, "homogeneity", homogeneity(pieces))
 
     def __call__(self, u: Any) -> sp.Expr:
-        """The activation of an expression, kept as an atom: ``phi(z)`` prints as phi(z); of a number, its value."""
+        """The activation of an expression, kept as an atom: ``phi(z)`` prints as phi(z); of a number, its value.
+
+        Examples:
+            >>> square = sr.activation("square")
+            >>> square(sr.z + 1), square(3)
+            (square(z + 1), 9)
+        """
         phi = Phi(self.formula, equation(u, f"the argument of {self.name}"), sp.Integer(0), *self.parameters)
         return phi.expanded if phi.argument.is_number else phi
 
     def derive(self) -> Any:
-        """The theory of multilayer perceptrons of the activation, what ``sr.derive`` returns of it."""
+        """The theory of multilayer perceptrons of the activation, what ``sr.derive`` returns of it.
+
+        Examples:
+            >>> sr.activation("step").derive().kernel_map.expr
+            C_W/2 + C_b
+        """
         return reader_of(THEORIES)(self)
 
     def _title(self) -> str:
@@ -115,22 +135,43 @@ class Activation(Shown):
 
     @property
     def breakpoints(self) -> tuple[sp.Expr, ...]:
-        """Where the formula changes: kinks of some order, and jumps."""
+        """Where the formula changes: kinks of some order, and jumps.
+
+        Examples:
+            >>> sr.activation("hard_swish").breakpoints
+            (-3, 3)
+        """
         return self.pieces.breaks
 
     @property
     def is_continuous(self) -> bool:
-        """True if phi has no jump."""
+        """True if phi has no jump.
+
+        Examples:
+            >>> phi = sr.activation("hardshrink(1/2)")
+            >>> phi.is_continuous, phi.jumps
+            (False, ((-1/2, 1/2), (1/2, 1/2)))
+        """
         return not self.jumps
 
     @property
     def identifier(self) -> str:
-        """The name as an identifier, for files and functions."""
+        """The name as an identifier, for files and functions.
+
+        Examples:
+            >>> sr.activation("leaky_relu(1/10)").identifier
+            'leaky_relu_slope_1_over_10'
+        """
         return identifier(self.name)
 
     @cached_property
     def formula(self) -> Formula:
-        """The formula as an atom of expressions."""
+        """The formula as an atom of expressions.
+
+        Examples:
+            >>> sr.activation("tanhshrink").formula.expr
+            z - tanh(z)
+        """
         return Formula(self.name, self.expr, self.parameters)
 
     def subs(self, /, **values: Any) -> Activation:
@@ -141,6 +182,10 @@ class Activation(Shown):
 
         Raises:
             DeclarationError: no such parameter, no number, or a number that the parameter's assumptions exclude.
+
+        Examples:
+            >>> sr.activation("celu").subs(alpha=2).expr
+            Piecewise((z, z > 0), (2*exp(z/2) - 2, True))
         """
         by_name = {str(p): p for p in self.parameters}
         unknown = sorted(set(values) - set(by_name))

@@ -67,6 +67,12 @@ class Catalogue(Mapping[str, Activation]):
     Args:
         entries: the table.
         aliases: other names of entries.
+
+    Examples:
+        >>> sr.activations["hard_sigmoid"].expr
+        Min(6, Max(0, z + 3))/6
+        >>> "logsigmoid" in sr.activations, "logsigmoid" in list(sr.activations)
+        (True, False)
     """
 
     def __init__(self, entries: Sequence[CatalogueEntry], aliases: Sequence[Alias] = ()) -> None:
@@ -121,7 +127,13 @@ class Catalogue(Mapping[str, Activation]):
         return tuple(self._entries.values())
 
     def extended(self, *entries: CatalogueEntry) -> Catalogue:
-        """A catalogue with further entries; this one stays as it is."""
+        """A catalogue with further entries; this one stays as it is.
+
+        Examples:
+            >>> more = sr.activations.extended(*sr.activations.entries[:0])
+            >>> more.find("relu(z)^2").homogeneity
+            2
+        """
         return Catalogue([*self._entries.values(), *entries], tuple(self._aliases.values()))
 
     def find(self, what: Declared, /, **parameters: Any) -> Activation:
@@ -136,6 +148,10 @@ class Catalogue(Mapping[str, Activation]):
         Raises:
             DeclarationError: an unknown name (with the nearest ones), a formula that cannot be read or validated,
                 or a value that a parameter does not admit.
+
+        Examples:
+            >>> sr.activations.find("max(z, 0)*z").homogeneity
+            2
         """
         if isinstance(what, Activation):
             return what.subs(**parameters)
@@ -246,6 +262,13 @@ def activation(what: Declared, /, **parameters: Any) -> Activation:
 
     Raises:
         DeclarationError: an unknown name, a formula that cannot be read or validated, or an inadmissible value.
+
+    Examples:
+        >>> phi = sr.activation("softshrink(1/2)")
+        >>> round(sr.expect(phi(sr.z)**2)(K=1), 9)
+        0.41927852
+        >>> sr.activation("where(z > 0, z, exp(z) - 1)").breakpoints
+        (0,)
     """
     return activations.find(what, **parameters)
 

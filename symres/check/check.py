@@ -54,6 +54,11 @@ def check(
 
     Raises:
         DeclarationError: what is passed is no theory or average, no oracle, no parameter, or no number.
+
+    Examples:
+        >>> report = sr.check("abs(z)^3", against="quadrature", points=1, quantities=["kernel_map"], progress=False)
+        >>> print(report.outcome)
+        PASSED
     """
     theory = derived(theory)
     names = oracles(against, is_theory(theory))

@@ -53,6 +53,11 @@ class Module(Shown):
         warnings: functions with values that have fewer than six digits: which, where, and how wrong they are; that a
             tangent kernel is infinite.
         functions: the names of what it holds.
+
+    Examples:
+        >>> module = sr.export({"mean": sr.expect("relu(z)^3")})
+        >>> module.functions, module.missing, "import numpy as np" in module.text
+        (('mean',), (), True)
     """
 
     name: str
@@ -96,6 +101,14 @@ class Module(Shown):
 
         Raises:
             DeclarationError: it cannot be written, or a file beside it that is no header of this kind is in the way.
+
+        Examples:
+            >>> import pathlib, tempfile
+            >>> folder = tempfile.TemporaryDirectory()
+            >>> path = sr.export({"mean": sr.expect("relu(z)^3")}).write(pathlib.Path(folder.name) / "averages.py")
+            >>> path.name, "def mean(K" in path.read_text()
+            ('averages.py', True)
+            >>> folder.cleanup()
         """
         path = require_places(Path(path), self.target)
         if has_companions(path, self.target):
@@ -111,6 +124,11 @@ class Module(Shown):
 
         Raises:
             DeclarationError: it is LaTeX, or what the code needs is not installed.
+
+        Examples:
+            >>> mean = sr.export({"mean": sr.expect("relu(z)^3")}).load().mean
+            >>> mean(np.array([1.0, 4.0])).round(9)  # sqrt(2/pi)*K^(3/2)
+            array([0.79788456, 6.38307649])
         """
         if self.target == LATEX:
             raise DeclarationError(f"loading {self.name}", "LaTeX is not a module", "write it to a file")

@@ -138,6 +138,11 @@ def budget(factor: float) -> Iterator[None]:
 
     Raises:
         DeclarationError: it is not a positive number.
+
+    Examples:
+        >>> with sr.budget(10):
+        ...     sr.expect("z^2*cos(z)^2").expr
+        K*((1 - 4*K)*exp(-2*K) + 1)/2
     """
     token = _FACTOR.set(_positive(factor))
     try:

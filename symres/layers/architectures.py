@@ -60,26 +60,48 @@ def _refused(layer: Layer, name: str, value: object, own: list[str]) -> Declarat
 
 @_architecture
 def mlp(phi: Declared) -> Layer:
-    """Multilayer perceptron, ``z' = Dense(phi(z))``."""
+    """Multilayer perceptron, ``z' = Dense(phi(z))``.
+
+    Examples:
+        >>> sr.mlp("threshold(0, 1)").derive().kernel_map.expr  # z above 0, else 1
+        C_W*(K/2 + 1/2) + C_b
+    """
     return Layer(Dense(activation(phi)(symbols.z)), "mlp")
 
 
 @_architecture
 def residual(phi: Declared, gamma: Number = symbols.gamma, xi: Number = 1) -> Layer:
-    """Residual perceptron, ``z' = gamma*z + xi*Dense(phi(z))`` (PDLT (B.3))."""
+    """Residual perceptron, ``z' = gamma*z + xi*Dense(phi(z))`` (PDLT (B.3)).
+
+    Examples:
+        >>> sr.residual("abs(z)*z", gamma="1/2", xi="1/3").derive().kernel_map.expr  # <z^4> = 3 K^2
+        C_W*K**2/3 + C_b/9 + K/4
+    """
     branch = Dense(activation(phi)(symbols.z))
     return Layer(_skip(gamma) + scalar(xi, "xi") * branch, "residual")
 
 
 @_architecture
 def pre_ln(phi: Declared, gamma: Number = 0) -> Layer:
-    """LayerNorm on preactivations, ``z' = gamma*z + Dense(phi(LayerNorm(z)))`` (Doshi et al. (61))."""
+    """LayerNorm on preactivations, ``z' = gamma*z + Dense(phi(LayerNorm(z)))`` (Doshi et al. (61)).
+
+    Examples:
+        >>> sr.pre_ln("abs", gamma=1).derive().chi_perp.expr
+        C_W/K + 1
+    """
     return Layer(_skip(gamma) + Dense(activation(phi)(LayerNorm(symbols.z))), "pre_ln")
 
 
 @_architecture
 def ln_act(phi: Declared, gamma: Number = 0) -> Layer:
-    """LayerNorm on activations, ``z' = gamma*z + Dense(LayerNorm(phi(z)))`` (Doshi et al. (49))."""
+    """LayerNorm on activations, ``z' = gamma*z + Dense(LayerNorm(phi(z)))`` (Doshi et al. (49)).
+
+    Examples:
+        The variance of relu is ``K/2 - K/(2 pi)``, and the mean square of its slope 1/2:
+
+        >>> sr.ln_act("relu").derive().chi_perp.expr
+        pi*C_W/(K*(-1 + pi))
+    """
     return Layer(_skip(gamma) + Dense(LayerNorm(activation(phi)(symbols.z))), "ln_act")
 
 
@@ -88,6 +110,11 @@ def batch_norm(phi: Declared, gamma: Number = 0, units: int = 1) -> Layer:
     """BatchNorm on preactivations, ``z' = gamma*z + branch`` with so many units ``u -> Dense(phi(BatchNorm(u)))``.
 
     One unit is Doshi et al. (24) and (25), two are the block of (26).
+
+    Examples:
+        >>> theory = sr.batch_norm("relu").derive()
+        >>> theory.kernel_map.expr, theory.covariance_map.expr
+        (C_W/2 + C_b, C_W/(2*pi) + C_b)
     """
     branch = symbols.z
     for _ in range(whole(units, "units", 1)):
@@ -97,7 +124,12 @@ def batch_norm(phi: Declared, gamma: Number = 0, units: int = 1) -> Layer:
 
 @_architecture
 def two_layer_block(phi: Declared, gamma: Number = 1, xi: Number = symbols.xi) -> Layer:
-    """Residual two-layer block, ``z' = gamma*z + xi*Dense(phi(Dense(z)))`` (Chizat, section 1.1, for wide streams)."""
+    """Residual two-layer block, ``z' = gamma*z + xi*Dense(phi(Dense(z)))`` (Chizat, section 1.1, for wide streams).
+
+    Examples:
+        >>> sr.two_layer_block("relu").derive().kernel_map.expr
+        C_W**2*K*xi**2/2 + C_W*C_b*xi**2/2 + C_b*xi**2 + K
+    """
     return Layer(_skip(gamma) + scalar(xi, "xi") * Dense(activation(phi)(Dense(symbols.z))), "two_layer_block")
 
 

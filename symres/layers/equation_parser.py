@@ -47,6 +47,13 @@ def layer(text: str, /, phi: Declared | None = None, **parameters: Number) -> La
     Raises:
         DeclarationError: what cannot be read, with its place; an equation that names phi, if there is none.
         UnsupportedLayer: what cannot be derived.
+
+    Examples:
+        A gated layer, ReGLU: the product of two wide dense layers, one of them rectified:
+
+        >>> reglu = sr.layer("Dense(relu(Dense(z, 1, 0))*Dense(z, 1, 0))")
+        >>> reglu.derive().kernel_map.expr  # K/2 times K
+        C_W*K**2/2 + C_b
     """
     if not isinstance(text, str):
         remedy = 'pass text, as in layer="residual"; sr.derive takes an sr.Layer in the place of an activation'

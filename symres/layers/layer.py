@@ -41,6 +41,15 @@ class Layer(Shown):
     Raises:
         UnsupportedLayer: the next stream is not linear in Gaussian sources.
         DeclarationError: no ``z``, or a mix of widths.
+
+    Examples:
+        >>> phi = sr.activation("relu")
+        >>> h = sr.Dense(sr.z, C_b=0)
+        >>> shared = sr.Layer(sr.gamma*sr.z + sr.Dense(phi(h)*h, C_b=0))  # relu(h)*h, with one draw h
+        >>> shared.text
+        'gamma*z + Dense(y1*relu(y1), C_b=0), y1 = Dense(z, C_b=0)'
+        >>> shared.derive().kernel_map.expr  # <relu(h)^2 h^2> = 3 S^2/2 with S = C_W K
+        3*C_W**3*K**2/2 + K*gamma**2
     """
 
     forward: sp.Expr = field(compare=False)
@@ -68,12 +77,22 @@ class Layer(Shown):
         return [fact(str(left), latex(left), right) for left, right in self.equations]
 
     def derive(self) -> Any:
-        """The theory of deep networks built from the layer, what ``sr.derive`` returns of it."""
+        """The theory of deep networks built from the layer, what ``sr.derive`` returns of it.
+
+        Examples:
+            >>> sr.layer("Dense(z^6)").derive().kernel_map.expr  # <z^12> = 10395 K^6
+            10395*C_W*K**6 + C_b
+        """
         return reader_of(THEORIES)(self)
 
     @property
     def text(self) -> str:
-        """The forward equation on one line: ``Dense(phi(y1)*y1), y1 = Dense(z)``."""
+        """The forward equation on one line: ``Dense(phi(y1)*y1), y1 = Dense(z)``.
+
+        Examples:
+            >>> sr.pre_ln("tanh", gamma=1).text
+            'z + Dense(tanh(LayerNorm(z)))'
+        """
         return in_line(self.equations)
 
     @property
@@ -83,12 +102,22 @@ class Layer(Shown):
 
     @property
     def formulas(self) -> tuple[Formula, ...]:
-        """The activations' formulas."""
+        """The activations' formulas.
+
+        Examples:
+            >>> [formula.name for formula in sr.layer("Dense(sin(z) + relu6(z))").formulas]
+            ['relu6', 'sin']
+        """
         return self.program.formulas
 
     @property
     def parameters(self) -> tuple[sp.Symbol, ...]:
-        """Every free symbol but the stream, by name."""
+        """Every free symbol but the stream, by name.
+
+        Examples:
+            >>> sr.layer("gamma*z + xi*Dense(celu(z))").parameters
+            (C_W, C_b, alpha, gamma, xi)
+        """
         return tuple(sorted(self.forward.free_symbols - {z}, key=str))
 
     def subs(self, /, **values: Number) -> Layer:
@@ -96,6 +125,10 @@ class Layer(Shown):
 
         Raises:
             DeclarationError: no such parameter.
+
+        Examples:
+            >>> sr.residual("relu").subs(gamma=1, C_b=0).derive().kernel_map.expr
+            C_W*K/2 + K
         """
         by_name = {str(p): p for p in self.parameters}
         unknown = sorted(set(values) - set(by_name))

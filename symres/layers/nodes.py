@@ -83,6 +83,17 @@ class Node(sp.Expr):
     Raises:
         DeclarationError: the class has the name of a function, an activation, a symbol or a node of symres; or a node
             has another number of arguments than names.
+
+    Examples:
+        A node that keeps the neurons and reverses their sign, in theories and in simulated networks alike:
+
+        >>> class Reversed(sr.Node):
+        ...     def lower(self, program, u):
+        ...         return -u
+        ...     def sample(self, net, u):
+        ...         return u*(-1)
+        >>> sr.layer("Reversed(z)/2 + Dense(z)").derive().kernel_map.expr
+        C_W*K + C_b + K/4
     """
 
     argument_names: ClassVar[tuple[str, ...]] = ("u",)
@@ -160,6 +171,14 @@ class Dense(Node):
         C_b: Var(bias).
         width: width of the output, in units of the stream's width n.
         tag: the identity of this draw; made by the call.
+
+    Examples:
+        >>> phi = sr.activation("relu")
+        >>> h = sr.Dense(sr.z, C_W=1, C_b=0)
+        >>> one = sr.Layer(sr.Dense(phi(h)*h, C_W=1, C_b=0))  # one draw: <relu(h)^2 h^2> = 3 K^2/2
+        >>> two = sr.Layer(sr.Dense(phi(h)*sr.Dense(sr.z, C_W=1, C_b=0), C_W=1, C_b=0))  # K/2 times K
+        >>> one.derive().kernel_map.expr, two.derive().kernel_map.expr
+        (3*K**2/2, K**2/2)
     """
 
     argument_names = ("u", "C_W", "C_b")  # a width and a tag have no text

@@ -71,7 +71,13 @@ class Normaliser(Node, abstract=True):
 
 
 class LayerNorm(Normaliser):
-    """Mean 0 and variance 1 over the neurons, for every input by itself (Doshi et al. (19))."""
+    """Mean 0 and variance 1 over the neurons, for every input by itself (Doshi et al. (19)).
+
+    Examples:
+        >>> phi = sr.activation("cube")
+        >>> sr.Layer(sr.Dense(phi(sr.LayerNorm(sr.z)))).derive().kernel_map.expr  # <z^6> = 15
+        15*C_W + C_b
+    """
 
     def centre(self, averages: Averaging[N], u: N) -> N | float:
         """The average over the neurons."""
@@ -79,7 +85,14 @@ class LayerNorm(Normaliser):
 
 
 class RMSNorm(Normaliser):
-    """Mean square 1 over the neurons, for every input by itself; nothing is subtracted."""
+    """Mean square 1 over the neurons, for every input by itself; nothing is subtracted.
+
+    Examples:
+        It keeps a mean, which LayerNorm takes away; ReLU has the mean square K/2:
+
+        >>> sr.layer("Dense(RMSNorm(relu(z)))").derive().chi_perp.expr
+        C_W/K
+    """
 
     def centre(self, averages: Averaging[N], u: N) -> N | float:
         """Nothing."""
@@ -91,6 +104,10 @@ class BatchNorm(Normaliser):
 
     All inputs have one kernel K and all pairs one covariance C. At infinite width the variance over the batch is the
     same for every neuron, so it is also the average over the neurons.
+
+    Examples:
+        >>> sr.layer("Dense(abs(BatchNorm(z)))").derive().chi_perp.expr  # K - C is the variance over the batch
+        -C_W/(C - K)
     """
 
     def centre(self, averages: Averaging[N], u: N) -> N | float:

@@ -66,6 +66,14 @@ def export(
         DeclarationError: an unknown target, a name that no function can have, or a prefix for a target whose
             functions have their module before their names.
         NoClosedForm: what was asked for is unknown, or no accurate code was found for it.
+
+    Examples:
+        >>> module = sr.export("relu").load()
+        >>> float(module.covariance_map(1.0, 1.0, 0.0, C_W=2.0, C_b=0.0))  # 1/pi
+        0.3183098861837907
+        >>> text = sr.export({"mean": sr.expect("z^8")}, target="latex").text
+        >>> r"105 K^{4}" in text
+        True
     """
     require_target(target, f"export to {target!r}")
     require_prefix(prefix or "", target)

@@ -40,6 +40,13 @@ class CriticalPoint(Shown):
         along: what runs along a line of critical points, each of its values being one: ``sr.K``, ``sr.C_W``, or the
             variance ``S_in`` inside of the averages; None for a single point.
         inside: the variance inside of the averages, where it is known apart from the kernel of the stream.
+
+    Examples:
+        The half-stable kernel of GELU, in closed form:
+
+        >>> point = sr.derive("gelu").critical_points[0]
+        >>> point.K, point.stability, point.side
+        (3/2 + sqrt(17)/2, 'half-stable', 'above')
     """
 
     K: sp.Expr
@@ -63,12 +70,24 @@ class CriticalPoint(Shown):
         return facts if self.K != K else [Fact("", "K* may be any kernel"), *facts[1:]]
 
     def at(self, numbers: Mapping[sp.Symbol, sp.Expr]) -> CriticalPoint:
-        """The point with numbers in the place of symbols."""
+        """The point with numbers in the place of symbols.
+
+        Examples:
+            >>> line = sr.derive("where(z > 0, z, z/2)").critical_points[0]  # every kernel is critical
+            >>> line.at({sr.K: 3}).K
+            3
+        """
         sides = {name: sp.sympify(getattr(self, name)).subs(numbers) for name in ("K", "C_W", "C_b")}
         return replace(self, **sides, along=None if self.along in numbers else self.along)
 
     def single(self) -> Iterator[CriticalPoint]:
-        """Some points of a line of critical points, that at 1 first; a single point is the only one."""
+        """Some points of a line of critical points, that at 1 first; a single point is the only one.
+
+        Examples:
+            >>> point = sr.derive("where(z > 0, z, z/2)").critical_points[0]  # C_W is one number, K* any
+            >>> [point.C_W for point in point.single()]
+            [8/5]
+        """
         yield from [self] if self.along is None else (self.at({self.along: number}) for number in _ALONG)
 
     @property
@@ -77,6 +96,10 @@ class CriticalPoint(Shown):
 
         Raises:
             DeclarationError: K depends on parameters, or on what runs along a line of critical points.
+
+        Examples:
+            >>> sr.derive("gelu").critical_points[0].kernel
+            3.5615528128088303
         """
         if self.K == K:
             return math.nan

@@ -24,6 +24,13 @@ class FixedPoint(Shown):
         chi_parallel: parallel susceptibility there; the fixed point attracts if it is below 1.
         chi_perp: perpendicular susceptibility there.
         phase: "ordered" (chi_perp < 1), "chaotic" (chi_perp > 1) or "critical"; "unknown" if chi_perp is.
+
+    Examples:
+        ReLU at half of the critical weight variance keeps ``K = C_b/(1 - 1/2)``:
+
+        >>> (point,) = sr.derive("relu").fixed_points(C_W=1, C_b="1/10")
+        >>> point.K, point.chi_parallel, point.chi_perp, point.phase
+        (0.2, 0.5, 0.5, 'ordered')
     """
 
     K: float | sp.Symbol
@@ -33,7 +40,13 @@ class FixedPoint(Shown):
 
     @property
     def kernel(self) -> float:
-        """K as a float; nan where every kernel is preserved, and K is the symbol ``sr.K``."""
+        """K as a float; nan where every kernel is preserved, and K is the symbol ``sr.K``.
+
+        Examples:
+            >>> (point,) = sr.derive("abs").fixed_points(C_W=1, C_b=0)
+            >>> point.K, point.kernel
+            (K, nan)
+        """
         return _as_float(self.K)
 
     def _title(self) -> str:
@@ -64,6 +77,11 @@ class Phase:
             symbol ``sr.K`` if every kernel is kept.
         chi_parallel: parallel susceptibility there; nan if the kernel diverges.
         chi_perp: perpendicular susceptibility there; nan if the kernel diverges and the limit is not known.
+
+    Examples:
+        >>> end = sr.derive("relu").phase(K=1, C_W=3, C_b=0)
+        >>> end.name, end.K, end.chi_perp
+        ('diverging', inf, 1.5)
     """
 
     name: str
@@ -100,6 +118,11 @@ class DepthScales(Shown):
         xi_q: depth over which the distance of a kernel from K* falls by a factor e, ``-1/log|chi_parallel|``.
         xi_c: the same of correlations, ``-1/log f'(c)`` with the map f of correlations; infinite where they approach c
             more slowly than any exponential (Schoenholz et al., arXiv:1611.01232, (9)).
+
+    Examples:
+        >>> scales = sr.derive("relu").depth_scales(C_W=1, C_b="1/10")
+        >>> scales.c, scales.xi_q  # 1/log(2)
+        (1.0, 1.4426950408889634)
     """
 
     c: float
@@ -122,6 +145,11 @@ class LinePoint(AnnotatedNumber):
         chi_parallel: parallel susceptibility there.
         reachable: whether the kernel flows to the fixed point (abs(chi_parallel) <= 1); if not, the line is no phase
             boundary there, for a deep network does not see it.
+
+    Examples:
+        >>> (point,) = sr.derive("erf").critical_line(C_W=1)  # K = (16/pi^2 - 1)/4
+        >>> round(point.K, 9), round(point.chi_parallel, 9), point.reachable  # chi_parallel = 1/(1 + 2K)
+        (0.155284735, 0.763027084, True)
     """
 
     K: float

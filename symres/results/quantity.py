@@ -26,7 +26,14 @@ _FEW = 15  # digits that any value should have
 
 
 class Status(Enum):
-    """What a quantity is: a closed form, a truncated series, numbers with an error bound, or unknown."""
+    """What a quantity is: a closed form, a truncated series, numbers with an error bound, or unknown.
+
+    Examples:
+        >>> [str(sr.expect(f).status) for f in ("erf(z)^2", "tanh(z)^2")]
+        ['EXACT', 'NUMERIC']
+        >>> str(sr.expect("tanh(z)^2").series(2).status)
+        'SERIES'
+    """
 
     EXACT = "EXACT"
     SERIES = "SERIES"
@@ -95,6 +102,13 @@ class Quantity(Shown):
         expansion: makes the series in the kernel, small or large, for quantities that have one.
         directed: whether kernels must not be 0: a normaliser needs the direction of an input.
         within: (symbol, low, high) of symbols that must lie strictly between two numbers.
+
+    Examples:
+        >>> average = sr.expect("exp(z)")
+        >>> average.expr, average(K=2), str(average.status)
+        (exp(K/2), 2.718281828459045, 'EXACT')
+        >>> [symbol.name for symbol in sr.derive("relu").covariance_map.symbols]
+        ['K1', 'K2', 'C', 'C_W', 'C_b']
     """
 
     name: str
@@ -136,7 +150,12 @@ class Quantity(Shown):
 
     @cached_property
     def expr(self) -> sp.Expr | None:
-        """The result as one expression: closed where EXACT, with unevaluated averages where NUMERIC."""
+        """The result as one expression: closed where EXACT, with unevaluated averages where NUMERIC.
+
+        Examples:
+            >>> sr.expect("step(z - 1)").expr  # the probability of z > 1
+            erfc(sqrt(2)/(2*sqrt(K)))/2
+        """
         if self.status is Status.UNKNOWN:
             return None
         result = self.body
@@ -146,7 +165,12 @@ class Quantity(Shown):
 
     @cached_property
     def defined(self) -> sp.Expr:
-        """The definition as one expression in unevaluated averages: named steps are written out."""
+        """The definition as one expression in unevaluated averages: named steps are written out.
+
+        Examples:
+            >>> sr.derive("relu").kernel_map.defined
+            C_W*<relu(z)**2>_{K} + C_b
+        """
         result = self.definition
         for step in reversed(self.steps):
             result = result.xreplace({step.symbol: step.definition})
@@ -154,7 +178,12 @@ class Quantity(Shown):
 
     @property
     def error_bound(self) -> float:
-        """Largest relative error of ``evalf()``: 0 for a closed form, 1e-15 where numbers are enclosed."""
+        """Largest relative error of ``evalf()``: 0 for a closed form, 1e-15 where numbers are enclosed.
+
+        Examples:
+            >>> sr.expect("relu").error_bound, sr.expect("tanh(z)^2").error_bound
+            (0.0, 1e-15)
+        """
         return {Status.EXACT: 0.0, Status.NUMERIC: 1e-15}.get(self.status, float("inf"))
 
     @property
@@ -162,6 +191,11 @@ class Quantity(Shown):
         """All comparisons of closed forms together: by what, at how many points, the largest deviation.
 
         None if there was none: numbers of what is NUMERIC need none, they are enclosed.
+
+        Examples:
+            >>> found = sr.expect("z^2*exp(-z^2/2)").verified
+            >>> found.points > 3, found.worst < 1e-20
+            (True, True)
         """
         if not self.verifications:
             return None
@@ -182,6 +216,11 @@ class Quantity(Shown):
 
         Raises:
             DeclarationError: a symbol without a value, an unknown name, a value outside the symbol's domain.
+
+        Examples:
+            >>> import mpmath
+            >>> mpmath.nstr(sr.expect("exp(z)").evalf(30, K=2), 30)  # e
+            '2.71828182845904523536028747135'
         """
         return self.enclosure(digits, **values)[0]
 
@@ -191,6 +230,11 @@ class Quantity(Shown):
         An average without a closed form is integrated numerically over the bulk of the Gaussian, and its tails are
         bounded: they are followed outwards until they contribute less than about 10**(-16*digits). Farther out the
         integrand times the Gaussian is assumed to go on falling.
+
+        Examples:
+            >>> value, radius = sr.expect("tanh(z)^2").enclosure(20, K=1)
+            >>> float(value), float(radius) < 1e-20
+            (0.3942944903978412, True)
         """
         if self.status is Status.UNKNOWN:
             raise NoClosedForm(f"a number for {self.name}", self.reason, "use another quantity, this one is unknown")
@@ -268,6 +312,10 @@ class Quantity(Shown):
         Raises:
             DeclarationError: an unknown name, a value outside the symbol's domain, a covariance without its kernels.
             NoClosedForm: the definition has no value there: ``evalf`` takes a limit, which is no formula.
+
+        Examples:
+            >>> sr.derive("abs").covariance_map.at(K1=1, K2=1, C=0, C_b=0).expr  # C_W <|z|>^2
+            2*C_W/pi
         """
         exact = self._arguments.some_of(values)
         found = self._put(exact, values)
@@ -324,6 +372,10 @@ class Quantity(Shown):
 
         Raises:
             DeclarationError: as ``evalf``; more positional numbers than kernels, or a kernel that is passed twice.
+
+        Examples:
+            >>> sr.derive("relu").kernel_map(3, C_W=2, C_b="1/2")
+            3.5
         """
         return float(self.evalf(16, **self._arguments.named(kernels, values)))
 
@@ -339,6 +391,10 @@ class Quantity(Shown):
 
         Raises:
             NoClosedForm: the quantity has no expansion in powers of sqrt(K), or more than one kernel.
+
+        Examples:
+            >>> sr.expect("tanh(z)^2").series(3).expr  # of z^2 - 2 z^4/3 + 17 z^6/45
+            17*K**3/3 - 2*K**2 + K
         """
         return self._expanded("a series", order, False, checked)
 
@@ -355,6 +411,12 @@ class Quantity(Shown):
         Raises:
             NoClosedForm: the integrand is not polynomial far out, up to what decays exponentially, or the quantity has
                 more than one kernel.
+
+        Examples:
+            Softplus is relu, but for an area of ``pi^2/6`` around 0, where the density is ``1/sqrt(2 pi K)``:
+
+            >>> sr.expect("softplus").asymptotics(1).expr
+            sqrt(2)*sqrt(K)/(2*sqrt(pi)) + sqrt(2)*pi**(3/2)/(12*sqrt(K))
         """
         return self._expanded("an expansion for large K", order, True, checked)
 
@@ -366,7 +428,12 @@ class Quantity(Shown):
         return self.expansion(self, whole(order, "order", 0), large=large, checked=checked)
 
     def latex(self) -> str:
-        """The expression as LaTeX."""
+        r"""The expression as LaTeX.
+
+        Examples:
+            >>> print(sr.expect("abs(z)^3").latex())
+            2 K^{3/2} \sqrt{\frac{2}{\pi}}
+        """
         return latex(self.expr if self.expr is not None else self.definition)
 
 

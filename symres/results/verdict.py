@@ -106,7 +106,14 @@ class Verdict:
 
     @property
     def found(self) -> Number:
-        """The oracle's number to the first digit of its error: what lies below is chance, or the processor's."""
+        """The oracle's number to the first digit of its error: what lies below is chance, or the processor's.
+
+        Examples:
+            >>> report = sr.check(sr.expect("z^6"), against="quadrature", points=1, progress=False)
+            >>> verdict = report.verdicts[0]
+            >>> float(verdict.found/verdict.claimed)
+            1.0
+        """
         if not (mp.isfinite(self.error) and self.error > 0 and mp.isfinite(self.value)):
             return self.value
         decade = mp.mpf(10) ** int(mp.floor(mp.log10(self.error)))
@@ -216,13 +223,23 @@ class CheckReport(Shown):
 
     Args:
         verdicts: one for each quantity, oracle and point.
+
+    Examples:
+        >>> report = sr.check(sr.expect("z^2*abs(z)"), against="quadrature", points=1, progress=False)
+        >>> str(report.outcome), len(report.verdicts)
+        ('PASSED', 1)
     """
 
     verdicts: tuple[Verdict, ...]
 
     @property
     def outcome(self) -> Outcome:
-        """REFUTED if any row is; PASSED only if there are rows and every one passed."""
+        """REFUTED if any row is; PASSED only if there are rows and every one passed.
+
+        Examples:
+            >>> str(sr.check("linear", against="quadrature", points=1, progress=False).outcome)
+            'PASSED'
+        """
         outcomes = {verdict.outcome for verdict in self.verdicts}
         if Outcome.REFUTED in outcomes:
             return Outcome.REFUTED
@@ -252,7 +269,13 @@ class CheckReport(Shown):
         return f"{heading(f'{self._title()} ({self._counts})')}{rows}"
 
     def table(self) -> str:
-        """Plain text in 80 columns: one row a verdict, under it the point and, if there is one, the reason."""
+        """Plain text in 80 columns: one row a verdict, under it the point and, if there is one, the reason.
+
+        Examples:
+            >>> report = sr.check(sr.expect("erf(z)^2"), against="quadrature", points=1, progress=False)
+            >>> print(report.table().splitlines()[-1])
+            PASSED: 1 passed, 0 refuted, 0 inconclusive
+        """
         head = f"{'quantity':<{_NAME}}{'oracle':<11}{'claimed':>13}{'found':>13}{'z':>7}{'sees':>7} verdict"
         lines = [head, "-" * WIDTH]
         for verdict in self.verdicts:
@@ -263,7 +286,11 @@ class CheckReport(Shown):
         return "\n".join(lines)
 
     def raise_if_refuted(self) -> None:
-        """Raise :class:`CheckRefuted` for the first refuted row; INCONCLUSIVE rows do not raise."""
+        """Raise :class:`CheckRefuted` for the first refuted row; INCONCLUSIVE rows do not raise.
+
+        Examples:
+            >>> sr.check(sr.expect("erf(z)^2"), against="quadrature", points=1, progress=False).raise_if_refuted()
+        """
         for verdict in self.verdicts:
             if verdict.outcome is Outcome.REFUTED:
                 found = f"claimed {_number(verdict.claimed)}, {verdict.oracle} finds {_number(verdict.value)}"

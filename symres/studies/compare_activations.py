@@ -39,6 +39,11 @@ def compare(
     Raises:
         DeclarationError: no activation, one that cannot be read, or one whose parameters have no numbers.
         UnsupportedLayer: a layer that cannot be derived.
+
+    Examples:
+        >>> table = sr.compare("relu", "abs", progress=False)
+        >>> [(row.activation, row.C_W, round(row.nu, 6)) for row in table.rows]
+        [('relu', 2.0, 5.0), ('abs', 1.0, 2.0)]
     """
     if not activations:
         raise DeclarationError("a comparison", "no activation is named", 'pass some: sr.compare("relu", "gelu")')

@@ -40,17 +40,32 @@ def survey(
 
     Raises:
         SymresError: that of the first subject whose study fails; those that have not begun are given up.
+
+    Examples:
+        >>> reports = sr.survey(sr.derivation, [sr.mlp("where(z > 0, z, -z/4)"), sr.mlp("step")])
+        >>> [report.universality_class for report in reports]
+        ['scale-invariant', 'none']
     """
     return map(study, subjects) if executor is None else executor.map(study, subjects)
 
 
 def derivation(layer: Layer | Activation | Theory | str) -> Report:
-    """Everything that is known of a layer, as plain data."""
+    """Everything that is known of a layer, as plain data.
+
+    Examples:
+        >>> sr.derivation("square").universality_class
+        'none'
+    """
     return derive(layer).report()
 
 
 def quadrature_check(layer: Layer | Activation | Theory | str) -> CheckReport:
-    """The comparison of what is derived of a layer with quadrature."""
+    """The comparison of what is derived of a layer with quadrature.
+
+    Examples:
+        >>> print(sr.quadrature_check("linear").outcome)
+        PASSED
+    """
     # several studies would write their bars over each other
     return check(derive(layer), against="quadrature", progress=False)
 
@@ -60,6 +75,10 @@ def averages(what: Declared | Layer | Theory) -> list[averages_survey.Known]:
 
     Raises:
         DeclarationError: it is not an activation; a layer of several.
+
+    Examples:
+        >>> {known.key: known.quantity.expr for known in sr.averages("sin")}["f f"]
+        exp(-K1/2 - K2/2)*sinh(C)
     """
     if not isinstance(what, Layer | Theory):
         return list(averages_survey.averages_of(activation(what)))
@@ -71,7 +90,13 @@ def averages(what: Declared | Layer | Theory) -> list[averages_survey.Known]:
 
 
 def criticality(what: Declared | Layer | Theory) -> list[criticality_survey.Surveyed]:
-    """Where deep networks of an activation are critical, in every layer of the survey, or in the one that is passed."""
+    """Where deep networks of an activation are critical, in every layer of the survey, or in the one that is passed.
+
+    Examples:
+        >>> (found,) = sr.criticality(sr.mlp("where(z > 0, 3*z, 0)"))
+        >>> found.universality_class, found.critical_points[0].C_W
+        ('scale-invariant', 2/9)
+    """
     if not isinstance(what, Layer | Theory):
         return list(criticality_survey.survey(activation(what)))
     theory = derive(what)

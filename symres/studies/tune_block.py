@@ -38,6 +38,12 @@ def tune_block(
     Raises:
         DeclarationError: both weights or none are given, correlators that nothing can have, gamma outside of [-1, 1],
             or an xi for which no gamma keeps the size.
+
+    Examples:
+        >>> round(sr.tune_block(G_RR=0.5, G_zz=1, gamma=0.8), 9)  # sqrt((1 - 0.64)/0.5)
+        0.848528137
+        >>> round(sr.tune_block(G_RR=0.5, G_zz=1, xi=1)**2, 9)  # 1 - 0.5
+        0.5
     """
     if (gamma is None) == (xi is None):
         raise DeclarationError(_ASKED, "it needs one of gamma and xi", "pass gamma=, to get xi, or xi=, to get gamma")

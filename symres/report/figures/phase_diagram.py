@@ -76,6 +76,13 @@ def phase_diagram(
             unknown quantity.
         NoClosedForm: a map is unknown, or no accurate code for it was found.
         UnsupportedLayer: xi_c of a layer that normalises over a batch.
+
+    Examples:
+        ReLU is critical at ``C_W = 2``, ``C_b = 0``; chi_perp is ``C_W/2`` everywhere:
+
+        >>> diagram = sr.phase_diagram("relu", x=("C_W", 1, 3), y=("C_b", 0, 1), points=3, depth=200)
+        >>> diagram.chi_perp[0].tolist(), diagram.regions["critical"].tolist()[0]
+        ([0.5, 1.0, 1.5], [False, True, False])
     """
     require_quantity(quantity)
     theory = theory if isinstance(theory, DerivedLayer) else derive(theory)

@@ -51,6 +51,13 @@ class PhaseDiagram(Shown):
         quantity: what colours show: "chi_perp", "xi_q" or "xi_c".
         depths: (m, n), xi_q or xi_c in layers: infinite where networks are critical, nan where the kernel ends at 0,
             diverges or has not converged; None where colours show chi_perp.
+
+    Examples:
+        >>> diagram = sr.phase_diagram("sin", x=("C_W", "1/2", 2), y=("C_b", 0, "1/2"), points=4, depth=200)
+        >>> diagram.points  # C_W and C_b
+        ((1.0, 0.0),)
+        >>> round(float(diagram.chi_perp[0, -1]), 6)  # at C_W = 2 and C_b = 0
+        1.203188
     """
 
     x: str
@@ -128,6 +135,11 @@ class PhaseDiagram(Shown):
 
         Returns:
             "ordered" (chi_perp < 1), "chaotic" (> 1), "critical", and "diverging", where the kernel is infinite.
+
+        Examples:
+            >>> diagram = sr.phase_diagram("abs", x=("C_W", "1/2", 2), y=("C_b", "1/10", "1/2"), points=4, depth=200)
+            >>> diagram.regions["ordered"][0].tolist()  # C_W is 1/2, 1, 3/2, 2
+            [True, False, False, False]
         """
         bounded = self.settled & np.isfinite(self.kernel)
         critical = np.abs(self.chi_perp - 1) < CRITICAL
@@ -139,7 +151,16 @@ class PhaseDiagram(Shown):
         }
 
     def plot(self, axes: Axes) -> None:
-        """Draw it into matplotlib axes, with a bar of colours beside them."""
+        """Draw it into matplotlib axes, with a bar of colours beside them.
+
+        Examples:
+            >>> from matplotlib.figure import Figure
+            >>> figure = Figure()
+            >>> axes = figure.subplots()
+            >>> sr.phase_diagram("abs", x=("C_W", "1/2", 2), y=("C_b", 0, 1), points=4, depth=100).plot(axes)
+            >>> axes.get_xlabel(), axes.get_ylabel()
+            ('$C_W$', '$C_b$')
+        """
         from matplotlib.colors import ListedColormap
 
         if self.depths is None:
@@ -217,6 +238,13 @@ class PhaseDiagram(Shown):
 
         Raises:
             DeclarationError: another ending, or a folder that cannot be written.
+
+        Examples:
+            >>> import pathlib, tempfile
+            >>> diagram = sr.phase_diagram("abs", x=("C_W", "1/2", 2), y=("C_b", 0, 1), points=4, depth=100)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     diagram.save(pathlib.Path(folder) / "phases.pdf").name
+            'phases.pdf'
         """
         return write_figure(path, lambda figure: self.plot(figure.subplots()), figsize=_SIZE, dpi=_DENSITY)
 

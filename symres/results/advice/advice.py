@@ -14,20 +14,44 @@ from .parts import Topic
 
 @dataclass(frozen=True, repr=False)
 class Advice(Choice, Shown):
-    """The variances to draw and the scale of the inputs, with reasons; its fields are those of ``Choice``."""
+    """The variances to draw and the scale of the inputs, with reasons; its fields are those of ``Choice``.
+
+    Examples:
+        >>> advice = sr.derive("abs").advice(depth=10, width=100)
+        >>> advice.holds, advice.C_W, advice.C_b, advice.inputs_kernel
+        (True, 1.0, 0.0, 1.0)
+        >>> round(advice.fluctuation, 6)  # sqrt((V + 2)/width), with V = 20
+        0.469042
+    """
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """In words: what to draw, how to scale inputs, how networks fared; names of symbols as programs write them."""
+        """In words: what to draw, how to scale inputs, how networks fared; names of symbols as programs write them.
+
+        Examples:
+            >>> sr.derive("abs").advice(depth=10, width=100).reasons[1]
+            'This is the critical point: a layer keeps the kernel, and both susceptibilities are 1.'
+        """
         return self.reasons_but()
 
     def reasons_but(self, *topics: Topic) -> tuple[str, ...]:
-        """The reasons without those about some topics."""
+        """The reasons without those about some topics.
+
+        Examples:
+            >>> from symres.results.advice.parts import Topic
+            >>> len(sr.derive("abs").advice(depth=10, width=100).reasons_but(*Topic))
+            0
+        """
         return tuple(text for topic, text in sentences.told(self) if topic not in topics)
 
     @property
     def code(self) -> tuple[str, ...]:
-        """The lines for PyTorch, for one linear layer m; empty where nothing holds."""
+        """The lines for PyTorch, for one linear layer m; empty where nothing holds.
+
+        Examples:
+            >>> sr.derive("abs").advice(depth=10, width=100).code[0]
+            'torch.nn.init.normal_(m.weight, std=(1/m.in_features)**0.5)'
+        """
         if self.C_W is None or self.C_b is None or not self.holds:
             return ()
         weight, bias = (sentences.digits(value) for value in (self.C_W, self.C_b))
@@ -37,12 +61,24 @@ class Advice(Choice, Shown):
 
     @property
     def schemes_title(self) -> str:
-        """What ``schemes`` shows; empty where C_W and C_b are not both free."""
+        """What ``schemes`` shows; empty where C_W and C_b are not both free.
+
+        Examples:
+            >>> sr.derive("abs").advice(depth=10, width=100).schemes_title
+            'Usual schemes, for inputs of mean square 1: factors over the depth, at infinite width'
+        """
         return sentences.schemes_title(self.usual)
 
     @property
     def schemes(self) -> list[tuple[str, str, str, str]]:
-        """What customary schemes do: rows of name, C_W, and the factors by which kernel and squared gradient change."""
+        """What customary schemes do: rows of name, C_W, and the factors by which kernel and squared gradient change.
+
+        Examples:
+            Ten layers of |z| at ``C_W = 2`` multiply kernels and squared gradients by ``2^10``:
+
+            >>> sr.derive("abs").advice(depth=10, width=100).schemes[-1]
+            ("He's", '2', '1000', '1000')
+        """
         return sentences.schemes_rows(self.usual)
 
     def _title(self) -> str:

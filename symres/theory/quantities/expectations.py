@@ -29,6 +29,13 @@ def expect(f: Activation | sp.Expr | str, mean: Number = 0) -> Quantity:
 
     Returns:
         A Quantity in K, the mean and the parameters of f: EXACT with a verified closed form, or NUMERIC.
+
+    Examples:
+        >>> sr.expect("bell", mean=1).expr  # phi(z) = exp(-z^2/2)
+        exp(-1/(2*(K + 1)))/sqrt(K + 1)
+        >>> phi = sr.activation("z^4")
+        >>> sr.expect(phi(sr.z) - 3*sr.z**2).expr
+        3*K*(K - 1)
     """
     return build(
         "expect",
@@ -51,6 +58,10 @@ def expect2(
 
     Returns:
         A Quantity in K1, K2, C, the means and the parameters: EXACT with a verified closed form, or NUMERIC.
+
+    Examples:
+        >>> sr.expect2("sign", "sign").expr
+        2*asin(C/(sqrt(K1)*sqrt(K2)))/pi
     """
     if not isinstance(means, tuple | list) or len(means) != 2:
         raise DeclarationError("the means of two inputs", f"{means!r}", "pass two: means=(m1, m2)")
@@ -109,6 +120,10 @@ def derivative(quantity: Quantity, symbol: sp.Symbol | str) -> Quantity:
     Raises:
         DeclarationError: it is no quantity, or has no such symbol.
         NoClosedForm: the quantity is unknown.
+
+    Examples:
+        >>> sr.derivative(sr.expect("cos(2*z)"), "K").expr  # of exp(-2*K)
+        -2*exp(-2*K)
     """
     if not isinstance(quantity, Quantity):
         raise DeclarationError(
