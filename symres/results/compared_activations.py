@@ -139,7 +139,7 @@ class ActivationComparison(Shown):
         """A ``tabular`` of booktabs: a row for each activation.
 
         Examples:
-            >>> print(sr.compare("relu", "linear", progress=False).latex().splitlines()[-4][:46])
+            >>> print(sr.compare("relu", "linear", progress=False).latex().splitlines()[-3][:46])
             linear & scale-invariant & neutral & any & $1$
         """
         heads = ["activation", *(head for _, head in HEADS.values())]
