@@ -32,8 +32,8 @@ class NeuralKernel(Kernel):
     Inputs x have kernels ``x.x'/n0``, with input variances v ``sum_d v_d x_d x'_d/n0``. Tangent kernels are those of
     the NTK parametrisation. Their sizes are those of the network: ``ScaleKernel(NeuralKernel(...))`` scales them. All
     is computed in float64, and returned in the type of the inputs. Its own parameters are ``raw_C_W``, ``raw_C_b`` and
-    ``raw_`` with the name of a further one, of shape (*batch_shape, 1, 1), and with ``ard_num_dims=n0``
-    ``raw_input_variances`` of shape (*batch_shape, 1, n0), 1 at first; ``requires_grad_(False)`` fixes one.
+    ``raw_`` with the name of a further one, of shape ``(*batch_shape, 1, 1)``, and with ``ard_num_dims=n0``
+    ``raw_input_variances`` of shape ``(*batch_shape, 1, n0)``, 1 at first; ``requires_grad_(False)`` fixes one.
 
     Args:
         network: a Network; or a layer, an activation or its name, ``depth`` of which stand behind a read-in
@@ -115,7 +115,7 @@ class NeuralKernel(Kernel):
         return first
 
     def value(self, name: str) -> torch.Tensor:
-        """A parameter by name, of shape (*batch_shape, 1, 1); input variances have (*batch_shape, 1, n0)."""
+        """A parameter by name, of shape ``(*batch_shape, 1, 1)``; input variances have ``(*batch_shape, 1, n0)``."""
         return getattr(self, f"raw_{name}_constraint").transform(getattr(self, f"raw_{name}"))
 
     def _set(self, value: torch.Tensor | float, name: str) -> None:
@@ -137,7 +137,7 @@ class NeuralKernel(Kernel):
 
     @property
     def input_variances(self) -> torch.Tensor:
-        """The variance of each feature, of shape (*batch_shape, 1, n0).
+        """The variance of each feature, of shape ``(*batch_shape, 1, n0)``.
 
         Raises:
             DeclarationError: the kernel has none.

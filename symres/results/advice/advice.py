@@ -74,7 +74,7 @@ class Advice(Choice, Shown):
         """What customary schemes do: rows of name, C_W, and the factors by which kernel and squared gradient change.
 
         Examples:
-            Ten layers of |z| at ``C_W = 2`` multiply kernels and squared gradients by ``2^10``:
+            Ten layers of ``|z|`` at ``C_W = 2`` multiply kernels and squared gradients by ``2^10``:
 
             >>> sr.derive("abs").advice(depth=10, width=100).schemes[-1]
             ("He's", '2', '1000', '1000')

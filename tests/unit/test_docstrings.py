@@ -1,0 +1,166 @@
+"""Every public name has an example that shows a result, and the results are those of the code."""
+
+import inspect
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import sympy as sp
+
+import symres as sr
+from symres.theory.names_by_purpose import THEORY_NAMES
+from tests import docstrings
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted(REFERENCE.rglob("*.md"))}
+MEMBERS = [name for names in THEORY_NAMES.values() for name in names]
+
+# seconds of processor time of their examples: those of the others together are below 40
+SLOW = {
+    "theory/critical_theory.py",
+    "torch/initialising/initialise.py",
+    "torch/scaling/coordinate_check.py",
+}
+
+
+def modules():
+    """The modules with examples; those that take long are exhaustive."""
+    for key in docstrings.examples():
+        yield pytest.param(key, marks=[pytest.mark.exhaustive] if key in SLOW else [], id=key)
+
+
+@pytest.fixture
+def no_new_nodes(monkeypatch):
+    """A node that an example declares is unknown afterwards."""
+    from symres.layers import nodes
+
+    kept = dict(nodes._classes)
+    yield
+    for name in nodes._classes.keys() - kept.keys():
+        del nodes._classes[name]
+
+
+def room_of(key):
+    return key.partition("/")[0]
+
+
+@pytest.mark.parametrize("key", modules())
+def test_the_examples_of_a_module(key, no_new_nodes, tmp_path, monkeypatch):
+    if room_of(key) == "torch":
+        pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
+    for name, text, line in docstrings.examples()[key]:
+        assert not (report := docstrings.failures(text, f"symres/{key}: {name}", room_of(key), line)), report
+
+
+@pytest.mark.parametrize(("name", "text"), [part[:2] for part in docstrings.observables()])
+def test_the_examples_of_observables(name, text):
+    assert not (report := docstrings.failures(text, f"Theory.{name}")), report
+
+
+def pages_with_examples():
+    return [name for name, text in PAGES.items() if "```pycon" in text]
+
+
+@pytest.mark.parametrize("page", pages_with_examples())
+def test_the_examples_of_a_page(page):
+    blocks = re.findall(r"^```pycon\n(.*?)^```$", PAGES[page], re.MULTILINE | re.DOTALL)
+    room = next((room for room in docstrings.IN_ROOMS if room in page), "")
+    assert not (report := docstrings.failures("\n".join(blocks), page, room)), report
+
+
+def test_no_example_hides_its_result():
+    texts = [(key, name, text) for key, parts in docstrings.examples().items() for name, text, _ in parts]
+    for key, name, text in texts:
+        assert "# doctest:" not in text, (key, name)
+        assert not re.search(r"0x[0-9a-f]{6}", text), (key, name)
+        for example in docstrings.parsed(text, name).examples if room_of(key) not in docstrings.IN_ROOMS else ():
+            assert example.want or example.source, (key, name)
+
+
+def public(package):
+    """The public names of a package but symbols and tables, which have no docstring of their own."""
+    for name in package.__all__:
+        value = getattr(package, name)
+        if not isinstance(value, sp.Symbol | Mapping):
+            yield name, value
+
+
+def packages():
+    import symres.kernels
+
+    found = [sr, symres.kernels]
+    if pytest.importorskip("torch"):
+        import symres.torch
+
+        found.append(symres.torch)
+    return found
+
+
+def test_every_public_name_has_an_example():
+    lacking = [
+        f"{package.__name__}.{name}"
+        for package in packages()
+        for name, value in public(package)
+        if ">>> " not in (value.__doc__ or "")
+    ]
+    assert not lacking
+
+
+def test_every_public_member_of_a_theory_has_an_example():
+    of_class = sr.Theory.__doc__ or ""
+    for name in MEMBERS:
+        text = getattr(inspect.getattr_static(sr.Theory, name, None), "__doc__", None) or of_class
+        assert ">>> " in text, name
+        assert f".{name}" in text or f'"{name}"' in text, name
+
+
+def results():
+    """Classes of results whose members users call."""
+    from symres.codegen.module import Module
+    from symres.results.advice.advice import Advice
+    from symres.results.compared_activations import ActivationComparison
+    from symres.results.verdict import CheckReport
+
+    yield from (sr.Quantity, sr.Network, sr.DepthLimit, sr.PhaseDiagram, sr.Layer, sr.Activation)
+    yield from (Module, Advice, CheckReport, ActivationComparison)
+
+
+@pytest.mark.parametrize("kind", results(), ids=lambda kind: kind.__name__)
+def test_every_method_of_a_result_is_shown(kind):
+    for name in dir(kind):
+        member = inspect.getattr_static(kind, name)
+        is_method = inspect.isfunction(member) or isinstance(member, property) or hasattr(member, "func")
+        if not name.startswith("_") and is_method:
+            assert ">>> " in (member.__doc__ or "") or f".{name}" in kind.__doc__.partition("Examples:")[2], name
+
+
+def test_thirty_activations_and_layers_stand_in_one_example_only():
+    alone = [formula for formula, count in docstrings.shown().items() if count == 1]
+    assert len(alone) >= 30, sorted(alone)
+
+
+def test_every_public_name_stands_on_a_page_of_the_reference():
+    text = "\n".join(PAGES.values())
+    for package in packages():
+        for name in package.__all__:
+            assert re.search(rf"(?:::|`)\s*(?:{package.__name__}\.|sr\.|st\.)?{name}\b", text), (package.__name__, name)
+    for name in MEMBERS:
+        assert re.search(rf":: Theory\.{name}$", text, re.MULTILINE), name
+
+
+def test_what_is_not_public_does_not_complete():
+    for package in packages():
+        assert set(dir(package)) == set(package.__all__), package.__name__
+    assert sorted(MEMBERS) == dir(sr.derive("relu"))
+    assert len(set(MEMBERS)) == len(MEMBERS)
+    assert all(not name.startswith("_") for name in dir(sr.derive("relu").kernel_map))
+
+
+def test_every_attribute_of_a_theory_is_public_or_for_other_rooms():
+    """A new attribute is named in ``THEORY_NAMES``, or here."""
+    inner = {"attempted", "critical_curve", "depth_observables", "derived", "flow_maps", "fluctuating", "given_up"}
+    inner |= {"observables", "of_section", "walks"}
+    names = {name for name in object.__dir__(sr.derive("relu")) if not name.startswith("_")}
+    assert names - inner - set(MEMBERS) == set()
