@@ -1,8 +1,9 @@
 """Kernels of infinitely wide networks where other libraries take them: ``import symres.kernels``.
 
->>> module = sr.export(sr.network(["gelu"] * 3))
->>> symres.kernels.matrix(module, X, out="tangent.zarr", C_W=2, C_b=0.1)
->>> GaussianProcessRegressor(symres.kernels.sklearn.NeuralKernel("gelu", depth=3))
+>>> module = sr.export(sr.network(["linear"] * 2))
+>>> X = np.array([[1.0, 1.0], [1.0, -1.0]])
+>>> symres.kernels.matrix(module, X, C_W=1, C_b=1, progress=False).round(6).tolist()
+[[5.0, 3.0], [3.0, 5.0]]
 
 The public names stand in ``__init__.pyi``; each is imported when it is first asked for, and with it the library that
 it serves. Inwards

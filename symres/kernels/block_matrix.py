@@ -87,6 +87,12 @@ def matrix(
             little room; the tangent kernel of an input with itself is infinite. Nothing has been written then. A disk
             that is full meanwhile, or an entry that is not finite: what the journal names stays.
         SymresError: dask is not installed, or zarr for a zarr array.
+
+    Examples:
+        >>> module = sr.export(sr.network(["relu"]))
+        >>> X = np.array([[1.0, 1.0], [1.0, -1.0]])  # orthogonal inputs
+        >>> symres.kernels.matrix(module, X, kernel="nngp", C_W=2, C_b=0, progress=False).round(6).tolist()  # 1/pi
+        [[1.0, 0.31831], [0.31831, 1.0]]
     """
     require("symres.kernels.matrix", "kernels", "dask")
     source = source_of(module)

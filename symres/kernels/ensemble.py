@@ -35,6 +35,13 @@ class Outputs(NamedTuple):
     Args:
         mean: of shape (..., M, outputs), or (..., M) where the targets are a vector.
         covariance: of any output, of shape (..., M, M); outputs are independent of each other, and all have this one.
+
+    Examples:
+        >>> K, cross, test = np.diag([2.0, 2.0]), np.array([[1.0, 1.0]]), np.array([[2.0]])
+        >>> ensemble = symres.kernels.predict((K, K), (cross, cross), (test, test), np.array([1.0, 3.0]))
+        >>> outputs = ensemble.gradient_descent(0.0)
+        >>> outputs.mean.tolist(), outputs.covariance.tolist()  # before training
+        ([0.0], [[2.0]])
     """
 
     mean: Array
@@ -70,6 +77,14 @@ def predict(
     Raises:
         DeclarationError: shapes that do not fit, arrays of several libraries, numbers that are negative or not
             finite, or kernels of inputs with themselves that are not symmetric.
+
+    Examples:
+        Two training inputs of kernel 2, and a test input of covariance 1 with either:
+
+        >>> K, cross, test = np.diag([2.0, 2.0]), np.array([[1.0, 1.0]]), np.array([[2.0]])
+        >>> ensemble = symres.kernels.predict((K, K), (cross, cross), (test, test), np.array([1.0, 3.0]))
+        >>> ensemble.gradient_descent().mean.tolist()  # (1 + 3)/2
+        [2.0]
     """
     for name, kernels in (
         ("kernel_train_train", kernel_train_train),
@@ -118,6 +133,12 @@ class Ensemble:
 
     Raises:
         DeclarationError: numbers that are not finite, or kernels of inputs with themselves that are not symmetric.
+
+    Examples:
+        >>> K, cross, test = np.diag([2.0, 2.0]), np.array([[1.0, 1.0]]), np.array([[2.0]])
+        >>> ensemble = symres.kernels.predict((K, K), (cross, cross), (test, test), np.array([1.0, 3.0]))
+        >>> ensemble.posterior().covariance.tolist()  # 2 - 1/2 - 1/2
+        [[1.0]]
     """
 
     train: Pair
@@ -149,6 +170,13 @@ class Ensemble:
 
         Raises:
             DeclarationError: a negative time; or infinite time and a singular tangent kernel, without ``ridge``.
+
+        Examples:
+            >>> K, cross, test = np.diag([2.0, 2.0]), np.array([[1.0, 1.0]]), np.array([[2.0]])
+            >>> ensemble = symres.kernels.predict((K, K), (cross, cross), (test, test), np.array([1.0, 3.0]))
+            >>> mean = ensemble.gradient_descent(1.0).mean  # 2*(1 - exp(-1)): targets are approached at the rate 2/2
+            >>> mean.round(6).tolist()
+            [1.264241]
         """
         xp = self._library
         times = xp.asarray(t, dtype=self.y.dtype, device=self.y.device)
@@ -181,6 +209,12 @@ class Ensemble:
 
         Raises:
             DeclarationError: there is no such kernel, or it is singular, without ``noise`` or ``ridge``.
+
+        Examples:
+            >>> K, cross, test = np.diag([2.0, 2.0]), np.array([[1.0, 1.0]]), np.array([[2.0]])
+            >>> ensemble = symres.kernels.predict((K, K), (cross, cross), (test, test), np.array([1.0, 3.0]))
+            >>> ensemble.posterior().mean.tolist()
+            [2.0]
         """
         place = place_of(kernel)
         rates, vectors = (self._kernel_spectrum, self._tangent_spectrum)[place]

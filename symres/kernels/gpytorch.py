@@ -1,4 +1,11 @@
-"""Kernels of infinitely wide networks for GPyTorch and BoTorch, with parameters that are learned."""
+"""Kernels of infinitely wide networks for GPyTorch and BoTorch, with parameters that are learned.
+
+Examples:
+    >>> from symres.kernels.gpytorch import NeuralKernel
+    >>> kernel = NeuralKernel("relu", depth=1, kernel="nngp", C_W=1.0, C_b=1.0)
+    >>> round(kernel(torch.ones(1, 2)).to_dense().item(), 6)  # C_b + C_W (C_b + C_W)/2
+    2.0
+"""
 
 from __future__ import annotations
 
@@ -52,6 +59,14 @@ class NeuralKernel(Kernel):
         DeclarationError: no such network, a tangent kernel that is infinite for equal inputs, a parameter without a
             value, a value that its constraint excludes, or a constraint that allows a sign with which the parameter is
             not declared.
+
+    Examples:
+        >>> from symres.kernels.gpytorch import NeuralKernel
+        >>> kernel = NeuralKernel("abs", depth=1, kernel="nngp", C_W=1.0, C_b=0.5)
+        >>> round(kernel.C_W.item(), 6), round(kernel.C_b.item(), 6)
+        (1.0, 0.5)
+        >>> kernel(torch.eye(2)).to_dense().requires_grad
+        True
     """
 
     is_stationary = False

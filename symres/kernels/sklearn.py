@@ -1,4 +1,11 @@
-"""Kernels of infinitely wide networks for scikit-learn: Gaussian processes, support vector machines."""
+"""Kernels of infinitely wide networks for scikit-learn: Gaussian processes, support vector machines.
+
+Examples:
+    >>> from symres.kernels.sklearn import NeuralKernel
+    >>> kernel = NeuralKernel("relu", depth=1, kernel="nngp", C_W=1, C_b=1)
+    >>> kernel(np.array([[1.0, 1.0]])).round(6).tolist()  # C_b + C_W (C_b + C_W)/2
+    [[2.0]]
+"""
 
 from __future__ import annotations
 
@@ -57,6 +64,14 @@ class NeuralKernel(Kernel):
         DeclarationError: no such network, or a tangent kernel that is infinite for equal inputs; when it is used: a
             parameter without a value, a value or bounds that have no logarithm.
         SymresError: derivatives were asked for, and PyTorch is not installed.
+
+    Examples:
+        >>> from sklearn.gaussian_process import GaussianProcessRegressor
+        >>> from symres.kernels.sklearn import NeuralKernel
+        >>> inputs, targets = np.array([[1.0, 1.0], [1.0, -1.0]]), np.array([1.0, -1.0])
+        >>> process = GaussianProcessRegressor(NeuralKernel("gelu_tanh", depth=1, kernel="nngp"), optimizer=None)
+        >>> process.fit(inputs, targets).predict(inputs).round(6).tolist()
+        [1.0, -1.0]
     """
 
     def __init__(

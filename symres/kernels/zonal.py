@@ -31,8 +31,12 @@ class ZonalKernel:
     A value costs the same for every depth. Between nodes at equal distances of the angle the table is a cubic spline;
     the pieces are halved until it agrees with the network, at eight places of each piece, to the tolerance.
 
-    >>> kernel = symres.kernels.ZonalKernel(sr.export(sr.network(["relu"] * 50)), C_W=2, C_b=0)
-    >>> C, Theta = kernel.matrix(X / np.linalg.norm(X, axis=1, keepdims=True))
+    Examples:
+        >>> module = sr.export(sr.network(["relu"]))
+        >>> X = np.array([[1.0, 1.0], [1.0, -1.0]])  # orthogonal inputs
+        >>> C, Theta = symres.kernels.ZonalKernel(module, C_W=2, C_b=0).matrix(X)
+        >>> C.round(6).tolist()
+        [[1.0, 0.31831], [0.31831, 1.0]]
     """
 
     def __init__(
@@ -122,6 +126,13 @@ class ZonalKernel:
 
         Raises:
             DeclarationError: the norms differ by more than rounding.
+
+        Examples:
+            >>> module = sr.export(sr.network(["relu"]))
+            >>> X = np.array([[1.0, 1.0], [1.0, -1.0]])  # orthogonal inputs
+            >>> kernel = symres.kernels.ZonalKernel(sr.export(sr.network(["abs"])), C_W=1, C_b=0)
+            >>> kernel.matrix(X)[0].round(6).tolist()  # 2/pi
+            [[1.0, 0.63662], [0.63662, 1.0]]
         """
         given = [np.asarray(X) for X in (X1, X2) if X is not None]
         K1, K2, C = _kernels_of_rows(X1, X2, np.float64)  # equal rows have equal kernels, to the last bit

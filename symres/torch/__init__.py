@@ -1,7 +1,7 @@
 """The theory applied to PyTorch models of one's own: ``import symres.torch as st``.
 
->>> measured = st.measure(model, inputs)
->>> measured.frame()
+>>> round(st.gain(torch.nn.ReLU()), 6), round(st.gain("tanh"), 6)
+(1.414214, 1.0)
 
 The public names stand in ``__init__.pyi``; each is imported when it is first asked for. Nothing outside of this room
 imports PyTorch. Inwards

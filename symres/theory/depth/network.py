@@ -252,8 +252,8 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
     def has_tangent_kernel(self) -> bool:
         """Whether the tangent kernel of an input with itself is finite.
 
-        It is not where an activation jumps, or is as steep as ``|z|^(1/2)`` somewhere, and a trained layer stands before
-        it: the mean square of its slope is infinite.
+        It is not where an activation jumps, or is as steep as ``|z|^(1/2)`` somewhere, and a trained layer stands
+        before it: the mean square of its slope is infinite.
 
         Examples:
             Trained weights in front of a step have gradients of infinite mean square:

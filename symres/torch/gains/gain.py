@@ -43,6 +43,12 @@ def gain(activation: Declared, convention: str = "critical", **parameters: Numbe
         DeclarationError: no such convention; an activation that cannot be read; a parameter without a number; or no
             such gain exists, for instance no critical point: the message says why and what to ask for instead.
         CheckRefuted: the check by quadrature failed.
+
+    Examples:
+        >>> round(st.gain(torch.nn.Hardtanh(), "backward"), 6)  # P(|z| < 1)^(-1/2)
+        1.210287
+        >>> round(st.gain("where(z > 0, z, z/7)") ** 2, 6)  # 2/(1 + 1/49)
+        1.96
     """
     if not isinstance(convention, str):
         raise _no_word(activation, convention)

@@ -46,6 +46,13 @@ class Gain(float, GainFacts):
     Args:
         value: the number.
         facts: what is known of it; each is an attribute.
+
+    Examples:
+        >>> gain = st.gain("relu")
+        >>> round(gain, 6), gain.C_W, gain.C_b, gain.chi_perp
+        (1.414214, 2.0, 0.0, 1.0)
+        >>> gain.why.partition(",")[0]
+        "C_W = 1/<phi'(z)^2>_1 = 2 and C_b = 0 make both susceptibilities 1 at every kernel"
     """
 
     def __new__(cls, value: float, facts: GainFacts) -> Gain:

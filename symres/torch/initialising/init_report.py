@@ -70,6 +70,13 @@ class InitReport(Shown):
         check: kernels and gradients with the new weights, against the theory.
         notes: what a reader should know.
         distribution: of the weights.
+
+    Examples:
+        >>> from torch.nn import Linear, ReLU, Sequential
+        >>> model = Sequential(Linear(16, 64), ReLU(), Linear(64, 64), ReLU(), Linear(64, 1))
+        >>> report = st.init_(model, seed=0)
+        >>> report["2.weight"].variance, report["2.weight"].why
+        (2.0, "critical point of z' = Dense(relu(z))")
     """
 
     model: str
@@ -91,7 +98,14 @@ class InitReport(Shown):
 
     @property
     def left(self) -> tuple[TensorSetting, ...]:
-        """The tensors that are as they were, each with the reason."""
+        """The tensors that are as they were, each with the reason.
+
+        Examples:
+            >>> from torch.nn import Linear, ReLU, Sequential
+            >>> model = Sequential(Linear(16, 64), ReLU(), Linear(64, 64), ReLU(), Linear(64, 1))
+            >>> st.init_(model, seed=0, dry_run=True).left
+            ()
+        """
         return tuple(setting for setting in self.settings if setting.reason is InitReason.LEFT)
 
     def frame(self) -> pd.DataFrame:
@@ -99,6 +113,13 @@ class InitReport(Shown):
 
         Returns:
             C_W is nan for biases, C_b for weights, std for what was left.
+
+        Examples:
+            >>> from torch.nn import Linear, ReLU, Sequential
+            >>> model = Sequential(Linear(16, 64), ReLU(), Linear(64, 64), ReLU(), Linear(64, 1))
+            >>> frame = st.init_(model, seed=0, dry_run=True).frame()
+            >>> frame.loc[frame.kind == "weight", "C_W"].round(6).tolist()
+            [2.0, 2.0, 1.0]
         """
         rows = [
             {

@@ -117,6 +117,15 @@ def init_(
 
     Source:
         Roberts, Yaida and Hanin, chapter 5 (criticality); Doshi et al. (1) for C_W = fan_in*Var(w), C_b = Var(b).
+
+    Examples:
+        >>> from torch.nn import Linear, ReLU, Sequential
+        >>> model = Sequential(Linear(16, 64), ReLU(), Linear(64, 64), ReLU(), Linear(64, 1))
+        >>> report = st.init_(model, seed=0)
+        >>> [(setting.name, round(setting.variance, 6)) for setting in report.settings if setting.kind == "weight"]
+        [('0.weight', 2.0), ('2.weight', 2.0), ('4.weight', 1.0)]
+        >>> model[2].bias.abs().max().item()
+        0.0
     """
     if generator is not None and not isinstance(generator, torch.Generator):
         said = f"it is of the type {type(generator).__name__}"

@@ -104,6 +104,15 @@ def measure(
 
     Source:
         Doshi et al. (3), section 2.
+
+    Examples:
+        A layer that doubles its inputs:
+
+        >>> layer = torch.nn.Linear(4, 4, bias=False)
+        >>> layer.weight.data = 2*torch.eye(4)
+        >>> measured = st.measure(torch.nn.Sequential(layer), torch.ones(3, 4), progress=False)
+        >>> measured["0"].kernel, measured["0"].apjn_forward, measured["0"].apjn_backward
+        (4.0, 4.0, 1.0)
     """
     networks, directions = whole(seeds, "seeds", 1), whole(probes, "probes", 1)
     first_seed = whole(seed, "seed", 0)

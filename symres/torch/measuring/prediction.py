@@ -28,6 +28,16 @@ class Prediction:
         apjn_backward_error: likewise.
         of_inputs: whether it is a prediction for these very inputs, computed from their kernels. How inputs differ is
             then no error of the comparison, and z-scores leave it out.
+
+    Examples:
+        A layer that doubles its inputs:
+
+        >>> layer = torch.nn.Linear(4, 4, bias=False)
+        >>> layer.weight.data = 2*torch.eye(4)
+        >>> theory = [st.Prediction(kernel=4.0)]
+        >>> measured = st.measure(torch.nn.Sequential(layer), torch.ones(3, 4), theory=theory, progress=False)
+        >>> measured.frame()[["kernel", "kernel_theory"]].values.tolist()
+        [[4.0, 4.0]]
     """
 
     kernel: float | None = None

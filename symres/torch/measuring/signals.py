@@ -46,6 +46,15 @@ class Measurement(Shown):
         peak_bytes: memory that the measurement took at its peak; None where it is not known.
         notes: what should be known when the numbers are read; each of them has also been a warning.
         theory: what it is compared with, one entry for each place; empty without a theory.
+
+    Examples:
+        A layer that doubles its inputs:
+
+        >>> layer = torch.nn.Linear(4, 4, bias=False)
+        >>> layer.weight.data = 2*torch.eye(4)
+        >>> measured = st.measure(torch.nn.Sequential(layer), torch.ones(3, 4), progress=False)
+        >>> measured.frame()[["place", "kernel", "apjn_forward"]].values.tolist()
+        [['0', 4.0, 4.0]]
     """
 
     places: tuple[PlaceSignals, ...]
@@ -71,7 +80,16 @@ class Measurement(Shown):
         raise KeyError(name)
 
     def rows(self) -> list[dict[str, str | float]]:
-        """The table, a dictionary for each place: its name, and numbers by the names of columns."""
+        """The table, a dictionary for each place: its name, and numbers by the names of columns.
+
+        Examples:
+            >>> layers = [torch.nn.Linear(8, 8, bias=False) for _ in range(8)]
+            >>> for layer in layers:
+            ...     layer.weight.data = 2*torch.eye(8)
+            >>> measured = st.measure(torch.nn.Sequential(*layers), torch.ones(3, 8), progress=False)
+            >>> [row["kernel"] for row in measured.rows()][:3]
+            [4.0, 16.0, 64.0]
+        """
         return [self._row(position, place) for position, place in enumerate(self.places)]
 
     def _row(self, position: int, place: PlaceSignals) -> dict[str, str | float]:
@@ -109,6 +127,14 @@ class Measurement(Shown):
 
         Raises:
             SymresError: pandas is not installed.
+
+        Examples:
+            >>> layers = [torch.nn.Linear(8, 8, bias=False) for _ in range(8)]
+            >>> for layer in layers:
+            ...     layer.weight.data = 2*torch.eye(8)
+            >>> measured = st.measure(torch.nn.Sequential(*layers), torch.ones(3, 8), progress=False)
+            >>> measured.frame()["apjn_backward"].tolist()[-3:]
+            [16.0, 4.0, 1.0]
         """
         return data_frame(self.rows(), "a measurement")
 
@@ -118,6 +144,15 @@ class Measurement(Shown):
         Bars are standard errors. A band around the theory is what it allows: what it leaves out, such as corrections of
         order 1/n, and how far one network may be from the average over networks. The theory is a line between
         neighbouring places, and a short line of its own where it says nothing about the neighbours.
+
+        Examples:
+            >>> layers = [torch.nn.Linear(8, 8, bias=False) for _ in range(8)]
+            >>> for layer in layers:
+            ...     layer.weight.data = 2*torch.eye(8)
+            >>> measured = st.measure(torch.nn.Sequential(*layers), torch.ones(3, 8), progress=False)
+            >>> figure = measured.plot()
+            >>> len(figure.axes) > 1
+            True
         """
         from .signal_figure import draw_signals
 
@@ -143,13 +178,31 @@ class Measurement(Shown):
 
         Raises:
             DeclarationError: an unknown quantity, or fewer than four places with positive numbers.
+
+        Examples:
+            >>> layers = [torch.nn.Linear(8, 8, bias=False) for _ in range(8)]
+            >>> for layer in layers:
+            ...     layer.weight.data = 2*torch.eye(8)
+            >>> measured = st.measure(torch.nn.Sequential(*layers), torch.ones(3, 8), progress=False)
+            >>> law = measured.fit("apjn_forward")
+            >>> str(law).splitlines()[0], round(law.rate, 6)  # log(4)
+            ('apjn_forward: chaotic', 1.386294)
         """
         if quantity not in FITTED:
             raise DeclarationError(f"a fit of {quantity!r}", "it is not fitted over depth", f"use {', '.join(FITTED)}")
         return fit_depth(self.places, self.errors_over, quantity, skip)
 
     def to_dict(self) -> dict[str, Plain]:
-        """Everything as plain data, numbers that are not finite as None."""
+        """Everything as plain data, numbers that are not finite as None.
+
+        Examples:
+            >>> layers = [torch.nn.Linear(8, 8, bias=False) for _ in range(8)]
+            >>> for layer in layers:
+            ...     layer.weight.data = 2*torch.eye(8)
+            >>> measured = st.measure(torch.nn.Sequential(*layers), torch.ones(3, 8), progress=False)
+            >>> measured.to_dict()["places"][0]["kernel"]
+            4.0
+        """
         rows: list[Plain] = [{key: plain(value) for key, value in row.items()} for row in self.rows()]
         described = [field.name for field in fields(self) if field.name not in ("places", "notes", "theory")]
         return {
@@ -160,7 +213,17 @@ class Measurement(Shown):
         }
 
     def to_json(self) -> str:
-        """Everything as JSON."""
+        """Everything as JSON.
+
+        Examples:
+            >>> layers = [torch.nn.Linear(8, 8, bias=False) for _ in range(8)]
+            >>> for layer in layers:
+            ...     layer.weight.data = 2*torch.eye(8)
+            >>> measured = st.measure(torch.nn.Sequential(*layers), torch.ones(3, 8), progress=False)
+            >>> import json
+            >>> json.loads(measured.to_json())["inputs"]
+            3
+        """
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
     def _title(self) -> str:

@@ -53,6 +53,14 @@ def predict(model: nn.Module, inputs: Inputs, *, check: bool = True, seed: int =
     Raises:
         DeclarationError: no part of the model is a known layer between observable places; and as ``read`` and
             ``measure``.
+
+    Examples:
+        >>> from torch.nn import Linear, ReLU, Sequential
+        >>> _ = torch.manual_seed(0)
+        >>> model = Sequential(Linear(16, 64), ReLU(), Linear(64, 64), ReLU(), Linear(64, 1))
+        >>> measured = st.predict(model, torch.randn(64, 16), progress=False)
+        >>> bool((measured.frame()["kernel_z"].abs() < 4).all())
+        True
     """
     reading = reading_of_run(model, CallArguments.of(inputs), check, seed)
     places = [span for block in reading.recognised for span in block.spans]

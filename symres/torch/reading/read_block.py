@@ -80,6 +80,15 @@ class ReadBlock(Shown):
         checks: comparisons with networks of random weights that the layer passed.
         spans: where each is in the run.
         unlike_draws: the places whose weights act on the stream of the model unlike independent draws.
+
+    Examples:
+        >>> from torch.nn import Linear, ReLU, Sequential
+        >>> _ = torch.manual_seed(0)
+        >>> model = Sequential(Linear(16, 64), ReLU(), Linear(64, 64), ReLU(), Linear(64, 1))
+        >>> reading = st.read(model)
+        >>> block = reading["2"]
+        >>> block.is_known, block.text, block.activation.name, block.count
+        (True, "z' = Dense(relu(z))", 'relu', 1)
     """
 
     place: str
@@ -127,7 +136,16 @@ class ReadBlock(Shown):
 
     @property
     def C_W(self) -> tuple[Mapping[str, float], ...]:
-        """Of each place fan_in*Var(weight) of the dense layers, by the names of their modules."""
+        """Of each place fan_in*Var(weight) of the dense layers, by the names of their modules.
+
+        Examples:
+            >>> from torch.nn import Linear, ReLU, Sequential
+            >>> _ = torch.manual_seed(0)
+            >>> model = Sequential(Linear(16, 64), ReLU(), Linear(64, 64), ReLU(), Linear(64, 1))
+            >>> reading = st.read(model)
+            >>> abs(reading["2"].C_W[0]["2"] - 1/3) < 0.02
+            True
+        """
         return tuple({d.name: d.C_W for d in each} for each in self.dense)
 
     @property

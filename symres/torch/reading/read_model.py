@@ -45,6 +45,14 @@ def read(model: nn.Module, inputs: Inputs | None = None, *, check: bool = True, 
 
     Source:
         Doshi et al. (1) for the convention of variances: C_W = fan_in*Var(w), C_b = Var(b).
+
+    Examples:
+        >>> from torch.nn import Linear, ReLU, Sequential
+        >>> _ = torch.manual_seed(0)
+        >>> model = Sequential(Linear(16, 64), ReLU(), Linear(64, 64), ReLU(), Linear(64, 1))
+        >>> reading = st.read(model)
+        >>> [block.text for block in reading.blocks]
+        ["z' = Dense(z)", "z' = Dense(relu(z))", "z' = Dense(relu(z))"]
     """
     required_module(model)
     return reading_of_run(model, inputs_or_guess(model, inputs, _MOST_INPUTS, _GUESSED, "read"), check, seed)

@@ -67,6 +67,17 @@ def coordinate_check(
 
     Raises:
         DeclarationError: an argument cannot be used, or no rate trains a width.
+
+    Examples:
+        Adam's steps change the output in proportion to the width:
+
+        >>> from torch.nn import Linear, ReLU, Sequential
+        >>> def build(width):
+        ...     return Sequential(Linear(8, width), ReLU(), Linear(width, 1))
+        >>> rates = [2.0**-power for power in (10, 8, 6, 4)]
+        >>> found = st.coordinate_check(build, widths=(64, 128, 256), steps=2, rates=rates, seeds=2, progress=False)
+        >>> str(found.verdict), abs(found.change_exponents["output"] - 1) < 0.4
+        ('standard', True)
     """
     if isinstance(build, nn.Module):
         remedy = "pass a function of the width that builds one: coordinate_check(lambda width: Net(width), inputs)"

@@ -58,6 +58,15 @@ class WidthScaling(Shown):
         losses: after the last step, shape (widths, networks, rates); infinite where training failed.
         sizes: root mean squares of activations, shape (widths, networks, places, steps + 1).
         changes: root mean squares of how they differ from those of step 0, in the same shape.
+
+    Examples:
+        >>> from torch.nn import Linear, ReLU, Sequential
+        >>> def build(width):
+        ...     return Sequential(Linear(8, width), ReLU(), Linear(width, 1))
+        >>> rates = [2.0**-power for power in (10, 8, 6, 4)]
+        >>> found = st.coordinate_check(build, widths=(64, 128, 256), steps=2, rates=rates, seeds=2, progress=False)
+        >>> found.widths, found.places, found.losses.shape
+        ((64, 128, 256), ('0', '2', 'output'), (3, 2, 4))
     """
 
     widths: tuple[int, ...]
@@ -114,6 +123,15 @@ class WidthScaling(Shown):
 
         Returns:
             Columns width, place, step, size, change (both root mean squares, averaged over networks), best_rate.
+
+        Examples:
+            >>> from torch.nn import Linear, ReLU, Sequential
+            >>> def build(width):
+            ...     return Sequential(Linear(8, width), ReLU(), Linear(width, 1))
+            >>> rates = [2.0**-power for power in (10, 8, 6, 4)]
+            >>> found = st.coordinate_check(build, widths=(64, 128, 256), steps=2, rates=rates, seeds=2, progress=False)
+            >>> found.frame().shape[0]  # 3 widths, 3 places, the start and 2 steps
+            27
         """
         rows = [
             {

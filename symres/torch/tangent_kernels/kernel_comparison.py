@@ -31,6 +31,14 @@ class TangentKernel(Shown):
         scatter: the standard deviation over networks with fresh weights of these variances; None without a theory.
         networks: how many of these were drawn.
         reason: why there is no theory; empty where there is one.
+
+    Examples:
+        >>> from torch.nn import Linear, ReLU, Sequential
+        >>> _ = torch.manual_seed(0)
+        >>> model = Sequential(Linear(2, 512, bias=False), ReLU(), Linear(512, 1, bias=False))
+        >>> found = st.tangent_kernel(model, torch.eye(2), networks=4, progress=False)
+        >>> found.parameters, found.outputs, bool((abs(found.matrix/found.theory - 1) < 0.5).all())
+        (1536, 1, True)
     """
 
     model: str
@@ -45,11 +53,23 @@ class TangentKernel(Shown):
 
     @property
     def z(self) -> np.ndarray | None:
-        """Differences between model and theory in units of the scatter; None without a theory or without networks."""
+        """Differences between model and theory in units of the scatter; None without a theory or without networks.
+
+        Examples:
+            >>> st.tangent_kernel(torch.nn.Linear(2, 1), torch.eye(2), theory=False, progress=False).z is None
+            True
+        """
         return None if self.theory is None or self.scatter is None else (self.matrix - self.theory) / self.scatter
 
     def frame(self) -> pd.DataFrame:
-        """A table with a row for each pair of inputs: x, y, kernel, shares by block, theory, scatter."""
+        """A table with a row for each pair of inputs: x, y, kernel, shares by block, theory, scatter.
+
+        Examples:
+            >>> inputs = torch.tensor([[1.0, 0.0], [1.0, 1.0]])
+            >>> found = st.tangent_kernel(torch.nn.Linear(2, 1), inputs, theory=False, progress=False)
+            >>> found.frame()["kernel"].tolist()
+            [2.0, 2.0, 2.0, 3.0]
+        """
         columns = {"kernel": self.matrix, **self.shares}
         columns |= {} if self.theory is None else {"theory": self.theory}
         columns |= {} if self.scatter is None else {"scatter": self.scatter}
@@ -58,7 +78,13 @@ class TangentKernel(Shown):
         return data_frame(rows, "a tangent kernel")
 
     def plot(self) -> Figure:
-        """The matrix, and beside it each entry against that of the theory, with the scatter as bars."""
+        """The matrix, and beside it each entry against that of the theory, with the scatter as bars.
+
+        Examples:
+            >>> found = st.tangent_kernel(torch.nn.Linear(2, 1), torch.eye(2), theory=False, progress=False)
+            >>> len(found.plot().axes) > 0
+            True
+        """
         from ...report.figures.styled_figure import styled
 
         with styled(3.6 if self.theory is None else 7.0, 3.4) as figure:

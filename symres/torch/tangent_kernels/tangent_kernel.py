@@ -60,6 +60,13 @@ def tangent_kernel(
 
     Source:
         Jacot, Gabriel and Hongler (2018); without factors 1/sqrt(n) before weights, as PyTorch has them.
+
+    Examples:
+        For ``f(x) = w.x + b`` the tangent kernel is ``x.y + 1``:
+
+        >>> inputs = torch.tensor([[1.0, 0.0], [1.0, 1.0]])
+        >>> st.tangent_kernel(torch.nn.Linear(2, 1), inputs, theory=False, progress=False).matrix.tolist()
+        [[2.0, 2.0], [2.0, 3.0]]
     """
     required_module(model)
     one, other = CallArguments.of(X1), None if X2 is None else CallArguments.of(X2)

@@ -115,6 +115,22 @@ def tune_(
 
     Source:
         PDLT B.4, (B.38) to (B.45); chi: Doshi et al. (3) for one block.
+
+    Examples:
+        Branches of a quarter of the stream's mean square, orthogonal to it: kernels double in each of two
+        blocks at ``1 + xi^2/4 = 2``.
+
+        >>> class Block(torch.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.layer = torch.nn.Linear(16, 16, bias=False)
+        ...         self.layer.weight.data = torch.eye(16).roll(1, 0)/2
+        ...     def forward(self, x):
+        ...         return x + self.layer(x)
+        >>> model = torch.nn.Sequential(Block(), Block())
+        >>> report = st.tune_(model, 4*torch.eye(16), target="size", growth=4, progress=False)
+        >>> round(report.parts[0].xi, 6), model[0].layer.weight.max().item()
+        (2.0, 1.0)
     """
     required_module(model)
     aim = _named(TuningTarget, target, "target")

@@ -133,6 +133,19 @@ class TuningReport(Shown):
         probes: how many random directions for each Jacobian norm.
         mode: "train", "eval" or "as it is".
         notes: what should be known when the numbers are read; each of them has also been a warning.
+
+    Examples:
+        >>> class Block(torch.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.layer = torch.nn.Linear(16, 16, bias=False)
+        ...         self.layer.weight.data = torch.eye(16).roll(1, 0)/2
+        ...     def forward(self, x):
+        ...         return x + self.layer(x)
+        >>> model = torch.nn.Sequential(Block(), Block())
+        >>> report = st.tune_(model, 4*torch.eye(16), target="size", gamma=0.8, wrap=True, progress=False)
+        >>> report.applied, round(report["0"].xi, 6)  # (1 - 0.64) = xi^2/4
+        (True, 1.2)
     """
 
     parts: tuple[TunedPart, ...]
@@ -151,7 +164,21 @@ class TuningReport(Shown):
         raise KeyError(name)
 
     def rows(self) -> list[dict[str, str | float]]:
-        """The table, a dictionary for each block or layer; ``_error`` is a standard error."""
+        """The table, a dictionary for each block or layer; ``_error`` is a standard error.
+
+        Examples:
+            >>> class Block(torch.nn.Module):
+            ...     def __init__(self):
+            ...         super().__init__()
+            ...         self.layer = torch.nn.Linear(16, 16, bias=False)
+            ...         self.layer.weight.data = torch.eye(16).roll(1, 0)/2
+            ...     def forward(self, x):
+            ...         return x + self.layer(x)
+            >>> model = torch.nn.Sequential(Block(), Block())
+            >>> report = st.tune_(model, 4*torch.eye(16), target="size", growth=4, dry_run=True, progress=False)
+            >>> [round(row["G_RR"], 6) for row in report.rows()][0]
+            0.25
+        """
         return [_row(part) for part in self.parts]
 
     def frame(self) -> pd.DataFrame:
@@ -163,6 +190,19 @@ class TuningReport(Shown):
 
         Raises:
             SymresError: pandas is not installed.
+
+        Examples:
+            >>> class Block(torch.nn.Module):
+            ...     def __init__(self):
+            ...         super().__init__()
+            ...         self.layer = torch.nn.Linear(16, 16, bias=False)
+            ...         self.layer.weight.data = torch.eye(16).roll(1, 0)/2
+            ...     def forward(self, x):
+            ...         return x + self.layer(x)
+            >>> model = torch.nn.Sequential(Block(), Block())
+            >>> report = st.tune_(model, 4*torch.eye(16), target="size", growth=4, progress=False)
+            >>> report.frame()["growth_after"].round(6).tolist()
+            [2.0, 2.0]
         """
         return data_frame(self.rows(), "a tuning")
 

@@ -20,6 +20,13 @@ class ScaledBlock(nn.Module):
         block: any module; ``block`` is a prefix of its keys in the state dictionary.
         gamma: weight of the stream; a buffer, that is saved and not trained.
         xi: weight of the branch, likewise.
+
+    Examples:
+        >>> class Tripled(torch.nn.Module):
+        ...     def forward(self, x):
+        ...         return 3*x
+        >>> st.ScaledBlock(Tripled(), gamma=0.5, xi=0.25)(torch.ones(2))  # 0.5 + 0.25*(3 - 1)
+        tensor([1., 1.])
     """
 
     gamma: torch.Tensor
