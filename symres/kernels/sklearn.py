@@ -69,7 +69,7 @@ class NeuralKernel(Kernel):
         >>> from sklearn.gaussian_process import GaussianProcessRegressor
         >>> from symres.kernels.sklearn import NeuralKernel
         >>> inputs, targets = np.array([[1.0, 1.0], [1.0, -1.0]]), np.array([1.0, -1.0])
-        >>> process = GaussianProcessRegressor(NeuralKernel("gelu_tanh", depth=1, kernel="nngp"), optimizer=None)
+        >>> process = GaussianProcessRegressor(NeuralKernel("erf", depth=1, kernel="nngp"), optimizer=None)
         >>> process.fit(inputs, targets).predict(inputs).round(6).tolist()
         [1.0, -1.0]
     """

@@ -1,7 +1,10 @@
 """Every public name has an example that shows a result, and the results are those of the code."""
 
 import inspect
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,15 +15,24 @@ import symres as sr
 from symres.theory.names_by_purpose import THEORY_NAMES
 from tests import docstrings
 
-REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+ROOT = Path(__file__).parents[2]
+REFERENCE = ROOT / "docs" / "reference"
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted(REFERENCE.rglob("*.md"))}
 MEMBERS = [name for names in THEORY_NAMES.values() for name in names]
 
-# seconds of processor time of their examples: those of the others together are below 40
+# the examples of these modules take some seconds each; those of all others together less than 40
 SLOW = {
+    "kernels/gpytorch.py",
+    "kernels/sklearn.py",
+    "kernels/zonal.py",
+    "report/figures/phase_picture.py",
+    "results/compared_activations.py",
+    "results/phases.py",
+    "results/verdict.py",
+    "studies/survey.py",
     "theory/critical_theory.py",
-    "torch/initialising/initialise.py",
-    "torch/scaling/coordinate_check.py",
+    "theory/finite_width_theory.py",
+    "torch/reading/model_reading.py",
 }
 
 
@@ -164,3 +176,14 @@ def test_every_attribute_of_a_theory_is_public_or_for_other_rooms():
     inner |= {"observables", "of_section", "walks"}
     names = {name for name in object.__dir__(sr.derive("relu")) if not name.startswith("_")}
     assert names - inner - set(MEMBERS) == set()
+
+
+@pytest.mark.exhaustive  # each command is a process of its own
+def test_the_command_line_prints_what_its_page_shows():
+    shown = re.findall(r"^```console\n\$ symres (.*)\n(.*?)\n```$", PAGES["commands.md"], re.MULTILINE | re.DOTALL)
+    assert {arguments.split()[0] for arguments, _ in shown} >= {"derive", "check", "export", "plot", "compare", "torch"}
+    for arguments, text in shown:
+        command = [sys.executable, "-m", "symres", *arguments.split()]
+        environment = {**os.environ, "COLUMNS": "80"}
+        printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, env=environment).stdout
+        assert printed.rstrip() == text, arguments

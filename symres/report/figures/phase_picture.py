@@ -95,7 +95,13 @@ class PhaseDiagram(Shown):
         ]
 
     def record(self) -> dict[str, Plain]:
-        """The diagram as plain data: axes, shares of the phases, critical lines and points, what is advised."""
+        """The diagram as plain data: axes, shares of the phases, critical lines and points, what is advised.
+
+        Examples:
+            >>> record = sr.phase_diagram("abs", x=("C_W", "1/2", 2), y=("C_b", 0, 1), points=4, depth=100).record()
+            >>> record["critical_points"], record["axes"]["C_W"]
+            ([{'C_W': 1.0, 'C_b': 0.0}], [0.5, 2.0])
+        """
         lines = [
             {self.x: list(map(float, xs)), self.y: list(map(float, ys)), "reached": at} for xs, ys, at in self.lines
         ]
