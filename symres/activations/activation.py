@@ -135,7 +135,7 @@ class Activation(Shown):
 
     @property
     def breakpoints(self) -> tuple[sp.Expr, ...]:
-        """Where the formula changes: kinks of some order, and jumps.
+        """Where the formula changes, at kinks of some order and at jumps.
 
         Examples:
             >>> sr.activation("hard_swish").breakpoints

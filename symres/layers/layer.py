@@ -87,7 +87,7 @@ class Layer(Shown):
 
     @property
     def text(self) -> str:
-        """The forward equation on one line: ``Dense(phi(y1)*y1), y1 = Dense(z)``.
+        """The forward equation on one line, such as ``Dense(phi(y1)*y1), y1 = Dense(z)``.
 
         Examples:
             >>> sr.pre_ln("tanh", gamma=1).text

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from operator import methodcaller
+from types import MappingProxyType
 
 import mpmath as mp
 import sympy as sp
@@ -111,6 +112,15 @@ class Quantity(Shown):
         ['K1', 'K2', 'C', 'C_W', 'C_b']
     """
 
+    _names = MappingProxyType(
+        {
+            "result": ("expr", "defined", "status", "symbols", "unused", "reason", "latex"),
+            "numbers": ("evalf", "enclosure", "error_bound", "at", "series", "asymptotics"),
+            "words": ("name", "meaning", "notation", "unit", "source"),
+            "derivation": ("definition", "body", "steps", "proof", "verified", "verifications"),
+        }
+    )
+
     name: str
     symbols: tuple[sp.Symbol, ...]
     definition: sp.Expr
@@ -150,7 +160,7 @@ class Quantity(Shown):
 
     @cached_property
     def expr(self) -> sp.Expr | None:
-        """The result as one expression: closed where EXACT, with unevaluated averages where NUMERIC.
+        """The result as one expression, closed where EXACT, with unevaluated averages where NUMERIC.
 
         Examples:
             >>> sr.expect("step(z - 1)").expr  # the probability of z > 1
@@ -165,7 +175,7 @@ class Quantity(Shown):
 
     @cached_property
     def defined(self) -> sp.Expr:
-        """The definition as one expression in unevaluated averages: named steps are written out.
+        """The definition as one expression in unevaluated averages, in which named steps are written out.
 
         Examples:
             >>> sr.derive("relu").kernel_map.defined
@@ -178,7 +188,7 @@ class Quantity(Shown):
 
     @property
     def error_bound(self) -> float:
-        """Largest relative error of ``evalf()``: 0 for a closed form, 1e-15 where numbers are enclosed.
+        """Largest relative error of ``evalf()``, which is 0 for a closed form and 1e-15 where numbers are enclosed.
 
         Examples:
             >>> sr.expect("relu").error_bound, sr.expect("tanh(z)^2").error_bound
@@ -188,7 +198,7 @@ class Quantity(Shown):
 
     @property
     def verified(self) -> Verification | None:
-        """All comparisons of closed forms together: by what, at how many points, the largest deviation.
+        """All comparisons of closed forms together, with their points and the largest deviation.
 
         None if there was none: numbers of what is NUMERIC need none, they are enclosed.
 

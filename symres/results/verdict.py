@@ -106,7 +106,7 @@ class Verdict:
 
     @property
     def found(self) -> Number:
-        """The oracle's number to the first digit of its error: what lies below is chance, or the processor's.
+        """The oracle's number to the first digit of its error; what lies below is chance, or the processor's.
 
         Examples:
             >>> report = sr.check(sr.expect("z^6"), against="quadrature", points=1, progress=False)

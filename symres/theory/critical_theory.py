@@ -351,7 +351,7 @@ class CriticalTheory(LayerTheory, CriticalSubject):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What a reader should know about the criticality analysis: why something is missing or unknown.
+        """What a reader should know about the criticality analysis, such as why something is missing or unknown.
 
         Examples:
             >>> sr.derive("square").remarks

@@ -137,7 +137,7 @@ class PhaseDiagram(Shown):
 
     @property
     def regions(self) -> dict[str, np.ndarray]:
-        """The phases by name, as masks of shape (m, n): what has not converged belongs to none.
+        """The phases by name, as masks of shape (m, n); what has not converged belongs to none.
 
         Returns:
             "ordered" (chi_perp < 1), "chaotic" (> 1), "critical", and "diverging", where the kernel is infinite.

@@ -26,7 +26,7 @@ class Advice(Choice, Shown):
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """In words: what to draw, how to scale inputs, how networks fared; names of symbols as programs write them.
+        """What to draw, how to scale inputs and how networks fared, in words; names of symbols as programs write them.
 
         Examples:
             >>> sr.derive("abs").advice(depth=10, width=100).reasons[1]
@@ -71,7 +71,7 @@ class Advice(Choice, Shown):
 
     @property
     def schemes(self) -> list[tuple[str, str, str, str]]:
-        """What customary schemes do: rows of name, C_W, and the factors by which kernel and squared gradient change.
+        """Rows of customary schemes, each name, C_W and the factors by which kernel and squared gradient change.
 
         Examples:
             Ten layers of ``|z|`` at ``C_W = 2`` multiply kernels and squared gradients by ``2^10``:

@@ -92,7 +92,7 @@ class AspectRatioCurve:
 
     @cached_property
     def least(self) -> tuple[float, float]:
-        """(gamma, r*) where r* is smallest: no gamma makes a smaller aspect ratio optimal."""
+        """(gamma, r*) where r* is smallest; no gamma makes a smaller aspect ratio optimal."""
         return min(((g, self._value(g)) for g in (0.0, *self.turns)), key=lambda pair: pair[1])
 
     @property

@@ -80,7 +80,7 @@ class DepthLimit:
 
     @cached_property
     def kernel_rate(self) -> Quantity:
-        """B(K): dK/dtau = B.
+        """The growth B of the kernel, ``dK/dtau = B(K)``.
 
         Examples:
             >>> sr.derive("z + xi*Dense(sin(z))").depth_limit().kernel_rate.expr
@@ -90,7 +90,7 @@ class DepthLimit:
 
     @cached_property
     def gradient_rate(self) -> Quantity:
-        """R(K): d(log J)/dtau = R for Jacobians J.
+        """The growth R of Jacobians J, ``d(log J)/dtau = R(K)``.
 
         Examples:
             >>> sr.derive("z + xi*Dense(sin(z))").depth_limit().gradient_rate.expr
@@ -126,7 +126,9 @@ class DepthLimit:
 
     @property
     def growth(self) -> Quantity:
-        """c(K) = B(K)/K: a branch of weight xi adds the fraction c xi^p to the kernel (Chizat (4), for all M units).
+        """Relative growth ``c(K) = B(K)/K`` (Chizat (4), for all M units).
+
+        A branch of weight xi adds the fraction ``c xi^p`` to the kernel.
 
         A number for homogeneous activations; for others Chizat's bound is its supremum over K.
 

@@ -34,7 +34,7 @@ class DeepFluctuations:
 
     @cached_property
     def errors(self) -> list[float]:
-        """How far an entry of D, P or V of each state may be from the truth: coefficients left out, and rounding."""
+        """How far an entry of D, P or V of each state may be from the truth, by coefficients left out and rounding."""
         relative = [self.error + _ROUNDING * (depth + 10) for depth in range(len(self.states))]
         return [s.truncation + float(np.max(np.abs(s.D))) * r for s, r in zip(self.states, relative, strict=True)]
 

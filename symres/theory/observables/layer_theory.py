@@ -52,8 +52,9 @@ def _documented(record: LayerObservable) -> str:
     source = f" ({record.source})" if record.source else ""
     arguments = ", ".join(symbol.name for symbol in record.arguments)
     unit = "a number" if record.unit == "1" else f"in units of {record.unit}"
+    meaning = record.meaning.replace(": ", ", ")  # what stands before a colon is a type in Google's style
     lines = [
-        f"{record.meaning[:1].upper()}{record.meaning[1:]}{source}.",
+        f"{meaning[:1].upper()}{meaning[1:]}{source}.",
         f":math:`{record.notation}`: a Quantity in {arguments} and the parameters of the layer, {unit}.",
     ]
     if record.example:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 
 import sympy as sp
 
@@ -84,12 +85,28 @@ class ReadBlock(Shown):
     Examples:
         >>> from torch.nn import Linear, ReLU, Sequential
         >>> _ = torch.manual_seed(0)
-        >>> model = Sequential(Linear(16, 64), ReLU(), Linear(64, 64), ReLU(), Linear(64, 1))
-        >>> reading = st.read(model)
-        >>> block = reading["2"]
-        >>> block.is_known, block.text, block.activation.name, block.count
-        (True, "z' = Dense(relu(z))", 'relu', 1)
+        >>> model = Sequential(Linear(8, 64), ReLU(), Linear(64, 64), ReLU(), Linear(64, 64))
+        >>> for name, tensor in model.named_parameters():
+        ...     _ = torch.nn.init.normal_(tensor, std=(2/64)**0.5 if "weight" in name else 0)
+        >>> block = st.read(model)["2"]
+        >>> block.text, block.places, block.count, block.is_known, block.activation.name, block.skip_weight
+        ("z' = Dense(relu(z))", ('2', '4'), 2, True, 'relu', 0.0)
+        >>> abs(block.C_W[0]["2"] - 2) < 0.2, block.C_b, sorted(block.numbers[0])
+        (True, ({'2': 0.0}, {'4': 0.0}), ['C_W', 'C_b'])
+        >>> block.form_theory.chi_perp.expr, abs(block.theory.chi_perp(K=1) - 1) < 0.1
+        (C_W/2, True)
+        >>> len(block.layers), block.layer == block.layers[0]
+        (2, True)
     """
+
+    _names = MappingProxyType(
+        {
+            "parts": ("place", "places", "count", "activations", "activation", "norms", "opaque", "dense"),
+            "layer": ("text", "is_known", "form", "form_theory", "layer", "layers", "theory", "skip_weight"),
+            "numbers": ("C_W", "C_b", "numbers"),
+            "words": ("reason", "remarks", "checks", "unlike_draws"),
+        }
+    )
 
     place: str
     places: tuple[str, ...]
@@ -136,16 +153,7 @@ class ReadBlock(Shown):
 
     @property
     def C_W(self) -> tuple[Mapping[str, float], ...]:
-        """Of each place fan_in*Var(weight) of the dense layers, by the names of their modules.
-
-        Examples:
-            >>> from torch.nn import Linear, ReLU, Sequential
-            >>> _ = torch.manual_seed(0)
-            >>> model = Sequential(Linear(16, 64), ReLU(), Linear(64, 64), ReLU(), Linear(64, 1))
-            >>> reading = st.read(model)
-            >>> abs(reading["2"].C_W[0]["2"] - 1/3) < 0.02
-            True
-        """
+        """Of each place fan_in*Var(weight) of the dense layers, by the names of their modules."""
         return tuple({d.name: d.C_W for d in each} for each in self.dense)
 
     @property

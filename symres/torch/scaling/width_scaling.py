@@ -67,6 +67,14 @@ class WidthScaling(Shown):
         >>> found = st.coordinate_check(build, widths=(64, 128, 256), steps=2, rates=rates, seeds=2, progress=False)
         >>> found.widths, found.places, found.losses.shape
         ((64, 128, 256), ('0', '2', 'output'), (3, 2, 4))
+        >>> abs(found.size_exponents["0"]) < 0.2  # PyTorch keeps the sizes of hidden neurons
+        True
+        >>> abs(found.change_exponents["output"] - 1) < 0.4  # Adam's steps add up over the width
+        True
+        >>> -2 < found.rate_exponent < 0, str(found.verdict)  # the best learning rate falls with the width
+        (True, 'standard')
+        >>> found.frame().shape[0], len(found.plot().axes) > 1  # 3 widths, 3 places, the start and 2 steps
+        (27, True)
     """
 
     widths: tuple[int, ...]
@@ -81,12 +89,15 @@ class WidthScaling(Shown):
 
     @property
     def size_exponents(self) -> dict[str, EstimatedNumber]:
-        """Of the sizes at step 0, by place: the power of the width with which they grow."""
+        """The powers of the width with which the sizes at step 0 grow, by place."""
         return {name: self._exponent(self.sizes[:, :, row, 0]) for row, name in enumerate(self.places)}
 
     @property
     def change_exponents(self) -> dict[str, EstimatedNumber]:
-        """Of what all steps together have changed, by place; of places inside relative to their size at the start."""
+        """The powers of the width with which the changes of all steps together grow, by place.
+
+        Of places inside, changes are relative to the size at the start.
+        """
         begun = np.array([name in self.inside for name in self.places])
         changed = self.changes[..., -1] / np.where(begun, self.sizes[..., 0], 1.0)
         return {name: self._exponent(changed[:, :, row]) for row, name in enumerate(self.places)}
@@ -98,7 +109,7 @@ class WidthScaling(Shown):
 
     @property
     def verdict(self) -> ScalingVerdict:
-        """Which parametrisation the networks behave like: by the exponents of what the steps have changed."""
+        """Which parametrisation the networks behave like, by the exponents of what the steps have changed."""
         exponents = self.change_exponents
         output, inside = float(exponents[OUTPUT]), [float(exponents[name]) for name in self.inside]
         if max([output, *inside]) > _CHANGING:
@@ -123,15 +134,6 @@ class WidthScaling(Shown):
 
         Returns:
             Columns width, place, step, size, change (both root mean squares, averaged over networks), best_rate.
-
-        Examples:
-            >>> from torch.nn import Linear, ReLU, Sequential
-            >>> def build(width):
-            ...     return Sequential(Linear(8, width), ReLU(), Linear(width, 1))
-            >>> rates = [2.0**-power for power in (10, 8, 6, 4)]
-            >>> found = st.coordinate_check(build, widths=(64, 128, 256), steps=2, rates=rates, seeds=2, progress=False)
-            >>> found.frame().shape[0]  # 3 widths, 3 places, the start and 2 steps
-            27
         """
         rows = [
             {
