@@ -66,6 +66,9 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
     def network(self, depth: Number) -> Network:
         """So many of these layers, one after the other.
 
+        Args:
+            depth: number of layers, 0 or more.
+
         Examples:
             >>> sr.derive("abs").network(10).depth
             10
@@ -74,6 +77,14 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
 
     def fluctuations(self, /, depth: Number, K: Kernels, **params: Parameter) -> DeepFluctuations:
         """Means, kernels and vertices of 0 to ``depth`` layers at order 1/n; see ``Network``.
+
+        Args:
+            depth: number of layers.
+            K: kernel of the input, or the (p, p) matrix of p inputs, no two of which are parallel.
+            params: numbers for all parameters of the layer, by name; a list has one for each layer.
+
+        Returns:
+            DeepFluctuations, whose ``states`` have V, P and the covariance D of mean and kernel.
 
         Examples:
             >>> found = sr.derive("linear").fluctuations(depth=3, K=1, C_W=1, C_b=0)
@@ -132,6 +143,16 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
 
     def covariance(self, /, f: Function, g: Function, depth: Number, K: Number, **params: Parameter) -> EstimatedNumber:
         """``n Cov(f(z_i), g(z_j))`` of two neurons after ``depth`` layers; see ``Network``.
+
+        Args:
+            f: an activation, its name or formula, an expression in ``sr.z``, or a Python function of z that makes one.
+            g: of the other neuron.
+            depth: number of layers.
+            K: kernel of the input.
+            params: numbers for all parameters of the layer, by name; a list has one for each layer.
+
+        Returns:
+            A number with its absolute ``error``, at order 1 in 1/n.
 
         Examples:
             Two ReLUs after linear layers with V = 6: ``(d<relu>/dK)^2 V = 6/(8 pi)``.
@@ -197,6 +218,13 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
     def aspect_ratio_curve(self, /, n_L: Number, **params: Number) -> AspectRatioCurve:
         """``r*(gamma)`` with its turning points and its least value, for n_L outputs.
 
+        Args:
+            n_L: number of outputs.
+            params: numbers for the parameters of the activation, by name.
+
+        Returns:
+            AspectRatioCurve, with ``least``, ``turns`` and ``solve(r)``.
+
         Examples:
             >>> curve = sr.derive("linear", layer="residual").aspect_ratio_curve(n_L=10)
             >>> [round(number, 6) for number in curve.least]  # gamma, and r* = 4/(2*50)
@@ -219,6 +247,22 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         self, /, depth: Number, K: Kernels, readout: LayerTheory | None = None, **params: Parameter
     ) -> Response:
         """How kernels of all layers and of the output respond to the input's; see ``Network``.
+
+        Args:
+            depth: number of layers.
+            K: kernel of the input, or the matrix ``[[K1, C], [C, K2]]`` of two inputs that are not parallel.
+            readout: the theory of the layer that makes the output; by default ``mlp(phi)`` with the same C_W and C_b.
+            params: numbers for all parameters of the layer, by name; a list has one for each layer.
+
+        Returns:
+            Response(eta, chi, chi_out): numbers, or arrays of shape (3, 3) for two inputs.
+
+        Raises:
+            NoClosedForm: a map of a layer is unknown, or it averages over a batch.
+            DeclarationError: the layer has several activations or none, and no readout is given.
+
+        Source:
+            Fischer et al. (51) to (55).
 
         Examples:
             Four branches of weight 1/2 multiply the kernel by ``1 + 1/4`` each:
@@ -297,6 +341,18 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         """The limit of ``branch_scale`` for many layers and one input: the final kernel, and c of ``c/sqrt(depth)``.
 
         Every maximum is compared with the others, with the response without branches and with that of large kernels.
+
+        Args:
+            K: kernel of the input.
+            readout: the theory of the layer that makes the output; by default ``mlp(phi)`` with the same C_W and C_b.
+            scale: name of the weight.
+            params: numbers for all other parameters, by name.
+
+        Returns:
+            DeepBranchScale, with ``coefficient``, ``final_kernel`` and ``at(depth)``.
+
+        Raises:
+            NoClosedForm: the response has no interior maximum.
 
         Examples:
             >>> limit = sr.derive("z + xi*Dense(erf(z))").branch_scale_limit(K=0.01, C_W=1.25, C_b=0.05)

@@ -50,6 +50,7 @@ def derive(what: Layer | Activation | Theory | str, /, layer: str | None = None,
 
     Raises:
         DeclarationError: what cannot be read, a name without a meaning, a layer of a layer.
+        UnsupportedLayer: the next stream is not linear in Gaussian sources.
 
     Examples:
         A quarter of the stream goes on, and Leaky ReLU adds the rest: ``K' = K/4 + C_W (1 + 1/16) K/2`` is K:
@@ -179,6 +180,12 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
     def subs(self, /, **values: Number) -> Theory:
         """The theory with numbers in the place of parameters, by name.
 
+        Args:
+            values: int, float, str, Fraction or sympy number for each parameter that is replaced; expressions too.
+
+        Raises:
+            DeclarationError: the layer has no such parameter, or a variance is negative.
+
         Examples:
             >>> sr.derive("prelu").subs(slope="1/3").kernel_map.expr
             5*C_W*K/9 + C_b
@@ -201,6 +208,17 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
     def kernels(self, /, depth: Number, K: Number, **params: Parameter) -> list[mp.mpf]:
         """``[K^0, ..., K^depth]`` from K^0 = K, as mpmath numbers with 15 digits; see ``Network``.
 
+        Args:
+            depth: number of layers.
+            K: kernel of the input.
+            params: numbers for all parameters of the layer, by name; a list has one for each layer.
+
+        Returns:
+            depth + 1 numbers, the first K itself; of a batch pass C, the covariance of two of its inputs, by name.
+
+        Raises:
+            DeclarationError: a parameter without a value, an unknown name, or a number outside of its range.
+
         Examples:
             >>> [round(float(kernel), 6) for kernel in sr.derive("elu(1)").kernels(depth=2, K=1, C_W=2, C_b=0)]
             [1.0, 1.289891, 1.618853]
@@ -211,6 +229,17 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
         self, /, depth: Number, K1: Number, K2: Number, C: Number, Theta: Number = 0, **params: Parameter
     ) -> list[DualKernel]:
         """Kernels and tangent kernels of two inputs after 0 to ``depth`` layers; see ``Network``.
+
+        Args:
+            depth: number of layers.
+            K1: kernel of the first input.
+            K2: kernel of the second input.
+            C: their covariance, ``C^2 <= K1*K2``.
+            Theta: their tangent kernel before the first layer.
+            params: numbers for all parameters of the layer, by name; a list has one for each layer.
+
+        Returns:
+            depth + 1 entries (K1, K2, C, Theta), tangent kernels in the NTK parametrisation, all in units of K.
 
         Examples:
             Two orthogonal inputs after one layer of ReLU have the covariance ``C_W/(2 pi)``:
@@ -224,6 +253,14 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
     def displacement(self, /, depth: Number, K: Number, **params: Parameter) -> list[mp.mpf]:
         """Mean squared change of a neuron after 0 to ``depth`` layers, ``Delta_l^2`` of Chizat; see ``Network``.
 
+        Args:
+            depth: number of layers.
+            K: kernel of the input.
+            params: numbers for all parameters of the layer, by name; a list has one for each layer.
+
+        Returns:
+            depth + 1 numbers in units of K, from 0 on.
+
         Examples:
             >>> [float(square) for square in sr.derive("z + Dense(z)").displacement(depth=3, K=1, C_W=1, C_b=0)]
             [0.0, 1.0, 3.0, 7.0]
@@ -232,6 +269,18 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
 
     def jacobian(self, /, l0: Number, l: Number, K: Number, **params: Parameter) -> mp.mpf:  # noqa: E741 (the name in the literature)
         """The averaged partial Jacobian norm ``J^{l0,l}`` for K^0 = K (Doshi et al. (14)); see ``Network``.
+
+        Args:
+            l0: from the stream after so many layers; 0 is the input, of kernel K.
+            l: to the stream after so many layers.
+            K: kernel of the input.
+            params: numbers for all parameters of the layer, by name; a list has one for each layer.
+
+        Returns:
+            A number, the product of chi_perp at the kernels of the layers l0 to l - 1.
+
+        Raises:
+            DeclarationError: l0 is larger than l, or a parameter has no value.
 
         Examples:
             The slope of snake is ``1 + sin(2z)``, with mean square ``(3 - exp(-8))/2`` at K = 1:

@@ -141,7 +141,7 @@ def results():
 
 @pytest.mark.parametrize("kind", list(results()), ids=lambda kind: kind.__name__)
 def test_every_method_of_a_result_is_shown(kind):
-    for name in [name for names in kind._names.values() for name in names] or dir(kind):
+    for name in [name for names in getattr(kind, "_names", {}).values() for name in names] or dir(kind):
         member = inspect.getattr_static(kind, name, None)  # none where it is a field
         is_method = inspect.isfunction(member) or isinstance(member, property) or hasattr(member, "func")
         if not name.startswith("_") and is_method:

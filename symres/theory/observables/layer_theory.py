@@ -173,6 +173,9 @@ class LayerTheory(DerivedLayer, Subject):
             weight_rate: of every w, a number or an expression in parameters.
             bias_rate: of every b.
 
+        Returns:
+            A Quantity in K1, K2, C, Theta and the parameters of the layer, in units of K.
+
         Examples:
             Of weights alone, for exp: the covariance is ``exp((K1 + K2)/2 + C)``, and so is that of the slopes:
 
