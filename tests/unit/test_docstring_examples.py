@@ -198,7 +198,7 @@ def test_every_attribute_of_a_theory_is_public_or_for_other_rooms():
 
 @pytest.mark.exhaustive  # each command is a process of its own
 def test_the_command_line_prints_what_its_page_shows():
-    shown = re.findall(r"^```console\n\$ symres (.*)\n(.*?)\n```$", PAGES["commands.md"], re.MULTILINE | re.DOTALL)
+    shown = re.findall(r"^```console\n\$ symres ([^\n]*)\n(.*?)\n```$", PAGES["commands.md"], re.MULTILINE | re.DOTALL)
     assert {arguments.split()[0] for arguments, _ in shown} >= {"derive", "check", "export", "plot", "compare", "torch"}
     for arguments, text in shown:
         command = [sys.executable, "-m", "symres", *arguments.split()]
