@@ -90,6 +90,9 @@ class CriticalTheory(LayerTheory, CriticalSubject):
             UnsupportedLayer: the layer normalises over a batch.
             NoClosedForm: the kernel ends at 0, or diverges; or every correlation is kept.
 
+        Source:
+            Poole et al., arXiv:1606.05340, and Schoenholz et al., arXiv:1611.01232, for multilayer perceptrons.
+
         Examples:
             For sin the correlation c becomes ``sinh(c*K)/sinh(K)``, an odd function:
 
