@@ -28,11 +28,9 @@ SLOW = {
     "kernels/zonal.py",
     "report/figures/phase_picture.py",
     "results/compared_activations.py",
-    "results/phases.py",
     "results/verdict.py",
     "studies/survey.py",
     "theory/critical_theory.py",
-    "theory/finite_width_theory.py",
     "torch/reading/model_reading.py",
 }
 
