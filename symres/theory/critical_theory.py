@@ -209,7 +209,8 @@ class CriticalTheory(LayerTheory, CriticalSubject):
             params: numbers for all parameters but C_W and C_b, by name.
 
         Returns:
-            nan where there is none; empty for layers whose line has no explicit form.
+            nan where there is none, a negative variance where none but a formal solution keeps the kernel; empty for
+            layers whose line has no explicit form.
 
         Raises:
             DeclarationError: what is no number, or a parameter without one.

@@ -258,7 +258,8 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
             Response(eta, chi, chi_out): numbers, or arrays of shape (3, 3) for two inputs.
 
         Raises:
-            NoClosedForm: a map of a layer is unknown, or it averages over a batch.
+            NoClosedForm: a map of a layer is unknown.
+            UnsupportedLayer: the layer normalises over a batch.
             DeclarationError: the layer has several activations or none, and no readout is given.
 
         Source:

@@ -11,7 +11,7 @@ import sympy as sp
 from ...activations.activation import Activation
 from ...activations.catalogue import activation
 from ...activations.piecewise import PiecewiseFunction
-from ...core.errors import DeclarationError
+from ...core.errors import DeclarationError, UnsupportedLayer
 from ...core.scalars import Number, parameter
 from ...core.symbols import z
 from ...gaussian.calculus.integrand import pieces_of
@@ -116,13 +116,20 @@ class FluctuatingNetwork:
             params: numbers, by name; of a list the readout takes the last.
 
         Raises:
-            NoClosedForm: a map of a layer is unknown, or it averages over a batch.
+            NoClosedForm: a map of a layer is unknown.
+            UnsupportedLayer: a layer normalises over a batch.
             DeclarationError: the last layer has several activations, and no readout is given.
 
         Examples:
             >>> sr.network(["abs"]*2).response(K=1, C_W=[2, 3], C_b=0).chi
             [1.0, 2.0, 6.0]
         """
+        if any(layer.is_batch for layer in self.layers):
+            raise UnsupportedLayer(
+                "the response of a network",
+                "a layer normalises over a batch, whose inputs respond together",
+                "normalise over neurons (LayerNorm, RMSNorm), or ask for the maps at infinite width",
+            )
         kernels = entries(kernel_matrix(K))
         last = readout or readout_of(self._kinds)
         given = {name: self._with_readout(name, value) for name, value in params.items()}

@@ -16,11 +16,14 @@ import sympy as sp
 from flint import arb, ctx
 
 from ...core import symbols
+from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError, NoClosedForm
 from ...core.scalars import Number, number, scalar
 from ...core.symbols import K1, K2, C, K, L, M, Theta, tau
 from ...gaussian.algebra.canonical import canonical
 from ...gaussian.calculus.expectation import Expectation
+from ...notation import latex
+from ...notation.facts import equation
 from ...numerics.balls import compile_ball
 from ...results.quantity import Quantity, Status
 from ..criticality.conditions.critical_conditions import affine, expression_of
@@ -57,8 +60,8 @@ class Regime:
 
 
 @parameters_by_name
-@dataclass(frozen=True)
-class DepthLimit:
+@dataclass(frozen=True, repr=False)
+class DepthLimit(Shown):
     """The limit of infinite depth of equal layers with small branches; its rates are derived when asked for.
 
     Args:
@@ -77,6 +80,17 @@ class DepthLimit:
     scale: sp.Symbol
     power: int
     kernel_term: sp.Expr
+
+    def _title(self) -> str:
+        return f"limit of infinite depth, small branches, of the layer {self.theory.layer.name}"
+
+    def _facts(self) -> list[Fact]:
+        """What stays finite, and how the kernel grows in it, in averages: everything else is derived when asked for."""
+        scaled = self.scale**self.power * L
+        return [
+            Fact("", f"tau = {scaled} stays finite for depth L", rf"\tau = {latex(scaled)}"),
+            equation("dK/dtau", r"\frac{dK}{d\tau}", self.kernel_term),
+        ]
 
     @cached_property
     def kernel_rate(self) -> Quantity:

@@ -302,3 +302,11 @@ def test_the_regime_of_a_network_needs_both_numbers(shape):
 def test_a_scale_that_is_not_positive_is_refused(scale):
     with pytest.raises(sr.DeclarationError, match="not positive"):
         sr.derive(block("relu")).depth_limit().regime(scale)
+
+
+def test_a_limit_says_what_it_is_and_how_the_kernel_grows():
+    limit = sr.derive(sr.two_layer_block("relu")).depth_limit()
+    assert str(limit).splitlines()[1:] == [
+        "  tau = L*xi**2 stays finite for depth L",
+        "  dK/dtau = C_W*<relu(z)**2>_{C_W*K + C_b} + C_b",
+    ]

@@ -269,3 +269,8 @@ def test_kernels_that_explode_are_refused():
     """After one layer of exp(2 z) the kernel is 1e6, and its exponential no number."""
     with pytest.raises(sr.NoClosedForm, match="overflow"):
         derived(sr.mlp("exp(2*z)")).response(2, "1.7", C_W="1.1", C_b="0.2")
+
+
+def test_a_batch_has_no_response_of_one_input():
+    with pytest.raises(sr.UnsupportedLayer, match="normalises over a batch"):
+        sr.derive(sr.batch_norm("relu")).response(2, 1, C_W=1, C_b=0)
