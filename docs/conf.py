@@ -37,6 +37,7 @@ autodoc_typehints = "none"  # shapes and units stand in the docstrings
 autodoc_member_order = "bysource"
 autosummary_generate = True
 python_display_short_literal_types = True
+toc_object_entries_show_parents = "hide"  # names fit the list beside a page
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
@@ -54,7 +55,7 @@ sphinx_gallery_conf = {
     "reset_modules": ("matplotlib", "extensions.figures.reset"),
     "capture_repr": ("_repr_html_", "__repr__"),
     "ignore_repr_types": r"matplotlib\.",  # what axes.legend(...) and its kin return
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "extensions.figures.by_topic",
     "remove_config_comments": True,
     "download_all_examples": False,
     "show_memory": False,
