@@ -42,7 +42,12 @@ def slopes(function, cosines):
     return torch.autograd.grad(function(K1, K2, C).sum(), C)[0].numpy()
 
 
-print("derivative at equal inputs: as written", slopes(as_written, [1.0])[0], "  exported", slopes(exported, [1.0])[0])
+print(
+    "derivative at equal inputs: as written",
+    slopes(as_written, [1.0])[0],
+    "  exported",
+    slopes(exported, [1.0])[0],
+)
 assert np.isnan(slopes(as_written, [1.0])[0])
 assert slopes(exported, [1.0])[0] == 1.0
 
@@ -54,7 +59,10 @@ assert slopes(exported, [1.0])[0] == 1.0
 distances = np.geomspace(1e-17, 1e-1, 33)
 cosines = 1 - distances
 by_hand = 1 - 2 * np.arcsin(np.sqrt((1 - cosines) / 2)) / np.pi
-errors = {name: abs(slopes(f, cosines) - by_hand) for name, f in (("as written", as_written), ("exported", exported))}
+errors = {
+    name: abs(slopes(f, cosines) - by_hand)
+    for name, f in (("as written", as_written), ("exported", exported))
+}
 for name, error in errors.items():
     print(
         f"{name}: {np.isnan(error).sum()} of {len(cosines)} are nan, the largest other error is {np.nanmax(error):.1e}"
@@ -62,13 +70,32 @@ for name, error in errors.items():
 assert errors["exported"].max() < 1e-14
 
 figure, axes = plt.subplots(figsize=(6.2, 4), layout="constrained")
-for (name, error), colour, marker in zip(errors.items(), ("#D55E00", "#0072B2"), "so", strict=True):
+for (name, error), colour, marker in zip(
+    errors.items(), ("#D55E00", "#0072B2"), "so", strict=True
+):
     lost = np.isnan(error)
-    axes.plot(distances[~lost], np.maximum(error, 1e-17)[~lost], marker, color=colour, ms=5, label=name)
+    axes.plot(
+        distances[~lost],
+        np.maximum(error, 1e-17)[~lost],
+        marker,
+        color=colour,
+        ms=5,
+        label=name,
+    )
     if lost.any():
-        axes.plot(distances[lost], np.full(lost.sum(), 3e-9), "x", color=colour, label=f"{name}: nan")
+        axes.plot(
+            distances[lost],
+            np.full(lost.sum(), 3e-9),
+            "x",
+            color=colour,
+            label=f"{name}: nan",
+        )
 axes.set(
-    xscale="log", yscale="log", xlabel="1 - cosine of the inputs", ylabel="error of the derivative", ylim=(3e-18, 1e-7)
+    xscale="log",
+    yscale="log",
+    xlabel="1 - cosine of the inputs",
+    ylabel="error of the derivative",
+    ylim=(3e-18, 1e-7),
 )
 axes.legend(frameon=False, loc="center right")
 

@@ -46,9 +46,15 @@ int main(void) {
 """
 (folder / "main.c").write_text(program)
 sources = ["main.c", "relu_kernel.c", "erf_kernel.c"]
-subprocess.run(["cc", "-O2", "-std=c99", *sources, "-o", "kernels", "-lm"], cwd=folder, check=True)
-printed = subprocess.run([str(folder / "kernels")], capture_output=True, text=True, check=True).stdout
-cosines, relu, erf = np.array([line.split() for line in printed.splitlines()], dtype=float).T
+subprocess.run(
+    ["cc", "-O2", "-std=c99", *sources, "-o", "kernels", "-lm"], cwd=folder, check=True
+)
+printed = subprocess.run(
+    [str(folder / "kernels")], capture_output=True, text=True, check=True
+).stdout
+cosines, relu, erf = np.array(
+    [line.split() for line in printed.splitlines()], dtype=float
+).T
 
 # %%
 # The same by sampling
@@ -64,7 +70,12 @@ def error_function(z):
     nodes, weights = (series[0] + 1) / 2, series[1] / 2
     bounded = np.clip(z, -6, 6)
     return (
-        2 / np.pi**0.5 * bounded * sum(w * np.exp(-((t * bounded) ** 2)) for t, w in zip(nodes, weights, strict=True))
+        2
+        / np.pi**0.5
+        * bounded
+        * sum(
+            w * np.exp(-((t * bounded) ** 2)) for t, w in zip(nodes, weights, strict=True)
+        )
     )
 
 

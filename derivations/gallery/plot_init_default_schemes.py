@@ -67,15 +67,24 @@ plt.style.use("tableau-colorblind10")
 figure, (left, right) = plt.subplots(1, 2, figsize=(7, 3.8), layout="constrained")
 for (name, (C_W, C_b)), marker in zip(schemes.items(), "o^s", strict=True):
     K = [float(value) for value in theory.kernels(depth, 1, C_W=C_W, C_b=C_b)]
-    J = [float(theory.jacobian(layer, depth, 1, C_W=C_W, C_b=C_b)) for layer in range(0, depth + 1, 5)]
+    J = [
+        float(theory.jacobian(layer, depth, 1, C_W=C_W, C_b=C_b))
+        for layer in range(0, depth + 1, 5)
+    ]
     kernels, gradients = simulate(name)
     (line,) = left.semilogy(K, label=f"{name}, $C_W$ = {C_W}")
     left.semilogy(range(0, depth + 1, 5), kernels.mean(0), marker, color=line.get_color())
     right.semilogy(range(0, depth + 1, 5), J, color=line.get_color())
-    right.semilogy(range(0, depth + 1, 5), gradients.mean(0), marker, color=line.get_color())
+    right.semilogy(
+        range(0, depth + 1, 5), gradients.mean(0), marker, color=line.get_color()
+    )
     print(f"{name:8} K = {K[-1]:.4g}, networks {kernels[:, -1].mean():.4g};", end=" ")
     print(f"squared gradient {J[0]:.4g}, networks {gradients[:, 0].mean():.4g}")
-    for layer in (10, 25, 50):  # relative errors, theory's squared gradients are those towards the output
+    for layer in (
+        10,
+        25,
+        50,
+    ):  # relative errors, theory's squared gradients are those towards the output
         ratios = kernels[:, layer // 5] / K[layer]
         assert abs(ratios.mean() - 1) < 4 * ratios.std() / networks**0.5
         ratios = gradients[:, -1 - layer // 5] / J[-1 - layer // 5]

@@ -62,10 +62,25 @@ plt.style.use("tableau-colorblind10")
 figure, axes = plt.subplots(figsize=(7, 4.6), layout="constrained")
 rows = {name: -row for row, name in enumerate(activations)}
 for convention, marker in zip(conventions, "o^v", strict=True):
-    points = [(gains[name][convention], rows[name]) for name in activations if convention in gains[name]]
+    points = [
+        (gains[name][convention], rows[name])
+        for name in activations
+        if convention in gains[name]
+    ]
     axes.plot(*zip(*points, strict=True), marker, markersize=8, label=convention)
-axes.plot(table.values(), [rows[name] for name in table], "kx", markersize=9, label="PyTorch's table")
-axes.set(xlabel="gain (logarithmic)", xscale="log", xticks=(0.7, 1, 1.5, 2, 3, 4), xlim=(0.6, 5.3))
+axes.plot(
+    table.values(),
+    [rows[name] for name in table],
+    "kx",
+    markersize=9,
+    label="PyTorch's table",
+)
+axes.set(
+    xlabel="gain (logarithmic)",
+    xscale="log",
+    xticks=(0.7, 1, 1.5, 2, 3, 4),
+    xlim=(0.6, 5.3),
+)
 axes.xaxis.set_major_formatter("{x:g}")
 axes.xaxis.set_minor_formatter("")
 axes.set_yticks(list(rows.values()), list(rows))
@@ -74,7 +89,10 @@ figure.legend(loc="outside upper center", ncols=4)
 
 print("               ", *(f"{convention:>9}" for convention in conventions), "  PyTorch")
 for name, values in gains.items():
-    numbers = [f"{values[convention]:9.5f}" if convention in values else "     none" for convention in conventions]
+    numbers = [
+        f"{values[convention]:9.5f}" if convention in values else "     none"
+        for convention in conventions
+    ]
     print(f"{name:15}", *numbers, f"{table[name]:9.5f}" if name in table else "     none")
 
 # %%
@@ -90,7 +108,9 @@ for name, values in gains.items():
 
 for name, C_W in (("tanh", "25/9"), ("selu", "9/16")):
     settled = sr.derive(name).fixed_points(C_W=C_W, C_b=0)[-1]
-    print(f"{name}: K* = {settled.K:.4f}, squared gradients times {settled.chi_perp:.4f} a layer")
+    print(
+        f"{name}: K* = {settled.K:.4f}, squared gradients times {settled.chi_perp:.4f} a layer"
+    )
 
 # %%
 # Sampled
@@ -105,4 +125,7 @@ for name, module in activations.items():
     (slope,) = torch.autograd.grad(output.sum(), z)
     for convention, squares in (("forward", output.detach() ** 2), ("backward", slope**2)):
         error = squares.std() / len(squares) ** 0.5
-        assert abs(squares.mean() - gains[name][convention] ** -2) < 4 * error, (name, convention)
+        assert abs(squares.mean() - gains[name][convention] ** -2) < 4 * error, (
+            name,
+            convention,
+        )

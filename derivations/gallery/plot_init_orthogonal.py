@@ -23,7 +23,9 @@ import symres.torch as st
 # tanh at the fixed point :math:`K^* = 0.05`, where :math:`\chi_\perp = 1` fixes both variances.
 
 K = "1/20"
-slopes = {power: float(sr.expect(f"(1 - tanh(z)^2)^{power}").evalf(15, K=K)) for power in (2, 4)}
+slopes = {
+    power: float(sr.expect(f"(1 - tanh(z)^2)^{power}").evalf(15, K=K)) for power in (2, 4)
+}
 C_W = 1 / slopes[2]
 C_b = 0.05 - C_W * float(sr.expect("tanh(z)^2").evalf(15, K=K))
 delta = slopes[4] / slopes[2] ** 2 - 1
@@ -62,7 +64,10 @@ torch.manual_seed(0)
 plt.style.use("tableau-colorblind10")
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 4), layout="constrained")
 bins, places = np.geomspace(1e-6, 100, 60), np.arange(1, depth + 1)
-kinds = (("Gaussian", gaussian, 1 + delta, "o"), ("orthogonal", torch.nn.init.orthogonal_, delta, "^"))
+kinds = (
+    ("Gaussian", gaussian, 1 + delta, "o"),
+    ("orthogonal", torch.nn.init.orthogonal_, delta, "^"),
+)
 for name, draw, slope, marker in kinds:
     values = squared_singular_values(draw)
     last = np.sqrt(values[:, -1].ravel())
@@ -71,10 +76,18 @@ for name, draw, slope, marker in kinds:
     (line,) = right.semilogy(places, places * slope)
     right.semilogy(places, spreads.mean(0), marker, color=line.get_color(), markersize=5)
     mean, error = spreads[:, -1].mean(), spreads[:, -1].std() / networks**0.5
-    print(f"{name:10} mean of s^2 {values[:, -1].mean():.3f}, median of s {np.median(last):.2g};", end=" ")
+    print(
+        f"{name:10} mean of s^2 {values[:, -1].mean():.3f}, median of s {np.median(last):.2g};",
+        end=" ",
+    )
     print(f"relative variance {mean:.3f} +- {error:.3f}, theory {depth * slope:.3f}")
     assert abs(mean - depth * slope) < 4 * error
-left.set(xscale="log", yscale="log", xlabel="singular value, layer 20", ylabel="number in all networks")
+left.set(
+    xscale="log",
+    yscale="log",
+    xlabel="singular value, layer 20",
+    ylabel="number in all networks",
+)
 right.set(xlabel="layer", ylabel="relative variance of squared singular values")
 figure.legend(loc="outside lower center", ncols=2)
 
@@ -87,7 +100,9 @@ figure.legend(loc="outside lower center", ncols=2)
 # ----------
 # ``st.init_`` draws such weights on request.
 
-model = torch.nn.Sequential(*[layer for _ in range(5) for layer in (torch.nn.Linear(width, width), torch.nn.Tanh())])
+model = torch.nn.Sequential(
+    *[layer for _ in range(5) for layer in (torch.nn.Linear(width, width), torch.nn.Tanh())]
+)
 st.init_(model, distribution="orthogonal", seed=0)
 product = model[4].weight @ model[4].weight.T
 assert torch.allclose(product, product[0, 0] * torch.eye(width), atol=1e-4)

@@ -56,13 +56,22 @@ after = st.measure(model, inputs)
 plt.style.use("tableau-colorblind10")
 theory = sr.derive("relu")
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.8), layout="constrained")
-for name, measured, C_W, marker in (("He's, masked", before, 2 * density, "o"), ("st.init_", after, 2, "^")):
+for name, measured, C_W, marker in (
+    ("He's, masked", before, 2 * density, "o"),
+    ("st.init_", after, 2, "^"),
+):
     frame = measured.frame()
     layers = range(1, depth + 1)
     (dots,) = left.semilogy(layers, frame["kernel"], marker, markersize=5, label=name)
-    right.semilogy(layers, frame["apjn_backward"], marker, markersize=5, color=dots.get_color())
+    right.semilogy(
+        layers, frame["apjn_backward"], marker, markersize=5, color=dots.get_color()
+    )
     first = frame["kernel"].iloc[0]
-    left.semilogy(layers, [float(K) for K in theory.kernels(depth - 1, first, C_W=C_W, C_b=0)], color=dots.get_color())
+    left.semilogy(
+        layers,
+        [float(K) for K in theory.kernels(depth - 1, first, C_W=C_W, C_b=0)],
+        color=dots.get_color(),
+    )
 left.set(xlabel="layer", ylabel="kernel", title="forward")
 right.set(xlabel="layer", ylabel="squared gradient, output to layer", title="backward")
 figure.legend(loc="outside lower center", ncols=2)

@@ -30,7 +30,9 @@ settled = {}
 for C_W in (1, truncated):
     settled[C_W] = theory.fixed_points(C_W=C_W, C_b=0)[-1]
     K, parallel, perp = settled[C_W].K, settled[C_W].chi_parallel, settled[C_W].chi_perp
-    print(f"C_W = {C_W:.6f}: K* = {K:.6f}, chi_parallel = {parallel:.5f}, chi_perp = {perp:.5f}")
+    print(
+        f"C_W = {C_W:.6f}: K* = {K:.6f}, chi_parallel = {parallel:.5f}, chi_perp = {perp:.5f}"
+    )
 
 # %%
 # Both attract kernels, for :math:`\chi_\parallel < 1`: kernels are stable. Gradients are not kept: squared ones grow by
@@ -53,7 +55,9 @@ def simulate(K, cut):
             kernels[network, layer] = z.pow(2).mean()
             weights = torch.empty(width, width)
             if cut:
-                torch.nn.init.trunc_normal_(weights, std=width**-0.5, a=-2 * width**-0.5, b=2 * width**-0.5)
+                torch.nn.init.trunc_normal_(
+                    weights, std=width**-0.5, a=-2 * width**-0.5, b=2 * width**-0.5
+                )
             else:
                 torch.nn.init.normal_(weights, std=width**-0.5)
             z = weights @ torch.selu(z)
@@ -63,15 +67,27 @@ def simulate(K, cut):
 torch.manual_seed(0)
 plt.style.use("tableau-colorblind10")
 figure, axes = plt.subplots(figsize=(6.8, 4.2), layout="constrained")
-for C_W, color, marker, name in ((1, "C0", "o", "normal weights"), (truncated, "C1", "^", "truncated weights")):
+for C_W, color, marker, name in (
+    (1, "C0", "o", "normal weights"),
+    (truncated, "C1", "^", "truncated weights"),
+):
     for start in (0.05, 1, 4):
         label = name if start == 1 else None
         curve = [float(K) for K in theory.kernels(depth, start, C_W=C_W, C_b=0)]
         axes.semilogy(curve, color=color)
         kernels = simulate(start, cut=C_W != 1)
-        axes.semilogy(range(0, depth + 1, 2), kernels.mean(0)[::2], marker, color=color, markersize=5, label=label)
+        axes.semilogy(
+            range(0, depth + 1, 2),
+            kernels.mean(0)[::2],
+            marker,
+            color=color,
+            markersize=5,
+            label=label,
+        )
         error = kernels[:, -1].std() / networks**0.5
-        print(f"{name} from K = {start}: {kernels[:, -1].mean():.4f} +- {error:.4f}, theory {curve[-1]:.4f}")
+        print(
+            f"{name} from K = {start}: {kernels[:, -1].mean():.4f} +- {error:.4f}, theory {curve[-1]:.4f}"
+        )
         assert abs(kernels[:, -1].mean() - curve[-1]) < 4 * error
 axes.set(xlabel="layer", ylabel="kernel $K$", yticks=(0.05, 0.1, 0.2, 0.5, 1, 2, 4))
 axes.yaxis.set_major_formatter("{x:g}")

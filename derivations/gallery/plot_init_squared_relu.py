@@ -22,9 +22,17 @@ import symres as sr
 theory = sr.derive("relu(z)^2")
 print("K'       =", theory.kernel_map.expr)
 print("chi_perp =", theory.chi_perp.expr)
-print("class:", theory.universality_class, "   critical line: C_b =", theory.critical_line_expr)
+print(
+    "class:",
+    theory.universality_class,
+    "   critical line: C_b =",
+    theory.critical_line_expr,
+)
 for K in (0.1, 7):
-    parallel, perp = theory.chi_parallel.evalf(15, K=K, C_W=2), theory.chi_perp.evalf(15, K=K, C_W=2)
+    parallel, perp = (
+        theory.chi_parallel.evalf(15, K=K, C_W=2),
+        theory.chi_perp.evalf(15, K=K, C_W=2),
+    )
     assert abs(parallel - 6 * K) < 1e-12 and abs(perp - 4 * K) < 1e-12
 
 # %%
@@ -58,7 +66,11 @@ def simulate(K, C_W, C_b, skip, depth, width=300, networks=10):
             if row[layer] > 1e3:
                 break
             weight = torch.randn(width, width, dtype=torch.float64) * (C_W / width) ** 0.5
-            z = skip * z + weight @ torch.relu(z) ** 2 + C_b**0.5 * torch.randn(width, dtype=torch.float64)
+            z = (
+                skip * z
+                + weight @ torch.relu(z) ** 2
+                + C_b**0.5 * torch.randn(width, dtype=torch.float64)
+            )
     return kernels.numpy()
 
 
@@ -67,7 +79,9 @@ plt.style.use("tableau-colorblind10")
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.9), layout="constrained")
 for offset, color in ((1.001, "C1"), (1, "k"), (0.999, "C0")):
     curve = np.array(theory.kernels(19, offset / 2, C_W=1, C_b="1/8"), dtype=float)
-    left.semilogy(curve, color=color, label=f"theory from {offset:g} K*".replace(" 1 ", " "))
+    left.semilogy(
+        curve, color=color, label=f"theory from {offset:g} K*".replace(" 1 ", " ")
+    )
 left.semilogy(simulate(0.5, 1, 1 / 8, 0, 19, width=512).T, color="C2", lw=0.7, zorder=0)
 left.set(xlabel="layer", ylabel="kernel", ylim=(0.1, 100), title="plain")
 curve = np.array(residual.kernels(50, 1, C_W=C_W, C_b=C_b), dtype=float)

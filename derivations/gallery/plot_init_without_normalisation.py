@@ -87,6 +87,10 @@ for name, function in definitions.items():
 
     def moment(power, function=function):
         """The average of a power of the activation over a standard normal variable."""
-        return integrate.quad(lambda z: function(z) ** power * np.exp(-(z**2) / 2) / (2 * np.pi) ** 0.5, -12, 12)[0]
+        return integrate.quad(
+            lambda z: function(z) ** power * np.exp(-(z**2) / 2) / (2 * np.pi) ** 0.5,
+            -12,
+            12,
+        )[0]
 
     assert abs((moment(2) - moment(1) ** 2) ** -0.5 - exact[name]) < 1e-8, name

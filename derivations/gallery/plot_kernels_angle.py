@@ -23,7 +23,9 @@ import symres.kernels
 
 rho = sp.Symbol("rho", real=True)
 theory = sr.derive("relu")
-one_layer = sp.simplify(theory.covariance_map.expr).subs({sr.K1: 1, sr.K2: 1, sr.C: rho, sr.C_W: 2, sr.C_b: 0})
+one_layer = sp.simplify(theory.covariance_map.expr).subs(
+    {sr.K1: 1, sr.K2: 1, sr.C: rho, sr.C_W: 2, sr.C_b: 0}
+)
 print("kernel behind one layer:", one_layer)
 
 # %%
@@ -38,13 +40,23 @@ network = [sr.Layer(sr.Dense(sr.z))]  # reads inputs in, with C_W = 1
 tables = {}
 for depth in depths:
     module = sr.export(sr.network(network + ["relu"] * depth))
-    tables[depth] = symres.kernels.ZonalKernel(module, C_W=[1] + [2] * depth, C_b=0, tolerance=1e-7)
+    tables[depth] = symres.kernels.ZonalKernel(
+        module, C_W=[1] + [2] * depth, C_b=0, tolerance=1e-7
+    )
     print(f"depth {depth}: error of the table {tables[depth].error:.1g}")
 
 figure, panels = plt.subplots(1, 2, figsize=(7.2, 3.8), layout="constrained", sharey=True)
-for depth, colour, dash in zip(depths, ("#0072B2", "#D55E00", "#009E73"), ("-", "--", "-."), strict=True):
+for depth, colour, dash in zip(
+    depths, ("#0072B2", "#D55E00", "#009E73"), ("-", "--", "-."), strict=True
+):
     for axes, values in zip(panels, tables[depth](np.cos(angles)), strict=True):
-        axes.plot(np.degrees(angles), values / values[0], color=colour, linestyle=dash, label=f"depth {depth}")
+        axes.plot(
+            np.degrees(angles),
+            values / values[0],
+            color=colour,
+            linestyle=dash,
+            label=f"depth {depth}",
+        )
 for axes, title in zip(panels, ("kernel", "tangent kernel"), strict=True):
     axes.set(xlabel="angle in degrees", title=title, xticks=range(0, 181, 45))
 panels[0].set_ylabel("value, in units of that at angle 0")
@@ -76,4 +88,6 @@ for depth in depths:
     assert np.allclose(tables[depth](cosines), compose(cosines, depth), rtol=0, atol=1e-5)
 assert np.allclose(sp.lambdify(rho, one_layer)(cosines), compose(cosines, 1)[0], atol=1e-12)
 tangent = tables[10](cosines)[1] / tables[10](1.0)[1]
-print(f"tangent kernel of depth 10: {tangent[90]:.3f} at a right angle, {tangent[-1]:.3f} at 180 degrees")
+print(
+    f"tangent kernel of depth 10: {tangent[90]:.3f} at a right angle, {tangent[-1]:.3f} at 180 degrees"
+)

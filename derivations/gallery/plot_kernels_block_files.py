@@ -48,21 +48,39 @@ def blocks(count, name):
     """The tangent kernel of some rows, in a file."""
     path = Path(folder.name) / f"{name}_{count}.npy"
     symres.kernels.matrix(
-        exported, X[:count], chunks=256, out=str(path), scheduler="synchronous", progress=False, C_W=2.0, C_b=0.1
+        exported,
+        X[:count],
+        chunks=256,
+        out=str(path),
+        scheduler="synchronous",
+        progress=False,
+        C_W=2.0,
+        C_b=0.1,
     )
     return path
 
 
 counts = (384, 768, 1536, 3072)
-whole = np.array([measured(lambda _, n=n: module.dual_kernel_matrix(X[:n], C_W=2.0, C_b=0.1)) for n in counts])
+whole = np.array(
+    [
+        measured(lambda _, n=n: module.dual_kernel_matrix(X[:n], C_W=2.0, C_b=0.1))
+        for n in counts
+    ]
+)
 parts = np.array([measured(lambda name, n=n: blocks(n, name)) for n in counts])
 for row, count in enumerate(counts):
-    print(f"{count} rows: {whole[row, 0]:.0f} MB in memory, {parts[row, 0]:.0f} MB in blocks")
+    print(
+        f"{count} rows: {whole[row, 0]:.0f} MB in memory, {parts[row, 0]:.0f} MB in blocks"
+    )
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.7), layout="constrained")
 for axes, column, label in ((left, 0, "most memory in MB"), (right, 1, "seconds")):
-    axes.plot(counts, whole[:, column], "o-", color="#D55E00", label="both kernels in memory")
-    axes.plot(counts, parts[:, column], "s--", color="#0072B2", label="one kernel, in blocks")
+    axes.plot(
+        counts, whole[:, column], "o-", color="#D55E00", label="both kernels in memory"
+    )
+    axes.plot(
+        counts, parts[:, column], "s--", color="#0072B2", label="one kernel, in blocks"
+    )
     axes.set(xscale="log", yscale="log", xlabel="rows N", ylabel=label)
     axes.set_xticks(counts, [str(count) for count in counts])
     axes.minorticks_off()
@@ -79,7 +97,9 @@ assert parts[-1, 0] < 3 * parts[0, 0]
 # -------
 # One entry of the file, from the formulas of Cho and Saul for ReLU.
 
-matrix = np.load(blocks(3072, "counted"), mmap_mode="r")  # resumes: nothing is computed again
+matrix = np.load(
+    blocks(3072, "counted"), mmap_mode="r"
+)  # resumes: nothing is computed again
 x, y = X[5], X[3000]
 K1, K2, C = (2.0 * np.dot(*pair) / 10 + 0.1 for pair in ((x, x), (y, y), (x, y)))
 tangent = C
@@ -89,7 +109,9 @@ for _ in range(2):
     C = np.sqrt(K1 * K2) * (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / np.pi + 0.1
     K1, K2 = K1 + 0.1, K2 + 0.1
     tangent = C + slope * tangent
-print(f"entry of rows 5 and 3000: {matrix[5, 3000]:.12f} in the file, {tangent:.12f} by hand")
+print(
+    f"entry of rows 5 and 3000: {matrix[5, 3000]:.12f} in the file, {tangent:.12f} by hand"
+)
 assert abs(matrix[5, 3000] / tangent - 1) < 1e-12
 del matrix
 folder.cleanup()

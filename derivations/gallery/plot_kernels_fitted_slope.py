@@ -34,7 +34,10 @@ module = sr.export(network, target="torch").load()
 TRUE, NOISE = 0.3, 0.01
 torch.manual_seed(1)
 X = torch.randn(300, 3, dtype=torch.float64)
-first, last = torch.randn(3, 5000, dtype=torch.float64), torch.randn(5000, dtype=torch.float64)
+first, last = (
+    torch.randn(3, 5000, dtype=torch.float64),
+    torch.randn(5000, dtype=torch.float64),
+)
 h = torch.nn.functional.leaky_relu(X @ first * (2 / 3) ** 0.5, TRUE)
 y = h @ last * (2 / 5000) ** 0.5 + NOISE * torch.randn(300, dtype=torch.float64)
 
@@ -65,8 +68,13 @@ with torch.no_grad():
     slopes = np.linspace(0.05, 0.95, 37)
     curve = np.array([log_likelihood(torch.tensor(s)).item() for s in slopes])
     step = 1e-4
-    near = [log_likelihood(torch.tensor(fitted + d, dtype=torch.float64)).item() for d in (-step, 0, step)]
-deviation = (-(near[0] - 2 * near[1] + near[2]) / step**2) ** -0.5  # of the estimate, from the curvature
+    near = [
+        log_likelihood(torch.tensor(fitted + d, dtype=torch.float64)).item()
+        for d in (-step, 0, step)
+    ]
+deviation = (
+    -(near[0] - 2 * near[1] + near[2]) / step**2
+) ** -0.5  # of the estimate, from the curvature
 print(f"fitted slope {fitted:.4f} +- {deviation:.4f}, true slope {TRUE}")
 assert abs(fitted - TRUE) < 4 * deviation
 assert abs(fitted - slopes[curve.argmax()]) < slopes[1] - slopes[0]
@@ -77,7 +85,11 @@ figure, axes = plt.subplots(figsize=(6.2, 4), layout="constrained")
 axes.plot(slopes, curve, color="#0072B2", label="log likelihood")
 axes.plot(*np.array(path[::3]).T, "o", color="#D55E00", ms=4, label="steps of Adam")
 axes.axvline(TRUE, color="0.5", linestyle=":", label="slope of the network")
-axes.set(xlabel="slope for negative z", ylabel="log likelihood of the data", ylim=(curve.max() - 150, curve.max() + 15))
+axes.set(
+    xlabel="slope for negative z",
+    ylabel="log likelihood of the data",
+    ylim=(curve.max() - 150, curve.max() + 15),
+)
 axes.legend(frameon=False, loc="lower center")
 
 # %%

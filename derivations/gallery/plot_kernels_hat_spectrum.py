@@ -27,17 +27,35 @@ shapes = {"relu": "relu(z)", "hat": "relu(z) - 2*relu(z - 1) + relu(z - 2)"}
 spectra, rows = {}, {}
 for name, shape in shapes.items():
     network = sr.network([sr.Layer(sr.Dense(sr.z)), shape])
-    _, tangent = sr.export(network).load().dual_kernel_matrix(circle[:1], circle, C_W=2.0, C_b=0.0)
+    _, tangent = (
+        sr.export(network).load().dual_kernel_matrix(circle[:1], circle, C_W=2.0, C_b=0.0)
+    )
     rows[name] = tangent[0]
     spectra[name] = np.fft.rfft(tangent[0]).real / len(angles)
-    print(f"eigenvalue at frequency 1 over that at 40: {spectra[name][1] / spectra[name][40]:.0f}")
+    print(
+        f"eigenvalue at frequency 1 over that at 40: {spectra[name][1] / spectra[name][40]:.0f}"
+    )
 
 figure, axes = plt.subplots(figsize=(6.2, 4), layout="constrained")
 frequencies = np.arange(1, 41)
-for (name, spectrum), colour, marker in zip(spectra.items(), ("#D55E00", "#0072B2"), "os", strict=True):
+for (name, spectrum), colour, marker in zip(
+    spectra.items(), ("#D55E00", "#0072B2"), "os", strict=True
+):
     seen = spectrum[frequencies] > 1e-9
-    axes.plot(frequencies[seen], spectrum[frequencies][seen], marker, color=colour, label=name, ms=4)
-axes.set(xscale="log", yscale="log", xlabel="frequency", ylabel="eigenvalue of the tangent kernel")
+    axes.plot(
+        frequencies[seen],
+        spectrum[frequencies][seen],
+        marker,
+        color=colour,
+        label=name,
+        ms=4,
+    )
+axes.set(
+    xscale="log",
+    yscale="log",
+    xlabel="frequency",
+    ylabel="eigenvalue of the tangent kernel",
+)
 axes.legend(frameon=False)
 
 # %%
@@ -46,7 +64,9 @@ axes.legend(frameon=False)
 # powers. All odd frequencies above 1 are missing for ReLU without biases, whose eigenvalues vanish there.
 
 assert abs(spectra["relu"][3:40:2]).max() < 1e-4 * spectra["relu"][1]
-assert spectra["hat"][1] / spectra["hat"][40] < 0.2 * spectra["relu"][1] / spectra["relu"][40]
+assert (
+    spectra["hat"][1] / spectra["hat"][40] < 0.2 * spectra["relu"][1] / spectra["relu"][40]
+)
 
 # %%
 # By sampling

@@ -19,11 +19,15 @@ import symres.torch as st
 
 def build(width):
     """Two hidden layers of GELU, with Kaiming's weights and no biases at first."""
-    layers = [torch.nn.Linear(*sizes) for sizes in ((10, width), (width, width), (width, 1))]
+    layers = [
+        torch.nn.Linear(*sizes) for sizes in ((10, width), (width, width), (width, 1))
+    ]
     for layer in layers:
         torch.nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
         torch.nn.init.zeros_(layer.bias)
-    return torch.nn.Sequential(layers[0], torch.nn.GELU(), layers[1], torch.nn.GELU(), layers[2])
+    return torch.nn.Sequential(
+        layers[0], torch.nn.GELU(), layers[1], torch.nn.GELU(), layers[2]
+    )
 
 
 torch.manual_seed(0)
@@ -66,9 +70,13 @@ assert np.allclose(kernel.matrix, by_hand, rtol=1e-4)
 widths, networks = (32, 64, 128, 256, 512), 40
 errors = np.empty((len(widths), networks))
 for row, width in enumerate(widths):
-    theory = np.asarray(st.tangent_kernel(build(width), inputs, networks=0, progress=False).theory)
+    theory = np.asarray(
+        st.tangent_kernel(build(width), inputs, networks=0, progress=False).theory
+    )
     for column in range(networks):
-        matrix = st.tangent_kernel(build(width), inputs, theory=False, progress=False).matrix
+        matrix = st.tangent_kernel(
+            build(width), inputs, theory=False, progress=False
+        ).matrix
         errors[row, column] = np.linalg.norm(matrix - theory) / np.linalg.norm(theory)
 means, spread = errors.mean(1), errors.std(1, ddof=1) / networks**0.5
 slope = np.polyfit(np.log(widths), np.log(means), 1)[0]
@@ -77,9 +85,26 @@ print(f"the error falls like width^({slope:.3f} +- {slope_error:.3f})")
 assert abs(slope + 0.5) < 4 * slope_error
 
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
-axes.errorbar(widths, means, 2 * spread, fmt="o", color="#0072B2", label="networks, mean and 2 standard errors")
-axes.plot(widths, means[-1] * (widths[-1] / np.array(widths)) ** 0.5, color="#D55E00", label=r"$\propto 1/\sqrt{n}$")
-axes.set(xscale="log", yscale="log", xlabel="width $n$", ylabel="relative error of the tangent kernel")
+axes.errorbar(
+    widths,
+    means,
+    2 * spread,
+    fmt="o",
+    color="#0072B2",
+    label="networks, mean and 2 standard errors",
+)
+axes.plot(
+    widths,
+    means[-1] * (widths[-1] / np.array(widths)) ** 0.5,
+    color="#D55E00",
+    label=r"$\propto 1/\sqrt{n}$",
+)
+axes.set(
+    xscale="log",
+    yscale="log",
+    xlabel="width $n$",
+    ylabel="relative error of the tangent kernel",
+)
 axes.set_xticks(widths, [str(width) for width in widths])
 axes.set_yticks([0.1, 0.2, 0.4, 0.8], ["0.1", "0.2", "0.4", "0.8"])
 axes.minorticks_off()

@@ -30,9 +30,19 @@ for column, (name, (C_W, C_b)) in enumerate(settings.items()):
         kernel, _ = module.dual_kernel_matrix(grid[:, None], C_W=C_W, C_b=C_b)
         kernels[name, depth] = kernel
         assert np.linalg.eigvalsh(kernel).min() > -1e-12 * np.trace(kernel)
-        root = np.linalg.cholesky(kernel + 1e-10 * np.trace(kernel) / len(grid) * np.eye(len(grid)))
-        for style, colour in zip(("-", "--", "-."), ("#0072B2", "#D55E00", "#009E73"), strict=True):
-            axes.plot(grid, root @ generator.standard_normal(len(grid)), style, color=colour, lw=1.2)
+        root = np.linalg.cholesky(
+            kernel + 1e-10 * np.trace(kernel) / len(grid) * np.eye(len(grid))
+        )
+        for style, colour in zip(
+            ("-", "--", "-."), ("#0072B2", "#D55E00", "#009E73"), strict=True
+        ):
+            axes.plot(
+                grid,
+                root @ generator.standard_normal(len(grid)),
+                style,
+                color=colour,
+                lw=1.2,
+            )
         axes.set_title(f"{name}, {depth} layer{'s' * (depth > 1)}", fontsize=10)
 for axes in panels[1]:
     axes.set_xlabel("input")
@@ -55,9 +65,13 @@ samples = []
 for _ in range(60):
     h = 3.0**0.5 * torch.randn(400, 1) @ x + 0.1**0.5 * torch.randn(400, 1)
     for _ in range(7):
-        h = (3.0 / 400) ** 0.5 * torch.randn(400, 400) @ torch.sin(h) + 0.1**0.5 * torch.randn(400, 1)
+        h = (3.0 / 400) ** 0.5 * torch.randn(400, 400) @ torch.sin(
+            h
+        ) + 0.1**0.5 * torch.randn(400, 1)
     samples.append((0.1 + 3.0 * torch.sin(h).T @ torch.sin(h) / 400).numpy())
 means, errors = np.mean(samples, 0), np.std(samples, 0, ddof=1) / 60**0.5
 derived = kernels["sin", 8][60:63:2, 60:63:2]
-print(f"networks: {means[0].round(3)} +- {errors[0].round(3)}    kernel: {derived[0].round(3)}")
+print(
+    f"networks: {means[0].round(3)} +- {errors[0].round(3)}    kernel: {derived[0].round(3)}"
+)
 assert (abs(means - derived) < 4 * errors).all()

@@ -29,7 +29,9 @@ X, tests = x[:, None], grid[:, None]
 
 network = sr.network([sr.Layer(sr.Dense(sr.z)), "erf", "erf"])
 module, scales = sr.export(network).load(), {"C_W": 2.0, "C_b": 0.5}
-train, cross, test = (module.dual_kernel_matrix(*rows, **scales) for rows in ([X], [tests, X], [tests]))
+train, cross, test = (
+    module.dual_kernel_matrix(*rows, **scales) for rows in ([X], [tests, X], [tests])
+)
 ensemble = symres.kernels.predict(train, cross, test, y, noise=1e-4, ridge=1e-4)
 rbf = GaussianProcessRegressor(ConstantKernel(1.0) * RBF(1.0), alpha=1e-4).fit(X, y)
 
@@ -40,9 +42,17 @@ predictions = {
     "RBF, fitted": symres.kernels.Outputs(*rbf.predict(tests, return_cov=True)),
 }
 figure, panels = plt.subplots(1, 3, figsize=(9, 3.2), layout="constrained", sharey=True)
-for axes, (name, outputs), colour in zip(panels, predictions.items(), ("#0072B2", "#D55E00", "#009E73"), strict=True):
+for axes, (name, outputs), colour in zip(
+    panels, predictions.items(), ("#0072B2", "#D55E00", "#009E73"), strict=True
+):
     deviation = np.sqrt(np.maximum(np.diag(outputs.covariance), 0))
-    axes.fill_between(grid, outputs.mean - 2 * deviation, outputs.mean + 2 * deviation, color=colour, alpha=0.25)
+    axes.fill_between(
+        grid,
+        outputs.mean - 2 * deviation,
+        outputs.mean + 2 * deviation,
+        color=colour,
+        alpha=0.25,
+    )
     axes.plot(grid, outputs.mean, color=colour)
     axes.plot(x, y, "ko", ms=4)
     axes.set(title=name, xlabel="input", ylim=(-3, 3))
@@ -71,7 +81,9 @@ def forward(inputs):
     h = inputs.expand(NETWORKS, -1, -1)
     for layer, (fan_in, _) in enumerate(sizes):
         h = torch.erf(h) if layer else h
-        h = (scales["C_W"] / fan_in) ** 0.5 * h @ parameters[layer] + scales["C_b"] ** 0.5 * parameters[3 + layer]
+        h = (scales["C_W"] / fan_in) ** 0.5 * h @ parameters[layer] + scales[
+            "C_b"
+        ] ** 0.5 * parameters[3 + layer]
     return h[..., 0]
 
 
@@ -79,7 +91,9 @@ inputs, targets = torch.tensor(X, dtype=torch.float32), torch.tensor(y, dtype=to
 for _ in range(round(TIME / RATE)):
     loss = ((forward(inputs) - targets) ** 2).mean(1).sum() / 2
     with torch.no_grad():
-        for parameter, slope in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):
+        for parameter, slope in zip(
+            parameters, torch.autograd.grad(loss, parameters), strict=True
+        ):
             parameter -= RATE * slope
 places = [10, 79, 114]
 with torch.no_grad():

@@ -23,7 +23,9 @@ from symres.kernels.sklearn import NeuralKernel
 # Six features, of which three matter
 # -----------------------------------
 
-warnings.simplefilter("ignore", ConvergenceWarning)  # variances of irrelevant features end at their bound
+warnings.simplefilter(
+    "ignore", ConvergenceWarning
+)  # variances of irrelevant features end at their bound
 generator = np.random.default_rng(0)
 X = generator.standard_normal((150, 6))
 
@@ -36,20 +38,34 @@ def target(X):
 y = target(X[:100]) + 0.05 * generator.standard_normal(100)
 y -= y.mean()
 kernel = NeuralKernel(
-    "erf", 1, kernel="nngp", C_W=3.0, C_b=0.3, input_variances=np.ones(6), input_variances_bounds=(1e-4, 1e3)
+    "erf",
+    1,
+    kernel="nngp",
+    C_W=3.0,
+    C_b=0.3,
+    input_variances=np.ones(6),
+    input_variances_bounds=(1e-4, 1e3),
 )
-fitted = GaussianProcessRegressor(kernel + WhiteKernel(0.01, (1e-8, 1)), random_state=0).fit(X[:100], y)
+fitted = GaussianProcessRegressor(
+    kernel + WhiteKernel(0.01, (1e-8, 1)), random_state=0
+).fit(X[:100], y)
 variances = fitted.kernel_.k1.input_variances
 print("input variances:", np.array2string(variances, precision=4, suppress_small=True))
 
 # %%
 # Does it help? The same kernel with one variance for all features, on 50 rows that were left out.
 
-plain = GaussianProcessRegressor(NeuralKernel("erf", 1, kernel="nngp", C_W=3.0, C_b=0.3) + WhiteKernel(0.01, (1e-8, 1)))
+plain = GaussianProcessRegressor(
+    NeuralKernel("erf", 1, kernel="nngp", C_W=3.0, C_b=0.3) + WhiteKernel(0.01, (1e-8, 1))
+)
 plain.fit(X[:100], y)
 truth = target(X[100:]) - target(X[:100]).mean()
-errors = [np.sqrt(np.mean((model.predict(X[100:]) - truth) ** 2)) for model in (plain, fitted)]
-print(f"root mean square error: {errors[0]:.3f} with one variance, {errors[1]:.3f} with six")
+errors = [
+    np.sqrt(np.mean((model.predict(X[100:]) - truth) ** 2)) for model in (plain, fitted)
+]
+print(
+    f"root mean square error: {errors[0]:.3f} with one variance, {errors[1]:.3f} with six"
+)
 assert errors[1] < errors[0]
 assert variances[:3].min() > 5 * variances[3:].max()
 
@@ -71,5 +87,8 @@ value, slopes = fitted.log_marginal_likelihood(theta, eval_gradient=True)
 for index in (0, 2, 4):
     step = np.zeros_like(theta)
     step[index] = 1e-5
-    above, below = fitted.log_marginal_likelihood(theta + step), fitted.log_marginal_likelihood(theta - step)
+    above, below = (
+        fitted.log_marginal_likelihood(theta + step),
+        fitted.log_marginal_likelihood(theta - step),
+    )
     assert abs((above - below) / 2e-5 - slopes[index]) < 1e-3 * (1 + abs(slopes[index]))

@@ -29,7 +29,9 @@ repeated = len(X) - len(np.unique(X, axis=0))
 network = sr.network([sr.Layer(sr.Dense(sr.z)), "relu", "relu"])
 module, scales = sr.export(network).load(), {"C_W": 2.0, "C_b": 0.0}
 kernel, tangent = module.dual_kernel_matrix(X, **scales)
-print(f"{repeated} repeated row; all entries finite: {np.isfinite(kernel).all() and np.isfinite(tangent).all()}")
+print(
+    f"{repeated} repeated row; all entries finite: {np.isfinite(kernel).all() and np.isfinite(tangent).all()}"
+)
 assert np.isfinite(kernel).all() and np.isfinite(tangent).all()
 
 # %%
@@ -38,8 +40,13 @@ assert np.isfinite(kernel).all() and np.isfinite(tangent).all()
 C = X @ X.T / 4 * 2
 K = np.diag(C)
 with np.errstate(invalid="ignore", divide="ignore"):
-    naive = (C * (np.pi - np.arccos(C / np.sqrt(np.outer(K, K)))) + np.sqrt(np.outer(K, K) - C**2)) / np.pi
-print(f"the formula of papers has {np.isnan(naive).sum()} entries that are nan, those of the zero row among them")
+    naive = (
+        C * (np.pi - np.arccos(C / np.sqrt(np.outer(K, K))))
+        + np.sqrt(np.outer(K, K) - C**2)
+    ) / np.pi
+print(
+    f"the formula of papers has {np.isnan(naive).sum()} entries that are nan, those of the zero row among them"
+)
 assert np.isnan(naive).any()
 
 # %%
@@ -50,9 +57,19 @@ values = np.linalg.eigvalsh(tangent)[::-1]
 rounding = np.finfo(float).eps * len(X) * values[0]
 figure, axes = plt.subplots(figsize=(6.2, 3.9), layout="constrained")
 axes.plot(
-    range(1, len(X) + 1), np.maximum(abs(values), 1e-17 * values[0]), ".", color="#0072B2", label="tangent kernel"
+    range(1, len(X) + 1),
+    np.maximum(abs(values), 1e-17 * values[0]),
+    ".",
+    color="#0072B2",
+    label="tangent kernel",
 )
-axes.plot(range(1, len(X) + 1), values + 1e-6, color="#D55E00", linestyle="--", label=r"with ridge $10^{-6}$")
+axes.plot(
+    range(1, len(X) + 1),
+    values + 1e-6,
+    color="#D55E00",
+    linestyle="--",
+    label=r"with ridge $10^{-6}$",
+)
 axes.axhline(rounding, color="0.5", linestyle=":", label="rounding errors")
 axes.set(yscale="log", xlabel="eigenvalue number", ylabel="absolute value")
 axes.legend(frameon=False)
@@ -68,12 +85,16 @@ axes.legend(frameon=False)
 train, test = np.arange(0, len(X), 2), np.arange(1, len(X), 2)
 seen, unseen, targets = X[[*train, 0]], X[test], y[[*train, 0]]  # row 0 twice
 rows_of_blocks = ([seen], [unseen, seen], [unseen])
-inner, cross, outer = (module.dual_kernel_matrix(*rows, **scales) for rows in rows_of_blocks)
+inner, cross, outer = (
+    module.dual_kernel_matrix(*rows, **scales) for rows in rows_of_blocks
+)
 try:
     symres.kernels.predict(inner, cross, outer, targets).gradient_descent()
 except sr.DeclarationError as error:
     print(error)
-mean = symres.kernels.predict(inner, cross, outer, targets, ridge=1e-6).gradient_descent().mean
+mean = (
+    symres.kernels.predict(inner, cross, outer, targets, ridge=1e-6).gradient_descent().mean
+)
 print(f"accuracy with a ridge of 1e-6: {((mean > 0.5) == (y[test] > 0.5)).mean():.3f}")
 by_hand = cross[1] @ np.linalg.solve(inner[1] + 1e-6 * np.eye(len(targets)), targets)
 assert np.allclose(mean, by_hand, atol=1e-5)

@@ -43,9 +43,13 @@ x, noise = generator.standard_normal((2, 1_000_000))
 correlations = np.linspace(-1, 1, 9)
 means, errors = np.empty(9), np.empty(9)
 for index, correlation in enumerate(correlations):
-    products = np.maximum(x, 0) * np.maximum(correlation * x + (1 - correlation**2) ** 0.5 * noise, 0)
+    products = np.maximum(x, 0) * np.maximum(
+        correlation * x + (1 - correlation**2) ** 0.5 * noise, 0
+    )
     means[index], errors[index] = products.mean(), products.std() / len(x) ** 0.5
-exact = np.array([float(pair.evalf(K1=1, K2=1, C=correlation)) for correlation in correlations])
+exact = np.array(
+    [float(pair.evalf(K1=1, K2=1, C=correlation)) for correlation in correlations]
+)
 print("distances in standard errors:", np.round((means - exact)[1:] / errors[1:], 2))
 assert (abs(means - exact) <= 4 * errors).all()
 
@@ -55,11 +59,23 @@ y = correlation * x + (1 - correlation**2) ** 0.5 * noise
 counted = (x > 0) & (y > 0)
 left.plot(x[some][~counted[some]], y[some][~counted[some]], ".", color="0.7", ms=3)
 left.plot(x[some][counted[some]], y[some][counted[some]], ".", color="#0072B2", ms=3)
-left.set(xlabel="x", ylabel="y", xlim=(-3.5, 3.5), ylim=(-3.5, 3.5), aspect="equal", title="correlation 0.5")
+left.set(
+    xlabel="x",
+    ylabel="y",
+    xlim=(-3.5, 3.5),
+    ylim=(-3.5, 3.5),
+    aspect="equal",
+    title="correlation 0.5",
+)
 share = float(both_positive.evalf(K1=1, K2=1, C=correlation))
 left.text(3.3, -3.3, f"blue: probability {share:.4f}", ha="right")
 fine = np.linspace(-1, 1, 201)
-right.plot(fine, [float(pair.evalf(K1=1, K2=1, C=c)) for c in fine], color="#0072B2", label="formula")
+right.plot(
+    fine,
+    [float(pair.evalf(K1=1, K2=1, C=c)) for c in fine],
+    color="#0072B2",
+    label="formula",
+)
 right.plot(correlations, means, "o", color="#D55E00", label="a million pairs")
 right.set(xlabel="correlation", ylabel=r"mean of relu(x) relu(y)")
 right.legend(frameon=False)

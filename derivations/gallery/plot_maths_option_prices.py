@@ -43,14 +43,18 @@ def black_scholes(spot, T):
 
 spots = np.linspace(60, 140, 161)
 figure, axes = plt.subplots(figsize=(6.2, 4), layout="constrained")
-for T, colour, dash in zip((0.1, 1.0, 5.0), ("#0072B2", "#D55E00", "#009E73"), ("-", "--", "-."), strict=True):
+for T, colour, dash in zip(
+    (0.1, 1.0, 5.0), ("#0072B2", "#D55E00", "#009E73"), ("-", "--", "-."), strict=True
+):
     K = VOLATILITY**2 * T
     values = STRIKE * price(K, np.log(spots / STRIKE) - K / 2)
     years = "1 year" if T == 1 else f"{T:g} years"
     axes.plot(spots, values, dash, color=colour, label=years)
     axes.plot(spots[::16], black_scholes(spots[::16], T), "o", color=colour, ms=4)
     assert np.allclose(values, black_scholes(spots, T), rtol=1e-9, atol=1e-9)
-axes.plot(spots, np.maximum(spots - STRIKE, 0), color="0.6", linestyle=":", label="at maturity")
+axes.plot(
+    spots, np.maximum(spots - STRIKE, 0), color="0.6", linestyle=":", label="at maturity"
+)
 axes.set(xlabel="spot price of the stock", ylabel="price of the call")
 axes.legend(frameon=False)
 

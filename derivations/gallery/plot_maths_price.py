@@ -35,7 +35,9 @@ for C in ("-9/10", "0", "1/3", "9/10"):
 silu_slope = "sigmoid(z)*(1+z*(1-sigmoid(z)))"
 step = 1e-4
 means = sr.expect2("tanh", "silu")
-difference = (means.evalf(25, K1=1, K2=2, C=0.5 + step) - means.evalf(25, K1=1, K2=2, C=0.5 - step)) / (2 * step)
+difference = (
+    means.evalf(25, K1=1, K2=2, C=0.5 + step) - means.evalf(25, K1=1, K2=2, C=0.5 - step)
+) / (2 * step)
 right_side = sr.expect2("1-tanh(z)^2", silu_slope).evalf(15, K1=1, K2=2, C=0.5)
 print("tanh and silu:", float(difference), float(right_side))
 assert abs(difference / right_side - 1) < 1e-6
@@ -54,7 +56,9 @@ for index, C in enumerate(covariances):
     products = 4 / np.pi * np.exp(-(x**2) - y**2)
     sampled[index], errors[index] = products.mean(), products.std() / len(x) ** 0.5
 fine = np.linspace(-1, 1, 201)
-values, exact = (np.array([float(q.evalf(K1=1, K2=1, C=C)) for C in fine]) for q in (mean, derivative))
+values, exact = (
+    np.array([float(q.evalf(K1=1, K2=1, C=C)) for C in fine]) for q in (mean, derivative)
+)
 at_samples = np.array([float(derivative.evalf(K1=1, K2=1, C=C)) for C in covariances])
 assert (abs(sampled - at_samples) < 4 * errors).all()
 
@@ -71,7 +75,15 @@ for C, slope in zip(covariances[1::2], sampled[1::2], strict=True):
         label="sampled slopes" if C == covariances[1] else None,
     )
 right.plot(fine, exact, color="#0072B2", label="derivative of the mean")
-right.errorbar(covariances, sampled, 2 * errors, fmt="o", color="#D55E00", ms=4, label="sampled mean of slopes")
+right.errorbar(
+    covariances,
+    sampled,
+    2 * errors,
+    fmt="o",
+    color="#D55E00",
+    ms=4,
+    label="sampled mean of slopes",
+)
 for axes in (left, right):
     axes.set_xlabel("covariance C, at variances of 1")
     axes.legend(frameon=False, loc="upper left")

@@ -33,18 +33,25 @@ assert abs(average.evalf(15, K=1, m=0) + 1) < 1e-14
 def by_scipy(K, mean):
     """The same average."""
     weight = lambda u: np.exp(-(u**2) / 2) / (2 * np.pi) ** 0.5  # noqa: E731
-    return quad(lambda u: weight(u) * log_ndtr(mean + K**0.5 * u), -12, 12, epsabs=1e-13, limit=200)[0]
+    return quad(
+        lambda u: weight(u) * log_ndtr(mean + K**0.5 * u), -12, 12, epsabs=1e-13, limit=200
+    )[0]
 
 
 means = np.linspace(-4, 4, 17)
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.8), layout="constrained")
 slope = sr.derivative(average, "m")
-for K, colour, dash in zip((0.25, 1.0, 4.0), ("#0072B2", "#D55E00", "#009E73"), ("-", "--", "-."), strict=True):
+for K, colour, dash in zip(
+    (0.25, 1.0, 4.0), ("#0072B2", "#D55E00", "#009E73"), ("-", "--", "-."), strict=True
+):
     values = np.array([float(average.evalf(K=K, m=mean)) for mean in means])
     slopes = np.array([float(slope.evalf(K=K, m=mean)) for mean in means])
     checked = np.array([by_scipy(K, mean) for mean in means])
     assert np.allclose(values, checked, rtol=1e-9)
-    differences = np.array([by_scipy(K, mean + 1e-4) - by_scipy(K, mean - 1e-4) for mean in means]) / 2e-4
+    differences = (
+        np.array([by_scipy(K, mean + 1e-4) - by_scipy(K, mean - 1e-4) for mean in means])
+        / 2e-4
+    )
     assert np.allclose(slopes, differences, rtol=1e-6)
     left.plot(means, values, dash, color=colour, label=f"variance {K:g}")
     left.plot(means[::2], checked[::2], "o", color=colour, ms=4)

@@ -43,10 +43,14 @@ variance = np.array([float(square.evalf(K=K, m=value)) for value in means]) - fi
 generator = np.random.default_rng(0)
 places = np.arange(-3, 3.5, 1.0)
 count = 200_000
-behind = np.maximum(0, places[:, None] + K**0.5 * generator.standard_normal((len(places), count)))
+behind = np.maximum(
+    0, places[:, None] + K**0.5 * generator.standard_normal((len(places), count))
+)
 averages, spreads = behind.mean(1), behind.var(1)
 mean_errors = (spreads / count) ** 0.5
-spread_errors = ((((behind - averages[:, None]) ** 2 - spreads[:, None]) ** 2).mean(1) / count) ** 0.5
+spread_errors = (
+    (((behind - averages[:, None]) ** 2 - spreads[:, None]) ** 2).mean(1) / count
+) ** 0.5
 
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
 axes.plot(means, first, color="#0072B2", label="mean")
@@ -61,7 +65,9 @@ axes.legend(frameon=False)
 # **What it shows**: where the variable is almost always positive, ReLU changes nothing: the mean is m, the variance 1.
 # Where it is almost always negative both vanish. In between the mean is above max(0, m), by 0.4 at m = 0.
 
-exact = np.array([(float(mean.evalf(K=K, m=p)), float(square.evalf(K=K, m=p))) for p in places])
+exact = np.array(
+    [(float(mean.evalf(K=K, m=p)), float(square.evalf(K=K, m=p))) for p in places]
+)
 assert (abs(averages - exact[:, 0]) < 4 * mean_errors).all()
 assert (abs(spreads - (exact[:, 1] - exact[:, 0] ** 2)) < 4 * spread_errors).all()
 assert abs(first[60] - (1 / (2 * np.pi)) ** 0.5) < 1e-14

@@ -25,7 +25,10 @@ C_W, C_b, WIDTH, DEPTH, NETWORKS = 1.5, 0.1, 100, 20, 100
 theory = sr.derive("tanh")
 kernels = np.array(theory.kernels(DEPTH, 1, C_W=C_W, C_b=C_b), dtype=float)
 vertices = np.array(theory.vertex(DEPTH, 1, C_W=C_W, C_b=C_b), dtype=float)
-jacobians = np.array([theory.jacobian(0, layer, 1, C_W=C_W, C_b=C_b) for layer in range(DEPTH + 1)], dtype=float)
+jacobians = np.array(
+    [theory.jacobian(0, layer, 1, C_W=C_W, C_b=C_b) for layer in range(DEPTH + 1)],
+    dtype=float,
+)
 deviations = np.sqrt((2 * kernels**2 + vertices) / WIDTH)
 
 # %%
@@ -55,12 +58,18 @@ for axes, dots in zip(panels, (measured, norms), strict=True):
         axes.plot(1 + index + jitter, dots[:, index], ".", color="0.6", ms=2, label=label)
 band = {"color": "#0072B2", "alpha": 0.25}
 panels[0].fill_between(
-    layers, (kernels - 2 * deviations)[1:], (kernels + 2 * deviations)[1:], label="theory, 2 deviations", **band
+    layers,
+    (kernels - 2 * deviations)[1:],
+    (kernels + 2 * deviations)[1:],
+    label="theory, 2 deviations",
+    **band,
 )
 panels[0].plot(range(DEPTH + 1), kernels, color="#0072B2", label="theory, mean")
 panels[1].plot(range(DEPTH + 1), jacobians, color="#0072B2", label="theory, mean")
 error_bars = {"fmt": "o", "ms": 4, "color": "#D55E00", "label": "mean of networks"}
-panels[0].errorbar(layers, measured.mean(0), 2 * measured.std(0, ddof=1) / NETWORKS**0.5, **error_bars)
+panels[0].errorbar(
+    layers, measured.mean(0), 2 * measured.std(0, ddof=1) / NETWORKS**0.5, **error_bars
+)
 panels[1].errorbar(layers, norms.mean(0), 2 * spread / NETWORKS**0.5, **error_bars)
 panels[0].set(xlabel="layer", ylabel="kernel", ylim=(0, 1.6))
 panels[1].set(xlabel="layer", ylabel="squared Jacobian norm", yscale="log")
@@ -75,5 +84,10 @@ inside = (abs(measured - kernels[1:]) < 2 * deviations[1:]).mean()
 print(f"{inside:.1%} of the kernels are within the band")
 assert 0.92 < inside < 0.98
 correction = 3 * kernels[1:] / WIDTH  # room for corrections of order 1/n
-assert (abs(measured.mean(0) - kernels[1:]) < 4 * measured.std(0) / NETWORKS**0.5 + correction).all()
-assert (abs(norms.mean(0) - jacobians[1:]) < 4 * spread / NETWORKS**0.5 + layers / WIDTH * jacobians[1:]).all()
+assert (
+    abs(measured.mean(0) - kernels[1:]) < 4 * measured.std(0) / NETWORKS**0.5 + correction
+).all()
+assert (
+    abs(norms.mean(0) - jacobians[1:])
+    < 4 * spread / NETWORKS**0.5 + layers / WIDTH * jacobians[1:]
+).all()

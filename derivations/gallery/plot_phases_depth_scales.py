@@ -28,9 +28,27 @@ print("all fixed cosines:", theory.correlation_fixed_points(C_W=2, C_b="0.05"))
 # --------------------------------
 # The transition at :math:`C_b = 0.05` is where :math:`\chi_\perp = 1` along the fixed point of the kernel.
 
-critical = brentq(lambda C_W: theory.fixed_points(C_W=C_W, C_b="0.05")[0].chi_perp - 1, 1.5, 2)
+critical = brentq(
+    lambda C_W: theory.fixed_points(C_W=C_W, C_b="0.05")[0].chi_perp - 1, 1.5, 2
+)
 print(f"transition at C_W = {critical:.5f}")
-weights = np.array([*np.linspace(0.7, 1.5, 8), 1.62, 1.69, 1.73, 1.79, 1.83, 1.9, 2.0, 2.2, 2.5, 3.0, 3.5, 4.0])
+weights = np.array(
+    [
+        *np.linspace(0.7, 1.5, 8),
+        1.62,
+        1.69,
+        1.73,
+        1.79,
+        1.83,
+        1.9,
+        2.0,
+        2.2,
+        2.5,
+        3.0,
+        3.5,
+        4.0,
+    ]
+)
 scales = [theory.depth_scales(C_W=float(C_W), C_b="0.05") for C_W in weights]
 
 # %%
@@ -53,10 +71,16 @@ def rates(C_W, C_b=0.05):
         K = C_b + C_W * mass @ np.tanh(K**0.5 * nodes) ** 2
     first, cosine, cosines = np.tanh(K**0.5 * nodes), 0.5, []
     for _ in range(1500):
-        second = np.tanh(K**0.5 * (cosine * nodes[:, None] + (1 - min(cosine, 1.0) ** 2) ** 0.5 * nodes))
+        second = np.tanh(
+            K**0.5 * (cosine * nodes[:, None] + (1 - min(cosine, 1.0) ** 2) ** 0.5 * nodes)
+        )
         cosine = (C_b + C_W * (mass * first) @ second @ mass) / K
         cosines.append(cosine)
-    return cosine, scale(np.abs(np.array(kernels) - K)), scale(np.abs(np.array(cosines) - cosine))
+    return (
+        cosine,
+        scale(np.abs(np.array(kernels) - K)),
+        scale(np.abs(np.array(cosines) - cosine)),
+    )
 
 
 def scale(distance):
@@ -69,12 +93,20 @@ tried = (1.2, 2.0, 3.0)
 checked = [rates(C_W) for C_W in tried]
 for C_W, numbers in zip(tried, checked, strict=True):
     derived = theory.depth_scales(C_W=C_W, C_b="0.05")
-    print(f"C_W = {C_W}: {np.round(numbers, 4)}, derived {derived.c:.4f} {derived.xi_q:.4f} {derived.xi_c:.4f}")
+    print(
+        f"C_W = {C_W}: {np.round(numbers, 4)}, derived {derived.c:.4f} {derived.xi_q:.4f} {derived.xi_c:.4f}"
+    )
     assert np.allclose(numbers, [derived.c, derived.xi_q, derived.xi_c], rtol=2e-3)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.6), layout="constrained")
 left.plot(weights, [s.c for s in scales], color="#0072B2")
-right.plot(weights, [s.xi_q for s in scales], color="#009E73", linestyle="--", label=r"kernel, $\xi_q$")
+right.plot(
+    weights,
+    [s.xi_q for s in scales],
+    color="#009E73",
+    linestyle="--",
+    label=r"kernel, $\xi_q$",
+)
 for side in (weights < critical, weights > critical):  # infinite between the two
     part = [s.xi_c for s, inside in zip(scales, side, strict=True) if inside]
     label = r"cosine, $\xi_c$" if side[0] else None
@@ -82,7 +114,14 @@ for side in (weights < critical, weights > critical):  # infinite between the tw
 for axes, place in ((left, (0,)), (right, (1, 2))):
     for index in place:
         label = "second computation" if index == 2 else None
-        axes.plot(tried, [numbers[index] for numbers in checked], "o", color="black", ms=4, label=label)
+        axes.plot(
+            tried,
+            [numbers[index] for numbers in checked],
+            "o",
+            color="black",
+            ms=4,
+            label=label,
+        )
     axes.axvline(critical, color="0.6", linestyle=":")
     axes.set_xlabel("$C_W$")
 left.set(ylabel="fixed cosine $c^*$", ylim=(0, 1.05))

@@ -23,10 +23,14 @@ theory = sr.derive("tanh")
 gains = np.linspace(0.6, 2.0, 29)
 kernels, growth = [], []
 for gain in gains:
-    end = theory.fixed_points(C_W=float(gain**2), C_b=0)[-1]  # the largest kernel, which attracts
+    end = theory.fixed_points(C_W=float(gain**2), C_b=0)[
+        -1
+    ]  # the largest kernel, which attracts
     kernels.append(float(end.K))
     growth.append(end.chi_perp)
-assert all((kernel > 0) == (gain > 1 + 1e-9) for kernel, gain in zip(kernels, gains, strict=True))
+assert all(
+    (kernel > 0) == (gain > 1 + 1e-9) for kernel, gain in zip(kernels, gains, strict=True)
+)
 
 # %%
 # Simulated recurrent networks
@@ -40,7 +44,9 @@ tried = np.array([0.7, 0.9, 1.2, 1.5, 1.8])
 variances, factors = np.empty((2, len(tried), NETWORKS))
 for row, gain in enumerate(tried):
     for network in range(NETWORKS):
-        W = (gain * generator.standard_normal((WIDTH, WIDTH)) / WIDTH**0.5).astype(np.float32)
+        W = (gain * generator.standard_normal((WIDTH, WIDTH)) / WIDTH**0.5).astype(
+            np.float32
+        )
         x, sums = generator.standard_normal(WIDTH).astype(np.float32), []
         for _ in range(60):
             x = W @ np.tanh(x)
@@ -55,11 +61,18 @@ for row, gain in enumerate(tried):
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.7), layout="constrained")
 mean_factor = factors.mean(1)
-error = factors.std(1, ddof=1) / NETWORKS**0.5 / mean_factor / 20  # of a logarithm of one step
+error = (
+    factors.std(1, ddof=1) / NETWORKS**0.5 / mean_factor / 20
+)  # of a logarithm of one step
 rates, derived = np.log(mean_factor) / 20, np.interp(tried, gains, np.log(growth))
 left.plot(gains, kernels, color="#0072B2", label="layers, $K^*$")
 left.errorbar(
-    tried, variances.mean(1), 2 * variances.std(1, ddof=1) / NETWORKS**0.5, fmt="o", color="#D55E00", label="recurrent"
+    tried,
+    variances.mean(1),
+    2 * variances.std(1, ddof=1) / NETWORKS**0.5,
+    fmt="o",
+    color="#D55E00",
+    label="recurrent",
 )
 left.set(ylabel="variance of a neuron")
 right.plot(gains, np.log(growth), color="#0072B2", label=r"layers, $\log \chi_\perp$")
@@ -81,4 +94,6 @@ for gain, rate, spread, theirs in zip(tried, rates, error, derived, strict=True)
 room = 0.02  # for effects of the finite number of neurons
 assert (abs(rates - derived) < 4 * error + room).all()
 deviation = variances.std(1, ddof=1) / NETWORKS**0.5
-assert (abs(variances.mean(1) - np.interp(tried, gains, kernels)) < 4 * deviation + room).all()
+assert (
+    abs(variances.mean(1) - np.interp(tried, gains, kernels)) < 4 * deviation + room
+).all()

@@ -34,9 +34,13 @@ def output_kernel(K, xi, depth):
 
 
 figure, axes = plt.subplots(figsize=(6.2, 4), layout="constrained")
-for depth, colour, dash in zip((10, 50, 200), ("#0072B2", "#D55E00", "#009E73"), ("-", "--", "-."), strict=True):
+for depth, colour, dash in zip(
+    (10, 50, 200), ("#0072B2", "#D55E00", "#009E73"), ("-", "--", "-."), strict=True
+):
     xis = np.geomspace(0.005, 1, 400)
-    slopes = (output_kernel(0.05 + 1e-6, xis, depth) - output_kernel(0.05 - 1e-6, xis, depth)) / 2e-6
+    slopes = (
+        output_kernel(0.05 + 1e-6, xis, depth) - output_kernel(0.05 - 1e-6, xis, depth)
+    ) / 2e-6
     best = theory.branch_scale(depth, "0.05", C_W=1.25, C_b=0.05)
     response = theory.response(depth, "0.05", xi=best, C_W=1.25, C_b=0.05).chi_out
     axes.plot(xis, slopes, dash, color=colour, label=f"{depth} layers")
@@ -47,7 +51,9 @@ for depth, colour, dash in zip((10, 50, 200), ("#0072B2", "#D55E00", "#009E73"),
     assert abs(float(best) / xis[slopes.argmax()] - 1) < 0.02  # the grid has steps of 1.3 %
     assert abs(float(response) / slopes.max() - 1) < 1e-3
 axes.set(
-    xscale="log", xlabel=r"weight of the branches, $\xi$", ylabel=r"response $\partial K_\mathrm{out}/\partial K_0$"
+    xscale="log",
+    xlabel=r"weight of the branches, $\xi$",
+    ylabel=r"response $\partial K_\mathrm{out}/\partial K_0$",
 )
 axes.set_ylim(0)
 axes.legend(frameon=False)

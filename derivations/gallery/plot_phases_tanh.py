@@ -60,10 +60,14 @@ def simulate(C_W):
         first, second = torch.randn(2, WIDTH)
         h = torch.stack([first, 0.9 * first + (1 - 0.9**2) ** 0.5 * second])
         for layer in range(DEPTH):
-            h = torch.tanh(h) @ torch.randn(WIDTH, WIDTH) * (C_W / WIDTH) ** 0.5 + BIAS**0.5 * torch.randn(WIDTH)
+            h = torch.tanh(h) @ torch.randn(WIDTH, WIDTH) * (
+                C_W / WIDTH
+            ) ** 0.5 + BIAS**0.5 * torch.randn(WIDTH)
             products[network, layer] = h @ h.T / WIDTH
     without_one = cosine((products.sum(0) - products) / (NETWORKS - 1))
-    return cosine(products.mean(0)), ((NETWORKS - 1) * without_one.var(0, unbiased=False)) ** 0.5
+    return cosine(products.mean(0)), (
+        (NETWORKS - 1) * without_one.var(0, unbiased=False)
+    ) ** 0.5
 
 
 module = sr.export(theory, target="numpy").load()
@@ -73,24 +77,45 @@ def derive_cosines(C_W):
     """Cosines behind each layer at infinite width."""
     K, C, cosines = 1.0, 0.9, []
     for _ in range(DEPTH):
-        K, C = module.kernel_map(K, C_W=C_W, C_b=BIAS), module.covariance_map(K, K, C, C_W=C_W, C_b=BIAS)
+        K, C = (
+            module.kernel_map(K, C_W=C_W, C_b=BIAS),
+            module.covariance_map(K, K, C, C_W=C_W, C_b=BIAS),
+        )
         cosines.append(C / K)
     return np.array(cosines)
 
 
 figure, axes = plt.subplots(figsize=(6.5, 4.2), layout="constrained")
-for C_W, name, colour, marker in ((1.2, "ordered", "#0072B2", "o"), (3, "chaotic", "#D55E00", "s")):
+for C_W, name, colour, marker in (
+    (1.2, "ordered", "#0072B2", "o"),
+    (3, "chaotic", "#D55E00", "s"),
+):
     derived, (means, errors) = derive_cosines(C_W), simulate(C_W)
     some = slice(1, None, 3)
-    axes.plot(range(1, DEPTH + 1), derived, color=colour, label=f"infinite width, $C_W = {C_W}$, {name}")
-    axes.errorbar(
-        range(1, DEPTH + 1)[some], means[some], 2 * errors[some], color=colour, fmt=marker, ms=4, label="networks"
+    axes.plot(
+        range(1, DEPTH + 1),
+        derived,
+        color=colour,
+        label=f"infinite width, $C_W = {C_W}$, {name}",
     )
-    print(f"C_W = {C_W}: cosine {means[-1]:.5f} +- {errors[-1]:.5f} behind {DEPTH} layers, theory {derived[-1]:.5f}")
+    axes.errorbar(
+        range(1, DEPTH + 1)[some],
+        means[some],
+        2 * errors[some],
+        color=colour,
+        fmt=marker,
+        ms=4,
+        label="networks",
+    )
+    print(
+        f"C_W = {C_W}: cosine {means[-1]:.5f} +- {errors[-1]:.5f} behind {DEPTH} layers, theory {derived[-1]:.5f}"
+    )
     assert (abs(means.numpy() - derived) < 4 * errors.numpy() + 1e-4).all()
 (limit,) = (float(c) for c in theory.correlation_fixed_points(C_W=3, C_b=BIAS) if c < 1)
 axes.axhline(limit, color="#D55E00", linestyle=":", label=f"$c^* = {limit:.3f}$")
-axes.set(xlabel="layer", ylabel="cosine of two inputs", xlim=(0, DEPTH + 0.5), ylim=(0, 1.03))
+axes.set(
+    xlabel="layer", ylabel="cosine of two inputs", xlim=(0, DEPTH + 0.5), ylim=(0, 1.03)
+)
 axes.legend(loc="lower left", frameon=False, ncols=2)
 
 # %%

@@ -19,12 +19,26 @@ import symres as sr
 # -------------------------------
 
 print("activation        class             C_W       p    q")
-for name in ("relu", "leaky_relu(0.1)", "tanh", "erf", "sin", "softsign", "gelu", "silu", "softplus"):
+for name in (
+    "relu",
+    "leaky_relu(0.1)",
+    "tanh",
+    "erf",
+    "sin",
+    "softsign",
+    "gelu",
+    "silu",
+    "softplus",
+):
     theory = sr.derive(name)
-    weights = f"{float(theory.critical_points[0].C_W):.6f}" if theory.critical_points else "-"
+    weights = (
+        f"{float(theory.critical_points[0].C_W):.6f}" if theory.critical_points else "-"
+    )
     both = theory.exponents.kernel, theory.exponents.jacobian
     words = ["-" if power is None else f"{float(power):.4g}" for power in both]
-    print(f"{name:17s} {theory.universality_class:17s} {weights:9s} {words[0]:4s} {words[1]}")
+    print(
+        f"{name:17s} {theory.universality_class:17s} {weights:9s} {words[0]:4s} {words[1]}"
+    )
 
 # %%
 # GELU and SiLU are half-stable: their powers :math:`q` of -65 and 608 hold only after thousands of
@@ -76,8 +90,17 @@ for name, colour, marker in zip(functions, colours, "os^D", strict=True):
         law = layers[10:] ** -power
         front = amplitude if axes is panels[0] and power else values[-1] / law[-1]
         axes.plot(layers[10:], front * law, color=colour)
-        axes.plot(shown, values[shown], marker, color=colour, ms=4, label=f"{name}, {fitted[-1]:.3f}")
-    print(f"{name:9s} fitted powers of the depth: kernel {fitted[0]:.4f}, Jacobian {fitted[1]:.4f}")
+        axes.plot(
+            shown,
+            values[shown],
+            marker,
+            color=colour,
+            ms=4,
+            label=f"{name}, {fitted[-1]:.3f}",
+        )
+    print(
+        f"{name:9s} fitted powers of the depth: kernel {fitted[0]:.4f}, Jacobian {fitted[1]:.4f}"
+    )
 for axes, title in zip(panels, ("kernel $K$", "squared Jacobian norm $J$"), strict=True):
     axes.set(xscale="log", yscale="log", xlabel="layer", title=title, ylim=(1e-9, 5))
     axes.legend(title="fitted power", loc="lower left", frameon=False)

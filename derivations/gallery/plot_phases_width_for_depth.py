@@ -51,10 +51,14 @@ def simulate(gamma):
     """The vertex of each layer, of shape (GROUPS, DEPTH), in units of the squared kernel."""
     vertices = np.empty((GROUPS, DEPTH))
     for group in range(GROUPS):
-        z = generator.standard_normal((NETWORKS // GROUPS, WIDTH), dtype=np.float32)  # behind a read-in layer
+        z = generator.standard_normal(
+            (NETWORKS // GROUPS, WIDTH), dtype=np.float32
+        )  # behind a read-in layer
         for layer in range(DEPTH):
             variance = 2 * (1 - gamma**2) * (np.maximum(z, 0) ** 2).mean(1, keepdims=True)
-            z = gamma * z + variance**0.5 * generator.standard_normal(z.shape, dtype=np.float32)
+            z = gamma * z + variance**0.5 * generator.standard_normal(
+                z.shape, dtype=np.float32
+            )
             square, fourth = (z**2).mean(1, dtype=float), (z**4).mean(1, dtype=float)
             pairs = (WIDTH * square**2 - fourth) / (WIDTH - 1)
             vertices[group, layer] = WIDTH * (pairs.mean() / square.mean() ** 2 - 1)
@@ -65,15 +69,34 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.8), layout="constrain
 left.plot(gammas, ratios, color="#0072B2")
 left.plot([best], [0.1], "*", color="black", ms=10)
 left.annotate(f"0.1 at $\\gamma = {float(best):.3f}$", (float(best), 0.1), (0.35, 0.103))
-left.set(xlabel=r"$\gamma$, weight of the skip connection", ylabel=r"best depth over width, $r^\star$", ylim=(0, 0.2))
-for gamma, colour, marker in ((0.0, "#0072B2", "o"), (0.5, "#D55E00", "s"), (0.9, "#009E73", "^")):
+left.set(
+    xlabel=r"$\gamma$, weight of the skip connection",
+    ylabel=r"best depth over width, $r^\star$",
+    ylim=(0, 0.2),
+)
+for gamma, colour, marker in (
+    (0.0, "#0072B2", "o"),
+    (0.5, "#D55E00", "s"),
+    (0.9, "#009E73", "^"),
+):
     derived = theory.vertex(DEPTH, 1, C_W=2 * (1 - gamma**2), C_b=0, gamma=gamma)
     samples = simulate(gamma)
     means, errors = samples.mean(0), samples.std(0, ddof=1) / GROUPS**0.5
     right.plot(range(DEPTH + 1), derived, color=colour)
-    right.errorbar(range(1, DEPTH + 1), means, 2 * errors, fmt=marker, color=colour, label=rf"$\gamma = {gamma:g}$")
-    print(f"gamma = {gamma}: networks {means.round(2)} +- {errors.round(2)}, theory {np.round(derived[1:], 2)}")
-    assert (abs(means - derived[1:]) < 4 * errors + 0.02 * np.array(derived[1:])).all()  # theory to order 1/n
+    right.errorbar(
+        range(1, DEPTH + 1),
+        means,
+        2 * errors,
+        fmt=marker,
+        color=colour,
+        label=rf"$\gamma = {gamma:g}$",
+    )
+    print(
+        f"gamma = {gamma}: networks {means.round(2)} +- {errors.round(2)}, theory {np.round(derived[1:], 2)}"
+    )
+    assert (
+        abs(means - derived[1:]) < 4 * errors + 0.02 * np.array(derived[1:])
+    ).all()  # theory to order 1/n
 right.set(xlabel="layer", ylabel="vertex $V/K^2$", xticks=range(DEPTH + 1))
 right.legend(frameon=False)
 

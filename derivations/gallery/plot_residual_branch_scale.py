@@ -26,9 +26,15 @@ networks = {
     "not scaled": sr.network([sr.layer(text, phi="gelu", xi=1)] * depth),
     "times 1/sqrt(48)": sr.network([sr.layer(text, phi="gelu", xi="1/sqrt(48)")] * depth),
 }
-kernels = {name: [float(K) for K in network.kernels(1, C_W=1, C_b=0)] for name, network in networks.items()}
+kernels = {
+    name: [float(K) for K in network.kernels(1, C_W=1, C_b=0)]
+    for name, network in networks.items()
+}
 gradients = {
-    name: [float(network.jacobian(0, block, 1, C_W=1, C_b=0)) for block in range(0, depth + 1, 4)]
+    name: [
+        float(network.jacobian(0, block, 1, C_W=1, C_b=0))
+        for block in range(0, depth + 1, 4)
+    ]
     for name, network in networks.items()
 }
 
@@ -50,7 +56,9 @@ def simulate(scale, width=400, networks=10):
             hidden = torch.nn.functional.gelu(u @ torch.randn(width, width) / width**0.5)
             z = z + scale * hidden @ torch.randn(width, width) / width**0.5
             stream.append(z.pow(2).mean().item())
-        (gradient,) = torch.autograd.grad(z, start, torch.randn(40, 1, width), is_grads_batched=True)
+        (gradient,) = torch.autograd.grad(
+            z, start, torch.randn(40, 1, width), is_grads_batched=True
+        )
         streams.append(stream)
         squares.append(gradient.pow(2).mean().item())
     streams, squares = torch.tensor(streams), torch.tensor(squares)
@@ -60,14 +68,27 @@ def simulate(scale, width=400, networks=10):
 
 torch.manual_seed(0)
 plt.style.use("tableau-colorblind10")
-figure, (left, right) = plt.subplots(1, 2, figsize=(7, 3.7), sharey=True, layout="constrained")
-for (name, curve), scale, marker in zip(kernels.items(), (1, depth**-0.5), "os", strict=True):
+figure, (left, right) = plt.subplots(
+    1, 2, figsize=(7, 3.7), sharey=True, layout="constrained"
+)
+for (name, curve), scale, marker in zip(
+    kernels.items(), (1, depth**-0.5), "os", strict=True
+):
     stream, square, stream_error, square_error = simulate(scale)
     (line,) = left.plot(curve, label=name)
-    left.errorbar(range(0, depth + 1, 6), stream[::6], stream_error[::6], fmt=marker, color=line.get_color())
+    left.errorbar(
+        range(0, depth + 1, 6),
+        stream[::6],
+        stream_error[::6],
+        fmt=marker,
+        color=line.get_color(),
+    )
     right.plot(range(0, depth + 1, 4), gradients[name], color=line.get_color())
     right.errorbar(depth, square, square_error, fmt=marker, color=line.get_color())
-    print(f"{name}: K = {curve[-1]:.3f}, sampled {stream[-1]:.3f} +- {stream_error[-1]:.3f};", end=" ")
+    print(
+        f"{name}: K = {curve[-1]:.3f}, sampled {stream[-1]:.3f} +- {stream_error[-1]:.3f};",
+        end=" ",
+    )
     print(f"J = {gradients[name][-1]:.3f}, sampled {square:.3f} +- {square_error:.3f}")
     assert abs(stream[-1] - curve[-1]) < 4 * stream_error[-1]
     assert abs(square - gradients[name][-1]) < 4 * square_error

@@ -58,7 +58,12 @@ C_1, C_2, C_3 = sp.symbols("C_1:4", positive=True)
 u = sr.RMSNorm(sr.z)
 gated = sr.Dense(sr.activation("silu")(sr.Dense(u, C_1, 0)) * sr.Dense(u, C_2, 0), C_3, 0)
 network = sr.network([sr.Layer(sr.z + gated)] * depth)
-cases = {"none": (1, 1, 1), "gate": ("1/12", 1, 1), "up": (1, "1/12", 1), "down": (1, 1, "1/12")}
+cases = {
+    "none": (1, 1, 1),
+    "gate": ("1/12", 1, 1),
+    "up": (1, "1/12", 1),
+    "down": (1, 1, "1/12"),
+}
 
 
 @torch.no_grad()
@@ -81,7 +86,9 @@ def simulate(on, width=256, networks=10):
 torch.manual_seed(1)
 plt.style.use("tableau-colorblind10")
 figure, axes = plt.subplots(figsize=(6.8, 4), layout="constrained")
-for (on, (C_1, C_2, C_3)), marker, style in zip(cases.items(), "os^D", ("-", "-", "-", "--"), strict=True):
+for (on, (C_1, C_2, C_3)), marker, style in zip(
+    cases.items(), "os^D", ("-", "-", "-", "--"), strict=True
+):
     K = [float(kernel) for kernel in network.kernels(1, C_1=C_1, C_2=C_2, C_3=C_3)]
     J = float(network.jacobian(0, depth, 1, C_1=C_1, C_2=C_2, C_3=C_3))
     (line,) = axes.plot(K, style, label=f"factor on {on}" if on != "none" else "no factor")
@@ -99,5 +106,8 @@ axes.legend(loc="upper left")
 # alone. By custom the factor stands on down. On the gate it makes branches smaller still, because a SiLU of small
 # arguments is nearly half of them.
 
-kernels = [network.kernels(1, C_1=1, C_2=C_2, C_3=C_3)[-1] for C_2, C_3 in ((1, "1/12"), ("1/12", 1))]
+kernels = [
+    network.kernels(1, C_1=1, C_2=C_2, C_3=C_3)[-1]
+    for C_2, C_3 in ((1, "1/12"), ("1/12", 1))
+]
 assert abs(kernels[0] - kernels[1]) < 1e-12

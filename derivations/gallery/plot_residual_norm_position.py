@@ -31,7 +31,10 @@ cases = {
 curves = {}
 for name, (text, phi, C_b) in cases.items():
     network = sr.network([sr.layer(text, phi=phi)] * depth)
-    curves[name] = [float(network.jacobian(layer, depth, 1, C_W=1, C_b=C_b)) for layer in range(0, depth + 1, 4)]
+    curves[name] = [
+        float(network.jacobian(layer, depth, 1, C_W=1, C_b=C_b))
+        for layer in range(0, depth + 1, 4)
+    ]
     print(f"{name:20} {curves[name][0]:.4g} over {depth} blocks")
 
 # %%
@@ -54,8 +57,14 @@ def simulate(text, phi, C_b, width=300, networks=10):
     for _ in range(networks):
         z = start = norm(torch.randn(1, width)).requires_grad_()
         for _ in range(depth):
-            z = z + dense(function(dense(norm(z)))) if text == before else norm(z + dense(function(dense(z))))
-        (gradient,) = torch.autograd.grad(z, start, torch.randn(40, 1, width), is_grads_batched=True)
+            z = (
+                z + dense(function(dense(norm(z))))
+                if text == before
+                else norm(z + dense(function(dense(z))))
+            )
+        (gradient,) = torch.autograd.grad(
+            z, start, torch.randn(40, 1, width), is_grads_batched=True
+        )
         squares.append(gradient.pow(2).mean().item())
     squares = torch.tensor(squares)
     return squares.mean().item(), (squares.std() / networks**0.5).item()
@@ -69,7 +78,9 @@ for (name, curve), marker in zip(curves.items(), "os^D", strict=True):
     square, error = simulate(*cases[name])
     axes.errorbar(0, square, error, fmt=marker, color=line.get_color())
     print(f"{name:20} {square:.4g} +- {error:.2g} in networks")
-    assert abs(square - curve[0]) < 4 * error + 0.02 * curve[0]  # corrections of order depth/width
+    assert (
+        abs(square - curve[0]) < 4 * error + 0.02 * curve[0]
+    )  # corrections of order depth/width
 axes.set(xlabel="block", ylabel="squared gradient, output to block")
 figure.legend(loc="outside upper center", ncols=2)
 

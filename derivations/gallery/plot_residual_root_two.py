@@ -48,7 +48,9 @@ def simulate(C_W, factor):
         squares = []
         for layer in stream[::4]:
             vectors = torch.randn(20, 1, width, dtype=torch.float64)
-            (back,) = torch.autograd.grad(layer, stream[0], vectors, retain_graph=True, is_grads_batched=True)
+            (back,) = torch.autograd.grad(
+                layer, stream[0], vectors, retain_graph=True, is_grads_batched=True
+            )
             squares.append(back.pow(2).mean().item())
         gradients.append(squares)
     return torch.tensor(kernels), torch.tensor(gradients)
@@ -68,10 +70,18 @@ for name, (theory, C_W, factor) in cases.items():
     (line,) = axes.semilogy(K, label=name)
     results = simulate(C_W, factor)
     for numbers, marker in zip(results, ("o", "x"), strict=True):
-        axes.semilogy(range(0, depth + 1, 4), numbers.mean(0), marker, color=line.get_color(), fillstyle="none")
+        axes.semilogy(
+            range(0, depth + 1, 4),
+            numbers.mean(0),
+            marker,
+            color=line.get_color(),
+            fillstyle="none",
+        )
         mean, error = numbers[:, -1].mean(), numbers[:, -1].std() / networks**0.5
         assert abs(mean - K[-1]) < 4 * error, name
-    print(f"{name:32} a block {K[1]:.4f}, {depth} blocks {K[-1]:.4g}, networks {results[0][:, -1].mean():.4g}")
+    print(
+        f"{name:32} a block {K[1]:.4f}, {depth} blocks {K[-1]:.4g}, networks {results[0][:, -1].mean():.4g}"
+    )
 axes.set(xlabel="block", ylabel="kernel, squared gradient")
 axes.legend(loc="upper left")
 

@@ -64,7 +64,9 @@ def simulate(function, width=250, networks=6):
             z = z + hidden @ torch.randn(width, width) / width**0.5
             if layer in marked:
                 vectors = torch.randn(10, 1, width)
-                (back,) = torch.autograd.grad(z, start, vectors, retain_graph=True, is_grads_batched=True)
+                (back,) = torch.autograd.grad(
+                    z, start, vectors, retain_graph=True, is_grads_batched=True
+                )
                 results[network, marked.index(layer)] = back.pow(2).mean()
     return results.mean(0), results.std(0) / networks**0.5
 

@@ -55,9 +55,18 @@ def build_mup(width):
 def mup_adam(model, rate):
     """Adam with rates that fall like 1/width for all matrices but the first."""
     matrices = [model[2].weight, model[4].weight]
-    others = [parameter for parameter in model.parameters() if all(parameter is not matrix for matrix in matrices)]
+    others = [
+        parameter
+        for parameter in model.parameters()
+        if all(parameter is not matrix for matrix in matrices)
+    ]
     fan_in = model[2].in_features
-    return torch.optim.Adam([{"params": matrices, "lr": rate * widths[0] / fan_in}, {"params": others, "lr": rate}])
+    return torch.optim.Adam(
+        [
+            {"params": matrices, "lr": rate * widths[0] / fan_in},
+            {"params": others, "lr": rate},
+        ]
+    )
 
 
 mup = st.coordinate_check(build_mup, widths=widths, optimizer=mup_adam, progress=False)

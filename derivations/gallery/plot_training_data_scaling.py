@@ -55,16 +55,28 @@ def simulate(by_data, width=600, networks=12):
         z *= torch.tensor(sizes if by_data else sizes * critical.K).float().sqrt()[:, None]
         start, stream = z.requires_grad_(), [z]
         for _ in range(depth):
-            hidden, weight = torch.nn.functional.gelu(stream[-1]), torch.randn(width, width) / width**0.5
+            hidden, weight = (
+                torch.nn.functional.gelu(stream[-1]),
+                torch.randn(width, width) / width**0.5,
+            )
             if by_data:
-                stream.append(hidden @ (weight / (hidden @ weight).detach().pow(2).mean().sqrt()))
+                stream.append(
+                    hidden @ (weight / (hidden @ weight).detach().pow(2).mean().sqrt())
+                )
             else:
-                stream.append(critical.C_W**0.5 * hidden @ weight + critical.C_b**0.5 * torch.randn(width))
-        kernels.append(torch.stack([layer.detach().pow(2).mean(1) for layer in stream[::5]]).numpy())
+                stream.append(
+                    critical.C_W**0.5 * hidden @ weight
+                    + critical.C_b**0.5 * torch.randn(width)
+                )
+        kernels.append(
+            torch.stack([layer.detach().pow(2).mean(1) for layer in stream[::5]]).numpy()
+        )
         back = []
         for layer in stream[::5]:
             vectors = torch.randn(20, 5, width)
-            (derivative,) = torch.autograd.grad(layer, start, vectors, retain_graph=True, is_grads_batched=True)
+            (derivative,) = torch.autograd.grad(
+                layer, start, vectors, retain_graph=True, is_grads_batched=True
+            )
             back.append(derivative.pow(2).mean((0, 2)).numpy())
         gradients.append(back)
     results = np.array(kernels) / (1 if by_data else critical.K), np.array(gradients)
@@ -72,15 +84,21 @@ def simulate(by_data, width=600, networks=12):
 
 
 torch.manual_seed(0)
-figure, grid = plt.subplots(2, 2, figsize=(7, 5.6), sharex=True, sharey="row", layout="constrained")
+figure, grid = plt.subplots(
+    2, 2, figsize=(7, 5.6), sharex=True, sharey="row", layout="constrained"
+)
 colors = plt.get_cmap("viridis")(np.linspace(0, 0.85, 5))
 for column, (name, by_data) in enumerate((("LSUV", True), ("critical", False))):
     results = zip(grid[:, column], derived(by_data), simulate(by_data), strict=True)
     for axes, curves, (means, errors) in results:
         for index in range(5):
-            axes.semilogy(curves[:, index], color=colors[index], label=f"{sizes[index]:.1f}")
+            axes.semilogy(
+                curves[:, index], color=colors[index], label=f"{sizes[index]:.1f}"
+            )
             points = {"fmt": "o", "markersize": 4, "color": colors[index]}
-            axes.errorbar(range(0, depth + 1, 5), means[:, index], errors[:, index], **points)
+            axes.errorbar(
+                range(0, depth + 1, 5), means[:, index], errors[:, index], **points
+            )
         print(
             f"{name:8} in layer 10: theory {curves[10].round(3)}, networks {means[2].round(3)} +- {errors[2].round(3)}"
         )

@@ -21,7 +21,9 @@ import symres as sr
 
 theory = sr.derive("tanh")
 best = float(theory.aspect_ratio.evalf(8, n_L=1))
-print(f"r* = {theory.aspect_ratio.expr}: {best:.4f} for one output, so {best * 20:.1f} layers of width 20;")
+print(
+    f"r* = {theory.aspect_ratio.expr}: {best:.4f} for one output, so {best * 20:.1f} layers of width 20;"
+)
 print(f"eight layers of width 20 have 8/20 = 0.4, and should be {8 / best:.0f} wide")
 
 # %%
@@ -43,7 +45,9 @@ def simulate(width, networks):
     for _ in range(depth):
         hidden = np.tanh(z)
         kernels.append((hidden**2).mean(1))
-        weights = rng.standard_normal((networks, width, width), dtype=np.float32) / width**0.5
+        weights = (
+            rng.standard_normal((networks, width, width), dtype=np.float32) / width**0.5
+        )
         z = np.einsum("ni,nij->nj", hidden, weights)
     return np.array(kernels)
 
@@ -55,9 +59,13 @@ for width, networks, color, marker in ((20, 4000, "C1", "^"), (160, 400, "C0", "
     kernels = simulate(width, networks)
     left.semilogy(layers, kernels[:, :15], color=color, lw=0.7, alpha=0.6)
     scatter = kernels.std(1) / kernels.mean(1)
-    right.plot(layers, 100 * np.sqrt(variance / width) / mean, color=color, label=f"width {width}")
+    right.plot(
+        layers, 100 * np.sqrt(variance / width) / mean, color=color, label=f"width {width}"
+    )
     right.plot(layers, 100 * scatter, marker, color=color)
-    print(f"width {width}: scatter {scatter[-1]:.3f}, theory {(variance[-1] / width) ** 0.5 / mean[-1]:.3f}")
+    print(
+        f"width {width}: scatter {scatter[-1]:.3f}, theory {(variance[-1] / width) ** 0.5 / mean[-1]:.3f}"
+    )
 left.semilogy(layers, mean, "k", lw=1.5)
 left.set(xlabel="layer", ylabel="kernel", title="15 networks of each width")
 right.set(xlabel="layer", ylabel="scatter of the kernel in percent", title="all networks")

@@ -63,12 +63,24 @@ for (name, scale), marker in zip(scales.items(), "o^s", strict=True):
 
     frame = st.measure(build, inputs, seeds=4, progress=False).frame()
     (line,) = left.semilogy(
-        range(depth + 1), frame["kernel"], marker + "-", markersize=4, label=f"branches times {name}"
+        range(depth + 1),
+        frame["kernel"],
+        marker + "-",
+        markersize=4,
+        label=f"branches times {name}",
     )
-    right.semilogy(range(depth + 1), frame["apjn_backward"], marker + "-", markersize=4, color=line.get_color())
+    right.semilogy(
+        range(depth + 1),
+        frame["apjn_backward"],
+        marker + "-",
+        markersize=4,
+        color=line.get_color(),
+    )
     growth[name] = frame["kernel"].iloc[-1] / frame["kernel"].iloc[0]
     gradient = frame["apjn_backward"].iloc[0]
-    print(f"branches times {name:10} kernel times {growth[name]:.4g}, squared gradient {gradient:.4g}")
+    print(
+        f"branches times {name:10} kernel times {growth[name]:.4g}, squared gradient {gradient:.4g}"
+    )
 left.set(xlabel="block", ylabel="mean square of the stream", title="forward")
 right.set(xlabel="block", ylabel="squared gradient, output to block", title="backward")
 figure.legend(loc="outside lower center", ncols=3)
@@ -91,6 +103,8 @@ with torch.no_grad():
             up, down = torch.randn(2, width, width) / width**0.5
             z = torch.relu(z + 24**-0.5 * torch.relu(z @ up * 2**0.5) @ down)
         sizes[network] = z.pow(2).mean() / inputs.pow(2).mean()
-error = sizes.std().item() * (1 / 16 + 1 / 4) ** 0.5  # of the difference to the mean of four networks
+error = (
+    sizes.std().item() * (1 / 16 + 1 / 4) ** 0.5
+)  # of the difference to the mean of four networks
 print(f"{sizes.mean():.3f} +- {error:.3f}, measured above {growth['1/sqrt(24)']:.3f}")
 assert abs(sizes.mean() - growth["1/sqrt(24)"]) < 4 * error

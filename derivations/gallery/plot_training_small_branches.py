@@ -27,7 +27,9 @@ class Block(torch.nn.Module):
         super().__init__()
         self.norm = torch.nn.LayerNorm(width)
         self.up, self.down = torch.nn.Linear(width, width), torch.nn.Linear(width, width)
-        self.scale = 1.0 if scale is None else torch.nn.Parameter(torch.full((width,), scale))
+        self.scale = (
+            1.0 if scale is None else torch.nn.Parameter(torch.full((width,), scale))
+        )
 
     def forward(self, z):
         """Stream in, stream out."""
@@ -52,9 +54,14 @@ print(reports["LayerScale 1e-4"])
 # branch scale :math:`\xi^2 C_W` itself.
 
 for name, model in models.items():
-    print(f"{name:16} C_W of the last matrix: {width * model[0].down.weight.var().item():.4f}")
+    print(
+        f"{name:16} C_W of the last matrix: {width * model[0].down.weight.var().item():.4f}"
+    )
     if name != "no factor":
-        assert all(torch.equal(block.scale, torch.full((width,), float(name.split()[1]))) for block in model)
+        assert all(
+            torch.equal(block.scale, torch.full((width,), float(name.split()[1])))
+            for block in model
+        )
 
 # %%
 # The stream over the depth
@@ -87,7 +94,14 @@ for (name, model), marker in zip(models.items(), "o^s", strict=True):
     gradients = weight_gradients(model)
     print(f"{name:16} squared gradient of the first block's weights {gradients[0]:.3g}")
     if any(gradients):
-        right.semilogy(range(1, depth + 1), gradients, marker, markersize=5, fillstyle="none", color=line.get_color())
+        right.semilogy(
+            range(1, depth + 1),
+            gradients,
+            marker,
+            markersize=5,
+            fillstyle="none",
+            color=line.get_color(),
+        )
 left.set(xlabel="block", ylabel="kernel of the stream", ylim=(0, None))
 right.set(xlabel="block", ylabel="squared gradient of weights")
 figure.legend(loc="outside lower center", ncols=3)

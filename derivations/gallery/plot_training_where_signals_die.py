@@ -24,7 +24,11 @@ import symres.torch as st
 torch.manual_seed(0)
 width, depth = 128, 40
 model = torch.nn.Sequential(
-    *[module for _ in range(depth) for module in (torch.nn.Linear(width, width), torch.nn.GELU())]
+    *[
+        module
+        for _ in range(depth)
+        for module in (torch.nn.Linear(width, width), torch.nn.GELU())
+    ]
 )
 inputs = torch.randn(64, width)
 measured = st.measure(model, inputs)
@@ -56,9 +60,14 @@ mended = st.measure(model, inputs)
 
 plt.style.use("tableau-colorblind10")
 picture, axes = plt.subplots(figsize=(6.5, 4), layout="constrained")
-for name, result, marker in (("PyTorch's default", measured, "o"), ("st.init_", mended, "s")):
+for name, result, marker in (
+    ("PyTorch's default", measured, "o"),
+    ("st.init_", mended, "s"),
+):
     frame = result.frame()
-    axes.semilogy(range(1, depth + 1), frame["apjn_backward"], marker, markersize=4, label=name)
+    axes.semilogy(
+        range(1, depth + 1), frame["apjn_backward"], marker, markersize=4, label=name
+    )
 axes.set(xlabel="layer", ylabel="squared gradient, output to layer")
 axes.legend(loc="lower right")
 
@@ -77,7 +86,11 @@ assert 1 / 2 < backward[0] / backward[-1] < 2
 
 torch.manual_seed(0)
 default = torch.nn.Sequential(
-    *[module for _ in range(depth) for module in (torch.nn.Linear(width, width), torch.nn.GELU())]
+    *[
+        module
+        for _ in range(depth)
+        for module in (torch.nn.Linear(width, width), torch.nn.GELU())
+    ]
 ).double()
 state = torch.randn(64, width, dtype=torch.float64, requires_grad=True)
 output = default(state)

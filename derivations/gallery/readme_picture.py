@@ -43,10 +43,22 @@ def draw_signals(axes: Axes, panel: dict[str, Any]) -> None:
     for name, curve in panel["curves"].items():
         layers = np.arange(len(curve["theory"]))
         axes.semilogy(layers, curve["theory"], color=COLOURS[name], label=name)
-        lower, median, upper = (np.array(curve[key])[::SHOWN] for key in ("lower", "median", "upper"))
+        lower, median, upper = (
+            np.array(curve[key])[::SHOWN] for key in ("lower", "median", "upper")
+        )
         errors = [median - lower, upper - median]
-        axes.errorbar(layers[::SHOWN], median, errors, color=COLOURS[name], fmt="o", markersize=4, capsize=2)
-    axes.set(ylim=(LOWEST, 1e4), xlabel="layer", ylabel="kernel: mean square of preactivations")
+        axes.errorbar(
+            layers[::SHOWN],
+            median,
+            errors,
+            color=COLOURS[name],
+            fmt="o",
+            markersize=4,
+            capsize=2,
+        )
+    axes.set(
+        ylim=(LOWEST, 1e4), xlabel="layer", ylabel="kernel: mean square of preactivations"
+    )
     axes.set_title(f"GELU, width {panel['width']}: theory (lines), networks (dots)")
     axes.legend(frameon=False, loc="lower left")
 
@@ -55,9 +67,19 @@ def draw_accuracies(axes: Axes, panel: dict[str, Any]) -> None:
     """A group of bars for each activation."""
     middle, width = np.arange(len(panel["accuracies"])), 0.2
     for position, (scheme, colour) in enumerate(BARS.items()):
-        means, errors = zip(*(row[scheme] for row in panel["accuracies"].values()), strict=True)
+        means, errors = zip(
+            *(row[scheme] for row in panel["accuracies"].values()), strict=True
+        )
         label = "symres" if scheme == "st.init_" else scheme
-        axes.bar(middle + (position - 1.5) * width, means, width, yerr=errors, color=colour, label=label, capsize=1.5)
+        axes.bar(
+            middle + (position - 1.5) * width,
+            means,
+            width,
+            yerr=errors,
+            color=colour,
+            label=label,
+            capsize=1.5,
+        )
     axes.axhline(0.1, color="black", linestyle=":", linewidth=0.8, label="guessing")
     axes.set_xticks(middle, list(panel["accuracies"]))
     axes.set(ylim=(0, 1.35), yticks=np.arange(0, 1.1, 0.2), ylabel="test accuracy")
@@ -90,12 +112,20 @@ def rounded(value: Any) -> Any:
 
 def main(words: Sequence[str] | None = None) -> Path:
     """Compute, draw and write; returns the path of the picture."""
-    parser = argparse.ArgumentParser(prog="python -m derivations.gallery.readme_picture", description=__doc__)
-    parser.add_argument("--out", type=Path, default=OUT, help="folder of first_screen.png and .json")
+    parser = argparse.ArgumentParser(
+        prog="python -m derivations.gallery.readme_picture", description=__doc__
+    )
+    parser.add_argument(
+        "--out", type=Path, default=OUT, help="folder of first_screen.png and .json"
+    )
     parser.add_argument("--quick", action="store_true", help="few and small networks")
-    parser.add_argument("--redraw", action="store_true", help="draw the numbers that are there")
+    parser.add_argument(
+        "--redraw", action="store_true", help="draw the numbers that are there"
+    )
     chosen = parser.parse_args(words)
-    torch.set_flush_denormal(True)  # vanishing gradients would make a processor a hundred times slower
+    torch.set_flush_denormal(
+        True
+    )  # vanishing gradients would make a processor a hundred times slower
     path = chosen.out / "first_screen.png"
     diagram, critical = phases()
     if chosen.redraw:
@@ -108,7 +138,9 @@ def main(words: Sequence[str] | None = None) -> Path:
                 "scripts": fingerprint(),
                 "phases": critical,
                 "signals": signals(3, 64) if chosen.quick else signals(),
-                "accuracy": accuracies(sizes, lambda share: bar.update(task, completed=share)),
+                "accuracy": accuracies(
+                    sizes, lambda share: bar.update(task, completed=share)
+                ),
             }
         chosen.out.mkdir(parents=True, exist_ok=True)
         path.with_suffix(".json").write_text(json.dumps(rounded(numbers), indent=1) + "\n")

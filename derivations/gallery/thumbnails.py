@@ -40,7 +40,11 @@ def main() -> None:
     OUT.mkdir(parents=True, exist_ok=True)
     for name in EXAMPLES:
         figure = picture(name)
-        figure.savefig(OUT / f"{name}.png", dpi=WIDTH / figure.get_size_inches()[0], metadata={"Software": None})
+        figure.savefig(
+            OUT / f"{name}.png",
+            dpi=WIDTH / figure.get_size_inches()[0],
+            metadata={"Software": None},
+        )
         print(OUT / f"{name}.png")
 
 
