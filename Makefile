@@ -1,7 +1,7 @@
 # The commands that people use; everything works without make, see CONTRIBUTING.md.
 PYTHON ?= .venv/bin/python
 
-.PHONY: install test exhaustive lowest versions lint golden bench docs cheatsheet dist
+.PHONY: install notebooks test exhaustive lowest versions lint golden bench docs cheatsheet dist
 
 install:  ## an environment with symres, as it is edited, and all that the tests need
 	python3 -m venv .venv
@@ -57,6 +57,9 @@ bench:  ## times and memory against other ways, by ratio
 docs:  ## pages, gallery and cheat sheet into docs/_build; needs pip install -e ".[docs]", and pdflatex for the sheet
 	$(PYTHON) -m sphinx -W --keep-going -b html docs docs/_build/html
 	@if command -v pdflatex >/dev/null; then $(MAKE) --no-print-directory cheatsheet; else echo "no pdflatex: no cheat sheet"; fi
+
+notebooks:  ## run the notebooks that make docs has written: before a release
+	$(PYTHON) docs/run_notebooks.py
 
 cheatsheet:  ## one page of commands and formulas
 	mkdir -p docs/_build/cheatsheet

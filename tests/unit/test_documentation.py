@@ -183,3 +183,22 @@ def test_commands_have_the_options_that_are_shown(words):
         first, *words = words
         command = command.commands[first]
     command.make_context(command.name, words)
+
+
+EXTERNAL = {  # looked at by hand: a release is a good time to do it again
+    "https://github.com/google/neural-tangents",
+    "https://github.com/microsoft/mup",
+    "https://keepachangelog.com/en/1.1.0/",
+    "https://semver.org/spec/v2.0.0.html",
+}
+
+
+def test_links_to_other_places_are_known():
+    texts = [*DOCS.rglob("*.md"), *ROOT.glob("*.md"), *(ROOT / "derivations" / "gallery").glob("*.py")]
+    links = {
+        link.rstrip(".,;")
+        for path in texts
+        if "_build" not in path.parts
+        for link in re.findall(r"https?://[^\s)>\"'`]+", path.read_text("utf-8"))
+    }
+    assert links == EXTERNAL
