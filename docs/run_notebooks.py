@@ -1,4 +1,4 @@
-"""Run the notebooks of the gallery that people download, after ``make docs``: ``python docs/run_notebooks.py [NAME ...]``.
+"""Run the gallery's notebooks, after ``make docs``: ``python docs/run_notebooks.py [NAME ...]``.
 
 Each runs in a kernel of its own, in a temporary folder; an error of any cell ends the run with exit code 1.
 """
