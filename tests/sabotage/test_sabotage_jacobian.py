@@ -100,6 +100,7 @@ def test_a_length_that_is_wrong():
     assert rows["jacobian"] is Outcome.PASSED
 
 
+@pytest.mark.exhaustive
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("mistake", ["too long", "of the fixed point that repels"])

@@ -58,6 +58,7 @@ def second_moment(function, k):
     return float(np.sum(weight * function(np.sqrt(k) * _PLACES) ** 2) * (_PLACES[1] - _PLACES[0]))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("text", POWERS)
 def test_a_number_to_a_power_of_z_goes_through_derive_and_advice(text):

@@ -423,6 +423,7 @@ def test_explicit_lines_that_end(formula, bias, weights):
         assert theory.critical_line(C_W=weight)[0] == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("formula", ["z-z*abs(z)", "max(z,0)-max(z,0)^2/2", "2*z/5-z*abs(z)", "z/50-z*abs(z)/900"])
 def test_two_lines_are_no_formula(formula):
@@ -530,6 +531,7 @@ def test_weights_of_lines_with_free_branches():
     assert theory.critical_line(C_W=1 / (1 + 4 * 0.64 / math.pi) - 0.01, gamma=0.8) == ()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("sign", ["positive", "negative", "real"])
 def test_a_formula_of_a_line_holds_for_both_signs_of_a_parameter(sign):

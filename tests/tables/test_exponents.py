@@ -206,6 +206,7 @@ SIGN = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", SIGN)
 def test_kernels_that_fall_somewhere_have_no_law_of_growth(name):

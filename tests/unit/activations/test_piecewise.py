@@ -223,6 +223,7 @@ def test_slopes_of_joined_powers_are_finite_as_they_are_written():
     assert not split(sp.sqrt(sp.Abs(z))).has_finite_slopes
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("text", ["z/(1+abs(z)^(2/3)+z^2)", "z/(1+abs(z)^(1/3)+abs(z)^(1/4))"])
 def test_slopes_with_several_roots_have_values_at_their_zero(text):
     """Of t = z^(1/12), by quadrature: chi_perp = <phi'^2> and chi_parallel = <z phi phi'> at K = 1."""

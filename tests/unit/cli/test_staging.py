@@ -82,6 +82,7 @@ def test_staging_refuses_to_replace_a_folder_before_it_moves_anything(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["b"]
 
 
+@pytest.mark.exhaustive
 def test_derive_keeps_links_modes_and_devices(capsys, tmp_path):
     """Each file of a folder is put in its place as a single one is."""
     folder, far = tmp_path / "out", tmp_path / "far.json"
@@ -172,6 +173,7 @@ def test_derivations_are_typeset_mathematics(tmp_path, name):
     assert not re.search(r"<.*>_|\*\*|(?<!\\)chi_|sgn\(y\) =|boundary where", body)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 def test_the_document_shows_the_plot_and_moves_with_its_folder(capsys, tmp_path):
     page(capsys, "derive", "relu", "--layer", "residual", "--out", str(tmp_path / "made"))

@@ -400,6 +400,7 @@ def test_no_macro_of_a_header_is_the_name_of_a_parameter():
     assert [name for name in macros if public(sp.Symbol(name, positive=True)) == name] == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", ["tiles", "angles", "closed"])
 def test_long_names_are_named_where_they_are_used(kind):
     quantity = called(KINDS[kind](), B, "a" * 100)

@@ -126,6 +126,7 @@ def test_a_constant_is_taken_where_a_number_is(name):
     np.testing.assert_allclose(of_text, of_float, rtol=1e-12)
 
 
+@pytest.mark.exhaustive
 def test_a_check_and_a_diagram_take_one():
     theory = sr.derive(TANH)
     assert sr.check(theory, "quadrature", points=1, parameters={"gamma": "1/sqrt(2)"}).outcome.name == "PASSED"

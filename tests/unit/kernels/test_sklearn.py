@@ -31,6 +31,7 @@ def inputs():
     return X
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 def test_derivatives_are_those_of_differences(kernel, inputs):
     matrix, found = kernel(inputs, eval_gradient=True)

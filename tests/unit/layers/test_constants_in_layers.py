@@ -70,6 +70,7 @@ def test_the_kernel_of_the_next_layer(text):
     assert float(found.evalf(15, **values)) == pytest.approx(oracle, rel=1e-10)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "text", ["(z + Dense(phi(z)))/sqrt(2)", "Dense(phi(z) - phi(0))", "z/2 + Dense(phi(z)) + Dense(2)"]
@@ -110,6 +111,7 @@ def test_formulas_of_real_waves_have_no_imaginary_unit(text, phi):
     assert sr.export(theory.covariance_map).load().covariance_map(**values) == pytest.approx(exact, rel=1e-11)
 
 
+@pytest.mark.exhaustive
 def test_a_bias_that_vanishes_is_0():
     """The critical bias of a layer with several constants, whose sum is 0 only after they cancel."""
     theory = sr.derive(sr.layer("tanh(1)*z + Dense(cos(1/2)*z) + Dense(phi(z))", phi="relu"))

@@ -78,6 +78,7 @@ def test_switching_points_to_many_digits():
         assert len(multiple) == 3 and abs(multiple[1] - 1) < mp.mpf(10) ** -355
 
 
+@pytest.mark.exhaustive
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("against", ["quadrature", "simulation"])
 @pytest.mark.parametrize("formula", [SMALL_JUMP, TINY_JUMP, "asin(max(min(z, 1), -1))"])
@@ -90,6 +91,7 @@ def test_a_finite_number_does_not_refute_what_is_infinite(formula, against):
     assert any("jumps or rises like a root" in row.reason for row in rows)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("formula", [SMALL_JUMP, TINY_JUMP])
 def test_a_finite_number_does_not_confirm_what_may_be_infinite(formula):
     forward = sr.mlp(formula).forward

@@ -339,6 +339,7 @@ KINKED = {  # kinks behind normalisers, where angles of inputs are what is known
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("name", KINKED)

@@ -145,6 +145,7 @@ def test_smooth_functions_that_change_where_a_parameter_says(a, b, kernel):
     assert export(quantity).load().expect(kernel, a, b) == pytest.approx(exact, rel=3e-15)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("formula", ["relu", "exp(-abs(z-1))", "tanh"])

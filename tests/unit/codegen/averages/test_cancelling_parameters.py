@@ -43,6 +43,7 @@ def words(module):
 
 
 # ---- values of both signs ----------------------------------------------------------------------------------------
+@pytest.mark.exhaustive
 def test_what_is_odd_cancels_exactly():
     """The gate is z plus something tiny, less than any float beside z; <z> = 0."""
     module = export(sr.expect(GATE))
@@ -227,6 +228,7 @@ def test_single_precision_has_gradients_where_kernels_vanish(names):
             assert float(one) == pytest.approx(float(other), rel=1e-5, abs=1e-7)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("name", "kernel", "last"), [("tanh", 3.0, 0.854), ("softsign", 0.3, 0.823)])
 def test_the_series_in_the_correlation_ends_where_it_has_all_digits(name, kernel, last):
     """Around the largest correlations at which so many of its terms are enough."""

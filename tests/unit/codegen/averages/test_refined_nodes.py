@@ -228,6 +228,7 @@ def test_pairs_with_a_function_in_closed_form(name, rho):
     assert found == pytest.approx(exact_value, abs=1e-12, rel=0)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["tanh of tanh", "sin of tanh"])
 def test_gradients_are_refined_too(name):

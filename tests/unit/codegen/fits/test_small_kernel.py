@@ -142,6 +142,7 @@ def slowly():
     return Quantity("kernel_map", (K,), body, body, Status.EXACT)
 
 
+@pytest.mark.exhaustive
 def test_values_without_digits_are_announced_in_the_module_and_stay_positive():
     for target in ("numpy", "torch"):
         module = export(slowly(), target)

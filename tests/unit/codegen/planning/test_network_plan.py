@@ -10,6 +10,7 @@ import symres as sr
 LAYERS = ["step(z)+relu(z)", "relu(z)+z"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("phi", LAYERS)
 def test_compiled_networks_agree(phi):

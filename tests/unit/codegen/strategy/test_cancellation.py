@@ -89,6 +89,7 @@ def theory():
     return sr.derive(sr.mlp(sr.Activation("bent", sp.Max(sr.z, 0) + slope * sp.Min(sr.z, 0), parameters=(slope,))))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "target", ["numpy", "c", "torch", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("jax", "numba"))]
 )

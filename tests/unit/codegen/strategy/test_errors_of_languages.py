@@ -55,6 +55,7 @@ def test_an_error_of_the_target_alone_is_found_and_changes_no_code(name):
         )
 
 
+@pytest.mark.exhaustive
 def test_a_number_that_the_target_alone_lacks_is_said():
     symbols, formula = COMPONENTS["closed form"]
     lost = target_with(lambda value, k: np.where(k == 0.0, np.nan, value))

@@ -46,6 +46,7 @@ def test_what_has_no_influence_may_be_left_out(target):
         module.kernel_map(0.7, 1.5)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", ["torch", SLOW, "c", pytest.param("jax", marks=pytest.mark.exhaustive)])
 def test_networks_take_them_too(networks, target):
     found, expected = (networks[name].dual_kernel(1.0, 0.8, 0.3, slope=0.7, **WEIGHTS) for name in (target, "numpy"))

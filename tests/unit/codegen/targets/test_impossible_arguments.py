@@ -82,6 +82,7 @@ def test_the_value_is_nan_for_kernels_and_covariances_that_no_inputs_have(formul
                 assert math.isnan(found[0, 0]) and not math.isnan(found[1, 1]), (name, row)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_no_imaginary_part_is_dropped(formula, target):

@@ -72,6 +72,7 @@ def test_gelu_of_large_kernels(target):
     np.testing.assert_allclose(np.asarray(function.chi_parallel(large, 1.0, 0.0)), 0.5, rtol=2e-4)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.sample(1, every="target")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(

@@ -329,6 +329,7 @@ def test_coefficients_with_sums_as_denominators(form):
         assert abs(large.evalf(20, K="1e9", a=3) / quantity.evalf(20, K="1e9", a=3) - 1) < mp.mpf(10) ** -18
 
 
+@pytest.mark.exhaustive
 def test_a_series_without_terms_is_compared_with_what_is_left_out():
     """Powers a quarter apart, none of them kept; <log(1 + |z|)> = sqrt(2K/pi) - K/2 + ... by hand."""
     perp = sr.derive("z*log(1+sqrt(abs(z)))").chi_perp

@@ -512,6 +512,7 @@ def test_a_correlation_near_one_loses_no_digits():
             assert not contains(ball, value * (1 + mp.mpf(10) ** -24), 1e-55)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kernel", ["1e-8", "1e-12"])
 def test_a_function_whose_terms_cancel_keeps_its_digits_for_nearly_equal_inputs(kernel):
     """Here z - tanh(z) = z**3/3 - 2*z**5/15 + ..., whose moments are those of Isserlis."""

@@ -159,6 +159,7 @@ def test_display_has_a_head_and_a_tail():
     assert chain == "\\begin{align*}\nK' &= 1 + K \\\\\n&= C_W.\n\\end{align*}"
 
 
+@pytest.mark.exhaustive
 def test_a_critical_value_without_a_number_is_written_out():
     """C_b on a line of critical points is a long function of K*: it must not be left out."""
     text = document(derived("max(z-1/2,0) + min(z+1/2,0)").report())

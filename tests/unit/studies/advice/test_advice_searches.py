@@ -22,6 +22,7 @@ def flow(layer):
     return DepthFlow(derived(layer))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "formula", ["gelu", "sigmoid", "exp(-z^2/2)", "erf(z)+erf(z/30)", "sin(z)^2", "z*exp(-z^2/2)", "softplus"]
@@ -37,6 +38,7 @@ def test_no_setting_of_a_scan_changes_less(formula):
     assert found <= scanned
 
 
+@pytest.mark.exhaustive
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("formula", ["erf(z)", "z*exp(-z^2/2)", "erf(z)+8*erf(z/30)", "8*erf(z/30)-erf(z)", "relu"])
 def test_branches_are_as_large_as_they_may_be(formula):

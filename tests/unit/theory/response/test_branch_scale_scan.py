@@ -115,6 +115,7 @@ def test_the_local_maximum_that_is_smaller_is_said():
         theory.branch_scale(6, "0.4", **FISCHER)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("name", ["erf(z)+erf(z/30)", "8*erf(z/30)-erf(z)"])
@@ -133,6 +134,7 @@ def test_generated_searches(name, target):
             assert float(found) == pytest.approx(expected[1], rel=1e-7)
 
 
+@pytest.mark.exhaustive
 def test_negative_responses_have_their_sign():
     """More kernel at the input makes less of it in one layer: chi_out = -14 at its largest size."""
     theory, readout = derived(sr.residual("exp(-z^2/2)", gamma=1, xi=sr.xi)), derived(sr.mlp("erf(z/10)"))

@@ -56,6 +56,7 @@ def test_figure_four(depth, expected):
     assert fischer().branch_scale(depth, "0.05", **FISCHER) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.exhaustive
 def test_it_is_a_maximum():
     theory = fischer()
 

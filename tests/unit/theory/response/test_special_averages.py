@@ -48,6 +48,7 @@ PIECEWISE = {  # the function, its slope, its breaks
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", PIECEWISE)
 def test_two_inputs_of_a_residual_layer(name):

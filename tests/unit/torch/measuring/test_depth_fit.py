@@ -148,6 +148,7 @@ def test_critical_networks_are_never_called_ordered_or_chaotic(name, C_W, width,
         assert count["ordered"] + count["chaotic"] <= 1, count
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("C_W", "verdict"), [(1.8, "ordered"), (2.2, "chaotic")])
 def test_networks_away_from_criticality_are_told_by_their_rate(C_W, verdict):
     norms = norms_of_networks("relu", C_W, 256, 24, 48, inputs=2, probes=3)

@@ -151,6 +151,7 @@ print([round(float(module.covariance_map(1.0, 1.0, 1.0, 2.0, 0.25)), 12) for mod
 """
 
 
+@pytest.mark.exhaustive
 def test_a_library_outlives_its_folder(tmp_path):
     """Cleaners of temporary folders remove what is old: nothing that is loaded needs it, nothing is left behind."""
     done = subprocess.run(

@@ -49,6 +49,7 @@ def error(function, exact, k1, k2, rho):
     return abs(found - average(exact, exact, k1, k2, rho, steps)) / scale
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["tanh"])
 def test_pairs_are_those_of_the_plane(modules, name):
     function, exact = modules(name), FUNCTIONS[name]

@@ -170,6 +170,7 @@ def scale_of(name, k1, k2):
     return float(mp.sqrt(in_50_digits(KERNELS[name], K=k1) * in_50_digits(KERNELS[name], K=k2)))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", OPEN)
 @pytest.mark.parametrize("copies", [1, 500], ids=["one entry", "as many as in a matrix"])
@@ -300,6 +301,7 @@ def _shared(inner_layer, inner, outer):
     return sr.Dense(outer(inner_layer) + inner(z + inner_layer))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("names", [("erf", "erf"), ("relu", "erf"), ("erf", "relu"), ("gelu", "gelu")])
 @pytest.mark.parametrize("layer", NESTED)

@@ -99,6 +99,7 @@ def test_vanishing_and_wrong_kernels(tanh):
     assert np.isnan(found[2]).all()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["silu", "mish", "softplus"])
 def test_the_diagonal_is_the_average_of_one_input(name):
@@ -111,6 +112,7 @@ def test_the_diagonal_is_the_average_of_one_input(name):
     assert both(np.array([[k1]]), np.array([k2]), np.array([[c]])) == pytest.approx(exact, rel=1e-12)
 
 
+@pytest.mark.exhaustive
 def test_parameters_of_the_function():
     function = sr.export(sr.expect2("swish", "swish")).load().expect2
     k = np.array([0.5, 1.5])

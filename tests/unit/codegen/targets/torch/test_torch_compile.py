@@ -56,6 +56,7 @@ def test_every_function_compiles_in_one_graph_and_has_the_same_numbers(loaded, n
                 torch.testing.assert_close(found, expected, rtol=0.0, atol=0.0, equal_nan=True)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_compile_in_one_graph_and_know_equal_and_nearly_parallel_inputs(name):

@@ -77,6 +77,7 @@ def test_texts_that_are_executed_twice_keep_their_functions(texts):
     assert_near(found[0], found[2])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("how", [compiled, lambda f: f], ids=["compiled", "eager"])
 def test_derivatives_in_both_modes(tanh, how):
     f = of_covariance(tanh)

@@ -193,6 +193,7 @@ def _slope(f, *point):
     return float(k1.grad)
 
 
+@pytest.mark.exhaustive
 def test_open_pair_kernels_work_under_vmap(open_modules):
     f = open_modules["tanh"][0]
     c = torch.linspace(-1, 1, 5, dtype=torch.float64)

@@ -91,6 +91,7 @@ class Stages(nn.Module):
         return self.twin(self.blocks(x))
 
 
+@pytest.mark.exhaustive
 def test_unnamed_modules_that_are_no_blocks_are_left_out():
     torch.manual_seed(0)
     model, x = Stages(), torch.randn(6, 4, 6, 6)
