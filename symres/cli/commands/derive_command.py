@@ -57,7 +57,7 @@ def derive(
     else:
         found = page()
     output.lines(found.lines)
-    if layer is None and request.phi is not None and not json:
+    if layer is None and request.phi is not None and not (json or positive):
         output.lines(_further(request, output.width))
     raise typer.Exit(found.code)
 
@@ -67,12 +67,13 @@ def _further(request: Request, width: int) -> list[Line]:
     from shlex import quote
 
     asked = quote(request.asked)
+    numbers = "".join(f" --set {quote(f'{name}={value}')}" for name, value in request.settings.items())
     rows = {
-        f"symres derive {asked} --layer residual": "another layer ('symres list layers')",
-        f"symres plot {asked}": "its phase diagram",
-        f"symres check {asked}": "beside simulated networks",
-        f"symres compare {asked} {'gelu' if request.asked == 'relu' else 'relu'}": "beside other activations",
-        f"symres export {asked} --target torch": "code; also numpy, jax, c, latex",
+        f"symres derive {asked} --layer residual{numbers}": "another layer ('symres list layers')",
+        f"symres plot {asked}{numbers}": "its phase diagram",
+        f"symres check {asked}{numbers}": "beside simulated networks",
+        f"symres compare {asked} {'gelu' if request.asked == 'relu' else 'relu'}{numbers}": "beside other activations",
+        f"symres export {asked} --target torch{numbers}": "code; also numpy, jax, c, latex",
     }
     column = max(map(len, rows)) + 3
     fits = 2 + column + max(map(len, rows.values())) <= width

@@ -748,3 +748,13 @@ def test_help_and_lists_load_no_library_that_they_do_not_need(words, unloaded):
 def test_a_shell_completes_the_names_of_commands():
     completing = {"_SYMRES_COMPLETE": "complete_bash", "COMP_WORDS": "symres exp", "COMP_CWORD": "1"}
     assert process(**completing).stdout.decode().split() == ["export"]
+
+
+def test_an_activation_alone_is_told_what_else_can_be_asked(capsys):
+    further = page(capsys, "derive", "leaky_relu", "--set", "slope=1/2").partition("  further:\n")[2]
+    commands = [shlex.split(row.split("   ")[0]) for row in further.splitlines()]
+    assert [words[1] for words in commands] == ["derive", "plot", "check", "compare", "export"]
+    assert all(words[-2:] == ["--set", "slope=1/2"] for words in commands)
+    for words in commands[:1] + commands[3:4]:
+        page(capsys, *words[1:])
+    assert "further" not in page(capsys, "derive", "leaky_relu", "--set", "slope=1/2", "--layer", "mlp")
