@@ -23,6 +23,7 @@ FEWEST, MOST = 64, 1 << 17  # pieces
 PLACES = 8  # of each piece at which the table is compared with the network
 BETWEEN = 1.05  # the error of a spline, t**2*(1 - t)**2 along a piece, is 1.03 times as large between two of them
 _PART = 1 << 16  # entries at a time
+_SAME = 1e-5  # relative difference of kernels that is rounding of float32 rows, not another norm
 
 
 class ZonalKernel:
@@ -115,17 +116,15 @@ class ZonalKernel:
     def matrix(self, X1: ArrayLike, X2: ArrayLike | None = None) -> tuple[Floats, Floats]:
         """Both kernels of the rows of feature matrices.
 
-        Only the directions of the inputs are seen; their kernel is that of the table.
-
         Args:
-            X1: inputs of one norm, of shape (N, n0).
-            X2: others of the same norm, of shape (M, n0); None stands for X1.
+            X1: inputs whose kernels x.x/n0 are the table's K, of shape (N, n0).
+            X2: others, of shape (M, n0); None stands for X1.
 
         Returns:
             (C, Theta), of shape (N, M).
 
         Raises:
-            DeclarationError: the norms differ by more than rounding.
+            DeclarationError: the norms differ by more than rounding, or their kernel is another one than the table's.
 
         Examples:
             >>> module = sr.export(sr.network(["relu"]))
@@ -142,9 +141,12 @@ class ZonalKernel:
         unit = max(map(_unit, given))
         if not (every > 0.0).all() or every.max() - every.min() > 64 * unit * every.max():
             found = f"their kernels x.x'/n0 go from {every.min():.6g} to {every.max():.6g}"
-            raise DeclarationError(
-                "inputs of one norm", found, "divide them by their norms, or call the network's module"
-            )
+            remedy = "scale each row to the kernel K of the table, or call the network's module"
+            raise DeclarationError("inputs of one norm", found, remedy)
+        if abs(every.max() - self.K) > _SAME * self.K:
+            found = f"the kernel x.x'/n0 of the rows is {every.max():.6g}"
+            remedy = f"make the table with K={every.max():.6g}, or scale the rows"
+            raise DeclarationError(f"a table of kernels at K = {self.K:g}", found, remedy)
         return self(C / np.sqrt(np.multiply.outer(K1, K2)))
 
 

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import mpmath as mp
 
+from ...results.advice.sizes import WIDTH
 from ...results.numbers.growth_curve import OUTPUTS, GrowthCurve, GrowthRow, VertexFormulas
 from ...results.quantity import Quantity
 from .console import Line, Span, line
@@ -15,9 +16,8 @@ _GAMMAS = (0.0, 0.5, 0.9)
 _DIGITS = 6
 _COLUMN = 12
 _LONG = 400  # characters of formulas that leave the page
-_WIDTHS = (128, 512, 2048)  # of networks whose depth is told
+_FACTOR = 4  # between the widths whose depth is told: that of the advice, a narrower and a wider one
 _RATIOS = ("1/16", "1/4")  # depth/width whose optimal weights are told
-_HEADS = ("gamma", "nu", "r*", *(f"n = {width}" for width in _WIDTHS))
 
 
 class FiniteWidthSection(ReportSection):
@@ -97,7 +97,7 @@ class FiniteWidthSection(ReportSection):
         return self.wrapped(self.words(f"optimal depth/width: {', '.join(told)}")) if told else []
 
     def _table(self, curve: GrowthCurve) -> list[Line]:
-        heads = [self.maths.symbol(head) if head in ("gamma", "nu") else head for head in _HEADS]
+        heads = [self.maths.symbol("gamma"), self.maths.symbol("nu"), "r*", *(f"n = {width}" for width in self._widths)]
         rows = [self._row(row) for row in curve.at(*_GAMMAS)]
         if curve.rows[0].gamma is None:
             heads, rows = heads[1:], [row[1:] for row in rows]
@@ -105,10 +105,15 @@ class FiniteWidthSection(ReportSection):
         lines += [line(" " * INDENT, Span("".join(head.ljust(_COLUMN) for head in heads).rstrip(), "bold"))]
         return lines + [line(" " * INDENT, "".join(cell.ljust(_COLUMN) for cell in row).rstrip()) for row in rows]
 
+    @property
+    def _widths(self) -> tuple[int, int, int]:
+        width = WIDTH if self.report.advice is None else self.report.advice.width
+        return max(width // _FACTOR, 1), width, _FACTOR * width
+
     def _row(self, row: GrowthRow) -> list[str]:
         return [
             f"{row.gamma or 0.0:g}",
             digits(mp.mpf(row.nu), _DIGITS),
             digits(mp.mpf(row.aspect_ratio), _DIGITS),
-            *(str(max(round(row.aspect_ratio * width), 1)) for width in _WIDTHS),
+            *(str(max(round(row.aspect_ratio * width), 1)) for width in self._widths),
         ]

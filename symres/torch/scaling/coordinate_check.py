@@ -63,7 +63,8 @@ def coordinate_check(
         progress: whether a bar is shown, or a function that is told what is being done and which share is done.
 
     Returns:
-        Exponents of sizes, of changes and of the best rate in the width; a verdict, a table and a figure.
+        Exponents of sizes, of changes and of the best rate in the width; a verdict, a table (``frame()``) and a figure
+        (``plot()``).
 
     Raises:
         DeclarationError: an argument cannot be used, or no rate trains a width.
