@@ -18,6 +18,7 @@ _ROUNDS = 10  # of halving steps along it
 _FINE = 0.01  # length of a step that is fine enough, of the picture's
 _BESIDE = 2.0  # a line is followed so far, in units of the picture
 _JUMP = 0.5  # of log K and log chi_perp between neighbours: more is no continuous change
+_STEEP = 5.0  # times the usual step between pixels: a line that kernels jump across, not one where chi_perp is 1
 
 _Row = tuple[float, float, bool]
 
@@ -80,7 +81,10 @@ def _jumps(kernel: np.ndarray, chi: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
         kernels, chis = np.log(kernel), np.log(chi)
         for here, there in ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1])):
-            far = (np.abs(kernels[here] - kernels[there]) > _JUMP) & (np.abs(chis[here] - chis[there]) > _JUMP)
+            moved, steps = np.abs(kernels[here] - kernels[there]) > _JUMP, np.abs(chis[here] - chis[there])
+            usual = steps[~moved & np.isfinite(steps)]
+            jump = min(_JUMP, _STEEP * float(np.median(usual))) if usual.size else _JUMP
+            far = moved & (steps > jump)
             found[here] |= far
             found[there] |= far
     return found

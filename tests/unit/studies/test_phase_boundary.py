@@ -7,6 +7,7 @@ import pytest
 
 import symres as sr
 from symres.report.figures.phase_diagram import phase_diagram
+from symres.studies import phase_boundary
 from tests.shared import derived
 
 
@@ -36,3 +37,11 @@ def test_lines_are_smooth_and_reach_their_ends():
     for _ in range(400):
         kernel = biases[0] + weights[0] * (1 + math.exp(-18 * kernel)) / 2
     assert 9 * weights[0] * (1 - math.exp(-18 * kernel)) / 2 == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize(("step", "lines"), [(0.1, 0), (0.0, 1)], ids=["chi_perp jumps", "chi_perp passes 1"])
+def test_a_border_between_two_ends_of_the_kernel_is_a_line_only_where_chi_perp_passes_1(step, lines):
+    xs, ys = np.linspace(0, 2, 41) + 0.01, np.linspace(0, 1, 11)
+    chi = np.tile(1 + 0.05 * (xs - 1) + step * np.sign(xs - 1), (11, 1))
+    kernel = np.tile(np.where(xs < 1, 0.0, np.inf), (11, 1))
+    assert len(phase_boundary.between_pixels(xs, ys, kernel, chi)) == lines
