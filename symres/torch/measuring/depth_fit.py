@@ -20,6 +20,7 @@ from .place_signals import PlaceSignals
 # The sign of growth with depth: norms to the output and gradients of a chaotic network fall along the places.
 FITTED = {"apjn_forward": 1, "apjn_backward": -1, "gradient_norm": -1}
 _LEAST_PLACES = 4
+_NEARER = 2.0  # times the contradiction of the other law: a law that is so much farther off is not the one
 _FLAT = math.log(2)  # a norm that surely changes by less than this factor over the places is constant
 
 
@@ -66,8 +67,9 @@ class DepthFit(Shown):
             probe) after the other (jackknife), and from the scatter of steps around the fit. The latter is all that one
             network shows of how networks differ, for its inputs share the weights.
         exponent: of the power law, positive where J falls along the network (Doshi et al. (11)).
-        law: the one that is not contradicted if the other one is, exponential if both are; or constant, where neither
-            is, the rate does not differ from 0, and J surely changes by less than a factor 2.
+        law: the one that is not contradicted if the other one is; exponential if both are, but undecided where the
+            power law is much the less contradicted one; or constant, where neither is, the rate does not differ from 0,
+            and J surely changes by less than a factor 2.
         verdict: critical for a power law or a constant, ordered or chaotic for an exponential that falls or grows.
         against_power: by how many errors all critical laws are contradicted, 0 or more.
         against_exponential: by how many errors the exponential is contradicted, 0 or more.
@@ -206,7 +208,8 @@ def _law(rate: EstimatedNumber, steps: JudgedSteps, span: float) -> DepthLaw:
     if math.isnan(steps.threshold):
         return DepthLaw.UNDECIDED
     if steps.against_critical > steps.threshold:
-        return DepthLaw.EXPONENTIAL if steps.is_one_way else DepthLaw.UNDECIDED
+        is_nearer_to_power = steps.against_exponential > max(steps.threshold, _NEARER * steps.against_critical)
+        return DepthLaw.EXPONENTIAL if steps.is_one_way and not is_nearer_to_power else DepthLaw.UNDECIDED
     if steps.against_exponential > steps.threshold:
         return DepthLaw.POWER
     allowed = steps.threshold * rate.error + steps.drift

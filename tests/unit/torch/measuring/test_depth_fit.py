@@ -210,3 +210,15 @@ def test_a_readout_is_no_step_of_depth():
     measured = st.measure(model, torch.randn(6, 32), modules=nn.Linear, progress=False)
     fit = measured.fit(skip=0)
     assert len(measured.places) == 9 and fit.places == 8
+
+
+def test_a_critical_network_without_scatter_is_not_called_ordered():
+    """Orthogonal layers scatter so little that both laws are contradicted, the exponential much more."""
+    torch.manual_seed(0)
+    hidden = [m for _ in range(30) for m in (nn.Linear(100, 100), nn.Tanh())]
+    model = nn.Sequential(nn.Linear(64, 100), nn.Tanh(), *hidden, nn.Linear(100, 10))
+    inputs = torch.randn(8, 64)
+    st.init_(model, inputs=inputs, distribution="orthogonal", seed=3)
+    fit = st.measure(model, inputs, progress=False).fit()
+    assert fit.against_exponential > 2 * fit.against_power > 2 * fit.threshold
+    assert str(fit.verdict) == "undecided"
