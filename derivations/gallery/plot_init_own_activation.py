@@ -8,7 +8,7 @@ and can a deep network of it be initialised at all?*
 The formula is :math:`\phi(z) = z\,(z + \sqrt{z^2 + 1})/2`: like :math:`z^2` on the right, and -1/4 far on the left.
 """
 
-# sphinx_gallery_thumbnail_number = 2
+# sphinx_gallery_thumbnail_number = 1
 import matplotlib.pyplot as plt
 import numpy as np
 import sympy as sp
