@@ -221,10 +221,10 @@ def _draw_shape(axes: Axes, places: np.ndarray, phi: np.ndarray, slope: np.ndarr
 
 
 def _twin(drawn: Curves, name: str) -> str | None:
-    """The susceptibility that another one cannot be told from; None if there is none."""
-    earlier = {"chi_perp": ["chi_parallel"]}.get(name, [])
-    same = (other for other in earlier if other in drawn.values and coincide(drawn.values[other], drawn.values[name]))
-    return next(same, None)
+    """The susceptibility that another one covers; None if there is none."""
+    if name != "chi_perp" or "chi_parallel" not in drawn.values:
+        return None
+    return "chi_parallel" if coincide(drawn.values["chi_parallel"], drawn.values[name]) else None
 
 
 def _growth_limits(growth: np.ndarray) -> tuple[float, float]:

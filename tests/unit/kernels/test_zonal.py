@@ -79,3 +79,14 @@ def test_the_stated_error_is_exceeded_nowhere(layers):
     exact = module.load().dual_kernel(1.0, 1.0, rho, C_W=2, C_b=0.1)
     for found, values in zip(kernel(rho), exact, strict=True):
         assert np.abs(found - values).max() <= kernel.error * np.abs(values).max()
+
+
+def test_rows_of_another_kernel_than_the_table_are_refused():
+    """A table at K = 1 would answer for directions alone: rows of norm 1 in 4 features have the kernel 1/4."""
+    module = sr.export(sr.network(["gelu"] * 2))
+    table = ZonalKernel(module, K="1/4", C_W=2, C_b=0.1)
+    rows = np.eye(4)
+    exact = module.load().dual_kernel_matrix(rows, C_W=2, C_b=0.1)
+    np.testing.assert_allclose(table.matrix(rows), exact, rtol=1e-8)
+    with pytest.raises(DeclarationError, match=r"the kernel x\.x'/n0 of the rows is 1; make the table with K=1"):
+        table.matrix(2 * rows)

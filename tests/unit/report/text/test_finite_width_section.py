@@ -3,6 +3,7 @@
 import pytest
 
 import symres as sr
+from tests.command_line import page
 from tests.shared import derived
 
 
@@ -57,3 +58,11 @@ def test_a_weight_that_is_a_number():
     assert "G'    = χ∥·(16/25)·G + R" in shown
     assert "a part of this effect: the complete ν is 2.76 times as large" in " ".join(shown.split())
     assert "at γ = 0" not in shown
+
+
+def test_depths_are_told_for_the_width_of_the_advice(capsys):
+    """The optimal aspect ratio of tanh is 6/23, so 300 neurons go with 78 layers."""
+    lines = page(capsys, "derive", "tanh", "--width", "300").splitlines()
+    (place,) = (number for number, line in enumerate(lines) if "n = 300" in line)
+    assert lines[place].split("r*")[1].split() == ["n", "=", "75", "n", "=", "300", "n", "=", "1200"]
+    assert lines[place + 1].split()[-3:] == [str(round(width * 6 / 23)) for width in (75, 300, 1200)]
