@@ -1,5 +1,6 @@
 """Settings of the whole suite: threads, the golden flag, and which cases of a long table are in the fast lane."""
 
+import gc
 import os
 from collections import defaultdict
 
@@ -8,6 +9,10 @@ import pytest
 # two workers share two cores: threads of their own inside of matrix products would only wait for each other
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
+# A search for garbage walks through all that libraries and tests have made while they were imported, millions of objects
+# that stay: it was a sixth of the suite's time. There is none while tests are collected, and few follow.
+gc.disable()
 
 os.environ["SYMRES_NO_CACHE"] = "1"  # no test sees what an earlier run has kept; those of the cache have folders
 
@@ -34,6 +39,14 @@ def pytest_collection_modifyitems(items):
         for case in cases:
             if case not in kept:
                 case.add_marker("exhaustive")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish():
+    """From now on garbage is looked for again, but not among what the imports have made."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+    gc.enable()
 
 
 def _spread(cases, count, every=None):

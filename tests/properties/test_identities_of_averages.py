@@ -96,6 +96,7 @@ def test_stein_with_one_input(f: str, K: sp.Rational) -> None:
     assert close(at(one(sr.z * phi(f)(sr.z)), K), real(K) * at(one(slope(f)), K))
 
 
+@pytest.mark.exhaustive
 @examples
 @given(st.sampled_from(CONTINUOUS), laws())
 @precise

@@ -113,6 +113,7 @@ def test_an_edited_tile_fails_the_accuracy_test(old, new, rho):
     assert errors[0] < 1e-15 < errors[1]
 
 
+@pytest.mark.exhaustive
 def test_a_fit_through_noise_is_refused():
     generator = np.random.default_rng(0)
     with pytest.raises(SymresError):
@@ -172,7 +173,7 @@ WRONG_AVERAGES = {  # of the helpers that compute averages of two variables at r
 }
 
 
-@pytest.mark.sample(3)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", OPEN)
 def test_honest_averages_of_two_variables_are_accurate(name):
     limit = 1e-13 if name == "softshrink" else 4e-15  # kernels of 2e-3, where a value turns with its 500th power

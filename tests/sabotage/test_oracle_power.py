@@ -101,6 +101,7 @@ def test_the_catalogue_passes(name, skip):
     assert report.outcome is Outcome.PASSED, report.table()
 
 
+@pytest.mark.exhaustive
 def test_a_dead_zone_has_no_say_where_it_is_dead():
     """At a kernel where softshrink gives 10^-217, any small claim was once taken for a right one."""
     theory = sr.derive(layer(FORMULAS["softshrink"], False))
@@ -183,6 +184,7 @@ def test_networks_see_the_branch(formula):
         assert [row.outcome for row in rows] == [Outcome.REFUTED] * 2, change
 
 
+@pytest.mark.exhaustive
 def test_a_branch_that_networks_cannot_see_is_inconclusive():
     theory = sr.derive(layer("gelu", True))
     maps = ["kernel_map", "covariance_map", "chi_parallel", "chi_perp", "ntk_map", "parameter_norm"]

@@ -72,7 +72,7 @@ MISTAKES = {
 }
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_the_theory_of_another_layer(mistake):
     forward, taken_for = MISTAKES[mistake]

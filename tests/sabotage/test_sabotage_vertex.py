@@ -50,6 +50,7 @@ def test_what_a_neuron_remembers_of_itself(phi):
     assert [row.outcome for row in rows(layer, derived(layer).vertex(2, 1, **setting), setting)] == [Outcome.PASSED]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("factor", [0.7, 1.4])
 def test_a_wrong_factor(factor):
     layer = sr.residual("relu")

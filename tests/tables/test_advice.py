@@ -60,6 +60,7 @@ def tried(name, layer):
     return advice, paths(built, function, advice, values | advice.parameters, DEPTH, WIDTH, SEEDS)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("name", "layer"), [*FAST, *(pytest.param(*c, marks=pytest.mark.exhaustive) for c in EVERY if c not in FAST)]
 )

@@ -71,7 +71,7 @@ def test_a_number_to_a_power_of_z_goes_through_derive_and_advice(text):
     assert theory.advice(depth=10, width=100).reasons
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("text", POWERS)
 def test_a_number_to_a_power_of_z_is_checked(text):
     """Simulations of averages that a few of all networks make up are inconclusive, and say so."""
@@ -83,7 +83,7 @@ def test_a_number_to_a_power_of_z_is_checked(text):
         assert "a few networks dominate the average" in verdict.remarks[0]
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("target", _TARGETS)
 @pytest.mark.parametrize("text", POWERS)
 def test_a_number_to_a_power_of_z_is_exported(text, target):

@@ -595,7 +595,7 @@ def test_two_lines_far_from_simple_parameters_are_no_formula(name):
     assert sorted(theory.critical_line(C_W=weight, **params)) == pytest.approx(sorted(biases), rel=1e-9)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("expr", "ends"),
     [

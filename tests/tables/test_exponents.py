@@ -220,6 +220,7 @@ def test_kernels_that_fall_somewhere_have_no_law_of_growth(name):
     assert any(falls)
 
 
+@pytest.mark.exhaustive
 def test_kernels_that_grow_everywhere_have_a_law():
     p = sp.Symbol("p", positive=True)
     layer = sr.mlp(sr.Activation("own", sr.z + p * sp.erf(sr.z), parameters=(p,))).subs(C_W=1)

@@ -20,7 +20,7 @@ BUDGET = Budget(precision=0.02, neurons=3_000_000)
 LIMIT = 4.5
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("kind", "phi"), CASES)
 def test_networks_have_the_vertices_of_the_theory(kind, phi):
     """After one layer to three: 96 comparisons or more, none beyond 4.5 errors."""
@@ -58,7 +58,7 @@ ROWS = [(p, kind, phi) for p in INPUTS for kind, phi in PAIRED]
 WIDTH, NETS = 512, 8000
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("p", "kind", "phi"), ROWS)
 def test_networks_have_the_vertices_of_several_inputs(p, kind, phi):
     """Six components after two layers, in networks of one width: 1 % is allowed for what is of order 1/n."""

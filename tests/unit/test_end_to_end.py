@@ -79,6 +79,7 @@ def test_a_new_observable_is_derived_and_checked(observed):
     assert {verdict.outcome for verdict in report.verdicts} == {Outcome.REFUTED}
 
 
+@pytest.mark.exhaustive
 def test_a_new_observable_is_shown_and_exported(observed, capsys, tmp_path):
     assert "curvature" in run(capsys, "list", "quantities")
     page = run(capsys, "derive", "erf", "--layer", "residual", "--out", str(tmp_path / "out"))

@@ -507,6 +507,7 @@ def test_a_terminal_gets_colours_and_the_same_words(capsys, monkeypatch):
     assert re.sub(r"\x1b\[[0-9;]*m", "", text).split() == plain.split()
 
 
+@pytest.mark.exhaustive
 def test_the_same_page_twice(capsys):
     assert page(capsys, "derive", "erf") == page(capsys, "derive", "erf")
 

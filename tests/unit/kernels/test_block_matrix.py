@@ -55,6 +55,7 @@ def test_blocks_make_the_matrix(tmp_path, exported, inputs, whole, kernel, name)
     assert found[3, 70] == found[3, 3] == found[70, 70] == expected[3, 3]  # equal inputs to the last bit
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", ["c", pytest.param("numba", marks=pytest.mark.exhaustive)])
 def test_compiled_modules_make_the_same_matrix(exported, inputs, whole, target):
     compiled = sr.export(sr.network([sr.Layer(sr.Dense(sr.z)), "relu", "relu"]), target)

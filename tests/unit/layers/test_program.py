@@ -101,6 +101,7 @@ def test_declaration_order_does_not_change_the_text():
     assert lower(a + 2 * b).text == lower(2 * c + d).text
 
 
+@pytest.mark.exhaustive
 def test_text_is_the_same_under_any_hash_seed():
     code = (
         "from symres.layers.nodes import Dense; from symres.activations.catalogue import activation;"

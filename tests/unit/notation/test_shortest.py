@@ -68,6 +68,7 @@ def _grown(parts):
     )
 
 
+@pytest.mark.exhaustive
 @settings(deadline=None, max_examples=60)  # sympy's first products take their time
 @given(st.recursive(LEAVES, _grown, max_leaves=7))
 def test_every_form_has_the_same_value(expr):

@@ -15,7 +15,7 @@ from tests.command_line import page
 from tests.shared import derived
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("phi", "layer"), [("gelu", "residual"), ("silu", "mlp"), ("tanh", "pre_ln")])
 def test_the_page_is_that_of_the_command_line_without_its_check(capsys, phi, layer):
     printed = page(capsys, "derive", phi, "--layer", layer)

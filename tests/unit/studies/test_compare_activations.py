@@ -9,47 +9,51 @@ import pytest
 
 import symres as sr
 
-COMPARED = sr.compare("relu", "gelu", "tanh", "step")
-GELU = COMPARED.rows[1]
+
+@pytest.fixture(scope="module")
+def compared():
+    return sr.compare("relu", "gelu", "tanh", "step")
 
 
-def test_the_critical_points_are_those_of_the_theories():
+def test_the_critical_points_are_those_of_the_theories(compared):
     """PDLT, 5.3.3 and B.20: gelu's point (3 + sqrt(17))/2; 23 nu r* = 4 for one output."""
-    assert pytest.approx(3.561552812808830) == GELU.K
-    assert pytest.approx(1.98305825743755) == GELU.C_W
-    assert pytest.approx(0.172922390756067) == GELU.C_b
-    assert pytest.approx(math.sqrt(GELU.C_W)) == GELU.gain
-    assert pytest.approx(4 / 23 / GELU.nu) == GELU.aspect_ratio
-    relu, _, tanh, step = COMPARED.rows
+    gelu = compared.rows[1]
+    assert pytest.approx(3.561552812808830) == gelu.K
+    assert pytest.approx(1.98305825743755) == gelu.C_W
+    assert pytest.approx(0.172922390756067) == gelu.C_b
+    assert pytest.approx(math.sqrt(gelu.C_W)) == gelu.gain
+    assert pytest.approx(4 / 23 / gelu.nu) == gelu.aspect_ratio
+    relu, _, tanh, step = compared.rows
     assert (relu.K, relu.C_W, relu.C_b) == (None, 2, 0)  # every kernel is kept
     assert relu.nu == pytest.approx(5, rel=1e-14)  # a product of doubles, whose last digit is the processor's
     assert (tanh.K, tanh.C_W, tanh.nu) == (0, 1, pytest.approx(2 / 3))
     assert (step.universality_class, step.C_W, step.nu, step.backward_gain) == ("none", None, None, None)
 
 
-def test_gains_are_those_of_quadrature():
+def test_gains_are_those_of_quadrature(compared):
+    gelu = compared.rows[1]
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)
     phi = nodes * (1 + np.array([math.erf(x / math.sqrt(2)) for x in nodes])) / 2
     slope = phi / nodes + nodes * np.exp(-(nodes**2) / 2) / math.sqrt(2 * math.pi)
-    for values, gain in ((phi, GELU.forward_gain), (slope, GELU.backward_gain)):
+    for values, gain in ((phi, gelu.forward_gain), (slope, gelu.backward_gain)):
         assert gain == pytest.approx((weights @ values**2 / math.sqrt(2 * math.pi)) ** -0.5, rel=1e-9)
 
 
-def test_every_form_has_every_row():
-    names = [row.activation for row in COMPARED.rows]
-    assert str(COMPARED).splitlines()[2].split() == names
-    assert [row["activation"] for row in csv.DictReader(io.StringIO(COMPARED.csv()))] == names
-    frame = COMPARED.frame()
+def test_every_form_has_every_row(compared):
+    names = [row.activation for row in compared.rows]
+    assert str(compared).splitlines()[2].split() == names
+    assert [row["activation"] for row in csv.DictReader(io.StringIO(compared.csv()))] == names
+    frame = compared.frame()
     assert list(frame["activation"]) == names
     assert math.isnan(frame["K"][0]) and frame["C_W"].dtype == float
-    rows = COMPARED.latex().splitlines()
+    rows = compared.latex().splitlines()
     assert [row.split(" & ")[0] for row in rows[4:-2]] == ["relu", "gelu", "tanh", "step"]
     assert {row.count("&") for row in rows if "&" in row} == {10}
-    assert "K*=0" in COMPARED._repr_html_()
+    assert "K*=0" in compared._repr_html_()
 
 
-def test_a_narrow_table_goes_on_below():
-    parts = COMPARED.table(50).split("\n\n")[1:-1]  # without the note under the table
+def test_a_narrow_table_goes_on_below(compared):
+    parts = compared.table(50).split("\n\n")[1:-1]  # without the note under the table
     assert [part.split()[0] for part in parts] == ["relu", "tanh"]
     assert all(len(line) <= 50 for part in parts for line in part.splitlines())
 

@@ -304,7 +304,7 @@ def test_rounding_is_no_contradiction_but_more_is():
 STEEP = {"tanh": sp.tanh(1000 * z), "erf": sp.erf(300 * z), "clip": sp.Max(sp.Min(1000 * z, 1), -1)}
 
 
-@pytest.mark.sample(2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("name", STEEP)
 def test_a_steep_slope_is_no_jump(name, seed, monkeypatch):

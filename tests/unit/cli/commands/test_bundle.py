@@ -56,6 +56,7 @@ def test_growth_and_waves_have_both_modules(capsys, tmp_path, formula):
     assert " code for " not in out
 
 
+@pytest.mark.exhaustive
 def test_a_plot_that_cannot_be_drawn_keeps_nothing_else_back(capsys, monkeypatch, tmp_path):
     def refusing(report):
         raise NoClosedForm("numpy code for chi_perp", "it varies too fast", "export to LaTeX")

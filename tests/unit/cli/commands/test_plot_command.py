@@ -24,6 +24,7 @@ def test_the_name_of_the_file_is_that_of_the_layer(capsys, tmp_path, monkeypatch
     assert [p.name for p in tmp_path.iterdir()] == ["erf_residual_phases.png"]
 
 
+@pytest.mark.exhaustive
 def test_axes_are_taken(capsys, tmp_path):
     path = tmp_path / "skips.svg"
     words = ["plot", "erf", "--layer", "residual", "--set", "C_b=0.1", "--points", "3", "--out", str(path)]

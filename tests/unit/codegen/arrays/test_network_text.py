@@ -54,7 +54,7 @@ def test_the_function_agrees_with_plain_iteration(name, depth):
         assert float(found[1]) == pytest.approx(float(expected.Theta), rel=1e-14)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize(
     ("name", "weights"),
@@ -418,8 +418,8 @@ def test_an_input_of_kernel_zero_disturbs_no_other(layers):
     np.testing.assert_array_equal(x, torch.cat([torch.zeros(1, 2), others]))
 
 
+@pytest.mark.exhaustive
 # ---- gradients ---------------------------------------------------------------------------------------------------
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["relu", "leaky_relu", "erf", "gelu", "tanh"])
 def test_gradients_are_those_of_the_function(name):
     torch = pytest.importorskip("torch")

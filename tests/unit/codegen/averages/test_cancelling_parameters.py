@@ -106,6 +106,7 @@ def closed_pair():
     return quantity, (K1, K2, C, A, B)
 
 
+@pytest.mark.exhaustive
 def test_a_closed_form_that_cancels_at_other_parameters_is_refused(monkeypatch):
     quantity, symbols = closed_pair()
     honest = NUMPY.run
@@ -201,6 +202,7 @@ def called(function, point, dtype):
     return value, torch.autograd.grad(value, arguments)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("names", [("sign", "where(z<1,0,z)"), ("where(z<1,0,z)", "sign(z-1)")])
 def test_single_precision_has_values_where_kernels_vanish(names):
     """Its smallest number is above what keeps denominators from 0; both have none where the first kernel is 0."""

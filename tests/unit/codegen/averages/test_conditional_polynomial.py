@@ -58,6 +58,7 @@ def test_kernels_near_correlation_one_agree_with_price(kernels, name, variances)
             assert abs(found - exact) < 3e-15 * scale
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("k", "digits"), [pytest.param(2e-3, 140, marks=pytest.mark.exhaustive), (1e-2, 60)])
 def test_kernels_of_a_dead_zone_keep_their_digits_where_they_are_tiny(kernels, k, digits):
     for c in (k, 0.9999 * k):
@@ -295,6 +296,7 @@ def test_kinds_of_functions(formula, polynomial, dead):
     assert (is_polynomial(factor), vanishes(factor)) == (polynomial, dead)
 
 
+@pytest.mark.exhaustive
 def test_a_module_carries_the_rules_that_it_calls():
     """And smooth activations need no scipy."""
     smooth, given, kinked = (export(sr.expect2(name, name)).text for name in ("tanh", "relu6", "softsign"))

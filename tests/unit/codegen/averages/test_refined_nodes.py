@@ -152,8 +152,8 @@ def exact_pair(name, rho, kernel, value):
     return total, np.sum(outer * outer * mass)
 
 
+@pytest.mark.exhaustive
 # ---- one variable ------------------------------------------------------------------------------------------------
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize(("name", "kernel", "value"), SQUARES)
 def test_squares(name, kernel, value, target):
@@ -168,6 +168,7 @@ def test_means(name, kernel, value):
     assert called(text(name, 1), "numpy", kernel, value) == pytest.approx(mean, abs=1e-12 * size, rel=0)
 
 
+@pytest.mark.exhaustive
 def test_entries_are_refined_by_themselves():
     """Among many that need no shorter steps, and with a hopeless one and an unknown one beside it."""
     values = np.array([1.0] * 300 + [50.0, 1e6, np.nan, 3.0])

@@ -121,7 +121,7 @@ PARALLEL = [
 ]
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("names", "point", "expected"), PARALLEL)
 def test_gradients_where_inputs_are_parallel_and_jumps_do_not_meet(names, point, expected):
     function = sr.export(sr.expect2(*names), "torch").load().expect2

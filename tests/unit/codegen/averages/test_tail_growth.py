@@ -214,8 +214,8 @@ def test_wave_numbers():
     assert wave(split(sp.exp(sp.sin(A * z)))) == 8 * abs(A)
 
 
+@pytest.mark.exhaustive
 # ---- tails of unknown sign ---------------------------------------------------------------------------------------
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_a_tail_is_finite_for_either_sign_of_a_parameter(target):
     f = sr.Activation("f", sp.exp(-A * sp.Abs(z)), (A,))
@@ -282,7 +282,7 @@ def test_a_double_exponential_has_its_gradients_at_every_kernel(kernel):
         assert float(tensor.grad) == pytest.approx(exact, rel=1e-11)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("kernel", [0.01, 0.1, 0.2])
 def test_mass_moves_before_a_double_exponential_ends_it(kernel, target):

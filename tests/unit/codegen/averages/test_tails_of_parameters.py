@@ -94,6 +94,7 @@ def test_ranges_of_parameters_are_in_the_first_paragraph():
         assert any(part.endswith(stated) for part in paragraphs)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", [pytest.param("c", marks=pytest.mark.exhaustive), "jax"])
 def test_code_that_integrates_nothing_says_where_terms_cancel(target):
     """hard_tanh has a closed form with means: a refusal must not say that it lacks one."""

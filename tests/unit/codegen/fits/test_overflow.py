@@ -144,6 +144,7 @@ def pair_component():
     return Component("_average_1", (K1, K2, C), sr.expect2("tanh(z)", "tanh(z)").body, None)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("last", [0.6, 5.0])
 def test_a_pair_kernel_ends_before_the_first_kernel_without_a_number(monkeypatch, last):
     """A nan is never hidden behind a larger error at another point."""

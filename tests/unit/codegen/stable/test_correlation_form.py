@@ -167,6 +167,7 @@ def test_a_closed_form_that_the_language_lacks_is_fitted():
     assert NUMPY.unspelled(sp.exp(K) * sp.erfi(sp.Integer(2))) == ""
 
 
+@pytest.mark.exhaustive
 def test_an_average_whose_closed_form_the_language_lacks_is_integrated(monkeypatch):
     monkeypatch.setattr(torch_package, "TARGET", lacking(TORCH, sp.erf))
     erf = sr.expect2("hard_tanh", "z")
@@ -222,7 +223,7 @@ def test_an_input_that_vanishes_is_independent_of_the_other(quantity, target):
         assert float(found) == float(quantity.evalf(15, K1=point[0], K2=point[1], C=point[2]))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["relu", "softsign", "tanh", "gelu", "hard_tanh", "abs", "erf", "sign(z)+z"])
 def test_what_is_no_kernel_has_no_value(name):
     """Negative kernels and nan give nan, and nothing beside them changes."""

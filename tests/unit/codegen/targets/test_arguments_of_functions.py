@@ -54,6 +54,7 @@ def test_networks_take_them_too(networks, target):
     np.testing.assert_allclose([float(a) for a in found], [float(a) for a in expected], rtol=tolerance)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("target", ["numpy", "torch", SLOW, "c"])
 def test_inputs_of_networks_are_rows_of_matrices(networks, target):
     function = networks[target].dual_kernel_matrix

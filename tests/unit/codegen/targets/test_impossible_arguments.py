@@ -97,6 +97,7 @@ def test_no_imaginary_part_is_dropped(formula, target):
                 function(**row, C_W=np.array([2.0 + 1.0j]))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_what_rounding_brings_above_the_root_of_both_kernels_counts_as_equal(formula, target):

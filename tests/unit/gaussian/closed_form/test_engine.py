@@ -376,6 +376,7 @@ def test_refusals_name_the_obstacle(factors: tuple[sp.Expr, ...], law: tuple[sp.
     assert reason in caught.value.found
 
 
+@pytest.mark.exhaustive
 def test_the_same_text_under_every_hash_seed() -> None:
     program = (
         "import sympy as sp\n"

@@ -100,6 +100,7 @@ def test_a_wrong_engine_is_caught(monkeypatch, function, spoil):
         average._verified.cache_clear()
 
 
+@pytest.mark.exhaustive
 def test_points_without_a_number_decide_nothing():
     theory = sr.derive("exp(20*z)")
     assert theory.covariance_map.status is sr.Status.EXACT

@@ -397,7 +397,7 @@ def test_functions_with_poles_near_the_line(formula, law):
     assert found.rel_accuracy_bits() >= 45
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("correlation", ["-999999/1000000", "999999/1000000", "3/10"])
 def test_two_events_that_never_meet_are_zero_with_a_radius(correlation):
     """Both variables beyond 7500 standard deviations: no digit of exp(-5e7) or less is worth a minute."""
@@ -525,6 +525,7 @@ def test_a_function_whose_terms_cancel_keeps_its_digits_for_nearly_equal_inputs(
     assert abs(found / (third + fifth) - 1) < 1e-14
 
 
+@pytest.mark.exhaustive
 # ------------------------------------------------------------------------------------- roots at the end of a panel
 @pytest.mark.parametrize("digits", [25, 60, 200])
 def test_a_root_away_from_zero(digits):

@@ -9,6 +9,7 @@ from symres.report.figures.aspect_ratio_figure import draw_aspect_ratio
 from tests.shared import derived
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("phi", "same"), [("relu", False), ("erf", True)])
 def test_numbers_are_plain_and_covered_curves_are_said_to_be(phi, same, monkeypatch, tmp_path):
     """What neurons remember makes no difference to erf at its critical point K* = 0."""

@@ -162,6 +162,7 @@ def test_a_figure_may_be_drawn_without_a_display(curves, tmp_path):
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "DISPLAY": ""})
 
 
+@pytest.mark.exhaustive
 def test_the_plot_is_drawn_at_the_advised_skip_connection(curves, tmp_path):
     """The page advises gamma = 0.93 for 50 layers of width 512; without advice it stays at gamma = 0."""
     theory = derived(sr.residual("gelu"))

@@ -267,6 +267,7 @@ def test_kernels_that_grow_without_bound_are_hatched():
     assert not any(hasattr(c, "hatches") for c in axes.collections)
 
 
+@pytest.mark.exhaustive
 def test_a_free_skip_connection_is_the_advised_one():
     theory = derived(sr.residual("gelu"))
     found = phase_diagram(theory, points=3)
@@ -280,6 +281,7 @@ def test_a_free_skip_connection_is_the_advised_one():
     assert phase_diagram(derived(sr.residual("gelu", gamma="1/2")), points=3).advised is None  # nobody asked
 
 
+@pytest.mark.exhaustive
 def test_axes_contain_what_is_advised_where_no_point_is_critical():
     advice = Advice(50, 512, True, 12.0, 3.0, {}, 2.0)
     found = phase_diagram(derived("sigmoid"), points=3, advice=advice)

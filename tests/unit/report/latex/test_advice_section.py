@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 import symres as sr
 from symres.report.latex.advice_section import advice_section
 from symres.report.latex.document import document
@@ -10,6 +12,7 @@ from symres.results.advice.advice import Advice
 from tests.shared import derived
 
 
+@pytest.mark.exhaustive
 def test_numbers_are_a_table_and_sentences_are_paragraphs():
     theory = derived(sr.residual("gelu"))
     advice = theory.advice()

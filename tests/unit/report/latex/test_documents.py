@@ -60,6 +60,7 @@ def test_a_typed_formula_may_break_at_its_operators():
     assert typed("a_1+z^2") == r"\texttt{a\_1+\allowbreak{}z\textasciicircum{}\allowbreak{}2}"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 def test_a_typed_title_stays_on_the_page(report, tmp_path):
     wide = sum(sp.tanh(z / k) for k in range(1, 9))

@@ -59,6 +59,7 @@ def test_json_has_one_row_for_each_layer(capsys, erf):
         assert not re.search(r"<(?!phi)", str(row)) and "Quantity" not in str(row)
 
 
+@pytest.mark.exhaustive
 def test_critical_points_and_classes_of_erf(erf):
     assert [erf["erf", layer]["universality_class"] for layer in LAYERS] == ["K*=0", "K*=0", "none", "none", "none"]
     assert erf["erf", "mlp"]["where"][0] == "stable: K* = 0, C_W = pi/4, C_b = 0"

@@ -211,6 +211,7 @@ def test_trials_judge_single_networks_too():
     assert np.isfinite(found.score)
 
 
+@pytest.mark.exhaustive
 def test_titles_say_whether_anything_was_tried():
     titles = {
         "swish": "advice for 50 layers of width 512: beta needs a number",
@@ -223,6 +224,7 @@ def test_titles_say_whether_anything_was_tried():
         assert str(sr.derive(name).advice()).splitlines()[0] == title
 
 
+@pytest.mark.exhaustive
 def test_no_variance_is_advised_that_floats_cannot_hold():
     advice = sr.derive("relu(z - 1000)").advice()
     assert not advice.holds and math.isfinite(advice.C_W)

@@ -38,6 +38,7 @@ def test_the_values_of_the_field():
     assert nu.symbols == (sr.gamma,)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("gamma", ["0", "1/2"])
 def test_any_two_slopes(gamma):
     a, b = sp.symbols("a_plus a_minus", positive=True)

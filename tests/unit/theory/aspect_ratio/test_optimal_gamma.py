@@ -59,7 +59,7 @@ def test_ordinary_arguments(r, outputs, expected):
     assert float(derived(sr.residual("relu")).optimal_gamma(r, outputs)) == pytest.approx(expected, abs=6e-13)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("outputs", [1, 2, 10, 100])
 @pytest.mark.parametrize("name", NU)
 def test_every_gamma_of_a_ratio(name, outputs):

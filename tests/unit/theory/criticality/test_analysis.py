@@ -100,6 +100,7 @@ def test_polynomial_conditions_with_irrational_coefficients(formula):
                 assert abs(quantity.evalf(20, **{s.name: at[s.name] for s in quantity.symbols}) / target - 1) < 1e-15
 
 
+@pytest.mark.exhaustive
 def test_two_critical_points_in_one_cell_of_the_grid():
     """Found by an independent search: K* = 6.28104 (C_W = 1.93329, C_b = 0.24382) and 6.69866 (1.93036, 0.25330)."""
     theory = derived("gelu(z) + 0.00036775*z^3")

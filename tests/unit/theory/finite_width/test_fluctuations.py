@@ -66,6 +66,7 @@ def test_three_forms_of_one_theory(name, setting):
         assert network.tower(0.8, depth) == pytest.approx(V, rel=1e-12)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("name", "nu"), [("relu", 5), ("tanh", 2 / 3)])
 def test_without_a_skip_connection_it_is_the_vanilla_theory(name, nu):
     """V = P, and V/(K^2 depth) tends to what PDLT derives for perceptrons."""

@@ -24,6 +24,7 @@ def part(V, inputs):
     return V[np.ix_(*[inputs] * V.ndim)]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("power", "p"), [(1, 4), (2, 4), (3, 3), pytest.param(3, 4, marks=pytest.mark.exhaustive)])
 def test_polynomials_by_isserlis(power, p):
     K = part(KERNEL, range(p)) / 2

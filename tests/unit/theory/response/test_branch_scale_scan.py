@@ -147,6 +147,7 @@ def test_negative_responses_have_their_sign():
     assert module.response_at_branch_scale(1, 0.001, C_W, C_B) == pytest.approx(expected[1], rel=1e-7)
 
 
+@pytest.mark.exhaustive
 def test_two_inputs():
     """dK12_out/dK12 of erf(z)+8*erf(z/30), by the covariance map by hand."""
     name, depth = "erf(z)+8*erf(z/30)", 6

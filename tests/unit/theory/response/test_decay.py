@@ -7,7 +7,7 @@ import symres as sr
 from symres.core.errors import NoClosedForm
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name, slope", [("erf", 1 / sp.pi), ("tanh", 1 / sp.sqrt(2 * sp.pi))])
 def test_kernels_that_grow(name, slope):
     """K grows by xi^2 (C_W + C_b) a layer, and d<phi^2>/dK = slope*K^(-3/2)."""

@@ -178,7 +178,7 @@ def test_scaling_the_stream_moves_the_kernel_by_chi_parallel(name):
     assert value(walk, response) == pytest.approx(value(walk, slope(walk, 0, 0, K)), rel=1e-12)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["residual", "pre_ln", "ln_act", "post_ln", "block", "gated stream"])
 def test_scaling_two_inputs_moves_their_covariance_by_all_its_slopes(name):
     walk = Walk.of_two(LAYERS[name].program)

@@ -44,7 +44,7 @@ def text(count=128, tokens=33, seed=0):
 
 
 class TestShortcutsOfAnotherWidth:
-    @pytest.mark.sample(1)
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("name", DAILY)
     def test_the_model_is_kept(self, name):
         torch.manual_seed(0)
@@ -152,6 +152,7 @@ class TestGPT2:
         assert reached < 1.05 * usual
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("depth", [20, pytest.param(30, marks=pytest.mark.exhaustive)])
 def test_borders_of_zeros_are_made_up_for(depth):
     """On images of 4x4 a convolution of 3x3 sees zeros at a third of its places: kernels fell by 222."""

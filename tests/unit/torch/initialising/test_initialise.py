@@ -162,6 +162,7 @@ class TestVariances:
         assert report.advice[0][1].depth == 4
         assert any("lazy" in note for note in report.notes)
 
+    @pytest.mark.exhaustive
     def test_sums_over_a_root_are_residual(self, vectors):
         # z' = (z + Dense(gelu(Dense(norm))))/sqrt(2): kernels stay where <gelu^2> C_W is the kernel
         model = Stack([ScaledSum() for _ in range(6)])
@@ -223,6 +224,7 @@ class TestMatch:
 class TestSignals:
     """Kernels and gradients of models, against the report's theory, by plain hooks."""
 
+    @pytest.mark.sample(1)
     @pytest.mark.parametrize("block", [PreNorm, PostNorm, FusedGate])
     def test_residual_stacks_keep_both(self, block, vectors):
         model = Stack([block() for _ in range(6)])

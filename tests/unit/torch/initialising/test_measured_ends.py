@@ -197,7 +197,7 @@ class TestDropout:
         report = st.init_(self.model(), inputs=vectors)
         assert any(note.startswith("dropout is active in 2:") and "1/(1 - p)" in note for note in report.notes)
 
-    @pytest.mark.sample(1, every="drop")
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(("act", "share"), [(nn.ReLU, 0.5), (nn.ReLU, 0.1), (nn.SiLU, 0.2), (nn.Tanh, 0.3)])
     @pytest.mark.parametrize("drop", [nn.Dropout, lambda p: nn.Dropout(p, inplace=True), Dropping])
     def test_kernels_survive_the_masks_of_train_mode(self, act, share, drop, vectors):

@@ -183,6 +183,7 @@ def tanh(C_W, width=256, depth=30):
     return build
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("C_W", "verdict"), [(0.7, "ordered"), (1.0, "critical"), (2.5, "chaotic")])
 def test_real_networks(C_W, verdict):
     inputs = torch.randn(3, 256, generator=torch.Generator().manual_seed(0))

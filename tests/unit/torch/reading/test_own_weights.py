@@ -94,6 +94,7 @@ def trained(inputs, classes):
     return model
 
 
+@pytest.mark.exhaustive
 def test_trained_weights_are_told_and_random_ones_are_not():
     torch.manual_seed(0)
     inputs = torch.randn(256, WIDTH)

@@ -26,6 +26,7 @@ def test_each_input_is_left_out_once():
     assert left_out_in_turn(model.eval(), 20) == [] and left_out_in_turn(model.train(), 3) == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", [pytest.param("blocks", marks=pytest.mark.exhaustive), "layers"])
 def test_errors_are_the_scatter_of_independent_batches(kind):
     torch.manual_seed(0)

@@ -143,6 +143,7 @@ def test_parameters_that_scale_nothing_act_inside():
         assert function(1.0, 2.0, 0.7, value) == pytest.approx(found, rel=1e-13)
 
 
+@pytest.mark.exhaustive
 def test_behind_a_normaliser_kernels_are_those_of_its_output():
     quantity = sr.derive(architectures.pre_ln("tanh")).covariance_map
     x = rng.normal(size=(30, 9))

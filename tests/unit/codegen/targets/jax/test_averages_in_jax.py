@@ -67,6 +67,7 @@ def gram(size=12, scale=1.0):
     return kernels[:, None], kernels[None, :], products
 
 
+@pytest.mark.exhaustive
 def test_values_and_gradients_of_matrices_are_the_closed_form(erf):
     """Those of kernels have the shape of these, a row or a column; one compilation serves matrices of one size."""
 

@@ -90,6 +90,7 @@ def test_first_and_second_derivatives_are_those_of_the_formula(maps, name):
             np.testing.assert_allclose(bends[i][j], exact, rtol=1e-10, atol=1e-13)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", fast_and_exhaustive("gelu"))
 @pytest.mark.parametrize("wide", [True, False], ids=["float64", "float32"])
 def test_gradients_are_finite_at_the_edge(maps, name, wide):
@@ -297,6 +298,7 @@ def points_near():
     return [(*k, near(*k, gap, sign)) for k, gap, sign in itertools.product(kernels, GAPS, (1, -1))]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("name", "depth"), [("relu", 5), pytest.param("relu", 50, marks=pytest.mark.exhaustive)])
 def test_compiled_networks_keep_the_digits_of_nearly_parallel_inputs(networks, name, depth):
     network = networks[name, depth, "residual"]

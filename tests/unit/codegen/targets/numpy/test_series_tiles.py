@@ -45,6 +45,7 @@ def found_at(function, k):
     return float(function(k, k, k))
 
 
+@pytest.mark.exhaustive
 def test_matrices_are_the_entries_one_by_one(tanh):
     rho = np.linspace(-1, 1, 7)
     for k1 in KERNELS:

@@ -43,7 +43,7 @@ def value_and_gradients(function):
     return [value.detach(), *(a.grad for a in given.values())]
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("backend", ["aot_eager", "eager"])
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_every_function_compiles_in_one_graph_and_has_the_same_numbers(loaded, name, backend):

@@ -61,6 +61,7 @@ def test_entries_in_doubt_alone_are_computed_otherwise(module):
     assert [g.tolist() for g in torch.autograd.grad(value.sum(), (a, b))] == [[1.0] * 4, [-1.0] * 4]
 
 
+@pytest.mark.exhaustive
 def test_one_graph_has_the_same_numbers(module):
     torch._dynamo.reset()
     compiled = torch.compile(module["mended"], fullgraph=True, backend="aot_eager")

@@ -88,6 +88,7 @@ def test_derivatives_in_both_modes(tanh, how):
     assert_near(how(torch.func.jacrev(f))(COVARIANCES).diagonal(), slope(tanh), 1e-8)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("how", [compiled, lambda f: f], ids=["compiled", "eager"])
 def test_batches(tanh, how):
     f = of_covariance(tanh)
@@ -98,6 +99,7 @@ def test_batches(tanh, how):
     assert_near(how(torch.vmap(f, in_dims=1))(columns), expected)
 
 
+@pytest.mark.exhaustive
 def test_slopes_of_slopes(tanh):
     place = COVARIANCES.clone().requires_grad_(True)
     (first,) = torch.autograd.grad(of_covariance(tanh)(place).sum(), place, create_graph=True)

@@ -234,6 +234,7 @@ def test_every_function_has_second_derivatives_or_refuses_them(name):
             assert torch.autograd.gradgradcheck(called, place)
 
 
+@pytest.mark.exhaustive
 def test_second_derivatives_of_open_pair_kernels_with_kinks_are_refused():
     module = export(sr.expect2("abs(z)*tanh(z)", "abs(z)*tanh(z)"), "torch")
     assert "Differentiable once: a second derivative is a NoDerivative error." in module.text
