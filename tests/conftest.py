@@ -10,8 +10,8 @@ import pytest
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
-# A search for garbage walks through all that libraries and tests have made while they were imported, millions of objects
-# that stay: it was a sixth of the suite's time. There is none while tests are collected, and few follow.
+# A search for garbage walks through all that libraries and tests made while they were imported, millions of objects:
+# it was a sixth of the suite's time. There is no garbage while tests are collected, and little afterwards.
 gc.disable()
 
 os.environ["SYMRES_NO_CACHE"] = "1"  # no test sees what an earlier run has kept; those of the cache have folders

@@ -353,6 +353,7 @@ def test_other_parameters_are_asked_for():
     assert "not linear in C_W and C_b; set numbers for gamma" in " ".join(theory.remarks)
 
 
+@pytest.mark.exhaustive
 def test_the_stability_does_not_depend_on_the_name_of_the_skip():
     """Where C_W > 0 the sign of K' - K is the same for every weight of the skip; that of z + a z^3 is that of a."""
     weight = sp.Symbol("a", real=True)

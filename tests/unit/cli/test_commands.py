@@ -299,6 +299,7 @@ def test_explain_prints_every_proof(capsys):
     assert "canonical form" in out
 
 
+@pytest.mark.exhaustive
 def test_explain_arrives_at_a_result_once(capsys):
     """A result is claimed, and where its derivation arrives it ends: no level above repeats it."""
     g = page(capsys, "derive", "relu", "--explain").split("Proof of g")[1].split("Proof of K'")[0]
@@ -495,6 +496,7 @@ def test_an_unknown_quantity_is_shown_with_its_reason_and_has_no_code(capsys, mo
     assert err.startswith("symres: code for h: nobody knows")
 
 
+@pytest.mark.exhaustive
 def test_a_terminal_gets_colours_and_the_same_words(capsys, monkeypatch):
     plain = page(capsys, "derive", "relu")
     terminal = Terminal()

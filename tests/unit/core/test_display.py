@@ -146,6 +146,7 @@ def test_only_records_of_few_numbers_show_all_their_fields():
     assert raw == {"Activation", "DepthScales", "Exponents", "FixedPoint", "Layer", "Theory"}
 
 
+@pytest.mark.exhaustive
 def test_formulas_stand_in_no_table():
     """MathJax breaks a formula in a cell after every term."""
     for name in MAKE:

@@ -34,6 +34,7 @@ def test_what_evalf_has_beside_values_is_no_name_of_a_parameter():
         sr.expect(decaying(sp.Symbol("digits", positive=True)))
 
 
+@pytest.mark.exhaustive
 def test_two_symbols_of_one_name_are_refused():
     real, positive = sp.Symbol("a", real=True), sp.Symbol("a", positive=True)
     with pytest.raises(DeclarationError, match=TWICE.format("a")):

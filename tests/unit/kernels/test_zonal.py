@@ -81,6 +81,7 @@ def test_the_stated_error_is_exceeded_nowhere(layers):
         assert np.abs(found - values).max() <= kernel.error * np.abs(values).max()
 
 
+@pytest.mark.exhaustive
 def test_rows_of_another_kernel_than_the_table_are_refused():
     """A table at K = 1 would answer for directions alone: rows of norm 1 in 4 features have the kernel 1/4."""
     module = sr.export(sr.network(["gelu"] * 2))

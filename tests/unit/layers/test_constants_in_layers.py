@@ -121,6 +121,7 @@ def test_a_bias_that_vanishes_is_0():
     assert "φ(z)" in theory.page()
 
 
+@pytest.mark.exhaustive
 def test_a_bias_of_fractions_under_fractions_that_vanishes_is_0():
     (point,) = sr.derive(sr.mlp("abs(z/1000) + z/(1 + erf(10)^2)")).critical_points
     assert point.C_b == 0

@@ -62,6 +62,7 @@ def test_record_has_no_infinities(report):
     assert "NaN" not in text
 
 
+@pytest.mark.exhaustive
 def test_page_document_and_record_give_the_same_advice():
     theory = derived(sr.mlp("gelu"))
     assert record(theory.report())["initialisation"] is None  # nobody asked

@@ -47,6 +47,7 @@ def vertex_of(theory):
     return [float(v) for v in theory.vertex(2, "0.5", **NUMBERS)]
 
 
+@pytest.mark.exhaustive
 def test_a_theory_that_has_advised_goes_to_another_process(tmp_path):
     theory = sr.derive("tanh")
     theory.advice(depth=6, width=32)

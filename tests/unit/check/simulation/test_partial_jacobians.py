@@ -239,6 +239,7 @@ def test_claims_of_the_theory_itself_are_asked():
     assert asked == [(0, 3, names), (0, 2, names), sorted([*names, "K"])]
 
 
+@pytest.mark.exhaustive
 def test_a_jump_has_no_jacobian():
     step = sr.derive(sr.mlp("step"))
     rows = check(step, "simulation", depth=1, budget=ROUGH).verdicts

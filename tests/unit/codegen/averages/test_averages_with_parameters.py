@@ -254,6 +254,7 @@ def test_parameters_are_large_and_small_in_turn_and_zero():
     assert sample_points.other_values(()) == []
 
 
+@pytest.mark.exhaustive
 def test_a_place_far_out_beside_a_small_scale_is_looked_at(monkeypatch):
     """An error that only one mixture shows is said, with the mixture."""
     honest = NUMPY.run

@@ -148,6 +148,7 @@ def test_a_limit_at_zero_that_depends_on_a_parameter_is_approached(name, target)
     assert "Computed from the closed form." in module.text
 
 
+@pytest.mark.exhaustive
 def test_a_mean_far_on_the_side_where_the_function_is_faint_keeps_digits():
     """<gelu(z + b)> for b = -12 is 1e-33: erf(b/sqrt(2 + 2K)) is -1 in floats."""
     average = export(sr.expect("gelu", mean=B)).load().expect
@@ -171,6 +172,7 @@ def test_closed_forms_at_a_parameter_that_they_could_divide_by(other):
         assert np.all(np.abs(found) < 1e-199) and np.all(found[:2] == 0.0)
 
 
+@pytest.mark.exhaustive
 def test_one_code_serves_all_parameters(monkeypatch):
     """A closed form that needs floors at one value of a parameter has them at all."""
     honest = choose.measured_pair

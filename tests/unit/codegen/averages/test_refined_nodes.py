@@ -198,7 +198,7 @@ def test_pairs_in_torch_are_those_in_numpy(name):
     np.testing.assert_allclose(found, other, rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("name", "value"), PAIRS)
 def test_pairs_of_equal_inputs_are_squares(name, value):
     mean, size = exact(name, 2, 0.7, value)
@@ -257,6 +257,7 @@ def test_a_hopeless_average_is_no_number(target):
     assert np.isnan(called(text("sin of tanh", 2, target), target, 0.7, 1e6)).all()
 
 
+@pytest.mark.exhaustive
 def test_a_hopeless_pair_is_no_number():
     c = 0.7 * np.array([0.3, 0.99, 1.0])
     assert np.isnan(called(text("sin of tanh", 0), "numpy", np.full(3, 0.7), np.full(3, 0.7), c, np.full(3, 1e6))).all()

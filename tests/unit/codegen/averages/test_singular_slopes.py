@@ -141,7 +141,7 @@ def test_gradients_are_cut_off_only_where_jumps_of_both_functions_may_meet():
 KINKED = "where(z>1, z, z^3/10)"
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("names", "rule"), [(("tanh", "where(z<1,0,z)"), "_beside"), ((KINKED, KINKED), "_pieces_beside")]
 )

@@ -70,8 +70,8 @@ def exact_square(formula, parameters, values, kernel, shift):
         )
 
 
+@pytest.mark.exhaustive
 # ---- growth ------------------------------------------------------------------------------------------------------
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", GROWING)
 @pytest.mark.parametrize(("kernel", "a"), [(1.0, 0.75), (9.0, -1.0), (20.0, 1.0), (100.0, -1.0), (1e4, 0.1), (0.3, 12)])
 def test_growth_moves_the_mass_as_far_as_parameters_say(name, kernel, a):
@@ -231,6 +231,7 @@ def test_a_tail_is_finite_for_either_sign_of_a_parameter(target):
             assert called(function, target, at) == pytest.approx(exact, rel=tolerance, abs=1e-300)
 
 
+@pytest.mark.exhaustive
 def test_gradients_of_a_tail_of_unknown_sign():
     f = sr.Activation("f", sp.exp(-A * sp.Abs(z)), (A,))
     quantity = sr.expect(f)
@@ -343,6 +344,7 @@ def test_sums_of_functions_inside_of_a_function(name, target):
         assert called(function, target, (kernel, value)) == pytest.approx(exact, rel=1e-13)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kernel", [1.0, 400.0])
 def test_the_rate_of_a_root_of_a_square(kernel):
     """exp(sqrt(c z^2 + 1)) grows at the rate sqrt(c), and its mass lies that many variances away."""

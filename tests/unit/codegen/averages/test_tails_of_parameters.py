@@ -77,6 +77,7 @@ def test_tails_keep_their_digits_or_are_no_numbers(name, target):
         assert not math.isnan(float(np.asarray(function(*map(float, point)))))
 
 
+@pytest.mark.exhaustive
 def test_numbers_of_averages_where_inputs_are_parallel():
     """Sympy lets erf(zoo) - erf(zoo) cancel: the poles are seen before."""
     for name in PARTS:

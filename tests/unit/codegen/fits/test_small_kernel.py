@@ -49,6 +49,7 @@ def maps():
     return Lazily(lambda name: derived(sr.mlp(sr.activation(DEAD[name]))).kernel_map)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", DEAD)
 def test_the_kernel_of_a_dead_zone_has_its_digits_however_small(maps, name):
     module = export(maps[name])
@@ -90,6 +91,7 @@ def test_gradients_of_a_dead_zone_are_the_slope(maps):
     np.testing.assert_allclose(k.grad, exact, rtol=1e-11)
 
 
+@pytest.mark.exhaustive
 def test_a_high_power_has_its_digits_at_both_ends():
     module = export(sr.derive(sr.mlp(sr.activation("tanh(z)^9"))).kernel_map)
     f = module.load().kernel_map

@@ -57,7 +57,7 @@ def test_floats_have_constants_of_their_own(tmp_path):
         assert function(0.0, 0.0, x, y) == pytest.approx(0.25 + math.atan2(x, y) / (2 * math.pi), rel=1e-6)  # Sheppard
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name, count", list(scalar_functions()))
 def test_bit_for_bit(c_library, name, count):
     (python,) = (vars(m)[name] for m in MODULES if name in vars(m) and vars(m)[name].__module__ == m.__name__)

@@ -49,6 +49,7 @@ def test_derivative_is_that_of_the_formula(name, v):
         assert abs(value(form.stable(), point) - exact) < mp.mpf(10) ** -33 * (1 + abs(exact))
 
 
+@pytest.mark.exhaustive
 def test_sum_of_two_angles():
     formula = PAIRS["relu"] + 3 * PAIRS["gelu"]
     form = angle_form(formula, TRIPLE)

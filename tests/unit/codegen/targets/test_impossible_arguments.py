@@ -118,6 +118,7 @@ def test_what_rounding_brings_above_the_root_of_both_kernels_counts_as_equal(for
                 assert np.isnan(np.asarray(function(K1=K1, K2=K1, C=C))[0]), (name, kind, K)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("target", WITHOUT["c"])
 def test_the_values_of_a_possible_pair_are_those_of_quadrature(target):
     """Those of gelu at K1 = K2 = 1 and C = 1, 1/2 and -1, by Gauss and Hermite's rule over both neurons."""

@@ -266,6 +266,7 @@ def test_the_slope_of_a_kink_at_a_vanishing_input_is_infinite():
     assert sr.derivative(sr.expect2("gelu", "abs"), "K2").evalf(15, K1=2, K2=0, C=0) == mp.inf
 
 
+@pytest.mark.exhaustive
 def test_steep_functions_are_differentiated_by_their_score():
     """A parameter hides where the slope of sqrt(z - 1 + C/K1) is infinite; means shift, others may not."""
     root = "where(z<0,0,z^(3/2))"

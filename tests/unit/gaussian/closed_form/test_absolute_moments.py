@@ -22,6 +22,7 @@ CASES = {
 }
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", CASES)
 def test_averages_of_powers_are_exact_and_those_of_quadrature(name):
     formula, function = CASES[name]

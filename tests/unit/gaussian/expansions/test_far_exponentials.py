@@ -44,6 +44,7 @@ def test_one_input_of_a_large_kernel(kernel):
     assert average(product, kernel).distance(found) < mp.mpf(10) ** -25
 
 
+@pytest.mark.exhaustive
 def test_four_corners_of_a_bump():
     """Every sign beside an exponential becomes the probability of the corner that the exponential lives in."""
     closed = sr.expect2("exp(-abs(z-1))", "exp(-abs(z-1))").expr
@@ -51,6 +52,7 @@ def test_four_corners_of_a_bump():
     assert not closed.has(S2, sp.erf)
 
 
+@pytest.mark.exhaustive
 def test_functions_that_never_meet():
     """Equal inputs make the average 0, of which no relative accuracy can be asked."""
     quantity = sr.expect2("where(z<1/2, exp(3*z-3/2), 0)", "where(z>1, 1, 0)")

@@ -24,6 +24,7 @@ def test_a_short_formula_stays_on_one_line():
     assert broken(K * C_W + 1, 40.0) == [r"1 + C_W K"]
 
 
+@pytest.mark.exhaustive
 def test_a_long_formula_is_broken_and_loses_nothing():
     formula = C_W * (KERNELS["gelu"].diff(K, 3) + KERNELS["elu"] + KERNELS["hard_tanh"]) + C_b
     lines = broken(formula, 50.0)

@@ -36,6 +36,7 @@ def row(out, label):
     return " ".join(text.strip() for text in [lines[first], *rest[:end]])
 
 
+@pytest.mark.exhaustive
 def test_all_are_listed_each_with_seven_averages(capsys, few):
     out = page(capsys, "list", "averages")
     assert_plain(out)

@@ -76,6 +76,7 @@ def test_every_gamma_of_a_ratio(name, outputs):
                 assert 1 - gamma == pytest.approx(1 - other, rel=1e-9)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", NU)
 def test_both_ends(name):
     """At gamma = 0 and at the turn the ratio is taken; below the least and beyond the largest it is refused."""

@@ -101,7 +101,7 @@ def compared(found, expected):
         assert value.response == pytest.approx(expected[1], rel=1e-7)
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("name", "depth", "K", "gamma"), TABLE)
 def test_branch_scales(name, depth, K, gamma):
     theory = derived(sr.residual(name, gamma=gamma, xi=sr.xi))

@@ -142,6 +142,7 @@ def test_kernels_far_from_the_usual_ones():
         fischer().branch_scale_for("0.01", 10, "0.05", **FISCHER)
 
 
+@pytest.mark.exhaustive
 def test_parts_of_a_formula_that_overflow():
     """The slope of mish has exp(z)/(1 + exp(z)), of which both are infinite in double precision from z = 710 on."""
     mish = derived(sr.residual(sr.activation("z*tanh(log(1+exp(z)))"), gamma=1, xi=sr.xi))
@@ -180,6 +181,7 @@ def test_the_readout_and_the_scale_are_asked_for():
         derived(sr.residual("erf")).branch_scale(10, 1, gamma=1, **FISCHER)
 
 
+@pytest.mark.exhaustive
 def test_the_readout_may_have_parameters_of_its_own():
     elu = derived(sr.mlp("elu"))
     with pytest.raises(sr.DeclarationError, match="alpha of the readout: it has no value"):

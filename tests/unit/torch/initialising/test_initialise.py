@@ -316,6 +316,7 @@ class TestDeepForTheirWidth:
         assert report["2.weight"].variance == pytest.approx(2)
         assert "half of the networks" in str(report)
 
+    @pytest.mark.exhaustive
     def test_averages_that_do_not_survive_are_refused(self, vectors):
         model = mlp(20, 8, nn.ReLU)
         before = state_of(model)
@@ -358,6 +359,7 @@ class TestNothingElseChanges:
             st.init_(mlp(2, 8, nn.ReLU), vectors)
         assert "\n" not in str(refused.value)
 
+    @pytest.mark.exhaustive
     def test_what_nothing_saves_is_refused(self, vectors):
         model = mlp(12, 8, nn.GELU)
         before = state_of(model)

@@ -210,6 +210,7 @@ class TestDropout:
         first, last = (float(model[: depth + 1](vectors).square().mean()) for depth in (0, 12))
         assert 1 / 3 < last / first < 3
 
+    @pytest.mark.exhaustive
     def test_a_branch_makes_up_for_its_mask(self, vectors):
         model = nn.Sequential(nn.Linear(20, 64), DroppedBranch(), DroppedBranch(), nn.Linear(64, 10))
         with_masks, without = (st.init_(net, inputs=vectors, seed=1) for net in (model, copy.deepcopy(model).eval()))
@@ -245,6 +246,7 @@ class TestRandomNumbers:
         report = st.init_(model, **given)
         return model[2].weight.detach().clone(), report
 
+    @pytest.mark.exhaustive
     def test_the_global_generator_decides(self):
         found = []
         for seed in (0, 1, 2, 0):

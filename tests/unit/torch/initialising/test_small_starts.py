@@ -59,6 +59,7 @@ FAST = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in FAST else pytest.mark.exhaustive) for n in KEPT])
 def test_what_starts_small_is_kept_and_trains(name, vectors, images):
     build, first, small, inner, last = KEPT[name]
@@ -88,6 +89,7 @@ def test_what_starts_small_is_kept_and_trains(name, vectors, images):
         assert new[place] == pytest.approx(old[place], rel=0.5)
 
 
+@pytest.mark.exhaustive
 def test_a_parameter_over_a_branch_is_not_its_divisor(vectors, monkeypatch):
     """g/y with g = 1e-4 was taken for y/g, a branch that is 1e4 times as large."""
 
@@ -113,6 +115,7 @@ def test_deep_layer_scale_has_weights_of_order_one(vectors):
     assert report.check.most_changed.adam_change < 0.1
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("start", [0.1, 0.6, 1.0])
 def test_a_factor_that_starts_large_is_part_of_xi(start, vectors):
     model = nets.vectors_net([nets.ReZeroBlock(64, start) for _ in range(BLOCKS)])

@@ -213,6 +213,7 @@ def test_a_readout_is_no_step_of_depth():
     assert len(measured.places) == 9 and fit.places == 8
 
 
+@pytest.mark.exhaustive
 def test_a_critical_network_without_scatter_is_not_called_ordered():
     """Orthogonal layers scatter so little that both laws are contradicted, the exponential much more."""
     torch.manual_seed(0)

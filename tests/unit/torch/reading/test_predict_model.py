@@ -45,6 +45,7 @@ def test_perceptron():
         assert row["kernel_theory_error"] < 0.3 * row["kernel_theory"]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("kind", "most"), [("tanh", 0.6), ("relu", 0.4), ("residual", 0.4)])
 def test_what_is_allowed_is_little_more_than_what_networks_scatter_by(kind, most):
     """Ten outputs of 128 neurons: Jacobians to the output scatter by sqrt(2/1280), not by sqrt(2/10)."""

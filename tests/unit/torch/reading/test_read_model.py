@@ -292,6 +292,7 @@ def test_weights_that_layers_share_are_named():
         reading.network()
 
 
+@pytest.mark.exhaustive
 def test_a_layer_that_random_networks_contradict_stays_measured(monkeypatch):
     true = dense_variances.variances
     monkeypatch.setattr("symres.torch.reading.assembling.variances", lambda use: (1.5 * true(use)[0], true(use)[1]))

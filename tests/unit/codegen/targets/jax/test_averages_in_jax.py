@@ -100,6 +100,7 @@ def test_third_derivatives_are_refused(erf):
         jax.make_jaxpr(third)(1.0, 1.0, 0.5)
 
 
+@pytest.mark.exhaustive
 def test_many_entries_with_kernels_of_their_own(erf):
     """In chunks; mapped entries are one call; only those without a number are none."""
     generator = np.random.default_rng(2)

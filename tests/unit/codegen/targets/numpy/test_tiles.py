@@ -153,8 +153,8 @@ def test_parameters_may_be_arrays(modules):
     np.testing.assert_allclose(found, np.transpose(expected), rtol=1e-15, atol=0)
 
 
+@pytest.mark.exhaustive
 # ---- what the caller notices -------------------------------------------------------------------------------------
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["gelu", "erf", "relu"])
 def test_a_matrix_takes_little_more_than_out(name):
     """At most a twentieth of a matrix, also for the entries on the diagonal, which take the long road."""

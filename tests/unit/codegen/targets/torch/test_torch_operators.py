@@ -64,6 +64,7 @@ def test_files_of_one_name_have_operators_of_their_own(texts, tmp_path):
         assert_near(compiled(module.covariance_map)(*arguments), values[name])
 
 
+@pytest.mark.exhaustive
 def test_texts_that_are_executed_twice_keep_their_functions(texts):
     arguments = KERNELS, 2 * KERNELS, COVARIANCES, ONE, TENTH
     spaces = []
