@@ -28,7 +28,7 @@ class OpaquePart:
     Args:
         place: the qualified name of the module in which they are; empty for the model itself.
         kind: the class of that module, or the operation if the model itself calls it.
-        code: file and line of the class; empty where there is none.
+        code: file and line of the class; empty where there is none, and for classes of PyTorch.
         reason: why they cannot be read.
         calls: their numbers.
     """
@@ -128,7 +128,9 @@ def _merged(parts: list[OpaquePart]) -> list[OpaquePart]:
 
 
 def code_of(module: nn.Module) -> str:
-    """File and line where the class of a module is written; empty where that is unknown."""
+    """File and line where the class of a module is written; empty where that is unknown or PyTorch."""
+    if type(module).__module__.partition(".")[0] == "torch":  # its name says which it is
+        return ""
     try:
         lines = inspect.getsourcelines(type(module))[1]
         return f"{Path(inspect.getfile(type(module))).name}:{lines}"

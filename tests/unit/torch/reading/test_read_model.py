@@ -340,6 +340,13 @@ def test_text_names_everything():
     assert "measured" in text and "test_read_model.py:" in text
 
 
+def test_classes_of_pytorch_are_named_without_a_file():
+    model = nn.Sequential(nn.Embedding(9, WIDTH), nn.Linear(WIDTH, WIDTH))
+    reading = st.read(model, torch.arange(9))
+    assert reading.unrecognised[0].opaque[0].code == ""
+    assert "0: measured: Embedding; an embedding" in str(reading)
+
+
 def test_shrinkage_is_read_by_the_name_of_the_catalogue():
     kinds = {
         nn.Softshrink(0.25): "softshrink(0.25)",
