@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+_LINEAR = "Dense(z)"
+
+
 class InitReason(StrEnum):
     """Why a tensor has its numbers."""
 
@@ -70,6 +73,7 @@ class InitReport(Shown):
         check: kernels and gradients with the new weights, against the theory.
         notes: what a reader should know.
         distribution: of the weights.
+        kept: the equations in ``advice`` whose branches all start smaller than advised, and stay so.
 
     Examples:
         >>> from torch.nn import Linear, ReLU, Sequential
@@ -88,6 +92,7 @@ class InitReport(Shown):
     check: DepthCheck
     notes: tuple[str, ...] = ()
     distribution: str = "normal"
+    kept: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> TensorSetting:
         """The first setting of a tensor, by the qualified name of the parameter."""
@@ -145,11 +150,15 @@ class InitReport(Shown):
             label = f"{names[0]} ... {names[-1]} ({len(names)})" if len(names) > 1 else names[0]
             facts.append(Fact(label, f"{_numbers(setting)}{setting.reason.value}: {setting.why}"))
         for text, advice in self.advice:
-            facts.append(
-                Fact(f"z' = {text}", f"in a model of {counted(advice.depth, 'layer')} of width {advice.width}")
-            )
+            said = "linear layers without an activation before them, " if text == _LINEAR else ""
+            said += f"in a model of {counted(advice.depth, 'layer')} of width {advice.width}"
             by_hand = (Topic.SCALING, *[Topic.SOURCE] * (advice.origin is Origin.GIVEN))  # for those who draw weights
-            facts += [Fact("", reason) for reason in advice.reasons_but(*by_hand)]
+            reasons = advice.reasons_but(*by_hand)
+            if text in self.kept and "xi" in advice.parameters:  # nothing was drawn as these sentences say
+                advised = f"{advice.parameters['xi']:.{DIGITS}g}"
+                said += f": xi = {advised} is advised; all branches of this model start smaller, and stay so"
+                reasons = ()
+            facts += [Fact(f"z' = {text}", said), *(Fact("", reason) for reason in reasons)]
         facts += [Fact("afterwards", sentence) for sentence in self.check.sentences]
         return facts + [Fact("note", note) for note in self.notes]
 

@@ -283,7 +283,8 @@ def _set(
     advice = tuple((text, kind.advice) for text, kind in kinds.items())
     settings, distinct = tuple(store.settings), tuple(dict.fromkeys(notes))
     done = (request.label, request.target, request.seed, False, settings, advice, check, distinct)
-    return InitReport(*done, distribution=request.distribution)
+    kept = tuple(text for text, kind in kinds.items() if kind in setter.smaller and kind not in setter.weighted)
+    return InitReport(*done, distribution=request.distribution, kept=kept)
 
 
 def _read(

@@ -11,6 +11,7 @@ import sympy as sp
 import torch
 
 from ...core.errors import SymresError
+from ...core.symbols import z
 from ...layers.layer import Layer
 from ...layers.nodes import Dense
 from ..equations.dense_variances import DENSE, weighted
@@ -102,7 +103,8 @@ def model_parts(record: RunRecord, stretches: Sequence[StretchReading], ends: Se
     """The parts with their roles.
 
     The first part with weights is the read-in, the last one the readout, if they are dense layers of the stream; a
-    dense layer whose output goes through the activation of the layers before it is no readout.
+    dense layer whose output goes through the activation of the layers before it is no readout. Linear layers that
+    follow the first without an activation between are read-ins too, unless all of the model is linear.
 
     Args:
         record: the run.
@@ -118,13 +120,20 @@ def model_parts(record: RunRecord, stretches: Sequence[StretchReading], ends: Se
     if _is_dense(parts[last]) and not _is_activated(parts, last):
         parts[last] = replace(parts[last], role=PartRole.READOUT)
     if first != last and _is_dense(parts[first]):
-        parts[first] = replace(parts[first], role=PartRole.READ_IN)
+        end = next((position for position in range(first + 1, last) if not _is_linear(parts[position])), first + 1)
+        for position in range(first, end):
+            parts[position] = replace(parts[position], role=PartRole.READ_IN)
     return parts
 
 
 def _is_dense(part: ModelPart) -> bool:
     is_layer = part.role is PartRole.LAYER and len(part.uses) == 1
     return is_layer and part.form is not None and isinstance(part.form.forward, Dense)
+
+
+def _is_linear(part: ModelPart) -> bool:
+    """Whether it is a dense layer on the stream as it is."""
+    return _is_dense(part) and part.form is not None and part.form.forward.args[0] == z
 
 
 def _is_activated(parts: Sequence[ModelPart], position: int) -> bool:

@@ -72,7 +72,9 @@ class StreamSetter:
 
     def __post_init__(self) -> None:
         self.readout_entry: int | None = None  # of a readout that starts at 0, behind which there are no gradients
-        self.smaller: list[KindAdvice] = []  # kinds some of whose branches start smaller than advised
+        # kinds some of whose branches start smaller than advised, and kinds some of whose branches do not
+        self.smaller: list[KindAdvice] = []
+        self.weighted: list[KindAdvice] = []
         self._exits: dict[int, bool] = {}  # of parts, each a stream; whether weights were drawn that make it
         self._rerun, self._done = Rerun(self.stream), 0
         self._kernel = self._chi = math.nan  # of the stream, as predicted; chi_perp of the layer that it leaves
@@ -83,7 +85,7 @@ class StreamSetter:
         self._layers = max(1, roles.count(PartRole.LAYER))
         self._branches = sum(part.is_residual for part in self.parts)
         widths = [part.width for part in self.parts if part.role is PartRole.LAYER or part.is_residual]
-        self._width = max(2, min(widths, default=self.parts[0].width or 2))
+        self._width = max(2, min(widths, default=next((part.width for part in self.parts if part.width), 2)))
 
     def set_all(self) -> None:
         """Every part."""
@@ -173,16 +175,21 @@ class StreamSetter:
             bias = 0.0 if following.is_residual or use.bias is None else kind.values.get(C_b, 0.0)
             why = f"read-in: gives the first stream the kernel {target:.{DIGITS}g} that the next layers need"
         square = self._entering(use)
-        said = f"{square:.4g} measured for its inputs" if self.mean_square is None else "1 assumed for its inputs"
+        said = "1 assumed for its inputs" if self._is_assumed else f"{square:.4g} measured for its inputs"
         if target <= bias:
             bias = 0.0
         why = f"{why}; computed from the mean square {said}"
         self._draw_run(part, {use: ((target - bias) / square, bias, InitReason.THEORY, why)})
         self._kernel = target
 
+    @property
+    def _is_assumed(self) -> bool:
+        """Whether the mean square of what enters is: before the first layer, where no inputs were given."""
+        return self.mean_square is not None and not self.predicted
+
     def _entering(self, use: WeightUse) -> float:
         """The mean square of what enters a dense layer."""
-        if self.mean_square is not None and not self.predicted:
+        if self.mean_square is not None and self._is_assumed:
             return self.mean_square
         self._run_to(use.call.number)
         square = self._rerun.mean_square(use.entering)
@@ -195,10 +202,13 @@ class StreamSetter:
         return square
 
     def _following(self, position: int) -> ModelPart | None:
-        """The next part, if it has weights and the theory knows it; what has none in between changes the kernel."""
-        if position + 1 == len(self.parts) or not self.parts[position + 1].uses:
+        """The part behind read-ins, if it has weights and the theory knows it; what has none changes the kernel."""
+        position += 1
+        while position < len(self.parts) and self.parts[position].role is PartRole.READ_IN:
+            position += 1
+        if position == len(self.parts) or not self.parts[position].uses:
             return None
-        following = self._judged(position + 1)
+        following = self._judged(position)
         return None if following.layer is None else following
 
     def _wanted(self, position: int) -> float:
@@ -277,14 +287,15 @@ class StreamSetter:
         why = f"{told} of z' = {kind.form.layer.text}, {self._branches} branches"
         values = (kind.values.get(C_W, 0.0), kind.values.get(C_b, 0.0))
         settings: dict[WeightUse, Drawn] = {use: (*values, InitReason.THEORY, why) for use in part.uses}
-        if xi in kind.values:
+        if xi in kind.values and whole < kind.branch_weight:
+            why += f": C_W = {values[0]:.{DIGITS}g} as for branches of weight 1, which start smaller by what is kept"
+        elif xi in kind.values:
             why += f": xi^2 C_W with xi = {weight:.{DIGITS}g}, C_W = {values[0]:.{DIGITS}g}"
             last: Drawn = (weight**2 * values[0], weight**2 * values[1], InitReason.THEORY, why)
             settings |= {use: last for use in part.uses if use.is_last}
         if not self._draw_run(part, settings):
             whole = 0.0
-        if whole < kind.branch_weight:
-            self.smaller.append(kind)
+        (self.smaller if whole < kind.branch_weight else self.weighted).append(kind)
         self._kernel, self._chi = kind.step(self._kernel, whole)
         self._course = kind.form.layer
 

@@ -122,6 +122,23 @@ class TestVariances:
         # <relu(z)^2> = K/2
         assert report["8.weight"].variance == pytest.approx(2 / report.advice[0][1].kernel)
 
+    @pytest.mark.parametrize("given", [True, False])
+    def test_linear_layers_in_a_row_are_one_read_in(self, vectors, given):
+        model = nn.Sequential(nn.Linear(20, 32), *mlp(3, 64, nn.GELU, inputs=32))
+        report = st.init_(model, inputs=vectors if given else None, seed=0)
+        ((text, advice),) = report.advice
+        assert text == "Dense(gelu(z))"
+        for name in ("0.weight", "1.weight"):
+            assert "read-in" in report[name].why
+        assert "measured for its inputs" in report["1.weight"].why
+        assert report.check.streams[1].kernel == pytest.approx(advice.kernel, rel=0.5)
+
+    def test_a_linear_model_has_linear_layers(self, vectors):
+        model = nn.Sequential(nn.Linear(20, 64), nn.Linear(64, 64), nn.Linear(64, 64), nn.Linear(64, 3))
+        report = st.init_(model, inputs=vectors)
+        assert [text for text, _ in report.advice] == ["Dense(z)"]
+        assert "z' = Dense(z): linear layers without an activation before them" in str(report)
+
     def test_gelu_is_at_the_half_stable_point(self, vectors):
         model = mlp(6, 256, nn.GELU)
         report = st.init_(model, inputs=vectors)

@@ -80,6 +80,9 @@ def test_what_starts_small_is_kept_and_trains(name, vectors, images):
                 1 / 3 if weights in NORMED.get(name, ()) else 1
             )
     assert report.check.holds
+    for text, advice in report.advice:  # what is advised for branches was not drawn
+        xi = f"xi = {advice.parameters['xi']:.9g}" if "xi" in advice.parameters else "z' ="
+        assert text not in report.kept or f"With {xi}" not in str(report)
     if "attention" in name:  # an output for each token, where the step below wants one
         return
     places = [str(position) for position in range(first, first + BLOCKS)]
