@@ -25,7 +25,12 @@ _CONSTANT = 1.5  # a range smaller than this factor is drawn as if it had this f
 
 
 def draw_signals(
-    places: Sequence[PlaceSignals], theory: Sequence[Prediction | None], start: str, heading: str, verdict: str
+    places: Sequence[PlaceSignals],
+    theory: Sequence[Prediction | None],
+    start: str,
+    heading: str,
+    verdict: str,
+    stack: Sequence[PlaceSignals],
 ) -> Figure:
     """Draw kernels, Jacobian norms and, with a loss, gradients, each on a logarithmic scale over the places.
 
@@ -35,6 +40,7 @@ def draw_signals(
         start: where forward Jacobians begin.
         heading: above the figure.
         verdict: what is said of the Jacobian norms beside how much they change; may be empty.
+        stack: the places over which titles say how much numbers change: all, or those before a readout.
 
     Returns:
         A figure that belongs to no window, and shows itself in notebooks.
@@ -66,8 +72,9 @@ def draw_signals(
                 panel.legend(frameon=False, fontsize=8)
         _name_places(axes[-1], [place.name for place in places])
         figure.suptitle(heading, fontsize=9)
-        axes[0].set_title(_change("kernels", places, "kernel"), fontsize=10)
-        jacobians = _change("forward Jacobian norms", places, "apjn_forward")
+        before = "" if len(stack) == len(places) else " before the readout"
+        axes[0].set_title(_change("kernels", stack, "kernel", before), fontsize=10)
+        jacobians = _change("forward Jacobian norms", stack, "apjn_forward", before)
         axes[1].set_title(": ".join(filter(None, (jacobians, verdict))), fontsize=10)
     return figure
 
@@ -167,14 +174,14 @@ def _name_places(panel: Axes, names: Sequence[str]) -> None:
     panel.set_xlabel("place, in the order of execution")
 
 
-def _change(what: str, places: Sequence[PlaceSignals], name: str) -> str:
-    """By which factor a number changes from the first to the last place, or over all of them."""
+def _change(what: str, places: Sequence[PlaceSignals], name: str, before: str) -> str:
+    """By which factor a number changes from the first to the last place, or over all of them; and where they end."""
     values = [float(p.number(name)) for p in places if math.isfinite(p.number(name)) and p.number(name) > 0]
     if len(values) < 2:
         return ""
     factor, over_all = values[-1] / values[0], max(values) / min(values)
     if over_all < 2:
-        return f"{what} stay within a factor 2"
+        return f"{what} stay within a factor 2{before}"
     if max(factor, 1 / factor) < over_all / 2:
-        return f"{what} range over a factor {over_all:.3g}"
-    return f"{what} {'grow' if factor > 1 else 'fall'} by a factor {max(factor, 1 / factor):.3g}"
+        return f"{what} range over a factor {over_all:.3g}{before}"
+    return f"{what} {'grow' if factor > 1 else 'fall'} by a factor {max(factor, 1 / factor):.3g}{before}"

@@ -143,7 +143,8 @@ class Measurement(Shown):
 
         Bars are standard errors. A band around the theory is what it allows: what it leaves out, such as corrections of
         order 1/n, and how far one network may be from the average over networks. The theory is a line between
-        neighbouring places, and a short line of its own where it says nothing about the neighbours.
+        neighbouring places, and a short line of its own where it says nothing about the neighbours. Titles say by
+        which factor numbers change over the depth, without a readout at the end.
 
         Examples:
             >>> layers = [torch.nn.Linear(8, 8, bias=False) for _ in range(8)]
@@ -164,7 +165,14 @@ class Measurement(Shown):
         count = f"{counted(self.networks, 'network')}, {counted(self.inputs, 'input')}"
         bars = f"{count}; bars: standard errors over {self.errors_over}"
         heading = "\n".join(filter(None, (bars, agreement(self.places, self.theory))))
-        return draw_signals(self.places, self.theory, self.start, heading, told)
+        stack = self.places[:-1] if self._has_readout else self.places
+        return draw_signals(self.places, self.theory, self.start, heading, told, stack)
+
+    @property
+    def _has_readout(self) -> bool:
+        """Whether the last place is the output, of another number of entries than any place before it."""
+        *before, last = [place.entries for place in self.places]
+        return len(before) > 1 and last == self.output_entries and last not in before
 
     def fit(self, quantity: str = "apjn_forward", *, skip: int | None = None) -> DepthFit:
         """How a number grows or falls with depth, exponentially or by a power law, and what that means.

@@ -111,6 +111,11 @@ def test_the_figure_tells_what_happens(inputs):
     panels = axes_of(st.measure(model, inputs, exact=True))
     assert panels[0].get_title() == "kernels grow by a factor 1.64e+04"
     assert panels[1].get_title().startswith("forward Jacobian norms grow by a factor 1.64e+04")
+    readout = nn.Linear(6, 2, bias=False)
+    nn.init.zeros_(readout.weight[:, 2:]), nn.init.eye_(readout.weight[:, :2])
+    panels = axes_of(st.measure(model.append(readout), inputs, exact=True))
+    assert panels[0].get_title() == "kernels grow by a factor 1.64e+04 before the readout"
+    assert panels[1].get_title().startswith("forward Jacobian norms grow by a factor 1.64e+04 before the readout")
 
 
 @pytest.mark.parametrize(("gain", "size"), [(1.0, 1.6), (1.02, 0.14), (1.3, 0.37), (2.0, 1.1)])
