@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from ..core.errors import DeclarationError, NoClosedForm, SymresError
+from ..core.progress import Progress
 from ..core.work_budget import Stage, limited
 from ..results.numbers.procedure import Procedure
 from ..results.quantity import Quantity, Status
@@ -17,7 +18,7 @@ from . import targets
 from .emission.emitter import LosesDigits, NoSpelling, identifier
 from .module import Module
 from .planning.module_plan import Extra, ModulePlan, procedure_names
-from .planning.network_plan import plan_network
+from .planning.network_plan import MAPS, plan_network
 from .planning.plan import Function, Planner
 from .planning.target import Target
 from .power_sums.power_curve import curve_plan, has_power_sum
@@ -37,6 +38,7 @@ def generate(
     title: str = "",
     command: str = "",
     prefix: str = "",
+    report: Progress = lambda what, share: None,
 ) -> Module:
     """Generate code.
 
@@ -46,6 +48,7 @@ def generate(
         title: first line of the generated text; made from the subject if empty.
         command: the command that generates the text again, for its head.
         prefix: what the names of functions begin with in a language with one space of names.
+        report: is told which quantity is being written, and the share that is done.
 
     Raises:
         DeclarationError: a name that no function can have, or no target has, or a prefix that names cannot have.
@@ -57,16 +60,17 @@ def generate(
     if isinstance(subject, DerivedNetwork):
         title, command = title or network_title(subject), command or network_call(arguments)
         with limited(Stage.MODULE, title):
-            return _network(subject, language, title, command, prefix)
+            return _network(subject, language, title, command, prefix, report)
     if isinstance(subject, Procedure):
         title, command = title or procedure_title(subject), command or procedure_call(subject, arguments)
         with limited(Stage.MODULE, title):
-            return _procedure(subject, language, title, command, prefix)
+            return _procedure(subject, language, title, command, prefix, report)
+    report("derivation", 0.0)  # of quantities that nobody has asked for before
     quantities = quantities_of(subject)
     title = title or title_of(subject, quantities)
     command = command or call_of(subject, quantities, arguments)
     with limited(Stage.MODULE, ends=False):  # a quantity whose code takes too much is missing, the others are there
-        return _planned_module(quantities, language, title, command, prefix)(None)
+        return _planned_module(quantities, language, title, command, prefix, report)(None)
 
 
 def checked_prefix(prefix: str, target: Target) -> str:
@@ -97,7 +101,7 @@ def _planner(target: Target) -> Planner:
 
 
 def _planned_module(
-    quantities: dict[str, Quantity], target: Target, title: str, command: str, prefix: str
+    quantities: dict[str, Quantity], target: Target, title: str, command: str, prefix: str, report: Progress
 ) -> Callable[[Extra | None], Module]:
     """The module of some quantities, planned once; it remains to say what else stands in it."""
     name = next(iter(quantities)) if len(quantities) == 1 else "theory"
@@ -112,7 +116,8 @@ def _planned_module(
     planner = _planner(target)
     functions: list[Function] = []
     missing: dict[str, str] = {}
-    for quantity in quantities.values():
+    for number, quantity in enumerate(quantities.values()):
+        report(quantity.name, number / (len(quantities) + 1))
         try:
             with limited(Stage.CODE, quantity.name):
                 functions.append(_planned(planner, target, quantity))
@@ -126,11 +131,12 @@ def _planned_module(
     plan = ModulePlan(title, command, tuple(functions), lacking, prefix=prefix)
 
     def module(extra: Extra | None) -> Module:
+        report("errors of its code", len(quantities) / (len(quantities) + 1))
         with limited(Stage.CODE, title):  # errors for docstrings are measured
             text = target.module_text(replace(plan, extra=extra))
         names = tuple(f.quantity.name for f in functions)
         require_distinct(_listed(names), target.names_in(text))
-        warnings = tuple(f"{f.quantity.name}: {warning}" for f in functions for warning in docstrings.warnings(f))
+        warnings = docstrings.named_warnings(functions)
         return Module(name, target.name, text, lacking, warnings, (*procedure_names(extra), *names))
 
     return module
@@ -146,9 +152,9 @@ def procedure_call(procedure: Procedure, arguments: str) -> str:
     return f"symres.export({procedure.call}, {arguments})"
 
 
-def _procedure(procedure: Procedure, target: Target, title: str, command: str, prefix: str) -> Module:
+def _procedure(procedure: Procedure, target: Target, title: str, command: str, prefix: str, report: Progress) -> Module:
     """The functions of a procedure, and the procedure itself with its measured error."""
-    module = _planned_module(functions_of(procedure), target, title, command, prefix)
+    module = _planned_module(functions_of(procedure), target, title, command, prefix, report)
     unmeasured = module(Extra(procedure, "not measured"))
     if unmeasured.missing:
         missing = "; ".join(unmeasured.missing)
@@ -170,16 +176,27 @@ def network_call(arguments: str) -> str:
     return f"symres.export(network, {arguments})"
 
 
-def _network(network: DerivedNetwork, target: Target, title: str, command: str, prefix: str) -> Module:
+def _network(
+    network: DerivedNetwork, target: Target, title: str, command: str, prefix: str, report: Progress
+) -> Module:
     """A network as one function."""
-    planner = _planner(target)
-    plan = plan_network(network, lambda q: _planned(planner, target, q), target.inlined, title, command)
+    planner, done = _planner(target), 0
+    count = len(MAPS) * len(set(network.layers)) + 1
+
+    def planned(quantity: Quantity) -> Function:
+        nonlocal done
+        report(quantity.name, done / count)
+        done += 1
+        return _planned(planner, target, quantity)
+
+    plan = plan_network(network, planned, target.inlined, title, command)
+    report("errors of its code", done / count)
     text = target.network_text(replace(plan, prefix=prefix))
     require_distinct("the network", target.names_in(text))
-    warnings = [text for layer in plan.layers for f in layer.functions for text in docstrings.warnings(f)]
+    warnings = docstrings.named_warnings(f for layer in plan.layers for f in layer.functions)
     if not network.has_tangent_kernel:
-        warnings.append("the tangent kernel of equal inputs is infinite: a slope has no mean square")
-    return Module("network", target.name, text, (), tuple(dict.fromkeys(warnings)), NETWORK_FUNCTIONS)
+        warnings += ("the tangent kernel of equal inputs is infinite: a slope has no mean square",)
+    return Module("network", target.name, text, (), warnings, NETWORK_FUNCTIONS)
 
 
 def _reasons(missing: Mapping[str, str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ Progress = Callable[[str, float], None]  # what is being done, and how much of i
 class Bar:
     """A progress bar that appears only on a terminal and only after a second; otherwise it is silent.
 
-    Use as a context manager; calling it reports progress.
+    Use as a context manager; calling it reports progress. It also appears where one step takes longer than that.
     """
 
     def __init__(self, title: str, patience: float = 1.0) -> None:
@@ -24,24 +25,43 @@ class Bar:
         self._start = time.monotonic()
         self._bar: Any = None
         self._task: Any = None
+        self._last: tuple[str, float] | None = None
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
 
     def __enter__(self) -> Bar:
+        if sys.stderr.isatty():
+            self._timer = threading.Timer(self._patience, self._update)
+            self._timer.daemon = True
+            self._timer.start()
         return self
 
     def __call__(self, what: str, share: float) -> None:
         """Say what is being done, and the share (0 to 1) that is done."""
-        if self._bar is None:
-            if time.monotonic() - self._start < self._patience or not sys.stderr.isatty():
+        with self._lock:
+            self._last = (what, share)
+        if time.monotonic() - self._start >= self._patience and sys.stderr.isatty():
+            self._update()
+
+    def _update(self) -> None:
+        with self._lock:
+            if self._last is None:
                 return
-            self._show()
-        self._bar.update(self._task, completed=share, description=f"{self._title}: {what}")
+            if self._bar is None:
+                self._show()
+            what, share = self._last
+            self._bar.update(self._task, completed=share, description=f"{self._title}: {what}")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._last = None  # a timer that has run out meanwhile shows nothing
+            if self._bar is not None:
+                self._bar.stop()
+                self._bar = None
 
     def _show(self) -> None:
         from rich.console import Console

@@ -18,6 +18,7 @@ from ..codegen.generate import (
 )
 from ..codegen.module import LATEX, Module
 from ..core.errors import DeclarationError
+from ..core.progress import Progress, reported
 from ..layers.layer import Layer
 from ..results.numbers.procedure import Procedure
 from ..results.subjects import DerivedNetwork
@@ -43,7 +44,13 @@ def require_target(name: str, asked: str) -> None:
 
 
 def export(
-    subject: Any, target: str = "numpy", *, title: str = "", command: str = "", prefix: str | None = None
+    subject: Any,
+    target: str = "numpy",
+    *,
+    title: str = "",
+    command: str = "",
+    prefix: str | None = None,
+    progress: bool | Progress = True,
 ) -> Module:
     """Generate code or LaTeX.
 
@@ -61,6 +68,7 @@ def export(
         prefix: what the names of functions in C begin with, so that modules live together in one program:
             ``prefix="gelu"`` makes gelu_kernel_map. None stands for the names of the activations and of the layer
             where it is no mlp, and for nothing where a mapping names the functions; ``load()`` leaves it away.
+        progress: whether a bar is shown on a terminal, or a function of the quantity and the share that is done.
 
     Raises:
         DeclarationError: an unknown target, a name that no function can have, or a prefix for a target whose
@@ -81,7 +89,8 @@ def export(
         subject = derive(subject)
     prefix = default_prefix(subject, target) if prefix is None else prefix
     if target != LATEX:
-        return generate(subject, target, title=title, command=command, prefix=prefix)
+        with reported(progress, f"export to {target}") as report:
+            return generate(subject, target, title=title, command=command, prefix=prefix, report=report)
     arguments = f'target="{LATEX}"'
     if isinstance(subject, DerivedNetwork):
         text = recursion(subject, title or network_title(subject), command or network_call(arguments))

@@ -64,9 +64,9 @@ def export(
         chosen = _exported(theory, names)
         options = [word for name in names for word in ("--quantity", name)] + ["--target", target]
         options += [] if prefix is None else ["--prefix", prefix]
-        begins = default_prefix(theory, target) if prefix is None else prefix
-        title = f"{request.title} in the layer {request.layer.name}."
-        module = generate(chosen, target, title=title, command=request.command("export", *options), prefix=begins)
+    begins = default_prefix(theory, target) if prefix is None else prefix
+    title = f"{request.title} in the layer {request.layer.name}."
+    module = generate(chosen, target, title=title, command=request.command("export", *options), prefix=begins)
     file = None if path is None else module.write(path)
     if json:
         about = {"target": target, "functions": module.functions, "missing": module.missing}

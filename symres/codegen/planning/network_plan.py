@@ -24,6 +24,7 @@ from .common_factors import with_common_factors
 from .plan import Component, Function
 
 PAIR = (K1, K2, C)
+MAPS = ("kernel_map", "covariance_map", "ntk_map")  # of each layer
 
 
 @dataclass(frozen=True)
@@ -203,7 +204,7 @@ def takes_determinant(component: Component) -> bool:
 
 def maps_of(layer: DerivedLayer) -> tuple[Quantity, ...]:
     """The maps of a kernel, of a covariance and of a tangent kernel."""
-    return tuple(layer.all_quantities[name] for name in ("kernel_map", "covariance_map", "ntk_map"))
+    return tuple(layer.all_quantities[name] for name in MAPS)
 
 
 def require_layers(layers: Sequence[DerivedLayer]) -> None:

@@ -260,6 +260,15 @@ def warnings(function: Function) -> list[str]:
     return out + ends + beyond
 
 
+def named_warnings(functions: Iterable[Function]) -> tuple[str, ...]:
+    """The warnings of several functions, each once and behind the names of its functions."""
+    names: dict[str, dict[str, None]] = {}
+    for f in functions:
+        for text in warnings(f):
+            names.setdefault(text, {})[f.quantity.name] = None
+    return tuple(f"{', '.join(each)}: {text}" for text, each in names.items())
+
+
 def function_lines(function: Function, gradients: bool) -> list[str]:
     """Domain, error and source of a public function; of its gradients, if it has any, where they are cut off."""
     quantity = function.quantity

@@ -1,6 +1,7 @@
 """The progress bar: on stderr, on a terminal, and only when one has to wait."""
 
 import sys
+import time
 
 import pytest
 
@@ -61,6 +62,15 @@ def test_shown_on_a_terminal_when_slow(terminal, capsys):
         bar("chi_perp", 0.75)
     assert "check" in screen.text and "chi_perp" in screen.text
     assert capsys.readouterr().out == ""
+
+
+def test_one_slow_step_is_shown(terminal):
+    screen = terminal()
+    with Bar("export", patience=0.05) as bar:
+        bar("covariance_map", 0.25)
+        time.sleep(0.5)
+        assert "covariance_map" in screen.text
+    assert bar._bar is None
 
 
 def test_the_bar_goes_away_after_an_error(terminal):

@@ -7,6 +7,7 @@ import sys
 import pytest
 import sympy as sp
 
+import symres as sr
 from symres.core.errors import DeclarationError, NoClosedForm
 from symres.core.symbols import C_W, K
 from symres.report.export import export
@@ -43,6 +44,18 @@ def test_import_of_symres_brings_no_torch_and_no_matplotlib():
 
 def unknown():
     return Quantity("h", (K,), sp.nan, sp.nan, Status.UNKNOWN, reason="nothing applies")
+
+
+def test_progress_names_each_quantity_and_rises():
+    told = []
+    sr.export("relu", progress=lambda *what: told.append(what))
+    names, shares = zip(*told, strict=True)
+    assert {"covariance_map", "chi_perp"} <= set(names)
+    assert list(shares) == sorted(shares) and shares[0] == 0 and shares[-1] < 1
+    told.clear()
+    sr.export(sr.network(["relu", "relu", "abs"]), progress=lambda *what: told.append(what))
+    names, shares = zip(*told, strict=True)
+    assert names.count("covariance_map") == 2 and list(shares) == sorted(shares) and shares[-1] < 1
 
 
 def test_unknown_quantity_is_refused_alone_and_named_in_company():
