@@ -90,7 +90,7 @@ class Module(Shown):
         ]
 
     def _repr_html_(self) -> str:
-        code = copy_button(self.text, "code") + preformatted(self.text)
+        code = copy_button("code") + preformatted(self.text)
         return f"{super()._repr_html_()}{folded(f'{self._lines} lines', code)}"
 
     def write(self, path: str | Path) -> Path:

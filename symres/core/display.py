@@ -119,15 +119,16 @@ def listed(facts: Iterable[Fact]) -> str:
         styles = [_WHOLE] * (not fact.label) + [_SCROLLS] * is_formula
         style = f' style="{";".join(styles)}"' if styles else ""
         content = html.escape(rf"$\displaystyle {fact.latex}$" if is_formula else fact.text)
-        button = copy_button(fact.latex, "LaTeX") if is_formula and "=" in fact.latex else ""
+        button = copy_button("LaTeX", fact.latex) if is_formula and "=" in fact.latex else ""
         rows.append(f"<div{style}>{button}{content}</div>")
     return f'<div style="{_GRID};{_INDENT}">{"".join(rows)}</div>' if rows else ""
 
 
-def copy_button(text: str, what: str) -> str:
-    """A button that copies a text: its colours are those of the page, light or dark."""
-    copy = "navigator.clipboard.writeText(this.dataset.text)"
-    named = f'type="button" title="copy {what}" data-text="{html.escape(text)}"'
+def copy_button(what: str, text: str = "") -> str:
+    """A button that copies a text, or else that of the element behind it; its colours are those of the page."""
+    copied = "dataset.text" if text else "nextElementSibling.textContent"
+    copy = f"navigator.clipboard.writeText(this.{copied})"
+    named = f'type="button" title="copy {what}"' + (f' data-text="{html.escape(text)}"' if text else "")
     return f'<button {named} style="{_BUTTON}" onclick="{copy}">copy {what}</button>'
 
 

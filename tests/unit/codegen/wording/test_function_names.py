@@ -64,6 +64,7 @@ def test_a_module_shows_what_it_holds_and_not_its_source():
     module = sr.export({"a": LINEAR, "b": SQUARE})
     assert repr(module) == f"<numpy module: a, b; {len(module.text.splitlines())} lines in .text>"
     assert str(module) == module.text
+    assert module._repr_html_().count("def a(") == 1  # the button copies what stands behind it
     assert repr(sr.export({"a": LINEAR}, target="latex")).startswith("<latex module: a; ")
     lacking = repr(sr.export(sr.derive("step")))
     assert "without h: it is unknown" in lacking and "def " not in lacking
