@@ -24,7 +24,8 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "extensions"]
+# the index that sphinx-gallery makes knows no topics: gallery.rst is the page of all examples
+exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/index.rst", "extensions"]
 nitpicky = False
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
@@ -49,13 +50,13 @@ if local := os.environ.get("SYMRES_DOCS_MATHJAX"):
 sphinx_gallery_conf = {
     "examples_dirs": ["../derivations/gallery"],
     "gallery_dirs": ["gallery"],
+    "backreferences_dir": "gallery/backreferences",  # minigalleries ask for it
     "filename_pattern": r"/plot_",
     "ignore_pattern": r"__init__\.py|readme_picture|first_screen|thumbnails",
     "image_scrapers": ("matplotlib", "extensions.figures.scraper"),
     "reset_modules": ("matplotlib", "extensions.figures.reset"),
     "capture_repr": ("_repr_html_", "__repr__"),
     "ignore_repr_types": r"matplotlib\.",  # what axes.legend(...) and its kin return
-    "within_subsection_order": "extensions.figures.by_topic",
     "remove_config_comments": True,
     "download_all_examples": False,
     "show_memory": False,

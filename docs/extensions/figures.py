@@ -1,4 +1,4 @@
-"""The gallery: figures of symres, and the order of examples.
+"""The gallery: figures of symres.
 
 sphinx-gallery collects figures of pyplot. Figures of symres belong to no window: they are collected from the names of
 the example, each once.
@@ -13,12 +13,6 @@ from sphinx_gallery.scrapers import figure_rst
 
 _SEEN: list[Figure] = []  # kept alive: the identity of a figure that is gone could come back
 _DENSITY = 110  # pixels in an inch
-_TOPICS = ("init", "training", "residual", "phases", "kernels", "maths", "code")
-
-
-def by_topic(name: str) -> tuple[int, str]:
-    """The place of an example, ``plot_TOPIC_NAME.py``: what most people ask first."""
-    return _TOPICS.index(name.split("_")[1]), name
 
 
 def scraper(block: tuple[str, str, int], block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:

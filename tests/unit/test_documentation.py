@@ -202,3 +202,11 @@ def test_links_to_other_places_are_known():
         for link in re.findall(r"https?://[^\s)>\"'`]+", path.read_text("utf-8"))
     }
     assert links == EXTERNAL
+
+
+def test_the_page_of_the_gallery_has_all_topics():
+    """An example, ``plot_TOPIC_NAME.py``, stands under the heading of its topic and in the list of pages."""
+    page = (DOCS / "gallery.rst").read_text("utf-8")
+    topics = {path.stem.split("_")[1] for path in (ROOT / "derivations" / "gallery").glob("plot_*.py")}
+    for shown in (r"minigallery:: \.\./derivations/gallery/plot_(\w+?)_\*\.py", r"^ +gallery/plot_(\w+?)_\*$"):
+        assert set(re.findall(shown, page, re.MULTILINE)) == topics
