@@ -55,6 +55,13 @@ def test_files_and_commands_that_are_named_exist():
     assert len(examples) == 6
 
 
+def test_thumbnails_have_the_titles_of_their_examples():
+    found = re.findall(r"\[!\[([^\]]+)\]\(\S+\)\]\((derivations/gallery/plot_\w+\.py)\) ([^`]+) `", README)
+    assert len(found) == 6
+    for alternative, path, shown in found:
+        assert alternative == shown == (ROOT / path).read_text("utf-8").splitlines()[1]
+
+
 def test_the_two_commands_are_marked():
     assert len(blocks("sh run")) == 1
     assert len(blocks("sh test")) == 1
