@@ -80,7 +80,7 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.9), layout="constrain
 for offset, color in ((1.001, "C1"), (1, "k"), (0.999, "C0")):
     curve = np.array(theory.kernels(19, offset / 2, C_W=1, C_b="1/8"), dtype=float)
     left.semilogy(
-        curve, color=color, label=f"theory from {offset:g} K*".replace(" 1 ", " ")
+        curve, color=color, label=f"theory from ${offset:g} K^*$".replace("$1 ", "$")
     )
 left.semilogy(simulate(0.5, 1, 1 / 8, 0, 19, width=512).T, color="C2", lw=0.7, zorder=0)
 left.set(xlabel="layer", ylabel="kernel", ylim=(0.1, 100), title="plain")

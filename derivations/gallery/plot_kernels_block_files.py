@@ -81,7 +81,7 @@ for axes, column, label in ((left, 0, "most memory in MB"), (right, 1, "seconds"
     axes.plot(
         counts, parts[:, column], "s--", color="#0072B2", label="one kernel, in blocks"
     )
-    axes.set(xscale="log", yscale="log", xlabel="rows N", ylabel=label)
+    axes.set(xscale="log", yscale="log", xlabel="rows $N$", ylabel=label)
     axes.set_xticks(counts, [str(count) for count in counts])
     axes.minorticks_off()
 left.plot(counts, 8e-6 * np.array(counts) ** 2, ":", color="0.5", label="$8 N^2$ bytes")

@@ -86,7 +86,7 @@ axes.plot(slopes, curve, color="#0072B2", label="log likelihood")
 axes.plot(*np.array(path[::3]).T, "o", color="#D55E00", ms=4, label="steps of Adam")
 axes.axvline(TRUE, color="0.5", linestyle=":", label="slope of the network")
 axes.set(
-    xlabel="slope for negative z",
+    xlabel="slope for negative $z$",
     ylabel="log likelihood of the data",
     ylim=(curve.max() - 150, curve.max() + 15),
 )

@@ -68,7 +68,12 @@ for axes, (name, phi) in zip(panels, functions.items(), strict=True):
         assert abs(trapezoid(phi, K) / value - 1) < 1e-13
         errors = [abs(hermite(phi, K, degree) / value - 1) for degree in degrees]
         axes.plot(
-            degrees, np.maximum(errors, 1e-16), marker, color=colour, ms=4, label=f"K = {K}"
+            degrees,
+            np.maximum(errors, 1e-16),
+            marker,
+            color=colour,
+            ms=4,
+            label=f"$K = {K}$",
         )
     axes.set(yscale="log", xlabel="nodes in each direction", title=name, ylim=(5e-17, 1))
 panels[0].set_ylabel("relative error of the rule")

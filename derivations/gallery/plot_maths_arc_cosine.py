@@ -60,8 +60,8 @@ counted = (x > 0) & (y > 0)
 left.plot(x[some][~counted[some]], y[some][~counted[some]], ".", color="0.7", ms=3)
 left.plot(x[some][counted[some]], y[some][counted[some]], ".", color="#0072B2", ms=3)
 left.set(
-    xlabel="x",
-    ylabel="y",
+    xlabel="$x$",
+    ylabel="$y$",
     xlim=(-3.5, 3.5),
     ylim=(-3.5, 3.5),
     aspect="equal",
@@ -77,7 +77,7 @@ right.plot(
     label="formula",
 )
 right.plot(correlations, means, "o", color="#D55E00", label="a million pairs")
-right.set(xlabel="correlation", ylabel=r"mean of relu(x) relu(y)")
+right.set(xlabel="correlation", ylabel=r"mean of relu$(x)$ relu$(y)$")
 right.legend(frameon=False)
 assert abs(counted.mean() - share) < 4 * (share * (1 - share) / len(x)) ** 0.5
 

@@ -63,7 +63,9 @@ at_samples = np.array([float(derivative.evalf(K1=1, K2=1, C=C)) for C in covaria
 assert (abs(sampled - at_samples) < 4 * errors).all()
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.7), layout="constrained")
-left.plot(fine, values, color="#0072B2", label="mean of erf(x) erf(y)")
+left.plot(
+    fine, values, color="#0072B2", label=r"mean of $\mathrm{erf}(x)\,\mathrm{erf}(y)$"
+)
 for C, slope in zip(covariances[1::2], sampled[1::2], strict=True):
     height = np.interp(C, fine, values)
     ends = np.array([-0.2, 0.2])
@@ -85,7 +87,7 @@ right.errorbar(
     label="sampled mean of slopes",
 )
 for axes in (left, right):
-    axes.set_xlabel("covariance C, at variances of 1")
+    axes.set_xlabel("covariance $C$, at variances of 1")
     axes.legend(frameon=False, loc="upper left")
 right.set_ylim(0.4, 0.75)
 

@@ -59,8 +59,8 @@ for K, colour, dash in zip(
     right.plot(means[::2], differences[::2], "o", color=colour, ms=4)
 left.plot(means, log_ndtr(means), ":", color="0.5", label="variance 0")
 left.plot([0], [-1], "*", color="black", ms=11, label="-1 exactly")
-left.set(xlabel="mean m", ylabel=r"mean of $\log \Phi(z)$")
-right.set(xlabel="mean m", ylabel="derivative in m")
+left.set(xlabel="mean $m$", ylabel=r"mean of $\log \Phi(z)$")
+right.set(xlabel="mean $m$", ylabel="derivative in $m$")
 left.legend(frameon=False, loc="lower right")
 
 # %%

@@ -55,10 +55,10 @@ spread_errors = (
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
 axes.plot(means, first, color="#0072B2", label="mean")
 axes.plot(means, variance, color="#D55E00", linestyle="--", label="variance")
-axes.plot(means, np.maximum(means, 0), color="0.6", linestyle=":", label="max(0, m)")
+axes.plot(means, np.maximum(means, 0), color="0.6", linestyle=":", label=r"$\max(0, m)$")
 axes.plot(places, averages, "o", color="#0072B2", ms=4, label="200000 samples")
 axes.plot(places, spreads, "s", color="#D55E00", ms=4, label="200000 samples")
-axes.set(xlabel="mean m of the variable, of variance 1", ylabel="behind ReLU")
+axes.set(xlabel="mean $m$ of the variable, of variance 1", ylabel="behind ReLU")
 axes.legend(frameon=False)
 
 # %%

@@ -81,7 +81,7 @@ right.axhline(0, color="0.6", lw=0.8)
 right.set(ylabel="growth rate of squared distances")
 for axes in (left, right):
     axes.axvline(1, color="0.6", linestyle=":")
-    axes.set_xlabel("gain g")
+    axes.set_xlabel("gain $g$")
     axes.legend(frameon=False)
 for gain, rate, spread, theirs in zip(tried, rates, error, derived, strict=True):
     print(f"g = {gain}: growth {rate:.4f} +- {spread:.4f} a step, layers {theirs:.4f}")
