@@ -364,8 +364,8 @@ def test_the_line_in_averages_is_the_curve(layer):
     ("layer", "said"),
     [
         (sr.mlp("erf"), ""),
-        (sr.mlp("gelu"), "it separates ordered from chaotic networks where -1 <= chi_parallel <= 1"),
-        (sr.mlp("max(z,0)-1/4"), "it separates ordered from chaotic networks where C_b >= 0"),
+        (sr.mlp("gelu"), "its part with -1 <= chi_parallel <= 1 separates ordered from chaotic networks"),
+        (sr.mlp("max(z,0)-1/4"), "its part with C_b >= 0 separates ordered from chaotic networks"),
         (sr.mlp("max(z,0)**(3/2)"), "the kernel flows away from it"),
         (sr.mlp("sqrt(1+z**2)+1"), "at all kernels tried, from 1e-05 to 100000, C_b is negative on it"),
         (sr.pre_ln("abs(z)+1/2"), "it does not exist, as C_b would be negative"),
@@ -479,11 +479,11 @@ def test_curves_are_asked_for_at_numbers(kernels):
     ("formula", "skip", "said"),
     [
         ("tanh", 2, "from 1e-05 to 100000, no C_W > 0 keeps the kernel with chi_perp = 1"),
-        ("tanh", gamma, "skip connections have to be below 1, |gamma| < 1"),
+        ("tanh", gamma, "the weight of the skip connection has to be below 1, |gamma| < 1"),
         (
             "z^2*step(z)",
             gamma,
-            "so that deep networks are not affected; skip connections have to be below 1, |gamma| < 1",
+            "so that deep networks are not affected; the weight of the skip connection has to be below 1, |gamma| < 1",
         ),
     ],
 )

@@ -47,6 +47,9 @@ def _table(advice: Advice) -> dict[str, str]:
     found = {head: f"${number_text(value, DIGITS)}$" for head, value in numbers.items() if value is not None}
     if advice.trial is not None:
         mean = advice.trial.mean
-        changes = {"mean kernels": mean.kernel_range, "mean squared gradients": mean.gradient_range}
-        found |= {f"factor by which {n} change": f"${number_text(v, _FACTORS)}$" for n, v in changes.items()}
+        changes = {"kernel": mean.kernel_range, "squared gradient": mean.gradient_range}
+        found |= {
+            f"largest mean {n} of a layer over the smallest": f"${number_text(v, _FACTORS)}$"
+            for n, v in changes.items()
+        }
     return found

@@ -83,7 +83,9 @@ class CriticalitySection(ReportSection):
             if parts := criticality_summary.weights(report.critical_line_weights):
                 lines += self.wrapped("for " + " ".join(p if isinstance(p, str) else self.maths(p) for p in parts))
         elif report.critical_curve is not None:
-            lines += self.wrapped(self.words("critical line along the fixed point, K' = K* and chi_perp = 1:"))
+            lines += self.wrapped(
+                self.words("critical line, a point for each kernel K* that is kept: K' = K* and chi_perp = 1:")
+            )
             for name, value in zip(("C_W", "C_b"), criticality_summary.along(report.critical_curve), strict=True):
                 lines += self.equation(name, [self.maths(value)], "")
         if report.line_remark:

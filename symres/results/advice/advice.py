@@ -64,8 +64,8 @@ class Advice(Choice, Shown):
         """What ``schemes`` shows; empty where C_W and C_b are not both free.
 
         Examples:
-            >>> sr.derive("abs").advice(depth=10, width=100).schemes_title
-            'Usual schemes, for inputs of mean square 1: factors over the depth, at infinite width'
+            >>> sr.derive("abs").advice(depth=10, width=100).schemes_title.partition(": ")[2]
+            'factors by which all layers change kernel and squared gradient, at infinite width'
         """
         return sentences.schemes_title(self.usual)
 

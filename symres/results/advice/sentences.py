@@ -15,8 +15,8 @@ _FLAT = 0.005  # a power of the depth that is 0 to two decimals
 _SOURCE = {
     Origin.POINT: "This is the critical point: a layer keeps the kernel, and both susceptibilities are 1.",
     Origin.LINE: "This lies on the critical line: a layer keeps the kernel, and chi_perp is 1.",
-    Origin.BRANCH: "Branches of this weight change kernels and gradients by a factor of about 2 over all layers.",
-    Origin.SEARCH: "No critical point is of use at this depth; of all settings tried, this one changes signals least.",
+    Origin.SEARCH: "No critical setting that was tried keeps kernels and gradients at this depth; this one changes "
+    "them least.",
     Origin.GIVEN: "The variances of weights were given; inputs, and biases where they are free, were chosen for them.",
 }
 
@@ -64,7 +64,25 @@ def outcome(advice: Choice) -> str:
 def _source(advice: Choice, origin: Origin) -> str:
     if origin is Origin.POINT and advice.theory is not None and advice.theory.range > 1 + _LITTLE:
         return "These are the variances of a critical point K* = 0, near which a layer changes small kernels little."
-    return _SOURCE[origin]
+    if origin is Origin.POINT and not advice.any_scale and advice.kernel is not None:
+        kept = f"a layer keeps the kernel {digits(advice.kernel)}"
+        return f"This is the critical point: {kept}, and both susceptibilities are 1 there."
+    if origin is Origin.BRANCH:
+        told = "branches of this weight change the kernel and the squared gradient by factors of about 2 at most."
+        return f"Over {counted(advice.depth, 'layer')}, {told}"
+    return _SOURCE[origin] + (_off_the_lines(advice) if origin is Origin.SEARCH else "")
+
+
+def _off_the_lines(advice: Choice) -> str:
+    """That a setting is not critical, by what its first layer does; empty where that keeps both, or nobody knows."""
+    if advice.theory is None or len(advice.theory.kernels) < 2:
+        return ""
+    (first, second, *_), (before, after, *_) = advice.theory.kernels, advice.theory.jacobians
+    kernel, gradient = digits(second / first, _SHORT), digits(after / before, _SHORT)
+    if kernel == gradient == "1":
+        return ""
+    does = f"the first layer multiplies the kernel by {kernel} and the squared gradient by {gradient}"
+    return f" It is not critical: at infinite width, {does}."
 
 
 def _draw(advice: Choice) -> str:
@@ -121,30 +139,25 @@ def _inputs(advice: Choice) -> list[tuple[Topic, str]]:
 
 
 def _tried(advice: Choice, trial: Trial) -> str:
-    kernel, gradient = (_factor(r) for r in (trial.mean.kernel_range, trial.mean.gradient_range))
+    kernel, gradient = (_ratio(r) for r in (trial.mean.kernel_range, trial.mean.gradient_range))
     told = (
-        f"Tried in {trial.networks} networks of {_layers(advice)}: over the depth the mean kernel changes {kernel}, "
-        f"the mean squared gradient {gradient}"
+        f"Tried in {trial.networks} networks of {_layers(advice)}: averaged over them, the largest kernel of a layer "
+        f"is {kernel} times the smallest, the largest squared gradient {gradient} times the smallest"
     )
     if trial.leaving:
-        more = f"{trial.leaving} of the {trial.networks} networks one of the two changes by more than"
-        return f"{told}; in {more} a factor of {FACTOR:g}."
-    return f"{told}; in every single network both stay within a factor of {FACTOR:g}."
+        return f"{told}; in {trial.leaving} of the {trial.networks} networks one of these ratios is above {FACTOR:g}."
+    return f"{told}; in every single network both ratios are at most {FACTOR:g}."
 
 
-def _factor(found: float) -> str:
-    if found > 1e6:
-        return "without bound"
-    return f"by a factor of {digits(found, 3)}"
+def _ratio(found: float) -> str:
+    return "more than a million" if found > 1e6 else digits(found, 3)
 
 
 def _drift(advice: Choice, drift: float) -> str:
     percent = 100 * abs(drift)
     change = f"{digits(percent, 2)} %" if percent >= _LITTLE else f"less than {_LITTLE:g} %"
-    return (
-        f"If the first kernel is {100 * (OFF - 1):.0f} % larger, kernels still change by {change} a layer in layer "
-        f"{advice.depth}, at infinite width."
-    )
+    larger = f"{100 * (OFF - 1):.0f} % larger than advised"
+    return f"If the first kernel is {larger}, layer {advice.depth} changes the kernel by {change}, at infinite width."
 
 
 def _scatter(fluctuation: float) -> str:
@@ -152,8 +165,8 @@ def _scatter(fluctuation: float) -> str:
     if percent < _LITTLE:
         return "The kernel of the last layer is the same in all networks (finite-width theory, to order 1/n)."
     return (
-        f"The kernel of the last layer scatters by {percent:.2g} % from network to network (finite-width theory, to "
-        "order 1/n)."
+        f"From network to network the kernel of the last layer has a standard deviation of {_rounded(percent)} % of "
+        "its mean (finite-width theory, to order 1/n)."
     )
 
 
@@ -161,13 +174,13 @@ def _rate(rate: LearningRate) -> str:
     power = f"{rate.exponent:.2g}"
     told = f"The tangent kernel is {digits(rate.tangent_kernel, _SHORT)} at this depth and"
     if abs(rate.exponent) < _FLAT:
-        told += " does not grow with the depth: learning rates of gradient descent need not fall;"
+        told += " does not change with the depth;"
     else:
-        grows = "in proportion to it" if power == "1" else f"like depth^{power}"
-        told += f" grows {grows}: learning rates of gradient descent fall like the inverse of the kernel;"
+        grows = "in proportion to the depth" if power == "1" else f"like depth^{power}"
+        told += f" {'grows' if rate.exponent > 0 else 'changes'} {grows};"
     return (
-        f"{told} those of weights in PyTorch's parametrisation fall like 1/width, and Adam's for hidden weights like "
-        "1/width."
+        f"{told} the largest learning rate of gradient descent is inversely proportional to this kernel. In PyTorch's "
+        "parametrisation that rate is inversely proportional to the width too, and so is Adam's for hidden weights."
     )
 
 
@@ -194,7 +207,8 @@ def schemes_title(usual: tuple[UsualScheme, ...]) -> str:
     if not usual:
         return ""
     others = "".join(f", at {name} = {digits(value)}" for name, value in usual[0].others.items())
-    return f"Usual schemes, for inputs of mean square 1{others}: factors over the depth, at infinite width"
+    of_ = "factors by which all layers change kernel and squared gradient, at infinite width"
+    return f"Usual schemes, for inputs of mean square 1{others}: {of_}"
 
 
 def schemes_rows(usual: tuple[UsualScheme, ...]) -> list[tuple[str, str, str, str]]:

@@ -360,6 +360,7 @@ def separation(maps: Maps, explicit: sp.Expr | None) -> str:
     elif not any(inside):
         where = f"{tried} the kernel flows away from it, so that deep networks are not affected"
     else:
-        where = f"it separates ordered from chaotic networks where {' and '.join(conditions)}" if conditions else ""
-    skips = "skip connections have to be below 1, |gamma| < 1" if below_one(maps[2]) else ""
+        part = f"its part with {' and '.join(conditions)}"
+        where = f"{part} separates ordered from chaotic networks" if conditions else ""
+    skips = "the weight of the skip connection has to be below 1, |gamma| < 1" if below_one(maps[2]) else ""
     return "; ".join(filter(None, (where, skips)))

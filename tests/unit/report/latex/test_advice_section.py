@@ -20,8 +20,8 @@ def test_numbers_are_a_table_and_sentences_are_paragraphs():
     assert rows["fan-in times variance of weights, $C_W$"] == f"${advice.C_W:.9g}$"
     assert rows[r"$\gamma$"] == "$0.93$" and rows["mean square of the inputs"] == f"${advice.inputs_kernel:.9g}$"
     mean = advice.trial.mean
-    assert rows["factor by which mean kernels change"] == f"${mean.kernel_range:.3g}$"
-    assert rows["factor by which mean squared gradients change"] == f"${mean.gradient_range:.3g}$"
+    assert rows["largest mean kernel of a layer over the smallest"] == f"${mean.kernel_range:.3g}$"
+    assert rows["largest mean squared gradient of a layer over the smallest"] == f"${mean.gradient_range:.3g}$"
     text = document(replace(theory.report(), advice=advice))
     assert r"\subsection*{How to initialise 50 layers of width 512}" in text
     assert all(f"\n{prose(reason)}\n\n" in text for reason in advice.reasons) and len(advice.reasons) > 5

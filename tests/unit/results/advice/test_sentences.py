@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import symres as sr
-from symres.results.advice.parts import LearningRate, Topic, Trial
+from symres.results.advice.parts import LearningRate, Origin, Path, Topic, Trial
 
 RELU = sr.derive("relu").advice(depth=4, width=64)
 
@@ -19,10 +19,21 @@ def told(advice, word):
 def test_how_many_networks_change_too_much():
     ranges = (2.0,) * 30 + (7.0,) * 2
     trial = Trial(32, RELU.trial.mean, ranges)
-    ending = "in 2 of the 32 networks one of the two changes by more than a factor of 5."
+    ending = "in 2 of the 32 networks one of these ratios is above 5."
     assert told(replace(RELU, trial=trial), "Tried in 32 networks of 4 layers and width 64").endswith(ending)
     steady = told(replace(RELU, trial=Trial(32, RELU.trial.mean, (2.0,) * 32)), "Tried")
-    assert steady.endswith("in every single network both stay within a factor of 5.")
+    assert steady.endswith("in every single network both ratios are at most 5.")
+
+
+def test_where_the_numbers_come_from():
+    half = sr.derive("gelu").advice(depth=4, width=64)
+    assert f"This is the critical point: a layer keeps the kernel {half.kernel:.9g}, and" in half.reasons[1]
+    found = told(replace(RELU, origin=Origin.SEARCH), "No critical setting")
+    assert "It is not critical" not in found  # relu at C_W = 2 keeps both
+    path = Path((2.0, 1.0, 1.0), (1.0, 1.25, 1.25))
+    found = told(replace(RELU, origin=Origin.SEARCH, theory=path), "No critical setting")
+    assert found.endswith("the first layer multiplies the kernel by 0.5 and the squared gradient by 1.25.")
+    assert told(replace(RELU, origin=Origin.BRANCH), "branches of this weight").startswith("Over 4 layers, ")
 
 
 def test_one_layer_is_not_several():
@@ -32,9 +43,9 @@ def test_one_layer_is_not_several():
 @pytest.mark.parametrize(
     ("exponent", "words"),
     [
-        (1.0, "grows in proportion to it: learning rates of gradient descent fall like the inverse of the kernel"),
-        (0.59, "grows like depth^0.59: learning rates"),
-        (1e-14, "does not grow with the depth: learning rates of gradient descent need not fall"),
+        (1.0, "grows in proportion to the depth; the largest learning rate of gradient descent is inversely"),
+        (0.59, "grows like depth^0.59; the largest learning rate"),
+        (1e-14, "does not change with the depth; the largest learning rate"),
     ],
 )
 def test_how_the_tangent_kernel_grows(exponent, words):
@@ -43,7 +54,8 @@ def test_how_the_tangent_kernel_grows(exponent, words):
 
 def test_customary_schemes_are_a_table():
     assert not any("He's" in text for text in RELU.reasons)
-    assert RELU.schemes_title == "Usual schemes, for inputs of mean square 1: factors over the depth, at infinite width"
+    about = "factors by which all layers change kernel and squared gradient, at infinite width"
+    assert RELU.schemes_title == f"Usual schemes, for inputs of mean square 1: {about}"
     assert [row[:2] for row in RELU.schemes] == [("PyTorch's default", "0.333"), ("LeCun's", "1"), ("He's", "2")]
     assert RELU.schemes[2][2:] == ("1", "1")
     (he,) = (scheme for scheme in RELU.usual if scheme.C_W == 2)
