@@ -54,8 +54,8 @@ print("distances in standard errors:", np.round((means - exact)[1:] / errors[1:]
 assert (abs(means - exact) <= 4 * errors).all()
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.6), layout="constrained")
-some, correlation = slice(1500), 0.5
-y = correlation * x + (1 - correlation**2) ** 0.5 * noise
+some = slice(1500)
+y = 0.5 * x + 0.75**0.5 * noise  # of correlation 1/2
 counted = (x > 0) & (y > 0)
 left.plot(x[some][~counted[some]], y[some][~counted[some]], ".", color="0.7", ms=3)
 left.plot(x[some][counted[some]], y[some][counted[some]], ".", color="#0072B2", ms=3)
@@ -67,7 +67,7 @@ left.set(
     aspect="equal",
     title="correlation 0.5",
 )
-share = float(both_positive.evalf(K1=1, K2=1, C=correlation))
+share = float(both_positive.evalf(K1=1, K2=1, C=0.5))
 left.text(3.3, -3.3, f"blue: probability {share:.4f}", ha="right")
 fine = np.linspace(-1, 1, 201)
 right.plot(

@@ -51,8 +51,8 @@ generator = np.random.default_rng(0)
 x, noise = generator.standard_normal((2, 100_000))
 covariances = np.linspace(-0.9, 0.9, 7)
 sampled, errors = np.empty(7), np.empty(7)
-for index, C in enumerate(covariances):
-    y = C * x + (1 - C**2) ** 0.5 * noise
+for index, covariance in enumerate(covariances):
+    y = covariance * x + (1 - covariance**2) ** 0.5 * noise
     products = 4 / np.pi * np.exp(-(x**2) - y**2)
     sampled[index], errors[index] = products.mean(), products.std() / len(x) ** 0.5
 fine = np.linspace(-1, 1, 201)
