@@ -54,7 +54,9 @@ bench:  ## times and memory against other ways, by ratio
 	$(PYTHON) tests/bench/bench_networks.py
 	$(PYTHON) tests/bench/bench_fluctuations.py
 
-docs:  ## pages, gallery and cheat sheet into docs/_build; needs pip install -e ".[docs]", and pdflatex for the sheet
+docs:  ## pages, gallery and cheat sheet into docs/_build; installs the extra docs where it is missing; LaTeX for the sheet
+	@[ -x "$$(command -v $(PYTHON))" ] || python3 -m venv .venv
+	@$(PYTHON) -c "import sphinx_gallery" 2> /dev/null || $(PYTHON) -m pip install --quiet -e ".[docs]"
 	$(PYTHON) -m sphinx -W --keep-going -b html docs docs/_build/html
 	@if command -v pdflatex >/dev/null; then $(MAKE) --no-print-directory cheatsheet; else echo "no pdflatex: no cheat sheet"; fi
 

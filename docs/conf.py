@@ -52,7 +52,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": ["gallery"],
     "backreferences_dir": "gallery/backreferences",  # minigalleries ask for it
     "filename_pattern": r"/plot_",
-    "ignore_pattern": r"__init__\.py|readme_picture|first_screen|thumbnails",
+    "ignore_pattern": r"__\.py|readme_picture|first_screen|thumbnails|pictures",
     "image_scrapers": ("matplotlib", "extensions.figures.scraper"),
     "reset_modules": ("matplotlib", "extensions.figures.reset"),
     "capture_repr": ("_repr_html_", "__repr__"),

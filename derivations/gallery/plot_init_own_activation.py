@@ -55,8 +55,8 @@ figure, axes = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
 sr.phase_diagram(phi, x=("C_W", 0, 6), y=("C_b", 0, 0.2)).plot(axes)
 
 # %%
-# **What it shows**: from inputs of kernel 1 kernels grow without bound wherever :math:`C_W` is above about
-# :math:`4/7`; below it gradients vanish. The critical line is there, dotted, and kernels flow away from it.
+# **What it shows**: from inputs of kernel 1 kernels grow without bound wherever :math:`C_W` is above
+# :math:`(1 - C_b)\,4/7`; below it gradients vanish. The critical line is there, dotted, and kernels flow away from it.
 #
 # One line of PyTorch
 # -------------------

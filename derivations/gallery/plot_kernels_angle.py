@@ -65,7 +65,7 @@ panels[1].legend(frameon=False)
 # %%
 # **What it shows**: each layer of ReLU at :math:`C_W = 2` moves inputs towards each other, so that the kernel of depth
 # 10 hardly tells angles apart. The tangent kernel of depth 10 has a sharp peak at angle 0 on a floor of 0.3 of it; that
-# of depth 1 is negative for inputs further apart than 115 degrees.
+# of depth 1 is negative for inputs further apart than 113 degrees.
 #
 # By hand
 # -------

@@ -41,8 +41,8 @@ for name in (
     )
 
 # %%
-# GELU and SiLU are half-stable: their powers :math:`q` of -65 and 608 hold only after thousands of
-# layers. Softplus has no critical point.
+# GELU and SiLU are half-stable: their powers :math:`q` of -65 and 608 hold only after some two
+# thousand and some twenty-five thousand layers. Softplus has no critical point.
 #
 # Ten thousand layers
 # -------------------

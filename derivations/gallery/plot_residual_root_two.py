@@ -2,7 +2,7 @@ r"""
 The sum of skip and branch divided by the root of 2
 ===================================================
 
-*StyleGAN, WaveNet and others divide the sum of skip connection and branch by* :math:`\sqrt{2}`. *Why, and when is it
+*StyleGAN2, DiffWave and others divide the sum of skip connection and branch by* :math:`\sqrt{2}`. *Why, and when is it
 right?*
 
 In :math:`z' = (z + F(z))/\sqrt{2}` the kernel is the mean of the stream's and the branch's. It stays where both are

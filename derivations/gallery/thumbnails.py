@@ -5,13 +5,11 @@ Writes ``docs/_static/thumbnails/NAME.png``, a picture of each, in a minute.
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 
-import matplotlib
-from matplotlib.figure import Figure
+from derivations.gallery.pictures import pictures
 
-EXAMPLES = (
+SHOWN = (
     "plot_init_gains",
     "plot_training_where_signals_die",
     "plot_residual_branch_scale",
@@ -23,23 +21,11 @@ OUT = Path(__file__).parents[2] / "docs" / "_static" / "thumbnails"
 WIDTH = 480  # pixels
 
 
-def picture(name: str) -> Figure:
-    """The last figure that an example makes, by pyplot or by symres."""
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    pyplot.close("all")
-    example = importlib.import_module(f"{__package__}.{name}")
-    figures = [value for value in vars(example).values() if isinstance(value, Figure)]
-    figures += [pyplot.figure(number) for number in pyplot.get_fignums()]
-    return figures[-1]
-
-
 def main() -> None:
     """Write them all."""
     OUT.mkdir(parents=True, exist_ok=True)
-    for name in EXAMPLES:
-        figure = picture(name)
+    for name in SHOWN:
+        *_, figure = pictures(name)
         figure.savefig(
             OUT / f"{name}.png",
             dpi=WIDTH / figure.get_size_inches()[0],

@@ -353,7 +353,7 @@ _TABLE = (
     ),
     CatalogueEntry("tanhshrink", "z - tanh(z)", "PyTorch's Tanhshrink"),
     CatalogueEntry("threshold", "where(z > level, z, value)", "PyTorch's Threshold", (_level, _value)),
-    CatalogueEntry("softsign", "z/(1 + abs(z))", "Glorot and Bengio, AISTATS 2010"),
+    CatalogueEntry("softsign", "z/(1 + abs(z))", "Bergstra and others, 2009; Glorot and Bengio, AISTATS 2010"),
     CatalogueEntry("square", "z^2", "polynomial networks"),
     CatalogueEntry("cube", "z^3", "polynomial networks"),
 )

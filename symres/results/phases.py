@@ -96,7 +96,7 @@ class Phase:
 
     @property
     def correlation_length(self) -> float:
-        """The depth over which Jacobians grow or fall by a factor e, ``1/|log chi_perp|`` (Doshi et al. (17)).
+        """The depth over which squared Jacobians grow or fall by a factor e, ``1/|log chi_perp|`` (Doshi et al. (17)).
 
         Raises:
             NoClosedForm: the kernel diverges, and the limit of chi_perp is not known.

@@ -130,7 +130,7 @@ class CriticalTheory(LayerTheory, CriticalSubject):
         return CorrelationMap(self.covariance_map, self.phase(start, **params), start, params)
 
     def correlation_length(self, /, K: Number | None = None, **params: Number) -> float:
-        """The depth ``1/|log chi_perp|`` over which gradients grow or fall by a factor e (Doshi et al. (17)).
+        """The depth ``1/|log chi_perp|`` over which squared gradients grow or fall by a factor e (Doshi et al. (17)).
 
         In the ordered phase it is also the depth over which the correlation of two inputs approaches 1; in the chaotic
         phase correlations end elsewhere, over the depth ``depth_scales(...).xi_c``.

@@ -78,7 +78,26 @@ def test_numbers_are_those_of_the_picture():
     shown = [
         f"{accuracies[phi][scheme][0]:.2f}" for phi in ("gelu", "mish", "tanh") for scheme in ("Kaiming", "st.init_")
     ]
-    assert re.findall(r"0\.\d+", sentence) == [*shown, f"{accuracies['tanh']['Xavier'][0]:.2f}"]
+    assert re.findall(r"0\.\d\d", sentence) == [*shown, f"{accuracies['tanh']['Xavier'][0]:.2f}"]
+
+
+def test_numbers_beside_the_accuracies_are_those_of_the_experiment():
+    from derivations.trained_initialisation import RATES
+
+    accuracy = json.loads(SCREEN.read_text())["accuracy"]
+    (sentence,) = re.findall(r"^50-layer GELU networks on digits.*$", README, re.MULTILINE)
+    words = {3: "three", 11: "eleven"}
+    assert f"{accuracy['depth']}-layer" in sentence
+    assert f"after {accuracy['steps']} steps" in sentence
+    assert f"best of {words[len(RATES)]} learning rates" in sentence
+    assert f"{words[accuracy['seeds']]} seeds, whose standard errors are below 0.1" in sentence
+    assert max(error for row in accuracy["accuracies"].values() for _, error in row.values()) < 0.1
+
+
+def test_the_examples_of_the_gallery_are_counted():
+    from derivations.gallery.pictures import EXAMPLES
+
+    assert f"lists all {len(EXAMPLES)}," in README
 
 
 def test_the_picture_was_made_by_the_scripts_as_they_are():
