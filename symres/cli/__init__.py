@@ -73,7 +73,7 @@ def run(arguments: Sequence[str]) -> int:
         return result if isinstance(result, int) else 0
     except _WrongUse as error:
         where = error.ctx.command_path if getattr(error, "ctx", None) else "symres"
-        complain(f"{error.format_message().rstrip('.')}; try '{where} --help'")
+        complain(f"{error.format_message().rstrip('.')}; {_setting(error)}try '{where} --help'")
         return WRONG
     except SymresError as error:
         complain(f"{error.asked}: {error.found}; {as_typed(error.remedy)}")
@@ -84,6 +84,14 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         complain("interrupted")
         return INTERRUPTED
+
+
+def _setting(error: _WrongUse) -> str:
+    """How a parameter gets its number, where somebody typed ``--gamma 0.5``."""
+    name = getattr(error, "option_name", "").lstrip("-")
+    if not name.isidentifier() or getattr(error, "possibilities", None):
+        return ""
+    return f"if {name} is a parameter of the layer or the activation, --set {name}=NUMBER sets it; "
 
 
 def _protected(word: str) -> str:

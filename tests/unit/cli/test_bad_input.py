@@ -203,3 +203,10 @@ def test_the_same_in_a_process_of_its_own(words, tmp_path):
     (line,) = result.stderr.decode().splitlines()
     assert line.startswith("symres: ")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_parameter_that_was_typed_as_an_option_is_told_how_to_be_set(capsys):
+    code, _, err = run(capsys, "derive", "relu", "--layer", "residual", "--gamma", "0.5")
+    assert code == 2 and "--set gamma=NUMBER sets it" in err
+    code, _, err = run(capsys, "derive", "relu", "--layr", "residual")
+    assert code == 2 and "--layer" in err and "--set" not in err
