@@ -64,7 +64,7 @@ class DerivedDepth(DerivedLayer):
 
     @abstractmethod
     def correlation_length(self, /, K: Any = None, **params: Any) -> float:
-        """The depth over which squared Jacobians grow or fall by a factor e, from the kernel K on (Doshi et al. (17))."""
+        """The depth over which squared Jacobians grow or fall by a factor e, from kernel K on (Doshi et al. (17))."""
 
 
 class DerivedFluctuations(DerivedLayer):

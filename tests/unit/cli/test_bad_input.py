@@ -9,6 +9,7 @@ import pytest
 
 from symres import cli
 from symres.theory.theory import Theory
+from tests.command_line import run
 
 ROOT = Path(__file__).parents[3]
 
