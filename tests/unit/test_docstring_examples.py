@@ -116,7 +116,7 @@ def test_every_public_name_has_an_example():
 def test_every_public_member_of_a_theory_has_an_example():
     of_class = sr.Theory.__doc__ or ""
     for name in MEMBERS:
-        member = inspect.getattr_static(sr.Theory, name, None)  # None: an attribute of instances, in the class's example
+        member = inspect.getattr_static(sr.Theory, name, None)  # None: of instances, in the class's example
         text = of_class if member is None else member.__doc__ or of_class
         assert ">>> " in text, name
         assert f".{name}" in text or f'"{name}"' in text, name
