@@ -86,7 +86,7 @@ def run(arguments: Sequence[str]) -> int:
         return INTERRUPTED
 
 
-def _setting(error: _WrongUse) -> str:
+def _setting(error: Exception) -> str:
     """How a parameter gets its number, where somebody typed ``--gamma 0.5``."""
     name = getattr(error, "option_name", "").lstrip("-")
     if not name.isidentifier() or getattr(error, "possibilities", None):
