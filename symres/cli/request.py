@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 import shlex
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from ..activations import catalogue
-from ..activations.activation import RESERVED, Activation, file_stem
+from ..activations.activation import RESERVED, Activation, file_stem, identifier
 from ..activations.formula_parser import NAME, PARSED_FUNCTIONS, VARIABLE, nearest
 from ..core.errors import DeclarationError
 from ..core.scalars import parameter
@@ -24,6 +25,7 @@ Axis = tuple[str, float, float]  # name and ends of its range
 _POSITIVE = [1.0, math.inf]  # the ends of a range of positive numbers
 ALONE = "mlp"  # the layer of an activation that is given alone
 _TITLE = 72  # characters of a title
+_VALUE = 16  # characters of a number in the name of a file
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,16 @@ class Request:
 
     @property
     def layer_stem(self) -> str:
-        """The layer in the name of a file."""
-        return "layer" if is_equation(self.layer.name) else self.layer.name
+        """The layer in the name of a file; of a forward equation its words and a digest."""
+        name = self.layer.name
+        return identifier("".join(name.split())) if is_equation(name) else name
+
+    @property
+    def settings_stem(self) -> str:
+        """The numbers that were set in the name of a file, ``gamma_1_2``, but for those that the activation's has."""
+        named = () if self.phi is None else self.phi.formula.label()[1]
+        shown = {text.partition("=")[0] for text in named}
+        return "_".join(f"{key}_{in_a_file_name(value)}" for key, value in self.settings.items() if key not in shown)
 
     def command(self, verb: str, *options: str) -> str:
         """The command line that repeats the request."""
@@ -78,6 +88,14 @@ class Request:
         for name in self.positive:
             words += ["--positive", name]
         return shlex.join([*words, *options])
+
+
+def in_a_file_name(value: str) -> str:
+    """A number in the name of a file, ``1_2`` for 1/2; what is no number or fraction is told apart by a digest."""
+    words = re.sub(r"[^A-Za-z0-9.+-]+", "_", value).strip("_")
+    if re.fullmatch(r"[-+]?[\w.]+(/[\w.]+)?", value, re.ASCII) and len(value) <= _VALUE:
+        return words
+    return f"{words[:_VALUE].rstrip('_')}_{hashlib.sha256(value.encode()).hexdigest()[:8]}"
 
 
 def find_activation(text: str, /, **numbers: sp.Expr) -> Activation:

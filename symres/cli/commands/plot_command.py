@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,9 +12,10 @@ from ...report.text.console import Output, busy
 from ..app import FORMULAS, Json, LayerName, OutFile, Settings, Subject, app, place, print_json
 
 if TYPE_CHECKING:
-    from ..request import Axis
+    from ..request import Axis, Request
 
 _AXES = ("C_W", "C_b")  # what axes show without --x and --y
+_KERNEL = "1"  # of the input, without --kernel
 
 
 @app.command(short_help="Draw the phase diagram of a layer.", epilog=FORMULAS)
@@ -29,7 +29,7 @@ def plot(
         str, typer.Option("--quantity", metavar="NAME", help="Colours: chi_perp, or a depth scale, xi_q or xi_c.")
     ] = "chi_perp",
     points: Annotated[int, typer.Option("--points", help="Number of values on each axis.")] = 300,
-    kernel: Annotated[str, typer.Option("--kernel", metavar="NUMBER", help="The kernel of the input.")] = "1",
+    kernel: Annotated[str, typer.Option("--kernel", metavar="NUMBER", help="The kernel of the input.")] = _KERNEL,
     out: OutFile = None,
     json: Json = False,
 ) -> None:
@@ -48,7 +48,7 @@ def plot(
     require_quantity(quantity)
     axes = axis(x), axis(y)
     request = make(activation, layer, settings or [], free=[given for given in axes if given is not None])
-    path = place(out, "a file") or Path(f"{request.stem}_{request.layer_stem}_{_shown(quantity, axes)}.png")
+    path = place(out, "a file") or Path(f"{_file_stem(request, quantity, axes, kernel)}.png")
     format_of(path)
     require_place(path)
     with busy(f"deriving {request.title} in the layer {request.layer.name}"):
@@ -64,8 +64,18 @@ def plot(
     Output().text(f"wrote {file}")
 
 
-def _shown(quantity: str, axes: Sequence[Axis | None]) -> str:
-    """What a figure shows, for the name of its file: ``phases``, ``xi_c_over_gamma_C_b``."""
-    names = [default if axis is None else axis[0] for default, axis in zip(_AXES, axes, strict=True)]
-    parts = ["phases"] if quantity == "chi_perp" else [quantity]
-    return "_".join(parts + (["over", *names] if tuple(names) != _AXES else []))
+def _file_stem(request: Request, quantity: str, axes: tuple[Axis | None, Axis | None], kernel: str) -> str:
+    """What a figure shows: ``gelu_residual_gamma_1_2_phases``, ``tanh_mlp_xi_c_over_C_W_0_4_C_b``.
+
+    It has all numbers that the user gave: figures of different numbers do not overwrite each other.
+    """
+    from ..request import in_a_file_name
+
+    parts = [request.stem, request.layer_stem, request.settings_stem]
+    parts += [f"K_{in_a_file_name(kernel)}"] if kernel != _KERNEL else []
+    parts += ["phases" if quantity == "chi_perp" else quantity]
+    if axes != (None, None):
+        parts += ["over"]
+        for default, axis in zip(_AXES, axes, strict=True):
+            parts += [default] if axis is None else [axis[0], *(f"{end:g}" for end in axis[1:])]
+    return "_".join(part for part in parts if part)

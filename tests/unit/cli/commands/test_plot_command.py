@@ -1,5 +1,7 @@
 """``symres plot``: a file, or one clear line and nothing."""
 
+from string import ascii_letters, digits
+
 import pytest
 
 import symres as sr
@@ -20,8 +22,48 @@ def test_a_file_is_written(capsys, tmp_path, ending):
 
 def test_the_name_of_the_file_is_that_of_the_layer(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert page(capsys, *ERF) == "wrote erf_residual_phases.png\n"
-    assert [p.name for p in tmp_path.iterdir()] == ["erf_residual_phases.png"]
+    assert page(capsys, *ERF) == "wrote erf_residual_gamma_1_2_phases.png\n"
+    assert [p.name for p in tmp_path.iterdir()] == ["erf_residual_gamma_1_2_phases.png"]
+
+
+STEMS = {
+    ("plot", "gelu", "--layer", "residual", "--set", "gamma=9/10"): "gelu_residual_gamma_9_10_phases",
+    ("plot", "swish", "--set", "beta=2", "--quantity", "xi_c"): "swish_beta_2_mlp_xi_c",
+    ("plot", "tanh", "--x", "C_W=0:4"): "tanh_mlp_phases_over_C_W_0_4_C_b",
+    ("plot", "tanh", "--kernel", "1/2"): "tanh_mlp_K_1_2_phases",
+}
+APART = [
+    ("plot", "erf(a*z)", "--set", "a=2", "--set", "C_b=0.1"),
+    ("plot", "erf(a*z)", "--set", "a=2", "--set", "C_b=0.2"),
+    ("plot", "tanh", "--layer", "z/2+Dense(phi(z))"),
+    ("plot", "tanh", "--layer", "z/3+Dense(phi(z))"),
+    ("plot", "z/3+Dense(tanh(z))"),
+    ("plot", "z/4+Dense(tanh(z))"),
+    ("plot", "tanh", "--set", "C_b=2*pi"),
+    ("plot", "tanh", "--set", "C_b=2/pi"),
+    ("plot", "tanh", "--x", "C_W=0:2"),
+    ("plot", "tanh", "--x", "C_W=0:3"),
+]
+
+
+def written_to(capsys, monkeypatch, words):
+    """The name of the file that a plot is written to, nothing derived."""
+    monkeypatch.setattr("symres.core.files.require_place", lambda path: pytest.exit(str(path)))
+    with pytest.raises(pytest.exit.Exception) as stopped:
+        run(capsys, *words)
+    return str(stopped.value)
+
+
+@pytest.mark.parametrize("words", STEMS)
+def test_the_name_of_the_file_has_the_numbers(capsys, monkeypatch, words):
+    assert written_to(capsys, monkeypatch, words) == f"{STEMS[words]}.png"
+
+
+def test_figures_of_different_numbers_or_layers_have_different_names(capsys, monkeypatch):
+    names = [written_to(capsys, monkeypatch, words) for words in APART]
+    assert len(set(names)) == len(APART)
+    assert names[2].startswith("tanh_z_over_2_plus_Dense_phi_z_") and "C_b_0.1_phases" in names[0]
+    assert all(set(name) <= set(ascii_letters + digits + "_.-+") for name in names)
 
 
 @pytest.mark.exhaustive
