@@ -12,6 +12,7 @@ from ..codegen.arrays.feature_rows.kernels_of_rows import _kernels_of_rows
 from ..codegen.arrays.feature_rows.real_arguments import _real
 from ..codegen.module import Module
 from ..codegen.planning.guards import EXCESS
+from ..core.display import Fact, Shown
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, number
 from .generated_module import function_of, loaded, parameters_of, without_tangent_kernel
@@ -26,7 +27,7 @@ _PART = 1 << 16  # entries at a time
 _SAME = 1e-5  # relative difference of kernels that is rounding of float32 rows, not another norm
 
 
-class ZonalKernel:
+class ZonalKernel(Shown):
     """Kernel and tangent kernel of a network for inputs of one norm, as a table in their angle.
 
     A value costs the same for every depth. Between nodes at equal distances of the angle the table is a cubic spline;
@@ -87,6 +88,15 @@ class ZonalKernel:
             if not pieces <= MOST:
                 found = f"{MOST} pieces leave an error of {self.error:.1g}"
                 raise DeclarationError(f"a table of kernels to {tolerance:g}", found, "pass a larger tolerance")
+
+    def _title(self) -> str:
+        return "kernels of inputs of one norm, a table over their angle"
+
+    def _facts(self) -> list[Fact]:
+        """At which kernel and parameters, and how accurate it is."""
+        numbers = {"K": self.K} | self._parameters
+        facts = [Fact("", f"{name} = {value}") for name, value in numbers.items()]
+        return [*facts, Fact("pieces", str(len(self._spline.x) - 1)), Fact("error", f"{self.error:.1g}")]
 
     def _exact(self, angles: Floats) -> Floats:
         """Both kernels at angles, of shape (angles, 2)."""

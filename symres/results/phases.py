@@ -53,12 +53,16 @@ class FixedPoint(Shown):
         return f"fixed point, {self.phase}"
 
     def _facts(self) -> list[Fact]:
-        sides = (
-            ("K*", "K^*", self.K),
-            ("chi_parallel", r"\chi_\parallel", self.chi_parallel),
-            ("chi_perp", r"\chi_\perp", self.chi_perp),
-        )
-        return [Fact("", f"{name} = {side}", _number(left, side)) for name, left, side in sides]
+        return _facts_of_a_kernel("K*", "K^*", self)
+
+
+def _facts_of_a_kernel(name: str, left: str, end: FixedPoint | Phase) -> list[Fact]:
+    sides = (
+        (name, left, end.K),
+        ("chi_parallel", r"\chi_\parallel", end.chi_parallel),
+        ("chi_perp", r"\chi_\perp", end.chi_perp),
+    )
+    return [Fact("", f"{name} = {side}", _number(left, side)) for name, left, side in sides]
 
 
 def _number(left: str, side: float | sp.Symbol) -> str:
@@ -67,7 +71,7 @@ def _number(left: str, side: float | sp.Symbol) -> str:
 
 
 @dataclass(frozen=True)
-class Phase:
+class Phase(Shown):
     """The limit of infinite depth.
 
     Args:
@@ -93,6 +97,12 @@ class Phase:
     def kernel(self) -> float:
         """K as a float; nan where every kernel is kept, and K is the symbol ``sr.K``."""
         return _as_float(self.K)
+
+    def _title(self) -> str:
+        return f"limit of infinite depth, {self.name}"
+
+    def _facts(self) -> list[Fact]:
+        return _facts_of_a_kernel("K", "K", self)
 
     @property
     def correlation_length(self) -> float:

@@ -8,6 +8,10 @@ from itertools import pairwise
 
 import sympy as sp
 
+from ...core.display import Fact, Shown
+from ...notation import latex
+
+_SHOWN = (0.0, 0.5, 0.9)  # gamma of the rows that the curve shows of itself
 OUTPUTS = 1  # n_L of the aspect ratios that are shown
 
 
@@ -37,8 +41,8 @@ class GrowthRow:
         return 4 / ((20 + 3 * OUTPUTS) * self.second)
 
 
-@dataclass(frozen=True)
-class GrowthCurve:
+@dataclass(frozen=True, repr=False)
+class GrowthCurve(Shown):
     """nu along the weight of the skip connection.
 
     Args:
@@ -48,6 +52,19 @@ class GrowthCurve:
 
     rows: tuple[GrowthRow, ...]
     edge: sp.Expr | None = None
+
+    def _title(self) -> str:
+        return "nu, the growth of V/K^2 for each layer at criticality"
+
+    def _facts(self) -> list[Fact]:
+        """Growth and optimal aspect ratio of some rows, and the limit."""
+        facts = []
+        for row in self.at(*_SHOWN):
+            values = f"nu = {row.nu:.6g}, optimal depth/width {row.aspect_ratio:.6g}"
+            facts.append(Fact("" if row.gamma is None else f"gamma = {row.gamma:g}", values))
+        if self.edge is not None:
+            facts.append(Fact("gamma to 1", f"nu ~ {self.edge}", rf"\nu \sim {latex(self.edge)}"))
+        return facts
 
     def at(self, *gammas: float) -> Iterator[GrowthRow]:
         """The rows nearest to some gamma; the only one of a layer without gamma."""

@@ -9,9 +9,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError, NoClosedForm
 from ...core.scalars import Number, number
 from ...core.symbols import gamma, n_L
+from ...notation.facts import equation
 from ...numerics.roots.brent import brent
 from ...results.numbers.estimates import Branches
 from ...results.numbers.procedure import Procedure
@@ -25,8 +27,8 @@ _CLOSE = 4e-15  # of r*, relative, to what is asked for
 _HEIGHTS = (1.02, 1.5, 20.0)  # ratios at which errors are measured, in units of the least one
 
 
-@dataclass(frozen=True)
-class AspectRatioCurve:
+@dataclass(frozen=True, repr=False)
+class AspectRatioCurve(Shown):
     """``r*(gamma)`` for 0 <= gamma < 1, at a given output width.
 
     Args:
@@ -50,6 +52,15 @@ class AspectRatioCurve:
             )
         if number(self.outputs, "n_L") <= 0:
             raise DeclarationError(f"n_L = {self.outputs}", "a number of outputs is positive", "pass n_L >= 1")
+
+    def _title(self) -> str:
+        return f"optimal depth/width along gamma, n_L = {self.outputs}"
+
+    def _facts(self) -> list[Fact]:
+        """The formula, and the numbers of the activation."""
+        assert self.ratio.expr is not None
+        facts = [equation("r*", "r^*", self.ratio.expr.subs(n_L, number(self.outputs, "n_L")))]
+        return facts + [Fact("", f"{name} = {value}") for name, value in self.parameters]
 
     @cached_property
     def _value(self) -> Callable[[float], float]:

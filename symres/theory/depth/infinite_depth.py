@@ -40,7 +40,7 @@ _LEAST, _EXPLODED = 1e-12, 1e100  # a kernel that stands for 0, and a growth tha
 
 
 @dataclass(frozen=True)
-class Regime:
+class Regime(Shown):
     """How a residual network of width M and depth L trains when its branches have a given scale.
 
     All of them are orders of magnitude for large M and L, of the first step of gradient descent, with a learning rate
@@ -57,6 +57,14 @@ class Regime:
     displacement: sp.Expr
     learning_rate: sp.Expr
     features: sp.Expr
+
+    def _title(self) -> str:
+        return f"regime of training: {self.name}"
+
+    def _facts(self) -> list[Fact]:
+        """Each order of magnitude."""
+        sizes = ("displacement", self.displacement), ("learning rate", self.learning_rate), ("features", self.features)
+        return [equation(name, rf"\text{{{name}}}", size) for name, size in sizes]
 
 
 @parameters_by_name

@@ -26,9 +26,18 @@ from .layer_values import DIGITS, Parameter, Values, number_of
 
 State: TypeAlias = dict[str, mp.mpf]  # K, and C of a batch
 
+_SHOWN = 15  # digits of kernels that are shown
 
-class DualKernel(NamedTuple):
-    """The kernels of a layer for two inputs.
+
+class _DualKernel(NamedTuple):
+    K1: mp.mpf
+    K2: mp.mpf
+    C: mp.mpf
+    Theta: mp.mpf
+
+
+class DualKernel(_DualKernel, Shown):
+    """The kernels of a layer for two inputs, a named tuple.
 
     Args:
         K1, K2: kernels of the inputs.
@@ -41,10 +50,17 @@ class DualKernel(NamedTuple):
         {'K1': 1.5, 'K2': 4.5, 'C': 1.5, 'Theta': 1.5}
     """
 
-    K1: mp.mpf
-    K2: mp.mpf
-    C: mp.mpf
-    Theta: mp.mpf
+    __slots__ = ()
+
+    def _title(self) -> str:
+        return "kernels of two inputs"
+
+    def _facts(self) -> list[Fact]:
+        """The four numbers."""
+        lefts = ("K_1", "K_2", "C", r"\Theta")
+        numbers = [mp.nstr(value, _SHOWN) for value in self]
+        rows = zip(self._fields, lefts, numbers, strict=True)
+        return [Fact("", f"{name} = {value}", f"{left} = {value}") for name, left, value in rows]
 
 
 @parameters_by_name

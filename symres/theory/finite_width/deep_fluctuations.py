@@ -8,6 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
+from ...core.abbreviation import counted
+from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError, NoClosedForm
 from ...results.numbers.estimates import Estimates
 from .float_quadrature import Array, Values
@@ -20,8 +22,8 @@ _WANTED = {1: 1e-13, 2: 1e-13, 3: 1e-9}  # relative to the largest fluctuation; 
 _ROUNDING = 4e-16  # relative, of each layer
 
 
-@dataclass(frozen=True)
-class DeepFluctuations:
+@dataclass(frozen=True, repr=False)
+class DeepFluctuations(Shown):
     """The fluctuations of the stream before the first layer of a network, and after each.
 
     Args:
@@ -31,6 +33,21 @@ class DeepFluctuations:
 
     states: tuple[Fluctuations, ...]
     error: float
+
+    def _title(self) -> str:
+        last = self.states[-1]
+        return f"fluctuations at order 1/n of {counted(last.inputs, 'input')}, {counted(len(self.states) - 1, 'layer')}"
+
+    def _facts(self) -> list[Fact]:
+        """V and P after the last layer: of several inputs the largest entries."""
+        last, layers = self.states[-1], counted(len(self.states) - 1, "layer")
+        of = "" if last.inputs == 1 else "largest entry of "
+        sizes = [("V", last.V), ("P", last.P)]
+        facts = [
+            Fact(f"after {layers}", f"{of}{name} = {float(array.flat[np.abs(array).argmax()]):.10g}")
+            for name, array in sizes
+        ]
+        return [*facts, Fact("error", f"{self.errors[-1]:.1g}")]
 
     @cached_property
     def errors(self) -> list[float]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NoReturn
 
+from ...core.display import Fact, Shown
+
 
 @dataclass(frozen=True)
 class GainFacts:
@@ -40,7 +42,7 @@ class GainFacts:
     why: str
 
 
-class Gain(float, GainFacts):
+class Gain(float, GainFacts, Shown):
     """The factor in ``std = gain/sqrt(fan_in)`` of weights, a float with its reason.
 
     Args:
@@ -73,6 +75,21 @@ class Gain(float, GainFacts):
 
     def __repr__(self) -> str:
         return f"Gain({float(self)!r}, {self.convention!r}, {self.activation!r})"
+
+    def _title(self) -> str:
+        return f"gain {self} of {self.activation}, {self.convention}"
+
+    def _facts(self) -> list[Fact]:
+        """The numbers of a layer, and the reason."""
+        sides = (
+            ("C_W", "C_W", self.C_W),
+            ("C_b", "C_b", self.C_b),
+            ("K", "K", self.K),
+            ("chi_perp", r"\chi_\perp", self.chi_perp),
+            ("chi_parallel", r"\chi_\parallel", self.chi_parallel),
+        )
+        numbers = [Fact("", f"{name} = {side:.9g}", f"{left} = {side:.9g}") for name, left, side in sides]
+        return [*numbers, Fact("why", self.why)]
 
     @property
     def facts(self) -> GainFacts:

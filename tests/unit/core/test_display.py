@@ -12,7 +12,9 @@ import sympy as sp
 
 import symres as sr
 from symres.core.display import Fact, Shown, listed
+from symres.kernels import ZonalKernel
 from symres.report.figures.phase_diagram import phase_diagram
+from symres.torch.gains.gain_number import Gain, GainFacts
 from tests.shared import derived
 
 VOID = {"br", "img", "hr"}
@@ -65,9 +67,19 @@ MAKE = {
     "check": lambda: sr.check(derived(sr.mlp("erf")), against="quadrature", points=1, quantities=["kernel_map"]),
     "proof": lambda: sr.expect("relu").proof,
     "module": lambda: sr.export(derived(sr.mlp("relu")).kernel_map),
+    "phase": lambda: derived(sr.mlp("relu")).phase(K=1, C_W=3, C_b=0),
+    "dual_kernel": lambda: sr.network(["relu"]).dual_kernels(K1=1, K2=1, C="1/2", C_W=2, C_b=0)[-1],
+    "regime": lambda: sr.derive("z + xi*Dense(relu(z))").depth_limit().regime(1 / (sr.L * sr.M)),
+    "growth_curve": lambda: derived(sr.residual("relu")).growth_curve,
+    "aspect_ratio_curve": lambda: derived(sr.residual("relu")).aspect_ratio_curve(1),
+    "fluctuations": lambda: sr.network(["linear"] * 3).fluctuations(K=[[1, 0], [0, 1]], C_W=1, C_b=0),
+    "zonal_kernel": lambda: ZonalKernel(sr.export(sr.network(["relu"])), C_W=2, C_b=0),
+    "gain": lambda: Gain(
+        2**0.5, GainFacts("critical", "relu", 2.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.5, "stable", 0.0, "why")
+    ),
     "phase_diagram": lambda: phase_diagram(derived(sr.mlp("relu")), points=5),
 }
-WITHOUT_FORMULA = ("unknown", "module", "no_exponents")
+WITHOUT_FORMULA = ("unknown", "module", "no_exponents", "fluctuations", "zonal_kernel")
 
 
 @cache
@@ -119,6 +131,14 @@ def test_texts_say_what_was_found():
     assert str(made("check")) == made("check").table()
     assert str(made("proof")) == made("proof").explain()
     assert "C_W from 0 to" in str(made("phase_diagram"))
+    assert str(made("phase")).splitlines() == [
+        "limit of infinite depth, diverging", "  K = inf", "  chi_parallel = nan", "  chi_perp = 1.5"
+    ]  # fmt: skip
+    assert str(made("dual_kernel")).splitlines()[3].startswith("  C = 0.6089977810442")  # Cho and Saul at 60 degrees
+    assert "  gamma = 0: nu = 5, optimal depth/width 0.0347826" in str(made("growth_curve"))  # 4/(23*5)
+    assert "  after 3 layers: largest entry of V = 6" in str(made("fluctuations"))  # 2 K^2 for each layer
+    assert "\n  learning rate = L*M\n" in str(made("regime")) and str(made("gain")) == "1.41421356"
+    assert made("gain")._repr_html_().count("gain 1.41421356 of relu, critical") == 1
 
 
 def test_a_repr_is_a_line():
@@ -142,8 +162,8 @@ def test_only_records_of_few_numbers_show_all_their_fields():
         getattr(sr, name, None) or getattr(st, name)  # names are imported when they are asked for
     classes = [cls for cls in Shown.__subclasses__() if cls.__module__.startswith("symres")]
     assert len(classes) > 15
-    raw = {cls.__name__ for cls in classes if cls.__dataclass_params__.repr}
-    assert raw == {"Activation", "DepthScales", "Exponents", "FixedPoint", "Layer", "Theory"}
+    raw = {cls.__name__ for cls in classes if getattr(vars(cls).get("__dataclass_params__"), "repr", False)}
+    assert raw == {"Activation", "DepthScales", "Exponents", "FixedPoint", "Layer", "Phase", "Regime", "Theory"}
 
 
 @pytest.mark.exhaustive
