@@ -8,7 +8,7 @@ from functools import partial
 
 import sympy as sp
 
-from ...core.errors import NoClosedForm
+from ...core.errors import NoClosedForm, UnsupportedLayer
 from ...core.proof import Proof
 from ...core.symbols import C_W, C_b, K, gamma, n_L
 from ...gaussian.algebra.canonical import canonical
@@ -50,7 +50,7 @@ def nu(program: Program, points: Sequence[CriticalPoint], parameters: Sequence[s
             definition = StationaryNoise(program, {**values, K: sp.Integer(1)}).growth
         else:
             definition = StationaryNoise(program, {**values, K: point.K}).growth / point.K**2
-    except NoClosedForm as error:
+    except (NoClosedForm, UnsupportedLayer) as error:
         return unknown("nu", (gamma,), error.found)
     found = build(
         "nu",
@@ -84,7 +84,7 @@ def vertex_limit(program: Program, kernel_map: Quantity, chi: Quantity, paramete
         return unknown("vertex_limit", arguments, words)
     try:
         definition = StationaryNoise(program, {K: kernel}).settled(chi.expr, 2) / kernel**2
-    except NoClosedForm as error:
+    except (NoClosedForm, UnsupportedLayer) as error:
         return unknown("vertex_limit", arguments, error.found)
     return build("vertex_limit", (), definition, parameters=parameters, within=SKIPS)
 

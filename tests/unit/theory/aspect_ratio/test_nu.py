@@ -149,6 +149,16 @@ def test_layers_that_keep_kernels_bounded():
     assert derived(sr.residual("relu")).vertex_limit.status is sr.Status.UNKNOWN
 
 
+def test_quantities_that_are_listed_are_not_refused():
+    """Fluctuations of a batch are not derived: what depends on them is unknown, with the reason."""
+    theory = derived(sr.batch_norm("relu"))
+    assert {"nu", "vertex_limit"} <= set(theory.all_quantities)
+    assert theory.nu.status is theory.vertex_limit.status is sr.Status.UNKNOWN
+    assert "fluctuations" in theory.vertex_limit.reason
+    with pytest.raises(sr.NoClosedForm, match="normalises over a batch"):
+        sr.export(theory.vertex_limit)
+
+
 def test_a_block_of_two_layers():
     """Of relu after a dense layer, whose C_W at criticality is imaginary for gamma > 1: nothing is verified there."""
     theory = derived(sr.Layer(sr.gamma * sr.z + sr.Dense(sr.activation("relu")(sr.Dense(sr.z)))))
