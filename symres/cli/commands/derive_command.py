@@ -66,14 +66,18 @@ def _further(request: Request, width: int) -> list[Line]:
     """What else can be asked of an activation, for those who have named it alone."""
     from shlex import quote
 
+    from ...codegen import targets
+    from ...codegen.module import LATEX
+
     asked = quote(request.asked)
     numbers = "".join(f" --set {quote(f'{name}={value}')}" for name, value in request.settings.items())
+    others = [*(name for name in targets.names() if name != "torch"), LATEX]
     rows = {
         f"symres derive {asked} --layer residual{numbers}": "another layer ('symres list layers')",
         f"symres plot {asked}{numbers}": "its phase diagram",
         f"symres check {asked}{numbers}": "beside simulated networks",
         f"symres compare {asked} {'gelu' if request.asked == 'relu' else 'relu'}{numbers}": "beside other activations",
-        f"symres export {asked} --target torch{numbers}": "code; also numpy, jax, c, latex",
+        f"symres export {asked} --target torch{numbers}": f"code; also {', '.join(others)}",
     }
     column = max(map(len, rows)) + 3
     fits = 2 + column + max(map(len, rows.values())) <= width

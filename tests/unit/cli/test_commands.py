@@ -28,6 +28,7 @@ from symres.core.symbols import C_W, C_b, K, gamma, z
 from symres.layers import architectures
 from symres.layers.layer import Layer
 from symres.layers.nodes import Dense
+from symres.report.export import export_targets
 from symres.report.text import console
 from symres.report.text.activation_facts import facts_of
 from symres.report.text.formula_text import Maths
@@ -760,4 +761,5 @@ def test_an_activation_alone_is_told_what_else_can_be_asked(capsys):
     assert all(words[-2:] == ["--set", "slope=1/2"] for words in commands)
     for words in commands[:1] + commands[3:4]:
         page(capsys, *words[1:])
+    assert {*further.rpartition("code; also ")[2].strip().split(", "), "torch"} == set(export_targets())
     assert "further" not in page(capsys, "derive", "leaky_relu", "--set", "slope=1/2", "--layer", "mlp")
