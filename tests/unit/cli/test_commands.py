@@ -761,5 +761,10 @@ def test_an_activation_alone_is_told_what_else_can_be_asked(capsys):
     assert all(words[-2:] == ["--set", "slope=1/2"] for words in commands)
     for words in commands[:1] + commands[3:4]:
         page(capsys, *words[1:])
-    assert {*further.rpartition("code; also ")[2].strip().split(", "), "torch"} == set(export_targets())
     assert "further" not in page(capsys, "derive", "leaky_relu", "--set", "slope=1/2", "--layer", "mlp")
+
+
+def test_what_else_can_be_asked_names_all_targets():
+    last = derive_command._further(request.make("relu", "mlp", []), 200)[-1]
+    told = "".join(span.text for span in last).rpartition("code; also ")[2]
+    assert sorted([*told.split(", "), "torch"]) == sorted(export_targets())

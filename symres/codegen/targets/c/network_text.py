@@ -20,8 +20,9 @@ from .text import KNOWN, PAIRS, PREFIX, REALS, TEMPLATES, TITLE, helpers, machin
 FIXED = 2  # what is kept of each input for every layer: its kernel and the root
 TILE, ROWS = 128, 128
 ABOUT = (
-    "Functions of double and, with the letter f at the end of their name, of float. They return 0, or 1 if "
-    "memory ran out. Each parameter is an array of one number for every layer.",
+    "Functions of double and, with the letter f at the end of their name, of float. The int that they return is 0, or "
+    "1 if memory ran out: then C and Theta are not results. Matrices are row-major: the entry of row i and column j is "
+    "at i*columns + j. Each parameter is an array of one number for every layer.",
     f"{docstrings.PARAMETRISATION} {docstrings.INPUTS}.",
     "Functions of float are for kernels of order 1: those below 1e-18 count as 0, powers of large ones overflow, in "
     "some layers from 1e9 on. Functions of double hold for all kernels in the range of double.",
@@ -30,12 +31,14 @@ MATRIX = (
     "K1, K2: kernels of the inputs of rows and of columns; >= 0, else nan.",
     "symmetric: 1 if rows and columns are the same inputs, so that half of the matrices is computed; 0 else.",
     "blank: 1 if Theta need not be read, as it is 0 before the first layer; 0 else.",
-    "C: covariances, replaced by those after the network; on the diagonal of a symmetric matrix, K1.",
-    "Theta: tangent kernels, replaced in the same way.",
+    "C: before the call the covariances x.x'/n0 of all pairs of inputs, on the diagonal of a symmetric matrix K1; "
+    "replaced by those after the network.",
+    "Theta: before the call the tangent kernels of the inputs, unless blank is 1; replaced by those after the network.",
 )
 ENTRIES = (
     "K1, K2: kernels of the inputs of each pair; >= 0, else nan.",
-    "C, Theta: covariances and tangent kernels, replaced by those after the network.",
+    "C, Theta: before the call the covariances x.x'/n0 and the tangent kernels of the inputs, which are 0 where no "
+    "trained layer comes before; replaced by those after the network.",
     "every_C, every_Theta: those after each layer, one layer after the other; may be NULL.",
 )
 

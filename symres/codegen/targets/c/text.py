@@ -35,7 +35,8 @@ _RANGE, _DIGITS = 120, 24  # powers of 2 that are floats, with room for coeffici
 _ARGUMENTS = ("entries", "rows", "columns", "step", "out", "symmetric", "blank", "every_C", "every_Theta")  # fmt: skip
 ABOUT = (
     "Functions of double and, with the letter f at the end of their name, of float. NAME takes arrays of ``entries`` "
-    "numbers. NAME_matrix takes K1 of each row, K2 of each column, and matrices whose rows are ``step`` numbers apart. "
+    "numbers. NAME_matrix takes K1 of each row, K2 of each column, and row-major matrices whose rows are ``step`` "
+    "numbers apart. "
     "Parameters are single numbers. Modules that share a program need different prefixes: --prefix, in Python prefix=."
 )
 

@@ -121,6 +121,28 @@ def test_programs_link_it(relu, tmp_path):
     assert subprocess.run([program], check=True, capture_output=True, text=True).stdout == "1.75"
 
 
+def test_a_program_uses_a_network_as_its_header_says(tmp_path):
+    """Kernels of relu before and after, against Cho and Saul; the compile line is that of the header."""
+    sr.export(sr.network([sr.Layer(sr.Dense(sr.z)), "relu"]), target="c").write(tmp_path / "net.c")
+    header = (tmp_path / "net.h").read_text()
+    assert "return is 0, or 1 if memory ran out" in " ".join(header.replace(" *", " ").split())
+    assert "row-major" in header and header.count("before the call the covariances x.x'/n0") == 2
+    (tmp_path / "program.c").write_text(
+        '#include <stdio.h>\n#include "net.h"\nint main(void)\n{\n'
+        "    const double K1[] = {1, 2}, K2[] = {3, 1, 2}, C_W[] = {1.5, 2}, C_b[] = {0.25, 0.5};\n"
+        "    double C[] = {0.5, 1, -1, 1.5, 0.25, 2}, Theta[6];\n"
+        "    if (layer_relu_dual_kernel_matrix(2, 3, K1, K2, 0, 1, C_W, C_b, C, Theta))\n        return 1;\n"
+        '    for (int i = 0; i < 6; ++i)\n        printf("%.17g ", C[i]);\n    return 0;\n}\n'
+    )
+    (command,) = [line for line in header.splitlines() if line.endswith("-o program")]
+    words = [{"FILE.c": "net.c", "cc": COMPILER}.get(word, word) for word in command.split()[1:] if word != "-fopenmp"]
+    subprocess.run([*words, *STRICT], check=True, cwd=tmp_path)
+    printed = subprocess.run([str(tmp_path / "program")], check=True, capture_output=True, text=True).stdout
+    k1, k2 = 1.5 * np.array([[1.0], [2.0]]) + 0.25, 1.5 * np.array([3.0, 1.0, 2.0]) + 0.25
+    c = 1.5 * np.array([[0.5, 1.0, -1.0], [1.5, 0.25, 2.0]]) + 0.25
+    assert np.array(printed.split(), float).reshape(2, 3) == pytest.approx(arc_cosine(k1, k2, c, 2, 0.5), rel=1e-7)
+
+
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
 def test_the_header_is_one_of_cpp_too(relu, tmp_path):
     relu.write(tmp_path / "kernels.c")
