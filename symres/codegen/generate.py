@@ -18,7 +18,7 @@ from . import targets
 from .emission.emitter import LosesDigits, NoSpelling, identifier
 from .module import Module
 from .planning.module_plan import Extra, ModulePlan, procedure_names
-from .planning.network_plan import MAPS, plan_network
+from .planning.network_plan import MAPS, NETWORK_FUNCTIONS, plan_network
 from .planning.plan import Function, Planner
 from .planning.target import Target
 from .power_sums.power_curve import curve_plan, has_power_sum
@@ -28,7 +28,6 @@ from .wording import docstrings
 from .wording.function_names import renamed, require_distinct
 
 Subject: TypeAlias = Quantity | Mapping[str, Quantity] | DerivedLayer
-NETWORK_FUNCTIONS = ("dual_kernel", "dual_kernel_matrix")
 
 
 def generate(
@@ -193,7 +192,7 @@ def _network(
     report("errors of its code", done / count)
     text = target.network_text(replace(plan, prefix=prefix))
     require_distinct("the network", target.names_in(text))
-    warnings = docstrings.named_warnings(f for layer in plan.layers for f in layer.functions)
+    warnings = docstrings.network_warnings(plan)
     if not network.has_tangent_kernel:
         warnings += ("the tangent kernel of equal inputs is infinite: a slope has no mean square",)
     return Module("network", target.name, text, (), warnings, NETWORK_FUNCTIONS)

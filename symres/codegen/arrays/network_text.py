@@ -117,8 +117,7 @@ class NetworkText:
                 "later layer, 1e-8 of the tangent kernel of nearly parallel inputs may be lost."
             )
         sentences.append("Kernels below 1e-150 count as 0; products of kernels above 1e70 may overflow, to inf or nan.")
-        warnings = docstrings.named_warnings(f for layer in plan.layers for f in layer.functions)
-        sentences += [f"Warning: {text}" for text in warnings]
+        sentences += [f"Warning: {text}" for text in docstrings.network_warnings(plan)]
         return [line for text in sentences for line in docstrings.wrapped(text, 4, 4)]
 
     def _record(self, layer: DeepLayer) -> str:

@@ -25,6 +25,7 @@ from .plan import Component, Function
 
 PAIR = (K1, K2, C)
 MAPS = ("kernel_map", "covariance_map", "ntk_map")  # of each layer
+NETWORK_FUNCTIONS = ("dual_kernel", "dual_kernel_matrix")  # of the generated module
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,13 @@ from ..averages.singular_slopes import NEAREST, both_jump
 from ..emission.emitter import argument
 from ..fits.chebyshev import Fit
 from ..planning.guards import EXCESS
+from ..planning.network_plan import NETWORK_FUNCTIONS, DeepLayer, NetworkPlan
 from ..planning.plan import FEW_DIGITS, Component, Function, ParameterRange
 from ..strategy.measured_error import round_up
 from ..strategy.sample_points import MEASURED, PARAMETER
 
 LINE = 112
+_RANGES = 3  # of layers that a warning lists
 ARGUMENTS = {
     K: "kernel of the preactivation, one input; K >= 0, else nan",
     K1: "kernel of the first input; K1 >= 0, else nan",
@@ -172,9 +174,13 @@ def _shown(expr: sp.Expr) -> str:
 
 def _ended(component: Component) -> str:
     """Beyond which kernels there are no numbers."""
-    varies = math.isfinite(component.max_measured_kernel) and component.parameters
-    with_ = f" with parameters of {PARAMETER}" if varies else ""
+    with_ = f" with parameters of {PARAMETER}" if _ends_with_parameters(component) else ""
     return f"beyond kernels of {component.last:g}{with_}"
+
+
+def _ends_with_parameters(component: Component) -> bool:
+    """Whether the last kernel depends on parameters."""
+    return math.isfinite(component.max_measured_kernel) and bool(component.parameters)
 
 
 def _measured(last: float) -> str:
@@ -232,10 +238,10 @@ def first_paragraph(function: Function) -> str:
     return f"{text[:1].upper()}{text[1:]}.{right}"
 
 
-def _ranges(function: Function) -> list[ParameterRange]:
-    """The ranges in which all components of a function are right, of each parameter."""
+def _ranges(*functions: Function) -> list[ParameterRange]:
+    """The ranges in which all components of functions are right, of each parameter."""
     groups: dict[sp.Symbol, list[ParameterRange]] = {}
-    for r in (r for c in function.components for r in c.ranges if r.symbol in function.arguments):
+    for r in (r for f in functions for c in f.components for r in c.ranges if r.symbol in f.arguments):
         groups.setdefault(r.symbol, []).append(r)
     return [
         ParameterRange(symbol, max(r.low for r in several), min(r.high for r in several), all(r.whole for r in several))
@@ -247,17 +253,20 @@ def _listed_ranges(ranges: Iterable[ParameterRange]) -> str:
     return ", ".join(f"{argument(r.symbol)} in {r.low:g}..{r.high:g}" for r in ranges)
 
 
-def warnings(function: Function) -> list[str]:
-    """Which averages are inaccurate, where, and by how much; which end within 1e-8..1e4; which need some parameters."""
-    narrow = [r for r in _ranges(function) if not r.whole]
+def warnings(*functions: Function) -> list[str]:
+    """What is inaccurate or ends in a value that is made of functions.
+
+    Which averages are inaccurate, where, and by how much; the smallest kernel within 1e-8..1e4 beyond which there is no
+    number; which parameters are needed.
+    """
+    components = {c.name: c for f in functions for c in f.components}.values()
+    narrow = [r for r in _ranges(*functions) if not r.whole]
     beyond = [f"right to six digits for {_listed_ranges(narrow)} only, as measured"] if narrow else []
-    out = [
-        f"{c.name} is inaccurate: {error_text(c).removeprefix('Error: ')}"
-        for c in function.components
-        if c.is_inaccurate
-    ]
-    ends = [f"nan {_ended(c)}: {c.reason}" for c in function.components if c.last < MEASURED]
-    return out + ends + beyond
+    out = [f"{c.name} is inaccurate: {error_text(c).removeprefix('Error: ')}" for c in components if c.is_inaccurate]
+    ends: dict[bool, Component] = {}  # the first, by whether it is known for some parameters only
+    for c in sorted((c for c in components if c.last < MEASURED), key=lambda c: c.last):
+        ends.setdefault(_ends_with_parameters(c), c)
+    return [*out, *(f"nan {_ended(c)}: {c.reason}" for c in ends.values()), *beyond]
 
 
 def named_warnings(functions: Iterable[Function]) -> tuple[str, ...]:
@@ -267,6 +276,34 @@ def named_warnings(functions: Iterable[Function]) -> tuple[str, ...]:
         for text in warnings(f):
             names.setdefault(text, {})[f.quantity.name] = None
     return tuple(f"{', '.join(each)}: {text}" for text, each in names.items())
+
+
+def network_warnings(plan: NetworkPlan) -> tuple[str, ...]:
+    """The warnings of a network, behind the results that they are about, and the layers where those differ.
+
+    A kernel that is no number makes both results of the following layers none.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for layer in plan.layers:
+        places = f", {_places(plan, layer)}" if len(plan.layers) > 1 else ""
+        kernel_map, covariance_map, ntk_map = layer.functions
+        for result, functions in (("C", (kernel_map, covariance_map)), ("Theta", (kernel_map, ntk_map))):
+            for text in warnings(*functions):
+                found.setdefault(f" of {' and '.join(NETWORK_FUNCTIONS)}{places}: {text}", {})[result] = None
+    return tuple(f"{' and '.join(results)}{text}" for text, results in found.items())
+
+
+def _places(plan: NetworkPlan, layer: DeepLayer) -> str:
+    """Where a layer stands in a network: ``layer 1``, ``layers 2 to 5 and 7``."""
+    ranges, last = [], 0
+    for other, count in plan.runs:
+        first, last = last + 1, last + count
+        if other == layer:
+            ranges.append(f"{first}" if first == last else f"{first} to {last}")
+    shown = ranges if len(ranges) <= _RANGES else [*ranges[:_RANGES], "others"]
+    *before, end = shown
+    places = f"{', '.join(before)} and {end}" if before else end
+    return f"layer{'' if places.isdecimal() else 's'} {places}"
 
 
 def function_lines(function: Function, gradients: bool) -> list[str]:

@@ -1,17 +1,41 @@
 """What a generated function says about itself."""
 
+import re
+
 import pytest
 
 import symres as sr
+from tests.shared import derived
 
 
-def test_a_network_says_once_which_maps_a_warning_is_about():
+def test_a_network_says_once_which_results_a_warning_is_about():
     module = sr.export(sr.network(["exp(z)*sin(z)"] * 2), progress=False)
-    ends, digits = module.warnings
-    assert ends.startswith("kernel_map: nan beyond kernels of")
-    assert digits.startswith("covariance_map, ntk_map: _average_2 is inaccurate")
+    of = "of dual_kernel and dual_kernel_matrix: "
+    digits, ends = sorted(module.warnings, key=lambda text: "nan beyond" in text)
+    assert ends.startswith(f"C and Theta {of}nan beyond kernels of")
+    assert digits.startswith(f"C and Theta {of}_average_2 is inaccurate")
     text = " ".join(module.text.split())
     assert text.count("Warning:") == 2 and f"Warning: {digits}" in text
+
+
+@pytest.mark.exhaustive
+def test_each_result_of_a_network_ends_at_one_kernel():
+    """The map of tangent kernels contains that of covariances, which ends later."""
+    pytest.importorskip("jax")
+    module = sr.export(sr.network([sr.Layer(sr.Dense(sr.z)), "tanh", "tanh"]), target="jax", progress=False)
+    found = [
+        re.fullmatch(r"(\w+) of (.*), layers 2 to 3: nan beyond kernels of ([\d.]+): .*", w) for w in module.warnings
+    ]
+    assert [match[1] for match in found] == ["C", "Theta"] and float(found[0][3]) > float(found[1][3])
+    assert all(tuple(match[2].split(" and ")) == module.functions for match in found)
+
+
+@pytest.mark.exhaustive
+def test_a_function_ends_at_one_kernel():
+    pytest.importorskip("jax")
+    module = sr.export(derived("tanh"), target="jax", progress=False)
+    names = [name for w in module.warnings if "nan beyond" in w for name in w.partition(":")[0].split(", ")]
+    assert len(names) == len(set(names)) > 0 and set(names) <= set(module.functions)
 
 
 @pytest.mark.parametrize("target", ["numpy", "torch"])
