@@ -5,20 +5,39 @@
 >>> theory.critical_points[0].K
 3/2 + sqrt(17)/2
 
-The public names stand in ``__init__.pyi``; each is imported when it is first asked for.
-The README lists the rooms, from ``core`` to ``cli``, under "Where everything lives".
+The public names stand in ``__init__.pyi``; each is imported when it is first asked for, and so are the rooms
+``symres.kernels`` and ``symres.torch``. docs/architecture.md lists all rooms, from ``core`` to ``cli``.
 """
 
+import importlib
 import sys
 from types import ModuleType
+from typing import Any
 
 import lazy_loader
 
 from .core.display import provide
+from .core.errors import SymresError
 from .core.foreign import CONSTANTS, THEORIES, Reader, accept
 
 __version__ = "0.1.0"
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_public, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_ROOMS = ("kernels", "torch")  # for users, besides the names in __all__
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, or a room for users, imported now."""
+    if name in _ROOMS:
+        try:
+            return importlib.import_module(f"{__name__}.{name}")
+        except SymresError as error:  # the library that it serves is missing
+            raise AttributeError(str(error)) from None
+    if name in __all__ or name.startswith("_"):
+        return _public(name)
+    from .activations.formula_parser import nearest
+
+    guess = nearest(name, [*__all__, *_ROOMS]) or "dir(symres) lists its names"
+    raise AttributeError(f"module 'symres' has no attribute '{name}'; {guess}")
 
 
 class _Public(ModuleType):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+OTHER_WORDS = MappingProxyType({"K_star": "critical_points[0].K", "ntk": "ntk_map"})  # what users also ask for
 THEORY_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "declaration": ("layer", "parameter_names", "is_batch", "subs"),

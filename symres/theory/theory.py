@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import TYPE_CHECKING, NoReturn, cast
 
 import mpmath as mp
 import sympy as sp
 
 from ..activations.activation import Activation
+from ..activations.formula_parser import nearest
 from ..core import symbols
 from ..core.display import Fact, Plain, Shown, views
 from ..core.errors import DeclarationError
@@ -31,7 +32,7 @@ from .depth.layer_values import Parameter
 from .depth.network import DualKernel, Network
 from .depth.vertex_recursion import vertex_formulas
 from .finite_width_theory import FiniteWidthTheory
-from .names_by_purpose import THEORY_NAMES
+from .names_by_purpose import OTHER_WORDS, THEORY_NAMES
 from .parameters_by_name import parameters_by_name
 
 
@@ -121,6 +122,16 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
 
     def _repr_html_(self) -> str:
         return views().html(self)
+
+    if not TYPE_CHECKING:  # a checker would take every name for an attribute
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Say which name was meant; errors of attributes that exist stay what they are."""
+            if name.startswith("_") or hasattr(type(self), name):
+                return object.__getattribute__(self, name)
+            guess = f"did you mean {OTHER_WORDS[name]}?" if name in OTHER_WORDS else nearest(name, dir(self))
+            missing = f"'{type(self).__name__}' object has no attribute '{name}'"
+            raise AttributeError(f"{missing}; {guess or 'dir(theory) lists its names'}")
 
     def page(self, width: Number = 80) -> str:
         """The page that ``symres derive`` prints, without its comparisons with oracles: derives all that is on it.

@@ -1,6 +1,10 @@
 """The public face of a theory: fixed points, iteration, limits, series, digits, and what is refused."""
 
+import copy
 import math
+import pickle
+import subprocess
+import sys
 from fractions import Fraction
 
 import mpmath as mp
@@ -185,6 +189,35 @@ def test_counts_may_be_of_any_exact_type_and_must_be_whole():
 def test_observables_are_asked_for_by_name():
     with pytest.raises(sr.DeclarationError, match="did you mean vertex_limit"):
         derived(sr.residual("relu")).quantity("vertex_limt")
+
+
+MEANT = {"critical_point": "critical_points", "K_star": r"critical_points\[0\].K", "ntk": "ntk_map"}
+
+
+@pytest.mark.parametrize("name", MEANT)
+def test_attributes_that_a_theory_lacks_are_answered_with_others(name):
+    theory = derived(sr.mlp("relu"))
+    with pytest.raises(AttributeError, match=rf"has no attribute '{name}'; did you mean {MEANT[name]}"):
+        getattr(theory, name)
+    assert not hasattr(theory, name) and getattr(theory, name, 3) == 3
+    with pytest.raises(AttributeError, match="'Theory' object has no attribute '_hidden'"):
+        _ = theory._hidden
+    assert pickle.loads(pickle.dumps(theory)) == copy.deepcopy(theory) == copy.copy(theory) == theory
+
+
+def test_what_is_missing_inside_of_an_attribute_is_not_taken_for_the_attribute(monkeypatch):
+    monkeypatch.setattr(sr.Theory, "critical_points", property(lambda theory: theory.layer.nowhere))
+    with pytest.raises(AttributeError, match="'Layer' object has no attribute 'nowhere'"):
+        _ = sr.derive("tanh").critical_points
+
+
+def test_rooms_for_users_are_attributes():
+    source = "import symres as sr, sys; assert 'symres.kernels' not in sys.modules; print(sr.kernels.matrix.__name__)"
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("matrix\n", "")
+    with pytest.raises(AttributeError, match="module 'symres' has no attribute 'kernel_s'; did you mean kernels"):
+        _ = sr.kernel_s
+    assert not hasattr(sr, "anything") and "kernels" not in sr.__all__
 
 
 def test_errors_inside_of_a_theory_are_not_taken_for_missing_quantities(monkeypatch):
