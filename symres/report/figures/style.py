@@ -57,7 +57,6 @@ def number_axis(axes: Axes) -> None:
         axes.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
         axes.yaxis.set_major_formatter("{x:.3g}")
         axes.yaxis.set_minor_formatter("{x:.3g}")
-        axes.tick_params(axis="y", which="minor", labelsize=7)
     else:
         axes.yaxis.set_minor_formatter(NullFormatter())
 

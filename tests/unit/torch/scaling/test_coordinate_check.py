@@ -87,6 +87,9 @@ def test_the_figure_has_a_line_for_each_step_and_width(small):
     axes = [axis for part in figure.subfigs for axis in part.axes]
     assert [len(axis.lines) for axis in axes] == [3, 3, 3, 3, 1]
     assert figure._repr_png_().startswith(b"\x89PNG")  # notebooks show it
+    both = [side for axis in axes for side in (axis.xaxis, axis.yaxis)]
+    labels = [label for side in both for label in side.get_ticklabels(which="both")]
+    assert len({label.get_fontsize() for label in labels if label.get_text()}) == 1
 
 
 def test_the_random_numbers_of_the_process_go_on(inputs):
