@@ -1,6 +1,7 @@
 # The public names of symres.torch: one list for users, type checkers and the loader.
 from .gains.gain import Gain as Gain
 from .gains.gain import gain as gain
+from .initialising.advised_kinds import NothingHolds as NothingHolds
 from .initialising.init_report import InitReport as InitReport
 from .initialising.initialise import init_ as init_
 from .measuring.measure import measure as measure

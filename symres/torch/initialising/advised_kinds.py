@@ -29,7 +29,22 @@ class NoNumbers(DeclarationError):
 
 
 class NothingHolds(NoNumbers):
-    """Numbers for a layer exist, and with none of them networks survive their depth, not even on average."""
+    """Numbers for a layer exist, and with none of them networks survive their depth, not even on average.
+
+    A ``DeclarationError`` of ``init_``: the message has the setting that changes signals least, and the nearest layer
+    that keeps them. The model is as it was.
+
+    Examples:
+        Twenty layers of width 4 are too deep:
+
+        >>> layers = [part for _ in range(20) for part in (torch.nn.Linear(4, 4), torch.nn.ReLU())]
+        >>> model = torch.nn.Sequential(*layers, torch.nn.Linear(4, 1))
+        >>> try:
+        ...     st.init_(model, inputs=torch.eye(4))
+        ... except st.NothingHolds as error:
+        ...     print(error.remedy)
+        use a wider or another model, or force=True for the setting that changes signals least
+    """
 
 
 @dataclass(frozen=True, eq=False)

@@ -108,9 +108,12 @@ def init_(
         What was set on which module and why, with kernels and gradients of this network against the theory.
 
     Raises:
-        DeclarationError: the model cannot be run on the inputs; not even averages over networks survive its depth;
-            kernels or gradients of this network do not; or one step of Adam at 1e-3 changes a stream by more than ten
-            times its norm, and weights by more than theirs. Then the model is as it was.
+        NothingHolds: not even averages over networks survive its depth.
+        DeclarationError: the model cannot be run on the inputs; kernels or gradients of this network do not survive its
+            depth; or one step of Adam at 1e-3 changes a stream by more than ten times its norm, and weights by more
+            than theirs.
+
+        After each of them the model is as it was.
 
     Warns:
         UserWarning: one step of Adam at 1e-3 changes a stream by more than its norm.
