@@ -27,8 +27,8 @@ _GAMMAS = (0.0, 0.5, 0.9)
 _LEGEND = (
     "Critical is where K' = K and chi_perp = 1, at a point also chi_parallel = 1. K - K* ~ a l^-p and J ~ l^-q in "
     "layer l; the correlation length is 1/|log chi_perp| at C_W = 1.3, C_b = 0.1, gamma = 1/2 for an "
-    "input of kernel 1. The four-point vertex V grows by nu K^2 per layer at a critical point. What is written as a "
-    "formula is exact; decimals are right to 12 digits, those of nu to 6."
+    "input of kernel 1. At a critical point V/K^2, V being the four-point vertex, grows by nu per layer in deep "
+    "networks. What is written as a formula is exact; decimals are right to 12 digits, those of nu to 6."
 )
 
 

@@ -59,7 +59,7 @@ class FiniteWidthSection(ReportSection):
 
     def _growth(self, curve: GrowthCurve) -> list[Line]:
         """What V is at criticality."""
-        said = "At criticality V grows by nu K^2 per layer; r* is the optimal depth/width"
+        said = "At criticality V/K^2 grows by nu per layer in deep networks; r* is the optimal depth/width"
         lines = self.wrapped(self.words(said))
         for quantity in self.report.finite_width:
             lines += self._formula(quantity, curve)

@@ -23,15 +23,15 @@ from .limits_of_nu import expansion, expansion_of_ratio
 from .vertex_growth import FLOW_TO_ZERO, StationaryNoise, growth_at_zero
 
 _MEANING = {
-    "neutral": "growth of the four-point vertex, in squared kernels per layer",
-    "half-stable": "growth of the four-point vertex at K = K*, in squared kernels per layer",
-    "stable": "growth of the four-point vertex where K flows to 0, in squared kernels per layer",
+    "neutral": "growth of V/K^2 per layer of deep networks, V being the four-point vertex",
+    "half-stable": "growth of V/K^2 per layer of deep networks at K = K*, V being the four-point vertex",
+    "stable": "growth of V/K^2 per layer of deep networks where K flows to 0, V being the four-point vertex",
 }
 SKIPS = ((gamma, -1, 1),)  # skip weights at which kernels neither explode nor stay for ever
 
 
 def nu(program: Program, points: Sequence[CriticalPoint], parameters: Sequence[sp.Symbol]) -> Quantity:
-    """The growth of V for each layer at the critical point that names the universality class.
+    """The growth of V/K^2 for each layer of deep networks at the critical point that names the universality class.
 
     Args:
         program: the layer.

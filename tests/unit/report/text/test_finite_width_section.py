@@ -18,6 +18,7 @@ def test_formula_limit_and_table():
     assert "(3 + log(2))" in shown
     assert "6.49631" in shown
     assert "3.19 times as large" in shown
+    assert "V/K^2 grows by ν per layer in deep networks" in shown  # V itself falls where kernels flow to 0
 
 
 @pytest.mark.exhaustive
