@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import mpmath as mp
 
+from ...core.symbols import gamma
 from ...results.advice.sizes import WIDTH
 from ...results.numbers.growth_curve import OUTPUTS, GrowthCurve, GrowthRow, VertexFormulas
 from ...results.quantity import Quantity
@@ -18,6 +19,8 @@ _COLUMN = 12
 _LONG = 400  # characters of formulas that leave the page
 _FACTOR = 4  # between the widths whose depth is told: that of the advice, a narrower and a wider one
 _RATIOS = ("1/16", "1/4")  # depth/width whose optimal weights are told
+_MEMORY = 4  # times 1/(1 - gamma^2): layers after which V/K^2 grows by nine tenths of nu or more, at K' = K
+_KEEPING = ("scale-invariant", "half-stable")  # classes whose critical kernel is not 0
 
 
 class FiniteWidthSection(ReportSection):
@@ -73,7 +76,7 @@ class FiniteWidthSection(ReportSection):
                 f"{there}the complete nu is {row.nu / row.second:.3g} times as large"
             )
             lines += self.wrapped(self.words(text), "dim")
-        return lines
+        return lines + self._few_layers(curve)
 
     def _formula(self, quantity: Quantity, curve: GrowthCurve) -> list[Line]:
         lines = self.equation(self.name(quantity.name), [self.maths(quantity.body)])
@@ -95,6 +98,25 @@ class FiniteWidthSection(ReportSection):
             if found:
                 told.append(f"{ratio} at gamma = {' and '.join(f'{weight:.3f}' for weight in found)}")
         return self.wrapped(self.words(f"optimal depth/width: {', '.join(told)}")) if told else []
+
+    def _few_layers(self, curve: GrowthCurve) -> list[Line]:
+        """That V/K^2 does not grow by nu yet after few layers, where the table has depths of as few."""
+        if self.report.vertex is None or self.report.universality_class not in _KEEPING:
+            return []
+        narrow, weight = self._widths[0], self.report.vertex.weight
+        found = None
+        for row in curve.at(*_GAMMAS):
+            kept = weight if row.gamma is None else weight.subs(gamma, row.gamma)
+            if kept.is_number and 0 < abs(kept) < 1 and row.aspect_ratio * narrow * (1 - kept**2) < _MEMORY:
+                found = kept
+        if found is None:
+            return []
+        after = f"{_MEMORY}/(1 - gamma^2)" if weight == gamma else f"{float(_MEMORY / (1 - found**2)):.0f}"
+        said = (
+            f"While neurons build up their memory, V/K^2 grows more slowly: by nine tenths of nu after about {after} "
+            "layers. Optimal depths of fewer layers are underestimated"
+        )
+        return self.wrapped(self.words(said), "dim")
 
     def _table(self, curve: GrowthCurve) -> list[Line]:
         heads = [self.maths.symbol("gamma"), self.maths.symbol("nu"), "r*", *(f"n = {width}" for width in self._widths)]

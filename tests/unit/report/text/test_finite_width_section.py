@@ -21,6 +21,19 @@ def test_formula_limit_and_table():
     assert "V/K^2 grows by ν per layer in deep networks" in shown  # V itself falls where kernels flow to 0
 
 
+def test_vertices_of_few_layers_fall_short_of_their_final_growth():
+    """At gamma = 0.9 the page has 4 layers for 128 neurons; the 21st adds nine tenths of nu, the first a third."""
+    shown = " ".join(section(sr.residual("relu")).split())
+    assert "by nine tenths of ν after about 4/(1 - γ^2) layers" in shown
+    theory = derived(sr.residual("relu"))
+    vertices = theory.vertex(21, 1, C_W=0.38, C_b=0, gamma=0.9)
+    growth, last = float(theory.nu.evalf(gamma=0.9)), float(vertices[21] - vertices[20])
+    assert float(vertices[1] - vertices[0]) / growth < 0.4
+    assert 0.9 < last / growth < 0.95
+    for layer in (sr.residual("tanh"), sr.mlp("relu")):  # kernels that shrink; neurons that remember nothing
+        assert "nine tenths" not in " ".join(section(layer).split())
+
+
 @pytest.mark.exhaustive
 def test_one_row_without_a_skip_connection():
     shown = section(sr.mlp("tanh"))
