@@ -22,10 +22,10 @@ DEPTH = sp.Symbol("l", positive=True)
 CLASSES = {
     "scale-invariant": "every kernel is a fixed point, kept from layer to layer",
     "K*=0": "at criticality the kernel decays to zero, slower than exponentially",
-    "half-stable": "K* attracts kernels on one side of it and repels them on the other",
+    "half-stable": "K* attracts nearby kernels on one side of it and repels them on the other",
     "everywhere-critical": "without a choice of C_W and C_b the Jacobian is at most a power of the depth",
     "subcritical": "without a choice of C_W and C_b the Jacobian is a stretched exponential of the depth",
-    "unstable": "the critical point repels: kernels flow away from it",
+    "unstable": "the critical point repels: nearby kernels flow away from it",
     "none": "no C_W and C_b make both susceptibilities 1 at a fixed point",
     "unknown": "the search for critical points could not decide; the remarks say why",
 }
@@ -34,7 +34,7 @@ _STABILITY = {
     "half-stable": "half-stable: it attracts nearby kernels from one side only",
     "marginal": "marginal: whether it is stable is undecided",
     "stable": "stable: it attracts the kernels around it",
-    "unstable": "unstable: kernels flow away from it",
+    "unstable": "unstable: nearby kernels flow away from it",
 }
 
 
@@ -78,7 +78,7 @@ def stability(point: CriticalPoint) -> str:
     """The stability of a critical point in words; of a half-stable one, from which side it attracts."""
     if point.stability == "half-stable" and point.side:
         far = {"below": "above", "above": "below"}[point.side]
-        return f"half-stable: it attracts nearby kernels from {point.side}; those {far} move away"
+        return f"half-stable: it attracts nearby kernels from {point.side}; nearby kernels {far} move away from it"
     return _STABILITY.get(point.stability, point.stability)
 
 
