@@ -66,7 +66,9 @@ class DepthFit(Shown):
             error of this and of the exponent is the larger one of two: from leaving out one network (or else input, or
             probe) after the other (jackknife), and from the scatter of steps around the fit. The latter is all that one
             network shows of how networks differ, for its inputs share the weights.
-        exponent: of the power law, positive where J falls along the network (Doshi et al. (11)).
+        exponent: of the power law l^-exponent over these places, positive where J falls along the network (Doshi et al.
+            (11)). It is not the exponent of infinite depth where the law is (l + l0)^-exponent: l0 is not fitted, as
+            other exponents make up for it.
         law: the one that is not contradicted if the other one is; exponential if both are, but undecided where the
             power law is much the less contradicted one; or constant, where neither is, the rate does not differ from 0,
             and J surely changes by less than a factor 2.
@@ -111,7 +113,7 @@ class DepthFit(Shown):
             Fact("law", str(self.law)),
             Fact("rate", f"{_told(self.rate)} for each place: a factor {math.exp(float(self.rate)):.4g}"),
             Fact("correlation length", f"{_told(length)} places"),
-            Fact("exponent", f"{_told(self.exponent)} in J ~ l^-exponent"),
+            Fact("exponent", self._power()),
             Fact("fitted", f"{self.places} places from {self.first}, {self.units} {self.over}"),
         ]
         if math.isnan(self.threshold):
@@ -119,6 +121,14 @@ class DepthFit(Shown):
         facts += [Fact("power law", self._judged(self.against_power)),
                   Fact("exponential", self._judged(self.against_exponential))]  # fmt: skip
         return facts + ([Fact("undecided", self._open())] if self.verdict is DepthVerdict.UNDECIDED else [])
+
+    def _power(self) -> str:
+        """The power of the place that the norm follows, with its own sign; what the number is not."""
+        power = -FITTED[self.quantity] * float(self.exponent)
+        error = "" if math.isnan(self.exponent.error) else f" (statistical error {self.exponent.error:.2g})"
+        grows = "grows" if power > 0 else "falls"
+        said = f"over these places {self.quantity} {grows} like place^{power:.4g}{error}"
+        return f"{said}; that need not be the exponent of deep networks, as (place + l0)^e with other e may fit as well"
 
     def _judged(self, against: float) -> str:
         said, side = ("contradicted", "more") if against > self.threshold else ("not contradicted", "not more")

@@ -92,6 +92,16 @@ def test_norms_to_the_output_of_a_chaotic_network_fall(name):
     assert fit.verdict == "chaotic" and fit.rate > 0
 
 
+@pytest.mark.parametrize("name", ["apjn_forward", "apjn_backward"])
+@pytest.mark.parametrize(("power", "said"), [(1, "grows like place^"), (-1, "falls like place^-")])
+def test_the_power_of_the_place_has_the_sign_of_the_norm_itself(name, power, said):
+    fit = fit_depth(places(power * np.log(LAYERS), 1, step=0.01, name=name), "networks", name)
+    shown = str(fit).partition(f"over these places {name} {said}")[2]
+    assert float(shown.split()[0]) == pytest.approx(1, abs=0.1)
+    assert fit.exponent == pytest.approx(power if name == "apjn_backward" else -power, abs=0.1)
+    assert "statistical error" in shown and "need not be the exponent of deep networks" in shown
+
+
 def test_first_places_are_left_out():
     logs = np.where(LAYERS <= 6, 3.0, 0.0) - 0.1 * LAYERS
     fit = fit_depth(places(logs, 1), "networks", "apjn_forward")
