@@ -23,7 +23,7 @@ from ..models.model_state import active_dropout
 from ..models.standard_draws import DISTRIBUTIONS
 from ..models.structures import mean_square
 from ..models.wording import some_of
-from ..probing.adam_step import DESTRUCTIVE, LARGE, RATE, change_in_words
+from ..probing.adam_step import DESTRUCTIVE, LARGE, RATE, caution, change_in_words
 from ..tracing.mean_dropout import MeanDropout
 from ..tracing.narrow_places import StreamStep, stream_steps
 from ..tracing.prepared_runs import WIDE, inputs_or_guess, recorded
@@ -146,7 +146,7 @@ def init_(
     report, made = _planned(request, inputs_or_guess(model, inputs, _MOST_INPUTS, _GUESSED_INPUTS, "init_"))
     moved = report.check.most_changed
     if moved is not None and moved.adam_change > LARGE:
-        warnings.warn(_on_change(moved), UserWarning, stacklevel=2)
+        warnings.warn(caution(moved.place, moved.adam_change), UserWarning, stacklevel=2)
     if dry_run:
         return report
     _copy(model, made)
@@ -351,13 +351,10 @@ def _failures(
         failures.append((f"{said}; up to {allowed:.3g} is usual for networks that can be trained", remedy))
     moved = check.most_changed
     if moved is not None and moved.adam_change > DESTRUCTIVE and smallest < RATE:
-        failures.append((_on_change(moved), "use force=True and a smaller learning rate, or change the model"))
+        rate = f"learning rates below about {RATE / moved.adam_change:.2g}"
+        said = change_in_words(moved.place, moved.adam_change)
+        failures.append((said, f"use force=True and start with {rate}, or change the model"))
     return failures
-
-
-def _on_change(stream: StreamLevel) -> str:
-    largest = f"learning rates above {RATE / stream.adam_change:.2g} are too large"
-    return f"{change_in_words(stream.place, stream.adam_change)}: {largest}"
 
 
 def _notes(parts: Sequence[ModelPart], check: DepthCheck) -> list[str]:

@@ -22,7 +22,7 @@ from ..models.keeping import device_of, in_train_mode, kept, seeded
 from ..models.model_state import mixes_inputs, remarks_on
 from ..models.structures import converted, tensors
 from ..models.wording import first_line
-from ..probing.adam_step import LARGE, change_in_words, changes_at_places
+from ..probing.adam_step import LARGE, caution, changes_at_places
 from ..probing.losses import Loss, loss_of_part
 from ..probing.network_sample import NetworkSample, Plan, joined, sample_network
 from .averaging import average, average_of_pairs, error_of_directions, root_of_sums, units_of
@@ -247,8 +247,7 @@ def _changes(
 
 def _remarks_on_changes(places: tuple[PlaceSignals, ...]) -> list[str]:
     large = [(float(place.adam_change), place.name) for place in places if place.adam_change > LARGE]
-    remedy = "train with a smaller learning rate, or with other weights"
-    return [f"{change_in_words(name, change)}: {remedy}" for change, name in [max(large)]] if large else []
+    return [caution(name, change) for change, name in [max(large)]] if large else []
 
 
 def _place(samples: list[NetworkSample], row: int, changes: list[float]) -> PlaceSignals:

@@ -88,6 +88,12 @@ def change_in_words(place: str, change: float) -> str:
     return f"one step of Adam at {RATE:g} on random targets changes {place} by {change:.3g} times its norm"
 
 
+def caution(place: str, change: float) -> str:
+    """What the step does to a stream, and how to begin a training: one step does not say which rates are too large."""
+    start = f"start training with learning rates below about {RATE / change:.2g}, or with a warm-up"
+    return f"{change_in_words(place, change)}; {start} (larger rates may work: this is a single step)"
+
+
 def _after_step(
     model: nn.Module, parts: Sequence[CallArguments], weights: Sequence[nn.Parameter], seed: int
 ) -> list[torch.Tensor]:
