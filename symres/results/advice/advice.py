@@ -81,8 +81,18 @@ class Advice(Choice, Shown):
         """
         return sentences.schemes_rows(self.usual)
 
+    @property
+    def outcome(self) -> str:
+        """What became of it, to stand behind a title: ": every setting that was tried fails"; empty where it holds.
+
+        Examples:
+            >>> sr.derive("abs").advice(depth=10, width=100).outcome
+            ''
+        """
+        return sentences.outcome(self)
+
     def _title(self) -> str:
-        return f"advice for {counted(self.depth, 'layer')} of width {self.width}{sentences.outcome(self)}"
+        return f"advice for {counted(self.depth, 'layer')} of width {self.width}{self.outcome}"
 
     def _facts(self) -> Iterable[Fact]:
         numbers = {"C_W": self.C_W, "C_b": self.C_b, **self.parameters, "inputs_kernel": self.inputs_kernel}

@@ -8,6 +8,7 @@ from enum import StrEnum
 import numpy as np
 
 FACTOR = 5.0  # over the depth, by which a kernel or a gradient may change
+MARGIN = 4.0  # the same of averages over networks: FACTOR with a margin
 DIGITS = 9  # of numbers that are typed, or repeated from the table of critical points
 OFF = 1.1  # a first kernel that is not quite the one that is advised, over that
 
@@ -92,7 +93,7 @@ class Trial:
 
     @property
     def typical(self) -> float:
-        """The factor that half of the networks keep within."""
+        """The median of the factors by which single networks change."""
         return float(np.quantile(self.ranges, 0.5, method="nearest"))
 
     @property
@@ -103,20 +104,17 @@ class Trial:
     @property
     def score(self) -> float:
         """The factor by which these networks are judged: of averages, and of half of the single networks."""
-        return max(self.mean.range, self.typical * _MARGIN / FACTOR)
+        return max(self.mean.range, self.typical * MARGIN / FACTOR)
 
     @property
     def holds_on_average(self) -> bool:
         """Whether averages over networks stay within a factor of 4, however much single networks scatter."""
-        return self.mean.range <= _MARGIN
+        return self.mean.range <= MARGIN
 
     @property
     def holds(self) -> bool:
         """Whether signals and gradients survive: all of ``score`` within a factor of 4, that is 5 with a margin."""
-        return self.score <= _MARGIN
-
-
-_MARGIN = 4.0
+        return self.score <= MARGIN
 
 
 @dataclass(frozen=True)

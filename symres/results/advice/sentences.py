@@ -6,7 +6,7 @@ import math
 
 from ...core.abbreviation import counted
 from .choice import Choice
-from .parts import DIGITS, FACTOR, OFF, LearningRate, Origin, Suggestion, Topic, Trial, UsualScheme
+from .parts import DIGITS, FACTOR, MARGIN, OFF, LearningRate, Origin, Suggestion, Topic, Trial, UsualScheme
 
 SCHEMES = ("scheme", "C_W", "kernel", "squared gradient")  # heads of the table of customary schemes
 _SHORT = 4  # digits of what is measured
@@ -58,7 +58,12 @@ def outcome(advice: Choice) -> str:
         return ""
     if advice.wanted:
         return f": {' and '.join(advice.wanted)} {'needs a number' if len(advice.wanted) == 1 else 'need numbers'}"
-    return ": nothing could be tried" if advice.trial is None else ": every setting that was tried fails"
+    if advice.trial is None:
+        return ": nothing could be tried"
+    if advice.trial.holds_on_average:
+        single = f"{advice.trial.leaving} of {advice.trial.networks} single networks"
+        return f": kernels and squared gradients are kept on average over networks, but not in {single}"
+    return ": every setting that was tried fails"
 
 
 def _source(advice: Choice, origin: Origin) -> str:
@@ -95,19 +100,23 @@ def _draw(advice: Choice) -> str:
 
 
 def _fails(advice: Choice) -> str:
-    said = (
-        f"Every setting that was tried changes kernels or squared gradients by more than a factor of {FACTOR:g} in "
-        f"networks of {_layers(advice)}."
-    )
-    if advice.C_W is not None and advice.C_b is not None:
-        chosen = "".join(f", {name} = {digits(value)}" for name, value in advice.parameters.items())
-        said += f" C_W = {digits(advice.C_W)}, C_b = {digits(advice.C_b)}{chosen} changes them least."
+    """What holds on average over networks, if anything does, and what does not hold in single ones."""
+    numbers = {"C_W": advice.C_W, "C_b": advice.C_b, **advice.parameters}
+    is_known = advice.C_W is not None and advice.C_b is not None
+    setting = ", ".join(f"{name} = {digits(value)}" for name, value in numbers.items() if value is not None)
     if advice.trial is not None and advice.trial.holds_on_average:
-        said += (
-            f" On average they change by less than {FACTOR:g}, but at this width half of the networks by factors "
-            f"of {digits(advice.trial.typical, 2)} and more; wider networks scatter less."
+        said = (
+            f"On average over networks of {_layers(advice)}, {setting if is_known else 'these variances'} keep kernels "
+            f"and squared gradients within a factor of {MARGIN:g}. Single networks scatter more: in half of them one "
+            f"of the two changes by a factor of {digits(advice.trial.typical, 2)} or more."
         )
-    return said
+        better = "" if advice.origin is Origin.GIVEN else "No setting that was tried does better; w"
+        return f"{said} {better or 'W'}ider networks scatter less."
+    said = (
+        f"Every setting that was tried changes kernels or squared gradients in networks of {_layers(advice)} by more "
+        f"than a factor of {MARGIN:g} on average over networks, or of {FACTOR:g} in half of them."
+    )
+    return f"{said} The setting that comes closest is {setting}." if is_known else said
 
 
 def _layers(advice: Choice) -> str:

@@ -151,7 +151,7 @@ class InitReport(Shown):
             facts.append(Fact(label, f"{_numbers(setting)}{setting.reason.value}: {setting.why}"))
         for text, advice in self.advice:
             said = "linear layers without an activation before them, " if text == _LINEAR else ""
-            said += f"in a model of {counted(advice.depth, 'layer')} of width {advice.width}"
+            said += f"in a model of {counted(advice.depth, 'layer')} of width {advice.width}{advice.outcome}"
             by_hand = (Topic.SCALING, *[Topic.SOURCE] * (advice.origin is Origin.GIVEN))  # for those who draw weights
             reasons = advice.reasons_but(*by_hand)
             if text in self.kept and "xi" in advice.parameters:  # nothing was drawn as these sentences say
