@@ -27,6 +27,9 @@ from .weight_store import WeightStore
 
 Drawn: TypeAlias = tuple[float, float, InitReason, str]  # C_W, C_b, why
 _USUAL = 1 / 3  # C_W of PyTorch's default, for which learning rates are usually chosen
+_BALANCED = (
+    "; C_W was multiplied by {:.3g}, so that all weights of the branch have one size and a step of Adam changes it less"
+)
 _JOINS = frozenset({"cat", "concat", "concatenate"})
 _BRANCHES = "with xi = 1/sqrt(number of branches), as the theory knows no layer of this stream"
 
@@ -343,13 +346,14 @@ class StreamSetter:
     def _measured(self, position: int) -> None:
         """LeCun's variances; in a branch, the last dense layer times the xi of the layers on the same stream."""
         part = self.parts[position]
-        self._kernel, why = math.nan, "C_W = 1 (LeCun), as the theory has no advice: " + part.reason
+        because = f" ({part.reason})" if part.reason else ""
+        self._kernel, why = math.nan, f"C_W = 1 (LeCun's), as the theory has no advice here{because}"
         if part.role is PartRole.MEASURED_BRANCH:
             near = (p for p in (*self.parts[position:], *self.parts[:position][::-1]) if p.role is PartRole.RESIDUAL)
             advised = next((self.kind(p).values.get(xi) for p in near), None)
             size, of_size = self._size_of_branches(part)
             said = f"with xi = {advised:.{DIGITS}g} as in other branches" if advised else _BRANCHES + of_size
-            said += "" if self.attempt.share == 1 else f", times {self.attempt.share:g} to keep signals"
+            said += "" if self.attempt.share == 1 else f"; xi is {self.attempt.share:g} times as large, to keep signals"
             weight, _ = self._branch_weights(part, self.attempt.share * (advised or size))
             last = (weight**2, 0.0, InitReason.MEASURED, f"C_W = 1 times xi^2, {said}")
             first = (1.0, 0.0, InitReason.MEASURED, why)
@@ -366,7 +370,7 @@ class StreamSetter:
         kernel = self._rerun.mean_square(part.stretch.entry)
         if part.form.is_post_norm or not part.form.forward.has(Normaliser) or not 0 < kernel < 1:
             return self._branches**-0.5, ""
-        return (kernel / self._branches) ** 0.5, f", of a stream of mean square {kernel:.4g}"
+        return (kernel / self._branches) ** 0.5, f", times the root of the stream's mean square {kernel:.4g}"
 
     def _draw_run(self, part: ModelPart, settings: dict[WeightUse, Drawn]) -> bool:
         """Draw weights, and let the part act.
@@ -409,7 +413,7 @@ class StreamSetter:
             return settings
         self.is_unbalanced = True
         ratio = max(last) / max(first) if self.attempt.is_balanced else 1.0
-        why = "" if ratio == 1 else ", times {:.3g}: weights of one size in a branch are changed less by a step of Adam"
+        why = "" if ratio == 1 else _BALANCED
         return {
             use: (C * f, b * min(f, 1.0), how, said + (why.format(f) if why else ""))
             for use, (C, b, how, said) in settings.items()

@@ -15,6 +15,8 @@ from ..tracing.run_record import ComputedWeight
 from .init_report import InitReason, TensorSetting
 from .model_parts import WeightUse
 
+# where C_b is 0, for the reasons that are given for the weight beside it
+_NO_BIAS = "biases begin at 0"
 # of a parameter: its memory, where in it they begin, how many there are, which neurons are meant
 _Entries: TypeAlias = tuple[int, int, int, tuple[int, ...] | None]
 
@@ -72,7 +74,7 @@ class WeightStore:
             )
         self._fill(use.tensor, use, "weight", C_W, std, reason, why)
         if use.bias is not None:
-            self._fill(use.bias, use, "bias", C_b, math.sqrt(C_b), reason, why)
+            self._fill(use.bias, use, "bias", C_b, math.sqrt(C_b), reason, why if C_b else _NO_BIAS)
 
     def constant(self, name: str, value: float, why: str) -> None:
         """Fill a parameter with one number."""

@@ -131,6 +131,8 @@ class TestGPT2:
         assert 1 < report.check.most_changed.adam_change < 1.5 * usual  # it was 6 times as much
         stds = {name: report[f"h.0.mlp.{name}.weight"].std for name in ("0", "2")}
         assert stds["0"] == pytest.approx(stds["2"])
+        assert "; C_W was multiplied by " in report["h.0.mlp.0.weight"].why
+        assert report["h.0.mlp.0.bias"].why == "biases begin at 0"
 
     @pytest.mark.exhaustive
     @pytest.mark.parametrize("seed", range(3))
