@@ -248,7 +248,7 @@ def onset(report: Report) -> str:
         from_ = mp.nstr(mp.ceil(abs(size / first)), 2, min_fixed=-1, max_fixed=9).removesuffix(".0")
         return f"this law begins near layer {from_} if the first kernel is twice K*; before, K hardly moves"
     if found.kernel > 0:
-        return "this law begins in the layer in which it gives a kernel far below the first one"
+        return "this law holds in layers so deep that the kernel it gives is far below the first kernel"
     return ""
 
 

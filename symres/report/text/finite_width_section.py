@@ -50,7 +50,10 @@ class FiniteWidthSection(ReportSection):
         if vertex.stream_noise != 0:
             lines += self.equation("G'", [f"{chi if vertex.weight**2 == 1 else carried}{times}G + R"])
         if remembers:
-            said = f"k: an earlier layer; A_k: product of {chi} after k; C_k: covariance of a neuron with itself at k"
+            said = (
+                f"k: an earlier layer; A_k: product of {chi} over the layers after k, the present one included; "
+                "C_k: covariance of one neuron in layer k and in the present layer"
+            )
             lines += self.wrapped(said, "dim")
         texts = [(name, self.maths(e)) for name, e in known]
         texts += [(f"with {self.maths(s)}", self.maths(e)) for s, e in vertex.steps]
