@@ -149,7 +149,7 @@ class Quantity(Shown):
     def _facts(self) -> list[Fact]:
         """The result, or its definition where it is unknown or too long; its source, what it lacks, its check."""
         left = self.notation or rf"\mathrm{{{self.name.replace('_', chr(92) + '_')}}}"
-        name = f"{self.name}({', '.join(s.name for s in self.symbols)})"
+        name = f"{self.name}({', '.join(s.name for s in self.symbols)})" if self.symbols else self.name
         side = self.expr if self.expr is not None and is_short(self.expr) else self.defined
         return [
             Fact("", f"{name} is unknown") if side.has(sp.nan) else equation(name, left, side),

@@ -13,7 +13,7 @@ from ...core.errors import NoClosedForm, UnsupportedLayer
 from ...layers.layer import Layer
 from ...results.critical_point import CriticalPoint
 from ...results.observable import Observable
-from ...results.quantity import Quantity
+from ...results.quantity import Quantity, Status
 from ..quantities.build import RecordWords, build, unknown
 from ..walk.walk import Walk
 from .layer_walks import LayerWalks
@@ -131,4 +131,7 @@ class AtCriticality(LayerObservable):
         found = self.derive(subject)
         words = self.words
         words["meaning"] = found.meaning or self.meaning
+        if found.status is Status.UNKNOWN and symbols.gamma not in subject.layer.parameters:
+            arguments = tuple(s for s in found.symbols if s is not symbols.gamma)
+            found = replace(found, symbols=arguments, unused=(*found.unused, symbols.gamma))
         return replace(found, **words)

@@ -139,6 +139,11 @@ def test_layers_without_a_skip_connection_need_no_gamma():
     assert derived(sr.mlp("relu")).aspect_ratio.evalf(n_L=1) == pytest.approx(4 / 115)
 
 
+def test_what_is_unknown_has_gamma_only_where_the_layer_has():
+    assert "nu is unknown" in str(derived("sigmoid").nu)
+    assert "nu(gamma) is unknown" in str(derived(sr.residual("sigmoid")).nu)
+
+
 def test_layers_that_keep_kernels_bounded():
     """Pre-LN: V/K^2 settles, at what the recursion of deep networks ends in."""
     theory = derived(sr.pre_ln("relu", gamma=sr.gamma))
