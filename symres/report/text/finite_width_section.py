@@ -19,7 +19,8 @@ _COLUMN = 12
 _LONG = 400  # characters of formulas that leave the page
 _FACTOR = 4  # between the widths whose depth is told: that of the advice, a narrower and a wider one
 _RATIOS = ("1/16", "1/4")  # depth/width whose optimal weights are told
-_MEMORY = 4  # times 1/(1 - gamma^2): layers after which V/K^2 grows by nine tenths of nu or more, at K' = K
+_NEARLY = 0.9  # of nu: growth of V/K^2 that is nearly the final one
+_MEMORY = 4  # times 1/(1 - gamma^2): layers after which it is, at a kernel that the layer preserves
 _KEEPING = ("scale-invariant", "half-stable")  # classes whose critical kernel is not 0
 
 
@@ -110,14 +111,15 @@ class FiniteWidthSection(ReportSection):
         found = None
         for row in curve.at(*_GAMMAS):
             kept = weight if row.gamma is None else weight.subs(gamma, row.gamma)
-            if kept.is_number and 0 < abs(kept) < 1 and row.aspect_ratio * narrow * (1 - kept**2) < _MEMORY:
+            builds_up = row.second < _NEARLY * row.nu  # the first layer adds what the second Hermite component does
+            if builds_up and kept.is_number and row.aspect_ratio * narrow * (1 - kept**2) < _MEMORY:
                 found = kept
         if found is None:
             return []
         after = f"{_MEMORY}/(1 - gamma^2)" if weight == gamma else f"{float(_MEMORY / (1 - found**2)):.0f}"
         said = (
-            f"While neurons build up their memory, V/K^2 grows more slowly: by nine tenths of nu after about {after} "
-            "layers. Optimal depths of fewer layers are underestimated"
+            f"While neurons build up their memory, V/K^2 grows more slowly; after about {after} layers it grows by "
+            f"more than {100 * _NEARLY:g} % of nu. Optimal depths of fewer layers are underestimated"
         )
         return self.wrapped(self.words(said), "dim")
 

@@ -23,9 +23,9 @@ from .limits_of_nu import expansion, expansion_of_ratio
 from .vertex_growth import FLOW_TO_ZERO, StationaryNoise, growth_at_zero
 
 _MEANING = {
-    "neutral": "growth of V/K^2 per layer of deep networks, V being the four-point vertex",
-    "half-stable": "growth of V/K^2 per layer of deep networks at K = K*, V being the four-point vertex",
-    "stable": "growth of V/K^2 per layer of deep networks where K flows to 0, V being the four-point vertex",
+    "neutral": "growth of the four-point vertex over the squared kernel, per layer of deep networks",
+    "half-stable": "growth of the four-point vertex over the squared kernel, per layer of deep networks at K = K*",
+    "stable": "growth of the four-point vertex over the squared kernel, per layer of deep networks where K flows to 0",
 }
 SKIPS = ((gamma, -1, 1),)  # skip weights at which kernels neither explode nor stay for ever
 
