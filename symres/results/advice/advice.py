@@ -83,7 +83,7 @@ class Advice(Choice, Shown):
 
     @property
     def outcome(self) -> str:
-        """What became of it, to stand behind a title: ": every setting that was tried fails"; empty where it holds.
+        """What became of it, in words behind a title; empty where networks keep kernels and gradients.
 
         Examples:
             >>> sr.derive("abs").advice(depth=10, width=100).outcome
