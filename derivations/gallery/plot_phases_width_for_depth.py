@@ -5,8 +5,8 @@ Width that a depth needs
 *How wide must my network be for its depth, and does a skip connection allow more layers?*
 
 In a network of width :math:`n` neurons are correlated through their common kernel. At criticality the four-point
-vertex :math:`V = n\,E[z_i^2 z_j^2]_c` grows by :math:`\nu K^2` in each layer, so that networks scatter like
-:math:`\nu L/n` after :math:`L` layers. The ratio of depth to width that is best by the criterion of Roberts, Yaida and
+vertex :math:`V = n\,E[z_i^2 z_j^2]_c` over :math:`K^2` grows by :math:`\nu` in each layer, so that the squared
+relative scatter of kernels is :math:`\nu L/n` after :math:`L` layers. The ratio of depth to width that is best by the criterion of Roberts, Yaida and
 Hanin, :math:`r^\star`, falls when :math:`\nu` rises.
 """
 
