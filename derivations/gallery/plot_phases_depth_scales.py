@@ -32,23 +32,7 @@ critical = brentq(
     lambda C_W: theory.fixed_points(C_W=C_W, C_b="0.05")[0].chi_perp - 1, 1.5, 2
 )
 print(f"transition at C_W = {critical:.5f}")
-weights = np.array(
-    [
-        *np.linspace(0.7, 1.5, 8),
-        1.62,
-        1.69,
-        1.73,
-        1.79,
-        1.83,
-        1.9,
-        2.0,
-        2.2,
-        2.5,
-        3.0,
-        3.5,
-        4.0,
-    ]
-)
+weights = np.r_[0.7:1.5:8j, 1.62, 1.69, 1.73, 1.79, 1.83, 1.9, 2, 2.2, 2.5, 3, 3.5, 4]
 scales = [theory.depth_scales(C_W=float(C_W), C_b="0.05") for C_W in weights]
 
 # %%
