@@ -91,7 +91,7 @@ class Request:
 
 
 def in_a_file_name(value: str) -> str:
-    """A number in the name of a file, ``1_2`` for 1/2; what is no number or fraction is told apart by a digest."""
+    """A number in the name of a file, ``1_2`` for 1/2; what is not a plain number or fraction has a digest."""
     words = re.sub(r"[^A-Za-z0-9.+-]+", "_", value).strip("_")
     if re.fullmatch(r"[-+]?[\w.]+(/[\w.]+)?", value, re.ASCII) and len(value) <= _VALUE:
         return words

@@ -281,16 +281,16 @@ def named_warnings(functions: Iterable[Function]) -> tuple[str, ...]:
 def network_warnings(plan: NetworkPlan) -> tuple[str, ...]:
     """The warnings of a network, behind the results that they are about, and the layers where those differ.
 
-    A kernel that is no number makes both results of the following layers none.
+    A kernel that is nan makes both results of the following layers nan.
     """
-    found: dict[str, dict[str, None]] = {}
+    texts: dict[str, dict[str, None]] = {}
     for layer in plan.layers:
         places = f", {_places(plan, layer)}" if len(plan.layers) > 1 else ""
         kernel_map, covariance_map, ntk_map = layer.functions
         for result, functions in (("C", (kernel_map, covariance_map)), ("Theta", (kernel_map, ntk_map))):
             for text in warnings(*functions):
-                found.setdefault(f" of {' and '.join(NETWORK_FUNCTIONS)}{places}: {text}", {})[result] = None
-    return tuple(f"{' and '.join(results)}{text}" for text, results in found.items())
+                texts.setdefault(f" of {' and '.join(NETWORK_FUNCTIONS)}{places}: {text}", {})[result] = None
+    return tuple(f"{' and '.join(results)}{text}" for text, results in texts.items())
 
 
 def _places(plan: NetworkPlan, layer: DeepLayer) -> str:

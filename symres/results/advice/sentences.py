@@ -73,8 +73,8 @@ def _source(advice: Choice, origin: Origin) -> str:
         kept = f"a layer keeps the kernel {digits(advice.kernel)}"
         return f"This is the critical point: {kept}, and both susceptibilities are 1 there."
     if origin is Origin.BRANCH:
-        told = "branches of this weight change the kernel and the squared gradient by factors of about 2 at most."
-        return f"Over {counted(advice.depth, 'layer')}, {told}"
+        sentence = "branches of this weight change the kernel and the squared gradient by factors of about 2 at most."
+        return f"Over {counted(advice.depth, 'layer')}, {sentence}"
     return _SOURCE[origin] + (_off_the_lines(advice) if origin is Origin.SEARCH else "")
 
 
@@ -149,13 +149,15 @@ def _inputs(advice: Choice) -> list[tuple[Topic, str]]:
 
 def _tried(advice: Choice, trial: Trial) -> str:
     kernel, gradient = (_ratio(r) for r in (trial.mean.kernel_range, trial.mean.gradient_range))
-    told = (
+    averages = (
         f"Tried in {trial.networks} networks of {_layers(advice)}: averaged over them, the largest kernel of a layer "
         f"is {kernel} times the smallest, the largest squared gradient {gradient} times the smallest"
     )
     if trial.leaving:
-        return f"{told}; in {trial.leaving} of the {trial.networks} networks one of these ratios is above {FACTOR:g}."
-    return f"{told}; in every single network both ratios are at most {FACTOR:g}."
+        return (
+            f"{averages}; in {trial.leaving} of the {trial.networks} networks one of these ratios is above {FACTOR:g}."
+        )
+    return f"{averages}; in every single network both ratios are at most {FACTOR:g}."
 
 
 def _ratio(found: float) -> str:

@@ -186,8 +186,8 @@ def _tried(flow: DepthFlow, setting: Setting, depth: int, width: int) -> Advice:
 def _told(advice: Advice) -> str:
     """Why nothing is advised, on one line."""
     has_near = advice.nearest is not None
-    told = advice.reasons_but(Topic.SCHEMES, Topic.DRIFT)[:4] if has_near else advice.reasons[:3]
-    return " ".join(told).removesuffix(".")  # the remedy follows
+    reasons = advice.reasons_but(Topic.SCHEMES, Topic.DRIFT)[:4] if has_near else advice.reasons[:3]
+    return " ".join(reasons).removesuffix(".")  # the remedy follows
 
 
 def averaged(entering: sp.Expr, kernel: float) -> float:
