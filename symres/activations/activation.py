@@ -20,13 +20,13 @@ from ..core.foreign import THEORIES, reader_of
 from ..core.scalars import equation, parameter, scalar
 from ..core.symbols import SHARED, z
 from ..core.work_budget import Stage, limited
+from ..functions.tails.tail_scale import TailGrowth
 from ..notation.facts import equation as fact
 from .atom import PARAMETRISED, Formula, Phi
 from .basic_functions import Function, in_basic_functions
 from .formula_parser import parse
 from .piecewise import PiecewiseFunction, split
 from .symmetries import Parity, homogeneity, parity
-from .tails import TailGrowth
 from .validation import require_supported, validate
 
 __all__ = ["Activation", "Formula", "Phi", "identifier"]

@@ -12,6 +12,7 @@ import sympy as sp
 
 from ..core.errors import DeclarationError
 from ..core.symbols import z
+from ..functions.records.hyperbolic import inverse_cosh, inverse_tanh
 
 Function = Callable[..., sp.Expr]
 
@@ -34,16 +35,6 @@ def raised(base: sp.Expr, exponent: sp.Expr, functions: Mapping[str, Function] =
         raise DeclarationError("a power", found.replace("**", "^"), "raise positive numbers to powers of z")
     logarithm = sp.log(base) if not base.has(z) else functions.get("log", sp.log)(base)
     return functions.get("exp", sp.exp)(exponent * logarithm)
-
-
-def inverse_tanh(u: sp.Expr) -> sp.Expr:
-    """``atanh(u)``; of a small u without cancellation."""
-    return (sp.log(1 + u) - sp.log(1 - u)) / 2
-
-
-def inverse_cosh(u: sp.Expr) -> sp.Expr:
-    """``acosh(u)``, u >= 1."""
-    return sp.log(u + sp.sqrt(u**2 - 1))
 
 
 def in_basic_functions(expr: sp.Expr) -> sp.Expr:

@@ -19,8 +19,8 @@ from flint import arb, ctx, fmpq
 from ..core.abbreviation import abbreviated
 from ..core.errors import DeclarationError
 from ..core.symbols import z
-from ..numerics.intervals.arithmetic import LINE, Range, Undefined, interval
-from ..numerics.intervals.evaluation import BITS, RangeProgram, range_of_assumptions, samples, sign_of
+from ..functions.ranges import BITS, RangeProgram, range_of_assumptions, samples, sign_of
+from ..numerics.interval_arithmetic import LINE, Range, Undefined, interval
 
 _BOXES = 600  # evaluations per condition before the proof is given up
 _BESIDE = arb(2) ** -6  # from a zero of what must not be negative: it is negative on one side, or touches 0

@@ -26,9 +26,10 @@ from flint import arb, ctx
 from ..core.abbreviation import abbreviated
 from ..core.errors import DeclarationError
 from ..core.symbols import greek, z
-from ..numerics.intervals.arithmetic import Undefined
-from ..numerics.intervals.evaluation import BITS, RangeProgram
-from .basic_functions import Function, inverse_cosh, inverse_tanh, raised
+from ..functions.ranges import BITS, RangeProgram
+from ..functions.records.hyperbolic import inverse_cosh, inverse_tanh
+from ..numerics.interval_arithmetic import Undefined
+from .basic_functions import Function, raised
 from .foreign_names import WHERE_REMEDY, foreign_remedy
 from .validation import MAX_POWER, is_evaluated, power_bound
 

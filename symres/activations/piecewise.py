@@ -17,8 +17,8 @@ from flint import arb, ctx
 from ..core.abbreviation import abbreviated
 from ..core.errors import DeclarationError
 from ..core.symbols import z
-from ..numerics.intervals.arithmetic import Undefined
-from ..numerics.intervals.evaluation import BITS, RangeProgram, sign_of, vanishes
+from ..functions.ranges import BITS, RangeProgram, sign_of, vanishes
+from ..numerics.interval_arithmetic import Undefined
 from .domain_proof import require_finite
 from .zeros import zeros
 

@@ -12,8 +12,8 @@ from flint import arb, ctx
 
 from ..core.errors import DeclarationError
 from ..core.symbols import z
-from ..numerics.balls.compiler import CompiledExpression, compile_ball
-from ..numerics.intervals.evaluation import samples, sign_of
+from ..functions.balls.compiler import CompiledExpression, compile_ball
+from ..functions.ranges import samples, sign_of
 from .piecewise import PiecewiseFunction
 
 Parity = Literal["even", "odd"]

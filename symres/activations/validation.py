@@ -10,15 +10,15 @@ import sympy as sp
 
 from ..core.errors import DeclarationError
 from ..core.symbols import PARAMETERS, SHARED, z
-from ..numerics.intervals.arithmetic import INTERVAL_FUNCTIONS
-from ..numerics.intervals.evaluation import samples
+from ..functions.function_record import RECORDS, record_of
+from ..functions.ranges import samples
+from ..functions.tails.scale_analysis import tail
+from ..functions.tails.tail_scale import Scale, TailGrowth, wider
 from .domain_proof import require_finite
 from .piecewise import PiecewiseFunction
-from .tails import Tail, TailGrowth, tail, wider
 
 EVALF_ARGUMENTS = {"digits"}  # arguments of evalf beside the values of symbols
 MAX_POWER = 64  # of a formula, counted through nested powers: beyond it exact averages explode
-_ALLOWED = {*INTERVAL_FUNCTIONS, "Abs", "sign", "Heaviside", "Max", "Min", "Piecewise"}
 _STRUCTURE = (
     sp.Add,
     sp.Mul,
@@ -27,6 +27,7 @@ _STRUCTURE = (
     sp.Rational,
     sp.core.relational.Relational,
     sp.logic.boolalg.Boolean,
+    sp.Piecewise,
     sp.functions.elementary.piecewise.ExprCondPair,
 )
 
@@ -63,7 +64,7 @@ def _tail_growth(pieces: PiecewiseFunction) -> TailGrowth:
     return TailGrowth(*(reduce(wider, (tail(side.xreplace(values)) for values in choices)) for side in (left, right)))
 
 
-def _growth_phrase(scales: Sequence[Tail], pieces: PiecewiseFunction) -> str:
+def _growth_phrase(scales: Sequence[Scale], pieces: PiecewiseFunction) -> str:
     """The end of the message: for which kernels there is no average, if known, and the growth of the formula."""
     rates = [scale.rate if scale.order == 2 else sp.oo for scale in scales]
     if pieces.free_symbols or sp.oo in rates:
@@ -116,12 +117,14 @@ def require_supported(name: str, expr: sp.Expr) -> None:
             raise DeclarationError(
                 f"activation {name}", f"the formula contains {node}", "give a formula that is real and finite"
             )
-        known = isinstance(node, _STRUCTURE) or node in (sp.pi, sp.E) or type(node).__name__ in _ALLOWED
-        if not known:
+        record = record_of(node)
+        is_function = record is not None and record.names != ()
+        if not (is_function or isinstance(node, _STRUCTURE) or node in (sp.pi, sp.E)):
+            supported = {kind.__name__ for kind, record in RECORDS.items() if record.names}
             raise DeclarationError(
                 f"activation {name}",
                 f"the function {type(node).__name__} is not supported",
-                f"use powers and {', '.join(sorted(_ALLOWED, key=str.lower))}",
+                f"use powers and {', '.join(sorted({*supported, 'Piecewise'}, key=str.lower))}",
             )
     for constant in expr.atoms(sp.Function):
         if constant.is_number and not is_evaluated(constant):

@@ -7,12 +7,10 @@ from flint import ctx
 
 from ..core.errors import DeclarationError
 from ..core.symbols import z
-from ..numerics.intervals.arithmetic import Undefined
-from ..numerics.intervals.evaluation import BITS, RangeProgram, range_of_assumptions, sign_of
-from .basic_functions import inverse_cosh
-
-_LIMITS = {sp.tanh: sp.Integer(1), sp.erf: sp.Integer(1), sp.atan: sp.pi / 2}
-_INVERSES = {sp.sinh: sp.asinh, sp.asinh: sp.sinh, sp.tanh: sp.atanh, sp.atan: sp.tan}
+from ..functions.function_record import record_of
+from ..functions.ranges import BITS, RangeProgram, range_of_assumptions, sign_of
+from ..functions.records.hyperbolic import inverse_cosh
+from ..numerics.interval_arithmetic import Undefined
 
 
 def zeros(part: sp.Expr) -> list[sp.Expr]:
@@ -74,28 +72,25 @@ def _polynomial_zeros(part: sp.Expr) -> list[sp.Expr]:
 
 def _inverted(function: sp.Expr, value: sp.Expr) -> list[sp.Expr] | None:
     """Zeros of ``function - value``; None if the function has no inverse here."""
-    if isinstance(function, sp.exp):
-        return zeros(function.exp - sp.log(value)) if _require_sign(value, zero=True) > 0 else []
-    if isinstance(function, sp.log):
-        return zeros(function.args[0] - sp.exp(value))
-    if isinstance(function, sp.erf | sp.tanh | sp.atan):
-        limit = _LIMITS[type(function)]
-        if _require_sign(limit - value, zero=True) <= 0 or _require_sign(limit + value, zero=True) <= 0:
-            return []
-    if isinstance(function, sp.erf | sp.erfc):
-        centre = sp.Integer(isinstance(function, sp.erfc))
-        if isinstance(function, sp.erfc) and (value == 0 or value == 2):
-            return []
-        return zeros(function.args[0]) if value == centre else None
+    if isinstance(function, sp.Pow) and not isinstance(function, sp.exp):
+        return _inverted_power(function.base, function.exp, value)
+    record = record_of(function)
+    if record is None:
+        return None
+    (u,) = function.args
     if isinstance(function, sp.cosh):
         if _require_sign(value - 1, zero=True) < 0:
             return []
-        return [root for u in {inverse_cosh(value), -inverse_cosh(value)} for root in zeros(function.args[0] - u)]
-    if type(function) in _INVERSES:
-        return zeros(function.args[0] - _INVERSES[type(function)](value))
-    if isinstance(function, sp.Pow):
-        return _inverted_power(function.base, function.exp, value)
-    return None
+        return [root for at in {inverse_cosh(value), -inverse_cosh(value)} for root in zeros(u - at)]
+    if record.limits is None:
+        return None
+    low, high = record.limits if record.is_increasing else reversed(record.limits)
+    margins = [margin for margin in (value - low, high - value) if margin.is_finite]
+    if any(_require_sign(margin, zero=True) <= 0 for margin in margins):
+        return []
+    if value == record.kind(0):
+        return zeros(u)
+    return None if record.inverse is None else zeros(u - record.inverse(value))
 
 
 def _inverted_power(base: sp.Expr, exponent: sp.Expr, value: sp.Expr) -> list[sp.Expr] | None:

@@ -8,7 +8,7 @@ import mpmath as mp
 import sympy as sp
 
 from ..core.symbols import gamma
-from ..numerics.balls import evaluate
+from ..functions.balls import evaluate
 from .shortest import shortest
 
 _DIGITS, _OF_A_FLOAT = 15, 17

@@ -11,7 +11,7 @@ from sympy.printing.latex import LatexPrinter, greek_letters_set, tex_greek_dict
 
 from ..core.atoms import FormulaAtom
 from ..core.symbols import C_W, C_b, ascii_name, gamma, variables, xi, z
-from ..numerics.roots.implicit_number import ImplicitNumber
+from ..functions.roots.implicit_number import ImplicitNumber
 from .long_numbers import decimal_text, is_decimal
 from .shortest import readable
 from .term_order import (

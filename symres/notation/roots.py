@@ -10,7 +10,7 @@ from __future__ import annotations
 import sympy as sp
 
 from ..core.errors import SymresError
-from ..numerics.balls import evaluate
+from ..functions.balls import evaluate
 
 _DIGITS = 40  # in which a number and what is written for it agree
 _LONGEST = 4000  # characters: beyond, no rewriting makes a number fit to be read

@@ -1,6 +1,7 @@
-"""Numbers with guarantees, below everything that is derived: knows no activation and no average.
+"""Numbers with guarantees, below everything that is derived: knows no formula, no activation and no average.
 
-``balls`` evaluates expressions to numbers with error bounds; ``intervals`` proves statements for all z of an interval,
-such as the sign of a formula; ``special`` has the special functions in which Gaussian averages close; ``roots`` finds
-zeros of functions of the kernel and represents a root as an exact number.
+``ball_functions`` has the elementary functions on balls, ``interval_arithmetic`` ranges with open and infinite ends;
+``plackett`` encloses averages of signs of Gaussian variables, ``correlations`` has the algebra of the six correlations
+of four variables; ``brent`` finds a root, ``highest`` the highest of all maxima (generated modules contain it too);
+``budget`` limits the work.
 """

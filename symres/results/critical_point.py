@@ -11,9 +11,9 @@ import sympy as sp
 from ..core.display import Fact, Shown
 from ..core.errors import DeclarationError
 from ..core.symbols import K
+from ..functions.balls import evaluate
 from ..notation.decimals import rounded_law
 from ..notation.facts import equation
-from ..numerics.balls import evaluate
 from .exponents import KernelGrowth
 
 _DIGITS = 17

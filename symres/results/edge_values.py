@@ -9,7 +9,7 @@ from sympy.utilities.iterables import sift
 
 from ..core.errors import NoClosedForm
 from ..core.symbols import K1, K2, C
-from ..numerics.balls import evaluate
+from ..functions.balls import evaluate
 
 _FEW = 15  # digits of a factor whose sign alone counts
 

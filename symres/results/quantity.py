@@ -17,9 +17,9 @@ from ..core.errors import DeclarationError, NoClosedForm, SymresError
 from ..core.proof import Proof, Step
 from ..core.scalars import Number, whole
 from ..core.symbols import K1, KERNELS, K
+from ..functions.balls import evaluate
 from ..notation import latex
 from ..notation.facts import equation, is_short
-from ..numerics.balls import evaluate
 from .arguments_of_quantities import Arguments
 from .edge_values import value_at_the_edge
 

@@ -10,8 +10,8 @@ import sympy as sp
 
 from ..core.errors import SymresError
 from ..core.symbols import C_W, C_b, K, gamma, xi
+from ..functions.balls import evaluate
 from ..notation.decimals import at_zero_gamma, decimal, rounded, rounded_law, vanishes
-from ..numerics.balls import evaluate
 from ..results.critical_point import CriticalPoint
 from ..results.quantity import Quantity, Status
 from ..results.report import Report

@@ -5,10 +5,10 @@ import sympy as sp
 
 from symres.activations.catalogue import activation
 from symres.core.symbols import K1, K2, C, gamma, z
+from symres.functions.balls import enclose
 from symres.layers.architectures import mlp, residual
 from symres.layers.layer import Layer
 from symres.layers.nodes import Dense
-from symres.numerics.balls import enclose
 from symres.theory.quantities.build import build
 from symres.theory.theory import derive
 from symres.theory.walk.tangent import tangent

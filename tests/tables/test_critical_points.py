@@ -9,11 +9,11 @@ from scipy import special
 from symres.activations.activation import Activation
 from symres.activations.catalogue import activation
 from symres.core.symbols import C_b, K, gamma, xi, z
+from symres.functions.balls import evaluate
+from symres.functions.roots.root import Root
 from symres.layers.architectures import mlp, residual
 from symres.layers.layer import Layer
 from symres.layers.nodes import Dense
-from symres.numerics.balls import evaluate
-from symres.numerics.roots.root import Root
 from tests.oracles.recursion import averages
 from tests.shared import derived
 

@@ -30,7 +30,7 @@ def test_imports_keep_the_contracts():
     ("place", "line", "contract"),
     [
         ("check/random_imaginary.py", "from ..gaussian.closed_form.engine import closed_form", "Imports between rooms"),
-        ("check/imaginary.py", "from ..numerics.balls import evaluate", "The oracles see the declaration"),
+        ("check/imaginary.py", "from ..functions.balls import evaluate", "The oracles see the declaration"),
         ("check/imaginary.py", "from ..layers.program import Program", "The oracles see the declaration"),
         ("codegen/imaginary.py", "from ..layers.layer import Layer", "The code generator knows quantities only"),
         ("codegen/targets/torch/imaginary.py", "from ..numpy.dialect import NUMPY", "Targets do not know each other"),

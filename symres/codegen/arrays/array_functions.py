@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import sympy as sp
 
-from ...numerics.special import S4, T4
+from ...functions import companions as co
+from ...functions.records.gaussian_signs import S4, T4
 from ..stable import primitives as pr
 
 _COMMON = {  # library.NAME(argument)
     **{f: f.__name__ for f in (sp.exp, sp.log, sp.sin, sp.cos, sp.tan, sp.sinh, sp.cosh, sp.tanh, sp.sign)},
     **{f: f"arc{f.__name__[1:]}" for f in (sp.asin, sp.acos, sp.atan, sp.asinh)},
     **dict.fromkeys((sp.Abs, pr.AbsNode), "abs"),
-    pr.Expm1: "expm1",
-    pr.Log1p: "log1p",
+    co.Expm1: "expm1",
+    co.Log1p: "log1p",
 }
-_OF_THE_LIBRARY: tuple[type[pr.Primitive], ...] = (
-    *(pr.Erfcx, pr.Dawson, pr.Separation, pr.Certain, pr.CrossDifference, pr.ScaledTail, pr.Restored, pr.Sigmoid),
+_OF_THE_LIBRARY: tuple[type[pr.Companion], ...] = (
+    *(co.Erfcx, co.Dawson, pr.Separation, pr.Certain, pr.CrossDifference, co.ScaledTail, pr.Restored, co.Sigmoid),
     *(pr.TwoSigns, pr.TwoTails),
 )
 
@@ -35,11 +36,11 @@ def array_functions(library: str, special: str) -> dict[type, str]:
         pr.UpperAngle: f"{library}.arctan2({{0}} + ({{1}} == 0.0), {{1}})",
         sp.erf: f"{special}.erf({{0}})",
         sp.erfc: f"{special}.erfc({{0}})",
-        pr.Erfc: f"{special}.erfc({{0}})",
+        co.Erfc: f"{special}.erfc({{0}})",
         pr.NonzeroDivisor: "({0} + ({0} == 0.0))",
-        pr.ExpSinh: "_expsinh({0}, {1})",
-        pr.ExpCosh: "_expcosh({0}, {1})",
-        pr.ExpCoshm1: "_expcoshm1({0}, {1})",
+        co.ExpSinh: "_expsinh({0}, {1})",
+        co.ExpCosh: "_expcosh({0}, {1})",
+        co.ExpCoshm1: "_expcoshm1({0}, {1})",
         pr.AngularSum: "_angular_sum({0}, {1}, {2}, {3}, {4})",
         S4: "_four_signs({0}, {1}, {2}, {3}, {4}, {5})",
         T4: "_equal_signs({0})",

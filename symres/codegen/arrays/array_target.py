@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...core import files
-from ...numerics.roots import highest
+from ...numerics import highest
 from ..emission.emitter import Source, variable
 from ..planning.module_plan import CurvePlan, Extra, ModulePlan, procedure_names
 from ..planning.network_plan import NetworkPlan

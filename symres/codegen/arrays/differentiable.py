@@ -15,7 +15,7 @@ from functools import lru_cache
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
-from ...numerics.special import S4, T4
+from ...functions.records.gaussian_signs import S4, T4
 from ..emission.emitter import Dialect, Emitter, Source, defined, is_constant, variable
 from ..fits.chebyshev import Fit
 from ..planning.plan import KERNELS, Component, Function

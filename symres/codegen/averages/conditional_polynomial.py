@@ -17,8 +17,8 @@ import mpmath as mp
 import sympy as sp
 
 from ...core.symbols import z
+from ...functions.companions import Expm1
 from ..emission.emitter import Dialect, Emitter, Source, defined, literal, rows, variable
-from ..stable.primitives import Expm1
 from .features import vanishes
 from .integrands import PiecewiseIntegrand
 

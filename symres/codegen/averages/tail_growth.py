@@ -10,8 +10,8 @@ from collections.abc import Iterable
 import sympy as sp
 
 from ...core.symbols import z
-from ...numerics.balls import enclose
-from ..stable.primitives import Erfc, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, ScaledTail, Sigmoid, Softplus
+from ...functions.balls import enclose
+from ...functions.companions import Erfc, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, ScaledTail, Sigmoid, Softplus
 from ..stable.rewrites import stabilise
 from .integrands import PiecewiseIntegrand
 

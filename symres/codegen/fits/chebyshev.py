@@ -29,7 +29,7 @@ import sympy as sp
 
 from ...core.errors import SymresError
 from ...core.symbols import K
-from ...numerics.balls import as_mpf
+from ...functions.balls import as_mpf
 from .overflow import End, end_of
 from .small_kernel import TINY, decay_of, power_of
 

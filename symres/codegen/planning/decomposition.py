@@ -10,7 +10,7 @@ from itertools import chain, product
 import sympy as sp
 
 from ...core.symbols import K1, K2, C, K
-from ...numerics.balls import enclose
+from ...functions.balls import enclose
 from ..stable.angles import angle_form
 from ..stable.rounding_error import one_sign
 

@@ -12,7 +12,7 @@ import sympy as sp
 from flint import arb
 
 from ...core.errors import SymresError
-from ...numerics.balls import enclose
+from ...functions.balls import enclose
 from ..averages.average_code import averages
 
 _STEPS = (sp.Integer(2), sp.Rational(3, 5), sp.Rational(7, 4))  # values of the parameter at which it is tested

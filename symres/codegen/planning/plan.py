@@ -16,7 +16,7 @@ import sympy as sp
 from ...core.atoms import AverageNode
 from ...core.errors import DeclarationError, NoClosedForm
 from ...core.symbols import C_W, K1, K2, C, C_b, K, Theta, gamma, n, n_L, r, variables, xi
-from ...numerics.balls import evaluate
+from ...functions.balls import evaluate
 from ...results.quantity import Quantity, Status
 from ..averages.average_code import averages
 from ..emission.emitter import argument, distinct

@@ -19,7 +19,7 @@ from scipy.fft import dct
 from ...core.atoms import AverageNode, Opaque, PowerSumNode
 from ...core.errors import NoClosedForm
 from ...core.symbols import gamma
-from ...numerics.balls import evaluate
+from ...functions.balls import evaluate
 from ...results.quantity import Quantity
 from ..planning.module_plan import CurvePlan, PowerSum
 from ..planning.target import Target

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import sympy as sp
 
+from ...functions import companions as co
 from ..emission.emitter import Dialect, Emitter
 from ..stable import primitives as pr
 
@@ -13,10 +14,10 @@ _SAME_NAME = (
     *(sp.exp, sp.log, sp.sin, sp.cos, sp.tan, sp.sinh, sp.cosh, sp.tanh, sp.asin, sp.acos, sp.atan, sp.asinh),
     *(sp.erf, sp.erfc),
 )
-_OF_THE_LIBRARY: tuple[type[pr.Primitive], ...] = (
+_OF_THE_LIBRARY: tuple[type[pr.Companion], ...] = (
     *(pr.Distance, pr.Separation, pr.Clipped, pr.Possible, pr.CrossDifference, pr.Restored, pr.Certain, pr.TwoTails),
     *(pr.AngularSum, pr.RightHalfPlaneAngle, pr.UpperHalfPlaneAngle, pr.UpperAngle),
-    *(pr.Expm1, pr.Log1p, pr.Erfc, pr.ExpSinh, pr.ExpCosh, pr.ExpCoshm1, pr.Sigmoid, pr.Softplus),
+    *(co.Expm1, co.Log1p, co.Erfc, co.ExpSinh, co.ExpCosh, co.ExpCoshm1, co.Sigmoid, co.Softplus),
 )
 
 SCALAR = Dialect(

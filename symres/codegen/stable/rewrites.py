@@ -10,22 +10,23 @@ from collections.abc import Callable
 import sympy as sp
 
 from ...core.symbols import z
-from ...numerics.special import Q2, S2
+from ...functions import companions as co
+from ...functions.records.gaussian_signs import Q2, S2
 from . import primitives as pr
 from .shifted_signs import crossed, squared, tailed
 
-_ERFC = lambda u: (pr.Erfc if u.could_extract_minus_sign() else sp.erfc)(u)  # noqa: E731, sympy's is 2 - erfc(-u)
+_ERFC = lambda u: (co.Erfc if u.could_extract_minus_sign() else sp.erfc)(u)  # noqa: E731, sympy's is 2 - erfc(-u)
 COMPLEMENTS: dict[
     type[sp.Function], Callable[[sp.Expr], tuple[sp.Expr, sp.Expr]]
 ] = {  # 1 - f and 1 + f of functions within -1 .. 1
     sp.erf: lambda u: (_ERFC(u), _ERFC(-u)),
-    sp.tanh: lambda u: (2 * pr.Sigmoid(-2 * u), 2 * pr.Sigmoid(2 * u)),
+    sp.tanh: lambda u: (2 * co.Sigmoid(-2 * u), 2 * co.Sigmoid(2 * u)),
     sp.cos: lambda u: (2 * sp.sin(u / 2) ** 2, 2 * sp.cos(u / 2) ** 2),
 }
 
 
 PRODUCTS: dict[type[sp.Function], Callable[[sp.Expr, sp.Expr], sp.Expr]] = {  # f(s + d) - f(s - d)
-    sp.exp: lambda s, d: 2 * pr.ExpSinh(s, d),
+    sp.exp: lambda s, d: 2 * co.ExpSinh(s, d),
     sp.sin: lambda s, d: 2 * sp.cos(s) * sp.sin(d),
     sp.cos: lambda s, d: -2 * sp.sin(s) * sp.sin(d),
 }
@@ -106,11 +107,11 @@ def _logistic(e: sp.Expr) -> sp.Expr:
     """1/(1 + exp(u)) and its products with exp(u): no infinity over infinity. log(1 + exp(u)) likewise."""
     if isinstance(e, sp.log):
         u = _one_plus_exp(e.args[0])
-        return e if u is None else pr.Softplus(u)
+        return e if u is None else co.Softplus(u)
     if isinstance(e, sp.Pow) and e.exp.is_Integer and e.exp < 0:
         u = _one_plus_exp(e.base)
-        return e if u is None else pr.Sigmoid(-u) ** -e.exp
-    if isinstance(e, sp.Mul) and e.has(pr.Sigmoid) and e.has(sp.exp):
+        return e if u is None else co.Sigmoid(-u) ** -e.exp
+    if isinstance(e, sp.Mul) and e.has(co.Sigmoid) and e.has(sp.exp):
         return _merge_logistic(e)
     return e
 
@@ -132,14 +133,14 @@ def _log_sum(e: sp.Expr) -> sp.Expr:
         growing, rest = _growing(positive)
         top = sp.Max(*(u + sp.log(c / (rest or 1)) for c, u in growing))
         more = sp.log(sp.Add(*(c / (rest or 1) * sp.exp(u - top) for c, u in growing))) if len(growing) > 1 else 0
-        return pr.Softplus(top + more) + sp.log(rest) if rest else top + more
+        return co.Softplus(top + more) + sp.log(rest) if rest else top + more
     growing, rest = _growing(terms)
     top = sp.Max(0, *(u - _ROOM for _, u in growing)) if rest else sp.Max(*(u for _, u in growing))
     if top == 0:
         return e
     number, others = rest.as_coeff_Add()
     total = sp.Add(others * sp.exp(-top), *(c * sp.exp(u - top) for c, u in growing))
-    return top + (pr.Log1p(pr.Expm1(-top) + total) if number == 1 else sp.log(number * sp.exp(-top) + total))
+    return top + (co.Log1p(co.Expm1(-top) + total) if number == 1 else sp.log(number * sp.exp(-top) + total))
 
 
 def _growing(terms: list[tuple[sp.Expr, sp.Expr]]) -> tuple[list[tuple[sp.Expr, sp.Expr]], sp.Expr]:
@@ -171,13 +172,13 @@ def _merge_logistic(e: sp.Expr) -> sp.Expr:
             continue
         for j, factor in enumerate(factors):
             base, n = factor.as_base_exp()
-            if not isinstance(base, pr.Sigmoid) or not n.is_Integer:
+            if not isinstance(base, co.Sigmoid) or not n.is_Integer:
                 continue
             u = -base.args[0]
             m = sp.cancel(exponential.args[0] / u)
             if m.is_Integer and 0 < m <= n:
                 rest = [f for k, f in enumerate(factors) if k not in (i, j)]
-                return sp.Mul(*rest, pr.Sigmoid(u) ** m, pr.Sigmoid(-u) ** (n - m))
+                return sp.Mul(*rest, co.Sigmoid(u) ** m, co.Sigmoid(-u) ** (n - m))
     return e
 
 
@@ -202,7 +203,7 @@ def _scaled_erfc(e: sp.Expr) -> sp.Expr:
     """
     if not isinstance(e, sp.Mul):
         return e
-    tails = [f for f in e.args if isinstance(f, sp.erfc | pr.Erfc) and not f.args[0].is_nonpositive]
+    tails = [f for f in e.args if isinstance(f, sp.erfc | co.Erfc) and not f.args[0].is_nonpositive]
     exponents = [f.args[0] for f in e.args if isinstance(f, sp.exp)]
     if len(tails) != 1 or not exponents:
         return e
@@ -212,7 +213,7 @@ def _scaled_erfc(e: sp.Expr) -> sp.Expr:
     rest = [f for f in e.args if f is not tails[0] and not isinstance(f, sp.exp)]
     inside = sp.Add(*exponents)
     beyond = sp.expand(inside - w**2)
-    return sp.Mul(*rest, sp.exp(beyond) * pr.Erfcx(w) if w.is_nonnegative else pr.ScaledTail(inside, beyond, w))
+    return sp.Mul(*rest, sp.exp(beyond) * co.Erfcx(w) if w.is_nonnegative else co.ScaledTail(inside, beyond, w))
 
 
 def _tail_quotients(e: sp.Expr) -> sp.Expr:
@@ -221,7 +222,7 @@ def _tail_quotients(e: sp.Expr) -> sp.Expr:
     With w**2 = min(w, 0)**2 + max(w, 0)**2 squares in the exponents cancel as symbols.
     """
     powers = [factor.as_base_exp() for factor in e.args] if isinstance(e, sp.Mul) else []
-    tails = [(f.args[0], n) for f, n in powers if isinstance(f, sp.erfc | pr.Erfc) and f.has(z)]
+    tails = [(f.args[0], n) for f, n in powers if isinstance(f, sp.erfc | co.Erfc) and f.has(z)]
     exponents = [f.args[0] for f in e.args if isinstance(f, sp.exp)]
     if not any(n.is_negative for _, n in tails) or len(tails) + len(exponents) < 2:
         return e
@@ -235,7 +236,7 @@ def _tail_quotients(e: sp.Expr) -> sp.Expr:
     left = square - sum(n * r**2 for (_, n), r in zip(tails, ratios, strict=True) if r.is_negative)
     right = square - sum(n * r**2 for (_, n), r in zip(tails, ratios, strict=True) if r.is_positive)
     exponent = (inside - square * moved**2).subs(moved, w) + left * low**2 + right * high**2
-    kept = [f**n for f, n in powers if not isinstance(f, sp.erfc | pr.Erfc) and not isinstance(f**n, sp.exp)]
+    kept = [f**n for f, n in powers if not isinstance(f, sp.erfc | co.Erfc) and not isinstance(f**n, sp.exp)]
     return sp.Mul(*kept, sp.exp(exponent), *(_without_decay(u) ** n for u, n in tails))
 
 
@@ -243,7 +244,7 @@ def _log_tail(e: sp.Expr) -> sp.Expr:
     """log(q*erfc(w)) -> log(q*erfcx(w)) - w**2 for w > 0: erfc(w) is 0 in floats from w = 27 on."""
     if not isinstance(e, sp.log):
         return e
-    tails = [f for f in sp.Mul.make_args(e.args[0]) if isinstance(f, sp.erfc | pr.Erfc) and f.has(z)]
+    tails = [f for f in sp.Mul.make_args(e.args[0]) if isinstance(f, sp.erfc | co.Erfc) and f.has(z)]
     if len(tails) != 1:
         return e
     (w,) = tails[0].args
@@ -252,7 +253,7 @@ def _log_tail(e: sp.Expr) -> sp.Expr:
 
 def _without_decay(w: sp.Expr) -> sp.Expr:
     """erfc(w) without the factor ``exp(-max(w, 0)**2)``."""
-    return pr.Erfc(sp.Min(w, 0)) * pr.Erfcx(sp.Max(w, 0))
+    return co.Erfc(sp.Min(w, 0)) * co.Erfcx(sp.Max(w, 0))
 
 
 def _scaled_erfi(e: sp.Expr) -> sp.Expr:
@@ -263,12 +264,12 @@ def _scaled_erfi(e: sp.Expr) -> sp.Expr:
         return e
     exponent = sp.Add(*(w**2 for w in growing), *(f.args[0] for f in factors if isinstance(f, sp.exp)))
     rest = [f for f in factors if not isinstance(f, sp.erfi | sp.exp)]
-    return sp.Mul(*rest, sp.exp(sp.expand(exponent)), *(2 / sp.sqrt(sp.pi) * pr.Dawson(w) for w in growing))
+    return sp.Mul(*rest, sp.exp(sp.expand(exponent)), *(2 / sp.sqrt(sp.pi) * co.Dawson(w) for w in growing))
 
 
 def _bare_erfi(e: sp.Expr) -> sp.Expr:
     """erfi(w) -> exp(w**2)*dawson(w)*2/sqrt(pi)."""
-    return 2 / sp.sqrt(sp.pi) * sp.exp(e.args[0] ** 2) * pr.Dawson(e.args[0]) if isinstance(e, sp.erfi) else e
+    return 2 / sp.sqrt(sp.pi) * sp.exp(e.args[0] ** 2) * co.Dawson(e.args[0]) if isinstance(e, sp.erfi) else e
 
 
 def _scaled_hyperbolic(e: sp.Expr) -> sp.Expr:
@@ -279,21 +280,21 @@ def _scaled_hyperbolic(e: sp.Expr) -> sp.Expr:
     exponents = [f.args[0] for f in e.args if isinstance(f, sp.exp)]
     if len(waves) != 1 or not exponents:
         return e
-    scaled = pr.ExpSinh if isinstance(waves[0], sp.sinh) else pr.ExpCosh
+    scaled = co.ExpSinh if isinstance(waves[0], sp.sinh) else co.ExpCosh
     rest = [f for f in e.args if f is not waves[0] and not isinstance(f, sp.exp)]
     return sp.Mul(*rest, scaled(sp.Add(*exponents), waves[0].args[0]))
 
 
 def _offset_waves(e: sp.Expr) -> sp.Expr:
     """1 - exp(a) - exp(b) + exp(a + b)*cosh(c) -> expm1(a)*expm1(b) + exp(a + b)*(cosh(c) - 1), times a number."""
-    if not isinstance(e, sp.Add) or not e.has(pr.ExpCosh):
+    if not isinstance(e, sp.Add) or not e.has(co.ExpCosh):
         return e
     flat, rest = sp.Integer(0), sp.Integer(0)
     for term in e.args:
         k, function = term.as_coeff_Mul()
-        if isinstance(function, pr.ExpCosh):
+        if isinstance(function, co.ExpCosh):
             flat += k * sp.exp(function.args[0])
-            rest += k * pr.ExpCoshm1(*function.args)
+            rest += k * co.ExpCoshm1(*function.args)
         elif function == 1 or isinstance(function, sp.exp):
             flat += term
         else:
@@ -307,7 +308,7 @@ def _offset_waves(e: sp.Expr) -> sp.Expr:
     for f, power in factors[1]:
         sign = 1 if f + 1 in names.values() else -1
         argument = next(a.args[0] for a, d in names.items() if d == sign * f + 1)
-        product *= (sign * pr.Expm1(argument)) ** power
+        product *= (sign * co.Expm1(argument)) ** power
     return product + rest
 
 
@@ -334,7 +335,7 @@ def _small_differences(e: sp.Expr) -> sp.Expr:
     Also where several such terms share a constant.
     """
     half = lambda u: -2 * sp.sin(u / 2) ** 2  # noqa: E731
-    for head, difference in ((sp.exp, pr.Expm1), (sp.erf, lambda w: -sp.erfc(w)), (sp.cos, half)):
+    for head, difference in ((sp.exp, co.Expm1), (sp.erf, lambda w: -sp.erfc(w)), (sp.cos, half)):
         if isinstance(e, sp.Add):
             e = _without_constant(e, head, difference)
     return e
@@ -353,7 +354,7 @@ def _without_constant(e: sp.Add, head: type[sp.Function], difference: Callable[[
 def _log1p(e: sp.Expr) -> sp.Expr:
     """log(1 + u) -> log1p(u)."""
     if isinstance(e, sp.log) and isinstance(e.args[0], sp.Add) and sp.S.One in e.args[0].args:
-        return pr.Log1p(e.args[0] - 1)
+        return co.Log1p(e.args[0] - 1)
     return e
 
 
@@ -376,7 +377,7 @@ def _softplus_differences(e: sp.Expr) -> sp.Expr:
     logarithms are one.
     """
     for term in e.args if isinstance(e, sp.Add) else ():
-        for function in (f for f in sp.Mul.make_args(term) if isinstance(f, pr.Softplus)):
+        for function in (f for f in sp.Mul.make_args(term) if isinstance(f, co.Softplus)):
             (u,), k = function.args, term / function
             for offset in (t for t in e.args if (t / k).is_number):
                 q = sp.exp(-offset / k)
@@ -389,8 +390,8 @@ def _softplus_differences(e: sp.Expr) -> sp.Expr:
 def _softplus_beside(d: sp.Expr, q: sp.Expr) -> sp.Expr:
     """softplus(v + d) - log(q) for the number v with q = 1 + exp(v)."""
     if q == 2:
-        return sp.Max(d, 0) + pr.Log1p(pr.Expm1(-sp.Abs(d)) / 2)
-    return sp.Max(d, 0) + pr.Log1p(pr.Expm1(-sp.Max(d, 0)) / q) + pr.Log1p((1 - 1 / q) * pr.Expm1(sp.Min(d, 0)))
+        return sp.Max(d, 0) + co.Log1p(co.Expm1(-sp.Abs(d)) / 2)
+    return sp.Max(d, 0) + co.Log1p(co.Expm1(-sp.Max(d, 0)) / q) + co.Log1p((1 - 1 / q) * co.Expm1(sp.Min(d, 0)))
 
 
 def _log_cosh(e: sp.Expr) -> sp.Expr:
@@ -405,5 +406,5 @@ def _log_cosh(e: sp.Expr) -> sp.Expr:
         return e
     size = sp.Abs(wave.args[0])
     more = sp.Max(size - 1, 0)
-    near = pr.Log1p(2 * sp.sinh(sp.Min(size, 1) / 2) ** 2)
-    return near + more + pr.Log1p(pr.Expm1(-2 * more) / (1 + sp.exp(2))) + sp.log(q)
+    near = co.Log1p(2 * sp.sinh(sp.Min(size, 1) / 2) ** 2)
+    return near + more + co.Log1p(co.Expm1(-2 * more) / (1 + sp.exp(2))) + sp.log(q)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 
 import sympy as sp
 
+from ...functions import companions as co
 from . import primitives as pr
 
 _ROUNDED = (pr.determinant, pr.correlation, pr.complement)  # computed by helpers, to a rounding
@@ -24,10 +25,10 @@ _SLOPES: dict[type, Callable[..., sp.Expr]] = {
     sp.cos: lambda u: (pr.AbsNode(sp.sin(u)),),
     sp.erf: lambda u: (_TILT * sp.exp(-(u**2)),),
     sp.erfc: lambda u: (_TILT * sp.exp(-(u**2)),),
-    pr.Erfc: lambda u: (_TILT * sp.exp(-(u**2)),),
-    pr.Erfcx: lambda u: (2 * pr.AbsNode(u) * pr.Erfcx(u) + _TILT,),
-    pr.Expm1: lambda u: (sp.exp(u),),
-    pr.Log1p: lambda u: (1 / (1 + u),),
+    co.Erfc: lambda u: (_TILT * sp.exp(-(u**2)),),
+    co.Erfcx: lambda u: (2 * pr.AbsNode(u) * co.Erfcx(u) + _TILT,),
+    co.Expm1: lambda u: (sp.exp(u),),
+    co.Log1p: lambda u: (1 / (1 + u),),
     sp.log: lambda u: (1 / u,),
     sp.tanh: lambda u: (1 - sp.tanh(u) ** 2,),
     sp.sinh: lambda u: (sp.cosh(u),),
@@ -41,41 +42,41 @@ _SLOPES: dict[type, Callable[..., sp.Expr]] = {
     pr.NonzeroDivisor: lambda u: (sp.Integer(1),),
     pr.Separation: lambda x, y, c: (sp.sqrt(y) / sp.sqrt(x) / 2, sp.sqrt(x) / sp.sqrt(y) / 2, sp.Integer(1)),
     sp.sign: lambda u: (sp.Integer(0),),
-    pr.Sigmoid: lambda u: (pr.Sigmoid(u) * pr.Sigmoid(-u),),
-    pr.Softplus: lambda u: (pr.Sigmoid(u),),
-    pr.ExpSinh: lambda a, b: (pr.AbsNode(pr.ExpSinh(a, b)), pr.ExpCosh(a, b)),
-    pr.ExpCosh: lambda a, b: (pr.ExpCosh(a, b), pr.AbsNode(pr.ExpSinh(a, b))),
+    co.Sigmoid: lambda u: (co.Sigmoid(u) * co.Sigmoid(-u),),
+    co.Softplus: lambda u: (co.Sigmoid(u),),
+    co.ExpSinh: lambda a, b: (pr.AbsNode(co.ExpSinh(a, b)), co.ExpCosh(a, b)),
+    co.ExpCosh: lambda a, b: (co.ExpCosh(a, b), pr.AbsNode(co.ExpSinh(a, b))),
     pr.Restored: lambda v, x, y, b: (sp.Integer(1), *[sp.Integer(0)] * 3),
-    pr.ExpCoshm1: lambda a, b: (pr.ExpCoshm1(a, b), pr.AbsNode(pr.ExpSinh(a, b))),
+    co.ExpCoshm1: lambda a, b: (co.ExpCoshm1(a, b), pr.AbsNode(co.ExpSinh(a, b))),
     pr.Atan2: lambda y, x: _turned(y, x),
     pr.UpperAngle: lambda y, x: _turned(y, x),
-    pr.ScaledTail: lambda u, v, w: (*_by_side(pr.ScaledTail(u, v, w), w), _TILT * sp.exp(v)),
+    co.ScaledTail: lambda u, v, w: (*_by_side(co.ScaledTail(u, v, w), w), _TILT * sp.exp(v)),
     pr.TwoSigns: lambda h, k, x, y: (sp.exp(-(h**2) / 2), sp.exp(-(k**2) / 2), *_turned(x, y)),
     pr.TwoTails: lambda h, k, x, y: _at_corner(h, k, x, y),
     pr.CrossDifference: lambda x, y, u, v: tuple(map(pr.AbsNode, (y, x, v, u))),
 }
-_ODD = (sp.erf, pr.Expm1, sp.atan, sp.asinh, sp.tanh, sp.sinh)  # they have the sign of their argument
+_ODD = (sp.erf, co.Expm1, sp.atan, sp.asinh, sp.tanh, sp.sinh)  # they have the sign of their argument
 _SOUND = (
-    *(sp.Add, sp.Mul, sp.Pow, sp.Abs, sp.cosh, pr.Sigmoid, pr.Atan2, pr.UpperAngle, pr.NonzeroDivisor, *_ODD),
+    *(sp.Add, sp.Mul, sp.Pow, sp.Abs, sp.cosh, co.Sigmoid, pr.Atan2, pr.UpperAngle, pr.NonzeroDivisor, *_ODD),
     *(
-        pr.ExpSinh,
-        pr.ExpCosh,
-        pr.ExpCoshm1,
+        co.ExpSinh,
+        co.ExpCosh,
+        co.ExpCoshm1,
         pr.Restored,
         sp.erfc,
-        pr.Erfc,
+        co.Erfc,
         sp.exp,
     ),  # but where they are next to nothing
 )
-_SOUND_ABOVE_0 = (pr.ScaledTail, pr.Erfcx, pr.Softplus, pr.Log1p)
+_SOUND_ABOVE_0 = (co.ScaledTail, co.Erfcx, co.Softplus, co.Log1p)
 _POSITIVE = (
-    pr.Softplus,
-    pr.Sigmoid,
-    pr.ExpCosh,
-    pr.ExpCoshm1,
-    pr.Erfcx,
-    pr.Erfc,
-    pr.ScaledTail,
+    co.Softplus,
+    co.Sigmoid,
+    co.ExpCosh,
+    co.ExpCoshm1,
+    co.Erfcx,
+    co.Erfc,
+    co.ScaledTail,
     pr.UpperAngle,
     pr.AbsNode,
     pr.NonzeroDivisor,
@@ -168,7 +169,7 @@ def _is_power_of_2(e: sp.Expr) -> bool:
 def _size(e: sp.Expr) -> sp.Expr:
     """The absolute value of what may be negative."""
     if (e.is_Symbol and e.is_nonnegative) or isinstance(
-        e, sp.exp | pr.AbsNode | pr.Softplus | pr.Sigmoid | pr.ExpCosh | pr.Erfcx
+        e, sp.exp | pr.AbsNode | co.Softplus | co.Sigmoid | co.ExpCosh | co.Erfcx
     ):
         return e
     if isinstance(e, sp.Mul):

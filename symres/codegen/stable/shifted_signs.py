@@ -14,8 +14,9 @@ import sympy as sp
 from sympy.utilities.iterables import sift
 
 from ...core.symbols import K1, K2, C
-from ...numerics.special import Q2, S2
-from .primitives import CrossDifference, Erfc
+from ...functions.companions import Erfc
+from ...functions.records.gaussian_signs import Q2, S2
+from .primitives import CrossDifference
 
 KERNELS = (K1, K2, C)
 SIDES = tuple(product((1, -1), repeat=3))  # which tails are taken: of the two variables, of one given the other

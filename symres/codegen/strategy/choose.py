@@ -13,8 +13,8 @@ import sympy as sp
 
 from ...core.errors import SymresError
 from ...core.symbols import K1, K2, C, K
-from ...numerics.balls import enclose, evaluate
-from ...numerics.special import S4, SPECIAL, T4
+from ...functions.balls import enclose, evaluate
+from ...functions.records.gaussian_signs import S4, SPECIAL, T4
 from ..averages.average_code import averages
 from ..emission.emitter import LosesDigits, NoSpelling, not_integrated
 from ..fits.chebyshev import fit

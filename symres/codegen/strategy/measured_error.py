@@ -20,8 +20,8 @@ from flint import arb
 from ...core.atoms import AverageNode
 from ...core.errors import SymresError
 from ...core.symbols import K1, K2, C, K, x1, z
-from ...numerics.balls import enclose, to_ball
-from ...numerics.special import S4
+from ...functions.balls import enclose, to_ball
+from ...functions.records.gaussian_signs import S4
 from ..averages.average_code import averages
 from ..averages.integrands import PiecewiseIntegrand
 from ..fits.chebyshev import Fit, grid

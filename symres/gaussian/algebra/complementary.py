@@ -12,7 +12,7 @@ from itertools import islice, product
 import sympy as sp
 
 from ...core.abbreviation import text_of
-from ...numerics.special import Q2, S2
+from ...functions.records.gaussian_signs import Q2, S2
 from .radical_forms import Atoms, Radicals
 from .rational_functions import Frac, RationalField, accumulate
 

@@ -11,8 +11,8 @@ import sympy as sp
 
 from ...core.abbreviation import text_of
 from ...core.work_budget import NODE, spend
-from ...numerics.special import Q2, S2, S4, T4
-from ...numerics.special.correlations import PAIRS
+from ...functions.records.gaussian_signs import Q2, S2, S4, T4
+from ...numerics.correlations import PAIRS
 from .radical_forms import Form, Monomial, NotInvertible, UndecidedSign, exponential, root
 from .rational_functions import Frac, RationalField
 from .to_sympy import oriented, write

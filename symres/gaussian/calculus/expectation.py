@@ -14,7 +14,7 @@ from ...activations.piecewise import PiecewiseFunction
 from ...core.atoms import AverageNode
 from ...core.errors import DeclarationError
 from ...core.symbols import variables, z
-from ...numerics.balls import as_float
+from ...functions.balls import as_float
 from ..quadrature.average_ball import average_ball
 from .derivatives import covariance_derivative, parameter_derivative
 from .integrand import Term, separate

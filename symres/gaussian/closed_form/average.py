@@ -12,7 +12,7 @@ from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm
 from ...core.proof import Proof, TermwiseStep
 from ...core.symbols import K1, K2, C, K
-from ...numerics.balls import enclose, value_and_radius
+from ...functions.balls import enclose, value_and_radius
 from ...results.quantity import Verification
 from ..algebra.canonical import canonical
 from ..calculus.expectation import Expectation, Gaussian

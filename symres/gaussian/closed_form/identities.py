@@ -16,7 +16,7 @@ from flint import arb, ctx
 
 from ...activations.piecewise import PiecewiseFunction
 from ...core.symbols import K1, K2, C, z
-from ...numerics.balls import enclose, evaluate, value_and_radius
+from ...functions.balls import enclose, evaluate, value_and_radius
 from ...results.quantity import Verification
 from ..calculus.derivatives import covariance_rule
 from ..calculus.expectation import Gaussian

@@ -21,7 +21,7 @@ import sympy as sp
 from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm
 from ...core.symbols import K, z
-from ...numerics.intervals.evaluation import sign_of
+from ...functions.ranges import sign_of
 from ..closed_form.engine import closed_form
 
 _Q = sp.Dummy("q", positive=True)

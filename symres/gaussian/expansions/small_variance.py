@@ -22,7 +22,7 @@ from ...activations.piecewise import PiecewiseFunction
 from ...activations.symmetries import even_part
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
-from ...numerics.balls import enclose
+from ...functions.balls import enclose
 from ..algebra.canonical import canonical
 from ..closed_form.absolute_moments import absolute_moment
 

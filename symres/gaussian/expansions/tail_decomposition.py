@@ -17,7 +17,7 @@ from sympy.utilities.iterables import sift
 from ...core.abbreviation import abbreviated
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
-from ...numerics.intervals.evaluation import sign_of
+from ...functions.ranges import sign_of
 
 _ZERO, _ONE = sp.Integer(0), sp.Integer(1)
 

@@ -18,7 +18,7 @@ from ...activations.piecewise import PiecewiseFunction
 from ...core.atoms import Opaque
 from ...core.errors import DeclarationError, NoClosedForm, SymresError
 from ...core.symbols import z
-from ...numerics.balls import as_float, compile_ball
+from ...functions.balls import as_float, compile_ball
 from ..quadrature.panels import Function, Weight, integrate, log2_sum, log2_upper, plan_panels, power_of_two
 from ..quadrature.univariate import (
     GUARD_BITS,

@@ -12,7 +12,7 @@ import mpmath as mp
 import sympy as sp
 
 from ...core.errors import NoClosedForm
-from ...numerics.balls import as_mpf, evaluate
+from ...functions.balls import as_mpf, evaluate
 from ...results.quantity import Verification
 
 ERRORS = (1e-3, 1e-6, 1e-12)  # relative errors whose range is stated

@@ -15,7 +15,7 @@ from flint import arb, ctx
 
 from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import SymresError
-from ...numerics.balls import Ball
+from ...functions.balls import Ball
 from .bivariate_normal import BivariateNormal, law_of
 from .conditional_rule import conditional_average
 from .odd_symmetry import is_odd

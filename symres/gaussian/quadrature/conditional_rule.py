@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from flint import arb, ctx
 
-from ...numerics.balls import Ball
+from ...functions.balls import Ball
 from .bivariate_normal import BivariateNormal
 from .panels import (
     LOG2_E,

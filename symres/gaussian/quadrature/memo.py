@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from flint import arb, ctx
 
-from ...numerics.balls import CompiledExpression
+from ...functions.balls import CompiledExpression
 
 Result = TypeVar("Result")
 

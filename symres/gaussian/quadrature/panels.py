@@ -19,8 +19,8 @@ from itertools import accumulate
 from flint import acb, arb, ctx
 
 from ...core.errors import SymresError
-from ...numerics.balls import Ball
-from ...numerics.balls.budget import MOST_PANELS
+from ...functions.balls import Ball
+from ...numerics.budget import MOST_PANELS
 from .memo import memoised
 
 Function = Callable[[list[Ball], bool], Ball]

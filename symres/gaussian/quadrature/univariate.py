@@ -17,11 +17,11 @@ import sympy as sp
 from flint import acb, arb, ctx
 
 from ...activations.piecewise import PiecewiseFunction
-from ...activations.tails import tail
 from ...core.errors import DeclarationError, SymresError
 from ...core.symbols import z
-from ...numerics.balls import Ball, compile_ball, enclose
-from ...numerics.balls.budget import panel_budget
+from ...functions.balls import Ball, compile_ball, enclose
+from ...functions.tails.scale_analysis import tail
+from ...numerics.budget import panel_budget
 from .odd_symmetry import is_odd
 from .panels import (
     LOG2_E,

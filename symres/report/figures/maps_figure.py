@@ -18,8 +18,8 @@ from ...codegen.generate import generate
 from ...core.errors import DeclarationError
 from ...core.symbols import C_W, C_b, K, gamma, xi, z
 from ...core.words import NumbersWanted
+from ...functions.balls.compiler import compile_ball
 from ...notation.decimals import at_zero_gamma
-from ...numerics.balls.compiler import compile_ball
 from ...results.critical_point import CriticalPoint
 from ...results.quantity import Quantity, Status
 from ...results.report import Report

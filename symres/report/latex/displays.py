@@ -7,10 +7,10 @@ import re
 import sympy as sp
 
 from ...core.atoms import AverageNode
+from ...functions.records.gaussian_signs import SPECIAL
 from ...notation import Notation, latex, readable, width
 from ...notation import escape as escape
 from ...notation.term_order import arranged, ordered_terms
-from ...numerics.special import SPECIAL
 
 __all__ = ["Breaker", "broken", "display", "escape", "latex", "typed", "width"]
 

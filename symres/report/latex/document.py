@@ -11,10 +11,10 @@ from ...core import files
 from ...core.atoms import FormulaAtom
 from ...core.symbols import K, S_in, gamma
 from ...core.words import predicate
+from ...functions.records.gaussian_signs import legend
 from ...layers.program import Batch, Instruction, Mean
 from ...notation import Notation, has_decimals, named
 from ...notation.decimals import decimal
-from ...numerics.special import legend
 from ...results.critical_point import CriticalPoint
 from ...results.quantity import Quantity, Status
 from ...results.report import Report

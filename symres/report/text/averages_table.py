@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...activations.activation import Activation
-from ...numerics.special import legend
+from ...functions.records.gaussian_signs import legend
 from ...results.quantity import Quantity, Status
 from ...studies.averages_survey import Known
 from ..latex.prose import absent

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import sympy as sp
 
 from ...core.symbols import C_W, K, S_in
+from ...functions.roots.implicit_number import ImplicitNumber
 from ...gaussian.calculus.expectation import Expectation
 from ...notation.decimals import plain_number
 from ...notation.factors import tidy_factors
-from ...numerics.roots.implicit_number import ImplicitNumber
 from ...results.critical_point import CriticalPoint
 from ...studies import criticality_summary
 from ...studies.criticality_survey import Surveyed

@@ -13,6 +13,8 @@ from sympy.printing.latex import greek_letters_set
 from ...activations.activation import Formula, Phi
 from ...core.atoms import AverageNode, PowerSumNode
 from ...core.symbols import K1, K2, C, K
+from ...functions.records.gaussian_signs import SPECIAL
+from ...functions.roots.implicit_number import ImplicitNumber, Value
 from ...layers.nodes import Node
 from ...notation.long_numbers import decimal_text, is_decimal
 from ...notation.shortest import readable
@@ -21,8 +23,6 @@ from ...notation.term_order import (
     has_decimals,
     ordered_terms,
 )
-from ...numerics.roots.implicit_number import ImplicitNumber, Value
-from ...numerics.special import SPECIAL
 
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")

@@ -14,8 +14,8 @@ import sympy as sp
 from ...activations.activation import Activation
 from ...core.proof import conclusion
 from ...core.words import predicate
+from ...functions.records.gaussian_signs import legend
 from ...notation import named
-from ...numerics.special import legend
 from ...results.quantity import Quantity, Status
 from ...results.report import Report
 from ...studies import criticality_summary

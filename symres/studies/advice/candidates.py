@@ -9,7 +9,7 @@ import sympy as sp
 
 from ...core.errors import SymresError
 from ...core.symbols import C_W, C_b, K, gamma, xi
-from ...numerics.balls import evaluate
+from ...functions.balls import evaluate
 from ...results.advice.parts import Origin
 from ...results.critical_point import CriticalPoint
 from ...theory.theory import Theory

@@ -10,7 +10,7 @@ import numpy as np
 import sympy as sp
 
 from ...core.symbols import C_W, C_b
-from ...numerics.roots.brent import brent
+from ...numerics.brent import brent
 from ...results.advice.parts import Origin
 from .flow import DepthFlow, Setting
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ...numerics.roots.brent import brent
+from ...numerics.brent import brent
 from .flow import DepthFlow, Setting
 
 LARGER = 4.0  # the kernel of the largest of many inputs over the one that is meant

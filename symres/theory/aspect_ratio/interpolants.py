@@ -15,7 +15,7 @@ import sympy as sp
 from flint import arb, arb_poly, ctx
 from numpy.polynomial.chebyshev import cheb2poly
 
-from ...numerics.balls.compiler import compile_ball
+from ...functions.balls.compiler import compile_ball
 
 INNERMOST = 6  # below 2**-6 there is one polynomial for c(r)/r
 _DEEPEST = 200

@@ -11,9 +11,9 @@ from ...core.errors import NoClosedForm
 from ...core.proof import Proof
 from ...core.symbols import gamma
 from ...core.words import SeriesRange
+from ...functions.balls import evaluate
 from ...gaussian.algebra.canonical import canonical
 from ...gaussian.calculus.expectation import Expectation
-from ...numerics.balls import evaluate
 from ...results.quantity import Quantity, Status, Verification
 from .geometric_sum import GeometricSum
 

@@ -14,7 +14,7 @@ from ...core.errors import DeclarationError, NoClosedForm
 from ...core.scalars import Number, number
 from ...core.symbols import gamma, n_L
 from ...notation.facts import equation
-from ...numerics.roots.brent import brent
+from ...numerics.brent import brent
 from ...results.numbers.estimates import Branches
 from ...results.numbers.procedure import Procedure
 from ...results.quantity import Quantity, Status

@@ -10,9 +10,9 @@ import sympy as sp
 
 from ...core.errors import SymresError
 from ...core.symbols import C_W, C_b, K, S_in, gamma, kappa, xi
+from ...functions.balls import enclose, evaluate
+from ...functions.roots.root import Root, scanned_roots
 from ...gaussian.algebra.canonical import canonical, textbook
-from ...numerics.balls import enclose, evaluate
-from ...numerics.roots.root import Root, scanned_roots
 from ...results.critical_point import Criticality, CriticalPoint, SearchResult
 from ...results.exponents import KernelGrowth
 from ...results.quantity import Quantity, Status

@@ -23,7 +23,7 @@ import sympy as sp
 from ...core.errors import NoClosedForm
 from ...core.scalars import Number, number
 from ...core.symbols import C, K
-from ...numerics.roots.brent import brent
+from ...numerics.brent import brent
 from ...results.phases import CRITICAL, DepthScales, Phase
 from ...results.quantity import Quantity
 from ..quantities.build import derivative

@@ -11,12 +11,12 @@ import sympy as sp
 
 from ...core.errors import NoClosedForm
 from ...core.symbols import C_W, C_b, K
+from ...functions.roots.implicit_number import ImplicitNumber, Value
+from ...functions.roots.system_root import SystemRoot
 from ...gaussian.algebra.canonical import canonical
 from ...gaussian.calculus.expectation import Expectation
 from ...notation.factors import tidy_factors
 from ...notation.roots import denested
-from ...numerics.roots.implicit_number import ImplicitNumber, Value
-from ...numerics.roots.system_root import SystemRoot
 from ...results.critical_point import CriticalPoint
 from ...results.exponents import Exponents, Stretch
 from ...results.quantity import Quantity

@@ -13,9 +13,9 @@ from flint import arb, ctx
 from ...core.errors import NoClosedForm
 from ...core.scalars import Number, number
 from ...core.symbols import K
+from ...functions.balls import compile_ball, enclose, evaluate
+from ...functions.roots.bracketing import zero, zeros
 from ...gaussian.algebra.canonical import canonical
-from ...numerics.balls import compile_ball, enclose, evaluate
-from ...numerics.roots.bracketing import zero, zeros
 from ...results.phases import FixedPoint, phase_name
 from ...results.quantity import Quantity, Status
 

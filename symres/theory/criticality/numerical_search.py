@@ -15,10 +15,10 @@ from flint import arb, ctx
 
 from ...core.errors import SymresError
 from ...core.symbols import K
-from ...numerics.balls import compile_ball, enclose
-from ...numerics.roots.bracketing import GRID, sign
-from ...numerics.roots.brent import brent
-from ...numerics.roots.system_root import UNKNOWNS, SystemRoot
+from ...functions.balls import compile_ball, enclose
+from ...functions.roots.bracketing import GRID, sign
+from ...functions.roots.system_root import UNKNOWNS, SystemRoot
+from ...numerics.brent import brent
 from ...results.critical_point import STABILITY, CriticalPoint, SearchResult
 from ...results.quantity import Quantity
 from .conditions.critical_conditions import expression_of

@@ -11,7 +11,7 @@ import sympy as sp
 from ...core.errors import DeclarationError, NoClosedForm
 from ...core.scalars import Number, number
 from ...core.symbols import K
-from ...numerics.balls import evaluate
+from ...functions.balls import evaluate
 from ...results.phases import FixedPoint, Phase, phase_name
 from ...results.quantity import Quantity
 from ..quantities.expansion import terms_of

@@ -11,9 +11,9 @@ import sympy as sp
 
 from ...core.errors import NoClosedForm, SymresError
 from ...core.symbols import C_W, C_b, K
-from ...numerics.balls import enclose
-from ...numerics.intervals.evaluation import parameter_grid
-from ...numerics.roots.bracketing import GRID
+from ...functions.balls import enclose
+from ...functions.ranges import parameter_grid
+from ...functions.roots.bracketing import GRID
 from ...results.exponents import KernelGrowth
 from ...results.quantity import Quantity
 from ..quantities.expansion import terms_of

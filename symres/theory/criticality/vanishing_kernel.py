@@ -6,11 +6,11 @@ import sympy as sp
 
 from ...core.errors import NoClosedForm, SymresError
 from ...core.symbols import C_W, C_b, K
+from ...functions.balls import enclose
+from ...functions.ranges import samples
 from ...gaussian.algebra.canonical import canonical
 from ...gaussian.calculus.expectation import Expectation
 from ...notation.factors import tidy_factors
-from ...numerics.balls import enclose
-from ...numerics.intervals.evaluation import samples
 from ...results.critical_point import CriticalPoint, SearchResult
 from ...results.quantity import Quantity
 from ..quantities.expansion import powers_of_kernel

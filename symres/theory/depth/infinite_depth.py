@@ -20,11 +20,11 @@ from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError, NoClosedForm
 from ...core.scalars import Number, number, scalar
 from ...core.symbols import K1, K2, C, K, L, M, Theta, tau
+from ...functions.balls import compile_ball
 from ...gaussian.algebra.canonical import canonical
 from ...gaussian.calculus.expectation import Expectation
 from ...notation import latex
 from ...notation.facts import equation
-from ...numerics.balls import compile_ball
 from ...results.quantity import Quantity, Status
 from ..criticality.conditions.critical_conditions import affine, expression_of
 from ..observables.layer_theory import LayerTheory

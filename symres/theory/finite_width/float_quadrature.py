@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
-from ...numerics.balls.compiler import compile_ball
-from ...numerics.special import NUMBERS
+from ...functions.balls.compiler import compile_ball
+from ...functions.records.gaussian_signs import NUMBERS
 from .hermite_space import hermite_rows, within_degree
 from .panel_rule import NODES, POINTS, REACH, WEIGHTS, Array, density, panel_edges, refined, rule
 

@@ -13,9 +13,9 @@ from ...core.errors import NoClosedForm
 from ...core.proof import Proof, insertion
 from ...core.symbols import K1, K2, C, K, place
 from ...core.words import Obstruction, Reason
+from ...functions.balls import enclose, evaluate, value_and_radius
 from ...gaussian.calculus.expectation import Expectation
 from ...gaussian.closed_form.verification import MIRRORED, Enclosure, Values, verify
-from ...numerics.balls import enclose, evaluate, value_and_radius
 from ...results.quantity import NamedStep, Quantity, Status
 from ..walk.assignments import Assignment, total_derivative
 from .closed_forms import ClosedFormSubstitution

@@ -15,12 +15,12 @@ from ...core.errors import NoClosedForm, SymresError
 from ...core.proof import Proof
 from ...core.symbols import K
 from ...core.words import SeriesRange
+from ...functions.balls import evaluate
+from ...functions.ranges import of_size
 from ...gaussian.calculus.expectation import Expectation
 from ...gaussian.expansions.large_variance import large_variance, log_free_order
 from ...gaussian.expansions.small_variance import small_variance
 from ...gaussian.expansions.truncation import Truncation
-from ...numerics.balls import evaluate
-from ...numerics.intervals.evaluation import of_size
 from ...results.quantity import Quantity, Status, Verification
 from .closed_forms import closed
 from .power_sums import Powers, series

@@ -9,7 +9,7 @@ from functools import cached_property
 import sympy as sp
 
 from ...core.errors import NoClosedForm
-from ...numerics.intervals.evaluation import vanishes
+from ...functions.ranges import vanishes
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import sympy as sp
 
 from ...core.errors import NoClosedForm
 from ...core.symbols import K
-from ...numerics.roots.highest import _highest_maximum, _instead_of_maximum, _surveyed
+from ...numerics.highest import _highest_maximum, _instead_of_maximum, _surveyed
 from ...results.numbers.branch_limit import BranchScale
 from ...results.quantity import Quantity, Status
 from ..finite_width.float_averages import CompiledExpressions, FunctionLibrary

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core.errors import NoClosedForm
 from ...core.symbols import K
-from ...numerics.roots.highest import Function, _highest_maximum, _instead_of_maximum, _surveyed
+from ...numerics.highest import Function, _highest_maximum, _instead_of_maximum, _surveyed
 from ...results.numbers.branch_limit import DeepBranchScale
 from ...results.quantity import Quantity, Status
 from ..criticality.conditions.critical_conditions import expression_of

@@ -17,11 +17,11 @@ from flint import acb, arb, ctx
 
 from ...activations.atom import Phi
 from ...activations.piecewise import PiecewiseFunction
-from ...activations.tails import tail
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
-from ...numerics.balls import CompiledExpression, compile_ball, enclose, value_and_radius
-from ...numerics.intervals.evaluation import vanishes
+from ...functions.balls import CompiledExpression, compile_ball, enclose, value_and_radius
+from ...functions.ranges import vanishes
+from ...functions.tails.scale_analysis import tail
 
 _DIGITS = 15
 _BITS = 240  # of all values: a slope far out is a small difference of terms

@@ -11,7 +11,7 @@ import sympy as sp
 from ...core.errors import NoClosedForm
 from ...core.symbols import K, place
 from ...notation import latex
-from ...numerics.roots.highest import _BEYOND
+from ...numerics.highest import _BEYOND
 from ...results.numbers.procedure import Procedure, present, usual
 from ...results.quantity import Quantity
 from ..observables.layer_theory import LayerTheory

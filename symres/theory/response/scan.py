@@ -14,8 +14,8 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 
 from ...core.errors import NoClosedForm
-from ...numerics.roots.brent import brent
-from ...numerics.roots.highest import _BEYOND, _LARGEST_PLACE, _WIDER, Function, Rows
+from ...numerics.brent import brent
+from ...numerics.highest import _BEYOND, _LARGEST_PLACE, _WIDER, Function, Rows
 
 T = TypeVar("T")
 Value: TypeAlias = tuple[float, float]  # a place, and the value there

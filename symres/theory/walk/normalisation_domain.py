@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from ...core.errors import SymresError
-from ...numerics.balls import enclose
+from ...functions.balls import enclose
 from .walk import Walk
 
 _BITS = 64

@@ -15,7 +15,7 @@ from symres.activations.activation import Activation, Formula, Phi, identifier
 from symres.activations.catalogue import activation, activations
 from symres.core.errors import DeclarationError
 from symres.core.symbols import C_W, K, z
-from symres.numerics.balls import evaluate
+from symres.functions.balls import evaluate
 
 a = sp.Symbol("a", positive=True)
 b = sp.Symbol("b", real=True)

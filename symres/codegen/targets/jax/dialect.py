@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sympy as sp
 
-from ....numerics.special import S4, T4
+from ....functions.companions import Sigmoid, Softplus
+from ....functions.records.gaussian_signs import S4, T4
 from ...arrays.array_functions import array_functions
 from ...emission.emitter import Dialect
-from ...stable.primitives import Distance, Sigmoid, Softplus, TwoSigns
+from ...stable.primitives import Distance, TwoSigns
 
 _INTEGRATED = (TwoSigns, S4, T4)  # integrals, which other targets compute a few entries at a time
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 import sympy as sp
 
 from ....core.symbols import K1, K2, C, Theta
-from ....numerics.special import S4, T4
+from ....functions.records.gaussian_signs import S4, T4
 from ...arrays.component_text import arguments, closed, fitted, guarded, limited, named_determinant, with_origin
 from ...arrays.smooth_functions import smooth_pairs
 from ...averages import average_code

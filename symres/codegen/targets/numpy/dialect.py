@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sympy as sp
 
+from ....functions.companions import Dawson, Erfcx, Softplus
 from ...arrays.array_functions import array_functions
 from ...emission.emitter import Dialect
-from ...stable.primitives import AngularSum, Dawson, Distance, Erfcx, Softplus
+from ...stable.primitives import AngularSum, Distance
 
 NUMPY = Dialect(
     name="NumPy",

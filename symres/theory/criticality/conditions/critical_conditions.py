@@ -9,10 +9,10 @@ import sympy as sp
 
 from ....core.errors import SymresError
 from ....core.symbols import C_W, C_b, K, S_in
+from ....functions.balls import enclose
+from ....functions.roots.implicit_number import ImplicitNumber
 from ....gaussian.algebra.canonical import canonical
 from ....notation.factors import tidy_factors
-from ....numerics.balls import enclose
-from ....numerics.roots.implicit_number import ImplicitNumber
 from ....results.quantity import Quantity
 from .parameter_signs import at_generic
 from .scaling_symmetry import ONE, Unit, unit_of

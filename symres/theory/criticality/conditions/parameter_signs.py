@@ -10,9 +10,9 @@ import sympy as sp
 
 from ....core.errors import SymresError
 from ....core.symbols import K, gamma, xi
-from ....numerics.balls import enclose
-from ....numerics.intervals.evaluation import admits, of_size, parameter_grid
-from ....numerics.roots.bracketing import sign
+from ....functions.balls import enclose
+from ....functions.ranges import admits, of_size, parameter_grid
+from ....functions.roots.bracketing import sign
 from ....results.critical_point import STABILITY
 
 _BITS = (60, 240)

@@ -9,7 +9,7 @@ from flint import arb, ctx
 
 from ....core.errors import SymresError
 from ....core.symbols import K, k
-from ....numerics.balls import enclose
+from ....functions.balls import enclose
 
 _POWERS = (-2, 2, -1, 1, -4, 4)
 _BITS = 140

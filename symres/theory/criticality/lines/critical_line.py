@@ -13,13 +13,13 @@ from flint import arb, ctx
 from ....core.errors import NoClosedForm, SymresError
 from ....core.scalars import Number, number
 from ....core.symbols import C_W, C_b, K, S_in
+from ....functions.balls import compile_ball, enclose, evaluate, value_and_radius
+from ....functions.ranges import parameter_grid
+from ....functions.roots.bracketing import BITS, GRID
+from ....functions.roots.root import Root, scanned_roots
 from ....gaussian.algebra.canonical import canonical
 from ....notation.factors import tidy_factors
-from ....numerics.balls import compile_ball, enclose, evaluate, value_and_radius
-from ....numerics.intervals.evaluation import parameter_grid
-from ....numerics.roots.bracketing import BITS, GRID
-from ....numerics.roots.brent import brent
-from ....numerics.roots.root import Root, scanned_roots
+from ....numerics.brent import brent
 from ....results.phases import LinePoint, attracts
 from ....results.quantity import Status
 from ..conditions.critical_conditions import Maps, affine, expression_of

@@ -8,11 +8,11 @@ import sympy as sp
 
 from ....core.errors import SymresError
 from ....core.symbols import C_W, C_b, K, S_in, kappa
+from ....functions.balls import enclose
+from ....functions.ranges import parameter_grid, samples
+from ....functions.roots.bracketing import GRID, sign, value_with_sign
 from ....gaussian.algebra.canonical import canonical
 from ....notation.factors import tidy_factors
-from ....numerics.balls import enclose
-from ....numerics.intervals.evaluation import parameter_grid, samples
-from ....numerics.roots.bracketing import GRID, sign, value_with_sign
 from ....results.critical_point import STABILITY, CriticalPoint, SearchResult
 from ....results.quantity import Quantity
 from ..conditions.critical_conditions import Conditions, Maps, NoConditions, expression_of

@@ -10,12 +10,12 @@ import sympy as sp
 from ....core.errors import SymresError
 from ....core.scalars import number
 from ....core.symbols import C_W, C_b, K, gamma, xi
+from ....functions.balls import enclose, evaluate
+from ....functions.ranges import of_size, parameter_grid, signed_sizes
+from ....functions.roots.bracketing import GRID
 from ....gaussian.algebra.canonical import canonical
 from ....gaussian.calculus.expectation import Expectation
 from ....notation.factors import tidy_factors
-from ....numerics.balls import enclose, evaluate
-from ....numerics.intervals.evaluation import of_size, parameter_grid, signed_sizes
-from ....numerics.roots.bracketing import GRID
 from ....results.quantity import Quantity, Status
 from ..conditions.critical_conditions import Maps, affine, expression_of, positive_root, power_form
 from ..conditions.parameter_signs import WEIGHTS

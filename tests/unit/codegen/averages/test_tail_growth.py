@@ -14,10 +14,10 @@ import symres as sr
 from symres.activations.piecewise import split
 from symres.codegen.averages.tail_growth import largest_exponent, load, rate, wave
 from symres.codegen.planning.plan import Component
-from symres.codegen.stable.primitives import ScaledTail
 from symres.codegen.stable.rewrites import stabilise
 from symres.codegen.targets.numpy import TARGET as NUMPY
 from symres.core.symbols import K1, K2, C, K, z
+from symres.functions.companions import ScaledTail
 from symres.report.export import export
 
 A, B = sp.Symbol("a", real=True), sp.Symbol("b", real=True)

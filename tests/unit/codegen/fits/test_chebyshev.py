@@ -13,7 +13,7 @@ from symres.codegen.fits.chebyshev import fit, grid
 from symres.codegen.fits.small_kernel import decay_of
 from symres.core.errors import SymresError
 from symres.core.symbols import K
-from symres.numerics.balls import evaluate
+from symres.functions.balls import evaluate
 from tests.oracles.closed_forms import KERNELS
 
 

@@ -13,7 +13,7 @@ from scipy import special
 import symres as sr
 from symres.codegen.stable.angles import angle_form
 from symres.codegen.stable.correlation_form import cornered, determined, in_determinant_form, restored
-from symres.codegen.stable.primitives import Atan2, Dawson, complement, correlation, determinant
+from symres.codegen.stable.primitives import Atan2, complement, correlation, determinant
 from symres.codegen.stable.rewrites import stabilise
 from symres.codegen.strategy import choose
 from symres.codegen.strategy.choose import build_component
@@ -24,6 +24,7 @@ from symres.codegen.targets.torch import TARGET as TORCH
 from symres.codegen.wording.docstrings import error_text
 from symres.core.errors import SymresError
 from symres.core.symbols import C_W, K1, K2, C, C_b, K
+from symres.functions.companions import Dawson
 from symres.report.export import export
 from symres.results.quantity import Quantity, Status
 from tests.oracles.closed_forms import PAIRS

@@ -9,8 +9,9 @@ import symres as sr
 from symres.codegen.arrays.runtime.error_free import _restored
 from symres.codegen.scalar.library.exponentials import restored as of_scalars
 from symres.codegen.stable.correlation_form import restored
-from symres.codegen.stable.primitives import ExpCosh, ExpSinh, Restored
+from symres.codegen.stable.primitives import Restored
 from symres.core.symbols import K1, K2, C
+from symres.functions.companions import ExpCosh, ExpSinh
 
 HARD = [(1151.6088178948328, 1.1817029625419155e-07, 0.0036), (496.26589237, 413.67242847, 2.5e-6), (300.1, 17.3, -0.7)]
 

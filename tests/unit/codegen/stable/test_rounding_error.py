@@ -15,6 +15,7 @@ from symres.codegen.stable.rewrites import stabilise
 from symres.codegen.stable.rounding_error import _SLOPES, cancels, doubt, one_sign
 from symres.codegen.targets.numpy import TARGET as NUMPY
 from symres.core.symbols import K, z
+from symres.functions import companions
 from symres.report.export import export
 
 A, B = sp.symbols("a b", real=True)
@@ -254,18 +255,18 @@ def two_tails(h, k, x, y):
 
 
 MEANT = {  # functions of the code in mpmath's words; the others are called alike there
-    primitives.Erfc: mp.erfc,
-    primitives.Erfcx: lambda u: mp.exp(u * u) * mp.erfc(u),
-    primitives.Expm1: mp.expm1,
-    primitives.Log1p: mp.log1p,
-    primitives.Sigmoid: lambda u: 1 / (1 + mp.exp(-u)),
-    primitives.Softplus: lambda u: mp.log(1 + mp.exp(u)),
-    primitives.ExpSinh: lambda a, b: mp.exp(a) * mp.sinh(b),
-    primitives.ExpCosh: lambda a, b: mp.exp(a) * mp.cosh(b),
-    primitives.ExpCoshm1: lambda a, b: mp.exp(a) * (mp.cosh(b) - 1),
+    companions.Erfc: mp.erfc,
+    companions.Erfcx: lambda u: mp.exp(u * u) * mp.erfc(u),
+    companions.Expm1: mp.expm1,
+    companions.Log1p: mp.log1p,
+    companions.Sigmoid: lambda u: 1 / (1 + mp.exp(-u)),
+    companions.Softplus: lambda u: mp.log(1 + mp.exp(u)),
+    companions.ExpSinh: lambda a, b: mp.exp(a) * mp.sinh(b),
+    companions.ExpCosh: lambda a, b: mp.exp(a) * mp.cosh(b),
+    companions.ExpCoshm1: lambda a, b: mp.exp(a) * (mp.cosh(b) - 1),
     primitives.Atan2: mp.atan2,
     primitives.UpperAngle: mp.atan2,
-    primitives.ScaledTail: lambda u, v, w: mp.exp(u) * mp.erfc(w),
+    companions.ScaledTail: lambda u, v, w: mp.exp(u) * mp.erfc(w),
     primitives.TwoSigns: two_signs,
     primitives.TwoTails: two_tails,
     primitives.Restored: lambda v, x, y, b: v,
@@ -284,12 +285,12 @@ def test_slopes_are_bounds_of_derivatives(head):
     """Of each function in each argument: no less than the derivative, and no more than a few times as much."""
     function = MEANT.get(head) or getattr(mp, head.__name__)
     loose = 40 if head in (primitives.TwoSigns, primitives.TwoTails) else 8
-    places = ([0.3, 0.3 - 0.49, 0.7], [-0.2, -0.2 - 0.16, 0.4]) if head is primitives.ScaledTail else None
+    places = ([0.3, 0.3 - 0.49, 0.7], [-0.2, -0.2 - 0.16, 0.4]) if head is companions.ScaledTail else None
     for place in places or PLACES[min(head.nargs)]:
-        if head in (sp.log, primitives.Log1p) and place[0] < 0:
+        if head in (sp.log, companions.Log1p) and place[0] < 0:
             continue
         for n, slope in enumerate(_SLOPES[head](*map(sp.Float, place))):
-            if head is primitives.ScaledTail and n == 1:  # the same exponent in other words
+            if head is companions.ScaledTail and n == 1:  # the same exponent in other words
                 continue
             if head is sp.sign:
                 assert slope == 0

@@ -4,7 +4,7 @@ import mpmath as mp
 import pytest
 
 import symres as sr
-from symres.numerics.special import SPECIAL
+from symres.functions.records.gaussian_signs import SPECIAL
 from tests.shared import exact_average
 
 AT = {"K": "0.7", "K1": "0.7", "K2": "1.1", "C": "0.4", "alpha": "0.7"}

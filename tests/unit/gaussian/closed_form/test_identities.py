@@ -9,11 +9,11 @@ from sympy.core.cache import clear_cache
 from symres.activations.piecewise import split
 from symres.core.errors import NoClosedForm
 from symres.core.symbols import K1, K2, C, K, z
+from symres.functions.balls import evaluate
+from symres.functions.records.gaussian_signs import S2
 from symres.gaussian.closed_form.engine import closed_form
 from symres.gaussian.closed_form.identities import _derivative, check_identities, identities
 from symres.gaussian.closed_form.verification import verify
-from symres.numerics.balls import evaluate
-from symres.numerics.special import S2
 
 R = sp.Rational
 PAIR = (K1, C, K2)

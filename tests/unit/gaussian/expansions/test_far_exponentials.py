@@ -9,8 +9,8 @@ import pytest
 import sympy as sp
 
 import symres as sr
+from symres.functions.records.gaussian_signs import S2
 from symres.gaussian.algebra.complementary import Q2
-from symres.numerics.special import S2
 from symres.results.quantity import Status
 from tests.oracles.line30 import average
 from tests.oracles.plane30 import average2

@@ -10,12 +10,12 @@ import symres as sr
 from symres.activations.piecewise import PiecewiseFunction, split
 from symres.core.errors import NoClosedForm
 from symres.core.symbols import C_W, K, xi, z
+from symres.functions.balls import evaluate
 from symres.gaussian.expansions.exact_tail_moments import exact_moment
 from symres.gaussian.expansions.large_variance import large_variance, log_free_order
 from symres.gaussian.expansions.tail_decomposition import split_right_tail
 from symres.gaussian.expansions.tail_moments import TailMoment
 from symres.gaussian.expansions.truncation import Truncation
-from symres.numerics.balls import evaluate
 from symres.results.quantity import Status
 from tests.oracles.line30 import average
 from tests.oracles.sections import PARAMETERS, sections

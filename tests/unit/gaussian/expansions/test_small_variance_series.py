@@ -8,9 +8,9 @@ import symres as sr
 from symres.activations.piecewise import PiecewiseFunction, split
 from symres.core.errors import NoClosedForm
 from symres.core.symbols import C_W, K, z
+from symres.functions.balls import evaluate
 from symres.gaussian.expansions.small_variance import small_variance
 from symres.gaussian.expansions.truncation import Truncation
-from symres.numerics.balls import evaluate
 from symres.results.quantity import Status
 from tests.oracles.line30 import average
 from tests.oracles.sections import PARAMETERS, sections

@@ -10,7 +10,7 @@ from symres.core.errors import SymresError
 from symres.core.symbols import z
 from symres.gaussian.quadrature import average_ball as module
 from symres.gaussian.quadrature.average_ball import average_ball
-from symres.numerics.balls.budget import panel_budget
+from symres.numerics.budget import panel_budget
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import sympy as sp
 from flint import arb, ctx
 
 from symres.core.symbols import z
+from symres.functions.balls import compile_ball
 from symres.gaussian.quadrature.memo import memoised
-from symres.numerics.balls import compile_ball
 
 
 def counted():

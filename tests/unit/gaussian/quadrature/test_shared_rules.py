@@ -11,9 +11,9 @@ from flint import arb
 from symres.activations.piecewise import split
 from symres.core.errors import DeclarationError
 from symres.core.symbols import z
+from symres.functions.balls import to_ball
 from symres.gaussian.quadrature import univariate
 from symres.gaussian.quadrature.panels import LOG2_E, Weight
-from symres.numerics.balls import to_ball
 
 BUMP = sp.exp(-((z - 40) ** 2))
 SHARING = {  # formula, its average in closed form

@@ -10,7 +10,7 @@ import sympy as sp
 import symres as sr
 from symres.core import files
 from symres.core.symbols import C_W, K1, C_b, K, gamma, z
-from symres.numerics.special import S2
+from symres.functions.records.gaussian_signs import S2
 from symres.report.export import export
 from symres.report.latex.displays import broken, display, escape, latex, typed, width
 from symres.report.latex.document import document

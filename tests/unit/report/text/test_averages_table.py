@@ -12,7 +12,7 @@ import sympy as sp
 from symres import cli
 from symres.activations import catalogue
 from symres.core.symbols import K
-from symres.numerics.special import T4
+from symres.functions.records.gaussian_signs import T4
 from symres.report.text import averages_table
 from symres.studies import averages_survey
 from tests.command_line import assert_plain, page, process

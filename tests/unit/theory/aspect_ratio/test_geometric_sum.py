@@ -6,7 +6,7 @@ import sympy as sp
 from flint import arb, ctx
 
 from symres.core.symbols import gamma
-from symres.numerics.balls import evaluate
+from symres.functions.balls import evaluate
 from symres.theory.aspect_ratio.geometric_sum import GeometricSum, sum_of_powers
 from symres.theory.aspect_ratio.interpolants import PowerSeries, interpolant
 

@@ -5,7 +5,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.numerics.roots.root import Root
+from symres.functions.roots.root import Root
 from tests.shared import derived
 
 

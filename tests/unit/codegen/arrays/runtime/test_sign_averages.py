@@ -14,8 +14,8 @@ from symres.codegen.strategy import choose
 from symres.codegen.targets.numpy import TARGET as NUMPY
 from symres.codegen.targets.torch import TARGET as TORCH
 from symres.core.symbols import K1, K2, C
-from symres.numerics.special import Q2, S2, S4, T4
-from symres.numerics.special.plackett import four_signs, two_signs, two_tails
+from symres.functions.records.gaussian_signs import Q2, S2, S4, T4
+from symres.numerics.plackett import four_signs, two_signs, two_tails
 from symres.report.export import export
 from symres.results.quantity import Quantity, Status
 from tests.shared import runtime

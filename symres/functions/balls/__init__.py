@@ -1,0 +1,26 @@
+"""Ball arithmetic: rigorous evaluation of sympy expressions with python-flint.
+
+A ball ``[m +/- r]`` contains the exact value of the expression for every point of the balls put in.
+
+Read ``enclosure`` first (what callers ask for), then ``compiler`` (a straight-line program over the distinct nodes of
+an expression), with sums of exponentials in ``exponential_forms`` and error functions far out in ``far_form``.
+
+A real formula is taken at its word: where a ball sticks out of the domain of a root (``sqrt`` of ``0 +/- 1e-20``),
+only the part inside of the domain can hold the true point, and only that part is used.
+"""
+
+from .compiler import Ball, CompiledExpression, compile_ball
+from .enclosure import Number, as_float, as_mpf, enclose, evaluate, to_ball, value_and_radius
+
+__all__ = [
+    "Ball",
+    "CompiledExpression",
+    "Number",
+    "as_float",
+    "as_mpf",
+    "compile_ball",
+    "enclose",
+    "evaluate",
+    "to_ball",
+    "value_and_radius",
+]

@@ -1,0 +1,457 @@
+"""A sympy expression compiled to a straight-line program over its distinct nodes.
+
+The program runs on real balls (``arb``) and on complex ones (``acb``), for which every instruction honours the
+``analytic`` flag of ``acb.integral``. Some sums are rewritten on the way, because they cancel or make balls overflow
+although the function is harmless: ``log(1 + exp(u))``, ``c*exp(u) - c``, ``c - c*erf(u)``, ``c - c*tanh(u)**2``,
+``c + c*tanh(u)``; quotients, roots, logarithms and inverse functions of sums of exponentials.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import lru_cache
+
+import sympy as sp
+from flint import acb, arb, ctx, fmpq
+from sympy.core.relational import Relational
+from sympy.logic.boolalg import BooleanFalse, BooleanTrue
+
+from ...core.abbreviation import abbreviated
+from ...core.atoms import Enclosable, Opaque
+from ...core.errors import DeclarationError
+from ...core.work_budget import spend
+from ...numerics.ball_functions import Ball, half_integer_power, integer_power, real_power
+from ..companions import Log1p, Softplus
+from ..function_record import RECORDS, FunctionRecord, record_of
+from .exponential_forms import HALF_LINE, TwoForms, exponential_forms, group_exponentials
+from .far_form import FAR, by_half_angle, error_arguments, far_form, needs_far_form
+
+_LONG = 512  # bits: beyond, a ball operation takes longer in proportion to them
+
+
+def compile_ball(expr: sp.Expr, arguments: Sequence[sp.Symbol]) -> CompiledExpression:
+    """Compile an expression for repeated evaluation.
+
+    Args:
+        expr: the expression.
+        arguments: its free symbols, in the order in which the program takes their balls.
+
+    Raises:
+        DeclarationError: a free symbol that is no argument, or a function unknown here.
+    """
+    return _compiled(sp.sympify(expr), tuple(arguments))
+
+
+class CompiledExpression:
+    """A straight-line program: registers hold the arguments, then one ball per instruction.
+
+    Args:
+        expr: the expression.
+        arguments: its free symbols in the order of the balls to come.
+        far_forms: whether formulas of error functions are rewritten far out; False for what has been rewritten.
+        half_lines: whether formulas of exponentials are rewritten on either side of 0; False likewise.
+    """
+
+    def __init__(
+        self, expr: sp.Expr, arguments: Sequence[sp.Symbol], far_forms: bool = True, half_lines: bool = True
+    ) -> None:
+        self._expr = expr
+        self._half_lines = half_lines
+        self._far_forms = far_forms
+        self._arguments = tuple(arguments)
+        self._registers: dict[Hashable, int] = {symbol: i for i, symbol in enumerate(self._arguments)}
+        self._instructions: list[tuple[Callable, Callable, tuple[int, ...]]] = []
+        self._needs_complex = expr.has(sp.I)
+        self._result = self._visit(expr)
+
+    def __call__(self, values: Sequence[Ball], analytic: bool = False) -> Ball:
+        """Run on balls, in the current ``flint.ctx`` precision.
+
+        Args:
+            values: one arb or acb per argument.
+            analytic: for acb: answer nan unless the function is analytic on the whole ball.
+        """
+        spend(len(self._instructions) * (1 + ctx.prec // _LONG))
+        registers = list(values)
+        complex_ = self._needs_complex
+        for value in values:
+            complex_ = complex_ or type(value) is acb
+        append = registers.append
+        if complex_:
+            for _, operation, operands in self._instructions:
+                if len(operands) == 2:  # without a list of operands: this is called a million times
+                    append(operation(analytic, registers[operands[0]], registers[operands[1]]))
+                elif len(operands) == 1:
+                    append(operation(analytic, registers[operands[0]]))
+                else:
+                    append(operation(analytic, *[registers[i] for i in operands]))
+        else:
+            for operation, _, operands in self._instructions:
+                if len(operands) == 2:
+                    append(operation(registers[operands[0]], registers[operands[1]]))
+                elif len(operands) == 1:
+                    append(operation(registers[operands[0]]))
+                else:
+                    append(operation(*[registers[i] for i in operands]))
+        return registers[self._result]
+
+    def _emit(self, key: Hashable, real: Callable, complex_: Callable, *operands: int) -> int:
+        if key not in self._registers:
+            self._instructions.append((real, complex_, operands))
+            self._registers[key] = len(self._arguments) + len(self._instructions) - 1
+        return self._registers[key]
+
+    def _call(self, record: FunctionRecord, *nodes: sp.Expr) -> int:
+        """A function of sub-expressions."""
+        if record.ball is not None:
+            return self._emit((record.kind, *nodes), *record.ball, *map(self._visit, nodes))
+        if record.definition is None:
+            raise self._without_balls(record.kind.__name__)
+        return self._visit(record.definition(*nodes))
+
+    def _visit(self, node: sp.Basic) -> int:
+        if node not in self._registers:
+            self._registers[node] = self._lower(node)
+        return self._registers[node]
+
+    def _lower(self, node: sp.Basic) -> int:
+        if isinstance(node, Enclosable):
+            operands = tuple(map(self._visit, _operands(node)))
+            real = lambda *balls: node._ball(list(balls), ctx.prec)  # noqa: E731
+            return self._emit(("node", node), real, lambda analytic, *balls: real(*map(_real_part, balls)), *operands)
+        if isinstance(node, sp.log) and (exponent := _one_plus_exp(node.args[0])) is not None:
+            return self._visit(Softplus(exponent))
+        if self._far_forms and isinstance(node, sp.acos | sp.asin) and error_arguments(node):
+            return self._visit(by_half_angle(node))
+        if self._far_forms and needs_far_form(node):
+            far_out = _far_out(node)
+            return self._emit(("far out", node), far_out.real, far_out.complex_, self._visit(far_out.symbol))
+        if self._half_lines and (exponential := exponential_forms(node)) is not None:
+            function = _on_half_lines(exponential[1])
+            return self._emit(("exponential", node), function.real, function.complex_, self._visit(exponential[0]))
+        if isinstance(node, sp.Add):
+            return self._lower_add(node)
+        if isinstance(node, sp.Mul):
+            factors = group_exponentials(node.args) if self._half_lines else node.args
+            return self._fold(node, [self._visit(a) for a in factors], operator.mul)
+        if isinstance(node, sp.Pow):
+            base, exponent = node.as_base_exp()
+            if base is sp.S.Exp1:
+                return self._call(RECORDS[sp.exp], exponent)
+            return self._power(self._visit(base), exponent, (base, exponent))
+        if isinstance(node, sp.log) and _is_one_plus(node.args[0]):
+            return self._visit(Log1p(node.args[0] - 1))
+        record = record_of(node)
+        if record is not None and record.ball is not None and isinstance(node, sp.Max | sp.Min):
+            return self._fold(node, [self._visit(a) for a in node.args], *record.ball)
+        if isinstance(node, sp.Piecewise):
+            return self._lower_piecewise(node)
+        if record is not None:
+            return self._call(record, *node.args)
+        if isinstance(node, sp.ComplexRootOf) and node.is_real:
+            return self._emit(("root", node), lambda: _real_root(node), lambda analytic: acb(_real_root(node)))
+        if not node.args and (constant := _constant(node)) is not None:
+            return self._emit(("constant", node), constant, lambda analytic: acb(constant()))
+        if isinstance(node, sp.Symbol):
+            raise DeclarationError(
+                f"the value of {abbreviated(self._expr, 80)}", f"no number for {node}", f"pass {node}=..."
+            )
+        raise self._without_balls(node.func.__name__)
+
+    def _without_balls(self, name: str) -> DeclarationError:
+        return DeclarationError(
+            f"the value of {abbreviated(self._expr, 80)}",
+            f"{name} has no ball evaluation",
+            "use elementary functions, or derive the node from core.atoms.Enclosable",
+        )
+
+    def _fold(self, node: sp.Basic, operands: list[int], real: Callable, complex_: Callable | None = None) -> int:
+        complex_ = complex_ or (lambda analytic, a, b: real(a, b))
+        total, *rest = operands
+        for place, operand in enumerate(rest):
+            total = self._emit(("fold", node, place), real, complex_, total, operand)
+        return total
+
+    def _lower_add(self, node: sp.Add) -> int:
+        terms, registers = list(node.args), []
+        for term in node.args:
+            if term not in terms:
+                continue
+            for partner, coefficient, complement in _cancelling(term):
+                if partner in terms:
+                    terms.remove(term)
+                    terms.remove(partner)
+                    factors = [self._visit(coefficient), self._visit(complement)]
+                    registers.append(self._fold((complement, coefficient), factors, operator.mul))
+                    break
+        registers += [self._visit(term) for term in terms]
+        return self._fold(node, registers, operator.add)
+
+    def _power(self, base: int, exponent: sp.Expr, key: Hashable) -> int:
+        if exponent == 1:
+            return base
+        if exponent.is_Integer:
+            return self._emit(("power", key), *integer_power(int(exponent)), base)
+        if exponent.is_Rational and exponent.q == 2:
+            real, complex_ = half_integer_power(int(exponent.p))
+            return self._emit(("power", key), real, complex_, base)
+        return self._emit(
+            ("power", key), real_power, lambda analytic, x, y: acb(x).pow(y, analytic), base, self._visit(exponent)
+        )
+
+    def _lower_piecewise(self, node: sp.Piecewise) -> int:
+        operands, tests = [], []
+        for value, condition in node.args:
+            operands.append(self._visit(value))
+            tests.append(self._condition(condition, operands))
+        first = [operands.index(self._visit(value)) for value, _ in node.args]
+
+        def real(*balls: arb) -> arb:
+            result = None
+            for place, test in zip(first, tests, strict=True):
+                verdict = test(balls)
+                if verdict is not False:
+                    result = balls[place] if result is None else result.union(balls[place])
+                if verdict is True:
+                    break
+            return arb.nan() if result is None else result
+
+        def complex_(analytic: bool, *balls: Ball) -> acb:
+            for place, test in zip(first, tests, strict=True):
+                verdict = test([acb(b).real for b in balls])
+                if verdict is True:
+                    return acb(balls[place])
+                if verdict is None:
+                    break
+            return acb(arb.nan())
+
+        return self._emit(("piecewise", node), real, complex_, *operands)
+
+    def _condition(self, node: sp.Basic, operands: list[int]) -> Callable[[Sequence[arb]], bool | None]:
+        """A three-valued test on the balls of ``operands``, to which it appends what it needs."""
+        if isinstance(node, BooleanTrue | BooleanFalse):
+            answer = bool(node)
+            return lambda balls: answer
+        if isinstance(node, sp.Not):
+            inner = self._condition(node.args[0], operands)
+            return lambda balls: None if (v := inner(balls)) is None else not v
+        if isinstance(node, sp.And | sp.Or):
+            inners = [self._condition(a, operands) for a in node.args]
+            decisive = isinstance(node, sp.Or)
+
+            def combined(balls: Sequence[arb]) -> bool | None:
+                verdicts = [inner(balls) for inner in inners]
+                if decisive in verdicts:
+                    return decisive
+                return None if None in verdicts else not decisive
+
+            return combined
+        if isinstance(node, Relational):
+            place = len(operands)
+            operands.append(self._visit(node.lhs - node.rhs))
+            return lambda balls: _compare(node.rel_op, balls[place])
+        raise DeclarationError(
+            f"the value of {abbreviated(self._expr, 80)}",
+            f"the condition {node}",
+            "use inequalities between real formulas",
+        )
+
+
+_compiled = lru_cache(maxsize=512)(CompiledExpression)
+
+
+def _real_part(ball: Ball) -> arb:
+    """The real part of what is real, though written with the imaginary unit; nan of what is not."""
+    if type(ball) is not acb:
+        return ball
+    return ball.real if ball.imag.contains(0) else arb.nan()
+
+
+class _OnHalfLines:
+    """A function of u by its forms on both half-lines; of a ball around 0 the union of the values on its two halves.
+
+    On a wide ball ``f(m) + (u - m)*f'(ball)`` has a bound where the argument of an arctangent surrounds branch points.
+    """
+
+    def __init__(self, forms: TwoForms) -> None:
+        self._programs = [_compiled(form, HALF_LINE, True, False) for form in (forms.left, forms.right)]
+        self._slope = None if forms.slope is None else _on_half_lines(forms.slope)
+
+    def _on_side(self, analytic: bool, u: Ball, right: bool) -> Ball:
+        v = -u if right else u
+        return self._programs[right]([v, v.exp()], analytic)
+
+    def real(self, u: arb) -> arb:
+        """On a real ball."""
+        if not u.contains(0) or u.is_exact():
+            return self._on_side(False, u, not u < 0)
+        return self._on_side(False, u.lower().union(0), False).union(self._on_side(False, u.upper().union(0), True))
+
+    def complex_(self, analytic: bool, u: Ball) -> acb:
+        """On a complex ball."""
+        u = acb(u)
+        direct = self._direct(analytic, u)
+        if self._slope is None or direct.is_finite() or not u.is_finite():
+            return direct
+        middle = u.real.mid()
+        return self.real(middle) + (u - middle) * self._slope.complex_(True, u.union(acb(middle)))
+
+    def _direct(self, analytic: bool, u: acb) -> acb:
+        x, y = u.real, u.imag
+        if not x.contains(0) or x.is_exact():
+            return acb(self._on_side(analytic, u, not x < 0))
+        left = self._on_side(analytic, acb(x.lower().union(0), y), False)
+        return acb(left).union(acb(self._on_side(analytic, acb(x.upper().union(0), y), True)))
+
+
+_on_half_lines = lru_cache(maxsize=512)(_OnHalfLines)
+
+
+class _FarOut:
+    """A formula of error functions of one symbol, written as it is good for a ball of that symbol."""
+
+    def __init__(self, node: sp.Expr) -> None:
+        self._node = node
+        (self.symbol,) = node.free_symbols
+        self._arguments = [compile_ball(u, (self.symbol,)) for u in error_arguments(node)]
+
+    def real(self, x: arb) -> arb:
+        """On a real ball."""
+        sides = tuple((u > FAR) - (u < -FAR) for u in (program([x]) for program in self._arguments))
+        return self._program(sides, x)([x])
+
+    def complex_(self, analytic: bool, x: Ball) -> Ball:
+        """On a complex ball."""
+        x = acb(x)
+        arguments = [acb(program([x])) for program in self._arguments]
+        inside = [u.imag.abs_upper() < u.real.abs_lower() for u in arguments]  # where D is bounded
+        sides = tuple(((u.real > FAR) - (u.real < -FAR)) * near for u, near in zip(arguments, inside, strict=True))
+        return self._program(sides, x.real)([x], analytic)
+
+    def _program(self, sides: tuple[int, ...], x: arb) -> CompiledExpression:
+        node = far_form(self._node, sides, (x > 0) - (x < 0)) if any(sides) else self._node
+        return _compiled(node, (self.symbol,), False)
+
+
+_far_out = lru_cache(maxsize=512)(_FarOut)
+
+
+def _one_plus_exp(node: sp.Basic) -> sp.Expr | None:
+    """The exponent u of ``1 + exp(u)``, else None."""
+    if isinstance(node, sp.Add) and len(node.args) == 2 and sp.S.One in node.args:
+        (other,) = (a for a in node.args if a != 1)
+        if isinstance(other, sp.exp) and not other.has(sp.I):
+            return other.args[0]
+    return None
+
+
+def _is_one_plus(node: sp.Basic) -> bool:
+    """Whether it is 1 + rest and no term of the rest cancels the 1, as in 1 - tanh(u)**2 = sech(u)**2."""
+    if not isinstance(node, sp.Add) or sp.S.One not in node.args:
+        return False
+    return not any(partner == 1 for term in node.args for partner, *_ in _cancelling(term))
+
+
+def _cancelling(term: sp.Expr) -> list[tuple[sp.Expr, sp.Expr, sp.Expr]]:
+    """(partner, coefficient, complement): term + partner = coefficient*complement, without cancellation."""
+    pairs: list[tuple[sp.Expr, sp.Expr, sp.Expr]] = []
+    for factor in sp.Mul.make_args(term):
+        base, exponent = (factor, 1) if isinstance(factor, sp.exp) else factor.as_base_exp()
+        record = record_of(base)
+        if record is None or record.complements is None or base.has(sp.I):
+            continue
+        others, (less, more) = term / factor, record.complements(*base.args)
+        if exponent == 1:
+            pairs += [(-others, -others, less)] if less is not None else []
+            pairs += [(others, others, more)] if more is not None else []
+        elif isinstance(base, sp.tanh) and exponent == 2:
+            pairs.append((-others, -others, sp.sech(*base.args) ** 2))
+    return pairs
+
+
+def _constant(node: sp.Basic) -> Callable[[], Ball] | None:
+    if isinstance(node, sp.Integer):
+        exact = arb(int(node))
+        return lambda: exact
+    if isinstance(node, sp.Rational):
+        ratio = _ratio(node)
+        return lambda: arb(ratio)
+    if isinstance(node, sp.Float):
+        value = from_binary_float(node._mpf_)
+        return lambda: value
+    return _CONSTANTS.get(node)
+
+
+def _real_root(node: sp.ComplexRootOf) -> arb:
+    """A real root of a polynomial, to the working precision."""
+    width = abs(sp.Rational(node.n(5))) / 2**ctx.prec
+    middle = node.eval_rational(width)
+    return arb(_ratio(middle), arb(_ratio(width)))
+
+
+def _ratio(number: sp.Rational) -> fmpq:
+    return fmpq(int(number.p), int(number.q))
+
+
+_CONSTANTS: Mapping[sp.Basic, Callable[[], Ball]] = {
+    sp.pi: arb.pi,
+    sp.E: arb.const_e,
+    sp.EulerGamma: arb.const_euler,
+    sp.Catalan: arb.const_catalan,
+    sp.GoldenRatio: lambda: (1 + arb(5).sqrt()) / 2,
+    sp.I: lambda: acb(0, 1),
+    sp.oo: arb.pos_inf,
+    sp.S.NegativeInfinity: arb.neg_inf,
+    sp.nan: arb.nan,
+    sp.zoo: arb.nan,
+}
+
+
+def _compare(relation: str, difference: arb) -> bool | None:
+    """Whether ``difference relation 0`` holds: True, False, or None if the ball does not decide."""
+    if difference.is_nan():
+        return None
+    positive, negative, zero = difference > 0, difference < 0, difference.is_zero()
+    if relation in ("==", "!="):
+        answer = True if zero else False if positive or negative else None
+        return answer if relation == "==" or answer is None else not answer
+    if relation in ("<", "<="):
+        positive, negative = negative, positive
+    if positive:
+        return True
+    if zero:
+        return relation in (">=", "<=")
+    if negative or (relation in (">", "<") and _one_sided(difference, relation)):
+        return False
+    return True if relation in (">=", "<=") and _one_sided(-difference, relation) else None
+
+
+def _one_sided(difference: arb, relation: str) -> bool:
+    return bool(difference <= 0 if relation in (">", ">=") else difference >= 0)
+
+
+def symbols_of(expr: sp.Basic) -> set[sp.Symbol]:
+    """Symbols that need a value; an opaque node hides its bound variables."""
+    found, seen, stack = set(), set(), [expr]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if isinstance(node, sp.Symbol):
+            found.add(node)
+        stack.extend(_operands(node))
+    return found
+
+
+def _operands(node: sp.Basic) -> tuple[sp.Basic, ...]:
+    if isinstance(node, sp.ComplexRootOf):  # a number: the variable of its polynomial needs no value
+        return ()
+    return node._ball_arguments if isinstance(node, Opaque) else node.args
+
+
+def from_binary_float(mpf: tuple[int, int, int, int]) -> arb:
+    """The exact ball of a binary floating point number in mpmath's raw form."""
+    sign, mantissa, exponent, _ = mpf
+    return arb((-int(mantissa) if sign else int(mantissa), int(exponent)))

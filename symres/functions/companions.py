@@ -1,0 +1,130 @@
+"""Companions of the elementary functions: the same values in spellings that keep their digits and do not overflow.
+
+``exp(u) - 1`` next to u = 0, ``1 - erf(u)`` far out and ``exp(a)*cosh(b)`` with large a and b are harmless numbers
+whose naive spelling loses digits or overflows, in floats and in balls. The docstring of each class is its definition;
+its record has the definition as a formula.
+"""
+
+from __future__ import annotations
+
+import re
+
+import sympy as sp
+
+
+class Companion(sp.Function):
+    """Base of the functions below."""
+
+    is_commutative = True
+    is_extended_real = True
+    is_real = True
+
+    def __init_subclass__(cls, nargs: int | tuple[int, ...]) -> None:
+        """Let the number of arguments pass: SymPy's metaclass takes it."""
+
+    @classmethod
+    def template(cls) -> str:
+        """A call by the name of the class, with all arguments: ``two_tails({0}, {1}, {2}, {3})``."""
+        name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
+        return f"{name}({', '.join(f'{{{k}}}' for k in range(max(cls.nargs)))})"
+
+
+class Expm1(Companion, nargs=1):
+    """exp(u) - 1."""
+
+    def fdiff(self, argindex: int = 1) -> sp.Expr:
+        """exp(u)."""
+        return sp.exp(self.args[0])
+
+
+class Log1p(Companion, nargs=1):
+    """log(1 + u)."""
+
+    def fdiff(self, argindex: int = 1) -> sp.Expr:
+        """1/(1 + u)."""
+        return 1 / (1 + self.args[0])
+
+
+class Sigmoid(Companion, nargs=1):
+    """1/(1 + exp(-u))."""
+
+    is_positive = True
+
+    def fdiff(self, argindex: int = 1) -> sp.Expr:
+        """The product with the sigmoid of -u."""
+        (u,) = self.args
+        return Sigmoid(u) * Sigmoid(-u)
+
+
+class Softplus(Companion, nargs=1):
+    """log(1 + exp(u))."""
+
+    is_positive = True
+
+    def fdiff(self, argindex: int = 1) -> sp.Expr:
+        """The sigmoid."""
+        return Sigmoid(self.args[0])
+
+
+class Erfc(Companion, nargs=1):
+    """1 - erf(u) for u with a minus sign: sympy's own becomes a difference."""
+
+    is_positive = True
+
+    def fdiff(self, argindex: int = 1) -> sp.Expr:
+        """-2*exp(-u**2)/sqrt(pi)."""
+        return -2 * sp.exp(-(self.args[0] ** 2)) / sp.sqrt(sp.pi)
+
+
+class Erfcx(Companion, nargs=1):
+    """exp(u**2)*erfc(u)."""
+
+    is_positive = True
+
+    def fdiff(self, argindex: int = 1) -> sp.Expr:
+        """2*u*erfcx(u) - 2/sqrt(pi)."""
+        (u,) = self.args
+        return 2 * u * Erfcx(u) - 2 / sp.sqrt(sp.pi)
+
+
+class ScaledTail(Companion, nargs=3):
+    """exp(u)*erfc(w), called as ScaledTail(u, u - w**2, w), the difference in symbols: it may cancel."""
+
+    is_positive = True
+
+
+class Dawson(Companion, nargs=1):
+    """exp(-u**2) times the integral of exp(t**2) from 0 to u."""
+
+    def fdiff(self, argindex: int = 1) -> sp.Expr:
+        """1 - 2*u*dawson(u)."""
+        (u,) = self.args
+        return 1 - 2 * u * Dawson(u)
+
+
+class ExpSinh(Companion, nargs=2):
+    """exp(a)*sinh(b), finite wherever a + abs(b) is moderate."""
+
+    def fdiff(self, argindex: int = 1) -> sp.Expr:
+        """Itself, or the product with the hyperbolic cosine."""
+        return self if argindex == 1 else ExpCosh(*self.args)
+
+
+class ExpCosh(Companion, nargs=2):
+    """exp(a)*cosh(b)."""
+
+    is_positive = True
+
+    def fdiff(self, argindex: int = 1) -> sp.Expr:
+        """Itself, or the product with the hyperbolic sine."""
+        return self if argindex == 1 else ExpSinh(*self.args)
+
+
+class ExpCoshm1(Companion, nargs=2):
+    """exp(a)*(cosh(b) - 1)."""
+
+    is_nonnegative = True
+
+    def fdiff(self, argindex: int = 1) -> sp.Expr:
+        """Itself, or the product with the hyperbolic sine."""
+        return self if argindex == 1 else ExpSinh(*self.args)

@@ -1,0 +1,75 @@
+"""The error function, its complements, and the gamma function."""
+
+from __future__ import annotations
+
+import sympy as sp
+from flint import arb
+
+from ...numerics import ball_functions as balls
+from ...numerics.interval_arithmetic import Range
+from ..balls.far_form import scaled_ierfc
+from ..companions import Dawson, Erfc, Erfcx, ScaledTail
+from ..function_record import FunctionRecord, register
+from ..ranges import sign_of
+from ..tails.tail_scale import BOUNDED, Scale, raised, scaled
+
+_ZERO, _ONE, _TWO, _INF = sp.Integer(0), sp.Integer(1), sp.Integer(2), sp.oo
+_POSITIVE = Range(arb(0), arb.pos_inf(), True, True)
+
+
+def _erfc(u: sp.Expr) -> sp.Expr:
+    """``erfc(u)``; sympy's own makes ``2 - erfc(-u)`` of it where u has a minus sign."""
+    return (Erfc if u.could_extract_minus_sign() else sp.erfc)(u)
+
+
+def _erfc_tail(u: Scale) -> Scale:
+    """It falls like ``exp(-u**2)`` where u grows."""
+    if u.vanishes:
+        return Scale(lead=_ONE)
+    if not u.is_sharp or u.is_bounded:
+        return BOUNDED
+    if sign_of(u.lead) == -1:
+        return Scale(lead=_TWO)
+    if u.order != 0:
+        return Scale(order=_INF, rate=-_ONE, lead=_ONE)
+    if u.logs != 0 or u.power == 0:
+        return Scale(lead=_ZERO) if sign_of(u.lead) == 1 else BOUNDED
+    return Scale(order=2 * u.power, rate=-(u.lead**2), lead=_ONE)
+
+
+register(
+    FunctionRecord(
+        kind=sp.erf,
+        names=("erf",),
+        ball=(balls.restricted(arb.erf), balls.from_flint("erf")[1]),
+        limits=(-_ONE, _ONE),
+        parity="odd",
+        complements=lambda u: (_erfc(u), _erfc(-u)),
+    ),
+    *(
+        FunctionRecord(
+            kind=kind,
+            names=names,
+            definition=lambda u: 1 - sp.erf(u),
+            ball=(balls.restricted(arb.erfc), balls.from_flint("erfc")[1]),
+            limits=(_TWO, _ZERO),
+            tail=_erfc_tail,
+        )
+        for kind, names in ((sp.erfc, ("erfc",)), (Erfc, ()))
+    ),
+    FunctionRecord(
+        kind=scaled_ierfc,
+        definition=lambda u: 1 - sp.sqrt(sp.pi) * u * sp.exp(u**2) * sp.erfc(u),
+        ball=(balls.scaled_ierfc, balls.complex_scaled_ierfc),
+        limits=(_ONE, _ZERO),
+        domain=_POSITIVE,
+        tail=lambda u: raised(scaled(u, sp.sqrt(2)), sp.Integer(-2)),
+    ),
+    FunctionRecord(kind=Erfcx, definition=lambda u: sp.exp(u**2) * _erfc(u)),
+    FunctionRecord(kind=ScaledTail, definition=lambda u, v, w: sp.exp(u) * _erfc(w)),
+    FunctionRecord(kind=sp.erfi, ball=balls.from_flint("erfi"), limits=(-_INF, _INF), parity="odd"),
+    FunctionRecord(kind=Dawson, definition=lambda u: sp.sqrt(sp.pi) / 2 * sp.exp(-(u**2)) * sp.erfi(u), parity="odd"),
+    FunctionRecord(kind=sp.erfinv, ball=(arb.erfinv, balls.real_only(arb.erfinv)), parity="odd"),
+    FunctionRecord(kind=sp.erfcinv, ball=(arb.erfcinv, balls.real_only(arb.erfcinv))),
+    FunctionRecord(kind=sp.gamma, ball=balls.from_flint("gamma")),
+)

@@ -1,0 +1,66 @@
+"""The exponential, the logarithm, and what is made of them without losing digits."""
+
+from __future__ import annotations
+
+import sympy as sp
+from flint import acb, arb
+
+from ...numerics import ball_functions as balls
+from ...numerics.interval_arithmetic import Range
+from ..companions import ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
+from ..function_record import FunctionRecord, register
+from ..tails.tail_scale import add, constant, exponential
+
+_ZERO, _ONE, _INF = sp.Integer(0), sp.Integer(1), sp.oo
+_POSITIVE = Range(arb(0), arb.pos_inf(), True, True)
+_ABOVE_MINUS_1 = Range(arb(-1), arb.pos_inf(), True, True)
+
+register(
+    FunctionRecord(
+        kind=sp.exp,
+        names=("exp",),
+        ball=balls.from_flint("exp"),
+        limits=(_ZERO, _INF),
+        inverse=sp.log,
+        complements=lambda u: (-Expm1(u), None),
+        product=lambda s, d: 2 * ExpSinh(s, d),
+    ),
+    FunctionRecord(
+        kind=sp.log,
+        names=("log", "ln"),
+        ball=(arb.log, lambda analytic, x: acb(x).log(analytic)),
+        limits=(-_INF, _INF),
+        domain=_POSITIVE,
+        inverse=sp.exp,
+    ),
+    FunctionRecord(
+        kind=Expm1,
+        definition=lambda u: sp.exp(u) - 1,
+        ball=balls.from_flint("expm1"),
+        limits=(-_ONE, _INF),
+        tail=lambda u: u if u.vanishes else add(exponential(u), constant(-_ONE)),
+    ),
+    FunctionRecord(
+        kind=Log1p,
+        definition=lambda u: sp.log(1 + u),
+        ball=(arb.log1p, balls.with_branch_cuts(acb.log1p, lambda w: bool(w.real <= -1))),
+        limits=(-_INF, _INF),
+        domain=_ABOVE_MINUS_1,
+    ),
+    FunctionRecord(
+        kind=Sigmoid,
+        definition=lambda u: 1 / (1 + sp.exp(-u)),
+        ball=(balls.sigmoid, balls.complex_sigmoid),
+        limits=(_ZERO, _ONE),
+        complements=lambda u: (Sigmoid(-u), None),
+    ),
+    FunctionRecord(
+        kind=Softplus,
+        definition=lambda u: sp.log(1 + sp.exp(u)),
+        ball=(balls.softplus, balls.complex_softplus),
+        limits=(_ZERO, _INF),
+    ),
+    FunctionRecord(kind=ExpSinh, definition=lambda a, b: sp.exp(a) * sp.sinh(b)),
+    FunctionRecord(kind=ExpCosh, definition=lambda a, b: sp.exp(a) * sp.cosh(b)),
+    FunctionRecord(kind=ExpCoshm1, definition=lambda a, b: sp.exp(a) * (sp.cosh(b) - 1)),
+)

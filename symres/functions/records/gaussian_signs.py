@@ -1,0 +1,263 @@
+"""The special functions as sympy sees them: values where they are elementary, symmetries, derivatives, printing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import sympy as sp
+from flint import arb
+from sympy.printing.printer import Printer
+
+from ...core.atoms import Enclosable
+from ...core.errors import SymresError
+from ...numerics.correlations import conditional_on_pair
+from ...numerics.plackett import four_signs, two_signs, two_tails
+from ..balls import as_float, evaluate
+
+_DIGITS = 16  # those of double precision
+_FAR = 99.0  # standard deviations, beyond which double precision has nothing of a normal law
+_SLACK = 64 * 2.0**-53  # by which a correlation of 1 exceeds it, if it was computed in double precision
+
+
+class _SignAverage(Enclosable, sp.Function):
+    """A real function with a ball evaluation."""
+
+    is_real = True
+    is_extended_real = True
+    is_commutative = True
+    _name: str
+    meaning: str  # for the reader of a page
+    tex: str  # and of a document
+    _first_correlation = 0  # the argument from which on all are correlations
+
+    @classmethod
+    def number(cls, *arguments: float) -> float:
+        """The value in double precision, from a ball; nan where no Gaussian law has these correlations."""
+        symbols = sp.symbols(f"a:{len(arguments)}", real=True)
+        shifts, correlations = arguments[: cls._first_correlation], arguments[cls._first_correlation :]
+        values = [*(min(max(shift, -_FAR), _FAR) for shift in shifts), *map(_rounded, correlations)]
+        try:
+            value, _ = evaluate(cls(*symbols), dict(zip(symbols, values, strict=True)), _DIGITS)
+        except SymresError:
+            return float("nan")
+        return float(value)
+
+    def _eval_evalf(self, prec: int) -> sp.Expr | None:
+        try:
+            return as_float(self, prec)
+        except SymresError:  # sympy, which asks for values even to print, then keeps the node
+            return None
+
+    def _latex(self, printer: Printer, exp: str | None = None) -> str:
+        arguments = ", ".join(printer._print(a) for a in self.args)
+        power = f"^{{{exp}}}" if exp else ""
+        return rf"{self._name}{power}\!\left({arguments}\right)"
+
+
+class S2(_SignAverage):
+    """``<sgn(h + x) sgn(k + y)>`` of standard normal x and y with correlation r.
+
+    ``S2 = 4 P(x < h, y < k) - 2 P(x < h) - 2 P(y < k) + 1`` links it to the bivariate normal law.
+
+    Args:
+        h: shift of the first, real.
+        k: shift of the second.
+        r: correlation, between -1 and 1.
+    """
+
+    nargs = 3
+    _first_correlation = 2
+    _name = r"\mathrm{S}_2"
+    meaning = "S2(h, k, r): the average of sgn(h + x)*sgn(k + y), x and y standard normal with correlation r"
+    tex = (
+        r"$\mathrm{S}_2(h, k, r) = \langle \operatorname{sgn}(h + x) \operatorname{sgn}(k + y) \rangle$, "
+        r"$x$ and $y$ standard normal with correlation $r$"
+    )
+
+    @classmethod
+    def eval(cls, h: sp.Expr, k: sp.Expr, r: sp.Expr) -> sp.Expr | None:
+        """Elementary values, and one way of writing equal ones: the function is symmetric, and odd in h and in k."""
+        for one, other in ((h, k), (k, h)):
+            if one.is_infinite:
+                return sp.sign(one) * sp.erf(other / sp.sqrt(2))
+        if r.is_zero:
+            return sp.erf(h / sp.sqrt(2)) * sp.erf(k / sp.sqrt(2))
+        if h.is_zero and k.is_zero:
+            return 2 * sp.asin(r) / sp.pi
+        if abs(r) == 1:
+            return r * (1 - abs(sp.erf(h / sp.sqrt(2)) - r * sp.erf(k / sp.sqrt(2))))
+        sign, flipped = 1, [h, k]
+        for place in (0, 1):
+            if flipped[place].could_extract_minus_sign():
+                flipped[place], sign = -flipped[place], -sign
+        turned = sign * r
+        if (h.is_zero or k.is_zero) and turned.could_extract_minus_sign():  # a centred variable may change its sign
+            turned, sign = -turned, -sign
+        ordered = sorted(flipped, key=sp.default_sort_key)
+        if (*ordered, turned) != (h, k, r):
+            return sign * cls(*ordered, turned)
+        return None
+
+    def fdiff(self, argindex: int = 1) -> sp.Expr:
+        """The density of a variable at its jump times the other's mean sign there; Plackett's identity for r."""
+        h, k, r = self.args
+        rest = 1 - r**2
+        if argindex == 3:
+            return 2 / (sp.pi * sp.sqrt(rest)) * sp.exp(-(h**2 - 2 * h * k * r + k**2) / (2 * rest))
+        if argindex == 2:
+            h, k = k, h
+        return sp.sqrt(2 / sp.pi) * sp.exp(-(h**2) / 2) * sp.erf((k - r * h) / sp.sqrt(2 * rest))
+
+    def _ball(self, arguments: list[arb], bits: int) -> arb:
+        return two_signs(*arguments)
+
+
+class Q2(_SignAverage):
+    """``P(x > h, y > k)`` of standard normal x and y with correlation r: the upper tail of the bivariate normal law.
+
+    ``4 Q2 = 1 - erf(h/sqrt(2)) - erf(k/sqrt(2)) + S2``, without the cancellation far out.
+
+    Args:
+        h: first threshold, real.
+        k: second threshold.
+        r: correlation, between -1 and 1.
+    """
+
+    nargs = 3
+    _first_correlation = 2
+    _name = r"\mathrm{Q}_2"
+    meaning = "Q2(h, k, r): the probability of x > h and y > k, x and y standard normal with correlation r"
+    tex = (
+        r"$\mathrm{Q}_2(h, k, r)$ is the probability of $x > h$ and $y > k$, "
+        r"$x$ and $y$ standard normal with correlation $r$"
+    )
+
+    @classmethod
+    def eval(cls, h: sp.Expr, k: sp.Expr, r: sp.Expr) -> sp.Expr | None:
+        """Elementary values, and one order of the thresholds."""
+        for one, other in ((h, k), (k, h)):
+            if one.is_infinite:
+                return (1 - sp.sign(one)) * sp.erfc(other / sp.sqrt(2)) / 4
+        if r.is_zero:
+            return sp.erfc(h / sp.sqrt(2)) * sp.erfc(k / sp.sqrt(2)) / 4
+        if h.is_zero and k.is_zero:
+            return sp.Rational(1, 4) + sp.asin(r) / (2 * sp.pi)
+        if sp.default_sort_key(k) < sp.default_sort_key(h):
+            return cls(k, h, r)
+        return None
+
+    def fdiff(self, argindex: int = 1) -> sp.Expr:
+        """The density of a variable at its threshold times the other's tail there; Plackett's identity for r."""
+        h, k, r = self.args
+        rest = 1 - r**2
+        if argindex == 3:
+            return sp.exp(-(h**2 - 2 * h * k * r + k**2) / (2 * rest)) / (2 * sp.pi * sp.sqrt(rest))
+        if argindex == 2:
+            h, k = k, h
+        return -sp.exp(-(h**2) / 2) * sp.erfc((k - r * h) / sp.sqrt(2 * rest)) / sp.sqrt(8 * sp.pi)
+
+    def _ball(self, arguments: list[arb], bits: int) -> arb:
+        return two_tails(*arguments)
+
+
+class S4(_SignAverage):
+    """``<sgn(x1) sgn(x2) sgn(x3) sgn(x4)>`` of centred Gaussian variables.
+
+    Args:
+        r12, r13, r14, r23, r24, r34: correlations.
+    """
+
+    nargs = 6
+    _name = r"\mathrm{S}_4"
+    meaning = "S4(r12, ..., r34): the average of sgn(x1)*sgn(x2)*sgn(x3)*sgn(x4), centred, with these correlations"
+    tex = (
+        r"$\mathrm{S}_4(r_{12}, \ldots, r_{34}) = \langle \operatorname{sgn}(x_1 x_2 x_3 x_4) \rangle$, "
+        r"centred variables with these correlations"
+    )
+
+    @classmethod
+    def eval(cls, *r: sp.Expr) -> sp.Expr | None:
+        """Products where the variables fall into independent pairs, T4 where all correlations are equal."""
+        for pair in ((0, 5), (1, 4), (2, 3)):
+            if all(r[k].is_zero for k in range(6) if k not in pair):
+                return sp.Mul(*(2 * sp.asin(r[k]) / sp.pi for k in pair))
+        if len(set(r)) == 1:
+            return T4(r[0])
+        return None
+
+    def fdiff(self, argindex: int = 1) -> sp.Expr:
+        """Plackett: both variables at zero, and the signs of the others there."""
+        place = argindex - 1
+        polynomials = conditional_on_pair(self.args, place)
+        covariance, one, other = (sp.Add(*coefficients) for coefficients in polynomials)  # their values at t = 1
+        correlation = covariance / sp.sqrt(one * other)
+        return 4 / sp.pi**2 * sp.asin(correlation) / sp.sqrt(1 - self.args[place] ** 2)
+
+    def _ball(self, arguments: list[arb], bits: int) -> arb:
+        return four_signs(tuple(arguments))
+
+
+class T4(_SignAverage):
+    """``<sgn(x1) sgn(x2) sgn(x3) sgn(x4)>`` of centred Gaussian variables with equal correlations.
+
+    ``T4(r) = (24/pi**2) * integral of asin(sin(t)/(1 + 2*sin(t)))`` over t from 0 to asin(r); the volume of a regular
+    spherical tetrahedron, for which no elementary form is known.
+
+    Args:
+        r: the correlation, between -1/3 and 1.
+    """
+
+    nargs = 1
+    _name = r"\mathrm{T}_4"
+    meaning = "T4(r): the average of sgn(x1)*sgn(x2)*sgn(x3)*sgn(x4), centred, all correlations r"
+    tex = (
+        r"$\mathrm{T}_4(r) = \langle \operatorname{sgn}(x_1 x_2 x_3 x_4) \rangle$, "
+        r"centred variables of which any two have correlation $r$"
+    )
+
+    @classmethod
+    def eval(cls, r: sp.Expr) -> sp.Expr | None:
+        """T4(0) = 0, T4(1/2) = 1/5 (one ordering in five has an even rank), T4(1) = 1."""
+        if r.is_zero:
+            return sp.Integer(0)
+        if r == 1:
+            return sp.Integer(1)
+        return sp.Rational(1, 5) if r == sp.Rational(1, 2) else None
+
+    def fdiff(self, argindex: int = 1) -> sp.Expr:
+        """Plackett's identity, six times."""
+        (r,) = self.args
+        return 24 / sp.pi**2 * sp.asin(r / (1 + 2 * r)) / sp.sqrt(1 - r**2)
+
+    def _ball(self, arguments: list[arb], bits: int) -> arb:
+        return four_signs((arguments[0],) * 6)
+
+
+SPECIAL = (S2, Q2, S4, T4)
+
+
+def legend(*expressions: sp.Basic) -> list[type[_SignAverage]]:
+    """The special functions in some expressions; each has a ``meaning`` to print, and one in ``tex``."""
+    present = {type(f) for e in expressions for f in e.atoms(_SignAverage)}
+    return [kind for kind in SPECIAL if kind in present]
+
+
+def _rounded(correlation: float) -> float:
+    """The correlation, at most 1 in size where rounding has made it larger."""
+    return min(max(correlation, -1.0), 1.0) if abs(correlation) <= 1 + _SLACK else correlation
+
+
+def _of_arrays(number: Callable[..., float]) -> Callable[..., Any]:
+    """A function of floats as one of arrays, entry by entry."""
+
+    def values(*arguments: Any) -> Any:
+        import numpy as np  # here, because lists of names need no arrays
+
+        return np.vectorize(number, [float])(*arguments)
+
+    return values
+
+
+NUMBERS: Mapping[str, Callable[..., Any]] = {f.__name__: _of_arrays(f.number) for f in SPECIAL}
+"""The special functions of floats and arrays, by name: for formulas that are compiled to NumPy."""

@@ -1,0 +1,118 @@
+"""The hyperbolic functions and their inverses."""
+
+from __future__ import annotations
+
+import sympy as sp
+from flint import acb, arb
+
+from ...numerics import ball_functions as balls
+from ...numerics import interval_arithmetic as intervals
+from ...numerics.interval_arithmetic import Range
+from ..companions import Sigmoid
+from ..function_record import FunctionRecord, register
+from ..tails.tail_scale import BOUNDED, UNKNOWN_TAIL, Scale
+
+_ONE, _INF = sp.Integer(1), sp.oo
+_ABOVE_1 = Range(arb(1), arb.pos_inf(), False, True)
+_UNIT = Range(arb(-1), arb(1), True, True)
+
+
+def _inverse_sinh_tail(u: Scale) -> Scale:
+    """Logarithmic in u."""
+    if u.vanishes:
+        return u
+    if u.is_bounded:
+        return BOUNDED
+    if u.order == _INF:
+        return UNKNOWN_TAIL
+    sign = sp.sign(u.lead) if u.is_sharp else None
+    if u.order != 0:
+        return Scale(power=u.order, lead=None if sign is None else sign * u.rate)
+    return Scale(logs=1, lead=None if sign is None or u.power == 0 else sign * u.power)
+
+
+def inverse_tanh(u: sp.Expr) -> sp.Expr:
+    """``atanh(u)``; of a small u without cancellation."""
+    return (sp.log(1 + u) - sp.log(1 - u)) / 2
+
+
+def inverse_cosh(u: sp.Expr) -> sp.Expr:
+    """``acosh(u)``, u >= 1."""
+    return sp.log(u + sp.sqrt(u**2 - 1))
+
+
+register(
+    FunctionRecord(
+        kind=sp.sinh,
+        names=("sinh",),
+        definition=lambda u: (sp.exp(u) - sp.exp(-u)) / 2,
+        ball=balls.from_flint("sinh"),
+        limits=(-_INF, _INF),
+        inverse=sp.asinh,
+        parity="odd",
+    ),
+    FunctionRecord(
+        kind=sp.cosh,
+        names=("cosh",),
+        definition=lambda u: (sp.exp(u) + sp.exp(-u)) / 2,
+        ball=balls.from_flint("cosh"),
+        range=intervals.hyperbolic_cosine,
+        parity="even",
+    ),
+    FunctionRecord(
+        kind=sp.tanh,
+        names=("tanh",),
+        definition=lambda u: 1 - 2 / (sp.exp(2 * u) + 1),
+        ball=(balls.restricted(arb.tanh), balls.from_flint("tanh")[1]),
+        limits=(-_ONE, _ONE),
+        inverse=sp.atanh,
+        parity="odd",
+        complements=lambda u: (2 * Sigmoid(-2 * u), 2 * Sigmoid(2 * u)),
+    ),
+    FunctionRecord(
+        kind=sp.coth,
+        definition=lambda u: 1 + 2 / (sp.exp(2 * u) - 1),
+        ball=balls.from_flint("coth"),
+        parity="odd",
+    ),
+    FunctionRecord(
+        kind=sp.sech,
+        definition=lambda u: 2 / (sp.exp(u) + sp.exp(-u)),
+        ball=(balls.sech, balls.from_flint("sech")[1]),
+        parity="even",
+    ),
+    FunctionRecord(
+        kind=sp.csch,
+        definition=lambda u: 2 / (sp.exp(u) - sp.exp(-u)),
+        ball=balls.from_flint("csch"),
+        parity="odd",
+    ),
+    FunctionRecord(
+        kind=sp.asinh,
+        names=("asinh",),
+        ball=(balls.restricted(arb.asinh), balls.complex_asinh),
+        limits=(-_INF, _INF),
+        tail=_inverse_sinh_tail,
+        inverse=sp.sinh,
+        parity="odd",
+    ),
+    FunctionRecord(
+        kind=sp.acosh,
+        names=("acosh",),
+        definition=inverse_cosh,
+        ball=(balls.restricted(arb.acosh, 1), balls.with_branch_cuts(acb.acosh, lambda w: bool(w.real <= 1))),
+        limits=(sp.Integer(0), _INF),
+        domain=_ABOVE_1,
+        inverse=sp.cosh,
+    ),
+    FunctionRecord(
+        kind=sp.atanh,
+        names=("atanh",),
+        definition=inverse_tanh,
+        ball=(balls.restricted(arb.atanh), balls.complex_atanh),
+        limits=(-_INF, _INF),
+        domain=_UNIT,
+        inverse=sp.tanh,
+        parity="odd",
+    ),
+)

@@ -1,0 +1,72 @@
+"""The trigonometric functions and their inverses."""
+
+from __future__ import annotations
+
+import sympy as sp
+from flint import arb
+
+from ...numerics import ball_functions as balls
+from ...numerics import interval_arithmetic as intervals
+from ...numerics.interval_arithmetic import Range
+from ..function_record import FunctionRecord, register
+
+_HALF_TURN = sp.pi / 2
+_UNIT = Range(arb(-1), arb(1))
+
+register(
+    FunctionRecord(
+        kind=sp.sin,
+        names=("sin",),
+        ball=balls.from_flint("sin"),
+        range=intervals.oscillation(arb.sin),
+        parity="odd",
+        product=lambda s, d: 2 * sp.cos(s) * sp.sin(d),
+    ),
+    FunctionRecord(
+        kind=sp.cos,
+        names=("cos",),
+        ball=balls.from_flint("cos"),
+        range=intervals.oscillation(arb.cos),
+        parity="even",
+        complements=lambda u: (2 * sp.sin(u / 2) ** 2, 2 * sp.cos(u / 2) ** 2),
+        product=lambda s, d: -2 * sp.sin(s) * sp.sin(d),
+    ),
+    FunctionRecord(
+        kind=sp.tan,
+        names=("tan",),
+        definition=lambda u: sp.sin(u) / sp.cos(u),
+        ball=balls.from_flint("tan"),
+        range=intervals.tangent,
+        parity="odd",
+    ),
+    FunctionRecord(kind=sp.cot, definition=lambda u: sp.cos(u) / sp.sin(u), ball=balls.from_flint("cot"), parity="odd"),
+    FunctionRecord(kind=sp.sec, definition=lambda u: 1 / sp.cos(u), ball=balls.from_flint("sec"), parity="even"),
+    FunctionRecord(kind=sp.csc, definition=lambda u: 1 / sp.sin(u), ball=balls.from_flint("csc"), parity="odd"),
+    FunctionRecord(
+        kind=sp.asin,
+        names=("asin",),
+        ball=(balls.restricted(arb.asin, -1, 1), balls.complex_asin),
+        limits=(-_HALF_TURN, _HALF_TURN),
+        domain=_UNIT,
+        inverse=sp.sin,
+        parity="odd",
+    ),
+    FunctionRecord(
+        kind=sp.acos,
+        names=("acos",),
+        definition=lambda u: sp.pi / 2 - sp.asin(u),
+        ball=(balls.restricted(arb.acos, -1, 1), balls.complex_acos),
+        limits=(sp.pi, sp.Integer(0)),
+        domain=_UNIT,
+        inverse=sp.cos,
+    ),
+    FunctionRecord(
+        kind=sp.atan,
+        names=("atan",),
+        ball=(arb.atan, balls.complex_atan),
+        limits=(-_HALF_TURN, _HALF_TURN),
+        inverse=sp.tan,
+        parity="odd",
+    ),
+    FunctionRecord(kind=sp.atan2, ball=(arb.atan2, balls.real_only(arb.atan2))),
+)

@@ -1,0 +1,244 @@
+"""Scales of functions for large arguments, and their arithmetic.
+
+A scale is either a power ``t**power * log(t)**logs`` or an exponential of which only the logarithm is kept,
+``log|f| ~ rate * t**order``. Where terms may cancel or oscillate it is an upper bound, and says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import sympy as sp
+
+from ..ranges import sign_of
+
+_ZERO, _ONE, _FAST = sp.Integer(0), sp.Integer(1), sp.oo
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The scale of a formula for ``t = |z| -> oo`` on one side.
+
+    Args:
+        order: 0 for a power; else ``log|f| <= rate * t**order * (1 + o(1))``; oo: faster than any ``exp(t**p)``.
+        rate: see order; oo if only the order is known.
+        power, logs: for order 0, the scale ``t**power * log(t)**logs``.
+        lead: for order 0, the number c of ``f ~ c * scale``; for others the sign of f. 0: f is of smaller order than
+            its scale; None: the scale is an upper bound.
+    """
+
+    order: sp.Expr = _ZERO
+    rate: sp.Expr = _ZERO
+    power: sp.Expr = _ZERO
+    logs: int = 0
+    lead: Any = None  # an expression or None
+
+    @property
+    def is_sharp(self) -> bool:
+        """The formula is asymptotic to its scale, not only bounded by it."""
+        return self.lead is not None and self.lead != 0
+
+    @property
+    def vanishes(self) -> bool:
+        """The formula tends to 0."""
+        if self.order != 0:
+            return bool(self.rate < 0)
+        size = (self.power, self.logs)
+        return size < (0, 0) or (size == (0, 0) and self.lead == 0)
+
+    @property
+    def is_bounded(self) -> bool:
+        """The formula stays bounded."""
+        return self.vanishes or (self.order == 0 and (self.power, self.logs) <= (0, 0))
+
+    @property
+    def limit(self) -> sp.Expr | None:
+        """What the formula tends to, if that is known and finite."""
+        if self.vanishes:
+            return _ZERO
+        return self.lead if self.order == 0 and (self.power, self.logs) == (0, 0) else None
+
+    @property
+    def has_average(self) -> bool:
+        """``log|f| / t**2`` does not stay above 0, so f has an average under every Gaussian."""
+        return bool(self.order < 2 or self.rate < 0) or (self.order == 2 and self.rate == 0)
+
+    def __str__(self) -> str:
+        if self == ZERO_TAIL:
+            return "zero"
+        if self.vanishes:
+            return "decaying"
+        if self.is_bounded:
+            return "bounded"
+        return self._growing if self.is_sharp else f"at most {self._growing}"
+
+    @property
+    def _growing(self) -> str:
+        """The scale of a formula that is not bounded."""
+        if self.order != 0:
+            if self.order == sp.oo:
+                return "faster than any exponential"
+            return "exponential" if self.order == 1 else f"like the exponential of |z|^{self.order}"
+        if self.power == 0:
+            return "logarithmic"
+        names = {1: "linear", 2: "quadratic", 3: "cubic"}
+        name = names.get(self.power, f"of degree {self.power}")
+        return name if self.logs == 0 else f"{name} times a logarithm"
+
+
+ZERO_TAIL = Scale(order=sp.oo, rate=-sp.oo, lead=_ZERO)
+UNKNOWN_TAIL = Scale(order=sp.oo, rate=sp.oo)
+BOUNDED = Scale()
+
+
+@dataclass(frozen=True)
+class TailGrowth:
+    """How an activation behaves far out, as one phrase: ``str(growth)``.
+
+    Args:
+        left: for z -> -oo.
+        right: for z -> oo.
+    """
+
+    left: Scale
+    right: Scale
+
+    @property
+    def sides(self) -> tuple[Scale, Scale]:
+        """Left and right."""
+        return self.left, self.right
+
+    def __str__(self) -> str:
+        left, right = str(self.left), str(self.right)
+        return left if left == right else f"{left} on the left, {right} on the right"
+
+
+def wider(a: Scale, b: Scale) -> Scale:
+    """A scale that bounds both: for a formula with several values of its parameters."""
+    return a if a == b else replace(max(a, b, key=ByGrowth), lead=None)
+
+
+class ByGrowth:
+    """The order of scales by growth: key and comparison."""
+
+    def __init__(self, scale: Scale) -> None:
+        decaying, growing = scale.order != 0 and scale.rate < 0, scale.order != 0 and scale.rate >= 0
+        if decaying:
+            self.key = (-1, -scale.order, scale.rate)
+        else:
+            self.key = (1, scale.order, scale.rate) if growing else (0, scale.power, sp.Integer(scale.logs))
+
+    def compare(self, other: ByGrowth) -> int:
+        """1 for the larger one, -1 for the smaller one, 0 for equal ones."""
+        for mine, yours in zip(self.key, other.key, strict=True):
+            if mine != yours:
+                infinite = mine in (sp.oo, -sp.oo) or yours in (sp.oo, -sp.oo)
+                sign = (1 if mine > yours else -1) if infinite else sign_of(sp.sympify(mine - yours))
+                if sign is None:
+                    sign = 1 if sp.N(mine) > sp.N(yours) else -1
+                if sign:
+                    return sign
+        return 0
+
+    def __lt__(self, other: ByGrowth) -> bool:
+        return self.compare(other) < 0
+
+
+def exact(number: sp.Expr) -> sp.Expr:
+    """A leading coefficient; 0 if it vanishes."""
+    sign = sign_of(number)
+    return _ZERO if sign == 0 else number
+
+
+def constant(number: sp.Expr) -> Scale:
+    """The scale of a number."""
+    return ZERO_TAIL if sign_of(number) == 0 else Scale(lead=number)
+
+
+def add(a: Scale, b: Scale) -> Scale:
+    """The scale of a sum."""
+    order = ByGrowth(a).compare(ByGrowth(b))
+    if order < 0:
+        a, b = b, a
+    if order != 0:
+        return a
+    if a.order != 0:
+        same = a.is_sharp and b.is_sharp and a.lead == b.lead
+        return a if same else replace(a, lead=None)
+    if a.is_sharp and b.is_sharp:
+        return replace(a, lead=exact(a.lead + b.lead))
+    if a.lead == 0 or b.lead == 0:  # smaller order plus anything
+        return b if a.lead == 0 else a
+    return replace(a, lead=None)
+
+
+def multiply(a: Scale, b: Scale) -> Scale:
+    """The scale of a product."""
+    if ZERO_TAIL in (a, b):
+        return ZERO_TAIL
+    if a.order == 0 and b.order == 0:
+        lead = None if a.lead is None or b.lead is None else exact(a.lead * b.lead)
+        lead = _ZERO if _ZERO in (a.lead, b.lead) else lead
+        return Scale(power=a.power + b.power, logs=a.logs + b.logs, lead=lead)
+    if a.order < b.order:
+        a, b = b, a
+    sign = sp.sign(a.lead) * sp.sign(b.lead) if a.is_sharp and b.is_sharp else None
+    if a.order != b.order:
+        return replace(a, lead=sign) if a.rate != 0 else replace(a, lead=None)
+    if a.order == sp.oo:
+        return replace(a, lead=sign) if a.rate == b.rate == -1 else UNKNOWN_TAIL
+    rate = sp.oo if sp.oo in (a.rate, b.rate) else exact(a.rate + b.rate)
+    return Scale(order=a.order, rate=rate, lead=sign if rate != 0 else None)
+
+
+def raised(scale: Scale, exponent: sp.Expr) -> Scale:
+    """A fixed power; a negative one only of a sharp scale."""
+    if scale == ZERO_TAIL:
+        return ZERO_TAIL
+    odd = exponent.is_Integer and exponent.is_odd
+    if scale.order != 0:
+        rate = scale.rate * exponent
+        sign = scale.lead if odd or scale.lead is None else sp.Abs(scale.lead)
+        return replace(scale, rate=rate if scale.order != sp.oo else sp.sign(rate) * min(1, abs(scale.rate)), lead=sign)
+    lead = scale.lead
+    if lead is not None and lead != 0:
+        lead = lead**exponent
+    logs = scale.logs * exponent
+    return Scale(power=scale.power * exponent, logs=int(sp.ceiling(logs)), lead=lead if logs.is_Integer else None)
+
+
+def exponential(u: Scale) -> Scale:
+    """The scale of ``exp(u)``."""
+    if u.vanishes:
+        return Scale(lead=_ONE)
+    if u.order != 0:
+        return Scale(order=_FAST, rate=sp.sign(u.lead), lead=_ONE) if u.is_sharp and u.rate > 0 else UNKNOWN_TAIL
+    if u.is_bounded:
+        return Scale(lead=sp.exp(u.lead)) if u.is_sharp else BOUNDED
+    if u.power == 0:  # a logarithm: a power of t, with a margin for what is smaller than the logarithm
+        if u.is_sharp and u.logs == 1:
+            return Scale(power=u.lead + 1)
+        if u.is_sharp and u.logs > 1 and sign_of(u.lead) == -1:
+            return Scale(power=-_ONE, lead=_ZERO)  # it falls faster than any power
+        return Scale(order=sp.Rational(1, 100), rate=sp.oo)
+    if not u.is_sharp:
+        slower = u.lead == 0 and u.logs <= 0
+        return Scale(order=u.power if u.logs <= 0 else _order_covering_log(u.power), rate=_ZERO if slower else sp.oo)
+    if u.logs == 0:
+        return Scale(order=u.power, rate=u.lead, lead=_ONE)
+    if u.logs < 0:
+        return Scale(order=u.power, rate=_ZERO)
+    if sign_of(u.lead) == -1:
+        return Scale(order=u.power, rate=-_ONE)
+    return Scale(order=_order_covering_log(u.power), rate=sp.oo)
+
+
+def _order_covering_log(power: sp.Expr) -> sp.Expr:
+    """An order that also covers a factor log(t); below 2 if the power is."""
+    return (power + 2) / 2 if power < 2 else power + 1
+
+
+def scaled(u: Scale, factor: sp.Expr) -> Scale:
+    """The scale of u times a number."""
+    return replace(u, lead=u.lead * factor) if u.order == 0 and u.lead is not None else u
