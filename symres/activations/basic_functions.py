@@ -12,7 +12,7 @@ import sympy as sp
 
 from ..core.errors import DeclarationError
 from ..core.symbols import z
-from ..functions.records.hyperbolic import inverse_cosh, inverse_tanh
+from ..functions.function_record import RECORDS
 
 Function = Callable[..., sp.Expr]
 
@@ -38,6 +38,8 @@ def raised(base: sp.Expr, exponent: sp.Expr, functions: Mapping[str, Function] =
 
 
 def in_basic_functions(expr: sp.Expr) -> sp.Expr:
-    """A formula without atanh, acosh, and exponents that depend on z."""
-    expr = expr.replace(sp.atanh, inverse_tanh).replace(sp.acosh, inverse_cosh)
+    """A formula without abbreviations and exponents that depend on z."""
+    for kind, record in RECORDS.items():
+        if record.is_abbreviation:
+            expr = expr.replace(kind, record.definition)
     return expr.replace(lambda e: e.is_Pow and e.exp.has(z), lambda e: raised(*e.as_base_exp()))

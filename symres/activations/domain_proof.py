@@ -19,6 +19,7 @@ from flint import arb, ctx, fmpq
 from ..core.abbreviation import abbreviated
 from ..core.errors import DeclarationError
 from ..core.symbols import z
+from ..functions.function_record import record_of
 from ..functions.ranges import BITS, RangeProgram, range_of_assumptions, samples, sign_of
 from ..numerics.interval_arithmetic import LINE, Range, Undefined, interval
 
@@ -266,13 +267,16 @@ def _conditions_of(node: sp.Basic) -> Iterator[_Condition]:
             yield _Condition(node, base, "positive")
         else:
             yield _Condition(node, base, "inside")
-    elif isinstance(node, sp.log):
-        yield _Condition(node, node.args[0], "positive")
-    elif isinstance(node, sp.tan):
-        yield _Condition(node, sp.cos(node.args[0]), "nonzero")
-    elif isinstance(node, sp.asin | sp.acos):
-        for side in (1 - node.args[0], 1 + node.args[0]):  # a quotient in lowest terms has a sharper range
-            yield _Condition(node, sp.cancel(side) if side.is_rational_function(z) else side, "inside")
+    elif (record := record_of(node)) is not None and len(node.args) == 1:
+        u, (low, high, low_open, high_open) = node.args[0], record.domain
+        if record.poles is not None:
+            yield _Condition(node, record.poles(u), "nonzero")
+        for end, is_open, side in ((high, high_open, -1), (low, low_open, 1)):
+            if end.is_finite():
+                margin = side * (u - int(end.unique_fmpz()))
+                if end != 0 and margin.is_rational_function(z):
+                    margin = sp.cancel(margin)  # a quotient in lowest terms has a sharper range
+                yield _Condition(node, margin, "positive" if is_open else "inside")
 
 
 # ------------------------------------------------------------------------------------------------ points

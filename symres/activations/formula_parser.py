@@ -26,8 +26,8 @@ from flint import arb, ctx
 from ..core.abbreviation import abbreviated
 from ..core.errors import DeclarationError
 from ..core.symbols import greek, z
+from ..functions.function_record import RECORDS, FunctionRecord
 from ..functions.ranges import BITS, RangeProgram
-from ..functions.records.hyperbolic import inverse_cosh, inverse_tanh
 from ..numerics.interval_arithmetic import Undefined
 from .basic_functions import Function, raised
 from .foreign_names import WHERE_REMEDY, foreign_remedy
@@ -43,14 +43,6 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 NAME = re.compile(rf"(?<![\w.]){_NAME.pattern}", re.ASCII)  # in running text; not the exponent of 1e5
 _OPERATOR = re.compile(r"\*\*|<=|>=|[-+*/^(),<>|]")
 _BLANK = re.compile(r"[ \t\r\n]+")
-
-
-def _sigmoid(u: sp.Expr) -> sp.Expr:
-    return 1 / (1 + sp.exp(-u))
-
-
-def _softplus(u: sp.Expr) -> sp.Expr:
-    return sp.log(1 + sp.exp(u))
 
 
 def _complementary_error_function(u: sp.Expr) -> sp.Expr:
@@ -81,22 +73,22 @@ def _where(condition: _Comparison, then: sp.Expr, otherwise: sp.Expr) -> sp.Expr
     return chosen * then + (1 - chosen) * otherwise
 
 
+_SEVERAL = {sp.Max: (2, 20), sp.Min: (2, 20)}  # the least and greatest number of arguments, where it is not one
+_BUILDERS: Mapping[str, Function] = {"erfc": _complementary_error_function}  # in the place of the class
+
+
+def _parsed(name: str, record: FunctionRecord) -> tuple[Function, int, int]:
+    """What a function of the grammar builds, and its least and greatest number of arguments."""
+    builder = record.definition if record.is_abbreviation and record.definition is not None else record.kind
+    return _BUILDERS.get(name, builder), *_SEVERAL.get(record.kind, (1, 1))
+
+
 # name: (function, least and greatest number of arguments)
 PARSED_FUNCTIONS: Mapping[str, tuple[Function, int, int]] = MappingProxyType(
     {
-        **{f.__name__: (f, 1, 1) for f in (sp.exp, sp.log, sp.sqrt, sp.sin, sp.cos, sp.tan, sp.sinh, sp.cosh, sp.tanh)},
-        **{f.__name__: (f, 1, 1) for f in (sp.asin, sp.acos, sp.atan, sp.asinh, sp.erf, sp.sign)},
-        "erfc": (_complementary_error_function, 1, 1),
-        "ln": (sp.log, 1, 1),
-        "abs": (sp.Abs, 1, 1),
-        "step": (sp.Heaviside, 1, 1),
-        "atanh": (inverse_tanh, 1, 1),
-        "acosh": (inverse_cosh, 1, 1),
-        "sigmoid": (_sigmoid, 1, 1),
-        "softplus": (_softplus, 1, 1),
+        **{name: _parsed(name, record) for record in RECORDS.values() for name in record.names},
+        "sqrt": (sp.sqrt, 1, 1),
         "Phi": (_normal_distribution, 1, 1),
-        "max": (sp.Max, 2, 20),
-        "min": (sp.Min, 2, 20),
         "where": (_where, 3, 3),
     }
 )

@@ -8,8 +8,8 @@ modules of this room (``balls``, ``ranges``, ``tails``) and of the rooms above i
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import signature
 from typing import Any, Literal
@@ -32,30 +32,37 @@ class FunctionRecord:
         kind: its class in sympy, with its derivative.
         names: what it is called in formulas; empty for functions that occur in derived formulas only.
         definition: the function in simpler ones, an identity for all real arguments; None for a primitive one.
+        is_abbreviation: whether a formula has the definition in the place of the function.
         ball: the function on real and on complex balls; None: that of the definition.
         limits: of a strictly monotone function its limits, or values, at both ends of its domain.
-        domain: where it is real and finite.
+        domain: where it is real and finite, but for poles.
+        poles: what vanishes at the poles of ``f(u)``; None where it has none.
         range: the range over an interval; None: from limits and balls.
         tail: the ``Scale`` of ``f(u)`` for large arguments from that of u; None: from limits, values and definition.
         inverse: the argument where a monotone function has a value.
         parity: whether ``f(-u)`` is ``f(u)`` or ``-f(u)``.
-        complements: ``1 - f(u)`` and ``1 + f(u)`` where they vanish for some u, without cancellation; None for one that
-            does not vanish.
+        complements: ``1 - f(u)`` and ``1 + f(u)`` without cancellation; None in the place of one that has none.
         product: ``f(s + d) - f(s - d)`` without cancellation.
+        spellings: templates of its code with ``{0}`` for the argument: for "arrays" (NumPy, PyTorch and JAX, with
+            ``{library}`` and ``{special}`` for the names of libraries), for "scalar" code (C and Numba), and for single
+            languages where theirs differs. Without one, code has the definition.
     """
 
     kind: type[sp.Function]
     names: tuple[str, ...] = ()
     definition: Callable[..., sp.Expr] | None = None
+    is_abbreviation: bool = False
     ball: BallRule | None = None
     limits: tuple[sp.Expr, sp.Expr] | None = None
     domain: Range = LINE
+    poles: Callable[[sp.Expr], sp.Expr] | None = None
     range: Operation | None = None
     tail: Callable[[Any], Any] | None = None
     inverse: Callable[[sp.Expr], sp.Expr] | None = None
     parity: Parity | None = None
-    complements: Callable[[sp.Expr], tuple[sp.Expr | None, sp.Expr | None]] | None = None
+    complements: Callable[[sp.Expr], tuple[sp.Expr, sp.Expr | None]] | None = None
     product: Callable[[sp.Expr, sp.Expr], sp.Expr] | None = None
+    spellings: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def value_at_0(self) -> sp.Expr:
@@ -66,6 +73,16 @@ class FunctionRecord:
     def slope_at_0(self) -> sp.Expr:
         """The derivative at 0."""
         return self.kind(_U).diff(_U).subs(_U, 0)
+
+    @cached_property
+    def keeps_sign(self) -> bool:
+        """Whether it increases, and has the sign of its argument."""
+        return self.is_increasing and self.value_at_0 == 0
+
+    @cached_property
+    def is_positive(self) -> bool:
+        """Whether it is known to be positive."""
+        return bool(self.kind(_U).is_positive) if self.limits is None else min(self.limits) == 0
 
     @cached_property
     def is_exponential(self) -> bool:
@@ -79,9 +96,10 @@ class FunctionRecord:
     @cached_property
     def is_polynomial(self) -> bool:
         """Whether its definition is a polynomial in simpler functions: sinh(u) is, tanh(u) is a quotient."""
-        return self.definition is not None and not any(
-            power.exp.is_negative for power in self.definition(_U).atoms(sp.Pow)
-        )
+        if self.definition is None:
+            return False
+        formula = self.definition(*(sp.Dummy(real=True) for _ in signature(self.definition).parameters))
+        return not any(power.free_symbols and power.exp.is_negative for power in formula.atoms(sp.Pow))
 
     @property
     def is_increasing(self) -> bool:
@@ -90,6 +108,25 @@ class FunctionRecord:
 
 
 RECORDS: dict[type, FunctionRecord] = {}
+
+
+def called(arrays: str, scalar: str = "", library: str = "library") -> dict[str, str]:
+    """The spellings of a function of one argument that array libraries and scalar code have by a name."""
+    return {"arrays": f"{{{library}}}.{arrays}({{0}})", "scalar": f"{scalar or arrays}({{0}})"}
+
+
+def spelled(language: str, family: str, **libraries: str) -> dict[type, str]:
+    """The templates of all functions that a language spells.
+
+    Args:
+        language: its name in records.
+        family: "arrays" or "scalar".
+        libraries: what stands for ``{library}`` and ``{special}``.
+    """
+    templates = {kind: r.spellings.get(language, r.spellings.get(family, "")) for kind, r in RECORDS.items()}
+    for name, library in libraries.items():
+        templates = {kind: text.replace(f"{{{name}}}", library) for kind, text in templates.items()}
+    return {kind: text for kind, text in templates.items() if text}
 
 
 def register(*records: FunctionRecord) -> None:
@@ -104,6 +141,12 @@ def register(*records: FunctionRecord) -> None:
             found = "its class or one of its names is that of another function"
             raise DeclarationError(f"the function {record.kind.__name__}", found, "choose another name")
         RECORDS[record.kind] = record
+
+
+def definition_of(node: sp.Basic) -> sp.Expr | None:
+    """What a function of some arguments is by its definition; None for a primitive function."""
+    record = record_of(node)
+    return None if record is None or record.definition is None else record.definition(*node.args)
 
 
 def record_of(node: sp.Basic) -> FunctionRecord | None:

@@ -9,12 +9,9 @@ from collections.abc import Iterator
 import sympy as sp
 
 from ..core.symbols import SHARED
+from ..functions.function_record import RECORDS
 
-_FUNCTIONS = {
-    **{f.__name__: f for f in (sp.sqrt, sp.exp, sp.log, sp.erf, sp.erfc, sp.erfi, sp.Abs, sp.sign, sp.Heaviside)},
-    **{f.__name__: f for f in (sp.sin, sp.cos, sp.tan, sp.asin, sp.acos, sp.atan)},
-    **{f.__name__: f for f in (sp.sinh, sp.cosh, sp.tanh, sp.asinh)},
-}
+_FUNCTIONS = {"sqrt": sp.sqrt} | {kind.__name__: kind for kind in RECORDS}
 _OPERATORS = {ast.Add: sp.Add, ast.Mult: sp.Mul, ast.Pow: sp.Pow}
 _SUBJECT = re.compile(r"(?:^|(?<=; ))[^;]+?(?= is not an? )")
 _EQUATION = re.compile(r"(?<!\w)(?:C_W|C_b|chi_parallel|chi_perp) = ")

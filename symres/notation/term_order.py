@@ -10,6 +10,7 @@ import sympy as sp
 
 from ..core.atoms import ActivationNode, Opaque
 from ..core.symbols import K1, K2, C, K, gamma
+from ..functions.function_record import record_of
 from .long_numbers import is_decimal
 
 Text = Callable[
@@ -17,7 +18,6 @@ Text = Callable[
 ]  # how a printer writes an expression: what it cannot order otherwise, it orders by text
 
 _REMEMBERED = 10_000  # sums of numbers whose signs are remembered: each takes milliseconds
-_ODD = (sp.asin, sp.atan, sp.erf, sp.asinh)
 _ALGEBRA = (sp.Add, sp.Mul, sp.Pow, sp.Atom)
 
 
@@ -115,7 +115,8 @@ def positive_arguments(expr: sp.Expr) -> sp.Expr:
     if not expr.args or isinstance(expr, Opaque):
         return expr
     arguments = [positive_arguments(a) for a in expr.args]
-    if isinstance(expr, _ODD) and arguments[0].is_algebraic and arguments[0].is_negative:
+    record = record_of(expr)
+    if record is not None and record.parity == "odd" and arguments[0].is_algebraic and arguments[0].is_negative:
         return -expr.func(-arguments[0], evaluate=False)
     return expr if arguments == list(expr.args) else expr.func(*arguments)
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 
+from ..functions.function_record import RECORDS
+
 _SILENT = {"left", "right", "Bigl", "Bigr", "bigl", "bigr", "mathrm", "operatorname", "displaystyle", "!", "tfrac"}
-_WORDS = {"arcsin": 5.5, "sqrt": 1.5, "log": 3.0, "sin": 3.0, "cos": 3.2, "sinh": 4.0, "cosh": 4.2, "tanh": 4.4}
+# names of functions are set letter by letter; other words, such as Greek letters, are one sign
+_FUNCTIONS = {word for record in RECORDS.values() for name in record.names for word in (name, f"arc{name[1:]}")}
+_ROOT = 1.5  # of a letter, in front of what stands below a root
 _BLOCK = re.compile(r"\\begin\{(\w+)\}((?:(?!\\begin).)*?)\\end\{\1\}", re.DOTALL)
 _TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|[{}^_]|\S|\s")
 
@@ -48,7 +52,9 @@ def _one(tokens: list[str], i: int, stop: int) -> tuple[float, int]:
         word = token[1:]
         if word in _SILENT:
             return 0.0, i + 1
-        return _WORDS.get(word, 1.1 if word.isalpha() else 0.3), i + 1
+        if word in _FUNCTIONS:
+            return float(len(word)), i + 1
+        return _ROOT if word == "sqrt" else 1.1 if word.isalpha() else 0.3, i + 1
     if token.isspace():
         return 0.0, i + 1
     return {"+": 2.2, "-": 2.2, "=": 2.4, "(": 0.8, ")": 0.8, ",": 0.8, "[": 0.8, "]": 0.8}.get(token, 1.05), i + 1

@@ -16,9 +16,6 @@ from symres.codegen.planning.target import ArrayFunction, Capabilities, Target
 from symres.codegen.stable.primitives import (
     AngularSum,
     Atan2,
-    Erfc,
-    Expm1,
-    Log1p,
     NonzeroDivisor,
     UpperAngle,
     complement,
@@ -28,6 +25,7 @@ from symres.codegen.stable.primitives import (
 from symres.codegen.wording import docstrings
 from symres.codegen.wording.function_names import signature
 from symres.core.symbols import K1, K2, C, K, Theta
+from symres.functions.companions import Erfc, Expm1, Log1p
 
 PLAIN = Dialect(
     name="plain Python",

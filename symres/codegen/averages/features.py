@@ -7,17 +7,10 @@ from collections.abc import Iterator
 import sympy as sp
 
 from ...core.symbols import z
+from ...functions.function_record import record_of
 from .integrands import PiecewiseIntegrand
 
 _FLAT = sp.sin, sp.cos  # change everywhere alike
-_INVERSE = {  # in functions that every language has
-    sp.exp: lambda u: sp.log(sp.Abs(u)),  # a negative factor changes at the same place
-    sp.log: sp.exp,
-    sp.sinh: sp.asinh,
-    sp.asinh: sp.sinh,
-    sp.tanh: lambda u: sp.log((1 + u) / (1 - u)) / 2,
-    sp.atan: sp.tan,
-}
 _FAINT = 1e-16  # of the values elsewhere: beside so small a value at 0, tails of the law count
 
 
@@ -123,7 +116,11 @@ def _crossings(u: sp.Expr, value: sp.Expr) -> list[sp.Expr]:
         return _crossings(rest, value) if rest != u else []
     if isinstance(rest, sp.Pow) and rest.exp.is_positive and value.is_zero:
         return _crossings(rest.base, value)
-    return _crossings(rest.args[0], _INVERSE[rest.func](value)) if rest.func in _INVERSE else []
+    record = record_of(rest)
+    if record is None or record.inverse is None:
+        return []
+    value = sp.Abs(value) if isinstance(rest, sp.exp) else value  # a negative factor changes at the same place
+    return _crossings(rest.args[0], record.inverse(value))
 
 
 def _speed(u: sp.Expr) -> sp.Expr:

@@ -16,6 +16,7 @@ from sympy.core.sorting import default_sort_key
 
 from ...core.errors import DeclarationError
 from ...core.symbols import SHARED, ascii_name
+from ...functions.function_record import definition_of
 from ..stable.primitives import GeneratedSymbol
 
 WIDTH = 100  # an inlined expression longer than this gets a name of its own
@@ -87,8 +88,13 @@ class Dialect:
 
     def unspelled(self, expr: sp.Expr) -> str:
         """The name of a function in an expression that the language has no spelling for; empty if there is none."""
-        heads = {type(e) for e in expr.atoms(sp.Function) if not isinstance(e, AppliedUndef) and not is_constant(e)}
-        return min((head.__name__ for head in heads - set(self.functions)), default="")
+        for e in sorted(expr.atoms(sp.Function), key=default_sort_key):
+            if type(e) in self.functions or isinstance(e, AppliedUndef) or is_constant(e):
+                continue
+            definition = definition_of(e)
+            if definition is None or self.unspelled(definition):
+                return type(e).__name__
+        return ""
 
 
 @dataclass(frozen=True)
@@ -292,7 +298,10 @@ class Emitter:
             return self._call(call, [self._visit(a) for a in e.args])
         template = self.dialect.functions.get(type(e))
         if template is None:
-            raise self._unknown(e)
+            definition = definition_of(e)
+            if definition is None:
+                raise self._unknown(e)
+            return self._visit(definition)
         if isinstance(e, sp.Max | sp.Min):
             first, *others = sorted(e.args, key=default_sort_key)
             return reduce(lambda out, a: self._call(template, [out, self._visit(a)]), others, self._visit(first))

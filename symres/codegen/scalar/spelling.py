@@ -6,34 +6,23 @@ from collections.abc import Mapping, Sequence
 
 import sympy as sp
 
-from ...functions import companions as co
+from ...functions.function_record import spelled
 from ..emission.emitter import Dialect, Emitter
 from ..stable import primitives as pr
 
-_SAME_NAME = (
-    *(sp.exp, sp.log, sp.sin, sp.cos, sp.tan, sp.sinh, sp.cosh, sp.tanh, sp.asin, sp.acos, sp.atan, sp.asinh),
-    *(sp.erf, sp.erfc),
-)
-_OF_THE_LIBRARY: tuple[type[pr.Companion], ...] = (
+_OF_THE_LIBRARY = (
     *(pr.Distance, pr.Separation, pr.Clipped, pr.Possible, pr.CrossDifference, pr.Restored, pr.Certain, pr.TwoTails),
     *(pr.AngularSum, pr.RightHalfPlaneAngle, pr.UpperHalfPlaneAngle, pr.UpperAngle),
-    *(co.Expm1, co.Log1p, co.Erfc, co.ExpSinh, co.ExpCosh, co.ExpCoshm1, co.Sigmoid, co.Softplus),
 )
 
 SCALAR = Dialect(
     name="scalar code",
     functions={
-        **{head: f"{head.__name__}({{0}})" for head in _SAME_NAME},
+        **spelled("scalar", "scalar"),
         **{head: head.template() for head in _OF_THE_LIBRARY},
-        sp.atan2: "angle({0}, {1})",
         pr.Atan2: "angle({0}, {1})",
-        sp.Abs: "fabs({0})",
         pr.AbsNode: "fabs({0})",
         pr.NonzeroDivisor: "nonzero({0})",
-        sp.sign: "sign({0})",
-        sp.Heaviside: "step({0}, {1})",
-        sp.Max: "maximum({0}, {1})",
-        sp.Min: "minimum({0}, {1})",
     },
     sqrt="sqrt({0})",
     root="sqrt({0})",

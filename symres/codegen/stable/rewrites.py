@@ -11,26 +11,10 @@ import sympy as sp
 
 from ...core.symbols import z
 from ...functions import companions as co
+from ...functions.function_record import RECORDS, record_of
 from ...functions.records.gaussian_signs import Q2, S2
 from . import primitives as pr
 from .shifted_signs import crossed, squared, tailed
-
-_ERFC = lambda u: (co.Erfc if u.could_extract_minus_sign() else sp.erfc)(u)  # noqa: E731, sympy's is 2 - erfc(-u)
-COMPLEMENTS: dict[
-    type[sp.Function], Callable[[sp.Expr], tuple[sp.Expr, sp.Expr]]
-] = {  # 1 - f and 1 + f of functions within -1 .. 1
-    sp.erf: lambda u: (_ERFC(u), _ERFC(-u)),
-    sp.tanh: lambda u: (2 * co.Sigmoid(-2 * u), 2 * co.Sigmoid(2 * u)),
-    sp.cos: lambda u: (2 * sp.sin(u / 2) ** 2, 2 * sp.cos(u / 2) ** 2),
-}
-
-
-PRODUCTS: dict[type[sp.Function], Callable[[sp.Expr, sp.Expr], sp.Expr]] = {  # f(s + d) - f(s - d)
-    sp.exp: lambda s, d: 2 * co.ExpSinh(s, d),
-    sp.sin: lambda s, d: 2 * sp.cos(s) * sp.sin(d),
-    sp.cos: lambda s, d: -2 * sp.sin(s) * sp.sin(d),
-}
-
 
 _ROOM = 500  # below, exponents stay as they are: their exponentials are floats, and so are products with powers
 
@@ -187,9 +171,12 @@ def _saturated(e: sp.Expr) -> sp.Expr:
     for term in e.args if isinstance(e, sp.Add) else ():
         for factor in sp.Mul.make_args(term):
             base, n = factor.as_base_exp()
-            if type(base) not in COMPLEMENTS or not base.free_symbols or not (n.is_Integer and n > 0):
+            complements = record.complements if (record := record_of(base)) is not None else None
+            if complements is None or not base.free_symbols or not (n.is_Integer and n > 0):
                 continue
-            (less, more), q = COMPLEMENTS[type(base)](*base.args), term / base
+            (less, more), q = complements(*base.args), term / base
+            if less is None or more is None:
+                continue
             for held, meant in ((q, q * more), (-q, -q * less), (-q / base, -q / base * less * more)):
                 if held in e.args and (held != -q / base or n > 1):
                     return _saturated(e - held - term + meant)
@@ -315,17 +302,18 @@ def _offset_waves(e: sp.Expr) -> sp.Expr:
 def _differences(e: sp.Expr) -> sp.Expr:
     """q*exp(u) - q*exp(v) as a product, and so on for sin and cos: digits where u is next to v."""
     seen: dict[tuple[sp.Expr, type[sp.Function]], sp.Expr] = {}  # (q, f) -> u
+    products = {kind: record.product for kind, record in RECORDS.items() if record.product is not None}
     for term in sorted(e.args, key=sp.default_sort_key) if isinstance(e, sp.Add) else ():
         factors = sp.Mul.make_args(term)
-        functions: list[sp.Expr] = [f for f in factors if f.free_symbols and isinstance(f, tuple(PRODUCTS))]
-        if len(functions) != 1 or len(term.atoms(*PRODUCTS)) != 1:
+        functions: list[sp.Expr] = [f for f in factors if f.free_symbols and type(f) in products]
+        if len(functions) != 1 or len(term.atoms(*products)) != 1:
             continue
         (head, (v,)), q = (functions[0].func, functions[0].args), sp.Mul(*(f for f in factors if f is not functions[0]))
         if (-q, head) not in seen:
             seen[q, head] = v
             continue
         u = seen[-q, head]
-        return e - term + q * head(u) - q * PRODUCTS[head](sp.factor_terms(u + v) / 2, sp.factor_terms(u - v) / 2)
+        return e - term + q * head(u) - q * products[head](sp.factor_terms(u + v) / 2, sp.factor_terms(u - v) / 2)
     return e
 
 
@@ -334,21 +322,22 @@ def _small_differences(e: sp.Expr) -> sp.Expr:
 
     Also where several such terms share a constant.
     """
-    half = lambda u: -2 * sp.sin(u / 2) ** 2  # noqa: E731
-    for head, difference in ((sp.exp, co.Expm1), (sp.erf, lambda w: -sp.erfc(w)), (sp.cos, half)):
-        if isinstance(e, sp.Add):
-            e = _without_constant(e, head, difference)
+    for head, record in RECORDS.items():
+        if isinstance(e, sp.Add) and record.complements is not None:
+            e = _without_constant(e, head, record.complements)
     return e
 
 
-def _without_constant(e: sp.Add, head: type[sp.Function], difference: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
-    """k*head(u) -> k + k*difference(u) for all numbers k, if that makes the constant term smaller."""
+def _without_constant(
+    e: sp.Add, head: type[sp.Function], complements: Callable[[sp.Expr], tuple[sp.Expr, sp.Expr | None]]
+) -> sp.Expr:
+    """k*head(u) -> k - k*(1 - head(u)) for all numbers k, if that makes the constant term smaller."""
     constant, terms = e.as_coeff_Add()
     split = [(*term.as_coeff_Mul(), bool(term.free_symbols)) for term in sp.Add.make_args(terms)]
     moved = constant + sum(k for k, f, d in split if d and isinstance(f, head))
     if abs(moved) >= abs(constant):
         return e
-    return sp.Add(moved, *(k * (difference(f.args[0]) if d and isinstance(f, head) else f) for k, f, d in split))
+    return sp.Add(moved, *(k * (-complements(f.args[0])[0] if d and isinstance(f, head) else f) for k, f, d in split))
 
 
 def _log1p(e: sp.Expr) -> sp.Expr:

@@ -13,76 +13,42 @@ from collections.abc import Callable, Iterable
 import sympy as sp
 
 from ...functions import companions as co
+from ...functions.function_record import RECORDS, record_of
+from ...numerics.interval_arithmetic import LINE
 from . import primitives as pr
 
 _ROUNDED = (pr.determinant, pr.correlation, pr.complement)  # computed by helpers, to a rounding
 _TILT = 2 / sp.sqrt(sp.pi)
 
-# The slopes of functions in each argument, or bounds of them.
-_SLOPES: dict[type, Callable[..., sp.Expr]] = {
-    sp.exp: lambda u: (sp.exp(u),),
-    sp.sin: lambda u: (pr.AbsNode(sp.cos(u)),),
-    sp.cos: lambda u: (pr.AbsNode(sp.sin(u)),),
-    sp.erf: lambda u: (_TILT * sp.exp(-(u**2)),),
-    sp.erfc: lambda u: (_TILT * sp.exp(-(u**2)),),
-    co.Erfc: lambda u: (_TILT * sp.exp(-(u**2)),),
+# Bounds of the slopes, in each argument, of functions whose derivatives are not such bounds themselves.
+_SLOPES: dict[type, Callable[..., tuple[sp.Expr, ...]]] = {
     co.Erfcx: lambda u: (2 * pr.AbsNode(u) * co.Erfcx(u) + _TILT,),
-    co.Expm1: lambda u: (sp.exp(u),),
-    co.Log1p: lambda u: (1 / (1 + u),),
-    sp.log: lambda u: (1 / u,),
-    sp.tanh: lambda u: (1 - sp.tanh(u) ** 2,),
-    sp.sinh: lambda u: (sp.cosh(u),),
-    sp.cosh: lambda u: (pr.AbsNode(sp.sinh(u)),),
-    sp.atan: lambda u: (1 / (1 + u**2),),
-    sp.asin: lambda u: (1 / sp.sqrt(1 - u**2),),
-    sp.acos: lambda u: (1 / sp.sqrt(1 - u**2),),
-    sp.asinh: lambda u: (1 / sp.sqrt(1 + u**2),),
-    sp.Abs: lambda u: (sp.Integer(1),),
-    pr.AbsNode: lambda u: (sp.Integer(1),),
-    pr.NonzeroDivisor: lambda u: (sp.Integer(1),),
-    pr.Separation: lambda x, y, c: (sp.sqrt(y) / sp.sqrt(x) / 2, sp.sqrt(x) / sp.sqrt(y) / 2, sp.Integer(1)),
+    co.ScaledTail: lambda u, v, w: (*_by_side(co.ScaledTail(u, v, w), w), _TILT * sp.exp(v)),
+    **dict.fromkeys((sp.Abs, pr.AbsNode, pr.NonzeroDivisor), lambda u: (sp.Integer(1),)),
     sp.sign: lambda u: (sp.Integer(0),),
-    co.Sigmoid: lambda u: (co.Sigmoid(u) * co.Sigmoid(-u),),
-    co.Softplus: lambda u: (co.Sigmoid(u),),
-    co.ExpSinh: lambda a, b: (pr.AbsNode(co.ExpSinh(a, b)), co.ExpCosh(a, b)),
-    co.ExpCosh: lambda a, b: (co.ExpCosh(a, b), pr.AbsNode(co.ExpSinh(a, b))),
+    pr.Separation: lambda x, y, c: (sp.sqrt(y) / sp.sqrt(x) / 2, sp.sqrt(x) / sp.sqrt(y) / 2, sp.Integer(1)),
     pr.Restored: lambda v, x, y, b: (sp.Integer(1), *[sp.Integer(0)] * 3),
-    co.ExpCoshm1: lambda a, b: (co.ExpCoshm1(a, b), pr.AbsNode(co.ExpSinh(a, b))),
     pr.Atan2: lambda y, x: _turned(y, x),
     pr.UpperAngle: lambda y, x: _turned(y, x),
-    co.ScaledTail: lambda u, v, w: (*_by_side(co.ScaledTail(u, v, w), w), _TILT * sp.exp(v)),
     pr.TwoSigns: lambda h, k, x, y: (sp.exp(-(h**2) / 2), sp.exp(-(k**2) / 2), *_turned(x, y)),
     pr.TwoTails: lambda h, k, x, y: _at_corner(h, k, x, y),
     pr.CrossDifference: lambda x, y, u, v: tuple(map(pr.AbsNode, (y, x, v, u))),
 }
-_ODD = (sp.erf, co.Expm1, sp.atan, sp.asinh, sp.tanh, sp.sinh)  # they have the sign of their argument
-_SOUND = (
-    *(sp.Add, sp.Mul, sp.Pow, sp.Abs, sp.cosh, co.Sigmoid, pr.Atan2, pr.UpperAngle, pr.NonzeroDivisor, *_ODD),
-    *(
-        co.ExpSinh,
-        co.ExpCosh,
-        co.ExpCoshm1,
-        pr.Restored,
-        sp.erfc,
-        co.Erfc,
-        sp.exp,
-    ),  # but where they are next to nothing
-)
+# Primitives that keep the digits of their arguments, those that do for positive ones, and those that are positive.
+_SOUND = (sp.Add, sp.Mul, sp.Pow, sp.Abs, sp.cosh, pr.Atan2, pr.UpperAngle, pr.NonzeroDivisor, pr.Restored, co.ExpSinh)
 _SOUND_ABOVE_0 = (co.ScaledTail, co.Erfcx, co.Softplus, co.Log1p)
-_POSITIVE = (
-    co.Softplus,
-    co.Sigmoid,
-    co.ExpCosh,
-    co.ExpCoshm1,
-    co.Erfcx,
-    co.Erfc,
-    co.ScaledTail,
-    pr.UpperAngle,
-    pr.AbsNode,
-    pr.NonzeroDivisor,
-    pr.Separation,
-    pr.TwoTails,
-)
+_POSITIVE = (pr.UpperAngle, pr.AbsNode, pr.NonzeroDivisor, pr.Separation, pr.TwoTails)
+
+
+def slopes_of(e: sp.Expr) -> tuple[sp.Expr, ...]:
+    """Bounds of the derivatives of a function in each argument.
+
+    Raises:
+        KeyError: neither its record nor the table above knows.
+    """
+    if type(e) in _SLOPES:
+        return _SLOPES[type(e)](*e.args)
+    return tuple(_size(RECORDS[type(e)].kind(*e.args).fdiff(n)) for n in range(1, len(e.args) + 1))
 
 
 def _turned(x: sp.Expr, y: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
@@ -145,8 +111,7 @@ def _bound(e: sp.Expr, bound: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
         return _angular_bound(e, bound)
     if isinstance(e, sp.Max | sp.Min):
         return sp.Add(*map(bound, e.args))
-    slopes = _SLOPES[type(e)](*e.args)
-    return sp.Add(*(slope * bound(u) for slope, u in zip(slopes, e.args, strict=True)), _size(e))
+    return sp.Add(*(slope * bound(u) for slope, u in zip(slopes_of(e), e.args, strict=True)), _size(e))
 
 
 def _angular_bound(e: pr.AngularSum, bound: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
@@ -168,9 +133,7 @@ def _is_power_of_2(e: sp.Expr) -> bool:
 
 def _size(e: sp.Expr) -> sp.Expr:
     """The absolute value of what may be negative."""
-    if (e.is_Symbol and e.is_nonnegative) or isinstance(
-        e, sp.exp | pr.AbsNode | co.Softplus | co.Sigmoid | co.ExpCosh | co.Erfcx
-    ):
+    if isinstance(e, pr.AbsNode) or (e.is_nonnegative and (e.is_Symbol or e.is_Function)):
         return e
     if isinstance(e, sp.Mul):
         return sp.Mul(*map(_size, e.args))
@@ -189,7 +152,11 @@ def cancels(code: sp.Expr) -> bool:
         return True
     if isinstance(code, _SOUND_ABOVE_0) and any(_sign(u) < 1 for u in code.args):
         return True
-    return not isinstance(code, (*_SOUND, *_SOUND_ABOVE_0)) or any(map(cancels, code.args))
+    if not isinstance(code, (*_SOUND, *_SOUND_ABOVE_0)):
+        record = record_of(code)  # a function that vanishes at 0 only, or far out, keeps the digits of its argument
+        if record is None or record.domain is not LINE or not (record.keeps_sign or record.is_positive):
+            return True
+    return any(map(cancels, code.args))
 
 
 def one_sign(terms: Iterable[sp.Expr]) -> bool:
@@ -201,7 +168,8 @@ def _sign(e: sp.Expr) -> int:
     """1 for what is known to be positive or 0, -1 for what is known to be negative or 0, else 0."""
     if isinstance(e, sp.Mul):
         return math.prod(map(_sign, e.args))
-    if isinstance(e, (*_ODD, pr.Restored)):
+    record = record_of(e)
+    if isinstance(e, pr.Restored) or (record is not None and record.keeps_sign):
         return _sign(e.args[0])
     if isinstance(e, _POSITIVE) or e.is_nonnegative:
         return 1

@@ -363,7 +363,7 @@ def _cancelling(term: sp.Expr) -> list[tuple[sp.Expr, sp.Expr, sp.Expr]]:
             continue
         others, (less, more) = term / factor, record.complements(*base.args)
         if exponent == 1:
-            pairs += [(-others, -others, less)] if less is not None else []
+            pairs.append((-others, -others, less))
             pairs += [(others, others, more)] if more is not None else []
         elif isinstance(base, sp.tanh) and exponent == 2:
             pairs.append((-others, -others, sp.sech(*base.args) ** 2))

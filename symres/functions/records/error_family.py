@@ -9,7 +9,7 @@ from ...numerics import ball_functions as balls
 from ...numerics.interval_arithmetic import Range
 from ..balls.far_form import scaled_ierfc
 from ..companions import Dawson, Erfc, Erfcx, ScaledTail
-from ..function_record import FunctionRecord, register
+from ..function_record import FunctionRecord, called, register
 from ..ranges import sign_of
 from ..tails.tail_scale import BOUNDED, Scale, raised, scaled
 
@@ -41,6 +41,7 @@ register(
     FunctionRecord(
         kind=sp.erf,
         names=("erf",),
+        spellings=called("erf", library="special"),
         ball=(balls.restricted(arb.erf), balls.from_flint("erf")[1]),
         limits=(-_ONE, _ONE),
         parity="odd",
@@ -50,6 +51,7 @@ register(
         FunctionRecord(
             kind=kind,
             names=names,
+            spellings=called("erfc", library="special"),
             definition=lambda u: 1 - sp.erf(u),
             ball=(balls.restricted(arb.erfc), balls.from_flint("erfc")[1]),
             limits=(_TWO, _ZERO),
@@ -65,10 +67,23 @@ register(
         domain=_POSITIVE,
         tail=lambda u: raised(scaled(u, sp.sqrt(2)), sp.Integer(-2)),
     ),
-    FunctionRecord(kind=Erfcx, definition=lambda u: sp.exp(u**2) * _erfc(u)),
-    FunctionRecord(kind=ScaledTail, definition=lambda u, v, w: sp.exp(u) * _erfc(w)),
+    FunctionRecord(
+        kind=Erfcx,
+        spellings={"arrays": "_erfcx({0})", "numpy": "special.erfcx({0})"},
+        definition=lambda u: sp.exp(u**2) * _erfc(u),
+    ),
+    FunctionRecord(
+        kind=ScaledTail,
+        spellings={"arrays": "_scaled_tail({0}, {1}, {2})"},
+        definition=lambda u, v, w: sp.exp(u) * _erfc(w),
+    ),
     FunctionRecord(kind=sp.erfi, ball=balls.from_flint("erfi"), limits=(-_INF, _INF), parity="odd"),
-    FunctionRecord(kind=Dawson, definition=lambda u: sp.sqrt(sp.pi) / 2 * sp.exp(-(u**2)) * sp.erfi(u), parity="odd"),
+    FunctionRecord(
+        kind=Dawson,
+        spellings={"arrays": "_dawson({0})", "numpy": "special.dawsn({0})"},
+        definition=lambda u: sp.sqrt(sp.pi) / 2 * sp.exp(-(u**2)) * sp.erfi(u),
+        parity="odd",
+    ),
     FunctionRecord(kind=sp.erfinv, ball=(arb.erfinv, balls.real_only(arb.erfinv)), parity="odd"),
     FunctionRecord(kind=sp.erfcinv, ball=(arb.erfcinv, balls.real_only(arb.erfcinv))),
     FunctionRecord(kind=sp.gamma, ball=balls.from_flint("gamma")),

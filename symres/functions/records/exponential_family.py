@@ -8,7 +8,7 @@ from flint import acb, arb
 from ...numerics import ball_functions as balls
 from ...numerics.interval_arithmetic import Range
 from ..companions import ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
-from ..function_record import FunctionRecord, register
+from ..function_record import FunctionRecord, called, register
 from ..tails.tail_scale import add, constant, exponential
 
 _ZERO, _ONE, _INF = sp.Integer(0), sp.Integer(1), sp.oo
@@ -19,6 +19,7 @@ register(
     FunctionRecord(
         kind=sp.exp,
         names=("exp",),
+        spellings=called("exp"),
         ball=balls.from_flint("exp"),
         limits=(_ZERO, _INF),
         inverse=sp.log,
@@ -28,6 +29,7 @@ register(
     FunctionRecord(
         kind=sp.log,
         names=("log", "ln"),
+        spellings=called("log"),
         ball=(arb.log, lambda analytic, x: acb(x).log(analytic)),
         limits=(-_INF, _INF),
         domain=_POSITIVE,
@@ -35,6 +37,7 @@ register(
     ),
     FunctionRecord(
         kind=Expm1,
+        spellings=called("expm1"),
         definition=lambda u: sp.exp(u) - 1,
         ball=balls.from_flint("expm1"),
         limits=(-_ONE, _INF),
@@ -42,6 +45,7 @@ register(
     ),
     FunctionRecord(
         kind=Log1p,
+        spellings=called("log1p"),
         definition=lambda u: sp.log(1 + u),
         ball=(arb.log1p, balls.with_branch_cuts(acb.log1p, lambda w: bool(w.real <= -1))),
         limits=(-_INF, _INF),
@@ -49,6 +53,14 @@ register(
     ),
     FunctionRecord(
         kind=Sigmoid,
+        names=("sigmoid",),
+        is_abbreviation=True,
+        spellings={
+            "arrays": "_sigmoid({0})",
+            "torch": "torch.sigmoid({0})",
+            "jax": "jax.nn.sigmoid({0})",
+            "scalar": "sigmoid({0})",
+        },
         definition=lambda u: 1 / (1 + sp.exp(-u)),
         ball=(balls.sigmoid, balls.complex_sigmoid),
         limits=(_ZERO, _ONE),
@@ -56,11 +68,31 @@ register(
     ),
     FunctionRecord(
         kind=Softplus,
+        names=("softplus",),
+        is_abbreviation=True,
+        spellings={
+            "numpy": "np.logaddexp(0.0, {0})",
+            "torch": "torch.nn.functional.softplus({0}, threshold=40.0)",
+            "jax": "jax.nn.softplus({0})",
+            "scalar": "softplus({0})",
+        },
         definition=lambda u: sp.log(1 + sp.exp(u)),
         ball=(balls.softplus, balls.complex_softplus),
         limits=(_ZERO, _INF),
     ),
-    FunctionRecord(kind=ExpSinh, definition=lambda a, b: sp.exp(a) * sp.sinh(b)),
-    FunctionRecord(kind=ExpCosh, definition=lambda a, b: sp.exp(a) * sp.cosh(b)),
-    FunctionRecord(kind=ExpCoshm1, definition=lambda a, b: sp.exp(a) * (sp.cosh(b) - 1)),
+    FunctionRecord(
+        kind=ExpSinh,
+        spellings={"arrays": "_expsinh({0}, {1})", "scalar": "exp_sinh({0}, {1})"},
+        definition=lambda a, b: sp.exp(a) * sp.sinh(b),
+    ),
+    FunctionRecord(
+        kind=ExpCosh,
+        spellings={"arrays": "_expcosh({0}, {1})", "scalar": "exp_cosh({0}, {1})"},
+        definition=lambda a, b: sp.exp(a) * sp.cosh(b),
+    ),
+    FunctionRecord(
+        kind=ExpCoshm1,
+        spellings={"arrays": "_expcoshm1({0}, {1})", "scalar": "exp_coshm1({0}, {1})"},
+        definition=lambda a, b: sp.exp(a) * (sp.cosh(b) - 1),
+    ),
 )

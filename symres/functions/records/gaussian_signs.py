@@ -14,6 +14,7 @@ from ...core.errors import SymresError
 from ...numerics.correlations import conditional_on_pair
 from ...numerics.plackett import four_signs, two_signs, two_tails
 from ..balls import as_float, evaluate
+from ..function_record import FunctionRecord, register
 
 _DIGITS = 16  # those of double precision
 _FAR = 99.0  # standard deviations, beyond which double precision has nothing of a normal law
@@ -235,6 +236,21 @@ class T4(_SignAverage):
 
 
 SPECIAL = (S2, Q2, S4, T4)
+register(
+    FunctionRecord(kind=S2),
+    FunctionRecord(
+        kind=S4,
+        spellings={
+            "numpy": "_four_signs({0}, {1}, {2}, {3}, {4}, {5})",
+            "torch": "_four_signs(*_alike({0}, {1}, {2}, {3}, {4}, {5}))",
+        },
+    ),
+    FunctionRecord(kind=T4, spellings={"numpy": "_equal_signs({0})", "torch": "_equal_signs({0})"}),
+    FunctionRecord(
+        kind=Q2,
+        definition=lambda h, k, r: (1 - sp.erf(h / sp.sqrt(2)) - sp.erf(k / sp.sqrt(2)) + S2(h, k, r)) / 4,
+    ),
+)
 
 
 def legend(*expressions: sp.Basic) -> list[type[_SignAverage]]:

@@ -9,7 +9,7 @@ from ...numerics import ball_functions as balls
 from ...numerics import interval_arithmetic as intervals
 from ...numerics.interval_arithmetic import Range
 from ..companions import Sigmoid
-from ..function_record import FunctionRecord, register
+from ..function_record import FunctionRecord, called, register
 from ..tails.tail_scale import BOUNDED, UNKNOWN_TAIL, Scale
 
 _ONE, _INF = sp.Integer(1), sp.oo
@@ -45,6 +45,7 @@ register(
     FunctionRecord(
         kind=sp.sinh,
         names=("sinh",),
+        spellings=called("sinh"),
         definition=lambda u: (sp.exp(u) - sp.exp(-u)) / 2,
         ball=balls.from_flint("sinh"),
         limits=(-_INF, _INF),
@@ -54,6 +55,7 @@ register(
     FunctionRecord(
         kind=sp.cosh,
         names=("cosh",),
+        spellings=called("cosh"),
         definition=lambda u: (sp.exp(u) + sp.exp(-u)) / 2,
         ball=balls.from_flint("cosh"),
         range=intervals.hyperbolic_cosine,
@@ -62,6 +64,7 @@ register(
     FunctionRecord(
         kind=sp.tanh,
         names=("tanh",),
+        spellings=called("tanh"),
         definition=lambda u: 1 - 2 / (sp.exp(2 * u) + 1),
         ball=(balls.restricted(arb.tanh), balls.from_flint("tanh")[1]),
         limits=(-_ONE, _ONE),
@@ -90,6 +93,7 @@ register(
     FunctionRecord(
         kind=sp.asinh,
         names=("asinh",),
+        spellings=called("arcsinh", "asinh"),
         ball=(balls.restricted(arb.asinh), balls.complex_asinh),
         limits=(-_INF, _INF),
         tail=_inverse_sinh_tail,
@@ -100,6 +104,7 @@ register(
         kind=sp.acosh,
         names=("acosh",),
         definition=inverse_cosh,
+        is_abbreviation=True,
         ball=(balls.restricted(arb.acosh, 1), balls.with_branch_cuts(acb.acosh, lambda w: bool(w.real <= 1))),
         limits=(sp.Integer(0), _INF),
         domain=_ABOVE_1,
@@ -109,6 +114,7 @@ register(
         kind=sp.atanh,
         names=("atanh",),
         definition=inverse_tanh,
+        is_abbreviation=True,
         ball=(balls.restricted(arb.atanh), balls.complex_atanh),
         limits=(-_INF, _INF),
         domain=_UNIT,

@@ -8,7 +8,7 @@ from flint import arb
 from ...numerics import ball_functions as balls
 from ...numerics import interval_arithmetic as intervals
 from ...numerics.interval_arithmetic import Range
-from ..function_record import FunctionRecord, register
+from ..function_record import FunctionRecord, called, register
 
 _HALF_TURN = sp.pi / 2
 _UNIT = Range(arb(-1), arb(1))
@@ -17,6 +17,7 @@ register(
     FunctionRecord(
         kind=sp.sin,
         names=("sin",),
+        spellings=called("sin"),
         ball=balls.from_flint("sin"),
         range=intervals.oscillation(arb.sin),
         parity="odd",
@@ -25,6 +26,7 @@ register(
     FunctionRecord(
         kind=sp.cos,
         names=("cos",),
+        spellings=called("cos"),
         ball=balls.from_flint("cos"),
         range=intervals.oscillation(arb.cos),
         parity="even",
@@ -34,17 +36,35 @@ register(
     FunctionRecord(
         kind=sp.tan,
         names=("tan",),
+        spellings=called("tan"),
         definition=lambda u: sp.sin(u) / sp.cos(u),
         ball=balls.from_flint("tan"),
+        poles=sp.cos,
         range=intervals.tangent,
         parity="odd",
     ),
-    FunctionRecord(kind=sp.cot, definition=lambda u: sp.cos(u) / sp.sin(u), ball=balls.from_flint("cot"), parity="odd"),
-    FunctionRecord(kind=sp.sec, definition=lambda u: 1 / sp.cos(u), ball=balls.from_flint("sec"), parity="even"),
-    FunctionRecord(kind=sp.csc, definition=lambda u: 1 / sp.sin(u), ball=balls.from_flint("csc"), parity="odd"),
+    FunctionRecord(
+        kind=sp.cot,
+        definition=lambda u: sp.cos(u) / sp.sin(u),
+        ball=balls.from_flint("cot"),
+        parity="odd",
+    ),
+    FunctionRecord(
+        kind=sp.sec,
+        definition=lambda u: 1 / sp.cos(u),
+        ball=balls.from_flint("sec"),
+        parity="even",
+    ),
+    FunctionRecord(
+        kind=sp.csc,
+        definition=lambda u: 1 / sp.sin(u),
+        ball=balls.from_flint("csc"),
+        parity="odd",
+    ),
     FunctionRecord(
         kind=sp.asin,
         names=("asin",),
+        spellings=called("arcsin", "asin"),
         ball=(balls.restricted(arb.asin, -1, 1), balls.complex_asin),
         limits=(-_HALF_TURN, _HALF_TURN),
         domain=_UNIT,
@@ -54,6 +74,7 @@ register(
     FunctionRecord(
         kind=sp.acos,
         names=("acos",),
+        spellings=called("arccos", "acos"),
         definition=lambda u: sp.pi / 2 - sp.asin(u),
         ball=(balls.restricted(arb.acos, -1, 1), balls.complex_acos),
         limits=(sp.pi, sp.Integer(0)),
@@ -63,10 +84,15 @@ register(
     FunctionRecord(
         kind=sp.atan,
         names=("atan",),
+        spellings=called("arctan", "atan"),
         ball=(arb.atan, balls.complex_atan),
         limits=(-_HALF_TURN, _HALF_TURN),
         inverse=sp.tan,
         parity="odd",
     ),
-    FunctionRecord(kind=sp.atan2, ball=(arb.atan2, balls.real_only(arb.atan2))),
+    FunctionRecord(
+        kind=sp.atan2,
+        spellings={"arrays": "{library}.arctan2({0}, {1})", "scalar": "angle({0}, {1})"},
+        ball=(arb.atan2, balls.real_only(arb.atan2)),
+    ),
 )

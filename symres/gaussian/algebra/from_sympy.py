@@ -11,13 +11,12 @@ import sympy as sp
 
 from ...core.abbreviation import text_of
 from ...core.work_budget import NODE, spend
-from ...functions.records.gaussian_signs import Q2, S2, S4, T4
+from ...functions.function_record import RECORDS, record_of
+from ...functions.records.gaussian_signs import S2, S4, T4
 from ...numerics.correlations import PAIRS
 from .radical_forms import Form, Monomial, NotInvertible, UndecidedSign, exponential, root
 from .rational_functions import Frac, RationalField
 from .to_sympy import oriented, write
-
-_ODD = (sp.erf, sp.erfi, sp.asin, sp.atan, sp.asinh, sp.atanh, sp.tanh, sp.tan)
 
 
 class Reader:
@@ -48,7 +47,8 @@ class Reader:
         imaginary = argument.imaginary_part() and not turned.imaginary_part()
         if func is sp.erf and imaginary and write(argument).has(sp.I):  # erf(i y) = i erfi(y); sines are real
             return Form.imaginary(self.field) * self.function(sp.erfi, turned)
-        sign, written = oriented(argument) if func in _ODD else (1, write(argument))
+        is_odd = func in RECORDS and RECORDS[func].parity == "odd"
+        sign, written = oriented(argument) if is_odd else (1, write(argument))
         value = func(written)
         if isinstance(value, func) and value.args == (written,):
             form = Form.atom(self.field, value)
@@ -159,25 +159,17 @@ class Reader:
 
     def _read_function(self, expr: sp.Function) -> Form:
         field, func = self.field, expr.func
-        one, half = Form.integer(field, 1), field.ratio(1, 2)
+        half = field.ratio(1, 2)
         if func is S2:
             return self.two_signs(*map(self.read, expr.args))
-        if func is Q2:
-            h, k, r = map(self.read, expr.args)
-            tails = self.function(sp.erf, h * root(half)) + self.function(sp.erf, k * root(half))
-            return (one - tails + self.two_signs(h, k, r)) * field.ratio(1, 4)
         if func is S4:
             return self.four_signs(*map(self.read, expr.args))
+        record = record_of(expr)
+        if record is not None and record.definition is not None and record.is_polynomial:
+            return self.read(record.definition(*expr.args))
         if len(expr.args) != 1:
             return Form.atom(field, func(*(write(self.read(a)) for a in expr.args)))
         argument = self.read(expr.args[0])
-        if func is sp.erfc:
-            return one - self.function(sp.erf, argument)
-        if func is sp.acos:
-            return Form.of(field.generator(sp.pi) * half) - self.function(sp.asin, argument)
-        if func in (sp.cosh, sp.sinh):
-            parity = field.integer(1 if func is sp.cosh else -1)
-            return (exponential(argument) + exponential(-argument) * parity) * half
         if func in (sp.cos, sp.sin):
             turned = argument * Form.imaginary(field)
             if func is sp.cos:

@@ -6,13 +6,14 @@ has roots of what vanishes at 0: these are Taylor's in ``t**(1/q)``. Breakpoints
 The series is asymptotic: it converges only for entire functions of small growth.
 
 Taylor coefficients are polynomials, with rational coefficients, in the constants that occur (log(2), sqrt(2), pi**-1/2,
-parameters); every function is reduced to sums, products, powers, exp, log, sin and cos of power series.
+parameters). Sums, products, powers, exp, log, sin and cos of power series have rules; another function is replaced by
+its definition, or integrated from its slope.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import reduce
 
 import sympy as sp
@@ -23,6 +24,7 @@ from ...activations.symmetries import even_part
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
 from ...functions.balls import enclose
+from ...functions.function_record import record_of
 from ..algebra.canonical import canonical
 from ..closed_form.absolute_moments import absolute_moment
 
@@ -200,29 +202,20 @@ def _expanded(expr: sp.Expr, n: int, root: int) -> Series:
         if isinstance(node, sp.sin | sp.cos):
             sine, cosine = _sin_cos(visit(node.args[0]))
             return sine if isinstance(node, sp.sin) else cosine
-        if isinstance(node, _INTEGRATED):
-            u = visit(node.args[0])
-            return _integrated(node.func(_expression(u[0])), _times(_derivative(u), visit(node.fdiff())))
-        if type(node) in _REWRITTEN:
-            return visit(_REWRITTEN[type(node)](*node.args))
         if isinstance(node, sp.Pow):
             return visit(sp.exp(node.exp * sp.log(node.base)))
-        raise _no_series(node)
+        record = record_of(node)
+        if record is None:
+            raise _no_series(node)
+        if record.definition is not None:
+            return visit(record.definition(*node.args))
+        slope = node.fdiff()
+        if slope.has(node.func):
+            raise _no_series(node)
+        u = visit(node.args[0])
+        return _integrated(node.func(_expression(u[0])), _times(_derivative(u), visit(slope)))
 
     return visit(expr)
-
-
-_INTEGRATED = (sp.erf, sp.erfi, sp.atan, sp.atanh, sp.asin, sp.acos, sp.asinh)  # functions of simpler slopes
-
-_REWRITTEN: Mapping[type, Callable[[sp.Expr], sp.Expr]] = {
-    sp.erfc: lambda u: 1 - sp.erf(u),
-    sp.sinh: lambda u: (sp.exp(u) - sp.exp(-u)) / 2,
-    sp.cosh: lambda u: (sp.exp(u) + sp.exp(-u)) / 2,
-    sp.tanh: lambda u: 1 - 2 / (sp.exp(2 * u) + 1),
-    sp.sech: lambda u: 2 / (sp.exp(u) + sp.exp(-u)),
-    sp.tan: lambda u: sp.sin(u) / sp.cos(u),
-    sp.sec: lambda u: 1 / sp.cos(u),
-}
 
 
 _LARGEST_EXPONENT = 2**40  # sympy takes exponentials of larger numbers for integers that fit into no memory

@@ -17,6 +17,7 @@ from sympy.utilities.iterables import sift
 from ...core.abbreviation import abbreviated
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
+from ...functions.function_record import record_of
 from ...functions.ranges import sign_of
 
 _ZERO, _ONE = sp.Integer(0), sp.Integer(1)
@@ -90,17 +91,18 @@ class _TailSplitter:
             return self._power(node)
         if isinstance(node, sp.Pow):
             return self(sp.exp(node.exp * sp.log(node.base)))
-        if type(node) in _REWRITTEN:
-            return self(_REWRITTEN[type(node)](*node.args))
         if type(node) in _SATURATING:
             return self._saturating(node)
         if isinstance(node, sp.erfc):
             return self._erfc(node)
         if isinstance(node, sp.log):
             return self._log(node)
-        if isinstance(node, sp.sin | sp.cos | sp.tan):
+        if node.has(sp.sin, sp.cos, sp.tan):
             raise _refusal(node, "oscillates")
-        raise _algebraic(node)
+        record = record_of(node)
+        if record is None or record.definition is None:
+            raise _algebraic(node)
+        return self(record.definition(*node.args))
 
     def _exp(self, node: sp.Expr) -> TailParts:
         u = self(node.args[0])
@@ -185,14 +187,6 @@ def _erf_increment(front: sp.Expr, rest: sp.Expr) -> sp.Expr:
 _SATURATING: Mapping[type, tuple[Callable[[sp.Expr], sp.Expr], Callable[[sp.Expr, sp.Expr], sp.Expr]]] = {
     sp.tanh: (lambda u: 2 * sp.exp(-2 * u) / (1 + sp.exp(-2 * u)), _tanh_increment),
     sp.erf: (sp.erfc, _erf_increment),
-}
-
-_REWRITTEN: Mapping[type, Callable[[sp.Expr], sp.Expr]] = {
-    sp.sinh: lambda u: (sp.exp(u) - sp.exp(-u)) / 2,
-    sp.cosh: lambda u: (sp.exp(u) + sp.exp(-u)) / 2,
-    sp.sech: lambda u: 2 / (sp.exp(u) + sp.exp(-u)),
-    sp.csch: lambda u: 2 / (sp.exp(u) - sp.exp(-u)),
-    sp.coth: lambda u: 1 / sp.tanh(u),
 }
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import sympy as sp
 
+from ...activations.formula_parser import PARSED_FUNCTIONS
 from ...core.errors import DeclarationError
 
 Operation = Callable[..., sp.Basic]
@@ -87,10 +88,6 @@ def _joined(logic: Callable[..., sp.Basic]) -> Operation:
     return lambda cut, self, other: logic(self, other)
 
 
-def _sigmoid(u: sp.Expr) -> sp.Expr:
-    return 1 / (1 + sp.exp(-u))
-
-
 def _normal_distribution(u: sp.Expr) -> sp.Expr:
     return (1 + sp.erf(u / sp.sqrt(2))) / 2
 
@@ -150,9 +147,7 @@ def _shrink(cut: Cut, self: sp.Expr, lambd: sp.Expr, soft: bool) -> sp.Expr:
 
 
 _SMOOTH = {
-    **{f.__name__: f for f in (sp.exp, sp.log, sp.sqrt, sp.sin, sp.cos, sp.tan, sp.sinh, sp.cosh, sp.tanh)},
-    **{f.__name__: f for f in (sp.asinh, sp.atan, sp.erf, sp.erfc, sp.sign)},
-    "abs": sp.Abs,
+    **{name: function for name, (function, least, _) in PARSED_FUNCTIONS.items() if least == 1 and name != "step"},
     "neg": lambda u: -u,
     "sgn": sp.sign,
     "expm1": lambda u: sp.exp(u) - 1,
@@ -163,10 +158,9 @@ _SMOOTH = {
     "rsqrt": lambda u: 1 / sp.sqrt(u),
     "square": lambda u: u**2,
     "reciprocal": lambda u: 1 / u,
-    "sigmoid": _sigmoid,
     "relu": lambda u: sp.Max(u, 0),
     "relu6": _relu6,
-    "silu": lambda u: u * _sigmoid(u),
+    "silu": lambda u: u / (1 + sp.exp(-u)),
     "mish": lambda u: u * sp.tanh(sp.log(1 + sp.exp(u))),
     "hardswish": lambda u: u * _relu6(u + 3) / 6,
     "hardsigmoid": lambda u: _relu6(u + 3) / 6,
