@@ -73,7 +73,11 @@ class Notation(LatexPrinter):
 
     def write(self, expr: sp.Expr) -> str:
         """A formula on one line, without dollar signs."""
-        return self._brief(self.doprint(readable(expr, r"\ldots", r" \cdot 10^{{{}}}")))
+        return self._brief(self.doprint(self.readable(expr)))
+
+    def readable(self, expr: sp.Expr) -> sp.Expr:
+        """The formula in the form in which it is written."""
+        return readable(expr, self._decimals, r"\ldots", r" \cdot 10^{{{}}}")
 
     @staticmethod
     def _brief(text: str) -> str:
@@ -103,7 +107,7 @@ class Notation(LatexPrinter):
         return _WORD.sub(r"\\mathrm{\1}", text)
 
     def _print_Rational(self, expr: sp.Rational) -> str:
-        if self._decimals and is_decimal(expr):
+        if is_decimal(expr, self._decimals):
             return decimal_text(expr)
         return self._print_Mul(expr) if expr.q != 1 else super()._print_Rational(expr)
 
@@ -121,16 +125,14 @@ class Notation(LatexPrinter):
     def _print_Mul(self, expr: sp.Expr) -> str:
         product = arranged(expr, self._print)
         sign = "-" if product.negative else ""
-        decimal = self._decimals and is_decimal(product.number)
-        number = decimal_text(product.number) if decimal else str(product.number.p)
-        divisor = 1 if decimal else product.number.q
-        under = self._factors("" if divisor == 1 else str(divisor), product.under)
+        number, divisor = (text if text != "1" else "" for text in product.digits(self._decimals))
+        under = self._factors(divisor, product.under)
         if not under:
-            return sign + (self._factors("" if number == "1" else number, product.over) or number)
+            return sign + (self._factors(number, product.over) or "1")
         above, behind = self._split(product, under)
-        top = self._factors("" if number == "1" and above else number, above, alone=len(above) == 1 and number == "1")
-        alone = divisor == 1 and len(product.under) == 1
-        bottom = self._factors("" if divisor == 1 else str(divisor), product.under, alone=alone)
+        top = self._factors(number, above, alone=len(above) == 1 and not number) or "1"
+        alone = not divisor and len(product.under) == 1
+        bottom = self._factors(divisor, product.under, alone=alone)
         fraction = self._fraction(top, bottom, simple=alone or not product.under)
         return f"{sign}{fraction} {self._factors('', behind)}" if behind else sign + fraction
 

@@ -49,9 +49,14 @@ def _multiplied(expr: sp.Expr) -> sp.Expr:
     return expr
 
 
-def is_decimal(number: sp.Expr) -> bool:
-    """A rational that somebody wrote as a decimal of three digits or more: shorter so than as a fraction."""
-    if not number.is_Rational or number.q < 1000:
+def is_decimal(number: sp.Expr, decimals: bool = True) -> bool:
+    """Whether a rational is written as a decimal: one of three digits or more, shorter so than as a fraction.
+
+    Args:
+        number: the rational.
+        decimals: whether there are decimals where it is written; if not, every rational is a fraction.
+    """
+    if not (decimals and number.is_Rational and number.q >= 1000):
         return False
     return _ends(number) and len(decimal_text(number)) <= len(str(number))
 

@@ -8,7 +8,7 @@ factored. One of equally short forms is the formula as it came.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import sympy as sp
 
@@ -25,49 +25,65 @@ _TERMS = 24  # of a product that is multiplied out: with more, sums are longer t
 _DEGREE = 6  # of a polynomial that is factored: higher ones have no short factors, and take their time
 
 
-def readable(expr: sp.Expr, dots: str = "...", ten: str = "e{}") -> sp.Expr:
+def readable(expr: sp.Expr, decimals: bool = True, dots: str = "...", ten: str = "e{}") -> sp.Expr:
     """The formula as one reads it: the shortest form, long constants rounded, odd functions of negative numbers turned
     round.
+
+    Args:
+        expr: the formula.
+        decimals: whether rationals may be written as decimals.
+        dots: what follows the digits of a long constant.
+        ten: how a power of ten is written after them.
     """
-    return shortened(positive_arguments(shortest(short_factors(tidy_factors(sp.sympify(expr))))), dots, ten)
+    shown = shortest(short_factors(tidy_factors(sp.sympify(expr))), decimals)
+    return shortened(positive_arguments(shown), dots, ten)
 
 
 @lru_cache(_KEPT)
-def symbols(expr: sp.Basic) -> int:
+def symbols(expr: sp.Basic, decimals: bool = True) -> int:
     """How many symbols are printed: names, numbers, operators, functions, roots and exponents, but no brackets."""
     if isinstance(expr, sp.Rational):
-        return (expr.p < 0) + (1 if expr.q == 1 or is_decimal(expr) or is_long(expr) else 3)
+        return (expr.p < 0) + (1 if expr.q == 1 or is_decimal(expr, decimals) or is_long(expr) else 3)
     if not expr.args or isinstance(expr, Opaque):
         return 1
     if isinstance(expr, sp.Add):
         minus = sum(bool(_number(term) < 0) for term in expr.args)
-        return sum(map(symbols, expr.args)) - minus + len(expr.args) - 1 + (minus == len(expr.args))
+        return _sum(expr.args, decimals) - minus + len(expr.args) - 1 + (minus == len(expr.args))
     if isinstance(expr, sp.Mul) or (expr.is_Pow and expr.exp.is_Rational and expr.exp.is_negative):
         product = arranged(expr, None)
-        over, under = _of_factors(product.number.p, product.over), _of_factors(product.number.q, product.under)
+        above, below = product.digits(decimals)
+        over, under = _of_factors(above, product.over, decimals), _of_factors(below, product.under, decimals)
         return product.negative + (over or 1) + (1 + under if under else 0)
     if expr.is_Pow:
-        return symbols(expr.base) + (1 if expr.exp == sp.S.Half or expr.exp.is_Integer else 1 + symbols(expr.exp))
-    return 1 + sum(map(symbols, expr.args))
+        exponent = 1 if expr.exp == sp.S.Half or expr.exp.is_Integer else 1 + symbols(expr.exp, decimals)
+        return symbols(expr.base, decimals) + exponent
+    return 1 + _sum(expr.args, decimals)
 
 
 @lru_cache(_KEPT)
-def shortest(expr: sp.Basic) -> sp.Basic:
-    """The formula in its shortest form: the same value, and never more symbols."""
+def shortest(expr: sp.Basic, decimals: bool = True) -> sp.Basic:
+    """The formula in its shortest form: the same value, and never more symbols.
+
+    Args:
+        expr: the formula.
+        decimals: whether rationals may be written as decimals.
+    """
     if not expr.args or isinstance(expr, Opaque):
         return expr
-    rebuilt = _rebuilt(expr, [shortest(a) for a in expr.args])
-    if not isinstance(rebuilt, sp.Add | sp.Mul | sp.Pow) or symbols(rebuilt) > _LARGEST:
-        return min(expr, rebuilt, key=_size)
-    best = min((form for start in dict.fromkeys((rebuilt, expr)) for form in (start, *_forms(start))), key=_size)
-    return best if _size(best) >= _size(expr) else shortest(best)
+    size = partial(_size, decimals)
+    rebuilt = _rebuilt(expr, [shortest(a, decimals) for a in expr.args])
+    if not isinstance(rebuilt, sp.Add | sp.Mul | sp.Pow) or symbols(rebuilt, decimals) > _LARGEST:
+        return min(expr, rebuilt, key=size)
+    starts = dict.fromkeys((rebuilt, expr))
+    best = min((form for start in starts for form in (start, *_forms(start, decimals))), key=size)
+    return best if size(best) >= size(expr) else shortest(best, decimals)
 
 
-def _size(expr: sp.Basic) -> tuple[int, int, int, int]:
+def _size(decimals: bool, expr: sp.Basic) -> tuple[int, int, int, int]:
     """How long a formula is. Among forms with as many symbols fractions inside of fractions make it longer, then
     fractions, then names and large numbers.
     """
-    return symbols(expr), *_tie(expr)
+    return symbols(expr, decimals), *_tie(expr)
 
 
 @lru_cache(_KEPT)
@@ -98,37 +114,37 @@ def _rebuilt(expr: sp.Basic, arguments: list[sp.Basic]) -> sp.Basic:
     return _product(*arguments) if isinstance(expr, sp.Mul) else expr.func(*arguments)
 
 
-def _forms(expr: sp.Expr) -> Iterator[sp.Expr]:
+def _forms(expr: sp.Expr, decimals: bool) -> Iterator[sp.Expr]:
     """Other forms of the same value."""
     if isinstance(expr, sp.Add):
         if _is_series([*map(_powers, expr.args)]):
             return
         for total in dict.fromkeys((expr, sp.Add(*map(_multiplied_out, expr.args)))):
             yield total
-            yield _collected(total)
-            yield from _factored(total)
+            yield _collected(total, decimals)
+            yield from _factored(total, decimals)
     else:
-        yield _merged(expr, False)
-        yield _merged(expr, True)
+        yield _merged(expr, False, decimals)
+        yield _merged(expr, True, decimals)
         if isinstance(expr, sp.Mul):
-            yield from _partly_expanded(expr)
+            yield from _partly_expanded(expr, decimals)
 
 
 # ---- sums ----------------------------------------------------------------------------------------------------------
 
 
-def _collected(total: sp.Expr) -> sp.Expr:
+def _collected(total: sp.Expr, decimals: bool) -> sp.Expr:
     """A sum with shared factors taken out, as long as that makes it shorter."""
-    best = total
+    best, size = total, partial(_size, decimals)
     while isinstance(best, sp.Add):
-        shorter = min(_taken_out(best), key=_size, default=best)
-        if _size(shorter) >= _size(best):
+        shorter = min(_taken_out(best, decimals), key=size, default=best)
+        if size(shorter) >= size(best):
             break
         best = shorter
     return best
 
 
-def _taken_out(total: sp.Add) -> Iterator[sp.Expr]:
+def _taken_out(total: sp.Add, decimals: bool) -> Iterator[sp.Expr]:
     """A sum with what all of its terms, or some of them, share in front."""
     terms = total.args
     powers = [_powers(term) for term in terms]
@@ -136,21 +152,21 @@ def _taken_out(total: sp.Add) -> Iterator[sp.Expr]:
         return
     plain = [{base: power for base, power in of_term.items() if power > 0 or not base.is_Add} for of_term in powers]
     for shared in (powers, plain):  # the denominators of all terms, or only those that are no sums
-        yield _in_front(terms, shared)
+        yield _in_front(terms, shared, _content(terms, decimals))
     for whole in (True, False):
-        yield _in_front(terms, [{}] * len(terms), _content(terms, whole))
+        yield _in_front(terms, [{}] * len(terms), _content(terms, decimals, whole))
     for base in dict.fromkeys(base for of_term in powers for base in of_term):
         yield _in_front(terms, [{base: p[base]} if base in p else {} for p in powers], sp.S.One)
     # by equal powers only: 1 + 2K + 3K^2 is not to be written 1 + K (2 + 3K)
     for pair in dict.fromkeys(pair for of_term in powers for pair in of_term.items()):
         group = [k for k, of_term in enumerate(powers) if pair in of_term.items()]
         if 1 < len(group) < len(terms):
-            yield from _grouped(terms, powers, group)
+            yield from _grouped(terms, powers, group, decimals)
     divisors = [_number(term).q for term in terms]
     for divisor in sorted({*divisors} - {1}):
         group = [k for k, q in enumerate(divisors) if q == divisor]
         if 1 < len(group) < len(terms):
-            yield from _grouped(terms, powers, group)
+            yield from _grouped(terms, powers, group, decimals)
 
 
 def _is_series(powers: list[dict[sp.Expr, sp.Rational]]) -> bool:
@@ -160,19 +176,18 @@ def _is_series(powers: list[dict[sp.Expr, sp.Rational]]) -> bool:
 
 
 def _grouped(
-    terms: tuple[sp.Expr, ...], powers: list[dict[sp.Expr, sp.Rational]], group: list[int]
+    terms: tuple[sp.Expr, ...], powers: list[dict[sp.Expr, sp.Rational]], group: list[int], decimals: bool
 ) -> Iterator[sp.Expr]:
     members, others = tuple(terms[k] for k in group), [term for k, term in enumerate(terms) if k not in group]
-    content = _content(members)
+    content = _content(members, decimals)
     for number in dict.fromkeys((content, sp.Integer(content.p))):  # denominators may stay, as in C_W/2 + gamma^2
         yield sp.Add(_in_front(members, [powers[k] for k in group], number), *others)
 
 
-def _in_front(
-    terms: tuple[sp.Expr, ...], powers: list[dict[sp.Expr, sp.Rational]], number: sp.Rational | None = None
-) -> sp.Expr:
-    """The sum of terms with the lowest powers that they have in common in front, those of denominators too."""
-    number = _content(terms) if number is None else number
+def _in_front(terms: tuple[sp.Expr, ...], powers: list[dict[sp.Expr, sp.Rational]], number: sp.Rational) -> sp.Expr:
+    """The sum of terms with a number and the lowest powers that they have in common in front, those of denominators
+    too.
+    """
     bases = dict.fromkeys(base for of_term in powers for base in of_term)
     front = [base ** min(of_term.get(base, sp.S.Zero) for of_term in powers) for base in bases]
     divisor = sp.Mul(number, *front)
@@ -190,11 +205,11 @@ def _product(*factors: sp.Expr) -> sp.Expr:
     return sp.Mul(number, product, evaluate=not (product.is_Add and number != 1))
 
 
-def _content(terms: tuple[sp.Expr, ...], whole: bool = True) -> sp.Rational:
+def _content(terms: tuple[sp.Expr, ...], decimals: bool, whole: bool = True) -> sp.Rational:
     """The number that terms have in common, or only its denominator; 1 where one has a decimal to be read."""
     numbers = list(map(_number, terms))
     size = sp.Rational(sp.igcd(*(n.p for n in numbers)) if whole else 1, sp.ilcm(*(n.q for n in numbers)))
-    if is_long(size, _DIGITS) or any(is_long(n, _DIGITS) or is_decimal(n) for n in numbers):
+    if is_long(size, _DIGITS) or any(is_long(n, _DIGITS) or is_decimal(n, decimals) for n in numbers):
         return sp.S.One
     return -size if all(n < 0 for n in numbers) else size
 
@@ -209,7 +224,7 @@ def _powers(term: sp.Expr) -> dict[sp.Expr, sp.Rational]:
     return powers
 
 
-def _factored(total: sp.Expr) -> Iterator[sp.Expr]:
+def _factored(total: sp.Expr, decimals: bool) -> Iterator[sp.Expr]:
     """A polynomial of low degree in its factors."""
     names = total.free_symbols
     if not (isinstance(total, sp.Add) and names and total.is_polynomial(*names)):
@@ -218,32 +233,33 @@ def _factored(total: sp.Expr) -> Iterator[sp.Expr]:
         return  # sympy takes seconds for a polynomial with roots or functions of numbers as coefficients
     if _is_series([*map(_powers, total.args)]):
         return
-    if _content(total.args, whole=False) == 1 and not all(_number(term).is_Integer for term in total.args):
+    if _content(total.args, decimals, whole=False) == 1 and not all(_number(term).is_Integer for term in total.args):
         return  # decimals would become long integers
     if sp.Poly(total, *names).total_degree() <= _DEGREE:
         factored = sp.factor(total)
         yield factored
         if isinstance(factored, sp.Mul):
-            yield from _partly_expanded(factored)
+            yield from _partly_expanded(factored, decimals)
 
 
 # ---- products ------------------------------------------------------------------------------------------------------
 
 
-def _merged(product: sp.Expr, all_shared: bool) -> sp.Expr:
+def _merged(product: sp.Expr, all_shared: bool, decimals: bool) -> sp.Expr:
     """A product whose sums have their number in front, or all that their terms share.
 
     8 + 2 sqrt(17) meets a power of 4 + sqrt(17), and 1/(1 + x/pi) is pi/(pi + x).
     """
-    return _product(*(_bare(factor, all_shared) for factor in sp.Mul.make_args(product)))
+    return _product(*(_bare(factor, all_shared, decimals) for factor in sp.Mul.make_args(product)))
 
 
-def _bare(factor: sp.Expr, all_shared: bool) -> sp.Expr:
+def _bare(factor: sp.Expr, all_shared: bool, decimals: bool) -> sp.Expr:
     base, exponent = factor.as_base_exp()
     if not (isinstance(base, sp.Add) and exponent.is_Rational):
         return factor
     powers = list(map(_powers, base.args))
-    shared = _in_front(base.args, powers if all_shared and not _is_series(powers) else [{}] * len(powers))
+    taken = powers if all_shared and not _is_series(powers) else [{}] * len(powers)
+    shared = _in_front(base.args, taken, _content(base.args, decimals))
     return factor if _number(shared) < 0 and not exponent.is_Integer else shared**exponent
 
 
@@ -258,7 +274,7 @@ def _multiplied_out(term: sp.Expr) -> sp.Expr:
     return sp.expand(term, deep=False, power_base=False, power_exp=False, log=False, basic=False)
 
 
-def _partly_expanded(product: sp.Mul) -> Iterator[sp.Expr]:
+def _partly_expanded(product: sp.Mul, decimals: bool) -> Iterator[sp.Expr]:
     """A product with one factor multiplied into a sum, where that cancels: sqrt(a) (1/sqrt(a) + b) is 1 + b sqrt(a).
 
     Of two sums, (1 - gamma)(1 + gamma) is 1 - gamma^2, below a line too; (1 - gamma^2)(5 - gamma^2) shows more than its
@@ -270,7 +286,7 @@ def _partly_expanded(product: sp.Mul) -> Iterator[sp.Expr]:
             if factor is total or not (base.is_Add and exponent.is_Rational and power.is_Integer):
                 continue
             if other.is_Add and exponent == power:
-                joined = _collected(_multiplied_out(base * other))
+                joined = _collected(_multiplied_out(base * other), decimals)
                 if len(sp.Add.make_args(joined)) > max(len(base.args), len(other.args)):
                     continue
             elif power in (1, -1):
@@ -279,7 +295,7 @@ def _partly_expanded(product: sp.Mul) -> Iterator[sp.Expr]:
                 cancels = any(before * shift < 0 for before, _ in left)
                 if not cancels or (power < 0 and any(after < 0 for _, after in left)):  # no fraction below a line
                     continue
-                joined = _collected(sp.Add(*(term * other**shift for term in base.args)))
+                joined = _collected(sp.Add(*(term * other**shift for term in base.args)), decimals)
             else:
                 continue
             yield _product(joined**power, *(f for f in product.args if f not in (total, factor)))
@@ -293,6 +309,10 @@ def _number(term: sp.Expr) -> sp.Rational:
     return term.as_coeff_Mul(rational=True)[0]
 
 
-def _of_factors(number: int, factors: tuple[sp.Expr, ...]) -> int:
+def _sum(parts: tuple[sp.Basic, ...], decimals: bool) -> int:
+    return sum(symbols(part, decimals) for part in parts)
+
+
+def _of_factors(number: str, factors: tuple[sp.Expr, ...], decimals: bool) -> int:
     """Symbols of a product; a number stands next to what it multiplies, without an operator."""
-    return sum(map(symbols, factors)) + max(len(factors) - 1, 0) + (number != 1)
+    return _sum(factors, decimals) + max(len(factors) - 1, 0) + (number != "1")

@@ -11,7 +11,7 @@ import sympy as sp
 from ..core.atoms import ActivationNode, Opaque
 from ..core.symbols import K1, K2, C, K, gamma
 from ..functions.function_record import record_of
-from .long_numbers import is_decimal
+from .long_numbers import decimal_text, is_decimal
 
 Text = Callable[
     [sp.Basic], str
@@ -36,6 +36,12 @@ class Product:
     number: sp.Rational
     over: tuple[sp.Expr, ...]
     under: tuple[sp.Expr, ...]
+
+    def digits(self, decimals: bool) -> tuple[str, str]:
+        """The number as texts above and below the line: a fraction, or all of a decimal above it."""
+        if is_decimal(self.number, decimals):
+            return decimal_text(self.number), "1"
+        return str(self.number.p), str(self.number.q)
 
 
 def ordered_terms(terms: Iterable[sp.Expr], text: Text) -> list[sp.Expr]:

@@ -8,7 +8,7 @@ import sympy as sp
 
 from ...core.atoms import AverageNode
 from ...functions.records.gaussian_signs import SPECIAL
-from ...notation import Notation, latex, readable, width
+from ...notation import Notation, latex, width
 from ...notation import escape as escape
 from ...notation.term_order import arranged, ordered_terms
 
@@ -49,7 +49,8 @@ def display(left: str, *sides: sp.Expr, tail: str = ".", notation: Notation | No
 def broken(expr: sp.Expr, room: float, notation: Notation | None = None) -> list[str]:
     """The formula on as many lines as it needs."""
     lines, line = [], ""
-    for chunk in Breaker(notation or Notation(), room).chunks(readable(expr, r"\ldots", r" \cdot 10^{{{}}}")):
+    notation = notation or Notation()
+    for chunk in Breaker(notation, room).chunks(notation.readable(expr)):
         closes = chunk.startswith(r"\Bigr")  # no line begins with a closing bracket
         if line and width(line) + width(chunk) > room and not closes:
             lines.append(line)

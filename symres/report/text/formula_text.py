@@ -46,7 +46,7 @@ class Maths:
 
     def __call__(self, expr: sp.Basic) -> str:
         """The expression as text."""
-        return self._text(readable(expr))
+        return self._text(readable(expr, self._decimals))
 
     def symbol(self, name: str) -> str:
         """A symbol's name with its Greek letter and a numeric index lowered."""
@@ -84,7 +84,7 @@ class Maths:
         return self.symbol(e.name), _ATOM
 
     def _number(self, e: sp.Expr) -> tuple[str, int]:
-        if self._decimals and is_decimal(e):
+        if is_decimal(e, self._decimals):
             return decimal_text(e), _SUM if e.is_negative else _ATOM
         return str(e), _ATOM if e.is_Integer and e >= 0 else _SUM if e.is_negative else _PRODUCT
 
@@ -111,9 +111,8 @@ class Maths:
     def _mul(self, e: sp.Expr) -> tuple[str, int]:
         product = arranged(e, self._text)
         sign = "-" if product.negative else ""
-        whole = decimal_text(product.number) if self._decimals and is_decimal(product.number) else None
-        numerator = self._factors(whole or str(product.number.p), product.over)
-        divisor = "1" if whole else str(product.number.q)
+        number, divisor = product.digits(self._decimals)
+        numerator = self._factors(number, product.over)
         denominator = self._factors(divisor, product.under)
         if denominator == "1":
             return sign + numerator, _SUM if sign else _PRODUCT

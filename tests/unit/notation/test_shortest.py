@@ -8,6 +8,7 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import symres as sr
 from symres.core.symbols import C_W, K1, K2, C, C_b, K, gamma
 from symres.notation.shortest import shortest, symbols
 from symres.report.text.formula_text import Maths
@@ -43,6 +44,26 @@ def test_forms(expr, text):
     assert Maths()(expr) == text
     assert symbols(shortest(expr)) == len(PRINTED.findall(text)) <= symbols(expr)
     assert is_same(shortest(expr), expr)
+
+
+DECIMAL = sp.Rational(9999, 20000)  # 0.49995 is shorter
+
+
+@pytest.mark.parametrize(
+    ("expr", "decimals", "text"),
+    [
+        (DECIMAL * K1 + DECIMAL * K2, False, "9999(K₁ + K₂)/20000"),
+        (DECIMAL * K1 + DECIMAL * K2, True, "0.49995·K₁ + 0.49995·K₂"),
+        (K1 * sp.Rational(1, 2000), False, "K₁/2000"),
+        (K1 * sp.Rational(1, 2000) / K2, True, "0.0005·K₁/K₂"),
+    ],
+)
+def test_the_count_knows_whether_decimals_are_printed(expr, decimals, text):
+    """A decimal is one symbol and takes part in no common factor, but only where the page prints it."""
+    formula = sr.activation("0.0005*z + tanh(z)" if decimals else "tanh").formula
+    assert Maths(True, formula)(expr) == text
+    numbers = re.compile(r"\d+\.\d+·?|" + PRINTED.pattern)
+    assert symbols(shortest(expr, decimals), decimals) == len(numbers.findall(text))
 
 
 @pytest.mark.parametrize("name", [name for name, kernel in KERNELS.items() if kernel.free_symbols <= POINT.keys()])
