@@ -46,6 +46,11 @@ class CanonicalForm:
         """
         return Layer(self.forward)
 
+    @property
+    def is_linear(self) -> bool:
+        """Whether it is a dense layer of the stream itself, with no activation before it."""
+        return isinstance(self.forward, Dense) and self.forward.args[0] == z
+
 
 def canonical_form(reading: Interpretation, has_weighted_norm: bool = False) -> CanonicalForm:
     """The form of what was read.

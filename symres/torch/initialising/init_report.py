@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_LINEAR = "Dense(z)"
-
-
 class InitReason(StrEnum):
     """Why a tensor has its numbers."""
 
@@ -74,6 +71,7 @@ class InitReport(Shown):
         notes: what a reader should know.
         distribution: of the weights.
         kept: the equations in ``advice`` whose branches all start smaller than advised, and stay so.
+        linear: the equations in ``advice`` of linear layers without an activation before them.
 
     Examples:
         >>> from torch.nn import Linear, ReLU, Sequential
@@ -93,6 +91,7 @@ class InitReport(Shown):
     notes: tuple[str, ...] = ()
     distribution: str = "normal"
     kept: tuple[str, ...] = ()
+    linear: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> TensorSetting:
         """The first setting of a tensor, by the qualified name of the parameter."""
@@ -150,7 +149,7 @@ class InitReport(Shown):
             label = f"{names[0]} ... {names[-1]} ({len(names)})" if len(names) > 1 else names[0]
             facts.append(Fact(label, f"{_numbers(setting)}{setting.reason.value}: {setting.why}"))
         for text, advice in self.advice:
-            said = "linear layers without an activation before them, " if text == _LINEAR else ""
+            said = "linear layers without an activation before them, " if text in self.linear else ""
             said += f"in a model of {counted(advice.depth, 'layer')} of width {advice.width}{advice.outcome}"
             by_hand = (Topic.SCALING, *[Topic.SOURCE] * (advice.origin is Origin.GIVEN))  # for those who draw weights
             reasons = advice.reasons_but(*by_hand)

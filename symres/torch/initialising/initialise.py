@@ -287,7 +287,8 @@ def _set(
     settings, distinct = tuple(store.settings), tuple(dict.fromkeys(notes))
     done = (request.label, request.target, request.seed, False, settings, advice, check, distinct)
     kept = tuple(text for text, kind in kinds.items() if kind in setter.smaller and kind not in setter.weighted)
-    return InitReport(*done, distribution=request.distribution, kept=kept)
+    linear = tuple(text for text, kind in kinds.items() if kind.form.is_linear)
+    return InitReport(*done, distribution=request.distribution, kept=kept, linear=linear)
 
 
 def _read(

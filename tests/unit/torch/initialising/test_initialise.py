@@ -133,11 +133,17 @@ class TestVariances:
         assert "measured for its inputs" in report["1.weight"].why
         assert report.check.streams[1].kernel == pytest.approx(advice.kernel, rel=0.5)
 
-    def test_a_linear_model_has_linear_layers(self, vectors):
-        model = nn.Sequential(nn.Linear(20, 64), nn.Linear(64, 64), nn.Linear(64, 64), nn.Linear(64, 3))
+    @pytest.mark.parametrize(("bias", "equation"), [(True, "Dense(z)"), (False, "Dense(z, C_b=0)")])
+    def test_a_linear_model_has_linear_layers(self, vectors, bias, equation):
+        model = nn.Sequential(*(nn.Linear(i, o, bias) for i, o in [(20, 64), (64, 64), (64, 64), (64, 3)]))
         report = st.init_(model, inputs=vectors)
-        assert [text for text, _ in report.advice] == ["Dense(z)"]
-        assert "z' = Dense(z): linear layers without an activation before them" in str(report)
+        assert [text for text, _ in report.advice] == [equation]
+        assert report.linear == (equation,)
+        assert f"z' = {equation}: linear layers without an activation before them" in str(report)
+
+    def test_a_layer_with_an_activation_is_not_called_linear(self, vectors):
+        report = st.init_(mlp(4, 64, nn.ReLU), inputs=vectors)
+        assert report.linear == () and "without an activation" not in str(report)
 
     def test_gelu_is_at_the_half_stable_point(self, vectors):
         model = mlp(6, 256, nn.GELU)
