@@ -52,20 +52,20 @@ def test_a_survey_that_is_stopped_ends_its_workers(stop, code, says):
     with subprocess.Popen(
         [sys.executable, "-m", "symres", "list", "averages", "--no-cache"],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as command:
-        workers = []
-        for _ in range(300):
-            time.sleep(0.1)
-            workers = _workers(command.pid)
-            if len(workers) >= 2:
+        assert command.stdout.readline()  # the first page is known: a worker has begun
+        workers = _workers(command.pid)
+        for _ in range(6000):
+            if all(map(_has_begun, workers)):
                 break
-        time.sleep(1)
+            time.sleep(0.01)
         stop(command.pid, workers)
         _, said = command.communicate(timeout=60)
+    assert len(workers) >= 2
     assert command.returncode == code
     assert says in said.decode() and "Traceback" not in said.decode()
     assert not [worker for worker in workers if Path(f"/proc/{worker}").exists()]
@@ -75,3 +75,13 @@ def _workers(parent):
     """The processes of a pool, by what they run."""
     found = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
     return [int(child) for child in found if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+def _has_begun(worker):
+    """Whether a worker has left SIGINT to the system, which is the last step before it works.
+
+    Python handles the signal until then, and would print a traceback.
+    """
+    status = Path(f"/proc/{worker}/status").read_text()
+    handled = int(status.partition("SigCgt:")[2].split()[0], 16)
+    return not handled >> (signal.SIGINT - 1) & 1
