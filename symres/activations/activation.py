@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import keyword
 import re
 from collections.abc import Iterable, Mapping
@@ -14,6 +13,7 @@ from typing import Any, ClassVar
 import mpmath as mp
 import sympy as sp
 
+from ..core.abbreviation import with_digest
 from ..core.display import Fact, Shown
 from ..core.errors import DeclarationError
 from ..core.foreign import THEORIES, reader_of
@@ -233,7 +233,7 @@ def identifier(name: str) -> str:
     words = re.sub(r"\*\*|[-^*/+<>]", lambda sign: f"_{_OPERATOR_WORDS[sign.group()]}_", name)
     words = re.sub(r"[^A-Za-z0-9]+", "_", words).strip("_")
     if not PARAMETRISED.fullmatch(name):
-        words = f"{words[:40].rstrip('_')}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+        words = with_digest(words[:40], name)
     return words if words[0].isalpha() else f"f_{words}"
 
 
@@ -242,7 +242,7 @@ def formula_name(text: str) -> str:
     text = "".join(text.replace("**", "^").split())
     if len(text) <= 60:
         return text
-    return f"{text[:48]}...{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    return with_digest(text[:48], text, "...")
 
 
 def _brief(value: sp.Expr) -> str:

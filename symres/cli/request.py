@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 import shlex
@@ -14,6 +13,7 @@ import sympy as sp
 from ..activations import catalogue
 from ..activations.activation import RESERVED, Activation, file_stem, identifier
 from ..activations.formula_parser import NAME, PARSED_FUNCTIONS, VARIABLE, nearest
+from ..core.abbreviation import with_digest
 from ..core.errors import DeclarationError
 from ..core.scalars import parameter
 from ..core.symbols import PARAMETERS, gamma, xi
@@ -95,7 +95,7 @@ def in_a_file_name(value: str) -> str:
     words = re.sub(r"[^A-Za-z0-9.+-]+", "_", value).strip("_")
     if re.fullmatch(r"[-+]?[\w.]+(/[\w.]+)?", value, re.ASCII) and len(value) <= _VALUE:
         return words
-    return f"{words[:_VALUE].rstrip('_')}_{hashlib.sha256(value.encode()).hexdigest()[:8]}"
+    return with_digest(words[:_VALUE], value)
 
 
 def find_activation(text: str, /, **numbers: sp.Expr) -> Activation:
