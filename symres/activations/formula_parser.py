@@ -16,8 +16,9 @@ import difflib
 import keyword
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from types import MappingProxyType
 
 import sympy as sp
@@ -83,15 +84,25 @@ def _parsed(name: str, record: FunctionRecord) -> tuple[Function, int, int]:
     return _BUILDERS.get(name, builder), *_SEVERAL.get(record.kind, (1, 1))
 
 
-# name: (function, least and greatest number of arguments)
-PARSED_FUNCTIONS: Mapping[str, tuple[Function, int, int]] = MappingProxyType(
-    {
-        **{name: _parsed(name, record) for record in RECORDS.values() for name in record.names},
-        "sqrt": (sp.sqrt, 1, 1),
-        "Phi": (_normal_distribution, 1, 1),
-        "where": (_where, 3, 3),
-    }
-)
+class _ParsedFunctions(Mapping[str, tuple[Function, int, int]]):
+    """The functions of the grammar by name, those registered later included: a builder, least and most arguments."""
+
+    _formulas: Mapping[str, tuple[Function, int, int]] = MappingProxyType(
+        {"sqrt": (sp.sqrt, 1, 1), "Phi": (_normal_distribution, 1, 1), "where": (_where, 3, 3)}
+    )
+
+    def __getitem__(self, name: str) -> tuple[Function, int, int]:
+        record = next((record for record in RECORDS.values() if name in record.names), None)
+        return self._formulas[name] if record is None else _parsed(name, record)
+
+    def __iter__(self) -> Iterator[str]:
+        return chain(*(record.names for record in RECORDS.values()), self._formulas)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+PARSED_FUNCTIONS = _ParsedFunctions()
 _RELATIONS = {"<": sp.Lt, ">": sp.Gt, "<=": sp.Le, ">=": sp.Ge}
 # characters of other notations: the remedy
 _FOREIGN_CHARACTERS = {"{": WHERE_REMEDY, ".": "write functions without the name of a module: tanh(z), not np.tanh(z)"}

@@ -13,6 +13,7 @@ from flint import arb, ctx
 from ..core.errors import DeclarationError
 from ..core.symbols import z
 from ..functions.balls.compiler import CompiledExpression, compile_ball
+from ..functions.function_record import written_out
 from ..functions.ranges import samples, sign_of
 from .piecewise import PiecewiseFunction
 
@@ -135,7 +136,7 @@ def _rational(expr: sp.Expr) -> tuple[sp.Expr, dict[sp.Symbol, sp.Expr]]:
     Exponents that are rational multiples of each other have one symbol; logarithms are those of irreducible factors,
     of their absolute values where these are negative.
     """
-    expr = expr.rewrite((sp.tanh, sp.sinh, sp.cosh), sp.exp)
+    expr = written_out(expr).rewrite((sp.tanh, sp.sinh, sp.cosh), sp.exp)
     exponentials = expr.atoms(sp.exp, type(sp.E))
     terms = {e: [t.as_coeff_Mul() for t in sp.Add.make_args(sp.expand(e.as_base_exp()[1]))] for e in exponentials}
     scales: dict[sp.Expr, int] = {}

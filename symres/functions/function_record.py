@@ -149,6 +149,19 @@ def definition_of(node: sp.Basic) -> sp.Expr | None:
     return None if record is None or record.definition is None else record.definition(*node.args)
 
 
+def written_out(expr: sp.Expr) -> sp.Expr:
+    """A formula in sympy's own functions: by their definitions where others occur."""
+    defined = {type(f): RECORDS[type(f)].definition for f in expr.atoms(sp.Function) if _is_new(type(f))}
+    for kind, definition in defined.items():
+        expr = expr.replace(kind, definition)
+    return written_out(expr) if defined else expr
+
+
+def _is_new(kind: type) -> bool:
+    """Whether a function with a definition is one that sympy does not have."""
+    return kind in RECORDS and RECORDS[kind].definition is not None and not kind.__module__.startswith("sympy.")
+
+
 def record_of(node: sp.Basic) -> FunctionRecord | None:
     """The record of the function that a node applies; None for what is no function with a record."""
     return RECORDS.get(type(node))

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from ...activations.atom import Phi
 from ...core.errors import UnsupportedLayer
 from ...core.symbols import z
+from ...functions.function_record import definition_of
 
 _FAR = mp.mpf(10) ** 12  # exponentials of it are infinite or 0 to every double
 
@@ -136,6 +137,8 @@ class Tape(Generic[V]):
         if isinstance(expr, sp.Piecewise):
             flat = [part for branch in expr.args for part in branch.args]
             return self._backend[sp.Piecewise], self._all(flat)
+        if expr.func not in self._backend and (definition := definition_of(expr)) is not None:
+            return self._call(definition)
         if expr.func not in self._backend:
             raise UnsupportedLayer(
                 f"numbers of {expr}",

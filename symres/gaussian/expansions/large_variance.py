@@ -19,6 +19,7 @@ from ...activations.piecewise import PiecewiseFunction
 from ...activations.symmetries import even_part
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
+from ...functions.function_record import written_out
 from ..closed_form.absolute_moments import absolute_moment
 from ..quadrature.odd_symmetry import is_odd
 from .algebraic_tails import algebraic_moment, algebraic_right
@@ -51,7 +52,7 @@ def large_variance(factor: PiecewiseFunction, order: sp.Expr | int) -> tuple[Ter
             f"its function has algebraic tails, and logarithms below K**{-log_free_order(factor)}",
             "use evalf instead",
         )
-    factor = even_part(factor)
+    factor = even_part(factor.map(written_out))
     halves = [_half(factor), _half(factor.mirrored())]
     terms: dict[sp.Rational, sp.Expr] = {}
     for polynomial, _ in halves:

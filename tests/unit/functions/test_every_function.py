@@ -1,0 +1,123 @@
+"""The table of functions, column by column: what every function that a formula may name must have, against mpmath."""
+
+from itertools import pairwise
+
+import mpmath as mp
+import pytest
+import sympy as sp
+
+from symres.codegen.scalar.spelling import SCALAR
+from symres.codegen.targets.jax.dialect import JAX
+from symres.codegen.targets.numpy.dialect import NUMPY
+from symres.codegen.targets.torch.dialect import TORCH
+from symres.core.symbols import z
+from symres.functions.balls import enclose
+from symres.functions.function_record import RECORDS
+from symres.functions.ranges import RangeProgram
+from symres.functions.tails.scale_analysis import tail
+from symres.numerics.interval_arithmetic import interval
+
+U = sp.Symbol("u", real=True)
+# by hand, for functions that mpmath has under another name or not at all
+VALUES = {
+    "abs": abs,
+    "ln": mp.log,
+    "step": lambda u: mp.mpf(u > 0),
+    "sigmoid": lambda u: 1 / (1 + mp.exp(-u)),
+    "softplus": lambda u: mp.log1p(mp.exp(u)),
+}
+KINKED = (sp.Abs, sp.sign, sp.Heaviside)
+NAMED = [(name, record) for record in RECORDS.values() for name in record.names if record.kind not in (sp.Max, sp.Min)]
+every_function = pytest.mark.parametrize(("name", "record"), NAMED, ids=[name for name, _ in NAMED])
+
+
+def value(name, u):
+    return mp.mpf((VALUES.get(name) or getattr(mp, name))(u))
+
+
+def places(record):
+    """Arguments in the domain of a function."""
+    low, high = float(record.domain.lo), float(record.domain.hi)
+    return [u for u in map(sp.Rational, ("-7/3", "-1/2", "1/7", "3/5", "9/4", "40")) if low < u < high]
+
+
+@every_function
+def test_its_ball_contains_its_value(name, record):
+    for u in places(record):
+        with mp.workdps(40):
+            exact = value(name, mp.mpf(u.p) / u.q)
+            ball = enclose(record.kind(U), {U: u}, 100)
+            middle, radius = mp.mpf(ball.mid().str(40, radius=False)), mp.mpf(ball.rad().str(5, radius=False))
+            assert abs(middle - exact) <= radius + mp.mpf(10) ** -28 * abs(exact)
+            assert radius <= mp.mpf(10) ** -25 * max(1, abs(exact))
+
+
+@every_function
+def test_its_derivative_is_the_slope(name, record):
+    for u in places(record):
+        if u < 10 and record.kind not in KINKED:
+            with mp.workdps(30):
+                slope = mp.diff(lambda x: value(name, x), mp.mpf(u.p) / u.q)
+                assert float(record.kind(U).diff(U).subs(U, u).evalf(20)) == pytest.approx(float(slope), rel=1e-12)
+
+
+@every_function
+def test_its_range_contains_its_values(name, record):
+    ends = places(record)
+    for low, high in pairwise(ends):
+        if record.kind is sp.tan and high - low > 1:
+            continue
+        bounds = RangeProgram(record.kind(z), {})(interval(*(enclose(end, {}, 64) for end in (low, high))))
+        for step in range(9):
+            u = low + (high - low) * sp.Rational(step, 8)
+            exact = value(name, mp.mpf(u.p) / u.q)
+            assert float(bounds.lo) * (1 - 1e-12) - 1e-12 <= exact <= float(bounds.hi) * (1 + 1e-12) + 1e-12
+
+
+@every_function
+def test_it_grows_as_its_tail_says(name, record):
+    """Where the argument grows, and where it vanishes far out, as 1/z does."""
+    arguments = {z: 30, 1 / z: 10**4} if record.domain.hi > 10 else {1 / (2 + z): 10**4}
+    for argument, far in arguments.items():
+        if record.kind in KINKED or record.kind is sp.tan:
+            continue
+        scale = tail(record.kind(argument))
+        assert str(scale) != "faster than any exponential" or name in ("exp", "sinh", "cosh")
+        if scale.is_sharp and scale.order == 0:
+            predicted = scale.lead * far**scale.power * sp.log(far) ** scale.logs
+            exact = value(name, mp.mpf(sp.Rational(argument.subs(z, far)).p) / sp.Rational(argument.subs(z, far)).q)
+            assert float(predicted) == pytest.approx(float(exact), rel=0.3)
+
+
+@every_function
+def test_every_language_spells_it(name, record):
+    for dialect in (NUMPY, TORCH, JAX, SCALAR):
+        if record.kind is sp.Heaviside and dialect in (TORCH, JAX):
+            continue  # formulas are split where they jump: no step is left in code
+        assert dialect.unspelled(record.kind(U)) == ""
+
+
+@every_function
+def test_it_is_printed(name, record):
+    assert str(record.kind(U)) and sp.latex(record.kind(U))
+    assert "Dummy" not in sp.latex(record.kind(U))
+
+
+@pytest.mark.parametrize("record", RECORDS.values(), ids=lambda record: record.kind.__name__)
+def test_a_parity_is_one(record):
+    if record.parity is not None:
+        sign = 1 if record.parity == "even" else -1
+        for u in (sp.Rational(1, 7), sp.Rational(3, 5)):
+            if record.domain.lo < 1 and record.domain.hi > 0:
+                left, right = (enclose(record.kind(U), {U: side * u}, 100) for side in (-1, 1))
+                assert (left - sign * right).contains(0)
+
+
+def test_a_false_rule_is_seen():
+    """The tests above fail where a rule is wrong: here with the tanh in the place of the sine's values."""
+    with pytest.raises(AssertionError):
+        test_its_ball_contains_its_value("tanh", RECORDS[sp.sin])
+    with pytest.raises(AssertionError):
+        test_its_derivative_is_the_slope("tanh", RECORDS[sp.sin])
+    with pytest.raises(AssertionError):
+        test_its_range_contains_its_values("sinh", RECORDS[sp.tanh])
