@@ -10,6 +10,9 @@ from __future__ import annotations
 import re
 
 import sympy as sp
+from sympy.printing.printer import Printer
+
+from .function_record import definition_of, record_of
 
 
 class Companion(sp.Function):
@@ -21,6 +24,28 @@ class Companion(sp.Function):
 
     def __init_subclass__(cls, nargs: int | tuple[int, ...]) -> None:
         """Let the number of arguments pass: SymPy's metaclass takes it."""
+
+    def fdiff(self, argindex: int = 1) -> sp.Expr:
+        """The derivative of the definition."""
+        arguments = [sp.Dummy(real=True) for _ in self.args]
+        definition = definition_of(self.func(*arguments))
+        if definition is None:
+            return super().fdiff(argindex)
+        return definition.diff(arguments[argindex - 1]).xreplace(dict(zip(arguments, self.args, strict=True)))
+
+    @property
+    def printed_name(self) -> str:
+        """What formulas call it, or the name of its class."""
+        record = record_of(self)
+        return record.names[0] if record is not None and record.names else type(self).__name__
+
+    def _sympystr(self, printer: Printer) -> str:
+        return f"{self.printed_name}({', '.join(map(printer._print, self.args))})"
+
+    def _latex(self, printer: Printer, exp: str | None = None) -> str:
+        power = f"^{{{exp}}}" if exp else ""
+        arguments = ", ".join(map(printer._print, self.args))
+        return rf"\operatorname{{{self.printed_name}}}{power}\left({arguments}\right)"
 
     @classmethod
     def template(cls) -> str:

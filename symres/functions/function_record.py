@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import signature
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import sympy as sp
 
@@ -21,6 +21,7 @@ from ..numerics.ball_functions import BallRule
 from ..numerics.interval_arithmetic import LINE, Operation, Range
 
 Parity = Literal["even", "odd"]
+Formula = TypeVar("Formula", bound=sp.Basic)
 _U, _E = sp.Dummy("u", real=True), sp.Dummy("E", positive=True)
 
 
@@ -149,7 +150,7 @@ def definition_of(node: sp.Basic) -> sp.Expr | None:
     return None if record is None or record.definition is None else record.definition(*node.args)
 
 
-def written_out(expr: sp.Expr) -> sp.Expr:
+def written_out(expr: Formula) -> Formula:
     """A formula in sympy's own functions: by their definitions where others occur."""
     defined = {type(f): RECORDS[type(f)].definition for f in expr.atoms(sp.Function) if _is_new(type(f))}
     for kind, definition in defined.items():

@@ -252,3 +252,8 @@ def sign(x: Range) -> Range:
     """-1, 0 or 1."""
     low, high = (1 if x.is_positive else -1), (-1 if x.is_negative else 1)
     return Range(arb(low), arb(high))
+
+
+def step(x: Range) -> Range:
+    """0 or 1, or what lies between at zero."""
+    return Range(arb(bool(x.is_positive)), arb(not x.is_negative))

@@ -31,6 +31,7 @@ register(
         spellings={"numpy": "np.heaviside({0}, {1})", "scalar": "step({0}, {1})"},
         names=("step",),
         ball=(balls.heaviside, balls.real_only(balls.heaviside)),
+        range=intervals.step,
     ),
     FunctionRecord(
         kind=sp.Max,

@@ -20,6 +20,7 @@ from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
 from ...functions.balls.compiler import compile_ball
+from ...functions.function_record import written_out
 from ...functions.records.gaussian_signs import NUMBERS
 from .hermite_space import hermite_rows, within_degree
 from .panel_rule import NODES, POINTS, REACH, WEIGHTS, Array, density, panel_edges, refined, rule
@@ -160,7 +161,7 @@ class CompiledFormula:
 
     def __init__(self, symbols: Sequence[sp.Symbol], expressions: sp.Expr | Sequence[sp.Expr]) -> None:
         self._formula = symbols, expressions
-        code = expressions if isinstance(expressions, sp.Expr) else sp.Tuple(*expressions)
+        code = written_out(expressions if isinstance(expressions, sp.Expr) else sp.Tuple(*expressions))
         functions = code.atoms(sp.Function)
         special = any(not type(f).__module__.startswith("sympy.functions.elementary.") for f in functions)
         modules = [NUMBERS, "scipy" if special else "numpy"]

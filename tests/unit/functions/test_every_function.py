@@ -26,6 +26,7 @@ VALUES = {
     "sigmoid": lambda u: 1 / (1 + mp.exp(-u)),
     "softplus": lambda u: mp.log1p(mp.exp(u)),
 }
+NEXT = 1e-15  # a relative difference that is rounding of floats
 KINKED = (sp.Abs, sp.sign, sp.Heaviside)
 NAMED = [(name, record) for record in RECORDS.values() for name in record.names if record.kind not in (sp.Max, sp.Min)]
 every_function = pytest.mark.parametrize(("name", "record"), NAMED, ids=[name for name, _ in NAMED])
@@ -58,7 +59,7 @@ def test_its_derivative_is_the_slope(name, record):
         if u < 10 and record.kind not in KINKED:
             with mp.workdps(30):
                 slope = mp.diff(lambda x: value(name, x), mp.mpf(u.p) / u.q)
-                assert float(record.kind(U).diff(U).subs(U, u).evalf(20)) == pytest.approx(float(slope), rel=1e-12)
+                assert float(enclose(record.kind(U).diff(U), {U: u}, 80)) == pytest.approx(float(slope), rel=1e-12)
 
 
 @every_function
@@ -71,14 +72,14 @@ def test_its_range_contains_its_values(name, record):
         for step in range(9):
             u = low + (high - low) * sp.Rational(step, 8)
             exact = value(name, mp.mpf(u.p) / u.q)
-            assert float(bounds.lo) * (1 - 1e-12) - 1e-12 <= exact <= float(bounds.hi) * (1 + 1e-12) + 1e-12
+            assert float(bounds.lo) - NEXT * abs(exact) <= exact <= float(bounds.hi) + NEXT * abs(exact)
 
 
 @every_function
 def test_it_grows_as_its_tail_says(name, record):
     """Where the argument grows, and where it vanishes far out, as 1/z does."""
-    arguments = {z: 30, 1 / z: 10**4} if record.domain.hi > 10 else {1 / (2 + z): 10**4}
-    for argument, far in arguments.items():
+    grows, vanishes = bool(record.domain.hi > 10), bool(record.domain.lo < 1)
+    for argument, far in [(z, 30)] * grows + [(1 / z, 10**4)] * vanishes:
         if record.kind in KINKED or record.kind is sp.tan:
             continue
         scale = tail(record.kind(argument))
