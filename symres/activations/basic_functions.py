@@ -13,6 +13,7 @@ import sympy as sp
 from ..core.errors import DeclarationError
 from ..core.symbols import z
 from ..functions.function_record import RECORDS
+from ..functions.logistic import logistic
 
 Function = Callable[..., sp.Expr]
 
@@ -38,8 +39,9 @@ def raised(base: sp.Expr, exponent: sp.Expr, functions: Mapping[str, Function] =
 
 
 def in_basic_functions(expr: sp.Expr) -> sp.Expr:
-    """A formula without abbreviations and exponents that depend on z."""
+    """A formula without abbreviations and exponents that depend on z, the sigmoid and its integral by their names."""
     for kind, record in RECORDS.items():
         if record.is_abbreviation:
             expr = expr.replace(kind, record.definition)
-    return expr.replace(lambda e: e.is_Pow and e.exp.has(z), lambda e: raised(*e.as_base_exp()))
+    expr = expr.replace(lambda e: e.is_Pow and e.exp.has(z), lambda e: raised(*e.as_base_exp()))
+    return expr.replace(lambda e: e.has(z) and logistic(e) != e, logistic)

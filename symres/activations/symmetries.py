@@ -97,7 +97,10 @@ def _degree(even: sp.Expr) -> int | None:
 
 def _degree_on_grid(f: CompiledExpression, step: int, digits: int) -> int | None:
     with ctx.workdps(digits + 40):
-        row = [f([arb(step * position)]).mid() for position in range(-_GRID_RADIUS, _GRID_RADIUS + 1)]
+        balls = [f([arb(step * position)]) for position in range(-_GRID_RADIUS, _GRID_RADIUS + 1)]
+        if all(ball.is_finite() and ball.contains(0) for ball in balls):
+            return 0
+        row = [ball.mid() for ball in balls]
         if not all(value.is_finite() for value in row):  # a pole
             return None
         noise = arb(10) ** -30 * max(map(abs, row))

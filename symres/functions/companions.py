@@ -12,7 +12,9 @@ import re
 import sympy as sp
 from sympy.printing.printer import Printer
 
-from .function_record import definition_of, record_of
+from .function_record import RECORDS, definition_of, record_of
+
+BITS_PER_DIGIT = 3.32
 
 
 class Companion(sp.Function):
@@ -23,7 +25,18 @@ class Companion(sp.Function):
     is_real = True
 
     def __init_subclass__(cls, nargs: int | tuple[int, ...]) -> None:
-        """Let the number of arguments pass: SymPy's metaclass takes it."""
+        """Let the number of arguments pass: SymPy's metaclass takes it. Assumptions are worked out by SymPy."""
+        super().__init_subclass__()
+
+    @classmethod
+    def eval(cls, *arguments: sp.Expr) -> sp.Expr | None:
+        """The value at 0."""
+        record = RECORDS.get(cls)
+        return record.value_at_0 if record is not None and arguments == (0,) else None
+
+    def _eval_evalf(self, prec: int) -> sp.Expr | None:
+        definition = definition_of(self)
+        return None if definition is None or definition.free_symbols else definition.evalf(int(prec / BITS_PER_DIGIT))
 
     def fdiff(self, argindex: int = 1) -> sp.Expr:
         """The derivative of the definition."""
@@ -46,6 +59,13 @@ class Companion(sp.Function):
         power = f"^{{{exp}}}" if exp else ""
         arguments = ", ".join(map(printer._print, self.args))
         return rf"\operatorname{{{self.printed_name}}}{power}\left({arguments}\right)"
+
+    def _defined(self, printer: Printer) -> str:
+        """The code of the definition, for sympy's own lambdify."""
+        definition = definition_of(self)
+        return str(printer._print_Function(self) if definition is None else printer._print(definition))
+
+    _pythoncode = _numpycode = _scipycode = _mpmathcode = _torchcode = _jaxcode = _defined
 
     @classmethod
     def template(cls) -> str:

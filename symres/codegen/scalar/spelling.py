@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import sympy as sp
 
 from ...functions.function_record import spelled
 from ..emission.emitter import Dialect, Emitter
 from ..stable import primitives as pr
+from .library_source import library
 
 _OF_THE_LIBRARY = (
     *(pr.Distance, pr.Separation, pr.Clipped, pr.Possible, pr.CrossDifference, pr.Restored, pr.Certain, pr.TwoTails),
@@ -32,6 +34,13 @@ SCALAR = Dialect(
     at_most="minimum({0}, {1})",
 )
 _HELPED = {pr.determinant: "determinant", pr.correlation: "correlation", pr.complement: "complement"}
+
+
+@cache
+def standard_functions() -> frozenset[str]:
+    """The functions that scalar code calls and that every language brings: those that the library does not define."""
+    spelled_names = {template.partition("(")[0] for template in SCALAR.functions.values()}
+    return frozenset({"copysign", "fma", "pow", "sqrt", *spelled_names} - set(library().functions))
 
 
 def lines(names: Mapping[sp.Symbol, str], results: Sequence[tuple[str, sp.Expr]]) -> list[str]:

@@ -12,6 +12,7 @@ import sympy as sp
 from ...core.symbols import z
 from ...functions import companions as co
 from ...functions.function_record import RECORDS, record_of
+from ...functions.logistic import logistic
 from ...functions.records.gaussian_signs import Q2, S2
 from . import primitives as pr
 from .shifted_signs import crossed, squared, tailed
@@ -26,7 +27,7 @@ def stabilise(expr: sp.Expr) -> sp.Expr:
     for rule in (
         _arcus_tangent,
         _two_variables,
-        _logistic,
+        logistic,
         _log_sum,
         _saturated,
         _tail_quotients,
@@ -87,19 +88,6 @@ def _two_variables(e: sp.Expr) -> sp.Expr:
     return (pr.TwoSigns if isinstance(e, S2) else pr.TwoTails)(h, k, over, sp.sqrt(rest))
 
 
-def _logistic(e: sp.Expr) -> sp.Expr:
-    """1/(1 + exp(u)) and its products with exp(u): no infinity over infinity. log(1 + exp(u)) likewise."""
-    if isinstance(e, sp.log):
-        u = _one_plus_exp(e.args[0])
-        return e if u is None else co.Softplus(u)
-    if isinstance(e, sp.Pow) and e.exp.is_Integer and e.exp < 0:
-        u = _one_plus_exp(e.base)
-        return e if u is None else co.Sigmoid(-u) ** -e.exp
-    if isinstance(e, sp.Mul) and e.has(co.Sigmoid) and e.has(sp.exp):
-        return _merge_logistic(e)
-    return e
-
-
 def _log_sum(e: sp.Expr) -> sp.Expr:
     """log(r + a*exp(u) + b*exp(v)): what would overflow is taken out.
 
@@ -137,33 +125,6 @@ def _exponential(term: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     factors = sp.Mul.make_args(term)
     exponents = [f.args[0] for f in factors if isinstance(f, sp.exp)]
     return sp.Mul(*(f for f in factors if not isinstance(f, sp.exp))), sp.Add(*exponents)
-
-
-def _one_plus_exp(e: sp.Expr) -> sp.Expr | None:
-    """U if e = 1 + exp(u)."""
-    if isinstance(e, sp.Add) and len(e.args) == 2 and sp.S.One in e.args:
-        rest = e - 1
-        if isinstance(rest, sp.exp):
-            return rest.args[0]
-    return None
-
-
-def _merge_logistic(e: sp.Expr) -> sp.Expr:
-    """exp(m*u)*sigmoid(-u)**n -> sigmoid(u)**m*sigmoid(-u)**(n-m) for integers 0 < m <= n."""
-    factors = list(e.args)
-    for i, exponential in enumerate(factors):
-        if not isinstance(exponential, sp.exp):
-            continue
-        for j, factor in enumerate(factors):
-            base, n = factor.as_base_exp()
-            if not isinstance(base, co.Sigmoid) or not n.is_Integer:
-                continue
-            u = -base.args[0]
-            m = sp.cancel(exponential.args[0] / u)
-            if m.is_Integer and 0 < m <= n:
-                rest = [f for k, f in enumerate(factors) if k not in (i, j)]
-                return sp.Mul(*rest, co.Sigmoid(u) ** m, co.Sigmoid(-u) ** (n - m))
-    return e
 
 
 def _saturated(e: sp.Expr) -> sp.Expr:

@@ -24,6 +24,7 @@ from ...core.work_budget import spend
 from ...numerics.ball_functions import Ball, half_integer_power, integer_power, real_power
 from ..companions import Log1p, Softplus
 from ..function_record import RECORDS, FunctionRecord, record_of
+from ..logistic import one_plus_exp
 from .exponential_forms import HALF_LINE, TwoForms, exponential_forms, group_exponentials
 from .far_form import FAR, by_half_angle, error_arguments, far_form, needs_far_form
 
@@ -120,7 +121,7 @@ class CompiledExpression:
             operands = tuple(map(self._visit, _operands(node)))
             real = lambda *balls: node._ball(list(balls), ctx.prec)  # noqa: E731
             return self._emit(("node", node), real, lambda analytic, *balls: real(*map(_real_part, balls)), *operands)
-        if isinstance(node, sp.log) and (exponent := _one_plus_exp(node.args[0])) is not None:
+        if isinstance(node, sp.log) and (exponent := one_plus_exp(node.args[0])) is not None:
             return self._visit(Softplus(exponent))
         if self._far_forms and isinstance(node, sp.acos | sp.asin) and error_arguments(node):
             return self._visit(by_half_angle(node))
@@ -335,15 +336,6 @@ class _FarOut:
 
 
 _far_out = lru_cache(maxsize=512)(_FarOut)
-
-
-def _one_plus_exp(node: sp.Basic) -> sp.Expr | None:
-    """The exponent u of ``1 + exp(u)``, else None."""
-    if isinstance(node, sp.Add) and len(node.args) == 2 and sp.S.One in node.args:
-        (other,) = (a for a in node.args if a != 1)
-        if isinstance(other, sp.exp) and not other.has(sp.I):
-            return other.args[0]
-    return None
 
 
 def _is_one_plus(node: sp.Basic) -> bool:

@@ -54,7 +54,6 @@ register(
     FunctionRecord(
         kind=Sigmoid,
         names=("sigmoid",),
-        is_abbreviation=True,
         spellings={
             "arrays": "_sigmoid({0})",
             "torch": "torch.sigmoid({0})",
@@ -69,7 +68,6 @@ register(
     FunctionRecord(
         kind=Softplus,
         names=("softplus",),
-        is_abbreviation=True,
         spellings={
             "numpy": "np.logaddexp(0.0, {0})",
             "torch": "torch.nn.functional.softplus({0}, threshold=40.0)",

@@ -11,6 +11,7 @@ import sympy as sp
 
 from ...core.abbreviation import text_of
 from ...core.work_budget import NODE, spend
+from ...functions.companions import Sigmoid
 from ...functions.function_record import RECORDS, record_of
 from ...functions.records.gaussian_signs import S2, S4, T4
 from ...numerics.correlations import PAIRS
@@ -47,6 +48,10 @@ class Reader:
         imaginary = argument.imaginary_part() and not turned.imaginary_part()
         if func is sp.erf and imaginary and write(argument).has(sp.I):  # erf(i y) = i erfi(y); sines are real
             return Form.imaginary(self.field) * self.function(sp.erfi, turned)
+        if func is Sigmoid:  # sigmoid(-u) is written 1 - sigmoid(u)
+            turn, written = oriented(argument)
+            value = Form.atom(self.field, Sigmoid(written))
+            return value if turn == 1 else Form.integer(self.field, 1) - value
         is_odd = func in RECORDS and RECORDS[func].parity == "odd"
         sign, written = oriented(argument) if is_odd else (1, write(argument))
         value = func(written)

@@ -21,6 +21,7 @@ import sympy as sp
 from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm
 from ...core.symbols import K, z
+from ...functions.function_record import written_out
 from ...functions.ranges import sign_of
 from ..closed_form.engine import closed_form
 
@@ -43,6 +44,7 @@ def exact_moment(remainder: PiecewiseFunction, n: int) -> sp.Expr | None:
     Returns:
         The moment. It may contain zeta(3), zeta(5), ..., which often cancel against those of another moment.
     """
+    remainder = remainder.map(written_out)
     total, ends = sp.Integer(0), (sp.Integer(0), *remainder.breaks)
     for (low, high), part in zip(pairwise(ends), remainder.parts, strict=False):
         if not part.is_polynomial(z):

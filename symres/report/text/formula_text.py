@@ -13,6 +13,7 @@ from sympy.printing.latex import greek_letters_set
 from ...activations.activation import Formula, Phi
 from ...core.atoms import AverageNode, PowerSumNode
 from ...core.symbols import K1, K2, C, K
+from ...functions.function_record import record_of
 from ...functions.records.gaussian_signs import SPECIAL
 from ...functions.roots.implicit_number import ImplicitNumber, Value
 from ...layers.nodes import Node
@@ -157,7 +158,8 @@ class Maths:
 
     def _function(self, e: sp.Function) -> tuple[str, int]:
         arguments = e.args[:1] if isinstance(e, sp.Heaviside) else e.args
-        name = {"Heaviside": "step", "Max": "max", "Min": "min"}.get(type(e).__name__, type(e).__name__)
+        record = record_of(e)
+        name = record.names[0] if record is not None and record.names else type(e).__name__
         if type(e) in SPECIAL:
             name = self.symbol(name)
         if isinstance(e, sp.gamma):  # not the weight of the skip connection

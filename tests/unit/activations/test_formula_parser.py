@@ -11,6 +11,7 @@ from symres import activation
 from symres.activations.formula_parser import PARSED_FUNCTIONS, parse
 from symres.core.errors import DeclarationError
 from symres.core.symbols import z
+from symres.functions.companions import Sigmoid, Softplus
 
 a = sp.Symbol("a", positive=True)
 
@@ -38,8 +39,8 @@ GOOD = [
     ("max(z, 0, -1)", sp.Max(0, z)),
     ("step(z)", sp.Heaviside(z)),
     ("Phi(z)", (1 + sp.erf(z / sp.sqrt(2))) / 2),
-    ("sigmoid(2*z)", 1 / (1 + sp.exp(-2 * z))),
-    ("softplus(z)", sp.log(1 + sp.exp(z))),
+    ("sigmoid(2*z)", Sigmoid(2 * z)),
+    ("softplus(z)", Softplus(z)),
     ("where(z >= 0, z, a*z)", sp.Piecewise((z, z >= 0), (a * z, True))),
     ("where(abs(z) < 1, z, sign(z))", sp.Piecewise((z, sp.Abs(z) < 1), (sp.sign(z), True))),
     ("asinh(z) + atan(z) + asin(tanh(z))", sp.asinh(z) + sp.atan(z) + sp.asin(sp.tanh(z))),

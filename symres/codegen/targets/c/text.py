@@ -18,6 +18,7 @@ from ...scalar.functions import ScalarFunction, Text, component_function, compon
 from ...scalar.library_source import Precision, library
 from ...scalar.scalar_target import definitions, in_rows, parts_of, tables_of
 from ...scalar.series import Series
+from ...scalar.spelling import standard_functions
 from ...scalar.translate import Names, translated
 from ...wording import docstrings
 from .declarations import KEYWORDS
@@ -26,10 +27,7 @@ HERE = Path(__file__).parent
 TEMPLATES = HERE / "templates"
 REALS: Mapping[Precision, str] = {"double": "double", "single": "float"}
 TITLE, PREFIX = "C", "symres_"
-KNOWN = frozenset({
-    "acos", "asin", "asinh", "atan", "copysign", "cos", "cosh", "erf", "erfc", "fabs", "fma", "log", "log1p", "pow",
-    "sin", "sinh", "sqrt", "tan",
-})  # fmt: skip
+KNOWN = standard_functions()
 TILE, NARROW, ROWS, PAIRS = 2048, 256, 32, 4096
 _RANGE, _DIGITS = 120, 24  # powers of 2 that are floats, with room for coefficients; digits
 _ARGUMENTS = ("entries", "rows", "columns", "step", "out", "symmetric", "blank", "every_C", "every_Theta")  # fmt: skip

@@ -32,6 +32,7 @@ from ...scalar.inlining import renamed
 from ...scalar.library_source import called, library
 from ...scalar.networks import ScalarLayer, scalar_layer
 from ...scalar.scalar_target import definitions, in_rows, parts_of, tables_of
+from ...scalar.spelling import standard_functions
 from ...wording import docstrings
 from ...wording.function_names import signature
 
@@ -39,10 +40,7 @@ HERE = Path(__file__).parent
 TEMPLATES = HERE / "templates"
 ARRAYS = RuntimeLibrary.read(Path(arrays.__file__), FEATURE_ROWS)
 TITLE, PREFIX = "Numba", "_"
-MATH = (
-    "acos", "asin", "asinh", "atan", "copysign", "cos", "cosh", "erf", "erfc", "fabs", "log", "log1p", "pow", "sin",
-    "sinh", "sqrt", "tan",
-)  # fmt: skip
+MATH = sorted(standard_functions() - {"fma"})
 ABOUT = (
     "Functions take the kernels, then the parameters that their value depends on. Arrays broadcast; everything is "
     "computed in float64, and returned in float32 if all inputs are. Functions are compiled at their first call, and "

@@ -13,6 +13,7 @@ from torch import nn
 
 import symres as sr
 from symres.core.errors import CheckRefuted, DeclarationError
+from symres.functions.companions import Sigmoid
 from symres.torch.activations import agreement, conversion, operations
 
 # kinks of torch's activations, both tails, and the ordinary; no point is one of a grid in the package
@@ -217,7 +218,7 @@ def test_parameters_count_as_they_are():
         module.weight.fill_(-0.5)
     assert sr.activation(module).expr.subs(sr.z, -2) == 1
     beta = sp.Rational("0.30000001192092896")  # the float32 nearest to 0.3
-    assert sr.activation(Swish(0.3)).expr == sr.z / (1 + sp.exp(-beta * sr.z))
+    assert sr.activation(Swish(0.3)).expr == sr.z * Sigmoid(beta * sr.z)
 
 
 def test_a_compiled_module_is_read_without_compiling_it():
