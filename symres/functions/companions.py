@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 
 import sympy as sp
+from mpmath.libmp import prec_to_dps
 from sympy.printing.printer import Printer
 
 from .function_record import RECORDS, definition_of, record_of
-
-BITS_PER_DIGIT = 3.32
 
 
 class Companion(sp.Function):
@@ -36,7 +35,7 @@ class Companion(sp.Function):
 
     def _eval_evalf(self, prec: int) -> sp.Expr | None:
         definition = definition_of(self)
-        return None if definition is None or definition.free_symbols else definition.evalf(int(prec / BITS_PER_DIGIT))
+        return None if definition is None or definition.free_symbols else definition.evalf(prec_to_dps(prec))
 
     def fdiff(self, argindex: int = 1) -> sp.Expr:
         """The derivative of the definition."""
@@ -77,17 +76,9 @@ class Companion(sp.Function):
 class Expm1(Companion, nargs=1):
     """exp(u) - 1."""
 
-    def fdiff(self, argindex: int = 1) -> sp.Expr:
-        """exp(u)."""
-        return sp.exp(self.args[0])
-
 
 class Log1p(Companion, nargs=1):
     """log(1 + u)."""
-
-    def fdiff(self, argindex: int = 1) -> sp.Expr:
-        """1/(1 + u)."""
-        return 1 / (1 + self.args[0])
 
 
 class Sigmoid(Companion, nargs=1):
@@ -115,10 +106,6 @@ class Erfc(Companion, nargs=1):
     """1 - erf(u) for u with a minus sign: sympy's own becomes a difference."""
 
     is_positive = True
-
-    def fdiff(self, argindex: int = 1) -> sp.Expr:
-        """-2*exp(-u**2)/sqrt(pi)."""
-        return -2 * sp.exp(-(self.args[0] ** 2)) / sp.sqrt(sp.pi)
 
 
 class Erfcx(Companion, nargs=1):

@@ -63,6 +63,7 @@ register(
         definition=lambda u: 1 / (1 + sp.exp(-u)),
         ball=(balls.sigmoid, balls.complex_sigmoid),
         limits=(_ZERO, _ONE),
+        inverse=lambda value: sp.log(value / (1 - value)),
         complements=lambda u: (Sigmoid(-u), None),
     ),
     FunctionRecord(
@@ -77,6 +78,7 @@ register(
         definition=lambda u: sp.log(1 + sp.exp(u)),
         ball=(balls.softplus, balls.complex_softplus),
         limits=(_ZERO, _INF),
+        inverse=lambda value: sp.log(sp.exp(value) - 1),
     ),
     FunctionRecord(
         kind=ExpSinh,
