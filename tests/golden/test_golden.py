@@ -1,4 +1,6 @@
-"""What users see, kept as files: page, JSON, LaTeX, NumPy and PyTorch text of many activations and layers.
+"""What users see, kept as files: page, JSON, LaTeX and generated modules of many activations and layers.
+
+NumPy and PyTorch modules are kept beside the page of their layer, modules in C, Numba and JAX in ``kept/modules``.
 
 ``python -m pytest tests/golden -m "" --renew-golden`` writes the files anew; ``git diff`` then shows what changed.
 """
@@ -8,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+import symres as sr
+from symres.codegen import targets
 from tests.command_line import page
+from tests.shared import derived
 
 KEPT = Path(__file__).parent / "kept"
 
@@ -37,10 +42,20 @@ KINDS = {
     "torch.txt": "*_torch.py",
 }
 
+# what is exported to the languages whose modules no command writes beside a page: functions and a whole network
+MODULES = {
+    "relu_covariance_map": lambda: derived(sr.mlp("relu")).covariance_map,
+    "erf_network": lambda: sr.network([sr.mlp("erf")] * 3),
+    "sin_mlp": lambda: derived(sr.mlp("sin")),
+    "gelu_residual": lambda: derived(sr.residual("gelu")),
+    "tanh_covariance_map": lambda: derived(sr.mlp("tanh")).covariance_map,
+}
+EXTENSIONS = {"c": "c", "numba": "py", "jax": "py"}
+
 # measured rounding errors depend on the processor: their size may differ by a factor, where they are worst at will
-MEASURED = re.compile(r"(at\s+most\s+)(\d(?:\.\d+)?e-1\d)")
+MEASURED = re.compile(r"(at[\s*]+most[\s*]+)(\d(?:\.\d+)?e-1\d)")
 DEVIATION = re.compile(r'"worst": (\d\.\d)\d*(e-\d+)')  # of a verification: later digits depend on what ran before
-WORST = re.compile(r";\s+worst\s+at\s[^.]*(?:\.\d[^.]*)*\.\n")
+WORST = re.compile(r";[\s*]+worst[\s*]+at\s[^.]*(?:\.\d[^.]*)*\.\n")
 DIGEST = re.compile(r"symres_[0-9a-f]{12}_")  # of a text with its measured errors
 # every version that the bounds allow leads to the same text
 VERSION = re.compile(r'^(\s*"?(?:python|sympy|mpmath|python-flint)"?:? "?)\d[\w.+]*', re.MULTILINE)
@@ -65,9 +80,30 @@ def test_what_users_see_is_what_was_kept(case, tmp_path, monkeypatch, capsys, re
         assert_same((kept / name).read_text(), text)
 
 
+@pytest.mark.sample(1, every="language")
+@pytest.mark.parametrize("case", MODULES)
+@pytest.mark.parametrize("language", EXTENSIONS)
+def test_generated_modules_are_what_was_kept(language, case, request):
+    if not targets.find(language).is_runnable:
+        pytest.skip(f"its errors cannot be measured: {language} is not installed")
+    text = sr.export(MODULES[case](), target=language).text
+    path = KEPT / "modules" / language / f"{case}.{EXTENSIONS[language]}"
+    if request.config.getoption("--renew-golden"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert_same(path.read_text(), text)
+
+
+def test_no_kept_module_is_left_over():
+    kept = {path.relative_to(KEPT / "modules") for path in (KEPT / "modules").rglob("*.*")}
+    assert kept == {Path(language, f"{case}.{ending}") for language, ending in EXTENSIONS.items() for case in MODULES}
+
+
 def test_another_coefficient_is_seen_and_another_processor_is_not():
     kept = "Error: at most 5e-15 of the value; worst at K1 = 0.7,\n    C = -0.63.\n\nK' = 2*K\n"
     assert_same(kept, kept.replace("5e-15", "7e-15").replace("-0.63", "0.9"))
+    comment = " * Error: at most\n *     5e-15 of the value; worst\n *     at K1 = 0.7.\n"
+    assert_same(comment, comment.replace("5e-15", "7e-15").replace("0.7", "0.9"))
     assert_same('  "sympy": "1.14.0",\nsympy 1.14.0\n', '  "sympy": "1.14.1",\nsympy 1.15\n')
     for other in (kept.replace("2*K", "3*K"), kept.replace("5e-15", "9e-14"), kept + "\n"):
         with pytest.raises(AssertionError):
