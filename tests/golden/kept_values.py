@@ -47,6 +47,7 @@ ROUNDING = 8 * UNIT  # of a value: a few products and sums of terms whose errors
 # another version of a library, moves it by one of these steps.
 NOISE = 2.5
 UNNOTICED = 1e-15  # errors of this size are not compared with each other
+WRONG = 1e-9  # larger errors where nothing is stated are kept place by place, so that none hides another
 NO_FLOAT = 1e-290  # what is smaller is lost, or has fewer digits, in floats
 KINDS = ("value", "weights", "slope", "norm", "largest")  # scales, the strictest first
 
@@ -253,8 +254,8 @@ def measure(name: str, places: list[Place], language: str) -> Record:
     """What a language states and what it gives, or why it has no code.
 
     Of each place there is the error as a share of its scale: those where the statement holds are "within", the others,
-    with kernels that were not measured, "beyond"; "outside" are places where an error is larger than the one that is
-    stated. "no number" are the places where the code has none.
+    with kernels that were not measured, "beyond"; of these, places with few digits are "wrong". "outside" are places
+    where an error is larger than the one that is stated. "no number" are the places where the code has none.
     """
     try:
         module = sr.export(_network(name) if name in NETWORKS else _quantity(name), target=language)
@@ -272,7 +273,7 @@ def measure(name: str, places: list[Place], language: str) -> Record:
 
 def judged(record: Record, places: list[Place], values: list[list[float]]) -> Record:
     """The record of a language with the errors of its values; of several values for a place the worst counts."""
-    record = {**record, "within": 0.0, "beyond": 0.0, "outside": {}, "no number": []}
+    record = {**record, "within": 0.0, "beyond": 0.0, "wrong": {}, "outside": {}, "no number": []}
     for number, (place, found) in enumerate(zip(places, values, strict=True)):
         if not all(map(math.isfinite, found)):
             record["no number"].append(number)
@@ -282,7 +283,11 @@ def judged(record: Record, places: list[Place], values: list[list[float]]) -> Re
         if distance < NO_FLOAT:
             continue
         if not is_measured(place["at"], record["last"]):
-            record["beyond"] = max(record["beyond"], _share(distance, max(scales.values())))
+            share = _share(distance, max(scales.values()))
+            if share > WRONG:
+                record["wrong"][str(number)] = share
+            else:
+                record["beyond"] = max(record["beyond"], share)
             continue
         scale = _scale(scales, record["scales"])
         record["within"] = max(record["within"], _share(distance, scale))
@@ -383,6 +388,9 @@ def require_not_worse(kept: Record, now: Record, name: str = "", is_network: boo
         problems.append(f"it was measured up to kernels of {now['last']}, and had been up to {kept['last']}")
     if lost := sorted(set(now["no number"]) - set(kept["no number"])):
         problems.append(f"no number at the places {lost}")
+    for place, share in now["wrong"].items():
+        if share > NOISE * kept["wrong"].get(place, 0.0):
+            problems.append(f"an error of {share} at place {place}")
     for place, share in now["outside"].items():
         if share > NOISE * kept["outside"].get(place, 0.0):
             problems.append(f"an error of {share} at place {place}, although {now['stated']} is stated")

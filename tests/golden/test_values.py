@@ -157,7 +157,8 @@ def test_what_is_worse_is_refused_and_what_is_better_is_not():
         require_not_worse(kept, now)
     for now, word in (
         (found(0.5 * (1 + 1e-9), 0.25), "place 0"),
-        (found(0.5, 0.25 * (1 + 1e-9)), "beyond"),
+        (found(0.5, 0.25 * (1 + 1e-10)), "beyond"),
+        (found(0.5, 0.25 * (1 + 1e-8)), "place 1"),
         (found(0.5, math.nan), "no number"),
         (found(0.5, 0.25, stated=5e-14), "stated"),
         (found(0.5, 0.25, stated=None), "stated"),
