@@ -4,13 +4,14 @@ Every way of computing runs in a process of its own; rounds are interleaved, so 
 are seconds of processor time and on the wall, medians of the rounds; ratios are medians of the ratios of one round. One
 thread everywhere but where two are named. Nothing is asserted: machines differ.
 
+``--against COMMIT`` compares this checkout with another commit instead, benchmark by benchmark: see ``against.py``.
+
 Peers that cannot share an environment get one: ``python -m tests.bench --make-peers FOLDER``, then
 ``--peers FOLDER``. ``--json FILE`` keeps all times in the format of pyperf, where that is installed, for
 ``python -m pyperf compare_to``. ``--instructions`` counts instructions of compiled kernels with callgrind instead.
 """
 
 import argparse
-import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -18,9 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.bench import against
 from tests.bench.instructions import counted
+from tests.bench.worker_process import WorkerProcess
 
-WORKER = str(Path(__file__).with_name("worker.py"))
 PEERS = ("jax==0.4.30", "jaxlib==0.4.30", "numpy<2", "scipy<1.13", "tf2jax==0.3.6", "neural-tangents==0.6.5")
 ACTIVATIONS = ("gelu", "relu", "erf")
 OPEN = ("silu", "tanh", "mish", "softplus")
@@ -63,67 +65,11 @@ def tables() -> dict[str, Table]:
     return found
 
 
-class Worker:
-    """A process that computes in one way."""
-
-    def __init__(self, way: str, threads: int, size: int, peers: Path | None) -> None:
-        own = peers is not None and way.startswith("neural-tangents")
-        python = str(peers / "bin" / "python") if own and peers is not None else sys.executable
-        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-        flags = (
-            f"--xla_cpu_multi_thread_eigen={'true' if threads > 1 else 'false'} intra_op_parallelism_threads={threads}"
-        )
-        environment = {
-            **os.environ,
-            **dict.fromkeys(names, str(threads)),
-            "XLA_FLAGS": flags,
-            "TF_CPP_MIN_LOG_LEVEL": "3",
-        }
-        environment["PYTHONPATH"] = "" if own else os.environ.get("PYTHONPATH", "")
-        environment["PYTHONSAFEPATH"] = (
-            "1"  # the folder of the worker has a module called as the package of a peer may be
-        )
-        self._process = subprocess.Popen(
-            [python, WORKER, way, str(size)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
-        self.lacks = ""
-
-    def _line(self) -> str:
-        assert self._process.stdout is not None
-        return self._process.stdout.readline()
-
-    def wait(self) -> bool:
-        """Whether it is ready; what it lacks is the last line of its complaint."""
-        if self._line().strip() == "ready":
-            return True
-        complaint = self._process.communicate()[1].strip().splitlines() or ["it ended without a word"]
-        self.lacks = complaint[-1][:100]
-        return False
-
-    def run(self) -> tuple[float, float]:
-        """Seconds of processor time and on the wall of one run."""
-        assert self._process.stdin is not None
-        self._process.stdin.write("\n")
-        self._process.stdin.flush()
-        processor, wall = self._line().split()
-        return float(processor), float(wall)
-
-    def end(self) -> None:
-        """Stop the process."""
-        self._process.kill()
-        self._process.communicate()
-
-
 def measured(table: Table, size: int, rounds: int, peers: Path | None) -> dict[str, np.ndarray]:
     """Times of every way that works: name -> array of shape (rounds, 2); what does not work is told."""
     workers = {}
     for name, (way, threads) in table.ways.items():
-        worker = Worker(way, threads, size, peers)
+        worker = WorkerProcess(way, threads, size, peers)
         if worker.wait():
             workers[name] = worker
         else:
@@ -178,19 +124,25 @@ def main() -> None:
     """Measure and print."""
     known = tables()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("tables", nargs="*", metavar="table", help=f"of {', '.join(known)}; all if none is named")
+    words = f"of {', '.join(known)}; with --against of {', '.join(against.COMPARISONS)}; all if none is named"
+    parser.add_argument("tables", nargs="*", metavar="table", help=words)
     parser.add_argument("--size", type=int, default=2000, help="rows and columns of the matrices")
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--against", metavar="COMMIT", help="compare this checkout with a commit")
     parser.add_argument("--peers", type=Path, help="the environment that --make-peers made")
     parser.add_argument("--make-peers", type=Path, metavar="FOLDER")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--instructions", action="store_true")
     options = parser.parse_args()
-    unknown = [name for name in options.tables if name not in known]
+    names = against.COMPARISONS if options.against else known
+    unknown = [name for name in options.tables if name not in names]
     if unknown:
-        parser.error(f"there is no table {unknown[0]}; there are {', '.join(known)}")
+        parser.error(f"there is no table {unknown[0]}; there are {', '.join(names)}")
     if options.make_peers:
         make_peers(options.make_peers)
+        return
+    if options.against:
+        against.compare(options.against, options.tables, options.size, options.rounds, options.peers)
         return
     if options.instructions:
         print(counted())

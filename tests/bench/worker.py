@@ -50,6 +50,21 @@ def generated_map(target, activation, dtype=np.float64):
     return build
 
 
+def generated_entries(target, activation):
+    """Entries with two kernels of their own each: nothing is shared by the entries of a row."""
+
+    def build(size):
+        import symres as sr
+
+        K, C = covariances(size)
+        first, second = (np.repeat(K, size), np.tile(K, size))
+        C, out = C.ravel(), np.empty(C.size)
+        function = sr.export(sr.derive(sr.mlp(activation)).covariance_map, target=target).load().covariance_map
+        return lambda: function(first, second, C, C_W, C_b, out=out)
+
+    return build
+
+
 def formula(activation):
     import symres as sr
 
@@ -174,6 +189,7 @@ WAYS = {
         for t in TARGETS
         for a in ("gelu", "relu", "erf", "sin", "silu", "tanh", "mish", "softplus")
     },
+    **{f"entries {t} {a}": generated_entries(t, a) for t in ("c", "numba", "numpy") for a in ("gelu", "relu", "erf")},
     **{f"map32 {t} {a}": generated_map(t, a, np.float32) for t in TARGETS for a in ("gelu", "relu", "erf")},
     **{f"network {t} {a}": generated_network(t, a) for t in TARGETS for a in ("gelu", "relu", "erf", "tanh")},
     **{f"network32 {t} {a}": generated_network(t, a, np.float32) for t in TARGETS for a in ("gelu", "relu", "erf")},

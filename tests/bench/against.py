@@ -1,0 +1,182 @@
+"""This checkout beside a commit, in one run: ``python -m tests.bench --against COMMIT [NAMES]``.
+
+The commit is checked out into a temporary worktree of git, which is removed in the end; the other side is the checkout
+of this file as it is, with changes that are not committed. The same worker, that of this checkout, runs with either
+symres, and rounds are interleaved; which of both is first alternates. What counts is processor time. A figure is the
+time of a benchmark, or its ratio to that of something else in the same round; the ratio of both checkouts is the median
+of the ratios of the rounds, with the least and the largest of them. What takes less than a fraction of a second is run
+several times in a round.
+
+Commands run with nothing kept from run to run. Kernels and networks have one thread, but networks beside those of
+neural-tangents, which have as many as the environment gives them.
+"""
+
+import math
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tests.bench.bench_deriving import run
+from tests.bench.worker_process import WorkerProcess
+
+ROOT = Path(__file__).parents[2]
+SHORTEST = 0.25  # seconds of a round
+COMMAND = "symres "  # what the way of a command begins with
+EXPORT = "symres export tanh --quantity covariance_map --target"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is measured in both checkouts.
+
+    Args:
+        title: of its line.
+        way: of the worker, or a command that begins with "symres".
+        unit: the same, of what the time is divided by; empty for nothing.
+        threads: of the worker; 0 for as many as the environment gives.
+    """
+
+    title: str
+    way: str
+    unit: str = ""
+    threads: int = 1
+
+
+def _comparisons() -> dict[str, Comparison]:
+    found = {}
+    for target in ("c", "numba"):
+        for a in ("relu", "gelu", "erf"):
+            found[f"closed-{target}-{a}"] = Comparison(f"covariance map of {a}, {target}", f"map {target} {a}")
+    for a in ("relu", "gelu", "erf"):
+        title, unit = f"five layers of {a}, Numba over C", f"network c {a}"
+        found[f"networks-{a}"] = Comparison(title, f"network numba {a}", unit)
+    for a in ("relu", "gelu", "erf"):
+        title, unit = f"five layers of {a}, NumPy over neural-tangents", f"neural-tangents {a}"
+        found[f"neural-tangents-{a}"] = Comparison(title, f"network numpy {a}", unit, threads=0)
+    found["elementwise-gelu"] = Comparison("covariance map of gelu, NumPy, entry by entry", "entries numpy gelu")
+    for target in ("c", "numba", "numpy"):
+        for a in ("tanh", "silu"):
+            title, unit = f"covariance map of {a} over that of gelu, {target}", f"map {target} gelu"
+            found[f"series-{target}-{a}"] = Comparison(title, f"map {target} {a}", unit)
+    commands = {
+        "derive-gelu": "derive gelu",
+        "derive-silu": "derive silu",
+        "derive-quick-gelu": "derive 'z*sigmoid(1.702*z)'",
+        "derive-gelu-pre-ln": "derive gelu --layer pre_ln",
+        "derive-relu-residual": "derive relu --layer residual",
+        "list-criticality": "list criticality",
+        "list-averages": "list averages",
+    }
+    found |= {name: Comparison(f"symres {command}", COMMAND + command) for name, command in commands.items()}
+    for target in ("numpy", "torch", "jax", "c", "numba"):
+        title = f"export of the covariance map of tanh, {target}, over derive tanh"
+        found[f"export-{target}"] = Comparison(title, f"{EXPORT} {target}", COMMAND + "derive tanh")
+    return found
+
+
+COMPARISONS = _comparisons()
+
+
+class Unavailable(Exception):
+    """A benchmark that cannot be run here, or not with that commit."""
+
+
+def compare(commit: str, names: list[str], size: int, rounds: int, peers: Path | None) -> None:
+    """Print a table.
+
+    Args:
+        commit: what git calls it.
+        names: of comparisons; all if there are none.
+        size: rows and columns of matrices.
+        rounds: how often each is run in each checkout.
+        peers: the environment that ``--make-peers`` made.
+    """
+    print(f"| benchmark | {commit} | this checkout | ratio | least | largest |\n|{'---|' * 6}", flush=True)
+    with worktree(commit) as other:
+        for name in names or COMPARISONS:
+            comparison = COMPARISONS[name]
+            try:
+                figures = measured(comparison, (other, ROOT), size, rounds, peers)
+            except Unavailable as error:
+                print(f"left out: {name}: {error}", file=sys.stderr, flush=True)
+                continue
+            print(line(comparison, figures), flush=True)
+
+
+@contextmanager
+def worktree(commit: str) -> Iterator[Path]:
+    """A temporary checkout of a commit."""
+    git = ["git", "-C", str(ROOT), "worktree"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "checkout"
+        done = subprocess.run([*git, "add", "--detach", str(path), commit], capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(f"no worktree of {commit}: {done.stderr.strip()}")
+        try:
+            yield path
+        finally:
+            subprocess.run([*git, "remove", "--force", str(path)], check=True, capture_output=True)
+
+
+def measured(
+    comparison: Comparison, checkouts: tuple[Path, Path], size: int, rounds: int, peers: Path | None
+) -> np.ndarray:
+    """Seconds of processor time, or ratios, of shape (rounds, 2): those of each checkout."""
+    with ExitStack() as stack:
+        both = [_figure(comparison, checkout, size, peers, stack) for checkout in checkouts]
+        figures = np.zeros((rounds, 2))
+        for number in range(rounds):
+            for side in (0, 1) if number % 2 == 0 else (1, 0):
+                figures[number, side] = both[side]()
+    return figures
+
+
+def _figure(
+    comparison: Comparison, checkout: Path, size: int, peers: Path | None, stack: ExitStack
+) -> Callable[[], float]:
+    """A function that measures once."""
+    time = _timed(comparison.way, comparison.threads, checkout, size, peers, stack)
+    if not comparison.unit:
+        return time
+    unit = _timed(comparison.unit, comparison.threads, checkout, size, peers, stack)
+    return lambda: time() / unit()
+
+
+def _timed(
+    way: str, threads: int, checkout: Path, size: int, peers: Path | None, stack: ExitStack
+) -> Callable[[], float]:
+    """A function that runs a way once and returns the seconds of processor time."""
+    if way.startswith(COMMAND):
+        command, kept = way.removeprefix(COMMAND), {}
+        if checkout != ROOT:
+            kept["PYTHONPYCACHEPREFIX"] = str(checkout / ".bytecode")  # is removed with the worktree
+
+        def once() -> float:
+            try:
+                return run(checkout, command, SYMRES_NO_CACHE="1", **kept).processor
+            except subprocess.CalledProcessError as error:
+                raise Unavailable(f"{way} fails in {checkout}: {error.stderr.decode().strip()[-200:]}") from None
+
+        once()  # compiles the bytecode
+        return once
+    worker = WorkerProcess(way, threads, size, peers, checkout)
+    stack.callback(worker.end)
+    if not worker.wait():
+        raise Unavailable(f"{way}: {worker.lacks}")
+    repeats = math.ceil(SHORTEST / max(worker.run()[0], 1e-6))
+    return lambda: sum(worker.run()[0] for _ in range(repeats)) / repeats
+
+
+def line(comparison: Comparison, figures: np.ndarray) -> str:
+    """A line of the table: the medians of both checkouts, and what this one takes beside the other."""
+    unit = "" if comparison.unit else " s"
+    both = [f"{value:.3g}{unit}" for value in np.median(figures, axis=0)]
+    ratios = figures[:, 1] / figures[:, 0]
+    cells = [comparison.title, *both, *(f"{value:.3f}" for value in (np.median(ratios), ratios.min(), ratios.max()))]
+    return f"| {' | '.join(cells)} |"
