@@ -26,7 +26,7 @@ from tests.bench.bench_deriving import run
 from tests.bench.worker_process import WorkerProcess
 
 ROOT = Path(__file__).parents[2]
-SHORTEST = 0.25  # seconds of a round
+SHORTEST = 0.5  # seconds of a round
 COMMAND = "symres "  # what the way of a command begins with
 EXPORT = "symres export tanh --quantity covariance_map --target"
 
@@ -128,24 +128,21 @@ def measured(
     comparison: Comparison, checkouts: tuple[Path, Path], size: int, rounds: int, peers: Path | None
 ) -> np.ndarray:
     """Seconds of processor time, or ratios, of shape (rounds, 2): those of each checkout."""
+    ways = [comparison.way, *filter(None, [comparison.unit])]
     with ExitStack() as stack:
-        both = [_figure(comparison, checkout, size, peers, stack) for checkout in checkouts]
+        both = [
+            [_timed(way, comparison.threads, checkout, size, peers, stack) for way in ways] for checkout in checkouts
+        ]
+        once = sum(time() for times in both for time in times)  # compiles the bytecode of commands, too
+        repeats = math.ceil(SHORTEST / once) if once > 0 else 1
         figures = np.zeros((rounds, 2))
         for number in range(rounds):
-            for side in (0, 1) if number % 2 == 0 else (1, 0):
-                figures[number, side] = both[side]()
+            seconds = np.zeros((2, len(ways)))
+            for repeat in range(repeats):
+                for side in (0, 1) if (number + repeat) % 2 == 0 else (1, 0):
+                    seconds[side] += [time() for time in both[side]]
+            figures[number] = seconds[:, 0] / (seconds[:, 1] if comparison.unit else repeats)
     return figures
-
-
-def _figure(
-    comparison: Comparison, checkout: Path, size: int, peers: Path | None, stack: ExitStack
-) -> Callable[[], float]:
-    """A function that measures once."""
-    time = _timed(comparison.way, comparison.threads, checkout, size, peers, stack)
-    if not comparison.unit:
-        return time
-    unit = _timed(comparison.unit, comparison.threads, checkout, size, peers, stack)
-    return lambda: time() / unit()
 
 
 def _timed(
@@ -163,14 +160,12 @@ def _timed(
             except subprocess.CalledProcessError as error:
                 raise Unavailable(f"{way} fails in {checkout}: {error.stderr.decode().strip()[-200:]}") from None
 
-        once()  # compiles the bytecode
         return once
     worker = WorkerProcess(way, threads, size, peers, checkout)
     stack.callback(worker.end)
     if not worker.wait():
         raise Unavailable(f"{way}: {worker.lacks}")
-    repeats = math.ceil(SHORTEST / max(worker.run()[0], 1e-6))
-    return lambda: sum(worker.run()[0] for _ in range(repeats)) / repeats
+    return lambda: worker.run()[0]
 
 
 def line(comparison: Comparison, figures: np.ndarray) -> str:

@@ -45,7 +45,7 @@ def test_a_round_is_as_long_as_it_has_to_be_and_both_checkouts_take_turns(monkey
     figures = against.measured(Comparison("", "way"), (tmp_path, ROOT), 10, 2, None)
     assert figures == pytest.approx(np.array([[0.1, 0.2], [0.1, 0.2]]))
     old, new = ("way", tmp_path), ("way", ROOT)
-    assert calls == [old, new, *([old] * 3 + [new] * 2), *([new] * 2 + [old] * 3), "ended", "ended"]
+    assert calls == [old, new, *[old, new, new, old], *[new, old, old, new], "ended", "ended"]
     figures = against.measured(Comparison("", "way", "unit"), (tmp_path, ROOT), 10, 1, None)
     assert figures == pytest.approx(np.array([[0.5, 0.5]]))
 
