@@ -25,7 +25,7 @@ CROWD = 12  # modules of a folder
 TOTALS = {"lines": sum, "hasattr": sum, "Any": sum, "longest function": max, "longest folder": max}
 
 # files at most: where there are fewer, the limit follows, and it never rises
-LIMITS = {"tables": 17, "tables of check": 2, "Gauss rules": 15, "Gauss rules of check": 3}
+LIMITS = {"tables": 4, "tables of check": 2, "Gauss rules": 15, "Gauss rules of check": 3}
 
 LEAST = 7  # elementary functions that make a table
 FUNCTIONS = (
@@ -289,7 +289,7 @@ def figures(root=ROOT):
     lengths = {f"{name}: {f}": size for name, tree in trees.items() for f, size in functions(tree).items()}
     return {
         "lines": dict(sorted(by_room.items())),
-        "lines of tests": sum(len(path.read_text().splitlines()) for path in (root / "tests").rglob("*.py")),
+        "lines of tests": sum(map(_length, (root / "tests").rglob("*.py"))),
         "files": len(lines),
         **counted_files(files),
         "tuned constants": sum(len(tuned_constants(tree)) for tree in trees.values()),
@@ -302,6 +302,11 @@ def figures(root=ROOT):
         "mean length of a line": round(sum(map(len, written)) / len(written), 1),
         "share of commentary, %": round(100 * comments / sum(bool(r.strip()) for t in code for r in t.splitlines()), 1),
     }
+
+
+def _length(path):
+    """The lines of a test; what generated modules looked like is kept as text and is none."""
+    return 0 if "kept" in path.parts else len(path.read_text().splitlines())
 
 
 def counted_files(trees):

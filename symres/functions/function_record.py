@@ -37,6 +37,7 @@ class FunctionRecord:
         ball: the function on real and on complex balls; None: that of the definition.
         limits: of a strictly monotone function its limits, or values, at both ends of its domain.
         domain: where it is real and finite, but for poles.
+        is_smooth: whether it has neither kinks nor jumps.
         poles: what vanishes at the poles of ``f(u)``; None where it has none.
         range: the range over an interval; None: from limits and balls.
         tail: the ``Scale`` of ``f(u)`` for large arguments from that of u; None: from limits, values and definition.
@@ -56,6 +57,7 @@ class FunctionRecord:
     ball: BallRule | None = None
     limits: tuple[sp.Expr, sp.Expr] | None = None
     domain: Range = LINE
+    is_smooth: bool = True
     poles: Callable[[sp.Expr], sp.Expr] | None = None
     range: Operation | None = None
     tail: Callable[[Any], Any] | None = None
@@ -74,6 +76,11 @@ class FunctionRecord:
     def slope_at_0(self) -> sp.Expr:
         """The derivative at 0."""
         return self.kind(_U).diff(_U).subs(_U, 0)
+
+    @property
+    def is_analytic(self) -> bool:
+        """Whether it is analytic on the whole real line."""
+        return self.is_smooth and self.poles is None and self.domain is LINE
 
     @cached_property
     def keeps_sign(self) -> bool:

@@ -74,6 +74,7 @@ register(
     ),
     FunctionRecord(
         kind=sp.coth,
+        poles=sp.sinh,
         definition=lambda u: 1 + 2 / (sp.exp(2 * u) - 1),
         ball=balls.from_flint("coth"),
         parity="odd",
@@ -86,6 +87,7 @@ register(
     ),
     FunctionRecord(
         kind=sp.csch,
+        poles=sp.sinh,
         definition=lambda u: 2 / (sp.exp(u) - sp.exp(-u)),
         ball=balls.from_flint("csch"),
         parity="odd",

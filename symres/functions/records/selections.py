@@ -13,6 +13,7 @@ register(
     FunctionRecord(
         kind=sp.Abs,
         names=("abs",),
+        is_smooth=False,
         spellings=called("abs", "fabs"),
         ball=(abs, lambda analytic, x: acb(x).real_abs(analytic)),
         range=intervals.absolute,
@@ -21,6 +22,7 @@ register(
     FunctionRecord(
         kind=sp.sign,
         names=("sign",),
+        is_smooth=False,
         spellings=called("sign"),
         ball=(arb.sgn, lambda analytic, x: acb(x).real_sgn(analytic)),
         range=intervals.sign,
@@ -30,12 +32,14 @@ register(
         kind=sp.Heaviside,
         spellings={"numpy": "np.heaviside({0}, {1})", "scalar": "step({0}, {1})"},
         names=("step",),
+        is_smooth=False,
         ball=(balls.heaviside, balls.real_only(balls.heaviside)),
         range=intervals.step,
     ),
     FunctionRecord(
         kind=sp.Max,
         names=("max",),
+        is_smooth=False,
         spellings={
             "numpy": "np.maximum({0}, {1})",
             "torch": "torch.clamp({1}, min={0})",  # numbers come first in order, and are bounds
@@ -48,6 +52,7 @@ register(
     FunctionRecord(
         kind=sp.Min,
         names=("min",),
+        is_smooth=False,
         spellings={
             "numpy": "np.minimum({0}, {1})",
             "torch": "torch.clamp({1}, max={0})",

@@ -45,18 +45,21 @@ register(
     ),
     FunctionRecord(
         kind=sp.cot,
+        poles=sp.sin,
         definition=lambda u: sp.cos(u) / sp.sin(u),
         ball=balls.from_flint("cot"),
         parity="odd",
     ),
     FunctionRecord(
         kind=sp.sec,
+        poles=sp.cos,
         definition=lambda u: 1 / sp.cos(u),
         ball=balls.from_flint("sec"),
         parity="even",
     ),
     FunctionRecord(
         kind=sp.csc,
+        poles=sp.sin,
         definition=lambda u: 1 / sp.sin(u),
         ball=balls.from_flint("csc"),
         parity="odd",

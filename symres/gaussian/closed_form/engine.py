@@ -15,6 +15,7 @@ from ...core.errors import NoClosedForm
 from ...core.proof import Proof, Rule, Step
 from ...core.symbols import variables, z
 from ...core.words import Obstruction, Reason
+from ...functions.function_record import record_of
 from ..algebra.canonical import canonical
 from ..algebra.from_sympy import Reader
 from ..algebra.radical_forms import UndecidedSign
@@ -181,7 +182,8 @@ def _is_analytic(expr: sp.Expr, s: sp.Symbol) -> bool:
     """Whether an expression is analytic for all real values of a symbol, as it is written."""
     if not expr.has(s) or expr == s:
         return True
-    composed = isinstance(expr, sp.Add | sp.Mul | sp.exp | sp.erf | sp.erfc | sp.sin | sp.cos | sp.sinh | sp.cosh)
+    record = record_of(expr)
+    composed = isinstance(expr, sp.Add | sp.Mul) or (record is not None and record.is_analytic)
     power = isinstance(expr, sp.Pow) and ((expr.exp.is_Integer and expr.exp.is_positive) or expr.base.is_positive)
     return bool(composed or power) and all(_is_analytic(argument, s) for argument in expr.args)
 

@@ -14,6 +14,7 @@ import sympy as sp
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
 from ...core.words import Obstruction, Reason
+from ...functions.function_record import record_of
 from ..algebra.from_sympy import Reader
 from ..algebra.radical_forms import Form, exponential
 from ..algebra.rational_functions import Frac, accumulate
@@ -66,11 +67,17 @@ def parse_terms(expr: sp.Expr, reader: Reader) -> Terms:
         return _exponential(expr.args[0], reader, Form.integer(reader.field, 1))
     if isinstance(expr, sp.Pow) and not expr.base.has(z):
         return _exponential(expr.exp * sp.log(expr.base), reader, Form.integer(reader.field, 1))
-    if isinstance(expr, sp.sin | sp.cos | sp.sinh | sp.cosh):
+    if isinstance(expr, sp.sin | sp.cos):
         return _oscillation(expr, reader)
-    if isinstance(expr, sp.erf | sp.erfc | sp.sign):
+    if isinstance(expr, sp.erf | sp.sign):
         return _sign(expr, reader)
-    raise _unsupported(expr)
+    record = record_of(expr)
+    if record is None or record.definition is None or not record.is_polynomial:
+        raise _unsupported(expr)
+    try:
+        return parse_terms(record.definition(*expr.args), reader)
+    except NoClosedForm:
+        raise _unsupported(expr) from None
 
 
 def _monomial(reader: Reader, value: Form, power: int = 0) -> Terms:
@@ -121,12 +128,10 @@ def _oscillation(expr: sp.Function, reader: Reader) -> Terms:
         raise _unsupported(expr)
     field = reader.field
     result: Terms = {}
-    turn = Form.imaginary(field) if isinstance(expr, sp.sin | sp.cos) else Form.integer(field, 1)
-    front = {sp.sin: -Form.imaginary(field), sp.sinh: Form.integer(field, 1)}.get(expr.func)
     half = field.ratio(1, 2)
     for sign in (1, -1):
-        turned = turn * field.integer(sign)
-        weight = Form.of(half) if front is None else front * field.integer(sign) * half
+        turned = Form.imaginary(field) * field.integer(sign)
+        weight = Form.of(half) if isinstance(expr, sp.cos) else -turned * half
         result = _sum(result, {TermKind(0, field.zero, beta * turned, ()): exponential(constant * turned) * weight})
     return result
 
@@ -148,8 +153,6 @@ def _sign(expr: sp.Function, reader: Reader) -> Terms:
     sharp = isinstance(expr, sp.sign)
     noise = field.zero if sharp else field.ratio(1, 2) / square
     kind = TermKind(0, field.zero, Form.integer(field, 0), (SmoothedSign(shift * slope.inverse(), noise),))
-    if isinstance(expr, sp.erfc):
-        return _sum(_monomial(reader, Form.integer(field, 1)), {kind: Form.of(-orientation)})
     return {kind: Form.of(orientation)}
 
 

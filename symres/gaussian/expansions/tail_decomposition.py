@@ -7,7 +7,6 @@ it is tiny: 1 - tanh(z) becomes 2 exp(-2z)/(1 + exp(-2z)).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -17,7 +16,7 @@ from sympy.utilities.iterables import sift
 from ...core.abbreviation import abbreviated
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
-from ...functions.function_record import record_of
+from ...functions.function_record import FunctionRecord, record_of, written_out
 from ...functions.ranges import sign_of
 
 _ZERO, _ONE = sp.Integer(0), sp.Integer(1)
@@ -91,15 +90,13 @@ class _TailSplitter:
             return self._power(node)
         if isinstance(node, sp.Pow):
             return self(sp.exp(node.exp * sp.log(node.base)))
-        if type(node) in _SATURATING:
-            return self._saturating(node)
-        if isinstance(node, sp.erfc):
-            return self._erfc(node)
         if isinstance(node, sp.log):
             return self._log(node)
         if node.has(sp.sin, sp.cos, sp.tan):
             raise _refusal(node, "oscillates")
         record = record_of(node)
+        if record is not None and record.complements is not None and record.parity == "odd":
+            return self._saturating(node, record)
         if record is None or record.definition is None:
             raise _algebraic(node)
         return self(record.definition(*node.args))
@@ -135,22 +132,18 @@ class _TailSplitter:
         rest = _log_of_one_plus(u.rest / front) if u.rest != 0 else _ZERO
         return TailParts(_ZERO, sp.expand(u.rate + sp.log(front)), rest)
 
-    def _saturating(self, node: sp.Expr) -> TailParts:
-        inner = node.args[0]
-        u, (deficit, increment) = self(inner), _SATURATING[type(node)]
-        sign = _sign_of_limit(u, node)
-        if sign:
-            return TailParts(_ZERO, sp.Integer(sign), -sign * deficit(sign * inner))
-        rest = u.rest if _growth_sign(u.rate) == 0 else u.whole
-        front = _constant(u, node) if _growth_sign(u.rate) == 0 and u.main != 0 else _ZERO
-        return TailParts(_ZERO, node.func(front), increment(front, rest))
-
-    def _erfc(self, node: sp.Expr) -> TailParts:
-        inner = node.args[0]
-        sign = _sign_of_limit(self(inner), node)
-        if sign > 0:
-            return TailParts(_ZERO, _ZERO, node)
-        return TailParts(_ZERO, sp.Integer(2), -sp.erfc(-inner)) if sign < 0 else self(1 - sp.erf(inner))
+    def _saturating(self, node: sp.Expr, record: FunctionRecord) -> TailParts:
+        """An odd function that approaches 1."""
+        (inner,) = node.args
+        u = self(inner)
+        if (sign := _sign_of_limit(u, node)) and record.complements is not None:
+            return TailParts(_ZERO, sp.Integer(sign), -sign * written_out(record.complements(sign * inner)[0]))
+        growth = _growth_sign(u.rate)
+        if growth < 0 or u.main == 0:
+            return TailParts(_ZERO, _ZERO, record.kind(u.rest if growth == 0 else u.whole))
+        if record.definition is None:
+            raise _refusal(node, "approaches a number in a way that symres does not know")
+        return self(record.definition(inner))
 
 
 def _is_oscillation(node: sp.Expr) -> bool:
@@ -169,25 +162,6 @@ def _sign_of_limit(u: TailParts, node: sp.Expr) -> int:
     if not sign:
         raise _refusal(node, "has an argument of unknown sign")
     return sign
-
-
-def _tanh_increment(front: sp.Expr, rest: sp.Expr) -> sp.Expr:
-    """tanh(front + rest) - tanh(front)."""
-    value, small = sp.tanh(front), sp.tanh(rest)
-    return small * (1 - value**2) / (1 + value * small)
-
-
-def _erf_increment(front: sp.Expr, rest: sp.Expr) -> sp.Expr:
-    if front != 0:
-        raise _refusal(sp.erf(front + rest), "approaches a number in a way that symres does not know")
-    return sp.erf(rest)
-
-
-# for each function f: 1 - f(u) for large u, and the increment f(a + rest) - f(a)
-_SATURATING: Mapping[type, tuple[Callable[[sp.Expr], sp.Expr], Callable[[sp.Expr, sp.Expr], sp.Expr]]] = {
-    sp.tanh: (lambda u: 2 * sp.exp(-2 * u) / (1 + sp.exp(-2 * u)), _tanh_increment),
-    sp.erf: (sp.erfc, _erf_increment),
-}
 
 
 def _sum(a: TailParts, b: TailParts) -> TailParts:
