@@ -20,8 +20,10 @@ from ..core.foreign import THEORIES, reader_of
 from ..core.scalars import equation, parameter, scalar
 from ..core.symbols import SHARED, z
 from ..core.work_budget import Stage, limited
+from ..functions.function_record import explained
 from ..functions.tails.tail_scale import TailGrowth
 from ..notation.facts import equation as fact
+from ..notation.latex import latex
 from .atom import PARAMETRISED, Formula, Phi
 from .basic_functions import Function, in_basic_functions
 from .formula_parser import parse
@@ -131,7 +133,10 @@ class Activation(Shown):
     def _facts(self) -> list[Fact]:
         """The formula, and what was found out about it."""
         words = (("parity", self.parity), ("tails", str(self.growth)), ("source", self.source))
-        return [fact("phi(z)", r"\phi(z)", self.expr), *(Fact(label, text) for label, text in words if text)]
+        formulas = [fact("phi(z)", r"\phi(z)", self.expr)]
+        for record, definition in explained(self.expr):
+            formulas.append(fact(str(record.kind(z)), latex(record.kind(z)), definition))
+        return [*formulas, *(Fact(label, text) for label, text in words if text)]
 
     @property
     def breakpoints(self) -> tuple[sp.Expr, ...]:

@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeVar
 import sympy as sp
 
 from ..core.errors import DeclarationError
+from ..core.symbols import z
 from ..numerics.ball_functions import BallRule
 from ..numerics.interval_arithmetic import LINE, Operation, Range
 
@@ -155,6 +156,14 @@ def definition_of(node: sp.Basic) -> sp.Expr | None:
     """What a function of some arguments is by its definition; None for a primitive function."""
     record = record_of(node)
     return None if record is None or record.definition is None else record.definition(*node.args)
+
+
+def explained(*formulas: sp.Basic) -> list[tuple[FunctionRecord, sp.Expr]]:
+    """The functions with names of their own in some formulas, each with its definition in z: for readers."""
+    kinds = {type(f) for formula in formulas for f in formula.atoms(sp.Function) if _is_new(type(f))}
+    return [
+        (r, r.definition(z)) for kind, r in RECORDS.items() if kind in kinds and r.names and r.definition is not None
+    ]
 
 
 def written_out(expr: Formula) -> Formula:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import sympy as sp
 
 from ...core import files
 from ...core.atoms import FormulaAtom
-from ...core.symbols import K, S_in, gamma
+from ...core.symbols import K, S_in, gamma, z
 from ...core.words import predicate
+from ...functions.function_record import explained
 from ...functions.records.gaussian_signs import legend
 from ...layers.program import Batch, Instruction, Mean
 from ...notation import Notation, has_decimals, named
@@ -140,10 +141,18 @@ def framed(
     frame = {
         "title": title,
         "command": verbatim(command),
-        "formulas": [display(f"{notation.write(f)}(z)", f.expr, notation=notation) for f in formulas],
+        "formulas": [display(left, right, notation=notation) for left, right in _declared(formulas, notation)],
         "reference": escape(PDLT),
     }
     return files.render(template, {**frame, **shown(notation)})
+
+
+def _declared(formulas: Iterable[FormulaAtom], notation: Notation) -> Iterator[tuple[str, sp.Expr]]:
+    """Activations with their formulas, and the functions in these that have names of their own."""
+    for formula in formulas:
+        yield f"{notation.write(formula)}(z)", formula.expr
+    for record, definition in explained(*(formula.expr for formula in formulas)):
+        yield latex(record.kind(z)), definition
 
 
 def derivations(appendix: Appendix, quantities: Iterable[Quantity]) -> dict[str, object]:
@@ -180,7 +189,9 @@ def _heads(report: Report) -> Heads:
 
 def _functions(report: Report, heads: Heads) -> list[tuple[str, sp.Expr]]:
     written = [r"\phi"] if len(report.formulas) == 1 else list(report.heads)
-    return [(head, formula) for head, (_, formula) in zip(written, report.formulas, strict=True)]
+    declared = [(head, formula) for head, (_, formula) in zip(written, report.formulas, strict=True)]
+    named = explained(*(formula for _, formula in report.formulas))
+    return declared + [(rf"\operatorname{{{record.names[0]}}}", definition) for record, definition in named]
 
 
 def _called(report: Report) -> str:

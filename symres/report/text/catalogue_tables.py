@@ -11,7 +11,8 @@ import sympy as sp
 
 from ...activations import catalogue
 from ...activations.activation import Activation, file_stem
-from ...core.symbols import SHARED
+from ...core.symbols import SHARED, z
+from ...functions.function_record import explained
 from ...layers import architectures
 from ...layers.layer import Layer
 from ...notation import latex
@@ -84,7 +85,8 @@ def layer_entries(unicode: bool) -> dict[str, Entry]:
 def facts_page(phi: Activation, width: int, unicode: bool) -> list[Line]:
     """One activation: formula, facts, parameters, source."""
     maths = Maths(unicode, phi.formula)
-    rows = [("facts", facts_of(phi, maths))]
+    rows = [(maths(record.kind(z)), maths(definition)) for record, definition in explained(phi.expr)]
+    rows.append(("facts", facts_of(phi, maths)))
     if phi.parameters:
         rows.append(("parameters", ", ".join(f"{maths(p)} ({_assumption(p)})" for p in phi.parameters)))
     if phi.source:

@@ -13,7 +13,9 @@ import sympy as sp
 
 from ...activations.activation import Activation
 from ...core.proof import conclusion
+from ...core.symbols import z
 from ...core.words import predicate
+from ...functions.function_record import explained
 from ...functions.records.gaussian_signs import legend
 from ...notation import named
 from ...results.quantity import Quantity, Status
@@ -105,6 +107,8 @@ class Page(ReportSection):
         for name, formula in self.report.formulas:
             head = name if self.maths.phi is None else self.maths(self.maths.phi)
             rows.append((f"{head}(z)", self.maths(formula)))
+        for record, definition in explained(*(formula for _, formula in self.report.formulas)):
+            rows.append((self.maths(record.kind(z)), self.maths(definition)))
         rows += [(self.maths(left), self.maths(right)) for left, right in self.report.equations]
         margin = max(LABEL, *(len(label) + 1 for label, _ in rows))
         lines = [shown for label, text in rows for shown in self.equation(label, [text], margin=margin)]
