@@ -96,7 +96,7 @@ class _ParsedFunctions(Mapping[str, tuple[Function, int, int]]):
         return self._formulas[name] if record is None else _parsed(name, record)
 
     def __iter__(self) -> Iterator[str]:
-        return chain(*(record.names for record in RECORDS.values()), self._formulas)
+        return iter(sorted(chain(*(record.names for record in RECORDS.values()), self._formulas)))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
