@@ -88,6 +88,15 @@ class AverageNode(Opaque):
         """The upper triangle of the covariance matrix, row by row."""
 
     @property
+    @abstractmethod
+    def float_arguments(self) -> tuple[sp.Expr, ...]:
+        """What ``float_value`` takes."""
+
+    @abstractmethod
+    def float_value(self, *arguments: Any) -> Any:
+        """The value in double precision, of numbers or arrays of them; nan in an array where there is none."""
+
+    @property
     def printed_integrand(self) -> sp.Expr:
         """The integrand with the variables as they are called in print."""
         return self.integrand.xreplace(dict(zip(variables, bound_variables(self.dimension), strict=False)))

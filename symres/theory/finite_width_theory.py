@@ -11,6 +11,7 @@ import numpy as np
 import sympy as sp
 
 from ..core import symbols
+from ..core.arrays import Array
 from ..core.errors import DeclarationError, NoClosedForm
 from ..core.scalars import Number, parameter, whole
 from ..core.work_budget import Stage, limited
@@ -34,7 +35,6 @@ from .depth.layer_values import Parameter
 from .depth.network import Network
 from .depth.vertex_recursion import vertex_recursion
 from .finite_width.deep_fluctuations import DeepFluctuations
-from .finite_width.float_quadrature import Array
 from .observables import growth, registry
 from .observables.layer_theory import Derived, LayerTheory
 from .response.branch_scale import OutputResponse, linear_estimate, scale_for

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement
+from typing import Any
 
 import sympy as sp
 from flint import arb
@@ -15,6 +16,8 @@ from ...core.atoms import AverageNode
 from ...core.errors import DeclarationError
 from ...core.symbols import variables, z
 from ...functions.balls import as_float
+from ...functions.floats.float_averages import average, average_at
+from ...functions.floats.float_function import float_function
 from ..quadrature.average_ball import average_ball
 from .derivatives import covariance_derivative, parameter_derivative
 from .integrand import Term, separate
@@ -154,12 +157,36 @@ class Expectation(AverageNode, sp.Expr):
     def _ball(self, arguments: list[arb], bits: int) -> arb:
         size = len(self.covariance)
         covariance, coefficients = tuple(arguments[:size]), arguments[size:]
-        for symbol in sorted(set().union(*(f.free_symbols for _, fs in self.terms for f in fs)), key=str):
+        for symbol in self._parameters:
             raise DeclarationError(
                 f"a number for {self}", f"the parameter {symbol} has no value", f"pass {symbol}=... as a number"
             )
         averages = (average_ball(factors, covariance, bits) for _, factors in self.terms)
         return sum((c * average for c, average in zip(coefficients, averages, strict=True)), arb(0))
+
+    @cached_property
+    def _parameters(self) -> list[sp.Symbol]:
+        return sorted(set().union(*(f.free_symbols for _, fs in self.terms for f in fs)), key=str)
+
+    @property
+    def float_arguments(self) -> tuple[sp.Expr, ...]:
+        """The covariances, the coefficients of the terms, and the parameters of the functions."""
+        return (*self._ball_arguments, *self._parameters)
+
+    def float_value(self, *arguments: Any) -> Any:
+        """The sum over the terms.
+
+        Raises:
+            NoClosedForm: for numbers, where floating-point numbers overflow or a function oscillates.
+        """
+        size, count = len(self.covariance), len(self.terms)
+        covariance, coefficients = arguments[:size], arguments[size : size + count]
+        values = dict(zip(self._parameters, arguments[size + count :], strict=True))
+        of_numbers = all(isinstance(a, int | float) for a in (*covariance, *values.values()))
+        return sum(
+            c * (average if of_numbers else average_at)(tuple(map(float_function, factors)), covariance, values)
+            for c, (_, factors) in zip(coefficients, self.terms, strict=True)
+        )
 
     def _eval_evalf(self, prec: int) -> sp.Expr | None:
         return as_float(self, prec)

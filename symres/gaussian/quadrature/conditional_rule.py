@@ -15,6 +15,7 @@ from functools import lru_cache
 from flint import arb, ctx
 
 from ...functions.balls import Ball
+from ...numerics.gauss_rules import normal_pairs
 from .bivariate_normal import BivariateNormal
 from .panels import (
     LOG2_E,
@@ -22,7 +23,6 @@ from .panels import (
     Function,
     Panel,
     Weight,
-    gauss_legendre,
     integrate,
     log2_sum,
     log2_sup,
@@ -151,10 +151,7 @@ def _gaussian_rule(reach: float, bits: int) -> _Rule:
     # the bound of panels.py: |exp(-y^2/2)| <= exp(high^2/2) on the ellipse
     size = math.log2(reach) + 2.1 - math.log2(1 - _RHO**-2) + high**2 / 2 * LOG2_E
     n = 2 * math.ceil((size + bits + _RECTANGLE_MARGIN) / (4 * math.log2(_RHO)))
-    scale = reach / (2 * arb.pi()).sqrt()
-    half = [(reach * node, scale * mass) for node, mass in gauss_legendre(n, bits)]
-    nodes = [(s * y, mass * (-y * y / 2).exp()) for y, mass in half for s in (-1, 1)]
-    return _Rule(tuple(nodes), wide * (1 + 1e-12), high * (1 + 1e-12), 2 * n * math.log2(_RHO) - size)
+    return _Rule(normal_pairs(reach, n, bits), wide * (1 + 1e-12), high * (1 + 1e-12), 2 * n * math.log2(_RHO) - size)
 
 
 def _single_node_rule(reach: float) -> _Rule:

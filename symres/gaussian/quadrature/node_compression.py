@@ -15,7 +15,8 @@ from itertools import groupby
 
 from flint import arb, arb_mat, ctx
 
-from .panels import Panel, Weight, gauss_legendre, log2_sum, log2_upper, stored_bits
+from ...numerics.gauss_rules import half_rule
+from .panels import Panel, Weight, log2_sum, log2_upper, stored_bits
 
 _RHOS = (2.2, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0)
 
@@ -59,10 +60,10 @@ class Block:
 def block_of(panel: Panel, scale: arb) -> Block:
     """The nodes of a panel; each mass is the weight of the rule times the value of the function at z = scale*x."""
     half, centre = (panel.right - panel.left) / 2, (panel.right + panel.left) / 2
-    units, masses = _legendre(panel.nodes, stored_bits(ctx.prec))
+    units, shares = half_rule(panel.nodes, stored_bits(ctx.prec))
     block = Block(float(panel.left.lower()), float(panel.right.upper()), centre, half, units, [])
     values = [panel.function([scale * x], False) for x in block.points]
-    return replace(block, masses=[half * mass * value for mass, value in zip(masses, values, strict=True)])
+    return replace(block, masses=[half * mass * value for mass, value in zip(shares * 2, values, strict=True)])
 
 
 def compress(blocks: list[Block], weight: Weight, log2_tolerance: float) -> tuple[list[Block], float]:
@@ -137,13 +138,6 @@ def _interpolation_matrix(shift: arb, ratio: arb, units: tuple[arb, ...], n: int
     zeros, factors = _chebyshev(n, stored_bits(ctx.prec))
     rows = zip((*zeros, *(-zero for zero in zeros)), factors, strict=True)
     return arb_mat([[top * factor / (x - zero) for top, x in zip(tops, nodes, strict=True)] for zero, factor in rows])
-
-
-@lru_cache(maxsize=64)
-def _legendre(n: int, bits: int) -> tuple[tuple[arb, ...], tuple[arb, ...]]:
-    """Units and masses of the Gauss-Legendre rule."""
-    units, masses = zip(*gauss_legendre(n, bits), strict=True)
-    return units, masses * 2
 
 
 @lru_cache(maxsize=64)

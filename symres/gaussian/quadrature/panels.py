@@ -21,6 +21,7 @@ from flint import acb, arb, ctx
 from ...core.errors import SymresError
 from ...functions.balls import Ball
 from ...numerics.budget import MOST_PANELS
+from ...numerics.gauss_rules import gauss_legendre
 from .memo import memoised
 
 Function = Callable[[list[Ball], bool], Ball]
@@ -82,16 +83,6 @@ class Weight:
         fall = nearest**2 / (2 * falling) * LOG2_E
         rise = height**2 / (2 * rising) * LOG2_E
         return rise - fall + 1e-14 * (rise + fall) + 1e-9  # 1e-14: the rounding of floats, with room
-
-
-@lru_cache(maxsize=256)
-def gauss_legendre(n: int, bits: int) -> tuple[tuple[arb, arb], ...]:
-    """The (node, weight) pairs of the n-point rule on (-1, 1); n is even.
-
-    Only the positive nodes: the others are their mirror images.
-    """
-    with ctx.workprec(bits):
-        return tuple(arb.legendre_p_root(n, k, weight=True) for k in range(n // 2))
 
 
 def log2_upper(value: Ball) -> float:
@@ -357,8 +348,8 @@ class PlannedRule:
                 continue
             half, centre = (panel.right - panel.left) / 2, (panel.right + panel.left) / 2
             values = _values(panel.function, scale * centre, scale * half, panel.nodes, stored)
-            for (node, mass), sides in zip(gauss_legendre(panel.nodes, stored), values, strict=True):
-                step, mass = half * node, half * mass
+            for (node, share), sides in zip(gauss_legendre(panel.nodes, stored), values, strict=True):
+                step, mass = half * node, half * share
                 for x, value in zip((centre + step, centre - step), sides, strict=True):
                     square, moved = x * x, mass * value
                     key = square.mid().man_exp()

@@ -12,10 +12,10 @@ import sympy as sp
 
 from ...core.errors import SymresError
 from ...core.symbols import C_W, C_b, K, gamma, xi
+from ...functions.floats.float_averages import CompiledExpressions
 from ...layers.nodes import Dense
 from ...results.advice.parts import LearningRate, Origin, Path, UsualScheme
 from ...results.quantity import Status
-from ...theory.finite_width.float_averages import CompiledExpressions, FunctionLibrary
 from ...theory.theory import Theory
 
 _LOST = 1e8  # a range from which on it does not matter how large it is
@@ -52,7 +52,6 @@ class DepthFlow:
     def __init__(self, theory: Theory) -> None:
         self.theory = theory
         self._maps = theory.flow_maps
-        self._functions = FunctionLibrary()
 
     @property
     def is_known(self) -> bool:
@@ -75,11 +74,11 @@ class DepthFlow:
 
     @cached_property
     def _layer(self) -> CompiledExpressions:
-        return CompiledExpressions([self._maps[0].defined, self._maps[2].defined], self._functions)
+        return CompiledExpressions([self._maps[0].defined, self._maps[2].defined])
 
     @cached_property
     def _parallel(self) -> CompiledExpressions:
-        return CompiledExpressions([self._maps[1].defined], self._functions)
+        return CompiledExpressions([self._maps[1].defined])
 
     def step(self, values: Mapping[sp.Symbol, float], kernel: float) -> tuple[float, float]:
         """The next kernel and chi_perp; nan where they overflow."""
@@ -121,7 +120,7 @@ class DepthFlow:
         """
         if self.theory.is_batch:
             return None
-        norm = CompiledExpressions([self.theory.parameter_norm.defined], self._functions)
+        norm = CompiledExpressions([self.theory.parameter_norm.defined])
         deepest = max(depth, 2)  # one layer does not show how the tangent kernel grows
         path = self.path(setting, deepest)
         try:

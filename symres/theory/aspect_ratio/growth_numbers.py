@@ -15,10 +15,10 @@ import sympy as sp
 from ...core.atoms import Opaque
 from ...core.errors import SymresError
 from ...core.symbols import C_W, C_b, K, gamma
+from ...functions.floats.float_function import Values
 from ...layers.layer import Layer
 from ...results.critical_point import CriticalPoint
 from ...results.numbers.growth_curve import GrowthRow
-from ..finite_width.float_quadrature import Values
 from ..finite_width.layer_noise import CompiledLayer
 from ..finite_width.layer_numbers import LayerNumbers
 from ..finite_width.layer_response import LayerResponse

@@ -11,14 +11,16 @@ import sympy as sp
 from ...activations.activation import Activation
 from ...activations.catalogue import activation
 from ...activations.piecewise import PiecewiseFunction
+from ...core.arrays import Array
 from ...core.errors import DeclarationError, UnsupportedLayer
 from ...core.scalars import Number, parameter
 from ...core.symbols import z
+from ...functions.floats.float_averages import coefficients
+from ...functions.floats.float_function import FloatFunction
 from ...gaussian.calculus.integrand import pieces_of
 from ...results.numbers.estimates import EstimatedNumber, Estimates
 from ...results.numbers.response import Response
 from ..finite_width.deep_fluctuations import DeepFluctuations, states_of
-from ..finite_width.float_quadrature import Array, FloatFunction, coefficients
 from ..finite_width.fluctuations import Fluctuations
 from ..finite_width.layer_noise import CompiledLayer
 from ..observables.layer_theory import LayerTheory

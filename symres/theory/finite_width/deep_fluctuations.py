@@ -9,10 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from ...core.abbreviation import counted
+from ...core.arrays import Array
 from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError, NoClosedForm
+from ...functions.floats.float_function import Values
 from ...results.numbers.estimates import Estimates
-from .float_quadrature import Array, Values
 from .fluctuations import Fluctuations, through
 from .layer_noise import CompiledLayer
 from .layer_numbers import at_kernels, roots_of

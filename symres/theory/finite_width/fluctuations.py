@@ -22,7 +22,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .float_quadrature import Array
+from ...core.arrays import Array
 from .hermite_space import given, inner
 from .input_pairs import of_view, state_places, views_of
 from .layer_numbers import LayerNumbers, roots_of

@@ -21,17 +21,6 @@ _ROUNDING = 1e-18
 _NOISE = 4e-16  # of the largest coefficient
 
 
-def hermite_rows(x: Array, degree: int) -> Array:
-    """The values of he_0, ..., he_degree at places of any shape, along a new first axis."""
-    rows = np.empty((degree + 1, *x.shape))
-    rows[0] = 1.0
-    if degree:
-        rows[1] = x
-    for k in range(1, degree):
-        rows[k + 1] = (x * rows[k] - np.sqrt(k) * rows[k - 1]) / np.sqrt(k + 1)
-    return rows
-
-
 @lru_cache(maxsize=8)
 def root_factorials(degree: int) -> Array:
     """``log sqrt(k!)`` for k = 0, ..., degree."""

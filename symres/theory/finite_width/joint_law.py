@@ -13,19 +13,11 @@ from itertools import combinations
 
 import numpy as np
 
+from ...core.arrays import Array
 from ...core.errors import UnsupportedLayer
+from ...functions.floats.float_averages import average, coefficients, pair_coefficients
+from ...functions.floats.float_function import BoundFunction, FloatFunction, FloatProduct, Function, Values
 from ..walk.linear_forms import components
-from .float_averages import average
-from .float_quadrature import (
-    Array,
-    BoundFunction,
-    FloatFunction,
-    FloatProduct,
-    Function,
-    Values,
-    coefficients,
-    pair_coefficients,
-)
 from .hermite_space import given, inner, product_given
 from .input_pairs import block
 from .layer_noise import Group, Term

@@ -13,12 +13,13 @@ import numpy as np
 import sympy as sp
 
 from ...activations.piecewise import PiecewiseFunction, product
+from ...core.arrays import Array
 from ...core.errors import UnsupportedLayer
 from ...core.symbols import z
+from ...functions.floats.float_averages import CompiledExpressions
+from ...functions.floats.float_function import BoundFunction, FloatFunction, Values, float_function
 from ...gaussian.calculus.integrand import distributed, pieces_of
 from ..walk.linear_forms import Averager, Form
-from .float_averages import CompiledExpressions, FunctionLibrary
-from .float_quadrature import Array, BoundFunction, FloatFunction, Values
 from .layer_response import LayerResponse, total_slopes
 
 _ONE = PiecewiseFunction((), (sp.Integer(1),))
@@ -89,16 +90,15 @@ class CompiledLayer:
     def __init__(self, response: LayerResponse) -> None:
         self.response = response
         self._order = list(response.averages)
-        self._functions = FunctionLibrary()
 
     @cached_property
     def _values(self) -> list[CompiledExpressions]:
-        return [CompiledExpressions([value], self._functions) for value in self.response.values.values()]
+        return [CompiledExpressions([value]) for value in self.response.values.values()]
 
     @cached_property
     def _slopes(self) -> CompiledExpressions:
         """Partial slopes of the averages and of the next state, and covariances of the noise."""
-        return CompiledExpressions([slope for _, _, slope in self._entries], self._functions)
+        return CompiledExpressions([slope for _, _, slope in self._entries])
 
     @cached_property
     def _entries(self) -> list[tuple[int, sp.Symbol, sp.Expr]]:
@@ -108,12 +108,12 @@ class CompiledLayer:
     @cached_property
     def _noise(self) -> CompiledExpressions:
         pairs = [(a, b) for k, a in enumerate(self._order) for b in self._order[k:]]
-        return CompiledExpressions([self.response.covariance(a, b) for a, b in pairs], self._functions)
+        return CompiledExpressions([self.response.covariance(a, b) for a, b in pairs])
 
     @cached_property
     def _stream(self) -> CompiledExpressions:
         walk = self.response.walk
-        return CompiledExpressions([walk.stream(a, b) for a, b in walk.kernel], self._functions)
+        return CompiledExpressions([walk.stream(a, b) for a, b in walk.kernel])
 
     @cached_property
     def _law(self) -> CompiledExpressions:
@@ -122,7 +122,7 @@ class CompiledLayer:
         widths = [average.width for average in self.response.averages.values()]
         sources = [walk.covariance(s, a, b) for s in self._sources for a in walk.inputs for b in walk.inputs]
         coefficients = [c for form in self._forms for _, c in form]
-        return CompiledExpressions([*self._integrands[1], *widths, *sources, *coefficients], self._functions)
+        return CompiledExpressions([*self._integrands[1], *widths, *sources, *coefficients])
 
     @cached_property
     def _integrands(self) -> tuple[list[list[Term]], list[sp.Expr], list[Form]]:
@@ -133,7 +133,7 @@ class CompiledLayer:
         for average in self.response.averages.values():
             averager, integrand = self.response.walk.in_variables(*average.factors)
             own = []
-            for factor, groups in _products(averager, integrand, self._functions):
+            for factor, groups in _products(averager, integrand):
                 numbered = [Group(f, tuple(forms.setdefault(h, len(forms)) for h in of)) for f, of in groups]
                 own.append(Term(len(factors), tuple(numbered)))
                 factors.append(average.weight * factor)
@@ -218,7 +218,7 @@ def _bound(function: FloatFunction | BoundFunction, averages: Values) -> FloatFu
 
 
 def _products(
-    averager: Averager, integrand: sp.Expr, functions: FunctionLibrary
+    averager: Averager, integrand: sp.Expr
 ) -> list[tuple[sp.Expr, list[tuple[tuple[FloatFunction, ...], tuple[Form, ...]]]]]:
     """An integrand as a sum of factors times groups of functions, each with the forms of its variables."""
     found = []
@@ -246,7 +246,7 @@ def _products(
                     "write the layer so that functions of at most two different arguments are multiplied",
                 )
             groups.append(
-                (tuple(functions[by_variable[k]] for k in members), tuple(averager.forms[k] for k in members))
+                (tuple(float_function(by_variable[k]) for k in members), tuple(averager.forms[k] for k in members))
             )
         found.append((coefficient, groups))
     return found

@@ -12,7 +12,8 @@ from functools import cached_property
 import numpy as np
 import sympy as sp
 
-from .float_quadrature import Array, Values
+from ...core.arrays import Array
+from ...functions.floats.float_function import Values
 from .input_pairs import Inputs, block, of_view, state_places, views_of
 from .joint_law import JointLaw
 from .layer_noise import CompiledLayer, Group, Term, ViewNumbers

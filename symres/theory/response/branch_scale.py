@@ -8,13 +8,14 @@ from functools import cached_property
 import numpy as np
 import sympy as sp
 
+from ...core.arrays import Array
 from ...core.errors import NoClosedForm
 from ...core.symbols import K
+from ...functions.floats.float_averages import CompiledExpressions
+from ...functions.floats.float_function import Values
 from ...numerics.highest import _highest_maximum, _instead_of_maximum, _surveyed
 from ...results.numbers.branch_limit import BranchScale
 from ...results.quantity import Quantity, Status
-from ..finite_width.float_averages import CompiledExpressions, FunctionLibrary
-from ..finite_width.float_quadrature import Array, Values
 from ..observables.layer_theory import LayerTheory
 from ..quantities.expansion import terms_of
 from .layer_slopes import ScaleSlopes, maps_of
@@ -94,7 +95,7 @@ def scale_for(layer: LayerTheory, target: float, depth: int, kernel: float, valu
     Raises:
         NoClosedForm: none between 0 and infinity does.
     """
-    step = CompiledExpressions(maps_of(layer, 1), FunctionLibrary())
+    step = CompiledExpressions(maps_of(layer, 1))
 
     def reached(size: float) -> float:
         found = kernel

@@ -15,12 +15,12 @@ import numpy as np
 
 from ...core.errors import NoClosedForm
 from ...core.symbols import K
+from ...functions.floats.float_averages import CompiledExpressions
+from ...functions.floats.float_function import Values
 from ...numerics.highest import Function, _highest_maximum, _instead_of_maximum, _surveyed
 from ...results.numbers.branch_limit import DeepBranchScale
 from ...results.quantity import Quantity, Status
 from ..criticality.conditions.critical_conditions import expression_of
-from ..finite_width.float_averages import CompiledExpressions, FunctionLibrary
-from ..finite_width.float_quadrature import Values
 from ..quantities.build import build
 from .layer_slopes import largest_kernel
 from .scan import number_or_end, root, rows_of
@@ -56,7 +56,7 @@ def deep_branch_scale(
     if kernel >= largest:
         lost = f"averages by quadrature lose all digits above K = {largest:g}"
         raise NoClosedForm(_ASKED, lost, "take a smaller kernel")
-    compiled = CompiledExpressions([condition, product, rate_expr], FunctionLibrary())
+    compiled = CompiledExpressions([condition, product, rate_expr])
 
     def flow(place: float) -> float:
         return float(compiled({**values, K: place})[2])

@@ -8,13 +8,14 @@ import numpy as np
 import sympy as sp
 
 from ...activations.activation import Activation
+from ...core.arrays import Array
 from ...core.errors import DeclarationError, NoClosedForm
+from ...functions.floats.float_function import Values
 from ...layers.architectures import mlp
 from ...results.exponents import Exponents
 from ...results.numbers.response import Response, ResponseDecay, Value
 from ...results.quantity import Quantity, Status
 from ..criticality.unbounded_growth import growth
-from ..finite_width.float_quadrature import Array, Values
 from ..observables.layer_theory import LayerTheory
 from .layer_slopes import LayerSlopes
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import sympy as sp
 
+from ...core.arrays import Array
 from ...core.errors import NoClosedForm
 from ...core.symbols import K1, K2, C, K
+from ...functions.floats.float_averages import CompiledExpressions
+from ...functions.floats.float_function import Values
 from ...gaussian.calculus.expectation import Expectation
 from ...results.quantity import Quantity, Status
-from ..finite_width.float_averages import CompiledExpressions, FunctionLibrary
-from ..finite_width.float_quadrature import Array, Values
 from ..observables.layer_theory import LayerTheory
 
 ONE = (K,)
@@ -93,7 +94,7 @@ class LayerSlopes:
         one, other = (memory.xreplace({K: k}) for k in ((K, K) if inputs == 1 else (K1, K2)))
         weights = [one**2] if inputs == 1 else [one**2, one * other, other**2]
         kept = [(w * x).diff(y) for w, x in zip(weights, self.state, strict=True) for y in self.state]
-        self._compiled = CompiledExpressions([*maps, *slopes, *kept], FunctionLibrary())
+        self._compiled = CompiledExpressions([*maps, *slopes, *kept])
 
     def at(self, kernels: Array, values: Values) -> Slopes:
         """The maps and derivatives at given kernels."""
@@ -121,7 +122,7 @@ class ScaleSlopes:
         moves = [[*row, m.diff(scale)] for row, m in zip(slopes, maps, strict=True)]
         found = [*maps, *(move for row in moves for move in row), steep]
         found += [steep.diff(x) for x in (*self.state, scale)]
-        self._compiled = CompiledExpressions(found, FunctionLibrary())
+        self._compiled = CompiledExpressions(found)
         self._largest = largest_kernel(found)
 
     def at(self, kernels: Array, moved: Array, values: Values) -> tuple[Array, Array, float, float]:

@@ -8,8 +8,8 @@ from functools import lru_cache
 import sympy as sp
 
 from ...core.symbols import C, K
+from ...functions.floats.float_averages import CompiledExpressions
 from ...layers.layer import Layer
-from ...theory.finite_width.float_averages import CompiledExpressions, FunctionLibrary
 from ...theory.observables.kernels import KERNEL_MAP
 from ...theory.observables.susceptibilities import CHI_PERP
 from ...theory.theory import derive
@@ -27,7 +27,6 @@ class FloatMaps:
 
     def __init__(self, form: Layer) -> None:
         self._theory = derive(form)
-        self._functions = FunctionLibrary()
         self._compiled: dict[str, CompiledExpressions] = {}
 
     def value(self, name: str, kernel: float, numbers: Mapping[str, float]) -> float:
@@ -42,7 +41,7 @@ class FloatMaps:
             SymresError: it is infinite, or has no definition in averages.
         """
         if name not in self._compiled:
-            self._compiled[name] = CompiledExpressions([self._definition(name)], self._functions)
+            self._compiled[name] = CompiledExpressions([self._definition(name)])
         known: dict[sp.Symbol, float] = {p: numbers[p.name] for p in self._theory.layer.parameters if p.name in numbers}
         return float(self._compiled[name]({K: kernel, C: 0.0, **known})[0])
 

@@ -14,9 +14,9 @@ import sympy as sp
 
 from ...core.errors import DeclarationError, SymresError
 from ...core.symbols import K1, K2, C, K, Theta
+from ...functions.floats.float_averages import CompiledExpressions
 from ...layers.layer import Layer
 from ...layers.program import Draw
-from ...theory.finite_width.float_averages import CompiledExpressions, FunctionLibrary
 from ...theory.theory import derive
 from ...theory.walk.assignments import Assignment
 from ...theory.walk.tangent import tangent
@@ -72,7 +72,7 @@ class _Maps:
     """Kernels, covariance and tangent kernel behind a layer, compiled once for each."""
 
     def __init__(self, form: Layer) -> None:
-        walks, functions = derive(form).walks, FunctionLibrary()
+        walks = derive(form).walks
         self._parameters: set[sp.Symbol] = set()
 
         def rates(draw: Draw) -> tuple[sp.Expr, sp.Expr]:
@@ -84,7 +84,7 @@ class _Maps:
         def compiled(assignments: list[Assignment], *definitions: sp.Expr) -> CompiledExpressions:
             for symbol, step in reversed(assignments):
                 definitions = tuple(definition.xreplace({symbol: step}) for definition in definitions)
-            return CompiledExpressions(definitions, functions)
+            return CompiledExpressions(definitions)
 
         first = walks.one.first
         alone = tangent(walks.one, first, first, Theta, rates)

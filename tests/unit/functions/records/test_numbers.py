@@ -7,9 +7,9 @@ import sympy as sp
 
 from symres.core.atoms import Enclosable, Opaque
 from symres.functions.balls import evaluate
+from symres.functions.floats.float_averages import CompiledExpressions
+from symres.functions.floats.float_compiler import CompiledFormula
 from symres.functions.records.gaussian_signs import NUMBERS, SPECIAL
-from symres.theory.finite_width.float_averages import CompiledExpressions, FunctionLibrary
-from symres.theory.finite_width.float_quadrature import CompiledFormula
 from tests.oracles import signs
 
 SHIFTS = [(0.3, -1.2), (0.0, 1.5), (3.0, 4.0), (-3.0, 2.0), (-2.0, -0.5), (9.0, 10.0), (1e-6, 2.0)]
@@ -34,7 +34,7 @@ def test_every_evaluator_has_every_function(function):
             float(evaluate(function(*symbols), values, 15)[0]),
             float(NUMBERS[name](*place)),
             float(CompiledFormula(symbols, function(*symbols))(*place)),
-            float(CompiledExpressions([1 + function(*symbols)], FunctionLibrary())(values)[0]) - 1,
+            float(CompiledExpressions([1 + function(*symbols)])(values)[0]) - 1,
         ]
         assert found == pytest.approx([expected] * 4, rel=1e-12, abs=1e-15), place
         assert found[:3] == pytest.approx([expected] * 3, rel=1e-12), place

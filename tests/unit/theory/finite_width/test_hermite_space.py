@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.polynomial.hermite_e import hermegauss
 
-from symres.theory.finite_width.hermite_space import given, hermite_rows, product_given
+from symres.numerics.gauss_rules import hermite_rows
+from symres.theory.finite_width.hermite_space import given, product_given
 
 NODES, WEIGHTS = hermegauss(80)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()

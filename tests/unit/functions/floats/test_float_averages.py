@@ -7,17 +7,18 @@ import sympy as sp
 import symres as sr
 from symres.core import symbols
 from symres.core.symbols import K1, K2, C, K, x1, x2
+from symres.functions.floats import float_averages
+from symres.functions.floats.float_averages import CompiledExpressions, coefficients
+from symres.functions.floats.float_compiler import CompiledFormula
+from symres.functions.floats.float_function import FloatFunction
 from symres.gaussian.calculus.expectation import Expectation
-from symres.theory.finite_width import float_quadrature
-from symres.theory.finite_width.float_averages import CompiledExpressions, FunctionLibrary
-from symres.theory.finite_width.float_quadrature import FloatFunction, coefficients
-from symres.theory.finite_width.panel_rule import rule
+from symres.numerics.gauss_rules import rule
 
 NAMES = ("relu", "tanh", "gelu", "silu", "hard_tanh", "elu", "softplus")
 
 
 def compiled(expression, values):
-    return float(CompiledExpressions([expression], FunctionLibrary())(values)[0])
+    return float(CompiledExpressions([expression])(values)[0])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -101,14 +102,40 @@ def test_waves_that_are_too_short_are_refused():
 def test_an_average_is_taken_once_for_each_variance_and_parameter(monkeypatch):
     taken = []
     monkeypatch.setattr(
-        float_quadrature, "coefficients", lambda *arguments: taken.append(arguments) or coefficients(*arguments)
+        float_averages, "coefficients", lambda *arguments: taken.append(arguments) or coefficients(*arguments)
     )
     elu = sr.activation("elu")
     (alpha,) = elu.parameters
-    average = CompiledExpressions([Expectation(elu(x1) ** 2, K) + K], FunctionLibrary())
+    average = CompiledExpressions([Expectation(elu(x1) ** 2, K) + K])
     asked = [(1.0, 0.5), (2.0, 0.5), (1.0, 0.25), (1.0, 0.5), (2.0, 0.5)]
     found = [float(average({K: size, alpha: value})[0]) for size, value in asked]
     assert len(taken) == 3
     for (size, value), number in zip(asked, found, strict=True):
         exact = sr.expect(elu(sr.z) ** 2).evalf(20, K=size, alpha=value)
         assert number == pytest.approx(float(exact) + size, rel=2e-14)
+
+
+@pytest.mark.parametrize("formula", ["relu", "tanh", "gelu", "silu", "hard_tanh", "erf(1000*(z - 73/10))", "exp(-z^2)"])
+def test_many_variances_at_once(formula):
+    """Over 21 decades, in any order, one of them twice; breakpoints and steep places are met at all of them."""
+    square = sr.expect(f"({formula})^2" if "(" in formula else f"{formula}(z)^2")
+    average = square.definition.xreplace({symbols.K: K})
+    sizes = np.array([0.1, 1e12, 1e-9, 40.0, 0.1])
+    found = CompiledFormula([K], average)(sizes)
+    expected = [float(square.evalf(20, K=sp.Rational(size))) for size in sizes.tolist()]
+    assert found == pytest.approx(expected, rel=3e-14)
+
+
+def test_an_average_that_overflows_is_lost_alone():
+    average = Expectation(sr.activation("exp(z)")(x1), K) + sp.Rational(1, 2)
+    found = CompiledFormula([K], average)(np.array([[1.0], [1e9]]))
+    assert found[0, 0] == pytest.approx(np.exp(0.5) + 0.5, rel=1e-14)
+    assert np.isnan(found[1, 0])
+
+
+def test_parameters_may_be_arrays():
+    elu = sr.activation("elu")
+    (alpha,) = elu.parameters
+    found = CompiledFormula([K, alpha], Expectation(elu(x1) ** 2, K))(2.0, np.array([0.5, 0.25]))
+    for value, number in zip((0.5, 0.25), found, strict=True):
+        assert number == pytest.approx(float(sr.expect(elu(sr.z) ** 2).evalf(20, K=2, alpha=value)), rel=2e-14)

@@ -1,0 +1,198 @@
+"""Gaussian averages and Hermite coefficients of functions of one and two variables in double precision.
+
+Averages over one variable are taken at many variances at once. Of two variables, the panels of the second are divided
+for each place of the first, so that breakpoints of either are met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import sympy as sp
+
+from ...core.arrays import Array, NDArray, np
+from ...core.errors import NoClosedForm
+from ...numerics.gauss_rules import (
+    REACH,
+    averages,
+    hermite_rows,
+    on_panels,
+    panel_edges,
+    refined,
+    rule,
+)
+from .float_compiler import CompiledFormula
+from .float_function import FloatFunction, Function, Values
+
+_AT_ONCE = 64  # shifts whose Hermite polynomials are in memory together
+_KEPT = 2048  # averages
+_NARROW = 0.25  # of what two variables share: the rest is the scale on which averages over it change
+_CHUNK = 128  # variances at once
+
+
+def average(functions: tuple[Function, ...], covariance: Sequence[float], values: Values) -> float:
+    """``<f(w)>`` or ``<f(w1) g(w2)>``; the covariance matrix as its upper triangle, row by row.
+
+    Raises:
+        NoClosedForm: floating-point numbers overflow, the function oscillates, or both variables are the same.
+    """
+    if len(functions) == 1:
+        (function,), variance = functions, float(covariance[0])
+        if isinstance(function, FloatFunction):
+            return _mean(function, variance, tuple(values[s] for s in function.parameters))
+        return float(coefficients(function, variance, 0, values)[0])
+    one, both, other = map(float, covariance)
+    rest = other - both**2 / one if one else other
+    if one == 0 or rest <= 1e-14 * other:
+        raise NoClosedForm(
+            "an average of two variables in double precision", "both are the same variable", "pass inputs that differ"
+        )
+    root = np.array([[np.sqrt(one), 0.0], [both / np.sqrt(one), np.sqrt(rest)]])
+    return float(pair_coefficients((functions[0], functions[1]), root, 0, values)[0, 0])
+
+
+@lru_cache(maxsize=_KEPT)
+def _mean(function: FloatFunction, variance: float, parameters: tuple[float, ...]) -> float:
+    """The average over one variable: of a normalised layer, the same for all kernels."""
+    return float(coefficients(function, variance, 0, dict(zip(function.parameters, parameters, strict=True)))[0])
+
+
+def average_at(functions: tuple[FloatFunction, ...], covariance: Sequence[Array], values: Mapping) -> Array:
+    """``average`` for arrays, entry by entry; nan where it is not a number.
+
+    Args:
+        functions: one of each variable.
+        covariance: arrays.
+        values: of parameters, arrays too.
+    """
+    names = [s for s in values if any(s in f.parameters for f in functions)]
+    arrays = np.broadcast_arrays(*covariance, *(values[s] for s in names))
+    shape, rows = arrays[0].shape, np.stack([a.ravel() for a in arrays], axis=1)
+    constant = {s: float(rows[0, len(covariance) + k]) for k, s in enumerate(names)} if len(rows) else {}
+    if len(functions) == 1 and (rows[:, 1:] == rows[:1, 1:]).all() and (rows[:, 0] > 0).all():
+        return means(functions[0], rows[:, 0], constant).reshape(shape)
+    found = []
+    for row in rows.tolist():
+        size = len(covariance)
+        try:
+            found.append(average(functions, row[:size], dict(zip(names, row[size:], strict=True))))
+        except NoClosedForm:
+            found.append(np.nan)
+    return np.array(found).reshape(shape)
+
+
+def means(function: FloatFunction, variances: Array, values: Values) -> Array:
+    """``<f(w)>`` at several variances, all positive; nan where floating-point numbers overflow or f oscillates."""
+    different, place = np.unique(variances, return_inverse=True)
+    marks = function.marks(values)
+
+    def of_part(scales: Array) -> Array:
+        return averages(lambda rows, x: function.unchecked(scales[rows] * x, values), [marks / s for s in scales])[0]
+
+    scales = np.sqrt(different)
+    with np.errstate(all="ignore"):
+        found = [of_part(scales[start : start + _CHUNK]) for start in range(0, len(scales), _CHUNK)]
+    return np.asarray(np.concatenate(found)[place])
+
+
+def coefficients(function: Function, variance: float, degree: int, values: Values) -> Array:
+    """The Hermite coefficients 0 to degree of ``f(sqrt(variance) x)``, shape (degree + 1,)."""
+    if variance == 0:
+        found = np.zeros(degree + 1)
+        found[0] = function(np.zeros(1), values)[0]
+        return found
+    scale = np.sqrt(variance)
+    own = rule(degree, refined(lambda x: function(scale * x, values), degree, function.marks(values) / scale))
+    return np.asarray(own.rows @ function(scale * own.places, values))
+
+
+def pair_coefficients(functions: tuple[Function, Function], root: Array, degree: int, values: Values) -> Array:
+    """The Hermite coefficients of ``f(w1) g(w2)`` for ``w = root x``, root lower triangular, up to a total degree.
+
+    Returns:
+        Shape (degree + 1, degree + 1), 0 beyond the total degree.
+    """
+    first, second = functions
+    a, b, c = root[0, 0], root[1, 0], root[1, 1]
+    if c == 0:
+        raise NoClosedForm("Hermite coefficients of two variables", "both are the same variable", "write them as one")
+    whole = np.hypot(b, c)
+    steps = second.marks(values)
+    more = refined(lambda x: second(whole * x, values), degree, steps / whole)
+    marks = np.unique([*steps, *(whole * m for m in more)])  # 0 is one for all places of the first
+    edges = refined(lambda x: first(a * x, values), degree, first.marks(values) / a)
+    if c < _NARROW * abs(b) or len(marks) > len(steps):  # the average over the rest is steep as well
+        edges = refined(
+            lambda x: _shifted_coefficients(second, b * x.ravel(), c, 0, values, marks).reshape(x.shape),
+            degree,
+            [*edges, *(steps / b if b else ())],
+        )
+    outer = rule(degree, edges)
+    here = outer.weights * first(a * outer.places, values)
+    along = _shifted_coefficients(second, b * outer.places, c, degree, values, marks)
+    found = hermite_rows(outer.places, degree) @ (here[:, None] * along)
+    powers = np.arange(degree + 1)
+    return np.where(powers[:, None] + powers <= degree, found, 0.0)
+
+
+def _shifted_coefficients(
+    function: Function, shifts: Array, scale: float, degree: int, values: Values, marks: Array
+) -> Array:
+    """The Hermite coefficients of ``f(shift + scale*x)``, shape (number of shifts, degree + 1).
+
+    Panels are the same for all shifts but for those that a mark falls into; these are divided there.
+    """
+    base = rule(degree)
+    sampled = function(shifts[:, None] + scale * base.places, values)
+    if not len(marks):
+        return np.asarray(sampled @ base.rows.T)
+    edges = panel_edges(degree)
+    at = np.clip((marks - shifts[:, None]) / scale, -REACH, REACH)
+    panel = _panel(edges, at)
+    whole = np.ones((len(shifts), len(edges) - 1))
+    np.put_along_axis(whole, panel, 0.0, axis=1)
+    found = np.asarray((sampled * np.repeat(whole, len(base.places) // whole.shape[1], axis=1)) @ base.rows.T)
+    ends = np.sort(np.concatenate([at, edges[panel], edges[panel + 1]], axis=1), axis=1)
+    broken = np.take_along_axis(whole, _panel(edges, (ends[:, 1:] + ends[:, :-1]) / 2), axis=1) == 0
+    right = np.where(broken, ends[:, 1:], ends[:, :-1])
+    places, shares = (part.reshape(len(shifts), -1) for part in on_panels(ends[:, :-1], right))
+    shares = shares * function(shifts[:, None] + scale * places, values)
+    for start in range(0, len(shifts), _AT_ONCE):
+        rows = slice(start, start + _AT_ONCE)
+        found[rows] += np.einsum("knm,nm->nk", hermite_rows(places[rows], degree), shares[rows])
+    return found
+
+
+def _panel(edges: Array, places: Array) -> NDArray[np.int64]:
+    """The number of the panel that each place is in."""
+    return np.clip(np.searchsorted(edges, places, side="right") - 1, 0, len(edges) - 2)
+
+
+class CompiledExpressions:
+    """Several expressions as one function of the numbers of their symbols.
+
+    Args:
+        expressions: in averages and symbols.
+    """
+
+    def __init__(self, expressions: Sequence[sp.Expr]) -> None:
+        self._symbols = sorted(set().union(*(e.free_symbols for e in expressions)), key=sp.default_sort_key)
+        self._function = CompiledFormula(self._symbols, list(expressions))
+
+    def __call__(self, values: Values) -> Array:
+        """The numbers, shape (number of expressions,).
+
+        Raises:
+            NoClosedForm: floating-point numbers overflow.
+        """
+        with np.errstate(all="ignore"):
+            try:
+                found = np.array(self._function(*(values[s] for s in self._symbols)))
+            except OverflowError:  # of an integer that a given number has made, gamma = 1e300 for instance
+                found = np.array(np.inf)
+        if np.iscomplexobj(found) or not np.isfinite(found).all():  # Python's powers of negative numbers are complex
+            shown = ", ".join(f"{s} = {float(values[s]):.3g}" for s in self._symbols if s in values)
+            lost = "they overflow, or rounding makes the argument of a root negative"
+            raise NoClosedForm(f"the numbers of a layer at {shown}", lost, "take smaller kernels, or fewer layers")
+        return found.astype(float, copy=False)

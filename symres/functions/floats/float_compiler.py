@@ -1,0 +1,232 @@
+"""Formulas compiled to NumPy, as the records of functions spell them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import sympy as sp
+from flint import acb, arb, ctx
+
+from ...core.abbreviation import abbreviated
+from ...core.arrays import Array, np
+from ...core.atoms import AverageNode
+from ...core.errors import DeclarationError
+from ..balls.compiler import compile_ball
+from ..balls.exponential_forms import HALF_LINE, TwoForms, exponential_forms, group_exponentials
+from ..companions import Log1p
+from ..function_record import definition_of, record_of, spelled
+from ..records.gaussian_signs import NUMBERS
+
+_BITS = 128  # of balls, where NumPy does not have a function or its numbers overflow
+_MOST_BALLS = 4096  # at once: they take milliseconds
+_MULTIPLIED = 4  # powers up to this one are products
+
+
+class CompiledFormula:
+    """A function for arrays; without SciPy where only elementary functions are in it, because that loads slowly.
+
+    It is pickled by its formula, and compiled again where it is loaded.
+
+    Args:
+        symbols: the arguments, in their order.
+        expressions: what it computes, one or several.
+    """
+
+    def __init__(self, symbols: Sequence[sp.Symbol], expressions: sp.Expr | Sequence[sp.Expr]) -> None:
+        self._formula = symbols, expressions
+        self._function = _Program(symbols).function(expressions)
+
+    def __call__(self, *arguments: Array | float) -> Any:
+        """The values, each of the shape of the arguments together; a constant is a number."""
+        return self._function(*arguments)
+
+    def __reduce__(self) -> tuple[type[CompiledFormula], tuple[Any, ...]]:
+        return CompiledFormula, self._formula
+
+
+class _Program:
+    """The text of a function, a line for each distinct node.
+
+    Args:
+        symbols: the arguments.
+    """
+
+    def __init__(self, symbols: Sequence[sp.Symbol]) -> None:
+        self._names: dict[sp.Basic, str] = {s: f"x{k}" for k, s in enumerate(symbols)}
+        self._arguments = list(self._names.values())
+        self._lines: list[str] = []
+        self._known: dict[str, Any] = {"np": np, "inf": math.inf, "nan": math.nan}
+
+    def function(self, expressions: sp.Expr | Sequence[sp.Expr]) -> Callable[..., Any]:
+        """The function of one expression, or of several."""
+        one = isinstance(expressions, sp.Expr)
+        found = [self._name(e) for e in ([expressions] if one else expressions)]
+        values = found[0] if one else f"[{', '.join(found)}]"
+        body = "\n ".join([*self._lines, f"return {values}"])
+        exec(f"def function({', '.join(self._arguments)}):\n {body}", self._known)
+        return self._known["function"]
+
+    def _name(self, node: sp.Basic) -> str:
+        if node not in self._names:
+            text = self._text(node)
+            if node.free_symbols or node.has(AverageNode):
+                self._lines.append(f"v{len(self._lines)} = {text}")
+                text = f"v{len(self._lines) - 1}"
+            self._names[node] = text
+        return self._names[node]
+
+    def _text(self, node: sp.Basic) -> str:
+        if isinstance(node, AverageNode):
+            return self._called(node.float_value, *node.float_arguments)
+        if node.is_number and not node.has(AverageNode):
+            return _number(node)
+        if node.func.__name__ in NUMBERS:
+            return self._called(NUMBERS[node.func.__name__], *node.args)
+        if (forms := exponential_forms(node)) is not None:
+            return self._called(_on_half_lines(forms[1]), forms[0])
+        if isinstance(node, sp.log) and node.args[0].is_Add and sp.S.One in node.args[0].args:
+            return self._name(Log1p(node.args[0] - 1))
+        match node:
+            case sp.Add():
+                return f"({' + '.join(map(self._name, node.args))})"
+            case sp.Mul():
+                return self._product(group_exponentials(node.args))
+            case sp.Pow():
+                return self._power(node.base, node.exp)
+            case sp.Piecewise():
+                return self._piecewise(node)
+            case sp.Max() | sp.Min():
+                first, *others = node.args
+                return self._spelled(node.func, first, node.func(*others, evaluate=len(others) == 1))
+            case sp.logic.boolalg.BooleanAtom():
+                return str(bool(node))
+            case sp.core.relational.Relational():
+                return f"({self._name(node.lhs)} {node.rel_op} {self._name(node.rhs)})"
+            case sp.And() | sp.Or() | sp.Not():
+                return f"np.logical_{node.func.__name__.lower()}({', '.join(map(self._name, node.args))})"
+        if _template(node.func):
+            return self._spelled(node.func, *node.args)
+        if (definition := definition_of(node)) is not None:
+            return self._name(definition)
+        if record_of(node) is None:
+            found = f"{node.func.__name__} has no numbers in double precision"
+            raise DeclarationError(f"the value of {abbreviated(node, 80)}", found, "use elementary functions")
+        return self._called(_by_balls(node.func, len(node.args)), *node.args)
+
+    def _called(self, function: Callable[..., Any], *arguments: sp.Basic) -> str:
+        name = f"f{len(self._known)}"
+        self._known[name] = function
+        return f"{name}({', '.join(map(self._name, arguments))})"
+
+    def _spelled(self, kind: type, *arguments: sp.Basic) -> str:
+        template = _template(kind)
+        if "special." in template and "special" not in self._known:
+            from scipy import special  # here, because it takes longer to import than the rest of symres
+
+            self._known["special"] = special
+        return template.format(*map(self._name, arguments))
+
+    def _product(self, factors: Sequence[sp.Expr]) -> str:
+        """A product, divided by what has a negative power."""
+        above = [f for f in factors if not (f.is_Pow and f.exp.is_Rational and f.exp.is_negative)]
+        below = [f.base**-f.exp for f in factors if f not in above]
+        texts = [" * ".join(map(self._name, part)) or "1.0" for part in (above, below)]
+        return f"({texts[0]})" if not below else f"({texts[0]} / ({texts[1]}))"
+
+    def _power(self, base: sp.Expr, exponent: sp.Expr) -> str:
+        if exponent.is_Rational and exponent.is_negative:
+            return f"(1.0 / {self._name(base**-exponent)})"
+        if exponent == sp.Rational(1, 2):
+            return f"np.sqrt({self._name(base)})"
+        if exponent.is_Integer and exponent <= _MULTIPLIED:
+            return f"({' * '.join([self._name(base)] * int(exponent))})"
+        if exponent.is_Integer:
+            return f"{self._name(base)}**{exponent}"
+        return f"{self._name(base)}**{self._name(exponent)}"
+
+    def _piecewise(self, node: sp.Piecewise) -> str:
+        found = "nan"
+        for value, condition in reversed(node.args):
+            found = f"np.where({self._name(condition)}, {self._name(value)}, {found})"
+        return found
+
+
+@lru_cache(maxsize=1024)
+def _number(node: sp.Expr) -> str:
+    """A number as text; integers remain what they are, for powers of numbers."""
+    if node.is_Integer and abs(node) < 2**53:
+        return f"({node})" if node < 0 else str(node)
+    if node.is_Rational:
+        try:
+            return f"({int(node.p) / int(node.q)!r})"
+        except OverflowError:
+            return f"({'-' * int(node.p < 0)}inf)"
+    with ctx.workprec(_BITS):
+        ball = compile_ball(node, ())([])
+    found = complex(ball) if isinstance(ball, acb) else float(ball.mid())
+    return f"({found!r})"
+
+
+@lru_cache(maxsize=256)
+def _template(kind: type) -> str:
+    """How NumPy or SciPy spell a function; empty if they do not have it by a name."""
+    found = spelled("numpy", "arrays", library="np", special="special").get(kind, "")
+    return "" if found.startswith("_") else found
+
+
+@lru_cache(maxsize=512)
+def _on_half_lines(forms: TwoForms) -> Callable[[Array | float], Array]:
+    """A function of u by its forms on both half-lines."""
+    left, right = (CompiledFormula(HALF_LINE, form) for form in (forms.left, forms.right))
+
+    def value(u: Array | float) -> Array:
+        v = -np.abs(u)
+        d = np.exp(v)
+        return np.where(np.less(u, 0), left(v, d), right(v, d))
+
+    return value
+
+
+@lru_cache(maxsize=64)
+def _by_balls(kind: type[sp.Function], count: int) -> Callable[..., Any]:
+    """A function that NumPy does not have, entry by entry; nan where it has no value."""
+    symbols = sp.symbols(f"a:{count}", real=True)
+    program = compile_ball(kind(*symbols, evaluate=False), symbols)
+
+    def number(*arguments: float) -> float:
+        with ctx.workprec(_BITS):
+            ball = program([arb(float(a)) for a in arguments])
+        return float(ball.mid()) if isinstance(ball, arb) and ball.is_finite() else float("nan")
+
+    return lambda *arguments: np.vectorize(number, [float])(*arguments)
+
+
+class WithoutOverflow:
+    """A function for arrays, by balls where a part of the formula is not a finite number.
+
+    Args:
+        part: the formula.
+        arguments: its symbols.
+    """
+
+    def __init__(self, part: sp.Expr, arguments: list[sp.Symbol]) -> None:
+        self._part, self._arguments, self._fast = part, arguments, CompiledFormula(arguments, part)
+
+    def __call__(self, w: Array, *parameters: float) -> Array | float:
+        """The values at places; not finite where balls have none either, or too many would be needed."""
+        found: Array | float = self._fast(w, *parameters)
+        if np.all(np.isfinite(found)):
+            return found
+        whole = np.array(np.broadcast_to(found, w.shape), dtype=float)
+        missing = ~np.isfinite(whole)
+        if missing.sum() > _MOST_BALLS:
+            return whole
+        program = compile_ball(self._part, self._arguments)
+        with ctx.workprec(_BITS):
+            fixed = [arb(p) for p in parameters]
+            balls = [program([arb(place), *fixed]) for place in w[missing].tolist()]
+            whole[missing] = [float(b.mid()) if b.is_finite() else np.nan for b in balls]
+        return whole

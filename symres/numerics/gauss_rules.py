@@ -1,0 +1,233 @@
+"""Nodes and weights: the only place where they are made.
+
+Legendre's rules as balls and as floats; and panels of the latter for averages over one standard Gaussian variable, as
+narrow as functions need them. Panels meet at the places where a function breaks or is steep, are narrow near 0, where
+functions of a small part of the range live, and narrow enough for the waves of the highest Hermite polynomial. Panels
+on which a function is not a polynomial yet are halved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from flint import arb, ctx
+
+from ..core.arrays import Array, NDArray, np
+from ..core.errors import NoClosedForm
+
+REACH = 14.0  # standard deviations; the density is 1e-43 there
+POINTS = 20  # of each panel
+_SMALL = [2.0**k for k in range(-5, 4)]
+_HALVINGS = 60
+_MOST = 20_000  # panels
+_WANTED = 1e-15  # error of the average on a panel, relative to the largest part of it
+_SPECTRAL = 1.6  # an error e between the nodes is one of e^1.6 in the average, which is exact for twice the degree
+
+
+@lru_cache(maxsize=256)
+def gauss_legendre(n: int, bits: int) -> tuple[tuple[arb, arb], ...]:
+    """The (node, weight) pairs of the n-point rule on (-1, 1); n is even.
+
+    Only the positive nodes: the others are their mirror images.
+    """
+    with ctx.workprec(bits):
+        return tuple(arb.legendre_p_root(n, k, weight=True) for k in range(n // 2))
+
+
+@lru_cache(maxsize=64)
+def half_rule(n: int, bits: int) -> tuple[tuple[arb, ...], tuple[arb, ...]]:
+    """The same: the nodes, and the weights."""
+    nodes, weights = zip(*gauss_legendre(n, bits), strict=True)
+    return nodes, weights
+
+
+def normal_pairs(reach: float, n: int, bits: int) -> tuple[tuple[arb, arb], ...]:
+    """(place, mass) of the n-point rule for the standard normal law between -reach and reach."""
+    scale = reach / (2 * arb.pi()).sqrt()
+    half = [(reach * node, scale * weight) for node, weight in gauss_legendre(n, bits)]
+    return tuple((side * y, mass * (-y * y / 2).exp()) for y, mass in half for side in (-1, 1))
+
+
+@lru_cache(maxsize=8)
+def legendre(points: int = POINTS) -> tuple[Array, Array]:
+    """Nodes and weights of the rule on (-1, 1) as floats."""
+    from numpy.polynomial.legendre import leggauss  # here, because symres imports without NumPy
+
+    return leggauss(points)
+
+
+def hermite_rows(x: Array, degree: int) -> Array:
+    """The values of he_0, ..., he_degree, ``he_k = He_k/sqrt(k!)``, at places of any shape, along a new first axis."""
+    rows = np.empty((degree + 1, *x.shape))
+    rows[0] = 1.0
+    if degree:
+        rows[1] = x
+    for k in range(1, degree):
+        rows[k + 1] = (x * rows[k] - np.sqrt(k) * rows[k - 1]) / np.sqrt(k + 1)
+    return rows
+
+
+@dataclass(frozen=True)
+class PanelRule:
+    """Places and weights of one standard Gaussian variable.
+
+    Args:
+        places: shape (N,).
+        weights: shape (N,); their sum is 1.
+        degree: of the Hermite polynomials that are resolved.
+    """
+
+    places: Array
+    weights: Array
+    degree: int
+
+    @cached_property
+    def rows(self) -> Array:
+        """The Hermite polynomials times the weights, shape (degree + 1, N)."""
+        return hermite_rows(self.places, self.degree) * self.weights
+
+
+@lru_cache(maxsize=16)
+def rule(degree: int, marks: tuple[float, ...] = ()) -> PanelRule:
+    """The rule that has these places, in standard deviations, between its panels."""
+    edges = panel_edges(degree, marks)
+    places, weights = on_panels(edges[:-1], edges[1:])
+    return PanelRule(places.ravel(), weights.ravel(), degree)
+
+
+def on_panels(left: Array, right: Array) -> tuple[Array, Array]:
+    """Places in panels, and their weights times the density of the standard normal law, along a new last axis."""
+    nodes, lengths = legendre()
+    half = (right - left)[..., None] / 2
+    places = left[..., None] + half * (1 + nodes)
+    return places, half * lengths * density(places)
+
+
+def density(places: Array) -> Array:
+    """That of the standard normal law."""
+    return np.asarray(np.exp(-(places**2) / 2) / np.sqrt(2 * np.pi))
+
+
+@lru_cache(maxsize=64)
+def _usual_edges(degree: int) -> Array:
+    """Panels for Hermite polynomials up to a degree, whose waves are 2 pi/sqrt(degree) long."""
+    widest = 8.0 / np.sqrt(max(degree, 16))
+    edges = [0.0]
+    for mark in [*_SMALL, REACH]:
+        count = int(np.ceil((mark - edges[-1]) / widest))
+        edges += list(np.linspace(edges[-1], mark, count + 1)[1:])
+    return np.array([*(-e for e in reversed(edges[1:])), *edges])
+
+
+def panel_edges(degree: int, marks: Iterable[float] = ()) -> Array:
+    """The ends of all panels, marks within reach among them."""
+    edges = np.unique([*_usual_edges(degree), *(m for m in marks if abs(m) < REACH)])
+    return edges[np.append(True, np.diff(edges) > 1e-300)]
+
+
+def refined(function: Callable[[Array], Array], degree: int, marks: Iterable[float]) -> tuple[float, ...]:
+    """The marks within reach, and more of them, so that a function is a polynomial on each panel.
+
+    Args:
+        function: of places in standard deviations, for arrays of any shape.
+        degree: of the Hermite polynomials that it is averaged with.
+        marks: where it breaks, or is steep.
+
+    Raises:
+        NoClosedForm: there are too many.
+    """
+    found = sorted({float(m) for m in marks if 0 < abs(m) < REACH})
+    middles: list[Array] = []
+    lost = _panelled(lambda rows, x: function(x), [panel_edges(degree, found)], middles.append)
+    if lost.any():
+        asked = "an average in double precision"
+        raise NoClosedForm(asked, f"it takes more than {_MOST} panels: the function oscillates", "take smaller kernels")
+    return tuple(sorted([*found, *(m for part in middles for m in part.tolist())]))
+
+
+def averages(
+    function: Callable[[NDArray[np.int64], Array], Array],
+    marks: Sequence[Iterable[float]],
+    moments: Sequence[Callable[[Array], Array]] = (),
+) -> Array:
+    """The averages of several functions over one standard Gaussian variable, all at once; nan where there is none.
+
+    Args:
+        function: the number of the function, shape (N, 1), and places in standard deviations, shape (N, M).
+        marks: of each function, where it breaks or is steep.
+        moments: functions of the variable; averages of products with them follow.
+
+    Returns:
+        Shape (1 + number of moments, number of functions).
+    """
+    found = np.zeros((1 + len(moments), len(marks)))
+
+    def add(rows: NDArray[np.int64], places: Array, masses: Array) -> None:
+        for total, moment in zip(found, [None, *moments], strict=True):
+            np.add.at(total, rows, (masses if moment is None else masses * moment(places)).sum(axis=1))
+
+    edges = [panel_edges(0, own) for own in marks]
+    found[:, _panelled(function, edges, take=add)] = np.nan
+    return found
+
+
+def _panelled(
+    function: Callable[[NDArray[np.int64], Array], Array],
+    edges: Sequence[Array],
+    halved: Callable[[Array], object] = lambda middles: None,
+    take: Callable[[NDArray[np.int64], Array, Array], None] | None = None,
+) -> NDArray[np.bool_]:
+    """Halve the panels of several functions until each function is a polynomial on each of its panels.
+
+    Args:
+        function: as of ``averages``.
+        edges: of the panels of each function.
+        halved: is told the middles of panels that are halved.
+        take: is told, of panels that stay, the numbers of their functions, places, and masses of the function there.
+
+    Returns:
+        Which functions take too many panels, or are not finite somewhere.
+    """
+    looked_at, last, between_nodes = _transforms()
+    left, right = (np.concatenate([e[part] for e in edges]) for part in (slice(None, -1), slice(1, None)))
+    row = np.repeat(np.arange(len(edges)), [len(e) - 1 for e in edges])
+    largest, used, lost = np.full(len(edges), 1e-300), np.zeros(len(edges), int), np.zeros(len(edges), bool)
+    for halving in range(_HALVINGS):
+        half = (right - left) / 2
+        values = function(row[:, None], left[:, None] + half[:, None] * (1 + looked_at))
+        lost[row[~np.isfinite(values).all(axis=1)]] = True
+        at_nodes = values[:, :POINTS]
+        size = np.maximum(np.abs(values).max(axis=1), 1e-300)
+        tail = np.abs(at_nodes @ last).max(axis=1)
+        between = np.abs(at_nodes @ between_nodes - values[:, POINTS:]).max(axis=1)
+        share = half * density(np.where(left * right > 0, np.minimum(np.abs(left), np.abs(right)), 0.0))
+        np.maximum.at(largest, row, size * share)
+        errors = size * np.minimum(np.maximum(tail, between) / size, 1.0) ** _SPECTRAL * share
+        coarse = (errors > _WANTED * largest[row]) & (halving < _HALVINGS - 1)
+        np.add.at(used, row[coarse], 1)
+        lost |= used > _MOST
+        coarse, kept = coarse & ~lost[row], ~coarse & ~lost[row]
+        if take is not None and kept.any():
+            places, weights = on_panels(left[kept], right[kept])
+            take(row[kept], places, weights * at_nodes[kept])
+        if not coarse.any():
+            break
+        row, left, right, middle = row[coarse], left[coarse], right[coarse], (left[coarse] + right[coarse]) / 2
+        halved(middle)
+        row = np.concatenate([row, row])
+        left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
+    return lost
+
+
+@lru_cache(maxsize=1)
+def _transforms() -> tuple[Array, Array, Array]:
+    """The places in a panel, what makes the last Legendre coefficients of values, and values between the nodes."""
+    from numpy.polynomial.legendre import legvander  # here, because symres imports without NumPy
+
+    nodes, lengths = legendre()
+    ends = 1 - 2.0 ** -np.arange(1, 48, 2)  # places towards the ends of a panel where its polynomial is compared
+    coefficients = (legvander(nodes, POINTS - 1) * lengths[:, None]) * (2 * np.arange(POINTS) + 1) / 2
+    probes = np.concatenate([-ends, ends])
+    return np.concatenate([nodes, probes]), coefficients[:, -3:], coefficients @ legvander(probes, POINTS - 1).T
