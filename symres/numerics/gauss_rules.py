@@ -140,7 +140,7 @@ def refined(function: Callable[[Array], Array], degree: int, marks: Iterable[flo
     """
     found = sorted({float(m) for m in marks if 0 < abs(m) < REACH})
     middles: list[Array] = []
-    lost = _panelled(lambda rows, x: function(x), [panel_edges(degree, found)], middles.append)
+    lost = _panelled(lambda rows, x: function(x), [panel_edges(degree, found)], _MOST, middles.append)
     if lost.any():
         asked = "an average in double precision"
         raise NoClosedForm(asked, f"it takes more than {_MOST} panels: the function oscillates", "take smaller kernels")
@@ -151,6 +151,7 @@ def averages(
     function: Callable[[NDArray[np.int64], Array], Array],
     marks: Sequence[Iterable[float]],
     moments: Sequence[Callable[[Array], Array]] = (),
+    most: int = _MOST,
 ) -> Array:
     """The averages of several functions over one standard Gaussian variable, all at once; nan where there is none.
 
@@ -158,6 +159,7 @@ def averages(
         function: the number of the function, shape (N, 1), and places in standard deviations, shape (N, M).
         marks: of each function, where it breaks or is steep.
         moments: functions of the variable; averages of products with them follow.
+        most: panels of one function.
 
     Returns:
         Shape (1 + number of moments, number of functions).
@@ -169,13 +171,14 @@ def averages(
             np.add.at(total, rows, (masses if moment is None else masses * moment(places)).sum(axis=1))
 
     edges = [panel_edges(0, own) for own in marks]
-    found[:, _panelled(function, edges, take=add)] = np.nan
+    found[:, _panelled(function, edges, most, take=add)] = np.nan
     return found
 
 
 def _panelled(
     function: Callable[[NDArray[np.int64], Array], Array],
     edges: Sequence[Array],
+    most: int,
     halved: Callable[[Array], object] = lambda middles: None,
     take: Callable[[NDArray[np.int64], Array, Array], None] | None = None,
 ) -> NDArray[np.bool_]:
@@ -184,6 +187,7 @@ def _panelled(
     Args:
         function: as of ``averages``.
         edges: of the panels of each function.
+        most: panels of a function.
         halved: is told the middles of panels that are halved.
         take: is told, of panels that stay, the numbers of their functions, places, and masses of the function there.
 
@@ -207,7 +211,7 @@ def _panelled(
         errors = size * np.minimum(np.maximum(tail, between) / size, 1.0) ** _SPECTRAL * share
         coarse = (errors > _WANTED * largest[row]) & (halving < _HALVINGS - 1)
         np.add.at(used, row[coarse], 1)
-        lost |= used > _MOST
+        lost |= used > most
         coarse, kept = coarse & ~lost[row], ~coarse & ~lost[row]
         if take is not None and kept.any():
             places, weights = on_panels(left[kept], right[kept])

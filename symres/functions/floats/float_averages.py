@@ -6,10 +6,12 @@ for each place of the first, so that breakpoints of either are met.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 import sympy as sp
+from flint import arb, ctx
 
 from ...core.arrays import Array, NDArray, np
 from ...core.errors import NoClosedForm
@@ -22,6 +24,7 @@ from ...numerics.gauss_rules import (
     refined,
     rule,
 )
+from ..balls.compiler import compile_ball
 from .float_compiler import CompiledFormula
 from .float_function import FloatFunction, Function, Values
 
@@ -29,6 +32,7 @@ _AT_ONCE = 64  # shifts whose Hermite polynomials are in memory together
 _KEPT = 2048  # averages
 _NARROW = 0.25  # of what two variables share: the rest is the scale on which averages over it change
 _CHUNK = 128  # variances at once
+_MOST = 500  # panels of each of many averages: where a function oscillates that much, it is left to others
 
 
 def average(functions: tuple[Function, ...], covariance: Sequence[float], values: Values) -> float:
@@ -88,7 +92,9 @@ def means(function: FloatFunction, variances: Array, values: Values) -> Array:
     marks = function.marks(values)
 
     def of_part(scales: Array) -> Array:
-        return averages(lambda rows, x: function.unchecked(scales[rows] * x, values), [marks / s for s in scales])[0]
+        return averages(
+            lambda rows, x: function.unchecked(scales[rows] * x, values), [marks / s for s in scales], most=_MOST
+        )[0]
 
     scales = np.sqrt(different)
     with np.errstate(all="ignore"):
@@ -196,3 +202,21 @@ class CompiledExpressions:
             lost = "they overflow, or rounding makes the argument of a root negative"
             raise NoClosedForm(f"the numbers of a layer at {shown}", lost, "take smaller kernels, or fewer layers")
         return found.astype(float, copy=False)
+
+
+def number_at(expression: sp.Expr, symbols: Sequence[sp.Symbol], bits: int) -> Callable[..., float]:
+    """A function of numbers: in double precision, and from balls of so many bits where that has no number."""
+    compiled, exact = CompiledFormula(symbols, expression), compile_ball(expression, symbols)
+
+    def value(*place: float) -> float:
+        try:
+            with np.errstate(all="ignore"):
+                found = compiled(*place)
+            if isinstance(found, int | float) and math.isfinite(found):
+                return float(found)
+        except (NoClosedForm, ArithmeticError):
+            pass
+        with ctx.workprec(bits):
+            return float(exact([arb(x) for x in place]).mid())
+
+    return value

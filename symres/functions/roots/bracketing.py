@@ -1,4 +1,9 @@
-"""Zeros of functions of the kernel, found from their values and slopes on a grid."""
+"""Zeros of functions of the kernel, found from their values and slopes on a grid.
+
+Most of the grid is seen in floats: where the function goes one way, away from zero, floats say so if they have digits.
+Everything else is seen in balls: the ends of the grid, cells next to zeros and extrema, and places where floats differ
+from balls or from their neighbours.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +16,21 @@ from itertools import pairwise
 import sympy as sp
 from flint import arb
 
+from ...core.arrays import Array, np
 from ...core.errors import SymresError
 from ...core.symbols import kappa
 from ...numerics.brent import brent
 from ...numerics.budget import panel_budget
 from ..balls import Number, enclose
+from ..floats.float_compiler import CompiledFormula
 
 _PER_DECADE, _DECADES = 6, (-9, 12)
 GRID = tuple(
     sp.Rational(round(10 ** (12 + k / _PER_DECADE)), 10**12)
     for k in range(_DECADES[0] * _PER_DECADE, _DECADES[1] * _PER_DECADE + 1)
 )
+_BEYOND = GRID[0] ** 2 / GRID[1], GRID[-1] ** 2 / GRID[-2]  # next to its ends
+_MIDDLE = -_DECADES[0] * _PER_DECADE  # where the kernel is 1
 BITS = (24, 60)  # of an evaluation; the second only where the first leaves a sign open
 _CLEAR_BITS = 5  # of a value in a scan: enough to tell it from its neighbours, which spares its slope
 _FAILURES = 2  # kernels without a value after which a scan ends
@@ -32,7 +41,11 @@ _STRAIGHT = 2  # a cell is not halved again where its slopes are as steep as its
 _MAX_ZEROS = 8  # more would not be of use to anyone
 _DOUBLE_ZERO = 1e-12  # an extremum so close to zero is a double zero
 
+_BEND = 0.2  # of the logarithm of a value between its neighbours: floats that bend more have lost their digits
+_AGREE = 0.05  # of a value in floats that is right
+
 Function = Callable[[sp.Rational, int], arb]
+Floats = Callable[[Array], Array]
 _ValueAndSlope = Callable[[sp.Rational], tuple[arb, arb]]
 _Row = tuple[sp.Rational, tuple[arb, arb]]
 
@@ -44,10 +57,14 @@ class Scan:
     Args:
         rows: (kernel, value of the function there), kernels increasing.
         stopped: why the scan ended before the end of the grid; empty if it did not.
+        before: the value next to the first one, outside of the grid, if floats tell it.
+        after: likewise next to the last one.
     """
 
-    rows: tuple[tuple[sp.Rational, arb], ...]
+    rows: tuple[tuple[sp.Rational, arb | float], ...]
     stopped: str = ""
+    before: tuple[float, ...] = ()
+    after: tuple[float, ...] = ()
 
 
 def at_kappa(expression: sp.Expr, k: Number, bits: int) -> arb:
@@ -55,25 +72,84 @@ def at_kappa(expression: sp.Expr, k: Number, bits: int) -> arb:
     return enclose(expression, {kappa: k}, bits)
 
 
-def scan(function: Function) -> Scan:
+def float_values(expression: sp.Expr) -> Floats | None:
+    """A function of kappa as one of arrays, nan where it has no number; None where floats do not know it."""
+    try:
+        compiled = CompiledFormula([kappa], expression)
+    except SymresError:
+        return None
+
+    def values(kernels: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return np.asarray(np.broadcast_to(compiled(kernels), kernels.shape), dtype=float)
+
+    return values
+
+
+def scan(function: Function, floats: Floats | None = None) -> Scan:
     """The values of a function on the grid of kernels, from small to large ones.
 
     Args:
         function: maps a kernel and a precision in bits to a ball. Where it raises a SymresError (an activation that
             oscillates too often under a wide Gaussian) the kernel is left out, and after the second the scan ends.
+        floats: the same in double precision.
     """
-    rows: list[tuple[sp.Rational, arb]] = []
+    rows: list[tuple[sp.Rational, arb | float]] = []
     failures, level = 0, 0
     with panel_budget(_PANELS):
+        trusted = _trusted(function, floats)
         for k in GRID:
             try:
+                if k in trusted:
+                    rows.append((k, trusted[k]))
+                    continue
                 value, level = _clear_value(function, k, level)
                 rows.append((k, value))
             except SymresError as error:
                 failures += 1
                 if failures == _FAILURES:
                     return Scan(tuple(rows), f"kernels above {float(rows[-1][0]) if rows else 0:.3g}: {error.found}")
-    return Scan(tuple(rows))
+    before, after = (tuple(trusted[k] for k in (end,) if k in trusted) for end in _BEYOND)
+    return Scan(tuple(rows), "", before, after)
+
+
+def _trusted(function: Function, floats: Floats | None) -> dict[sp.Rational, float]:
+    """The values in floats where they are smooth, between the first and the last that agrees with a ball."""
+    if floats is None:
+        return {}
+    beyond = floats(np.array([float(k) for k in (_BEYOND[0], *GRID, _BEYOND[1])]))
+    values = beyond[1:-1]
+    with np.errstate(all="ignore"):
+        signs, bends = np.sign(beyond), np.diff(np.log(np.abs(beyond)), 2)
+    clear = (np.abs(bends) < _BEND) & (signs[:-2] == signs[2:]) & (signs[1:-1] != 0)
+
+    def agrees(place: int) -> bool:
+        try:
+            ball = clear[place] and _clear_value(function, GRID[place], 0)[0]
+            return bool(clear[place]) and bool(abs(ball - values[place]) < _AGREE * abs(values[place]))
+        except SymresError:
+            return False
+
+    def furthest(place: int) -> int:
+        """The place next to an end of the grid up to which floats are right from the middle on; -1 for none."""
+        near, far = _MIDDLE, place
+        if agrees(far):
+            return far
+        if not agrees(near):
+            return -1
+        while abs(far - near) > 1:
+            between = (near + far) // 2
+            near, far = (between, far) if agrees(between) else (near, between)
+        return near
+
+    first = furthest(0)
+    last = furthest(len(GRID) - 1) if first >= 0 else -1
+    found = {GRID[k]: float(values[k]) for k in range(max(first, 0), last + 1) if clear[k]}
+    if first == 0:
+        found[_BEYOND[0]] = float(beyond[0])
+    if last == len(GRID) - 1:
+        found[_BEYOND[1]] = float(beyond[-1])
+    return found
 
 
 @dataclass(frozen=True)
@@ -91,26 +167,29 @@ class Zeros:
     unseen: str
 
 
-def zeros(function: Function, slope: Function) -> Zeros:
+def zeros(function: Function, slope: Function, floats: Floats | None = None) -> Zeros:
     """The zeros on the grid's range; pairs in one cell are found by the slope, which points to them from both ends.
 
     Args:
         function: maps a kernel and a precision in bits to a ball.
         slope: its derivative in log K; asked for only where the function does not move one way.
+        floats: the function in double precision.
     """
 
-    seen = scan(function)
-    known = dict(seen.rows)
+    seen = scan(function, floats)
+    known = {k: value for k, value in seen.rows if isinstance(value, arb)}
 
     @cache  # neighbouring cells share an end
     def both(k: sp.Rational) -> tuple[arb, arb]:
         return known[k] if k in known else value_with_sign(function, k), value_with_sign(slope, k)
 
     rows = [row for row in seen.rows if sign(row[1])]
+    values = [*seen.before, *(value for _, value in rows), *seen.after]
     crossings: list[tuple[sp.Rational, sp.Rational]] = []
     touches: list[sp.Rational] = []
     for i, (first, last) in enumerate(pairwise(rows)):
-        neighbours = [value for _, value in rows[max(i - 1, 0) : i + 3]]
+        at = i + len(seen.before)
+        neighbours = values[max(at - 1, 0) : at + 3]
         if _moves_one_way(neighbours) and len(neighbours) > 3:
             continue
         if len(crossings) > _MAX_ZEROS:
@@ -137,7 +216,7 @@ def zeros(function: Function, slope: Function) -> Zeros:
     return Zeros(tuple(crossings), tuple(touches), seen.stopped)
 
 
-def _moves_one_way(values: list[arb]) -> bool:
+def _moves_one_way(values: list[arb | float]) -> bool:
     """Whether values in a row have one sign and grow or fall: no zero is then between the middle two of four."""
     sizes = [abs(value) for value in values]
     if len(values) < 3 or not all(a * b > 0 for a, b in pairwise(values)):
@@ -208,6 +287,6 @@ def _clear_value(function: Function, k: sp.Rational, level: int) -> tuple[arb, i
     return value, used - 1 if used and spare > BITS[used] - BITS[used - 1] else used
 
 
-def sign(value: arb) -> int:
+def sign(value: arb | float) -> int:
     """1, -1, or 0 if the ball does not say."""
     return 1 if value > 0 else -1 if value < 0 else 0

@@ -13,7 +13,7 @@ from ...core.scalars import number
 from ...core.symbols import kappa
 from ...numerics.brent import brent
 from ..balls import as_mpf, value_and_radius
-from .bracketing import at_kappa, zeros
+from .bracketing import at_kappa, float_values, zeros
 from .implicit_number import ImplicitNumber
 
 _SPARE_BITS = 40  # beyond the digits of a simple zero, for what cancels in its equation
@@ -108,5 +108,5 @@ def scanned_roots(function: sp.Expr, variable: sp.Symbol) -> tuple[list[Root], s
     except NoClosedForm:  # two zeros in one cell of the grid would be missed, nothing else
         slope = sp.nan
     value, rise = (partial(at_kappa, expression) for expression in (equation, slope))
-    found = zeros(value, rise)
+    found = zeros(value, rise, float_values(equation))
     return [Root.between(equation, *ends) for ends in found.crossings], found.unseen

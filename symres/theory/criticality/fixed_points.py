@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import mpmath as mp
@@ -12,12 +12,13 @@ from flint import arb, ctx
 
 from ...core.errors import NoClosedForm
 from ...core.scalars import Number, number
-from ...core.symbols import K
+from ...core.symbols import K, kappa
 from ...functions.balls import compile_ball, enclose, evaluate
-from ...functions.roots.bracketing import zero, zeros
+from ...functions.roots.bracketing import float_values, zero, zeros
 from ...gaussian.algebra.canonical import canonical
 from ...results.phases import FixedPoint, phase_name
 from ...results.quantity import Quantity, Status
+from .conditions.critical_conditions import expression_of
 
 
 def fixed_points(maps: tuple[Quantity, Quantity, Quantity], params: Mapping[str, Number]) -> tuple[FixedPoint, ...]:
@@ -49,26 +50,21 @@ def _positive(kernel_map: Quantity, parallel: Quantity, params: dict[str, sp.Exp
 
     The slope of the excess in log K is chi_parallel - K'/K.
     """
-    maps = [_function(q, params) for q in (kernel_map, parallel)]
+    flow, turn = (expression_of(q).subs({s: params[s.name] for s in q.symbols[1:]}) for q in (kernel_map, parallel))
+    maps = [compile_ball(expression, (K,)) for expression in (flow, turn)]
 
     def excess(k: Any, bits: int) -> arb:
         ball = enclose(k, {}, bits)
         with ctx.workprec(bits):
-            return maps[0](ball) / ball - 1
+            return maps[0]([ball]) / ball - 1
 
     def slope(k: Any, bits: int) -> arb:
         ball = enclose(k, {}, bits)
         with ctx.workprec(bits):
-            return maps[1](ball) - maps[0](ball) / ball
+            return maps[1]([ball]) - maps[0]([ball]) / ball
 
-    found = zeros(excess, slope)
+    found = zeros(excess, slope, float_values((flow / K - 1).xreplace({K: kappa})))
     return sorted([*(zero(excess, *ends) for ends in found.crossings), *map(float, found.touches)])
-
-
-def _function(quantity: Quantity, params: dict[str, sp.Expr]) -> Callable[[arb], arb]:
-    assert quantity.expr is not None
-    program = compile_ball(quantity.expr.subs({s: params[s.name] for s in quantity.symbols[1:]}), (K,))
-    return lambda ball: program([ball])
 
 
 def _plain(value: sp.Expr) -> sp.Expr:

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import sympy as sp
-from flint import arb, ctx
 
 from ...core.errors import SymresError
 from ...core.symbols import K
-from ...functions.balls import compile_ball, enclose
+from ...functions.balls import enclose
+from ...functions.floats.float_averages import number_at
 from ...functions.roots.bracketing import GRID, sign
 from ...functions.roots.system_root import UNKNOWNS, SystemRoot
 from ...numerics.brent import brent
@@ -43,7 +43,7 @@ def searched_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) ->
     bias variance at most.
     """
     conditions = (expression_of(kernel_map) / K - 1, expression_of(perp) - 1, expression_of(parallel) - 1)
-    excess, gradient, slope = (_compiled(e) for e in conditions)
+    excess, gradient, slope = (number_at(e, UNKNOWNS, _BITS) for e in conditions)
     points: list[CriticalPoint] = []
     last: list[Place] = []
     lost = agree = False
@@ -64,16 +64,6 @@ def searched_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) ->
     if agree:
         seen += ": the susceptibilities agree on a line of critical points (critical_line gives its C_b)"
     return SearchResult(tuple(points), (seen,), complete=not (lost or agree))
-
-
-def _compiled(expression: sp.Expr) -> _Function:
-    program = compile_ball(expression, UNKNOWNS)
-
-    def value(*place: float) -> float:
-        with ctx.workprec(_BITS):
-            return float(program([arb(x) for x in place]).mid())
-
-    return value
 
 
 def _on_the_line(excess: _Function, gradient: _Function, kernel: float) -> Iterator[Place]:

@@ -14,6 +14,7 @@ from ....core.errors import NoClosedForm, SymresError
 from ....core.scalars import Number, number
 from ....core.symbols import C_W, C_b, K, S_in
 from ....functions.balls import compile_ball, enclose, evaluate, value_and_radius
+from ....functions.floats.float_averages import number_at
 from ....functions.ranges import parameter_grid
 from ....functions.roots.bracketing import BITS, GRID
 from ....functions.roots.root import Root, scanned_roots
@@ -131,9 +132,11 @@ def _by_search(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]
     K' grows with the biases, so a kernel has one bias variance, or none.
     """
 
+    grown, steep = (number_at(e, (K, C_b), _BITS) for e in (flow / K - 1, perp - 1))
+
     def excess(bias: float, k: float) -> float:
         """K'/K - 1."""
-        return _float(flow / K - 1, k, bias)
+        return grown(k, bias)
 
     def kept(k: float) -> float | None:
         if excess(0.0, k) > 0:
@@ -146,7 +149,7 @@ def _by_search(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]
         return brent(lambda bias: excess(bias, k), 0.0, high, xtol=1e-300, rtol=1e-14)
 
     def condition(k: float) -> float:
-        return _float(perp - 1, k, kept(k) or 0.0)
+        return steep(k, kept(k) or 0.0)
 
     def ends() -> Iterator[float]:
         """Kernels that are kept by some bias, and between them and others those that are kept without one."""
@@ -174,10 +177,6 @@ def _polished(flow: sp.Expr, perp: sp.Expr, k: float, bias: float) -> tuple[sp.E
         found = mp.findroot(at, (k, bias), tol=mp.mpf(10) ** (-2 * _DIGITS + 6))
         kernel, variance = (number(x, "the critical line") for x in found)
     return kernel, variance
-
-
-def _float(expression: sp.Expr, k: float, bias: float) -> float:
-    return float(enclose(expression, {K: k, C_b: bias}, _BITS).mid())
 
 
 def _roots(condition: sp.Expr, variable: sp.Symbol) -> list[Root]:

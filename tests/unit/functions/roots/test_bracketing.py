@@ -5,11 +5,14 @@ import math
 import pytest
 import sympy as sp
 
+from symres.core.errors import SymresError
 from symres.core.symbols import kappa
-from symres.functions.roots.bracketing import BITS, GRID, at_kappa, scan, zeros
+from symres.functions.roots.bracketing import BITS, GRID, at_kappa, float_values, scan, zeros
+
+pytestmark = pytest.mark.parametrize("floats", [None, float_values], ids=["balls", "floats"])
 
 
-def found(expression):
+def found(expression, floats):
     """The zeros of an expression in kappa, and how often it and its slope were evaluated."""
     calls = {"value": 0, "slope": 0}
 
@@ -21,48 +24,49 @@ def found(expression):
         return function
 
     slope = kappa * sp.diff(expression, kappa)
-    return zeros(counted("value", expression), counted("slope", slope)), calls
+    seen = floats and floats(expression)
+    return zeros(counted("value", expression), counted("slope", slope), seen), calls
 
 
-def test_a_simple_zero_costs_little_more_than_the_grid():
-    result, calls = found(kappa ** sp.Rational(1, 3) - 7)
+def test_a_simple_zero_costs_little_more_than_the_grid(floats):
+    result, calls = found(kappa ** sp.Rational(1, 3) - 7, floats)
     ((low, high),) = result.crossings
     assert low < 343 < high
     assert (result.touches, result.unseen) == ((), "")
-    assert calls["value"] <= len(GRID) + 5
+    assert calls["value"] <= (len(GRID) + 5 if floats is None else 12)
     assert calls["slope"] <= 12
 
 
 @pytest.mark.parametrize("apart", [1.4, 1.1, 1.01, 1.0001])
-def test_pairs_of_zeros_in_one_cell_are_seen(apart):
+def test_pairs_of_zeros_in_one_cell_are_seen(apart, floats):
     places = sp.Rational("0.0031"), sp.Rational("0.0031") * sp.Rational(str(apart))
-    result, _ = found((sp.log(kappa / places[0])) * (sp.log(kappa / places[1])) / (1 + kappa))
+    result, _ = found((sp.log(kappa / places[0])) * (sp.log(kappa / places[1])) / (1 + kappa), floats)
     assert len(result.crossings) == 2
     for (low, high), place in zip(result.crossings, places, strict=True):
         assert low <= place <= high
 
 
-def test_three_zeros_in_one_cell_are_seen():
+def test_three_zeros_in_one_cell_are_seen(floats):
     places = [sp.Rational("20") * sp.Rational(r) for r in ("1.1", "1.2", "1.32")]
-    result, _ = found(sp.Mul(*(sp.log(kappa / place) for place in places)))
+    result, _ = found(sp.Mul(*(sp.log(kappa / place) for place in places)), floats)
     assert [low < place < high for (low, high), place in zip(result.crossings, places, strict=True)] == [True] * 3
 
 
-def test_a_double_zero_is_a_touch():
-    result, _ = found(sp.log(kappa / 5) ** 2 / (1 + kappa))
+def test_a_double_zero_is_a_touch(floats):
+    result, _ = found(sp.log(kappa / 5) ** 2 / (1 + kappa), floats)
     assert not result.crossings
     assert math.isclose(float(result.touches[0]), 5, rel_tol=1e-6)
 
 
-def test_a_steep_function_between_flat_ends_has_its_zero():
-    result, _ = found(sp.tanh(40 * sp.log(kappa / sp.Rational("3.7"))) + sp.Rational(1, 2))
+def test_a_steep_function_between_flat_ends_has_its_zero(floats):
+    result, _ = found(sp.tanh(40 * sp.log(kappa / sp.Rational("3.7"))) + sp.Rational(1, 2), floats)
     (ends,) = result.crossings
     assert ends[0] < 3.7 * math.exp(math.atanh(-0.5) / 40) < ends[1]
 
 
-def test_signs_that_few_bits_leave_open_are_decided():
+def test_signs_that_few_bits_leave_open_are_decided(floats):
     cancelling = sp.sqrt(1 + kappa**2) - 1 - kappa**2 / 2 + kappa**4 / 9
-    rows = scan(lambda k, bits: at_kappa(cancelling, k, bits)).rows
+    rows = scan(lambda k, bits: at_kappa(cancelling, k, bits), floats and floats(cancelling)).rows
     decided = [k for k, value in rows if value < 0 or value > 0]
     assert decided[0] < sp.Rational(1, 1000)
     assert all(value < 0 for k, value in rows if k in decided and k < sp.Rational(1, 10))  # -kappa**4/72
@@ -70,3 +74,30 @@ def test_signs_that_few_bits_leave_open_are_decided():
     scan(lambda k, bits: levels.append(bits) or at_kappa(cancelling, k, bits))
     assert set(levels) == set(BITS)
     assert len(levels) <= 1.6 * len(GRID)
+
+
+def test_zeros_of_lost_digits_are_none(floats):
+    """In floats sqrt(1 + k^2) - 1 is 0 up to k = 1e-8, so that the function seems to be negative there."""
+    result, _ = found(sp.sqrt(1 + kappa**2) - 1 - kappa**2 / 3, floats)
+    (ends,) = result.crossings
+    assert ends[0] < math.sqrt(3) < ends[1]
+    assert not result.touches
+
+
+def test_where_floats_lose_digits_balls_see(floats):
+    large = sp.Integer(10) ** 8
+    result, _ = found(sp.sqrt(kappa**2 + large**2) - sp.sqrt(9 + large**2), floats)
+    (ends,) = result.crossings
+    assert ends[0] < 3 < ends[1]
+
+
+def test_kernels_without_a_number_are_reported(floats):
+    def function(k, bits):
+        if k > 1000:
+            raise SymresError("a value", "the function varies too fast", "use a smaller variance")
+        return at_kappa(kappa - 7, k, bits)
+
+    result = zeros(function, lambda k, bits: at_kappa(kappa, k, bits), floats and floats(kappa - 7))
+    assert result.unseen == "kernels above 1e+03: the function varies too fast"
+    (ends,) = result.crossings
+    assert ends[0] < 7 < ends[1]
