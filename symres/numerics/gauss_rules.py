@@ -17,7 +17,9 @@ from flint import arb, ctx
 from ..core.arrays import Array, NDArray, np
 from ..core.errors import NoClosedForm
 
-REACH = 14.0  # standard deviations; the density is 1e-43 there
+REACH, FURTHEST = 14.0, 38.0  # standard deviations: the density is 1e-43 there, and 1e-314 where functions grow fast
+_FAR_WIDTH = 0.5  # of panels further out, where the density falls steeply
+_NOTHING = 1e-300  # of a function that is 0 as far as it was seen
 POINTS = 20  # of each panel
 _SMALL = [2.0**k for k in range(-5, 4)]
 _HALVINGS = 60
@@ -113,7 +115,7 @@ def density(places: Array) -> Array:
 @lru_cache(maxsize=64)
 def _usual_edges(degree: int) -> Array:
     """Panels for Hermite polynomials up to a degree, whose waves are 2 pi/sqrt(degree) long."""
-    widest = 8.0 / np.sqrt(max(degree, 16))
+    widest = _widest(degree)
     edges = [0.0]
     for mark in [*_SMALL, REACH]:
         count = int(np.ceil((mark - edges[-1]) / widest))
@@ -121,10 +123,32 @@ def _usual_edges(degree: int) -> Array:
     return np.array([*(-e for e in reversed(edges[1:])), *edges])
 
 
+def _widest(degree: int) -> float:
+    return float(8.0 / np.sqrt(max(degree, 16)))
+
+
 def panel_edges(degree: int, marks: Iterable[float] = ()) -> Array:
-    """The ends of all panels, marks within reach among them."""
-    edges = np.unique([*_usual_edges(degree), *(m for m in marks if abs(m) < REACH)])
+    """The ends of all panels, marks among them."""
+    edges = np.unique([*_usual_edges(degree), *(m for m in marks if abs(m) <= FURTHEST)])
     return edges[np.append(True, np.diff(edges) > 1e-300)]
+
+
+@lru_cache(maxsize=64)
+def far_marks(degree: int) -> tuple[float, ...]:
+    """The ends of panels beyond the usual ones, for functions whose averages come from there."""
+    count = int(np.ceil((FURTHEST - REACH) / min(_widest(degree), _FAR_WIDTH)))
+    places = np.linspace(REACH, FURTHEST, count + 1)[1:]
+    return (*(-places[::-1]).tolist(), *places.tolist())
+
+
+def is_cut_off(values: Array, places: Array) -> bool:
+    """Whether a function, given at the places of a rule, is too large at an end to be cut off there."""
+    masses = np.abs(values) * density(places)
+    return bool(max(masses[0], masses[-1]) > _WANTED * masses.max())
+
+
+def _within(marks: Iterable[float], reach: float) -> list[float]:
+    return sorted({float(m) for m in marks if 0 < abs(m) < reach})
 
 
 def refined(function: Callable[[Array], Array], degree: int, marks: Iterable[float]) -> tuple[float, ...]:
@@ -138,12 +162,18 @@ def refined(function: Callable[[Array], Array], degree: int, marks: Iterable[flo
     Raises:
         NoClosedForm: there are too many.
     """
-    found = sorted({float(m) for m in marks if 0 < abs(m) < REACH})
-    middles: list[Array] = []
-    lost = _panelled(lambda rows, x: function(x), [panel_edges(degree, found)], _MOST, middles.append)
+    marks = tuple(marks)
+    for far in ((), far_marks(degree)):
+        found = [*_within(marks, FURTHEST if far else REACH), *far]
+        middles: list[Array] = []
+        lost, cut, _ = _panelled(lambda rows, x: function(x), [panel_edges(degree, found)], _MOST, middles.append)
+        if not cut.any():
+            break
+    asked = "an average in double precision"
     if lost.any():
-        asked = "an average in double precision"
         raise NoClosedForm(asked, f"it takes more than {_MOST} panels: the function oscillates", "take smaller kernels")
+    if cut.any():
+        raise NoClosedForm(asked, f"it comes from beyond {FURTHEST:g} standard deviations", "take smaller kernels")
     return tuple(sorted([*found, *(m for part in middles for m in part.tolist())]))
 
 
@@ -164,15 +194,39 @@ def averages(
     Returns:
         Shape (1 + number of moments, number of functions).
     """
+    with np.errstate(all="ignore"):
+        return _averages(function, marks, moments, most)
+
+
+def _averages(
+    function: Callable[[NDArray[np.int64], Array], Array],
+    marks: Sequence[Iterable[float]],
+    moments: Sequence[Callable[[Array], Array]],
+    most: int,
+) -> Array:
     found = np.zeros((1 + len(moments), len(marks)))
 
     def add(rows: NDArray[np.int64], places: Array, masses: Array) -> None:
         for total, moment in zip(found, [None, *moments], strict=True):
             np.add.at(total, rows, (masses if moment is None else masses * moment(places)).sum(axis=1))
 
-    edges = [panel_edges(0, own) for own in marks]
-    found[:, _panelled(function, edges, most, take=add)] = np.nan
+    lost, cut, unseen = _panelled(function, [panel_edges(0, _within(own, REACH)) for own in marks], most, take=add)
+    begins = np.array([any(REACH <= abs(m) < FURTHEST for m in own) for own in marks])
+    if (far := np.flatnonzero(cut | (unseen & begins))).size:
+        found[:, far] = 0.0
+        edges = [panel_edges(0, [*_within(marks[k], FURTHEST), *far_marks(0)]) for k in far.tolist()]
+        edges = [_finite_part(own, function(far[k], own)) for k, own in enumerate(edges)]
+        lost[far], cut[far], _ = _panelled(
+            lambda rows, x: function(far[rows], x), edges, most, take=lambda rows, *masses: add(far[rows], *masses)
+        )
+    found[:, lost | cut] = np.nan
     return found
+
+
+def _finite_part(edges: Array, values: Array) -> Array:
+    """The panels around 0 at whose ends a function is finite."""
+    lost = np.append(edges[~np.isfinite(values)], [-np.inf, np.inf])
+    return edges[(edges > lost[lost < 0].max()) & (edges < lost[lost >= 0].min())]
 
 
 def _panelled(
@@ -181,7 +235,7 @@ def _panelled(
     most: int,
     halved: Callable[[Array], object] = lambda middles: None,
     take: Callable[[NDArray[np.int64], Array, Array], None] | None = None,
-) -> NDArray[np.bool_]:
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
     """Halve the panels of several functions until each function is a polynomial on each of its panels.
 
     Args:
@@ -192,12 +246,14 @@ def _panelled(
         take: is told, of panels that stay, the numbers of their functions, places, and masses of the function there.
 
     Returns:
-        Which functions take too many panels, or are not finite somewhere.
+        Which functions take too many panels, or are not finite somewhere; which are too large at an end to be cut off
+        there; which are 0 everywhere.
     """
     looked_at, last, between_nodes = _transforms()
     left, right = (np.concatenate([e[part] for e in edges]) for part in (slice(None, -1), slice(1, None)))
     row = np.repeat(np.arange(len(edges)), [len(e) - 1 for e in edges])
-    largest, used, lost = np.full(len(edges), 1e-300), np.zeros(len(edges), int), np.zeros(len(edges), bool)
+    largest, used, lost = np.full(len(edges), _NOTHING), np.zeros(len(edges), int), np.zeros(len(edges), bool)
+    ends = np.zeros(len(edges))  # the largest mass at an end
     for halving in range(_HALVINGS):
         half = (right - left) / 2
         values = function(row[:, None], left[:, None] + half[:, None] * (1 + looked_at))
@@ -208,6 +264,10 @@ def _panelled(
         between = np.abs(at_nodes @ between_nodes - values[:, POINTS:]).max(axis=1)
         share = half * density(np.where(left * right > 0, np.minimum(np.abs(left), np.abs(right)), 0.0))
         np.maximum.at(largest, row, size * share)
+        if not halving:
+            for end, side in ((left, 0), (right, -1)):
+                outermost = end == np.array([e[side] for e in edges])[row]
+                np.maximum.at(ends, row[outermost], (size * density(end))[outermost])
         errors = size * np.minimum(np.maximum(tail, between) / size, 1.0) ** _SPECTRAL * share
         coarse = (errors > _WANTED * largest[row]) & (halving < _HALVINGS - 1)
         np.add.at(used, row[coarse], 1)
@@ -222,7 +282,7 @@ def _panelled(
         halved(middle)
         row = np.concatenate([row, row])
         left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
-    return lost
+    return lost, ends > _WANTED * largest, largest == _NOTHING
 
 
 @lru_cache(maxsize=1)

@@ -18,7 +18,9 @@ from ...core.errors import NoClosedForm
 from ...numerics.gauss_rules import (
     REACH,
     averages,
+    far_marks,
     hermite_rows,
+    is_cut_off,
     on_panels,
     panel_edges,
     refined,
@@ -59,7 +61,9 @@ def average(functions: tuple[Function, ...], covariance: Sequence[float], values
 @lru_cache(maxsize=_KEPT)
 def _mean(function: FloatFunction, variance: float, parameters: tuple[float, ...]) -> float:
     """The average over one variable: of a normalised layer, the same for all kernels."""
-    return float(coefficients(function, variance, 0, dict(zip(function.parameters, parameters, strict=True)))[0])
+    values = dict(zip(function.parameters, parameters, strict=True))
+    found = float(means(function, np.array([variance]), values)[0]) if variance > 0 else math.nan
+    return found if math.isfinite(found) else float(coefficients(function, variance, 0, values)[0])
 
 
 def average_at(functions: tuple[FloatFunction, ...], covariance: Sequence[Array], values: Mapping) -> Array:
@@ -97,8 +101,7 @@ def means(function: FloatFunction, variances: Array, values: Values) -> Array:
         )[0]
 
     scales = np.sqrt(different)
-    with np.errstate(all="ignore"):
-        found = [of_part(scales[start : start + _CHUNK]) for start in range(0, len(scales), _CHUNK)]
+    found = [of_part(scales[start : start + _CHUNK]) for start in range(0, len(scales), _CHUNK)]
     return np.asarray(np.concatenate(found)[place])
 
 
@@ -126,35 +129,45 @@ def pair_coefficients(functions: tuple[Function, Function], root: Array, degree:
     whole = np.hypot(b, c)
     steps = second.marks(values)
     more = refined(lambda x: second(whole * x, values), degree, steps / whole)
+    is_far = any(abs(m) > REACH for m in more)
     marks = np.unique([*steps, *(whole * m for m in more)])  # 0 is one for all places of the first
     edges = refined(lambda x: first(a * x, values), degree, first.marks(values) / a)
     if c < _NARROW * abs(b) or len(marks) > len(steps):  # the average over the rest is steep as well
         edges = refined(
-            lambda x: _shifted_coefficients(second, b * x.ravel(), c, 0, values, marks).reshape(x.shape),
+            lambda x: _shifted_coefficients(second, b * x.ravel(), c, 0, values, marks, is_far).reshape(x.shape),
             degree,
             [*edges, *(steps / b if b else ())],
         )
-    outer = rule(degree, edges)
-    here = outer.weights * first(a * outer.places, values)
-    along = _shifted_coefficients(second, b * outer.places, c, degree, values, marks)
-    found = hermite_rows(outer.places, degree) @ (here[:, None] * along)
+    for outside in ((), far_marks(degree)):
+        outer = rule(degree, (*edges, *outside))
+        along = _shifted_coefficients(second, b * outer.places, c, degree, values, marks, is_far)
+        mass = first(a * outer.places, values)[:, None] * along
+        if not is_cut_off(mass[:, 0], outer.places):
+            break
+    else:
+        lost = "it comes from too many standard deviations"
+        raise NoClosedForm("an average of two variables in double precision", lost, "take smaller kernels")
+    here = outer.weights[:, None] * mass
+    found = hermite_rows(outer.places, degree) @ here
     powers = np.arange(degree + 1)
     return np.where(powers[:, None] + powers <= degree, found, 0.0)
 
 
 def _shifted_coefficients(
-    function: Function, shifts: Array, scale: float, degree: int, values: Values, marks: Array
+    function: Function, shifts: Array, scale: float, degree: int, values: Values, marks: Array, is_far: bool
 ) -> Array:
     """The Hermite coefficients of ``f(shift + scale*x)``, shape (number of shifts, degree + 1).
 
-    Panels are the same for all shifts but for those that a mark falls into; these are divided there.
+    Panels are the same for all shifts but for those that a mark falls into; these are divided there. They reach
+    further out for functions that grow fast.
     """
-    base = rule(degree)
+    far = far_marks(degree) if is_far else ()
+    base = rule(degree, far)
     sampled = function(shifts[:, None] + scale * base.places, values)
     if not len(marks):
         return np.asarray(sampled @ base.rows.T)
-    edges = panel_edges(degree)
-    at = np.clip((marks - shifts[:, None]) / scale, -REACH, REACH)
+    edges = panel_edges(degree, far)
+    at = np.clip((marks - shifts[:, None]) / scale, edges[0], edges[-1])
     panel = _panel(edges, at)
     whole = np.ones((len(shifts), len(edges) - 1))
     np.put_along_axis(whole, panel, 0.0, axis=1)

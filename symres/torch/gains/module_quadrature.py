@@ -8,15 +8,15 @@ import numpy as np
 
 from ...activations.activation import Activation
 from ...activations.piecewise import derivative
-from ...check.rules.adaptive_panels import adapted, composite
+from ...core.errors import SymresError
+from ...numerics.gauss_rules import averages
 from ..activations.agreement import evaluate, values_and_gradients
 from ..activations.conversion import Conversion
 
 # of arguments: values and slopes
 Function = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
-_ORDERS = (20, 32)  # nodes of a panel: the difference is the error of the lower one
-_CONVERGED = 1e-13  # error of a panel, as a share of the average of the absolute value
+_OTHER_PANELS = (-2.9, -1.7, -0.6, 0.7, 1.4, 2.7)  # where panels are divided for another value, with other errors
 
 
 def module_function(source: Conversion) -> Function:
@@ -39,7 +39,7 @@ def formula_function(phi: Activation) -> Function:
 
 
 def average(function: Function, kernel: float, breaks: Sequence[float]) -> list[tuple[float, float]]:
-    """Averages over N(0, kernel) with Gauss-Legendre panels that end at the breakpoints and adapt to the function.
+    """Averages over N(0, kernel).
 
     Args:
         function: values and slopes.
@@ -48,28 +48,27 @@ def average(function: Function, kernel: float, breaks: Sequence[float]) -> list[
 
     Returns:
         ``<phi(z)^2>``, its derivative ``<phi(z)^2 (z^2/K - 1)>/(2K)`` in K, which counts jumps in, ``<phi'(z)^2>``,
-        jumps left out, ``<phi(z)>`` and its derivative; each with the difference of two rules as its error.
+        jumps left out, ``<phi(z)>`` and its derivative; each with its difference on other panels as its error.
 
     Raises:
         SymresError: the averages come from where the function leaves the range of doubles, or it varies too fast.
     """
     deviation = float(np.sqrt(kernel))
+    marks = np.array(breaks, dtype=float) / deviation
 
-    def integrands(points: np.ndarray) -> np.ndarray:
-        values, slopes = function(points)
-        with np.errstate(over="ignore", invalid="ignore"):
-            squared = values**2
-            in_kernel = ((points / deviation) ** 2 - 1) / (2 * kernel)  # turns an average into its derivative
-            return np.array([squared, squared * in_kernel, slopes**2, values, values * in_kernel])
+    def means(power: int, has_slope: bool, is_moved: bool = False) -> list[tuple[float, float]]:
+        """The average of a power of the values, or slopes; and its derivative in the kernel."""
 
-    edges = adapted(integrands, deviation, breaks, _ORDERS[0], _CONVERGED)
-    low, high = (_rule(integrands, edges, order, deviation) for order in _ORDERS)
-    return list(zip(high.tolist(), np.abs(high - low).tolist(), strict=True))
+        def integrand(rows: np.ndarray, places: np.ndarray) -> np.ndarray:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return function(deviation * places.ravel())[has_slope].reshape(places.shape) ** power
 
+        moments = [lambda x: (x * x - 1) / (2 * kernel)] if is_moved else []
+        found = averages(integrand, [marks, [*marks, *_OTHER_PANELS]], moments)
+        return [(float(one), float(abs(one - other))) for one, other in found]
 
-def _rule(
-    integrands: Callable[[np.ndarray], np.ndarray], edges: np.ndarray, order: int, deviation: float
-) -> np.ndarray:
-    points, weights = composite(edges, order)
-    density = weights * np.exp(-((points / deviation) ** 2) / 2) / (deviation * np.sqrt(2 * np.pi))
-    return np.sum(density * integrands(points), axis=1)
+    found = [*means(2, False, True), *means(2, True), *means(1, False, True)]
+    if not np.isfinite(found).all():
+        why = "the integrand exceeds the range of doubles where it contributes most, or varies too fast"
+        raise SymresError("quadrature in double precision", why, "take a smaller kernel")
+    return found

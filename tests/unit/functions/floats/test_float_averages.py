@@ -8,7 +8,7 @@ import symres as sr
 from symres.core import symbols
 from symres.core.symbols import K1, K2, C, K, x1, x2
 from symres.functions.floats import float_averages
-from symres.functions.floats.float_averages import CompiledExpressions, coefficients
+from symres.functions.floats.float_averages import CompiledExpressions, coefficients, means
 from symres.functions.floats.float_compiler import CompiledFormula
 from symres.functions.floats.float_function import FloatFunction
 from symres.gaussian.calculus.expectation import Expectation
@@ -101,9 +101,7 @@ def test_waves_that_are_too_short_are_refused():
 
 def test_an_average_is_taken_once_for_each_variance_and_parameter(monkeypatch):
     taken = []
-    monkeypatch.setattr(
-        float_averages, "coefficients", lambda *arguments: taken.append(arguments) or coefficients(*arguments)
-    )
+    monkeypatch.setattr(float_averages, "means", lambda *arguments: taken.append(arguments) or means(*arguments))
     elu = sr.activation("elu")
     (alpha,) = elu.parameters
     average = CompiledExpressions([Expectation(elu(x1) ** 2, K) + K])
@@ -139,3 +137,29 @@ def test_parameters_may_be_arrays():
     found = CompiledFormula([K, alpha], Expectation(elu(x1) ** 2, K))(2.0, np.array([0.5, 0.25]))
     for value, number in zip((0.5, 0.25), found, strict=True):
         assert number == pytest.approx(float(sr.expect(elu(sr.z) ** 2).evalf(20, K=2, alpha=value)), rel=2e-14)
+
+
+@pytest.mark.parametrize("size", [1.0, 25.0, 49.0, 81.0])
+def test_averages_that_come_from_far_out(size):
+    """``<exp(2z)> = exp(2K)`` comes from 2*sqrt(K) standard deviations."""
+    grown = sr.activation("exp(z)")
+    average = Expectation(grown(x1) ** 2, K)
+    assert compiled(average, {K: size}) == pytest.approx(np.exp(2 * size), rel=1e-13)
+    assert CompiledFormula([K], average)(np.array([0.5, size]))[1] == pytest.approx(np.exp(2 * size), rel=1e-13)
+    both = Expectation(grown(x1) * grown(x2), K1, C, K2)
+    assert compiled(both, {K1: size, K2: size, C: size / 2}) == pytest.approx(np.exp(1.5 * size), rel=1e-12)
+
+
+def test_averages_from_beyond_the_panels_are_refused():
+    average = Expectation(sr.activation("exp(z)")(x1) ** 2, K)
+    with pytest.raises(sr.NoClosedForm, match=r"beyond 38 standard deviations|overflow"):
+        compiled(average, {K: 200.0})
+    assert np.isnan(CompiledFormula([K], average)(np.array([200.0]))[0])
+
+
+def test_functions_that_begin_far_out():
+    shifted = Expectation(sr.activation("relu(z - 20)")(x1), K)
+    expected = float(sr.expect("relu(z - 20)").evalf(20, K=1))
+    assert 0 < expected < 1e-80
+    assert compiled(shifted, {K: 1.0}) == pytest.approx(expected, rel=1e-13)
+    assert compiled(shifted, {K: 1e-4}) == 0
