@@ -3,5 +3,6 @@
 ``ball_functions`` has the elementary functions on balls, ``interval_arithmetic`` ranges with open and infinite ends;
 ``plackett`` encloses averages of signs of Gaussian variables, ``correlations`` has the algebra of the six correlations
 of four variables; ``gauss_rules`` makes nodes and weights, which all rooms take from there; ``brent`` finds a root,
-``highest`` the highest of all maxima (generated modules contain it too); ``budget`` limits the work.
+``highest`` the highest of all maxima (generated modules contain it too); ``budget`` limits the work;
+``deferred_numpy`` is NumPy, imported late.
 """

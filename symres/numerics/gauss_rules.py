@@ -14,8 +14,8 @@ from functools import cached_property, lru_cache
 
 from flint import arb, ctx
 
-from ..core.arrays import Array, NDArray, np
 from ..core.errors import NoClosedForm
+from .deferred_numpy import Array, NDArray, np
 
 REACH, FURTHEST = 14.0, 38.0  # standard deviations: the density is 1e-43 there, and 1e-314 where functions grow fast
 _FAR_WIDTH = 0.5  # of panels further out, where the density falls steeply
@@ -55,9 +55,7 @@ def normal_pairs(reach: float, n: int, bits: int) -> tuple[tuple[arb, arb], ...]
 @lru_cache(maxsize=8)
 def legendre(points: int = POINTS) -> tuple[Array, Array]:
     """Nodes and weights of the rule on (-1, 1) as floats."""
-    from numpy.polynomial.legendre import leggauss  # here, because symres imports without NumPy
-
-    return leggauss(points)
+    return np.polynomial.legendre.leggauss(points)
 
 
 def hermite_rows(x: Array, degree: int) -> Array:
@@ -288,8 +286,7 @@ def _panelled(
 @lru_cache(maxsize=1)
 def _transforms() -> tuple[Array, Array, Array]:
     """The places in a panel, what makes the last Legendre coefficients of values, and values between the nodes."""
-    from numpy.polynomial.legendre import legvander  # here, because symres imports without NumPy
-
+    legvander = np.polynomial.legendre.legvander
     nodes, lengths = legendre()
     ends = 1 - 2.0 ** -np.arange(1, 48, 2)  # places towards the ends of a panel where its polynomial is compared
     coefficients = (legvander(nodes, POINTS - 1) * lengths[:, None]) * (2 * np.arange(POINTS) + 1) / 2

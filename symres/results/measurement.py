@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-import numpy as np
+from ..numerics.deferred_numpy import np
 
 # (observables, controls) of networks of some width, one row a network: controls have mean 0 at every width and share
 # the observables' noise
-Sample: TypeAlias = tuple[np.ndarray, np.ndarray]
-Sampler: TypeAlias = Callable[[int, int, np.random.Generator], Sample]  # width, number of networks
+Sample: TypeAlias = "tuple[np.ndarray, np.ndarray]"
+Sampler: TypeAlias = "Callable[[int, int, np.random.Generator], Sample]"  # width, number of networks
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import TypeAlias
 
-import numpy as np
-
+from ..numerics.deferred_numpy import np
 from ..theory.theory import Theory
 
-Line = tuple[np.ndarray, np.ndarray, bool]  # values of both parameters, and whether the kernel flows there
+Line: TypeAlias = "tuple[np.ndarray, np.ndarray, bool]"  # values of both parameters, and whether the kernel flows there
 
 _REACH = 1.0  # of log chi_perp: beyond, it says nothing about where it is 0
-_KERNELS = np.geomspace(1e-6, 1e6, 240)  # along a line, at first
+_KERNELS = 1e-6, 1e6, 240  # along a line, at first
 _ROUNDS = 10  # of halving steps along it
 _FINE = 0.01  # length of a step that is fine enough, of the picture's
 _BESIDE = 2.0  # a line is followed so far, in units of the picture
@@ -29,7 +29,7 @@ def along_kernels(theory: Theory, fixed: dict[str, float], xs: np.ndarray, ys: n
     Steps along it are halved until they are short in the picture, and where it begins, ends or ceases to be reachable.
     """
     size = (float(xs[-1]), float(ys[-1]))
-    rows = _rows(theory, fixed, _KERNELS)
+    rows = _rows(theory, fixed, np.geomspace(*_KERNELS))
     for _ in range(_ROUNDS if rows else 0):
         steps = [(low, high) for low, high in pairwise(sorted(rows)) if _is_coarse(rows[low], rows[high], size)]
         if not steps:

@@ -9,15 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-import numpy as np
-
 from ..codegen.generate import generate
 from ..core.errors import NoClosedForm
 from ..core.progress import Progress
 from ..core.symbols import KERNELS
+from ..numerics.deferred_numpy import np
 from ..results.quantity import Quantity, Status
 
-Parameters: TypeAlias = Mapping[str, np.ndarray | float]  # by name; the arrays have one length
+Parameters: TypeAlias = "Mapping[str, np.ndarray | float]"  # by name; the arrays have one length
 
 _SETTLED = 1e-10  # relative change of a kernel from one layer to the next: it has converged
 _SMALL, _LARGE = 1e-12, 1e12  # kernels beyond count as 0 and as infinite

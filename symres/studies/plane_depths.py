@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..core.errors import UnsupportedLayer
 from ..core.symbols import C
+from ..numerics.deferred_numpy import np
 from ..results.quantity import Quantity
 from ..theory.quantities.build import derivative
 from ..theory.theory import Theory

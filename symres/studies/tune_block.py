@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TypeAlias
 
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, number
+from ..numerics.deferred_numpy import Array, np
 
-Correlator = Number | Sequence[Sequence[Number]] | NDArray[np.float64]  # a number, or a matrix of pairs of samples
+Correlator: TypeAlias = "Number | Sequence[Sequence[Number]] | Array"  # a number, or a matrix of pairs of samples
 
 _ASKED = "the tuning of a block"
 

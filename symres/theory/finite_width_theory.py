@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import mpmath as mp
-import numpy as np
 import sympy as sp
 
 from ..core import symbols
-from ..core.arrays import Array
 from ..core.errors import DeclarationError, NoClosedForm
 from ..core.scalars import Number, parameter, whole
 from ..core.work_budget import Stage, limited
+from ..numerics.deferred_numpy import Array, np
 from ..results.arguments_of_quantities import require_range
 from ..results.numbers.branch_limit import BranchScale, DeepBranchScale
 from ..results.numbers.estimates import Branches, EstimatedNumber, Estimates

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.house import PACKAGE, modules_of_folders, repeated_classes, repeated_modules, sources
+import symres as sr
+from tests.house import PACKAGE, counted_files, modules_of_folders, parsed, repeated_classes, repeated_modules, sources
 
 LINTER = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 UNIT = Path(__file__).parent
@@ -85,3 +86,32 @@ def test_import_symres_is_light():
     code = "import sys, symres; print([m for m in ('torch', 'matplotlib', 'jinja2') if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert out.strip() == "[]"
+
+
+WITHOUT_ARRAYS = """
+import sys
+sys.modules.update(dict.fromkeys(("numpy", "scipy")))
+import symres as sr
+assert sr.activation("z*tanh(log(1 + exp(z)))").pieces.parts
+theory = sr.derive("gelu", layer="residual")
+for quantity in (theory.kernel_map, theory.chi_parallel, theory.chi_perp):
+    print(quantity.status, quantity.expr)
+    print(quantity.latex())
+"""
+
+
+def test_maps_are_derived_and_printed_without_numpy_and_scipy():
+    without = subprocess.run([sys.executable, "-c", WITHOUT_ARRAYS], capture_output=True, text=True)
+    assert without.returncode == 0, without.stderr
+    theory = sr.derive("gelu", layer="residual")
+    expected = [f"{q.status} {q.expr}\n{q.latex()}" for q in (theory.kernel_map, theory.chi_parallel, theory.chi_perp)]
+    assert without.stdout.splitlines() == "\n".join(expected).splitlines()
+
+
+def test_nodes_and_weights_are_made_in_numerics_alone():
+    """But for oracles, which have their own, and for what generated modules contain, the room of code and its texts."""
+    made = counted_files(parsed())["Gauss rules"]
+    assert not [path for path in made if not path.startswith(("symres/codegen/", "templates/"))]
+    for room in ("functions", "gaussian", "theory", "torch"):
+        text = "import numpy as np\nx, w = np.polynomial.legendre.leggauss(8)"
+        assert counted_files({f"symres/{room}/imaginary.py": ast.parse(text)})["Gauss rules"]

@@ -13,8 +13,8 @@ from functools import lru_cache
 import sympy as sp
 from flint import arb, ctx
 
-from ...core.arrays import Array, NDArray, np
 from ...core.errors import NoClosedForm
+from ...numerics.deferred_numpy import Array, NDArray, np
 from ...numerics.gauss_rules import (
     REACH,
     averages,

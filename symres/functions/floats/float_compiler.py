@@ -11,9 +11,9 @@ import sympy as sp
 from flint import acb, arb, ctx
 
 from ...core.abbreviation import abbreviated
-from ...core.arrays import Array, np
 from ...core.atoms import AverageNode
 from ...core.errors import DeclarationError
+from ...numerics.deferred_numpy import Array, np
 from ..balls.compiler import compile_ball
 from ..balls.exponential_forms import HALF_LINE, TwoForms, exponential_forms, group_exponentials
 from ..companions import Log1p

@@ -9,9 +9,9 @@ from typing import Protocol, TypeAlias
 
 import sympy as sp
 
-from ...core.arrays import Array, np
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
+from ...numerics.deferred_numpy import Array, np
 from .float_compiler import CompiledFormula, WithoutOverflow
 
 Values: TypeAlias = dict[sp.Symbol, float]

@@ -16,11 +16,11 @@ from itertools import pairwise
 import sympy as sp
 from flint import arb
 
-from ...core.arrays import Array, np
 from ...core.errors import SymresError
 from ...core.symbols import kappa
 from ...numerics.brent import brent
 from ...numerics.budget import panel_budget
+from ...numerics.deferred_numpy import Array, np
 from ..balls import Number, enclose
 from ..floats.float_compiler import CompiledFormula
 

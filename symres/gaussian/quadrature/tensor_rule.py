@@ -13,17 +13,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TypeAlias
 
-import numpy as np
 from flint import arb, arb_mat, ctx
 
 from ...core.work_budget import spend
+from ...numerics.deferred_numpy import np
 from .bivariate_normal import BivariateNormal
 from .node_compression import Block, ball_key, block_of, compress
 from .panels import LOG2_E, Panel, Weight, log2_sum, log2_upper, plan_panels, power_of_two
 from .univariate import Interval, Segment, clip
 
-_Floats = np.ndarray | float
+_Floats: TypeAlias = "np.ndarray | float"
 _PANEL_MARGIN = 8  # bits: many panels share the error allowed
 
 

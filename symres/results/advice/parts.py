@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
+from ...numerics.deferred_numpy import np
 
 FACTOR = 5.0  # over the depth, by which a kernel or a gradient may change
 MARGIN = 4.0  # the same of averages over networks: FACTOR with a margin

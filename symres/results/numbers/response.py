@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
-import numpy as np
 import sympy as sp
-from numpy.typing import NDArray
 
 from ...core.display import Fact, Shown
 from ...notation import latex
+from ...numerics.deferred_numpy import Array
 
-Value = float | NDArray[np.float64]
+Value: TypeAlias = "float | Array"
 
 
 @dataclass(frozen=True, repr=False)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from ...core.errors import SymresError
 from ...core.scalars import Number
 from ...core.symbols import C_W, C_b, gamma, xi
+from ...numerics.deferred_numpy import np
 from ...results.advice.advice import Advice
 from ...results.advice.parts import OFF, Origin, Suggestion, Trial
 from ...results.advice.sizes import DEPTH, WIDTH

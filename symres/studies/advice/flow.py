@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
 import sympy as sp
 
 from ...core.errors import SymresError
 from ...core.symbols import C_W, C_b, K, gamma, xi
 from ...functions.floats.float_averages import CompiledExpressions
 from ...layers.nodes import Dense
+from ...numerics.deferred_numpy import np
 from ...results.advice.parts import LearningRate, Origin, Path, UsualScheme
 from ...results.quantity import Status
 from ...theory.theory import Theory

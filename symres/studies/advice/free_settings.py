@@ -7,18 +7,18 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import product
 
-import numpy as np
 import sympy as sp
 
 from ...core.symbols import C_W, C_b, xi
+from ...numerics.deferred_numpy import np
 from ...results.advice.parts import Origin
 from .flow import DepthFlow, Setting
 from .scales import LARGER, where_doubled
 
 _SMALLEST = 1e-8  # weight of a branch that is a branch
 _STARTS = (1.0, 0.01, 100.0)  # first kernels that are tried
-_KERNELS = np.linspace(-2.3, 9.0, 8)  # logarithms of the first kernel: in smaller ones networks are linear, and slow
-_WEIGHTS = np.linspace(-6.0, 9.0, 9)  # of C_W
+_KERNELS = -2.3, 9.0, 8  # logarithms of the first kernel: in smaller ones networks are linear, and slow
+_WEIGHTS = -6.0, 9.0, 9  # of C_W
 _LARGEST, _LOST = 9.3, 1e3  # of a logarithm; of a range, from which on a search does not look closer
 _STEPS, _DIGITS = 80, 4  # of a search, and of the numbers that it finds
 _ALIKE = 6  # decimals of a cost, which floats add up over the layers
@@ -78,7 +78,8 @@ def least_change(flow: DepthFlow, depth: int, fixed: Mapping[sp.Symbol, float]) 
 
     from scipy.optimize import minimize  # here, because it takes longer to import than the rest of symres
 
-    grid = [np.array(x) for x in (product(_KERNELS, _WEIGHTS) if weighted else product(_KERNELS))]
+    ranges = [np.linspace(*span) for span in (_KERNELS, _WEIGHTS)[: 1 + weighted]]
+    grid = [np.array(x) for x in product(*ranges)]
     starts = [np.zeros_like(grid[0]), *grid]
     # of settings that are equally good, as of any C_W behind a norm, the one nearest to kernels and C_W of 1
     best = sorted(starts, key=lambda x: (round(cost(x), _ALIKE), float(x @ x)))[:2]

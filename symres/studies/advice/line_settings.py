@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-import numpy as np
 import sympy as sp
 
 from ...core.symbols import C_W, C_b
 from ...numerics.brent import brent
+from ...numerics.deferred_numpy import np
 from ...results.advice.parts import Origin
 from .flow import DepthFlow, Setting
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ...check.simulation.depth_paths import depth_paths
+from ...numerics.deferred_numpy import np
 from ...results.advice.parts import Path, Trial, spread
 from ...theory.theory import Theory
 from .flow import Setting

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import sympy as sp
 
 from ...core.atoms import Opaque
@@ -17,6 +16,7 @@ from ...core.errors import SymresError
 from ...core.symbols import C_W, C_b, K, gamma
 from ...functions.floats.float_function import Values
 from ...layers.layer import Layer
+from ...numerics.deferred_numpy import np
 from ...results.critical_point import CriticalPoint
 from ...results.numbers.growth_curve import GrowthRow
 from ..finite_width.layer_noise import CompiledLayer

@@ -10,12 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
 import sympy as sp
 from flint import arb, arb_poly, ctx
-from numpy.polynomial.chebyshev import cheb2poly
 
 from ...functions.balls.compiler import compile_ball
+from ...numerics.deferred_numpy import np
 
 INNERMOST = 6  # below 2**-6 there is one polynomial for c(r)/r
 _DEEPEST = 200
@@ -143,6 +142,6 @@ def _interpolant(function: Callable[[arb], arb], centre: arb, half: arb, size: a
     inexact = sum((arb(c.rad()) for c in coefficients), arb(0))
     slope = sum((k * k * abs(c) for k, c in enumerate(exact)), arb(0))  # of the k-th polynomial it is k^2 at most
     with ctx.workprec(ctx.prec + 4 * count):  # enough for no rounding at all
-        polynomial = arb_poly(list(cheb2poly(np.array(exact, dtype=object))))
+        polynomial = arb_poly(list(np.polynomial.chebyshev.cheb2poly(np.array(exact, dtype=object))))
     error = arb((4 * size ** (1 - count) / (size - 1)).upper())
     return Interpolant(centre.mid(), half.mid(), polynomial, slope, inexact, error)

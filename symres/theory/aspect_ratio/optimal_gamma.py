@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from itertools import pairwise
 
-import numpy as np
-
 from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError, NoClosedForm
 from ...core.scalars import Number, number
@@ -20,7 +18,7 @@ from ...results.numbers.procedure import Procedure
 from ...results.quantity import Quantity, Status
 from .growth_numbers import GrowthNumbers
 
-_GRID = np.linspace(0.0, 0.9375, 16)  # where r* is looked at for turning points
+_GRID = tuple(k / 16 for k in range(16))  # where r* is looked at for turning points
 _FIRST, _DEEPEST = 4, 14  # a large ratio is looked for at 1 - gamma = 2**-4, ..., 2**-14
 _STEPS, _STEP = 5, 1e-3  # steps towards a solution; where the slope is measured, as a part of the way to an end
 _CLOSE = 4e-15  # of r*, relative, to what is asked for

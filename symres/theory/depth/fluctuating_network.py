@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-import numpy as np
 import sympy as sp
 
 from ...activations.activation import Activation
 from ...activations.catalogue import activation
 from ...activations.piecewise import PiecewiseFunction
-from ...core.arrays import Array
 from ...core.errors import DeclarationError, UnsupportedLayer
 from ...core.scalars import Number, parameter
 from ...core.symbols import z
 from ...functions.floats.float_averages import coefficients
 from ...functions.floats.float_function import FloatFunction
 from ...gaussian.calculus.integrand import pieces_of
+from ...numerics.deferred_numpy import Array, np
 from ...results.numbers.estimates import EstimatedNumber, Estimates
 from ...results.numbers.response import Response
 from ..finite_width.deep_fluctuations import DeepFluctuations, states_of

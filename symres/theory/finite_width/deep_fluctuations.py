@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from ...core.abbreviation import counted
-from ...core.arrays import Array
 from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError, NoClosedForm
 from ...functions.floats.float_function import Values
+from ...numerics.deferred_numpy import Array, np
 from ...results.numbers.estimates import Estimates
 from .fluctuations import Fluctuations, through
 from .layer_noise import CompiledLayer

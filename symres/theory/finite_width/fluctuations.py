@@ -20,9 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
-
-from ...core.arrays import Array
+from ...numerics.deferred_numpy import Array, np
 from .hermite_space import given, inner
 from .input_pairs import of_view, state_places, views_of
 from .layer_numbers import LayerNumbers, roots_of

@@ -12,10 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache, reduce
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[np.float64]
+from ...numerics.deferred_numpy import Array, NDArray, np
 
 _ROUNDING = 1e-18
 _NOISE = 4e-16  # of the largest coefficient

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations, combinations_with_replacement
 
-import numpy as np
-from numpy.typing import NDArray
+from ...numerics.deferred_numpy import NDArray, np
 
 Inputs = tuple[int, ...]
 

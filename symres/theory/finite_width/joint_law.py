@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-import numpy as np
-
-from ...core.arrays import Array
 from ...core.errors import UnsupportedLayer
 from ...functions.floats.float_averages import average, coefficients, pair_coefficients
 from ...functions.floats.float_function import BoundFunction, FloatFunction, FloatProduct, Function, Values
+from ...numerics.deferred_numpy import Array, np
 from ..walk.linear_forms import components
 from .hermite_space import given, inner, product_given
 from .input_pairs import block

@@ -9,16 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
 import sympy as sp
 
 from ...activations.piecewise import PiecewiseFunction, product
-from ...core.arrays import Array
 from ...core.errors import UnsupportedLayer
 from ...core.symbols import z
 from ...functions.floats.float_averages import CompiledExpressions
 from ...functions.floats.float_function import BoundFunction, FloatFunction, Values, float_function
 from ...gaussian.calculus.integrand import distributed, pieces_of
+from ...numerics.deferred_numpy import Array, np
 from ..walk.linear_forms import Averager, Form
 from .layer_response import LayerResponse, total_slopes
 

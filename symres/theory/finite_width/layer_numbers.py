@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-import numpy as np
 import sympy as sp
 
-from ...core.arrays import Array
 from ...functions.floats.float_function import Values
+from ...numerics.deferred_numpy import Array, np
 from .input_pairs import Inputs, block, of_view, state_places, views_of
 from .joint_law import JointLaw
 from .layer_noise import CompiledLayer, Group, Term, ViewNumbers

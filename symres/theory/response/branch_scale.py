@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
 import sympy as sp
 
-from ...core.arrays import Array
 from ...core.errors import NoClosedForm
 from ...core.symbols import K
 from ...functions.floats.float_averages import CompiledExpressions
 from ...functions.floats.float_function import Values
+from ...numerics.deferred_numpy import Array, np
 from ...numerics.highest import _highest_maximum, _instead_of_maximum, _surveyed
 from ...results.numbers.branch_limit import BranchScale
 from ...results.quantity import Quantity, Status

@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-import numpy as np
-
 from ...core.errors import NoClosedForm
 from ...core.symbols import K
 from ...functions.floats.float_averages import CompiledExpressions
 from ...functions.floats.float_function import Values
+from ...numerics.deferred_numpy import np
 from ...numerics.highest import Function, _highest_maximum, _instead_of_maximum, _surveyed
 from ...results.numbers.branch_limit import DeepBranchScale
 from ...results.quantity import Quantity, Status

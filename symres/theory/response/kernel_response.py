@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import sympy as sp
 
 from ...activations.activation import Activation
-from ...core.arrays import Array
 from ...core.errors import DeclarationError, NoClosedForm
 from ...functions.floats.float_function import Values
 from ...layers.architectures import mlp
+from ...numerics.deferred_numpy import Array, np
 from ...results.exponents import Exponents
 from ...results.numbers.response import Response, ResponseDecay, Value
 from ...results.quantity import Quantity, Status

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import sympy as sp
 
-from ...core.arrays import Array
 from ...core.errors import NoClosedForm
 from ...core.symbols import K1, K2, C, K
 from ...functions.floats.float_averages import CompiledExpressions
 from ...functions.floats.float_function import Values
 from ...gaussian.calculus.expectation import Expectation
+from ...numerics.deferred_numpy import Array, np
 from ...results.quantity import Quantity, Status
 from ..observables.layer_theory import LayerTheory
 

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias, TypeVar
 
-import numpy as np
-
 from ...core.errors import NoClosedForm
 from ...numerics.brent import brent
+from ...numerics.deferred_numpy import np
 from ...numerics.highest import _BEYOND, _LARGEST_PLACE, _WIDER, Function, Rows
 
 T = TypeVar("T")
