@@ -152,6 +152,15 @@ def register(*records: FunctionRecord) -> None:
         RECORDS[record.kind] = record
 
 
+def spelled_out(node: sp.Basic) -> sp.Expr | None:
+    """The definition of a function that formulas may name, for code of a language without a spelling for it.
+
+    None for others: a companion exists because code of its definition overflows or loses digits.
+    """
+    record = record_of(node)
+    return definition_of(node) if record is not None and record.names else None
+
+
 def definition_of(node: sp.Basic) -> sp.Expr | None:
     """What a function of some arguments is by its definition; None for a primitive function."""
     record = record_of(node)

@@ -16,7 +16,7 @@ from sympy.core.sorting import default_sort_key
 
 from ...core.errors import DeclarationError
 from ...core.symbols import SHARED, ascii_name
-from ...functions.function_record import definition_of
+from ...functions.function_record import spelled_out
 from ..stable.primitives import GeneratedSymbol
 
 WIDTH = 100  # an inlined expression longer than this gets a name of its own
@@ -91,7 +91,7 @@ class Dialect:
         for e in sorted(expr.atoms(sp.Function), key=default_sort_key):
             if type(e) in self.functions or isinstance(e, AppliedUndef) or is_constant(e):
                 continue
-            definition = definition_of(e)
+            definition = spelled_out(e)
             if definition is None or self.unspelled(definition):
                 return type(e).__name__
         return ""
@@ -298,7 +298,7 @@ class Emitter:
             return self._call(call, [self._visit(a) for a in e.args])
         template = self.dialect.functions.get(type(e))
         if template is None:
-            definition = definition_of(e)
+            definition = spelled_out(e)
             if definition is None:
                 raise self._unknown(e)
             return self._visit(definition)

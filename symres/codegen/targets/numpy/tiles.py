@@ -17,7 +17,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 from sympy.core.sorting import default_sort_key
 
-from ....functions.function_record import definition_of
+from ....functions.function_record import spelled_out
 from ...emission.emitter import Dialect, Emitter, NoSpelling, Tile, constant_factor, is_constant
 
 Operand: TypeAlias = int | sp.Expr  # an operation, or a formula of at most one kernel
@@ -174,7 +174,7 @@ class Tiler:
         if isinstance(e, AppliedUndef):
             return self._call(e)
         template = self.dialect.functions.get(type(e))
-        if template is None and (definition := definition_of(e)) is not None:
+        if template is None and (definition := spelled_out(e)) is not None:
             return self._visit(definition)
         if template is None:
             raise NoSpelling.of(self.dialect.name, e, type(e).__name__)
