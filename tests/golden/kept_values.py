@@ -397,7 +397,9 @@ def require_not_worse(kept: Record, now: Record, name: str = "", is_network: boo
     for part in ("within", "beyond"):
         if part == "within" and math.isfinite(is_["stated"]) and not is_network:
             continue  # the statement is compared at every place
-        if now[part] > max(NOISE * kept[part], UNNOTICED):
+        # where nothing is stated, an error that may be elsewhere is as good as a smaller one
+        elsewhere = was["stated"] if part == "beyond" and math.isfinite(was["stated"]) else 0.0
+        if now[part] > max(NOISE * kept[part], elsewhere, UNNOTICED):
             problems.append(f"an error of {now[part]} {part} what is measured, it was {kept[part]}")
     if problems:
         raise Worse(f"{name}: {'; '.join(problems)}")

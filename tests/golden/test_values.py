@@ -146,10 +146,10 @@ def found(*values, **changes):
 
 
 def test_what_is_worse_is_refused_and_what_is_better_is_not():
-    kept = found(0.5 * (1 + 1e-14), 0.25 * (1 + 1e-14))
+    kept = found(0.5 * (1 + 1e-14), 0.25)
     assert kept["outside"] == {} and kept["no number"] == []
     for now in (
-        found(0.5, 0.25),
+        found(0.5, 0.25 * (1 + 1e-14)),
         found(0.5, 0.25, stated=2e-14),  # another processor
         found(0.5, 0.25, scales=["value"]),
         found(0.5, 0.25, stated=5e-16, last=1e5),
