@@ -115,7 +115,8 @@ def _promising(flow: DepthFlow, group: list[Setting], depth: int) -> list[Settin
     """A few settings of a group, in the order in which they are tried; the best one where none is promising."""
     ranges = {id(s): flow.range(s, depth) for s in group}
     alive = sorted((s for s in group if ranges[id(s)] < _HOPELESS and _is_robust(flow, s, depth)), key=lambda s: s.note)
-    return alive[:_FEW] or sorted(group, key=lambda s: ranges[id(s)])[:1]
+    # of settings that differ by rounding alone, the first
+    return alive[:_FEW] or sorted(group, key=lambda s: float(f"{ranges[id(s)]:.9g}"))[:1]
 
 
 def _any_scale(flow: DepthFlow, setting: Setting) -> bool:

@@ -15,12 +15,14 @@ from ....core.scalars import Number, number
 from ....core.symbols import C_W, C_b, K, S_in
 from ....functions.balls import compile_ball, enclose, evaluate, value_and_radius
 from ....functions.floats.float_averages import number_at
+from ....functions.floats.float_compiler import CompiledFormula
 from ....functions.ranges import parameter_grid
 from ....functions.roots.bracketing import BITS, GRID
 from ....functions.roots.root import Root, scanned_roots
 from ....gaussian.algebra.canonical import canonical
 from ....notation.factors import tidy_factors
 from ....numerics.brent import brent
+from ....numerics.deferred_numpy import np
 from ....results.phases import LinePoint, attracts
 from ....results.quantity import Status
 from ..conditions.critical_conditions import Maps, affine, expression_of
@@ -33,6 +35,7 @@ _BITS = 80
 _LARGEST = 1e30  # of biases, relative to the kernel
 _NEAR = sp.Rational(1, 10**30)  # a kernel that stands for the limit at 0
 _ZERO = 1e-15  # a variance of biases below it, relative to the kernel, is 0 up to rounding
+_CLEAR = 1e-6  # relative to a kernel, and to 1: floats are more exact
 _REPELLED = 1.001  # a chi_parallel beyond which rounding is no question
 _WEIGHTS = tuple(map(sp.Rational, (1, 2, "1/2", 4, "1/4", 16)))  # variances at which a line is looked for
 _MAGNITUDES = tuple(float(f"{10 ** (k / 3):.3g}") for k in range(-15, 16))  # kernels along a line
@@ -311,7 +314,7 @@ def _balls(
 def _inside(place: tuple[sp.Expr, ...], slope: sp.Expr, along: sp.Symbol, value: Number) -> tuple[bool, bool] | None:
     """Whether C_b >= 0 and whether the kernel flows to a place on the line; None where there is none.
 
-    Few bits first: they have been asked for before.
+    Few bits first.
     """
     for bits in (BITS[0], _BITS):
         try:
@@ -326,6 +329,24 @@ def _inside(place: tuple[sp.Expr, ...], slope: sp.Expr, along: sp.Symbol, value:
     if not (star > 0 and weight > 0 and bias.is_finite()):
         return None
     return float(bias) >= -_ZERO * float(weight), bool(attracts(parallel))
+
+
+def _rows_inside(place: tuple[sp.Expr, ...], slope: sp.Expr, along: sp.Symbol) -> Iterator[tuple[bool, bool]]:
+    """What ``_inside`` says at all places on the line that there are: by floats, by balls where these are not clear."""
+    kernels = np.array([float(k) for k in _PLACES])
+    try:
+        with np.errstate(all="ignore"):
+            star, weight, bias = (np.broadcast_to(e, kernels.shape) for e in CompiledFormula((along,), place)(kernels))
+            size = np.abs(np.broadcast_to(CompiledFormula((K, C_W, C_b), slope)(star, weight, bias), kernels.shape))
+            clear = (star > 0) & (weight > 0) & (np.abs(bias) > _CLEAR * np.maximum(star, weight)) & (size < np.inf)
+            clear &= (size < 1 - _CLEAR) | (size > _REPELLED)
+    except SymresError:
+        clear = bias = size = np.zeros(kernels.shape)
+    for k, is_clear, *numbers in zip(_PLACES, clear, bias, size, strict=True):
+        if is_clear:
+            yield bool(numbers[0] > 0), bool(numbers[1] < 1)
+        elif (row := _inside(place, slope, along, k)) is not None:
+            yield row
 
 
 def separation(maps: Maps, explicit: sp.Expr | None) -> str:
@@ -346,7 +367,7 @@ def separation(maps: Maps, explicit: sp.Expr | None) -> str:
         if (found := _runs(maps)) is not None:
             values = {s: at_generic(s) for s in free}
             place, slope = tuple(e.subs(values) for e in found[1]), expression_of(maps[1]).subs(values)
-            rows = [row for k in _PLACES if (row := _inside(place, slope, found[0], k)) is not None]
+            rows = [*_rows_inside(place, slope, found[0])]
     except SymresError:  # functions that oscillate too often under wide Gaussians
         return ""
     inside = [flows for biased, flows in rows if biased]
