@@ -108,7 +108,8 @@ class FunctionRecord:
         if self.definition is None:
             return False
         formula = self.definition(*(sp.Dummy(real=True) for _ in signature(self.definition).parameters))
-        return not any(power.free_symbols and power.exp.is_negative for power in formula.atoms(sp.Pow))
+        powers = [power.exp for power in formula.atoms(sp.Pow) if power.free_symbols]
+        return all(exponent.is_Integer and exponent.is_nonnegative for exponent in powers)
 
     @property
     def is_increasing(self) -> bool:

@@ -106,7 +106,7 @@ def on_panels(left: Array, right: Array) -> tuple[Array, Array]:
 
 
 def density(places: Array) -> Array:
-    """That of the standard normal law."""
+    """The density of the standard normal law at places of any shape."""
     return np.asarray(np.exp(-(places**2) / 2) / np.sqrt(2 * np.pi))
 
 
@@ -162,9 +162,9 @@ def refined(function: Callable[[Array], Array], degree: int, marks: Iterable[flo
     """
     marks = tuple(marks)
     for far in ((), far_marks(degree)):
-        found = [*_within(marks, FURTHEST if far else REACH), *far]
+        seen = [*_within(marks, FURTHEST if far else REACH), *far]
         middles: list[Array] = []
-        lost, cut, _ = _panelled(lambda rows, x: function(x), [panel_edges(degree, found)], _MOST, middles.append)
+        lost, cut, _ = _panelled(lambda rows, x: function(x), [panel_edges(degree, seen)], _MOST, middles.append)
         if not cut.any():
             break
     asked = "an average in double precision"
@@ -172,7 +172,7 @@ def refined(function: Callable[[Array], Array], degree: int, marks: Iterable[flo
         raise NoClosedForm(asked, f"it takes more than {_MOST} panels: the function oscillates", "take smaller kernels")
     if cut.any():
         raise NoClosedForm(asked, f"it comes from beyond {FURTHEST:g} standard deviations", "take smaller kernels")
-    return tuple(sorted([*found, *(m for part in middles for m in part.tolist())]))
+    return tuple(sorted([*seen, *(m for part in middles for m in part.tolist())]))
 
 
 def averages(
@@ -202,23 +202,25 @@ def _averages(
     moments: Sequence[Callable[[Array], Array]],
     most: int,
 ) -> Array:
-    found = np.zeros((1 + len(moments), len(marks)))
+    totals = np.zeros((1 + len(moments), len(marks)))
 
     def add(rows: NDArray[np.int64], places: Array, masses: Array) -> None:
-        for total, moment in zip(found, [None, *moments], strict=True):
+        for total, moment in zip(totals, [None, *moments], strict=True):
             np.add.at(total, rows, (masses if moment is None else masses * moment(places)).sum(axis=1))
 
-    lost, cut, unseen = _panelled(function, [panel_edges(0, _within(own, REACH)) for own in marks], most, take=add)
-    begins = np.array([any(REACH <= abs(m) < FURTHEST for m in own) for own in marks])
+    lost, cut, unseen = _panelled(
+        function, [panel_edges(0, _within(row_marks, REACH)) for row_marks in marks], most, take=add
+    )
+    begins = np.array([any(REACH <= abs(m) < FURTHEST for m in row_marks) for row_marks in marks])
     if (far := np.flatnonzero(cut | (unseen & begins))).size:
-        found[:, far] = 0.0
+        totals[:, far] = 0.0
         edges = [panel_edges(0, [*_within(marks[k], FURTHEST), *far_marks(0)]) for k in far.tolist()]
-        edges = [_finite_part(own, function(far[k], own)) for k, own in enumerate(edges)]
+        edges = [_finite_part(ends, function(far[k], ends)) for k, ends in enumerate(edges)]
         lost[far], cut[far], _ = _panelled(
             lambda rows, x: function(far[rows], x), edges, most, take=lambda rows, *masses: add(far[rows], *masses)
         )
-    found[:, lost | cut] = np.nan
-    return found
+    totals[:, lost | cut] = np.nan
+    return totals
 
 
 def _finite_part(edges: Array, values: Array) -> Array:

@@ -49,12 +49,12 @@ def average(functions: tuple[Function, ...], covariance: Sequence[float], values
             return _mean(function, variance, tuple(values[s] for s in function.parameters))
         return float(coefficients(function, variance, 0, values)[0])
     one, both, other = map(float, covariance)
-    rest = other - both**2 / one if one else other
-    if one == 0 or rest <= 1e-14 * other:
+    conditional = other - both**2 / one if one else other
+    if one == 0 or conditional <= 1e-14 * other:
         raise NoClosedForm(
             "an average of two variables in double precision", "both are the same variable", "pass inputs that differ"
         )
-    root = np.array([[np.sqrt(one), 0.0], [both / np.sqrt(one), np.sqrt(rest)]])
+    root = np.array([[np.sqrt(one), 0.0], [both / np.sqrt(one), np.sqrt(conditional)]])
     return float(pair_coefficients((functions[0], functions[1]), root, 0, values)[0, 0])
 
 
@@ -62,8 +62,8 @@ def average(functions: tuple[Function, ...], covariance: Sequence[float], values
 def _mean(function: FloatFunction, variance: float, parameters: tuple[float, ...]) -> float:
     """The average over one variable: of a normalised layer, the same for all kernels."""
     values = dict(zip(function.parameters, parameters, strict=True))
-    found = float(means(function, np.array([variance]), values)[0]) if variance > 0 else math.nan
-    return found if math.isfinite(found) else float(coefficients(function, variance, 0, values)[0])
+    results = float(means(function, np.array([variance]), values)[0]) if variance > 0 else math.nan
+    return results if math.isfinite(results) else float(coefficients(function, variance, 0, values)[0])
 
 
 def average_at(functions: tuple[FloatFunction, ...], covariance: Sequence[Array], values: Mapping) -> Array:
@@ -80,14 +80,14 @@ def average_at(functions: tuple[FloatFunction, ...], covariance: Sequence[Array]
     constant = {s: float(rows[0, len(covariance) + k]) for k, s in enumerate(names)} if len(rows) else {}
     if len(functions) == 1 and (rows[:, 1:] == rows[:1, 1:]).all() and (rows[:, 0] > 0).all():
         return means(functions[0], rows[:, 0], constant).reshape(shape)
-    found = []
+    results = []
     for row in rows.tolist():
         size = len(covariance)
         try:
-            found.append(average(functions, row[:size], dict(zip(names, row[size:], strict=True))))
+            results.append(average(functions, row[:size], dict(zip(names, row[size:], strict=True))))
         except NoClosedForm:
-            found.append(np.nan)
-    return np.array(found).reshape(shape)
+            results.append(np.nan)
+    return np.array(results).reshape(shape)
 
 
 def means(function: FloatFunction, variances: Array, values: Values) -> Array:
@@ -101,19 +101,19 @@ def means(function: FloatFunction, variances: Array, values: Values) -> Array:
         )[0]
 
     scales = np.sqrt(different)
-    found = [of_part(scales[start : start + _CHUNK]) for start in range(0, len(scales), _CHUNK)]
-    return np.asarray(np.concatenate(found)[place])
+    results = [of_part(scales[start : start + _CHUNK]) for start in range(0, len(scales), _CHUNK)]
+    return np.asarray(np.concatenate(results)[place])
 
 
 def coefficients(function: Function, variance: float, degree: int, values: Values) -> Array:
     """The Hermite coefficients 0 to degree of ``f(sqrt(variance) x)``, shape (degree + 1,)."""
     if variance == 0:
-        found = np.zeros(degree + 1)
-        found[0] = function(np.zeros(1), values)[0]
-        return found
+        results = np.zeros(degree + 1)
+        results[0] = function(np.zeros(1), values)[0]
+        return results
     scale = np.sqrt(variance)
-    own = rule(degree, refined(lambda x: function(scale * x, values), degree, function.marks(values) / scale))
-    return np.asarray(own.rows @ function(scale * own.places, values))
+    panels = rule(degree, refined(lambda x: function(scale * x, values), degree, function.marks(values) / scale))
+    return np.asarray(panels.rows @ function(scale * panels.places, values))
 
 
 def pair_coefficients(functions: tuple[Function, Function], root: Array, degree: int, values: Values) -> Array:
@@ -148,9 +148,9 @@ def pair_coefficients(functions: tuple[Function, Function], root: Array, degree:
         lost = "it comes from too many standard deviations"
         raise NoClosedForm("an average of two variables in double precision", lost, "take smaller kernels")
     here = outer.weights[:, None] * mass
-    found = hermite_rows(outer.places, degree) @ here
+    results = hermite_rows(outer.places, degree) @ here
     powers = np.arange(degree + 1)
-    return np.where(powers[:, None] + powers <= degree, found, 0.0)
+    return np.where(powers[:, None] + powers <= degree, results, 0.0)
 
 
 def _shifted_coefficients(
@@ -171,7 +171,7 @@ def _shifted_coefficients(
     panel = _panel(edges, at)
     whole = np.ones((len(shifts), len(edges) - 1))
     np.put_along_axis(whole, panel, 0.0, axis=1)
-    found = np.asarray((sampled * np.repeat(whole, len(base.places) // whole.shape[1], axis=1)) @ base.rows.T)
+    results = np.asarray((sampled * np.repeat(whole, len(base.places) // whole.shape[1], axis=1)) @ base.rows.T)
     ends = np.sort(np.concatenate([at, edges[panel], edges[panel + 1]], axis=1), axis=1)
     broken = np.take_along_axis(whole, _panel(edges, (ends[:, 1:] + ends[:, :-1]) / 2), axis=1) == 0
     right = np.where(broken, ends[:, 1:], ends[:, :-1])
@@ -179,8 +179,8 @@ def _shifted_coefficients(
     shares = shares * function(shifts[:, None] + scale * places, values)
     for start in range(0, len(shifts), _AT_ONCE):
         rows = slice(start, start + _AT_ONCE)
-        found[rows] += np.einsum("knm,nm->nk", hermite_rows(places[rows], degree), shares[rows])
-    return found
+        results[rows] += np.einsum("knm,nm->nk", hermite_rows(places[rows], degree), shares[rows])
+    return results
 
 
 def _panel(edges: Array, places: Array) -> NDArray[np.int64]:
@@ -207,14 +207,16 @@ class CompiledExpressions:
         """
         with np.errstate(all="ignore"):
             try:
-                found = np.array(self._function(*(values[s] for s in self._symbols)))
-            except OverflowError:  # of an integer that a given number has made, gamma = 1e300 for instance
-                found = np.array(np.inf)
-        if np.iscomplexobj(found) or not np.isfinite(found).all():  # Python's powers of negative numbers are complex
+                results = np.array(self._function(*(values[s] for s in self._symbols)))
+            except OverflowError:  # of an integer that a parameter has made, gamma = 1e300 for instance
+                results = np.array(np.inf)
+        if (
+            np.iscomplexobj(results) or not np.isfinite(results).all()
+        ):  # Python's powers of negative numbers are complex
             shown = ", ".join(f"{s} = {float(values[s]):.3g}" for s in self._symbols if s in values)
             lost = "they overflow, or rounding makes the argument of a root negative"
             raise NoClosedForm(f"the numbers of a layer at {shown}", lost, "take smaller kernels, or fewer layers")
-        return found.astype(float, copy=False)
+        return results.astype(float, copy=False)
 
 
 def number_at(expression: sp.Expr, symbols: Sequence[sp.Symbol], bits: int) -> Callable[..., float]:
@@ -224,9 +226,9 @@ def number_at(expression: sp.Expr, symbols: Sequence[sp.Symbol], bits: int) -> C
     def value(*place: float) -> float:
         try:
             with np.errstate(all="ignore"):
-                found = compiled(*place)
-            if isinstance(found, int | float) and math.isfinite(found):
-                return float(found)
+                results = compiled(*place)
+            if isinstance(results, int | float) and math.isfinite(results):
+                return float(results)
         except (NoClosedForm, ArithmeticError):
             pass
         with ctx.workprec(bits):

@@ -63,8 +63,8 @@ class _Program:
     def function(self, expressions: sp.Expr | Sequence[sp.Expr]) -> Callable[..., Any]:
         """The function of one expression, or of several."""
         one = isinstance(expressions, sp.Expr)
-        found = [self._name(e) for e in ([expressions] if one else expressions)]
-        values = found[0] if one else f"[{', '.join(found)}]"
+        names = [self._name(e) for e in ([expressions] if one else expressions)]
+        values = names[0] if one else f"[{', '.join(names)}]"
         body = "\n ".join([*self._lines, f"return {values}"])
         exec(f"def function({', '.join(self._arguments)}):\n {body}", self._known)
         return self._known["function"]
@@ -112,8 +112,8 @@ class _Program:
         if (definition := definition_of(node)) is not None:
             return self._name(definition)
         if record_of(node) is None:
-            found = f"{node.func.__name__} has no numbers in double precision"
-            raise DeclarationError(f"the value of {abbreviated(node, 80)}", found, "use elementary functions")
+            reason = f"{node.func.__name__} has no numbers in double precision"
+            raise DeclarationError(f"the value of {abbreviated(node, 80)}", reason, "use elementary functions")
         return self._called(_by_balls(node.func, len(node.args)), *node.args)
 
     def _called(self, function: Callable[..., Any], *arguments: sp.Basic) -> str:
@@ -148,10 +148,10 @@ class _Program:
         return f"{self._name(base)}**{self._name(exponent)}"
 
     def _piecewise(self, node: sp.Piecewise) -> str:
-        found = "nan"
+        text = "nan"
         for value, condition in reversed(node.args):
-            found = f"np.where({self._name(condition)}, {self._name(value)}, {found})"
-        return found
+            text = f"np.where({self._name(condition)}, {self._name(value)}, {text})"
+        return text
 
 
 @lru_cache(maxsize=1024)
@@ -166,15 +166,15 @@ def _number(node: sp.Expr) -> str:
             return f"({'-' * int(node.p < 0)}inf)"
     with ctx.workprec(_BITS):
         ball = compile_ball(node, ())([])
-    found = complex(ball) if isinstance(ball, acb) else float(ball.mid())
-    return f"({found!r})"
+    number = complex(ball) if isinstance(ball, acb) else float(ball.mid())
+    return f"({number!r})"
 
 
 @lru_cache(maxsize=256)
 def _template(kind: type) -> str:
     """How NumPy or SciPy spell a function; empty if they do not have it by a name."""
-    found = spelled("numpy", "arrays", library="np", special="special").get(kind, "")
-    return "" if found.startswith("_") else found
+    template = spelled("numpy", "arrays", library="np", special="special").get(kind, "")
+    return "" if template.startswith("_") else template
 
 
 @lru_cache(maxsize=512)
@@ -217,10 +217,10 @@ class WithoutOverflow:
 
     def __call__(self, w: Array, *parameters: float) -> Array | float:
         """The values at places; not finite where balls have none either, or too many would be needed."""
-        found: Array | float = self._fast(w, *parameters)
-        if np.all(np.isfinite(found)):
-            return found
-        whole = np.array(np.broadcast_to(found, w.shape), dtype=float)
+        result: Array | float = self._fast(w, *parameters)
+        if np.all(np.isfinite(result)):
+            return result
+        whole = np.array(np.broadcast_to(result, w.shape), dtype=float)
         missing = ~np.isfinite(whole)
         if missing.sum() > _MOST_BALLS:
             return whole

@@ -79,29 +79,29 @@ class FloatFunction:
         Raises:
             NoClosedForm: floating-point numbers overflow.
         """
-        found = self.unchecked(w, values)
-        if not np.isfinite(found).all():
+        result = self.unchecked(w, values)
+        if not np.isfinite(result).all():
             raise NoClosedForm(
                 f"values of {self.pieces.as_expr()} between {w.min():.3g} and {w.max():.3g}",
                 "they overflow double precision",
                 "write the formula so that no part of it overflows, or take smaller kernels",
             )
-        return found
+        return result
 
     def unchecked(self, w: Array, values: Values) -> Array:
         """The values, which are not finite where floating-point numbers overflow."""
         parameters = [values[s] for s in self.parameters]
         breaks = self.breaks(values)
         side = np.searchsorted(breaks, w) if len(breaks) else np.zeros(w.shape, dtype=int)
-        found = np.empty(w.shape)
+        result = np.empty(w.shape)
         with np.errstate(all="ignore"):
             for k, part in enumerate(self._parts):
                 here = side == k
                 if len(self._parts) == 1:
-                    found[...] = part(w, *parameters)
+                    result[...] = part(w, *parameters)
                 elif here.any():
-                    found[here] = part(w[here], *parameters)
-        return found
+                    result[here] = part(w[here], *parameters)
+        return result
 
 
 float_function = lru_cache(maxsize=512)(FloatFunction)  # compiled once

@@ -147,7 +147,7 @@ def _shrink(cut: Cut, self: sp.Expr, lambd: sp.Expr, soft: bool) -> sp.Expr:
 
 
 _SMOOTH = {
-    **{name: function for name, (function, least, _) in PARSED_FUNCTIONS.items() if least == 1 and name != "step"},
+    **{name: function for name, (function, least, _) in PARSED_FUNCTIONS.items() if least == 1},
     "neg": lambda u: -u,
     "sgn": sp.sign,
     "expm1": lambda u: sp.exp(u) - 1,
