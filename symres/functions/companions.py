@@ -119,6 +119,10 @@ class Erfcx(Companion, nargs=1):
         return 2 * u * Erfcx(u) - 2 / sp.sqrt(sp.pi)
 
 
+class Erfcxm1(Companion, nargs=1):
+    """exp(u**2)*erfc(u) - 1, for u >= 0."""
+
+
 class ScaledTail(Companion, nargs=3):
     """exp(u)*erfc(w), called as ScaledTail(u, u - w**2, w), the difference in symbols: it may cancel."""
 

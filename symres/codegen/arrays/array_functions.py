@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...functions.function_record import spelled
 from ..stable import primitives as pr
 
-_OF_THE_LIBRARY = (pr.Separation, pr.Certain, pr.CrossDifference, pr.Restored, pr.TwoSigns, pr.TwoTails)
+_OF_THE_LIBRARY = (pr.Separation, pr.Certain, pr.CrossDifference, pr.Restored, pr.TwoSigns, pr.TwoTails, pr.Positive)
 
 
 def array_functions(language: str, library: str, special: str) -> dict[type, str]:
@@ -22,6 +22,7 @@ def array_functions(language: str, library: str, special: str) -> dict[type, str
         pr.AbsNode: f"{library}.abs({{0}})",
         pr.Atan2: f"{library}.arctan2({{0}}, {{1}})",
         pr.UpperAngle: f"{library}.arctan2({{0}} + ({{1}} == 0.0), {{1}})",
+        pr.Orientation: f"{library}.copysign({library}.ones_like({{0}}), {{0}})",
         pr.NonzeroDivisor: "({0} + ({0} == 0.0))",
         pr.AngularSum: "_angular_sum({0}, {1}, {2}, {3}, {4})",
     }

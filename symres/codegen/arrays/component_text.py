@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import sympy as sp
 
 from ..emission.emitter import Dialect, Emitter, Source, rows, variable
 from ..fits.chebyshev import SHARE, Fit
 from ..planning.plan import Component, Function
+from ..price.fixed_sum import PLAIN, node, nodes_and_weights, rules_of, table_name
+from ..price.written_code import WrittenCode, WrittenSum
 from ..stable.kernel_powers import INVERSES, REDUCED, Reduced, reduced
 from ..stable.primitives import complement, correlation, determinant
 
@@ -22,13 +24,50 @@ def arguments(component: Component) -> str:
 def closed(component: Component, code: sp.Expr, dialect: Dialect, result: str = "value") -> list[str]:
     """Lines that compute an expression in the component's arguments, and return it or give it a name."""
     names = {s: variable(s) for s in component.symbols}
-    if dialect.reduced and component.guards.floor is None and (found := reduced(code)).leaves_range:
-        return _in_range(component, found, dialect, result)
-    lines = _floored(component, named_determinant(names, [code]), dialect)
+    written = WrittenCode.of(code)
+    may_leave_range = dialect.reduced and component.guards.floor is None and not written.shared
+    if may_leave_range and (in_range := reduced(code)).leaves_range:
+        return _in_range(component, in_range, dialect, result)
+    lines = _floored(component, named_determinant(names, written.formulas), dialect)
     if code.has(correlation, complement):
         lines.append("correlation, complement = _correlation(K1, K2, C)")
         names |= {correlation: "correlation", complement: "complement"}
-    return [*lines, *Emitter(dialect, names).function([(result, code)])]
+    lines += Emitter(dialect, {**names, **written.shared_names}).function(written.shared)
+    names |= written.shared_names
+    for symbol, total in written.sums.items():
+        lines += _summed(total, names, dialect)
+        names[symbol] = total.name
+    return [*lines, *Emitter(dialect, names).function([(result, written.value)])]
+
+
+def _summed(total: WrittenSum, names: Mapping[sp.Symbol, str], dialect: Dialect) -> list[str]:
+    """Lines that compute a sum: what does not depend on the node, a function of it, the call that sums its values."""
+    tag, variables = total.name.removeprefix("total"), total.names(names)
+    listed, rule = ", ".join(variables.values()), table_name(total.rule)
+    inside = Emitter(dialect, {**variables, node: "p"}).function([("return", total.term)])
+    first, second, ease = total.ends
+    integral = f"_fixed_sum(term{tag}, ({table_name(PLAIN)}, {rule}), {first}, {second}, {ease}, *parts{tag})"
+    if total.is_never_easy:
+        integral = f"_with_nodes(term{tag}, {rule}, {first}, {second}, *parts{tag})"
+    return [
+        *Emitter(dialect, names).function(total.outside, f"s{tag}_"),
+        f"def term{tag}(p, {listed}):",
+        *(f"    {line}" for line in inside),
+        f"parts{tag} = ({listed},)",
+        f"{total.name} = {integral}",
+    ]
+
+
+def sum_tables(code: sp.Expr) -> tuple[tuple[str, str], ...]:
+    """The rules that sums in an expression read, as tables."""
+    return tuple((table_name(rule), _pairs_text(nodes_and_weights(rule))) for rule in rules_of(code))
+
+
+def _pairs_text(pairs: Sequence[tuple[float, float]]) -> str:
+    """Pairs of numbers, two a line."""
+    texts = [f"({place!r}, {weight!r})" for place, weight in pairs]
+    lines = [f"    {', '.join(texts[i : i + 2])}," for i in range(0, len(texts), 2)]
+    return "\n".join(["[", *lines, "]"])
 
 
 def _in_range(component: Component, found: Reduced, dialect: Dialect, result: str) -> list[str]:

@@ -19,11 +19,13 @@ from ...functions.records.gaussian_signs import S4, T4
 from ..emission.emitter import Dialect, Emitter, Source, defined, is_constant, variable
 from ..fits.chebyshev import Fit
 from ..planning.plan import KERNELS, Component, Function
+from ..price.fixed_sum import FixedSum
+from ..price.slopes import slopes as price_slopes
 from ..stable.angles import AngleForm, rooted_form
 from ..stable.correlation_form import determined, in_determinant_form, separated
 from ..stable.primitives import TwoSigns, TwoTails, determinant, unit
 from ..stable.rewrites import stabilise
-from .component_text import arguments, closed, fitted, guarded, limited, named_determinant, with_origin
+from .component_text import arguments, closed, fitted, guarded, limited, named_determinant, sum_tables, with_origin
 
 
 def closed_source(component: Component, code: sp.Expr, dialect: Dialect) -> Source:
@@ -34,6 +36,8 @@ def closed_source(component: Component, code: sp.Expr, dialect: Dialect) -> Sour
         code: the closed form, in stable functions.
         dialect: of the library; quotients that may be 0/0 are spelled ``_ratio``.
     """
+    if code.has(FixedSum):
+        return _summed_source(component, code, dialect)
     form = _form(component)
     if form is not None and form.vanishing:
         return _angle_source(component, code, form, dialect)
@@ -74,7 +78,9 @@ def is_wide(component: Component) -> bool:
     code = component.code
     if not isinstance(code, sp.Expr):
         return False
-    wide = bool(component.parameters) or component.floored  # derivatives in parameters have terms that cancel
+    wide = (
+        bool(component.parameters) or component.floored or code.has(FixedSum)
+    )  # derivatives in parameters have terms that cancel
     return wide or is_divided(code) or code.has(TwoSigns, TwoTails, S4, T4)
 
 
@@ -131,6 +137,14 @@ def _floored_source(component: Component, code: sp.Expr, dialect: Dialect) -> So
         v: body(kept, in_determinant_form(stabilise(component.formula.diff(v))), dialect) for v in component.symbols
     }
     return _with_slopes(component, code, slopes, dialect)
+
+
+def _summed_source(component: Component, code: sp.Expr, dialect: Dialect) -> Source:
+    """The limits of a sum have infinite derivatives where inputs are parallel: slopes are averages of their own."""
+    slopes = price_slopes(component.formula, component.symbols)
+    assert slopes is not None
+    bodies = {v: body(component, slope, dialect) for v, slope in slopes.items()}
+    return replace(_with_slopes(component, code, bodies, dialect), tables=sum_tables(sp.Add(code, *slopes.values())))
 
 
 def _with_slopes(

@@ -2,6 +2,5 @@
 
 Read ``integrands`` first, then ``average_code``, which writes the code of a sum of averages and of its slopes.
 ``rules`` chooses the rule of quadrature; ``features`` and ``tail_growth`` read off where an integrand changes and how
-it grows. ``conditional_polynomial`` and ``conditional_exponential`` close the inner one of two integrals, and
-``singular_slopes`` gives derivatives where activations jump.
+it grows; ``singular_slopes`` gives derivatives where activations jump.
 """

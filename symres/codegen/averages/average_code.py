@@ -1,12 +1,12 @@
 """Averages at run time: the code of a sum of averages, and of its slopes.
 
 Nodes and weights are in arrays/runtime/quadrature_nodes.py, averages of two variables in pair_series.py beside it,
-those of them that are closed over one variable in conditional_rules.py: what they take is written here.
+what they take is written here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import sympy as sp
@@ -17,10 +17,8 @@ from ..emission.emitter import Dialect, Emitter, Source, defined, variable
 from ..stable.primitives import determinant
 from ..stable.rewrites import stabilise
 from . import singular_slopes
-from .conditional_exponential import split_code, tilt
-from .conditional_polynomial import closed_average_code, has_closed_average, is_polynomial
 from .features import features, may_be_faint_at_zero
-from .integrands import PiecewiseIntegrand
+from .integrands import PiecewiseIntegrand, is_polynomial
 from .rules import rule_of
 from .tail_growth import largest_exponent, load, polynomial_degree, rate, wave
 
@@ -47,7 +45,6 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
     library = dialect.library
     parts: dict[sp.Expr, str] = {}
     preamble: list[str] = []
-    constants: list[tuple[str, str]] = []
     names = {s: variable(s) for s in symbols}
 
     def part(formula: sp.Expr) -> str:
@@ -87,20 +84,11 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
             functions = "".join(f"{part(p)}, " for p in f.parts).strip()
             flat = (sp.oo, sp.S.Zero, sp.S.Zero, sp.S.Zero)
             facts = flat if polynomial else (width, rate(f), load(f), wave(f))
-            inner = coded(closed_average_code, f) if is_pair and has_closed_average(f) else "None"
-            beside = coded(split_code, f) if is_pair and tilt(f) is not None else "None"
             steps = "_refined" if refines(f) else "None"
             far = FAR if may_be_faint_at_zero(f) else "_REACH"
-            rest_ = f"{listed(facts)}, {far}, {polynomial_degree(f)}, {inner}, {beside}, {steps}, None"
+            rest_ = f"{listed(facts)}, {far}, {polynomial_degree(f)}, {steps}, None"
             lines.append(f"{factors_[f]} = ({functions}), {listed(f.breaks)}, {listed(places)}, {rest_}")
         return factors_[f]
-
-    def coded(average: Callable[..., Source], f: PiecewiseIntegrand) -> str:
-        """What stands for the average of a function over one variable."""
-        code = average(f, f"{name}_factor_{len(factors_)}", parameters, dialect)
-        preamble.extend(code.preamble)
-        constants.extend(code.tables)
-        return code.lines[0]
 
     def ruled(factors: Sequence[PiecewiseIntegrand]) -> str:
         rule = rule_of(*factors)
@@ -138,8 +126,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
         lines += Emitter(dialect, names | {determinant: "determinant"}).function(results, prefix=f"s{n}_")
         values[conditioned] = sp.Integer(0)
         for coefficient, (function,) in _joined(node):
-            rule = "_pieces_beside" if has_closed_average(function) else "_beside"
-            call = over_one(rule, function, f"mean{n} + 0.0*K1", f"variance{n} + 0.0*K1")
+            call = over_one("_beside", function, f"mean{n} + 0.0*K1", f"variance{n} + 0.0*K1")
             values[conditioned] += coefficient * held_by_variable(call)
     expr = expr.xreplace(values)
     lines += Emitter(dialect, names | {determinant: "determinant"}).function([("return", expr)])
@@ -151,7 +138,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
             lines.insert(0, f"{variable(s)} = {library}.clip({variable(s)}, {1e-20 if is_pair else 1e-100}, None)")
     preamble.append(defined(f"{name}_rule({arguments})", lines))
     step = WAVY if not is_pair and any(wave(f) != 0 for f in factors_) else ROWS[is_pair]
-    return Source((f"return _flat({name}_rule, {step}, {arguments})",), tuple(constants), tuple(preamble))
+    return Source((f"return _flat({name}_rule, {step}, {arguments})",), (), tuple(preamble))
 
 
 def function_text(name: str, stable: sp.Expr, parameters: Sequence[sp.Symbol], dialect: Dialect) -> str:
@@ -188,16 +175,11 @@ def facts_of_smooth(
     far = FAR if any(map(may_be_faint_at_zero, functions)) else "_REACH"
     growth, steps = max(map(polynomial_degree, functions)), "_refined" if any(map(refines, functions)) else "None"
     at, scales = (f"({', '.join(some)}{',' * (len(some) == 1)})" for some in (listed[:-4], listed[-4:]))
-    return [*code, f"return (), {at}, {scales}, {far}, {growth}, None, None, {steps}, None"]
+    return [*code, f"return (), {at}, {scales}, {far}, {growth}, {steps}, None"]
 
 
 def refines(factor: PiecewiseIntegrand) -> bool:
-    """Whether averages are computed with several steps: parameters may act inside of functions in ways not seen.
-
-    What a shift does to an exponential beside polynomials is seen.
-    """
-    if tilt(factor) is not None:
-        return False
+    """Whether averages are computed with several steps: parameters may act inside of functions in ways not seen."""
     inside = (e for part in factor.parts for e in part.atoms(sp.Function, sp.Pow) if e.has(z) and e.free_symbols != {z})
     return any(not (isinstance(e, sp.Pow) and e.exp.is_integer and e.exp.is_nonnegative) for e in inside)
 

@@ -8,6 +8,8 @@ from typing import ClassVar, Protocol
 
 import sympy as sp
 
+from ...core.symbols import z
+
 
 class PiecewiseIntegrand(Hashable, Protocol):
     """A real function of z, smooth between increasing breakpoints; a data class."""
@@ -49,3 +51,8 @@ class PiecewiseIntegrand(Hashable, Protocol):
 
     def as_expr(self) -> sp.Expr:
         """The function as one formula."""
+
+
+def is_polynomial(f: PiecewiseIntegrand) -> bool:
+    """Whether a function is a polynomial on each of its pieces."""
+    return all(part.is_polynomial(z) for part in f.parts)

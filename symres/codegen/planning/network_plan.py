@@ -13,12 +13,12 @@ from itertools import groupby
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
-from sympy.core.sorting import default_sort_key
 
 from ...core.errors import DeclarationError
 from ...core.symbols import K1, K2, KERNELS, C, K, Theta, place
 from ...results.quantity import Quantity, Status
 from ...results.subjects import DerivedLayer, DerivedNetwork
+from ..emission.largest_parts import MIXED, with_parts_named
 from ..stable.primitives import PAIRED, Atan2, GeneratedSymbol, UpperAngle, determinant
 from .common_factors import with_common_factors
 from .plan import Component, Function
@@ -318,22 +318,15 @@ def without_single_inputs(
         named: what stands for a part, of the kernel K1 or K2.
         paired: what changes from pair to pair of inputs.
     """
-    support = e.free_symbols & {K1, K2, *paired}
-    if support in ({K1}, {K2}):
-        return named(e, *support)
-    if not support or e.is_Atom:
-        return e
-    if not isinstance(e, sp.Add | sp.Mul):
-        return e.func(*(without_single_inputs(argument, named, paired) for argument in e.args))
-    alone: dict[sp.Symbol, list[sp.Expr]] = {K1: [], K2: []}
-    rest = []
-    for argument in sorted(e.args, key=default_sort_key):
-        of = argument.free_symbols & {K1, K2, *paired}
-        if of in ({K1}, {K2}):
-            alone[next(iter(of))].append(argument)
-        else:
-            rest.append(without_single_inputs(argument, named, paired))
-    return e.func(*(named(e.func(*group), kernel) for kernel, group in alone.items() if group), *rest)
+    changing = {K1, K2, *paired}
+
+    def kind(symbols: set[sp.Symbol]) -> sp.Symbol | str | None:
+        support = symbols & changing
+        if support in ({K1}, {K2}):
+            return next(iter(support))
+        return MIXED if support else None
+
+    return with_parts_named(e, kind, named)
 
 
 def _own(number: int, index: int) -> sp.Symbol:

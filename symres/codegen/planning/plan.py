@@ -21,6 +21,7 @@ from ...results.quantity import Quantity, Status
 from ..averages.average_code import averages
 from ..emission.emitter import argument, distinct
 from ..fits.chebyshev import Fit
+from ..price.fixed_sum import FixedSum
 from ..stable.angles import AngleForm, positive
 from ..stable.kernel_powers import reduced
 from ..stable.primitives import EXPONENTIALS, GeneratedSymbol, determinant
@@ -139,7 +140,13 @@ class Component:
     def is_plain(self) -> bool:
         """Whether the code of a function of two inputs may stand in a formula as it is, with nothing that guards it."""
         bare = self.fallback_integral is None and self.origin is None and not self.floored
-        return self.is_pair and isinstance(self.code, sp.Expr) and bare and math.isinf(self.max_kernel)
+        summed = isinstance(self.code, sp.Expr) and self.code.has(FixedSum)
+        return self.is_pair and isinstance(self.code, sp.Expr) and bare and not summed and math.isinf(self.max_kernel)
+
+    @property
+    def is_pair_average(self) -> bool:
+        """Whether it is made of averages of two inputs: its error is relative to the root of <f**2> <g**2>."""
+        return self.is_pair and bool(averages(self.formula))
 
     @property
     def parameters(self) -> tuple[sp.Symbol, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import sympy as sp
@@ -13,12 +13,14 @@ from ..emission.emitter import NoSpelling, defined, variable
 from ..fits.chebyshev import SHARE, Fit
 from ..planning.network_plan import inlined, written_out
 from ..planning.plan import KERNELS, Component, Function
+from ..price.fixed_sum import NODES, PLAIN, node, nodes_and_weights, table_name
+from ..price.written_code import WrittenCode, WrittenSum
 from ..stable.half_angles import half_angles
 from ..stable.primitives import Clipped, Possible, determinant
 from .economy import economical
 from .levels import Assignment, Levels, levelled
 from .series import PLACE, Series, is_series, refused, with_sums
-from .spelling import SCALAR, lines
+from .spelling import IN_SUMS, SCALAR, lines
 
 TRIPLE = (K1, K2, C)
 
@@ -137,8 +139,41 @@ def component_text(component: Component) -> Text:
             if code.has(determinant):
                 names[determinant] = "determinant"
                 head.append("determinant = maximum(determinant(K1, K2, C), FLOOR_SQUARED)")
-        body = [*head, *lines(names, [("value", code)])]
+        written = WrittenCode.of(code)
+        head += lines({**names, **written.shared_names}, written.shared)
+        names |= written.shared_names
+        for symbol, total in written.sums.items():
+            head += _summed(total, names)
+            names[symbol] = total.name
+            tables = (*tables, *_rule_tables(total))
+        body = [*head, *lines(names, [("value", written.value)])]
     return Text(defined(f"{component.name}({listed})", _guarded(component, body)), tables)
+
+
+def _summed(total: WrittenSum, names: Mapping[sp.Symbol, str]) -> list[str]:
+    """Lines that compute a sum, in a loop over its nodes: the plain rule stands before the other one in the tables."""
+    tag, (first, second, ease) = total.name.removeprefix("total"), total.ends
+    (nodes, places), (weights, _) = _rule_tables(total)
+    plain = NODES[PLAIN]
+    inside = lines({**total.names(names), node: "p"}, [(f"term{tag}", total.term)], f"u{tag}_", IN_SUMS)
+    return [
+        *lines(names, total.outside, f"s{tag}_"),
+        f"start{tag}: int = 0 if {ease} >= 1.0 else {plain}",
+        f"stop{tag}: int = {plain} if {ease} >= 1.0 else {len(places)}",
+        f"{total.name} = 0.0",
+        f"for i in range(start{tag}, stop{tag}):",
+        f"    p = {first} + ({second} - {first})*{nodes}[i]",
+        *(f"    {line}" for line in inside),
+        f"    {total.name} = {total.name} + {weights}[i]*term{tag}",
+        f"{total.name} = ({second} - {first})*{total.name}",
+    ]
+
+
+def _rule_tables(total: WrittenSum) -> list[tuple[str, tuple[float, ...]]]:
+    """The tables with the nodes and with the weights of the plain rule and of that of a sum."""
+    columns = zip(*(*nodes_and_weights(PLAIN), *nodes_and_weights(total.rule)), strict=True)
+    names = (f"{table_name(total.rule)}_{kind}" for kind in ("NODES", "WEIGHTS"))
+    return list(zip(names, columns, strict=True))
 
 
 def component_texts(components: Iterable[Component]) -> dict[str, Text]:

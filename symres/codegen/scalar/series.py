@@ -21,7 +21,10 @@ from ..stable.rewrites import stabilise
 from .levels import Assignment
 from .spelling import SCALAR, lines
 
-KINKS = "averages of two variables of a function with kinks are integrated at run time, which compiled code does not"
+KINKS = (
+    "averages of two variables of this function, which has kinks, are no fixed sums: they are integrated at run time, "
+    "which compiled code does not"
+)
 PLACE = "its averages are not taken at the kernels and the covariance of two inputs"
 READ, WRITTEN = "Given", "Written"
 

@@ -62,6 +62,14 @@ class AbsNode(Companion, nargs=1):
     """abs(u), as it stands: sympy's own looks for a simpler one."""
 
 
+class Orientation(Companion, nargs=1):
+    """1, and -1 where u is negative."""
+
+
+class Positive(Companion, nargs=1):
+    """u >= 0, but not so small that its square, or the inverse of that times numbers of order 1, would be no float."""
+
+
 class Atan2(Companion, nargs=2):
     """The angle of the point (x, y), called as Atan2(y, x); sympy's own rewrites itself to atan(y/x)."""
 

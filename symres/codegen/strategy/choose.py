@@ -20,6 +20,7 @@ from ..emission.emitter import LosesDigits, NoSpelling, not_integrated
 from ..fits.chebyshev import fit
 from ..planning.plan import ACCURATE, FEW_DIGITS, INACCURATE, Component
 from ..planning.target import Target
+from ..price.pair_average import summed_averages
 from ..stable.angles import angle_form
 from ..stable.correlation_form import in_determinant_form
 from ..stable.primitives import Certain, TwoSigns, TwoTails
@@ -75,7 +76,8 @@ def build_component(
         LosesDigits: a closed form whose terms cancel in floats, or whose limit at K = 0 depends on parameters; the
             same holds.
     """
-    if averages(formula) and symbols != (K,) and not target.computes(Component(name, symbols, formula, None)):
+    average = Component(name, symbols, formula, summed_averages(formula) if C in symbols else None)
+    if averages(formula) and symbols != (K,) and average.code is None and not target.computes(average):
         raise not_integrated(formula, target.title)  # it would be measured for nothing
     if C in symbols and formula.has(*SPECIAL):  # likewise
         unspelled = target.unspelled(in_determinant_form(stabilise(formula)))
@@ -151,7 +153,7 @@ def _remeasured(component: Component, values: Values | None, target: Target) -> 
     """
     if not component.is_pair:
         found = measured_kernel(component, target, values)
-    elif component.code is None:
+    elif component.is_pair_average:
         found = measured_quadrature(component, target, values)
     else:
         found = measured_pair(component, target, values)
@@ -225,7 +227,8 @@ def _built(
     open_ = bool(averages(formula))
     if C in symbols:
         if open_:
-            return _measured(measured_quadrature, Component(name, symbols, formula, None), reference)
+            code = summed_averages(formula)
+            return _measured(measured_quadrature, Component(name, symbols, formula, code), reference)
         form = angle_form(formula, (K1, C, K2))
         component = Component(
             name, symbols, formula, in_determinant_form(stabilise(formula) if form is None else form.stable()), form

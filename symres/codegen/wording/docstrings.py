@@ -19,6 +19,7 @@ from ..fits.chebyshev import Fit
 from ..planning.guards import EXCESS
 from ..planning.network_plan import NETWORK_FUNCTIONS, DeepLayer, NetworkPlan
 from ..planning.plan import FEW_DIGITS, Component, Function, ParameterRange
+from ..price.fixed_sum import FixedSum
 from ..strategy.measured_error import round_up
 from ..strategy.sample_points import MEASURED, PARAMETER
 
@@ -146,6 +147,9 @@ def component_lines(component: Component, of_averages: str = "") -> list[str]:
         text = "Computed from the closed form; where its terms cancel, so that more than 1e-12 of a value may be lost, "
         text += "by quadrature"
         text += f" of each entry, {entry_time(component.fallback_integral)} on one core." if component.is_pair else "."
+    elif isinstance(component.code, sp.Expr) and component.code.has(FixedSum):
+        text = "Computed as fixed sums: by Price's theorem the average is an integral of elementary functions over the "
+        text += "correlation, from independent or parallel inputs on."
     else:
         text = "Computed from the closed form."
         if not component.mended:
@@ -202,7 +206,7 @@ def _error_text(component: Component) -> str:
     if math.isinf(component.error):
         return f"Error: unbounded, no value at {component.worst}."
     bound, measured = f"Error: at most {round_up(component.error):.0e}", _measured(component.last)
-    if component.code is None and component.is_pair:
+    if component.is_pair_average:
         tiny = component.next_to_zero
         small = f"; next to C = 0 up to {round_up(tiny):.0e} of the value itself" if tiny > FEW_DIGITS else ""
         return (

@@ -8,7 +8,7 @@ from flint import arb
 from ...numerics import ball_functions as balls
 from ...numerics.interval_arithmetic import Range
 from ..balls.far_form import scaled_ierfc
-from ..companions import Dawson, Erfc, Erfcx, ScaledTail
+from ..companions import Dawson, Erfc, Erfcx, Erfcxm1, ScaledTail
 from ..function_record import FunctionRecord, called, register
 from ..ranges import sign_of
 from ..tails.tail_scale import BOUNDED, Scale, raised, scaled
@@ -69,8 +69,13 @@ register(
     ),
     FunctionRecord(
         kind=Erfcx,
-        spellings={"arrays": "_erfcx({0})", "numpy": "special.erfcx({0})"},
+        spellings={"arrays": "_erfcx({0})", "numpy": "special.erfcx({0})", "scalar": "erfcx({0})"},
         definition=lambda u: sp.exp(u**2) * _erfc(u),
+    ),
+    FunctionRecord(
+        kind=Erfcxm1,
+        spellings={"arrays": "_erfcxm1({0})", "scalar": "erfcxm1({0})"},
+        definition=lambda u: sp.exp(u**2) * _erfc(u) - 1,
     ),
     FunctionRecord(
         kind=ScaledTail,

@@ -12,12 +12,6 @@ Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 Places: TypeAlias = NDArray[np.intp]
 DType: TypeAlias = np.dtype[np.floating]
-ClosedAverage: TypeAlias = tuple[  # averages of each polynomial, jumps, their degree, coefficients of the last ratio
-    Sequence[Callable[..., Floats]], Sequence[Callable[..., Sequence[Floats]]], int, Sequence[float]
-]
-Tilt: TypeAlias = tuple[  # (side, rate, break, height) of exponentials, the largest rate, polynomials, Taylor's series
-    Sequence[tuple[float, float, int, Callable[..., Floats]]], float, ClosedAverage, ClosedAverage
-]
 Factor: TypeAlias = tuple[  # see entries.py
     Sequence[Callable[..., Floats]],
     Sequence[Floats],
@@ -25,8 +19,6 @@ Factor: TypeAlias = tuple[  # see entries.py
     Sequence[Floats],
     float,
     int,
-    ClosedAverage,
-    Tilt,
     Callable[..., Floats] | None,
     int | None,
 ]

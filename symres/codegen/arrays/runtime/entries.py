@@ -2,8 +2,7 @@
 
 A function that is averaged is a tuple: its parts and the breaks between them; the places where it changes, breaks
 included; how fast (the length of the changes, the rate of growth, the load of exponentials, the wave number); how far
-out it may have mass and the power that it grows like; its average over one variable in closed form and as a sum of
-exponentials, if it has those; what chooses the steps, or None; by how much they are shorter.
+out it may have mass and the power that it grows like; what chooses the steps, or None; by how much they are shorter.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from collections.abc import Callable
 import numpy as xp
 
 from .array_types import Factor, Floats, Places
-from .conditional_rules import _averaged
 from .gauss_legendre import _count
 from .quadrature_nodes import _line, _longest, _panels, _reach, _sized, _whole, _within
 
@@ -37,7 +35,7 @@ def _flat(function: Callable[..., Floats], step: int, *arguments: Floats) -> Flo
 def _taken(f: Factor, index: Places, fine: int | None) -> Factor:
     """A function whose breaks, places and scales differ from entry to entry, at some of them, with steps of its own."""
     breaks, places, scales = ([o[index] for o in group] for group in f[1:4])
-    return f[0], breaks, places, scales, *f[4:9], fine
+    return f[0], breaks, places, scales, *f[4:7], fine
 
 
 def _plain(part: Callable[..., Floats], few: int, count: int, finest: int, like: Floats) -> Floats:
@@ -80,7 +78,7 @@ def _over_one(rule: Callable[..., Floats], f: Factor, *columns: Floats) -> Float
     def part(fine: int | None, some: Places) -> Floats:
         return rule(_taken(f, some, fine), *(c[some] for c in columns))
 
-    return (f[8] or _plain)(part, 256, columns[0].shape[0], 64, columns[0])[0]
+    return (f[6] or _plain)(part, 256, columns[0].shape[0], 64, columns[0])[0]
 
 
 def _kernel_average(f: Factor, K: Floats, *parameters: Floats) -> Floats:
@@ -115,8 +113,3 @@ def _beside(f: Factor, mean: Floats, variance: Floats, *parameters: Floats) -> F
 def _deviation(mean: Floats, variance: Floats) -> Floats:
     """The root of a variance, not less than the rounding of the mean."""
     return xp.maximum(xp.sqrt(xp.clip(variance, 1e-280, None)), 1e-9 * xp.abs(mean))
-
-
-def _pieces_beside(f: Factor, mean: Floats, variance: Floats, *parameters: Floats) -> Floats:
-    """<f(z)> for z of that law, likewise, for a piecewise polynomial in closed form."""
-    return _averaged(f[6], f[1], mean, _deviation(mean, variance), parameters)

@@ -74,7 +74,7 @@ def _expansion(
     def part(fine: int | None, some: Places) -> Floats:
         return _coefficients(_taken(f, some, fine), kernels[some], [p[some] for p in parameters], terms)
 
-    steps, few = f[8] or _plain, 1024 if _at_zero(f[2]) else 64
+    steps, few = f[6] or _plain, 1024 if _at_zero(f[2]) else 64
     found = steps(part, few, kernels.shape[0], max(2, 4096 // terms), K)
     total, rows = found[0] * found[0], found[1:]
     rest = xp.maximum(total - (rows * rows).sum(0), 1e-15 * total)  # rounding hides a smaller one
@@ -137,8 +137,8 @@ def _pair_average(
             some = left[hopeful]
         if not some.shape[0]:
             continue
-        h = _taken(f, some, f[9])
-        k = h if g is f else _taken(g, some, g[9])
+        h = _taken(f, some, f[7])
+        k = h if g is f else _taken(g, some, g[7])
         value, good = _series(h, k, K1[some], K2[some], rho[some], [p[some] for p in parameters], terms)
         out[some[good]] = value[good]
         left = xp.concatenate([some[~good], left[~hopeful]])
@@ -179,5 +179,5 @@ def _by_quadrature(
         i = some[i]
         return rule(_taken(f, i, fine), _taken(g, i, fine), K1[i], K2[i], C[i], [p[i] for p in parameters])
 
-    steps = f[8] or g[8] or _plain
+    steps = f[6] or g[6] or _plain
     return steps(part, few, some.shape[0], finest, K1)[0]

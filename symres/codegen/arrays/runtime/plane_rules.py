@@ -28,11 +28,11 @@ def _line_average(f: Factor, g: Factor, K1: Floats, K2: Floats, C: Floats, param
     known, shift, wave, scale = _both(f, g, first, xp.abs(second), 300.0)
     width, reach = xp.clip(scale, 1e-8, 1e8), _reach(f[5] + g[5]) + float(shift.max())
     places, longest = [p / first for p in f[2]] + [q / second for q in g[2]], _longest(3.0, wave)
-    x, mass = _panels(places, width, longest, reach, max(reach, f[4], g[4]), f[9])
+    x, mass = _panels(places, width, longest, reach, max(reach, f[4], g[4]), f[7])
     product = _whole(f[0], f[1], first[..., None] * x, parameters) * _whole(
         g[0], g[1], second[..., None] * x, parameters
     )
-    return xp.where(known, (_sized(product, f[9]) * mass).sum(-1), math.nan)
+    return xp.where(known, (_sized(product, f[7]) * mass).sum(-1), math.nan)
 
 
 def _smooth_plane(f: Factor, g: Factor, K1: Floats, K2: Floats, C: Floats, parameters: Sequence[Floats]) -> Floats:
@@ -45,13 +45,13 @@ def _smooth_plane(f: Factor, g: Factor, K1: Floats, K2: Floats, C: Floats, param
     spread = xp.clip(xp.sqrt(_determinant(K1, K2, C) / K1), 1e-280, None)
     scale = g[3][0]
     steepest = xp.clip(xp.maximum(xp.abs(slope) / scale, deviation / f[3][0]), 1e-140, None)
-    x, mass = _line(0.0 * K1, xp.clip(1.0 / steepest, 1e-9, 8.0), reach, shift, wave, f[9])
+    x, mass = _line(0.0 * K1, xp.clip(1.0 / steepest, 1e-9, 8.0), reach, shift, wave, f[7])
     mean, spread = slope[..., None] * x, spread[..., None] + 0.0 * x
     own = [xp.where(known, g[3][k], 0.0)[..., None] * spread for k in (1, 3)]
-    y, weight = _line(-mean / spread, xp.clip(scale[..., None] / spread, 1e-8, 8.0), reach, own[0], own[1], f[9])
+    y, weight = _line(-mean / spread, xp.clip(scale[..., None] / spread, 1e-8, 8.0), reach, own[0], own[1], f[7])
     inner = _whole(g[0], g[1], mean[..., None] + spread[..., None] * y, parameters)
-    value = _sized(_whole(f[0], f[1], deviation[..., None] * x, parameters), f[9])
-    return xp.where(known, (value * (_sized(inner, f[9]) * weight).sum(-1) * mass).sum(-1), math.nan)
+    value = _sized(_whole(f[0], f[1], deviation[..., None] * x, parameters), f[7])
+    return xp.where(known, (value * (_sized(inner, f[7]) * weight).sum(-1) * mass).sum(-1), math.nan)
 
 
 def _kinked_plane(f: Factor, g: Factor, K1: Floats, K2: Floats, C: Floats, parameters: Sequence[Floats]) -> Floats:
@@ -71,11 +71,11 @@ def _kinked_plane(f: Factor, g: Factor, K1: Floats, K2: Floats, C: Floats, param
     narrow, reach = xp.clip(d, 1e-140, None), _reach(f[5] + g[5]) + float(shift.max())
     far, longest = max(reach, f[4], g[4]), _longest(3.0, wave)
     meet = [0.5 * (a - b) / narrow for a in p for b in q]
-    v, mass = _panels(meet, xp.clip(scale / narrow, 1e-8, 1e8), longest, reach, far, f[9])
+    v, mass = _panels(meet, xp.clip(scale / narrow, 1e-8, 1e8), longest, reach, far, f[7])
     c, d = c[..., None], d[..., None]
     lines = [(a[..., None] - d * v) / c for a in p] + [(b[..., None] + d * v) / c for b in q]
-    u, weight = _panels(lines, xp.clip(scale[..., None] / c + 0.0 * v, 1e-8, 1e8), longest[..., None], reach, far, f[9])
+    u, weight = _panels(lines, xp.clip(scale[..., None] / c + 0.0 * v, 1e-8, 1e8), longest[..., None], reach, far, f[7])
     c, d, v = c[..., None], d[..., None], v[..., None]
     z1, z2 = first[..., None, None] * (c * u + d * v), (sign * second)[..., None, None] * (c * u - d * v)
     product = _whole(f[0], f[1], z1, parameters) * _whole(g[0], g[1], z2, parameters)
-    return xp.where(known, ((_sized(product, f[9]) * weight).sum(-1) * mass).sum(-1), math.nan)
+    return xp.where(known, ((_sized(product, f[7]) * weight).sum(-1) * mass).sum(-1), math.nan)

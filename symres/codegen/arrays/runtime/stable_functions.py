@@ -13,10 +13,22 @@ def _certain(value: Floats, error: Floats) -> Floats:
     return xp.where(error <= 1e-6 * xp.abs(value) + 1e-290, value, xp.nan)
 
 
+def _positive(u: Floats) -> Floats:
+    """Numbers u >= 0, but not so small that their squares or the inverses of these would be no floats."""
+    return xp.clip(u, float(xp.finfo(u.dtype).tiny) ** 0.45, None)
+
+
 def _scaled_tail(u: Floats, v: Floats, w: Floats) -> Floats:
     """exp(u)*erfc(w) from v = u - w*w too: the tail is scaled where it is small."""
     small = w > 0.0
     return xp.exp(xp.where(small, v, u)) * xp.where(small, special.erfcx(xp.clip(w, 0.0, None)), special.erfc(w))
+
+
+def _erfcxm1(u: Floats) -> Floats:
+    """exp(u*u)*erfc(u) - 1 for u >= 0, without cancellation at u = 0."""
+    small = xp.clip(u, None, 1.0)
+    near = xp.expm1(small * small) * special.erfc(small) - special.erf(small)
+    return xp.where(u < 1.0, near, special.erfcx(u) - 1.0)
 
 
 def _expsinh(a: Floats, b: Floats) -> Floats:

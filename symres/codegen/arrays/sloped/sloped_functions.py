@@ -43,6 +43,13 @@ def _erfcx(u: Floats) -> Floats:
     return _sloped(_of_erfcx, (_erfcx_slope,), u)
 
 
+def _erfcxm1(u: Floats) -> Floats:
+    """exp(u*u)*erfc(u) - 1 for u >= 0, without cancellation at u = 0."""
+    small = xp.clip(u, None, 1.0)
+    near = xp.expm1(small * small) * special.erfc(small) - special.erf(small)
+    return xp.where(u < 1.0, near, _erfcx(u) - 1.0)
+
+
 def _scaled_tail(u: Floats, v: Floats, w: Floats) -> Floats:
     """exp(u)*erfc(w) from v = u - w*w too: the tail is scaled where it is small."""
     small = w > 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import copysign, fabs
 
+from .double_precision import SMALLEST_DEVIATION
 from .machine import NAN, precision
 
 
@@ -52,6 +53,11 @@ def clipped(K1: float, K2: float, root1: float, root2: float, C: float) -> float
     most = K1 if K1 == K2 else product
     size = fabs(C)
     return copysign(most if size > most else size, C)
+
+
+def positive(u: float) -> float:
+    """A number u >= 0, but not so small that its square or the inverse of that would be no float."""
+    return maximum(u, SMALLEST_DEVIATION)
 
 
 def directed(K: float) -> float:

@@ -14,6 +14,7 @@ FLOOR = 1e-100  # what kernels are kept above where closed forms divide by them
 NEAR = 1e-05  # where 1 - C/sqrt(K1*K2) is less, determinants are carried from layer to layer
 ROUNDING = 1e-16  # of a number, relative to it
 SMALLEST_FACTOR = 1e-150  # products of smaller ones are no floats
+SMALLEST_DEVIATION = 1e-138  # squares of smaller ones, or their inverses, are no floats
 NEGLIGIBLE = 1e-290  # an error that costs no digits of a normal float
 FLOOR_SQUARED = 1e-200  # the same of determinants
 LOG2_HIGH = 0.6931471803691238  # its last bits are 0
@@ -74,3 +75,33 @@ def atanh_tail(v: float) -> float:
     value = fma(value, v, 0.1428571428355438)
     value = fma(value, v, 0.20000000000007292)
     return fma(value, v, 0.3333333333333333)
+
+
+def erfcx_scaled(t: float) -> float:
+    """(1 + 2*u)*erfcx(u) with t = (u - 3)/(u + 3) for u >= 0; two chains of operations."""
+    w = t * t
+    a = -3.169592039553522e-09
+    a = fma(a, w, 2.7779061599708634e-08)
+    a = fma(a, w, -1.2038713923616526e-07)
+    a = fma(a, w, 3.3649033965298255e-07)
+    a = fma(a, w, -7.186149396303622e-07)
+    a = fma(a, w, 4.944031214882928e-06)
+    a = fma(a, w, -0.00010515828085467254)
+    a = fma(a, w, 0.0018886900908332905)
+    a = fma(a, w, -0.023770514890662273)
+    a = fma(a, w, -0.11927366341681594)
+    a = fma(a, w, -0.04756229435341897)
+    a = fma(a, w, 1.2530080582697296)
+    b = 9.948820947537195e-10
+    b = fma(b, w, -1.3361953304404018e-08)
+    b = fma(b, w, 1.0195717375790894e-07)
+    b = fma(b, w, -6.167709493550964e-07)
+    b = fma(b, w, 3.472520280065519e-06)
+    b = fma(b, w, -2.0100627664406107e-05)
+    b = fma(b, w, 0.00012509937435915822)
+    b = fma(b, w, -0.0007798322772742547)
+    b = fma(b, w, 0.002529391816799663)
+    b = fma(b, w, 0.06830802734392144)
+    b = fma(b, w, 0.12964515870276264)
+    b = fma(b, w, -0.1356211061245812)
+    return fma(b, t, a)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from math import copysign, fabs
+from math import copysign, erf, erfc, fabs
 
-from .double_precision import LARGEST, LOG2_HIGH, LOG2_LOW, SHIFT, SMALLEST, atanh_tail, exp_tail
+from .double_precision import LARGEST, LOG2_HIGH, LOG2_LOW, SHIFT, SMALLEST, atanh_tail, erfcx_scaled, exp_tail
 from .machine import INFINITY, fma, power_of_two
 
 
@@ -50,6 +50,33 @@ def exp_coshm1(a: float, b: float) -> float:
     size = fabs(b)
     half = expm1(-size)
     return 0.5 * exp(a + size) * half * half
+
+
+def erfcx_of_positive(u: float) -> float:
+    """exp(u*u)*erfc(u) for u >= 0."""
+    return erfcx_scaled(1.0 - 6.0 / (u + 3.0)) / (1.0 + 2.0 * u)
+
+
+def erfc_by_exp(u: float) -> float:
+    """erfc(u), in operations that vector code can contain; the square in the exponent keeps what rounding loses."""
+    size = fabs(u)
+    square = size * size
+    lost = fma(size, size, -square)
+    tail = (exp(-square) * (1.0 - lost)) * erfcx_of_positive(size)
+    return 2.0 - tail if u < 0.0 else tail
+
+
+def erfcx(u: float) -> float:
+    """exp(u*u)*erfc(u)."""
+    tail = erfcx_of_positive(fabs(u))
+    return 2.0 * exp(u * u) - tail if u < 0.0 else tail
+
+
+def erfcxm1(u: float) -> float:
+    """exp(u*u)*erfc(u) - 1 for u >= 0, without cancellation at u = 0."""
+    small = 1.0 if u > 1.0 else u
+    near = expm1(small * small) * erfc(small) - erf(small)
+    return near if u < 1.0 else erfcx_of_positive(u) - 1.0
 
 
 def sigmoid(u: float) -> float:

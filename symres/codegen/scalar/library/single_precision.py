@@ -14,6 +14,7 @@ FLOOR = 1e-18  # what kernels are kept above where closed forms divide by them
 NEAR = 0.01  # where 1 - C/sqrt(K1*K2) is less, determinants are carried from layer to layer
 ROUNDING = 5e-08  # of a number, relative to it
 SMALLEST_FACTOR = 1e-18  # products of smaller ones are no floats
+SMALLEST_DEVIATION = 1e-17  # squares of smaller ones, or their inverses, are no floats
 NEGLIGIBLE = 1e-36  # an error that costs no digits of a normal float
 FLOOR_SQUARED = 1e-36  # the same of determinants
 LOG2_HIGH = 0.693359375  # its last bits are 0
@@ -51,3 +52,21 @@ def atanh_tail(v: float) -> float:
     value = fma(value, v, 0.14296179)
     value = fma(value, v, 0.19999853)
     return fma(value, v, 0.33333334)
+
+
+def erfcx_scaled(t: float) -> float:
+    """(1 + 2*u)*erfcx(u) with t = (u - 3)/(u + 3) for u >= 0; two chains of operations."""
+    w = t * t
+    a = -9.253768803318962e-05
+    a = fma(a, w, 0.0018750602612271905)
+    a = fma(a, w, -0.023763559758663177)
+    a = fma(a, w, -0.1192752793431282)
+    a = fma(a, w, -0.04756215587258339)
+    a = fma(a, w, 1.2530080080032349)
+    b = 8.007454744074494e-05
+    b = fma(b, w, -0.0007340820739045739)
+    b = fma(b, w, 0.0025067785754799843)
+    b = fma(b, w, 0.06831319630146027)
+    b = fma(b, w, 0.1296447217464447)
+    b = fma(b, w, -0.1356211006641388)
+    return fma(b, t, a)

@@ -11,7 +11,16 @@ import sympy as sp
 
 from ....core.symbols import K1, K2, C, Theta
 from ....functions.records.gaussian_signs import S4, T4
-from ...arrays.component_text import arguments, closed, fitted, guarded, limited, named_determinant, with_origin
+from ...arrays.component_text import (
+    arguments,
+    closed,
+    fitted,
+    guarded,
+    limited,
+    named_determinant,
+    sum_tables,
+    with_origin,
+)
 from ...arrays.smooth_functions import smooth_pairs
 from ...averages import average_code
 from ...emission.emitter import OUT, Emitter, Source, Tile, argument, defined, literal, variable
@@ -81,7 +90,8 @@ def _unlimited_source(component: Component) -> Source:
     if isinstance(component.code, Fit):
         return fitted(component, component.code, NUMPY, "np.array({})".format)
     if component.fallback_integral is None:
-        return Source(tuple(with_origin(component, closed(component, component.code, NUMPY), NUMPY)))
+        lines = with_origin(component, closed(component, component.code, NUMPY), NUMPY)
+        return Source(tuple(lines), sum_tables(component.code))
     listed = arguments(component)
     other = average_code.source(f"{component.name}_open", component.symbols, component.fallback_integral, NUMPY)
     functions = {

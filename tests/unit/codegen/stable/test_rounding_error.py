@@ -258,6 +258,7 @@ def two_tails(h, k, x, y):
 MEANT = {  # functions of the code in mpmath's words; the others are called alike there
     companions.Erfc: mp.erfc,
     companions.Erfcx: lambda u: mp.exp(u * u) * mp.erfc(u),
+    companions.Erfcxm1: lambda u: mp.exp(u * u) * mp.erfc(u) - 1,
     companions.Expm1: mp.expm1,
     companions.Log1p: mp.log1p,
     companions.Sigmoid: lambda u: 1 / (1 + mp.exp(-u)),

@@ -21,8 +21,6 @@ from ....arrays.runtime.gauss_legendre import (
     _GAUSS_NODES,
     _GAUSS_WEIGHTS,
     _POINTS,
-    _STRIP_NODES,
-    _STRIP_WEIGHTS,
     _WEIGHTS,
 )
 from ....arrays.sloped.refused_derivatives import NoDerivative
@@ -46,11 +44,6 @@ def _rule(like: Tensor, fine: int | None) -> list[Tensor]:
 def _gauss(like: Tensor) -> list[Tensor]:
     """The rule of averages of signs."""
     return [torch.tensor(row, dtype=like.dtype, device=like.device) for row in (_GAUSS_NODES, _GAUSS_WEIGHTS)]
-
-
-def _strip(like: Tensor) -> list[Tensor]:
-    """The rule on the intervals between the changes of an integrand."""
-    return [torch.tensor(row, dtype=like.dtype, device=like.device) for row in (_STRIP_NODES, _STRIP_WEIGHTS)]
 
 
 def _sorted(places: Sequence[Tensor]) -> list[Tensor]:

@@ -6,15 +6,7 @@ import sympy as sp
 import torch
 
 import symres as sr
-from symres.activations.piecewise import split
-from symres.codegen.arrays.runtime.gauss_legendre import _STRIP_WEIGHTS
-from symres.codegen.averages.conditional_exponential import tilt
-from symres.codegen.planning.plan import Component
-from symres.codegen.strategy import measured_error
-from symres.codegen.targets.numpy import TARGET as NUMPY
-from symres.core.symbols import K1, K2, C, z
 from symres.report.export import export
-from tests.shared import altered
 
 NAMES = ("hard_tanh", "selu", "celu", "elu", "relu6", "hard_swish", "hard_sigmoid")
 POINTS = [
@@ -78,31 +70,6 @@ def test_an_activation_of_this_kind_that_no_catalogue_has():
         c = rho * (k1 * k2) ** 0.5
         exact = float(quantity.evalf(17, K1=sp.Rational(k1), K2=sp.Rational(k2), C=sp.Rational(c)))
         assert f(k1, k2, c) == pytest.approx(exact, rel=1e-13, abs=5e-14)  # both signs, of functions of order one
-
-
-@pytest.mark.parametrize(
-    ("formula", "exponentials"),
-    [
-        (sp.Piecewise((sp.exp(z) - 1, z < 0), (z, True)), 1),
-        (sp.Max(z, -1), 0),
-        (sp.Piecewise((z, z < 0), (sp.exp(z), True)), None),
-        (sp.Piecewise((z * sp.exp(z), z < 0), (z, True)), None),
-        (sp.Piecewise((sp.exp(-z * z), z < 0), (1, True)), None),
-        (sp.tanh(z), None),
-    ],
-    ids=str,
-)
-def test_which_functions_are_of_this_kind(formula, exponentials):
-    found = tilt(split(formula))
-    assert (None if found is None else len(found.exponentials)) == exponentials
-
-
-def test_a_wrong_weight_is_noticed_in_the_measurement():
-    component = Component("_average_1", (K1, K2, C), sr.expect2("hard_tanh", "hard_tanh").definition, None)
-    assert measured_error.measured_quadrature(component, NUMPY).error < 1e-14
-    weights = [w * (1 + 1e-6 * (k == 3)) for k, w in enumerate(_STRIP_WEIGHTS)]
-    broken = altered(NUMPY, definitions={"_STRIP_WEIGHTS": f"_STRIP_WEIGHTS = {weights}"})
-    assert measured_error.measured_quadrature(component, broken).error > 1e-9
 
 
 SHIFT, MEAN = sp.Symbol("b", real=True), sp.Symbol("c", real=True)

@@ -12,24 +12,8 @@ from scipy import special
 
 import symres as sr
 from symres.activations.piecewise import split
-from symres.codegen.arrays.runtime.conditional_rules import _tails
-from symres.codegen.averages import average_code, rules
-from symres.codegen.averages.conditional_polynomial import (
-    centres_of,
-    has_closed_average,
-    is_polynomial,
-    jump_coefficients,
-    means,
-    tail_ratio,
-    vanishes,
-)
 from symres.codegen.averages.features import features
-from symres.codegen.averages.tail_growth import polynomial_degree
-from symres.codegen.planning.plan import Component
-from symres.codegen.strategy.measured_error import measured_quadrature
-from symres.codegen.targets.numpy import TARGET as NUMPY
-from symres.core.symbols import K1, K2, C, x1, x2, z
-from symres.gaussian.calculus.expectation import Expectation
+from symres.core.symbols import z
 from symres.report.export import export
 from tests.oracles.kinks import HARD_TANH, RELU6, SOFTSHRINK, Kinked
 from tests.shared import Lazily
@@ -142,7 +126,9 @@ def test_powers_behind_a_dead_zone_have_their_digits(formula, a, b, k, rho):
     c = rho * k
     exact = power(a, b, k, c / k)
     assert exact > 0
-    assert export(sr.expect2(formula, formula)).load().expect2(k, k, c) == pytest.approx(exact, rel=1e-13, abs=0)
+    rounding = 1.5e-16 * b * b / k  # of an exponent of this size
+    value = export(sr.expect2(formula, formula)).load().expect2(k, k, c)
+    assert value == pytest.approx(exact, rel=max(1e-13, rounding), abs=0)
 
 
 @pytest.mark.exhaustive
@@ -154,50 +140,6 @@ def test_high_powers_with_two_breakpoints_have_a_module():
         exact = float(tail * mp.mpf(k) ** 7)
     assert module.load().expect2(k, k, k) == pytest.approx(exact, rel=2e-13, abs=0)
     assert not module.warnings
-
-
-@pytest.mark.parametrize("degree", [0, 1, 2, 3, 5, 9, 16])
-def test_tails_of_the_law(degree):
-    t = np.array([0.0, 1e-3, 0.3, 1.0, 2.0, 5.0, 14.0, 37.0])
-    ratio = tail_ratio(degree) if degree else ()
-    tails = _tails(t, degree, ratio)
-    assert len(tails) == degree + 1
-    for k, found in enumerate(tails):
-        with mp.workdps(400):
-            exact = []
-            for x in map(mp.mpf, t):
-                before, tail = mp.npdf(x), mp.erfc(x / mp.sqrt(2)) / 2
-                for j in range(1, k + 1):
-                    before, tail = tail, max(j - 1, 1) * before - x * tail
-                exact.append(float(tail))
-        assert (np.abs(found / np.array(exact) - 1) < 3e-15 + 4e-16 * t * t).all()  # the law itself is rounded
-
-
-@pytest.mark.parametrize(
-    ("formula", "suited"),
-    [
-        (HARD_TANH.formula, True),
-        (RELU6.formula, True),
-        (SOFTSHRINK.formula, True),
-        (z * RELU6.formula.subs(z, z + 3), True),  # hard_swish
-        (sp.Max(z - 1, 0) ** 4, True),
-        (sp.Max(1 - z**2, 0), False),
-        (sp.Max(z + 1, 0) - 2 * sp.Max(z, 0) + sp.Max(z - 1, 0), False),
-        (sp.Min(sp.Max(z, 0), 1) ** 4, False),
-        (sp.tanh(z), False),
-    ],
-    ids=str,
-)
-def test_which_functions_are_averaged_in_closed_form(formula, suited):
-    assert has_closed_average(split(formula)) == suited
-
-
-def test_kernels_of_unlike_size_are_measured(monkeypatch):
-    for module in (rules, average_code):
-        monkeypatch.setattr(module, "has_closed_average", is_polynomial)
-    phi = sr.activation("relu(1-z^2)^2")
-    average = Expectation(phi(x1) * phi(x2), K1, C, K2)
-    assert measured_quadrature(Component("_average_1", (K1, K2, C), average, None), NUMPY).error > 1e-10
 
 
 @pytest.mark.parametrize(
@@ -225,13 +167,6 @@ def test_smooth_functions_that_change_away_from_0_have_pair_kernels(formula):
     for k1, k2, c in ((0.7, 1.3, 0.9), (60.0, 30.0, -20.0)):
         exact = float(sr.expect2(formula, formula).evalf(15, K1=k1, K2=k2, C=c))
         assert module.load().expect2(k1, k2, c) == pytest.approx(exact, rel=1e-12)
-
-
-def test_centres_and_growth_of_pieces():
-    bend = split(sp.Piecewise(((z + 2) ** 2, z < -2), (z**2 * (z + 2), z < 3), (0, True)))
-    assert centres_of(bend) == [[-2], [-2, 0, 3], [0]]
-    assert polynomial_degree(bend) == 3
-    assert polynomial_degree(split(sp.tanh(z) * z**4)) == 4
 
 
 @pytest.mark.exhaustive
@@ -267,42 +202,6 @@ def test_gradients_in_torch_are_the_slopes_of_the_oracle():
             at = [float(q.detach()) for q in point]
             ends = [HARD_TANH.pair(*(v + side * 1e-4 * (i == j) for j, v in enumerate(at))) for side in (1, -1)]
         assert float(p.grad) == pytest.approx(float((ends[0] - ends[1]) / 2e-4), rel=1e-7)
-
-
-def test_means_and_jumps_of_pieces():
-    square = sp.Symbol("square")
-    factor = split(sp.Piecewise((0, z < 1), ((z - 1) ** 2 * (z + 2), True)))
-    (zero,), (mean,) = means(factor, square)
-    assert zero == 0
-    assert sp.expand(mean - ((z - 1) ** 2 * (z + 2) + 3 * z * square)) == 0
-    assert mean == (z - 1) ** 3 + 3 * (z - 1) ** 2 + 3 * square * (z - 1) + 3 * square
-    assert jump_coefficients(factor) == [[0, 0, 3, 1]]
-
-
-@pytest.mark.parametrize(
-    ("formula", "polynomial", "dead"),
-    [
-        (sp.Max(z, 0), True, False),
-        (SOFTSHRINK.formula, True, True),
-        (sp.Max(z - 1, 0), True, True),
-        (sp.Max(z + 1, 0), True, False),
-        (sp.tanh(sp.Max(z - 1, 0)), False, True),
-        (sp.tanh(z), False, False),
-    ],
-    ids=str,
-)
-def test_kinds_of_functions(formula, polynomial, dead):
-    factor = split(formula)
-    assert (is_polynomial(factor), vanishes(factor)) == (polynomial, dead)
-
-
-@pytest.mark.exhaustive
-def test_a_module_carries_the_rules_that_it_calls():
-    """And smooth activations need no scipy."""
-    smooth, given, kinked = (export(sr.expect2(name, name)).text for name in ("tanh", "relu6", "softsign"))
-    assert "scipy" not in smooth
-    assert ["def _tilted(" in text for text in (smooth, given, kinked)] == [False, True, False]
-    assert ["def _kinked_plane(" in text for text in (smooth, given, kinked)] == [False, False, True]
 
 
 @pytest.mark.exhaustive
