@@ -1,13 +1,11 @@
-"""What several tests share: theories, derived once in a worker, averages, and tables that are filled when asked."""
+"""What several tests share: theories, derived once in a worker, and tables that are filled when asked."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import Any
-
-import mpmath as mp
 
 import symres as sr
 from symres.codegen.arrays.array_target import ArrayTarget
@@ -17,14 +15,6 @@ from symres.codegen.arrays.array_target import ArrayTarget
 def derived(layer: sr.Layer | sr.Activation | str) -> sr.Theory:
     """The theory of a layer. It is frozen: what a test changes, it changes in a copy."""
     return sr.derive(layer)
-
-
-def exact_average(function: Callable[[mp.mpf], Any], k: Any, breaks: Sequence[float] = ()) -> mp.mpf:
-    """The average of a function of a neuron of variance k, by mpmath's own quadrature between its breaks."""
-    with mp.workdps(25):
-        s = mp.sqrt(k)
-        places = sorted({-30, *(mp.mpf(b) / s for b in breaks), 30})
-        return mp.quad(lambda t: function(s * t) * mp.npdf(t), places)
 
 
 class Lazily(dict[Any, Any]):

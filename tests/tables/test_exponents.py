@@ -9,6 +9,7 @@ import sympy as sp
 
 import symres as sr
 from symres.theory.criticality.decay_exponents import from_expansion
+from tests.oracles.average import average_of
 from tests.oracles.recursion import FUNCTIONS, averages, iterate
 from tests.shared import derived
 
@@ -240,12 +241,7 @@ def test_algebraic_tails_follow_their_laws(name):
     found = derived(sr.residual(name, gamma=1))
     assert found.universality_class == "subcritical"
     values, K = {"C_W": R(13, 10), "C_b": R(1, 5)}, mp.mpf(10) ** 12
-    cuts = [0, *(mp.mpf(10) ** k for k in range(-1, 8)), mp.inf]
-
-    def average(f):
-        return 2 * mp.quad(lambda z: f(z) ** 2 * mp.exp(-(z**2) / (2 * K)), cuts) / mp.sqrt(2 * mp.pi * K)
-
-    function, slope = map(average, ALGEBRAIC[name])
+    function, slope = (average_of(lambda z, f=f: f(z) ** 2, K) for f in ALGEBRAIC[name])
     rate, stretch = number(found.exponents.amplitude, **values), found.exponents.stretch
     assert float(mp.mpf("0.2") + mp.mpf("1.3") * function) == pytest.approx(rate, rel=1e-4)
     power, depth = float(stretch.power), float(K) / rate

@@ -36,6 +36,7 @@ from symres.report.text.page import Page
 from symres.results.quantity import Status
 from symres.theory.theory import Theory, derive
 from tests.command_line import ROOT, assert_plain, page, process, run
+from tests.oracles.average import average_of
 
 ANSI = "\x1b["
 
@@ -196,22 +197,14 @@ def test_the_document_contains_the_closed_forms(gelu):
     symbols = {str(s): s for s in (K, C_W, C_b, gamma)}
     for k in ("0.3", "2", "40"):
         values = {K: sp.Rational(k), C_W: sp.Rational(7, 5), C_b: sp.Rational(1, 3), gamma: sp.Rational(2, 3)}
-        gauss = _average(lambda t: (t * (1 + mp.erf(t / mp.sqrt(2))) / 2) ** 2, k)
-        slope = _average(
+        gauss = average_of(lambda t: (t * (1 + mp.erf(t / mp.sqrt(2))) / 2) ** 2, k)
+        slope = average_of(
             lambda t: ((1 + mp.erf(t / mp.sqrt(2))) / 2 + t * mp.exp(-t * t / 2) / mp.sqrt(2 * mp.pi)) ** 2, k
         )
         for name, oracle in (("phi_squared", gauss), ("chi_perp", mp.mpf(4) / 9 + mp.mpf(7) / 5 * slope)):
             text = quantities[name]["expression"]["text"]
             found = sp.sympify(text, locals=symbols).subs(values).evalf(30)
             assert abs(found / oracle - 1) < 1e-13, (name, k)
-
-
-def _average(f, kernel):
-    """The Gaussian average by plain quadrature."""
-    width = mp.sqrt(mp.mpf(kernel))
-    points = [k * width for k in range(-12, 13, 2)]
-    density = lambda t: mp.exp(-t * t / (2 * width**2)) / (width * mp.sqrt(2 * mp.pi))  # noqa: E731
-    return mp.quad(lambda t: f(t) * density(t), points)
 
 
 def test_out_writes_its_files_and_nothing_else(gelu):
@@ -260,8 +253,8 @@ def test_the_page_says_where_numbers_end_and_formulas_begin(capsys):
     assert "NUMERIC to 1e-15" in out
     assert "EXACT" not in out
     assert "K - 2K² + 17K³/3" in out  # tanh² = z² - 2z⁴/3 + 17z⁶/45, moments 1, 3, 15
-    value = _average(lambda t: mp.tanh(t) ** 2, 1)
-    slope = _average(lambda t: 1 / mp.cosh(t) ** 4, 1)
+    value = average_of(lambda t: mp.tanh(t) ** 2, 1)
+    slope = average_of(lambda t: 1 / mp.cosh(t) ** 4, 1)
     row = next(line for line in out.split("Values")[1].splitlines() if line.startswith("  1 "))
     assert row.split()[1::2] == [mp.nstr(value, 10), mp.nstr(slope, 10)]
     assert "K' = K - 2K² + ..., so K falls like 1/(2l) in layer l" in out

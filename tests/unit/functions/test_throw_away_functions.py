@@ -15,6 +15,7 @@ import symres as sr
 import symres.torch as st
 from symres.functions.companions import Companion
 from symres.functions.function_record import RECORDS, FunctionRecord, register
+from tests.oracles.average import average_of
 
 
 class Squash(Companion, nargs=1):
@@ -38,16 +39,10 @@ def registered():
         del RECORDS[record.kind]
 
 
-def average(f, kernel):
-    with mp.workdps(30):
-        root = mp.sqrt(kernel)
-        return mp.quad(lambda x: f(root * x) * mp.npdf(x), [-14, -3, 0, 3, 14])
-
-
 @pytest.mark.parametrize("name", VALUES)
 def test_its_averages_are_exact_to_any_precision(name):
     phi = sr.activation(f"{name}(z) + z")
-    exact = average(lambda u: (VALUES[name](u) + u) ** 2, mp.mpf("1.5"))
+    exact = average_of(lambda u: (VALUES[name](u) + u) ** 2, "1.5", digits=25)
     value = sr.expect(phi(sr.z) ** 2).evalf(25, K=sp.Rational(3, 2))
     with mp.workdps(30):
         assert abs(value - exact) < mp.mpf(10) ** -22
@@ -69,7 +64,7 @@ def test_every_language_has_its_averages(name, target):
     with enable_x64(True):
         values = np.asarray(module.expect(argument), dtype=float)
     for kernel, value in zip(kernels, values, strict=True):
-        assert value == pytest.approx(float(average(lambda u: VALUES[name](u) ** 2, mp.mpf(kernel))), rel=1e-11)
+        assert value == pytest.approx(float(average_of(lambda u: VALUES[name](u) ** 2, kernel)), rel=1e-11)
 
 
 def test_a_theory_is_derived_printed_and_checked():

@@ -12,6 +12,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
+from tests.oracles.average import average_of
 from tests.shared import derived
 
 PHI = {  # written by hand, for mpmath
@@ -21,14 +22,6 @@ PHI = {  # written by hand, for mpmath
     "softplus": lambda z: mp.log(1 + mp.exp(z)),
     "mish": lambda z: z * mp.tanh(mp.log(1 + mp.exp(z))),
 }
-
-
-def oracle(name, integrand, kernel):
-    """<integrand(phi(z), z)>_K by mpmath's own quadrature of a hand-written activation."""
-    phi, deviation = PHI[name], mp.sqrt(kernel)
-    edges = [-12 * deviation, -deviation, 0, deviation, 12 * deviation]
-    weight = lambda z: mp.exp(-(z**2) / (2 * kernel)) / mp.sqrt(2 * mp.pi * kernel)  # noqa: E731
-    return mp.quad(lambda z: integrand(phi(z), z) * weight(z), edges)
 
 
 @pytest.mark.sample(2)
@@ -48,7 +41,7 @@ def test_every_fixed_point_is_found():
     """Tanh in the chaotic phase without biases: K = 0 repels, one K > 0 attracts."""
     zero, positive = derived(sr.mlp("tanh")).fixed_points(C_W=2, C_b=0)
     assert (zero.K, zero.chi_parallel, zero.chi_perp) == (0.0, 2.0, 2.0)
-    assert abs(2 * oracle("tanh", lambda f, z: f**2, mp.mpf(positive.K)) / positive.K - 1) < 1e-12
+    assert abs(2 * average_of(lambda z: mp.tanh(z) ** 2, positive.K) / positive.K - 1) < 1e-12
     assert positive.chi_parallel < 1 < positive.chi_perp
 
 
@@ -72,9 +65,8 @@ def test_iteration_is_the_recursion():
 @pytest.mark.parametrize("kernel", ["1e-4", "0.7", "40"])
 def test_maps_agree_with_a_hand_written_activation(name, kernel):
     theory, k = derived(sr.mlp(name)), mp.mpf(kernel)
-    with mp.workdps(25):
-        squares = oracle(name, lambda f, z: f**2, mp.mpf(kernel))
-        curved = oracle(name, lambda f, z: f**2 * (z**2 - k), mp.mpf(kernel)) / (2 * mp.mpf(kernel) ** 2)
+    squares = average_of(lambda z: PHI[name](z) ** 2, k)
+    curved = average_of(lambda z: PHI[name](z) ** 2 * (z**2 - k), k) / (2 * k**2)
     assert abs(theory.kernel_map.evalf(K=kernel, C_W=1, C_b=0) / squares - 1) < 1e-13
     assert abs(theory.chi_parallel.evalf(K=kernel, C_W=1) / curved - 1) < 1e-10
 
@@ -89,7 +81,7 @@ def test_numbers_of_every_kind(one_half):
 def test_thirty_digits_of_a_smooth_activation_are_thirty_digits():
     value = sr.expect("tanh(z)^2").evalf(30, K=1)
     with mp.workdps(45):
-        assert abs(value / oracle("tanh", lambda f, z: f**2, mp.mpf(1)) - 1) < mp.mpf(10) ** -30
+        assert abs(value / average_of(lambda z: mp.tanh(z) ** 2, digits=35) - 1) < mp.mpf(10) ** -30
 
 
 def test_names_that_a_map_ignores_are_accepted_and_typing_errors_are_not():

@@ -9,10 +9,20 @@ import sympy as sp
 from symres.activations.activation import Activation
 from symres.check import Outcome, check
 from symres.check.oracles.average_oracle import average_oracle
+from symres.core.atoms import AverageNode
 from symres.core.symbols import K1, K2, C, K, x1, x2, z
 from symres.results.quantity import Quantity, Status
-from tests.oracles.averages import Unevaluated
 from tests.oracles.kernels import FORMULAS, KERNELS
+
+
+class Unevaluated(AverageNode, sp.Expr):
+    """An unevaluated average as the check room sees it: an integrand and the upper triangle of its covariance."""
+
+    is_commutative = True
+    is_extended_real = True
+    integrand = property(lambda average: average.args[0])
+    covariance = property(lambda average: average.args[1:])
+
 
 PHI = {name: Activation(name, formula) for name, formula in FORMULAS.items()}
 BETA = sp.Symbol("beta", positive=True)

@@ -1,4 +1,4 @@
-"""Enclosures of Gaussian averages against mpmath.quad: containment, accuracy asked for, refusals."""
+"""Enclosures of Gaussian averages against quadrature by mpmath: containment, accuracy asked for, refusals."""
 
 import math
 from itertools import pairwise
@@ -20,6 +20,7 @@ from symres.gaussian.quadrature.bivariate_normal import law_of
 from symres.gaussian.quadrature.perturbation import perturbation_bound
 from symres.gaussian.quadrature.univariate import compile_pieces
 from symres.numerics.budget import panel_budget
+from tests.oracles.average import average_of
 from tests.oracles.line30 import average
 from tests.oracles.plane30 import average2
 from tests.oracles.sections import Sections, sections, x
@@ -51,18 +52,6 @@ def square(formula):
     return split(formula).map(lambda u: u**2)
 
 
-def quad(function, kinks, variance, digits=40):
-    """Gauss-Legendre of mpmath on pieces graded around zero and the kinks, out to 16 standard deviations."""
-    with mp.workdps(digits + 15):
-        K = mp.mpf(variance)
-        s = mp.sqrt(K)
-        cuts = {sign * size * mp.mpf(2) ** k for sign in (-1, 1) for size in (s, 1) for k in range(-4, 5)}
-        cuts |= {sign * mp.mpf(2) ** k for sign in (-1, 1) for k in range(5, 12)} | {mp.mpf(k) for k in (0, *kinks)}
-        cuts = sorted(c for c in cuts if abs(c) <= 16 * s)
-        total = mp.quad(lambda x: function(x) * mp.exp(-x * x / (2 * K)), cuts)
-        return total / mp.sqrt(2 * mp.pi * K)
-
-
 def contains(ball, value, slack):
     with ctx.workprec(400):
         return ball.overlaps(to_ball(value, 400) * (1 + arb(0, slack)))
@@ -74,7 +63,7 @@ def contains(ball, value, slack):
 def test_mean_squares_contain_the_value_to_33_digits(name, variance):
     formula, function, kinks = FUNCTIONS[name]
     ball = average_ball((square(formula),), (to_ball(variance, 140),), 110)
-    value = quad(lambda x: function(x) ** 2, kinks, variance)
+    value = average_of(lambda x: function(x) ** 2, variance, kinks, digits=40)
     assert ball.rel_accuracy_bits() >= 110
     assert contains(ball, value, 1e-38)
     assert not contains(ball, value * (1 + mp.mpf(10) ** -12), 1e-38)  # sabotage: 1e-12 off
@@ -87,8 +76,7 @@ def test_mean_square_slopes_contain_the_value(name, variance):
     formula, function, _ = FUNCTIONS[name]
     slope = split(formula).diff().map(lambda u: u**2)
     ball = average_ball((slope,), (to_ball(variance, 140),), 110)
-    with mp.workdps(60):
-        value = quad(lambda x: mp.diff(function, x) ** 2, (), variance, 20)
+    value = average_of(lambda x: mp.diff(function, x) ** 2, variance)
     assert ball.rel_accuracy_bits() >= 110
     assert contains(ball, value, 1e-15)
 
@@ -142,9 +130,7 @@ def test_compositions_of_exponentials_have_averages_at_every_variance(formula, v
         slope = average_ball((function.diff().map(lambda u: u**2),), (to_ball(variance, 140),), 66)
     assert slope.rel_accuracy_bits() >= 60
     assert ball.rel_accuracy_bits() >= 60
-    assert contains(
-        ball, quad(lambda x: COMPOSED[formula](x) ** 2, (), variance), 1e-18
-    )  # the rule ends at an absolute error
+    assert contains(ball, average_of(lambda x: COMPOSED[formula](x) ** 2, variance), 1e-18)
 
 
 @pytest.mark.parametrize("exponent", [R(5, 2), R(3, 2), R(7, 3)])
@@ -165,19 +151,15 @@ def test_the_tail_of_a_saturated_function_is_seen_to_be_small():
     slope = split(sp.diff(z * sp.tanh(sp.exp(z)), z)).map(lambda u: u**2)
     ball = average_ball((slope,), (arb(10000),), 60)
     left = lambda x: mp.tanh(mp.exp(x)) + x * mp.exp(x) * mp.sech(mp.exp(x)) ** 2  # noqa: E731
-    with mp.workdps(30):
-        exact = mp.mpf(1) / 2 + mp.quad(
-            lambda x: (left(x) ** 2 - (x > 0)) * mp.npdf(x, 0, 100), [-60, -20, -8, -4, -2, -1, 0, 1, 2, 3, 4, 5]
-        )
+    exact = average_of(lambda x: left(x) ** 2 if x < 5 else 1, 10**4, range(-4, 6))
     assert float(ball.mid()) == pytest.approx(float(exact), rel=1e-15)
     assert ball.rel_accuracy_bits() > 50
 
 
 def test_narrow_features_are_resolved():
     ball = average_ball((split(sp.tanh(50 * z) ** 2),), (arb(10**4),), 66)  # the step is 5000 times narrower than K
-    with mp.workdps(40):
-        cuts = [mp.mpf(c) / 100 for c in (0, 1, 2, 4, 8, 16, 32, 100, 1000, 10**4, 4 * 10**4, 10**5, 16 * 10**4)]
-        value = 2 * mp.quad(lambda x: mp.tanh(50 * x) ** 2 * mp.npdf(x, 0, 100), cuts)
+    cuts = [sign * mp.mpf(4) ** -k for sign in (-1, 1) for k in range(1, 4)]
+    value = average_of(lambda x: mp.tanh(50 * x) ** 2, 10**4, cuts, digits=25)
     assert ball.rel_accuracy_bits() >= 66 and contains(ball, value, 1e-25)
 
 
@@ -596,15 +578,13 @@ def test_parallel_inputs_are_one_variable(variances, side):
         found = sr.expect2(f"{bump} + max(z-1,0)", f"{bump} + max(z-1,0)").evalf(
             20, K1=one, K2=other, C=side * sp.sqrt(one * other)
         )
-        with mp.workdps(30):
-            width, slope = mp.sqrt(mp.mpf(one.p) / one.q), mp.mpf(sp.N(ratio, 30))
+        with mp.workdps(40):
+            slope = mp.mpf(sp.N(ratio, 40))
 
             def whole(x, f=f, slope=slope):
                 return (f(x) + max(x - 1, 0)) * (f(slope * x) + max(slope * x - 1, 0))
 
-            inner = [p for p in (-40, -8, -1, 0, 1, 8, 40) if abs(p) < 14 * width]
-            places = sorted({-14 * width, 1 / slope, *inner, 14 * width})
-            true = mp.quad(lambda x, width=width: whole(x) * mp.npdf(x, 0, width), places, maxdegree=12)
+            true = average_of(whole, one, (1, 1 / slope))
             assert abs(found - true) < mp.mpf(10) ** -17 * (1 + abs(true))
 
 
@@ -612,13 +592,8 @@ def test_numbers_whose_roots_sympy_cannot_take():
     """At K = 1e-12 the root of 2250000000021000000000013, of which sympy finds two factors that are no primes."""
     quantity = sr.expect("(erf(2*z+1)*exp(-z^2/3)+max(z-1,0))^2")
     for kernel in ("1e-12", "3e-15", "1e-17"):
+        true = average_of(lambda x: (mp.erf(2 * x + 1) * mp.exp(-(x**2) / 3)) ** 2, kernel)
         with mp.workdps(30):
-            width = mp.sqrt(mp.mpf(kernel))
-
-            def square(y, width=width):
-                return (mp.erf(2 * width * y + 1) * mp.exp(-((width * y) ** 2) / 3)) ** 2
-
-            true = mp.quad(lambda y: square(y) * mp.npdf(y), mp.linspace(-12, 12, 13))
             assert abs(quantity.evalf(20, K=kernel) - true) < mp.mpf(10) ** -19
 
 

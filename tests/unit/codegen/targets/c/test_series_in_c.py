@@ -13,8 +13,8 @@ from symres.codegen.strategy import choose
 from symres.codegen.targets.c.compiling import compiler
 from symres.core.errors import SymresError
 from symres.layers import architectures
+from tests.oracles.average import average_of
 from tests.oracles.smooth_pairs import FUNCTIONS, average
-from tests.shared import exact_average
 
 KERNELS = [(1e-6, 1e-6), (1e-6, 2.0), (0.3, 0.3), (1.0, 4.0), (30.0, 30.0), (0.1, 30.0)]
 STRICT = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"]
@@ -68,7 +68,7 @@ def test_all_pairs_are_those_of_the_plane(modules, name):
 
 @pytest.mark.parametrize("k", [1e-6, 1.0, 30.0, 300.0])
 def test_the_diagonal_is_the_average_of_one_input(modules, k):
-    exact = float(exact_average(lambda z: mp.tanh(z) ** 2, k, [-1, -0.1, 0, 0.1, 1]))
+    exact = float(average_of(lambda z: mp.tanh(z) ** 2, k))
     assert modules("tanh")(k, k, k) == pytest.approx(exact, rel=1e-13)
 
 

@@ -17,7 +17,7 @@ from symres.codegen.targets.jax import TARGET
 from symres.core.errors import SymresError
 from symres.core.symbols import K1, K2, C, x1, x2, z
 from symres.gaussian.calculus.expectation import Expectation
-from tests.oracles.plane_average import plane
+from tests.oracles.average import average_of_pair
 from tests.shared import Lazily, altered
 
 try:
@@ -132,7 +132,7 @@ def test_parameters_have_derivatives_and_may_differ_from_entry_to_entry():
     for b, value in zip(at, values, strict=True):
 
         def exact(b):
-            return mp.mpf(plane(lambda u: u / (1 + mp.exp(-b * u)), 0.7, 1.9, 0.8))
+            return mp.mpf(average_of_pair(lambda u: u / (1 + mp.exp(-b * u)), 0.7, 1.9, 0.8))
 
         assert float(value) == pytest.approx(float(exact(b)), rel=1e-13)
         difference = (exact(b + 1e-4) - exact(b - 1e-4)) / 2e-4
@@ -166,7 +166,7 @@ def test_exported_averages_end_where_they_say(modules, name):
     module = modules[name]
     function, (warning,) = jax.jit(module.load().expect2), module.warnings
     last = float(re.search(r"nan beyond kernels of ([\d.]+): series", warning)[1])
-    assert float(function(0.7, 1.9, 0.8)) == pytest.approx(plane(SHAPES[name], 0.7, 1.9, 0.8), rel=1e-13)
+    assert float(function(0.7, 1.9, 0.8)) == pytest.approx(average_of_pair(SHAPES[name], 0.7, 1.9, 0.8), rel=1e-13)
     exact = sr.export(sr.expect2(name, name), target="numpy").load().expect2
     kernels = np.array([[0.01], [0.3], [1.0], [2.5]]) * last
     nearly = np.array([0.0, 0.3, -0.9, 0.99, -0.999, 1 - 1e-12, 1.0, -1.0])

@@ -14,7 +14,7 @@ from symres.codegen.strategy.measured_error import measured_quadrature
 from symres.core.errors import SymresError
 from symres.core.symbols import K1, K2, C, x1, x2, z
 from symres.gaussian.calculus.expectation import Expectation
-from tests.oracles.plane_average import plane
+from tests.oracles.average import average_of_pair
 from tests.shared import altered
 
 TORCH = targets.find("torch")
@@ -135,7 +135,7 @@ def test_derivatives_in_parameters(swish):
     assert (
         abs(
             float(swish(k1, k2, c, torch.tensor(1.3, dtype=torch.float64)))
-            - plane(lambda u: u / (1 + mp.exp(-1.3 * u)))
+            - average_of_pair(lambda u: u / (1 + mp.exp(-1.3 * u)))
         )
         < 1e-12
     )

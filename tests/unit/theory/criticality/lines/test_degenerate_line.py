@@ -5,7 +5,8 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from tests.shared import derived, exact_average
+from tests.oracles.average import average_of
+from tests.shared import derived
 
 
 @pytest.mark.parametrize(
@@ -30,8 +31,8 @@ def test_a_line_of_critical_points(formula, function, slope, breaks):
     for k in (sp.Rational(1, 3), sp.Integer(2)):
         weight, bias = (mp.mpf(sp.N(e.subs(sr.K, k), 25)) for e in (line.C_W, line.C_b))
         assert bias > 0
-        assert abs(weight * exact_average(lambda x: slope(x), k, breaks) - 1) < 1e-15
-        assert abs(bias + weight * exact_average(lambda x: function(x) ** 2, k, breaks) - k) < 1e-15
+        assert abs(weight * average_of(lambda x: slope(x), k, breaks) - 1) < 1e-15
+        assert abs(bias + weight * average_of(lambda x: function(x) ** 2, k, breaks) - k) < 1e-15
 
 
 def test_a_line_without_biases_is_none():
