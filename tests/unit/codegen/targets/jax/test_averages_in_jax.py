@@ -1,4 +1,4 @@
-"""Averages of smooth functions in JAX: series with derivatives, against closed forms and sums in the plane."""
+"""Averages of smooth functions in JAX: where series end, networks of them, and what measures them."""
 
 import math
 import re
@@ -26,7 +26,6 @@ except ImportError:  # before JAX 0.8
     from jax.experimental import enable_x64
 
 jnp = jax.numpy
-beta = sp.Symbol("beta", positive=True)
 ERF = sp.erf(z / sp.sqrt(2))
 
 
@@ -67,33 +66,6 @@ def gram(size=12, scale=1.0):
     return kernels[:, None], kernels[None, :], products
 
 
-@pytest.mark.exhaustive
-def test_values_and_gradients_of_matrices_are_the_closed_form(erf):
-    """Those of kernels have the shape of these, a row or a column; one compilation serves matrices of one size."""
-
-    def both(function):
-        return jax.jit(
-            jax.value_and_grad(lambda *k: (v := function(*k), (v * jnp.cos(k[2])).sum())[::-1], (0, 1, 2), has_aux=True)
-        )
-
-    found, exact = both(lambda *k: erf(*k)), both(erf_map)
-    for scale in (0.01, 1.0, 3.0):
-        for one, two in zip(*(jax.tree.leaves(f(*gram(scale=scale))) for f in (found, exact)), strict=True):
-            assert one.shape == two.shape
-            np.testing.assert_allclose(one, two, rtol=2e-14, atol=2e-14 * float(jnp.abs(two).max()))
-
-
-@pytest.mark.exhaustive
-def test_second_derivatives_are_the_closed_form(erf):
-    """Compiled and mapped over entries; parallel inputs, of equal and of unlike kernels, too."""
-    kernels = ((1.0, 1.0), (0.3, 2.0), (1e-6, 1.0), (10.0, 12.0), (20.0, 20.0))
-    points = [(a, b, r * math.sqrt(a * b)) for a, b in kernels for r in (0.0, 0.5, -0.99, 1 - 1e-9, 1.0, -1.0)]
-    columns = np.array(points).T
-    found, exact = (jax.jit(jax.vmap(jax.hessian(f, (0, 1, 2))))(*columns) for f in (erf, erf_map))
-    for one, two in zip(jax.tree.leaves(found), jax.tree.leaves(exact), strict=True):
-        np.testing.assert_allclose(one, two, rtol=1e-13, atol=1e-15)
-
-
 def test_third_derivatives_are_refused(erf):
     third = jax.grad(jax.grad(jax.grad(erf)))
     with pytest.raises(NotImplementedError, match="averages of smooth functions have two"):
@@ -122,22 +94,6 @@ def test_single_precision_without_float64(erf):
         assert found.dtype == jnp.float32
     np.testing.assert_allclose(found, exact, atol=2e-6)
     assert jax.eval_shape(erf, *arguments).dtype == jnp.float32
-
-
-@pytest.mark.exhaustive
-def test_parameters_have_derivatives_and_may_differ_from_entry_to_entry():
-    swish = integrated(z / (1 + sp.exp(-beta * z)), (K1, K2, C, beta))["average"]
-    at, slopes = np.array([0.7, 1.3]), jax.jit(jax.grad(swish, 3))
-    values = jax.jit(swish)(0.7, 1.9, 0.8, at)
-    for b, value in zip(at, values, strict=True):
-
-        def exact(b):
-            return mp.mpf(average_of_pair(lambda u: u / (1 + mp.exp(-b * u)), 0.7, 1.9, 0.8))
-
-        assert float(value) == pytest.approx(float(exact(b)), rel=1e-13)
-        difference = (exact(b + 1e-4) - exact(b - 1e-4)) / 2e-4
-        assert float(slopes(0.7, 1.9, 0.8, b)) == pytest.approx(float(difference), rel=1e-7)
-    assert jax.make_jaxpr(jax.hessian(swish, (0, 3)))(0.7, 1.9, 0.8, 0.7)
 
 
 # ---- what is exported --------------------------------------------------------------------------------------------

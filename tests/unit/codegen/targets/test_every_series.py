@@ -1,0 +1,188 @@
+"""Averages of smooth functions in every language, as series: against sums over the plane and closed forms."""
+
+from functools import cache
+
+import mpmath as mp
+import numpy as np
+import pytest
+import sympy as sp
+
+import symres as sr
+from symres.activations.activation import Activation
+from symres.codegen.planning.plan import Component
+from symres.codegen.strategy import choose
+from symres.core.symbols import K1, K2, C, x1, x2, z
+from symres.gaussian.calculus.expectation import Expectation
+from tests.languages import ALL, DIFFERENTIABLE, lanes, language
+from tests.oracles.average import average_of, average_of_pair
+from tests.oracles.smooth_pairs import FUNCTIONS, average
+
+KERNELS = [(1e-6, 1e-6), (1e-6, 2.0), (0.3, 0.3), (1.0, 4.0), (0.02, 1.3), (30.0, 30.0), (0.1, 30.0)]
+POINTS = [(k1, k2, rho) for k1, k2 in KERNELS for rho in (0.0, 0.3, -0.3, 0.99, -0.99, 1.0, -1.0)]
+beta = sp.Symbol("beta", positive=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quickly():
+    """Modules whose errors are not measured: that takes seconds, and has tests of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(choose, "_measured_in", lambda component, target: component)
+        yield
+
+
+@cache
+def series(target, one, other=None):
+    return language(target).load(sr.expect2(one, other or one)).expect2
+
+
+@cache
+def exactly(one, other, k1, k2, rho):
+    steps = 32 if max(k1, k2) > 4 else 12  # poles are further away than some of them
+    return average(FUNCTIONS[one], FUNCTIONS[other], k1, k2, rho, steps)
+
+
+@pytest.mark.sample(1, every="target")
+@pytest.mark.parametrize("target", lanes(*ALL))
+@pytest.mark.parametrize(("one", "other"), [*zip(FUNCTIONS, FUNCTIONS, strict=True), ("mish", "tanh")])
+def test_pairs_are_those_of_the_plane(one, other, target):
+    k1, k2, rho = np.transpose(POINTS)
+    found = language(target).value(series(target, one, other), k1, k2, rho * np.sqrt(k1 * k2))
+    for value, point in zip(found, POINTS, strict=True):
+        size = np.sqrt(exactly(one, one, *point[:1] * 2, 1.0) * exactly(other, other, *point[1:2] * 2, 1.0))
+        if target == "jax" and max(point) == 30.0:  # its series end before, and say so
+            assert np.isnan(value) or abs(value - exactly(one, other, *point)) < 1e-12 * size
+        else:
+            assert abs(value - exactly(one, other, *point)) < 1e-13 * size, point
+
+
+@pytest.mark.parametrize("target", lanes(*ALL))
+def test_matrices_entries_and_single_precision_agree(target):
+    tool, f = language(target), series(target, "tanh")
+    x = np.random.default_rng(0).normal(size=(90, 40))
+    c = x @ x.T / 40
+    k = np.diag(c).copy()
+    whole = tool.value(f, k[:, None], k, c)
+    for part in ((k[:, None] + 0 * c, k + 0 * c, c), (k[:, None, None], k[:, None], c[:, :1])):
+        found = tool.value(f, *part)
+        np.testing.assert_allclose(found, whole if found.ndim == 2 else tool.value(f, *np.broadcast_arrays(*part)),
+                                   rtol=1e-12)  # fmt: skip
+    np.testing.assert_allclose(tool.value(f, k[:70, None], k[3:], c[:70, 3:]), whole[:70, 3:], rtol=1e-12)
+    np.testing.assert_allclose(whole, whole.T, rtol=1e-13)
+    assert tool.value(f, k[:0], k[:0], k[:0]).shape == (0,)
+    if "float32" in tool.target.capabilities.dtypes:
+        single = tool.value(f, k[:, None], k, c, kind=np.float32)
+        assert single.dtype == np.float32
+        np.testing.assert_allclose(single, whole, rtol=2e-6, atol=2e-6)
+
+
+@pytest.mark.parametrize("target", lanes(*ALL))
+def test_the_diagonal_is_the_average_of_one_input(target):
+    k = np.array([1e-6, 1.0, 10.0])
+    exact = [float(average_of(lambda x: mp.tanh(x) ** 2, v)) for v in k]
+    np.testing.assert_allclose(language(target).value(series(target, "tanh"), k, k, k), exact, rtol=1e-13)
+
+
+@pytest.mark.parametrize("target", lanes(*ALL))
+def test_what_has_no_number_spoils_nothing_else(target):
+    k = np.array([1.0, -1.0, np.nan, np.inf, 0.0, 2.0])
+    c = np.sqrt(np.abs(np.where(np.isfinite(k), k, 1.0)))
+    with np.errstate(invalid="ignore"):  # inf - inf in NumPy
+        found = language(target).value(series(target, "tanh"), k[:, None], k, 0.5 * np.outer(c, c))
+    lost = ~(np.isfinite(k) & (k >= 0))
+    assert np.isnan(found[lost]).all() and np.isnan(found[:, lost]).all()
+    assert found[0, 5] == pytest.approx(exactly("tanh", "tanh", 1.0, 2.0, 0.5), rel=1e-13)
+    assert (np.abs(found[4, ~lost]) < 1e-30).all()
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("target", lanes(*ALL))
+@pytest.mark.parametrize("formula", ["z/(1 + exp(-beta*z))", "tanh(z)/(1 + exp(-beta*z))"])
+def test_parameters_act_inside(formula, target):
+    gated = sr.activation(formula, beta=beta)
+    f = language(target).load(sr.expect2(gated, gated)).expect2
+    for b in (0.5, 3.0):
+        function = sp.lambdify(z, gated.expr.subs(beta, b), "numpy")
+        exact = average(function, function, 1.0, 2.0, 0.7 / np.sqrt(2))
+        assert float(language(target).value(f, 1.0, 2.0, 0.7, b)) == pytest.approx(exact, rel=1e-13)
+
+
+# ---- derivatives ---------------------------------------------------------------------------------------------------
+def integrated(target, formula, symbols=(K1, K2, C)):
+    """A pair average that counts as one without a closed form."""
+    phi, space = Activation("phi", formula, symbols[3:]), {}
+    body = Expectation(phi(x1) * phi(x2), K1, C, K2)
+    exec(language(target).target.standalone(Component("average", symbols, body, None)), space)
+    return space["average"]
+
+
+@cache
+def erf(target):
+    return integrated(target, sp.erf(z / sp.sqrt(2)))
+
+
+ERF = 2 / sp.pi * sp.asin(C / sp.sqrt((1 + K1) * (1 + K2)))  # Williams, 1997
+
+
+SYMBOLS = (K1, K2, C)
+
+
+def assert_derivatives(target, columns, tolerance):
+    """First and second ones of the product with C, by the shapes of kernels and covariances."""
+    axes = {K1: 1, K2: 0, C: ()} if columns[0].ndim == 2 else dict.fromkeys(SYMBOLS, ())
+    weighed = lambda *kernels: erf(target)(*kernels) * kernels[2]  # noqa: E731
+
+    def exactly(*order):
+        value = sp.lambdify(SYMBOLS, (C * ERF).diff(*order), "numpy")(*columns)
+        return np.sum(value, axis=axes[order[-1]], keepdims=True) if axes[order[-1]] != () else value
+
+    rows = [(language(target).slopes(weighed, *columns), ())]
+    rows += zip(language(target).bends(weighed, *columns), [(s,) for s in SYMBOLS], strict=True)
+    for row, order in rows:
+        for found, symbol in zip(row, SYMBOLS, strict=True):
+            exact = exactly(*order, symbol)
+            assert found.shape == exact.shape
+            assert (np.abs(found - exact) <= tolerance(exact)).all(), (order, symbol)
+
+
+@pytest.mark.parametrize("target", lanes(*DIFFERENTIABLE, slow=["jax"]))
+def test_derivatives_of_entries_are_those_of_the_closed_form(target):
+    """Parallel inputs, of equal and of unlike kernels, too."""
+    kernels = ((1.0, 1.0), (0.3, 2.0), (1e-6, 1.0), (10.0, 12.0), (20.0, 20.0))
+    points = [(a, b, r * np.sqrt(a * b)) for a, b in kernels for r in (0.0, 0.5, -0.99, 1 - 1e-9, 1.0, -1.0)]
+    assert_derivatives(target, np.transpose(points), lambda exact: 1e-13 * np.abs(exact) + 1e-14)
+
+
+@pytest.mark.parametrize("target", lanes(*DIFFERENTIABLE, slow=["jax"]))
+@pytest.mark.parametrize("scale", [0.01, 1.0, 3.0, 10.0])
+def test_derivatives_of_matrices_are_those_of_the_closed_form(scale, target):
+    """Of other inputs with the same kernels in another order <f'' g> is not <f g''> transposed."""
+    if scale > 3 and language(target).target.ends:
+        pytest.skip(f"no numbers there: {language(target).target.ends}")
+    x = scale * np.random.default_rng(1).normal(size=(12, 5))
+    x[1], x[3] = x[0], -x[2]  # on the diagonal
+    x[5] = (1 + 1e-7) * x[4]
+    for y in (x, x[::-1]):
+        columns = (x**2).mean(-1)[:, None], (y**2).mean(-1)[None, :], x @ y.T / 5
+        assert_derivatives(target, columns, lambda exact: 1e-12 * np.abs(exact).max())
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("target", DIFFERENTIABLE)
+def test_parameters_have_derivatives_and_may_differ_from_entry_to_entry(target):
+    tool, swish = language(target), integrated(target, z / (1 + sp.exp(-beta * z)), (K1, K2, C, beta))
+    columns = (np.full(2, 0.7), np.full(2, 1.9), np.full(2, 0.8), np.array([0.7, 1.3]))
+    values, slopes, bends = tool.value(swish, *columns), tool.slopes(swish, *columns), tool.bends(swish, *columns)
+    exact = lambda b: average_of_pair(lambda u: u / (1 + mp.exp(-b * u)))  # noqa: E731
+    step = 1e-4
+    for b, value, slope in zip(columns[3], values, slopes[3], strict=True):
+        assert value == pytest.approx(exact(b), rel=1e-13)
+        assert slope == pytest.approx((exact(b + step) - exact(b - step)) / (2 * step), rel=1e-7)
+    moved = [tool.slopes(swish, *columns[:3], columns[3] + s * step) for s in (1, -1)]
+    for bend, up, down in zip(bends[3], *moved, strict=True):
+        np.testing.assert_allclose(bend, (up - down) / (2 * step), rtol=1e-6)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("target", DIFFERENTIABLE)
+def test_gradients_of_matrices_of_moving_points(target):
+    language(target).assert_gradients_of_moving_points(series(target, "mish"))
