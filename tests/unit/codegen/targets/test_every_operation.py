@@ -34,6 +34,7 @@ OPERATIONS = [
     Atan2(C, a), Atan2(sp.sqrt(a), -C), Expm1(C), Log1p(a), Erfcx(a), ExpSinh(-a, C), ExpCosh(-a, C), ExpCoshm1(-a, C),
     Sigmoid(b), Softplus(b),
 ]  # fmt: skip
+OPERATIONS += [K1 + e for e in OPERATIONS if e.free_symbols == {C}]  # in tiles of a matrix
 MEANT = {  # in mpmath's words; the others are called alike there
     "Atan2": mp.atan2,
     "Expm1": mp.expm1,
