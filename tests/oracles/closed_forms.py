@@ -25,7 +25,7 @@ PAIRS = {
     "snake": C + (1 - sp.exp(-2 * K1) - sp.exp(-2 * K2) + sp.exp(-2 * K1 - 2 * K2) * sp.cosh(4 * C)) / 4,
     "square": K1 * K2 + 2 * C**2,
 }
-PAIRS["two angles"] = PAIRS["relu"] + 3 * PAIRS["gelu"]
+PAIRS["two angles"] = PAIRS["relu"] + 3 * PAIRS["gelu"] + PAIRS["square"]
 KERNELS = {
     "gelu": K / 4 + K * (sp.asin(K / (K + 1)) + 2 * K / ((K + 1) * sp.sqrt(2 * K + 1))) / (2 * sp.pi),
     "relu": K / 2,
