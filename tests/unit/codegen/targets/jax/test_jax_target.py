@@ -1,7 +1,5 @@
 """JAX: float32 without float64, determinants that are compiled, special functions, networks."""
 
-import itertools
-
 import mpmath as mp
 import numpy as np
 import pytest
@@ -12,7 +10,6 @@ from symres.codegen.emission.emitter import NoSpelling
 from symres.codegen.targets.jax import TARGET
 from symres.core.symbols import K1, K2, C, K
 from tests.oracles.closed_forms import PAIRS, covariance_map, kernel_map
-from tests.oracles.deep import declared, errors, iterate, near, slopes_of_sums
 from tests.shared import Lazily, derived
 
 jax = pytest.importorskip("jax")
@@ -164,93 +161,6 @@ def test_special_functions_and_their_first_two_derivatives(call):
 
 
 # ---- networks ----------------------------------------------------------------------------------------------------
-@pytest.fixture(scope="module")
-def networks():
-    return Lazily(lambda key: sr.export(sr.network([declared(key[2], key[0])] * key[1]), target="jax").load())
-
-
-GAPS = (0.0, 1e-15, 1e-11, 1e-8, 1e-6, 9e-6, 1.1e-5, 0.01, 0.5)
-
-
-def points_near():
-    kernels = ((1.0, 1.0), (1.0, 1.0 + 1e-8), (1.0, 2.0))
-    return [(*k, near(*k, gap, sign)) for k, gap, sign in itertools.product(kernels, GAPS, (1, -1))]
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(("name", "depth"), [("relu", 5), pytest.param("relu", 50, marks=pytest.mark.exhaustive)])
-def test_compiled_networks_keep_the_digits_of_nearly_parallel_inputs(networks, name, depth):
-    network = networks[name, depth, "residual"]
-    found = jax.jit(lambda *k: network.dual_kernel(*k, C_W=1.5, C_b=0.1, gamma=0.8))(*columns(points_near()))
-    scale = iterate(name, depth, 1.0, 1.0, 1.0, 0.8, 1.5, 0.1)
-    for row, point in enumerate(points_near()):
-        expected = iterate(name, depth, *point, 0.8, 1.5, 0.1)
-        assert errors((found[0][row], found[1][row]), expected, scale) < 2e-14 * depth
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", ["relu", "erf"])
-@pytest.mark.parametrize(
-    ("layer", "most"),
-    [("post_ln", 2e-13), ("pre_ln", 2e-13), ("ln_act", 2e-12), ("rms_after", 2e-13), ("two_layers", 1e-8)],
-)
-def test_compiled_networks_of_other_layers(networks, name, layer, most):
-    network = networks[name, 3, layer]
-    found = jax.jit(lambda *k: network.dual_kernel(*k, C_W=0.8, C_b=0.1, gamma=0.8))(*columns(points_near()))
-    scale = iterate(name, 3, 1.0, 1.0, 1.0, 0.8, 0.8, 0.1, layer)
-    for row, point in enumerate(points_near()):
-        expected = iterate(name, 3, *point, 0.8, 0.8, 0.1, layer)
-        assert errors((found[0][row], found[1][row]), expected, scale) < (most if name == "relu" else 2e-14)
-
-
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("name", ["relu", "gelu", "erf"])
-def test_matrices_of_features_and_their_gradients(networks, name):
-    """Derivatives by differences in 50 digits; where rows are equal, entries have the kernel of one.
-
-    Compilers compute kernels and covariances in several places, and not alike: what is equal has to stay so.
-    """
-    network, x = networks[name, 2, "residual"], np.random.default_rng(0).normal(size=(4, 3))
-
-    @jax.jit
-    @jax.grad
-    def slopes(x):
-        return network.dual_kernel_matrix(x, C_W=1.5, C_b=0.1, gamma=0.8)[1].sum()
-
-    exact = slopes_of_sums(x, name, 2, 0.8, 1.5, 0.1, "residual")
-    np.testing.assert_allclose(slopes(x), exact[1], rtol=1e-12, atol=1e-13)
-    assert np.isfinite(slopes(x[[0, 1, 2, 0]])).all()
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", ["relu", "gelu", "erf"])
-def test_matrices_of_features_and_their_symmetry(networks, name):
-    network, x = networks[name, 2, "residual"], np.random.default_rng(0).normal(size=(4, 3))
-    x[3] = x[0]
-    symmetric, others = jax.jit(lambda x: [network.dual_kernel_matrix(x, other, **WEIGHTS) for other in (None, x[1:])])(
-        x
-    )
-    for found, part in zip(symmetric, others, strict=True):
-        assert np.array_equal(found, found.T) and found[0, 0] == found[0, 3] == found[3, 3] == part[0, 2]
-        np.testing.assert_allclose(found[:, 1:], part, rtol=2e-15)
-
-
-@pytest.mark.exhaustive
-def test_networks_take_parameters_by_layer_and_have_derivatives_in_them(networks):
-    network = networks["relu", 3, "residual"]
-
-    def final(weights, offset):
-        return network.dual_kernel(1.0, 2.0, 0.5, C_W=list(weights), C_b=offset, gamma=0.8)[1]
-
-    weights, step = jnp.linspace(1.0, 2.0, 3), 1e-6
-    slopes = jax.jit(jax.grad(final))(weights, 0.1)
-    moved = jax.jit(jax.vmap(final, (0, None)))
-    differences = (moved(weights + step * jnp.eye(3), 0.1) - moved(weights - step * jnp.eye(3), 0.1)) / (2 * step)
-    np.testing.assert_allclose(slopes, differences, rtol=1e-8)
-    every = jax.jit(lambda K: network.dual_kernel(K, 1.0, K, C_W=1.5, C_b=0.1, gamma=0.8, every_layer=True))
-    C, Theta = every(np.array([1.0, -1.0]))
-    assert C.shape == Theta.shape == (4, 2) and float(C[0, 0]) == 1.0
-    assert np.isfinite(C[:, 0]).all() and np.isnan(C[-1, 1])
 
 
 @pytest.mark.exhaustive

@@ -10,23 +10,6 @@ rng = np.random.default_rng(0)
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("name", ["relu", "gelu", "erf"])
-def test_networks_are_those_of_numpy(name):
-    network = sr.network([sr.mlp(name)] * 3)
-    x = np.concatenate([rng.normal(size=(60, 5)), [[1, 0, 0, 0, 0], [1, 1e-8, 0, 0, 0]]])
-    mine, theirs = (sr.export(network, target=t).load() for t in ("numba", "numpy"))
-    pairs = zip(
-        mine.dual_kernel_matrix(x, C_W=1.7, C_b=0.1), theirs.dual_kernel_matrix(x, C_W=1.7, C_b=0.1), strict=True
-    )
-    for found, exact in pairs:
-        assert np.allclose(found, exact, rtol=1e-13)
-        assert np.array_equal(found, found.T)
-    found = mine.dual_kernel(1.0, 2.0, 0.5, [1.5, 1.6, 1.7], 0.1, every_layer=True)
-    exact = theirs.dual_kernel(1.0, 2.0, 0.5, [1.5, 1.6, 1.7], 0.1, every_layer=True)
-    assert np.allclose(found, exact, rtol=1e-13)
-
-
-@pytest.mark.exhaustive
 def test_networks_of_series_are_those_of_numpy(monkeypatch):
     monkeypatch.setattr(choose, "_measured_in", lambda component, target: component)
     network = sr.network([sr.mlp("tanh"), sr.mlp("relu"), sr.mlp("silu")])
