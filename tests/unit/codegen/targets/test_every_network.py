@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import symres as sr
+from symres.codegen.strategy import choose
 from tests.languages import ALL, DIFFERENTIABLE, SLOW, lanes, language
 from tests.oracles.deep import STEPS, declared, errors, iterate, near, slopes_of_sums
 
@@ -110,3 +111,31 @@ def test_gradients_of_matrices_are_differences_of_the_recursion(name, layer, tar
         total = lambda x, which=which: module.dual_kernel_matrix(x, C_W=1.2, C_b=0.1, gamma=0.6)[which]  # noqa: E731
         np.testing.assert_allclose(language(target).slopes(total, rows)[0], expected[which], rtol=1e-9, atol=1e-9)
         assert np.isfinite(language(target).slopes(total, rows[[0, 1, 2, 0]])[0]).all()
+
+
+@pytest.mark.parametrize("target", lanes("torch", "c", "numba", "jax", slow=["numba", "jax", "torch"]))
+def test_networks_of_series_are_those_of_numpy(target, monkeypatch):
+    """Matrices, parts of them, pairs behind every layer, float32 and slopes, for averages without a closed form."""
+    monkeypatch.setattr(choose, "_measured_in", lambda component, target: component)
+    tool, layers = language(target), sr.network([sr.mlp("tanh"), sr.mlp("relu"), sr.mlp("silu")])
+    mine, theirs = tool.load(layers), language("numpy").load(layers)
+    rng, own = np.random.default_rng(0), {"C_W": 1.7, "C_b": 0.1}
+    x, k1, k2 = rng.normal(size=(90, 9)), *rng.uniform(0.1, 3, (2, 300))
+    x[3], x[5] = x[0], -x[4]
+    square, part = (
+        tool.value(lambda *x: mine.dual_kernel_matrix(*x, **own), *given) for given in ((x,), (x, x[:50] + 0.25))
+    )
+    np.testing.assert_allclose(square, theirs.dual_kernel_matrix(x, **own), atol=1e-12)
+    np.testing.assert_allclose(part, theirs.dual_kernel_matrix(x, x[:50] + 0.25, **own), atol=1e-12)
+    assert all(np.array_equal(a, a.T) for a in square)
+    single = tool.value(lambda x: mine.dual_kernel_matrix(x, **own)[0], x, kind=np.float32)
+    np.testing.assert_allclose(single, square[0], atol=2e-6)
+    call = lambda module: lambda *k: module.dual_kernel(*k, [1.5, 1.6, 1.7], 0.1, every_layer=True)  # noqa: E731
+    pairs = (k1, k2, 0.4 * np.sqrt(k1 * k2))
+    np.testing.assert_allclose(tool.value(call(mine), *pairs), call(theirs)(*pairs), rtol=1e-12)
+    if target in DIFFERENTIABLE:
+        move, step = rng.normal(size=x.shape), 1e-5
+        move[3], move[5] = move[0], -move[4]
+        (slopes,) = tool.slopes(lambda x: mine.dual_kernel_matrix(x, **own)[1], x)
+        up, down = (theirs.dual_kernel_matrix(x + s * move, **own)[1].sum() for s in (step, -step))
+        assert (slopes * move).sum() == pytest.approx((up - down) / (2 * step), rel=1e-8)

@@ -195,6 +195,3 @@ def test_a_wrong_coefficient_is_seen_by_the_measurement(monkeypatch):
     )
     module = sr.export(sr.expect2("relu", "abs(z) + relu(z)"), target="c")  # measured here for the first time
     assert any("is inaccurate" in warning for warning in module.warnings)
-
-
-# ---- networks ----------------------------------------------------------------------------------------------------

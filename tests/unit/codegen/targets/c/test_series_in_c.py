@@ -82,15 +82,9 @@ def test_a_wrong_recurrence_is_seen(monkeypatch):
     assert not abs(function(1.0, 1.0, 0.99) - average(np.tanh, np.tanh, 1.0, 1.0, 0.99)) < 1e-8
 
 
-# ---- networks ----------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def source():
     return sr.export(sr.network([sr.mlp("tanh"), sr.mlp("relu"), sr.mlp("tanh")]), target="c")
-
-
-@pytest.fixture(scope="module")
-def deep(source):
-    return source.load(), sr.export(sr.network([sr.mlp("tanh"), sr.mlp("relu"), sr.mlp("tanh")])).load()
 
 
 def test_sources_compile_without_a_warning(source, tmp_path):
@@ -99,27 +93,3 @@ def test_sources_compile_without_a_warning(source, tmp_path):
         path = tmp_path / f"series{number}.c"
         path.write_text(text)
         subprocess.run([compiler(), *STRICT, "-fsyntax-only", str(path)], check=True, capture_output=True)
-
-
-@pytest.mark.parametrize("second", [None, slice(20, 80)])
-def test_networks_are_those_of_numpy(deep, second):
-    mine, theirs = deep
-    x = rng.normal(size=(150, 9))
-    rest = None if second is None else x[second] + 0.25
-    for found, exact in zip(
-        mine.dual_kernel_matrix(x, rest, C_W=1.7, C_b=0.1),
-        theirs.dual_kernel_matrix(x, rest, C_W=1.7, C_b=0.1),
-        strict=True,
-    ):
-        assert np.abs(found - exact).max() < 1e-12
-    single = mine.dual_kernel_matrix(x.astype(np.float32), C_W=1.7, C_b=0.1)[0]
-    assert np.abs(single - mine.dual_kernel_matrix(x, C_W=1.7, C_b=0.1)[0]).max() < 2e-6
-
-
-def test_pairs_of_networks(deep):
-    k1, k2 = rng.uniform(0.1, 3, (2, 300))
-    given = (k1, k2, 0.4 * np.sqrt(k1 * k2), [1.5, 1.6, 1.7], 0.1)
-    for found, exact in zip(
-        deep[0].dual_kernel(*given, every_layer=True), deep[1].dual_kernel(*given, every_layer=True), strict=True
-    ):
-        assert found == pytest.approx(exact, rel=1e-12)

@@ -133,24 +133,6 @@ def test_exported_averages_end_where_they_say(modules, name):
     assert "1e-8.." in module.text and "by quadrature" not in module.text
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", ["tanh", "silu"])
-def test_networks_are_those_of_numpy(name):
-    """Kernels and tangent kernels of three layers; derivatives by differences."""
-    network, weights = sr.network([sr.mlp(name)] * 3), {"C_W": 1.5, "C_b": 0.1}
-    module, exact = (sr.export(network, target=target).load() for target in ("jax", "numpy"))
-    x = np.random.default_rng(0).normal(size=(20, 4))
-    x[3], x[5] = x[0], -x[4]
-    found = jax.jit(lambda x: module.dual_kernel_matrix(x, **weights))(x)
-    for one, two in zip(found, exact.dual_kernel_matrix(x, **weights), strict=True):
-        np.testing.assert_allclose(one, two, rtol=1e-13, atol=1e-14)
-    slopes = np.asarray(jax.jit(jax.grad(lambda x: module.dual_kernel_matrix(x, **weights)[1].sum()))(x))
-    move, step = np.random.default_rng(1).normal(size=x.shape), 1e-5
-    move[3], move[5] = move[0], -move[4]
-    up, down = (exact.dual_kernel_matrix(x + s * move, **weights)[1].sum() for s in (step, -step))
-    assert (slopes * move).sum() == pytest.approx((up - down) / (2 * step), rel=1e-8)
-
-
 def measured(**texts):
     """The error of an average with other texts of run-time functions; infinite, or nan, if it is none at all."""
     try:
