@@ -48,17 +48,6 @@ def test_a_target_is_called_like_its_package(name):
     assert found.title and set(found.capabilities.dtypes) <= {"float32", "float64"}
 
 
-@pytest.mark.parametrize("name", targets.names())
-def test_values_of_a_target_are_those_of_the_theory(name):
-    if not targets.find(name).is_runnable:
-        pytest.skip(f"{name} needs {targets.find(name).libraries}")
-    quantity = derived("relu").covariance_map
-    with targets.find(name).in_double_precision():
-        found = sr.export(quantity, target=name).load().covariance_map(1.2, 0.7, -0.3, 1.5, 0.1)
-    exact = quantity.evalf(17, K1="1.2", K2="0.7", C="-0.3", C_W="1.5", C_b="0.1")
-    assert float(found) == pytest.approx(float(exact), rel=1e-14)
-
-
 def test_an_unknown_target_is_refused_with_all_that_are_known(capsys):
     with pytest.raises(DeclarationError, match=r"unknown target; use one of .*numpy, .*torch, .*latex"):
         sr.export(sr.expect("relu"), target="fortran")

@@ -119,16 +119,6 @@ def test_an_odd_function_keeps_its_digits_at_small_correlation(open_pairs):
         assert open_pairs["erf"](3.0, 0.5, rho) == pytest.approx(exact, rel=2e-15, abs=0)
 
 
-def test_open_pair_kernels_keep_their_shape_and_pass_on_what_is_no_number(open_pairs):
-    f = open_pairs["gelu"]
-    k1, k2, c = np.array([[1.0], [2.0]]), np.array([0.5, np.nan, 1.0]), 0.25
-    found = f(k1, k2, c)
-    assert found.shape == (2, 3)
-    assert np.isnan(found[:, 1]).all()
-    assert found[1, 2] == pytest.approx(f(2.0, 1.0, 0.25), rel=1e-15)
-    assert f(np.zeros((0, 3)), 1.0, 0.0).shape == (0, 3)
-
-
 @pytest.mark.exhaustive
 def test_parameters_of_an_open_pair_kernel_may_be_arrays():
     slope = sp.Symbol("slope", positive=True)

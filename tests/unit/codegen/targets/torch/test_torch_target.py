@@ -91,36 +91,6 @@ def test_open_pair_kernels_have_finite_gradients_at_the_edge(open_modules, name,
         assert all(torch.isfinite(a.grad).all() for a in arguments)
 
 
-@pytest.mark.exhaustive
-def test_matrices_of_open_pair_kernels_have_the_gradients_of_their_entries(open_modules):
-    x = torch.tensor(np.random.default_rng(0).standard_normal((24, 3)))
-    gram, f = x @ x.T, open_modules["tanh"][0]
-    k1, k2, c = (v.clone().requires_grad_() for v in (gram.diagonal()[:, None], gram.diagonal()[None, :], gram))
-    f(k1, k2, c, 1.0, 0.0).sum().backward()
-    entry = double(float(gram[3, 3]), float(gram[7, 7]), float(gram[3, 7]))
-    f(*entry, 1.0, 0.0).backward()
-    assert float(c.grad[3, 7]) == pytest.approx(float(entry[2].grad), rel=1e-13)
-    row = sum(_slope(f, gram[3, 3], gram[j, j], gram[3, j]) for j in range(24))
-    assert float(k1.grad[3]) == pytest.approx(row, rel=1e-12)
-
-
-def _slope(f, *point):
-    k1, k2, c = double(*map(float, point))
-    f(k1, k2, c, 1.0, 0.0).backward()
-    return float(k1.grad)
-
-
-@pytest.mark.exhaustive
-def test_open_pair_kernels_work_under_vmap(open_modules):
-    f = open_modules["tanh"][0]
-    c = torch.linspace(-1, 1, 5, dtype=torch.float64)
-    slope = torch.func.vmap(torch.func.grad(lambda c: f(1.0, 1.0, c, 1.0, 0.0)))(c)
-    step = 1e-6
-    np.testing.assert_allclose(
-        slope[1:-1], (f(1.0, 1.0, c + step, 1.0, 0.0) - f(1.0, 1.0, c - step, 1.0, 0.0))[1:-1] / (2 * step), rtol=1e-9
-    )
-
-
 TWICE = {
     **{name: {} for name in ("relu", "gelu", "sin", "step", "tanh", "mish")},
     "leaky_relu": {"slope": 0.3},
