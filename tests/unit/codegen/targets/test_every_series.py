@@ -11,11 +11,14 @@ import symres as sr
 from symres.activations.activation import Activation
 from symres.codegen.planning.plan import Component
 from symres.codegen.strategy import choose
+from symres.codegen.strategy.measured_error import measured_quadrature
+from symres.core.errors import SymresError
 from symres.core.symbols import K1, K2, C, x1, x2, z
 from symres.gaussian.calculus.expectation import Expectation
 from tests.languages import ALL, DIFFERENTIABLE, lanes, language
 from tests.oracles.average import average_of, average_of_pair
 from tests.oracles.smooth_pairs import FUNCTIONS, average
+from tests.shared import altered
 
 KERNELS = [(1e-6, 1e-6), (1e-6, 2.0), (0.3, 0.3), (1.0, 4.0), (0.02, 1.3), (30.0, 30.0), (0.1, 30.0)]
 POINTS = [(k1, k2, rho) for k1, k2 in KERNELS for rho in (0.0, 0.3, -0.3, 0.99, -0.99, 1.0, -1.0)]
@@ -109,10 +112,13 @@ def test_parameters_act_inside(formula, target):
 # ---- derivatives ---------------------------------------------------------------------------------------------------
 def integrated(target, formula, symbols=(K1, K2, C)):
     """A pair average that counts as one without a closed form."""
-    phi, space = Activation("phi", formula, symbols[3:]), {}
-    body = Expectation(phi(x1) * phi(x2), K1, C, K2)
-    exec(language(target).target.standalone(Component("average", symbols, body, None)), space)
+    exec(language(target).target.standalone(open_average(formula, symbols)), space := {})
     return space["average"]
+
+
+def open_average(formula, symbols=(K1, K2, C)):
+    phi = Activation("phi", formula, symbols[3:])
+    return Component("average", symbols, Expectation(phi(x1) * phi(x2), K1, C, K2), None)
 
 
 @cache
@@ -186,3 +192,63 @@ def test_parameters_have_derivatives_and_may_differ_from_entry_to_entry(target):
 @pytest.mark.parametrize("target", DIFFERENTIABLE)
 def test_gradients_of_matrices_of_moving_points(target):
     language(target).assert_gradients_of_moving_points(series(target, "mish"))
+
+
+@pytest.mark.parametrize("target", DIFFERENTIABLE)
+def test_third_derivatives_are_refused(target):
+    tool = language(target)
+    with (
+        tool.target.in_double_precision(),
+        pytest.raises(NotImplementedError, match="averages of smooth functions have two"),
+    ):
+        if target == "torch":
+            k1, k2, c = (tool.array(v).requires_grad_() for v in (1.3, 1.0, 0.4))
+            value = erf(target)(k1, k2, c)
+            for _ in range(3):
+                (value,) = __import__("torch").autograd.grad(value, k1, create_graph=True)
+        else:
+            jax = __import__("jax")
+            jax.make_jaxpr(jax.grad(jax.grad(jax.grad(erf(target)))))(1.0, 1.0, 0.5)
+
+
+# ---- ends, and what measures them ----------------------------------------------------------------------------------
+@pytest.mark.parametrize("target", [name for name in ALL if language(name).target.capabilities.quadrature
+                                    and language(name).target.capabilities.code == "array"])  # fmt: skip
+def test_series_that_are_too_long_are_integrated(target):
+    k = np.array([1e3, 1e4, 0.3, 1e-8])
+    for rho in (1 - 1e-12, 0.999, -0.9999, 0.1, 0.0):
+        c = rho * np.sqrt(k[:, None] * k)
+        found = language(target).value(erf(target), k[:, None], k[None, :], c)
+        assert np.abs(found - sp.lambdify(SYMBOLS, ERF, "numpy")(k[:, None], k, c)).max() < 1e-12
+
+
+SHORT = {"jax": {"_BLOCK": "_BLOCK = 32", "_MOST_TERMS": "_MOST_TERMS = 32"}, "torch": {"_BLOCKS": "_BLOCKS = (12,)"}}
+# language, function that is averaged, other constants, a run-time function with what is changed in it, the error found
+CHANGES = [
+    ("torch", z / 3, {}, None, "", "", (0, 1e-14)),
+    ("torch", z / 3, {}, "_long_table", "math.sqrt(n) * table", "math.sqrt(n + 0.01) * table", (1e-12, np.inf)),
+    ("torch", z / 3, {}, "_hermite_cut", "2.0 * _SOUGHT", "1e-6", (1e-12, np.inf)),
+    ("torch", z / 3, SHORT["torch"], None, "", "", (0, 1e-13)),  # few terms are seen by the bound
+    ("torch", z / 3, SHORT["torch"], "_hermite_tile", "(one[1] * two[1]) <= _ENOUGH", "0.0 <= 1.0", (1e-12, np.inf)),
+    ("jax", z, {}, None, "", "", (0, 6e-13)),
+    ("jax", z, {}, "_factors", "(m - 1.0) / m", "(m - 0.99) / m", (1e-12, np.inf)),
+    ("jax", z, SHORT["jax"], None, "", "", None),  # kernels of order one have no number
+    ("jax", z, SHORT["jax"], "_series_values", "left <= most", "left < jnp.inf", (1e-12, np.inf)),
+    ("numpy", z / 2, {}, "_long_table", "math.sqrt(n) * table", "math.sqrt(n + 0.01) * table", (1e-12, np.inf)),
+]
+
+
+@pytest.mark.sample(1, every="target")
+@pytest.mark.parametrize(("target", "inside", "texts", "name", "right", "wrong", "expected"), CHANGES)
+def test_wrong_series_and_short_ones_are_seen_by_the_measurement(target, inside, texts, name, right, wrong, expected):
+    own = language(target).target
+    if name:
+        assert right in own.runtime.texts[name]
+        texts = texts | {name: own.runtime.texts[name].replace(right, wrong)}
+    with own.in_double_precision():
+        try:
+            error = measured_quadrature(open_average(sp.tanh(inside)), altered(own, definitions=texts)).error
+        except SymresError as refused:
+            assert "is off by" in refused.found or "quadrature fails at" in refused.found
+            error = np.inf if "is off by" in refused.found else None
+    assert error is expected if expected is None else expected[0] <= error <= expected[1]

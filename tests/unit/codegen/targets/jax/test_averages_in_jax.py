@@ -12,13 +12,11 @@ import sympy as sp
 import symres as sr
 from symres.activations.activation import Activation
 from symres.codegen.planning.plan import Component
-from symres.codegen.strategy.measured_error import measured_quadrature
 from symres.codegen.targets.jax import TARGET
-from symres.core.errors import SymresError
 from symres.core.symbols import K1, K2, C, x1, x2, z
 from symres.gaussian.calculus.expectation import Expectation
 from tests.oracles.average import average_of_pair
-from tests.shared import Lazily, altered
+from tests.shared import Lazily
 
 try:
     from jax import enable_x64
@@ -64,12 +62,6 @@ def gram(size=12, scale=1.0):
     products = x @ x.T / 5
     kernels = np.diagonal(products)
     return kernels[:, None], kernels[None, :], products
-
-
-def test_third_derivatives_are_refused(erf):
-    third = jax.grad(jax.grad(jax.grad(erf)))
-    with pytest.raises(NotImplementedError, match="averages of smooth functions have two"):
-        jax.make_jaxpr(third)(1.0, 1.0, 0.5)
 
 
 @pytest.mark.exhaustive
@@ -131,26 +123,3 @@ def test_exported_averages_end_where_they_say(modules, name):
     wrong = np.abs(found - exact(kernels, 1.0001 * kernels, nearly * kernels)) / exact(kernels, kernels, kernels)
     assert np.nanmax(wrong) < 6e-13
     assert "1e-8.." in module.text and "by quadrature" not in module.text
-
-
-def measured(**texts):
-    """The error of an average with other texts of run-time functions; infinite, or nan, if it is none at all."""
-    try:
-        return measured_quadrature(open_average(sp.tanh(z)), altered(TARGET, definitions=texts)).error
-    except SymresError as error:
-        assert "is off by" in error.found or "has no number" in error.found
-        return math.inf if "is off by" in error.found else math.nan
-
-
-def other(name, right, wrong):
-    assert right in TARGET.runtime.texts[name]
-    return TARGET.runtime.texts[name].replace(right, wrong)
-
-
-@pytest.mark.exhaustive
-def test_wrong_series_and_short_ones_are_seen_by_the_measurement():
-    assert measured() < 6e-13
-    assert measured(_factors=other("_factors", "(m - 1.0) / m", "(m - 0.99) / m")) > 1e-12
-    short = {"_BLOCK": "_BLOCK = 32", "_MOST_TERMS": "_MOST_TERMS = 32"}
-    assert math.isnan(measured(**short))  # kernels of order one have no number
-    assert measured(**short, _series_values=other("_series_values", "left <= most", "left < jnp.inf")) > 1e-12
