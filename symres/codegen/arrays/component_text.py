@@ -53,7 +53,7 @@ def _summed(total: WrittenSum, names: Mapping[sp.Symbol, str], dialect: Dialect)
         *Emitter(dialect, names).function(total.outside, f"s{tag}_"),
         f"def term{tag}(p, {listed}):",
         *(f"    {line}" for line in inside),
-        f"parts{tag} = ({listed},)",
+        f"parts{tag} = {listed}{',' * (len(variables) == 1)}",
         f"{total.name} = {integral}",
     ]
 

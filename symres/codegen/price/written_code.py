@@ -92,7 +92,11 @@ def _written(total: FixedSum, tag: str) -> WrittenSum:
     prefix = f"part{tag}_" if tag else "part"
 
     def named(part: sp.Expr, kind: Hashable) -> sp.Expr:
-        return part if part.is_Symbol else outer.setdefault(part, GeneratedSymbol(f"{prefix}{len(outer)}", real=True))
+        return (
+            part
+            if part.is_Symbol or (-part).is_Symbol
+            else outer.setdefault(part, GeneratedSymbol(f"{prefix}{len(outer)}", real=True))
+        )
 
     def kind(symbols: set[sp.Symbol]) -> str | None:
         if node in symbols:
