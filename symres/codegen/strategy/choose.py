@@ -237,7 +237,12 @@ def _built(
         return (
             component
             if _is_unspelled(component, reference)
-            else _measured(_measured_pair, component, reference, accept_cancellation)
+            else _measured(
+                measured_quadrature if component.is_pair_average else _measured_pair,
+                component,
+                reference,
+                accept_cancellation,
+            )
         )
     if open_ and len(symbols) > 1:
         return _measured(measured_kernel, Component(name, symbols, formula, None), reference)
@@ -267,6 +272,9 @@ def _guarded(component: Component, fallback_integral: sp.Expr | None, reference:
         return component
     if is_harmless(component, reference):
         return component
+    total = summed_averages(fallback_integral) if component.is_pair else None
+    if total is not None:  # it has the digits everywhere
+        return replace(component, formula=fallback_integral, code=total, form=None)
     return replace(component, fallback_integral=fallback_integral)
 
 
