@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike
 
 from ....core.errors import DeclarationError
 from ...arrays.feature_rows.kernels_of_rows import _kernels_of_rows
-from ...arrays.feature_rows.real_arguments import _covariances, _real
-from ...scalar.arrays import Reals, evaluated
+from ...scalar.arrays import Reals, evaluated, pairs_through_layers, rows_through_layers
 from .compiling import compiled
 from .declarations import PROTOTYPE, Declared, declarations_of, declared, declared_network, prefix_of
 from .single_blas import single_blas
@@ -67,10 +66,10 @@ class CompiledSource:
         return call
 
     def _passed(self, argument: Any, real: str) -> Any:
-        if argument is None:
-            return self.ffi.NULL
         if not isinstance(argument, np.ndarray):
             return argument
+        if argument.size == 0:
+            return self.ffi.NULL
         assert argument.flags.c_contiguous
         return self.ffi.cast(f"{real} *", argument.ctypes.data)
 
@@ -91,20 +90,11 @@ class CFunction:
         """The values, of the broadcast shape; a number where all arguments are numbers."""
         order, count = (*self._function.inputs, *self._function.parameters), len(self._function.inputs)
         given = bound(self._function.name, order, arguments, named, self._known, self._function.idle)
-        matrix = self._matrix if self._function.has_matrix else None
-        return evaluated(self._entries, matrix, given[:count], given[count:], out)
+        matrix = self._call_matrix if self._function.has_matrix else None
+        return evaluated(self._call_entries, matrix, given[:count], given[count:], out)
 
     def __repr__(self) -> str:
         return f"<C function {self.__doc__}>"
-
-    def _entries(self, *arguments: Any) -> None:
-        self._call_entries(arguments[-1].size, *arguments)
-
-    def _matrix(self, K1: Reals, K2: Reals, *rest: Any) -> None:
-        *others, out = rest
-        step = out.shape[1]
-        with_steps = [x for a in others for x in ((a, step) if isinstance(a, np.ndarray) else (a,))]
-        self._call_matrix(*out.shape, K1, K2, *with_steps, out, step)
 
 
 def bound(
@@ -181,17 +171,8 @@ class NetworkFunctions:
             behind l layers, entry 0 what was passed.
         """
         kind = _kind([np.asarray(a) for a in (K1, K2, C)])
-        arrays = [_real(a, kind) for a in (K1, K2, _covariances(K1, K2, C, kind), Theta)]
-        shape = np.broadcast_shapes(*(a.shape for a in arrays))
-        first, second, *both = (np.array(np.broadcast_to(a, shape)).reshape(-1) for a in arrays)
-        numbers = self._numbers(given, named, kind)
-        every = [np.empty((self._depth + 1 if every_layer else 1, *shape), dtype=kind) for _ in both]
-        inner = [e[1:].reshape(self._depth, -1) for e in every] if every_layer else [None, None]
-        for e, start in zip(every, both, strict=True):
-            e[0] = start.reshape(shape)
-        _require_memory(self._of_pairs(first.size, first, second, *numbers, *both, *inner))
-        found = every if every_layer else [b.reshape(shape) for b in both]
-        return found[0][()], found[1][()]
+        numbers = self._by_name(given, named)
+        return pairs_through_layers(self._of_pairs, self._depth, (K1, K2, C, Theta), numbers, every_layer, kind)
 
     def dual_kernel_matrix(
         self, X1: ArrayLike, X2: ArrayLike | None = None, *given: Any, **named: Any
@@ -207,34 +188,20 @@ class NetworkFunctions:
         Returns:
             (C, Theta), of shape (N, M).
         """
-        kind = _kind([np.asarray(X) for X in (X1, X2) if X is not None])
+        kind, numbers = _kind([np.asarray(X) for X in (X1, X2) if X is not None]), self._by_name(given, named)
         with single_blas() as threads, ThreadPoolExecutor(threads) as pool:
-            first, second, covariance = _kernels_of_rows(X1, X2, kind, pool.map)
-        tangent, symmetric = np.empty_like(covariance), int(X2 is None)
-        numbers, shape = self._numbers(given, named, kind), covariance.shape
-        _require_memory(self._of_matrix(*shape, first, second, symmetric, 1, *numbers, covariance, tangent))
-        return covariance, tangent
+            kernels = _kernels_of_rows(X1, X2, kind, pool.map)
+        return rows_through_layers(self._of_matrix, self._depth, kernels, X2 is None, numbers)
 
-    def _numbers(self, given: Sequence[Any], named: Mapping[str, Any], kind: np.dtype) -> list[Reals]:
-        """The parameters as arrays of one number for each layer."""
-        found = bound("dual_kernel", self._parameters, given, named, frozenset())
-        arrays = []
-        for name, value in zip(self._parameters, found, strict=True):
-            array = _real(value, kind)
-            if array.ndim and array.shape != (self._depth,):
-                raise ValueError(f"{name} has {array.size} values, but the network has {self._depth} layers")
-            arrays.append(np.ascontiguousarray(np.broadcast_to(array, (self._depth,))))
-        return arrays
+    def _by_name(self, given: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters by name."""
+        values = bound("dual_kernel", self._parameters, given, named, frozenset())
+        return dict(zip(self._parameters, values, strict=True))
 
 
 def _kind(arrays: Sequence[Any]) -> np.dtype:
     """Float32 where all arrays are, else float64."""
     return np.dtype(np.float32 if all(a.dtype == np.float32 for a in arrays) else np.float64)
-
-
-def _require_memory(failed: int) -> None:
-    if failed:
-        raise MemoryError("memory is too small for the numbers of all layers and inputs")
 
 
 def functions_of(library: CompiledSource, source: str) -> dict[str, Callable[..., Any]]:
