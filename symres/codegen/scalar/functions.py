@@ -227,11 +227,12 @@ def _function(
     results = [*before, (last, Possible(*roots, C, value))]
     levels = levelled(results, () if series is None else series.symbols)
     found = ScalarFunction(name, inputs, parameters, valid, (), levels, series, steepest)
-    names = {s: variable(s) for s in (*inputs, *parameters)}
-    names |= {s: str(s) for s in (*(s for s, _ in (*levels.first, *levels.second)), *(series.symbols if series else ()))}
+    own_of_inputs = [s for s, _ in (*levels.first, *levels.second)]
+    spelled = {s: variable(s) for s in (*inputs, *parameters)}
+    spelled |= {s: str(s) for s in (*own_of_inputs, *(series.symbols if series else ()))}
     call = found.pair(("K1", "K2"))
-    sources = (defined(call, lines(names, economical(levels.pair))),)
+    sources = [defined(call, lines(spelled, economical(levels.pair)))]
     if series is None:
         own = [*found.of_input("first", "K1"), *found.of_input("second", "K2")]
-        sources += (defined(f"{name}_entry({listed})", [*kernels, *own, f"return {call}"]),)
-    return replace(found, sources=sources)
+        sources.append(defined(f"{name}_entry({listed})", [*kernels, *own, f"return {call}"]))
+    return replace(found, sources=tuple(sources))

@@ -6,8 +6,8 @@ where it first stands. What is fused stays fused, and nothing else is: the text 
 
 Three functions of ``library/machine.py`` stand for more than a call. ``in_threads(count, worthwhile)`` is a loop of
 OpenMP. ``room(count)`` is an array: on the stack where its size is a constant and small, otherwise what ``symres_room``
-allocates for the rest of the block, which does not run where memory lacks; then ``failed``, where the function has it, becomes 1.
-``present(array)`` is false of what is NULL.
+allocates for the rest of the block, which does not run where memory lacks; then ``failed``, where the function has it,
+becomes 1. ``present(array)`` is false of what is NULL.
 """
 
 from __future__ import annotations

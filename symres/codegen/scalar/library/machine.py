@@ -37,7 +37,7 @@ def room(count: int) -> Written:
 
 
 def in_threads(count: int, worthwhile: bool) -> range:
-    """0, 1, ..., each in any thread: what one writes no other one reads. In one thread where more are not worthwhile."""
+    """0, 1, ..., each in any thread, as none reads what another one writes; in one where more are not worthwhile."""
     return range(count)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -14,11 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ....core.errors import DeclarationError
-from ...arrays.feature_rows.kernels_of_rows import _kernels_of_rows
+from ...arrays.feature_rows.single_blas import _kernels_beside_threads
 from ...scalar.arrays import Reals, evaluated, pairs_through_layers, rows_through_layers
 from .compiling import compiled
 from .declarations import PROTOTYPE, Declared, declarations_of, declared, declared_network, prefix_of
-from .single_blas import single_blas
 
 _TYPES = {np.dtype(np.float64): ("double", ""), np.dtype(np.float32): ("float", "f")}
 
@@ -189,8 +187,7 @@ class NetworkFunctions:
             (C, Theta), of shape (N, M).
         """
         kind, numbers = _kind([np.asarray(X) for X in (X1, X2) if X is not None]), self._by_name(given, named)
-        with single_blas() as threads, ThreadPoolExecutor(threads) as pool:
-            kernels = _kernels_of_rows(X1, X2, kind, pool.map)
+        kernels = _kernels_beside_threads(X1, X2, kind)
         return rows_through_layers(self._of_matrix, self._depth, kernels, X2 is None, numbers)
 
     def _by_name(self, given: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:

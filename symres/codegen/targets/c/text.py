@@ -66,7 +66,9 @@ def source(head: Mapping[str, Any], parts: Parts) -> str:
         parts: what it consists of.
     """
     single = parts.program(library("single"), "single")
-    whole = {tree.name for tree in single if all(a.annotation and ast.unparse(a.annotation) == "int" for a in tree.args.args)}
+    whole = {
+        tree.name for tree in single if all(a.annotation and ast.unparse(a.annotation) == "int" for a in tree.args.args)
+    }
     doubles = [name.removeprefix(DOUBLE) for tree in single for name in called(tree) if name.startswith(DOUBLE)]
     double = parts.program(library("double"), "double", [*doubles, *whole])
     precisions = [
@@ -85,14 +87,17 @@ def source(head: Mapping[str, Any], parts: Parts) -> str:
     return files.render("module.c.j2", {"depth": 0, **values}, TEMPLATES)
 
 
+def _kinds(tree: ast.FunctionDef) -> list[str]:
+    """The types of the arguments of a function."""
+    return ["float" if a.annotation is None else ast.unparse(a.annotation) for a in tree.args.args]
+
+
 def _plain(value: Any) -> Any:
     """Text that ends no comment."""
     return value.replace("*/", "* /") if isinstance(value, str) else value
 
 
-def _precision(
-    precision: Precision, trees: Sequence[ast.FunctionDef], parts: Parts, whole: Set[str]
-) -> dict[str, Any]:
+def _precision(precision: Precision, trees: Sequence[ast.FunctionDef], parts: Parts, whole: Set[str]) -> dict[str, Any]:
     public = {name: name.removesuffix("_entries") for tree in trees if is_public(name := tree.name)}
     constants, tables = library(precision).constants, frozenset(parts.constants)
     names = Names(REALS[precision], KNOWN, PREFIX, constants, tables, public, whole)

@@ -27,7 +27,7 @@ from ...scalar.descriptions import (
     units_and_errors,
 )
 from ...scalar.functions import ScalarFunction, component_function, public_function
-from ...scalar.library_source import library
+from ...scalar.library_source import called, library
 from ...scalar.scalar_target import Parts, in_rows, is_public, parts_of_functions, parts_of_network
 from ...scalar.spelling import standard_functions
 from ...wording import docstrings
@@ -96,8 +96,8 @@ def network_text(plan: NetworkPlan) -> str:
             "    every_layer: whether to return the kernels behind every layer.",
             "",
             "Returns:",
-            "    (C, Theta): two float64 arrays of the broadcast shape. With ``every_layer`` they have a leading axis: entry",
-            "    l is that behind l layers, entry 0 what was passed.",
+            "    (C, Theta): two float64 arrays of the broadcast shape. With ``every_layer`` they have a leading axis:",
+            "    entry l is that behind l layers, entry 0 what was passed.",
         ],
         "body": [
             f"numbers = {numbers}",
@@ -108,7 +108,7 @@ def network_text(plan: NetworkPlan) -> str:
     of_rows = {
         "name": "dual_kernel_matrix",
         "signature": ", ".join(["X1", "X2=None", *(["*", *names] if names else [])]),
-        "meaning": "Kernel and tangent kernel of the rows of feature matrices, in the form that Gaussian processes take.",
+        "meaning": "Kernel and tangent kernel of the rows of feature matrices, in the form Gaussian processes take.",
         "lines": [
             "Args:",
             *(f"    {line}" for line in (*OF_ROWS, *explained)),
@@ -117,7 +117,7 @@ def network_text(plan: NetworkPlan) -> str:
             "    (C, Theta): two float64 arrays of shape (N, M).",
         ],
         "body": [
-            f"numbers, kernels = {numbers}, _kernels_of_rows(X1, X2, np.float64)",
+            f"numbers, kernels = {numbers}, _kernels_beside_threads(X1, X2, np.float64)",
             f"return rows_through_layers(_dual_kernel_matrix, {depth}, kernels, X2 is None, numbers)",
         ],
     }
@@ -180,8 +180,10 @@ def _in_doubles(text: str) -> str:
 
 def _kind(tree: ast.FunctionDef) -> str:
     """The decorator of a scalar function, of one that fills arrays, and of loops in threads."""
-    if is_public(tree.name) or any(isinstance(n, ast.Name) and n.id == "in_threads" for n in ast.walk(tree)):
+    if "in_threads" in called(tree):
         return "_loop"
+    if is_public(tree.name):
+        return "_whole"
     fills = any(a.annotation is not None and ast.unparse(a.annotation) == "Written" for a in tree.args.args)
     return "_plain" if fills else "_scalar"
 

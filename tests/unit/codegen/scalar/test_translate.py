@@ -242,7 +242,9 @@ def test_where_memory_lacks_the_rest_does_not_run():
 def test_brackets_are_those_that_c_needs(text):
     source = f"def f(a: float, b: float, c: float) -> float:\n    return {text}\n"
     (tree,) = ast.parse(source).body
-    with compiled("brackets", translated([tree], Names("double", KNOWN, "symres_", {})).replace("static inline ", "")) as path:
+    with compiled(
+        "brackets", translated([tree], Names("double", KNOWN, "symres_", {})).replace("static inline ", "")
+    ) as path:
         function = ctypes.CDLL(str(path)).symres_f
     function.restype, function.argtypes = REAL, [REAL] * 3
     for a, b, c in rng.normal(size=(20, 3)).tolist():
