@@ -17,7 +17,7 @@ from .hooks import factor_block, factor_kernel
 
 
 def rests_from(count: int, terms: int) -> int:
-    """Where what all terms leave begins: behind the coefficients."""
+    """Where what all terms leave begins: behind the coefficients. Inverse roots and sizes follow, then tails."""
     return (count + 63) // 64 * 64 * terms
 
 
@@ -26,24 +26,10 @@ def inverses_from(count: int, terms: int) -> int:
     return (count + 63) // 64 * (64 * terms + 64)
 
 
-def sizes_from(count: int, terms: int) -> int:
-    """Where <f**2> begins."""
-    return (count + 63) // 64 * (64 * terms + 128)
-
-
-def tails_from(count: int, terms: int) -> int:
-    """Where the tails of blocks begin."""
-    return (count + 63) // 64 * (64 * terms + 192)
-
-
-def largest_tails_from(count: int, terms: int) -> int:
-    """Where the largest tails begin."""
-    return tails_from(count, terms) + (count + 63) // 64 * (2 * (terms // 8) + 2)
-
-
 def numbers_of_expansion(count: int, terms: int) -> int:
     """How many numbers the expansion of a function takes."""
-    return largest_tails_from(count, terms) + 2 * (terms // 8) + 2
+    tails: int = 2 * (terms // 8) + 2
+    return (count + 63) // 64 * (64 * terms + 192 + tails) + tails
 
 
 def root_of(number: int, K: float, p: Given) -> float:
@@ -152,9 +138,9 @@ def expand_some(
     blocks: int = (count + 63) // 64
     length: int = 2 * (terms // 8) + 2
     rests: int = rests_from(count, terms)
-    inverses: int = inverses_from(count, terms)
-    sizes: int = sizes_from(count, terms)
-    tails: int = tails_from(count, terms)
+    inverses: int = rests + 64 * blocks
+    sizes: int = inverses + 64 * blocks
+    tails: int = sizes + 64 * blocks
     rows: Given = table[2 * nodes : (2 + some) * nodes]
     for b in in_threads(blocks, blocks > 3):
         work: Written = room(128 * nodes + 256)
@@ -201,7 +187,7 @@ def expand(begin: int, number: int, p: Given, count: int, K: Given, choice: Give
     some: int = smaller(most, terms)
     length: int = 2 * (terms // 8) + 2
     numbers: int = numbers_of_expansion(count, terms)
-    largest: int = largest_tails_from(count, terms)
+    tails: int = rests_from(count, terms) + (count + 63) // 64 * 192
     table: Written = room((some + 2) * nodes)
     for start in range(0, terms, some):
         now: int = smaller(some, terms - start)
@@ -210,11 +196,11 @@ def expand(begin: int, number: int, p: Given, count: int, K: Given, choice: Give
             place: Written = out[numbers * k : numbers * (k + 1)]
             failed += expand_some(begin + k, p, count, K, choice[2 + k], start, now, terms, nodes, table, place)
     for k in range(number):
-        top: Written = out[numbers * k + largest : numbers * (k + 1)]
+        top: Written = out[numbers * (k + 1) - length : numbers * (k + 1)]
         for n in range(length):
             top[n] = -INFINITY
         for b in range((count + 63) // 64):
-            first: int = numbers * k + tails_from(count, terms) + length * b
+            first: int = numbers * k + tails + length * b
             larger_tails(out[first : first + length], length, top)
     return failed
 
@@ -251,7 +237,8 @@ def sums_of_row(
     length: int = 2 * (terms // 8) + 2
     rests: int = rests_from(count, terms)
     inverses: int = inverses_from(count, terms)
-    tails: int = tails_from(count, terms)
+    sizes: int = inverses + inverses - rests
+    tails: int = sizes + inverses - rests
     of_first: Given = one[tails + i // 64 * length : tails + (i // 64 + 1) * length]
     for at in range(0, width, 64):
         begin: int = left + at
@@ -264,7 +251,7 @@ def sums_of_row(
         chunk(terms, line, of_first, one[rests + i], second, of_second, lacking, part, work, sums)
         if equal == 1:
             near: Given = two[inverses + begin : inverses + begin + 64]
-            equal_in_row(part, one[inverses + i], near, one[sizes_from(count, terms) + i], sums)
+            equal_in_row(part, one[inverses + i], near, one[sizes + i], sums)
 
 
 def sums_apart(
@@ -285,17 +272,15 @@ def sums_apart(
     """
     rests: int = rests_from(count, terms)
     inverses: int = inverses_from(count, terms)
-    sizes: int = sizes_from(count, terms)
-    largest: int = largest_tails_from(count, terms)
-    first: Given = one[0:rests]
-    second: Given = two[0:rests]
-    of_first: Given = one[largest : numbers_of_expansion(count, terms)]
-    of_second: Given = two[largest : numbers_of_expansion(count, terms)]
+    sizes: int = inverses + inverses - rests
+    end: int = numbers_of_expansion(count, terms)
+    of_first: Given = one[end - 2 * (terms // 8) - 2 : end]
+    of_second: Given = two[end - 2 * (terms // 8) - 2 : end]
     lacking1: Given = one[rests:inverses]
     lacking2: Given = two[rests:inverses]
-    apart(terms, first, of_first, lacking1, second, of_second, lacking2, places, rho, work, out)
+    apart(terms, one, of_first, lacking1, two, of_second, lacking2, places, rho, work, out)
     if equal == 1:
-        equal_apart(rho, one[inverses:sizes], one[sizes : tails_from(count, terms)], places, out)
+        equal_apart(rho, one[inverses:sizes], one[sizes : sizes + inverses - rests], places, out)
 
 
 def are_same(count1: int, K1: Given, count2: int, K2: Given) -> int:
@@ -306,25 +291,18 @@ def are_same(count1: int, K1: Given, count2: int, K2: Given) -> int:
     return 1 if different == 0 else 0
 
 
-def sort(count: int, numbers: Written, work: Written) -> None:
-    """Numbers in order, by merging runs of growing lengths."""
-    length: int = 1
-    while length < count:
-        for start in range(0, count, 2 * length):
-            middle: int = smaller(start + length, count)
-            end: int = smaller(start + 2 * length, count)
-            one: int = start
-            two: int = middle
-            for k in range(start, end):
-                if one < middle and (two >= end or numbers[one] <= numbers[two]):
-                    work[k] = numbers[one]
-                    one += 1
-                else:
-                    work[k] = numbers[two]
-                    two += 1
-        for k in range(count):
-            numbers[k] = work[k]
-        length = 2 * length
+def sort(count: int, numbers: Written) -> None:
+    """Numbers in order: those that are far from each other first (Shell)."""
+    gap: int = count // 2
+    while gap > 0:
+        for k in range(gap, count):
+            number = numbers[k]
+            place: int = k
+            while place >= gap and numbers[place - gap] > number:
+                numbers[place] = numbers[place - gap]
+                place = place - gap
+            numbers[place] = number
+        gap = 1 if gap == 2 else 5 * gap // 11
 
 
 def distinct(count: int, K: Written, kinds: Written, places: Written) -> int:
@@ -342,7 +320,7 @@ def distinct(count: int, K: Written, kinds: Written, places: Written) -> int:
     for i in range(count):
         K[i] = K[i] if K[i] == K[i] else INFINITY
         kinds[i] = K[i]
-    sort(count, kinds, places)
+    sort(count, kinds)
     different: int = 0
     for i in range(count):
         if i == 0 or kinds[i] != kinds[different - 1]:
@@ -359,3 +337,10 @@ def distinct(count: int, K: Written, kinds: Written, places: Written) -> int:
                 high = middle
         places[i] = low
     return different
+
+
+def places_of_pairs(some: int, first: Given, second: Given, both: Written) -> None:
+    """The numbers of the inputs of up to 64 pairs: those of the first ones, then of the second ones; 0 for no pair."""
+    for j in range(64):
+        both[j] = first[j] if j < some else 0.0
+        both[64 + j] = second[j] if j < some else 0.0

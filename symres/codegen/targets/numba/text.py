@@ -18,9 +18,11 @@ from ...planning.plan import Component, Function
 from ...scalar import arrays
 from ...scalar.descriptions import (
     SERIES,
+    SEVERAL,
     formula,
     head_lines,
     meaning,
+    network_functions,
     network_lines,
     parameter_lines,
     series_lines,
@@ -44,15 +46,6 @@ ABOUT = (
     "loops over large arrays run in threads (numba.set_num_threads)."
 )
 CONVENTIONS = f"{docstrings.PARAMETRISATION} {docstrings.INPUTS}."
-OF_PAIRS = (
-    "K1: kernels of the first inputs, typically of shape (N, 1); K1 >= 0, nan else; array_like.",
-    "K2: kernels of the second inputs, typically of shape (1, M); K2 >= 0, nan else; array_like.",
-    "C: covariances of the inputs, of shape (N, M); array_like.",
-)
-OF_ROWS = (
-    "X1: inputs, array_like of shape (N, n0); the network sees kernels x.x'/n0.",
-    "X2: others, of shape (M, n0); None stands for X1, and makes the matrices exactly symmetric.",
-)
 
 
 def module_text(plan: ModulePlan) -> str:
@@ -81,48 +74,10 @@ def network_text(plan: NetworkPlan) -> str:
     parts, depth = parts_of_network(plan), sum(count for _, count in plan.runs)
     series = [SERIES] if parts.series else []
     about = head_lines([CONVENTIONS, *series, units_and_errors(plan.components, TITLE)], (), 0)
-    names = list(map(argument, plan.parameters))
-    numbers = f"{{{', '.join(f'{name!r}: {name}' for name in names)}}}"
-    explained = parameter_lines(plan, "a number, or a list of one for each layer")
-    listed = ", ".join(["K1, K2, C", *names, "*", "Theta=0.0", "every_layer=False"])
-    of_pairs = {
-        "name": "dual_kernel",
-        "signature": listed,
-        "meaning": "Kernel and tangent kernel of two inputs behind all layers.",
-        "lines": [
-            "Args:",
-            *(f"    {line}" for line in (*OF_PAIRS, *explained)),
-            "    Theta: tangent kernel of the inputs: 0 where no trained layer comes before; array_like.",
-            "    every_layer: whether to return the kernels behind every layer.",
-            "",
-            "Returns:",
-            "    (C, Theta): two float64 arrays of the broadcast shape. With ``every_layer`` they have a leading axis:",
-            "    entry l is that behind l layers, entry 0 what was passed.",
-        ],
-        "body": [
-            f"numbers = {numbers}",
-            "inputs, kind = (K1, K2, C, Theta), np.dtype(np.float64)",
-            f"return pairs_through_layers(_dual_kernel, {depth}, inputs, numbers, every_layer, kind)",
-        ],
-    }
-    of_rows = {
-        "name": "dual_kernel_matrix",
-        "signature": ", ".join(["X1", "X2=None", *(["*", *names] if names else [])]),
-        "meaning": "Kernel and tangent kernel of the rows of feature matrices, in the form Gaussian processes take.",
-        "lines": [
-            "Args:",
-            *(f"    {line}" for line in (*OF_ROWS, *explained)),
-            "",
-            "Returns:",
-            "    (C, Theta): two float64 arrays of shape (N, M).",
-        ],
-        "body": [
-            f"numbers, kernels = {numbers}, _kernels_beside_threads(X1, X2, np.float64)",
-            f"return rows_through_layers(_dual_kernel_matrix, {depth}, kernels, X2 is None, numbers)",
-        ],
-    }
+    explained = parameter_lines(plan, SEVERAL)
+    functions = network_functions(list(map(argument, plan.parameters)), explained, depth, "np.dtype(np.float64)")
     head = [*network_lines(plan), "", *about]
-    return _text(plan.title, plan.command, head, [of_pairs, of_rows], parts, depth=depth)
+    return _text(plan.title, plan.command, head, functions, parts, depth=depth)
 
 
 def _text(

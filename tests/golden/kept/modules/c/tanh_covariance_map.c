@@ -593,7 +593,7 @@ static inline double symres_factor_kernel(ptrdiff_t number, double K, const doub
     return kernel;
 }
 
-/* Where what all terms leave begins: behind the coefficients. */
+/* Where what all terms leave begins: behind the coefficients. Inverse roots and sizes follow, then tails. */
 static inline ptrdiff_t symres_rests_from(ptrdiff_t count, ptrdiff_t terms)
 {
     return (count + 63) / 64 * 64 * terms;
@@ -605,28 +605,11 @@ static inline ptrdiff_t symres_inverses_from(ptrdiff_t count, ptrdiff_t terms)
     return (count + 63) / 64 * (64 * terms + 64);
 }
 
-/* Where <f**2> begins. */
-static inline ptrdiff_t symres_sizes_from(ptrdiff_t count, ptrdiff_t terms)
-{
-    return (count + 63) / 64 * (64 * terms + 128);
-}
-
-/* Where the tails of blocks begin. */
-static inline ptrdiff_t symres_tails_from(ptrdiff_t count, ptrdiff_t terms)
-{
-    return (count + 63) / 64 * (64 * terms + 192);
-}
-
-/* Where the largest tails begin. */
-static inline ptrdiff_t symres_largest_tails_from(ptrdiff_t count, ptrdiff_t terms)
-{
-    return symres_tails_from(count, terms) + (count + 63) / 64 * (2 * (terms / 8) + 2);
-}
-
 /* How many numbers the expansion of a function takes. */
 static inline ptrdiff_t symres_numbers_of_expansion(ptrdiff_t count, ptrdiff_t terms)
 {
-    return symres_largest_tails_from(count, terms) + 2 * (terms / 8) + 2;
+    ptrdiff_t tails = 2 * (terms / 8) + 2;
+    return (count + 63) / 64 * (64 * terms + 192 + tails) + tails;
 }
 
 /* The root of the variance of the argument of a function; nan where it is not a number. */
@@ -719,9 +702,9 @@ static inline ptrdiff_t symres_expand_some(ptrdiff_t number, const double *p, pt
     ptrdiff_t blocks = (count + 63) / 64;
     ptrdiff_t length = 2 * (terms / 8) + 2;
     ptrdiff_t rests = symres_rests_from(count, terms);
-    ptrdiff_t inverses = symres_inverses_from(count, terms);
-    ptrdiff_t sizes = symres_sizes_from(count, terms);
-    ptrdiff_t tails = symres_tails_from(count, terms);
+    ptrdiff_t inverses = rests + 64 * blocks;
+    ptrdiff_t sizes = inverses + 64 * blocks;
+    ptrdiff_t tails = sizes + 64 * blocks;
     const double * rows = table + 2 * nodes;
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (blocks > 3))
     for (ptrdiff_t b = 0; b < blocks; ++b) {
@@ -769,7 +752,7 @@ static inline ptrdiff_t symres_expand(ptrdiff_t begin, ptrdiff_t number, const d
     ptrdiff_t some = symres_smaller(most, terms);
     ptrdiff_t length = 2 * (terms / 8) + 2;
     ptrdiff_t numbers = symres_numbers_of_expansion(count, terms);
-    ptrdiff_t largest = symres_largest_tails_from(count, terms);
+    ptrdiff_t tails = symres_rests_from(count, terms) + (count + 63) / 64 * 192;
     double *const table = symres_room((size_t)((some + 2) * nodes), sizeof(double));
     if (table) {
         for (ptrdiff_t start = 0; start < terms; start += some) {
@@ -781,11 +764,11 @@ static inline ptrdiff_t symres_expand(ptrdiff_t begin, ptrdiff_t number, const d
             }
         }
         for (ptrdiff_t k = 0; k < number; ++k) {
-            double *restrict top = out + (numbers * k + largest);
+            double *restrict top = out + (numbers * (k + 1) - length);
             for (ptrdiff_t n = 0; n < length; ++n)
                 top[n] = -INFINITY;
             for (ptrdiff_t b = 0; b < (count + 63) / 64; ++b) {
-                ptrdiff_t first = numbers * k + symres_tails_from(count, terms) + length * b;
+                ptrdiff_t first = numbers * k + tails + length * b;
                 symres_larger_tails(out + first, length, top);
             }
         }
@@ -804,7 +787,8 @@ static inline void symres_sums_of_row(ptrdiff_t width, ptrdiff_t i, ptrdiff_t le
     ptrdiff_t length = 2 * (terms / 8) + 2;
     ptrdiff_t rests = symres_rests_from(count, terms);
     ptrdiff_t inverses = symres_inverses_from(count, terms);
-    ptrdiff_t tails = symres_tails_from(count, terms);
+    ptrdiff_t sizes = inverses + inverses - rests;
+    ptrdiff_t tails = sizes + inverses - rests;
     const double * of_first = one + (tails + i / 64 * length);
     for (ptrdiff_t at = 0; at < width; at += 64) {
         ptrdiff_t begin = left + at;
@@ -817,7 +801,7 @@ static inline void symres_sums_of_row(ptrdiff_t width, ptrdiff_t i, ptrdiff_t le
         symres_chunk(terms, line, of_first, one[rests + i], second, of_second, lacking, part, work, sums);
         if (equal == 1) {
             const double * near = two + (inverses + begin);
-            symres_equal_in_row(part, one[inverses + i], near, one[symres_sizes_from(count, terms) + i], sums);
+            symres_equal_in_row(part, one[inverses + i], near, one[sizes + i], sums);
         }
     }
 }
@@ -827,15 +811,13 @@ static inline void symres_sums_apart(ptrdiff_t equal, ptrdiff_t terms, ptrdiff_t
 {
     ptrdiff_t rests = symres_rests_from(count, terms);
     ptrdiff_t inverses = symres_inverses_from(count, terms);
-    ptrdiff_t sizes = symres_sizes_from(count, terms);
-    ptrdiff_t largest = symres_largest_tails_from(count, terms);
-    const double * first = one + 0;
-    const double * second = two + 0;
-    const double * of_first = one + largest;
-    const double * of_second = two + largest;
+    ptrdiff_t sizes = inverses + inverses - rests;
+    ptrdiff_t end = symres_numbers_of_expansion(count, terms);
+    const double * of_first = one + (end - 2 * (terms / 8) - 2);
+    const double * of_second = two + (end - 2 * (terms / 8) - 2);
     const double * lacking1 = one + rests;
     const double * lacking2 = two + rests;
-    symres_apart(terms, first, of_first, lacking1, second, of_second, lacking2, places, rho, work, out);
+    symres_apart(terms, one, of_first, lacking1, two, of_second, lacking2, places, rho, work, out);
     if (equal == 1)
         symres_equal_apart(rho, one + inverses, one + sizes, places, out);
 }
@@ -849,29 +831,21 @@ static inline ptrdiff_t symres_are_same(ptrdiff_t count1, const double *K1, ptrd
     return different == 0 ? 1 : 0;
 }
 
-/* Numbers in order, by merging runs of growing lengths. */
-static inline void symres_sort(ptrdiff_t count, double *restrict numbers, double *restrict work)
+/* Numbers in order: those that are far from each other first (Shell). */
+static inline void symres_sort(ptrdiff_t count, double *restrict numbers)
 {
-    ptrdiff_t length = 1;
-    while (length < count) {
-        for (ptrdiff_t start = 0; start < count; start += 2 * length) {
-            ptrdiff_t middle = symres_smaller(start + length, count);
-            ptrdiff_t end = symres_smaller(start + 2 * length, count);
-            ptrdiff_t one = start;
-            ptrdiff_t two = middle;
-            for (ptrdiff_t k = start; k < end; ++k) {
-                if (one < middle && (two >= end || numbers[one] <= numbers[two])) {
-                    work[k] = numbers[one];
-                    one += 1;
-                } else {
-                    work[k] = numbers[two];
-                    two += 1;
-                }
+    ptrdiff_t gap = count / 2;
+    while (gap > 0) {
+        for (ptrdiff_t k = gap; k < count; ++k) {
+            double number = numbers[k];
+            ptrdiff_t place = k;
+            while (place >= gap && numbers[place - gap] > number) {
+                numbers[place] = numbers[place - gap];
+                place = place - gap;
             }
+            numbers[place] = number;
         }
-        for (ptrdiff_t k = 0; k < count; ++k)
-            numbers[k] = work[k];
-        length = 2 * length;
+        gap = gap == 2 ? 1 : 5 * gap / 11;
     }
 }
 
@@ -882,7 +856,7 @@ static inline ptrdiff_t symres_distinct(ptrdiff_t count, double *restrict K, dou
         K[i] = K[i] == K[i] ? K[i] : INFINITY;
         kinds[i] = K[i];
     }
-    symres_sort(count, kinds, places);
+    symres_sort(count, kinds);
     ptrdiff_t different = 0;
     for (ptrdiff_t i = 0; i < count; ++i) {
         if (i == 0 || kinds[i] != kinds[different - 1]) {
@@ -906,6 +880,15 @@ static inline ptrdiff_t symres_distinct(ptrdiff_t count, double *restrict K, dou
     return different;
 }
 
+/* The numbers of the inputs of up to 64 pairs: those of the first ones, then of the second ones; 0 for no pair. */
+static inline void symres_places_of_pairs(ptrdiff_t some, const double *first, const double *second, double *restrict both)
+{
+    for (ptrdiff_t j = 0; j < 64; ++j) {
+        both[j] = j < some ? first[j] : 0.0;
+        both[64 + j] = j < some ? second[j] : 0.0;
+    }
+}
+
 static inline double symres_covariance_map_pair(double K1, double first0, double K2, double second0, double C, double sum0, double C_W, double C_b)
 {
     (void)K1, (void)K2;
@@ -925,7 +908,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 4096))
         double p[3];
         double choice[3];
         double rho[64];
-        double pair[128];
+        double both[128];
         double sum0[64];
         p[0] = C_W;
         p[1] = C_b;
@@ -945,21 +928,19 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 4096))
                 if (expansions) {
                     if (symres_expand(0, 1, p, count, kinds, choice, expansions) == 0) {
                         for (ptrdiff_t left = 0; left < pairs; left += 64) {
-                            ptrdiff_t width = symres_smaller(64, pairs - left);
-                            for (ptrdiff_t j = 0; j < 64; ++j) {
-                                pair[j] = j < width ? places[left + j] : 0.0;
-                                pair[64 + j] = j < width ? places[pairs + left + j] : 0.0;
+                            ptrdiff_t some = symres_smaller(64, pairs - left);
+                            symres_places_of_pairs(some, places + left, places + (pairs + left), both);
+                            const double * of_first0 = expansions + 0 * share;
+                            const double * of_second0 = expansions + 0 * share;
+                            for (ptrdiff_t j = 0; j < 64; ++j)
                                 rho[j] = 0.0;
+                            for (ptrdiff_t j = 0; j < some; ++j) {
+                                double place0 = symres_covariance_map_place0(K1[start + left + j], K2[start + left + j], C[start + left + j], p);
+                                double inverse0 = of_first0[roots + (ptrdiff_t)both[j]];
+                                rho[j] = symres_correlated(place0, inverse0, of_second0[roots + (ptrdiff_t)both[64 + j]]);
                             }
-                            const double * one0 = expansions + 0 * share;
-                            const double * two0 = expansions + 0 * share;
-                            for (ptrdiff_t j = 0; j < width; ++j) {
-                                ptrdiff_t i = start + left + j;
-                                double place0 = symres_covariance_map_place0(K1[i], K2[i], C[i], p);
-                                rho[j] = symres_correlated(place0, one0[roots + (ptrdiff_t)pair[j]], two0[roots + (ptrdiff_t)pair[64 + j]]);
-                            }
-                            symres_sums_apart(1, terms, count, one0, two0, pair, rho, work, sum0);
-                            for (ptrdiff_t j = 0; j < width; ++j) {
+                            symres_sums_apart(1, terms, count, of_first0, of_second0, both, rho, work, sum0);
+                            for (ptrdiff_t j = 0; j < some; ++j) {
                                 ptrdiff_t i = start + left + j;
                                 double k1 = symres_valid(K1[i]);
                                 double k2 = symres_valid(K2[i]);
@@ -1009,37 +990,31 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
                         double second0[256];
                         double rho[256];
                         double sum0[256];
-                        double *const lines = symres_room((size_t)(1 * 32 * terms), sizeof(double));
-                        if (lines) {
-                            for (ptrdiff_t i = 32 * block; i < symres_smaller(32 * block + 32, (ptrdiff_t)rows); ++i)
-                                symres_row_of(terms, i % 64, expansions + (0 * share + i / 64 * 64 * terms), lines + (0 * 32 + i - 32 * block) * terms);
-                            for (ptrdiff_t left = 0; left < (ptrdiff_t)columns; left += 256) {
-                                ptrdiff_t width = symres_smaller(256, (ptrdiff_t)columns - left);
-                                for (ptrdiff_t j = 0; j < width; ++j) {
-                                    k2[j] = symres_valid(K2[left + j]);
-                                    second0[j] = sqrt(k2[j]);
-                                }
-                                for (ptrdiff_t i = 32 * block; i < symres_smaller(32 * block + 32, (ptrdiff_t)rows); ++i) {
-                                    double k1 = symres_valid(K1[i]);
-                                    double first0 = sqrt(k1);
-                                    const double * row_C = C + (i * (ptrdiff_t)step_C + left);
-                                    double *restrict row = out + (i * (ptrdiff_t)step + left);
-                                    const double * one0 = expansions + 0 * share;
-                                    const double * two0 = expansions + 0 * share;
-                                    double inverse0 = one0[roots + i];
-                                    const double * inverses0 = two0 + (roots + column + left);
-                                    for (ptrdiff_t j = 0; j < width; ++j)
-                                        rho[j] = symres_correlated(symres_covariance_map_place0(k1, k2[j], row_C[j], p), inverse0, inverses0[j]);
-                                    for (ptrdiff_t j = width; j < (width + 63) / 64 * 64; ++j)
-                                        rho[j] = 0.0;
-                                    const double * line0 = lines + (0 * 32 + i - 32 * block) * terms;
-                                    symres_sums_of_row(width, i, column + left, 1, terms, count, one0, two0, line0, rho, sum0);
-                                    for (ptrdiff_t j = 0; j < width; ++j)
-                                        row[j] = symres_covariance_map_pair(k1, first0, k2[j], second0[j], row_C[j], sum0[j], C_W, C_b);
-                                }
+                        double line[4096];
+                        for (ptrdiff_t left = 0; left < (ptrdiff_t)columns; left += 256) {
+                            ptrdiff_t width = symres_smaller(256, (ptrdiff_t)columns - left);
+                            for (ptrdiff_t j = 0; j < width; ++j) {
+                                k2[j] = symres_valid(K2[left + j]);
+                                second0[j] = sqrt(k2[j]);
+                            }
+                            for (ptrdiff_t i = 32 * block; i < symres_smaller(32 * block + 32, (ptrdiff_t)rows); ++i) {
+                                double k1 = symres_valid(K1[i]);
+                                double first0 = sqrt(k1);
+                                const double * row_C = C + (i * (ptrdiff_t)step_C + left);
+                                double *restrict row = out + (i * (ptrdiff_t)step + left);
+                                const double * of_first0 = expansions + 0 * share;
+                                const double * of_second0 = expansions + 0 * share;
+                                const double * inverses0 = of_second0 + (roots + (column + left));
+                                for (ptrdiff_t j = 0; j < width; ++j)
+                                    rho[j] = symres_correlated(symres_covariance_map_place0(k1, k2[j], row_C[j], p), of_first0[roots + i], inverses0[j]);
+                                for (ptrdiff_t j = width; j < (width + 63) / 64 * 64; ++j)
+                                    rho[j] = 0.0;
+                                symres_row_of(terms, i % 64, of_first0 + i / 64 * 64 * terms, line);
+                                symres_sums_of_row(width, i, column + left, 1, terms, count, of_first0, of_second0, line, rho, sum0);
+                                for (ptrdiff_t j = 0; j < width; ++j)
+                                    row[j] = symres_covariance_map_pair(k1, first0, k2[j], second0[j], row_C[j], sum0[j], C_W, C_b);
                             }
                         }
-                        symres_free(lines);
                     }
                 }
             }

@@ -49,16 +49,15 @@ def dual_kernel(K1, K2, C, C_W, C_b, *, Theta=0.0, every_layer=False):
         every_layer: whether to return the kernels behind every layer.
 
     Returns:
-        (C, Theta): two float64 arrays of the broadcast shape. With ``every_layer`` they have a leading axis:
-        entry l is that behind l layers, entry 0 what was passed.
+        (C, Theta): two arrays of the broadcast shape. With ``every_layer`` they have a leading axis: entry l is that
+        behind l layers, entry 0 what was passed.
     """
-    numbers = {'C_W': C_W, 'C_b': C_b}
-    inputs, kind = (K1, K2, C, Theta), np.dtype(np.float64)
-    return pairs_through_layers(_dual_kernel, 3, inputs, numbers, every_layer, kind)
+    given, numbers = (K1, K2, C), {'C_W': C_W, 'C_b': C_b}
+    return pairs_through_layers(_dual_kernel, 3, (*given, Theta), numbers, every_layer, np.dtype(np.float64))
 
 
 def dual_kernel_matrix(X1, X2=None, *, C_W, C_b):
-    """Kernel and tangent kernel of the rows of feature matrices, in the form Gaussian processes take.
+    """Kernel and tangent kernel of rows of feature matrices, as Gaussian processes take them.
 
     Args:
         X1: inputs, array_like of shape (N, n0); the network sees kernels x.x'/n0.
@@ -67,9 +66,10 @@ def dual_kernel_matrix(X1, X2=None, *, C_W, C_b):
         C_b: variance of a bias; C_b >= 0; a number, or a list of one for each layer.
 
     Returns:
-        (C, Theta): two float64 arrays of shape (N, M).
+        (C, Theta): two arrays of shape (N, M).
     """
-    numbers, kernels = {'C_W': C_W, 'C_b': C_b}, _kernels_beside_threads(X1, X2, np.float64)
+    given, numbers = (X1, X1 if X2 is None else X2), {'C_W': C_W, 'C_b': C_b}
+    kernels = _kernels_beside_threads(X1, X2, np.dtype(np.float64))
     return rows_through_layers(_dual_kernel_matrix, 3, kernels, X2 is None, numbers)
 
 

@@ -535,7 +535,7 @@ def _factor_kernel(number, K, p):
 
 @_scalar
 def _rests_from(count, terms):
-    """Where what all terms leave begins: behind the coefficients."""
+    """Where what all terms leave begins: behind the coefficients. Inverse roots and sizes follow, then tails."""
     return (count + 63) // 64 * 64 * terms
 
 
@@ -546,27 +546,10 @@ def _inverses_from(count, terms):
 
 
 @_scalar
-def _sizes_from(count, terms):
-    """Where <f**2> begins."""
-    return (count + 63) // 64 * (64 * terms + 128)
-
-
-@_scalar
-def _tails_from(count, terms):
-    """Where the tails of blocks begin."""
-    return (count + 63) // 64 * (64 * terms + 192)
-
-
-@_scalar
-def _largest_tails_from(count, terms):
-    """Where the largest tails begin."""
-    return _tails_from(count, terms) + (count + 63) // 64 * (2 * (terms // 8) + 2)
-
-
-@_scalar
 def _numbers_of_expansion(count, terms):
     """How many numbers the expansion of a function takes."""
-    return _largest_tails_from(count, terms) + 2 * (terms // 8) + 2
+    tails = 2 * (terms // 8) + 2
+    return (count + 63) // 64 * (64 * terms + 192 + tails) + tails
 
 
 @_scalar
@@ -647,9 +630,9 @@ def _expand_some(number, p, count, K, limit, start, some, terms, nodes, table, o
     blocks = (count + 63) // 64
     length = 2 * (terms // 8) + 2
     rests = _rests_from(count, terms)
-    inverses = _inverses_from(count, terms)
-    sizes = _sizes_from(count, terms)
-    tails = _tails_from(count, terms)
+    inverses = rests + 64 * blocks
+    sizes = inverses + 64 * blocks
+    tails = sizes + 64 * blocks
     rows = table[2 * nodes:(2 + some) * nodes]
     for b in prange(blocks):
         work = np.empty(128 * nodes + 256)
@@ -687,7 +670,7 @@ def _expand(begin, number, p, count, K, choice, out):
     some = _smaller(most, terms)
     length = 2 * (terms // 8) + 2
     numbers = _numbers_of_expansion(count, terms)
-    largest = _largest_tails_from(count, terms)
+    tails = _rests_from(count, terms) + (count + 63) // 64 * 192
     table = np.empty((some + 2) * nodes)
     for start in range(0, terms, some):
         now = _smaller(some, terms - start)
@@ -696,11 +679,11 @@ def _expand(begin, number, p, count, K, choice, out):
             place = out[numbers * k:numbers * (k + 1)]
             failed += _expand_some(begin + k, p, count, K, choice[2 + k], start, now, terms, nodes, table, place)
     for k in range(number):
-        top = out[numbers * k + largest:numbers * (k + 1)]
+        top = out[numbers * (k + 1) - length:numbers * (k + 1)]
         for n in range(length):
             top[n] = -inf
         for b in range((count + 63) // 64):
-            first = numbers * k + _tails_from(count, terms) + length * b
+            first = numbers * k + tails + length * b
             _larger_tails(out[first:first + length], length, top)
     return failed
 
@@ -712,7 +695,8 @@ def _sums_of_row(width, i, left, equal, terms, count, one, two, line, rho, out):
     length = 2 * (terms // 8) + 2
     rests = _rests_from(count, terms)
     inverses = _inverses_from(count, terms)
-    tails = _tails_from(count, terms)
+    sizes = inverses + inverses - rests
+    tails = sizes + inverses - rests
     of_first = one[tails + i // 64 * length:tails + (i // 64 + 1) * length]
     for at in range(0, width, 64):
         begin = left + at
@@ -725,7 +709,7 @@ def _sums_of_row(width, i, left, equal, terms, count, one, two, line, rho, out):
         _chunk(terms, line, of_first, one[rests + i], second, of_second, lacking, part, work, sums)
         if equal == 1:
             near = two[inverses + begin:inverses + begin + 64]
-            _equal_in_row(part, one[inverses + i], near, one[_sizes_from(count, terms) + i], sums)
+            _equal_in_row(part, one[inverses + i], near, one[sizes + i], sums)
 
 
 @_plain
@@ -733,17 +717,15 @@ def _sums_apart(equal, terms, count, one, two, places, rho, work, out):
     """The averages of 64 pairs of inputs."""
     rests = _rests_from(count, terms)
     inverses = _inverses_from(count, terms)
-    sizes = _sizes_from(count, terms)
-    largest = _largest_tails_from(count, terms)
-    first = one[0:rests]
-    second = two[0:rests]
-    of_first = one[largest:_numbers_of_expansion(count, terms)]
-    of_second = two[largest:_numbers_of_expansion(count, terms)]
+    sizes = inverses + inverses - rests
+    end = _numbers_of_expansion(count, terms)
+    of_first = one[end - 2 * (terms // 8) - 2:end]
+    of_second = two[end - 2 * (terms // 8) - 2:end]
     lacking1 = one[rests:inverses]
     lacking2 = two[rests:inverses]
-    _apart(terms, first, of_first, lacking1, second, of_second, lacking2, places, rho, work, out)
+    _apart(terms, one, of_first, lacking1, two, of_second, lacking2, places, rho, work, out)
     if equal == 1:
-        _equal_apart(rho, one[inverses:sizes], one[sizes:_tails_from(count, terms)], places, out)
+        _equal_apart(rho, one[inverses:sizes], one[sizes:sizes + inverses - rests], places, out)
 
 
 @_scalar
@@ -756,25 +738,18 @@ def _are_same(count1, K1, count2, K2):
 
 
 @_plain
-def _sort(count, numbers, work):
-    """Numbers in order, by merging runs of growing lengths."""
-    length = 1
-    while length < count:
-        for start in range(0, count, 2 * length):
-            middle = _smaller(start + length, count)
-            end = _smaller(start + 2 * length, count)
-            one = start
-            two = middle
-            for k in range(start, end):
-                if one < middle and (two >= end or numbers[one] <= numbers[two]):
-                    work[k] = numbers[one]
-                    one += 1
-                else:
-                    work[k] = numbers[two]
-                    two += 1
-        for k in range(count):
-            numbers[k] = work[k]
-        length = 2 * length
+def _sort(count, numbers):
+    """Numbers in order: those that are far from each other first (Shell)."""
+    gap = count // 2
+    while gap > 0:
+        for k in range(gap, count):
+            number = numbers[k]
+            place = k
+            while place >= gap and numbers[place - gap] > number:
+                numbers[place] = numbers[place - gap]
+                place = place - gap
+            numbers[place] = number
+        gap = 1 if gap == 2 else 5 * gap // 11
 
 
 @_plain
@@ -783,7 +758,7 @@ def _distinct(count, K, kinds, places):
     for i in range(count):
         K[i] = K[i] if K[i] == K[i] else inf
         kinds[i] = K[i]
-    _sort(count, kinds, places)
+    _sort(count, kinds)
     different = 0
     for i in range(count):
         if i == 0 or kinds[i] != kinds[different - 1]:
@@ -800,6 +775,14 @@ def _distinct(count, K, kinds, places):
                 high = middle
         places[i] = low
     return different
+
+
+@_plain
+def _places_of_pairs(some, first, second, both):
+    """The numbers of the inputs of up to 64 pairs: those of the first ones, then of the second ones; 0 for no pair."""
+    for j in range(64):
+        both[j] = first[j] if j < some else 0.0
+        both[64 + j] = second[j] if j < some else 0.0
 
 
 @_scalar
@@ -819,7 +802,7 @@ def _covariance_map_entries(entries, K1, K2, C, C_W, C_b, out):
         p = np.empty(3)
         choice = np.empty(3)
         rho = np.empty(64)
-        pair = np.empty(128)
+        both = np.empty(128)
         sum0 = np.empty(64)
         p[0] = C_W
         p[1] = C_b
@@ -836,19 +819,18 @@ def _covariance_map_entries(entries, K1, K2, C, C_W, C_b, out):
             expansions = np.empty(1 * share)
             if _expand(0, 1, p, count, kinds, choice, expansions) == 0:
                 for left in range(0, pairs, 64):
-                    width = _smaller(64, pairs - left)
+                    some = _smaller(64, pairs - left)
+                    _places_of_pairs(some, places[left:], places[pairs + left:], both)
+                    of_first0 = expansions[0 * share:1 * share]
+                    of_second0 = expansions[0 * share:1 * share]
                     for j in range(64):
-                        pair[j] = places[left + j] if j < width else 0.0
-                        pair[64 + j] = places[pairs + left + j] if j < width else 0.0
                         rho[j] = 0.0
-                    one0 = expansions[0 * share:1 * share]
-                    two0 = expansions[0 * share:1 * share]
-                    for j in range(width):
-                        i = start + left + j
-                        place0 = _covariance_map_place0(K1[i], K2[i], C[i], p)
-                        rho[j] = _correlated(place0, one0[roots + int(pair[j])], two0[roots + int(pair[64 + j])])
-                    _sums_apart(1, terms, count, one0, two0, pair, rho, work, sum0)
-                    for j in range(width):
+                    for j in range(some):
+                        place0 = _covariance_map_place0(K1[start + left + j], K2[start + left + j], C[start + left + j], p)
+                        inverse0 = of_first0[roots + int(both[j])]
+                        rho[j] = _correlated(place0, inverse0, of_second0[roots + int(both[64 + j])])
+                    _sums_apart(1, terms, count, of_first0, of_second0, both, rho, work, sum0)
+                    for j in range(some):
                         i = start + left + j
                         k1 = _valid(K1[i])
                         k2 = _valid(K2[i])
@@ -885,9 +867,7 @@ def _covariance_map_matrix(rows, columns, K1, K2, C, step_C, C_W, C_b, out, step
                 second0 = np.empty(256)
                 rho = np.empty(256)
                 sum0 = np.empty(256)
-                lines = np.empty(1 * 32 * terms)
-                for i in range(32 * block, _smaller(32 * block + 32, rows)):
-                    _row_of(terms, i % 64, expansions[0 * share + i // 64 * 64 * terms:], lines[(0 * 32 + i - 32 * block) * terms:])
+                line = np.empty(4096)
                 for left in range(0, columns, 256):
                     width = _smaller(256, columns - left)
                     for j in range(width):
@@ -898,16 +878,15 @@ def _covariance_map_matrix(rows, columns, K1, K2, C, step_C, C_W, C_b, out, step
                         first0 = sqrt(k1)
                         row_C = C[i * step_C + left:i * step_C + left + width]
                         row = out[i * step + left:i * step + left + width]
-                        one0 = expansions[0 * share:1 * share]
-                        two0 = expansions[0 * share:1 * share]
-                        inverse0 = one0[roots + i]
-                        inverses0 = two0[roots + column + left:]
+                        of_first0 = expansions[0 * share:1 * share]
+                        of_second0 = expansions[0 * share:1 * share]
+                        inverses0 = of_second0[roots + (column + left):roots + (column + left) + width]
                         for j in range(width):
-                            rho[j] = _correlated(_covariance_map_place0(k1, k2[j], row_C[j], p), inverse0, inverses0[j])
+                            rho[j] = _correlated(_covariance_map_place0(k1, k2[j], row_C[j], p), of_first0[roots + i], inverses0[j])
                         for j in range(width, (width + 63) // 64 * 64):
                             rho[j] = 0.0
-                        line0 = lines[(0 * 32 + i - 32 * block) * terms:]
-                        _sums_of_row(width, i, column + left, 1, terms, count, one0, two0, line0, rho, sum0)
+                        _row_of(terms, i % 64, of_first0[i // 64 * 64 * terms:(i // 64 + 1) * 64 * terms], line)
+                        _sums_of_row(width, i, column + left, 1, terms, count, of_first0, of_second0, line, rho, sum0)
                         for j in range(width):
                             row[j] = _covariance_map_pair(k1, first0, k2[j], second0[j], row_C[j], sum0[j], C_W, C_b)
 
