@@ -65,6 +65,10 @@ def test_parameters_may_be_arrays(loaded):
     assert loaded.chi_perp(2.0, C_W=weights, C_b=7.0) == pytest.approx(weights / 2)
 
 
+def test_parameters_without_influence_may_be_left_out(loaded):
+    assert loaded.phi_squared(2.0) == loaded.phi_squared(2.0, 1.7, C_b=0.1) == 1.0
+
+
 def test_out_receives_the_result_whatever_its_layout(loaded):
     k, c = inputs(9)
     exact = loaded.covariance_map(k[:, None], k, c, 1.7, 0.1)
