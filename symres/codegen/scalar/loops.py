@@ -22,11 +22,11 @@ _BLOCK = f"nodes: int, step: float, roots: {READ}, p: {READ}, even: {WRITTEN}, o
 
 def first_factors(all_of: Iterable[ScalarFunction | ScalarLayer]) -> dict[str, int]:
     """The number of the first function that each function or layer expands, by name."""
-    found, number = {}, 0
+    begins, number = {}, 0
     for one in all_of:
-        found[one.name] = number
+        begins[one.name] = number
         number += len(one.series.factors) if one.series is not None else 0
-    return found
+    return begins
 
 
 def hooks(series: Iterable[Series]) -> list[str]:
@@ -36,8 +36,8 @@ def hooks(series: Iterable[Series]) -> list[str]:
     def chosen(calls: Iterable[str]) -> list[str]:
         """The call that the number says."""
         tests = ("if" if k == 0 else "elif" for k in range(len(names)))
-        listed = zip(tests, range(len(names)), calls, strict=True)
-        return [line for test, k, call in listed for line in (f"{test} number == {k}:", f"    {call}")]
+        cases = zip(tests, range(len(names)), calls, strict=True)
+        return [line for test, k, call in cases for line in (f"{test} number == {k}:", f"    {call}")]
 
     blocks = chosen(f"{name}_block(nodes, step, roots, p, even, odd)" for name in names)
     kernels = chosen(f"kernel = {name}_kernel(K, p)" for name in names)

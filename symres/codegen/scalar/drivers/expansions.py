@@ -120,36 +120,35 @@ def choose(begin: int, number: int, p: Given, count: int, K: Given, choice: Writ
     return failed
 
 
-def expand_some(
+def expand_terms(
     number: int,
     p: Given,
     count: int,
     K: Given,
     limit: float,
     start: int,
-    some: int,
+    length: int,
     terms: int,
     nodes: int,
     table: Given,
     out: Written,
 ) -> int:
-    """Some coefficients of a function for all inputs, from the term ``start`` on; behind the last also what is left."""
+    """``length`` coefficients of a function for all inputs, from the term ``start`` on; with the last what is left."""
     failed: int = 0
     blocks: int = (count + 63) // 64
-    length: int = 2 * (terms // 8) + 2
+    tail: int = 2 * (terms // 8) + 2
     rests: int = rests_from(count, terms)
     inverses: int = rests + 64 * blocks
     sizes: int = inverses + 64 * blocks
     tails: int = sizes + 64 * blocks
-    rows: Given = table[2 * nodes : (2 + some) * nodes]
+    rows: Given = table[2 * nodes : (2 + length) * nodes]
     for b in in_threads(blocks, blocks > 3):
         work: Written = room(128 * nodes + 256)
         even: Written = work[0 : 64 * nodes]
         odd: Written = work[64 * nodes : 128 * nodes]
         left: Written = work[128 * nodes : 128 * nodes + 192]
         roots: Written = work[128 * nodes + 192 : 128 * nodes + 256]
-        coefficients: Written = out[64 * terms * b : 64 * terms * (b + 1)]
-        sums: Written = out[64 * terms * b + 64 * start : 64 * terms * (b + 1)]
+        first: int = 64 * terms * b + 64 * start
         squared: Written = out[sizes + 64 * b : sizes + 64 * b + 64]
         for j in range(64):
             i: int = 64 * b + j
@@ -157,14 +156,14 @@ def expand_some(
             roots[j] = root if root <= limit else NAN
             out[inverses + i] = 0.0 if roots[j] == 0.0 else 1.0 / roots[j]
         factor_block(number, nodes, 13.0 / nodes, roots, p, even, odd)
-        products(0, some, nodes, rows, even, sums)
-        products(1, some, nodes, rows, odd, sums)
+        products(0, length, nodes, rows, even, out[first : first + 64 * length])
+        products(1, length, nodes, rows, odd, out[first : first + 64 * length])
         if start == 0:
             squares(nodes, rows, even, odd, squared)
-        if start + some == terms:
-            of_block: Written = out[tails + length * b : tails + length * (b + 1)]
+        if start + length == terms:
+            of_block: Written = out[tails + tail * b : tails + tail * (b + 1)]
             lacking: Written = out[rests + 64 * b : rests + 64 * b + 64]
-            remainders(terms, coefficients, squared, of_block, lacking, left)
+            remainders(terms, out[64 * terms * b : 64 * terms * (b + 1)], squared, of_block, lacking, left)
     return failed
 
 
@@ -177,31 +176,31 @@ def expand(begin: int, number: int, p: Given, count: int, K: Given, choice: Give
         p: the parameters.
         count: how many inputs.
         K: their kernels.
-        choice: what ``choose`` has found.
+        choice: what ``choose`` writes.
         out: receives the expansions.
     """
     failed: int = 0
     nodes: int = int(choice[0])
     terms: int = int(choice[1])
     most: int = 8 * (131072 // nodes)  # terms at a time: the table stays small
-    some: int = smaller(most, terms)
-    length: int = 2 * (terms // 8) + 2
+    step: int = smaller(most, terms)
+    tail: int = 2 * (terms // 8) + 2
     numbers: int = numbers_of_expansion(count, terms)
     tails: int = rests_from(count, terms) + (count + 63) // 64 * 192
-    table: Written = room((some + 2) * nodes)
-    for start in range(0, terms, some):
-        now: int = smaller(some, terms - start)
-        polynomials(start, some, now, nodes, 13.0 / nodes, table)
+    table: Written = room((step + 2) * nodes)
+    for start in range(0, terms, step):
+        length: int = smaller(step, terms - start)
+        polynomials(start, step, length, nodes, 13.0 / nodes, table)
         for k in range(number):
-            place: Written = out[numbers * k : numbers * (k + 1)]
-            failed += expand_some(begin + k, p, count, K, choice[2 + k], start, now, terms, nodes, table, place)
+            part: Written = out[numbers * k : numbers * (k + 1)]
+            failed += expand_terms(begin + k, p, count, K, choice[2 + k], start, length, terms, nodes, table, part)
     for k in range(number):
-        top: Written = out[numbers * (k + 1) - length : numbers * (k + 1)]
-        for n in range(length):
+        top: Written = out[numbers * (k + 1) - tail : numbers * (k + 1)]
+        for n in range(tail):
             top[n] = -INFINITY
         for b in range((count + 63) // 64):
-            first: int = numbers * k + tails + length * b
-            larger_tails(out[first : first + length], length, top)
+            first: int = numbers * k + tails + tail * b
+            larger_tails(out[first : first + tail], tail, top)
     return failed
 
 
@@ -255,7 +254,7 @@ def sums_of_row(
 
 
 def sums_apart(
-    equal: int, terms: int, count: int, one: Given, two: Given, places: Given, rho: Given, work: Written, out: Written
+    equal: int, terms: int, count: int, one: Given, two: Given, indices: Given, rho: Given, work: Written, out: Written
 ) -> None:
     """The averages of 64 pairs of inputs.
 
@@ -265,7 +264,7 @@ def sums_apart(
         count: how many inputs there are.
         one: the expansion of the first function.
         two: that of the second function.
-        places: the numbers of the first inputs of the pairs, then of the second ones.
+        indices: the numbers of the first inputs of the pairs, then of the second ones.
         rho: correlations.
         work: room for 128 + 65*terms numbers.
         out: receives the averages.
@@ -278,13 +277,13 @@ def sums_apart(
     of_second: Given = two[end - 2 * (terms // 8) - 2 : end]
     lacking1: Given = one[rests:inverses]
     lacking2: Given = two[rests:inverses]
-    apart(terms, one, of_first, lacking1, two, of_second, lacking2, places, rho, work, out)
+    apart(terms, one, of_first, lacking1, two, of_second, lacking2, indices, rho, work, out)
     if equal == 1:
-        equal_apart(rho, one[inverses:sizes], one[sizes : sizes + inverses - rests], places, out)
+        equal_apart(rho, one[inverses:sizes], one[sizes : sizes + inverses - rests], indices, out)
 
 
 def are_same(count1: int, K1: Given, count2: int, K2: Given) -> int:
-    """1 for equal kernels, what is not a number at equal places included; else 0."""
+    """1 for equal kernels, what is not a number at equal indices included; else 0."""
     different: int = 0 if count1 == count2 else 1
     for i in range(count1 if different == 0 else 0):
         different += 0 if K1[i] == K2[i] or (K1[i] != K1[i] and K2[i] != K2[i]) else 1
@@ -297,22 +296,22 @@ def sort(count: int, numbers: Written) -> None:
     while gap > 0:
         for k in range(gap, count):
             number = numbers[k]
-            place: int = k
-            while place >= gap and numbers[place - gap] > number:
-                numbers[place] = numbers[place - gap]
-                place = place - gap
-            numbers[place] = number
+            i: int = k
+            while i >= gap and numbers[i - gap] > number:
+                numbers[i] = numbers[i - gap]
+                i = i - gap
+            numbers[i] = number
         gap = 1 if gap == 2 else 5 * gap // 11
 
 
-def distinct(count: int, K: Written, kinds: Written, places: Written) -> int:
+def distinct(count: int, K: Written, kinds: Written, indices: Written) -> int:
     """Each of some kernels once, in order.
 
     Args:
         count: how many kernels there are.
         K: the kernels; what is not a number becomes infinity.
         kinds: receives the different ones.
-        places: receives the number of each among them.
+        indices: receives the number of each among them.
 
     Returns:
         how many different ones there are.
@@ -335,12 +334,12 @@ def distinct(count: int, K: Written, kinds: Written, places: Written) -> int:
                 low = middle + 1
             else:
                 high = middle
-        places[i] = low
+        indices[i] = low
     return different
 
 
-def places_of_pairs(some: int, first: Given, second: Given, both: Written) -> None:
+def indices_of_pairs(width: int, first: Given, second: Given, indices: Written) -> None:
     """The numbers of the inputs of up to 64 pairs: those of the first ones, then of the second ones; 0 for no pair."""
     for j in range(64):
-        both[j] = first[j] if j < some else 0.0
-        both[64 + j] = second[j] if j < some else 0.0
+        indices[j] = first[j] if j < width else 0.0
+        indices[64 + j] = second[j] if j < width else 0.0

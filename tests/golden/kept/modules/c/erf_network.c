@@ -288,13 +288,13 @@ static inline void symres_numbers_of_layer(ptrdiff_t layer, ptrdiff_t count, con
 }
 
 /* One layer of the network for pairs of an input with others. */
-static inline void symres_matrix_row(ptrdiff_t width, ptrdiff_t layer, const double *parameters, const double *one, const double *two, double *restrict pair, double *restrict gaps)
+static inline void symres_row_of_layer(ptrdiff_t width, ptrdiff_t layer, const double *parameters, const double *one, const double *two, double *restrict pair, double *restrict gaps)
 {
     symres__layer_1_row(width, layer, parameters, one, two, pair, gaps);
 }
 
 /* One layer of the network for pairs of inputs. */
-static inline void symres_some_pairs(ptrdiff_t width, ptrdiff_t layer, const double *parameters, const double *one, const double *two, double *restrict pair, double *restrict gaps)
+static inline void symres_pairs_of_layer(ptrdiff_t width, ptrdiff_t layer, const double *parameters, const double *one, const double *two, double *restrict pair, double *restrict gaps)
 {
     symres__layer_1_pairs(width, layer, parameters, one, two, pair, gaps);
 }
@@ -334,8 +334,8 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
                 for (ptrdiff_t i = top; i < bottom; ++i) {
                     double *restrict pair = pairs + 408 * (i - top);
                     for (ptrdiff_t j = 0; j < width; ++j) {
-                        double given = C[i * (ptrdiff_t)columns + left + j];
-                        pair[j] = symres_possible(inputs[count + i], sizes[j], given, given);
+                        double covariance = C[i * (ptrdiff_t)columns + left + j];
+                        pair[j] = symres_possible(inputs[count + i], sizes[j], covariance, covariance);
                         pair[136 + j] = blank ? 0.0 : Theta[i * (ptrdiff_t)columns + left + j];
                         pair[272 + j] = symres_determinant(inputs[i], kernels[j], pair[j]);
                     }
@@ -345,7 +345,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
                     for (ptrdiff_t i = top; i < bottom; ++i) {
                         double *restrict pair = pairs + 408 * (i - top);
                         symres_numbers_of_layer(layer, count, inputs, i, 1, one);
-                        symres_matrix_row(width, layer, parameters, one, two, pair, gaps);
+                        symres_row_of_layer(width, layer, parameters, one, two, pair, gaps);
                     }
                 }
                 for (ptrdiff_t i = top; i < bottom; ++i) {
@@ -406,7 +406,7 @@ int SYMRES_NAME(dual_kernel)(size_t entries, const double *K1, const double *K2,
                 for (ptrdiff_t layer = 0; layer < 3; ++layer) {
                     symres_numbers_of_layer(layer, 2 * pairs, inputs, left, width, one);
                     symres_numbers_of_layer(layer, 2 * pairs, inputs, pairs + left, width, two);
-                    symres_some_pairs(width, layer, parameters, one, two, pair, gaps);
+                    symres_pairs_of_layer(width, layer, parameters, one, two, pair, gaps);
                     if (every_C != NULL) {
                         for (ptrdiff_t j = 0; j < width; ++j)
                             every_C[layer * (ptrdiff_t)entries + start + left + j] = pair[j];
@@ -599,13 +599,13 @@ static inline void symres_numbers_of_layerf(ptrdiff_t layer, ptrdiff_t count, co
 }
 
 /* One layer of the network for pairs of an input with others. */
-static inline void symres_matrix_rowf(ptrdiff_t width, ptrdiff_t layer, const float *parameters, const float *one, const float *two, float *restrict pair, float *restrict gaps)
+static inline void symres_row_of_layerf(ptrdiff_t width, ptrdiff_t layer, const float *parameters, const float *one, const float *two, float *restrict pair, float *restrict gaps)
 {
     symres__layer_1_rowf(width, layer, parameters, one, two, pair, gaps);
 }
 
 /* One layer of the network for pairs of inputs. */
-static inline void symres_some_pairsf(ptrdiff_t width, ptrdiff_t layer, const float *parameters, const float *one, const float *two, float *restrict pair, float *restrict gaps)
+static inline void symres_pairs_of_layerf(ptrdiff_t width, ptrdiff_t layer, const float *parameters, const float *one, const float *two, float *restrict pair, float *restrict gaps)
 {
     symres__layer_1_pairsf(width, layer, parameters, one, two, pair, gaps);
 }
@@ -645,8 +645,8 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
                 for (ptrdiff_t i = top; i < bottom; ++i) {
                     float *restrict pair = pairs + 408 * (i - top);
                     for (ptrdiff_t j = 0; j < width; ++j) {
-                        float given = C[i * (ptrdiff_t)columns + left + j];
-                        pair[j] = symres_possiblef(inputs[count + i], sizes[j], given, given);
+                        float covariance = C[i * (ptrdiff_t)columns + left + j];
+                        pair[j] = symres_possiblef(inputs[count + i], sizes[j], covariance, covariance);
                         pair[136 + j] = blank ? 0.0f : Theta[i * (ptrdiff_t)columns + left + j];
                         pair[272 + j] = symres_determinantf(inputs[i], kernels[j], pair[j]);
                     }
@@ -656,7 +656,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
                     for (ptrdiff_t i = top; i < bottom; ++i) {
                         float *restrict pair = pairs + 408 * (i - top);
                         symres_numbers_of_layerf(layer, count, inputs, i, 1, one);
-                        symres_matrix_rowf(width, layer, parameters, one, two, pair, gaps);
+                        symres_row_of_layerf(width, layer, parameters, one, two, pair, gaps);
                     }
                 }
                 for (ptrdiff_t i = top; i < bottom; ++i) {
@@ -717,7 +717,7 @@ int SYMRES_NAME(dual_kernelf)(size_t entries, const float *K1, const float *K2, 
                 for (ptrdiff_t layer = 0; layer < 3; ++layer) {
                     symres_numbers_of_layerf(layer, 2 * pairs, inputs, left, width, one);
                     symres_numbers_of_layerf(layer, 2 * pairs, inputs, pairs + left, width, two);
-                    symres_some_pairsf(width, layer, parameters, one, two, pair, gaps);
+                    symres_pairs_of_layerf(width, layer, parameters, one, two, pair, gaps);
                     if (every_C != NULL) {
                         for (ptrdiff_t j = 0; j < width; ++j)
                             every_C[layer * (ptrdiff_t)entries + start + left + j] = pair[j];

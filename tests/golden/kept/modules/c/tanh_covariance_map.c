@@ -695,12 +695,12 @@ SYMRES_PRAGMA(omp atomic write)
     return failed;
 }
 
-/* Some coefficients of a function for all inputs, from the term ``start`` on; behind the last also what is left. */
-static inline ptrdiff_t symres_expand_some(ptrdiff_t number, const double *p, ptrdiff_t count, const double *K, double limit, ptrdiff_t start, ptrdiff_t some, ptrdiff_t terms, ptrdiff_t nodes, const double *table, double *restrict out)
+/* ``length`` coefficients of a function for all inputs, from the term ``start`` on; with the last what is left. */
+static inline ptrdiff_t symres_expand_terms(ptrdiff_t number, const double *p, ptrdiff_t count, const double *K, double limit, ptrdiff_t start, ptrdiff_t length, ptrdiff_t terms, ptrdiff_t nodes, const double *table, double *restrict out)
 {
     ptrdiff_t failed = 0;
     ptrdiff_t blocks = (count + 63) / 64;
-    ptrdiff_t length = 2 * (terms / 8) + 2;
+    ptrdiff_t tail = 2 * (terms / 8) + 2;
     ptrdiff_t rests = symres_rests_from(count, terms);
     ptrdiff_t inverses = rests + 64 * blocks;
     ptrdiff_t sizes = inverses + 64 * blocks;
@@ -714,8 +714,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (blocks > 3))
             double *restrict odd = work + 64 * nodes;
             double *restrict left = work + 128 * nodes;
             double *restrict roots = work + (128 * nodes + 192);
-            double *restrict coefficients = out + 64 * terms * b;
-            double *restrict sums = out + (64 * terms * b + 64 * start);
+            ptrdiff_t first = 64 * terms * b + 64 * start;
             double *restrict squared = out + (sizes + 64 * b);
             for (ptrdiff_t j = 0; j < 64; ++j) {
                 ptrdiff_t i = 64 * b + j;
@@ -724,14 +723,14 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (blocks > 3))
                 out[inverses + i] = roots[j] == 0.0 ? 0.0 : 1.0 / roots[j];
             }
             symres_factor_block(number, nodes, 13.0 / nodes, roots, p, even, odd);
-            symres_products(0, some, nodes, rows, even, sums);
-            symres_products(1, some, nodes, rows, odd, sums);
+            symres_products(0, length, nodes, rows, even, out + first);
+            symres_products(1, length, nodes, rows, odd, out + first);
             if (start == 0)
                 symres_squares(nodes, rows, even, odd, squared);
-            if (start + some == terms) {
-                double *restrict of_block = out + (tails + length * b);
+            if (start + length == terms) {
+                double *restrict of_block = out + (tails + tail * b);
                 double *restrict lacking = out + (rests + 64 * b);
-                symres_remainders(terms, coefficients, squared, of_block, lacking, left);
+                symres_remainders(terms, out + 64 * terms * b, squared, of_block, lacking, left);
             }
         } else {
 SYMRES_PRAGMA(omp atomic write)
@@ -749,27 +748,27 @@ static inline ptrdiff_t symres_expand(ptrdiff_t begin, ptrdiff_t number, const d
     ptrdiff_t nodes = (ptrdiff_t)choice[0];
     ptrdiff_t terms = (ptrdiff_t)choice[1];
     ptrdiff_t most = 8 * (131072 / nodes);
-    ptrdiff_t some = symres_smaller(most, terms);
-    ptrdiff_t length = 2 * (terms / 8) + 2;
+    ptrdiff_t step = symres_smaller(most, terms);
+    ptrdiff_t tail = 2 * (terms / 8) + 2;
     ptrdiff_t numbers = symres_numbers_of_expansion(count, terms);
     ptrdiff_t tails = symres_rests_from(count, terms) + (count + 63) / 64 * 192;
-    double *const table = symres_room((size_t)((some + 2) * nodes), sizeof(double));
+    double *const table = symres_room((size_t)((step + 2) * nodes), sizeof(double));
     if (table) {
-        for (ptrdiff_t start = 0; start < terms; start += some) {
-            ptrdiff_t now = symres_smaller(some, terms - start);
-            symres_polynomials(start, some, now, nodes, 13.0 / nodes, table);
+        for (ptrdiff_t start = 0; start < terms; start += step) {
+            ptrdiff_t length = symres_smaller(step, terms - start);
+            symres_polynomials(start, step, length, nodes, 13.0 / nodes, table);
             for (ptrdiff_t k = 0; k < number; ++k) {
-                double *restrict place = out + numbers * k;
-                failed += symres_expand_some(begin + k, p, count, K, choice[2 + k], start, now, terms, nodes, table, place);
+                double *restrict part = out + numbers * k;
+                failed += symres_expand_terms(begin + k, p, count, K, choice[2 + k], start, length, terms, nodes, table, part);
             }
         }
         for (ptrdiff_t k = 0; k < number; ++k) {
-            double *restrict top = out + (numbers * (k + 1) - length);
-            for (ptrdiff_t n = 0; n < length; ++n)
+            double *restrict top = out + (numbers * (k + 1) - tail);
+            for (ptrdiff_t n = 0; n < tail; ++n)
                 top[n] = -INFINITY;
             for (ptrdiff_t b = 0; b < (count + 63) / 64; ++b) {
-                ptrdiff_t first = numbers * k + tails + length * b;
-                symres_larger_tails(out + first, length, top);
+                ptrdiff_t first = numbers * k + tails + tail * b;
+                symres_larger_tails(out + first, tail, top);
             }
         }
     } else {
@@ -807,7 +806,7 @@ static inline void symres_sums_of_row(ptrdiff_t width, ptrdiff_t i, ptrdiff_t le
 }
 
 /* The averages of 64 pairs of inputs. */
-static inline void symres_sums_apart(ptrdiff_t equal, ptrdiff_t terms, ptrdiff_t count, const double *one, const double *two, const double *places, const double *rho, double *restrict work, double *restrict out)
+static inline void symres_sums_apart(ptrdiff_t equal, ptrdiff_t terms, ptrdiff_t count, const double *one, const double *two, const double *indices, const double *rho, double *restrict work, double *restrict out)
 {
     ptrdiff_t rests = symres_rests_from(count, terms);
     ptrdiff_t inverses = symres_inverses_from(count, terms);
@@ -817,12 +816,12 @@ static inline void symres_sums_apart(ptrdiff_t equal, ptrdiff_t terms, ptrdiff_t
     const double * of_second = two + (end - 2 * (terms / 8) - 2);
     const double * lacking1 = one + rests;
     const double * lacking2 = two + rests;
-    symres_apart(terms, one, of_first, lacking1, two, of_second, lacking2, places, rho, work, out);
+    symres_apart(terms, one, of_first, lacking1, two, of_second, lacking2, indices, rho, work, out);
     if (equal == 1)
-        symres_equal_apart(rho, one + inverses, one + sizes, places, out);
+        symres_equal_apart(rho, one + inverses, one + sizes, indices, out);
 }
 
-/* 1 for equal kernels, what is not a number at equal places included; else 0. */
+/* 1 for equal kernels, what is not a number at equal indices included; else 0. */
 static inline ptrdiff_t symres_are_same(ptrdiff_t count1, const double *K1, ptrdiff_t count2, const double *K2)
 {
     ptrdiff_t different = count1 == count2 ? 0 : 1;
@@ -838,19 +837,19 @@ static inline void symres_sort(ptrdiff_t count, double *restrict numbers)
     while (gap > 0) {
         for (ptrdiff_t k = gap; k < count; ++k) {
             double number = numbers[k];
-            ptrdiff_t place = k;
-            while (place >= gap && numbers[place - gap] > number) {
-                numbers[place] = numbers[place - gap];
-                place = place - gap;
+            ptrdiff_t i = k;
+            while (i >= gap && numbers[i - gap] > number) {
+                numbers[i] = numbers[i - gap];
+                i = i - gap;
             }
-            numbers[place] = number;
+            numbers[i] = number;
         }
         gap = gap == 2 ? 1 : 5 * gap / 11;
     }
 }
 
 /* Each of some kernels once, in order. */
-static inline ptrdiff_t symres_distinct(ptrdiff_t count, double *restrict K, double *restrict kinds, double *restrict places)
+static inline ptrdiff_t symres_distinct(ptrdiff_t count, double *restrict K, double *restrict kinds, double *restrict indices)
 {
     for (ptrdiff_t i = 0; i < count; ++i) {
         K[i] = K[i] == K[i] ? K[i] : INFINITY;
@@ -875,17 +874,17 @@ static inline ptrdiff_t symres_distinct(ptrdiff_t count, double *restrict K, dou
                 high = middle;
             }
         }
-        places[i] = low;
+        indices[i] = low;
     }
     return different;
 }
 
 /* The numbers of the inputs of up to 64 pairs: those of the first ones, then of the second ones; 0 for no pair. */
-static inline void symres_places_of_pairs(ptrdiff_t some, const double *first, const double *second, double *restrict both)
+static inline void symres_indices_of_pairs(ptrdiff_t width, const double *first, const double *second, double *restrict indices)
 {
     for (ptrdiff_t j = 0; j < 64; ++j) {
-        both[j] = j < some ? first[j] : 0.0;
-        both[64 + j] = j < some ? second[j] : 0.0;
+        indices[j] = j < width ? first[j] : 0.0;
+        indices[64 + j] = j < width ? second[j] : 0.0;
     }
 }
 
@@ -904,11 +903,11 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 4096))
         double numbers[24576];
         double *restrict kernels = numbers + 0;
         double *restrict kinds = numbers + 8192;
-        double *restrict places = numbers + 16384;
+        double *restrict numbered = numbers + 16384;
         double p[3];
         double choice[3];
         double rho[64];
-        double both[128];
+        double indices[128];
         double sum0[64];
         p[0] = C_W;
         p[1] = C_b;
@@ -917,7 +916,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 4096))
             kernels[i - start] = symres_valid(K1[i]);
             kernels[pairs + i - start] = symres_valid(K2[i]);
         }
-        ptrdiff_t count = symres_distinct(2 * pairs, kernels, kinds, places);
+        ptrdiff_t count = symres_distinct(2 * pairs, kernels, kinds, numbered);
         if (symres_choose(0, 1, p, count, kinds, choice) == 0) {
             ptrdiff_t terms = (ptrdiff_t)choice[1];
             ptrdiff_t share = symres_numbers_of_expansion(count, terms);
@@ -928,19 +927,19 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 4096))
                 if (expansions) {
                     if (symres_expand(0, 1, p, count, kinds, choice, expansions) == 0) {
                         for (ptrdiff_t left = 0; left < pairs; left += 64) {
-                            ptrdiff_t some = symres_smaller(64, pairs - left);
-                            symres_places_of_pairs(some, places + left, places + (pairs + left), both);
+                            ptrdiff_t width = symres_smaller(64, pairs - left);
+                            symres_indices_of_pairs(width, numbered + left, numbered + (pairs + left), indices);
                             const double * of_first0 = expansions + 0 * share;
                             const double * of_second0 = expansions + 0 * share;
                             for (ptrdiff_t j = 0; j < 64; ++j)
                                 rho[j] = 0.0;
-                            for (ptrdiff_t j = 0; j < some; ++j) {
-                                double place0 = symres_covariance_map_place0(K1[start + left + j], K2[start + left + j], C[start + left + j], p);
-                                double inverse0 = of_first0[roots + (ptrdiff_t)both[j]];
-                                rho[j] = symres_correlated(place0, inverse0, of_second0[roots + (ptrdiff_t)both[64 + j]]);
+                            for (ptrdiff_t j = 0; j < width; ++j) {
+                                double covariance0 = symres_covariance_map_place0(K1[start + left + j], K2[start + left + j], C[start + left + j], p);
+                                double inverse0 = of_first0[roots + (ptrdiff_t)indices[j]];
+                                rho[j] = symres_correlated(covariance0, inverse0, of_second0[roots + (ptrdiff_t)indices[64 + j]]);
                             }
-                            symres_sums_apart(1, terms, count, of_first0, of_second0, both, rho, work, sum0);
-                            for (ptrdiff_t j = 0; j < some; ++j) {
+                            symres_sums_apart(1, terms, count, of_first0, of_second0, indices, rho, work, sum0);
+                            for (ptrdiff_t j = 0; j < width; ++j) {
                                 ptrdiff_t i = start + left + j;
                                 double k1 = symres_valid(K1[i]);
                                 double k2 = symres_valid(K2[i]);
@@ -1030,15 +1029,15 @@ void SYMRES_NAME(covariance_mapf)(size_t entries, const float *K1, const float *
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 4096))
     for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 4095) / 4096; ++block) {
         ptrdiff_t start = 4096 * block;
-        ptrdiff_t some = symres_smaller(4096, (ptrdiff_t)entries - start);
+        ptrdiff_t width = symres_smaller(4096, (ptrdiff_t)entries - start);
         double values[16384];
-        for (ptrdiff_t i = 0; i < some; ++i) {
+        for (ptrdiff_t i = 0; i < width; ++i) {
             values[0 + i] = K1[start + i];
             values[4096 + i] = K2[start + i];
             values[8192 + i] = symres_rounded(K1[start + i], K2[start + i], C[start + i]);
         }
-        SYMRES_NAME(covariance_map)(some, values + 0, values + 4096, values + 8192, C_W, C_b, values + 12288);
-        for (ptrdiff_t i = 0; i < some; ++i)
+        SYMRES_NAME(covariance_map)(width, values + 0, values + 4096, values + 8192, C_W, C_b, values + 12288);
+        for (ptrdiff_t i = 0; i < width; ++i)
             out[start + i] = values[12288 + i];
     }
 }

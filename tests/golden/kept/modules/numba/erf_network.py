@@ -265,13 +265,13 @@ def _numbers_of_layer(layer, count, inputs, begin, width, out):
 
 
 @_plain
-def _matrix_row(width, layer, parameters, one, two, pair, gaps):
+def _row_of_layer(width, layer, parameters, one, two, pair, gaps):
     """One layer of the network for pairs of an input with others."""
     __layer_1_row(width, layer, parameters, one, two, pair, gaps)
 
 
 @_plain
-def _some_pairs(width, layer, parameters, one, two, pair, gaps):
+def _pairs_of_layer(width, layer, parameters, one, two, pair, gaps):
     """One layer of the network for pairs of inputs."""
     __layer_1_pairs(width, layer, parameters, one, two, pair, gaps)
 
@@ -308,8 +308,8 @@ def _dual_kernel_matrix(rows, columns, K1, K2, symmetric, blank, C_W, C_b, C, Th
             for i in range(top, bottom):
                 pair = pairs[408 * (i - top):408 * (i - top) + 408]
                 for j in range(width):
-                    given = C[i * columns + left + j]
-                    pair[j] = _possible(inputs[count + i], sizes[j], given, given)
+                    covariance = C[i * columns + left + j]
+                    pair[j] = _possible(inputs[count + i], sizes[j], covariance, covariance)
                     pair[136 + j] = 0.0 if blank else Theta[i * columns + left + j]
                     pair[272 + j] = _determinant(inputs[i], kernels[j], pair[j])
             for layer in range(3):
@@ -317,7 +317,7 @@ def _dual_kernel_matrix(rows, columns, K1, K2, symmetric, blank, C_W, C_b, C, Th
                 for i in range(top, bottom):
                     pair = pairs[408 * (i - top):408 * (i - top) + 408]
                     _numbers_of_layer(layer, count, inputs, i, 1, one)
-                    _matrix_row(width, layer, parameters, one, two, pair, gaps)
+                    _row_of_layer(width, layer, parameters, one, two, pair, gaps)
             for i in range(top, bottom):
                 for j in range(width):
                     C[i * columns + left + j] = pairs[408 * (i - top) + j]
@@ -361,7 +361,7 @@ def _dual_kernel(entries, K1, K2, C_W, C_b, C, Theta, every_C, every_Theta):
             for layer in range(3):
                 _numbers_of_layer(layer, 2 * pairs, inputs, left, width, one)
                 _numbers_of_layer(layer, 2 * pairs, inputs, pairs + left, width, two)
-                _some_pairs(width, layer, parameters, one, two, pair, gaps)
+                _pairs_of_layer(width, layer, parameters, one, two, pair, gaps)
                 if every_C.size > 0:
                     for j in range(width):
                         every_C[layer * entries + start + left + j] = pair[j]

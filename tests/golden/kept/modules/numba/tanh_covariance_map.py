@@ -624,24 +624,23 @@ def _choose(begin, number, p, count, K, choice):
 
 
 @_loop
-def _expand_some(number, p, count, K, limit, start, some, terms, nodes, table, out):
-    """Some coefficients of a function for all inputs, from the term ``start`` on; behind the last also what is left."""
+def _expand_terms(number, p, count, K, limit, start, length, terms, nodes, table, out):
+    """``length`` coefficients of a function for all inputs, from the term ``start`` on; with the last what is left."""
     failed = 0
     blocks = (count + 63) // 64
-    length = 2 * (terms // 8) + 2
+    tail = 2 * (terms // 8) + 2
     rests = _rests_from(count, terms)
     inverses = rests + 64 * blocks
     sizes = inverses + 64 * blocks
     tails = sizes + 64 * blocks
-    rows = table[2 * nodes:(2 + some) * nodes]
+    rows = table[2 * nodes:(2 + length) * nodes]
     for b in prange(blocks):
         work = np.empty(128 * nodes + 256)
         even = work[0:64 * nodes]
         odd = work[64 * nodes:128 * nodes]
         left = work[128 * nodes:128 * nodes + 192]
         roots = work[128 * nodes + 192:128 * nodes + 256]
-        coefficients = out[64 * terms * b:64 * terms * (b + 1)]
-        sums = out[64 * terms * b + 64 * start:64 * terms * (b + 1)]
+        first = 64 * terms * b + 64 * start
         squared = out[sizes + 64 * b:sizes + 64 * b + 64]
         for j in range(64):
             i = 64 * b + j
@@ -649,14 +648,14 @@ def _expand_some(number, p, count, K, limit, start, some, terms, nodes, table, o
             roots[j] = root if root <= limit else nan
             out[inverses + i] = 0.0 if roots[j] == 0.0 else 1.0 / roots[j]
         _factor_block(number, nodes, 13.0 / nodes, roots, p, even, odd)
-        _products(0, some, nodes, rows, even, sums)
-        _products(1, some, nodes, rows, odd, sums)
+        _products(0, length, nodes, rows, even, out[first:first + 64 * length])
+        _products(1, length, nodes, rows, odd, out[first:first + 64 * length])
         if start == 0:
             _squares(nodes, rows, even, odd, squared)
-        if start + some == terms:
-            of_block = out[tails + length * b:tails + length * (b + 1)]
+        if start + length == terms:
+            of_block = out[tails + tail * b:tails + tail * (b + 1)]
             lacking = out[rests + 64 * b:rests + 64 * b + 64]
-            _remainders(terms, coefficients, squared, of_block, lacking, left)
+            _remainders(terms, out[64 * terms * b:64 * terms * (b + 1)], squared, of_block, lacking, left)
     return failed
 
 
@@ -667,24 +666,24 @@ def _expand(begin, number, p, count, K, choice, out):
     nodes = int(choice[0])
     terms = int(choice[1])
     most = 8 * (131072 // nodes)
-    some = _smaller(most, terms)
-    length = 2 * (terms // 8) + 2
+    step = _smaller(most, terms)
+    tail = 2 * (terms // 8) + 2
     numbers = _numbers_of_expansion(count, terms)
     tails = _rests_from(count, terms) + (count + 63) // 64 * 192
-    table = np.empty((some + 2) * nodes)
-    for start in range(0, terms, some):
-        now = _smaller(some, terms - start)
-        _polynomials(start, some, now, nodes, 13.0 / nodes, table)
+    table = np.empty((step + 2) * nodes)
+    for start in range(0, terms, step):
+        length = _smaller(step, terms - start)
+        _polynomials(start, step, length, nodes, 13.0 / nodes, table)
         for k in range(number):
-            place = out[numbers * k:numbers * (k + 1)]
-            failed += _expand_some(begin + k, p, count, K, choice[2 + k], start, now, terms, nodes, table, place)
+            part = out[numbers * k:numbers * (k + 1)]
+            failed += _expand_terms(begin + k, p, count, K, choice[2 + k], start, length, terms, nodes, table, part)
     for k in range(number):
-        top = out[numbers * (k + 1) - length:numbers * (k + 1)]
-        for n in range(length):
+        top = out[numbers * (k + 1) - tail:numbers * (k + 1)]
+        for n in range(tail):
             top[n] = -inf
         for b in range((count + 63) // 64):
-            first = numbers * k + tails + length * b
-            _larger_tails(out[first:first + length], length, top)
+            first = numbers * k + tails + tail * b
+            _larger_tails(out[first:first + tail], tail, top)
     return failed
 
 
@@ -713,7 +712,7 @@ def _sums_of_row(width, i, left, equal, terms, count, one, two, line, rho, out):
 
 
 @_plain
-def _sums_apart(equal, terms, count, one, two, places, rho, work, out):
+def _sums_apart(equal, terms, count, one, two, indices, rho, work, out):
     """The averages of 64 pairs of inputs."""
     rests = _rests_from(count, terms)
     inverses = _inverses_from(count, terms)
@@ -723,14 +722,14 @@ def _sums_apart(equal, terms, count, one, two, places, rho, work, out):
     of_second = two[end - 2 * (terms // 8) - 2:end]
     lacking1 = one[rests:inverses]
     lacking2 = two[rests:inverses]
-    _apart(terms, one, of_first, lacking1, two, of_second, lacking2, places, rho, work, out)
+    _apart(terms, one, of_first, lacking1, two, of_second, lacking2, indices, rho, work, out)
     if equal == 1:
-        _equal_apart(rho, one[inverses:sizes], one[sizes:sizes + inverses - rests], places, out)
+        _equal_apart(rho, one[inverses:sizes], one[sizes:sizes + inverses - rests], indices, out)
 
 
 @_scalar
 def _are_same(count1, K1, count2, K2):
-    """1 for equal kernels, what is not a number at equal places included; else 0."""
+    """1 for equal kernels, what is not a number at equal indices included; else 0."""
     different = 0 if count1 == count2 else 1
     for i in range(count1 if different == 0 else 0):
         different += 0 if K1[i] == K2[i] or (K1[i] != K1[i] and K2[i] != K2[i]) else 1
@@ -744,16 +743,16 @@ def _sort(count, numbers):
     while gap > 0:
         for k in range(gap, count):
             number = numbers[k]
-            place = k
-            while place >= gap and numbers[place - gap] > number:
-                numbers[place] = numbers[place - gap]
-                place = place - gap
-            numbers[place] = number
+            i = k
+            while i >= gap and numbers[i - gap] > number:
+                numbers[i] = numbers[i - gap]
+                i = i - gap
+            numbers[i] = number
         gap = 1 if gap == 2 else 5 * gap // 11
 
 
 @_plain
-def _distinct(count, K, kinds, places):
+def _distinct(count, K, kinds, indices):
     """Each of some kernels once, in order."""
     for i in range(count):
         K[i] = K[i] if K[i] == K[i] else inf
@@ -773,16 +772,16 @@ def _distinct(count, K, kinds, places):
                 low = middle + 1
             else:
                 high = middle
-        places[i] = low
+        indices[i] = low
     return different
 
 
 @_plain
-def _places_of_pairs(some, first, second, both):
+def _indices_of_pairs(width, first, second, indices):
     """The numbers of the inputs of up to 64 pairs: those of the first ones, then of the second ones; 0 for no pair."""
     for j in range(64):
-        both[j] = first[j] if j < some else 0.0
-        both[64 + j] = second[j] if j < some else 0.0
+        indices[j] = first[j] if j < width else 0.0
+        indices[64 + j] = second[j] if j < width else 0.0
 
 
 @_scalar
@@ -798,11 +797,11 @@ def _covariance_map_entries(entries, K1, K2, C, C_W, C_b, out):
         numbers = np.empty(24576)
         kernels = numbers[0:8192]
         kinds = numbers[8192:16384]
-        places = numbers[16384:24576]
+        numbered = numbers[16384:24576]
         p = np.empty(3)
         choice = np.empty(3)
         rho = np.empty(64)
-        both = np.empty(128)
+        indices = np.empty(128)
         sum0 = np.empty(64)
         p[0] = C_W
         p[1] = C_b
@@ -810,7 +809,7 @@ def _covariance_map_entries(entries, K1, K2, C, C_W, C_b, out):
             out[i] = nan
             kernels[i - start] = _valid(K1[i])
             kernels[pairs + i - start] = _valid(K2[i])
-        count = _distinct(2 * pairs, kernels, kinds, places)
+        count = _distinct(2 * pairs, kernels, kinds, numbered)
         if _choose(0, 1, p, count, kinds, choice) == 0:
             terms = int(choice[1])
             share = _numbers_of_expansion(count, terms)
@@ -819,18 +818,18 @@ def _covariance_map_entries(entries, K1, K2, C, C_W, C_b, out):
             expansions = np.empty(1 * share)
             if _expand(0, 1, p, count, kinds, choice, expansions) == 0:
                 for left in range(0, pairs, 64):
-                    some = _smaller(64, pairs - left)
-                    _places_of_pairs(some, places[left:], places[pairs + left:], both)
+                    width = _smaller(64, pairs - left)
+                    _indices_of_pairs(width, numbered[left:], numbered[pairs + left:], indices)
                     of_first0 = expansions[0 * share:1 * share]
                     of_second0 = expansions[0 * share:1 * share]
                     for j in range(64):
                         rho[j] = 0.0
-                    for j in range(some):
-                        place0 = _covariance_map_place0(K1[start + left + j], K2[start + left + j], C[start + left + j], p)
-                        inverse0 = of_first0[roots + int(both[j])]
-                        rho[j] = _correlated(place0, inverse0, of_second0[roots + int(both[64 + j])])
-                    _sums_apart(1, terms, count, of_first0, of_second0, both, rho, work, sum0)
-                    for j in range(some):
+                    for j in range(width):
+                        covariance0 = _covariance_map_place0(K1[start + left + j], K2[start + left + j], C[start + left + j], p)
+                        inverse0 = of_first0[roots + int(indices[j])]
+                        rho[j] = _correlated(covariance0, inverse0, of_second0[roots + int(indices[64 + j])])
+                    _sums_apart(1, terms, count, of_first0, of_second0, indices, rho, work, sum0)
+                    for j in range(width):
                         i = start + left + j
                         k1 = _valid(K1[i])
                         k2 = _valid(K2[i])
