@@ -1,8 +1,8 @@
-"""Functions of arrays that broadcast, on top of compiled loops over entries and over matrices. Inlined at export."""
+"""Functions of arrays that broadcast, on top of compiled loops over entries, matrices and layers. Inlined at export."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -24,8 +24,8 @@ def evaluated(
     """The values of a function of the broadcast shape: in float32 where all inputs are, else in float64.
 
     Args:
-        entries: fills its last argument from arrays of one axis and numbers.
-        matrix: fills its last argument, of two axes, from K1 of each row, K2 of each column, matrices and numbers.
+        entries: NAME_entries of ``loops.py``.
+        matrix: NAME_matrix of ``loops.py``; None if there is one input.
         inputs: kernels and covariances.
         parameters: the others.
         out: receives the values.
@@ -56,16 +56,87 @@ def evaluated(
         for place in product(*map(range, shape[:-2])):
             K1, K2, *others = [a[tuple([p * (n > 1) for p, n in zip(place, a.shape, strict=False)])] for a in shaped]
             first, second = _line(K1, rows), _line(K2, columns)
-            wide = [np.ascontiguousarray(np.broadcast_to(a, (rows, columns))) for a in others]
-            matrix(first, second, *wide, *values, target[place])
+            wide = [np.ascontiguousarray(np.broadcast_to(a, (rows, columns))).reshape(-1) for a in others]
+            steps = [x for a in wide for x in (a, columns)]
+            matrix(rows, columns, first, second, *steps, *values, target[place].reshape(-1), columns)
     else:
         flat = [np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1) for a in shaped]
-        entries(*flat, *[float(p.reshape(())) for p in numbers], target.reshape(-1))
+        entries(target.size, *flat, *[float(p.reshape(())) for p in numbers], target.reshape(-1))
     if out is None:
         return target[()]
     if target is not out:
         np.copyto(out, target, casting="same_kind")
     return out
+
+
+def pairs_through_layers(
+    call: Callable[..., int],
+    depth: int,
+    inputs: Sequence[Any],
+    parameters: Mapping[str, Any],
+    every_layer: bool,
+    kind: np.dtype[Any],
+) -> tuple[Any, Any]:
+    """Kernel and tangent kernel of pairs of inputs behind all layers.
+
+    Args:
+        call: dual_kernel of ``loops.py``.
+        depth: how many layers there are.
+        inputs: K1, K2, C and Theta before them.
+        parameters: by name, a number or one for each layer.
+        every_layer: whether to return the kernels behind every layer.
+        kind: what is computed in.
+    """
+    K1, K2, C, Theta = inputs
+    arrays = [_real(a, kind) for a in (K1, K2, _covariances(K1, K2, C, kind), Theta)]
+    shape = np.broadcast_shapes(*(a.shape for a in arrays))
+    first, second, *both = (np.array(np.broadcast_to(a, shape)).reshape(-1) for a in arrays)
+    every = [np.empty((depth + 1 if every_layer else 1, *shape), dtype=kind) for _ in both]
+    for e, start in zip(every, both, strict=True):
+        e[0] = start.reshape(shape)
+    inner = [e[1:].reshape(-1) for e in every]
+    _require_memory(call(first.size, first, second, *_by_layer(parameters, depth, kind), *both, *inner))
+    found = every if every_layer else [b.reshape(shape) for b in both]
+    return found[0][()], found[1][()]
+
+
+def rows_through_layers(
+    call: Callable[..., int],
+    depth: int,
+    kernels: Sequence[Reals],
+    symmetric: bool,
+    parameters: Mapping[str, Any],
+) -> tuple[Reals, Reals]:
+    """Kernel and tangent kernel of all pairs of rows behind all layers.
+
+    Args:
+        call: dual_kernel_matrix of ``loops.py``.
+        depth: how many layers there are.
+        kernels: K1, K2 and C before them; C is overwritten.
+        symmetric: whether rows and columns are the same inputs.
+        parameters: by name, a number or one for each layer.
+    """
+    K1, K2, C = kernels
+    Theta = np.empty_like(C)
+    numbers = _by_layer(parameters, depth, C.dtype)
+    _require_memory(call(*C.shape, K1, K2, symmetric, True, *numbers, C.reshape(-1), Theta.reshape(-1)))
+    return C, Theta
+
+
+def _by_layer(parameters: Mapping[str, Any], depth: int, kind: np.dtype[Any]) -> list[Reals]:
+    """The parameters as arrays of one number for each layer."""
+    arrays = []
+    for name, value in parameters.items():
+        array = _real(value, kind)
+        if array.ndim and array.shape != (depth,):
+            raise ValueError(f"{name} has {array.size} values, but the network has {depth} layers")
+        arrays.append(np.array(np.broadcast_to(array, (depth,))))
+    return arrays
+
+
+def _require_memory(failed: int) -> None:
+    if failed:
+        raise MemoryError("memory is too small for the numbers of all layers and inputs")
 
 
 def _is_apart(out: Reals, given: Sequence[Reals]) -> bool:
@@ -90,5 +161,5 @@ def _by_parameters(
     for number, column in enumerate(columns.T):
         some = np.flatnonzero(place.reshape(-1) == number)
         part = np.empty(some.size, dtype=target.dtype)
-        entries(*[np.ascontiguousarray(a[some]) for a in flat], *[float(v) for v in column], part)
+        entries(some.size, *[np.ascontiguousarray(a[some]) for a in flat], *[float(v) for v in column], part)
         values[some] = part

@@ -47,10 +47,9 @@ class ScalarFunction:
         inputs: the arguments that are arrays: kernels, covariances, tangent kernels.
         parameters: the arguments that are numbers.
         valid: the function that makes kernels nan where there is no value.
-        sources: of scalar functions: NAME_entry; of two inputs also NAME_first(K1, parameters) and
-            NAME_second(K2, parameters), which return tuples of what is each input's own, and NAME_pair(K1, first, K2,
-            second, C, sums, parameters).
-        kept: how many numbers NAME_first and NAME_second return; None if there is one input.
+        sources: of scalar functions: NAME_entry; of two inputs also NAME_pair(K1, first, K2, second, C, sums,
+            parameters).
+        levels: what NAME_pair takes of each input alone; None if there is one input.
         series: what NAME_pair takes as sums; there is no NAME_entry then. None if it takes none.
         steepest: the largest power of kernels that is computed, if it is no float where the value is; or 0.
     """
@@ -60,28 +59,31 @@ class ScalarFunction:
     parameters: tuple[sp.Symbol, ...]
     valid: str
     sources: tuple[str, ...]
-    kept: tuple[int, int] | None = None
+    levels: Levels | None = None
     series: Series | None = None
     steepest: float = 0.0
-
-    @property
-    def sums(self) -> tuple[sp.Symbol, ...]:
-        """What stands for averages that are summed, which NAME_pair takes."""
-        return () if self.series is None else self.series.symbols
 
     @property
     def varying(self) -> tuple[sp.Symbol, ...]:
         """Of two inputs, the arguments that differ from pair to pair."""
         return self.inputs[2:]
 
-    @property
-    def own(self) -> tuple[list[str], list[str]]:
-        """The names of what NAME_first and NAME_second return."""
-        first, second = self.kept or (0, 0)
-        return [f"first{k}" for k in range(first)], [f"second{k}" for k in range(second)]
+    def of_input(self, side: str, kernel: str, result: str = "{0}") -> list[str]:
+        """The assignments of what an input has of its own.
 
-    def pair(self, kernels: Sequence[str], second: str = "{0}", varying: str = "{0}", sums: str = "{0}") -> list[str]:
-        """The arguments of NAME_pair.
+        Args:
+            side: "first" or "second".
+            kernel: the text of its kernel.
+            result: what is assigned to, of ``{0}``, a name.
+        """
+        own = () if self.levels is None else getattr(self.levels, side)
+        if not own:
+            return []
+        names = {K1: kernel, K2: kernel, **{s: variable(s) for s in self.parameters}}
+        return lines(names, [(result.format(s), e) for s, e in own])
+
+    def pair(self, kernels: Sequence[str], second: str = "{0}", varying: str = "{0}", sums: str = "{0}") -> str:
+        """The call of NAME_pair.
 
         Args:
             kernels: those of the two inputs.
@@ -89,29 +91,12 @@ class ScalarFunction:
             varying: the same of what differs from pair to pair.
             sums: the same of the sums.
         """
-        first, others = self.own
-        own = [kernels[0], *first, kernels[1], *map(second.format, others)]
-        between = [*(varying.format(variable(s)) for s in self.varying), *map(sums.format, self.sums)]
-        return [*own, *between, *map(variable, self.parameters)]
-
-    @property
-    def pair_of_row(self) -> list[str]:
-        """These in a loop over a row of a matrix."""
-        return self.pair(("k1", "k2[j]"), "{0}[j]", "row_{0}[j]", "{0}[j]")
-
-    @property
-    def pair_of_entries(self) -> list[str]:
-        """These in a loop over pairs of inputs, beside the sums of a block of them."""
-        return self.pair(("k1", "k2"), "{0}", "{0}[i]", "{0}[j]")
-
-    def of_each_input(self, prefix: str, *kernels: str) -> list[str]:
-        """The assignments of what NAME_first and NAME_second return, for two kernels."""
-        own = [*map(variable, self.parameters)]
-        return [
-            f"{', '.join(names)}, = {prefix}{self.name}_{side}({', '.join([kernel, *own])})"
-            for side, kernel, names in zip(("first", "second"), kernels, self.own, strict=True)
-            if names
-        ]
+        assert self.levels is not None
+        own = [kernels[0], *(str(s) for s, _ in self.levels.first), kernels[1]]
+        own += [second.format(s) for s, _ in self.levels.second]
+        own += [varying.format(variable(s)) for s in self.varying]
+        own += [sums.format(s) for s in (() if self.series is None else self.series.symbols)]
+        return f"{self.name}_pair({', '.join([*own, *map(variable, self.parameters)])})"
 
 
 # ---- components --------------------------------------------------------------------------------------------------
@@ -276,26 +261,13 @@ def _function(
     value = value.xreplace({C: Clipped(K1, K2, *roots, C)}) if amplifies else value
     results = [*before, (last, Possible(*roots, C, value))]
     levels = levelled(results, () if series is None else series.symbols)
-    kept = len(levels.first), len(levels.second)
-    found = ScalarFunction(name, inputs, parameters, valid, (), kept, series, steepest)
-    sources = _by_level(found, levels)
-    if series is not None:
-        return replace(found, sources=tuple(sources))
-    calls, pair = found.of_each_input("", "K1", "K2"), ", ".join(found.pair(("K1", "K2")))
-    entry = defined(f"{name}_entry({listed})", [*kernels, *calls, f"return {name}_pair({pair})"])
-    return replace(found, sources=(*sources, entry))
-
-
-def _by_level(function: ScalarFunction, levels: Levels) -> list[str]:
-    """The sources of the levels of a function."""
-    own = list(map(variable, function.parameters))
-    names = {s: variable(s) for s in (*function.inputs, *function.parameters)}
-    sources = []
-    for side, kernel, found in (("first", "K1", levels.first), ("second", "K2", levels.second)):
-        if found:
-            body = lines(names, [(str(s), e) for s, e in found])
-            returned = f"return ({', '.join(str(s) for s, _ in found)},)"
-            sources.append(defined(f"{function.name}_{side}({', '.join([kernel, *own])})", [*body, returned]))
-    kept = {s: str(s) for s in (*(s for s, _ in (*levels.first, *levels.second)), *function.sums)}
-    head = f"{function.name}_pair({', '.join(function.pair(('K1', 'K2')))})"
-    return [*sources, defined(head, lines({**names, **kept}, economical(levels.pair)))]
+    found = ScalarFunction(name, inputs, parameters, valid, (), levels, series, steepest)
+    own_of_inputs = [s for s, _ in (*levels.first, *levels.second)]
+    spelled = {s: variable(s) for s in (*inputs, *parameters)}
+    spelled |= {s: str(s) for s in (*own_of_inputs, *(series.symbols if series else ()))}
+    call = found.pair(("K1", "K2"))
+    sources = [defined(call, lines(spelled, economical(levels.pair)))]
+    if series is None:
+        own = [*found.of_input("first", "K1"), *found.of_input("second", "K2")]
+        sources.append(defined(f"{name}_entry({listed})", [*kernels, *own, f"return {call}"]))
+    return replace(found, sources=tuple(sources))

@@ -1,10 +1,10 @@
-"""The functions of the library that a text calls, as trees."""
+"""The functions of the library and of the drivers that a module needs, as trees."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from typing import Literal
@@ -29,21 +29,33 @@ class Library:
     Args:
         functions: by name, dependencies first.
         constants: by name.
+        drivers: functions of ``drivers``, likewise; they call functions of the library and of the module.
     """
 
-    functions: dict[str, ast.FunctionDef]
-    constants: dict[str, float]
+    functions: Mapping[str, ast.FunctionDef]
+    constants: Mapping[str, float]
+    drivers: Mapping[str, ast.FunctionDef] = field(default_factory=dict)
 
-    def needed(self, trees: Iterable[ast.AST], *names: str) -> tuple[ast.FunctionDef, ...]:
-        """The functions that trees call, those of some names, and what these call, in the order of the library."""
-        found: set[str] = set()
-        stack = [*names, *(name for tree in trees for name in called(tree))]
+    def program(
+        self, roots: Iterable[str], own: Iterable[ast.FunctionDef], series: Iterable[ast.FunctionDef] = ()
+    ) -> tuple[ast.FunctionDef, ...]:
+        """All functions that some need, in an order in which none is called before it is defined.
+
+        Args:
+            roots: the names of these functions.
+            own: the functions of the module.
+            series: those of its functions that drivers call.
+        """
+        everything = (*self.functions.values(), *series, *self.drivers.values(), *own)
+        trees = {tree.name: tree for tree in everything}
+        reached: set[str] = set()
+        stack = list(roots)
         while stack:
             name = stack.pop()
-            if name in self.functions and name not in found:
-                found.add(name)
-                stack.extend(called(self.functions[name]))
-        return tuple(tree for name, tree in self.functions.items() if name in found)
+            if name in trees and name not in reached:
+                reached.add(name)
+                stack.extend(called(trees[name]))
+        return tuple(tree for name, tree in trees.items() if name in reached)
 
 
 @cache
@@ -52,12 +64,17 @@ def library(precision: Precision = "double") -> Library:
     functions: dict[str, ast.FunctionDef] = {}
     constants: dict[str, float] = {}
     for file in (f"{precision}_precision.py", *_FILES):
-        for node in ast.parse((resources.files(__package__) / "library" / file).read_text("utf-8")).body:
+        for node in _tree("library", file).body:
             if isinstance(node, ast.FunctionDef):
                 functions[node.name] = node
             elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-                constants[node.targets[0].id] = float(ast.literal_eval(node.value))
-    return Library(functions, constants)
+                constants[node.targets[0].id] = ast.literal_eval(node.value)
+    drivers = [node for node in _tree("drivers", "expansions.py").body if isinstance(node, ast.FunctionDef)]
+    return Library(functions, constants, {node.name: node for node in drivers})
+
+
+def _tree(folder: str, file: str) -> ast.Module:
+    return ast.parse((resources.files(__package__) / folder / file).read_text("utf-8"))
 
 
 def called(tree: ast.AST) -> Iterator[str]:

@@ -10,7 +10,7 @@ from sympy.integrals.quadrature import gauss_legendre
 
 from ...core.symbols import K1, K2, C, K, Theta
 from ..emission.emitter import defined, variable
-from ..planning.network_plan import DeepLayer
+from ..planning.network_plan import DeepLayer, NetworkPlan
 from ..stable.primitives import determinant
 from .economy import economical
 from .series import Series, with_sums
@@ -49,12 +49,18 @@ class ScalarLayer:
         return (*self.others, self.one, self.step, *([self.gap] if self.gap is not None else []))
 
 
-def scalar_layer(layer: DeepLayer, is_sharp: bool) -> ScalarLayer:
+def scalar_layers(plan: NetworkPlan) -> list[ScalarLayer]:
+    """The functions of the different layers of a network."""
+    return [_scalar_layer(layer, plan.is_sharp, plan.parameters) for layer in plan.layers]
+
+
+def _scalar_layer(layer: DeepLayer, is_sharp: bool, parameters: Sequence[sp.Symbol]) -> ScalarLayer:
     """The functions of a layer as scalar code.
 
     Args:
         layer: the layer.
         is_sharp: whether some layer of the network changes with the root of the determinant.
+        parameters: of the network, which the functions of series take.
 
     Raises:
         NoSpelling: they contain what scalar code has no words for.
@@ -67,7 +73,7 @@ def scalar_layer(layer: DeepLayer, is_sharp: bool) -> ScalarLayer:
     if layer.is_steep:
         results[1:] = [("fixed", layer.fixed), ("slope", layer.slope)]
         tangent = "fixed + (0.0 if Theta == 0.0 else Theta*slope)"  # 0 times infinity
-    results, series = with_sums(name, results, layer.components, layer.parameters)
+    results, series = with_sums(name, results, layer.components, parameters)
     symbols = () if series is None else series.symbols
     sums = list(map(str, symbols))
     names |= {s: str(s) for s in symbols}

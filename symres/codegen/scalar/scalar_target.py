@@ -5,19 +5,22 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
-from ..planning.module_plan import ModulePlan
+from ..planning.network_plan import NetworkPlan
 from ..planning.plan import Component, Function
 from ..planning.target import ArrayFunction, Target
 from .functions import ScalarFunction, Text, component_texts, plain_codes, public_function
+from .library_source import Library, Precision
+from .loops import first_factors, function_loops, hooks, kinds_of, network_loops
+from .networks import ScalarLayer, scalar_layers
+from .series import Series
 from .spelling import SCALAR
-
-HERE = Path(__file__).parent
 
 
 class ScalarTarget(Target):
@@ -51,20 +54,73 @@ class ScalarTarget(Target):
         """The same, whose values of numbers are numbers."""
 
 
-def parts_of(plan: ModulePlan) -> tuple[list[ScalarFunction], dict[str, Text]]:
-    """The functions of a module, and the texts of the components that they call."""
-    return [public_function(f) for f in plan.functions], component_texts(plan.components)
+@dataclass(frozen=True)
+class Parts:
+    """What a module consists of, before any language.
+
+    Args:
+        items: its functions of arrays, or the layers of its network.
+        components: the texts of the components that they call.
+        loops: precision -> the functions of arrays, with their loops.
+        tables: further tables of constants, by name.
+    """
+
+    items: Sequence[ScalarFunction | ScalarLayer]
+    components: Mapping[str, Text]
+    loops: Callable[[Precision], str]
+    tables: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    @property
+    def series(self) -> list[Series]:
+        """What is computed as series."""
+        return [item.series for item in self.items if item.series is not None]
+
+    @property
+    def constants(self) -> dict[str, tuple[float, ...]]:
+        """The tables that the code reads, by name."""
+        tables = [table for text in self.components.values() for table in text.tables]
+        return {**dict(sorted(tables, key=lambda table: not table[0].endswith("_EDGES"))), **self.tables}
+
+    def program(self, tools: Library, precision: Precision, others: Iterable[str] = ()) -> tuple[ast.FunctionDef, ...]:
+        """The functions of the module and what they need, as trees.
+
+        Args:
+            tools: the library for the precision.
+            precision: of the arguments.
+            others: names of further functions that are called.
+        """
+        loops = definitions([self.loops(precision)])
+        sources = [*(t.source for t in self.components.values()), *(s for item in self.items for s in item.sources)]
+        series = [text for one in self.series for text in one.sources]
+        factors = definitions([*series, *hooks(self.series)]) if series else []
+        roots = filter(is_public, (tree.name for tree in loops))
+        return tools.program([*roots, *others], [*definitions(sources), *loops], factors)
+
+
+def is_public(name: str) -> bool:
+    """Whether a function is one of those that a module offers."""
+    return name in ("dual_kernel", "dual_kernel_matrix") or name.endswith(("_entries", "_matrix"))
+
+
+def parts_of_functions(functions: Sequence[ScalarFunction], components: Iterable[Component]) -> Parts:
+    """The parts of a module of functions."""
+    begins = first_factors(functions)
+
+    def loops(precision: Precision) -> str:
+        return "\n\n".join(function_loops(f, begins[f.name], precision) for f in functions)
+
+    return Parts(functions, component_texts(components), loops)
+
+
+def parts_of_network(plan: NetworkPlan) -> Parts:
+    """The parts of the module of a network."""
+    layers = scalar_layers(plan)
+    return Parts(layers, component_texts(plan.called), partial(network_loops, plan, layers), kinds_of(plan))
 
 
 def definitions(sources: Iterable[str]) -> list[ast.FunctionDef]:
     """The functions of sources, as trees."""
     return [tree for source in sources for tree in ast.parse(source).body if isinstance(tree, ast.FunctionDef)]
-
-
-def tables_of(components: Mapping[str, Text]) -> dict[str, tuple[float, ...]]:
-    """The constants that components read, by name."""
-    tables = [table for text in components.values() for table in text.tables]
-    return dict(sorted(tables, key=lambda table: not table[0].endswith("_EDGES")))
 
 
 def in_rows(texts: Sequence[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import copysign, fabs
+from math import copysign, fabs, sqrt
 
 from .double_precision import SMALLEST_DEVIATION
 from .machine import NAN, precision
@@ -18,6 +18,11 @@ def minimum(a: float, b: float) -> float:
     """The smaller of two numbers."""
     smaller = a if a < b else b
     return a if a != a else smaller
+
+
+def smaller(a: int, b: int) -> int:
+    """The smaller of two whole numbers."""
+    return a if a < b else b
 
 
 def sign(u: float) -> float:
@@ -63,3 +68,15 @@ def positive(u: float) -> float:
 def directed(K: float) -> float:
     """A kernel, no number where it is 0 or negative: a normaliser divides by the size of an input."""
     return K if K > 0.0 else NAN
+
+
+def is_wide(K: float, least: float, largest: float) -> float:
+    """1 where powers of a kernel, or their rounding errors, may be no floats; 0 else. Of 0 they are."""
+    return (1.0 if K > largest else 0.0) + (1.0 if K > 0.0 else 0.0) * (1.0 if K < least else 0.0)
+
+
+def rounded(K1: float, K2: float, C: float) -> float:
+    """A covariance of narrow floats, cut off where their rounding has brought it above sqrt(K1*K2)."""
+    size = sqrt(K1) * sqrt(K2)
+    excess = fabs(C) - size
+    return copysign(size, C) if excess > 8.881784197001252e-16 * size and excess <= 7.62939453125e-06 * size else C

@@ -31,6 +31,21 @@ def fma(a: float, b: float, c: float) -> float:
         return a * b + c
 
 
+def room(count: int) -> Written:
+    """An array of numbers that have no values yet."""
+    return np.empty(count)
+
+
+def in_threads(count: int, worthwhile: bool) -> range:
+    """0, 1, ..., each in any thread, as none reads what another one writes; in one where more are not worthwhile."""
+    return range(count)
+
+
+def present(numbers: Given) -> bool:
+    """Whether there is an array, which an argument may leave out."""
+    return numbers.size > 0
+
+
 def power_of_two(k: float) -> float:
     """2**k for an integer -1022 <= k <= 1023, given as a float."""
     return math.ldexp(1.0, int(k)) if math.isfinite(k) else k

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import wraps
-from inspect import Parameter, Signature, signature
 from typing import Any
 
 import cffi
@@ -14,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ....core.errors import DeclarationError
-from ...arrays.feature_rows.kernels_of_rows import _kernels_of_rows
-from ...arrays.feature_rows.real_arguments import _covariances, _real
-from ...scalar.arrays import Reals, evaluated
+from ...arrays.feature_rows.single_blas import _kernels_beside_threads
+from ...emission.emitter import defined
+from ...scalar.arrays import Reals, evaluated, pairs_through_layers, rows_through_layers
+from ...scalar.descriptions import SEVERAL, network_functions
 from .compiling import compiled
 from .declarations import PROTOTYPE, Declared, declarations_of, declared, declared_network, prefix_of
-from .single_blas import single_blas
 
 _TYPES = {np.dtype(np.float64): ("double", ""), np.dtype(np.float32): ("float", "f")}
 
@@ -67,10 +64,10 @@ class CompiledSource:
         return call
 
     def _passed(self, argument: Any, real: str) -> Any:
-        if argument is None:
-            return self.ffi.NULL
         if not isinstance(argument, np.ndarray):
             return argument
+        if argument.size == 0:
+            return self.ffi.NULL
         assert argument.flags.c_contiguous
         return self.ffi.cast(f"{real} *", argument.ctypes.data)
 
@@ -91,20 +88,11 @@ class CFunction:
         """The values, of the broadcast shape; a number where all arguments are numbers."""
         order, count = (*self._function.inputs, *self._function.parameters), len(self._function.inputs)
         given = bound(self._function.name, order, arguments, named, self._known, self._function.idle)
-        matrix = self._matrix if self._function.has_matrix else None
-        return evaluated(self._entries, matrix, given[:count], given[count:], out)
+        matrix = self._call_matrix if self._function.has_matrix else None
+        return evaluated(self._call_entries, matrix, given[:count], given[count:], out)
 
     def __repr__(self) -> str:
         return f"<C function {self.__doc__}>"
-
-    def _entries(self, *arguments: Any) -> None:
-        self._call_entries(arguments[-1].size, *arguments)
-
-    def _matrix(self, K1: Reals, K2: Reals, *rest: Any) -> None:
-        *others, out = rest
-        step = out.shape[1]
-        with_steps = [x for a in others for x in ((a, step) if isinstance(a, np.ndarray) else (a,))]
-        self._call_matrix(*out.shape, K1, K2, *with_steps, out, step)
 
 
 def bound(
@@ -142,99 +130,32 @@ def bound(
     return [given[n] if n in given else named.get(n, 0.0) for n in order]
 
 
-class NetworkFunctions:
-    """The functions of a network: kernel and tangent kernel of two inputs behind all layers, from C.
+def network_of(library: CompiledSource, names: Sequence[str], depth: int) -> dict[str, Callable[..., Any]]:
+    """The functions of a network, as the target numba has them; float32 arrays are computed in float32.
 
     Args:
         library: the compiled source.
-        parameters: names of the parameters.
+        names: of the parameters.
         depth: the number of layers.
     """
-
-    def __init__(self, library: CompiledSource, parameters: Sequence[str], depth: int) -> None:
-        self._parameters, self._depth = tuple(parameters), depth
-        self._of_matrix, self._of_pairs = map(library.of_arrays, ("dual_kernel_matrix", "dual_kernel"))
-
-    def dual_kernel(
-        self,
-        K1: ArrayLike,
-        K2: ArrayLike,
-        C: ArrayLike,
-        *given: Any,
-        Theta: ArrayLike = 0.0,
-        every_layer: bool = False,
-        **named: Any,
-    ) -> tuple[Any, Any]:
-        """Kernel and tangent kernel of two inputs behind all layers.
-
-        Args:
-            K1: kernels of the first inputs, typically of shape (N, 1); K1 >= 0, nan else.
-            K2: kernels of the second inputs, typically of shape (1, M).
-            C: covariances of the inputs, of shape (N, M).
-            given: the parameters; each is a number, or a list of one for each layer.
-            Theta: tangent kernel of the inputs.
-            every_layer: whether to return the kernels behind every layer.
-            named: the parameters, by name.
-
-        Returns:
-            (C, Theta), arrays of the broadcast shape; with ``every_layer`` they have a leading axis, entry l is that
-            behind l layers, entry 0 what was passed.
-        """
-        kind = _kind([np.asarray(a) for a in (K1, K2, C)])
-        arrays = [_real(a, kind) for a in (K1, K2, _covariances(K1, K2, C, kind), Theta)]
-        shape = np.broadcast_shapes(*(a.shape for a in arrays))
-        first, second, *both = (np.array(np.broadcast_to(a, shape)).reshape(-1) for a in arrays)
-        numbers = self._numbers(given, named, kind)
-        every = [np.empty((self._depth + 1 if every_layer else 1, *shape), dtype=kind) for _ in both]
-        inner = [e[1:].reshape(self._depth, -1) for e in every] if every_layer else [None, None]
-        for e, start in zip(every, both, strict=True):
-            e[0] = start.reshape(shape)
-        _require_memory(self._of_pairs(first.size, first, second, *numbers, *both, *inner))
-        found = every if every_layer else [b.reshape(shape) for b in both]
-        return found[0][()], found[1][()]
-
-    def dual_kernel_matrix(
-        self, X1: ArrayLike, X2: ArrayLike | None = None, *given: Any, **named: Any
-    ) -> tuple[Reals, Reals]:
-        """Kernel and tangent kernel of the rows of feature matrices, in the form that Gaussian processes take.
-
-        Args:
-            X1: inputs, of shape (N, n0); the network sees kernels x.x'/n0. Float32 is computed in float32.
-            X2: others, of shape (M, n0); None stands for X1, and makes the matrices exactly symmetric.
-            given: the parameters; each is a number, or a list of one for each layer.
-            named: the parameters, by name.
-
-        Returns:
-            (C, Theta), of shape (N, M).
-        """
-        kind = _kind([np.asarray(X) for X in (X1, X2) if X is not None])
-        with single_blas() as threads, ThreadPoolExecutor(threads) as pool:
-            first, second, covariance = _kernels_of_rows(X1, X2, kind, pool.map)
-        tangent, symmetric = np.empty_like(covariance), int(X2 is None)
-        numbers, shape = self._numbers(given, named, kind), covariance.shape
-        _require_memory(self._of_matrix(*shape, first, second, symmetric, 1, *numbers, covariance, tangent))
-        return covariance, tangent
-
-    def _numbers(self, given: Sequence[Any], named: Mapping[str, Any], kind: np.dtype) -> list[Reals]:
-        """The parameters as arrays of one number for each layer."""
-        found = bound("dual_kernel", self._parameters, given, named, frozenset())
-        arrays = []
-        for name, value in zip(self._parameters, found, strict=True):
-            array = _real(value, kind)
-            if array.ndim and array.shape != (self._depth,):
-                raise ValueError(f"{name} has {array.size} values, but the network has {self._depth} layers")
-            arrays.append(np.ascontiguousarray(np.broadcast_to(array, (self._depth,))))
-        return arrays
+    space: dict[str, Any] = {
+        "_dual_kernel": library.of_arrays("dual_kernel"),
+        "_dual_kernel_matrix": library.of_arrays("dual_kernel_matrix"),
+        "_kernels_beside_threads": _kernels_beside_threads,
+        "_kind": _kind,
+        "pairs_through_layers": pairs_through_layers,
+        "rows_through_layers": rows_through_layers,
+    }
+    functions = network_functions(names, [f"{name}: {SEVERAL}." for name in names], depth, "_kind(given)")
+    for function in functions:
+        about = [f'"""{function["meaning"]}', "", *function["lines"], '"""', *function["body"]]
+        exec(defined(f"{function['name']}({function['signature']})", about), space)
+    return {function["name"]: space[function["name"]] for function in functions}
 
 
-def _kind(arrays: Sequence[Any]) -> np.dtype:
+def _kind(given: Sequence[Any]) -> np.dtype:
     """Float32 where all arrays are, else float64."""
-    return np.dtype(np.float32 if all(a.dtype == np.float32 for a in arrays) else np.float64)
-
-
-def _require_memory(failed: int) -> None:
-    if failed:
-        raise MemoryError("memory is too small for the numbers of all layers and inputs")
+    return np.dtype(np.float32 if all(np.asarray(a).dtype == np.float32 for a in given) else np.float64)
 
 
 def functions_of(library: CompiledSource, source: str) -> dict[str, Callable[..., Any]]:
@@ -244,20 +165,5 @@ def functions_of(library: CompiledSource, source: str) -> dict[str, Callable[...
     found: dict[str, Callable[..., Any]] = {f.name: CFunction(library, f, known) for f in functions}
     network = declared_network(source)
     if network is not None:
-        deep = NetworkFunctions(library, *network)
-        for function in (deep.dual_kernel, deep.dual_kernel_matrix):
-            found[function.__name__] = _signed(function, network[0])
+        found |= network_of(library, *network)
     return found
-
-
-def _signed(function: Callable[..., Any], parameters: Sequence[str]) -> Callable[..., Any]:
-    """A function of a network whose signature names the parameters, as those of the other targets do."""
-
-    @wraps(function)
-    def call(*given: Any, **named: Any) -> Any:
-        return function(*given, **named)
-
-    ordinary = [p for p in signature(function).parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    names = [Parameter(name, Parameter.KEYWORD_ONLY) for name in parameters]
-    vars(call)["__signature__"] = Signature([*ordinary, *names])
-    return call

@@ -21,7 +21,7 @@ KEYWORDS = (
 )  # fmt: skip
 PROTOTYPE = re.compile(r"^(void|int) (\w+)\(([^)]*)\);$", re.MULTILINE)
 _PREFIX = re.compile(r"^#define SYMRES_NAME\(name\) (?:(\w+)##)?name ", re.MULTILINE)
-_UNUSED = re.compile(r"^ +\(void\)(\w+);$", re.MULTILINE)
+_UNUSED = re.compile(r"\(void\)(\w+)")
 _GUARD = re.compile(r"^#ifndef SYMRES_\w+_H$", re.MULTILINE)
 _ENTRY = re.compile(r"^static inline double symres_(\w+)_entry\([^)]*\)\n{\n(.*?)^}$", re.MULTILINE | re.DOTALL)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,13 @@ import sympy as sp
 from ....core import files
 from ...emission.emitter import argument, variable
 from ...planning.module_plan import ModulePlan
-from ...planning.plan import KERNELS, Component, Function
+from ...planning.plan import Component, Function
 from ...scalar.descriptions import formula, head_lines, meaning, series_lines, units_and_errors
-from ...scalar.functions import ScalarFunction, Text, component_function, component_texts
-from ...scalar.library_source import Precision, library
-from ...scalar.scalar_target import definitions, in_rows, parts_of, tables_of
-from ...scalar.series import Series
+from ...scalar.functions import ScalarFunction, component_function, public_function
+from ...scalar.library_source import Precision, called, library
+from ...scalar.scalar_target import Parts, in_rows, is_public, parts_of_functions
 from ...scalar.spelling import standard_functions
-from ...scalar.translate import Names, translated
+from ...scalar.translate import DOUBLE, Names, translated
 from ...wording import docstrings
 from .declarations import KEYWORDS
 
@@ -28,8 +28,6 @@ TEMPLATES = HERE / "templates"
 REALS: Mapping[Precision, str] = {"double": "double", "single": "float"}
 TITLE, PREFIX = "C", "symres_"
 KNOWN = standard_functions()
-TILE, NARROW, ROWS, PAIRS = 2048, 256, 32, 4096
-_RANGE, _DIGITS = 120, 24  # powers of 2 that are floats, with room for coefficients; digits
 _ARGUMENTS = ("entries", "rows", "columns", "step", "out", "symmetric", "blank", "every_C", "every_Theta")  # fmt: skip
 ABOUT = (
     "Functions of double and, with the letter f at the end of their name, of float. NAME takes arrays of ``entries`` "
@@ -41,44 +39,82 @@ ABOUT = (
 
 def module_text(plan: ModulePlan) -> str:
     """The source of some functions, their declarations at its head."""
-    functions, components = parts_of(plan)
-    about = [ABOUT, units_and_errors(plan.components, TITLE)]
+    functions = [public_function(f) for f in plan.functions]
     head = {
         "title": plan.title,
         "command": plan.command,
-        "about": head_lines(about, plan.missing, 3),
+        "about": head_lines([ABOUT, units_and_errors(plan.components, TITLE)], plan.missing, 3),
         "prefix": plan.prefix,
         "documented": [_documented(f, s, plan.prefix) for f, s in zip(plan.functions, functions, strict=True)],
     }
-    return _source(head, functions, components)
+    return source(head, parts_of_functions(functions, plan.components))
 
 
 def component_module(component: Component) -> str:
     """The source of a component alone."""
-    function, plain = component_function(component), component_texts([component])
+    function = component_function(component)
     documented = {"meaning": component.name, "lines": [], "prototypes": prototypes(function)}
     head = {"title": component.name, "command": "", "about": [], "prefix": "", "documented": [documented]}
-    return _source(head, [function], plain)
+    return source(head, parts_of_functions([function], [component]))
 
 
-def _source(head: Mapping[str, Any], functions: Sequence[ScalarFunction], components: Mapping[str, Text]) -> str:
+def source(head: Mapping[str, Any], parts: Parts) -> str:
+    """A source.
+
+    Args:
+        head: what it says of itself, and its declarations.
+        parts: what it consists of.
+    """
+    single = parts.program(library("single"), "single")
+    whole = {
+        tree.name for tree in single if all(a.annotation and ast.unparse(a.annotation) == "int" for a in tree.args.args)
+    }
+    doubles = [name.removeprefix(DOUBLE) for tree in single for name in called(tree) if name.startswith(DOUBLE)]
+    double = parts.program(library("double"), "double", [*doubles, *whole])
+    precisions = [
+        _precision("double", double, parts, whole),
+        _precision("single", [tree for tree in single if tree.name not in whole], parts, whole),
+    ]
+    code = "\n".join(p["functions"] for p in precisions)
+    processor = machine(code)
+    used = {"float": "_EPSILON", "stdint": "uint", "stdlib": "malloc("}
     values = {
         **{key: _plain(value) for key, value in head.items()},
-        "machine": machine(),
-        "tile": TILE,
-        "rows": ROWS,
-        "allocates": any(f.series is not None for f in functions),
-        "narrow": NARROW,
-        "pairs": PAIRS,
-        "factors": max((len(f.series.factors) for f in functions if f.series is not None), default=0),
-        "precisions": [_precision(kind, functions, components) for kind in REALS],
+        "machine": processor,
+        "headers": [name for name, word in used.items() if word in processor + code],
+        "precisions": precisions,
     }
-    return files.render("module.c.j2", values, TEMPLATES)
+    return files.render("module.c.j2", {"depth": 0, **values}, TEMPLATES)
+
+
+def _kinds(tree: ast.FunctionDef) -> list[str]:
+    """The types of the arguments of a function."""
+    return ["float" if a.annotation is None else ast.unparse(a.annotation) for a in tree.args.args]
 
 
 def _plain(value: Any) -> Any:
     """Text that ends no comment."""
     return value.replace("*/", "* /") if isinstance(value, str) else value
+
+
+def _precision(precision: Precision, trees: Sequence[ast.FunctionDef], parts: Parts, whole: Set[str]) -> dict[str, Any]:
+    public = {name: name.removesuffix("_entries") for tree in trees if is_public(name := tree.name)}
+    constants, tables = library(precision).constants, frozenset(parts.constants)
+    names = Names(REALS[precision], KNOWN, PREFIX, constants, tables, public, whole)
+    read = {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    shown = [
+        {"name": f"{name}{names.suffix}", "lines": in_rows([names.literal(n) for n in numbers])}
+        for name, numbers in parts.constants.items()
+        if name in read
+    ]
+    return {"real": names.real, "tables": shown, "functions": translated(trees, names)}
+
+
+def machine(code: str | None = None) -> str:
+    """What the processor does: all of it, or what some code needs."""
+    text = (HERE / "runtime" / "machine.h").read_text("utf-8")
+    parts = text.split("\n\n")
+    return "\n\n".join(p for p in parts if code is None or any(name in code for name in re.findall(r"symres_\w+\(", p)))
 
 
 def public(parameter: sp.Symbol) -> str:
@@ -109,25 +145,12 @@ def prototypes(function: ScalarFunction, prefix: str = "") -> list[str]:
         scalars = [f"{real} {public(p)}" for p in function.parameters]
         arrays = [f"const {real} *{variable(s)}" for s in function.inputs]
         out.append(f"void {name}{suffix}({', '.join(['size_t entries', *arrays, *scalars, f'{real} *out'])});")
-        if function.kept is not None:
+        if function.levels is not None:
             varying = list(map(variable, function.varying))
             matrices = [text for m in varying for text in (f"const {real} *{m}", f"size_t step_{m}")]
             listed = ["size_t rows", "size_t columns", *arrays[:2], *matrices, *scalars, f"{real} *out", "size_t step"]
             out.append(f"void {name}_matrix{suffix}({', '.join(listed)});")
     return out
-
-
-def machine() -> str:
-    """What the processor does."""
-    return (HERE / "runtime" / "machine.h").read_text("utf-8")
-
-
-def tables(components: Mapping[str, Text], names: Names) -> list[dict[str, Any]]:
-    """The constants that components read: name and lines."""
-    return [
-        {"name": f"{name}{names.suffix}", "lines": in_rows([names.literal(n) for n in numbers])}
-        for name, numbers in tables_of(components).items()
-    ]
 
 
 def _documented(planned: Function, function: ScalarFunction, prefix: str) -> dict[str, Any]:
@@ -142,127 +165,4 @@ def _documented(planned: Function, function: ScalarFunction, prefix: str) -> dic
         "meaning": _plain(meaning(planned, " * ")),
         "lines": list(map(_plain, lines)),
         "prototypes": prototypes(function, prefix),
-    }
-
-
-def _precision(
-    precision: Precision, functions: Sequence[ScalarFunction], components: Mapping[str, Text]
-) -> dict[str, Any]:
-    tools = library(precision)
-    names = Names(REALS[precision], KNOWN, PREFIX, tools.constants, frozenset(tables_of(components)))
-    own = definitions([*(t.source for t in components.values()), *(s for f in functions for s in f.sources)])
-    in_loops = ("valid", "directed") if any(f.kept is not None for f in functions) else ()
-    needed = tools.needed(own, *in_loops)
-    return {
-        "real": names.real,
-        "helpers": helpers(needed, own, [f.series for f in functions], names),
-        "tables": tables(components, names),
-        "functions": [_function(function, names) for function in functions],
-    }
-
-
-def helpers(
-    needed: Iterable[ast.FunctionDef],
-    own: Iterable[ast.FunctionDef],
-    series: Iterable[Series | None],
-    names: Names,
-) -> str:
-    """Functions of the library and of a module in C; before those of double, what series need of both.
-
-    Args:
-        needed: those of the library that the module calls.
-        own: those of the module.
-        series: those of the module; the coefficients are double for all types of numbers.
-        names: the spelling.
-    """
-    found = [s for s in series if s is not None]
-    if not found or names.real != "double":
-        return translated([*needed, *own], names)
-    tools, factors = library("double"), definitions([text for s in found for text in s.sources])
-    before = tools.needed([*needed, *factors], *_SERIES)
-    all_of = {tree.name: tree for tree in (*needed, *before)}
-    ordered = [tree for name, tree in tools.functions.items() if name in all_of]
-    runtime = (HERE / "runtime" / "series.h").read_text("utf-8")
-    return "\n\n".join([translated(ordered, names), runtime, translated([*factors, *own], names)])
-
-
-_SERIES = (  # what loops call
-    "polynomials", "probed", "judge", "products", "squares", "remainders", "larger_tails", "row_of", "correlated",
-    "chunk", "apart", "equal_in_row", "equal_apart",
-)  # fmt: skip
-
-
-def _function(function: ScalarFunction, names: Names) -> dict[str, Any]:
-    real, inputs, own = names.real, list(map(variable, function.inputs)), list(map(variable, function.parameters))
-    return {
-        "name": f"{function.name}{names.suffix}",
-        "inputs": "".join(f"const {real} *{name}, " for name in inputs),
-        "scalars": "".join(f"{real} {name}, " for name in own),
-        "call": f"{names.function(f'{function.name}_entry')}({', '.join([*(f'{name}[j]' for name in inputs), *own])})",
-        "matrix": None if function.kept is None else _matrix(function, own, names),
-        "series": None if function.series is None else _series(function, function.series, own, names),
-        "wide": _wide(function, own) if names.suffix and function.steepest and function.series is None else None,
-    }
-
-
-def _wide(function: ScalarFunction, own: Sequence[str]) -> dict[str, str]:
-    """How float functions compute in double, where powers of kernels or their rounding errors are no floats."""
-    least, largest = (2.0 ** (power / function.steepest) for power in (_DIGITS - _RANGE, _RANGE))
-    single = {name: f"{name}[j]" for name in map(variable, function.inputs)}
-    matrix = (
-        single | {"K1": "K1[i]", "K2": "K2[left + j]"} | {m: f"row_{m}[j]" for m in map(variable, function.varying)}
-    )
-
-    def call(given: dict[str, str]) -> str:
-        if "C" in given:
-            given = given | {"C": f"symres_rounded({given['K1']}, {given['K2']}, {given['C']})"}
-        return f"{PREFIX}{function.name}_entry({', '.join([*given.values(), *own])})"
-
-    kernels = [variable(s) for s in function.inputs if s in KERNELS]
-    limits = f"{least!r}f, {largest!r}f"
-    return {
-        "limits": limits,
-        "test": " | ".join(f"symres_is_wide({k}[j], {limits})" for k in kernels),
-        "call": call(single),
-        "matrix": call(matrix),
-    }
-
-
-def _series(function: ScalarFunction, series: Series, own: list[str], names: Names) -> dict[str, Any]:
-    """What loops need to know of the series: names in the code of double."""
-    calls = [
-        (results, _call(function, side, [kernel, *own, *(f"&{r}" for r in results)], names))
-        for side, kernel, results in zip(("first", "second"), ("k1", "k2"), function.own, strict=True)
-        if results
-    ]
-    return {
-        "of": series,
-        "factors": f"{PREFIX}{function.name}_factors{names.suffix}",
-        "parameters": ", ".join([*own, "0"]),
-        "own": calls,
-        "call": _call(function, "pair", function.pair_of_entries, names),
-    }
-
-
-def _call(function: ScalarFunction, tag: str, arguments: Sequence[str], names: Names) -> str:
-    return f"{names.function(f'{function.name}_{tag}')}({', '.join(arguments)})"
-
-
-def _matrix(function: ScalarFunction, own: list[str], names: Names) -> dict[str, Any]:
-    first, second = function.own
-    varying = list(map(variable, function.varying))
-
-    def call(tag: str, kernel: str, results: list[str]) -> str:
-        return _call(function, tag, [kernel, *own, *results], names)
-
-    return {
-        "name": f"{function.name}_matrix{names.suffix}",
-        "inputs": ", ".join(f"const {names.real} *{m}, size_t step_{m}" for m in varying) + ", ",
-        "first": first,
-        "second": second,
-        "varying": varying,
-        "valid": names.function(function.valid),
-        "of_first": call("first", "k1", [f"&{s}" for s in first]),
-        "of_second": call("second", "k2[j]", [f"&{s}[j]" for s in second]),
-        "call": _call(function, "pair", function.pair_of_row, names),
     }

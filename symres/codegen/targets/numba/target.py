@@ -16,7 +16,7 @@ class NumbaTarget(ScalarTarget):
 
     name = "numba"
     title = TITLE
-    libraries = ("numba",)
+    libraries = ("numba", "threadpoolctl")
     capabilities = Capabilities(("float64", "float32"), in_place=True, jit=True, code="scalar", mends=False)
 
     module_text, network_text = staticmethod(module_text), staticmethod(network_text)

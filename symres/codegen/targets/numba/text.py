@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,26 +18,25 @@ from ...planning.plan import Component, Function
 from ...scalar import arrays
 from ...scalar.descriptions import (
     SERIES,
+    SEVERAL,
     formula,
     head_lines,
     meaning,
+    network_functions,
     network_lines,
     parameter_lines,
     series_lines,
     units_and_errors,
 )
-from ...scalar.functions import ScalarFunction, Text, component_function, component_texts
-from ...scalar.inlining import definitions as inlined_definitions
-from ...scalar.inlining import renamed
+from ...scalar.functions import ScalarFunction, component_function, public_function
 from ...scalar.library_source import called, library
-from ...scalar.networks import ScalarLayer, scalar_layer
-from ...scalar.scalar_target import definitions, in_rows, parts_of, tables_of
+from ...scalar.scalar_target import Parts, in_rows, is_public, parts_of_functions, parts_of_network
 from ...scalar.spelling import standard_functions
 from ...wording import docstrings
 from ...wording.function_names import signature
+from .inlining import definitions, renamed
 
 HERE = Path(__file__).parent
-TEMPLATES = HERE / "templates"
 ARRAYS = RuntimeLibrary.read(Path(arrays.__file__), FEATURE_ROWS)
 TITLE, PREFIX = "Numba", "_"
 MATH = sorted(standard_functions() - {"fma"})
@@ -51,84 +50,53 @@ CONVENTIONS = f"{docstrings.PARAMETRISATION} {docstrings.INPUTS}."
 
 def module_text(plan: ModulePlan) -> str:
     """The module of some functions."""
-    functions, components = parts_of(plan)
-    about = [ABOUT, units_and_errors(plan.components, TITLE)]
-    lines = head_lines(about, plan.missing, 0)
+    functions = [public_function(f) for f in plan.functions]
     quantities = [f.quantity for f in plan.functions]
-    begins = _begins(functions)
-    public = [
-        {
-            **_function(s, begins[s.name]),
-            **_documented(f, s),
-            "signature": signature(f.quantity, quantities, [f"{OUT}=None"]),
-        }
+    listed = [
+        _function(s, signature(f.quantity, quantities, [f"{OUT}=None"]), meaning(f, "    "), _documented(f, s))
         for f, s in zip(plan.functions, functions, strict=True)
     ]
-    return _text("functions.py.j2", plan.title, plan.command, lines, functions, components, {"functions": public})
+    about = head_lines([ABOUT, units_and_errors(plan.components, TITLE)], plan.missing, 0)
+    return _text(plan.title, plan.command, about, listed, parts_of_functions(functions, plan.components))
 
 
 def component_module(component: Component) -> str:
     """The module of a component alone."""
     function = component_function(component)
     listed = ", ".join(map(argument, (*function.inputs, *function.parameters)))
-    public = {**_function(function, 0), "meaning": component.name, "lines": [], "signature": f"{listed}, *, {OUT}=None"}
-    components = component_texts([component])
-    values = {"functions": [public]}
-    return _text("functions.py.j2", component.name, "", [], [function], components, values, threads=False)
+    public = _function(function, f"{listed}, *, {OUT}=None", component.name, [])
+    parts = parts_of_functions([function], [component])
+    return _text(component.name, "", [], [public], parts, threads=False)
 
 
 def network_text(plan: NetworkPlan) -> str:
     """The module of a network."""
-    layers = {layer.name: scalar_layer(layer, plan.is_sharp) for layer in plan.layers}
-    components = component_texts(plan.called)
-    order = [layers[layer.name] for layer, count in plan.runs for _ in range(count)]
-    begins = _begins(list(layers.values()))
-    series = [SERIES] if any(layer.series is not None for layer in order) else []
-    about = [CONVENTIONS, *series, units_and_errors(plan.components, TITLE)]
-    lines = [*network_lines(plan), "", *head_lines(about, (), 0)]
-    parameters = list(map(variable, plan.parameters))
-    values = {
-        "parameters": list(map(argument, plan.parameters)),
-        "explained": parameter_lines(plan, "a number, or a list of one for each layer"),
-        "layers": [_layer(layer, parameters, begins[layer.name], k) for k, layer in enumerate(layers.values())],
-        "expanding": any(layer.series is not None for layer in order),
-        "kinds": [list(layers).index(layer.name) for layer in order],
-        "kept": 2 + max(layer.own for layer in order),
-        "sharp": plan.is_sharp,
-    }
-    return _text("network.py.j2", plan.title, plan.command, lines, list(layers.values()), components, values)
+    parts, depth = parts_of_network(plan), sum(count for _, count in plan.runs)
+    series = [SERIES] if parts.series else []
+    about = head_lines([CONVENTIONS, *series, units_and_errors(plan.components, TITLE)], (), 0)
+    explained = parameter_lines(plan, SEVERAL)
+    functions = network_functions(list(map(argument, plan.parameters)), explained, depth, "np.dtype(np.float64)")
+    head = [*network_lines(plan), "", *about]
+    return _text(plan.title, plan.command, head, functions, parts, depth=depth)
 
 
 def _text(
-    template: str,
     title: str,
     command: str,
     about: Sequence[str],
-    functions: Sequence[ScalarFunction | ScalarLayer],
-    components: Mapping[str, Text],
-    values: Mapping[str, Any],
+    functions: Sequence[Mapping[str, Any]],
+    parts: Parts,
     threads: bool = True,
+    depth: int = 0,
 ) -> str:
     tools = library("double")
-    series = [f.series for f in functions if f.series is not None]
-    sources = [*(t.source for t in components.values()), *(s for f in functions for s in f.sources)]
-    own = definitions([*(s for found in series for s in found.sources), *sources])
+    trees = parts.program(tools, "double")
     constants = {**tools.constants, "INFINITY": "inf", "NAN": "nan"}
-    loops = files.render(template, values, TEMPLATES).strip("\n")
-    runtime = (HERE / "runtime" / "expansions.py").read_text("utf-8") if series else ""
-    expansions = [
-        {"kind": _EXPANSIONS[t.name], "text": inlined_definitions(ast.unparse(t))[0]}
-        for t in definitions([runtime])
-        if t.name in _EXPANSIONS  # the others are those that the module defines
-    ]
-    in_loops = called(ast.parse("\n".join([loops, *(e["text"] for e in expansions)])))
-    needed = tools.needed(own, *(name.removeprefix(PREFIX) for name in in_loops))
-    helpers = [
-        {"kind": _kind(tree), "text": _in_doubles(renamed(tree, frozenset(MATH), PREFIX, constants))}
-        for tree in (*needed, *own)
-    ]
-    code = "\n".join([loops, *(h["text"] for h in helpers)])
-    tables = [{"name": n, "lines": in_rows(list(map(repr, t)))} for n, t in tables_of(components).items()]
+    known = frozenset(MATH)
+    code = [f"@{_kind(t)}\n{_in_doubles(renamed(t, known, PREFIX, constants))}" for t in trees]
+    read = {node.id for text in code for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+    machine = definitions((HERE / "runtime" / "intrinsics.py").read_text("utf-8"))
+    public = "\n".join(line for f in functions for line in f["body"])
     return files.render(
         "module.py.j2",
         {
@@ -136,24 +104,25 @@ def _text(
             "command": docstrings.quoted(command),
             "about": about,
             "threads": threads,
-            "math": [name for name in (*MATH, "inf", "nan") if _is_used(name, code)],
-            "names": [t.name for t in definitions([loops]) if not t.name.startswith("_")],
-            "machine": inlined_definitions((HERE / "runtime" / "intrinsics.py").read_text("utf-8")),
-            "arrays": ARRAYS.definitions(loops),
-            "helpers": helpers,
-            "series": [factor.name for found in series for factor in found.factors],
-            "expansions": expansions,
-            "loops": loops,
-            "tables": tables,
+            "depth": depth,
+            "math": [name for name in (*MATH, "inf", "nan") if name in read],
+            "functions": functions,
+            "tables": [
+                {"name": name, "lines": in_rows(list(map(repr, numbers)))}
+                for name, numbers in parts.constants.items()
+                if name in read
+            ],
+            "machine": [text for text in machine if _defined(text) in read],
+            "code": code,
+            "arrays": ARRAYS.definitions(public),
         },
-        TEMPLATES,
+        HERE / "templates",
     )
 
 
-_EXPANSIONS = {
-    "_root": "_plain", "_chosen": "_plain", "_part": "_loop", "_room": "_plain", "_expansions": "_plain",
-    "_block_of": "_scalar",
-}  # fmt: skip
+def _defined(text: str) -> str:
+    """The name of the function that a text defines."""
+    return next(node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
 
 
 def _in_doubles(text: str) -> str:
@@ -165,27 +134,18 @@ def _in_doubles(text: str) -> str:
 
 
 def _kind(tree: ast.FunctionDef) -> str:
-    """The decorator of a scalar function, and of one that fills arrays."""
+    """The decorator of a scalar function, of one that fills arrays, and of loops in threads."""
+    if "in_threads" in called(tree):
+        return "_loop"
+    if is_public(tree.name):
+        return "_whole"
     fills = any(a.annotation is not None and ast.unparse(a.annotation) == "Written" for a in tree.args.args)
     return "_plain" if fills else "_scalar"
 
 
-def _is_used(name: str, code: str) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(ast.parse(code)))
-
-
-def _begins(functions: Sequence[ScalarFunction | ScalarLayer]) -> dict[str, int]:
-    """The number of the first function that each of them expands, by name."""
-    found, number = {}, 0
-    for f in functions:
-        found[f.name] = number
-        number += len(f.series.factors) if f.series is not None else 0
-    return found
-
-
-def _documented(planned: Function, function: ScalarFunction) -> dict[str, Any]:
+def _documented(planned: Function, function: ScalarFunction) -> list[str]:
     arguments = docstrings.argument_lines(planned.quantity, "array_like")
-    lines = [
+    return [
         *formula(planned),
         "Args:",
         *(f"    {line}" for line in arguments),
@@ -197,73 +157,17 @@ def _documented(planned: Function, function: ScalarFunction) -> dict[str, Any]:
         *series_lines(function.series, 4),
         *docstrings.function_lines(planned, False),
     ]
-    return {"meaning": meaning(planned, "    "), "lines": lines}
 
 
-def _listed(names: Iterable[str]) -> str:
-    return "".join(f"{name}, " for name in names)
+def _function(function: ScalarFunction, head: str, about: str, lines: Sequence[str]) -> dict[str, Any]:
+    """A public function: its arguments, what is said of it, and its call of the loops."""
 
+    def listed(names: Sequence[str]) -> str:
+        """A tuple."""
+        first, *others = names if names else [""]
+        return f"({', '.join([first, *others])}{',' if first and not others else ''})"
 
-def _function(function: ScalarFunction, begin: int) -> dict[str, Any]:
-    inputs, own = list(map(variable, function.inputs)), list(map(variable, function.parameters))
-    found: dict[str, Any] = {
-        "name": function.name,
-        "inputs": _listed(inputs),
-        "parameters": _listed(own),
-        "given": _listed(map(argument, function.parameters)),
-        "call": f"_{function.name}_entry({', '.join([*(f'{name}[j]' for name in inputs), *own])})",
-        "matrix": None,
-        "series": None,
-    }
-    if function.kept is not None:
-        first, second = function.own
-        found["matrix"] = {
-            "first": first,
-            "second": second,
-            "varying": list(map(variable, function.varying)),
-            "valid": f"_{function.valid}",
-            "of_first": f"_{function.name}_first({', '.join(['k1', *own])})",
-            "of_second": f"_{function.name}_second({', '.join(['k2[j]', *own])})",
-            "call": f"_{function.name}_pair({', '.join(function.pair_of_row)})",
-        }
-    if function.series is not None:
-        found["series"] = {
-            "of": function.series,
-            "begin": begin,
-            "own": function.of_each_input(PREFIX, "k1", "k2"),
-            "call": f"_{function.name}_pair({', '.join(function.pair_of_entries)})",
-        }
-    return found
-
-
-def _layer(layer: ScalarLayer, parameters: Sequence[str], begin: int, kind: int) -> dict[str, Any]:
-    own = [f"parameters[{parameters.index(variable(p))}, layer]" for p in layer.parameters]
-    numbers = [f"p{k}" for k in range(len(own))]
-    kept = ["kernel", *(f"values[layer, {2 + k}, i]" for k in range(layer.own))]
-    second = ["two[0, left + j]", *(f"two[{2 + k}, left + j]" for k in range(layer.own))]
-    following = ["two_next[0, left + j]", "two_next[1, left + j]"]
-
-    sums = [] if layer.series is None else [f"{s}[j]" for s in layer.series.symbols]
-
-    def call(tag: str, *arguments: str) -> str:
-        return f"_{layer.name}_{tag}({', '.join(arguments)})"
-
-    def calls(first: Sequence[str], next_kernel: str, next_root: str) -> dict[str, str]:
-        pair = [*first, *second, "C[j]"]
-        gap = call("gap", *pair, "D[j]", f"{next_root}*two_next[1, left + j]", *numbers)
-        step = call("step", *pair, "Theta[j]", "D[j]", next_kernel, next_root, *following, *sums, *numbers)
-        return {"step": step, "gap": gap if layer.gap is not None else ""}
-
-    shared = ["first", *(f"first{k}" for k in range(layer.own))]  # read once: a loop may write to any array
-    apart = ["one[0, left + j]", *(f"one[{2 + k}, left + j]" for k in range(layer.own))]
-    read = zip(shared, ["one[0, i]", *(f"one[{2 + k}, i]" for k in range(layer.own))], strict=True)
-    return {
-        "name": layer.name,
-        "kind": kind,
-        "series": layer.series and {"of": layer.series, "begin": begin, "parameters": ", ".join([*own, "0.0"])},
-        "numbers": list(zip(numbers, own, strict=True)),
-        "read": list(read),
-        "one": f"{_listed(kept).strip()} = {call('one', 'counted', *own)}",
-        "shared": calls(shared, "next_kernel", "next_root"),
-        "apart": calls(apart, "one_next[0, left + j]", "one_next[1, left + j]"),
-    }
+    matrix = f"_{function.name}_matrix" if function.levels is not None else "None"
+    given = f"{listed(list(map(variable, function.inputs)))}, {listed(list(map(argument, function.parameters)))}"
+    body = f"return evaluated(_{function.name}_entries, {matrix}, {given}, {OUT})"
+    return {"name": function.name, "signature": head, "meaning": about, "lines": lines, "body": [body]}

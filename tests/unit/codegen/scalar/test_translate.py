@@ -8,6 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 
+from symres.codegen.scalar.drivers import expansions
 from symres.codegen.scalar.library import angle_functions as angles
 from symres.codegen.scalar.library import (
     choices,
@@ -25,7 +26,8 @@ from symres.codegen.targets.c.compiling import compiled, compiler
 from symres.codegen.targets.c.text import KNOWN, machine
 
 MODULES = (choices, angles, corners, exponentials, tables, recursion, double_precision, hermite, series_sums)
-HEAD = f"#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n{machine()}\n"
+HEADERS = ("float.h", "math.h", "stddef.h", "stdint.h", "stdlib.h")
+HEAD = "".join(f"#include <{name}>\n" for name in HEADERS) + f"#define SYMRES_PRAGMA(...)\n{machine()}\n"
 rng = np.random.default_rng(3)
 
 
@@ -45,7 +47,7 @@ def scalar_functions():
 
 def test_floats_have_constants_of_their_own(tmp_path):
     tools = library("single")
-    called = tools.needed([ast.parse("two_tails(), certain()")])
+    called = tools.program(["two_tails", "certain"], [])
     text = translated(called, Names("float", KNOWN, "symres_", tools.constants))
     (tmp_path / "floats.c").write_text(HEAD + text)
     strict = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]  # 1e-150f is refused
@@ -123,6 +125,130 @@ def test_series_bit_for_bit(c_library):
     _, (mine, theirs) = both("probed", terms, nodes, 0.8, *values, np.zeros(2 * nodes), np.zeros(terms))
     assert mine == theirs
     both("judge", 1.0, 1.0, row / 10, row / 10, np.array([64.0, float(terms), 0.0, 1e-15]))
+
+
+# ---- whole arrays -------------------------------------------------------------------------------------------------
+ARRAY, WHOLE, REAL = ctypes.POINTER(ctypes.c_double), ctypes.c_ssize_t, ctypes.c_double
+SQUARES = """
+def factor_block(number: int, nodes: int, step: float, roots: Given, p: Given, even: Written, odd: Written) -> None:
+    for q in range(nodes):
+        for j in range(64):
+            u = roots[j] * step * q
+            even[64 * q + j] = 2.0 * p[0] + 2.0 * u * u
+            odd[64 * q + j] = 2.0 * u
+
+
+def factor_kernel(number: int, K: float, p: Given) -> float:
+    return K
+"""  # p + u + u**2
+
+
+def in_c(source, *names):
+    """The functions of restricted Python that some names need, compiled."""
+    tools = library()
+    trees = [tree for tree in ast.parse(source).body if isinstance(tree, ast.FunctionDef)]
+    text = translated(tools.program(names, [], trees), Names("double", KNOWN, "symres_", tools.constants))
+    with compiled("arrays", HEAD + text.replace("static inline ", "")) as path:
+        return ctypes.CDLL(str(path))
+
+
+def called(compiled_library, name, *arguments):
+    function = getattr(compiled_library, f"symres_{name}")
+    function.restype = WHOLE
+    kinds = {int: WHOLE, float: REAL}
+    passed = [a.ctypes.data_as(ARRAY) if isinstance(a, np.ndarray) else kinds[type(a)](a) for a in arguments]
+    return function(*passed)
+
+
+@pytest.fixture(scope="module")
+def drivers():
+    return in_c(SQUARES, "choose", "expand", "sums_of_row", "sums_apart", "distinct", "are_same")
+
+
+def test_each_kernel_once(drivers):
+    given = np.array([2.0, 0.5, math.nan, 2.0, 0.0, 7.0, 0.5, math.inf])
+    for function in (expansions.distinct, lambda *a: called(drivers, "distinct", *a)):
+        kinds, places = np.zeros(8), np.zeros(8)
+        assert function(8, given.copy(), kinds, places) == 5
+        assert kinds[:5].tolist() == [0.0, 0.5, 2.0, 7.0, math.inf]
+        assert places.tolist() == [2, 1, 4, 2, 0, 3, 1, 4]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 64, 1000])
+def test_numbers_in_order(drivers, count):
+    given = rng.integers(0, 50, count).astype(float)
+    kinds, places = np.zeros(count), np.zeros(count)
+    assert called(drivers, "distinct", count, given, kinds, places) == np.unique(given).size
+    assert np.array_equal(kinds[places.astype(int)], given)
+
+
+def test_equal_kernels_are_seen(drivers):
+    one, two = np.array([1.0, math.nan, 3.0]), np.array([1.0, math.nan, 4.0])
+    for function in (expansions.are_same, lambda *a: called(drivers, "are_same", *a)):
+        assert function(3, one, 3, one) == 1
+        assert function(3, one, 3, two) == 0
+        assert function(3, one, 2, one) == 0
+
+
+def test_expansions_are_sums_by_hand(drivers):
+    """The function p + u + u**2 has the coefficients p + K, sqrt(K) and sqrt(2)*K."""
+    K, p, choice = np.array([0.5, 2.0, 1.0]), np.array([0.25]), np.zeros(3)
+    assert called(drivers, "choose", 0, 1, p, 3, K, choice) == 0
+    terms = int(choice[1])
+    assert (terms, choice[2]) == (8, math.sqrt(2.0))
+    out = np.zeros(expansions.numbers_of_expansion(3, terms))
+    assert called(drivers, "expand", 0, 1, p, 3, K, choice, out) == 0
+    for n, exact in enumerate([0.25 + K, np.sqrt(K), math.sqrt(2.0) * K, 0 * K]):
+        assert out[64 * n : 64 * n + 3] == pytest.approx(exact, abs=1e-14)
+    exact = (0.25 + 0.5) * (0.25 + K) + np.sqrt(0.5 * K) * 0.3 + 2 * 0.5 * K * 0.3**2
+    rho, sums = np.zeros(64), np.zeros(64)
+    rho[:3] = 0.3
+    line = out[: 64 * terms : 64].copy()
+    called(drivers, "sums_of_row", 3, 0, 0, 1, terms, 3, out, out, line, rho, sums)
+    assert sums[:3] == pytest.approx(exact, rel=1e-14)
+    places, work = np.zeros(128), np.zeros(128 + 65 * terms)
+    places[64:67] = [0, 1, 2]
+    called(drivers, "sums_apart", 1, terms, 3, out, out, places, rho, work, sums)
+    assert sums[:3] == pytest.approx(exact, rel=1e-14)
+
+
+ROOM = """
+def filled(count: int, out: Written) -> int:
+    failed: int = 0
+    few: Written = room(4)
+    many: Written = room(count)
+    for i in range(4 if present(out) else 0):
+        few[i] = 0.5 * i
+        many[i] = few[i]
+        out[i] = many[i]
+    return failed
+"""
+
+
+def test_where_memory_lacks_the_rest_does_not_run():
+    made, out = in_c(ROOM, "filled"), np.ones(4)
+    assert called(made, "filled", 2**58, out) == 1
+    assert out.tolist() == [1.0] * 4
+    assert called(made, "filled", 4, out) == 0
+    assert out.tolist() == [0.0, 0.5, 1.0, 1.5]
+    made.symres_filled.argtypes = [WHOLE, ARRAY]
+    assert made.symres_filled(4, None) == 0
+
+
+@pytest.mark.parametrize("text", [
+    "a - (b - c)", "a / (b * c)", "-(-a)", "-a * b", "(a + b) * c", "a if (b if c > a else c) > b else c",
+    "(a if b < c else b) * c", "1.0 if a < b and (b < c or c < a) else -1.5 * a", "a - -b",
+])  # fmt: skip
+def test_brackets_are_those_that_c_needs(text):
+    source = f"def f(a: float, b: float, c: float) -> float:\n    return {text}\n"
+    (tree,) = ast.parse(source).body
+    with compiled(
+        "brackets", translated([tree], Names("double", KNOWN, "symres_", {})).replace("static inline ", "")
+    ) as path:
+        function = ctypes.CDLL(str(path)).symres_f
+    function.restype, function.argtypes = REAL, [REAL] * 3
+    for a, b, c in rng.normal(size=(20, 3)).tolist():
+        assert function(a, b, c) == eval(text, {"a": a, "b": b, "c": c})
 
 
 @pytest.mark.parametrize("text", ["x = [1.0]", "while x:\n    break", "x = 'word'", "x = a if b else True"])

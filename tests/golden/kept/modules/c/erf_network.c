@@ -68,9 +68,9 @@ int erf_dual_kernelf(size_t entries, const float *K1, const float *K2, const flo
 /* ==== end of the declarations ==== */
 
 #include <math.h>
+#include <float.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #ifdef _OPENMP
 #define SYMRES_PRAGMA(...) _Pragma(#__VA_ARGS__)
 #else
@@ -78,103 +78,83 @@ int erf_dual_kernelf(size_t entries, const float *K1, const float *K2, const flo
 #endif
 
 #define SYMRES_NAME(name) erf_##name /* public functions: no other module has their names */
-
-#define SYMRES_TILE 128 /* columns at a time: what depends on one input alone stays in the cache */
-#define SYMRES_ROWS 128 /* rows that share them */
-
-#include <float.h>
-
-/* What the processor does: products with one rounding, and powers of two. Without a fused operation in hardware
- * (compile with -march=native where there is one) fma is a function of the C library, right and slow. */
-typedef union { double number; uint64_t bits; } symres_double;
-typedef union { float number; uint32_t bits; } symres_single;
-
-/* Whether powers of a kernel, or their rounding errors, may be no floats; of 0 they are. */
-static inline int symres_is_wide(float K, float least, float largest)
-{
-    return (K > largest) | ((K > 0) & (K < least));
-}
-
-/* A covariance of floats in double, cut off where the rounding of floats has brought it above sqrt(K1*K2). */
-static inline double symres_rounded(double K1, double K2, double C)
-{
-    const double size = sqrt(K1) * sqrt(K2), excess = fabs(C) - size;
-    return excess > 4 * DBL_EPSILON * size && excess <= 64 * FLT_EPSILON * size ? copysign(size, C) : C;
-}
+#define SYMRES_DEPTH 3
 
 /* From 1 to the next number of a type. */
 #define symres_precision(x) DBL_EPSILON
 #define symres_precisionf(x) FLT_EPSILON
 
-/* 2**k for an integer -1022 <= k <= 1023: the sum with 1.5 * 2**52 has k in its last bits. */
-static inline double symres_power_of_two(double k)
+/* Room for numbers at a multiple of 64 bytes, as vector code likes it; the address of the block stands before it. */
+static inline void *symres_room(size_t count, size_t size)
 {
-    symres_double u;
-    u.number = k + 6755399441055744.0;
-    u.bits = (u.bits + 1023u) << 52;
-    return u.number;
+    char *const block = malloc(count * size + 128);
+    if (!block)
+        return NULL;
+    char *const room = block + 128 - (uintptr_t)block % 64;
+    ((void **)room)[-1] = block;
+    return room;
 }
 
-/* 2**k for an integer -126 <= k <= 127. */
-static inline float symres_power_of_twof(float k)
+static inline void symres_free(void *room)
 {
-    symres_single u;
-    u.number = k + 12582912.0f;
-    u.bits = (u.bits + 127u) << 23;
-    return u.number;
+    if (room)
+        free(((void **)room)[-1]);
 }
-
-
-#define SYMRES_DEPTH 3
 
 /* ---- double ---------------------------------------------------------------------------------------------------- */
 /* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side. */
 static inline double symres_arctan_tail(double v)
 {
-    double w = (v * v);
-    double y = (w * w);
+    double w = v * v;
+    double y = w * w;
     double a = 0.0034958859739163094;
     a = fma(a, y, 0.031277189066996385);
     a = fma(a, y, 0.052579733342841106);
     a = fma(a, y, 0.09090908590891934);
     a = fma(a, y, 0.3333333333333333);
-    double b = (-0.0010496035084968515);
-    b = fma(b, y, (-0.023696731580048622));
-    b = fma(b, y, (-0.04737749579527779));
-    b = fma(b, y, (-0.07692298971033217));
-    b = fma(b, y, (-0.1999999999999753));
+    double b = -0.0010496035084968515;
+    b = fma(b, y, -0.023696731580048622);
+    b = fma(b, y, -0.04737749579527779);
+    b = fma(b, y, -0.07692298971033217);
+    b = fma(b, y, -0.1999999999999753);
     double c = 0.00019996189377901382;
     c = fma(c, y, 0.015535152475414177);
     c = fma(c, y, 0.04260356632601652);
     c = fma(c, y, 0.06666564699289104);
     c = fma(c, y, 0.14285714285384132);
-    double d = (-1.806195461861215e-05);
-    d = fma(d, y, (-0.008368931178450162));
-    d = fma(d, y, (-0.03749486812535247));
-    d = fma(d, y, (-0.05881506877793656));
-    d = fma(d, y, (-0.11111111093490827));
+    double d = -1.806195461861215e-05;
+    d = fma(d, y, -0.008368931178450162);
+    d = fma(d, y, -0.03749486812535247);
+    d = fma(d, y, -0.05881506877793656);
+    d = fma(d, y, -0.11111111093490827);
     return fma(fma(d, v, c), w, fma(b, v, a));
+}
+
+/* The smaller of two whole numbers. */
+static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b)
+{
+    return a < b ? a : b;
 }
 
 /* A kernel, no number where it is negative. */
 static inline double symres_valid(double K)
 {
-    return ((K < 0.0) ? NAN : K);
+    return K < 0.0 ? NAN : K;
 }
 
 /* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
 static inline double symres_possible(double root1, double root2, double C, double value)
 {
-    return ((fabs(C) <= (((1.0 + (64.0 * symres_precision(C))) * root1) * root2)) ? value : NAN);
+    return fabs(C) <= (1.0 + 64.0 * symres_precision(C)) * root1 * root2 ? value : NAN;
 }
 
 /* K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large. */
 static inline double symres_determinant(double K1, double K2, double C)
 {
-    double square = (C * C);
-    double lost = fma((-C), C, square);
-    double difference = (fma(K1, K2, (-square)) + lost);
-    return ((difference < 0.0) ? 0.0 : difference);
+    double square = C * C;
+    double lost = fma(-C, C, square);
+    double difference = fma(K1, K2, -square) + lost;
+    return difference < 0.0 ? 0.0 : difference;
 }
 
 /* The angle of the point (x, y), from -pi to pi; 0 at the origin. */
@@ -182,59 +162,59 @@ static inline double symres_angle(double y, double x)
 {
     double width = fabs(x);
     double height = fabs(y);
-    double low = ((width < height) ? width : height);
-    double high = ((width < height) ? height : width);
-    double slope = (low / ((high == 0.0) ? 1.0 : high));
-    double square = (slope * slope);
-    double turn = fma(((-slope) * square), symres_arctan_tail(square), slope);
-    turn = ((width < height) ? (1.5707963267948966 - turn) : turn);
-    turn = ((x < 0.0) ? (3.141592653589793 - turn) : turn);
+    double low = width < height ? width : height;
+    double high = width < height ? height : width;
+    double slope = low / (high == 0.0 ? 1.0 : high);
+    double square = slope * slope;
+    double turn = fma(-slope * square, symres_arctan_tail(square), slope);
+    turn = width < height ? 1.5707963267948966 - turn : turn;
+    turn = x < 0.0 ? 3.141592653589793 - turn : turn;
     return copysign(turn, y);
 }
 
 /* The angle of the point (s, N) at the distance r, s >= 0. */
 static inline double symres_right_half_plane_angle(double N, double s, double r)
 {
-    double both = (r + s);
-    double u = (N / ((both == 0.0) ? 1.0 : both));
-    double v = (u * u);
-    return (2.0 * fma(((-u) * v), symres_arctan_tail(v), u));
+    double both = r + s;
+    double u = N / (both == 0.0 ? 1.0 : both);
+    double v = u * u;
+    return 2.0 * fma(-u * v, symres_arctan_tail(v), u);
 }
 
 /* A kernel as networks see it: too small a one counts as 0. */
 static inline double symres_counted(double K)
 {
-    return ((fabs(K) < 1e-150) ? 0.0 : K);
+    return fabs(K) < 1e-150 ? 0.0 : K;
 }
 
 /* K1*K2 - C**2 from the roots of kernels; 0 of equal inputs. */
 static inline double symres_next_determinant(double root1, double root2, double C, double same)
 {
-    double size = (root1 * root2);
-    double rest = ((size - C) * (size + C));
-    rest = ((rest < 0.0) ? 0.0 : rest);
-    return ((same == 1.0) ? 0.0 : rest);
+    double size = root1 * root2;
+    double rest = (size - C) * (size + C);
+    rest = rest < 0.0 ? 0.0 : rest;
+    return same == 1.0 ? 0.0 : rest;
 }
 
 static inline double symres__average_1(double K)
 {
-    double value = (0.6366197723675814 * symres_angle((2.0 * K), sqrt((1.0 + (4.0 * K)))));
+    double value = 0.6366197723675814 * symres_angle(2.0 * K, sqrt(1.0 + 4.0 * K));
     return value;
 }
 
 static inline void symres__layer_1_pair(double K1, double first0, double K2, double second0, double C, double Theta, double determinant, double C_W, double C_b, double *result0, double *result1)
 {
-    double t0 = sqrt((((1.0 + (2.0 * K1)) + (2.0 * K2)) + (4.0 * determinant)));
-    double following = (C_b + ((0.6366197723675814 * C_W) * symres_right_half_plane_angle((2.0 * C), t0, (first0 * second0))));
-    double tangent = (following + (((1.2732395447351628 * C_W) * Theta) / t0));
+    double t0 = sqrt(1.0 + 2.0 * K1 + 2.0 * K2 + 4.0 * determinant);
+    double following = C_b + 0.6366197723675814 * C_W * symres_right_half_plane_angle(2.0 * C, t0, first0 * second0);
+    double tangent = following + 1.2732395447351628 * C_W * Theta / t0;
     *result0 = following;
     *result1 = tangent;
 }
 
 static inline void symres__layer_1_one(double K, double C_W, double C_b, double *result0, double *result1)
 {
-    double kernel = (C_b + (C_W * symres__average_1(K)));
-    double own0 = sqrt((1.0 + (2.0 * K)));
+    double kernel = C_b + C_W * symres__average_1(K);
+    double own0 = sqrt(1.0 + 2.0 * K);
     *result0 = kernel;
     *result1 = own0;
 }
@@ -245,167 +225,208 @@ static inline void symres__layer_1_step(double K1, double first0, double K2, dou
     double following;
     double tangent;
     symres__layer_1_pair(K1, first0, K2, second0, C, Theta, D, C_W, C_b, &following, &tangent);
-    double same = (((C == K1) && (C == K2)) ? 1.0 : 0.0);
-    following = ((same == 1.0) ? next1 : following);
+    double same = C == K1 && C == K2 ? 1.0 : 0.0;
+    following = same == 1.0 ? next1 : following;
     *result0 = following;
     *result1 = tangent;
     *result2 = symres_next_determinant(root1, root2, following, same);
 }
 
-/* What layers need of inputs: for each layer the kernels, their roots, and what else is each input's own. */
-typedef struct {
-    double *values;
-    size_t count;
-} symres_inputs;
-
-static inline double *symres_row(const symres_inputs *inputs, size_t layer, size_t which)
+/* What a layer needs of each input alone, and the next kernels. */
+static inline void symres__layer_1_inputs(ptrdiff_t layer, const double *parameters, ptrdiff_t count, double *restrict now, double *restrict following)
 {
-    return inputs->values + (layer * 3 + which) * inputs->count;
+    double C_W = parameters[layer];
+    double C_b = parameters[3 + layer];
+    for (ptrdiff_t i = 0; i < count; ++i)
+        symres__layer_1_one(now[i], C_W, C_b, &following[i], &now[2 * count + i]);
 }
 
-/* The covariance, the tangent kernel and the determinant of pairs. */
-typedef struct {
-    double C[SYMRES_TILE], Theta[SYMRES_TILE], D[SYMRES_TILE];
-    double unused[64 / sizeof(double)]; /* rows that are no powers of two apart do not push each other from the cache */
-} symres_pairs;
-
-static void _layer_1_inputs(const symres_inputs *inputs, size_t layer, const double *const *parameters)
+/* One layer for pairs of an input with others. */
+static inline void symres__layer_1_row(ptrdiff_t width, ptrdiff_t layer, const double *parameters, const double *one, const double *two, double *restrict pair, double *restrict gaps)
 {
-    (void)parameters;
-    for (size_t i = 0; i < inputs->count; ++i) {
-        const double K = symres_counted(symres_row(inputs, layer, 0)[i]);
-        symres_row(inputs, layer, 1)[i] = sqrt(layer == 0 ? symres_row(inputs, layer, 0)[i] : K);
-        symres_row(inputs, layer, 0)[i] = K;
-        symres__layer_1_one(K, parameters[0][layer], parameters[1][layer], symres_row(inputs, layer + 1, 0) + i, symres_row(inputs, layer, 2) + i);
+    (void)gaps;
+    double C_W = parameters[layer];
+    double C_b = parameters[3 + layer];
+    for (ptrdiff_t j = 0; j < width; ++j)
+        symres__layer_1_step(one[0], one[256], two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one[384], one[512], two[384 + j], two[512 + j], C_W, C_b, &pair[j], &pair[136 + j], &pair[272 + j]);
+}
+
+/* One layer for pairs of inputs. */
+static inline void symres__layer_1_pairs(ptrdiff_t width, ptrdiff_t layer, const double *parameters, const double *one, const double *two, double *restrict pair, double *restrict gaps)
+{
+    (void)gaps;
+    double C_W = parameters[layer];
+    double C_b = parameters[3 + layer];
+    for (ptrdiff_t j = 0; j < width; ++j)
+        symres__layer_1_step(one[j], one[256 + j], two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one[384 + j], one[512 + j], two[384 + j], two[512 + j], C_W, C_b, &pair[j], &pair[136 + j], &pair[272 + j]);
+}
+
+/* What all layers need of each input alone, whose kernels stand at the beginning. */
+static inline void symres_inputs_of_layers(ptrdiff_t count, const double *parameters, double *restrict inputs)
+{
+    for (ptrdiff_t layer = 0; layer < 4; ++layer) {
+        double *restrict now = inputs + layer * 3 * count;
+        for (ptrdiff_t i = 0; i < count; ++i) {
+            double kernel = symres_counted(now[i]);
+            now[count + i] = sqrt(layer > 0 && layer < 3 ? kernel : now[i]);
+            now[i] = layer < 3 ? kernel : now[i];
+        }
+        if (layer < 3) {
+            double *restrict following = inputs + (layer + 1) * 3 * count;
+            symres__layer_1_inputs(layer, parameters, count, now, following);
+        }
     }
 }
 
-/* One layer for pairs in a row, which share the first input if the stride is 0. */
-static inline void _layer_1_row(size_t width, size_t stride, size_t layer, const symres_inputs *one, size_t i,
-    const symres_inputs *two, size_t left, const double *const *parameters, symres_pairs *restrict pairs)
+/* What a layer needs of inputs that stand one behind the other, and their next kernels and roots. */
+static inline void symres_numbers_of_layer(ptrdiff_t layer, ptrdiff_t count, const double *inputs, ptrdiff_t begin, ptrdiff_t width, double *restrict out)
 {
-    double *restrict C = pairs->C, *restrict Theta = pairs->Theta, *restrict D = pairs->D;
-    (void)parameters;
-    const double C_W = parameters[0][layer];
-    const double C_b = parameters[1][layer];
-    const double *restrict K1 = symres_row(one, layer + 0, 0) + i;
-    const double *restrict K2 = symres_row(two, layer + 0, 0) + left;
-    const double *restrict first0 = symres_row(one, layer + 0, 2) + i;
-    const double *restrict second0 = symres_row(two, layer + 0, 2) + left;
-    const double *restrict next1 = symres_row(one, layer + 1, 0) + i;
-    const double *restrict root1 = symres_row(one, layer + 1, 1) + i;
-    const double *restrict next2 = symres_row(two, layer + 1, 0) + left;
-    const double *restrict root2 = symres_row(two, layer + 1, 1) + left;
-    for (size_t j = 0; j < width; ++j)
-        symres__layer_1_step(K1[j * stride], first0[j * stride], K2[j], second0[j], C[j], Theta[j], D[j], next1[j * stride], root1[j * stride], next2[j], root2[j], C_W, C_b, &C[j], &Theta[j], &D[j]);
+    for (ptrdiff_t k = 0; k < 5; ++k) {
+        for (ptrdiff_t j = 0; j < width; ++j)
+            out[128 * k + j] = inputs[(3 * layer + k) * count + begin + j];
+    }
 }
 
-static void _layer_1_matrix(size_t width, size_t layer, const symres_inputs *one, size_t i,
-    const symres_inputs *two, size_t left, const double *const *parameters, symres_pairs *pairs)
+/* One layer of the network for pairs of an input with others. */
+static inline void symres_row_of_layer(ptrdiff_t width, ptrdiff_t layer, const double *parameters, const double *one, const double *two, double *restrict pair, double *restrict gaps)
 {
-    _layer_1_row(width, 0, layer, one, i, two, left, parameters, pairs);
+    symres__layer_1_row(width, layer, parameters, one, two, pair, gaps);
 }
 
-static void _layer_1_entries(size_t width, size_t layer, const symres_inputs *one, size_t i,
-    const symres_inputs *two, size_t left, const double *const *parameters, symres_pairs *pairs)
+/* One layer of the network for pairs of inputs. */
+static inline void symres_pairs_of_layer(ptrdiff_t width, ptrdiff_t layer, const double *parameters, const double *one, const double *two, double *restrict pair, double *restrict gaps)
 {
-    _layer_1_row(width, 1, layer, one, i, two, left, parameters, pairs);
-}
-
-typedef struct {
-    void (*inputs)(const symres_inputs *, size_t, const double *const *);
-    void (*matrix)(size_t, size_t, const symres_inputs *, size_t, const symres_inputs *, size_t, const double *const *, symres_pairs *);
-    void (*entries)(size_t, size_t, const symres_inputs *, size_t, const symres_inputs *, size_t, const double *const *, symres_pairs *);
-} symres_layer;
-
-static const symres_layer symres_network[] = {
-    {_layer_1_inputs, _layer_1_matrix, _layer_1_entries},
-    {_layer_1_inputs, _layer_1_matrix, _layer_1_entries},
-    {_layer_1_inputs, _layer_1_matrix, _layer_1_entries},
-};
-
-static int symres_prepare(symres_inputs *inputs, size_t count, const double *K, const double *const *parameters)
-{
-    inputs->count = count;
-    inputs->values = malloc(sizeof(double) * count * 3 * (SYMRES_DEPTH + 1));
-    if (!inputs->values)
-        return 1;
-    for (size_t i = 0; i < count; ++i)
-        inputs->values[i] = symres_valid(K[i]);
-    for (size_t layer = 0; layer < SYMRES_DEPTH; ++layer)
-        symres_network[layer].inputs(inputs, layer, parameters);
-    for (size_t i = 0; i < count; ++i)
-        symres_row(inputs, SYMRES_DEPTH, 1)[i] = sqrt(symres_row(inputs, SYMRES_DEPTH, 0)[i]);
-    return 0;
+    symres__layer_1_pairs(width, layer, parameters, one, two, pair, gaps);
 }
 
 int SYMRES_NAME(dual_kernel_matrix)(size_t rows, size_t columns, const double *K1, const double *K2, int symmetric, int blank, const double *C_W, const double *C_b, double *C, double *Theta)
 {
-    const double *const parameters[] = {C_W, C_b, 0};
-    symres_inputs one = {0}, two = {0};
-    int failed = symres_prepare(&one, rows, K1, parameters) || symres_prepare(&two, columns, K2, parameters);
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (!failed && rows * columns > 16384))
-    for (ptrdiff_t top = 0; top < (ptrdiff_t)rows; top += SYMRES_ROWS) {
-        const size_t bottom = (size_t)top + SYMRES_ROWS < rows ? (size_t)top + SYMRES_ROWS : rows;
-        symres_pairs pairs[SYMRES_ROWS];
-        for (size_t left = symmetric ? (size_t)top : 0; left < columns && !failed; left += SYMRES_TILE) {
-            const size_t width = columns - left < SYMRES_TILE ? columns - left : SYMRES_TILE;
-            for (size_t i = (size_t)top; i < bottom; ++i)
-                for (size_t j = 0; j < width; ++j) {
-                    const double given = C[i * columns + left + j];
-                    const double c = symres_possible(symres_row(&one, 0, 1)[i], symres_row(&two, 0, 1)[left + j], given, given);
-                    pairs[i - top].C[j] = c;
-                    pairs[i - top].Theta[j] = blank ? 0 : Theta[i * columns + left + j];
-                    pairs[i - top].D[j] = symres_determinant(symres_row(&one, 0, 0)[i], symres_row(&two, 0, 0)[left + j], c);
-                }
-            for (size_t layer = 0; layer < SYMRES_DEPTH; ++layer)
-                for (size_t i = (size_t)top; i < bottom; ++i)
-                    symres_network[layer].matrix(width, layer, &one, i, &two, left, parameters, pairs + (i - top));
-            for (size_t i = (size_t)top; i < bottom; ++i) {
-                memcpy(C + i * columns + left, pairs[i - top].C, width * sizeof(double));
-                memcpy(Theta + i * columns + left, pairs[i - top].Theta, width * sizeof(double));
-            }
-            if (symmetric)
-                for (size_t j = 0; j < width; ++j) {
-                    const size_t end = bottom < left + j ? bottom : left + j;
-                    double *restrict mirrored = C + (left + j) * columns, *restrict other = Theta + (left + j) * columns;
-                    for (size_t i = (size_t)top; i < end; ++i)
-                        mirrored[i] = pairs[i - top].C[j];
-                    for (size_t i = (size_t)top; i < end; ++i)
-                        other[i] = pairs[i - top].Theta[j];
-                }
-        }
+    ptrdiff_t failed = 0;
+    double parameters[7];
+    for (ptrdiff_t layer = 0; layer < 3; ++layer) {
+        parameters[layer] = C_W[layer];
+        parameters[3 + layer] = C_b[layer];
     }
-    free(one.values);
-    free(two.values);
+    ptrdiff_t column = symmetric ? 0 : ((ptrdiff_t)rows + 63) / 64 * 64;
+    ptrdiff_t count = symmetric ? (ptrdiff_t)rows : column + (ptrdiff_t)columns;
+    double *const inputs = symres_room((size_t)(12 * count), sizeof(double));
+    if (inputs) {
+        for (ptrdiff_t i = 0; i < count; ++i)
+            inputs[i] = 0.0;
+        for (ptrdiff_t i = 0; i < (ptrdiff_t)rows; ++i)
+            inputs[i] = symres_valid(K1[i]);
+        for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
+            inputs[column + j] = symres_valid(K2[j]);
+        symres_inputs_of_layers(count, parameters, inputs);
+        ptrdiff_t blocks = ((ptrdiff_t)rows + 127) / 128;
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_t)columns > 16384))
+        for (ptrdiff_t block = 0; block < blocks; ++block) {
+            ptrdiff_t top = 128 * block;
+            ptrdiff_t bottom = symres_smaller(top + 128, (ptrdiff_t)rows);
+            double pairs[52224];
+            double gaps[128];
+            double one[640];
+            double two[640];
+            for (ptrdiff_t left = (symmetric ? top : 0); left < (ptrdiff_t)columns; left += 128) {
+                ptrdiff_t width = symres_smaller(128, (ptrdiff_t)columns - left);
+                const double * kernels = inputs + (column + left);
+                const double * sizes = inputs + (count + column + left);
+                for (ptrdiff_t i = top; i < bottom; ++i) {
+                    double *restrict pair = pairs + 408 * (i - top);
+                    for (ptrdiff_t j = 0; j < width; ++j) {
+                        double covariance = C[i * (ptrdiff_t)columns + left + j];
+                        pair[j] = symres_possible(inputs[count + i], sizes[j], covariance, covariance);
+                        pair[136 + j] = blank ? 0.0 : Theta[i * (ptrdiff_t)columns + left + j];
+                        pair[272 + j] = symres_determinant(inputs[i], kernels[j], pair[j]);
+                    }
+                }
+                for (ptrdiff_t layer = 0; layer < 3; ++layer) {
+                    symres_numbers_of_layer(layer, count, inputs, column + left, width, two);
+                    for (ptrdiff_t i = top; i < bottom; ++i) {
+                        double *restrict pair = pairs + 408 * (i - top);
+                        symres_numbers_of_layer(layer, count, inputs, i, 1, one);
+                        symres_row_of_layer(width, layer, parameters, one, two, pair, gaps);
+                    }
+                }
+                for (ptrdiff_t i = top; i < bottom; ++i) {
+                    for (ptrdiff_t j = 0; j < width; ++j) {
+                        C[i * (ptrdiff_t)columns + left + j] = pairs[408 * (i - top) + j];
+                        Theta[i * (ptrdiff_t)columns + left + j] = pairs[408 * (i - top) + 136 + j];
+                    }
+                }
+                for (ptrdiff_t j = 0; j < (symmetric ? width : 0); ++j) {
+                    for (ptrdiff_t i = top; i < symres_smaller(left + j, bottom); ++i) {
+                        C[(left + j) * (ptrdiff_t)columns + i] = pairs[408 * (i - top) + j];
+                        Theta[(left + j) * (ptrdiff_t)columns + i] = pairs[408 * (i - top) + 136 + j];
+                    }
+                }
+            }
+        }
+    } else {
+SYMRES_PRAGMA(omp atomic write)
+        failed = 1;
+    }
+    symres_free(inputs);
     return failed;
 }
 
 int SYMRES_NAME(dual_kernel)(size_t entries, const double *K1, const double *K2, const double *C_W, const double *C_b, double *C, double *Theta, double *every_C, double *every_Theta)
 {
-    const double *const parameters[] = {C_W, C_b, 0};
-    symres_inputs one = {0}, two = {0};
-    const int failed = symres_prepare(&one, entries, K1, parameters) || symres_prepare(&two, entries, K2, parameters);
-    for (size_t left = 0; left < entries && !failed; left += SYMRES_TILE) {
-        const size_t width = entries - left < SYMRES_TILE ? entries - left : SYMRES_TILE;
-        symres_pairs pairs;
-        for (size_t j = 0; j < width; ++j) {
-            pairs.C[j] = symres_possible(symres_row(&one, 0, 1)[left + j], symres_row(&two, 0, 1)[left + j], C[left + j], C[left + j]);
-            pairs.Theta[j] = Theta[left + j];
-            pairs.D[j] = symres_determinant(symres_row(&one, 0, 0)[left + j], symres_row(&two, 0, 0)[left + j], pairs.C[j]);
-        }
-        for (size_t layer = 0; layer < SYMRES_DEPTH; ++layer) {
-            symres_network[layer].entries(width, layer, &one, left, &two, left, parameters, &pairs);
-            if (every_C)
-                memcpy(every_C + layer * entries + left, pairs.C, width * sizeof(double));
-            if (every_Theta)
-                memcpy(every_Theta + layer * entries + left, pairs.Theta, width * sizeof(double));
-        }
-        memcpy(C + left, pairs.C, width * sizeof(double));
-        memcpy(Theta + left, pairs.Theta, width * sizeof(double));
+    ptrdiff_t failed = 0;
+    double parameters[7];
+    for (ptrdiff_t layer = 0; layer < 3; ++layer) {
+        parameters[layer] = C_W[layer];
+        parameters[3 + layer] = C_b[layer];
     }
-    free(one.values);
-    free(two.values);
+    double one[640];
+    double two[640];
+    double pair[408];
+    double gaps[128];
+    ptrdiff_t most = symres_smaller(4096, (ptrdiff_t)entries);
+    double *const inputs = symres_room((size_t)(24 * most), sizeof(double));
+    if (inputs) {
+        for (ptrdiff_t start = 0; start < (ptrdiff_t)entries; start += 4096) {
+            ptrdiff_t pairs = symres_smaller(4096, (ptrdiff_t)entries - start);
+            for (ptrdiff_t i = 0; i < pairs; ++i) {
+                inputs[i] = symres_valid(K1[start + i]);
+                inputs[pairs + i] = symres_valid(K2[start + i]);
+            }
+            symres_inputs_of_layers(2 * pairs, parameters, inputs);
+            for (ptrdiff_t left = 0; left < pairs; left += 128) {
+                ptrdiff_t width = symres_smaller(128, pairs - left);
+                double *restrict begin_C = C + (start + left);
+                double *restrict begin_Theta = Theta + (start + left);
+                for (ptrdiff_t j = 0; j < width; ++j) {
+                    ptrdiff_t i = left + j;
+                    ptrdiff_t k = pairs + left + j;
+                    pair[j] = symres_possible(inputs[2 * pairs + i], inputs[2 * pairs + k], begin_C[j], begin_C[j]);
+                    pair[136 + j] = begin_Theta[j];
+                    pair[272 + j] = symres_determinant(inputs[i], inputs[k], pair[j]);
+                }
+                for (ptrdiff_t layer = 0; layer < 3; ++layer) {
+                    symres_numbers_of_layer(layer, 2 * pairs, inputs, left, width, one);
+                    symres_numbers_of_layer(layer, 2 * pairs, inputs, pairs + left, width, two);
+                    symres_pairs_of_layer(width, layer, parameters, one, two, pair, gaps);
+                    if (every_C != NULL) {
+                        for (ptrdiff_t j = 0; j < width; ++j)
+                            every_C[layer * (ptrdiff_t)entries + start + left + j] = pair[j];
+                    }
+                    if (every_Theta != NULL) {
+                        for (ptrdiff_t j = 0; j < width; ++j)
+                            every_Theta[layer * (ptrdiff_t)entries + start + left + j] = pair[136 + j];
+                    }
+                }
+                for (ptrdiff_t j = 0; j < width; ++j) {
+                    begin_C[j] = pair[j];
+                    begin_Theta[j] = pair[136 + j];
+                }
+            }
+        }
+    } else {
+SYMRES_PRAGMA(omp atomic write)
+        failed = 1;
+    }
+    symres_free(inputs);
     return failed;
 }
 
@@ -413,38 +434,38 @@ int SYMRES_NAME(dual_kernel)(size_t entries, const double *K1, const double *K2,
 /* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; two chains of operations, which processors do side by side. */
 static inline float symres_arctan_tailf(float v)
 {
-    float w = (v * v);
+    float w = v * v;
     float a = 0.002386997316724113f;
     a = fmaf(a, w, 0.03587153898204336f);
     a = fmaf(a, w, 0.08656880430154522f);
     a = fmaf(a, w, 0.14278568748210602f);
     a = fmaf(a, w, 0.3333333173306352f);
-    float b = (-0.013507771427020535f);
-    b = fmaf(b, w, (-0.06250169444749563f));
-    b = fmaf(b, w, (-0.11033764115313455f));
-    b = fmaf(b, w, (-0.1999973932983558f));
+    float b = -0.013507771427020535f;
+    b = fmaf(b, w, -0.06250169444749563f);
+    b = fmaf(b, w, -0.11033764115313455f);
+    b = fmaf(b, w, -0.1999973932983558f);
     return fmaf(b, v, a);
 }
 
 /* A kernel, no number where it is negative. */
 static inline float symres_validf(float K)
 {
-    return ((K < 0.0f) ? NAN : K);
+    return K < 0.0f ? NAN : K;
 }
 
 /* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
 static inline float symres_possiblef(float root1, float root2, float C, float value)
 {
-    return ((fabsf(C) <= (((1.0f + (64.0f * symres_precisionf(C))) * root1) * root2)) ? value : NAN);
+    return fabsf(C) <= (1.0f + 64.0f * symres_precisionf(C)) * root1 * root2 ? value : NAN;
 }
 
 /* K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large. */
 static inline float symres_determinantf(float K1, float K2, float C)
 {
-    float square = (C * C);
-    float lost = fmaf((-C), C, square);
-    float difference = (fmaf(K1, K2, (-square)) + lost);
-    return ((difference < 0.0f) ? 0.0f : difference);
+    float square = C * C;
+    float lost = fmaf(-C, C, square);
+    float difference = fmaf(K1, K2, -square) + lost;
+    return difference < 0.0f ? 0.0f : difference;
 }
 
 /* The angle of the point (x, y), from -pi to pi; 0 at the origin. */
@@ -452,59 +473,59 @@ static inline float symres_anglef(float y, float x)
 {
     float width = fabsf(x);
     float height = fabsf(y);
-    float low = ((width < height) ? width : height);
-    float high = ((width < height) ? height : width);
-    float slope = (low / ((high == 0.0f) ? 1.0f : high));
-    float square = (slope * slope);
-    float turn = fmaf(((-slope) * square), symres_arctan_tailf(square), slope);
-    turn = ((width < height) ? (1.5707963267948966f - turn) : turn);
-    turn = ((x < 0.0f) ? (3.141592653589793f - turn) : turn);
+    float low = width < height ? width : height;
+    float high = width < height ? height : width;
+    float slope = low / (high == 0.0f ? 1.0f : high);
+    float square = slope * slope;
+    float turn = fmaf(-slope * square, symres_arctan_tailf(square), slope);
+    turn = width < height ? 1.5707963267948966f - turn : turn;
+    turn = x < 0.0f ? 3.141592653589793f - turn : turn;
     return copysignf(turn, y);
 }
 
 /* The angle of the point (s, N) at the distance r, s >= 0. */
 static inline float symres_right_half_plane_anglef(float N, float s, float r)
 {
-    float both = (r + s);
-    float u = (N / ((both == 0.0f) ? 1.0f : both));
-    float v = (u * u);
-    return (2.0f * fmaf(((-u) * v), symres_arctan_tailf(v), u));
+    float both = r + s;
+    float u = N / (both == 0.0f ? 1.0f : both);
+    float v = u * u;
+    return 2.0f * fmaf(-u * v, symres_arctan_tailf(v), u);
 }
 
 /* A kernel as networks see it: too small a one counts as 0. */
 static inline float symres_countedf(float K)
 {
-    return ((fabsf(K) < 1e-18f) ? 0.0f : K);
+    return fabsf(K) < 1e-18f ? 0.0f : K;
 }
 
 /* K1*K2 - C**2 from the roots of kernels; 0 of equal inputs. */
 static inline float symres_next_determinantf(float root1, float root2, float C, float same)
 {
-    float size = (root1 * root2);
-    float rest = ((size - C) * (size + C));
-    rest = ((rest < 0.0f) ? 0.0f : rest);
-    return ((same == 1.0f) ? 0.0f : rest);
+    float size = root1 * root2;
+    float rest = (size - C) * (size + C);
+    rest = rest < 0.0f ? 0.0f : rest;
+    return same == 1.0f ? 0.0f : rest;
 }
 
 static inline float symres__average_1f(float K)
 {
-    float value = (0.6366197723675814f * symres_anglef((2.0f * K), sqrtf((1.0f + (4.0f * K)))));
+    float value = 0.6366197723675814f * symres_anglef(2.0f * K, sqrtf(1.0f + 4.0f * K));
     return value;
 }
 
 static inline void symres__layer_1_pairf(float K1, float first0, float K2, float second0, float C, float Theta, float determinant, float C_W, float C_b, float *result0, float *result1)
 {
-    float t0 = sqrtf((((1.0f + (2.0f * K1)) + (2.0f * K2)) + (4.0f * determinant)));
-    float following = (C_b + ((0.6366197723675814f * C_W) * symres_right_half_plane_anglef((2.0f * C), t0, (first0 * second0))));
-    float tangent = (following + (((1.2732395447351628f * C_W) * Theta) / t0));
+    float t0 = sqrtf(1.0f + 2.0f * K1 + 2.0f * K2 + 4.0f * determinant);
+    float following = C_b + 0.6366197723675814f * C_W * symres_right_half_plane_anglef(2.0f * C, t0, first0 * second0);
+    float tangent = following + 1.2732395447351628f * C_W * Theta / t0;
     *result0 = following;
     *result1 = tangent;
 }
 
 static inline void symres__layer_1_onef(float K, float C_W, float C_b, float *result0, float *result1)
 {
-    float kernel = (C_b + (C_W * symres__average_1f(K)));
-    float own0 = sqrtf((1.0f + (2.0f * K)));
+    float kernel = C_b + C_W * symres__average_1f(K);
+    float own0 = sqrtf(1.0f + 2.0f * K);
     *result0 = kernel;
     *result1 = own0;
 }
@@ -515,167 +536,208 @@ static inline void symres__layer_1_stepf(float K1, float first0, float K2, float
     float following;
     float tangent;
     symres__layer_1_pairf(K1, first0, K2, second0, C, Theta, D, C_W, C_b, &following, &tangent);
-    float same = (((C == K1) && (C == K2)) ? 1.0f : 0.0f);
-    following = ((same == 1.0f) ? next1 : following);
+    float same = C == K1 && C == K2 ? 1.0f : 0.0f;
+    following = same == 1.0f ? next1 : following;
     *result0 = following;
     *result1 = tangent;
     *result2 = symres_next_determinantf(root1, root2, following, same);
 }
 
-/* What layers need of inputs: for each layer the kernels, their roots, and what else is each input's own. */
-typedef struct {
-    float *values;
-    size_t count;
-} symres_inputsf;
-
-static inline float *symres_rowf(const symres_inputsf *inputs, size_t layer, size_t which)
+/* What a layer needs of each input alone, and the next kernels. */
+static inline void symres__layer_1_inputsf(ptrdiff_t layer, const float *parameters, ptrdiff_t count, float *restrict now, float *restrict following)
 {
-    return inputs->values + (layer * 3 + which) * inputs->count;
+    float C_W = parameters[layer];
+    float C_b = parameters[3 + layer];
+    for (ptrdiff_t i = 0; i < count; ++i)
+        symres__layer_1_onef(now[i], C_W, C_b, &following[i], &now[2 * count + i]);
 }
 
-/* The covariance, the tangent kernel and the determinant of pairs. */
-typedef struct {
-    float C[SYMRES_TILE], Theta[SYMRES_TILE], D[SYMRES_TILE];
-    float unused[64 / sizeof(float)]; /* rows that are no powers of two apart do not push each other from the cache */
-} symres_pairsf;
-
-static void _layer_1_inputsf(const symres_inputsf *inputs, size_t layer, const float *const *parameters)
+/* One layer for pairs of an input with others. */
+static inline void symres__layer_1_rowf(ptrdiff_t width, ptrdiff_t layer, const float *parameters, const float *one, const float *two, float *restrict pair, float *restrict gaps)
 {
-    (void)parameters;
-    for (size_t i = 0; i < inputs->count; ++i) {
-        const float K = symres_countedf(symres_rowf(inputs, layer, 0)[i]);
-        symres_rowf(inputs, layer, 1)[i] = sqrtf(layer == 0 ? symres_rowf(inputs, layer, 0)[i] : K);
-        symres_rowf(inputs, layer, 0)[i] = K;
-        symres__layer_1_onef(K, parameters[0][layer], parameters[1][layer], symres_rowf(inputs, layer + 1, 0) + i, symres_rowf(inputs, layer, 2) + i);
+    (void)gaps;
+    float C_W = parameters[layer];
+    float C_b = parameters[3 + layer];
+    for (ptrdiff_t j = 0; j < width; ++j)
+        symres__layer_1_stepf(one[0], one[256], two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one[384], one[512], two[384 + j], two[512 + j], C_W, C_b, &pair[j], &pair[136 + j], &pair[272 + j]);
+}
+
+/* One layer for pairs of inputs. */
+static inline void symres__layer_1_pairsf(ptrdiff_t width, ptrdiff_t layer, const float *parameters, const float *one, const float *two, float *restrict pair, float *restrict gaps)
+{
+    (void)gaps;
+    float C_W = parameters[layer];
+    float C_b = parameters[3 + layer];
+    for (ptrdiff_t j = 0; j < width; ++j)
+        symres__layer_1_stepf(one[j], one[256 + j], two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one[384 + j], one[512 + j], two[384 + j], two[512 + j], C_W, C_b, &pair[j], &pair[136 + j], &pair[272 + j]);
+}
+
+/* What all layers need of each input alone, whose kernels stand at the beginning. */
+static inline void symres_inputs_of_layersf(ptrdiff_t count, const float *parameters, float *restrict inputs)
+{
+    for (ptrdiff_t layer = 0; layer < 4; ++layer) {
+        float *restrict now = inputs + layer * 3 * count;
+        for (ptrdiff_t i = 0; i < count; ++i) {
+            float kernel = symres_countedf(now[i]);
+            now[count + i] = sqrtf(layer > 0 && layer < 3 ? kernel : now[i]);
+            now[i] = layer < 3 ? kernel : now[i];
+        }
+        if (layer < 3) {
+            float *restrict following = inputs + (layer + 1) * 3 * count;
+            symres__layer_1_inputsf(layer, parameters, count, now, following);
+        }
     }
 }
 
-/* One layer for pairs in a row, which share the first input if the stride is 0. */
-static inline void _layer_1_rowf(size_t width, size_t stride, size_t layer, const symres_inputsf *one, size_t i,
-    const symres_inputsf *two, size_t left, const float *const *parameters, symres_pairsf *restrict pairs)
+/* What a layer needs of inputs that stand one behind the other, and their next kernels and roots. */
+static inline void symres_numbers_of_layerf(ptrdiff_t layer, ptrdiff_t count, const float *inputs, ptrdiff_t begin, ptrdiff_t width, float *restrict out)
 {
-    float *restrict C = pairs->C, *restrict Theta = pairs->Theta, *restrict D = pairs->D;
-    (void)parameters;
-    const float C_W = parameters[0][layer];
-    const float C_b = parameters[1][layer];
-    const float *restrict K1 = symres_rowf(one, layer + 0, 0) + i;
-    const float *restrict K2 = symres_rowf(two, layer + 0, 0) + left;
-    const float *restrict first0 = symres_rowf(one, layer + 0, 2) + i;
-    const float *restrict second0 = symres_rowf(two, layer + 0, 2) + left;
-    const float *restrict next1 = symres_rowf(one, layer + 1, 0) + i;
-    const float *restrict root1 = symres_rowf(one, layer + 1, 1) + i;
-    const float *restrict next2 = symres_rowf(two, layer + 1, 0) + left;
-    const float *restrict root2 = symres_rowf(two, layer + 1, 1) + left;
-    for (size_t j = 0; j < width; ++j)
-        symres__layer_1_stepf(K1[j * stride], first0[j * stride], K2[j], second0[j], C[j], Theta[j], D[j], next1[j * stride], root1[j * stride], next2[j], root2[j], C_W, C_b, &C[j], &Theta[j], &D[j]);
+    for (ptrdiff_t k = 0; k < 5; ++k) {
+        for (ptrdiff_t j = 0; j < width; ++j)
+            out[128 * k + j] = inputs[(3 * layer + k) * count + begin + j];
+    }
 }
 
-static void _layer_1_matrixf(size_t width, size_t layer, const symres_inputsf *one, size_t i,
-    const symres_inputsf *two, size_t left, const float *const *parameters, symres_pairsf *pairs)
+/* One layer of the network for pairs of an input with others. */
+static inline void symres_row_of_layerf(ptrdiff_t width, ptrdiff_t layer, const float *parameters, const float *one, const float *two, float *restrict pair, float *restrict gaps)
 {
-    _layer_1_rowf(width, 0, layer, one, i, two, left, parameters, pairs);
+    symres__layer_1_rowf(width, layer, parameters, one, two, pair, gaps);
 }
 
-static void _layer_1_entriesf(size_t width, size_t layer, const symres_inputsf *one, size_t i,
-    const symres_inputsf *two, size_t left, const float *const *parameters, symres_pairsf *pairs)
+/* One layer of the network for pairs of inputs. */
+static inline void symres_pairs_of_layerf(ptrdiff_t width, ptrdiff_t layer, const float *parameters, const float *one, const float *two, float *restrict pair, float *restrict gaps)
 {
-    _layer_1_rowf(width, 1, layer, one, i, two, left, parameters, pairs);
-}
-
-typedef struct {
-    void (*inputs)(const symres_inputsf *, size_t, const float *const *);
-    void (*matrix)(size_t, size_t, const symres_inputsf *, size_t, const symres_inputsf *, size_t, const float *const *, symres_pairsf *);
-    void (*entries)(size_t, size_t, const symres_inputsf *, size_t, const symres_inputsf *, size_t, const float *const *, symres_pairsf *);
-} symres_layerf;
-
-static const symres_layerf symres_networkf[] = {
-    {_layer_1_inputsf, _layer_1_matrixf, _layer_1_entriesf},
-    {_layer_1_inputsf, _layer_1_matrixf, _layer_1_entriesf},
-    {_layer_1_inputsf, _layer_1_matrixf, _layer_1_entriesf},
-};
-
-static int symres_preparef(symres_inputsf *inputs, size_t count, const float *K, const float *const *parameters)
-{
-    inputs->count = count;
-    inputs->values = malloc(sizeof(float) * count * 3 * (SYMRES_DEPTH + 1));
-    if (!inputs->values)
-        return 1;
-    for (size_t i = 0; i < count; ++i)
-        inputs->values[i] = symres_validf(K[i]);
-    for (size_t layer = 0; layer < SYMRES_DEPTH; ++layer)
-        symres_networkf[layer].inputs(inputs, layer, parameters);
-    for (size_t i = 0; i < count; ++i)
-        symres_rowf(inputs, SYMRES_DEPTH, 1)[i] = sqrtf(symres_rowf(inputs, SYMRES_DEPTH, 0)[i]);
-    return 0;
+    symres__layer_1_pairsf(width, layer, parameters, one, two, pair, gaps);
 }
 
 int SYMRES_NAME(dual_kernel_matrixf)(size_t rows, size_t columns, const float *K1, const float *K2, int symmetric, int blank, const float *C_W, const float *C_b, float *C, float *Theta)
 {
-    const float *const parameters[] = {C_W, C_b, 0};
-    symres_inputsf one = {0}, two = {0};
-    int failed = symres_preparef(&one, rows, K1, parameters) || symres_preparef(&two, columns, K2, parameters);
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (!failed && rows * columns > 16384))
-    for (ptrdiff_t top = 0; top < (ptrdiff_t)rows; top += SYMRES_ROWS) {
-        const size_t bottom = (size_t)top + SYMRES_ROWS < rows ? (size_t)top + SYMRES_ROWS : rows;
-        symres_pairsf pairs[SYMRES_ROWS];
-        for (size_t left = symmetric ? (size_t)top : 0; left < columns && !failed; left += SYMRES_TILE) {
-            const size_t width = columns - left < SYMRES_TILE ? columns - left : SYMRES_TILE;
-            for (size_t i = (size_t)top; i < bottom; ++i)
-                for (size_t j = 0; j < width; ++j) {
-                    const float given = C[i * columns + left + j];
-                    const float c = symres_possiblef(symres_rowf(&one, 0, 1)[i], symres_rowf(&two, 0, 1)[left + j], given, given);
-                    pairs[i - top].C[j] = c;
-                    pairs[i - top].Theta[j] = blank ? 0 : Theta[i * columns + left + j];
-                    pairs[i - top].D[j] = symres_determinantf(symres_rowf(&one, 0, 0)[i], symres_rowf(&two, 0, 0)[left + j], c);
-                }
-            for (size_t layer = 0; layer < SYMRES_DEPTH; ++layer)
-                for (size_t i = (size_t)top; i < bottom; ++i)
-                    symres_networkf[layer].matrix(width, layer, &one, i, &two, left, parameters, pairs + (i - top));
-            for (size_t i = (size_t)top; i < bottom; ++i) {
-                memcpy(C + i * columns + left, pairs[i - top].C, width * sizeof(float));
-                memcpy(Theta + i * columns + left, pairs[i - top].Theta, width * sizeof(float));
-            }
-            if (symmetric)
-                for (size_t j = 0; j < width; ++j) {
-                    const size_t end = bottom < left + j ? bottom : left + j;
-                    float *restrict mirrored = C + (left + j) * columns, *restrict other = Theta + (left + j) * columns;
-                    for (size_t i = (size_t)top; i < end; ++i)
-                        mirrored[i] = pairs[i - top].C[j];
-                    for (size_t i = (size_t)top; i < end; ++i)
-                        other[i] = pairs[i - top].Theta[j];
-                }
-        }
+    ptrdiff_t failed = 0;
+    float parameters[7];
+    for (ptrdiff_t layer = 0; layer < 3; ++layer) {
+        parameters[layer] = C_W[layer];
+        parameters[3 + layer] = C_b[layer];
     }
-    free(one.values);
-    free(two.values);
+    ptrdiff_t column = symmetric ? 0 : ((ptrdiff_t)rows + 63) / 64 * 64;
+    ptrdiff_t count = symmetric ? (ptrdiff_t)rows : column + (ptrdiff_t)columns;
+    float *const inputs = symres_room((size_t)(12 * count), sizeof(float));
+    if (inputs) {
+        for (ptrdiff_t i = 0; i < count; ++i)
+            inputs[i] = 0.0f;
+        for (ptrdiff_t i = 0; i < (ptrdiff_t)rows; ++i)
+            inputs[i] = symres_validf(K1[i]);
+        for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
+            inputs[column + j] = symres_validf(K2[j]);
+        symres_inputs_of_layersf(count, parameters, inputs);
+        ptrdiff_t blocks = ((ptrdiff_t)rows + 127) / 128;
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_t)columns > 16384))
+        for (ptrdiff_t block = 0; block < blocks; ++block) {
+            ptrdiff_t top = 128 * block;
+            ptrdiff_t bottom = symres_smaller(top + 128, (ptrdiff_t)rows);
+            float pairs[52224];
+            float gaps[128];
+            float one[640];
+            float two[640];
+            for (ptrdiff_t left = (symmetric ? top : 0); left < (ptrdiff_t)columns; left += 128) {
+                ptrdiff_t width = symres_smaller(128, (ptrdiff_t)columns - left);
+                const float * kernels = inputs + (column + left);
+                const float * sizes = inputs + (count + column + left);
+                for (ptrdiff_t i = top; i < bottom; ++i) {
+                    float *restrict pair = pairs + 408 * (i - top);
+                    for (ptrdiff_t j = 0; j < width; ++j) {
+                        float covariance = C[i * (ptrdiff_t)columns + left + j];
+                        pair[j] = symres_possiblef(inputs[count + i], sizes[j], covariance, covariance);
+                        pair[136 + j] = blank ? 0.0f : Theta[i * (ptrdiff_t)columns + left + j];
+                        pair[272 + j] = symres_determinantf(inputs[i], kernels[j], pair[j]);
+                    }
+                }
+                for (ptrdiff_t layer = 0; layer < 3; ++layer) {
+                    symres_numbers_of_layerf(layer, count, inputs, column + left, width, two);
+                    for (ptrdiff_t i = top; i < bottom; ++i) {
+                        float *restrict pair = pairs + 408 * (i - top);
+                        symres_numbers_of_layerf(layer, count, inputs, i, 1, one);
+                        symres_row_of_layerf(width, layer, parameters, one, two, pair, gaps);
+                    }
+                }
+                for (ptrdiff_t i = top; i < bottom; ++i) {
+                    for (ptrdiff_t j = 0; j < width; ++j) {
+                        C[i * (ptrdiff_t)columns + left + j] = pairs[408 * (i - top) + j];
+                        Theta[i * (ptrdiff_t)columns + left + j] = pairs[408 * (i - top) + 136 + j];
+                    }
+                }
+                for (ptrdiff_t j = 0; j < (symmetric ? width : 0); ++j) {
+                    for (ptrdiff_t i = top; i < symres_smaller(left + j, bottom); ++i) {
+                        C[(left + j) * (ptrdiff_t)columns + i] = pairs[408 * (i - top) + j];
+                        Theta[(left + j) * (ptrdiff_t)columns + i] = pairs[408 * (i - top) + 136 + j];
+                    }
+                }
+            }
+        }
+    } else {
+SYMRES_PRAGMA(omp atomic write)
+        failed = 1;
+    }
+    symres_free(inputs);
     return failed;
 }
 
 int SYMRES_NAME(dual_kernelf)(size_t entries, const float *K1, const float *K2, const float *C_W, const float *C_b, float *C, float *Theta, float *every_C, float *every_Theta)
 {
-    const float *const parameters[] = {C_W, C_b, 0};
-    symres_inputsf one = {0}, two = {0};
-    const int failed = symres_preparef(&one, entries, K1, parameters) || symres_preparef(&two, entries, K2, parameters);
-    for (size_t left = 0; left < entries && !failed; left += SYMRES_TILE) {
-        const size_t width = entries - left < SYMRES_TILE ? entries - left : SYMRES_TILE;
-        symres_pairsf pairs;
-        for (size_t j = 0; j < width; ++j) {
-            pairs.C[j] = symres_possiblef(symres_rowf(&one, 0, 1)[left + j], symres_rowf(&two, 0, 1)[left + j], C[left + j], C[left + j]);
-            pairs.Theta[j] = Theta[left + j];
-            pairs.D[j] = symres_determinantf(symres_rowf(&one, 0, 0)[left + j], symres_rowf(&two, 0, 0)[left + j], pairs.C[j]);
-        }
-        for (size_t layer = 0; layer < SYMRES_DEPTH; ++layer) {
-            symres_networkf[layer].entries(width, layer, &one, left, &two, left, parameters, &pairs);
-            if (every_C)
-                memcpy(every_C + layer * entries + left, pairs.C, width * sizeof(float));
-            if (every_Theta)
-                memcpy(every_Theta + layer * entries + left, pairs.Theta, width * sizeof(float));
-        }
-        memcpy(C + left, pairs.C, width * sizeof(float));
-        memcpy(Theta + left, pairs.Theta, width * sizeof(float));
+    ptrdiff_t failed = 0;
+    float parameters[7];
+    for (ptrdiff_t layer = 0; layer < 3; ++layer) {
+        parameters[layer] = C_W[layer];
+        parameters[3 + layer] = C_b[layer];
     }
-    free(one.values);
-    free(two.values);
+    float one[640];
+    float two[640];
+    float pair[408];
+    float gaps[128];
+    ptrdiff_t most = symres_smaller(4096, (ptrdiff_t)entries);
+    float *const inputs = symres_room((size_t)(24 * most), sizeof(float));
+    if (inputs) {
+        for (ptrdiff_t start = 0; start < (ptrdiff_t)entries; start += 4096) {
+            ptrdiff_t pairs = symres_smaller(4096, (ptrdiff_t)entries - start);
+            for (ptrdiff_t i = 0; i < pairs; ++i) {
+                inputs[i] = symres_validf(K1[start + i]);
+                inputs[pairs + i] = symres_validf(K2[start + i]);
+            }
+            symres_inputs_of_layersf(2 * pairs, parameters, inputs);
+            for (ptrdiff_t left = 0; left < pairs; left += 128) {
+                ptrdiff_t width = symres_smaller(128, pairs - left);
+                float *restrict begin_C = C + (start + left);
+                float *restrict begin_Theta = Theta + (start + left);
+                for (ptrdiff_t j = 0; j < width; ++j) {
+                    ptrdiff_t i = left + j;
+                    ptrdiff_t k = pairs + left + j;
+                    pair[j] = symres_possiblef(inputs[2 * pairs + i], inputs[2 * pairs + k], begin_C[j], begin_C[j]);
+                    pair[136 + j] = begin_Theta[j];
+                    pair[272 + j] = symres_determinantf(inputs[i], inputs[k], pair[j]);
+                }
+                for (ptrdiff_t layer = 0; layer < 3; ++layer) {
+                    symres_numbers_of_layerf(layer, 2 * pairs, inputs, left, width, one);
+                    symres_numbers_of_layerf(layer, 2 * pairs, inputs, pairs + left, width, two);
+                    symres_pairs_of_layerf(width, layer, parameters, one, two, pair, gaps);
+                    if (every_C != NULL) {
+                        for (ptrdiff_t j = 0; j < width; ++j)
+                            every_C[layer * (ptrdiff_t)entries + start + left + j] = pair[j];
+                    }
+                    if (every_Theta != NULL) {
+                        for (ptrdiff_t j = 0; j < width; ++j)
+                            every_Theta[layer * (ptrdiff_t)entries + start + left + j] = pair[136 + j];
+                    }
+                }
+                for (ptrdiff_t j = 0; j < width; ++j) {
+                    begin_C[j] = pair[j];
+                    begin_Theta[j] = pair[136 + j];
+                }
+            }
+        }
+    } else {
+SYMRES_PRAGMA(omp atomic write)
+        failed = 1;
+    }
+    symres_free(inputs);
     return failed;
 }
 

@@ -160,7 +160,7 @@ void gelu_residual_hf(size_t entries, const float *K, float C_W, float C_b, floa
 /* ==== end of the declarations ==== */
 
 #include <math.h>
-#include <stdint.h>
+#include <float.h>
 #ifdef _OPENMP
 #define SYMRES_PRAGMA(...) _Pragma(#__VA_ARGS__)
 #else
@@ -169,106 +169,71 @@ void gelu_residual_hf(size_t entries, const float *K, float C_W, float C_b, floa
 
 #define SYMRES_NAME(name) gelu_residual_##name /* public functions: no other module has their names */
 
-#define SYMRES_TILE 2048 /* columns at a time: what depends on one input alone stays in the cache */
-#define SYMRES_ROWS 32 /* rows that share them */
-
-#include <float.h>
-
-/* What the processor does: products with one rounding, and powers of two. Without a fused operation in hardware
- * (compile with -march=native where there is one) fma is a function of the C library, right and slow. */
-typedef union { double number; uint64_t bits; } symres_double;
-typedef union { float number; uint32_t bits; } symres_single;
-
-/* Whether powers of a kernel, or their rounding errors, may be no floats; of 0 they are. */
-static inline int symres_is_wide(float K, float least, float largest)
-{
-    return (K > largest) | ((K > 0) & (K < least));
-}
-
-/* A covariance of floats in double, cut off where the rounding of floats has brought it above sqrt(K1*K2). */
-static inline double symres_rounded(double K1, double K2, double C)
-{
-    const double size = sqrt(K1) * sqrt(K2), excess = fabs(C) - size;
-    return excess > 4 * DBL_EPSILON * size && excess <= 64 * FLT_EPSILON * size ? copysign(size, C) : C;
-}
-
 /* From 1 to the next number of a type. */
 #define symres_precision(x) DBL_EPSILON
 #define symres_precisionf(x) FLT_EPSILON
-
-/* 2**k for an integer -1022 <= k <= 1023: the sum with 1.5 * 2**52 has k in its last bits. */
-static inline double symres_power_of_two(double k)
-{
-    symres_double u;
-    u.number = k + 6755399441055744.0;
-    u.bits = (u.bits + 1023u) << 52;
-    return u.number;
-}
-
-/* 2**k for an integer -126 <= k <= 127. */
-static inline float symres_power_of_twof(float k)
-{
-    symres_single u;
-    u.number = k + 12582912.0f;
-    u.bits = (u.bits + 127u) << 23;
-    return u.number;
-}
-
-
 /* ---- double ---------------------------------------------------------------------------------------------------- */
 /* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side. */
 static inline double symres_arctan_tail(double v)
 {
-    double w = (v * v);
-    double y = (w * w);
+    double w = v * v;
+    double y = w * w;
     double a = 0.0034958859739163094;
     a = fma(a, y, 0.031277189066996385);
     a = fma(a, y, 0.052579733342841106);
     a = fma(a, y, 0.09090908590891934);
     a = fma(a, y, 0.3333333333333333);
-    double b = (-0.0010496035084968515);
-    b = fma(b, y, (-0.023696731580048622));
-    b = fma(b, y, (-0.04737749579527779));
-    b = fma(b, y, (-0.07692298971033217));
-    b = fma(b, y, (-0.1999999999999753));
+    double b = -0.0010496035084968515;
+    b = fma(b, y, -0.023696731580048622);
+    b = fma(b, y, -0.04737749579527779);
+    b = fma(b, y, -0.07692298971033217);
+    b = fma(b, y, -0.1999999999999753);
     double c = 0.00019996189377901382;
     c = fma(c, y, 0.015535152475414177);
     c = fma(c, y, 0.04260356632601652);
     c = fma(c, y, 0.06666564699289104);
     c = fma(c, y, 0.14285714285384132);
-    double d = (-1.806195461861215e-05);
-    d = fma(d, y, (-0.008368931178450162));
-    d = fma(d, y, (-0.03749486812535247));
-    d = fma(d, y, (-0.05881506877793656));
-    d = fma(d, y, (-0.11111111093490827));
+    double d = -1.806195461861215e-05;
+    d = fma(d, y, -0.008368931178450162);
+    d = fma(d, y, -0.03749486812535247);
+    d = fma(d, y, -0.05881506877793656);
+    d = fma(d, y, -0.11111111093490827);
     return fma(fma(d, v, c), w, fma(b, v, a));
+}
+
+/* The smaller of two whole numbers. */
+static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b)
+{
+    return a < b ? a : b;
 }
 
 /* A kernel, no number where it is negative. */
 static inline double symres_valid(double K)
 {
-    return ((K < 0.0) ? NAN : K);
+    return K < 0.0 ? NAN : K;
 }
 
 /* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
 static inline double symres_possible(double root1, double root2, double C, double value)
 {
-    return ((fabs(C) <= (((1.0 + (64.0 * symres_precision(C))) * root1) * root2)) ? value : NAN);
+    return fabs(C) <= (1.0 + 64.0 * symres_precision(C)) * root1 * root2 ? value : NAN;
 }
 
-/* A kernel, no number where it is 0 or negative: a normaliser divides by the size of an input. */
-static inline double symres_directed(double K)
+/* A covariance of narrow floats, cut off where their rounding has brought it above sqrt(K1*K2). */
+static inline double symres_rounded(double K1, double K2, double C)
 {
-    return ((K > 0.0) ? K : NAN);
+    double size = sqrt(K1) * sqrt(K2);
+    double excess = fabs(C) - size;
+    return excess > 8.881784197001252e-16 * size && excess <= 7.62939453125e-06 * size ? copysign(size, C) : C;
 }
 
 /* K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large. */
 static inline double symres_determinant(double K1, double K2, double C)
 {
-    double square = (C * C);
-    double lost = fma((-C), C, square);
-    double difference = (fma(K1, K2, (-square)) + lost);
-    return ((difference < 0.0) ? 0.0 : difference);
+    double square = C * C;
+    double lost = fma(-C, C, square);
+    double difference = fma(K1, K2, -square) + lost;
+    return difference < 0.0 ? 0.0 : difference;
 }
 
 /* The angle of the point (x, y), from -pi to pi; 0 at the origin. */
@@ -276,80 +241,67 @@ static inline double symres_angle(double y, double x)
 {
     double width = fabs(x);
     double height = fabs(y);
-    double low = ((width < height) ? width : height);
-    double high = ((width < height) ? height : width);
-    double slope = (low / ((high == 0.0) ? 1.0 : high));
-    double square = (slope * slope);
-    double turn = fma(((-slope) * square), symres_arctan_tail(square), slope);
-    turn = ((width < height) ? (1.5707963267948966 - turn) : turn);
-    turn = ((x < 0.0) ? (3.141592653589793 - turn) : turn);
+    double low = width < height ? width : height;
+    double high = width < height ? height : width;
+    double slope = low / (high == 0.0 ? 1.0 : high);
+    double square = slope * slope;
+    double turn = fma(-slope * square, symres_arctan_tail(square), slope);
+    turn = width < height ? 1.5707963267948966 - turn : turn;
+    turn = x < 0.0 ? 3.141592653589793 - turn : turn;
     return copysign(turn, y);
 }
 
 /* Rest + M*N*theta, theta the angle of the point (-N, s) at the distance r, from ``apart`` = rest - M*s too. */
 static inline double symres_angular_sum(double rest, double apart, double M, double N, double s, double r)
 {
-    double both = (r + fabs(N));
-    double u = ((both == 0.0) ? 1.0 : (s / both));
-    double v = (u * u);
+    double both = r + fabs(N);
+    double u = both == 0.0 ? 1.0 : s / both;
+    double v = u * u;
     double tail = symres_arctan_tail(v);
-    double turn = (2.0 * fma(((-u) * v), tail, u));
-    double theta = ((N > 0.0) ? (3.141592653589793 - turn) : turn);
-    double lacking = (v * fma((1.0 - v), tail, 1.0));
-    double near = fma((M * s), lacking, apart);
-    return ((s < ((-1.5) * N)) ? near : fma((M * N), theta, rest));
+    double turn = 2.0 * fma(-u * v, tail, u);
+    double theta = N > 0.0 ? 3.141592653589793 - turn : turn;
+    double lacking = v * fma(1.0 - v, tail, 1.0);
+    double near = fma(M * s, lacking, apart);
+    return s < -1.5 * N ? near : fma(M * N, theta, rest);
 }
 
 static inline double symres__average_1(double K)
 {
-    double t0 = (2.0 * K);
-    double t1 = sqrt((1.0 + t0));
-    double value = ((0.25 * K) + ((0.15915494309189535 * K) * ((t0 / ((1.0 + K) * t1)) + symres_angle(K, t1))));
-    return value;
-}
-
-static inline double symres__average_2(double K1, double K2, double C)
-{
-    double determinant = symres_determinant(K1, K2, C);
-    double t0 = (1.0 + K1);
-    double t1 = (1.0 + K2);
-    double t2 = sqrt((((1.0 + K1) + K2) + determinant));
-    double t3 = ((0.15915494309189535 * (((((C * C) + (K1 * K2)) + ((K1 * K2) * K2)) + ((K1 * K1) * K2)) + ((K1 * K2) * determinant))) / ((t0 * t1) * t2));
-    double value = symres_angular_sum(t3, ((-0.15915494309189535) * (((t2 / t0) + (t2 / t1)) - (1.0 / t2))), 0.15915494309189535, C, t2, (sqrt(t0) * sqrt(t1)));
+    double t0 = 2.0 * K;
+    double t1 = sqrt(1.0 + t0);
+    double value = 0.25 * K + 0.15915494309189535 * K * (t0 / ((1.0 + K) * t1) + symres_angle(K, t1));
     return value;
 }
 
 static inline double symres__average_3(double K)
 {
-    double t0 = (1.0 + K);
-    double t1 = (1.0 + (2.0 * K));
+    double t0 = 1.0 + K;
+    double t1 = 1.0 + 2.0 * K;
     double t2 = sqrt(t1);
-    double value = (0.25 + (0.15915494309189535 * (((K * ((5.0 + (11.0 * K)) + ((4.0 * K) * K))) / (((t0 * t0) * t1) * t2)) + symres_angle(K, t2))));
+    double value = 0.25 + 0.15915494309189535 * (K * (5.0 + 11.0 * K + 4.0 * K * K) / (t0 * t0 * t1 * t2) + symres_angle(K, t2));
     return value;
 }
 
 static inline double symres__average_4(double K)
 {
-    double t0 = (1.0 + (2.0 * K));
+    double t0 = 1.0 + 2.0 * K;
     double t1 = sqrt(t0);
-    double value = (0.25 + (0.15915494309189535 * (((K * (3.0 + (5.0 * K))) / (((1.0 + K) * t0) * t1)) + symres_angle(K, t1))));
+    double value = 0.25 + 0.15915494309189535 * (K * (3.0 + 5.0 * K) / ((1.0 + K) * t0 * t1) + symres_angle(K, t1));
     return value;
 }
 
 static inline double symres__average_5(double K)
 {
-    double t0 = (K * K);
-    double t1 = (1.0 + K);
-    double t2 = (1.0 + (2.0 * K));
-    double value = (((-0.07957747154594767) * ((((t0 * K) - 4.0) - (12.0 * K)) - (9.0 * t0))) / ((((t1 * t1) * t2) * t2) * sqrt(t2)));
+    double t0 = K * K;
+    double t1 = 1.0 + K;
+    double t2 = 1.0 + 2.0 * K;
+    double value = -0.07957747154594767 * (t0 * K - 4.0 - 12.0 * K - 9.0 * t0) / (t1 * t1 * t2 * t2 * sqrt(t2));
     return value;
 }
 
 static inline double symres_phi_squared_entry(double K, double C_W, double C_b, double gamma)
 {
-    (void)C_W;
-    (void)C_b;
-    (void)gamma;
+    (void)C_W, (void)C_b, (void)gamma;
     K = symres_valid(K);
     return symres__average_1(K);
 }
@@ -357,66 +309,34 @@ static inline double symres_phi_squared_entry(double K, double C_W, double C_b, 
 static inline double symres_kernel_map_entry(double K, double C_W, double C_b, double gamma)
 {
     K = symres_valid(K);
-    return ((C_b + (C_W * symres__average_1(K))) + ((K * gamma) * gamma));
-}
-
-static inline void symres_covariance_map_first(double K1, double C_W, double C_b, double gamma, double *result0, double *result1, double *result2, double *result3)
-{
-    (void)C_W;
-    (void)C_b;
-    (void)gamma;
-    double first0 = sqrt(K1);
-    double first1 = (K1 * K1);
-    double t0 = (1.0 + K1);
-    double first2 = (1.0 / t0);
-    double first3 = sqrt(t0);
-    *result0 = first0;
-    *result1 = first1;
-    *result2 = first2;
-    *result3 = first3;
-}
-
-static inline void symres_covariance_map_second(double K2, double C_W, double C_b, double gamma, double *result0, double *result1, double *result2, double *result3)
-{
-    (void)C_W;
-    (void)C_b;
-    (void)gamma;
-    double second0 = sqrt(K2);
-    double second1 = (K2 * K2);
-    double t0 = (1.0 + K2);
-    double second2 = (1.0 / t0);
-    double second3 = sqrt(t0);
-    *result0 = second0;
-    *result1 = second1;
-    *result2 = second2;
-    *result3 = second3;
+    return C_b + C_W * symres__average_1(K) + K * gamma * gamma;
 }
 
 static inline double symres_covariance_map_pair(double K1, double first0, double first1, double first2, double first3, double K2, double second0, double second1, double second2, double second3, double C, double C_W, double C_b, double gamma)
 {
     double determinant = symres_determinant(K1, K2, C);
-    double t0 = sqrt((((1.0 + K1) + K2) + determinant));
-    double inverse0 = (1.0 / t0);
-    double t1 = ((((0.15915494309189535 * first2) * inverse0) * second2) * ((((C * C) + (K1 * second1)) + (K2 * first1)) + ((K1 * K2) * (1.0 + determinant))));
-    double t2 = ((-0.15915494309189535) * (((first2 * t0) + (second2 * t0)) - inverse0));
-    double t3 = symres_angular_sum(t1, t2, 0.15915494309189535, C, t0, (first3 * second3));
-    return symres_possible(first0, second0, C, ((C_b + ((C * gamma) * gamma)) + (C_W * t3)));
+    double t0 = sqrt(1.0 + K1 + K2 + determinant);
+    double inverse0 = 1.0 / t0;
+    double t1 = 0.15915494309189535 * first2 * inverse0 * second2 * (C * C + K1 * second1 + K2 * first1 + K1 * K2 * (1.0 + determinant));
+    double t2 = -0.15915494309189535 * (first2 * t0 + second2 * t0 - inverse0);
+    double t3 = symres_angular_sum(t1, t2, 0.15915494309189535, C, t0, first3 * second3);
+    return symres_possible(first0, second0, C, C_b + C * gamma * gamma + C_W * t3);
 }
 
 static inline double symres_covariance_map_entry(double K1, double K2, double C, double C_W, double C_b, double gamma)
 {
     K1 = symres_valid(K1);
     K2 = symres_valid(K2);
-    double first0;
-    double first1;
-    double first2;
-    double first3;
-    symres_covariance_map_first(K1, C_W, C_b, gamma, &first0, &first1, &first2, &first3);
-    double second0;
-    double second1;
-    double second2;
-    double second3;
-    symres_covariance_map_second(K2, C_W, C_b, gamma, &second0, &second1, &second2, &second3);
+    double first0 = sqrt(K1);
+    double first1 = K1 * K1;
+    double t0 = 1.0 + K1;
+    double first2 = 1.0 / t0;
+    double first3 = sqrt(t0);
+    double second0 = sqrt(K2);
+    double second1 = K2 * K2;
+    t0 = 1.0 + K2;
+    double second2 = 1.0 / t0;
+    double second3 = sqrt(t0);
     return symres_covariance_map_pair(K1, first0, first1, first2, first3, K2, second0, second1, second2, second3, C, C_W, C_b, gamma);
 }
 
@@ -424,64 +344,79 @@ static inline double symres_chi_parallel_entry(double K, double C_W, double gamm
 {
     (void)C_b;
     K = symres_valid(K);
-    return ((gamma * gamma) + (C_W * symres__average_3(K)));
+    return gamma * gamma + C_W * symres__average_3(K);
 }
 
 static inline double symres_chi_perp_entry(double K, double C_W, double gamma, double C_b)
 {
     (void)C_b;
     K = symres_valid(K);
-    return ((gamma * gamma) + (C_W * symres__average_4(K)));
+    return gamma * gamma + C_W * symres__average_4(K);
 }
 
 static inline double symres_h_entry(double K, double C_W, double C_b, double gamma)
 {
-    (void)C_b;
-    (void)gamma;
+    (void)C_b, (void)gamma;
     K = symres_valid(K);
-    return (C_W * symres__average_5(K));
+    return C_W * symres__average_5(K);
 }
 
 void SYMRES_NAME(phi_squared)(size_t entries, const double *K, double C_W, double C_b, double gamma, double *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(static) if (entries > 65536))
-    for (ptrdiff_t j = 0; j < (ptrdiff_t)entries; ++j)
-        out[j] = symres_phi_squared_entry(K[j], C_W, C_b, gamma);
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_phi_squared_entry(K[j], C_W, C_b, gamma);
+    }
 }
 
 void SYMRES_NAME(kernel_map)(size_t entries, const double *K, double C_W, double C_b, double gamma, double *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(static) if (entries > 65536))
-    for (ptrdiff_t j = 0; j < (ptrdiff_t)entries; ++j)
-        out[j] = symres_kernel_map_entry(K[j], C_W, C_b, gamma);
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_kernel_map_entry(K[j], C_W, C_b, gamma);
+    }
 }
 
 void SYMRES_NAME(covariance_map)(size_t entries, const double *K1, const double *K2, const double *C, double C_W, double C_b, double gamma, double *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(static) if (entries > 65536))
-    for (ptrdiff_t j = 0; j < (ptrdiff_t)entries; ++j)
-        out[j] = symres_covariance_map_entry(K1[j], K2[j], C[j], C_W, C_b, gamma);
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_covariance_map_entry(K1[j], K2[j], C[j], C_W, C_b, gamma);
+    }
 }
 
 void SYMRES_NAME(covariance_map_matrix)(size_t rows, size_t columns, const double *K1, const double *K2, const double *C, size_t step_C, double C_W, double C_b, double gamma, double *out, size_t step)
 {
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (rows * columns > 65536))
-    for (ptrdiff_t start = 0; start < (ptrdiff_t)rows; start += SYMRES_ROWS) {
-        const size_t stop = (size_t)start + SYMRES_ROWS < rows ? (size_t)start + SYMRES_ROWS : rows;
-        double k2[SYMRES_TILE], second0[SYMRES_TILE], second1[SYMRES_TILE], second2[SYMRES_TILE], second3[SYMRES_TILE];
-        for (size_t left = 0; left < columns; left += SYMRES_TILE) {
-            const size_t width = columns - left < SYMRES_TILE ? columns - left : SYMRES_TILE;
-            for (size_t j = 0; j < width; ++j) {
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_t)columns > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)rows + 31) / 32; ++block) {
+        double k2[2048];
+        double second0[2048];
+        double second1[2048];
+        double second2[2048];
+        double second3[2048];
+        for (ptrdiff_t left = 0; left < (ptrdiff_t)columns; left += 2048) {
+            ptrdiff_t width = symres_smaller(2048, (ptrdiff_t)columns - left);
+            for (ptrdiff_t j = 0; j < width; ++j) {
                 k2[j] = symres_valid(K2[left + j]);
-                symres_covariance_map_second(k2[j], C_W, C_b, gamma, &second0[j], &second1[j], &second2[j], &second3[j]);
+                second0[j] = sqrt(k2[j]);
+                second1[j] = k2[j] * k2[j];
+                double t0 = 1.0 + k2[j];
+                second2[j] = 1.0 / t0;
+                second3[j] = sqrt(t0);
             }
-            for (size_t i = (size_t)start; i < stop; ++i) {
-                const double k1 = symres_valid(K1[i]);
-                double first0, first1, first2, first3;
-                symres_covariance_map_first(k1, C_W, C_b, gamma, &first0, &first1, &first2, &first3);
-                const double *restrict row_C = C + i * step_C + left;
-                double *restrict row = out + i * step + left;
-                for (size_t j = 0; j < width; ++j)
+            for (ptrdiff_t i = 32 * block; i < symres_smaller(32 * block + 32, (ptrdiff_t)rows); ++i) {
+                double k1 = symres_valid(K1[i]);
+                double first0 = sqrt(k1);
+                double first1 = k1 * k1;
+                double t0 = 1.0 + k1;
+                double first2 = 1.0 / t0;
+                double first3 = sqrt(t0);
+                const double * row_C = C + (i * (ptrdiff_t)step_C + left);
+                double *restrict row = out + (i * (ptrdiff_t)step + left);
+                for (ptrdiff_t j = 0; j < width; ++j)
                     row[j] = symres_covariance_map_pair(k1, first0, first1, first2, first3, k2[j], second0[j], second1[j], second2[j], second3[j], row_C[j], C_W, C_b, gamma);
             }
         }
@@ -490,67 +425,73 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (rows * columns > 65536))
 
 void SYMRES_NAME(chi_parallel)(size_t entries, const double *K, double C_W, double gamma, double C_b, double *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(static) if (entries > 65536))
-    for (ptrdiff_t j = 0; j < (ptrdiff_t)entries; ++j)
-        out[j] = symres_chi_parallel_entry(K[j], C_W, gamma, C_b);
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_chi_parallel_entry(K[j], C_W, gamma, C_b);
+    }
 }
 
 void SYMRES_NAME(chi_perp)(size_t entries, const double *K, double C_W, double gamma, double C_b, double *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(static) if (entries > 65536))
-    for (ptrdiff_t j = 0; j < (ptrdiff_t)entries; ++j)
-        out[j] = symres_chi_perp_entry(K[j], C_W, gamma, C_b);
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_chi_perp_entry(K[j], C_W, gamma, C_b);
+    }
 }
 
 void SYMRES_NAME(h)(size_t entries, const double *K, double C_W, double C_b, double gamma, double *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(static) if (entries > 65536))
-    for (ptrdiff_t j = 0; j < (ptrdiff_t)entries; ++j)
-        out[j] = symres_h_entry(K[j], C_W, C_b, gamma);
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_h_entry(K[j], C_W, C_b, gamma);
+    }
 }
 
 /* ---- float ---------------------------------------------------------------------------------------------------- */
 /* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; two chains of operations, which processors do side by side. */
 static inline float symres_arctan_tailf(float v)
 {
-    float w = (v * v);
+    float w = v * v;
     float a = 0.002386997316724113f;
     a = fmaf(a, w, 0.03587153898204336f);
     a = fmaf(a, w, 0.08656880430154522f);
     a = fmaf(a, w, 0.14278568748210602f);
     a = fmaf(a, w, 0.3333333173306352f);
-    float b = (-0.013507771427020535f);
-    b = fmaf(b, w, (-0.06250169444749563f));
-    b = fmaf(b, w, (-0.11033764115313455f));
-    b = fmaf(b, w, (-0.1999973932983558f));
+    float b = -0.013507771427020535f;
+    b = fmaf(b, w, -0.06250169444749563f);
+    b = fmaf(b, w, -0.11033764115313455f);
+    b = fmaf(b, w, -0.1999973932983558f);
     return fmaf(b, v, a);
 }
 
 /* A kernel, no number where it is negative. */
 static inline float symres_validf(float K)
 {
-    return ((K < 0.0f) ? NAN : K);
+    return K < 0.0f ? NAN : K;
 }
 
 /* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
 static inline float symres_possiblef(float root1, float root2, float C, float value)
 {
-    return ((fabsf(C) <= (((1.0f + (64.0f * symres_precisionf(C))) * root1) * root2)) ? value : NAN);
+    return fabsf(C) <= (1.0f + 64.0f * symres_precisionf(C)) * root1 * root2 ? value : NAN;
 }
 
-/* A kernel, no number where it is 0 or negative: a normaliser divides by the size of an input. */
-static inline float symres_directedf(float K)
+/* 1 where powers of a kernel, or their rounding errors, may be no floats; 0 else. Of 0 they are. */
+static inline float symres_is_widef(float K, float least, float largest)
 {
-    return ((K > 0.0f) ? K : NAN);
+    return (K > largest ? 1.0f : 0.0f) + (K > 0.0f ? 1.0f : 0.0f) * (K < least ? 1.0f : 0.0f);
 }
 
 /* K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large. */
 static inline float symres_determinantf(float K1, float K2, float C)
 {
-    float square = (C * C);
-    float lost = fmaf((-C), C, square);
-    float difference = (fmaf(K1, K2, (-square)) + lost);
-    return ((difference < 0.0f) ? 0.0f : difference);
+    float square = C * C;
+    float lost = fmaf(-C, C, square);
+    float difference = fmaf(K1, K2, -square) + lost;
+    return difference < 0.0f ? 0.0f : difference;
 }
 
 /* The angle of the point (x, y), from -pi to pi; 0 at the origin. */
@@ -558,80 +499,67 @@ static inline float symres_anglef(float y, float x)
 {
     float width = fabsf(x);
     float height = fabsf(y);
-    float low = ((width < height) ? width : height);
-    float high = ((width < height) ? height : width);
-    float slope = (low / ((high == 0.0f) ? 1.0f : high));
-    float square = (slope * slope);
-    float turn = fmaf(((-slope) * square), symres_arctan_tailf(square), slope);
-    turn = ((width < height) ? (1.5707963267948966f - turn) : turn);
-    turn = ((x < 0.0f) ? (3.141592653589793f - turn) : turn);
+    float low = width < height ? width : height;
+    float high = width < height ? height : width;
+    float slope = low / (high == 0.0f ? 1.0f : high);
+    float square = slope * slope;
+    float turn = fmaf(-slope * square, symres_arctan_tailf(square), slope);
+    turn = width < height ? 1.5707963267948966f - turn : turn;
+    turn = x < 0.0f ? 3.141592653589793f - turn : turn;
     return copysignf(turn, y);
 }
 
 /* Rest + M*N*theta, theta the angle of the point (-N, s) at the distance r, from ``apart`` = rest - M*s too. */
 static inline float symres_angular_sumf(float rest, float apart, float M, float N, float s, float r)
 {
-    float both = (r + fabsf(N));
-    float u = ((both == 0.0f) ? 1.0f : (s / both));
-    float v = (u * u);
+    float both = r + fabsf(N);
+    float u = both == 0.0f ? 1.0f : s / both;
+    float v = u * u;
     float tail = symres_arctan_tailf(v);
-    float turn = (2.0f * fmaf(((-u) * v), tail, u));
-    float theta = ((N > 0.0f) ? (3.141592653589793f - turn) : turn);
-    float lacking = (v * fmaf((1.0f - v), tail, 1.0f));
-    float near = fmaf((M * s), lacking, apart);
-    return ((s < ((-1.5f) * N)) ? near : fmaf((M * N), theta, rest));
+    float turn = 2.0f * fmaf(-u * v, tail, u);
+    float theta = N > 0.0f ? 3.141592653589793f - turn : turn;
+    float lacking = v * fmaf(1.0f - v, tail, 1.0f);
+    float near = fmaf(M * s, lacking, apart);
+    return s < -1.5f * N ? near : fmaf(M * N, theta, rest);
 }
 
 static inline float symres__average_1f(float K)
 {
-    float t0 = (2.0f * K);
-    float t1 = sqrtf((1.0f + t0));
-    float value = ((0.25f * K) + ((0.15915494309189535f * K) * ((t0 / ((1.0f + K) * t1)) + symres_anglef(K, t1))));
-    return value;
-}
-
-static inline float symres__average_2f(float K1, float K2, float C)
-{
-    float determinant = symres_determinantf(K1, K2, C);
-    float t0 = (1.0f + K1);
-    float t1 = (1.0f + K2);
-    float t2 = sqrtf((((1.0f + K1) + K2) + determinant));
-    float t3 = ((0.15915494309189535f * (((((C * C) + (K1 * K2)) + ((K1 * K2) * K2)) + ((K1 * K1) * K2)) + ((K1 * K2) * determinant))) / ((t0 * t1) * t2));
-    float value = symres_angular_sumf(t3, ((-0.15915494309189535f) * (((t2 / t0) + (t2 / t1)) - (1.0f / t2))), 0.15915494309189535f, C, t2, (sqrtf(t0) * sqrtf(t1)));
+    float t0 = 2.0f * K;
+    float t1 = sqrtf(1.0f + t0);
+    float value = 0.25f * K + 0.15915494309189535f * K * (t0 / ((1.0f + K) * t1) + symres_anglef(K, t1));
     return value;
 }
 
 static inline float symres__average_3f(float K)
 {
-    float t0 = (1.0f + K);
-    float t1 = (1.0f + (2.0f * K));
+    float t0 = 1.0f + K;
+    float t1 = 1.0f + 2.0f * K;
     float t2 = sqrtf(t1);
-    float value = (0.25f + (0.15915494309189535f * (((K * ((5.0f + (11.0f * K)) + ((4.0f * K) * K))) / (((t0 * t0) * t1) * t2)) + symres_anglef(K, t2))));
+    float value = 0.25f + 0.15915494309189535f * (K * (5.0f + 11.0f * K + 4.0f * K * K) / (t0 * t0 * t1 * t2) + symres_anglef(K, t2));
     return value;
 }
 
 static inline float symres__average_4f(float K)
 {
-    float t0 = (1.0f + (2.0f * K));
+    float t0 = 1.0f + 2.0f * K;
     float t1 = sqrtf(t0);
-    float value = (0.25f + (0.15915494309189535f * (((K * (3.0f + (5.0f * K))) / (((1.0f + K) * t0) * t1)) + symres_anglef(K, t1))));
+    float value = 0.25f + 0.15915494309189535f * (K * (3.0f + 5.0f * K) / ((1.0f + K) * t0 * t1) + symres_anglef(K, t1));
     return value;
 }
 
 static inline float symres__average_5f(float K)
 {
-    float t0 = (K * K);
-    float t1 = (1.0f + K);
-    float t2 = (1.0f + (2.0f * K));
-    float value = (((-0.07957747154594767f) * ((((t0 * K) - 4.0f) - (12.0f * K)) - (9.0f * t0))) / ((((t1 * t1) * t2) * t2) * sqrtf(t2)));
+    float t0 = K * K;
+    float t1 = 1.0f + K;
+    float t2 = 1.0f + 2.0f * K;
+    float value = -0.07957747154594767f * (t0 * K - 4.0f - 12.0f * K - 9.0f * t0) / (t1 * t1 * t2 * t2 * sqrtf(t2));
     return value;
 }
 
 static inline float symres_phi_squared_entryf(float K, float C_W, float C_b, float gamma)
 {
-    (void)C_W;
-    (void)C_b;
-    (void)gamma;
+    (void)C_W, (void)C_b, (void)gamma;
     K = symres_validf(K);
     return symres__average_1f(K);
 }
@@ -639,66 +567,34 @@ static inline float symres_phi_squared_entryf(float K, float C_W, float C_b, flo
 static inline float symres_kernel_map_entryf(float K, float C_W, float C_b, float gamma)
 {
     K = symres_validf(K);
-    return ((C_b + (C_W * symres__average_1f(K))) + ((K * gamma) * gamma));
-}
-
-static inline void symres_covariance_map_firstf(float K1, float C_W, float C_b, float gamma, float *result0, float *result1, float *result2, float *result3)
-{
-    (void)C_W;
-    (void)C_b;
-    (void)gamma;
-    float first0 = sqrtf(K1);
-    float first1 = (K1 * K1);
-    float t0 = (1.0f + K1);
-    float first2 = (1.0f / t0);
-    float first3 = sqrtf(t0);
-    *result0 = first0;
-    *result1 = first1;
-    *result2 = first2;
-    *result3 = first3;
-}
-
-static inline void symres_covariance_map_secondf(float K2, float C_W, float C_b, float gamma, float *result0, float *result1, float *result2, float *result3)
-{
-    (void)C_W;
-    (void)C_b;
-    (void)gamma;
-    float second0 = sqrtf(K2);
-    float second1 = (K2 * K2);
-    float t0 = (1.0f + K2);
-    float second2 = (1.0f / t0);
-    float second3 = sqrtf(t0);
-    *result0 = second0;
-    *result1 = second1;
-    *result2 = second2;
-    *result3 = second3;
+    return C_b + C_W * symres__average_1f(K) + K * gamma * gamma;
 }
 
 static inline float symres_covariance_map_pairf(float K1, float first0, float first1, float first2, float first3, float K2, float second0, float second1, float second2, float second3, float C, float C_W, float C_b, float gamma)
 {
     float determinant = symres_determinantf(K1, K2, C);
-    float t0 = sqrtf((((1.0f + K1) + K2) + determinant));
-    float inverse0 = (1.0f / t0);
-    float t1 = ((((0.15915494309189535f * first2) * inverse0) * second2) * ((((C * C) + (K1 * second1)) + (K2 * first1)) + ((K1 * K2) * (1.0f + determinant))));
-    float t2 = ((-0.15915494309189535f) * (((first2 * t0) + (second2 * t0)) - inverse0));
-    float t3 = symres_angular_sumf(t1, t2, 0.15915494309189535f, C, t0, (first3 * second3));
-    return symres_possiblef(first0, second0, C, ((C_b + ((C * gamma) * gamma)) + (C_W * t3)));
+    float t0 = sqrtf(1.0f + K1 + K2 + determinant);
+    float inverse0 = 1.0f / t0;
+    float t1 = 0.15915494309189535f * first2 * inverse0 * second2 * (C * C + K1 * second1 + K2 * first1 + K1 * K2 * (1.0f + determinant));
+    float t2 = -0.15915494309189535f * (first2 * t0 + second2 * t0 - inverse0);
+    float t3 = symres_angular_sumf(t1, t2, 0.15915494309189535f, C, t0, first3 * second3);
+    return symres_possiblef(first0, second0, C, C_b + C * gamma * gamma + C_W * t3);
 }
 
 static inline float symres_covariance_map_entryf(float K1, float K2, float C, float C_W, float C_b, float gamma)
 {
     K1 = symres_validf(K1);
     K2 = symres_validf(K2);
-    float first0;
-    float first1;
-    float first2;
-    float first3;
-    symres_covariance_map_firstf(K1, C_W, C_b, gamma, &first0, &first1, &first2, &first3);
-    float second0;
-    float second1;
-    float second2;
-    float second3;
-    symres_covariance_map_secondf(K2, C_W, C_b, gamma, &second0, &second1, &second2, &second3);
+    float first0 = sqrtf(K1);
+    float first1 = K1 * K1;
+    float t0 = 1.0f + K1;
+    float first2 = 1.0f / t0;
+    float first3 = sqrtf(t0);
+    float second0 = sqrtf(K2);
+    float second1 = K2 * K2;
+    t0 = 1.0f + K2;
+    float second2 = 1.0f / t0;
+    float second3 = sqrtf(t0);
     return symres_covariance_map_pairf(K1, first0, first1, first2, first3, K2, second0, second1, second2, second3, C, C_W, C_b, gamma);
 }
 
@@ -706,102 +602,114 @@ static inline float symres_chi_parallel_entryf(float K, float C_W, float gamma, 
 {
     (void)C_b;
     K = symres_validf(K);
-    return ((gamma * gamma) + (C_W * symres__average_3f(K)));
+    return gamma * gamma + C_W * symres__average_3f(K);
 }
 
 static inline float symres_chi_perp_entryf(float K, float C_W, float gamma, float C_b)
 {
     (void)C_b;
     K = symres_validf(K);
-    return ((gamma * gamma) + (C_W * symres__average_4f(K)));
+    return gamma * gamma + C_W * symres__average_4f(K);
 }
 
 static inline float symres_h_entryf(float K, float C_W, float C_b, float gamma)
 {
-    (void)C_b;
-    (void)gamma;
+    (void)C_b, (void)gamma;
     K = symres_validf(K);
-    return (C_W * symres__average_5f(K));
+    return C_W * symres__average_5f(K);
 }
 
 void SYMRES_NAME(phi_squaredf)(size_t entries, const float *K, float C_W, float C_b, float gamma, float *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(static) if (entries > 65536))
-    for (ptrdiff_t start = 0; start < (ptrdiff_t)entries; start += SYMRES_TILE) {
-        const size_t stop = (size_t)start + SYMRES_TILE < entries ? (size_t)start + SYMRES_TILE : entries;
-        int wide = 0;
-        for (size_t j = (size_t)start; j < stop; ++j)
-            wide |= symres_is_wide(K[j], 5.421010862427522e-20f, 1.2089258196146292e+24f);
-        if (wide)
-            for (size_t j = (size_t)start; j < stop; ++j)
-                out[j] = (float)symres_phi_squared_entry(K[j], C_W, C_b, gamma);
-        else
-            for (size_t j = (size_t)start; j < stop; ++j)
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        ptrdiff_t end = symres_smaller(2048 * block + 2048, (ptrdiff_t)entries);
+        ptrdiff_t wide = 0;
+        for (ptrdiff_t j = 2048 * block; j < end; ++j)
+            wide += symres_is_widef(K[j], 5.421010862427522e-20f, 1.2089258196146292e+24f) == 1.0f ? 1 : 0;
+        if (wide > 0) {
+            for (ptrdiff_t j = 2048 * block; j < end; ++j)
+                out[j] = symres_phi_squared_entry(K[j], C_W, C_b, gamma);
+        } else {
+            for (ptrdiff_t j = 2048 * block; j < end; ++j)
                 out[j] = symres_phi_squared_entryf(K[j], C_W, C_b, gamma);
+        }
     }
 }
 
 void SYMRES_NAME(kernel_mapf)(size_t entries, const float *K, float C_W, float C_b, float gamma, float *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(static) if (entries > 65536))
-    for (ptrdiff_t start = 0; start < (ptrdiff_t)entries; start += SYMRES_TILE) {
-        const size_t stop = (size_t)start + SYMRES_TILE < entries ? (size_t)start + SYMRES_TILE : entries;
-        int wide = 0;
-        for (size_t j = (size_t)start; j < stop; ++j)
-            wide |= symres_is_wide(K[j], 5.421010862427522e-20f, 1.2089258196146292e+24f);
-        if (wide)
-            for (size_t j = (size_t)start; j < stop; ++j)
-                out[j] = (float)symres_kernel_map_entry(K[j], C_W, C_b, gamma);
-        else
-            for (size_t j = (size_t)start; j < stop; ++j)
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        ptrdiff_t end = symres_smaller(2048 * block + 2048, (ptrdiff_t)entries);
+        ptrdiff_t wide = 0;
+        for (ptrdiff_t j = 2048 * block; j < end; ++j)
+            wide += symres_is_widef(K[j], 5.421010862427522e-20f, 1.2089258196146292e+24f) == 1.0f ? 1 : 0;
+        if (wide > 0) {
+            for (ptrdiff_t j = 2048 * block; j < end; ++j)
+                out[j] = symres_kernel_map_entry(K[j], C_W, C_b, gamma);
+        } else {
+            for (ptrdiff_t j = 2048 * block; j < end; ++j)
                 out[j] = symres_kernel_map_entryf(K[j], C_W, C_b, gamma);
+        }
     }
 }
 
 void SYMRES_NAME(covariance_mapf)(size_t entries, const float *K1, const float *K2, const float *C, float C_W, float C_b, float gamma, float *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(static) if (entries > 65536))
-    for (ptrdiff_t start = 0; start < (ptrdiff_t)entries; start += SYMRES_TILE) {
-        const size_t stop = (size_t)start + SYMRES_TILE < entries ? (size_t)start + SYMRES_TILE : entries;
-        int wide = 0;
-        for (size_t j = (size_t)start; j < stop; ++j)
-            wide |= symres_is_wide(K1[j], 5.960464477539063e-08f, 1073741824.0f) | symres_is_wide(K2[j], 5.960464477539063e-08f, 1073741824.0f);
-        if (wide)
-            for (size_t j = (size_t)start; j < stop; ++j)
-                out[j] = (float)symres_covariance_map_entry(K1[j], K2[j], symres_rounded(K1[j], K2[j], C[j]), C_W, C_b, gamma);
-        else
-            for (size_t j = (size_t)start; j < stop; ++j)
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        ptrdiff_t end = symres_smaller(2048 * block + 2048, (ptrdiff_t)entries);
+        ptrdiff_t wide = 0;
+        for (ptrdiff_t j = 2048 * block; j < end; ++j)
+            wide += symres_is_widef(K1[j], 5.960464477539063e-08f, 1073741824.0f) == 1.0f || symres_is_widef(K2[j], 5.960464477539063e-08f, 1073741824.0f) == 1.0f ? 1 : 0;
+        if (wide > 0) {
+            for (ptrdiff_t j = 2048 * block; j < end; ++j)
+                out[j] = symres_covariance_map_entry(K1[j], K2[j], symres_rounded(K1[j], K2[j], C[j]), C_W, C_b, gamma);
+        } else {
+            for (ptrdiff_t j = 2048 * block; j < end; ++j)
                 out[j] = symres_covariance_map_entryf(K1[j], K2[j], C[j], C_W, C_b, gamma);
+        }
     }
 }
 
 void SYMRES_NAME(covariance_map_matrixf)(size_t rows, size_t columns, const float *K1, const float *K2, const float *C, size_t step_C, float C_W, float C_b, float gamma, float *out, size_t step)
 {
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (rows * columns > 65536))
-    for (ptrdiff_t start = 0; start < (ptrdiff_t)rows; start += SYMRES_ROWS) {
-        const size_t stop = (size_t)start + SYMRES_ROWS < rows ? (size_t)start + SYMRES_ROWS : rows;
-        float k2[SYMRES_TILE], second0[SYMRES_TILE], second1[SYMRES_TILE], second2[SYMRES_TILE], second3[SYMRES_TILE];
-        for (size_t left = 0; left < columns; left += SYMRES_TILE) {
-            const size_t width = columns - left < SYMRES_TILE ? columns - left : SYMRES_TILE;
-            int wide = 0;
-            for (size_t j = 0; j < width; ++j) {
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_t)columns > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)rows + 31) / 32; ++block) {
+        float k2[2048];
+        float second0[2048];
+        float second1[2048];
+        float second2[2048];
+        float second3[2048];
+        for (ptrdiff_t left = 0; left < (ptrdiff_t)columns; left += 2048) {
+            ptrdiff_t width = symres_smaller(2048, (ptrdiff_t)columns - left);
+            ptrdiff_t wide = 0;
+            for (ptrdiff_t j = 0; j < width; ++j) {
                 k2[j] = symres_validf(K2[left + j]);
-                wide |= symres_is_wide(k2[j], 5.960464477539063e-08f, 1073741824.0f);
-                symres_covariance_map_secondf(k2[j], C_W, C_b, gamma, &second0[j], &second1[j], &second2[j], &second3[j]);
+                wide += symres_is_widef(k2[j], 5.960464477539063e-08f, 1073741824.0f) == 1.0f ? 1 : 0;
+                second0[j] = sqrtf(k2[j]);
+                second1[j] = k2[j] * k2[j];
+                float t0 = 1.0f + k2[j];
+                second2[j] = 1.0f / t0;
+                second3[j] = sqrtf(t0);
             }
-            for (size_t i = (size_t)start; i < stop; ++i) {
-                const float k1 = symres_validf(K1[i]);
-                float first0, first1, first2, first3;
-                symres_covariance_map_firstf(k1, C_W, C_b, gamma, &first0, &first1, &first2, &first3);
-                const float *restrict row_C = C + i * step_C + left;
-                float *restrict row = out + i * step + left;
-                if (wide | symres_is_wide(k1, 5.960464477539063e-08f, 1073741824.0f)) {
-                    for (size_t j = 0; j < width; ++j)
-                        row[j] = (float)symres_covariance_map_entry(K1[i], K2[left + j], symres_rounded(K1[i], K2[left + j], row_C[j]), C_W, C_b, gamma);
-                    continue;
+            for (ptrdiff_t i = 32 * block; i < symres_smaller(32 * block + 32, (ptrdiff_t)rows); ++i) {
+                float k1 = symres_validf(K1[i]);
+                float first0 = sqrtf(k1);
+                float first1 = k1 * k1;
+                float t0 = 1.0f + k1;
+                float first2 = 1.0f / t0;
+                float first3 = sqrtf(t0);
+                const float * row_C = C + (i * (ptrdiff_t)step_C + left);
+                float *restrict row = out + (i * (ptrdiff_t)step + left);
+                if (wide > 0 || symres_is_widef(k1, 5.960464477539063e-08f, 1073741824.0f) == 1.0f) {
+                    for (ptrdiff_t j = 0; j < width; ++j)
+                        row[j] = symres_covariance_map_entry(K1[i], K2[left + j], symres_rounded(K1[i], K2[left + j], row_C[j]), C_W, C_b, gamma);
+                } else {
+                    for (ptrdiff_t j = 0; j < width; ++j)
+                        row[j] = symres_covariance_map_pairf(k1, first0, first1, first2, first3, k2[j], second0[j], second1[j], second2[j], second3[j], row_C[j], C_W, C_b, gamma);
                 }
-                for (size_t j = 0; j < width; ++j)
-                    row[j] = symres_covariance_map_pairf(k1, first0, first1, first2, first3, k2[j], second0[j], second1[j], second2[j], second3[j], row_C[j], C_W, C_b, gamma);
             }
         }
     }
@@ -809,52 +717,55 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (rows * columns > 65536))
 
 void SYMRES_NAME(chi_parallelf)(size_t entries, const float *K, float C_W, float gamma, float C_b, float *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(static) if (entries > 65536))
-    for (ptrdiff_t start = 0; start < (ptrdiff_t)entries; start += SYMRES_TILE) {
-        const size_t stop = (size_t)start + SYMRES_TILE < entries ? (size_t)start + SYMRES_TILE : entries;
-        int wide = 0;
-        for (size_t j = (size_t)start; j < stop; ++j)
-            wide |= symres_is_wide(K[j], 5.535760108891688e-09f, 20942495112.742683f);
-        if (wide)
-            for (size_t j = (size_t)start; j < stop; ++j)
-                out[j] = (float)symres_chi_parallel_entry(K[j], C_W, gamma, C_b);
-        else
-            for (size_t j = (size_t)start; j < stop; ++j)
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        ptrdiff_t end = symres_smaller(2048 * block + 2048, (ptrdiff_t)entries);
+        ptrdiff_t wide = 0;
+        for (ptrdiff_t j = 2048 * block; j < end; ++j)
+            wide += symres_is_widef(K[j], 5.535760108891688e-09f, 20942495112.742683f) == 1.0f ? 1 : 0;
+        if (wide > 0) {
+            for (ptrdiff_t j = 2048 * block; j < end; ++j)
+                out[j] = symres_chi_parallel_entry(K[j], C_W, gamma, C_b);
+        } else {
+            for (ptrdiff_t j = 2048 * block; j < end; ++j)
                 out[j] = symres_chi_parallel_entryf(K[j], C_W, gamma, C_b);
+        }
     }
 }
 
 void SYMRES_NAME(chi_perpf)(size_t entries, const float *K, float C_W, float gamma, float C_b, float *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(static) if (entries > 65536))
-    for (ptrdiff_t start = 0; start < (ptrdiff_t)entries; start += SYMRES_TILE) {
-        const size_t stop = (size_t)start + SYMRES_TILE < entries ? (size_t)start + SYMRES_TILE : entries;
-        int wide = 0;
-        for (size_t j = (size_t)start; j < stop; ++j)
-            wide |= symres_is_wide(K[j], 2.757072373261325e-12f, 281474976710656.0f);
-        if (wide)
-            for (size_t j = (size_t)start; j < stop; ++j)
-                out[j] = (float)symres_chi_perp_entry(K[j], C_W, gamma, C_b);
-        else
-            for (size_t j = (size_t)start; j < stop; ++j)
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        ptrdiff_t end = symres_smaller(2048 * block + 2048, (ptrdiff_t)entries);
+        ptrdiff_t wide = 0;
+        for (ptrdiff_t j = 2048 * block; j < end; ++j)
+            wide += symres_is_widef(K[j], 2.757072373261325e-12f, 281474976710656.0f) == 1.0f ? 1 : 0;
+        if (wide > 0) {
+            for (ptrdiff_t j = 2048 * block; j < end; ++j)
+                out[j] = symres_chi_perp_entry(K[j], C_W, gamma, C_b);
+        } else {
+            for (ptrdiff_t j = 2048 * block; j < end; ++j)
                 out[j] = symres_chi_perp_entryf(K[j], C_W, gamma, C_b);
+        }
     }
 }
 
 void SYMRES_NAME(hf)(size_t entries, const float *K, float C_W, float C_b, float gamma, float *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(static) if (entries > 65536))
-    for (ptrdiff_t start = 0; start < (ptrdiff_t)entries; start += SYMRES_TILE) {
-        const size_t stop = (size_t)start + SYMRES_TILE < entries ? (size_t)start + SYMRES_TILE : entries;
-        int wide = 0;
-        for (size_t j = (size_t)start; j < stop; ++j)
-            wide |= symres_is_wide(K[j], 3.78465903274584e-07f, 106528681.30999091f);
-        if (wide)
-            for (size_t j = (size_t)start; j < stop; ++j)
-                out[j] = (float)symres_h_entry(K[j], C_W, C_b, gamma);
-        else
-            for (size_t j = (size_t)start; j < stop; ++j)
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        ptrdiff_t end = symres_smaller(2048 * block + 2048, (ptrdiff_t)entries);
+        ptrdiff_t wide = 0;
+        for (ptrdiff_t j = 2048 * block; j < end; ++j)
+            wide += symres_is_widef(K[j], 3.78465903274584e-07f, 106528681.30999091f) == 1.0f ? 1 : 0;
+        if (wide > 0) {
+            for (ptrdiff_t j = 2048 * block; j < end; ++j)
+                out[j] = symres_h_entry(K[j], C_W, C_b, gamma);
+        } else {
+            for (ptrdiff_t j = 2048 * block; j < end; ++j)
                 out[j] = symres_h_entryf(K[j], C_W, C_b, gamma);
+        }
     }
 }
 

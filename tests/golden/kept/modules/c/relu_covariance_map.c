@@ -59,7 +59,7 @@ void relu_covariance_map_matrixf(size_t rows, size_t columns, const float *K1, c
 /* ==== end of the declarations ==== */
 
 #include <math.h>
-#include <stdint.h>
+#include <float.h>
 #ifdef _OPENMP
 #define SYMRES_PRAGMA(...) _Pragma(#__VA_ARGS__)
 #else
@@ -68,151 +68,92 @@ void relu_covariance_map_matrixf(size_t rows, size_t columns, const float *K1, c
 
 #define SYMRES_NAME(name) relu_##name /* public functions: no other module has their names */
 
-#define SYMRES_TILE 2048 /* columns at a time: what depends on one input alone stays in the cache */
-#define SYMRES_ROWS 32 /* rows that share them */
-
-#include <float.h>
-
-/* What the processor does: products with one rounding, and powers of two. Without a fused operation in hardware
- * (compile with -march=native where there is one) fma is a function of the C library, right and slow. */
-typedef union { double number; uint64_t bits; } symres_double;
-typedef union { float number; uint32_t bits; } symres_single;
-
-/* Whether powers of a kernel, or their rounding errors, may be no floats; of 0 they are. */
-static inline int symres_is_wide(float K, float least, float largest)
-{
-    return (K > largest) | ((K > 0) & (K < least));
-}
-
-/* A covariance of floats in double, cut off where the rounding of floats has brought it above sqrt(K1*K2). */
-static inline double symres_rounded(double K1, double K2, double C)
-{
-    const double size = sqrt(K1) * sqrt(K2), excess = fabs(C) - size;
-    return excess > 4 * DBL_EPSILON * size && excess <= 64 * FLT_EPSILON * size ? copysign(size, C) : C;
-}
-
 /* From 1 to the next number of a type. */
 #define symres_precision(x) DBL_EPSILON
 #define symres_precisionf(x) FLT_EPSILON
-
-/* 2**k for an integer -1022 <= k <= 1023: the sum with 1.5 * 2**52 has k in its last bits. */
-static inline double symres_power_of_two(double k)
-{
-    symres_double u;
-    u.number = k + 6755399441055744.0;
-    u.bits = (u.bits + 1023u) << 52;
-    return u.number;
-}
-
-/* 2**k for an integer -126 <= k <= 127. */
-static inline float symres_power_of_twof(float k)
-{
-    symres_single u;
-    u.number = k + 12582912.0f;
-    u.bits = (u.bits + 127u) << 23;
-    return u.number;
-}
-
-
 /* ---- double ---------------------------------------------------------------------------------------------------- */
 /* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side. */
 static inline double symres_arctan_tail(double v)
 {
-    double w = (v * v);
-    double y = (w * w);
+    double w = v * v;
+    double y = w * w;
     double a = 0.0034958859739163094;
     a = fma(a, y, 0.031277189066996385);
     a = fma(a, y, 0.052579733342841106);
     a = fma(a, y, 0.09090908590891934);
     a = fma(a, y, 0.3333333333333333);
-    double b = (-0.0010496035084968515);
-    b = fma(b, y, (-0.023696731580048622));
-    b = fma(b, y, (-0.04737749579527779));
-    b = fma(b, y, (-0.07692298971033217));
-    b = fma(b, y, (-0.1999999999999753));
+    double b = -0.0010496035084968515;
+    b = fma(b, y, -0.023696731580048622);
+    b = fma(b, y, -0.04737749579527779);
+    b = fma(b, y, -0.07692298971033217);
+    b = fma(b, y, -0.1999999999999753);
     double c = 0.00019996189377901382;
     c = fma(c, y, 0.015535152475414177);
     c = fma(c, y, 0.04260356632601652);
     c = fma(c, y, 0.06666564699289104);
     c = fma(c, y, 0.14285714285384132);
-    double d = (-1.806195461861215e-05);
-    d = fma(d, y, (-0.008368931178450162));
-    d = fma(d, y, (-0.03749486812535247));
-    d = fma(d, y, (-0.05881506877793656));
-    d = fma(d, y, (-0.11111111093490827));
+    double d = -1.806195461861215e-05;
+    d = fma(d, y, -0.008368931178450162);
+    d = fma(d, y, -0.03749486812535247);
+    d = fma(d, y, -0.05881506877793656);
+    d = fma(d, y, -0.11111111093490827);
     return fma(fma(d, v, c), w, fma(b, v, a));
+}
+
+/* The smaller of two whole numbers. */
+static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b)
+{
+    return a < b ? a : b;
 }
 
 /* A kernel, no number where it is negative. */
 static inline double symres_valid(double K)
 {
-    return ((K < 0.0) ? NAN : K);
+    return K < 0.0 ? NAN : K;
 }
 
 /* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
 static inline double symres_possible(double root1, double root2, double C, double value)
 {
-    return ((fabs(C) <= (((1.0 + (64.0 * symres_precision(C))) * root1) * root2)) ? value : NAN);
+    return fabs(C) <= (1.0 + 64.0 * symres_precision(C)) * root1 * root2 ? value : NAN;
 }
 
-/* A kernel, no number where it is 0 or negative: a normaliser divides by the size of an input. */
-static inline double symres_directed(double K)
+/* A covariance of narrow floats, cut off where their rounding has brought it above sqrt(K1*K2). */
+static inline double symres_rounded(double K1, double K2, double C)
 {
-    return ((K > 0.0) ? K : NAN);
+    double size = sqrt(K1) * sqrt(K2);
+    double excess = fabs(C) - size;
+    return excess > 8.881784197001252e-16 * size && excess <= 7.62939453125e-06 * size ? copysign(size, C) : C;
 }
 
 /* K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large. */
 static inline double symres_determinant(double K1, double K2, double C)
 {
-    double square = (C * C);
-    double lost = fma((-C), C, square);
-    double difference = (fma(K1, K2, (-square)) + lost);
-    return ((difference < 0.0) ? 0.0 : difference);
+    double square = C * C;
+    double lost = fma(-C, C, square);
+    double difference = fma(K1, K2, -square) + lost;
+    return difference < 0.0 ? 0.0 : difference;
 }
 
 /* Rest + M*N*theta, theta the angle of the point (-N, s) at the distance r, from ``apart`` = rest - M*s too. */
 static inline double symres_angular_sum(double rest, double apart, double M, double N, double s, double r)
 {
-    double both = (r + fabs(N));
-    double u = ((both == 0.0) ? 1.0 : (s / both));
-    double v = (u * u);
+    double both = r + fabs(N);
+    double u = both == 0.0 ? 1.0 : s / both;
+    double v = u * u;
     double tail = symres_arctan_tail(v);
-    double turn = (2.0 * fma(((-u) * v), tail, u));
-    double theta = ((N > 0.0) ? (3.141592653589793 - turn) : turn);
-    double lacking = (v * fma((1.0 - v), tail, 1.0));
-    double near = fma((M * s), lacking, apart);
-    return ((s < ((-1.5) * N)) ? near : fma((M * N), theta, rest));
-}
-
-static inline double symres__average_1(double K1, double K2, double C)
-{
-    double determinant = symres_determinant(K1, K2, C);
-    double t0 = sqrt(determinant);
-    double value = symres_angular_sum((0.15915494309189535 * t0), 0.0, 0.15915494309189535, C, t0, (sqrt(K1) * sqrt(K2)));
-    return value;
-}
-
-static inline void symres_covariance_map_first(double K1, double C_W, double C_b, double *result0)
-{
-    (void)C_W;
-    (void)C_b;
-    double first0 = sqrt(K1);
-    *result0 = first0;
-}
-
-static inline void symres_covariance_map_second(double K2, double C_W, double C_b, double *result0)
-{
-    (void)C_W;
-    (void)C_b;
-    double second0 = sqrt(K2);
-    *result0 = second0;
+    double turn = 2.0 * fma(-u * v, tail, u);
+    double theta = N > 0.0 ? 3.141592653589793 - turn : turn;
+    double lacking = v * fma(1.0 - v, tail, 1.0);
+    double near = fma(M * s, lacking, apart);
+    return s < -1.5 * N ? near : fma(M * N, theta, rest);
 }
 
 static inline double symres_covariance_map_pair(double K1, double first0, double K2, double second0, double C, double C_W, double C_b)
 {
     double determinant = symres_determinant(K1, K2, C);
     double t0 = sqrt(determinant);
-    double t1 = (C_b + (C_W * symres_angular_sum((0.15915494309189535 * t0), 0.0, 0.15915494309189535, C, t0, (first0 * second0))));
+    double t1 = C_b + C_W * symres_angular_sum(0.15915494309189535 * t0, 0.0, 0.15915494309189535, C, t0, first0 * second0);
     double t2 = symres_possible(first0, second0, C, t1);
     return t2;
 }
@@ -221,39 +162,38 @@ static inline double symres_covariance_map_entry(double K1, double K2, double C,
 {
     K1 = symres_valid(K1);
     K2 = symres_valid(K2);
-    double first0;
-    symres_covariance_map_first(K1, C_W, C_b, &first0);
-    double second0;
-    symres_covariance_map_second(K2, C_W, C_b, &second0);
+    double first0 = sqrt(K1);
+    double second0 = sqrt(K2);
     return symres_covariance_map_pair(K1, first0, K2, second0, C, C_W, C_b);
 }
 
 void SYMRES_NAME(covariance_map)(size_t entries, const double *K1, const double *K2, const double *C, double C_W, double C_b, double *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(static) if (entries > 65536))
-    for (ptrdiff_t j = 0; j < (ptrdiff_t)entries; ++j)
-        out[j] = symres_covariance_map_entry(K1[j], K2[j], C[j], C_W, C_b);
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_covariance_map_entry(K1[j], K2[j], C[j], C_W, C_b);
+    }
 }
 
 void SYMRES_NAME(covariance_map_matrix)(size_t rows, size_t columns, const double *K1, const double *K2, const double *C, size_t step_C, double C_W, double C_b, double *out, size_t step)
 {
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (rows * columns > 65536))
-    for (ptrdiff_t start = 0; start < (ptrdiff_t)rows; start += SYMRES_ROWS) {
-        const size_t stop = (size_t)start + SYMRES_ROWS < rows ? (size_t)start + SYMRES_ROWS : rows;
-        double k2[SYMRES_TILE], second0[SYMRES_TILE];
-        for (size_t left = 0; left < columns; left += SYMRES_TILE) {
-            const size_t width = columns - left < SYMRES_TILE ? columns - left : SYMRES_TILE;
-            for (size_t j = 0; j < width; ++j) {
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_t)columns > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)rows + 31) / 32; ++block) {
+        double k2[2048];
+        double second0[2048];
+        for (ptrdiff_t left = 0; left < (ptrdiff_t)columns; left += 2048) {
+            ptrdiff_t width = symres_smaller(2048, (ptrdiff_t)columns - left);
+            for (ptrdiff_t j = 0; j < width; ++j) {
                 k2[j] = symres_valid(K2[left + j]);
-                symres_covariance_map_second(k2[j], C_W, C_b, &second0[j]);
+                second0[j] = sqrt(k2[j]);
             }
-            for (size_t i = (size_t)start; i < stop; ++i) {
-                const double k1 = symres_valid(K1[i]);
-                double first0;
-                symres_covariance_map_first(k1, C_W, C_b, &first0);
-                const double *restrict row_C = C + i * step_C + left;
-                double *restrict row = out + i * step + left;
-                for (size_t j = 0; j < width; ++j)
+            for (ptrdiff_t i = 32 * block; i < symres_smaller(32 * block + 32, (ptrdiff_t)rows); ++i) {
+                double k1 = symres_valid(K1[i]);
+                double first0 = sqrt(k1);
+                const double * row_C = C + (i * (ptrdiff_t)step_C + left);
+                double *restrict row = out + (i * (ptrdiff_t)step + left);
+                for (ptrdiff_t j = 0; j < width; ++j)
                     row[j] = symres_covariance_map_pair(k1, first0, k2[j], second0[j], row_C[j], C_W, C_b);
             }
         }
@@ -264,89 +204,65 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (rows * columns > 65536))
 /* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; two chains of operations, which processors do side by side. */
 static inline float symres_arctan_tailf(float v)
 {
-    float w = (v * v);
+    float w = v * v;
     float a = 0.002386997316724113f;
     a = fmaf(a, w, 0.03587153898204336f);
     a = fmaf(a, w, 0.08656880430154522f);
     a = fmaf(a, w, 0.14278568748210602f);
     a = fmaf(a, w, 0.3333333173306352f);
-    float b = (-0.013507771427020535f);
-    b = fmaf(b, w, (-0.06250169444749563f));
-    b = fmaf(b, w, (-0.11033764115313455f));
-    b = fmaf(b, w, (-0.1999973932983558f));
+    float b = -0.013507771427020535f;
+    b = fmaf(b, w, -0.06250169444749563f);
+    b = fmaf(b, w, -0.11033764115313455f);
+    b = fmaf(b, w, -0.1999973932983558f);
     return fmaf(b, v, a);
 }
 
 /* A kernel, no number where it is negative. */
 static inline float symres_validf(float K)
 {
-    return ((K < 0.0f) ? NAN : K);
+    return K < 0.0f ? NAN : K;
 }
 
 /* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
 static inline float symres_possiblef(float root1, float root2, float C, float value)
 {
-    return ((fabsf(C) <= (((1.0f + (64.0f * symres_precisionf(C))) * root1) * root2)) ? value : NAN);
+    return fabsf(C) <= (1.0f + 64.0f * symres_precisionf(C)) * root1 * root2 ? value : NAN;
 }
 
-/* A kernel, no number where it is 0 or negative: a normaliser divides by the size of an input. */
-static inline float symres_directedf(float K)
+/* 1 where powers of a kernel, or their rounding errors, may be no floats; 0 else. Of 0 they are. */
+static inline float symres_is_widef(float K, float least, float largest)
 {
-    return ((K > 0.0f) ? K : NAN);
+    return (K > largest ? 1.0f : 0.0f) + (K > 0.0f ? 1.0f : 0.0f) * (K < least ? 1.0f : 0.0f);
 }
 
 /* K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large. */
 static inline float symres_determinantf(float K1, float K2, float C)
 {
-    float square = (C * C);
-    float lost = fmaf((-C), C, square);
-    float difference = (fmaf(K1, K2, (-square)) + lost);
-    return ((difference < 0.0f) ? 0.0f : difference);
+    float square = C * C;
+    float lost = fmaf(-C, C, square);
+    float difference = fmaf(K1, K2, -square) + lost;
+    return difference < 0.0f ? 0.0f : difference;
 }
 
 /* Rest + M*N*theta, theta the angle of the point (-N, s) at the distance r, from ``apart`` = rest - M*s too. */
 static inline float symres_angular_sumf(float rest, float apart, float M, float N, float s, float r)
 {
-    float both = (r + fabsf(N));
-    float u = ((both == 0.0f) ? 1.0f : (s / both));
-    float v = (u * u);
+    float both = r + fabsf(N);
+    float u = both == 0.0f ? 1.0f : s / both;
+    float v = u * u;
     float tail = symres_arctan_tailf(v);
-    float turn = (2.0f * fmaf(((-u) * v), tail, u));
-    float theta = ((N > 0.0f) ? (3.141592653589793f - turn) : turn);
-    float lacking = (v * fmaf((1.0f - v), tail, 1.0f));
-    float near = fmaf((M * s), lacking, apart);
-    return ((s < ((-1.5f) * N)) ? near : fmaf((M * N), theta, rest));
-}
-
-static inline float symres__average_1f(float K1, float K2, float C)
-{
-    float determinant = symres_determinantf(K1, K2, C);
-    float t0 = sqrtf(determinant);
-    float value = symres_angular_sumf((0.15915494309189535f * t0), 0.0f, 0.15915494309189535f, C, t0, (sqrtf(K1) * sqrtf(K2)));
-    return value;
-}
-
-static inline void symres_covariance_map_firstf(float K1, float C_W, float C_b, float *result0)
-{
-    (void)C_W;
-    (void)C_b;
-    float first0 = sqrtf(K1);
-    *result0 = first0;
-}
-
-static inline void symres_covariance_map_secondf(float K2, float C_W, float C_b, float *result0)
-{
-    (void)C_W;
-    (void)C_b;
-    float second0 = sqrtf(K2);
-    *result0 = second0;
+    float turn = 2.0f * fmaf(-u * v, tail, u);
+    float theta = N > 0.0f ? 3.141592653589793f - turn : turn;
+    float lacking = v * fmaf(1.0f - v, tail, 1.0f);
+    float near = fmaf(M * s, lacking, apart);
+    return s < -1.5f * N ? near : fmaf(M * N, theta, rest);
 }
 
 static inline float symres_covariance_map_pairf(float K1, float first0, float K2, float second0, float C, float C_W, float C_b)
 {
     float determinant = symres_determinantf(K1, K2, C);
     float t0 = sqrtf(determinant);
-    float t1 = (C_b + (C_W * symres_angular_sumf((0.15915494309189535f * t0), 0.0f, 0.15915494309189535f, C, t0, (first0 * second0))));
+    float t1 = C_b + C_W * symres_angular_sumf(0.15915494309189535f * t0, 0.0f, 0.15915494309189535f, C, t0, first0 * second0);
     float t2 = symres_possiblef(first0, second0, C, t1);
     return t2;
 }
@@ -355,57 +271,55 @@ static inline float symres_covariance_map_entryf(float K1, float K2, float C, fl
 {
     K1 = symres_validf(K1);
     K2 = symres_validf(K2);
-    float first0;
-    symres_covariance_map_firstf(K1, C_W, C_b, &first0);
-    float second0;
-    symres_covariance_map_secondf(K2, C_W, C_b, &second0);
+    float first0 = sqrtf(K1);
+    float second0 = sqrtf(K2);
     return symres_covariance_map_pairf(K1, first0, K2, second0, C, C_W, C_b);
 }
 
 void SYMRES_NAME(covariance_mapf)(size_t entries, const float *K1, const float *K2, const float *C, float C_W, float C_b, float *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(static) if (entries > 65536))
-    for (ptrdiff_t start = 0; start < (ptrdiff_t)entries; start += SYMRES_TILE) {
-        const size_t stop = (size_t)start + SYMRES_TILE < entries ? (size_t)start + SYMRES_TILE : entries;
-        int wide = 0;
-        for (size_t j = (size_t)start; j < stop; ++j)
-            wide |= symres_is_wide(K1[j], 3.552713678800501e-15f, 1.152921504606847e+18f) | symres_is_wide(K2[j], 3.552713678800501e-15f, 1.152921504606847e+18f);
-        if (wide)
-            for (size_t j = (size_t)start; j < stop; ++j)
-                out[j] = (float)symres_covariance_map_entry(K1[j], K2[j], symres_rounded(K1[j], K2[j], C[j]), C_W, C_b);
-        else
-            for (size_t j = (size_t)start; j < stop; ++j)
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        ptrdiff_t end = symres_smaller(2048 * block + 2048, (ptrdiff_t)entries);
+        ptrdiff_t wide = 0;
+        for (ptrdiff_t j = 2048 * block; j < end; ++j)
+            wide += symres_is_widef(K1[j], 3.552713678800501e-15f, 1.152921504606847e+18f) == 1.0f || symres_is_widef(K2[j], 3.552713678800501e-15f, 1.152921504606847e+18f) == 1.0f ? 1 : 0;
+        if (wide > 0) {
+            for (ptrdiff_t j = 2048 * block; j < end; ++j)
+                out[j] = symres_covariance_map_entry(K1[j], K2[j], symres_rounded(K1[j], K2[j], C[j]), C_W, C_b);
+        } else {
+            for (ptrdiff_t j = 2048 * block; j < end; ++j)
                 out[j] = symres_covariance_map_entryf(K1[j], K2[j], C[j], C_W, C_b);
+        }
     }
 }
 
 void SYMRES_NAME(covariance_map_matrixf)(size_t rows, size_t columns, const float *K1, const float *K2, const float *C, size_t step_C, float C_W, float C_b, float *out, size_t step)
 {
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (rows * columns > 65536))
-    for (ptrdiff_t start = 0; start < (ptrdiff_t)rows; start += SYMRES_ROWS) {
-        const size_t stop = (size_t)start + SYMRES_ROWS < rows ? (size_t)start + SYMRES_ROWS : rows;
-        float k2[SYMRES_TILE], second0[SYMRES_TILE];
-        for (size_t left = 0; left < columns; left += SYMRES_TILE) {
-            const size_t width = columns - left < SYMRES_TILE ? columns - left : SYMRES_TILE;
-            int wide = 0;
-            for (size_t j = 0; j < width; ++j) {
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_t)columns > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)rows + 31) / 32; ++block) {
+        float k2[2048];
+        float second0[2048];
+        for (ptrdiff_t left = 0; left < (ptrdiff_t)columns; left += 2048) {
+            ptrdiff_t width = symres_smaller(2048, (ptrdiff_t)columns - left);
+            ptrdiff_t wide = 0;
+            for (ptrdiff_t j = 0; j < width; ++j) {
                 k2[j] = symres_validf(K2[left + j]);
-                wide |= symres_is_wide(k2[j], 3.552713678800501e-15f, 1.152921504606847e+18f);
-                symres_covariance_map_secondf(k2[j], C_W, C_b, &second0[j]);
+                wide += symres_is_widef(k2[j], 3.552713678800501e-15f, 1.152921504606847e+18f) == 1.0f ? 1 : 0;
+                second0[j] = sqrtf(k2[j]);
             }
-            for (size_t i = (size_t)start; i < stop; ++i) {
-                const float k1 = symres_validf(K1[i]);
-                float first0;
-                symres_covariance_map_firstf(k1, C_W, C_b, &first0);
-                const float *restrict row_C = C + i * step_C + left;
-                float *restrict row = out + i * step + left;
-                if (wide | symres_is_wide(k1, 3.552713678800501e-15f, 1.152921504606847e+18f)) {
-                    for (size_t j = 0; j < width; ++j)
-                        row[j] = (float)symres_covariance_map_entry(K1[i], K2[left + j], symres_rounded(K1[i], K2[left + j], row_C[j]), C_W, C_b);
-                    continue;
+            for (ptrdiff_t i = 32 * block; i < symres_smaller(32 * block + 32, (ptrdiff_t)rows); ++i) {
+                float k1 = symres_validf(K1[i]);
+                float first0 = sqrtf(k1);
+                const float * row_C = C + (i * (ptrdiff_t)step_C + left);
+                float *restrict row = out + (i * (ptrdiff_t)step + left);
+                if (wide > 0 || symres_is_widef(k1, 3.552713678800501e-15f, 1.152921504606847e+18f) == 1.0f) {
+                    for (ptrdiff_t j = 0; j < width; ++j)
+                        row[j] = symres_covariance_map_entry(K1[i], K2[left + j], symres_rounded(K1[i], K2[left + j], row_C[j]), C_W, C_b);
+                } else {
+                    for (ptrdiff_t j = 0; j < width; ++j)
+                        row[j] = symres_covariance_map_pairf(k1, first0, k2[j], second0[j], row_C[j], C_W, C_b);
                 }
-                for (size_t j = 0; j < width; ++j)
-                    row[j] = symres_covariance_map_pairf(k1, first0, k2[j], second0[j], row_C[j], C_W, C_b);
             }
         }
     }

@@ -130,6 +130,7 @@ void sin_hf(size_t entries, const float *K, float C_W, float C_b, float *out);
 /* ==== end of the declarations ==== */
 
 #include <math.h>
+#include <float.h>
 #include <stdint.h>
 #ifdef _OPENMP
 #define SYMRES_PRAGMA(...) _Pragma(#__VA_ARGS__)
@@ -139,29 +140,6 @@ void sin_hf(size_t entries, const float *K, float C_W, float C_b, float *out);
 
 #define SYMRES_NAME(name) sin_##name /* public functions: no other module has their names */
 
-#define SYMRES_TILE 2048 /* columns at a time: what depends on one input alone stays in the cache */
-#define SYMRES_ROWS 32 /* rows that share them */
-
-#include <float.h>
-
-/* What the processor does: products with one rounding, and powers of two. Without a fused operation in hardware
- * (compile with -march=native where there is one) fma is a function of the C library, right and slow. */
-typedef union { double number; uint64_t bits; } symres_double;
-typedef union { float number; uint32_t bits; } symres_single;
-
-/* Whether powers of a kernel, or their rounding errors, may be no floats; of 0 they are. */
-static inline int symres_is_wide(float K, float least, float largest)
-{
-    return (K > largest) | ((K > 0) & (K < least));
-}
-
-/* A covariance of floats in double, cut off where the rounding of floats has brought it above sqrt(K1*K2). */
-static inline double symres_rounded(double K1, double K2, double C)
-{
-    const double size = sqrt(K1) * sqrt(K2), excess = fabs(C) - size;
-    return excess > 4 * DBL_EPSILON * size && excess <= 64 * FLT_EPSILON * size ? copysign(size, C) : C;
-}
-
 /* From 1 to the next number of a type. */
 #define symres_precision(x) DBL_EPSILON
 #define symres_precisionf(x) FLT_EPSILON
@@ -169,7 +147,7 @@ static inline double symres_rounded(double K1, double K2, double C)
 /* 2**k for an integer -1022 <= k <= 1023: the sum with 1.5 * 2**52 has k in its last bits. */
 static inline double symres_power_of_two(double k)
 {
-    symres_double u;
+    union { double number; uint64_t bits; } u;
     u.number = k + 6755399441055744.0;
     u.bits = (u.bits + 1023u) << 52;
     return u.number;
@@ -178,13 +156,11 @@ static inline double symres_power_of_two(double k)
 /* 2**k for an integer -126 <= k <= 127. */
 static inline float symres_power_of_twof(float k)
 {
-    symres_single u;
+    union { float number; uint32_t bits; } u;
     u.number = k + 12582912.0f;
     u.bits = (u.bits + 127u) << 23;
     return u.number;
 }
-
-
 /* ---- double ---------------------------------------------------------------------------------------------------- */
 /* (exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2. */
 static inline double symres_exp_tail(double u)
@@ -202,114 +178,107 @@ static inline double symres_exp_tail(double u)
     return fma(value, u, 0.5);
 }
 
+/* The smaller of two whole numbers. */
+static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b)
+{
+    return a < b ? a : b;
+}
+
 /* A kernel, no number where it is negative. */
 static inline double symres_valid(double K)
 {
-    return ((K < 0.0) ? NAN : K);
+    return K < 0.0 ? NAN : K;
 }
 
 /* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
 static inline double symres_possible(double root1, double root2, double C, double value)
 {
-    return ((fabs(C) <= (((1.0 + (64.0 * symres_precision(C))) * root1) * root2)) ? value : NAN);
+    return fabs(C) <= (1.0 + 64.0 * symres_precision(C)) * root1 * root2 ? value : NAN;
 }
 
 /* A covariance, cut off at sqrt(K1*K2); next to it only what its own rounding does not explain. */
 static inline double symres_clipped(double K1, double K2, double root1, double root2, double C)
 {
-    double product = (((1.0 + (2.0 * symres_precision(C))) * root1) * root2);
-    double most = ((K1 == K2) ? K1 : product);
+    double product = (1.0 + 2.0 * symres_precision(C)) * root1 * root2;
+    double most = K1 == K2 ? K1 : product;
     double size = fabs(C);
-    return copysign(((size > most) ? most : size), C);
-}
-
-/* A kernel, no number where it is 0 or negative: a normaliser divides by the size of an input. */
-static inline double symres_directed(double K)
-{
-    return ((K > 0.0) ? K : NAN);
+    return copysign(size > most ? most : size, C);
 }
 
 /* The exponential; 0 where that is no normal float. */
 static inline double symres_exp(double u)
 {
-    double inside = ((u > 709.782712893384) ? 709.782712893384 : u);
-    inside = ((inside < (-707.0)) ? (-707.0) : inside);
-    double k = (fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0);
-    double rest = fma(k, (-1.9082149292705877e-10), fma(k, (-0.6931471803691238), inside));
-    double part = fma((rest * rest), symres_exp_tail(rest), rest);
-    double half = symres_power_of_two((k - 1.0));
-    double value = (2.0 * fma(half, part, half));
-    value = ((u > 709.782712893384) ? INFINITY : value);
-    return ((u < (-707.0)) ? 0.0 : value);
+    double inside = u > 709.782712893384 ? 709.782712893384 : u;
+    inside = inside < (-707.0) ? (-707.0) : inside;
+    double k = fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
+    double rest = fma(k, -1.9082149292705877e-10, fma(k, -0.6931471803691238, inside));
+    double part = fma(rest * rest, symres_exp_tail(rest), rest);
+    double half = symres_power_of_two(k - 1.0);
+    double value = 2.0 * fma(half, part, half);
+    value = u > 709.782712893384 ? INFINITY : value;
+    return u < (-707.0) ? 0.0 : value;
 }
 
 /* exp(u) - 1. */
 static inline double symres_expm1(double u)
 {
-    double inside = ((u > 709.782712893384) ? 709.782712893384 : u);
-    inside = ((inside < (-707.0)) ? (-707.0) : inside);
-    double k = (fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0);
-    double rest = fma(k, (-1.9082149292705877e-10), fma(k, (-0.6931471803691238), inside));
-    double part = fma((rest * rest), symres_exp_tail(rest), rest);
-    double half = symres_power_of_two((k - 1.0));
-    double value = (2.0 * fma(half, part, (half - 0.5)));
-    return ((u > 709.782712893384) ? INFINITY : value);
+    double inside = u > 709.782712893384 ? 709.782712893384 : u;
+    inside = inside < (-707.0) ? (-707.0) : inside;
+    double k = fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
+    double rest = fma(k, -1.9082149292705877e-10, fma(k, -0.6931471803691238, inside));
+    double part = fma(rest * rest, symres_exp_tail(rest), rest);
+    double half = symres_power_of_two(k - 1.0);
+    double value = 2.0 * fma(half, part, half - 0.5);
+    return u > 709.782712893384 ? INFINITY : value;
 }
 
 /* exp(a)*sinh(b), without overflow where a + abs(b) <= 0 and without cancellation at b = 0. */
 static inline double symres_exp_sinh(double a, double b)
 {
     double size = fabs(b);
-    return ((copysign(0.5, b) * symres_exp((a + size))) * (-symres_expm1(((-2.0) * size))));
+    return copysign(0.5, b) * symres_exp(a + size) * -symres_expm1(-2.0 * size);
 }
 
 /* An exponential times 1 + e, e what its exponent (x + y) + abs(b) has lost to rounding (Knuth). */
 static inline double symres_restored(double value, double x, double y, double b)
 {
     double size = fabs(b);
-    double first = (x + y);
-    double back = (first - x);
-    double lost = ((x - (first - back)) + (y - back));
-    double total = (first + size);
-    back = (total - first);
-    lost = (lost + ((first - (total - back)) + (size - back)));
-    return (value * (1.0 + lost));
+    double first = x + y;
+    double back = first - x;
+    double lost = x - (first - back) + (y - back);
+    double total = first + size;
+    back = total - first;
+    lost = lost + (first - (total - back) + (size - back));
+    return value * (1.0 + lost);
 }
 
 static inline double symres__average_1(double K)
 {
-    double value = ((-0.5) * symres_expm1(((-2.0) * K)));
-    return value;
-}
-
-static inline double symres__average_2(double K1, double K2, double C)
-{
-    double value = symres_restored(symres_exp_sinh((((-0.5) * K1) - (0.5 * K2)), C), ((-0.5) * K1), ((-0.5) * K2), C);
+    double value = -0.5 * symres_expm1(-2.0 * K);
     return value;
 }
 
 static inline double symres__average_3(double K)
 {
-    double value = symres_exp(((-2.0) * K));
+    double value = symres_exp(-2.0 * K);
     return value;
 }
 
 static inline double symres__average_4(double K)
 {
-    double value = (0.5 + (0.5 * symres_exp(((-2.0) * K))));
+    double value = 0.5 + 0.5 * symres_exp(-2.0 * K);
     return value;
 }
 
 static inline double symres__average_5(double K)
 {
-    double value = ((-0.5) * symres_exp(((-2.0) * K)));
+    double value = -0.5 * symres_exp(-2.0 * K);
     return value;
 }
 
 static inline double symres_phi_squared_entry(double K, double C_W, double C_b)
 {
-    (void)C_W;
-    (void)C_b;
+    (void)C_W, (void)C_b;
     K = symres_valid(K);
     return symres__average_1(K);
 }
@@ -317,33 +286,13 @@ static inline double symres_phi_squared_entry(double K, double C_W, double C_b)
 static inline double symres_kernel_map_entry(double K, double C_W, double C_b)
 {
     K = symres_valid(K);
-    return (C_b + (C_W * symres__average_1(K)));
-}
-
-static inline void symres_covariance_map_first(double K1, double C_W, double C_b, double *result0, double *result1)
-{
-    (void)C_W;
-    (void)C_b;
-    double first0 = sqrt(K1);
-    double first1 = ((-0.5) * K1);
-    *result0 = first0;
-    *result1 = first1;
-}
-
-static inline void symres_covariance_map_second(double K2, double C_W, double C_b, double *result0, double *result1)
-{
-    (void)C_W;
-    (void)C_b;
-    double second0 = sqrt(K2);
-    double second1 = ((-0.5) * K2);
-    *result0 = second0;
-    *result1 = second1;
+    return C_b + C_W * symres__average_1(K);
 }
 
 static inline double symres_covariance_map_pair(double K1, double first0, double first1, double K2, double second0, double second1, double C, double C_W, double C_b)
 {
     double t0 = symres_clipped(K1, K2, first0, second0, C);
-    double t1 = symres_possible(first0, second0, C, (C_b + (C_W * symres_restored(symres_exp_sinh((first1 + second1), t0), first1, second1, t0))));
+    double t1 = symres_possible(first0, second0, C, C_b + C_W * symres_restored(symres_exp_sinh(first1 + second1, t0), first1, second1, t0));
     return t1;
 }
 
@@ -351,12 +300,10 @@ static inline double symres_covariance_map_entry(double K1, double K2, double C,
 {
     K1 = symres_valid(K1);
     K2 = symres_valid(K2);
-    double first0;
-    double first1;
-    symres_covariance_map_first(K1, C_W, C_b, &first0, &first1);
-    double second0;
-    double second1;
-    symres_covariance_map_second(K2, C_W, C_b, &second0, &second1);
+    double first0 = sqrt(K1);
+    double first1 = -0.5 * K1;
+    double second0 = sqrt(K2);
+    double second1 = -0.5 * K2;
     return symres_covariance_map_pair(K1, first0, first1, K2, second0, second1, C, C_W, C_b);
 }
 
@@ -364,63 +311,71 @@ static inline double symres_chi_parallel_entry(double K, double C_W, double C_b)
 {
     (void)C_b;
     K = symres_valid(K);
-    return (C_W * symres__average_3(K));
+    return C_W * symres__average_3(K);
 }
 
 static inline double symres_chi_perp_entry(double K, double C_W, double C_b)
 {
     (void)C_b;
     K = symres_valid(K);
-    return (C_W * symres__average_4(K));
+    return C_W * symres__average_4(K);
 }
 
 static inline double symres_h_entry(double K, double C_W, double C_b)
 {
     (void)C_b;
     K = symres_valid(K);
-    return (C_W * symres__average_5(K));
+    return C_W * symres__average_5(K);
 }
 
 void SYMRES_NAME(phi_squared)(size_t entries, const double *K, double C_W, double C_b, double *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(static) if (entries > 65536))
-    for (ptrdiff_t j = 0; j < (ptrdiff_t)entries; ++j)
-        out[j] = symres_phi_squared_entry(K[j], C_W, C_b);
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_phi_squared_entry(K[j], C_W, C_b);
+    }
 }
 
 void SYMRES_NAME(kernel_map)(size_t entries, const double *K, double C_W, double C_b, double *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(static) if (entries > 65536))
-    for (ptrdiff_t j = 0; j < (ptrdiff_t)entries; ++j)
-        out[j] = symres_kernel_map_entry(K[j], C_W, C_b);
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_kernel_map_entry(K[j], C_W, C_b);
+    }
 }
 
 void SYMRES_NAME(covariance_map)(size_t entries, const double *K1, const double *K2, const double *C, double C_W, double C_b, double *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(static) if (entries > 65536))
-    for (ptrdiff_t j = 0; j < (ptrdiff_t)entries; ++j)
-        out[j] = symres_covariance_map_entry(K1[j], K2[j], C[j], C_W, C_b);
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_covariance_map_entry(K1[j], K2[j], C[j], C_W, C_b);
+    }
 }
 
 void SYMRES_NAME(covariance_map_matrix)(size_t rows, size_t columns, const double *K1, const double *K2, const double *C, size_t step_C, double C_W, double C_b, double *out, size_t step)
 {
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (rows * columns > 65536))
-    for (ptrdiff_t start = 0; start < (ptrdiff_t)rows; start += SYMRES_ROWS) {
-        const size_t stop = (size_t)start + SYMRES_ROWS < rows ? (size_t)start + SYMRES_ROWS : rows;
-        double k2[SYMRES_TILE], second0[SYMRES_TILE], second1[SYMRES_TILE];
-        for (size_t left = 0; left < columns; left += SYMRES_TILE) {
-            const size_t width = columns - left < SYMRES_TILE ? columns - left : SYMRES_TILE;
-            for (size_t j = 0; j < width; ++j) {
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_t)columns > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)rows + 31) / 32; ++block) {
+        double k2[2048];
+        double second0[2048];
+        double second1[2048];
+        for (ptrdiff_t left = 0; left < (ptrdiff_t)columns; left += 2048) {
+            ptrdiff_t width = symres_smaller(2048, (ptrdiff_t)columns - left);
+            for (ptrdiff_t j = 0; j < width; ++j) {
                 k2[j] = symres_valid(K2[left + j]);
-                symres_covariance_map_second(k2[j], C_W, C_b, &second0[j], &second1[j]);
+                second0[j] = sqrt(k2[j]);
+                second1[j] = -0.5 * k2[j];
             }
-            for (size_t i = (size_t)start; i < stop; ++i) {
-                const double k1 = symres_valid(K1[i]);
-                double first0, first1;
-                symres_covariance_map_first(k1, C_W, C_b, &first0, &first1);
-                const double *restrict row_C = C + i * step_C + left;
-                double *restrict row = out + i * step + left;
-                for (size_t j = 0; j < width; ++j)
+            for (ptrdiff_t i = 32 * block; i < symres_smaller(32 * block + 32, (ptrdiff_t)rows); ++i) {
+                double k1 = symres_valid(K1[i]);
+                double first0 = sqrt(k1);
+                double first1 = -0.5 * k1;
+                const double * row_C = C + (i * (ptrdiff_t)step_C + left);
+                double *restrict row = out + (i * (ptrdiff_t)step + left);
+                for (ptrdiff_t j = 0; j < width; ++j)
                     row[j] = symres_covariance_map_pair(k1, first0, first1, k2[j], second0[j], second1[j], row_C[j], C_W, C_b);
             }
         }
@@ -429,23 +384,29 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (rows * columns > 65536))
 
 void SYMRES_NAME(chi_parallel)(size_t entries, const double *K, double C_W, double C_b, double *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(static) if (entries > 65536))
-    for (ptrdiff_t j = 0; j < (ptrdiff_t)entries; ++j)
-        out[j] = symres_chi_parallel_entry(K[j], C_W, C_b);
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_chi_parallel_entry(K[j], C_W, C_b);
+    }
 }
 
 void SYMRES_NAME(chi_perp)(size_t entries, const double *K, double C_W, double C_b, double *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(static) if (entries > 65536))
-    for (ptrdiff_t j = 0; j < (ptrdiff_t)entries; ++j)
-        out[j] = symres_chi_perp_entry(K[j], C_W, C_b);
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_chi_perp_entry(K[j], C_W, C_b);
+    }
 }
 
 void SYMRES_NAME(h)(size_t entries, const double *K, double C_W, double C_b, double *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(static) if (entries > 65536))
-    for (ptrdiff_t j = 0; j < (ptrdiff_t)entries; ++j)
-        out[j] = symres_h_entry(K[j], C_W, C_b);
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_h_entry(K[j], C_W, C_b);
+    }
 }
 
 /* ---- float ---------------------------------------------------------------------------------------------------- */
@@ -462,111 +423,98 @@ static inline float symres_exp_tailf(float u)
 /* A kernel, no number where it is negative. */
 static inline float symres_validf(float K)
 {
-    return ((K < 0.0f) ? NAN : K);
+    return K < 0.0f ? NAN : K;
 }
 
 /* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
 static inline float symres_possiblef(float root1, float root2, float C, float value)
 {
-    return ((fabsf(C) <= (((1.0f + (64.0f * symres_precisionf(C))) * root1) * root2)) ? value : NAN);
+    return fabsf(C) <= (1.0f + 64.0f * symres_precisionf(C)) * root1 * root2 ? value : NAN;
 }
 
 /* A covariance, cut off at sqrt(K1*K2); next to it only what its own rounding does not explain. */
 static inline float symres_clippedf(float K1, float K2, float root1, float root2, float C)
 {
-    float product = (((1.0f + (2.0f * symres_precisionf(C))) * root1) * root2);
-    float most = ((K1 == K2) ? K1 : product);
+    float product = (1.0f + 2.0f * symres_precisionf(C)) * root1 * root2;
+    float most = K1 == K2 ? K1 : product;
     float size = fabsf(C);
-    return copysignf(((size > most) ? most : size), C);
-}
-
-/* A kernel, no number where it is 0 or negative: a normaliser divides by the size of an input. */
-static inline float symres_directedf(float K)
-{
-    return ((K > 0.0f) ? K : NAN);
+    return copysignf(size > most ? most : size, C);
 }
 
 /* The exponential; 0 where that is no normal float. */
 static inline float symres_expf(float u)
 {
-    float inside = ((u > 88.72283f) ? 88.72283f : u);
-    inside = ((inside < (-86.0f)) ? (-86.0f) : inside);
-    float k = (fmaf(inside, 1.4426950408889634f, 12582912.0f) - 12582912.0f);
-    float rest = fmaf(k, (-(-0.00021219444f)), fmaf(k, (-0.693359375f), inside));
-    float part = fmaf((rest * rest), symres_exp_tailf(rest), rest);
-    float half = symres_power_of_twof((k - 1.0f));
-    float value = (2.0f * fmaf(half, part, half));
-    value = ((u > 88.72283f) ? INFINITY : value);
-    return ((u < (-86.0f)) ? 0.0f : value);
+    float inside = u > 88.72283f ? 88.72283f : u;
+    inside = inside < (-86.0f) ? (-86.0f) : inside;
+    float k = fmaf(inside, 1.4426950408889634f, 12582912.0f) - 12582912.0f;
+    float rest = fmaf(k, -(-0.00021219444f), fmaf(k, -0.693359375f, inside));
+    float part = fmaf(rest * rest, symres_exp_tailf(rest), rest);
+    float half = symres_power_of_twof(k - 1.0f);
+    float value = 2.0f * fmaf(half, part, half);
+    value = u > 88.72283f ? INFINITY : value;
+    return u < (-86.0f) ? 0.0f : value;
 }
 
 /* exp(u) - 1. */
 static inline float symres_expm1f(float u)
 {
-    float inside = ((u > 88.72283f) ? 88.72283f : u);
-    inside = ((inside < (-86.0f)) ? (-86.0f) : inside);
-    float k = (fmaf(inside, 1.4426950408889634f, 12582912.0f) - 12582912.0f);
-    float rest = fmaf(k, (-(-0.00021219444f)), fmaf(k, (-0.693359375f), inside));
-    float part = fmaf((rest * rest), symres_exp_tailf(rest), rest);
-    float half = symres_power_of_twof((k - 1.0f));
-    float value = (2.0f * fmaf(half, part, (half - 0.5f)));
-    return ((u > 88.72283f) ? INFINITY : value);
+    float inside = u > 88.72283f ? 88.72283f : u;
+    inside = inside < (-86.0f) ? (-86.0f) : inside;
+    float k = fmaf(inside, 1.4426950408889634f, 12582912.0f) - 12582912.0f;
+    float rest = fmaf(k, -(-0.00021219444f), fmaf(k, -0.693359375f, inside));
+    float part = fmaf(rest * rest, symres_exp_tailf(rest), rest);
+    float half = symres_power_of_twof(k - 1.0f);
+    float value = 2.0f * fmaf(half, part, half - 0.5f);
+    return u > 88.72283f ? INFINITY : value;
 }
 
 /* exp(a)*sinh(b), without overflow where a + abs(b) <= 0 and without cancellation at b = 0. */
 static inline float symres_exp_sinhf(float a, float b)
 {
     float size = fabsf(b);
-    return ((copysignf(0.5f, b) * symres_expf((a + size))) * (-symres_expm1f(((-2.0f) * size))));
+    return copysignf(0.5f, b) * symres_expf(a + size) * -symres_expm1f(-2.0f * size);
 }
 
 /* An exponential times 1 + e, e what its exponent (x + y) + abs(b) has lost to rounding (Knuth). */
 static inline float symres_restoredf(float value, float x, float y, float b)
 {
     float size = fabsf(b);
-    float first = (x + y);
-    float back = (first - x);
-    float lost = ((x - (first - back)) + (y - back));
-    float total = (first + size);
-    back = (total - first);
-    lost = (lost + ((first - (total - back)) + (size - back)));
-    return (value * (1.0f + lost));
+    float first = x + y;
+    float back = first - x;
+    float lost = x - (first - back) + (y - back);
+    float total = first + size;
+    back = total - first;
+    lost = lost + (first - (total - back) + (size - back));
+    return value * (1.0f + lost);
 }
 
 static inline float symres__average_1f(float K)
 {
-    float value = ((-0.5f) * symres_expm1f(((-2.0f) * K)));
-    return value;
-}
-
-static inline float symres__average_2f(float K1, float K2, float C)
-{
-    float value = symres_restoredf(symres_exp_sinhf((((-0.5f) * K1) - (0.5f * K2)), C), ((-0.5f) * K1), ((-0.5f) * K2), C);
+    float value = -0.5f * symres_expm1f(-2.0f * K);
     return value;
 }
 
 static inline float symres__average_3f(float K)
 {
-    float value = symres_expf(((-2.0f) * K));
+    float value = symres_expf(-2.0f * K);
     return value;
 }
 
 static inline float symres__average_4f(float K)
 {
-    float value = (0.5f + (0.5f * symres_expf(((-2.0f) * K))));
+    float value = 0.5f + 0.5f * symres_expf(-2.0f * K);
     return value;
 }
 
 static inline float symres__average_5f(float K)
 {
-    float value = ((-0.5f) * symres_expf(((-2.0f) * K)));
+    float value = -0.5f * symres_expf(-2.0f * K);
     return value;
 }
 
 static inline float symres_phi_squared_entryf(float K, float C_W, float C_b)
 {
-    (void)C_W;
-    (void)C_b;
+    (void)C_W, (void)C_b;
     K = symres_validf(K);
     return symres__average_1f(K);
 }
@@ -574,33 +522,13 @@ static inline float symres_phi_squared_entryf(float K, float C_W, float C_b)
 static inline float symres_kernel_map_entryf(float K, float C_W, float C_b)
 {
     K = symres_validf(K);
-    return (C_b + (C_W * symres__average_1f(K)));
-}
-
-static inline void symres_covariance_map_firstf(float K1, float C_W, float C_b, float *result0, float *result1)
-{
-    (void)C_W;
-    (void)C_b;
-    float first0 = sqrtf(K1);
-    float first1 = ((-0.5f) * K1);
-    *result0 = first0;
-    *result1 = first1;
-}
-
-static inline void symres_covariance_map_secondf(float K2, float C_W, float C_b, float *result0, float *result1)
-{
-    (void)C_W;
-    (void)C_b;
-    float second0 = sqrtf(K2);
-    float second1 = ((-0.5f) * K2);
-    *result0 = second0;
-    *result1 = second1;
+    return C_b + C_W * symres__average_1f(K);
 }
 
 static inline float symres_covariance_map_pairf(float K1, float first0, float first1, float K2, float second0, float second1, float C, float C_W, float C_b)
 {
     float t0 = symres_clippedf(K1, K2, first0, second0, C);
-    float t1 = symres_possiblef(first0, second0, C, (C_b + (C_W * symres_restoredf(symres_exp_sinhf((first1 + second1), t0), first1, second1, t0))));
+    float t1 = symres_possiblef(first0, second0, C, C_b + C_W * symres_restoredf(symres_exp_sinhf(first1 + second1, t0), first1, second1, t0));
     return t1;
 }
 
@@ -608,12 +536,10 @@ static inline float symres_covariance_map_entryf(float K1, float K2, float C, fl
 {
     K1 = symres_validf(K1);
     K2 = symres_validf(K2);
-    float first0;
-    float first1;
-    symres_covariance_map_firstf(K1, C_W, C_b, &first0, &first1);
-    float second0;
-    float second1;
-    symres_covariance_map_secondf(K2, C_W, C_b, &second0, &second1);
+    float first0 = sqrtf(K1);
+    float first1 = -0.5f * K1;
+    float second0 = sqrtf(K2);
+    float second1 = -0.5f * K2;
     return symres_covariance_map_pairf(K1, first0, first1, K2, second0, second1, C, C_W, C_b);
 }
 
@@ -621,63 +547,71 @@ static inline float symres_chi_parallel_entryf(float K, float C_W, float C_b)
 {
     (void)C_b;
     K = symres_validf(K);
-    return (C_W * symres__average_3f(K));
+    return C_W * symres__average_3f(K);
 }
 
 static inline float symres_chi_perp_entryf(float K, float C_W, float C_b)
 {
     (void)C_b;
     K = symres_validf(K);
-    return (C_W * symres__average_4f(K));
+    return C_W * symres__average_4f(K);
 }
 
 static inline float symres_h_entryf(float K, float C_W, float C_b)
 {
     (void)C_b;
     K = symres_validf(K);
-    return (C_W * symres__average_5f(K));
+    return C_W * symres__average_5f(K);
 }
 
 void SYMRES_NAME(phi_squaredf)(size_t entries, const float *K, float C_W, float C_b, float *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(static) if (entries > 65536))
-    for (ptrdiff_t j = 0; j < (ptrdiff_t)entries; ++j)
-        out[j] = symres_phi_squared_entryf(K[j], C_W, C_b);
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_phi_squared_entryf(K[j], C_W, C_b);
+    }
 }
 
 void SYMRES_NAME(kernel_mapf)(size_t entries, const float *K, float C_W, float C_b, float *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(static) if (entries > 65536))
-    for (ptrdiff_t j = 0; j < (ptrdiff_t)entries; ++j)
-        out[j] = symres_kernel_map_entryf(K[j], C_W, C_b);
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_kernel_map_entryf(K[j], C_W, C_b);
+    }
 }
 
 void SYMRES_NAME(covariance_mapf)(size_t entries, const float *K1, const float *K2, const float *C, float C_W, float C_b, float *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(static) if (entries > 65536))
-    for (ptrdiff_t j = 0; j < (ptrdiff_t)entries; ++j)
-        out[j] = symres_covariance_map_entryf(K1[j], K2[j], C[j], C_W, C_b);
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_covariance_map_entryf(K1[j], K2[j], C[j], C_W, C_b);
+    }
 }
 
 void SYMRES_NAME(covariance_map_matrixf)(size_t rows, size_t columns, const float *K1, const float *K2, const float *C, size_t step_C, float C_W, float C_b, float *out, size_t step)
 {
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (rows * columns > 65536))
-    for (ptrdiff_t start = 0; start < (ptrdiff_t)rows; start += SYMRES_ROWS) {
-        const size_t stop = (size_t)start + SYMRES_ROWS < rows ? (size_t)start + SYMRES_ROWS : rows;
-        float k2[SYMRES_TILE], second0[SYMRES_TILE], second1[SYMRES_TILE];
-        for (size_t left = 0; left < columns; left += SYMRES_TILE) {
-            const size_t width = columns - left < SYMRES_TILE ? columns - left : SYMRES_TILE;
-            for (size_t j = 0; j < width; ++j) {
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_t)columns > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)rows + 31) / 32; ++block) {
+        float k2[2048];
+        float second0[2048];
+        float second1[2048];
+        for (ptrdiff_t left = 0; left < (ptrdiff_t)columns; left += 2048) {
+            ptrdiff_t width = symres_smaller(2048, (ptrdiff_t)columns - left);
+            for (ptrdiff_t j = 0; j < width; ++j) {
                 k2[j] = symres_validf(K2[left + j]);
-                symres_covariance_map_secondf(k2[j], C_W, C_b, &second0[j], &second1[j]);
+                second0[j] = sqrtf(k2[j]);
+                second1[j] = -0.5f * k2[j];
             }
-            for (size_t i = (size_t)start; i < stop; ++i) {
-                const float k1 = symres_validf(K1[i]);
-                float first0, first1;
-                symres_covariance_map_firstf(k1, C_W, C_b, &first0, &first1);
-                const float *restrict row_C = C + i * step_C + left;
-                float *restrict row = out + i * step + left;
-                for (size_t j = 0; j < width; ++j)
+            for (ptrdiff_t i = 32 * block; i < symres_smaller(32 * block + 32, (ptrdiff_t)rows); ++i) {
+                float k1 = symres_validf(K1[i]);
+                float first0 = sqrtf(k1);
+                float first1 = -0.5f * k1;
+                const float * row_C = C + (i * (ptrdiff_t)step_C + left);
+                float *restrict row = out + (i * (ptrdiff_t)step + left);
+                for (ptrdiff_t j = 0; j < width; ++j)
                     row[j] = symres_covariance_map_pairf(k1, first0, first1, k2[j], second0[j], second1[j], row_C[j], C_W, C_b);
             }
         }
@@ -686,22 +620,28 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (rows * columns > 65536))
 
 void SYMRES_NAME(chi_parallelf)(size_t entries, const float *K, float C_W, float C_b, float *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(static) if (entries > 65536))
-    for (ptrdiff_t j = 0; j < (ptrdiff_t)entries; ++j)
-        out[j] = symres_chi_parallel_entryf(K[j], C_W, C_b);
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_chi_parallel_entryf(K[j], C_W, C_b);
+    }
 }
 
 void SYMRES_NAME(chi_perpf)(size_t entries, const float *K, float C_W, float C_b, float *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(static) if (entries > 65536))
-    for (ptrdiff_t j = 0; j < (ptrdiff_t)entries; ++j)
-        out[j] = symres_chi_perp_entryf(K[j], C_W, C_b);
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_chi_perp_entryf(K[j], C_W, C_b);
+    }
 }
 
 void SYMRES_NAME(hf)(size_t entries, const float *K, float C_W, float C_b, float *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(static) if (entries > 65536))
-    for (ptrdiff_t j = 0; j < (ptrdiff_t)entries; ++j)
-        out[j] = symres_h_entryf(K[j], C_W, C_b);
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_h_entryf(K[j], C_W, C_b);
+    }
 }
 

@@ -65,9 +65,9 @@ void tanh_covariance_map_matrixf(size_t rows, size_t columns, const float *K1, c
 /* ==== end of the declarations ==== */
 
 #include <math.h>
+#include <float.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #ifdef _OPENMP
 #define SYMRES_PRAGMA(...) _Pragma(#__VA_ARGS__)
 #else
@@ -76,32 +76,6 @@ void tanh_covariance_map_matrixf(size_t rows, size_t columns, const float *K1, c
 
 #define SYMRES_NAME(name) tanh_##name /* public functions: no other module has their names */
 
-#define SYMRES_TILE 2048 /* columns at a time: what depends on one input alone stays in the cache */
-#define SYMRES_ROWS 32 /* rows that share them */
-#define SYMRES_NARROW 256 /* columns at a time where each has many coefficients */
-#define SYMRES_PAIRS 4096 /* pairs with inputs of their own at a time */
-#define SYMRES_FACTORS 1 /* functions that are averaged, at most */
-
-#include <float.h>
-
-/* What the processor does: products with one rounding, and powers of two. Without a fused operation in hardware
- * (compile with -march=native where there is one) fma is a function of the C library, right and slow. */
-typedef union { double number; uint64_t bits; } symres_double;
-typedef union { float number; uint32_t bits; } symres_single;
-
-/* Whether powers of a kernel, or their rounding errors, may be no floats; of 0 they are. */
-static inline int symres_is_wide(float K, float least, float largest)
-{
-    return (K > largest) | ((K > 0) & (K < least));
-}
-
-/* A covariance of floats in double, cut off where the rounding of floats has brought it above sqrt(K1*K2). */
-static inline double symres_rounded(double K1, double K2, double C)
-{
-    const double size = sqrt(K1) * sqrt(K2), excess = fabs(C) - size;
-    return excess > 4 * DBL_EPSILON * size && excess <= 64 * FLT_EPSILON * size ? copysign(size, C) : C;
-}
-
 /* From 1 to the next number of a type. */
 #define symres_precision(x) DBL_EPSILON
 #define symres_precisionf(x) FLT_EPSILON
@@ -109,21 +83,28 @@ static inline double symres_rounded(double K1, double K2, double C)
 /* 2**k for an integer -1022 <= k <= 1023: the sum with 1.5 * 2**52 has k in its last bits. */
 static inline double symres_power_of_two(double k)
 {
-    symres_double u;
+    union { double number; uint64_t bits; } u;
     u.number = k + 6755399441055744.0;
     u.bits = (u.bits + 1023u) << 52;
     return u.number;
 }
 
-/* 2**k for an integer -126 <= k <= 127. */
-static inline float symres_power_of_twof(float k)
+/* Room for numbers at a multiple of 64 bytes, as vector code likes it; the address of the block stands before it. */
+static inline void *symres_room(size_t count, size_t size)
 {
-    symres_single u;
-    u.number = k + 12582912.0f;
-    u.bits = (u.bits + 127u) << 23;
-    return u.number;
+    char *const block = malloc(count * size + 128);
+    if (!block)
+        return NULL;
+    char *const room = block + 128 - (uintptr_t)block % 64;
+    ((void **)room)[-1] = block;
+    return room;
 }
 
+static inline void symres_free(void *room)
+{
+    if (room)
+        free(((void **)room)[-1]);
+}
 
 /* ---- double ---------------------------------------------------------------------------------------------------- */
 /* (exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2. */
@@ -142,116 +123,122 @@ static inline double symres_exp_tail(double u)
     return fma(value, u, 0.5);
 }
 
+/* The smaller of two whole numbers. */
+static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b)
+{
+    return a < b ? a : b;
+}
+
 /* A kernel, no number where it is negative. */
 static inline double symres_valid(double K)
 {
-    return ((K < 0.0) ? NAN : K);
+    return K < 0.0 ? NAN : K;
 }
 
 /* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
 static inline double symres_possible(double root1, double root2, double C, double value)
 {
-    return ((fabs(C) <= (((1.0 + (64.0 * symres_precision(C))) * root1) * root2)) ? value : NAN);
+    return fabs(C) <= (1.0 + 64.0 * symres_precision(C)) * root1 * root2 ? value : NAN;
 }
 
-/* A kernel, no number where it is 0 or negative: a normaliser divides by the size of an input. */
-static inline double symres_directed(double K)
+/* A covariance of narrow floats, cut off where their rounding has brought it above sqrt(K1*K2). */
+static inline double symres_rounded(double K1, double K2, double C)
 {
-    return ((K > 0.0) ? K : NAN);
+    double size = sqrt(K1) * sqrt(K2);
+    double excess = fabs(C) - size;
+    return excess > 8.881784197001252e-16 * size && excess <= 7.62939453125e-06 * size ? copysign(size, C) : C;
 }
 
 /* The exponential; 0 where that is no normal float. */
 static inline double symres_exp(double u)
 {
-    double inside = ((u > 709.782712893384) ? 709.782712893384 : u);
-    inside = ((inside < (-707.0)) ? (-707.0) : inside);
-    double k = (fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0);
-    double rest = fma(k, (-1.9082149292705877e-10), fma(k, (-0.6931471803691238), inside));
-    double part = fma((rest * rest), symres_exp_tail(rest), rest);
-    double half = symres_power_of_two((k - 1.0));
-    double value = (2.0 * fma(half, part, half));
-    value = ((u > 709.782712893384) ? INFINITY : value);
-    return ((u < (-707.0)) ? 0.0 : value);
+    double inside = u > 709.782712893384 ? 709.782712893384 : u;
+    inside = inside < (-707.0) ? (-707.0) : inside;
+    double k = fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
+    double rest = fma(k, -1.9082149292705877e-10, fma(k, -0.6931471803691238, inside));
+    double part = fma(rest * rest, symres_exp_tail(rest), rest);
+    double half = symres_power_of_two(k - 1.0);
+    double value = 2.0 * fma(half, part, half);
+    value = u > 709.782712893384 ? INFINITY : value;
+    return u < (-707.0) ? 0.0 : value;
 }
 
 /* exp(u) - 1. */
 static inline double symres_expm1(double u)
 {
-    double inside = ((u > 709.782712893384) ? 709.782712893384 : u);
-    inside = ((inside < (-707.0)) ? (-707.0) : inside);
-    double k = (fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0);
-    double rest = fma(k, (-1.9082149292705877e-10), fma(k, (-0.6931471803691238), inside));
-    double part = fma((rest * rest), symres_exp_tail(rest), rest);
-    double half = symres_power_of_two((k - 1.0));
-    double value = (2.0 * fma(half, part, (half - 0.5)));
-    return ((u > 709.782712893384) ? INFINITY : value);
+    double inside = u > 709.782712893384 ? 709.782712893384 : u;
+    inside = inside < (-707.0) ? (-707.0) : inside;
+    double k = fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
+    double rest = fma(k, -1.9082149292705877e-10, fma(k, -0.6931471803691238, inside));
+    double part = fma(rest * rest, symres_exp_tail(rest), rest);
+    double half = symres_power_of_two(k - 1.0);
+    double value = 2.0 * fma(half, part, half - 0.5);
+    return u > 709.782712893384 ? INFINITY : value;
 }
 
 /* The hyperbolic tangent. */
 static inline double symres_tanh(double u)
 {
     double size = fabs(u);
-    double rest = symres_expm1(((-2.0) * size));
-    return copysign(((-rest) / (2.0 + rest)), u);
+    double rest = symres_expm1(-2.0 * size);
+    return copysign(-rest / (2.0 + rest), u);
 }
 
 /* Normalised Hermite polynomials times weights, at nodes: a column for each node, a row for each polynomial. */
-static inline void symres_polynomials(long begin, long known, long terms, long nodes, double step, double *restrict table)
+static inline void symres_polynomials(ptrdiff_t begin, ptrdiff_t known, ptrdiff_t terms, ptrdiff_t nodes, double step, double *restrict table)
 {
-    for (long q = 0; q < (2 * nodes); q += 1) {
-        table[q] = ((begin > 0) ? table[((known * nodes) + q)] : 0.0);
-    }
-    for (long n = begin; n < (begin + terms); n += 1) {
-        double up = ((n > 0) ? (1.0 / sqrt(n)) : 1.0);
-        double down = ((n > 0) ? sqrt((n - 1.0)) : 0.0);
-        long place = ((n - begin) * nodes);
-        const double * before = (table + place);
-        const double * here = (table + (place + nodes));
-        double *restrict row = (table + (place + (2 * nodes)));
-        if ((n == 0)) {
-            for (long q = 0; q < nodes; q += 1) {
-                double x = (step * q);
-                row[q] = ((step * 0.3989422804014327) * symres_exp((((-0.5) * x) * x)));
+    for (ptrdiff_t q = 0; q < 2 * nodes; ++q)
+        table[q] = begin > 0 ? table[known * nodes + q] : 0.0;
+    for (ptrdiff_t n = begin; n < begin + terms; ++n) {
+        double up = n > 0 ? 1.0 / sqrt(n) : 1.0;
+        double down = n > 0 ? sqrt(n - 1.0) : 0.0;
+        ptrdiff_t place = (n - begin) * nodes;
+        const double * before = table + place;
+        const double * here = table + (place + nodes);
+        double *restrict row = table + (place + 2 * nodes);
+        if (n == 0) {
+            for (ptrdiff_t q = 0; q < nodes; ++q) {
+                double x = step * q;
+                row[q] = step * 0.3989422804014327 * symres_exp(-0.5 * x * x);
             }
-            row[0] = (0.5 * row[0]);
+            row[0] = 0.5 * row[0];
         } else {
-            for (long q = 0; q < nodes; q += 1) {
-                row[q] = ((((step * q) * here[q]) - (down * before[q])) * up);
-            }
+            for (ptrdiff_t q = 0; q < nodes; ++q)
+                row[q] = (step * q * here[q] - down * before[q]) * up;
         }
     }
 }
 
 /* <f**2> and the coefficients of the first input of a block. */
-static inline double symres_probed(long terms, long nodes, double step, const double *even, const double *odd, double *restrict work, double *restrict found)
+static inline double symres_probed(ptrdiff_t terms, ptrdiff_t nodes, double step, const double *even, const double *odd, double *restrict work, double *restrict found)
 {
     double total = 0.0;
     double lost = 0.0;
-    for (long q = 0; q < nodes; q += 1) {
-        double x = (step * q);
-        double weight = ((step * 0.3989422804014327) * symres_exp((((-0.5) * x) * x)));
-        weight = ((q == 0) ? (0.5 * weight) : weight);
+    for (ptrdiff_t q = 0; q < nodes; ++q) {
+        double x = step * q;
+        double weight = step * 0.3989422804014327 * symres_exp(-0.5 * x * x);
+        weight = q == 0 ? 0.5 * weight : weight;
         work[q] = weight;
-        work[(nodes + q)] = 0.0;
-        double part = fma((0.5 * weight), ((even[(64 * q)] * even[(64 * q)]) + (odd[(64 * q)] * odd[(64 * q)])), (-lost));
-        double more = (total + part);
-        lost = ((more - total) - part);
+        work[nodes + q] = 0.0;
+        double part = fma(0.5 * weight, even[64 * q] * even[64 * q] + odd[64 * q] * odd[64 * q], -lost);
+        double more = total + part;
+        lost = more - total - part;
         total = more;
     }
-    for (long n = 0; n < terms; n += 1) {
-        double up = (1.0 / sqrt((n + 1.0)));
+    for (ptrdiff_t n = 0; n < terms; ++n) {
+        double up = 1.0 / sqrt(n + 1.0);
         double down = sqrt(n);
-        long is_even = (1 - (n % 2));
+        ptrdiff_t is_even = 1 - n % 2;
         double value = 0.0;
         lost = 0.0;
-        for (long q = 0; q < nodes; q += 1) {
+        for (ptrdiff_t q = 0; q < nodes; ++q) {
             double here = work[q];
-            double part = fma(here, ((is_even == 1) ? even[(64 * q)] : odd[(64 * q)]), (-lost));
-            double more = (value + part);
-            lost = ((more - value) - part);
+            double part = fma(here, is_even == 1 ? even[64 * q] : odd[64 * q], -lost);
+            double more = value + part;
+            lost = more - value - part;
             value = more;
-            work[q] = ((((step * q) * here) - (down * work[(nodes + q)])) * up);
-            work[(nodes + q)] = here;
+            work[q] = (step * q * here - down * work[nodes + q]) * up;
+            work[nodes + q] = here;
         }
         found[n] = value;
     }
@@ -261,74 +248,70 @@ static inline double symres_probed(long terms, long nodes, double step, const do
 /* More nodes where their number changes coefficients, more terms where they leave too much, or an end. */
 static inline void symres_judge(double total, double finer, const double *one, const double *two, double *restrict choice)
 {
-    long terms = ((long)choice[1]);
-    double allowed = (choice[3] * sqrt(finer));
+    ptrdiff_t terms = (ptrdiff_t)choice[1];
+    double allowed = choice[3] * sqrt(finer);
     double apart = 0.0;
     double rest = finer;
-    for (long n = 0; n < terms; n += 1) {
-        double change = fabs((one[n] - two[n]));
-        apart = ((change <= apart) ? apart : change);
-        rest -= (two[n] * two[n]);
+    for (ptrdiff_t n = 0; n < terms; ++n) {
+        double change = fabs(one[n] - two[n]);
+        apart = change <= apart ? apart : change;
+        rest -= two[n] * two[n];
     }
-    if (((apart <= allowed) && (fabs((total - finer)) <= (choice[3] * finer)))) {
-        if ((rest <= (4e-15 * finer))) {
+    if (apart <= allowed && fabs(total - finer) <= choice[3] * finer) {
+        if (rest <= 4e-15 * finer) {
             rest = finer;
-            long enough = 0;
-            while (((enough < terms) && ((rest > (4e-15 * finer)) || ((enough % 8) != 0)))) {
-                rest -= (two[enough] * two[enough]);
+            ptrdiff_t enough = 0;
+            while (enough < terms && (rest > 4e-15 * finer || enough % 8 != 0)) {
+                rest -= two[enough] * two[enough];
                 enough += 1;
             }
-            choice[1] = ((enough < 8) ? 8.0 : enough);
+            choice[1] = enough < 8 ? 8.0 : enough;
+            choice[2] = 1.0;
+        } else if (2 * terms > 4096.0) {
             choice[2] = 1.0;
         } else {
-            if (((2 * terms) > 4096.0)) {
-                choice[2] = 1.0;
-            } else {
-                choice[1] = (2.0 * terms);
-            }
+            choice[1] = 2.0 * terms;
+        }
+    } else if (choice[0] >= 8192.0) {
+        double noise = finer > 0.0 ? fabs(total - finer) / sqrt(finer) : 0.0;
+        noise = 32.0 * (apart > noise ? apart : noise);
+        if (choice[3] == 1e-15 && noise <= 32.0 * 1e-06 * sqrt(finer)) {
+            choice[0] = 64.0;
+            choice[3] = noise / sqrt(finer);
+        } else {
+            choice[2] = 2.0;
         }
     } else {
-        if ((choice[0] >= 8192.0)) {
-            double noise = ((finer > 0.0) ? (fabs((total - finer)) / sqrt(finer)) : 0.0);
-            noise = (32.0 * ((apart > noise) ? apart : noise));
-            if (((choice[3] == 1e-15) && (noise <= ((32.0 * 1e-06) * sqrt(finer))))) {
-                choice[0] = 64.0;
-                choice[3] = (noise / sqrt(finer));
-            } else {
-                choice[2] = 2.0;
-            }
-        } else {
-            choice[0] = (2.0 * choice[0]);
-        }
+        choice[0] = 2.0 * choice[0];
     }
 }
 
 /* The coefficients of a parity for the inputs of a block, from values of the same parity. */
-static inline void symres_products(long parity, long terms, long nodes, const double *table, const double *values, double *restrict coefficients)
+static inline void symres_products(ptrdiff_t parity, ptrdiff_t terms, ptrdiff_t nodes, const double *table, const double *values, double *restrict coefficients)
 {
-    for (long n = parity; n < terms; n += 4) {
-        double *restrict one = (coefficients + (64 * n));
-        double *restrict two = (coefficients + ((64 * n) + 128));
-        for (long j = 0; j < 64; j += 1) {
+    for (ptrdiff_t n = parity; n < terms; n += 4) {
+        double *restrict one = coefficients + 64 * n;
+        double *restrict two = coefficients + (64 * n + 128);
+        for (ptrdiff_t j = 0; j < 64; ++j) {
             one[j] = 0.0;
             two[j] = 0.0;
         }
-        const double * low = (table + (n * nodes));
-        const double * high = (table + ((n + 2) * nodes));
-        for (long q = 0; q < nodes; q += 4) {
-            const double * v0 = (values + (64 * q));
-            const double * v1 = (values + ((64 * q) + 64));
-            const double * v2 = (values + ((64 * q) + 128));
-            const double * v3 = (values + ((64 * q) + 192));
+        const double * low = table + n * nodes;
+        const double * high = table + (n + 2) * nodes;
+        for (ptrdiff_t q = 0; q < nodes; q += 4) {
+            const double * v0 = values + 64 * q;
+            const double * v1 = values + (64 * q + 64);
+            const double * v2 = values + (64 * q + 128);
+            const double * v3 = values + (64 * q + 192);
             double a0 = low[q];
-            double a1 = low[(q + 1)];
-            double a2 = low[(q + 2)];
-            double a3 = low[(q + 3)];
+            double a1 = low[q + 1];
+            double a2 = low[q + 2];
+            double a3 = low[q + 3];
             double b0 = high[q];
-            double b1 = high[(q + 1)];
-            double b2 = high[(q + 2)];
-            double b3 = high[(q + 3)];
-            for (long j = 0; j < 64; j += 1) {
+            double b1 = high[q + 1];
+            double b2 = high[q + 2];
+            double b3 = high[q + 3];
+            for (ptrdiff_t j = 0; j < 64; ++j) {
                 one[j] = fma(a3, v3[j], fma(a2, v2[j], fma(a1, v1[j], fma(a0, v0[j], one[j]))));
                 two[j] = fma(b3, v3[j], fma(b2, v2[j], fma(b1, v1[j], fma(b0, v0[j], two[j]))));
             }
@@ -339,217 +322,205 @@ static inline void symres_products(long parity, long terms, long nodes, const do
 /* The logarithm of a share; of no number, what never suffices. */
 static inline double symres_share(double part, double total)
 {
-    return log((((part > 1e-300) ? part : 1e-300) / ((total > 1e-300) ? total : 1e-300)));
+    return log((part > 1e-300 ? part : 1e-300) / (total > 1e-300 ? total : 1e-300));
 }
 
 /* The logarithm of the largest share; what is no number does not count. */
 static inline double symres_largest_share(const double *part, const double *total)
 {
     double largest = 0.0;
-    for (long j = 0; j < 64; j += 1) {
-        double ratio = (part[j] / ((total[j] > 1e-300) ? total[j] : 1e-300));
-        largest = ((ratio > largest) ? ratio : largest);
+    for (ptrdiff_t j = 0; j < 64; ++j) {
+        double ratio = part[j] / (total[j] > 1e-300 ? total[j] : 1e-300);
+        largest = ratio > largest ? ratio : largest;
     }
-    return log(((largest > 1e-300) ? largest : 1e-300));
+    return log(largest > 1e-300 ? largest : 1e-300);
 }
 
 /* <f**2> of the inputs of a block. */
-static inline void symres_squares(long nodes, const double *weights, const double *even, const double *odd, double *restrict total)
+static inline void symres_squares(ptrdiff_t nodes, const double *weights, const double *even, const double *odd, double *restrict total)
 {
-    for (long j = 0; j < 64; j += 1) {
+    for (ptrdiff_t j = 0; j < 64; ++j)
         total[j] = 0.0;
-    }
-    for (long q = 0; q < nodes; q += 1) {
-        double weight = (0.5 * weights[q]);
-        const double * above = (even + (64 * q));
-        const double * below = (odd + (64 * q));
-        for (long j = 0; j < 64; j += 1) {
-            total[j] = fma(weight, ((above[j] * above[j]) + (below[j] * below[j])), total[j]);
-        }
+    for (ptrdiff_t q = 0; q < nodes; ++q) {
+        double weight = 0.5 * weights[q];
+        const double * above = even + 64 * q;
+        const double * below = odd + 64 * q;
+        for (ptrdiff_t j = 0; j < 64; ++j)
+            total[j] = fma(weight, above[j] * above[j] + below[j] * below[j], total[j]);
     }
 }
 
 /* What the squares of coefficients leave of <f**2>, for the inputs of a block. */
-static inline void symres_remainders(long terms, const double *coefficients, const double *sizes, double *restrict tails, double *restrict rests, double *restrict work)
+static inline void symres_remainders(ptrdiff_t terms, const double *coefficients, const double *sizes, double *restrict tails, double *restrict rests, double *restrict work)
 {
-    double *restrict total = (work + 0);
-    double *restrict left = (work + 64);
-    double *restrict other = (work + 128);
-    for (long j = 0; j < 64; j += 1) {
+    double *restrict total = work + 0;
+    double *restrict left = work + 64;
+    double *restrict other = work + 128;
+    for (ptrdiff_t j = 0; j < 64; ++j) {
         total[j] = sizes[j];
         left[j] = total[j];
     }
-    for (long n = 0; n < terms; n += 1) {
-        const double * row = (coefficients + (64 * n));
-        for (long j = 0; j < 64; j += 1) {
-            left[j] = (left[j] - (row[j] * row[j]));
-        }
+    for (ptrdiff_t n = 0; n < terms; ++n) {
+        const double * row = coefficients + 64 * n;
+        for (ptrdiff_t j = 0; j < 64; ++j)
+            left[j] = left[j] - row[j] * row[j];
     }
-    for (long j = 0; j < 64; j += 1) {
-        left[j] = ((left[j] < (1e-15 * total[j])) ? (1e-15 * total[j]) : left[j]);
+    for (ptrdiff_t j = 0; j < 64; ++j) {
+        left[j] = left[j] < 1e-15 * total[j] ? 1e-15 * total[j] : left[j];
         other[j] = left[j];
         rests[j] = symres_share(left[j], total[j]);
     }
-    long groups = (terms / 8);
+    ptrdiff_t groups = terms / 8;
     tails[groups] = symres_largest_share(left, total);
-    tails[((2 * groups) + 1)] = tails[groups];
-    for (long k = (groups - 1); k > (-1); k += -1) {
-        for (long m = (8 * k); m < ((8 * k) + 8); m += 2) {
-            const double * first = (coefficients + (64 * m));
-            const double * second = (coefficients + ((64 * m) + 64));
-            for (long j = 0; j < 64; j += 1) {
+    tails[2 * groups + 1] = tails[groups];
+    for (ptrdiff_t k = groups - 1; k > -1; k += -1) {
+        for (ptrdiff_t m = 8 * k; m < 8 * k + 8; m += 2) {
+            const double * first = coefficients + 64 * m;
+            const double * second = coefficients + (64 * m + 64);
+            for (ptrdiff_t j = 0; j < 64; ++j) {
                 left[j] = fma(first[j], first[j], left[j]);
                 other[j] = fma(second[j], second[j], other[j]);
             }
         }
         tails[k] = symres_largest_share(left, total);
-        tails[((groups + 1) + k)] = symres_largest_share(other, total);
+        tails[groups + 1 + k] = symres_largest_share(other, total);
     }
 }
 
 /* A correlation from a covariance and the inverse roots of kernels, from -1 to 1. */
 static inline double symres_correlated(double c, double inverse1, double inverse2)
 {
-    double ratio = ((c * inverse1) * inverse2);
-    ratio = ((ratio > 1.0) ? 1.0 : ratio);
-    return ((ratio < (-1.0)) ? (-1.0) : ratio);
+    double ratio = c * inverse1 * inverse2;
+    ratio = ratio > 1.0 ? 1.0 : ratio;
+    return ratio < -1.0 ? -1.0 : ratio;
 }
 
 /* The coefficients of one input of a block, one behind the other. */
-static inline void symres_row_of(long terms, long lane, const double *block, double *restrict row)
+static inline void symres_row_of(ptrdiff_t terms, ptrdiff_t lane, const double *block, double *restrict row)
 {
-    for (long n = 0; n < terms; n += 1) {
-        row[n] = block[((64 * n) + lane)];
-    }
+    for (ptrdiff_t n = 0; n < terms; ++n)
+        row[n] = block[64 * n + lane];
 }
 
 /* The larger ones of two rows of logarithms, in the place of the second. */
-static inline void symres_larger_tails(const double *tails, long count, double *restrict most)
+static inline void symres_larger_tails(const double *tails, ptrdiff_t count, double *restrict most)
 {
-    for (long k = 0; k < count; k += 1) {
-        most[k] = ((tails[k] > most[k]) ? tails[k] : most[k]);
-    }
+    for (ptrdiff_t k = 0; k < count; ++k)
+        most[k] = tails[k] > most[k] ? tails[k] : most[k];
 }
 
 /* The largest absolute value of 64 numbers. */
 static inline double symres_largest_size(const double *numbers, double *restrict work)
 {
-    for (long j = 0; j < 32; j += 1) {
+    for (ptrdiff_t j = 0; j < 32; ++j) {
         double one = fabs(numbers[j]);
-        double two = fabs(numbers[(j + 32)]);
-        work[j] = ((one > two) ? one : two);
+        double two = fabs(numbers[j + 32]);
+        work[j] = one > two ? one : two;
     }
-    for (long j = 0; j < 16; j += 1) {
+    for (ptrdiff_t j = 0; j < 16; ++j) {
         double low = work[j];
-        double high = work[(j + 16)];
-        work[j] = ((low > high) ? low : high);
+        double high = work[j + 16];
+        work[j] = low > high ? low : high;
     }
     double largest = 0.0;
-    for (long j = 0; j < 16; j += 1) {
-        largest = ((work[j] > largest) ? work[j] : largest);
-    }
+    for (ptrdiff_t j = 0; j < 16; ++j)
+        largest = work[j] > largest ? work[j] : largest;
     return largest;
 }
 
 /* How many groups of four terms of a parity leave little enough. */
-static inline long symres_needed(long groups, double logarithm, const double *one, const double *two)
+static inline ptrdiff_t symres_needed(ptrdiff_t groups, double logarithm, const double *one, const double *two)
 {
-    long k = 0;
-    while (((k < groups) && ((((8.0 * k) * logarithm) + (0.5 * (one[k] + two[k]))) > (-33.152)))) {
+    ptrdiff_t k = 0;
+    while (k < groups && 8.0 * k * logarithm + 0.5 * (one[k] + two[k]) > (-33.152))
         k += 1;
-    }
     return k;
 }
 
 /* Terms n, n - 2, n - 4 and n - 6 of a parity, in Horner's order. */
-static inline void symres_horner(long n, const double *first, const double *second, const double *square, double *restrict out)
+static inline void symres_horner(ptrdiff_t n, const double *first, const double *second, const double *square, double *restrict out)
 {
     double a0 = first[n];
-    double a1 = first[(n - 2)];
-    double a2 = first[(n - 4)];
-    double a3 = first[(n - 6)];
-    const double * b0 = (second + (64 * n));
-    const double * b1 = (second + ((64 * n) - 128));
-    const double * b2 = (second + ((64 * n) - 256));
-    const double * b3 = (second + ((64 * n) - 384));
-    for (long j = 0; j < 64; j += 1) {
+    double a1 = first[n - 2];
+    double a2 = first[n - 4];
+    double a3 = first[n - 6];
+    const double * b0 = second + 64 * n;
+    const double * b1 = second + (64 * n - 128);
+    const double * b2 = second + (64 * n - 256);
+    const double * b3 = second + (64 * n - 384);
+    for (ptrdiff_t j = 0; j < 64; ++j) {
         double s = square[j];
-        double v = fma(out[j], s, (a0 * b0[j]));
-        v = fma(v, s, (a1 * b1[j]));
-        v = fma(v, s, (a2 * b2[j]));
-        out[j] = fma(v, s, (a3 * b3[j]));
+        double v = fma(out[j], s, a0 * b0[j]);
+        v = fma(v, s, a1 * b1[j]);
+        v = fma(v, s, a2 * b2[j]);
+        out[j] = fma(v, s, a3 * b3[j]);
     }
 }
 
 /* The sums of 64 pairs. */
-static inline void symres_summed(long evens, long odds, const double *first, const double *second, const double *rho, double *restrict work, double *restrict out)
+static inline void symres_summed(ptrdiff_t evens, ptrdiff_t odds, const double *first, const double *second, const double *rho, double *restrict work, double *restrict out)
 {
-    double *restrict square = (work + 0);
-    double *restrict even = (work + 64);
-    for (long j = 0; j < 64; j += 1) {
-        square[j] = (rho[j] * rho[j]);
+    double *restrict square = work + 0;
+    double *restrict even = work + 64;
+    for (ptrdiff_t j = 0; j < 64; ++j) {
+        square[j] = rho[j] * rho[j];
         even[j] = 0.0;
         out[j] = 0.0;
     }
-    for (long n = ((8 * evens) - 2); n > 0; n += -8) {
+    for (ptrdiff_t n = 8 * evens - 2; n > 0; n += -8)
         symres_horner(n, first, second, square, even);
-    }
-    for (long n = ((8 * odds) - 1); n > 0; n += -8) {
+    for (ptrdiff_t n = 8 * odds - 1; n > 0; n += -8)
         symres_horner(n, first, second, square, out);
-    }
-    for (long j = 0; j < 64; j += 1) {
+    for (ptrdiff_t j = 0; j < 64; ++j)
         out[j] = fma(out[j], rho[j], even[j]);
-    }
 }
 
 /* The averages of 64 pairs that share the first input; no number where terms leave more than 5e-13. */
-static inline void symres_chunk(long terms, const double *first, const double *of_first, double rest, const double *second, const double *of_second, const double *rests, const double *rho, double *restrict work, double *restrict out)
+static inline void symres_chunk(ptrdiff_t terms, const double *first, const double *of_first, double rest, const double *second, const double *of_second, const double *rests, const double *rho, double *restrict work, double *restrict out)
 {
-    long groups = (terms / 8);
+    ptrdiff_t groups = terms / 8;
     double largest = symres_largest_size(rho, work);
-    double logarithm = log(((largest > 1e-300) ? largest : 1e-300));
-    long evens = symres_needed(groups, logarithm, (of_first + 0), (of_second + 0));
-    long odds = symres_needed(groups, logarithm, (of_first + (groups + 1)), (of_second + (groups + 1)));
+    double logarithm = log(largest > 1e-300 ? largest : 1e-300);
+    ptrdiff_t evens = symres_needed(groups, logarithm, of_first + 0, of_second + 0);
+    ptrdiff_t odds = symres_needed(groups, logarithm, of_first + (groups + 1), of_second + (groups + 1));
     symres_summed(evens, odds, first, second, rho, work, out);
-    if (((((8.0 * groups) * logarithm) + (0.5 * (of_first[groups] + of_second[groups]))) > (-28.324))) {
-        for (long j = 0; j < 64; j += 1) {
+    if (8.0 * groups * logarithm + 0.5 * (of_first[groups] + of_second[groups]) > (-28.324)) {
+        for (ptrdiff_t j = 0; j < 64; ++j) {
             double size = fabs(rho[j]);
-            double left = (((8.0 * groups) * log(((size > 1e-300) ? size : 1e-300))) + (0.5 * (rest + rests[j])));
-            out[j] = ((left > (-28.324)) ? NAN : out[j]);
+            double left = 8.0 * groups * log(size > 1e-300 ? size : 1e-300) + 0.5 * (rest + rests[j]);
+            out[j] = left > (-28.324) ? NAN : out[j];
         }
     }
 }
 
 /* The averages of 64 pairs that have inputs of their own; no number where terms leave more than 5e-13. */
-static inline void symres_apart(long terms, const double *first, const double *of_first, const double *rests1, const double *second, const double *of_second, const double *rests2, const double *places, const double *rho, double *restrict work, double *restrict out)
+static inline void symres_apart(ptrdiff_t terms, const double *first, const double *of_first, const double *rests1, const double *second, const double *of_second, const double *rests2, const double *places, const double *rho, double *restrict work, double *restrict out)
 {
-    long groups = (terms / 8);
+    ptrdiff_t groups = terms / 8;
     double largest = symres_largest_size(rho, work);
-    double logarithm = log(((largest > 1e-300) ? largest : 1e-300));
-    long evens = symres_needed(groups, logarithm, (of_first + 0), (of_second + 0));
-    long odds = symres_needed(groups, logarithm, (of_first + (groups + 1)), (of_second + (groups + 1)));
-    long used = (8 * ((evens > odds) ? evens : odds));
-    double *restrict ones = (work + 128);
-    double *restrict both = (work + (128 + terms));
-    for (long n = 0; n < used; n += 1) {
+    double logarithm = log(largest > 1e-300 ? largest : 1e-300);
+    ptrdiff_t evens = symres_needed(groups, logarithm, of_first + 0, of_second + 0);
+    ptrdiff_t odds = symres_needed(groups, logarithm, of_first + (groups + 1), of_second + (groups + 1));
+    ptrdiff_t used = 8 * (evens > odds ? evens : odds);
+    double *restrict ones = work + 128;
+    double *restrict both = work + (128 + terms);
+    for (ptrdiff_t n = 0; n < used; ++n)
         ones[n] = 1.0;
+    for (ptrdiff_t j = 0; j < 64; ++j) {
+        ptrdiff_t one = (ptrdiff_t)places[j];
+        ptrdiff_t two = (ptrdiff_t)places[64 + j];
+        ptrdiff_t begin1 = one / 64 * 64 * terms + one % 64;
+        ptrdiff_t begin2 = two / 64 * 64 * terms + two % 64;
+        for (ptrdiff_t n = 0; n < used; ++n)
+            both[64 * n + j] = first[begin1 + 64 * n] * second[begin2 + 64 * n];
     }
-    for (long j = 0; j < 64; j += 1) {
-        long one = ((long)places[j]);
-        long two = ((long)places[(64 + j)]);
-        long begin1 = ((((one / 64) * 64) * terms) + (one % 64));
-        long begin2 = ((((two / 64) * 64) * terms) + (two % 64));
-        for (long n = 0; n < used; n += 1) {
-            both[((64 * n) + j)] = (first[(begin1 + (64 * n))] * second[(begin2 + (64 * n))]);
-        }
-    }
-    symres_summed(evens, odds, ones, both, rho, (work + 0), out);
-    if (((((8.0 * groups) * logarithm) + (0.5 * (of_first[groups] + of_second[groups]))) > (-28.324))) {
-        for (long j = 0; j < 64; j += 1) {
+    symres_summed(evens, odds, ones, both, rho, work + 0, out);
+    if (8.0 * groups * logarithm + 0.5 * (of_first[groups] + of_second[groups]) > (-28.324)) {
+        for (ptrdiff_t j = 0; j < 64; ++j) {
             double size = fabs(rho[j]);
-            double rest = (rests1[((long)places[j])] + rests2[((long)places[(64 + j)])]);
-            double left = (((8.0 * groups) * log(((size > 1e-300) ? size : 1e-300))) + (0.5 * rest));
-            out[j] = ((left > (-28.324)) ? NAN : out[j]);
+            double rest = rests1[(ptrdiff_t)places[j]] + rests2[(ptrdiff_t)places[64 + j]];
+            double left = 8.0 * groups * log(size > 1e-300 ? size : 1e-300) + 0.5 * rest;
+            out[j] = left > (-28.324) ? NAN : out[j];
         }
     }
 }
@@ -557,255 +528,40 @@ static inline void symres_apart(long terms, const double *first, const double *o
 /* Averages of equal functions of equal inputs in the place of sums, which may lack terms. */
 static inline void symres_equal_in_row(const double *rho, double inverse, const double *inverses, double size, double *restrict out)
 {
-    for (long j = 0; j < 64; j += 1) {
-        double near = ((rho[j] > 0.999999999999999) ? size : out[j]);
-        out[j] = ((inverses[j] == inverse) ? near : out[j]);
+    for (ptrdiff_t j = 0; j < 64; ++j) {
+        double near = rho[j] > 0.999999999999999 ? size : out[j];
+        out[j] = inverses[j] == inverse ? near : out[j];
     }
 }
 
 /* The same of pairs that have inputs of their own, by places. */
 static inline void symres_equal_apart(const double *rho, const double *inverses, const double *sizes, const double *places, double *restrict out)
 {
-    for (long j = 0; j < 64; j += 1) {
-        long one = ((long)places[j]);
-        double near = ((rho[j] > 0.999999999999999) ? sizes[one] : out[j]);
-        out[j] = ((inverses[one] == inverses[((long)places[(64 + j)])]) ? near : out[j]);
+    for (ptrdiff_t j = 0; j < 64; ++j) {
+        ptrdiff_t one = (ptrdiff_t)places[j];
+        double near = rho[j] > 0.999999999999999 ? sizes[one] : out[j];
+        out[j] = inverses[one] == inverses[(ptrdiff_t)places[64 + j]] ? near : out[j];
     }
 }
-
-/* Averages of two variables as series in the correlation: the coefficients of all inputs, in blocks of 64. */
-typedef struct {
-    void (*block)(long, double, const double *, const double *, double *restrict, double *restrict);
-    double (*kernel)(double, const double *);
-} symres_factor;
-
-/* A function at inputs. */
-typedef struct {
-    double *coefficients, *tails, *rests, *inverses, *sizes; /* block by block */
-    double *most;                                    /* the largest tails of all blocks */
-} symres_expansion;
-
-typedef struct {
-    long terms, tails;
-    symres_expansion first[SYMRES_FACTORS], second[SYMRES_FACTORS]; /* one for each function */
-    double *room, *other;
-} symres_series;
-
-/* Room for values at the nodes of 64 inputs, even and odd, and for what else coefficients take. */
-static size_t symres_workspace(size_t nodes)
-{
-    return nodes * 130 + 8192 + 256;
-}
-
-/* How many nodes and terms the input with the largest root of a kernel takes; a smaller root where there are none. */
-static double symres_chosen(symres_factor f, double root, const double *p, double *choice, double *work)
-{
-    const double terms = choice[1];
-    const size_t most = 16384;
-    double *even = work, *odd = even + 64 * most, *room = odd + 64 * most, *one = room + 2 * most, *two = one + 4096;
-    double roots[64];
-    for (;;) {
-        for (int j = 0; j < 64; ++j)
-            roots[j] = root;
-        while (choice[2] == 0) {
-            const long count = (long)choice[0], listed = (long)choice[1];
-            f.block(count, 13.0 / count, roots, p, even, odd);
-            const double total = symres_probed(listed, count, 13.0 / count, even, odd, room, one);
-            f.block(2 * count, 6.5 / count, roots, p, even, odd);
-            const double finer = symres_probed(listed, 2 * count, 6.5 / count, even, odd, room, two);
-            symres_judge(total, finer, one, two, choice);
-        }
-        if (choice[2] == 1)
-            return root;
-        choice[1] = terms, choice[2] = 0, choice[3] = 1e-15;
-        if (!(root > 1e-100)) /* not even constants have numbers */
-            return -1;
-        root *= 0.5;
-    }
-}
-
-/* The roots of the kernels of a function; nan where there is no number. */
-static double symres_root(symres_factor f, double K, const double *p)
-{
-    const double kernel = f.kernel(K, p);
-    return kernel >= 0 ? sqrt(kernel) : (double)NAN;
-}
-
-/* Some coefficients of a function for some inputs, from the term ``begin`` on; 1 if there is no memory. */
-static int symres_expanded(symres_factor f, size_t count, const double *K, double limit, const double *p, long begin, long some,
-    long terms, long nodes, const double *table, symres_expansion *out)
-{
-    const size_t blocks = (count + 63) / 64, tails = 2 * ((size_t)terms / 8) + 2;
-    const double *rows = table + 2 * nodes;
-    int failed = 0;
-SYMRES_PRAGMA(omp parallel if (blocks > 3))
-    {
-        double *work = malloc(sizeof(double) * symres_workspace((size_t)nodes));
-        if (!work) {
-SYMRES_PRAGMA(omp atomic write)
-            failed = 1;
-        }
-SYMRES_PRAGMA(omp for schedule(dynamic))
-        for (ptrdiff_t b = 0; b < (ptrdiff_t)blocks; ++b) {
-            if (!work)
-                continue;
-            double roots[64], *even = work, *odd = even + 64 * nodes, *room = odd + 64 * nodes;
-            double *coefficients = out->coefficients + 64 * terms * b;
-            for (size_t j = 0; j < 64; ++j) {
-                const size_t i = 64 * (size_t)b + j;
-                const double root = i < count ? symres_root(f, K[i], p) : 0;
-                roots[j] = root <= limit ? root : (double)NAN;
-                out->inverses[i] = roots[j] == 0 ? 0 : 1 / roots[j];
-            }
-            f.block(nodes, 13.0 / nodes, roots, p, even, odd);
-            symres_products(0, some, nodes, rows, even, coefficients + 64 * begin);
-            symres_products(1, some, nodes, rows, odd, coefficients + 64 * begin);
-            if (begin == 0)
-                symres_squares(nodes, rows, even, odd, out->sizes + 64 * b);
-            if (begin + some == terms)
-                symres_remainders(terms, coefficients, out->sizes + 64 * b, out->tails + tails * b, out->rests + 64 * b, room);
-        }
-        free(work);
-    }
-    if (begin + some == terms && !failed) {
-        memcpy(out->most, out->tails, sizeof(double) * tails);
-        for (size_t b = 1; b < blocks; ++b)
-            symres_larger_tails(out->tails + tails * b, (long)tails, out->most);
-    }
-    return failed;
-}
-
-/* Room for the coefficients of all functions, NULL if there is none. */
-static double *symres_room(size_t number, size_t count, long terms, symres_expansion *out)
-{
-    const size_t blocks = (count + 63) / 64, tails = 2 * ((size_t)terms / 8) + 2;
-    const size_t size = blocks * (64 * (size_t)terms + tails + 192) + tails;
-    double *room = malloc(sizeof(double) * size * number + 64), *at = room;
-    at += room ? (64 - (uintptr_t)room % 64) % 64 / sizeof(double) : 0;
-    for (size_t k = 0; k < number && room; ++k) {
-        out[k].coefficients = at, at += blocks * 64 * (size_t)terms;
-        out[k].rests = at, at += blocks * 64;
-        out[k].inverses = at, at += blocks * 64;
-        out[k].sizes = at, at += blocks * 64;
-        out[k].tails = at, at += blocks * tails;
-        out[k].most = at, at += tails;
-    }
-    return room;
-}
-
-/* The coefficients of functions for the first and for the second inputs, which may be none; 1 if there is no memory. */
-static int symres_prepare_series(const symres_factor *factors, size_t number, const double *p, size_t count1,
-    const double *K1, size_t count2, const double *K2, symres_series *out)
-{
-    const int same = count2 == 0 || (count1 == count2 && !memcmp(K1, K2, sizeof(double) * count1));
-    double limits[SYMRES_FACTORS], choice[3] = {64, 32, 0};
-    double *work = malloc(sizeof(double) * symres_workspace(16384)), *table = NULL;
-    long some = 0;
-    int failed = !work;
-    out->room = out->other = NULL;
-    if (work) {
-        for (size_t k = 0; k < number; ++k) {
-            limits[k] = 0;
-            for (size_t i = 0; i < count1 + (same ? 0 : count2); ++i) {
-                const double root = symres_root(factors[k], i < count1 ? K1[i] : K2[i - count1], p);
-                limits[k] = root > limits[k] && root < INFINITY ? root : limits[k];
-            }
-            double one[4] = {64, 32, 0, 1e-15};
-            limits[k] = symres_chosen(factors[k], limits[k], p, one, work);
-            choice[0] = one[0] > choice[0] ? one[0] : choice[0];
-            choice[1] = k == 0 || one[1] > choice[1] ? one[1] : choice[1];
-        }
-        for (size_t k = 0; k < number && number > 1; ++k) { /* what suffices for one must for the others */
-            double one[4] = {choice[0], choice[1], 0, 1e-15};
-            limits[k] = symres_chosen(factors[k], limits[k], p, one, work);
-            choice[0] = one[0] > choice[0] ? one[0] : choice[0];
-        }
-        out->terms = (long)choice[1];
-        out->tails = 2 * (out->terms / 8) + 2;
-        const long most = 8 * (131072 / (long)choice[0]); /* terms at a time: the table stays small */
-        some = out->terms < most ? out->terms : most;
-        table = malloc(sizeof(double) * (size_t)(some + 2) * (size_t)choice[0]);
-        out->room = symres_room(number, count1, out->terms, out->first);
-        out->other = same ? NULL : symres_room(number, count2, out->terms, out->second);
-        failed = !table || !out->room || !(same || out->other);
-    }
-    if (!failed) {
-        const long nodes = (long)choice[0];
-        for (long begin = 0; begin < out->terms && !failed; begin += some) {
-            const long now = out->terms - begin < some ? out->terms - begin : some;
-            symres_polynomials(begin, some, now, nodes, 13.0 / nodes, table);
-            for (size_t k = 0; k < number && !failed; ++k) {
-                failed = symres_expanded(factors[k], count1, K1, limits[k], p, begin, now, out->terms, nodes, table, out->first + k);
-                if (!same && !failed)
-                    failed = symres_expanded(factors[k], count2, K2, limits[k], p, begin, now, out->terms, nodes, table, out->second + k);
-            }
-        }
-        for (size_t k = 0; k < number && same; ++k)
-            out->second[k] = out->first[k];
-    }
-    free(table);
-    free(work);
-    return failed;
-}
-
-static void symres_free_series(symres_series *series)
-{
-    free(series->room);
-    free(series->other);
-}
-
-/* The averages of 64 pairs of one row; whether both functions are equal is told. */
-static void symres_chunk_of_row(const symres_series *s, const symres_expansion *one, const symres_expansion *two,
-    const double *row, size_t i, size_t block, int equal, const double *rho, double *work, double *out)
-{
-    symres_chunk(s->terms, row, one->tails + i / 64 * (size_t)s->tails, one->rests[i],
-        two->coefficients + block * 64 * (size_t)s->terms, two->tails + block * (size_t)s->tails, two->rests + 64 * block, rho,
-        work, out);
-    if (equal)
-        symres_equal_in_row(rho, one->inverses[i], two->inverses + 64 * block, one->sizes[i], out);
-}
-
-/* Kernels of pairs, each once: the first 2*pairs numbers of room are the given ones, nan as infinity; then come the
- * different ones, whose number is returned, then the place of each given one among those. */
-static int symres_order(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static size_t symres_different(size_t pairs, double *room)
-{
-    double *sorted = room + 2 * pairs, *places = sorted + 2 * pairs;
-    size_t count = 0;
-    memcpy(sorted, room, sizeof(double) * 2 * pairs);
-    qsort(sorted, 2 * pairs, sizeof(double), symres_order);
-    for (size_t i = 0; i < 2 * pairs; ++i)
-        if (i == 0 || sorted[i] != sorted[count - 1])
-            sorted[count++] = sorted[i];
-    for (size_t i = 0; i < 2 * pairs; ++i)
-        places[i] = (double)((double *)bsearch(room + i, sorted, count, sizeof(double), symres_order) - sorted);
-    return count;
-}
-
 
 static inline double symres_covariance_map_factor0(double z)
 {
     return symres_tanh(z);
 }
 
-static inline void symres_covariance_map_factor0_block(long nodes, double step, const double *roots, const double *p, double *restrict even, double *restrict odd)
+static inline void symres_covariance_map_factor0_block(ptrdiff_t nodes, double step, const double *roots, const double *p, double *restrict even, double *restrict odd)
 {
     (void)p;
-    for (long q = 0; q < nodes; q += 1) {
-        double x = (step * q);
-        double *restrict above = (even + (64 * q));
-        double *restrict below = (odd + (64 * q));
-        for (long j = 0; j < 64; j += 1) {
-            double u = (roots[j] * x);
+    for (ptrdiff_t q = 0; q < nodes; ++q) {
+        double x = step * q;
+        double *restrict above = even + 64 * q;
+        double *restrict below = odd + 64 * q;
+        for (ptrdiff_t j = 0; j < 64; ++j) {
+            double u = roots[j] * x;
             double right = symres_covariance_map_factor0(u);
-            double left = symres_covariance_map_factor0((-u));
-            above[j] = (right + left);
-            below[j] = (right - left);
+            double left = symres_covariance_map_factor0(-u);
+            above[j] = right + left;
+            below[j] = right - left;
         }
     }
 }
@@ -819,304 +575,497 @@ static inline double symres_covariance_map_factor0_kernel(double K, const double
 
 static inline double symres_covariance_map_place0(double K1, double K2, double C, const double *p)
 {
-    (void)K1;
-    (void)K2;
-    (void)p;
+    (void)K1, (void)K2, (void)p;
     return C;
 }
 
-static inline void symres_covariance_map_first(double K1, double C_W, double C_b, double *result0)
+static inline void symres_factor_block(ptrdiff_t number, ptrdiff_t nodes, double step, const double *roots, const double *p, double *restrict even, double *restrict odd)
 {
-    (void)C_W;
-    (void)C_b;
-    double first0 = sqrt(K1);
-    *result0 = first0;
+    if (number == 0)
+        symres_covariance_map_factor0_block(nodes, step, roots, p, even, odd);
 }
 
-static inline void symres_covariance_map_second(double K2, double C_W, double C_b, double *result0)
+static inline double symres_factor_kernel(ptrdiff_t number, double K, const double *p)
 {
-    (void)C_W;
-    (void)C_b;
-    double second0 = sqrt(K2);
-    *result0 = second0;
+    double kernel = K;
+    if (number == 0)
+        kernel = symres_covariance_map_factor0_kernel(K, p);
+    return kernel;
+}
+
+/* Where what all terms leave begins: behind the coefficients. Inverse roots and sizes follow, then tails. */
+static inline ptrdiff_t symres_rests_from(ptrdiff_t count, ptrdiff_t terms)
+{
+    return (count + 63) / 64 * 64 * terms;
+}
+
+/* Where the inverse roots of kernels begin. */
+static inline ptrdiff_t symres_inverses_from(ptrdiff_t count, ptrdiff_t terms)
+{
+    return (count + 63) / 64 * (64 * terms + 64);
+}
+
+/* How many numbers the expansion of a function takes. */
+static inline ptrdiff_t symres_numbers_of_expansion(ptrdiff_t count, ptrdiff_t terms)
+{
+    ptrdiff_t tails = 2 * (terms / 8) + 2;
+    return (count + 63) / 64 * (64 * terms + 192 + tails) + tails;
+}
+
+/* The root of the variance of the argument of a function; nan where it is not a number. */
+static inline double symres_root_of(ptrdiff_t number, double K, const double *p)
+{
+    double kernel = symres_factor_kernel(number, K, p);
+    return kernel >= 0.0 ? sqrt(kernel) : NAN;
+}
+
+/* How many nodes and terms the input with the largest root of a kernel takes; a smaller root where there are none. */
+static inline double symres_tried(ptrdiff_t number, double largest, const double *p, double *restrict choice, double *restrict work)
+{
+    double *restrict even = work + 0;
+    double *restrict odd = work + 1048576;
+    double *restrict probe = work + 2097152;
+    double *restrict one = work + 2129920;
+    double *restrict two = work + 2134016;
+    double *restrict roots = work + 2138112;
+    double terms = choice[1];
+    double root = largest;
+    ptrdiff_t searching = 1;
+    while (searching == 1) {
+        for (ptrdiff_t j = 0; j < 64; ++j)
+            roots[j] = root;
+        while (choice[2] == 0.0) {
+            ptrdiff_t nodes = (ptrdiff_t)choice[0];
+            ptrdiff_t count = (ptrdiff_t)choice[1];
+            symres_factor_block(number, nodes, 13.0 / nodes, roots, p, even, odd);
+            double total = symres_probed(count, nodes, 13.0 / nodes, even, odd, probe, one);
+            symres_factor_block(number, 2 * nodes, 6.5 / nodes, roots, p, even, odd);
+            double finer = symres_probed(count, 2 * nodes, 6.5 / nodes, even, odd, probe, two);
+            symres_judge(total, finer, one, two, choice);
+        }
+        if (choice[2] == 1.0) {
+            searching = 0;
+        } else {
+            choice[1] = terms;
+            choice[2] = 0.0;
+            choice[3] = 1e-15;
+            searching = root > 1e-100 ? 1 : 0;
+            root = root > 1e-100 ? 0.5 * root : -1.0;
+        }
+    }
+    return root;
+}
+
+/* How many nodes and terms all functions take, and up to which root of a kernel they have numbers. */
+static inline ptrdiff_t symres_choose(ptrdiff_t begin, ptrdiff_t number, const double *p, ptrdiff_t count, const double *K, double *restrict choice)
+{
+    ptrdiff_t failed = 0;
+    double *const work = symres_room((size_t)(2138176), sizeof(double));
+    if (work) {
+        double one[4];
+        choice[0] = 64.0;
+        choice[1] = 32.0;
+        for (ptrdiff_t k = 0; k < number; ++k) {
+            double largest = 0.0;
+            for (ptrdiff_t i = 0; i < count; ++i) {
+                double root = symres_root_of(begin + k, K[i], p);
+                largest = root > largest && root < INFINITY ? root : largest;
+            }
+            one[0] = 64.0;
+            one[1] = 32.0;
+            one[2] = 0.0;
+            one[3] = 1e-15;
+            choice[2 + k] = symres_tried(begin + k, largest, p, one, work);
+            choice[0] = one[0] > choice[0] ? one[0] : choice[0];
+            choice[1] = k == 0 || one[1] > choice[1] ? one[1] : choice[1];
+        }
+        for (ptrdiff_t k = 0; k < (number > 1 ? number : 0); ++k) {
+            one[0] = choice[0];
+            one[1] = choice[1];
+            one[2] = 0.0;
+            one[3] = 1e-15;
+            choice[2 + k] = symres_tried(begin + k, choice[2 + k], p, one, work);
+            choice[0] = one[0] > choice[0] ? one[0] : choice[0];
+        }
+    } else {
+SYMRES_PRAGMA(omp atomic write)
+        failed = 1;
+    }
+    symres_free(work);
+    return failed;
+}
+
+/* ``length`` coefficients of a function for all inputs, from the term ``start`` on; with the last what is left. */
+static inline ptrdiff_t symres_expand_terms(ptrdiff_t number, const double *p, ptrdiff_t count, const double *K, double limit, ptrdiff_t start, ptrdiff_t length, ptrdiff_t terms, ptrdiff_t nodes, const double *table, double *restrict out)
+{
+    ptrdiff_t failed = 0;
+    ptrdiff_t blocks = (count + 63) / 64;
+    ptrdiff_t tail = 2 * (terms / 8) + 2;
+    ptrdiff_t rests = symres_rests_from(count, terms);
+    ptrdiff_t inverses = rests + 64 * blocks;
+    ptrdiff_t sizes = inverses + 64 * blocks;
+    ptrdiff_t tails = sizes + 64 * blocks;
+    const double * rows = table + 2 * nodes;
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (blocks > 3))
+    for (ptrdiff_t b = 0; b < blocks; ++b) {
+        double *const work = symres_room((size_t)(128 * nodes + 256), sizeof(double));
+        if (work) {
+            double *restrict even = work + 0;
+            double *restrict odd = work + 64 * nodes;
+            double *restrict left = work + 128 * nodes;
+            double *restrict roots = work + (128 * nodes + 192);
+            ptrdiff_t first = 64 * terms * b + 64 * start;
+            double *restrict squared = out + (sizes + 64 * b);
+            for (ptrdiff_t j = 0; j < 64; ++j) {
+                ptrdiff_t i = 64 * b + j;
+                double root = i < count ? symres_root_of(number, K[i], p) : 0.0;
+                roots[j] = root <= limit ? root : NAN;
+                out[inverses + i] = roots[j] == 0.0 ? 0.0 : 1.0 / roots[j];
+            }
+            symres_factor_block(number, nodes, 13.0 / nodes, roots, p, even, odd);
+            symres_products(0, length, nodes, rows, even, out + first);
+            symres_products(1, length, nodes, rows, odd, out + first);
+            if (start == 0)
+                symres_squares(nodes, rows, even, odd, squared);
+            if (start + length == terms) {
+                double *restrict of_block = out + (tails + tail * b);
+                double *restrict lacking = out + (rests + 64 * b);
+                symres_remainders(terms, out + 64 * terms * b, squared, of_block, lacking, left);
+            }
+        } else {
+SYMRES_PRAGMA(omp atomic write)
+            failed = 1;
+        }
+        symres_free(work);
+    }
+    return failed;
+}
+
+/* The expansions of functions at inputs, one behind the other; 1 if memory lacks. */
+static inline ptrdiff_t symres_expand(ptrdiff_t begin, ptrdiff_t number, const double *p, ptrdiff_t count, const double *K, const double *choice, double *restrict out)
+{
+    ptrdiff_t failed = 0;
+    ptrdiff_t nodes = (ptrdiff_t)choice[0];
+    ptrdiff_t terms = (ptrdiff_t)choice[1];
+    ptrdiff_t most = 8 * (131072 / nodes);
+    ptrdiff_t step = symres_smaller(most, terms);
+    ptrdiff_t tail = 2 * (terms / 8) + 2;
+    ptrdiff_t numbers = symres_numbers_of_expansion(count, terms);
+    ptrdiff_t tails = symres_rests_from(count, terms) + (count + 63) / 64 * 192;
+    double *const table = symres_room((size_t)((step + 2) * nodes), sizeof(double));
+    if (table) {
+        for (ptrdiff_t start = 0; start < terms; start += step) {
+            ptrdiff_t length = symres_smaller(step, terms - start);
+            symres_polynomials(start, step, length, nodes, 13.0 / nodes, table);
+            for (ptrdiff_t k = 0; k < number; ++k) {
+                double *restrict part = out + numbers * k;
+                failed += symres_expand_terms(begin + k, p, count, K, choice[2 + k], start, length, terms, nodes, table, part);
+            }
+        }
+        for (ptrdiff_t k = 0; k < number; ++k) {
+            double *restrict top = out + (numbers * (k + 1) - tail);
+            for (ptrdiff_t n = 0; n < tail; ++n)
+                top[n] = -INFINITY;
+            for (ptrdiff_t b = 0; b < (count + 63) / 64; ++b) {
+                ptrdiff_t first = numbers * k + tails + tail * b;
+                symres_larger_tails(out + first, tail, top);
+            }
+        }
+    } else {
+SYMRES_PRAGMA(omp atomic write)
+        failed = 1;
+    }
+    symres_free(table);
+    return failed;
+}
+
+/* The averages of an input with others that stand one behind the other. */
+static inline void symres_sums_of_row(ptrdiff_t width, ptrdiff_t i, ptrdiff_t left, ptrdiff_t equal, ptrdiff_t terms, ptrdiff_t count, const double *one, const double *two, const double *line, const double *rho, double *restrict out)
+{
+    double work[128];
+    ptrdiff_t length = 2 * (terms / 8) + 2;
+    ptrdiff_t rests = symres_rests_from(count, terms);
+    ptrdiff_t inverses = symres_inverses_from(count, terms);
+    ptrdiff_t sizes = inverses + inverses - rests;
+    ptrdiff_t tails = sizes + inverses - rests;
+    const double * of_first = one + (tails + i / 64 * length);
+    for (ptrdiff_t at = 0; at < width; at += 64) {
+        ptrdiff_t begin = left + at;
+        ptrdiff_t block = begin / 64;
+        const double * second = two + 64 * terms * block;
+        const double * of_second = two + (tails + length * block);
+        const double * lacking = two + (rests + begin);
+        const double * part = rho + at;
+        double *restrict sums = out + at;
+        symres_chunk(terms, line, of_first, one[rests + i], second, of_second, lacking, part, work, sums);
+        if (equal == 1) {
+            const double * near = two + (inverses + begin);
+            symres_equal_in_row(part, one[inverses + i], near, one[sizes + i], sums);
+        }
+    }
+}
+
+/* The averages of 64 pairs of inputs. */
+static inline void symres_sums_apart(ptrdiff_t equal, ptrdiff_t terms, ptrdiff_t count, const double *one, const double *two, const double *indices, const double *rho, double *restrict work, double *restrict out)
+{
+    ptrdiff_t rests = symres_rests_from(count, terms);
+    ptrdiff_t inverses = symres_inverses_from(count, terms);
+    ptrdiff_t sizes = inverses + inverses - rests;
+    ptrdiff_t end = symres_numbers_of_expansion(count, terms);
+    const double * of_first = one + (end - 2 * (terms / 8) - 2);
+    const double * of_second = two + (end - 2 * (terms / 8) - 2);
+    const double * lacking1 = one + rests;
+    const double * lacking2 = two + rests;
+    symres_apart(terms, one, of_first, lacking1, two, of_second, lacking2, indices, rho, work, out);
+    if (equal == 1)
+        symres_equal_apart(rho, one + inverses, one + sizes, indices, out);
+}
+
+/* 1 for equal kernels, what is not a number at equal indices included; else 0. */
+static inline ptrdiff_t symres_are_same(ptrdiff_t count1, const double *K1, ptrdiff_t count2, const double *K2)
+{
+    ptrdiff_t different = count1 == count2 ? 0 : 1;
+    for (ptrdiff_t i = 0; i < (different == 0 ? count1 : 0); ++i)
+        different += K1[i] == K2[i] || (K1[i] != K1[i] && K2[i] != K2[i]) ? 0 : 1;
+    return different == 0 ? 1 : 0;
+}
+
+/* Numbers in order: those that are far from each other first (Shell). */
+static inline void symres_sort(ptrdiff_t count, double *restrict numbers)
+{
+    ptrdiff_t gap = count / 2;
+    while (gap > 0) {
+        for (ptrdiff_t k = gap; k < count; ++k) {
+            double number = numbers[k];
+            ptrdiff_t i = k;
+            while (i >= gap && numbers[i - gap] > number) {
+                numbers[i] = numbers[i - gap];
+                i = i - gap;
+            }
+            numbers[i] = number;
+        }
+        gap = gap == 2 ? 1 : 5 * gap / 11;
+    }
+}
+
+/* Each of some kernels once, in order. */
+static inline ptrdiff_t symres_distinct(ptrdiff_t count, double *restrict K, double *restrict kinds, double *restrict indices)
+{
+    for (ptrdiff_t i = 0; i < count; ++i) {
+        K[i] = K[i] == K[i] ? K[i] : INFINITY;
+        kinds[i] = K[i];
+    }
+    symres_sort(count, kinds);
+    ptrdiff_t different = 0;
+    for (ptrdiff_t i = 0; i < count; ++i) {
+        if (i == 0 || kinds[i] != kinds[different - 1]) {
+            kinds[different] = kinds[i];
+            different += 1;
+        }
+    }
+    for (ptrdiff_t i = 0; i < count; ++i) {
+        ptrdiff_t low = 0;
+        ptrdiff_t high = different - 1;
+        while (low < high) {
+            ptrdiff_t middle = (low + high) / 2;
+            if (kinds[middle] < K[i]) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        indices[i] = low;
+    }
+    return different;
+}
+
+/* The numbers of the inputs of up to 64 pairs: those of the first ones, then of the second ones; 0 for no pair. */
+static inline void symres_indices_of_pairs(ptrdiff_t width, const double *first, const double *second, double *restrict indices)
+{
+    for (ptrdiff_t j = 0; j < 64; ++j) {
+        indices[j] = j < width ? first[j] : 0.0;
+        indices[64 + j] = j < width ? second[j] : 0.0;
+    }
 }
 
 static inline double symres_covariance_map_pair(double K1, double first0, double K2, double second0, double C, double sum0, double C_W, double C_b)
 {
-    (void)K1;
-    (void)K2;
-    return symres_possible(first0, second0, C, (C_b + (C_W * sum0)));
+    (void)K1, (void)K2;
+    return symres_possible(first0, second0, C, C_b + C_W * sum0);
 }
 
-static const symres_factor symres_covariance_map_factors[] = {
-    {symres_covariance_map_factor0_block, symres_covariance_map_factor0_kernel},
-};
-
-/* Each pair has inputs of its own; equal kernels of so many pairs are expanded once. */
 void SYMRES_NAME(covariance_map)(size_t entries, const double *K1, const double *K2, const double *C, double C_W, double C_b, double *out)
 {
-    const double parameters[] = {C_W, C_b, 0};
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (entries > SYMRES_PAIRS))
-    for (ptrdiff_t start = 0; start < (ptrdiff_t)entries; start += SYMRES_PAIRS) {
-        const size_t pairs = entries - (size_t)start < SYMRES_PAIRS ? entries - (size_t)start : SYMRES_PAIRS;
-        double *const kernels = malloc(sizeof(double) * 6 * pairs), *work = NULL;
-        symres_series series;
-        int failed = !kernels;
-        if (kernels) {
-            for (size_t i = 0; i < pairs; ++i) {
-                const double k1 = symres_valid(K1[(size_t)start + i]), k2 = symres_valid(K2[(size_t)start + i]);
-                kernels[i] = k1 == k1 ? k1 : (double)INFINITY;
-                kernels[pairs + i] = k2 == k2 ? k2 : (double)INFINITY;
-            }
-            const size_t different = symres_different(pairs, kernels);
-            failed = symres_prepare_series(symres_covariance_map_factors, 1, parameters, different, kernels + 2 * pairs, 0, NULL, &series);
-            work = failed ? NULL : malloc(sizeof(double) * (size_t)(128 + 65 * series.terms));
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 4096))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 4095) / 4096; ++block) {
+        ptrdiff_t start = 4096 * block;
+        ptrdiff_t pairs = symres_smaller(4096, (ptrdiff_t)entries - start);
+        double numbers[24576];
+        double *restrict kernels = numbers + 0;
+        double *restrict kinds = numbers + 8192;
+        double *restrict numbered = numbers + 16384;
+        double p[3];
+        double choice[3];
+        double rho[64];
+        double indices[128];
+        double sum0[64];
+        p[0] = C_W;
+        p[1] = C_b;
+        for (ptrdiff_t i = start; i < start + pairs; ++i) {
+            out[i] = NAN;
+            kernels[i - start] = symres_valid(K1[i]);
+            kernels[pairs + i - start] = symres_valid(K2[i]);
         }
-        for (size_t left = 0; left < pairs; left += 64) {
-            const size_t some = pairs - left < 64 ? pairs - left : 64;
-            double places[128] = {0};
-            for (size_t j = 0; j < some && work; ++j) {
-                places[j] = kernels[4 * pairs + left + j];
-                places[64 + j] = kernels[5 * pairs + left + j];
-            }
-            double sum0[64];
+        ptrdiff_t count = symres_distinct(2 * pairs, kernels, kinds, numbered);
+        if (symres_choose(0, 1, p, count, kinds, choice) == 0) {
+            ptrdiff_t terms = (ptrdiff_t)choice[1];
+            ptrdiff_t share = symres_numbers_of_expansion(count, terms);
+            ptrdiff_t roots = symres_inverses_from(count, terms);
+            double *const work = symres_room((size_t)(128 + 65 * terms), sizeof(double));
             if (work) {
-                const symres_expansion *const one = &series.first[0], *const two = &series.second[0];
-                double rho[64] = {0};
-                for (size_t j = 0; j < some; ++j) {
-                    const size_t i = (size_t)start + left + j;
-                    rho[j] = symres_correlated(symres_covariance_map_place0(K1[i], K2[i], C[i], parameters), one->inverses[(size_t)places[j]], two->inverses[(size_t)places[64 + j]]);
-                }
-                symres_apart(series.terms, one->coefficients, one->most, one->rests, two->coefficients, two->most, two->rests, places, rho, work, sum0);
-                symres_equal_apart(rho, one->inverses, one->sizes, places, sum0);
-            }
-            for (size_t j = 0; j < some; ++j) {
-                const size_t i = (size_t)start + left + j;
-                const double k1 = symres_valid(K1[i]), k2 = symres_valid(K2[i]);
-                double first0;
-                symres_covariance_map_first(k1, C_W, C_b, &first0);
-                double second0;
-                symres_covariance_map_second(k2, C_W, C_b, &second0);
-                out[i] = work ? symres_covariance_map_pair(k1, first0, k2, second0, C[i], sum0[j], C_W, C_b) : (double)NAN;
-            }
-        }
-        free(work);
-        free(kernels);
-        if (!failed || kernels)
-            symres_free_series(&series);
-    }
-}
-void SYMRES_NAME(covariance_map_matrix)(size_t rows, size_t columns, const double *K1, const double *K2, const double *C, size_t step_C, double C_W, double C_b, double *out, size_t step)
-{
-    const double parameters[] = {C_W, C_b, 0};
-    symres_series series;
-    double *const kernels = malloc(sizeof(double) * (rows + columns + 1));
-    for (size_t i = 0; i < rows + columns && kernels; ++i)
-        kernels[i] = symres_valid(i < rows ? K1[i] : K2[i - rows]);
-    const int failed = !kernels || symres_prepare_series(symres_covariance_map_factors, 1, parameters, rows, kernels, columns, kernels + rows, &series);
-    free(kernels);
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (rows * columns > 65536))
-    for (ptrdiff_t start = 0; start < (ptrdiff_t)rows; start += SYMRES_ROWS) {
-        double *const first = failed ? NULL : malloc(sizeof(double) * 1 * SYMRES_ROWS * (size_t)series.terms);
-        const size_t stop = (size_t)start + SYMRES_ROWS < rows ? (size_t)start + SYMRES_ROWS : rows;
-        for (size_t i = (size_t)start; i < stop && first; ++i) {
-            const size_t begin = i / 64 * 64 * (size_t)series.terms;
-            symres_row_of(series.terms, (long)(i % 64), series.first[0].coefficients + begin, first + (0 * SYMRES_ROWS + i - (size_t)start) * (size_t)series.terms);
-        }
-        double k2[SYMRES_NARROW], second0[SYMRES_NARROW];
-        for (size_t left = 0; left < columns; left += SYMRES_NARROW) {
-            const size_t width = columns - left < SYMRES_NARROW ? columns - left : SYMRES_NARROW;
-            for (size_t j = 0; j < width; ++j) {
-                k2[j] = symres_valid(K2[left + j]);
-                symres_covariance_map_second(k2[j], C_W, C_b, &second0[j]);
-            }
-            for (size_t i = (size_t)start; i < stop; ++i) {
-                const double k1 = symres_valid(K1[i]);
-                double first0;
-                symres_covariance_map_first(k1, C_W, C_b, &first0);
-                const double *restrict row_C = C + i * step_C + left;
-                double *restrict row = out + i * step + left;
-                for (size_t j = 0; j < width && !first; ++j)
-                    row[j] = NAN;
-                if (!first)
-                    continue;
-                double sum0[SYMRES_NARROW];
-                {
-                    const symres_expansion *const one = &series.first[0], *const two = &series.second[0];
-                    const double *const line = first + (0 * SYMRES_ROWS + i - (size_t)start) * (size_t)series.terms;
-                    for (size_t at = 0; at < width; at += 64) {
-                        const size_t some = width - at < 64 ? width - at : 64;
-                        double rho[64], work[128];
-                        for (size_t j = some; j < 64; ++j)
-                            rho[j] = 0;
-                        for (size_t j = 0; j < some; ++j)
-                            rho[j] = symres_correlated(symres_covariance_map_place0(k1, k2[at + j], row_C[at + j], parameters), one->inverses[i], two->inverses[left + at + j]);
-                        symres_chunk_of_row(&series, one, two, line, i, (left + at) / 64, 1, rho, work, sum0 + at);
+                double *const expansions = symres_room((size_t)(1 * share), sizeof(double));
+                if (expansions) {
+                    if (symres_expand(0, 1, p, count, kinds, choice, expansions) == 0) {
+                        for (ptrdiff_t left = 0; left < pairs; left += 64) {
+                            ptrdiff_t width = symres_smaller(64, pairs - left);
+                            symres_indices_of_pairs(width, numbered + left, numbered + (pairs + left), indices);
+                            const double * of_first0 = expansions + 0 * share;
+                            const double * of_second0 = expansions + 0 * share;
+                            for (ptrdiff_t j = 0; j < 64; ++j)
+                                rho[j] = 0.0;
+                            for (ptrdiff_t j = 0; j < width; ++j) {
+                                double covariance0 = symres_covariance_map_place0(K1[start + left + j], K2[start + left + j], C[start + left + j], p);
+                                double inverse0 = of_first0[roots + (ptrdiff_t)indices[j]];
+                                rho[j] = symres_correlated(covariance0, inverse0, of_second0[roots + (ptrdiff_t)indices[64 + j]]);
+                            }
+                            symres_sums_apart(1, terms, count, of_first0, of_second0, indices, rho, work, sum0);
+                            for (ptrdiff_t j = 0; j < width; ++j) {
+                                ptrdiff_t i = start + left + j;
+                                double k1 = symres_valid(K1[i]);
+                                double k2 = symres_valid(K2[i]);
+                                double first0 = sqrt(k1);
+                                double second0 = sqrt(k2);
+                                out[i] = symres_covariance_map_pair(k1, first0, k2, second0, C[i], sum0[j], C_W, C_b);
+                            }
+                        }
                     }
                 }
-                for (size_t j = 0; j < width; ++j)
-                    row[j] = symres_covariance_map_pair(k1, first0, k2[j], second0[j], row_C[j], sum0[j], C_W, C_b);
+                symres_free(expansions);
             }
+            symres_free(work);
         }
-        free(first);
     }
-    symres_free_series(&series);
+}
+
+void SYMRES_NAME(covariance_map_matrix)(size_t rows, size_t columns, const double *K1, const double *K2, const double *C, size_t step_C, double C_W, double C_b, double *out, size_t step)
+{
+    for (ptrdiff_t i = 0; i < (ptrdiff_t)rows; ++i) {
+        for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
+            out[i * (ptrdiff_t)step + j] = NAN;
+    }
+    double p[3];
+    double choice[3];
+    ptrdiff_t second = ((ptrdiff_t)rows + 63) / 64 * 64;
+    double *const kernels = symres_room((size_t)(second + (ptrdiff_t)columns), sizeof(double));
+    if (kernels) {
+        p[0] = C_W;
+        p[1] = C_b;
+        for (ptrdiff_t i = 0; i < second; ++i)
+            kernels[i] = i < (ptrdiff_t)rows ? symres_valid(K1[i]) : 0.0;
+        for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
+            kernels[second + j] = symres_valid(K2[j]);
+        ptrdiff_t column = symres_are_same((ptrdiff_t)rows, kernels, (ptrdiff_t)columns, kernels + second) == 1 ? 0 : second;
+        ptrdiff_t count = column + (ptrdiff_t)columns;
+        if (symres_choose(0, 1, p, count, kernels, choice) == 0) {
+            ptrdiff_t terms = (ptrdiff_t)choice[1];
+            ptrdiff_t share = symres_numbers_of_expansion(count, terms);
+            ptrdiff_t roots = symres_inverses_from(count, terms);
+            double *const expansions = symres_room((size_t)(1 * share), sizeof(double));
+            if (expansions) {
+                if (symres_expand(0, 1, p, count, kernels, choice, expansions) == 0) {
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_t)columns > 65536))
+                    for (ptrdiff_t block = 0; block < ((ptrdiff_t)rows + 31) / 32; ++block) {
+                        double k2[256];
+                        double second0[256];
+                        double rho[256];
+                        double sum0[256];
+                        double line[4096];
+                        for (ptrdiff_t left = 0; left < (ptrdiff_t)columns; left += 256) {
+                            ptrdiff_t width = symres_smaller(256, (ptrdiff_t)columns - left);
+                            for (ptrdiff_t j = 0; j < width; ++j) {
+                                k2[j] = symres_valid(K2[left + j]);
+                                second0[j] = sqrt(k2[j]);
+                            }
+                            for (ptrdiff_t i = 32 * block; i < symres_smaller(32 * block + 32, (ptrdiff_t)rows); ++i) {
+                                double k1 = symres_valid(K1[i]);
+                                double first0 = sqrt(k1);
+                                const double * row_C = C + (i * (ptrdiff_t)step_C + left);
+                                double *restrict row = out + (i * (ptrdiff_t)step + left);
+                                const double * of_first0 = expansions + 0 * share;
+                                const double * of_second0 = expansions + 0 * share;
+                                const double * inverses0 = of_second0 + (roots + (column + left));
+                                for (ptrdiff_t j = 0; j < width; ++j)
+                                    rho[j] = symres_correlated(symres_covariance_map_place0(k1, k2[j], row_C[j], p), of_first0[roots + i], inverses0[j]);
+                                for (ptrdiff_t j = width; j < (width + 63) / 64 * 64; ++j)
+                                    rho[j] = 0.0;
+                                symres_row_of(terms, i % 64, of_first0 + i / 64 * 64 * terms, line);
+                                symres_sums_of_row(width, i, column + left, 1, terms, count, of_first0, of_second0, line, rho, sum0);
+                                for (ptrdiff_t j = 0; j < width; ++j)
+                                    row[j] = symres_covariance_map_pair(k1, first0, k2[j], second0[j], row_C[j], sum0[j], C_W, C_b);
+                            }
+                        }
+                    }
+                }
+            }
+            symres_free(expansions);
+        }
+    }
+    symres_free(kernels);
 }
 
 /* ---- float ---------------------------------------------------------------------------------------------------- */
-/* A kernel, no number where it is negative. */
-static inline float symres_validf(float K)
-{
-    return ((K < 0.0f) ? NAN : K);
-}
-
-/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
-static inline float symres_possiblef(float root1, float root2, float C, float value)
-{
-    return ((fabsf(C) <= (((1.0f + (64.0f * symres_precisionf(C))) * root1) * root2)) ? value : NAN);
-}
-
-/* A kernel, no number where it is 0 or negative: a normaliser divides by the size of an input. */
-static inline float symres_directedf(float K)
-{
-    return ((K > 0.0f) ? K : NAN);
-}
-
-static inline void symres_covariance_map_firstf(float K1, float C_W, float C_b, float *result0)
-{
-    (void)C_W;
-    (void)C_b;
-    float first0 = sqrtf(K1);
-    *result0 = first0;
-}
-
-static inline void symres_covariance_map_secondf(float K2, float C_W, float C_b, float *result0)
-{
-    (void)C_W;
-    (void)C_b;
-    float second0 = sqrtf(K2);
-    *result0 = second0;
-}
-
-static inline float symres_covariance_map_pairf(float K1, float first0, float K2, float second0, float C, float sum0, float C_W, float C_b)
-{
-    (void)K1;
-    (void)K2;
-    return symres_possiblef(first0, second0, C, (C_b + (C_W * sum0)));
-}
-
-static const symres_factor symres_covariance_map_factorsf[] = {
-    {symres_covariance_map_factor0_block, symres_covariance_map_factor0_kernel},
-};
-
-/* Each pair has inputs of its own; equal kernels of so many pairs are expanded once. */
 void SYMRES_NAME(covariance_mapf)(size_t entries, const float *K1, const float *K2, const float *C, float C_W, float C_b, float *out)
 {
-    const double parameters[] = {C_W, C_b, 0};
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (entries > SYMRES_PAIRS))
-    for (ptrdiff_t start = 0; start < (ptrdiff_t)entries; start += SYMRES_PAIRS) {
-        const size_t pairs = entries - (size_t)start < SYMRES_PAIRS ? entries - (size_t)start : SYMRES_PAIRS;
-        double *const kernels = malloc(sizeof(double) * 6 * pairs), *work = NULL;
-        symres_series series;
-        int failed = !kernels;
-        if (kernels) {
-            for (size_t i = 0; i < pairs; ++i) {
-                const double k1 = symres_validf(K1[(size_t)start + i]), k2 = symres_validf(K2[(size_t)start + i]);
-                kernels[i] = k1 == k1 ? k1 : (double)INFINITY;
-                kernels[pairs + i] = k2 == k2 ? k2 : (double)INFINITY;
-            }
-            const size_t different = symres_different(pairs, kernels);
-            failed = symres_prepare_series(symres_covariance_map_factorsf, 1, parameters, different, kernels + 2 * pairs, 0, NULL, &series);
-            work = failed ? NULL : malloc(sizeof(double) * (size_t)(128 + 65 * series.terms));
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 4096))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 4095) / 4096; ++block) {
+        ptrdiff_t start = 4096 * block;
+        ptrdiff_t width = symres_smaller(4096, (ptrdiff_t)entries - start);
+        double values[16384];
+        for (ptrdiff_t i = 0; i < width; ++i) {
+            values[0 + i] = K1[start + i];
+            values[4096 + i] = K2[start + i];
+            values[8192 + i] = symres_rounded(K1[start + i], K2[start + i], C[start + i]);
         }
-        for (size_t left = 0; left < pairs; left += 64) {
-            const size_t some = pairs - left < 64 ? pairs - left : 64;
-            double places[128] = {0};
-            for (size_t j = 0; j < some && work; ++j) {
-                places[j] = kernels[4 * pairs + left + j];
-                places[64 + j] = kernels[5 * pairs + left + j];
-            }
-            double sum0[64];
-            if (work) {
-                const symres_expansion *const one = &series.first[0], *const two = &series.second[0];
-                double rho[64] = {0};
-                for (size_t j = 0; j < some; ++j) {
-                    const size_t i = (size_t)start + left + j;
-                    rho[j] = symres_correlated(symres_covariance_map_place0(K1[i], K2[i], C[i], parameters), one->inverses[(size_t)places[j]], two->inverses[(size_t)places[64 + j]]);
-                }
-                symres_apart(series.terms, one->coefficients, one->most, one->rests, two->coefficients, two->most, two->rests, places, rho, work, sum0);
-                symres_equal_apart(rho, one->inverses, one->sizes, places, sum0);
-            }
-            for (size_t j = 0; j < some; ++j) {
-                const size_t i = (size_t)start + left + j;
-                const float k1 = symres_validf(K1[i]), k2 = symres_validf(K2[i]);
-                float first0;
-                symres_covariance_map_firstf(k1, C_W, C_b, &first0);
-                float second0;
-                symres_covariance_map_secondf(k2, C_W, C_b, &second0);
-                out[i] = work ? symres_covariance_map_pairf(k1, first0, k2, second0, C[i], sum0[j], C_W, C_b) : (float)NAN;
-            }
-        }
-        free(work);
-        free(kernels);
-        if (!failed || kernels)
-            symres_free_series(&series);
+        SYMRES_NAME(covariance_map)(width, values + 0, values + 4096, values + 8192, C_W, C_b, values + 12288);
+        for (ptrdiff_t i = 0; i < width; ++i)
+            out[start + i] = values[12288 + i];
     }
 }
+
 void SYMRES_NAME(covariance_map_matrixf)(size_t rows, size_t columns, const float *K1, const float *K2, const float *C, size_t step_C, float C_W, float C_b, float *out, size_t step)
 {
-    const double parameters[] = {C_W, C_b, 0};
-    symres_series series;
-    double *const kernels = malloc(sizeof(double) * (rows + columns + 1));
-    for (size_t i = 0; i < rows + columns && kernels; ++i)
-        kernels[i] = symres_validf(i < rows ? K1[i] : K2[i - rows]);
-    const int failed = !kernels || symres_prepare_series(symres_covariance_map_factorsf, 1, parameters, rows, kernels, columns, kernels + rows, &series);
-    free(kernels);
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (rows * columns > 65536))
-    for (ptrdiff_t start = 0; start < (ptrdiff_t)rows; start += SYMRES_ROWS) {
-        double *const first = failed ? NULL : malloc(sizeof(double) * 1 * SYMRES_ROWS * (size_t)series.terms);
-        const size_t stop = (size_t)start + SYMRES_ROWS < rows ? (size_t)start + SYMRES_ROWS : rows;
-        for (size_t i = (size_t)start; i < stop && first; ++i) {
-            const size_t begin = i / 64 * 64 * (size_t)series.terms;
-            symres_row_of(series.terms, (long)(i % 64), series.first[0].coefficients + begin, first + (0 * SYMRES_ROWS + i - (size_t)start) * (size_t)series.terms);
-        }
-        float k2[SYMRES_NARROW], second0[SYMRES_NARROW];
-        for (size_t left = 0; left < columns; left += SYMRES_NARROW) {
-            const size_t width = columns - left < SYMRES_NARROW ? columns - left : SYMRES_NARROW;
-            for (size_t j = 0; j < width; ++j) {
-                k2[j] = symres_validf(K2[left + j]);
-                symres_covariance_map_secondf(k2[j], C_W, C_b, &second0[j]);
-            }
-            for (size_t i = (size_t)start; i < stop; ++i) {
-                const float k1 = symres_validf(K1[i]);
-                float first0;
-                symres_covariance_map_firstf(k1, C_W, C_b, &first0);
-                const float *restrict row_C = C + i * step_C + left;
-                float *restrict row = out + i * step + left;
-                for (size_t j = 0; j < width && !first; ++j)
-                    row[j] = NAN;
-                if (!first)
-                    continue;
-                double sum0[SYMRES_NARROW];
-                {
-                    const symres_expansion *const one = &series.first[0], *const two = &series.second[0];
-                    const double *const line = first + (0 * SYMRES_ROWS + i - (size_t)start) * (size_t)series.terms;
-                    for (size_t at = 0; at < width; at += 64) {
-                        const size_t some = width - at < 64 ? width - at : 64;
-                        double rho[64], work[128];
-                        for (size_t j = some; j < 64; ++j)
-                            rho[j] = 0;
-                        for (size_t j = 0; j < some; ++j)
-                            rho[j] = symres_correlated(symres_covariance_map_place0(k1, k2[at + j], row_C[at + j], parameters), one->inverses[i], two->inverses[left + at + j]);
-                        symres_chunk_of_row(&series, one, two, line, i, (left + at) / 64, 1, rho, work, sum0 + at);
-                    }
-                }
-                for (size_t j = 0; j < width; ++j)
-                    row[j] = symres_covariance_map_pairf(k1, first0, k2[j], second0[j], row_C[j], sum0[j], C_W, C_b);
-            }
-        }
-        free(first);
+    for (ptrdiff_t i = 0; i < (ptrdiff_t)rows; ++i) {
+        for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
+            out[i * (ptrdiff_t)step + j] = NAN;
     }
-    symres_free_series(&series);
+    double *const values = symres_room((size_t)((ptrdiff_t)rows + (ptrdiff_t)columns + 2 * (ptrdiff_t)rows * (ptrdiff_t)columns), sizeof(double));
+    if (values) {
+        for (ptrdiff_t i = 0; i < (ptrdiff_t)rows; ++i)
+            values[i] = K1[i];
+        for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
+            values[(ptrdiff_t)rows + j] = K2[j];
+        double *restrict of_C = values + ((ptrdiff_t)rows + (ptrdiff_t)columns + 0 * (ptrdiff_t)rows * (ptrdiff_t)columns);
+        double *restrict results = values + ((ptrdiff_t)rows + (ptrdiff_t)columns + 1 * (ptrdiff_t)rows * (ptrdiff_t)columns);
+        for (ptrdiff_t i = 0; i < (ptrdiff_t)rows; ++i) {
+            for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
+                of_C[i * (ptrdiff_t)columns + j] = symres_rounded(K1[i], K2[j], C[i * (ptrdiff_t)step_C + j]);
+        }
+        SYMRES_NAME(covariance_map_matrix)((ptrdiff_t)rows, (ptrdiff_t)columns, values, values + (ptrdiff_t)rows, of_C, (ptrdiff_t)columns, C_W, C_b, results, (ptrdiff_t)columns);
+        for (ptrdiff_t i = 0; i < (ptrdiff_t)rows; ++i) {
+            for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
+                out[i * (ptrdiff_t)step + j] = results[i * (ptrdiff_t)columns + j];
+        }
+    }
+    symres_free(values);
 }
 

@@ -15,27 +15,64 @@ are those of float64, measured on this code, against ball arithmetic.
 """
 
 import sys
-from itertools import product
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from math import copysign, fabs, sqrt, nan
+from threading import Lock
 
 import numpy as np
 from llvmlite import ir
 from numba import njit, prange, types
 from numba.extending import intrinsic
+from threadpoolctl import ThreadpoolController
 
 __all__ = ["dual_kernel", "dual_kernel_matrix"]
 
-_TILE = 256  # columns at a time: what depends on one input alone stays in the cache
-_ROWS = 64  # rows that share them
-_FEW = 65536  # entries that are not worth threads
-
 _KEPT = "__file__" in globals() and __name__ in sys.modules  # compiled code on disk finds its module by name
-
 _scalar = njit(error_model="numpy", nogil=True, forceinline=True)
+_plain = njit(error_model="numpy", nogil=True)
+_whole = njit(error_model="numpy", nogil=True, cache=_KEPT)
 _loop = njit(error_model="numpy", nogil=True, parallel=True, cache=_KEPT)
 
 
-# ---- what the processor does -------------------------------------------------------------------------------------
+def dual_kernel(K1, K2, C, C_W, C_b, *, Theta=0.0, every_layer=False):
+    """Kernel and tangent kernel of two inputs behind all layers.
+
+    Args:
+        K1: kernels of the first inputs, typically of shape (N, 1); K1 >= 0, nan else; array_like.
+        K2: kernels of the second inputs, typically of shape (1, M); K2 >= 0, nan else; array_like.
+        C: covariances of the inputs, of shape (N, M); array_like.
+        C_W: fan_in times the variance of a weight; C_W >= 0; a number, or a list of one for each layer.
+        C_b: variance of a bias; C_b >= 0; a number, or a list of one for each layer.
+        Theta: tangent kernel of the inputs: 0 where no trained layer comes before; array_like.
+        every_layer: whether to return the kernels behind every layer.
+
+    Returns:
+        (C, Theta): two arrays of the broadcast shape. With ``every_layer`` they have a leading axis: entry l is that
+        behind l layers, entry 0 what was passed.
+    """
+    given, numbers = (K1, K2, C), {'C_W': C_W, 'C_b': C_b}
+    return pairs_through_layers(_dual_kernel, 3, (*given, Theta), numbers, every_layer, np.dtype(np.float64))
+
+
+def dual_kernel_matrix(X1, X2=None, *, C_W, C_b):
+    """Kernel and tangent kernel of rows of feature matrices, as Gaussian processes take them.
+
+    Args:
+        X1: inputs, array_like of shape (N, n0); the network sees kernels x.x'/n0.
+        X2: others, of shape (M, n0); None stands for X1, and makes the matrices exactly symmetric.
+        C_W: fan_in times the variance of a weight; C_W >= 0; a number, or a list of one for each layer.
+        C_b: variance of a bias; C_b >= 0; a number, or a list of one for each layer.
+
+    Returns:
+        (C, Theta): two arrays of shape (N, M).
+    """
+    given, numbers = (X1, X1 if X2 is None else X2), {'C_W': C_W, 'C_b': C_b}
+    kernels = _kernels_beside_threads(X1, X2, np.dtype(np.float64))
+    return rows_through_layers(_dual_kernel_matrix, 3, kernels, X2 is None, numbers)
+
+
 @intrinsic
 def _precision(typing, x):
     """From 1 to the next number of the type of x."""
@@ -55,19 +92,6 @@ def _fma(typing, a, b, c):
     return (types.float64(a, b, c), code)
 
 
-@intrinsic
-def _power_of_two(typing, k):
-    """2**k for an integer -1022 <= k <= 1023: the sum with 1.5 * 2**52 has k in its last bits."""
-
-    def code(context, builder, signature, arguments):
-        double, whole = (ir.DoubleType(), ir.IntType(64))
-        bits = builder.bitcast(builder.fadd(arguments[0], ir.Constant(double, 6755399441055744.0)), whole)
-        bits = builder.shl(builder.add(bits, ir.Constant(whole, 1023)), ir.Constant(whole, 52))
-        return builder.bitcast(bits, double)
-    return (types.float64(types.float64), code)
-
-
-# ---- scalar functions --------------------------------------------------------------------------------------------
 @_scalar
 def _arctan_tail(v):
     """(1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side."""
@@ -94,6 +118,12 @@ def _arctan_tail(v):
     d = _fma(d, y, -0.05881506877793656)
     d = _fma(d, y, -0.11111111093490827)
     return _fma(_fma(d, v, c), w, _fma(b, v, a))
+
+
+@_scalar
+def _smaller(a, b):
+    """The smaller of two whole numbers."""
+    return a if a < b else b
 
 
 @_scalar
@@ -185,158 +215,220 @@ def __layer_1_step(K1, first0, K2, second0, C, Theta, D, next1, root1, next2, ro
     return (following, tangent, _next_determinant(root1, root2, following, same))
 
 
-# ---- functions of arrays -----------------------------------------------------------------------------------------
-_KINDS = np.array([0, 0, 0])  # of the layers, from input to output
+@_plain
+def __layer_1_inputs(layer, parameters, count, now, following):
+    """What a layer needs of each input alone, and the next kernels."""
+    C_W = parameters[layer]
+    C_b = parameters[3 + layer]
+    for i in range(count):
+        following[i], now[2 * count + i] = __layer_1_one(now[i], C_W, C_b)
 
 
-def dual_kernel(K1, K2, C, C_W, C_b, *, Theta=0.0, every_layer=False):
-    """Kernel and tangent kernel of two inputs behind all layers.
-
-    Args:
-        K1: kernels of the first inputs, typically of shape (N, 1); K1 >= 0, nan else; array_like.
-        K2: kernels of the second inputs, typically of shape (1, M); K2 >= 0, nan else; array_like.
-        C: covariances of the inputs, of shape (N, M); array_like.
-        C_W: fan_in times the variance of a weight; C_W >= 0; a number, or a list of one for each layer.
-        C_b: variance of a bias; C_b >= 0; a number, or a list of one for each layer.
-        Theta: tangent kernel of the inputs: 0 where no trained layer comes before; array_like.
-        every_layer: whether to return the kernels behind every layer.
-
-    Returns:
-        (C, Theta): two float64 arrays of the broadcast shape. With ``every_layer`` they have a leading axis: entry l is
-        that behind l layers, entry 0 what was passed.
-    """
-    given = [_real(a) for a in (K1, K2, _covariances(K1, K2, C), Theta)]
-    shape = np.broadcast_shapes(*(a.shape for a in given))
-    first, second, C, Theta = [np.broadcast_to(a, shape).reshape(-1).copy() for a in given]
-    values = _by_layer(C_W, C_b,)
-    every = np.empty((2, _KINDS.size + 1, C.size) if every_layer else (2, 1, 0))
-    if every_layer:
-        every[0, 0], every[1, 0] = C, Theta
-    _pairs(_inputs(first, values), _inputs(second, values), values, C, Theta, every)
-    if every_layer:
-        return tuple(every.reshape(2, -1, *shape))
-    return C.reshape(shape)[()], Theta.reshape(shape)[()]
+@_plain
+def __layer_1_row(width, layer, parameters, one, two, pair, gaps):
+    """One layer for pairs of an input with others."""
+    C_W = parameters[layer]
+    C_b = parameters[3 + layer]
+    for j in range(width):
+        pair[j], pair[136 + j], pair[272 + j] = __layer_1_step(one[0], one[256], two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one[384], one[512], two[384 + j], two[512 + j], C_W, C_b)
 
 
-def dual_kernel_matrix(X1, X2=None, *, C_W, C_b):
-    """Kernel and tangent kernel of the rows of feature matrices, in the form that Gaussian processes take.
-
-    Args:
-        X1: inputs, array_like of shape (N, n0); the network sees kernels x.x'/n0.
-        X2: others, of shape (M, n0); None stands for X1, and makes the matrices exactly symmetric.
-        C_W: fan_in times the variance of a weight; C_W >= 0; a number, or a list of one for each layer.
-        C_b: variance of a bias; C_b >= 0; a number, or a list of one for each layer.
-
-    Returns:
-        (C, Theta): two float64 arrays of shape (N, M).
-    """
-    first, second, C = _kernels_of_rows(X1, X2, np.float64)
-    values, Theta = _by_layer(C_W, C_b,), np.zeros_like(C)
-    of_first = _inputs(first, values)
-    _matrix(of_first, of_first if X2 is None else _inputs(second, values), values, X2 is None, C, Theta)
-    return C, Theta
+@_plain
+def __layer_1_pairs(width, layer, parameters, one, two, pair, gaps):
+    """One layer for pairs of inputs."""
+    C_W = parameters[layer]
+    C_b = parameters[3 + layer]
+    for j in range(width):
+        pair[j], pair[136 + j], pair[272 + j] = __layer_1_step(one[j], one[256 + j], two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one[384 + j], one[512 + j], two[384 + j], two[512 + j], C_W, C_b)
 
 
-def _by_layer(*given):
-    """The parameters of every layer: a list or tuple has one value for each."""
-    values = np.zeros((len(given), _KINDS.size))
-    for row, value in zip(values, given):
-        if np.ndim(value) and len(value) != _KINDS.size:
-            raise ValueError(f"{len(value)} values of a parameter, the network has {_KINDS.size} layers")
-        row[:] = _real(value)
-    return values
+@_plain
+def _inputs_of_layers(count, parameters, inputs):
+    """What all layers need of each input alone, whose kernels stand at the beginning."""
+    for layer in range(4):
+        now = inputs[layer * 3 * count:(layer + 1) * 3 * count]
+        for i in range(count):
+            kernel = _counted(now[i])
+            now[count + i] = sqrt(kernel if layer > 0 and layer < 3 else now[i])
+            now[i] = kernel if layer < 3 else now[i]
+        if layer < 3:
+            following = inputs[(layer + 1) * 3 * count:(layer + 2) * 3 * count]
+            __layer_1_inputs(layer, parameters, count, now, following)
 
 
-@_scalar
-def _inputs(K, parameters):
-    """For every layer the kernels of inputs, their roots, and what else is each input's own."""
-    values = np.zeros((_KINDS.size + 1, 3, K.size))
-    for i in range(K.size):
-        values[0, 0, i] = _valid(K[i])
-    for layer in range(_KINDS.size):
-        for i in range(K.size):
-            counted = _counted(values[layer, 0, i])
-            values[layer, 0, i] = counted
-            kernel = counted
-            if _KINDS[layer] == 0:
-                kernel, values[layer, 2, i], = __layer_1_one(counted, parameters[0, layer], parameters[1, layer])
-            values[layer + 1, 0, i] = kernel
-    values[:, 1, :] = np.sqrt(values[:, 0, :])
-    for i in range(K.size):
-        values[0, 1, i] = sqrt(_valid(K[i]))  # also of a kernel that counts as 0
-    return values
-
-
-@_scalar
-def __layer_1_row(width, one, one_next, i, two, two_next, left, shared, parameters, layer, C, Theta, D, gaps):
-    """One layer for pairs in a row, which share the first input, or have one each."""
-    p0 = parameters[0, layer]
-    p1 = parameters[1, layer]
-    if shared:
-        first = one[0, i]
-        first0 = one[2, i]
-        root, next_kernel, next_root = one[1, i], one_next[0, i], one_next[1, i]
+@_plain
+def _numbers_of_layer(layer, count, inputs, begin, width, out):
+    """What a layer needs of inputs that stand one behind the other, and their next kernels and roots."""
+    for k in range(5):
         for j in range(width):
-            C[j], Theta[j], D[j] = __layer_1_step(first, first0, two[0, left + j], two[2, left + j], C[j], Theta[j], D[j], next_kernel, next_root, two_next[0, left + j], two_next[1, left + j], p0, p1)
-    else:
-        for j in range(width):
-            gap = -1.0
-            C[j], Theta[j], D[j] = __layer_1_step(one[0, left + j], one[2, left + j], two[0, left + j], two[2, left + j], C[j], Theta[j], D[j], one_next[0, left + j], one_next[1, left + j], two_next[0, left + j], two_next[1, left + j], p0, p1)
-            if gap >= 0.0:
-                D[j] = gap*(2.0*one_next[1, left + j]*two_next[1, left + j] - gap)
+            out[128 * k + j] = inputs[(3 * layer + k) * count + begin + j]
 
 
-@_scalar
-def _row(width, layer, of_first, i, of_second, left, shared, parameters, C, Theta, D, gaps):
-    one, one_next, two, two_next = of_first[layer], of_first[layer + 1], of_second[layer], of_second[layer + 1]
-    if _KINDS[layer] == 0:
-        __layer_1_row(width, one, one_next, i, two, two_next, left, shared, parameters, layer, C, Theta, D, gaps)
+@_plain
+def _row_of_layer(width, layer, parameters, one, two, pair, gaps):
+    """One layer of the network for pairs of an input with others."""
+    __layer_1_row(width, layer, parameters, one, two, pair, gaps)
+
+
+@_plain
+def _pairs_of_layer(width, layer, parameters, one, two, pair, gaps):
+    """One layer of the network for pairs of inputs."""
+    __layer_1_pairs(width, layer, parameters, one, two, pair, gaps)
 
 
 @_loop
-def _matrix(of_first, of_second, parameters, symmetric, C, Theta):
-    """All layers for the pairs of a matrix; of a symmetric one the upper triangle, and its mirror image."""
-    rows, columns = C.shape
-    for some in prange((rows + _ROWS - 1)//_ROWS):
-        top = some*_ROWS
-        bottom = min(top + _ROWS, rows)
-        pairs = np.empty((_ROWS, 3, _TILE + 8))
-        gaps = np.empty(_TILE)
-        for left in range(top if symmetric else 0, columns, _TILE):
-            width = min(_TILE, columns - left)
+def _dual_kernel_matrix(rows, columns, K1, K2, symmetric, blank, C_W, C_b, C, Theta):
+    failed = 0
+    parameters = np.empty(7)
+    for layer in range(3):
+        parameters[layer] = C_W[layer]
+        parameters[3 + layer] = C_b[layer]
+    column = 0 if symmetric else (rows + 63) // 64 * 64
+    count = rows if symmetric else column + columns
+    inputs = np.empty(12 * count)
+    for i in range(count):
+        inputs[i] = 0.0
+    for i in range(rows):
+        inputs[i] = _valid(K1[i])
+    for j in range(columns):
+        inputs[column + j] = _valid(K2[j])
+    _inputs_of_layers(count, parameters, inputs)
+    blocks = (rows + 127) // 128
+    for block in prange(blocks):
+        top = 128 * block
+        bottom = _smaller(top + 128, rows)
+        pairs = np.empty(52224)
+        gaps = np.empty(128)
+        one = np.empty(640)
+        two = np.empty(640)
+        for left in range(top if symmetric else 0, columns, 128):
+            width = _smaller(128, columns - left)
+            kernels = inputs[column + left:column + left + width]
+            sizes = inputs[count + column + left:count + column + left + width]
             for i in range(top, bottom):
-                c, theta, d = pairs[i - top, 0], pairs[i - top, 1], pairs[i - top, 2]
+                pair = pairs[408 * (i - top):408 * (i - top) + 408]
                 for j in range(width):
-                    c[j] = C[i, left + j]
-                    theta[j] = Theta[i, left + j]
-                    d[j] = _determinant(of_first[0, 0, i], of_second[0, 0, left + j], c[j])
-                for layer in range(_KINDS.size):
-                    _row(width, layer, of_first, i, of_second, left, True, parameters, c, theta, d, gaps)
+                    covariance = C[i * columns + left + j]
+                    pair[j] = _possible(inputs[count + i], sizes[j], covariance, covariance)
+                    pair[136 + j] = 0.0 if blank else Theta[i * columns + left + j]
+                    pair[272 + j] = _determinant(inputs[i], kernels[j], pair[j])
+            for layer in range(3):
+                _numbers_of_layer(layer, count, inputs, column + left, width, two)
+                for i in range(top, bottom):
+                    pair = pairs[408 * (i - top):408 * (i - top) + 408]
+                    _numbers_of_layer(layer, count, inputs, i, 1, one)
+                    _row_of_layer(width, layer, parameters, one, two, pair, gaps)
+            for i in range(top, bottom):
                 for j in range(width):
-                    C[i, left + j] = c[j]
-                    Theta[i, left + j] = theta[j]
-            if symmetric:
-                for j in range(width):
-                    for i in range(top, min(bottom, left + j)):
-                        C[left + j, i] = pairs[i - top, 0, j]
-                        Theta[left + j, i] = pairs[i - top, 1, j]
+                    C[i * columns + left + j] = pairs[408 * (i - top) + j]
+                    Theta[i * columns + left + j] = pairs[408 * (i - top) + 136 + j]
+            for j in range(width if symmetric else 0):
+                for i in range(top, _smaller(left + j, bottom)):
+                    C[(left + j) * columns + i] = pairs[408 * (i - top) + j]
+                    Theta[(left + j) * columns + i] = pairs[408 * (i - top) + 136 + j]
+    return failed
 
 
-@_scalar
-def _pairs(of_first, of_second, parameters, C, Theta, every):
-    """All layers for pairs that have inputs of their own."""
-    gaps = np.empty(_TILE)
-    for left in range(0, C.size, _TILE):
-        width = min(_TILE, C.size - left)
-        c, theta, d = C[left:left + width], Theta[left:left + width], np.empty(width)
-        for j in range(width):
-            c[j] = _possible(of_first[0, 1, left + j], of_second[0, 1, left + j], c[j], c[j])
-            d[j] = _determinant(of_first[0, 0, left + j], of_second[0, 0, left + j], c[j])
-        for layer in range(_KINDS.size):
-            _row(width, layer, of_first, 0, of_second, left, False, parameters, c, theta, d, gaps)
-            if every.shape[2] > 0:
-                every[0, layer + 1, left:left + width] = c
-                every[1, layer + 1, left:left + width] = theta
+@_whole
+def _dual_kernel(entries, K1, K2, C_W, C_b, C, Theta, every_C, every_Theta):
+    failed = 0
+    parameters = np.empty(7)
+    for layer in range(3):
+        parameters[layer] = C_W[layer]
+        parameters[3 + layer] = C_b[layer]
+    one = np.empty(640)
+    two = np.empty(640)
+    pair = np.empty(408)
+    gaps = np.empty(128)
+    most = _smaller(4096, entries)
+    inputs = np.empty(24 * most)
+    for start in range(0, entries, 4096):
+        pairs = _smaller(4096, entries - start)
+        for i in range(pairs):
+            inputs[i] = _valid(K1[start + i])
+            inputs[pairs + i] = _valid(K2[start + i])
+        _inputs_of_layers(2 * pairs, parameters, inputs)
+        for left in range(0, pairs, 128):
+            width = _smaller(128, pairs - left)
+            begin_C = C[start + left:start + left + width]
+            begin_Theta = Theta[start + left:start + left + width]
+            for j in range(width):
+                i = left + j
+                k = pairs + left + j
+                pair[j] = _possible(inputs[2 * pairs + i], inputs[2 * pairs + k], begin_C[j], begin_C[j])
+                pair[136 + j] = begin_Theta[j]
+                pair[272 + j] = _determinant(inputs[i], inputs[k], pair[j])
+            for layer in range(3):
+                _numbers_of_layer(layer, 2 * pairs, inputs, left, width, one)
+                _numbers_of_layer(layer, 2 * pairs, inputs, pairs + left, width, two)
+                _pairs_of_layer(width, layer, parameters, one, two, pair, gaps)
+                if every_C.size > 0:
+                    for j in range(width):
+                        every_C[layer * entries + start + left + j] = pair[j]
+                if every_Theta.size > 0:
+                    for j in range(width):
+                        every_Theta[layer * entries + start + left + j] = pair[136 + j]
+            for j in range(width):
+                begin_C[j] = pair[j]
+                begin_Theta[j] = pair[136 + j]
+    return failed
+
+
+def pairs_through_layers(call, depth, inputs, parameters, every_layer, kind):
+    """Kernel and tangent kernel of pairs of inputs behind all layers.
+
+    Args:
+        call: dual_kernel of ``loops.py``.
+        depth: how many layers there are.
+        inputs: K1, K2, C and Theta before them.
+        parameters: by name, a number or one for each layer.
+        every_layer: whether to return the kernels behind every layer.
+        kind: what is computed in.
+    """
+    K1, K2, C, Theta = inputs
+    arrays = [_real(a, kind) for a in (K1, K2, _covariances(K1, K2, C, kind), Theta)]
+    shape = np.broadcast_shapes(*(a.shape for a in arrays))
+    first, second, *both = (np.array(np.broadcast_to(a, shape)).reshape(-1) for a in arrays)
+    every = [np.empty((depth + 1 if every_layer else 1, *shape), dtype=kind) for _ in both]
+    for e, start in zip(every, both, strict=True):
+        e[0] = start.reshape(shape)
+    inner = [e[1:].reshape(-1) for e in every]
+    _require_memory(call(first.size, first, second, *_by_layer(parameters, depth, kind), *both, *inner))
+    found = every if every_layer else [b.reshape(shape) for b in both]
+    return found[0][()], found[1][()]
+
+
+def rows_through_layers(call, depth, kernels, symmetric, parameters):
+    """Kernel and tangent kernel of all pairs of rows behind all layers.
+
+    Args:
+        call: dual_kernel_matrix of ``loops.py``.
+        depth: how many layers there are.
+        kernels: K1, K2 and C before them; C is overwritten.
+        symmetric: whether rows and columns are the same inputs.
+        parameters: by name, a number or one for each layer.
+    """
+    K1, K2, C = kernels
+    Theta = np.empty_like(C)
+    numbers = _by_layer(parameters, depth, C.dtype)
+    _require_memory(call(*C.shape, K1, K2, symmetric, True, *numbers, C.reshape(-1), Theta.reshape(-1)))
+    return C, Theta
+
+
+def _by_layer(parameters, depth, kind):
+    """The parameters as arrays of one number for each layer."""
+    arrays = []
+    for name, value in parameters.items():
+        array = _real(value, kind)
+        if array.ndim and array.shape != (depth,):
+            raise ValueError(f"{name} has {array.size} values, but the network has {depth} layers")
+        arrays.append(np.array(np.broadcast_to(array, (depth,))))
+    return arrays
+
+
+def _require_memory(failed):
+    if failed:
+        raise MemoryError("memory is too small for the numbers of all layers and inputs")
 
 
 def _kernels_of_rows(X1, X2, kind, each=map):
@@ -412,3 +504,46 @@ def _covariances(K1, K2, C, kind=np.float64):
     over = np.abs(covariance) > (1.0 + 4.0 * np.finfo(np.float64).eps) * size  # C = K1 = K2 stays as it is
     over &= np.abs(covariance) <= (1.0 + 64.0 * float(unit)) * size
     return np.where(over, np.copysign(size, covariance), covariance) if over.any() else C
+
+
+_LOCK = Lock()
+
+
+_OPEN = []  # contexts that have not ended
+
+
+_LIMITS = ExitStack()  # of BLAS, until the last of them ends
+
+
+def _kernels_beside_threads(X1, X2, kind):
+    """Kernels of the rows of feature matrices, as ``_kernels_of_rows`` has them, without threads that wait for more."""
+    with _single_blas() as threads, ThreadPoolExecutor(threads) as pool:
+        return _kernels_of_rows(X1, X2, kind, pool.map)
+
+
+@contextmanager
+def _single_blas():
+    """A context in which BLAS, which all threads of the process share, has one thread.
+
+    Yields:
+        as many threads as BLAS has otherwise; 1 where another context has not ended.
+    """
+    context, threads = object(), 1
+    with _LOCK:
+        if not _OPEN:
+            threads = max((library.num_threads for library in _libraries().lib_controllers), default=1)
+            _LIMITS.enter_context(_libraries().limit(limits=1))
+        _OPEN.append(context)
+    try:
+        yield threads
+    finally:
+        with _LOCK:
+            _OPEN.remove(context)
+            if not _OPEN:
+                _LIMITS.close()
+
+
+@cache
+def _libraries():
+    """The libraries of linear algebra that are loaded."""
+    return ThreadpoolController().select(user_api="blas")

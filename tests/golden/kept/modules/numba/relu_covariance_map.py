@@ -22,17 +22,41 @@ from numba.extending import intrinsic
 
 __all__ = ["covariance_map"]
 
-_TILE = 256  # columns at a time: what depends on one input alone stays in the cache
-_ROWS = 64  # rows that share them
-_FEW = 65536  # entries that are not worth threads
-
 _KEPT = "__file__" in globals() and __name__ in sys.modules  # compiled code on disk finds its module by name
-
 _scalar = njit(error_model="numpy", nogil=True, forceinline=True)
+_plain = njit(error_model="numpy", nogil=True)
 _loop = njit(error_model="numpy", nogil=True, parallel=True, cache=_KEPT)
 
 
-# ---- what the processor does -------------------------------------------------------------------------------------
+def covariance_map(K1, K2, C, C_W, C_b, *, out=None):
+    """Covariance of the next layer, two inputs.
+
+        C_W*<relu(z1)*relu(z2)>_{K1, C, K2} + C_b
+
+    where
+
+        relu(z) = Max(0, z)
+
+    Args:
+        K1: kernel of the first input; K1 >= 0, else nan; array_like.
+        K2: kernel of the second input; K2 >= 0, else nan; array_like.
+        C: covariance of the two inputs, C**2 <= K1*K2; an excess of 64 ulp counts as equality, more gives nan;
+            array_like.
+        C_W: fan_in times the variance of a weight; C_W >= 0; array_like.
+        C_b: variance of a bias; C_b >= 0; array_like.
+        out: array of the broadcast shape that receives the result.
+
+    Returns:
+        array of the broadcast shape (a number if all arguments are numbers), or ``out``.
+
+    Valid when: kernels in 1e-8..1e4 (measured); finite from K = 0 on, on the diagonal and at |C| = sqrt(K1 K2).
+    Error (_average_1): at most 1e-15 of max(|F|, |C dF/dC|), measured for kernels in 1e-8..1e4 and |C| <= (1 -
+        1e-12) sqrt(K1 K2).
+    Generalises: PDLT (B.11).
+    """
+    return evaluated(_covariance_map_entries, _covariance_map_matrix, (K1, K2, C), (C_W, C_b), out)
+
+
 @intrinsic
 def _precision(typing, x):
     """From 1 to the next number of the type of x."""
@@ -52,19 +76,6 @@ def _fma(typing, a, b, c):
     return (types.float64(a, b, c), code)
 
 
-@intrinsic
-def _power_of_two(typing, k):
-    """2**k for an integer -1022 <= k <= 1023: the sum with 1.5 * 2**52 has k in its last bits."""
-
-    def code(context, builder, signature, arguments):
-        double, whole = (ir.DoubleType(), ir.IntType(64))
-        bits = builder.bitcast(builder.fadd(arguments[0], ir.Constant(double, 6755399441055744.0)), whole)
-        bits = builder.shl(builder.add(bits, ir.Constant(whole, 1023)), ir.Constant(whole, 52))
-        return builder.bitcast(bits, double)
-    return (types.float64(types.float64), code)
-
-
-# ---- scalar functions --------------------------------------------------------------------------------------------
 @_scalar
 def _arctan_tail(v):
     """(1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side."""
@@ -94,6 +105,12 @@ def _arctan_tail(v):
 
 
 @_scalar
+def _smaller(a, b):
+    """The smaller of two whole numbers."""
+    return a if a < b else b
+
+
+@_scalar
 def _valid(K):
     """A kernel, no number where it is negative."""
     return nan if K < 0.0 else K
@@ -116,10 +133,7 @@ def _determinant(K1, K2, C):
 
 @_scalar
 def _angular_sum(rest, apart, M, N, s, r):
-    """Rest + M*N*theta, theta the angle of the point (-N, s) at the distance r, from ``apart`` = rest - M*s too.
-
-    Where theta is small that is apart + M*s*(1 - w) with w = -N*theta/s.
-    """
+    """Rest + M*N*theta, theta the angle of the point (-N, s) at the distance r, from ``apart`` = rest - M*s too."""
     both = r + fabs(N)
     u = 1.0 if both == 0.0 else s / both
     v = u * u
@@ -129,26 +143,6 @@ def _angular_sum(rest, apart, M, N, s, r):
     lacking = v * _fma(1.0 - v, tail, 1.0)
     near = _fma(M * s, lacking, apart)
     return near if s < -1.5 * N else _fma(M * N, theta, rest)
-
-
-@_scalar
-def __average_1(K1, K2, C):
-    determinant = _determinant(K1, K2, C)
-    t0 = sqrt(determinant)
-    value = _angular_sum(0.15915494309189535 * t0, 0.0, 0.15915494309189535, C, t0, sqrt(K1) * sqrt(K2))
-    return value
-
-
-@_scalar
-def _covariance_map_first(K1, C_W, C_b):
-    first0 = sqrt(K1)
-    return (first0,)
-
-
-@_scalar
-def _covariance_map_second(K2, C_W, C_b):
-    second0 = sqrt(K2)
-    return (second0,)
 
 
 @_scalar
@@ -164,64 +158,33 @@ def _covariance_map_pair(K1, first0, K2, second0, C, C_W, C_b):
 def _covariance_map_entry(K1, K2, C, C_W, C_b):
     K1 = _valid(K1)
     K2 = _valid(K2)
-    first0, = _covariance_map_first(K1, C_W, C_b)
-    second0, = _covariance_map_second(K2, C_W, C_b)
+    first0 = sqrt(K1)
+    second0 = sqrt(K2)
     return _covariance_map_pair(K1, first0, K2, second0, C, C_W, C_b)
 
 
-# ---- functions of arrays -----------------------------------------------------------------------------------------
-def covariance_map(K1, K2, C, C_W, C_b, *, out=None):
-    """Covariance of the next layer, two inputs.
-
-        C_W*<relu(z1)*relu(z2)>_{K1, C, K2} + C_b
-
-    where
-
-        relu(z) = Max(0, z)
-
-    Args:
-        K1: kernel of the first input; K1 >= 0, else nan; array_like.
-        K2: kernel of the second input; K2 >= 0, else nan; array_like.
-        C: covariance of the two inputs, C**2 <= K1*K2; an excess of 64 ulp counts as equality, more gives nan;
-            array_like.
-        C_W: fan_in times the variance of a weight; C_W >= 0; array_like.
-        C_b: variance of a bias; C_b >= 0; array_like.
-        out: array of the broadcast shape that receives the result.
-
-    Returns:
-        array of the broadcast shape (a number if all arguments are numbers), or ``out``.
-
-    Valid when: kernels in 1e-8..1e4 (measured); finite from K = 0 on, on the diagonal and at |C| = sqrt(K1 K2).
-    Error (_average_1): at most 1e-15 of max(|F|, |C dF/dC|), measured for kernels in 1e-8..1e4 and |C| <= (1 -
-        1e-12) sqrt(K1 K2).
-    Generalises: PDLT (B.11).
-    """
-    return evaluated(_covariance_map_entries, _covariance_map_matrix, (K1, K2, C, ), (C_W, C_b, ), out)
-
-
 @_loop
-def _covariance_map_entries(K1, K2, C, C_W, C_b, out):
-    for start in prange((out.size + _FEW - 1)//_FEW):
-        for j in range(start*_FEW, min((start + 1)*_FEW, out.size)):
+def _covariance_map_entries(entries, K1, K2, C, C_W, C_b, out):
+    for block in prange((entries + 2047) // 2048):
+        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
             out[j] = _covariance_map_entry(K1[j], K2[j], C[j], C_W, C_b)
 
 
 @_loop
-def _covariance_map_matrix(K1, K2, C, C_W, C_b, out):
-    rows, columns = out.shape
-    for some in prange((rows + _ROWS - 1)//_ROWS):
-        k2 = np.empty(_TILE)
-        second0 = np.empty(_TILE)
-        for left in range(0, columns, _TILE):
-            width = min(_TILE, columns - left)
+def _covariance_map_matrix(rows, columns, K1, K2, C, step_C, C_W, C_b, out, step):
+    for block in prange((rows + 31) // 32):
+        k2 = np.empty(2048)
+        second0 = np.empty(2048)
+        for left in range(0, columns, 2048):
+            width = _smaller(2048, columns - left)
             for j in range(width):
                 k2[j] = _valid(K2[left + j])
-                second0[j], = _covariance_map_second(k2[j], C_W, C_b)
-            for i in range(some*_ROWS, min((some + 1)*_ROWS, rows)):
+                second0[j] = sqrt(k2[j])
+            for i in range(32 * block, _smaller(32 * block + 32, rows)):
                 k1 = _valid(K1[i])
-                first0, = _covariance_map_first(k1, C_W, C_b)
-                row_C = C[i, left:left + width]
-                row = out[i, left:left + width]
+                first0 = sqrt(k1)
+                row_C = C[i * step_C + left:i * step_C + left + width]
+                row = out[i * step + left:i * step + left + width]
                 for j in range(width):
                     row[j] = _covariance_map_pair(k1, first0, k2[j], second0[j], row_C[j], C_W, C_b)
 
@@ -230,8 +193,8 @@ def evaluated(entries, matrix, inputs, parameters, out):
     """The values of a function of the broadcast shape: in float32 where all inputs are, else in float64.
 
     Args:
-        entries: fills its last argument from arrays of one axis and numbers.
-        matrix: fills its last argument, of two axes, from K1 of each row, K2 of each column, matrices and numbers.
+        entries: NAME_entries of ``loops.py``.
+        matrix: NAME_matrix of ``loops.py``; None if there is one input.
         inputs: kernels and covariances.
         parameters: the others.
         out: receives the values.
@@ -262,11 +225,12 @@ def evaluated(entries, matrix, inputs, parameters, out):
         for place in product(*map(range, shape[:-2])):
             K1, K2, *others = [a[tuple([p * (n > 1) for p, n in zip(place, a.shape, strict=False)])] for a in shaped]
             first, second = _line(K1, rows), _line(K2, columns)
-            wide = [np.ascontiguousarray(np.broadcast_to(a, (rows, columns))) for a in others]
-            matrix(first, second, *wide, *values, target[place])
+            wide = [np.ascontiguousarray(np.broadcast_to(a, (rows, columns))).reshape(-1) for a in others]
+            steps = [x for a in wide for x in (a, columns)]
+            matrix(rows, columns, first, second, *steps, *values, target[place].reshape(-1), columns)
     else:
         flat = [np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1) for a in shaped]
-        entries(*flat, *[float(p.reshape(())) for p in numbers], target.reshape(-1))
+        entries(target.size, *flat, *[float(p.reshape(())) for p in numbers], target.reshape(-1))
     if out is None:
         return target[()]
     if target is not out:
@@ -294,7 +258,7 @@ def _by_parameters(entries, inputs, parameters, target):
     for number, column in enumerate(columns.T):
         some = np.flatnonzero(place.reshape(-1) == number)
         part = np.empty(some.size, dtype=target.dtype)
-        entries(*[np.ascontiguousarray(a[some]) for a in flat], *[float(v) for v in column], part)
+        entries(some.size, *[np.ascontiguousarray(a[some]) for a in flat], *[float(v) for v in column], part)
         values[some] = part
 
 

@@ -22,17 +22,142 @@ from numba.extending import intrinsic
 
 __all__ = ["phi_squared", "kernel_map", "covariance_map", "chi_parallel", "chi_perp", "h"]
 
-_TILE = 256  # columns at a time: what depends on one input alone stays in the cache
-_ROWS = 64  # rows that share them
-_FEW = 65536  # entries that are not worth threads
-
 _KEPT = "__file__" in globals() and __name__ in sys.modules  # compiled code on disk finds its module by name
-
 _scalar = njit(error_model="numpy", nogil=True, forceinline=True)
+_plain = njit(error_model="numpy", nogil=True)
 _loop = njit(error_model="numpy", nogil=True, parallel=True, cache=_KEPT)
 
 
-# ---- what the processor does -------------------------------------------------------------------------------------
+def phi_squared(K, C_W=0.0, C_b=0.0, *, out=None):
+    """Gaussian average of the squared activation.
+
+        <sin(z)**2>_{K}
+
+    Args:
+        K: kernel of the preactivation, one input; K >= 0, else nan; array_like.
+        C_W: fan_in times the variance of a weight; C_W >= 0; array_like; not used here, may be left out.
+        C_b: variance of a bias; C_b >= 0; array_like; not used here, may be left out.
+        out: array of the broadcast shape that receives the result.
+
+    Returns:
+        array of the broadcast shape (a number if all arguments are numbers), or ``out``.
+
+    Valid when: kernels in 1e-8..1e4 (measured); finite from K = 0 on.
+    Error (_average_1): at most 5e-16 of max(|f|, |K df/dK|), measured for K in 1e-8..1e4.
+    Generalises: PDLT (B.13).
+    """
+    return evaluated(_phi_squared_entries, None, (K,), (C_W, C_b), out)
+
+
+def kernel_map(K, C_W, C_b, *, out=None):
+    """Kernel of the next layer, one input.
+
+        C_W*<sin(z)**2>_{K} + C_b
+
+    Args:
+        K: kernel of the preactivation, one input; K >= 0, else nan; array_like.
+        C_W: fan_in times the variance of a weight; C_W >= 0; array_like.
+        C_b: variance of a bias; C_b >= 0; array_like.
+        out: array of the broadcast shape that receives the result.
+
+    Returns:
+        array of the broadcast shape (a number if all arguments are numbers), or ``out``.
+
+    Valid when: kernels in 1e-8..1e4 (measured); finite from K = 0 on.
+    Error (_average_1): at most 5e-16 of max(|f|, |K df/dK|), measured for K in 1e-8..1e4.
+    Generalises: PDLT (B.12).
+    """
+    return evaluated(_kernel_map_entries, None, (K,), (C_W, C_b), out)
+
+
+def covariance_map(K1, K2, C, C_W, C_b, *, out=None):
+    """Covariance of the next layer, two inputs.
+
+        C_W*<sin(z1)*sin(z2)>_{K1, C, K2} + C_b
+
+    Args:
+        K1: kernel of the first input; K1 >= 0, else nan; array_like.
+        K2: kernel of the second input; K2 >= 0, else nan; array_like.
+        C: covariance of the two inputs, C**2 <= K1*K2; an excess of 64 ulp counts as equality, more gives nan;
+            array_like.
+        C_W: fan_in times the variance of a weight; C_W >= 0; array_like.
+        C_b: variance of a bias; C_b >= 0; array_like.
+        out: array of the broadcast shape that receives the result.
+
+    Returns:
+        array of the broadcast shape (a number if all arguments are numbers), or ``out``.
+
+    Valid when: kernels in 1e-8..1e4 (measured); finite from K = 0 on, on the diagonal and at |C| = sqrt(K1 K2).
+    Error (_average_2): at most 5e-16 of max(|F|, |C dF/dC|), measured for kernels in 1e-8..1e4 and |C| <= (1 -
+        1e-12) sqrt(K1 K2).
+    Generalises: PDLT (B.11).
+    """
+    return evaluated(_covariance_map_entries, _covariance_map_matrix, (K1, K2, C), (C_W, C_b), out)
+
+
+def chi_parallel(K, C_W, C_b=0.0, *, out=None):
+    """Parallel susceptibility dK'/dK.
+
+        C_W*<z*sin(z)*sin'(z)>_{K}/K
+
+    Args:
+        K: kernel of the preactivation, one input; K >= 0, else nan; array_like.
+        C_W: fan_in times the variance of a weight; C_W >= 0; array_like.
+        C_b: variance of a bias; C_b >= 0; array_like; not used here, may be left out.
+        out: array of the broadcast shape that receives the result.
+
+    Returns:
+        array of the broadcast shape (a number if all arguments are numbers), or ``out``.
+
+    Valid when: kernels in 1e-8..1e4 (measured); finite from K = 0 on.
+    Error (_average_3): at most 5e-16 of max(|f|, |K df/dK|), measured for K in 1e-8..1e4.
+    Generalises: PDLT (B.15).
+    """
+    return evaluated(_chi_parallel_entries, None, (K,), (C_W, C_b), out)
+
+
+def chi_perp(K, C_W, C_b=0.0, *, out=None):
+    """Perpendicular susceptibility: squared norm of the Jacobian per neuron.
+
+        C_W*<sin'(z)**2>_{K}
+
+    Args:
+        K: kernel of the preactivation, one input; K >= 0, else nan; array_like.
+        C_W: fan_in times the variance of a weight; C_W >= 0; array_like.
+        C_b: variance of a bias; C_b >= 0; array_like; not used here, may be left out.
+        out: array of the broadcast shape that receives the result.
+
+    Returns:
+        array of the broadcast shape (a number if all arguments are numbers), or ``out``.
+
+    Valid when: kernels in 1e-8..1e4 (measured); finite from K = 0 on.
+    Error (_average_4): at most 5e-16 of max(|f|, |K df/dK|), measured for K in 1e-8..1e4.
+    Generalises: PDLT (B.16).
+    """
+    return evaluated(_chi_perp_entries, None, (K,), (C_W, C_b), out)
+
+
+def h(K, C_W, C_b=0.0, *, out=None):
+    """Half the slope of chi_perp.
+
+        C_W*<z*sin'(z)*sin''(z)>_{K}/(2*K)
+
+    Args:
+        K: kernel of the preactivation, one input; K >= 0, else nan; array_like.
+        C_W: fan_in times the variance of a weight; C_W >= 0; array_like.
+        C_b: variance of a bias; C_b >= 0; array_like; not used here, may be left out.
+        out: array of the broadcast shape that receives the result.
+
+    Returns:
+        array of the broadcast shape (a number if all arguments are numbers), or ``out``.
+
+    Valid when: kernels in 1e-8..1e4 (measured); finite from K = 0 on.
+    Error (_average_5): at most 5e-16 of max(|f|, |K df/dK|), measured for K in 1e-8..1e4.
+    Generalises: PDLT (B.18).
+    """
+    return evaluated(_h_entries, None, (K,), (C_W, C_b), out)
+
+
 @intrinsic
 def _precision(typing, x):
     """From 1 to the next number of the type of x."""
@@ -64,7 +189,6 @@ def _power_of_two(typing, k):
     return (types.float64(types.float64), code)
 
 
-# ---- scalar functions --------------------------------------------------------------------------------------------
 @_scalar
 def _exp_tail(u):
     """(exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2."""
@@ -79,6 +203,12 @@ def _exp_tail(u):
     value = _fma(value, u, 0.04166666666666667)
     value = _fma(value, u, 0.1666666666666667)
     return _fma(value, u, 0.5)
+
+
+@_scalar
+def _smaller(a, b):
+    """The smaller of two whole numbers."""
+    return a if a < b else b
 
 
 @_scalar
@@ -156,12 +286,6 @@ def __average_1(K):
 
 
 @_scalar
-def __average_2(K1, K2, C):
-    value = _restored(_exp_sinh(-0.5 * K1 - 0.5 * K2, C), -0.5 * K1, -0.5 * K2, C)
-    return value
-
-
-@_scalar
 def __average_3(K):
     value = _exp(-2.0 * K)
     return value
@@ -192,20 +316,6 @@ def _kernel_map_entry(K, C_W, C_b):
 
 
 @_scalar
-def _covariance_map_first(K1, C_W, C_b):
-    first0 = sqrt(K1)
-    first1 = -0.5 * K1
-    return (first0, first1)
-
-
-@_scalar
-def _covariance_map_second(K2, C_W, C_b):
-    second0 = sqrt(K2)
-    second1 = -0.5 * K2
-    return (second0, second1)
-
-
-@_scalar
 def _covariance_map_pair(K1, first0, first1, K2, second0, second1, C, C_W, C_b):
     t0 = _clipped(K1, K2, first0, second0, C)
     t1 = _possible(first0, second0, C, C_b + C_W * _restored(_exp_sinh(first1 + second1, t0), first1, second1, t0))
@@ -216,8 +326,10 @@ def _covariance_map_pair(K1, first0, first1, K2, second0, second1, C, C_W, C_b):
 def _covariance_map_entry(K1, K2, C, C_W, C_b):
     K1 = _valid(K1)
     K2 = _valid(K2)
-    first0, first1 = _covariance_map_first(K1, C_W, C_b)
-    second0, second1 = _covariance_map_second(K2, C_W, C_b)
+    first0 = sqrt(K1)
+    first1 = -0.5 * K1
+    second0 = sqrt(K2)
+    second1 = -0.5 * K2
     return _covariance_map_pair(K1, first0, first1, K2, second0, second1, C, C_W, C_b)
 
 
@@ -239,197 +351,67 @@ def _h_entry(K, C_W, C_b):
     return C_W * __average_5(K)
 
 
-# ---- functions of arrays -----------------------------------------------------------------------------------------
-def phi_squared(K, C_W=0.0, C_b=0.0, *, out=None):
-    """Gaussian average of the squared activation.
-
-        <sin(z)**2>_{K}
-
-    Args:
-        K: kernel of the preactivation, one input; K >= 0, else nan; array_like.
-        C_W: fan_in times the variance of a weight; C_W >= 0; array_like; not used here, may be left out.
-        C_b: variance of a bias; C_b >= 0; array_like; not used here, may be left out.
-        out: array of the broadcast shape that receives the result.
-
-    Returns:
-        array of the broadcast shape (a number if all arguments are numbers), or ``out``.
-
-    Valid when: kernels in 1e-8..1e4 (measured); finite from K = 0 on.
-    Error (_average_1): at most 5e-16 of max(|f|, |K df/dK|), measured for K in 1e-8..1e4.
-    Generalises: PDLT (B.13).
-    """
-    return evaluated(_phi_squared_entries, None, (K, ), (C_W, C_b, ), out)
-
-
 @_loop
-def _phi_squared_entries(K, C_W, C_b, out):
-    for start in prange((out.size + _FEW - 1)//_FEW):
-        for j in range(start*_FEW, min((start + 1)*_FEW, out.size)):
+def _phi_squared_entries(entries, K, C_W, C_b, out):
+    for block in prange((entries + 2047) // 2048):
+        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
             out[j] = _phi_squared_entry(K[j], C_W, C_b)
 
 
-def kernel_map(K, C_W, C_b, *, out=None):
-    """Kernel of the next layer, one input.
-
-        C_W*<sin(z)**2>_{K} + C_b
-
-    Args:
-        K: kernel of the preactivation, one input; K >= 0, else nan; array_like.
-        C_W: fan_in times the variance of a weight; C_W >= 0; array_like.
-        C_b: variance of a bias; C_b >= 0; array_like.
-        out: array of the broadcast shape that receives the result.
-
-    Returns:
-        array of the broadcast shape (a number if all arguments are numbers), or ``out``.
-
-    Valid when: kernels in 1e-8..1e4 (measured); finite from K = 0 on.
-    Error (_average_1): at most 5e-16 of max(|f|, |K df/dK|), measured for K in 1e-8..1e4.
-    Generalises: PDLT (B.12).
-    """
-    return evaluated(_kernel_map_entries, None, (K, ), (C_W, C_b, ), out)
-
-
 @_loop
-def _kernel_map_entries(K, C_W, C_b, out):
-    for start in prange((out.size + _FEW - 1)//_FEW):
-        for j in range(start*_FEW, min((start + 1)*_FEW, out.size)):
+def _kernel_map_entries(entries, K, C_W, C_b, out):
+    for block in prange((entries + 2047) // 2048):
+        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
             out[j] = _kernel_map_entry(K[j], C_W, C_b)
 
 
-def covariance_map(K1, K2, C, C_W, C_b, *, out=None):
-    """Covariance of the next layer, two inputs.
-
-        C_W*<sin(z1)*sin(z2)>_{K1, C, K2} + C_b
-
-    Args:
-        K1: kernel of the first input; K1 >= 0, else nan; array_like.
-        K2: kernel of the second input; K2 >= 0, else nan; array_like.
-        C: covariance of the two inputs, C**2 <= K1*K2; an excess of 64 ulp counts as equality, more gives nan;
-            array_like.
-        C_W: fan_in times the variance of a weight; C_W >= 0; array_like.
-        C_b: variance of a bias; C_b >= 0; array_like.
-        out: array of the broadcast shape that receives the result.
-
-    Returns:
-        array of the broadcast shape (a number if all arguments are numbers), or ``out``.
-
-    Valid when: kernels in 1e-8..1e4 (measured); finite from K = 0 on, on the diagonal and at |C| = sqrt(K1 K2).
-    Error (_average_2): at most 5e-16 of max(|F|, |C dF/dC|), measured for kernels in 1e-8..1e4 and |C| <= (1 -
-        1e-12) sqrt(K1 K2).
-    Generalises: PDLT (B.11).
-    """
-    return evaluated(_covariance_map_entries, _covariance_map_matrix, (K1, K2, C, ), (C_W, C_b, ), out)
-
-
 @_loop
-def _covariance_map_entries(K1, K2, C, C_W, C_b, out):
-    for start in prange((out.size + _FEW - 1)//_FEW):
-        for j in range(start*_FEW, min((start + 1)*_FEW, out.size)):
+def _covariance_map_entries(entries, K1, K2, C, C_W, C_b, out):
+    for block in prange((entries + 2047) // 2048):
+        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
             out[j] = _covariance_map_entry(K1[j], K2[j], C[j], C_W, C_b)
 
 
 @_loop
-def _covariance_map_matrix(K1, K2, C, C_W, C_b, out):
-    rows, columns = out.shape
-    for some in prange((rows + _ROWS - 1)//_ROWS):
-        k2 = np.empty(_TILE)
-        second0 = np.empty(_TILE)
-        second1 = np.empty(_TILE)
-        for left in range(0, columns, _TILE):
-            width = min(_TILE, columns - left)
+def _covariance_map_matrix(rows, columns, K1, K2, C, step_C, C_W, C_b, out, step):
+    for block in prange((rows + 31) // 32):
+        k2 = np.empty(2048)
+        second0 = np.empty(2048)
+        second1 = np.empty(2048)
+        for left in range(0, columns, 2048):
+            width = _smaller(2048, columns - left)
             for j in range(width):
                 k2[j] = _valid(K2[left + j])
-                second0[j], second1[j], = _covariance_map_second(k2[j], C_W, C_b)
-            for i in range(some*_ROWS, min((some + 1)*_ROWS, rows)):
+                second0[j] = sqrt(k2[j])
+                second1[j] = -0.5 * k2[j]
+            for i in range(32 * block, _smaller(32 * block + 32, rows)):
                 k1 = _valid(K1[i])
-                first0, first1, = _covariance_map_first(k1, C_W, C_b)
-                row_C = C[i, left:left + width]
-                row = out[i, left:left + width]
+                first0 = sqrt(k1)
+                first1 = -0.5 * k1
+                row_C = C[i * step_C + left:i * step_C + left + width]
+                row = out[i * step + left:i * step + left + width]
                 for j in range(width):
                     row[j] = _covariance_map_pair(k1, first0, first1, k2[j], second0[j], second1[j], row_C[j], C_W, C_b)
 
 
-def chi_parallel(K, C_W, C_b=0.0, *, out=None):
-    """Parallel susceptibility dK'/dK.
-
-        C_W*<z*sin(z)*sin'(z)>_{K}/K
-
-    Args:
-        K: kernel of the preactivation, one input; K >= 0, else nan; array_like.
-        C_W: fan_in times the variance of a weight; C_W >= 0; array_like.
-        C_b: variance of a bias; C_b >= 0; array_like; not used here, may be left out.
-        out: array of the broadcast shape that receives the result.
-
-    Returns:
-        array of the broadcast shape (a number if all arguments are numbers), or ``out``.
-
-    Valid when: kernels in 1e-8..1e4 (measured); finite from K = 0 on.
-    Error (_average_3): at most 5e-16 of max(|f|, |K df/dK|), measured for K in 1e-8..1e4.
-    Generalises: PDLT (B.15).
-    """
-    return evaluated(_chi_parallel_entries, None, (K, ), (C_W, C_b, ), out)
-
-
 @_loop
-def _chi_parallel_entries(K, C_W, C_b, out):
-    for start in prange((out.size + _FEW - 1)//_FEW):
-        for j in range(start*_FEW, min((start + 1)*_FEW, out.size)):
+def _chi_parallel_entries(entries, K, C_W, C_b, out):
+    for block in prange((entries + 2047) // 2048):
+        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
             out[j] = _chi_parallel_entry(K[j], C_W, C_b)
 
 
-def chi_perp(K, C_W, C_b=0.0, *, out=None):
-    """Perpendicular susceptibility: squared norm of the Jacobian per neuron.
-
-        C_W*<sin'(z)**2>_{K}
-
-    Args:
-        K: kernel of the preactivation, one input; K >= 0, else nan; array_like.
-        C_W: fan_in times the variance of a weight; C_W >= 0; array_like.
-        C_b: variance of a bias; C_b >= 0; array_like; not used here, may be left out.
-        out: array of the broadcast shape that receives the result.
-
-    Returns:
-        array of the broadcast shape (a number if all arguments are numbers), or ``out``.
-
-    Valid when: kernels in 1e-8..1e4 (measured); finite from K = 0 on.
-    Error (_average_4): at most 5e-16 of max(|f|, |K df/dK|), measured for K in 1e-8..1e4.
-    Generalises: PDLT (B.16).
-    """
-    return evaluated(_chi_perp_entries, None, (K, ), (C_W, C_b, ), out)
-
-
 @_loop
-def _chi_perp_entries(K, C_W, C_b, out):
-    for start in prange((out.size + _FEW - 1)//_FEW):
-        for j in range(start*_FEW, min((start + 1)*_FEW, out.size)):
+def _chi_perp_entries(entries, K, C_W, C_b, out):
+    for block in prange((entries + 2047) // 2048):
+        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
             out[j] = _chi_perp_entry(K[j], C_W, C_b)
 
 
-def h(K, C_W, C_b=0.0, *, out=None):
-    """Half the slope of chi_perp.
-
-        C_W*<z*sin'(z)*sin''(z)>_{K}/(2*K)
-
-    Args:
-        K: kernel of the preactivation, one input; K >= 0, else nan; array_like.
-        C_W: fan_in times the variance of a weight; C_W >= 0; array_like.
-        C_b: variance of a bias; C_b >= 0; array_like; not used here, may be left out.
-        out: array of the broadcast shape that receives the result.
-
-    Returns:
-        array of the broadcast shape (a number if all arguments are numbers), or ``out``.
-
-    Valid when: kernels in 1e-8..1e4 (measured); finite from K = 0 on.
-    Error (_average_5): at most 5e-16 of max(|f|, |K df/dK|), measured for K in 1e-8..1e4.
-    Generalises: PDLT (B.18).
-    """
-    return evaluated(_h_entries, None, (K, ), (C_W, C_b, ), out)
-
-
 @_loop
-def _h_entries(K, C_W, C_b, out):
-    for start in prange((out.size + _FEW - 1)//_FEW):
-        for j in range(start*_FEW, min((start + 1)*_FEW, out.size)):
+def _h_entries(entries, K, C_W, C_b, out):
+    for block in prange((entries + 2047) // 2048):
+        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
             out[j] = _h_entry(K[j], C_W, C_b)
 
 
@@ -437,8 +419,8 @@ def evaluated(entries, matrix, inputs, parameters, out):
     """The values of a function of the broadcast shape: in float32 where all inputs are, else in float64.
 
     Args:
-        entries: fills its last argument from arrays of one axis and numbers.
-        matrix: fills its last argument, of two axes, from K1 of each row, K2 of each column, matrices and numbers.
+        entries: NAME_entries of ``loops.py``.
+        matrix: NAME_matrix of ``loops.py``; None if there is one input.
         inputs: kernels and covariances.
         parameters: the others.
         out: receives the values.
@@ -469,11 +451,12 @@ def evaluated(entries, matrix, inputs, parameters, out):
         for place in product(*map(range, shape[:-2])):
             K1, K2, *others = [a[tuple([p * (n > 1) for p, n in zip(place, a.shape, strict=False)])] for a in shaped]
             first, second = _line(K1, rows), _line(K2, columns)
-            wide = [np.ascontiguousarray(np.broadcast_to(a, (rows, columns))) for a in others]
-            matrix(first, second, *wide, *values, target[place])
+            wide = [np.ascontiguousarray(np.broadcast_to(a, (rows, columns))).reshape(-1) for a in others]
+            steps = [x for a in wide for x in (a, columns)]
+            matrix(rows, columns, first, second, *steps, *values, target[place].reshape(-1), columns)
     else:
         flat = [np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1) for a in shaped]
-        entries(*flat, *[float(p.reshape(())) for p in numbers], target.reshape(-1))
+        entries(target.size, *flat, *[float(p.reshape(())) for p in numbers], target.reshape(-1))
     if out is None:
         return target[()]
     if target is not out:
@@ -501,7 +484,7 @@ def _by_parameters(entries, inputs, parameters, target):
     for number, column in enumerate(columns.T):
         some = np.flatnonzero(place.reshape(-1) == number)
         part = np.empty(some.size, dtype=target.dtype)
-        entries(*[np.ascontiguousarray(a[some]) for a in flat], *[float(v) for v in column], part)
+        entries(some.size, *[np.ascontiguousarray(a[some]) for a in flat], *[float(v) for v in column], part)
         values[some] = part
 
 

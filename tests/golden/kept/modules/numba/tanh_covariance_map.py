@@ -22,19 +22,47 @@ from numba.extending import intrinsic
 
 __all__ = ["covariance_map"]
 
-_TILE = 256  # columns at a time: what depends on one input alone stays in the cache
-_ROWS = 64  # rows that share them
-_FEW = 65536  # entries that are not worth threads
-
 _KEPT = "__file__" in globals() and __name__ in sys.modules  # compiled code on disk finds its module by name
-
 _scalar = njit(error_model="numpy", nogil=True, forceinline=True)
 _plain = njit(error_model="numpy", nogil=True)
-_whole = njit(error_model="numpy", nogil=True, cache=_KEPT)
 _loop = njit(error_model="numpy", nogil=True, parallel=True, cache=_KEPT)
 
 
-# ---- what the processor does -------------------------------------------------------------------------------------
+def covariance_map(K1, K2, C, C_W, C_b, *, out=None):
+    """Covariance of the next layer, two inputs.
+
+        C_W*<tanh(z1)*tanh(z2)>_{K1, C, K2} + C_b
+
+    Args:
+        K1: kernel of the first input; K1 >= 0, else nan; array_like.
+        K2: kernel of the second input; K2 >= 0, else nan; array_like.
+        C: covariance of the two inputs, C**2 <= K1*K2; an excess of 64 ulp counts as equality, more gives nan;
+            array_like.
+        C_W: fan_in times the variance of a weight; C_W >= 0; array_like.
+        C_b: variance of a bias; C_b >= 0; array_like.
+        out: array of the broadcast shape that receives the result.
+
+    Returns:
+        array of the broadcast shape (a number if all arguments are numbers), or ``out``.
+
+    Averages of two variables are summed as series in the correlation, in float64, with the coefficients of an
+        input computed once. Entries that may be off by more than 5e-13*sqrt(<f**2> <g**2>) are nan: nearly
+        parallel, but different inputs of large kernels, for which the target numpy integrates.
+    Valid when: kernels in 1e-8..55.1 (measured); finite from K = 0 to 55.1, nan beyond, on the diagonal and at
+        |C| = sqrt(K1 K2).
+    Warning: nan beyond kernels of 55.1: series in the correlation would need more than 4096 terms for nearly
+        parallel inputs
+    Error (_average_1): at most 1e-12 of sqrt(<f**2> <g**2>), for equal functions the geometric mean of the two
+        diagonal values (much smaller values have fewer digits, and finally no sign), measured for kernels in
+        1e-8..55.1 and correlations up to 1 - 1e-12 and of 1; worst at nearly parallel inputs of the kernel
+        55.1.
+    No closed form: tanh(z) is not a polynomial, exponential, oscillation, error function or sign of a linear
+        function.
+    Generalises: PDLT (B.11).
+    """
+    return evaluated(_covariance_map_entries, _covariance_map_matrix, (K1, K2, C), (C_W, C_b), out)
+
+
 @intrinsic
 def _precision(typing, x):
     """From 1 to the next number of the type of x."""
@@ -66,7 +94,6 @@ def _power_of_two(typing, k):
     return (types.float64(types.float64), code)
 
 
-# ---- scalar functions --------------------------------------------------------------------------------------------
 @_scalar
 def _exp_tail(u):
     """(exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2."""
@@ -81,6 +108,12 @@ def _exp_tail(u):
     value = _fma(value, u, 0.04166666666666667)
     value = _fma(value, u, 0.1666666666666667)
     return _fma(value, u, 0.5)
+
+
+@_scalar
+def _smaller(a, b):
+    """The smaller of two whole numbers."""
+    return a if a < b else b
 
 
 @_scalar
@@ -132,18 +165,7 @@ def _tanh(u):
 
 @_plain
 def _polynomials(begin, known, terms, nodes, step, table):
-    """Normalised Hermite polynomials times weights, at nodes: a column for each node, a row for each polynomial.
-
-    The node at 0 counts half, as functions are taken at x and at -x.
-
-    Args:
-        begin: the first polynomial.
-        known: how many are in the table from the call before.
-        terms: how many.
-        nodes: how many.
-        step: from node to node.
-        table: receives them behind two more rows, those of the polynomials before.
-    """
+    """Normalised Hermite polynomials times weights, at nodes: a column for each node, a row for each polynomial."""
     for q in range(2 * nodes):
         table[q] = table[known * nodes + q] if begin > 0 else 0.0
     for n in range(begin, begin + terms):
@@ -165,17 +187,7 @@ def _polynomials(begin, known, terms, nodes, step, table):
 
 @_plain
 def _probed(terms, nodes, step, even, odd, work, found):
-    """<f**2> and the coefficients of the first input of a block.
-
-    Args:
-        terms: how many.
-        nodes: how many.
-        step: from node to node.
-        even: f(x) + f(-x), node by node, for each input of the block.
-        odd: the same of f(x) - f(-x).
-        work: room for three numbers for each node.
-        found: receives the coefficients.
-    """
+    """<f**2> and the coefficients of the first input of a block."""
     total = 0.0
     lost = 0.0
     for q in range(nodes):
@@ -208,17 +220,7 @@ def _probed(terms, nodes, step, even, odd, work, found):
 
 @_plain
 def _judge(total, finer, one, two, choice):
-    """More nodes where their number changes coefficients, more terms where they leave too much, or an end.
-
-    Args:
-        total: <f**2> with the nodes of the choice.
-        finer: the same with twice as many.
-        one: the coefficients with the nodes of the choice.
-        two: the same with twice as many.
-        choice: numbers of nodes and of terms, the state: 0 while they are sought, 1 when they are found, 2 where there
-            are none; and what coefficients may differ by, of the root of <f**2>. That becomes more, and the search
-            begins anew, where the most nodes show that the function itself has no more digits.
-    """
+    """More nodes where their number changes coefficients, more terms where they leave too much, or an end."""
     terms = int(choice[1])
     allowed = choice[3] * sqrt(finer)
     apart = 0.0
@@ -299,15 +301,7 @@ def _largest_share(part, total):
 
 @_plain
 def _squares(nodes, weights, even, odd, total):
-    """<f**2> of the inputs of a block.
-
-    Args:
-        nodes: how many.
-        weights: of the nodes.
-        even: f(x) + f(-x), node by node, for each input of the block.
-        odd: the same of f(x) - f(-x).
-        total: receives it.
-    """
+    """<f**2> of the inputs of a block."""
     for j in range(64):
         total[j] = 0.0
     for q in range(nodes):
@@ -320,17 +314,7 @@ def _squares(nodes, weights, even, odd, total):
 
 @_plain
 def _remainders(terms, coefficients, sizes, tails, rests, work):
-    """What the squares of coefficients leave of <f**2>, for the inputs of a block.
-
-    Args:
-        terms: how many there are, a multiple of 8.
-        coefficients: those of all inputs for each term.
-        sizes: <f**2>.
-        tails: receives, for every eighth term and behind the last, what is left from there on by even terms, then by
-            odd ones: the logarithm of its share of <f**2>, the largest of the block.
-        rests: receives that behind the last term, for each input.
-        work: room for 192 numbers.
-    """
+    """What the squares of coefficients leave of <f**2>, for the inputs of a block."""
     total = work[0:64]
     left = work[64:128]
     other = work[128:192]
@@ -400,14 +384,7 @@ def _largest_size(numbers, work):
 
 @_scalar
 def _needed(groups, logarithm, one, two):
-    """How many groups of four terms of a parity leave little enough.
-
-    Args:
-        groups: how many there are.
-        logarithm: of the largest correlation.
-        one: tails of the first inputs.
-        two: those of the second ones.
-    """
+    """How many groups of four terms of a parity leave little enough."""
     k = 0
     while k < groups and 8.0 * k * logarithm + 0.5 * (one[k] + two[k]) > -33.152:
         k += 1
@@ -435,17 +412,7 @@ def _horner(n, first, second, square, out):
 
 @_plain
 def _summed(evens, odds, first, second, rho, work, out):
-    """The sums of 64 pairs.
-
-    Args:
-        evens: groups of four even terms.
-        odds: groups of four odd terms.
-        first: coefficients of the first input, which they share.
-        second: those of the second inputs, a block.
-        rho: correlations.
-        work: room for 128 numbers.
-        out: receives the sums.
-    """
+    """The sums of 64 pairs."""
     square = work[0:64]
     even = work[64:128]
     for j in range(64):
@@ -462,20 +429,7 @@ def _summed(evens, odds, first, second, rho, work, out):
 
 @_plain
 def _chunk(terms, first, of_first, rest, second, of_second, rests, rho, work, out):
-    """The averages of 64 pairs that share the first input; no number where terms leave more than 5e-13.
-
-    Args:
-        terms: how many there are.
-        first: coefficients of the first input.
-        of_first: tails of its block.
-        rest: what all terms leave of it.
-        second: coefficients of the second inputs.
-        of_second: tails of their block.
-        rests: what all terms leave of them.
-        rho: correlations.
-        work: room for 128 numbers.
-        out: receives the averages.
-    """
+    """The averages of 64 pairs that share the first input; no number where terms leave more than 5e-13."""
     groups = terms // 8
     largest = _largest_size(rho, work)
     logarithm = log(largest if largest > 1e-300 else 1e-300)
@@ -491,21 +445,7 @@ def _chunk(terms, first, of_first, rest, second, of_second, rests, rho, work, ou
 
 @_plain
 def _apart(terms, first, of_first, rests1, second, of_second, rests2, places, rho, work, out):
-    """The averages of 64 pairs that have inputs of their own; no number where terms leave more than 5e-13.
-
-    Args:
-        terms: how many there are.
-        first: coefficients of all inputs of the first function.
-        of_first: the largest tails of all their blocks.
-        rests1: what all terms leave of them.
-        second: the same of the second function.
-        of_second: likewise.
-        rests2: likewise.
-        places: where the first inputs of the pairs are, then where the second ones are; whole numbers.
-        rho: correlations.
-        work: room for 128 + 65*terms numbers.
-        out: receives the averages.
-    """
+    """The averages of 64 pairs that have inputs of their own; no number where terms leave more than 5e-13."""
     groups = terms // 8
     largest = _largest_size(rho, work)
     logarithm = log(largest if largest > 1e-300 else 1e-300)
@@ -534,15 +474,7 @@ def _apart(terms, first, of_first, rests1, second, of_second, rests2, places, rh
 
 @_plain
 def _equal_in_row(rho, inverse, inverses, size, out):
-    """Averages of equal functions of equal inputs in the place of sums, which may lack terms.
-
-    Args:
-        rho: correlations.
-        inverse: the inverse root of the kernel of the first input.
-        inverses: those of the second ones.
-        size: <f**2> of the first input.
-        out: the sums of 64 pairs.
-    """
+    """Averages of equal functions of equal inputs in the place of sums, which may lack terms."""
     for j in range(64):
         near = size if rho[j] > 0.999999999999999 else out[j]
         out[j] = near if inverses[j] == inverse else out[j]
@@ -587,16 +519,269 @@ def _covariance_map_place0(K1, K2, C, p):
     return C
 
 
-@_scalar
-def _covariance_map_first(K1, C_W, C_b):
-    first0 = sqrt(K1)
-    return (first0,)
+@_plain
+def _factor_block(number, nodes, step, roots, p, even, odd):
+    if number == 0:
+        _covariance_map_factor0_block(nodes, step, roots, p, even, odd)
 
 
 @_scalar
-def _covariance_map_second(K2, C_W, C_b):
-    second0 = sqrt(K2)
-    return (second0,)
+def _factor_kernel(number, K, p):
+    kernel = K
+    if number == 0:
+        kernel = _covariance_map_factor0_kernel(K, p)
+    return kernel
+
+
+@_scalar
+def _rests_from(count, terms):
+    """Where what all terms leave begins: behind the coefficients. Inverse roots and sizes follow, then tails."""
+    return (count + 63) // 64 * 64 * terms
+
+
+@_scalar
+def _inverses_from(count, terms):
+    """Where the inverse roots of kernels begin."""
+    return (count + 63) // 64 * (64 * terms + 64)
+
+
+@_scalar
+def _numbers_of_expansion(count, terms):
+    """How many numbers the expansion of a function takes."""
+    tails = 2 * (terms // 8) + 2
+    return (count + 63) // 64 * (64 * terms + 192 + tails) + tails
+
+
+@_scalar
+def _root_of(number, K, p):
+    """The root of the variance of the argument of a function; nan where it is not a number."""
+    kernel = _factor_kernel(number, K, p)
+    return sqrt(kernel) if kernel >= 0.0 else nan
+
+
+@_plain
+def _tried(number, largest, p, choice, work):
+    """How many nodes and terms the input with the largest root of a kernel takes; a smaller root where there are none."""
+    even = work[0:1048576]
+    odd = work[1048576:2097152]
+    probe = work[2097152:2129920]
+    one = work[2129920:2134016]
+    two = work[2134016:2138112]
+    roots = work[2138112:2138176]
+    terms = choice[1]
+    root = largest
+    searching = 1
+    while searching == 1:
+        for j in range(64):
+            roots[j] = root
+        while choice[2] == 0.0:
+            nodes = int(choice[0])
+            count = int(choice[1])
+            _factor_block(number, nodes, 13.0 / nodes, roots, p, even, odd)
+            total = _probed(count, nodes, 13.0 / nodes, even, odd, probe, one)
+            _factor_block(number, 2 * nodes, 6.5 / nodes, roots, p, even, odd)
+            finer = _probed(count, 2 * nodes, 6.5 / nodes, even, odd, probe, two)
+            _judge(total, finer, one, two, choice)
+        if choice[2] == 1.0:
+            searching = 0
+        else:
+            choice[1] = terms
+            choice[2] = 0.0
+            choice[3] = 1e-15
+            searching = 1 if root > 1e-100 else 0
+            root = 0.5 * root if root > 1e-100 else -1.0
+    return root
+
+
+@_plain
+def _choose(begin, number, p, count, K, choice):
+    """How many nodes and terms all functions take, and up to which root of a kernel they have numbers."""
+    failed = 0
+    work = np.empty(2138176)
+    one = np.empty(4)
+    choice[0] = 64.0
+    choice[1] = 32.0
+    for k in range(number):
+        largest = 0.0
+        for i in range(count):
+            root = _root_of(begin + k, K[i], p)
+            largest = root if root > largest and root < inf else largest
+        one[0] = 64.0
+        one[1] = 32.0
+        one[2] = 0.0
+        one[3] = 1e-15
+        choice[2 + k] = _tried(begin + k, largest, p, one, work)
+        choice[0] = one[0] if one[0] > choice[0] else choice[0]
+        choice[1] = one[1] if k == 0 or one[1] > choice[1] else choice[1]
+    for k in range(number if number > 1 else 0):
+        one[0] = choice[0]
+        one[1] = choice[1]
+        one[2] = 0.0
+        one[3] = 1e-15
+        choice[2 + k] = _tried(begin + k, choice[2 + k], p, one, work)
+        choice[0] = one[0] if one[0] > choice[0] else choice[0]
+    return failed
+
+
+@_loop
+def _expand_terms(number, p, count, K, limit, start, length, terms, nodes, table, out):
+    """``length`` coefficients of a function for all inputs, from the term ``start`` on; with the last what is left."""
+    failed = 0
+    blocks = (count + 63) // 64
+    tail = 2 * (terms // 8) + 2
+    rests = _rests_from(count, terms)
+    inverses = rests + 64 * blocks
+    sizes = inverses + 64 * blocks
+    tails = sizes + 64 * blocks
+    rows = table[2 * nodes:(2 + length) * nodes]
+    for b in prange(blocks):
+        work = np.empty(128 * nodes + 256)
+        even = work[0:64 * nodes]
+        odd = work[64 * nodes:128 * nodes]
+        left = work[128 * nodes:128 * nodes + 192]
+        roots = work[128 * nodes + 192:128 * nodes + 256]
+        first = 64 * terms * b + 64 * start
+        squared = out[sizes + 64 * b:sizes + 64 * b + 64]
+        for j in range(64):
+            i = 64 * b + j
+            root = _root_of(number, K[i], p) if i < count else 0.0
+            roots[j] = root if root <= limit else nan
+            out[inverses + i] = 0.0 if roots[j] == 0.0 else 1.0 / roots[j]
+        _factor_block(number, nodes, 13.0 / nodes, roots, p, even, odd)
+        _products(0, length, nodes, rows, even, out[first:first + 64 * length])
+        _products(1, length, nodes, rows, odd, out[first:first + 64 * length])
+        if start == 0:
+            _squares(nodes, rows, even, odd, squared)
+        if start + length == terms:
+            of_block = out[tails + tail * b:tails + tail * (b + 1)]
+            lacking = out[rests + 64 * b:rests + 64 * b + 64]
+            _remainders(terms, out[64 * terms * b:64 * terms * (b + 1)], squared, of_block, lacking, left)
+    return failed
+
+
+@_plain
+def _expand(begin, number, p, count, K, choice, out):
+    """The expansions of functions at inputs, one behind the other; 1 if memory lacks."""
+    failed = 0
+    nodes = int(choice[0])
+    terms = int(choice[1])
+    most = 8 * (131072 // nodes)
+    step = _smaller(most, terms)
+    tail = 2 * (terms // 8) + 2
+    numbers = _numbers_of_expansion(count, terms)
+    tails = _rests_from(count, terms) + (count + 63) // 64 * 192
+    table = np.empty((step + 2) * nodes)
+    for start in range(0, terms, step):
+        length = _smaller(step, terms - start)
+        _polynomials(start, step, length, nodes, 13.0 / nodes, table)
+        for k in range(number):
+            part = out[numbers * k:numbers * (k + 1)]
+            failed += _expand_terms(begin + k, p, count, K, choice[2 + k], start, length, terms, nodes, table, part)
+    for k in range(number):
+        top = out[numbers * (k + 1) - tail:numbers * (k + 1)]
+        for n in range(tail):
+            top[n] = -inf
+        for b in range((count + 63) // 64):
+            first = numbers * k + tails + tail * b
+            _larger_tails(out[first:first + tail], tail, top)
+    return failed
+
+
+@_plain
+def _sums_of_row(width, i, left, equal, terms, count, one, two, line, rho, out):
+    """The averages of an input with others that stand one behind the other."""
+    work = np.empty(128)
+    length = 2 * (terms // 8) + 2
+    rests = _rests_from(count, terms)
+    inverses = _inverses_from(count, terms)
+    sizes = inverses + inverses - rests
+    tails = sizes + inverses - rests
+    of_first = one[tails + i // 64 * length:tails + (i // 64 + 1) * length]
+    for at in range(0, width, 64):
+        begin = left + at
+        block = begin // 64
+        second = two[64 * terms * block:64 * terms * (block + 1)]
+        of_second = two[tails + length * block:tails + length * (block + 1)]
+        lacking = two[rests + begin:rests + begin + 64]
+        part = rho[at:at + 64]
+        sums = out[at:at + 64]
+        _chunk(terms, line, of_first, one[rests + i], second, of_second, lacking, part, work, sums)
+        if equal == 1:
+            near = two[inverses + begin:inverses + begin + 64]
+            _equal_in_row(part, one[inverses + i], near, one[sizes + i], sums)
+
+
+@_plain
+def _sums_apart(equal, terms, count, one, two, indices, rho, work, out):
+    """The averages of 64 pairs of inputs."""
+    rests = _rests_from(count, terms)
+    inverses = _inverses_from(count, terms)
+    sizes = inverses + inverses - rests
+    end = _numbers_of_expansion(count, terms)
+    of_first = one[end - 2 * (terms // 8) - 2:end]
+    of_second = two[end - 2 * (terms // 8) - 2:end]
+    lacking1 = one[rests:inverses]
+    lacking2 = two[rests:inverses]
+    _apart(terms, one, of_first, lacking1, two, of_second, lacking2, indices, rho, work, out)
+    if equal == 1:
+        _equal_apart(rho, one[inverses:sizes], one[sizes:sizes + inverses - rests], indices, out)
+
+
+@_scalar
+def _are_same(count1, K1, count2, K2):
+    """1 for equal kernels, what is not a number at equal indices included; else 0."""
+    different = 0 if count1 == count2 else 1
+    for i in range(count1 if different == 0 else 0):
+        different += 0 if K1[i] == K2[i] or (K1[i] != K1[i] and K2[i] != K2[i]) else 1
+    return 1 if different == 0 else 0
+
+
+@_plain
+def _sort(count, numbers):
+    """Numbers in order: those that are far from each other first (Shell)."""
+    gap = count // 2
+    while gap > 0:
+        for k in range(gap, count):
+            number = numbers[k]
+            i = k
+            while i >= gap and numbers[i - gap] > number:
+                numbers[i] = numbers[i - gap]
+                i = i - gap
+            numbers[i] = number
+        gap = 1 if gap == 2 else 5 * gap // 11
+
+
+@_plain
+def _distinct(count, K, kinds, indices):
+    """Each of some kernels once, in order."""
+    for i in range(count):
+        K[i] = K[i] if K[i] == K[i] else inf
+        kinds[i] = K[i]
+    _sort(count, kinds)
+    different = 0
+    for i in range(count):
+        if i == 0 or kinds[i] != kinds[different - 1]:
+            kinds[different] = kinds[i]
+            different += 1
+    for i in range(count):
+        low = 0
+        high = different - 1
+        while low < high:
+            middle = (low + high) // 2
+            if kinds[middle] < K[i]:
+                low = middle + 1
+            else:
+                high = middle
+        indices[i] = low
+    return different
+
+
+@_plain
+def _indices_of_pairs(width, first, second, indices):
+    """The numbers of the inputs of up to 64 pairs: those of the first ones, then of the second ones; 0 for no pair."""
+    for j in range(64):
+        indices[j] = first[j] if j < width else 0.0
+        indices[64 + j] = second[j] if j < width else 0.0
 
 
 @_scalar
@@ -604,264 +789,113 @@ def _covariance_map_pair(K1, first0, K2, second0, C, sum0, C_W, C_b):
     return _possible(first0, second0, C, C_b + C_W * sum0)
 
 
-@_plain
-def _values(number, nodes, step, roots, p, even, odd):
-    if number == 0:
-        _covariance_map_factor0_block(nodes, step, roots, p, even, odd)
-
-
-@_plain
-def _kernel_of(number, K, p):
-    kernel = K
-    if number == 0:
-        kernel = _covariance_map_factor0_kernel(K, p)
-    return kernel
-
-
-@_plain
-def _root(number, K, p):
-    """The root of that; nan where there is no number."""
-    kernel = _kernel_of(number, K, p)
-    return np.sqrt(kernel) if kernel >= 0.0 else np.nan
-
-
-@_plain
-def _chosen(number, root, p, choice):
-    """How many nodes and terms the input with the largest root of a kernel takes; a smaller root where there are none.
-
-    Args:
-        number: of the function.
-        root: the largest one.
-        p: the parameters.
-        choice: numbers of nodes and terms to begin with, 0, and what they may leave open; receives those that suffice.
-    """
-    terms = choice[1]
-    even, odd, room = (np.empty(64 * 16384), np.empty(64 * 16384), np.empty(2 * 16384))
-    one, two, roots = (np.empty(4096), np.empty(4096), np.empty(64))
-    while True:
-        roots[:] = root
-        while choice[2] == 0.0:
-            count, listed = (int(choice[0]), int(choice[1]))
-            _values(number, count, 13.0 / count, roots, p, even, odd)
-            total = _probed(listed, count, 13.0 / count, even, odd, room, one)
-            _values(number, 2 * count, 6.5 / count, roots, p, even, odd)
-            finer = _probed(listed, 2 * count, 6.5 / count, even, odd, room, two)
-            _judge(total, finer, one, two, choice)
-        if choice[2] == 1.0:
-            return root
-        choice[1], choice[2], choice[3] = (terms, 0.0, 1e-15)
-        if not root > 1e-100:
-            return -1.0
-        root *= 0.5
+@_loop
+def _covariance_map_entries(entries, K1, K2, C, C_W, C_b, out):
+    for block in prange((entries + 4095) // 4096):
+        start = 4096 * block
+        pairs = _smaller(4096, entries - start)
+        numbers = np.empty(24576)
+        kernels = numbers[0:8192]
+        kinds = numbers[8192:16384]
+        numbered = numbers[16384:24576]
+        p = np.empty(3)
+        choice = np.empty(3)
+        rho = np.empty(64)
+        indices = np.empty(128)
+        sum0 = np.empty(64)
+        p[0] = C_W
+        p[1] = C_b
+        for i in range(start, start + pairs):
+            out[i] = nan
+            kernels[i - start] = _valid(K1[i])
+            kernels[pairs + i - start] = _valid(K2[i])
+        count = _distinct(2 * pairs, kernels, kinds, numbered)
+        if _choose(0, 1, p, count, kinds, choice) == 0:
+            terms = int(choice[1])
+            share = _numbers_of_expansion(count, terms)
+            roots = _inverses_from(count, terms)
+            work = np.empty(128 + 65 * terms)
+            expansions = np.empty(1 * share)
+            if _expand(0, 1, p, count, kinds, choice, expansions) == 0:
+                for left in range(0, pairs, 64):
+                    width = _smaller(64, pairs - left)
+                    _indices_of_pairs(width, numbered[left:], numbered[pairs + left:], indices)
+                    of_first0 = expansions[0 * share:1 * share]
+                    of_second0 = expansions[0 * share:1 * share]
+                    for j in range(64):
+                        rho[j] = 0.0
+                    for j in range(width):
+                        covariance0 = _covariance_map_place0(K1[start + left + j], K2[start + left + j], C[start + left + j], p)
+                        inverse0 = of_first0[roots + int(indices[j])]
+                        rho[j] = _correlated(covariance0, inverse0, of_second0[roots + int(indices[64 + j])])
+                    _sums_apart(1, terms, count, of_first0, of_second0, indices, rho, work, sum0)
+                    for j in range(width):
+                        i = start + left + j
+                        k1 = _valid(K1[i])
+                        k2 = _valid(K2[i])
+                        first0 = sqrt(k1)
+                        second0 = sqrt(k2)
+                        out[i] = _covariance_map_pair(k1, first0, k2, second0, C[i], sum0[j], C_W, C_b)
 
 
 @_loop
-def _part(number, K, limit, p, begin, some, terms, nodes, table, e):
-    """Some coefficients of a function for some inputs, from the term ``begin`` on."""
-    coefficients, tails, rests, inverses, most, sizes = e
-    blocks, listed = ((K.size + 63) // 64, most.size)
-    rows = table[2 * nodes:]
-    for b in prange(blocks):
-        even, odd, room, roots = (np.empty(64 * nodes), np.empty(64 * nodes), np.empty(192), np.zeros(64))
-        for j in range(64):
-            i = 64 * b + j
-            root = _root(number, K[i], p) if i < K.size else 0.0
-            roots[j] = root if root <= limit else np.nan
-            inverses[i] = 0.0 if roots[j] == 0.0 else 1.0 / roots[j]
-        _values(number, nodes, 13.0 / nodes, roots, p, even, odd)
-        own = coefficients[64 * terms * b:64 * terms * (b + 1)]
-        _products(0, some, nodes, rows, even, own[64 * begin:])
-        _products(1, some, nodes, rows, odd, own[64 * begin:])
-        if begin == 0:
-            _squares(nodes, rows, even, odd, sizes[64 * b:64 * b + 64])
-        if begin + some == terms:
-            places = slice(64 * b, 64 * b + 64)
-            _remainders(terms, own, sizes[places], tails[listed * b:listed * (b + 1)], rests[places], room)
-
-
-@_plain
-def _room(number, count, terms):
-    """Room for the coefficients of functions."""
-    blocks, listed = ((count + 63) // 64, 2 * (terms // 8) + 2)
-    return [(np.empty(blocks * 64 * terms), np.empty(blocks * listed), np.empty(blocks * 64), np.empty(blocks * 64), np.full(listed, -np.inf), np.empty(blocks * 64)) for _ in range(number)]
-
-
-@_plain
-def _expansions(begin, number, p, K1, K2):
-    """The number of terms, and the coefficients of functions for the first and for the second inputs.
-
-    Args:
-        begin: the number of the first function.
-        number: how many there are.
-        p: the parameters.
-        K1: kernels of the first inputs.
-        K2: those of the second ones; none stand for the first.
-    """
-    same = K2.size == 0 or (K1.size == K2.size and np.all((K1 == K2) | np.isnan(K1) & np.isnan(K2)))
-    choice, limits = (np.array([64.0, 0.0]), np.zeros(number))
-    for again in range(2 if number > 1 else 1):
-        for k in range(number):
-            if again == 0:
-                for inputs in (K1, K2):
-                    for K in inputs:
-                        root = _root(begin + k, K, p)
-                        limits[k] = root if limits[k] < root < np.inf else limits[k]
-            found = np.array([choice[0], max(32.0, choice[1]), 0.0, 1e-15]) if again else np.array([64.0, 32.0, 0.0, 1e-15])
-            limits[k] = _chosen(begin + k, limits[k], p, found)
-            choice[0] = max(choice[0], found[0])
-            if again == 0:
-                choice[1] = max(choice[1], found[1])
-    nodes, terms = (int(choice[0]), max(8, int(choice[1])))
-    some = min(terms, 8 * (131072 // nodes))
-    table = np.empty((some + 2) * nodes)
-    first = _room(number, K1.size, terms)
-    second = first if same else _room(number, K2.size, terms)
-    for start in range(0, terms, some):
-        now = min(some, terms - start)
-        _polynomials(start, some, now, nodes, 13.0 / nodes, table)
-        for k in range(number):
-            _part(begin + k, K1, limits[k], p, start, now, terms, nodes, table, first[k])
-            if not same:
-                _part(begin + k, K2, limits[k], p, start, now, terms, nodes, table, second[k])
-    for expansions in (first, second):
-        for e in expansions:
-            for b in range(e[1].size // e[4].size):
-                _larger_tails(e[1][b * e[4].size:(b + 1) * e[4].size], e[4].size, e[4])
-    return (terms, first, second)
-
-
-@_scalar
-def _block_of(e, block, terms):
-    """Coefficients, tails and rests of a block."""
-    listed = e[4].size
-    return (e[0][64 * terms * block:64 * terms * (block + 1)], e[1][listed * block:listed * (block + 1)], e[2][64 * block:64 * block + 64])
-
-
-# ---- functions of arrays -----------------------------------------------------------------------------------------
-def covariance_map(K1, K2, C, C_W, C_b, *, out=None):
-    """Covariance of the next layer, two inputs.
-
-        C_W*<tanh(z1)*tanh(z2)>_{K1, C, K2} + C_b
-
-    Args:
-        K1: kernel of the first input; K1 >= 0, else nan; array_like.
-        K2: kernel of the second input; K2 >= 0, else nan; array_like.
-        C: covariance of the two inputs, C**2 <= K1*K2; an excess of 64 ulp counts as equality, more gives nan;
-            array_like.
-        C_W: fan_in times the variance of a weight; C_W >= 0; array_like.
-        C_b: variance of a bias; C_b >= 0; array_like.
-        out: array of the broadcast shape that receives the result.
-
-    Returns:
-        array of the broadcast shape (a number if all arguments are numbers), or ``out``.
-
-    Averages of two variables are summed as series in the correlation, in float64, with the coefficients of an
-        input computed once. Entries that may be off by more than 5e-13*sqrt(<f**2> <g**2>) are nan: nearly
-        parallel, but different inputs of large kernels, for which the target numpy integrates.
-    Valid when: kernels in 1e-8..55.1 (measured); finite from K = 0 to 55.1, nan beyond, on the diagonal and at
-        |C| = sqrt(K1 K2).
-    Warning: nan beyond kernels of 55.1: series in the correlation would need more than 4096 terms for nearly
-        parallel inputs
-    Error (_average_1): at most 1e-12 of sqrt(<f**2> <g**2>), for equal functions the geometric mean of the two
-        diagonal values (much smaller values have fewer digits, and finally no sign), measured for kernels in
-        1e-8..55.1 and correlations up to 1 - 1e-12 and of 1; worst at nearly parallel inputs of the kernel
-        55.1.
-    No closed form: tanh(z) is not a polynomial, exponential, oscillation, error function or sign of a linear
-        function.
-    Generalises: PDLT (B.11).
-    """
-    return evaluated(_covariance_map_entries, _covariance_map_matrix, (K1, K2, C, ), (C_W, C_b, ), out)
-
-
-@_whole
-def _covariance_map_entries(K1, K2, C, C_W, C_b, out):
-    p = np.array([C_W, C_b, 0.0])
-    rho, places = np.empty(64), np.zeros(128)
-    sum0 = np.empty(64)
-    for start in range(0, out.size, 4096):
-        pairs = min(4096, out.size - start)
-        kernels = np.empty(2*pairs)
-        for i in range(pairs):
-            kernels[i] = _valid(K1[start + i])
-            kernels[pairs + i] = _valid(K2[start + i])
-        kernels[np.isnan(kernels)] = np.inf
-        different = np.unique(kernels)
-        place = np.searchsorted(different, kernels)
-        terms, one, _ = _expansions(0, 1, p, different, np.empty(0))
-        work = np.empty(128 + 65*terms)
-        for left in range(0, pairs, 64):
-            some = min(64, pairs - left)
-            for j in range(some):
-                places[j] = place[left + j]
-                places[64 + j] = place[pairs + left + j]
-            rho[:] = 0.0
-            for j in range(some):
-                i = start + left + j
-                rho[j] = _correlated(_covariance_map_place0(K1[i], K2[i], C[i], p), one[0][3][int(places[j])], one[0][3][int(places[64 + j])])
-            _apart(terms, one[0][0], one[0][4], one[0][2], one[0][0], one[0][4], one[0][2], places, rho, work, sum0)
-            _equal_apart(rho, one[0][3], one[0][5], places, sum0)
-            for j in range(some):
-                i = start + left + j
-                k1, k2 = _valid(K1[i]), _valid(K2[i])
-                first0, = _covariance_map_first(k1, C_W, C_b)
-                second0, = _covariance_map_second(k2, C_W, C_b)
-                out[i] = _covariance_map_pair(k1, first0, k2, second0, C[i], sum0[j], C_W, C_b)
-
-
-@_plain
-def _covariance_map_sum0(p, k1, i, k2, C, left, width, terms, one, two, line, rho, work, sums):
-    """The averages of a part of a row."""
-    coefficients, tails, rests = _block_of(one, i // 64, terms)
-    _row_of(terms, i % 64, coefficients, line)
-    inverse, inverses, rest = one[3][i], two[3][left:left + width], rests[i % 64]
-    for at in range(0, width, 64):
-        some = min(64, width - at)
-        rho[:] = 0.0
-        for j, (k, c, other) in enumerate(zip(k2[at:at + some], C[at:at + some], inverses[at:at + some])):
-            rho[j] = _correlated(_covariance_map_place0(k1, k, c, p), inverse, other)
-        second, of_second, rests2 = _block_of(two, (left + at) // 64, terms)
-        _chunk(terms, line, tails, rest, second, of_second, rests2, rho, work, sums[at:at + 64])
-        begin = left + at
-        _equal_in_row(rho, inverse, two[3][begin:begin + 64], one[5][i], sums[at:at + 64])
-
-
-@_loop
-def _covariance_map_matrix(K1, K2, C, C_W, C_b, out):
-    rows, columns = out.shape
-    p = np.array([C_W, C_b, 0.0])
-    of_first, of_second = np.empty(rows), np.empty(columns)
+def _covariance_map_matrix(rows, columns, K1, K2, C, step_C, C_W, C_b, out, step):
     for i in range(rows):
-        of_first[i] = _valid(K1[i])
+        for j in range(columns):
+            out[i * step + j] = nan
+    p = np.empty(3)
+    choice = np.empty(3)
+    second = (rows + 63) // 64 * 64
+    kernels = np.empty(second + columns)
+    p[0] = C_W
+    p[1] = C_b
+    for i in range(second):
+        kernels[i] = _valid(K1[i]) if i < rows else 0.0
     for j in range(columns):
-        of_second[j] = _valid(K2[j])
-    terms, one, two = _expansions(0, 1, p, of_first, of_second)
-    one0, two0 = one[0], two[0]
-    for some in prange((rows + _ROWS - 1)//_ROWS):
-        k2 = np.empty(_TILE)
-        line, rho, work = np.empty(terms), np.empty(64), np.empty(128)
-        sum0 = np.empty(_TILE)
-        second0 = np.empty(_TILE)
-        for left in range(0, columns, _TILE):
-            width = min(_TILE, columns - left)
-            for j in range(width):
-                k2[j] = _valid(K2[left + j])
-                second0[j], = _covariance_map_second(k2[j], C_W, C_b)
-            for i in range(some*_ROWS, min((some + 1)*_ROWS, rows)):
-                k1 = _valid(K1[i])
-                first0, = _covariance_map_first(k1, C_W, C_b)
-                row_C = C[i, left:left + width]
-                row = out[i, left:left + width]
-                _covariance_map_sum0(p, k1, i, k2, row_C, left, width, terms, one0, two0, line, rho, work, sum0)
-                for j in range(width):
-                    row[j] = _covariance_map_pair(k1, first0, k2[j], second0[j], row_C[j], sum0[j], C_W, C_b)
+        kernels[second + j] = _valid(K2[j])
+    column = 0 if _are_same(rows, kernels, columns, kernels[second:]) == 1 else second
+    count = column + columns
+    if _choose(0, 1, p, count, kernels, choice) == 0:
+        terms = int(choice[1])
+        share = _numbers_of_expansion(count, terms)
+        roots = _inverses_from(count, terms)
+        expansions = np.empty(1 * share)
+        if _expand(0, 1, p, count, kernels, choice, expansions) == 0:
+            for block in prange((rows + 31) // 32):
+                k2 = np.empty(256)
+                second0 = np.empty(256)
+                rho = np.empty(256)
+                sum0 = np.empty(256)
+                line = np.empty(4096)
+                for left in range(0, columns, 256):
+                    width = _smaller(256, columns - left)
+                    for j in range(width):
+                        k2[j] = _valid(K2[left + j])
+                        second0[j] = sqrt(k2[j])
+                    for i in range(32 * block, _smaller(32 * block + 32, rows)):
+                        k1 = _valid(K1[i])
+                        first0 = sqrt(k1)
+                        row_C = C[i * step_C + left:i * step_C + left + width]
+                        row = out[i * step + left:i * step + left + width]
+                        of_first0 = expansions[0 * share:1 * share]
+                        of_second0 = expansions[0 * share:1 * share]
+                        inverses0 = of_second0[roots + (column + left):roots + (column + left) + width]
+                        for j in range(width):
+                            rho[j] = _correlated(_covariance_map_place0(k1, k2[j], row_C[j], p), of_first0[roots + i], inverses0[j])
+                        for j in range(width, (width + 63) // 64 * 64):
+                            rho[j] = 0.0
+                        _row_of(terms, i % 64, of_first0[i // 64 * 64 * terms:(i // 64 + 1) * 64 * terms], line)
+                        _sums_of_row(width, i, column + left, 1, terms, count, of_first0, of_second0, line, rho, sum0)
+                        for j in range(width):
+                            row[j] = _covariance_map_pair(k1, first0, k2[j], second0[j], row_C[j], sum0[j], C_W, C_b)
 
 
 def evaluated(entries, matrix, inputs, parameters, out):
     """The values of a function of the broadcast shape: in float32 where all inputs are, else in float64.
 
     Args:
-        entries: fills its last argument from arrays of one axis and numbers.
-        matrix: fills its last argument, of two axes, from K1 of each row, K2 of each column, matrices and numbers.
+        entries: NAME_entries of ``loops.py``.
+        matrix: NAME_matrix of ``loops.py``; None if there is one input.
         inputs: kernels and covariances.
         parameters: the others.
         out: receives the values.
@@ -892,11 +926,12 @@ def evaluated(entries, matrix, inputs, parameters, out):
         for place in product(*map(range, shape[:-2])):
             K1, K2, *others = [a[tuple([p * (n > 1) for p, n in zip(place, a.shape, strict=False)])] for a in shaped]
             first, second = _line(K1, rows), _line(K2, columns)
-            wide = [np.ascontiguousarray(np.broadcast_to(a, (rows, columns))) for a in others]
-            matrix(first, second, *wide, *values, target[place])
+            wide = [np.ascontiguousarray(np.broadcast_to(a, (rows, columns))).reshape(-1) for a in others]
+            steps = [x for a in wide for x in (a, columns)]
+            matrix(rows, columns, first, second, *steps, *values, target[place].reshape(-1), columns)
     else:
         flat = [np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1) for a in shaped]
-        entries(*flat, *[float(p.reshape(())) for p in numbers], target.reshape(-1))
+        entries(target.size, *flat, *[float(p.reshape(())) for p in numbers], target.reshape(-1))
     if out is None:
         return target[()]
     if target is not out:
@@ -924,7 +959,7 @@ def _by_parameters(entries, inputs, parameters, target):
     for number, column in enumerate(columns.T):
         some = np.flatnonzero(place.reshape(-1) == number)
         part = np.empty(some.size, dtype=target.dtype)
-        entries(*[np.ascontiguousarray(a[some]) for a in flat], *[float(v) for v in column], part)
+        entries(some.size, *[np.ascontiguousarray(a[some]) for a in flat], *[float(v) for v in column], part)
         values[some] = part
 
 

@@ -36,6 +36,10 @@ def arc_cosine(k1, k2, c, weight, bias):
     return weight * np.sqrt(k1 * k2) * (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / (2 * np.pi) + bias
 
 
+def test_parameters_without_influence_may_be_left_out(loaded):
+    assert loaded.phi_squared(2.0) == loaded.phi_squared(2.0, 1.7, C_b=0.1) == 1.0
+
+
 @pytest.mark.parametrize("call, found", [
     (lambda m: m.kernel_map(1.0), "lacks C_W, C_b"),
     (lambda m: m.kernel_map(1.0, 1.0, 1.0, 1.0), "got 4 arguments"),

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController
 
+from symres.codegen.arrays.feature_rows import single_blas
 from symres.codegen.arrays.feature_rows.kernels_of_rows import _kernels_of_rows
 from symres.codegen.targets.c import binding
-from symres.codegen.targets.c.single_blas import single_blas
 
 BLAS = ThreadpoolController().select(user_api="blas")
 
@@ -24,15 +24,15 @@ def two_threads():
 
 def test_blas_has_its_threads_back_when_the_last_context_ends(two_threads):
     with ExitStack() as second:
-        with single_blas() as free:
+        with single_blas._single_blas() as free:
             assert free == 2 and threads() == {1}
-            assert second.enter_context(single_blas()) == 1
+            assert second.enter_context(single_blas._single_blas()) == 1
         assert threads() == {1}
     assert threads() == {2}
 
 
 def test_errors_end_it_too(two_threads):
-    with pytest.raises(ValueError), single_blas():
+    with pytest.raises(ValueError), single_blas._single_blas():
         _kernels_of_rows(np.ones((2, 0)), None, np.dtype(float))
     assert threads() == {2}
 
@@ -48,8 +48,8 @@ def test_networks_multiply_features_so(two_threads, monkeypatch):
         return _kernels_of_rows(X1, X2, kind, each)
 
     meeting = Barrier(2)
-    monkeypatch.setattr(binding, "_kernels_of_rows", seen)
-    binding.NetworkFunctions(Nothing(), (), 1).dual_kernel_matrix(np.ones((3, 2)))
+    monkeypatch.setattr(single_blas, "_kernels_of_rows", seen)
+    binding.network_of(Nothing(), (), 1)["dual_kernel_matrix"](np.ones((3, 2)))
     assert threads() == {2} and not meeting.broken
 
 

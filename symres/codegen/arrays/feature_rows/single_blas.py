@@ -8,19 +8,33 @@ with it instead, in each of which BLAS has no others.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from threading import Lock
+from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import ThreadpoolController
+
+from .kernels_of_rows import _kernels_of_rows
 
 _LOCK = Lock()
 _OPEN: list[object] = []  # contexts that have not ended
 _LIMITS = ExitStack()  # of BLAS, until the last of them ends
 
 
+def _kernels_beside_threads(
+    X1: ArrayLike, X2: ArrayLike | None, kind: type[np.floating] | np.dtype[Any]
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Kernels of the rows of feature matrices, as ``_kernels_of_rows`` has them, without threads that wait for more."""
+    with _single_blas() as threads, ThreadPoolExecutor(threads) as pool:
+        return _kernels_of_rows(X1, X2, kind, pool.map)
+
+
 @contextmanager
-def single_blas() -> Iterator[int]:
+def _single_blas() -> Iterator[int]:
     """A context in which BLAS, which all threads of the process share, has one thread.
 
     Yields:

@@ -44,8 +44,11 @@ class _Renamed(ast.NodeTransformer):
         return name if name in self.known or name in ("range", "int") else f"{self.prefix}{name}"
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        """Its own name too."""
+        """Its own name too; of its docstring the first line."""
         node.name = self._named(node.name)
+        about = ast.get_docstring(node)
+        if about is not None:
+            node.body[0] = ast.Expr(ast.Constant(about.splitlines()[0]))
         self.generic_visit(node)
         return node
 
@@ -53,6 +56,13 @@ class _Renamed(ast.NodeTransformer):
         """What is called; arguments may have the same name."""
         assert isinstance(node.func, ast.Name)
         arguments = [self.visit(a) for a in node.args]
+        match node.func.id:
+            case "room":
+                return ast.Call(ast.Name("np.empty"), arguments, [])
+            case "in_threads":
+                return ast.Call(ast.Name("prange"), arguments[:1], [])
+            case "present":
+                return ast.Compare(ast.Attribute(arguments[0], "size"), [ast.Gt()], [ast.Constant(0)])
         return ast.Call(ast.Name(self._named(node.func.id)), arguments, node.keywords)
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
