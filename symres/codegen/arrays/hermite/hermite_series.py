@@ -36,7 +36,6 @@ from .plane_sums import _parallel_average, _plane_average
 Function: TypeAlias = Callable[..., Floats]
 Pairs: TypeAlias = Sequence[tuple[Function, Function]]
 
-_COUNTED = 4096  # correlations by which a number of terms is chosen, at least
 _FINEST = 16  # nodes are so many times closer, at most, and to 0 the square of that
 _FINEST_PLANE = 8  # the same in the plane, where their number is squared
 _VALUES = 1 << 21  # numbers in the arrays of a part: values at the nodes of some kernels, or of some entries
@@ -124,14 +123,20 @@ def _placed(a: Floats, like: Floats) -> Floats:
 
 
 def _hermite_sum(K1: Floats, K2: Floats, C: Floats, one: Expansion, two: Expansion, fine: list[Bools]) -> Floats:
-    """The average for a part of a matrix; adds to ``fine`` where the series is long enough, unless it is everywhere."""
+    """The average for a part of a matrix; adds to ``fine`` where the series is long enough, unless it is everywhere.
+
+    It has as many terms as the inputs need that are not parallel: those of a matrix have the value of one input.
+    """
     (a, one_left, one_worst), (b, two_left, two_worst) = one, two
-    terms, eps, rho = a.shape[-1], _eps(a), xp.atleast_1d(_correlations(K1, K2, C))
+    eps, rho = _eps(a), xp.atleast_1d(_correlations(K1, K2, C))
     size, square = xp.abs(rho), rho * rho
-    if not float(one_left.max()) * float(two_left.max()) <= _ENOUGH * eps:
-        fine.append(size**terms * (one_left * two_left) <= _ENOUGH * eps)
-    cut, short = _hermite_cut(size, terms, [first * second / eps for first, second in zip(one_worst, two_worst)])
-    apart = xp.where(size > cut) if short < terms else ()
+    inside = size < _parallel(a)
+    reach = max(float(xp.where(inside, size, 0.0).max()), 0.1)  # small correlations keep the digits of odd functions
+    left = [first * second * reach**n / eps for n, (first, second) in enumerate(zip(one_worst, two_worst))]
+    short = next((n for n in range(1, len(left)) if left[n] <= _SOUGHT), len(left) - 1)
+    good = inside & (size ** (len(left) - 1) * (one_left * two_left) <= _ENOUGH * eps)
+    if not bool(good.all()):
+        fine.append(good)
     a_n, b_n = [_dense(xp.moveaxis(s[..., :short], -1, 0)) for s in (a, b)]
     weights = (_hermite_weight(a_n) * _hermite_weight(b_n)).tolist()
     *others, last = [0, *[n for n in range(1, short) if weights[n] > 0.05 * eps]]  # others are 0 but for rounding
@@ -144,18 +149,7 @@ def _hermite_sum(K1: Floats, K2: Floats, C: Floats, one: Expansion, two: Expansi
         if weights[n] > 0.05 * eps:
             total += a_n[n] * b_n[n]
         last = n
-    if apart:
-        products = _hermite_at(a, apart) * _hermite_at(b, apart)
-        total[apart] = (products * _hermite_powers(rho[apart], terms)).sum(-1)
     return total
-
-
-def _hermite_powers(r: Floats, terms: int) -> Floats:
-    """1, r, r**2, ... along a new last axis."""
-    found, more = xp.ones_like(r)[..., None], r[..., None]
-    while found.shape[-1] < terms:
-        found, more = xp.concatenate([found, found * more], -1), more * more
-    return found[..., :terms]
 
 
 def _dense(a: Floats) -> Floats:
@@ -169,34 +163,6 @@ def _hermite_weight(coefficients: Floats) -> Floats:
     largest = xp.amax(size, 0)
     shares: Floats = xp.amax(size / xp.where(largest > 0.0, largest, 1.0), 1)
     return shares
-
-
-def _hermite_cut(size: Floats, terms: int, left: Sequence[float]) -> tuple[float, int]:
-    """The correlation up to which fewer terms serve, and their number: what costs least, others taken one by one.
-
-    Args:
-        size: absolute correlations.
-        terms: how many there are.
-        left: what each number of terms leaves at the correlation 1, at most, in roundings.
-    """
-    best, entries = (1.0, terms), math.prod(size.shape)
-    some = size.reshape(-1)[:: (entries // _COUNTED) | 1]  # an odd step: it does not follow the diagonal of a matrix
-    each = entries / some.shape[0]
-    cost = float(terms * entries)
-    for cut in (1.0, 0.95, 0.9, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1):
-        short = next((n for n in range(1, terms) if left[n] * cut**n <= _SOUGHT), terms)
-        if short < terms:
-            spent = short * entries + 8.0 * terms * each * float(xp.count_nonzero(some > cut))
-            if spent < cost:
-                best, cost = (cut, short), spent
-    return best
-
-
-def _hermite_at(coefficients: Floats, places: Sequence[Any]) -> Floats:
-    """The coefficients, along a last axis, at some entries of the tile."""
-    shape = coefficients.shape[:-1]
-    at = tuple([p * (n > 1) for p, n in zip(places[len(places) - len(shape) :], shape)])
-    return coefficients[at] if shape else coefficients[None]
 
 
 def _at(a: Floats, places: Places) -> Floats:

@@ -166,7 +166,7 @@ def other(name, right, wrong):
 def test_wrong_series_are_seen_by_the_measurement():
     assert measured() < 1e-14
     assert measured(_polynomials=other("_polynomials", "n / (n + 1.0)", "(n + 0.01) / (n + 1.0)")) > 1e-12
-    assert measured(_hermite_cut=other("_hermite_cut", "<= _SOUGHT", "<= 1e10")) > 1e-12
+    assert measured(_hermite_sum=other("_hermite_sum", "<= _SOUGHT", "<= 1e10")) > 1e-12
 
 
 def test_few_terms_are_seen_by_the_bound():
