@@ -22,7 +22,7 @@ Expansion: TypeAlias = tuple[Floats, Floats, Any]
 _FARTHEST = 13.5  # standard deviations: the normal law times exp(4*x) is 1e-15 of its largest value there
 _TERMS = (64, 128, 256, 512, 1024)  # numbers of terms that are tried: kernels of order 1 need the first or second
 _SOUGHT = 8.0  # roundings: what is left out of the root of <f**2> <g**2>
-_ENOUGH = 64.0  # the same as it is known, with the rounding of sums
+_ENOUGH = 16.0  # the same as it is known, with the rounding of sums
 _HIDDEN = 4.0  # roundings of <f**2> that hide what a series leaves of it
 
 
@@ -38,7 +38,7 @@ def _correlations(K1: Floats, K2: Floats, C: Floats) -> Floats:
 
 
 def _parallel(C: Floats) -> float:
-    """The correlation from which on two inputs are one variable: its derivative is as large as the value, at most."""
+    """The correlation from which on no series is asked: rounding makes it 1 or less."""
     return 1.0 - 4.0 * _eps(C)
 
 

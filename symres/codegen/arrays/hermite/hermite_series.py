@@ -14,6 +14,7 @@ from typing import TypeAlias
 import numpy as xp
 
 from ..runtime.array_types import Bools, Floats, Places
+from ..runtime.error_free import _correlation
 from .clustered_nodes import (
     _ENOUGH,
     _SOUGHT,
@@ -175,9 +176,9 @@ def _smooth_entries(f: Function, g: Function, K1: Floats, K2: Floats, C: Floats,
 
     Parameters may be numbers. Inputs of correlation 1 are one variable. Values are nan where nodes are too far apart.
     """
-    rho = _correlations(K1, K2, C)
+    rho, apart = _correlation(K1, K2, C)
     known, out = xp.isfinite(K1 + K2 + C + sum(parameters)), math.nan * rho
-    parallel = xp.abs(rho) >= _parallel(C)
+    parallel = apart == 0.0
     order = xp.argsort(xp.abs(rho))
     order, too_long = order[(known & ~parallel)[order]], []
     for start in range(0, order.shape[0], _VALUES // _TERMS[-1]):
@@ -196,7 +197,7 @@ def _smooth_entries(f: Function, g: Function, K1: Floats, K2: Floats, C: Floats,
         for average, places, few in parts:
             for start in range(0, places.shape[0], few):
                 at = places[start : start + few]
-                out[at] = average(K1[at], K2[at], rho[at], [_at(p, at) for p in parameters])
+                out[at] = average(K1[at], K2[at], rho[at], apart[at], [_at(p, at) for p in parameters])
         lines, rest, finer = lines[xp.isnan(out[lines])], rest[xp.isnan(out[rest])], 2 * finer
         rest = rest if finer <= _FINEST_PLANE else rest[:0]
     return out

@@ -20,21 +20,28 @@ _PLANE_STEP = 0.15  # from node to node: twice that leaves at most the root of a
 
 
 def _plane_average(
-    f: Function, g: Function, K1: Floats, K2: Floats, rho: Floats, parameters: Sequence[Floats], finer: int
+    f: Function,
+    g: Function,
+    K1: Floats,
+    K2: Floats,
+    rho: Floats,
+    complement: Floats,
+    parameters: Sequence[Floats],
+    finer: int,
 ) -> Floats:
     """<f(z1) g(z2)> of inputs that are not parallel; nan where nodes are too far apart.
 
     Two inputs share a part u, z = sqrt(K)*(sqrt(r)*u + sqrt(1 - r)*v) with r = abs(rho) and v of each input alone. So
     the average over u is that of a product of averages over v. Those change around z = 0, and the nodes of v are close
-    together there; the nodes of u at 0.
+    together there; the nodes of u at 0. The complement is sqrt(1 - rho**2).
     """
 
     def nodes(scale: Floats, middle: Floats) -> tuple[Floats, Floats]:
         scale = scale / finer**2
         return _clustered(scale, middle, 2 * _side_nodes(scale, _PLANE_STEP / finer) + 1)
 
-    size = xp.abs(rho)[:, None]
-    shared, apart = xp.sqrt(size), xp.sqrt(1.0 - size)
+    distance = (complement * complement / (1.0 + xp.abs(rho)))[:, None]  # large kernels need all digits of 1 - r
+    shared, apart = xp.sqrt(1.0 - distance), xp.sqrt(distance)
     largest = xp.sqrt(xp.maximum(K1, K2))[:, None] * shared
     u, weight = nodes(1.0 / largest.clip(1.0)[:, 0], 0.0 * rho)
     deviations = xp.stack([xp.sqrt(K1), xp.sqrt(K2) * xp.where(rho < 0.0, -1.0, 1.0)])[..., None]
@@ -50,7 +57,14 @@ def _plane_average(
 
 
 def _parallel_average(
-    f: Function, g: Function, K1: Floats, K2: Floats, rho: Floats, parameters: Sequence[Floats], rule: Rule
+    f: Function,
+    g: Function,
+    K1: Floats,
+    K2: Floats,
+    rho: Floats,
+    complement: Floats,
+    parameters: Sequence[Floats],
+    rule: Rule,
 ) -> Floats:
     """<f(z1) g(z2)> of parallel or opposite inputs, which are one variable; nan where nodes are too far apart."""
     x, weight, _ = rule

@@ -1,11 +1,12 @@
 """Averages of two smooth functions as series in the correlation, whose derivatives are series too.
 
-A compiled program has as many nodes for all kernels,
-and one number of terms for all entries. What depends on one kernel has the shape of that, not of the entries.
+A compiled program has as many nodes for all kernels, and one number of terms for all entries. What depends on one
+kernel has the shape of that, not of the entries.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -19,7 +20,6 @@ from ....arrays.hermite.clustered_nodes import (
     _FARTHEST,
     _at_nodes,
     _coefficients_of,
-    _correlations,
     _eps,
     _parallel,
     _parts_of_one,
@@ -30,13 +30,14 @@ from ....arrays.hermite.clustered_nodes import (
 )
 from ....arrays.hermite.plane_sums import _parallel_average, _plane_average
 from ....arrays.sloped.product_sums_at_nodes import _derivative, _price
+from .split_products import _correlation
 from .traced_arrays import _widened
 
 Function: TypeAlias = Callable[..., Array]
 
 _CHUNK = 4096  # entries at a time that have kernels of their own
 _BLOCK = 32  # terms at a time: a power of 2
-_MOST_TERMS = 1024
+_MOST_TERMS = 1024  # what nodes _step(1024) apart are for
 
 
 def _smooth_average(factors: Function, slopes: Sequence, one: str, two: str, *arguments: Array) -> Array:
@@ -133,11 +134,11 @@ def _series_values(f: Function, places: Sequence[Array], *arguments: Array) -> A
     axes = (1,) * len(shape)
     shapes = [jnp.broadcast_shapes(axes, K.shape, *(p.shape for p in parameters if p.size > 1)) for K in (K1, K2)]
     known = jnp.isfinite(K1 + K2 + C + sum(parameters))
-    rho = jnp.broadcast_to(_correlations(K1, K2, C), shape)
+    rho, complement = (jnp.broadcast_to(a, shape) for a in _correlation(K1, K2, C))
     largest = [jnp.max(jnp.where(jnp.isfinite(K), K, 1.0), initial=1.0) for K in (K1, K2)]
     scale = 1.0 / jnp.sqrt(jnp.maximum(*largest))
     x, weight = _side_rule(scale, _side_nodes(scale, _step(_MOST_TERMS)))
-    parallel, sides, sizes = jnp.abs(rho) >= _parallel(C), [], []
+    parallel, sides, sizes = complement == 0.0, [], []
     for own, K in zip(shapes, (K1, K2)):
         values = _at_nodes(f, _column(K, own, True), [_column(p, own) for p in parameters], x)
         parts, size = _parts_of_one(values.reshape((2, -1, x.size)), weight)
@@ -170,7 +171,7 @@ def _series_values(f: Function, places: Sequence[Array], *arguments: Array) -> A
         return terms + _BLOCK, polynomials, sums, off, power * step, total + power * jnp.stack(sums_of_terms), largest
 
     none, empty = [0.0 * size for size in sizes], jnp.zeros((len(places[0]), *shape), rho.dtype)
-    reach = jnp.max(jnp.where(parallel | ~known, 0.0, jnp.abs(rho)), initial=0.0)
+    reach = jnp.max(jnp.where(known & (jnp.abs(rho) < _parallel(C)), jnp.abs(rho), 0.0), initial=0.0)
     start = 0, (0.0 * weight, weight), none, none, jnp.ones_like(rho), empty, jnp.ones_like(reach)
     _, _, sums, off, power, total, _ = jax.lax.while_loop(goes_on, more_terms, start)
     one, two = chosen([_root_of_rest(s, change) for s, change in zip(sums, off)])
@@ -181,17 +182,16 @@ def _series_values(f: Function, places: Sequence[Array], *arguments: Array) -> A
     even, odd = ((0.5 * p[places[0]] * p[places[1]] @ weight).reshape((-1, *shapes[0])) for p in parts)
     both = (size[places[0]] * size[places[1]]).reshape((-1, *shapes[0]))
     value = jnp.where(alike, (even + jnp.where(rho < 0.0, -odd, odd)) * both, total * one * two)
-    fine = [jnp.isfinite(_root_of_rest(s, change)) for s, change in zip(sums, off)]
-    good = jnp.where(alike, chosen(fine)[0], good & ~parallel).reshape((empty.shape[0], -1))
+    fine = jnp.isfinite(_root_of_rest(sums[0], off[0])).reshape((-1, *shapes[0]))
+    good = jnp.where(alike, fine[places[0]] & fine[places[1]], good & ~parallel).reshape((empty.shape[0], -1))
 
     one, two = (lambda z, *p, at=at: f(z, *p)[at] for at in places)
-    entries = [_column(a, shape, True) for a in (K1, K2, rho)] + [_column(p, shape) for p in parameters]
+    entries = [_column(a, shape, True) for a in (K1, K2, rho, complement)] + [_column(p, shape) for p in parameters]
     line, left, rule = parallel.reshape(-1), ~good & known.reshape(-1), (x, weight, weight[None])
-    value = value.reshape(good.shape)
-    value = _some(
-        lambda K1, K2, r, p: _parallel_average(one, two, K1, K2, r, p, rule), 256, value, left & line, entries
-    )
-    value = _some(lambda K1, K2, r, p: _plane_average(one, two, K1, K2, r, p, 1), 16, value, left & ~line, entries)
+    on_line = functools.partial(_parallel_average, one, two, rule=rule)
+    in_plane = functools.partial(_plane_average, one, two, finer=1)
+    value = _some(on_line, 256, value.reshape(good.shape), left & line, entries)
+    value = _some(in_plane, 16, value, left & ~line, entries)
     return jnp.where(known, value.reshape(empty.shape), jnp.nan)
 
 
@@ -201,8 +201,8 @@ def _some(function: Function, few: int, value: Array, left: Array, columns: Sequ
     def step(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         start, order, total = state
         at = order[jnp.minimum(start + jnp.arange(few), order.size - 1)]
-        K1, K2, rho, *parameters = (c[at] if c.shape else c for c in columns)
-        found = function(K1, K2, rho, parameters)
+        K1, K2, rho, complement, *parameters = (c[at] if c.shape else c for c in columns)
+        found = function(K1, K2, rho, complement, parameters)
         return start + few, order, total.at[:, at].set(jnp.where(left[:, at], found, total[:, at]))
 
     def replaced() -> Array:
