@@ -14,6 +14,7 @@ diagonal C = K1 = K2 (where both functions jump, they diverge towards it).
 Kernels, covariances and C_b are in units of a squared preactivation, everything else is dimensionless.
 """
 
+import functools
 import math
 
 import jax
@@ -42,9 +43,9 @@ def covariance_map(K1, K2, C, C_W, C_b):
         array of the broadcast shape, of the arguments' floating type (numbers alone: the widest one).
 
     Valid when: kernels in 1e-8..1e4 (measured); finite from K = 0 on, on the diagonal and at |C| = sqrt(K1 K2).
-    Error (_average_1): at most 2e-14 of sqrt(<f**2> <g**2>), for equal functions the geometric mean of the two
+    Error (_average_1): at most 5e-15 of sqrt(<f**2> <g**2>), for equal functions the geometric mean of the two
         diagonal values (much smaller values have fewer digits, and finally no sign), measured for kernels in
-        1e-8..1e4 and correlations up to 1 - 1e-12 and of 1; worst at K1 = 10000, K2 = 10000, C = 10000.
+        1e-8..1e4 and correlations up to 1 - 1e-12 and of 1; worst at K1 = 0.7, K2 = 0.7, C = 0.7.
     No closed form: tanh(z) is not a polynomial, exponential, oscillation, error function or sign of a linear
         function.
     Generalises: PDLT (B.11).
@@ -75,9 +76,9 @@ def _average_1(K1, K2, C):
     shared by all entries of a kernel, and as many blocks of 32 terms as the worst entry needs; where 1024 are
     too few, by sums in the plane, a few entries at a time. A value is nan where the functions change faster
     than nodes see, whose number is fixed. The same holds for derivatives.
-    Error: at most 2e-14 of sqrt(<f**2> <g**2>), for equal functions the geometric mean of the two diagonal
+    Error: at most 5e-15 of sqrt(<f**2> <g**2>), for equal functions the geometric mean of the two diagonal
     values (much smaller values have fewer digits, and finally no sign), measured for kernels in 1e-8..1e4 and
-    correlations up to 1 - 1e-12 and of 1; worst at K1 = 10000, K2 = 10000, C = 10000.
+    correlations up to 1 - 1e-12 and of 1; worst at K1 = 0.7, K2 = 0.7, C = 0.7.
     """
     s1 = _smooth_average(_average_1_factors, _AVERAGE_1_SLOPES, "A", "A", K1, K2, C)
     return s1
@@ -135,7 +136,7 @@ def _price(place, pair):
 
 
 _FARTHEST = 13.5  # standard deviations: the normal law times exp(4*x) is 1e-15 of its largest value there
-_ENOUGH = 64.0  # the same as it is known, with the rounding of sums
+_ENOUGH = 16.0  # the same as it is known, with the rounding of sums
 _HIDDEN = 4.0  # roundings of <f**2> that hide what a series leaves of it
 
 
@@ -144,14 +145,8 @@ def _eps(a):
     return float(xp.finfo(a.dtype).eps)
 
 
-def _correlations(K1, K2, C):
-    """C/sqrt(K1*K2), cut off at 1; 0 where a kernel vanishes."""
-    one, two = (1.0 / xp.sqrt(xp.where(K == 0.0, xp.inf, K)) for K in (K1, K2))
-    return xp.clip(C * one * two, -1.0, 1.0)
-
-
 def _parallel(C):
-    """The correlation from which on two inputs are one variable: its derivative is as large as the value, at most."""
+    """The correlation from which on no series is asked: rounding makes it 1 or less."""
     return 1.0 - 4.0 * _eps(C)
 
 
@@ -250,20 +245,20 @@ def _root_of_rest(shares, off):
 _PLANE_STEP = 0.15  # from node to node: twice that leaves at most the root of a rounding of tanh at any kernel
 
 
-def _plane_average(f, g, K1, K2, rho, parameters, finer):
+def _plane_average(f, g, K1, K2, rho, complement, parameters, finer):
     """<f(z1) g(z2)> of inputs that are not parallel; nan where nodes are too far apart.
 
     Two inputs share a part u, z = sqrt(K)*(sqrt(r)*u + sqrt(1 - r)*v) with r = abs(rho) and v of each input alone. So
     the average over u is that of a product of averages over v. Those change around z = 0, and the nodes of v are close
-    together there; the nodes of u at 0.
+    together there; the nodes of u at 0. The complement is sqrt(1 - rho**2).
     """
 
     def nodes(scale, middle):
         scale = scale / finer**2
         return _clustered(scale, middle, 2 * _side_nodes(scale, _PLANE_STEP / finer) + 1)
 
-    size = xp.abs(rho)[:, None]
-    shared, apart = xp.sqrt(size), xp.sqrt(1.0 - size)
+    distance = (complement * complement / (1.0 + xp.abs(rho)))[:, None]  # large kernels need all digits of 1 - r
+    shared, apart = xp.sqrt(1.0 - distance), xp.sqrt(distance)
     largest = xp.sqrt(xp.maximum(K1, K2))[:, None] * shared
     u, weight = nodes(1.0 / largest.clip(1.0)[:, 0], 0.0 * rho)
     deviations = xp.stack([xp.sqrt(K1), xp.sqrt(K2) * xp.where(rho < 0.0, -1.0, 1.0)])[..., None]
@@ -278,7 +273,7 @@ def _plane_average(f, g, K1, K2, rho, parameters, finer):
     return _settled((one * two * weight).sum(-1), 2.0 * coarse[..., ::2].sum(-1), *squares)
 
 
-def _parallel_average(f, g, K1, K2, rho, parameters, rule):
+def _parallel_average(f, g, K1, K2, rho, complement, parameters, rule):
     """<f(z1) g(z2)> of parallel or opposite inputs, which are one variable; nan where nodes are too far apart."""
     x, weight, _ = rule
     one, two = (_at_nodes(h, K, parameters, x) for h, K in ((f, K1), (g, K2)))
@@ -291,6 +286,94 @@ def _settled(value, coarse, first, second):
     """A sum over all nodes; nan where that over every second node is not near, beside <f**2> and <g**2>."""
     near = xp.abs(value - coarse) <= 2.0 * math.sqrt(_eps(value)) * xp.sqrt(first) * xp.sqrt(second)
     return xp.where(near, value, math.nan)
+
+
+def _sloped(value, slopes, *arguments):
+    """A function of arguments that broadcast, with its derivative in each; None stands for one without a part in it."""
+    return _with_slopes(value, slopes, *jnp.broadcast_arrays(*arguments))
+
+
+def _with_slopes(value, slopes, *arguments):
+    """The same of arguments that keep their shapes: slopes are called with these.
+
+    Derivatives in arguments that do not move are left out: they may be infinite, and 0 times infinity is nan.
+    """
+
+    def moved(primals, tangents):
+        found = function(*primals)
+        total = jnp.zeros_like(found)
+        for slope, tangent in zip(slopes, tangents):
+            if slope is not None and not isinstance(tangent, jax.custom_derivatives.SymbolicZero):
+                total = total + slope(*primals) * tangent
+        return found, total
+
+    function = jax.custom_jvp(lambda *given: value(*given))
+    function.defjvp(lambda primals, tangents: moved(primals, tangents), symbolic_zeros=True)
+    return function(*arguments)
+
+
+def _halves(a):
+    """The leading half of the digits of a number, and the rest: products of halves are exact."""
+    kind, mask = (jnp.uint64, 0xFFFFFFFFF8000000) if a.dtype == jnp.float64 else (jnp.uint32, 0xFFFFF000)
+    bits = jax.lax.bitcast_convert_type(a, kind) & jnp.asarray(mask, dtype=kind)
+    high = jax.lax.bitcast_convert_type(bits, a.dtype)
+    return high, a - high
+
+
+def _two_sum(a, b):
+    """The rounded sum and its rounding error: their sum is a + b exactly (Knuth)."""
+    total = a + b
+    back = total - a
+    return total, (a - (total - back)) + (b - back)
+
+
+def _cross_difference(x, y, u, v):
+    """x*y - u*v without cancellation."""
+    (a, b), (c, d), (e, f), (g, h) = map(_halves, jnp.broadcast_arrays(*map(jnp.asarray, (x, y, u, v))))
+    total, lost = _two_sum(a * c, -e * g)
+    rest = b * d - f * h
+    for first, second in ((a * d, -e * h), (b * c, -f * g)):
+        part, error = _two_sum(first, second)
+        total, more = _two_sum(total, part)
+        rest = rest + (error + more)
+    return total + (rest + lost)
+
+
+def _difference_of_products(K1, K2, C):
+    """K1*K2 - C**2 without cancellation; 0 where rounding made C a little too large."""
+    return jnp.maximum(_cross_difference(K1, K2, C, C), 0.0)
+
+
+def _slope_in_K1(K1, K2, C):
+    """The derivative of K1*K2 - C**2 in K1."""
+    return K2
+
+
+def _slope_in_K2(K1, K2, C):
+    """The derivative of K1*K2 - C**2 in K2."""
+    return K1
+
+
+def _slope_in_C(K1, K2, C):
+    """The derivative of K1*K2 - C**2 in C."""
+    return -2.0 * C
+
+
+def _determinant(K1, K2, C):
+    """K1*K2 - C**2 without cancellation; its derivative is that of the polynomial, on the boundary too."""
+    return _sloped(_difference_of_products, (_slope_in_K1, _slope_in_K2, _slope_in_C), K1, K2, C)
+
+
+def _correlation(K1, K2, C):
+    """C/sqrt(K1*K2) and sqrt(1 - (C/sqrt(K1*K2))**2), without cancellation; 0 and 1 where a kernel vanishes."""
+    size = _root(K1) * _root(K2)
+    vanishes = size == 0.0
+    size = jnp.where(vanishes, 1.0, size)
+    ratio = jnp.where(vanishes, 0.0, _at_most(_at_least(C / size, -1.0), 1.0))
+    rest = _root(_determinant(K1, K2, C)) / size
+    smallest = float(jnp.finfo(C.dtype).tiny) ** 0.45  # the halves of products below are no floats
+    rest = jnp.where(size > smallest, rest, _root((1.0 - ratio) * (1.0 + ratio)))
+    return ratio, _at_most(rest, 1.0)
 
 
 def _arrays(*values):
@@ -308,9 +391,27 @@ def _widened(a):
     return jnp.asarray(a, dtype=jnp.result_type(float))
 
 
+def _at_least(x, bound):
+    """The larger one; what equals the bound still moves with x. Bounds too small for float32 are as far up there."""
+    if isinstance(bound, float) and bound > 0.0 and x.dtype == jnp.float32:
+        bound = max(bound, bound**0.18)
+    return jnp.where(x < bound, bound, x)
+
+
+def _at_most(x, bound):
+    """The smaller one; what equals the bound still moves with x."""
+    return jnp.where(x > bound, bound, x)
+
+
+def _root(x):
+    """The square root; its derivative at 0, which is infinite, is given as 0."""
+    vanishes = x <= 0.0
+    return jnp.where(vanishes, 0.0, jnp.sqrt(jnp.where(vanishes, 1.0, x)))
+
+
 _CHUNK = 4096  # entries at a time that have kernels of their own
 _BLOCK = 32  # terms at a time: a power of 2
-_MOST_TERMS = 1024
+_MOST_TERMS = 1024  # what nodes _step(1024) apart are for
 
 
 def _smooth_average(factors, slopes, one, two, *arguments):
@@ -407,11 +508,11 @@ def _series_values(f, places, *arguments):
     axes = (1,) * len(shape)
     shapes = [jnp.broadcast_shapes(axes, K.shape, *(p.shape for p in parameters if p.size > 1)) for K in (K1, K2)]
     known = jnp.isfinite(K1 + K2 + C + sum(parameters))
-    rho = jnp.broadcast_to(_correlations(K1, K2, C), shape)
+    rho, complement = (jnp.broadcast_to(a, shape) for a in _correlation(K1, K2, C))
     largest = [jnp.max(jnp.where(jnp.isfinite(K), K, 1.0), initial=1.0) for K in (K1, K2)]
     scale = 1.0 / jnp.sqrt(jnp.maximum(*largest))
     x, weight = _side_rule(scale, _side_nodes(scale, _step(_MOST_TERMS)))
-    parallel, sides, sizes = jnp.abs(rho) >= _parallel(C), [], []
+    parallel, sides, sizes = complement == 0.0, [], []
     for own, K in zip(shapes, (K1, K2)):
         values = _at_nodes(f, _column(K, own, True), [_column(p, own) for p in parameters], x)
         parts, size = _parts_of_one(values.reshape((2, -1, x.size)), weight)
@@ -444,7 +545,7 @@ def _series_values(f, places, *arguments):
         return terms + _BLOCK, polynomials, sums, off, power * step, total + power * jnp.stack(sums_of_terms), largest
 
     none, empty = [0.0 * size for size in sizes], jnp.zeros((len(places[0]), *shape), rho.dtype)
-    reach = jnp.max(jnp.where(parallel | ~known, 0.0, jnp.abs(rho)), initial=0.0)
+    reach = jnp.max(jnp.where(known & (jnp.abs(rho) < _parallel(C)), jnp.abs(rho), 0.0), initial=0.0)
     start = 0, (0.0 * weight, weight), none, none, jnp.ones_like(rho), empty, jnp.ones_like(reach)
     _, _, sums, off, power, total, _ = jax.lax.while_loop(goes_on, more_terms, start)
     one, two = chosen([_root_of_rest(s, change) for s, change in zip(sums, off)])
@@ -455,17 +556,16 @@ def _series_values(f, places, *arguments):
     even, odd = ((0.5 * p[places[0]] * p[places[1]] @ weight).reshape((-1, *shapes[0])) for p in parts)
     both = (size[places[0]] * size[places[1]]).reshape((-1, *shapes[0]))
     value = jnp.where(alike, (even + jnp.where(rho < 0.0, -odd, odd)) * both, total * one * two)
-    fine = [jnp.isfinite(_root_of_rest(s, change)) for s, change in zip(sums, off)]
-    good = jnp.where(alike, chosen(fine)[0], good & ~parallel).reshape((empty.shape[0], -1))
+    fine = jnp.isfinite(_root_of_rest(sums[0], off[0])).reshape((-1, *shapes[0]))
+    good = jnp.where(alike, fine[places[0]] & fine[places[1]], good & ~parallel).reshape((empty.shape[0], -1))
 
     one, two = (lambda z, *p, at=at: f(z, *p)[at] for at in places)
-    entries = [_column(a, shape, True) for a in (K1, K2, rho)] + [_column(p, shape) for p in parameters]
+    entries = [_column(a, shape, True) for a in (K1, K2, rho, complement)] + [_column(p, shape) for p in parameters]
     line, left, rule = parallel.reshape(-1), ~good & known.reshape(-1), (x, weight, weight[None])
-    value = value.reshape(good.shape)
-    value = _some(
-        lambda K1, K2, r, p: _parallel_average(one, two, K1, K2, r, p, rule), 256, value, left & line, entries
-    )
-    value = _some(lambda K1, K2, r, p: _plane_average(one, two, K1, K2, r, p, 1), 16, value, left & ~line, entries)
+    on_line = functools.partial(_parallel_average, one, two, rule=rule)
+    in_plane = functools.partial(_plane_average, one, two, finer=1)
+    value = _some(on_line, 256, value.reshape(good.shape), left & line, entries)
+    value = _some(in_plane, 16, value, left & ~line, entries)
     return jnp.where(known, value.reshape(empty.shape), jnp.nan)
 
 
@@ -475,8 +575,8 @@ def _some(function, few, value, left, columns):
     def step(state):
         start, order, total = state
         at = order[jnp.minimum(start + jnp.arange(few), order.size - 1)]
-        K1, K2, rho, *parameters = (c[at] if c.shape else c for c in columns)
-        found = function(K1, K2, rho, parameters)
+        K1, K2, rho, complement, *parameters = (c[at] if c.shape else c for c in columns)
+        found = function(K1, K2, rho, complement, parameters)
         return start + few, order, total.at[:, at].set(jnp.where(left[:, at], found, total[:, at]))
 
     def replaced():
