@@ -19,7 +19,7 @@ Function: TypeAlias = Callable[..., Floats]
 Rule: TypeAlias = tuple[Floats, Floats, Floats]
 Expansion: TypeAlias = tuple[Floats, Floats, Any]
 
-_FARTHEST = 13.5  # standard deviations: the normal law times exp(4*x) is 1e-15 of its largest value there
+_FARTHEST = 20.0  # standard deviations: room for what grows like exp(5*x), whose square has its mass around 10
 _TERMS = (64, 128, 256, 512, 1024)  # numbers of terms that are tried: kernels of order 1 need the first or second
 _SOUGHT = 8.0  # roundings: what is left out of the root of <f**2> <g**2>
 _ENOUGH = 16.0  # the same as it is known, with the rounding of sums
@@ -122,6 +122,8 @@ def _at_nodes(f: Function, K: Floats, parameters: Sequence[Floats], x: Floats) -
 def _parts_of_one(values: Floats, weight: Floats) -> tuple[Floats, Floats]:
     """Even and odd parts, which even and odd polynomials see, in units of the root of <f**2>, and that.
 
+    It is nan where nodes end too soon.
+
     Args:
         values: at the nodes, a row for each function of one kernel, and at their negatives.
         weight: of the nodes.
@@ -129,8 +131,11 @@ def _parts_of_one(values: Floats, weight: Floats) -> tuple[Floats, Floats]:
     unit = xp.amax(xp.abs(values), (0, 2))
     right, left = values / xp.where(unit > 0.0, unit, 1.0)[:, None]  # squares are floats then
     parts = xp.stack([right + left, right - left])
-    root = xp.sqrt((0.5 * parts * parts @ weight).sum(0))
-    return parts / xp.where(root > 0.0, root, 1.0)[:, None], root * unit
+    total, edge = (0.5 * parts * parts @ weight).sum(0), (parts[..., -1] ** 2).sum(0) * weight[-1]
+    root = xp.sqrt(
+        xp.where(edge <= _eps(weight) * total, total, math.nan)
+    )  # growth may carry the mass beyond all nodes
+    return parts / xp.where(root == 0.0, 1.0, root)[:, None], root * unit
 
 
 def _coefficients_of(parts: Floats, table: Floats) -> tuple[Floats, Floats]:

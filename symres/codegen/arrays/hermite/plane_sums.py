@@ -52,8 +52,8 @@ def _plane_average(
     one, two = (h(side, *columns) * own for h, side, own in zip((f, g), z, mass))
     coarse = 4.0 * one[..., ::2].sum(-1) * two[..., ::2].sum(-1) * weight
     one, two = one.sum(-1), two.sum(-1)
-    squares = (one * one * weight).sum(-1), (two * two * weight).sum(-1)
-    return _settled((one * two * weight).sum(-1), 2.0 * coarse[..., ::2].sum(-1), *squares)
+    squares = [0.5 * (h * h + xp.flip(h * h, (-1,))) * weight for h in (one, two)]  # the last one is both ends
+    return _settled((one * two * weight).sum(-1), 2.0 * coarse[..., ::2].sum(-1), squares)
 
 
 def _parallel_average(
@@ -70,11 +70,20 @@ def _parallel_average(
     x, weight, _ = rule
     one, two = (_at_nodes(h, K, parameters, x) for h, K in ((f, K1), (g, K2)))
     terms = one * xp.where(rho[:, None] < 0.0, xp.flip(two, (0,)), two)
-    squares = ((one * one) @ weight).sum(0), ((two * two) @ weight).sum(0)
-    return _settled((terms @ weight).sum(0), 2.0 * (terms[..., ::2] @ weight[::2]).sum(0), *squares)
+    squares = [(h * h).sum(0) * weight for h in (one, two)]
+    return _settled((terms @ weight).sum(0), 2.0 * (terms[..., ::2] @ weight[::2]).sum(0), squares)
 
 
-def _settled(value: Floats, coarse: Floats, first: Floats, second: Floats) -> Floats:
-    """A sum over all nodes; nan where that over every second node is not near, beside <f**2> and <g**2>."""
-    near = xp.abs(value - coarse) <= 2.0 * math.sqrt(_eps(value)) * xp.sqrt(first) * xp.sqrt(second)
+def _settled(value: Floats, coarse: Floats, squares: Sequence[Floats]) -> Floats:
+    """A sum over all nodes; nan where that over every second node is not near, or functions have mass at the last one.
+
+    Args:
+        value: the sum.
+        coarse: that over every second node.
+        squares: the terms of <f**2> and of <g**2>.
+    """
+    eps, (first, second) = _eps(value), (terms.sum(-1) for terms in squares)
+    near = xp.abs(value - coarse) <= 2.0 * math.sqrt(eps) * xp.sqrt(first) * xp.sqrt(second)
+    for terms, total in zip(squares, (first, second)):
+        near = near & (terms[..., -1] <= eps * total)
     return xp.where(near, value, math.nan)
