@@ -43,7 +43,7 @@ def covariance_map(K1, K2, C, C_W, C_b):
         array of the broadcast shape, of the arguments' floating type (numbers alone: the widest one).
 
     Valid when: kernels in 1e-8..1e4 (measured); finite from K = 0 on, on the diagonal and at |C| = sqrt(K1 K2).
-    Error (_average_1): at most 5e-15 of sqrt(<f**2> <g**2>), for equal functions the geometric mean of the two
+    Error (_average_1): at most 1e-14 of sqrt(<f**2> <g**2>), for equal functions the geometric mean of the two
         diagonal values (much smaller values have fewer digits, and finally no sign), measured for kernels in
         1e-8..1e4 and correlations up to 1 - 1e-12 and of 1; worst at K1 = 0.7, K2 = 0.7, C = 0.7.
     No closed form: tanh(z) is not a polynomial, exponential, oscillation, error function or sign of a linear
@@ -76,7 +76,7 @@ def _average_1(K1, K2, C):
     shared by all entries of a kernel, and as many blocks of 32 terms as the worst entry needs; where 1024 are
     too few, by sums in the plane, a few entries at a time. A value is nan where the functions change faster
     than nodes see, whose number is fixed. The same holds for derivatives.
-    Error: at most 5e-15 of sqrt(<f**2> <g**2>), for equal functions the geometric mean of the two diagonal
+    Error: at most 1e-14 of sqrt(<f**2> <g**2>), for equal functions the geometric mean of the two diagonal
     values (much smaller values have fewer digits, and finally no sign), measured for kernels in 1e-8..1e4 and
     correlations up to 1 - 1e-12 and of 1; worst at K1 = 0.7, K2 = 0.7, C = 0.7.
     """
@@ -135,7 +135,7 @@ def _price(place, pair):
     return [("".join(sorted(first + one)), "".join(sorted(second + two))) for one, two in changes[min(place, 3)]]
 
 
-_FARTHEST = 13.5  # standard deviations: the normal law times exp(4*x) is 1e-15 of its largest value there
+_FARTHEST = 20.0  # standard deviations: room for what grows like exp(5*x), whose square has its mass around 10
 _ENOUGH = 16.0  # the same as it is known, with the rounding of sums
 _HIDDEN = 4.0  # roundings of <f**2> that hide what a series leaves of it
 
@@ -216,6 +216,8 @@ def _at_nodes(f, K, parameters, x):
 def _parts_of_one(values, weight):
     """Even and odd parts, which even and odd polynomials see, in units of the root of <f**2>, and that.
 
+    It is nan where nodes end too soon.
+
     Args:
         values: at the nodes, a row for each function of one kernel, and at their negatives.
         weight: of the nodes.
@@ -223,8 +225,11 @@ def _parts_of_one(values, weight):
     unit = xp.amax(xp.abs(values), (0, 2))
     right, left = values / xp.where(unit > 0.0, unit, 1.0)[:, None]  # squares are floats then
     parts = xp.stack([right + left, right - left])
-    root = xp.sqrt((0.5 * parts * parts @ weight).sum(0))
-    return parts / xp.where(root > 0.0, root, 1.0)[:, None], root * unit
+    total, edge = (0.5 * parts * parts @ weight).sum(0), (parts[..., -1] ** 2).sum(0) * weight[-1]
+    root = xp.sqrt(
+        xp.where(edge <= _eps(weight) * total, total, math.nan)
+    )  # growth may carry the mass beyond all nodes
+    return parts / xp.where(root == 0.0, 1.0, root)[:, None], root * unit
 
 
 def _coefficients_of(parts, table):
@@ -269,8 +274,8 @@ def _plane_average(f, g, K1, K2, rho, complement, parameters, finer):
     one, two = (h(side, *columns) * own for h, side, own in zip((f, g), z, mass))
     coarse = 4.0 * one[..., ::2].sum(-1) * two[..., ::2].sum(-1) * weight
     one, two = one.sum(-1), two.sum(-1)
-    squares = (one * one * weight).sum(-1), (two * two * weight).sum(-1)
-    return _settled((one * two * weight).sum(-1), 2.0 * coarse[..., ::2].sum(-1), *squares)
+    squares = [0.5 * (h * h + xp.flip(h * h, (-1,))) * weight for h in (one, two)]  # the last one is both ends
+    return _settled((one * two * weight).sum(-1), 2.0 * coarse[..., ::2].sum(-1), squares)
 
 
 def _parallel_average(f, g, K1, K2, rho, complement, parameters, rule):
@@ -278,13 +283,22 @@ def _parallel_average(f, g, K1, K2, rho, complement, parameters, rule):
     x, weight, _ = rule
     one, two = (_at_nodes(h, K, parameters, x) for h, K in ((f, K1), (g, K2)))
     terms = one * xp.where(rho[:, None] < 0.0, xp.flip(two, (0,)), two)
-    squares = ((one * one) @ weight).sum(0), ((two * two) @ weight).sum(0)
-    return _settled((terms @ weight).sum(0), 2.0 * (terms[..., ::2] @ weight[::2]).sum(0), *squares)
+    squares = [(h * h).sum(0) * weight for h in (one, two)]
+    return _settled((terms @ weight).sum(0), 2.0 * (terms[..., ::2] @ weight[::2]).sum(0), squares)
 
 
-def _settled(value, coarse, first, second):
-    """A sum over all nodes; nan where that over every second node is not near, beside <f**2> and <g**2>."""
-    near = xp.abs(value - coarse) <= 2.0 * math.sqrt(_eps(value)) * xp.sqrt(first) * xp.sqrt(second)
+def _settled(value, coarse, squares):
+    """A sum over all nodes; nan where that over every second node is not near, or functions have mass at the last one.
+
+    Args:
+        value: the sum.
+        coarse: that over every second node.
+        squares: the terms of <f**2> and of <g**2>.
+    """
+    eps, (first, second) = _eps(value), (terms.sum(-1) for terms in squares)
+    near = xp.abs(value - coarse) <= 2.0 * math.sqrt(eps) * xp.sqrt(first) * xp.sqrt(second)
+    for terms, total in zip(squares, (first, second)):
+        near = near & (terms[..., -1] <= eps * total)
     return xp.where(near, value, math.nan)
 
 
