@@ -27,7 +27,7 @@ from .procedure_text import curve_values, procedure_text
 HERE = Path(__file__).parent
 SHARED = HERE / "runtime"  # the functions that every array library has
 FEATURE_ROWS = HERE / "feature_rows"  # the function of feature matrices, where arrays are NumPy's
-HERMITE = HERE / "hermite"  # those of libraries whose arrays can be changed
+HERMITE = HERE / "hermite"  # averages of smooth functions
 SLOPED = HERE / "sloped"  # those of libraries that differentiate
 SEARCHES = Path(highest.__file__)  # the search for a maximum, that of the theory
 TEMPLATES = HERE / "templates"

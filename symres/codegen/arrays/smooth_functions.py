@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import combinations_with_replacement
-from string import ascii_lowercase
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from string import ascii_uppercase
 
 import sympy as sp
 
-from ...core.symbols import K1, K2, C
-from ..averages.average_code import averages, function_text
+from ...core.symbols import K1, K2, C, z
+from ..averages.average_code import averages
 from ..averages.integrands import PiecewiseIntegrand
+from ..averages.tail_growth import largest_exponent
 from ..emission.emitter import Dialect, Emitter, Source, defined, variable
 from ..planning.plan import Component
 from ..stable.rewrites import stabilise
-
-ORDER = 4  # of derivatives in z that two derivatives of an average need, by Price's theorem
+from .component_text import arguments
+from .product_sums import ClosedFunctions, closed_functions
 
 
 @dataclass(frozen=True)
@@ -51,76 +51,49 @@ def smooth_pairs(component: Component) -> tuple[SmoothPair, ...]:
     return tuple(found) if sp.expand(rest) == 0 else ()
 
 
-def sum_source(
-    component: Component,
-    pairs: Sequence[SmoothPair],
-    dialect: Dialect,
-    call: Callable[[int, SmoothPair, str, str], tuple[str, Sequence[str]]],
-    facts: Callable[[Sequence[PiecewiseIntegrand]], Sequence[str]] | None = None,
-) -> Source:
-    """A sum of averages, beside functions of the module that give the derivatives of each function by their names.
+def sum_source(component: Component, pairs: Sequence[SmoothPair], dialect: Dialect, given: str) -> Source:
+    """A sum of averages, beside the functions that all derivatives of what is averaged are made of.
 
     Args:
         component: the sum.
         pairs: its averages.
         dialect: of the library.
-        call: the expression for an average, and what stands before it, by its number, the average, and the names of
-            the functions that give the derivatives.
-        facts: lines that compute what else such a function gives, from the kernel K1 and the parameters.
+        given: what run-time functions find those by: ``{factors}`` is the name of a function that computes them at z,
+            ``{slopes}`` that of a table of their derivatives.
     """
-    name, parameters = component.name, component.symbols[3:]
-    own = "".join(f", {variable(p)}" for p in parameters)
-    preamble: list[str] = []
-    sides: dict[PiecewiseIntegrand, str] = {}
-    texts: dict[sp.Expr, str] = {}
-
-    def side(f: PiecewiseIntegrand) -> str:
-        if f not in sides:
-            sides[f] = f"{name}_function_{len(sides) + 1}"
-            found, more = dict(derivatives(f, parameters)), ""
-            for h in filter(None, found.values()):
-                if h.parts[0] not in texts:
-                    texts[h.parts[0]] = f"{name}_part_{len(texts) + 1}"
-                    preamble.append(function_text(texts[h.parts[0]], stabilise(h.parts[0]), parameters, dialect))
-            about = "Derivatives in parameters a, b, ... and in z, by their names"
-            if facts is not None:
-                preamble.append(defined(f"{sides[f]}_facts(K1{own})", facts([h for h in found.values() if h])))
-                about, more = f"{about}, and what quadrature asks of them", f", {sides[f]}_facts"
-            listed = [f'"{tag}": {texts[h.parts[0]] if h else None},' for tag, h in found.items()]
-            lines = [f'"""{about}."""', "found = {", *(f"    {line}" for line in listed), "}", f"return found{more}"]
-            preamble.append(defined(f"{sides[f]}()", lines))
-        return sides[f]
-
-    names, total = {p: variable(p) for p in parameters}, sp.Integer(0)
-    lines = []
+    name, parameters = component.name, component.parameters
+    letters: dict[sp.Expr, str] = {}
+    for f in (f for pair in pairs for f in (pair.first, pair.second)):
+        letters.setdefault(f.parts[0], ascii_uppercase[len(letters)])
+    closed = closed_functions(letters, (z, *parameters))
+    found = given.format(name=name, factors=f"{name}_factors", slopes=f"{name.upper()}_SLOPES")
+    lines, total, names = [], sp.Integer(0), {p: variable(p) for p in parameters}
     for number, pair in enumerate(pairs, 1):
-        called, before = call(number, pair, side(pair.first), side(pair.second))
-        preamble += before
-        lines.append(f"s{number} = {called}")
-        symbol = sp.Dummy(f"s{number}")
-        names[symbol] = f"s{number}"
+        one, two = (letters[f.parts[0]] for f in (pair.first, pair.second))
+        lines.append(f's{number} = _smooth_average({found}, "{one}", "{two}", {arguments(component)})')
+        names[symbol := sp.Dummy(f"s{number}")] = f"s{number}"
         total += pair.factor * symbol
-    return Source((*lines, *Emitter(dialect, names).function([("return", total)])), (), tuple(preamble))
+    lines += Emitter(dialect, names).function([("return", total)])
+    return Source(tuple(lines), (_slopes_text(name, closed),), (_factors_text(name, closed, parameters, dialect),))
 
 
-def derivatives(
-    f: PiecewiseIntegrand, parameters: Sequence[sp.Symbol]
-) -> Iterator[tuple[str, PiecewiseIntegrand | None]]:
-    """Those derivatives of a function that two derivatives of an average need; None for those that vanish.
-
-    Their names have a letter for each parameter, a, b, ... in order, and a z for each derivative in z: a parameter
-    counts as much as two of these.
-    """
-    letters = dict(zip(ascii_lowercase, parameters, strict=False))
-    for count in range(ORDER // 2 + 1):
-        for chosen in combinations_with_replacement(letters, count):
-            found: PiecewiseIntegrand | None = f
-            for letter in chosen:
-                found = found and _without_zero(found.map(lambda u, p=letters[letter]: u.diff(p)))
-            for order in range(ORDER - 2 * count + 1):
-                yield "".join(chosen) + "z" * order, found
-                found = found and _without_zero(found.diff())
+def _factors_text(name: str, closed: ClosedFunctions, parameters: Sequence[sp.Symbol], dialect: Dialect) -> str:
+    """The function that computes all factors at z."""
+    stable = [stabilise(f) for f in closed.functions]
+    names = {z: "z", **{p: variable(p) for p in parameters}}
+    results = {f"f{n}": f for n, f in enumerate(stable, 1)}
+    about = '"""Functions whose derivatives are sums of products of them."""'
+    lines = Emitter(capped(dialect, stable), names).function(list(results.items()))
+    return defined(f"{name}_factors({', '.join(names.values())})", [about, *lines, f"return {', '.join(results)},"])
 
 
-def _without_zero(f: PiecewiseIntegrand) -> PiecewiseIntegrand | None:
-    return None if f.parts == (0,) else f
+def _slopes_text(name: str, closed: ClosedFunctions) -> tuple[str, str]:
+    """The table of derivatives: for each variable, of each factor, {powers of all: coefficient}."""
+    rows = ["".join(f"    {slope},\n" for slope in row) for row in closed.slopes]
+    return f"{name.upper()}_SLOPES", "[" + "".join(f"[\n{row}], " for row in rows).removesuffix(", ") + "]"
+
+
+def capped(dialect: Dialect, stable: Sequence[sp.Expr]) -> Dialect:
+    """A dialect that keeps exponentials in stable functions below the largest float."""
+    exponent = dialect.at_most.format("{0}", f"{min(map(largest_exponent, stable))}.0")
+    return replace(dialect, functions={**dialect.functions, sp.exp: dialect.functions[sp.exp].format(exponent)})

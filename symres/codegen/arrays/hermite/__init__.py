@@ -1,4 +1,5 @@
-"""Averages of two smooth functions as series in the correlation, and parts of matrices: for arrays that are changed.
+"""Averages of two smooth functions as series in the correlation, sums in the plane, and parts of matrices.
 
-``hermite_series`` and ``matrix_parts`` are read, never imported, when code is generated; ``xp`` is the array library.
+The modules are read, never imported, when code is generated; ``xp`` is the array library. ``hermite_series`` and
+``matrix_parts`` are for libraries whose arrays can be changed.
 """

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 
 from ...arrays import differentiable
-from ...arrays.component_text import arguments
-from ...arrays.smooth_functions import SmoothPair, smooth_pairs, sum_source
+from ...arrays.smooth_functions import smooth_pairs, sum_source
 from ...emission.emitter import Source, not_integrated
 from ...planning.plan import Component
 from .dialect import JAX
@@ -25,10 +23,7 @@ def component_source(component: Component) -> Source:
 
 
 def _series_source(component: Component) -> Source:
-    def call(number: int, pair: SmoothPair, one: str, two: str) -> tuple[str, Sequence[str]]:
-        return f"_smooth_average({one}(), {two}(), {arguments(component)})", ()
-
     pairs = smooth_pairs(component)
     if not pairs:
         raise not_integrated(component.formula, JAX.name)
-    return sum_source(component, pairs, JAX, call)
+    return sum_source(component, pairs, JAX, "{factors}, {slopes}")

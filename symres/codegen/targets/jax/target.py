@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...arrays.array_code import Wording
-from ...arrays.array_target import SEARCHES, SHARED, SLOPED
+from ...arrays.array_target import HERMITE, SEARCHES, SHARED, SLOPED
 from ...arrays.differentiable_target import DifferentiableTarget
 from ...arrays.runtime_library import RuntimeLibrary
 from ...arrays.smooth_functions import smooth_pairs
@@ -39,7 +39,7 @@ class JaxTarget(DifferentiableTarget):
     dialect = JAX
     as_arrays = "_arrays"
     imports = (
-        {"contextlib": "import contextlib", "math": "import math"},
+        {"contextlib": "import contextlib", "functools": "import functools", "math": "import math"},
         {"jax": "import jax", "jnp": "import jax.numpy as jnp"},
         {"special": "special = jax.scipy.special", "xp": "xp = jnp"},
     )
@@ -59,21 +59,21 @@ class JaxTarget(DifferentiableTarget):
             docstrings.ORDER,
             f"Arrays broadcast; results are of the type of the arrays, float32 or float64. {_X64} Errors are those of "
             "float64, measured on {code}, compiled by jax.jit, against ball arithmetic.",
-            "jax.jit, jax.vmap, jax.grad and jax.hessian apply to all functions but searches; averages without a "
-            "closed form have two derivatives. Gradients are finite on the diagonal C = K1 = K2 (where both "
-            "functions jump, they diverge towards it).",
+            "jax.jit, jax.vmap, jax.grad and jax.hessian apply to all functions but searches. Gradients are finite on "
+            "the diagonal C = K1 = K2 (where both functions jump, they diverge towards it).",
             docstrings.UNITS,
         ),
         averages="Computed as a series in the correlation, in the widest floating type that is switched on, with "
-        "coefficients shared by all entries of a kernel, and as many blocks of 64 terms as the worst entry needs. A "
-        "value that may be off by more than 5e-13*sqrt(<f**2> <g**2>) (float32: 1e-5) is nan. The first of them are "
-        "those of different inputs of correlation 1, where the larger kernel needs more than 1024 terms; for still "
-        "larger kernels, for which 217 nodes are too few, all values are nan. The same holds for derivatives.",
+        "coefficients shared by all entries of a kernel, and as many blocks of 32 terms as the worst entry needs; "
+        "where 1024 are too few, by sums in the plane, a few entries at a time. A value is nan where the functions "
+        "change faster than nodes see, whose number is fixed. The same holds for derivatives.",
     )
-    ends = "series in the correlation would need more than 1024 terms for nearly parallel inputs, or more nodes"
+    ends = "the functions change faster than nodes see, whose number is fixed in compiled code"
 
     def __init__(self, runtime: RuntimeLibrary | None = None) -> None:
-        self.runtime = runtime or RuntimeLibrary.read(SHARED, SEARCHES, SLOPED, Path(__file__).parent / "runtime")
+        self.runtime = runtime or RuntimeLibrary.read(
+            SHARED, SEARCHES, SLOPED, HERMITE, Path(__file__).parent / "runtime"
+        )
 
     # ---- code --------------------------------------------------------------------------------------------------
 

@@ -21,8 +21,9 @@ from ...arrays.component_text import (
     sum_tables,
     with_origin,
 )
-from ...arrays.smooth_functions import smooth_pairs
+from ...arrays.smooth_functions import SmoothPair, smooth_pairs
 from ...averages import average_code
+from ...averages.integrands import PiecewiseIntegrand
 from ...emission.emitter import OUT, Emitter, Source, Tile, argument, defined, literal, variable
 from ...fits.chebyshev import Fit
 from ...planning.plan import KERNELS, Component, Function
@@ -41,21 +42,14 @@ MATRICES = (C, Theta)  # the arguments that differ from entry to entry
 def component_source(component: Component) -> Source:
     """The function of a component, its tile function, and the tables that it reads."""
     source = _unlimited_source(component)
-    series = series_tile(component)
-    more = () if series is None else series[1]
-    return replace(
-        source,
-        lines=limited(component, source.lines, NUMPY),
-        tile=component_tile(component),
-        preamble=(*source.preamble, *more),
-    )
+    return replace(source, lines=limited(component, source.lines, NUMPY), tile=component_tile(component))
 
 
 def component_tile(component: Component) -> Tile | None:
     """The tile function of two inputs: the least costly one of a closed form, a series of an average; or None."""
     code, series = component.code, series_tile(component)
     if series is not None:
-        return series[0] if math.isinf(component.max_kernel) else None
+        return series if math.isinf(component.max_kernel) else None
     if not component.is_plain or not isinstance(code, sp.Expr):
         return None
     has_parts = code.has(TwoSigns, TwoTails, S4, T4)  # of their own
@@ -85,6 +79,9 @@ def function_tile(function: Function) -> Tile | None:
 
 
 def _unlimited_source(component: Component) -> Source:
+    pairs = smooth_pairs(component)
+    if pairs:
+        return _series_source(component, pairs)
     if component.code is None:
         return average_code.source(component.name, component.symbols, component.formula, NUMPY)
     if isinstance(component.code, Fit):
@@ -145,30 +142,42 @@ def measured_tile(component: Component, tile: Tile) -> list[tuple[str, list[str]
     ]
 
 
-_ARRAYS, _COST = 4, 100  # scratch arrays of a tile, and its cost beside operations that cost 1
+_ARRAYS, _COST = 4, 100  # arrays of a tile, those that a series makes itself too; its cost beside operations of cost 1
 
 
 @lru_cache(maxsize=256)
-def series_tile(component: Component) -> tuple[Tile, tuple[str, ...]] | None:
-    """The tile of a pair average, and the functions that it calls; None if the functions have kinks or the average is
-    a sum."""
+def series_tile(component: Component) -> Tile | None:
+    """The tile of a pair average; None if the functions have kinks or the average is a sum."""
     pairs = smooth_pairs(component)
     if len(pairs) != 1 or not pairs[0].factor.is_number:
         return None
-    (pair,) = pairs
-    f, g = pair.first, pair.second
-    names = {h: f"{component.name}_smooth_{place}" for place, h in enumerate(dict.fromkeys((f, g)), 1)}
-    rest = "".join(f", {variable(p)}" for p in component.parameters)
-    tile = Tile(
-        (f"return _hermite_pair({names[f]}, {names[g]}, np.asarray(K1), np.asarray(K2){rest})",),
-        ("one, two = axes", f"_hermite_tile(K1, K2, {variable(C)}, one, two, scratch, fine)"),
+    names = _smooth_functions(component, pairs)
+    called = "".join(f"{names[f]}, " for f in (pairs[0].first, pairs[0].second))
+    return Tile(
+        (f"return _hermite_pair({called}{arguments(component)})",),
+        ("one, two = axes", f"scratch[0][...] = _hermite_sum(K1, K2, {variable(C)}, one, two, fine)"),
         2,
         _ARRAYS,
         _COST,
-        pair.factor,
+        pairs[0].factor,
     )
+
+
+def _smooth_functions(component: Component, pairs: Sequence[SmoothPair]) -> dict[PiecewiseIntegrand, str]:
+    """The names of functions in pair averages."""
+    functions = dict.fromkeys(f for pair in pairs for f in (pair.first, pair.second))
+    return {f: f"{component.name}_smooth_{number}" for number, f in enumerate(functions, 1)}
+
+
+def _series_source(component: Component, pairs: Sequence[SmoothPair]) -> Source:
+    """A sum of pair averages of smooth functions, entry by entry."""
+    names, listed = _smooth_functions(component, pairs), arguments(component)
+    calls = {sp.Dummy(f"s{n}"): pair for n, pair in enumerate(pairs, 1)}
+    lines = [f"{s.name} = _smooth_average({names[p.first]}, {names[p.second]}, {listed})" for s, p in calls.items()]
+    total = sp.Add(*(pair.factor * s for s, pair in calls.items()))
+    known = {p: variable(p) for p in component.parameters} | {s: s.name for s in calls}
     texts = (
-        average_code.function_text(name, stabilise(h.parts[0]), component.parameters, NUMPY)
-        for h, name in names.items()
+        average_code.function_text(name, stabilise(f.parts[0]), component.parameters, NUMPY)
+        for f, name in names.items()
     )
-    return tile, tuple(texts)
+    return Source((*lines, *Emitter(NUMPY, known).function([("return", total)])), (), tuple(texts))

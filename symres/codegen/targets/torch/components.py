@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -10,10 +9,8 @@ import sympy as sp
 
 from ...arrays import differentiable
 from ...arrays.component_text import arguments
-from ...arrays.smooth_functions import SmoothPair, smooth_pairs, sum_source
+from ...arrays.smooth_functions import smooth_pairs, sum_source
 from ...averages import average_code
-from ...averages.integrands import PiecewiseIntegrand
-from ...averages.rules import rule_of
 from ...emission.emitter import Source, defined, variable
 from ...planning.plan import Component
 from ...stable.rounding_error import doubt
@@ -34,7 +31,7 @@ def _quadrature_source(component: Component) -> Source:
         return _checked_source(component, component.code, component.fallback_integral)
     pairs = smooth_pairs(component)
     if pairs:
-        return _series_source(component, pairs)
+        return sum_source(component, pairs, TORCH, '"{name}"')
     name, listed = component.name, arguments(component)
     value = average_code.source(name, component.symbols, component.formula, TORCH)
     preamble, tables, calls = list(value.preamble), list(value.tables), []
@@ -47,25 +44,6 @@ def _quadrature_source(component: Component) -> Source:
     preamble.append(defined(f"{name}_rule_slopes(needed, {listed})", [about, "return (", *calls, ")"]))
     (line,) = value.lines
     return Source((f"{line.removesuffix(')')}, slopes={name}_rule_slopes)",), tuple(tables), tuple(preamble))
-
-
-def _series_source(component: Component, pairs: Sequence[SmoothPair]) -> Source:
-    """Values and their derivatives, up to the second, are series of the same kind."""
-    name, parameters = component.name, component.symbols[3:]
-
-    def call(number: int, pair: SmoothPair, one: str, two: str) -> tuple[str, Sequence[str]]:
-        rule = rule_of(pair.first, pair.second)
-        about = '"""The rule of quadrature, and the two functions."""'
-        both = [f"found = {one}()", f"return rule, found, {'found' if one == two else f'{two}()'}"]
-        rules = f"rule = {rule.helper}, {rule.cost}, {rule.few}"
-        given = f"{name}_pair_{number}"
-        functions = defined(f"{given}()", [about, rules, *both])
-        return f'_smooth_average("{given}", {arguments(component)})', [functions]
-
-    def facts(functions: Sequence[PiecewiseIntegrand]) -> Sequence[str]:
-        return average_code.facts_of_smooth(functions, TORCH, parameters)
-
-    return sum_source(component, pairs, TORCH, call, facts)
 
 
 def _checked_source(component: Component, code: sp.Expr, fallback_integral: sp.Expr) -> Source:

@@ -51,8 +51,8 @@ class TorchTarget(DifferentiableTarget):
             docstrings.ORDER,
             "Tensors broadcast; results are of the type of the tensors, float32 or float64, powers of kernels inside "
             "always float64. Errors are those of float64, measured on {code}, against ball arithmetic.",
-            "Results are differentiable in every argument: closed forms and polynomials arbitrarily often, averages of "
-            "pairs of smooth functions twice, other averages by quadrature once; further derivatives raise an error. "
+            "Results are differentiable in every argument: closed forms, polynomials and averages of pairs of smooth "
+            "functions arbitrarily often, other averages by quadrature once; further derivatives raise an error. "
             "Gradients are finite on the diagonal C = K1 = K2 (where both functions jump, they diverge towards it and "
             "are cut off within 1e-12 of it).",
             docstrings.UNITS,
@@ -72,8 +72,6 @@ class TorchTarget(DifferentiableTarget):
         """How often results can be differentiated, where that is not without end."""
         if any(c.code is None and not smooth_pairs(c) for c in function.components):
             return ("Differentiable once: a second derivative is a NoDerivative error.",)
-        if any(c.code is None for c in function.components):
-            return ("Differentiable twice: a third derivative is a NoDerivative error.",)
         if any(c.fallback_integral is not None for c in function.components):
             return (
                 "Differentiable once where the terms of the closed form cancel: there a second derivative is a "

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ....arrays.feature_rows.real_arguments import _real
+from ....arrays.hermite.hermite_series import _smooth_entries
 from ....arrays.runtime.array_types import Floats
 
 Function: TypeAlias = Callable[..., Floats]
@@ -58,6 +59,17 @@ def _blocks(function: Function, arguments: Sequence[ArrayLike], out: Floats | No
                     values[i] = chunk
                 target[...] = function(*values)
     return out
+
+
+def _smooth_average(f: Function, g: Function, *arguments: ArrayLike) -> Floats:
+    """<f(z1) g(z2)> for kernels K1, K2, covariances C and parameters, entry by entry."""
+    given = [_real(a) for a in arguments]
+    shape = np.broadcast_shapes(*(a.shape for a in given))
+    flat = [
+        np.broadcast_to(a, shape).reshape(-1) if a.size > 1 or n < 3 else a.reshape(()) for n, a in enumerate(given)
+    ]
+    with np.errstate(all="ignore"):
+        return _smooth_entries(f, g, *flat).reshape(shape)
 
 
 def _mended(closed: Function, doubt: Function, other: Function, *arguments: Floats) -> Floats:

@@ -160,7 +160,7 @@ def _refused(*arguments: Tensor) -> Tensor:
     if arguments[0].shape[0]:
         raise NoDerivative(
             "a further derivative",
-            "averages by quadrature have first derivatives only, those of pairs of smooth functions two",
+            "averages by quadrature have first derivatives only",
             "take fewer derivatives, or differences of first ones",
         )
     return arguments[0]

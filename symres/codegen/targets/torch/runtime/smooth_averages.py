@@ -1,112 +1,83 @@
-"""Averages of two smooth functions over a matrix as an operator of PyTorch: series in the correlation, and quadrature
-of the entries for which they are too long.
+"""Averages of two smooth functions as an operator of PyTorch: series in the correlation, and sums in the plane.
 
-By Price's theorem the derivatives of <f(z1) g(z2)> are averages of the same kind: <f'' g>/2 in K1, <f' g'> in C. So
-they are series of their own, finite where the inputs are parallel, and have derivatives in turn.
+Derivatives are averages of the same kind. So they are series of their own, finite where the inputs are parallel, and
+have derivatives in turn.
 """
 
 from __future__ import annotations
 
-import math
+import functools
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
-from ....arrays.hermite.hermite_series import _hermite_pairs, _hermite_tile
+from ....arrays.hermite.hermite_series import _hermite_pairs, _hermite_sum, _smooth_entries
 from ....arrays.hermite.matrix_parts import _chunk, _parts
-from ....arrays.runtime.entries import _few
-from ....arrays.runtime.pair_series import _pair_average
-from ....arrays.sloped.refused_derivatives import NoDerivative
+from ....arrays.sloped.product_sums_at_nodes import _derivative, _price
 from .operators import Key, _operators
 
 Function: TypeAlias = Callable[..., Tensor]
 
 _TILE = 32768  # entries for each thread, whose scratch arrays stay in the cache
-_SINGLE = 8192  # entries at a time where each has kernels of its own
 
 
-def _smooth_average(name: str, K1: Tensor, K2: Tensor, C: Tensor, *parameters: Tensor) -> Tensor:
-    """<f(z1) g(z2)>. globals()[name]() gives the rule of quadrature, and of f and of g their derivatives by names.
-
-    A name has a letter for each derivative in a parameter, a, b, ... in order, then a z for each in z. Beside them is
-    what quadrature has to know of the functions.
-    """
-    return _SMOOTH.smooth(name, [""], [""], torch.broadcast_tensors(K1, K2, C, *parameters))[0]
+def _smooth_average(
+    name: str, first: str, second: str, K1: Tensor, K2: Tensor, C: Tensor, *parameters: Tensor
+) -> Tensor:
+    """<f(z1) g(z2)> of two factors; name_factors(z, *parameters) gives all, NAME_SLOPES their derivatives."""
+    return _SMOOTH.smooth(name, [first], [second], torch.broadcast_tensors(K1, K2, C, *parameters))[0]
 
 
 def _slopes_of_averages(key: Key, needed: Sequence[bool], arguments: Sequence[Tensor]) -> list[Tensor | None]:
-    """The derivatives, by Price's theorem, of several averages along a new first axis; all are computed at once."""
-    name, firsts, seconds = key
-    sums = [[_slope_terms(place, *pair) for pair in zip(firsts, seconds)] for place in range(len(arguments))]
-    chosen = [terms for row, wanted in zip(sums, needed) if wanted for terms in row]
-    listed = list(dict.fromkeys(pair for terms in chosen for pair in terms if not _vanishes(name, *pair)))
-    none = torch.zeros_like(arguments[2])
-    found = dict(zip(listed, _SMOOTH.smooth(name, *map(list, zip(*listed)), arguments).unbind(0) if listed else ()))
-
-    def total(place: int, terms: Sequence[tuple[str, str]]) -> Tensor:
-        first, *others = [found.get(pair, none) for pair in terms]
-        for other in others:
-            first = first + other
-        return 0.5 * first if place < 2 else first
-
-    return [
-        torch.stack([total(place, terms) for terms in row]) if wanted else None
-        for place, (row, wanted) in enumerate(zip(sums, needed))
-    ]
+    """The derivatives of several averages along a new first axis; all are computed at once."""
+    name, *pairs = key[0], *zip(*key[1:])
+    sums = [[_price(place, pair) if wanted else () for pair in pairs] for place, wanted in enumerate(needed)]
+    listed = list(dict.fromkeys(pair for row in sums for terms in row for pair in terms))
+    if not listed:
+        return [None for _ in needed]
+    found = dict(zip(listed, _SMOOTH.smooth(name, *map(list, zip(*listed)), arguments).unbind(0)))
+    totals = [[functools.reduce(torch.add, [found[pair] for pair in terms]) for terms in row if terms] for row in sums]
+    return [(0.5 if place < 2 else 1.0) * torch.stack(row) if row else None for place, row in enumerate(totals)]
 
 
-def _slope_terms(place: int, first: str, second: str) -> list[tuple[str, str]]:
-    """The averages whose sum is the derivative of one in an argument, in a kernel twice that."""
-    letter = chr(94 + place)
-    more = [("zz", "")], [("", "zz")], [("z", "z")], [(letter, ""), ("", letter)]
-    return [("".join(sorted(first + one)), "".join(sorted(second + two))) for one, two in more[min(place, 3)]]
-
-
-def _vanishes(name: str, first: str, second: str) -> bool:
-    """Whether one of two derivatives is 0 everywhere."""
-    _, (one, _), (two, _) = globals()[name]()
-    if first not in one or second not in two:
-        found, remedy = "averages of smooth functions have two derivatives", "take fewer, or differences of these"
-        raise NoDerivative(f"a third derivative of {name}", found, remedy)
-    return one[first] is None or two[second] is None
+@functools.lru_cache
+def _function(name: str, derivative: str) -> Function:
+    """A derivative of a factor."""
+    return _derivative(globals()[f"{name}_factors"], globals()[f"{name.upper()}_SLOPES"], derivative)
 
 
 def _average_values(name: str, firsts: Sequence[str], seconds: Sequence[str], arguments: Sequence[Tensor]) -> Tensor:
-    """The values along a new first axis, computed in float64: series, in tiles, and quadrature of what they leave."""
-    rule, (one, fact_of_one), (two, fact_of_two) = globals()[name]()
-    pairs, shape = [(one[f], two[g]) for f, g in zip(firsts, seconds)], arguments[0].shape
+    """The values along a new first axis, computed in float64, in tiles; entry by entry what series leave."""
+    pairs, shape = [(_function(name, f), _function(name, g)) for f, g in zip(firsts, seconds)], arguments[0].shape
     out = torch.empty((len(pairs), *(shape or (1,))), dtype=torch.float64, device=arguments[0].device)
     if not out.numel():
         return out.to(arguments[0].dtype)
     C = arguments[2].reshape(out.shape[1:]).to(torch.float64)
     K1, K2, *parameters = (_narrow(a.reshape(C.shape)).to(torch.float64) for a in (*arguments[:2], *arguments[3:]))
-    own = [p.reshape(()) if p.numel() == 1 else p for p in parameters]
-    mirrored = _mirrored(pairs) if one is two and _is_symmetric(K1, K2, C) else {}
-    computed = [number for number in range(len(pairs)) if number not in mirrored]
+    parameters = [p.reshape(()) if p.numel() == 1 else p for p in parameters]
+    if 8 * (K1.numel() + K2.numel()) > C.numel():  # entries have kernels of their own
+        flat = [a.expand(C.shape).reshape(-1) if a.ndim else a for a in (K1, K2, C, *parameters)]
+        values = [_smooth_entries(f, g, *flat).reshape(C.shape) for f, g in pairs]
+        return torch.stack(values).reshape((len(pairs), *shape)).to(arguments[0].dtype)
 
-    few = 8 * (K1.numel() + K2.numel()) <= C.numel()
-    every = _hermite_pairs([pairs[n] for n in computed], K1, K2, *own) if few else None
-    size = 1 << 20 if out.is_cuda else _TILE * torch.get_num_threads()
+    mirrored = _mirrored(pairs) if _is_symmetric(K1, K2, C) else {}
+    computed = [number for number in range(len(pairs)) if number not in mirrored]
     left = torch.zeros(out.shape, dtype=torch.bool, device=out.device)
-    for part in _parts(tuple(C.shape), size if few else _SINGLE):
-        k1, k2, c = _chunk(K1, part), _chunk(K2, part), _chunk(C, part)
-        scratch = [torch.empty_like(c) for _ in range(3)]
-        if every is None:
-            expansions = _hermite_pairs([pairs[n] for n in computed], k1, k2, *own)
-        else:
-            expansions = _chunk(every, part)
-        for number, (first, second) in zip(computed, expansions):
+    every = _hermite_pairs([pairs[n] for n in computed], K1, K2, C, *parameters)
+    for part in _parts(tuple(C.shape), 1 << 20 if out.is_cuda else _TILE * torch.get_num_threads()):
+        kernels = _chunk(K1, part), _chunk(K2, part), _chunk(C, part)
+        for number, expansions in zip(computed, _chunk(every, part)):
             fine: list[Tensor] = []
-            _hermite_tile(k1, k2, c, first, second, [out[number][part], *scratch], fine)
-            if fine:
-                left[number][part] = ~fine[0]
+            out[number][part] = _hermite_sum(*kernels, *expansions, fine)
+            for known in fine:
+                left[number][part] = ~known
     for number in computed:
         places = left[number].nonzero(as_tuple=True)
         if places[0].numel():
-            entries = [a.expand(C.shape)[places] for a in (K1, K2, C, *parameters)]
-            out[number][places] = _by_rule(rule, *pairs[number], fact_of_one, fact_of_two, entries)
+            entries = [a.expand(C.shape)[places] if a.ndim else a for a in (K1, K2, C, *parameters)]
+            out[number][places] = _smooth_entries(*pairs[number], *entries)
     for number, other in mirrored.items():
         out[number] = out[other].T
     return out.reshape((len(pairs), *shape)).to(arguments[0].dtype)
@@ -138,21 +109,9 @@ def _narrow(a: Tensor) -> Tensor:
     return a
 
 
-def _by_rule(
-    rule: tuple, f: Function, g: Function, of_f: Function, of_g: Function, entries: Sequence[Tensor]
-) -> Tensor:
-    """Averages at entries by quadrature, nan where an argument is no finite number."""
-    known = torch.isfinite(sum(entries))
-
-    def average(K1: Tensor, *others: Tensor) -> Tensor:
-        parameters = others[2:]
-        first = ((f,), *of_f(K1, *parameters))
-        second = first if f is g else ((g,), *of_g(K1, *parameters))
-        helper, cost, at_a_time = rule
-        return _pair_average(helper, cost, at_a_time, first, second, K1, *others)
-
-    found = _few(average, 1 << 22, *(torch.where(known, a, 1.0) for a in entries))
-    return torch.where(known, torch.cat(found), math.nan)
+def _integers(count: int, like: Tensor) -> Tensor:
+    """0, 1, 2, ..., where another tensor is."""
+    return torch.arange(count, device=like.device)
 
 
 def _placed(a: Tensor, like: Tensor) -> Tensor:
@@ -163,11 +122,6 @@ def _placed(a: Tensor, like: Tensor) -> Tensor:
 def _dense(a: Tensor) -> Tensor:
     """A tensor in the order of its axes in memory."""
     return a.contiguous()
-
-
-def _add_product(total: Tensor, a: Tensor, b: Tensor, room: Tensor) -> None:
-    """Add a*b to a tensor, in place."""
-    total.addcmul_(a, b)
 
 
 _SMOOTH = _operators(

@@ -9,12 +9,12 @@ parameters of the layer may be passed by name, so that all functions can be call
 Arrays broadcast; results are of the type of the arrays, float32 or float64. float64 needs
 jax.config.update("jax_enable_x64", True), which this module leaves to you; without it all is float32. Errors
 are those of float64, measured on this code, compiled by jax.jit, against ball arithmetic.
-jax.jit, jax.vmap, jax.grad and jax.hessian apply to all functions but searches; averages without a closed form
-have two derivatives. Gradients are finite on the diagonal C = K1 = K2 (where both functions jump, they diverge
-towards it).
+jax.jit, jax.vmap, jax.grad and jax.hessian apply to all functions but searches. Gradients are finite on the
+diagonal C = K1 = K2 (where both functions jump, they diverge towards it).
 Kernels, covariances and C_b are in units of a squared preactivation, everything else is dimensionless.
 """
 
+import functools
 import math
 
 import jax
@@ -42,13 +42,10 @@ def covariance_map(K1, K2, C, C_W, C_b):
     Returns:
         array of the broadcast shape, of the arguments' floating type (numbers alone: the widest one).
 
-    Valid when: kernels in 1e-8..13 (measured); finite from K = 0 to 13, nan beyond, on the diagonal and at |C|
-        = sqrt(K1 K2).
-    Warning: nan beyond kernels of 13: series in the correlation would need more than 1024 terms for nearly
-        parallel inputs, or more nodes
-    Error (_average_1): at most 1e-12 of sqrt(<f**2> <g**2>), for equal functions the geometric mean of the two
+    Valid when: kernels in 1e-8..1e4 (measured); finite from K = 0 on, on the diagonal and at |C| = sqrt(K1 K2).
+    Error (_average_1): at most 1e-14 of sqrt(<f**2> <g**2>), for equal functions the geometric mean of the two
         diagonal values (much smaller values have fewer digits, and finally no sign), measured for kernels in
-        1e-8..13 and correlations up to 1 - 1e-12 and of 1; worst at nearly parallel inputs of the kernel 13.
+        1e-8..1e4 and correlations up to 1 - 1e-12 and of 1; worst at K1 = 0.7, K2 = 0.7, C = 0.7.
     No closed form: tanh(z) is not a polynomial, exponential, oscillation, error function or sign of a linear
         function.
     Generalises: PDLT (B.11).
@@ -64,59 +61,26 @@ def _covariance_map(K1, K2, C, C_W, C_b):
 
 
 # ---- averages and closed forms -----------------------------------------------------------------------------------
-def _average_1_part_1(z):
-    return jnp.tanh(z)
-
-
-def _average_1_part_2(z):
-    return 4.0*jax.nn.sigmoid(-2.0*z)*jax.nn.sigmoid(2.0*z)
-
-
-def _average_1_part_3(z):
-    return -8.0*jnp.tanh(z)*jax.nn.sigmoid(-2.0*z)*jax.nn.sigmoid(2.0*z)
-
-
-def _average_1_part_4(z):
-    t0 = jnp.tanh(z)
-    t1 = jax.nn.sigmoid(-2.0*z)
-    t2 = jax.nn.sigmoid(2.0*z)
-    return 16.0*t0*t0*t1*t2 - 32.0*t1*t1*t2*t2
-
-
-def _average_1_part_5(z):
-    t0 = jnp.tanh(z)
-    t1 = jax.nn.sigmoid(-2.0*z)
-    t2 = jax.nn.sigmoid(2.0*z)
-    return 256.0*t0*t1*t1*t2*t2 - 32.0*t0*t0*t0*t1*t2
-
-
-def _average_1_function_1():
-    """Derivatives in parameters a, b, ... and in z, by their names."""
-    found = {
-        "": _average_1_part_1,
-        "z": _average_1_part_2,
-        "zz": _average_1_part_3,
-        "zzz": _average_1_part_4,
-        "zzzz": _average_1_part_5,
-    }
-    return found
+def _average_1_factors(z):
+    """Functions whose derivatives are sums of products of them."""
+    f1 = jnp.tanh(z)
+    f2 = jax.nn.sigmoid(-2.0*z)
+    f3 = jax.nn.sigmoid(2.0*z)
+    return f1, f2, f3,
 
 
 def _average_1(K1, K2, C):
     """<tanh(z1)*tanh(z2)>_{K1, C, K2}
 
     Computed as a series in the correlation, in the widest floating type that is switched on, with coefficients
-    shared by all entries of a kernel, and as many blocks of 64 terms as the worst entry needs. A value that may
-    be off by more than 5e-13*sqrt(<f**2> <g**2>) (float32: 1e-5) is nan. The first of them are those of
-    different inputs of correlation 1, where the larger kernel needs more than 1024 terms; for still larger
-    kernels, for which 217 nodes are too few, all values are nan. The same holds for derivatives. Where series
-    in the correlation would need more than 1024 terms for nearly parallel inputs, or more nodes, the value is
-    nan: beyond kernels of 13.
-    Error: at most 1e-12 of sqrt(<f**2> <g**2>), for equal functions the geometric mean of the two diagonal
-    values (much smaller values have fewer digits, and finally no sign), measured for kernels in 1e-8..13 and
-    correlations up to 1 - 1e-12 and of 1; worst at nearly parallel inputs of the kernel 13.
+    shared by all entries of a kernel, and as many blocks of 32 terms as the worst entry needs; where 1024 are
+    too few, by sums in the plane, a few entries at a time. A value is nan where the functions change faster
+    than nodes see, whose number is fixed. The same holds for derivatives.
+    Error: at most 1e-14 of sqrt(<f**2> <g**2>), for equal functions the geometric mean of the two diagonal
+    values (much smaller values have fewer digits, and finally no sign), measured for kernels in 1e-8..1e4 and
+    correlations up to 1 - 1e-12 and of 1; worst at K1 = 0.7, K2 = 0.7, C = 0.7.
     """
-    s1 = _smooth_average(_average_1_function_1(), _average_1_function_1(), K1, K2, C)
+    s1 = _smooth_average(_average_1_factors, _AVERAGE_1_SLOPES, "A", "A", K1, K2, C)
     return s1
 
 
@@ -127,59 +91,374 @@ def _possible(K1, K2, C, kind=None):
     return xp.abs(C) <= ((1.0 + 64.0 * float(xp.finfo(first.dtype if kind is None else kind).eps)) * first) * second
 
 
-class NoDerivative(NotImplementedError):
-    """A derivative that a function does not have; symres, where it loads a module, puts a SymresError there."""
+def _derivative(factors, slopes, name):
+    """A derivative of a factor as a function of z and parameters.
 
-    def __init__(self, asked, found, remedy):
-        super().__init__(f"{asked}: {found}; {remedy}")
-
-
-_STEP = 0.0625  # from node to node, in standard deviations
-_SIDE_NODES = 217  # at 0 and on one side of it, as far as something is left of the normal law times a polynomial
-_BLOCK = 64  # terms at a time: a power of 2
-_MOST_TERMS = 1024
-_ENOUGH = 16.0  # roundings: what a series may leave of the root of <f**2> <g**2> when it ends
-_LEFT = 5e-13  # of that root: what an entry may lack; in float32 the following
-_LEFT_IN_SINGLE = 1e-5
-_APART = 2.0  # roots of a rounding: what the sum over every second node may differ by, of <f**2>
-_FEWER = "take fewer derivatives, or differences of these"
-_CHUNK = 4096  # entries at a time that have kernels of their own
-
-
-def _smooth_average(first, second, K1, K2, C, *parameters):
-    """<f(z1) g(z2)>, of the type of C; the mappings have f, g and their derivatives by names, None for what vanishes.
-
-    A name has a letter for each derivative in a parameter, a, b, ... in order, then a z for each in z.
+    Args:
+        factors: gives all factors at z.
+        slopes: for z and for each parameter, the derivative of every factor as a sum of products.
+        name: the factor, A, B, ..., then a letter for each derivative: a, b, ... in the parameters, in order, z in z.
     """
-    wide = [_widened(a) for a in (K1, K2, C, *parameters)]
-    return _smooth_derivative(first, second, "", "", *wide).astype(C.dtype)
+    count = len(slopes[0])
+    terms = {tuple([int(n == ord(name[0]) - 65) for n in range(count)]): 1.0}
+    for letter in name[1:]:
+        total = {}
+        for powers, number in terms.items():
+            for place, power in enumerate(powers):
+                for more, slope in slopes["zabcdefghijklmnopqrstuvwxy".index(letter)][place].items() if power else ():
+                    key = tuple([p + q - (n == place) for n, (p, q) in enumerate(zip(powers, more))])
+                    total[key] = total.get(key, 0.0) + number * power * slope
+        terms = {powers: number for powers, number in total.items() if number}
+    return lambda z, *parameters: _sum_of_products(terms, factors(z, *parameters))
 
 
-def _smooth_derivative(first, second, one, two, *arguments):
-    """The average of a derivative of f and a derivative of g."""
-    if one not in first or two not in second:
-        raise NoDerivative("a third derivative", "averages of smooth functions have two derivatives", _FEWER)
-    f, g = first[one], second[two]
+def _sum_of_products(terms, factors):
+    """The value of a sum of products of powers of factors."""
+    total = 0.0 * factors[0]
+    for powers, number in terms.items():
+        product = number
+        for factor, power in zip(factors, powers):
+            for _ in range(power):
+                product = product * factor
+        total = total + product
+    return total
 
-    def average(more, other):
-        names = ["".join(sorted(name)) for name in (one + more, two + other)]
-        return lambda *given: _smooth_derivative(first, second, *names, *given)
 
-    def halved(more, other):
-        return lambda *given: 0.5 * average(more, other)(*given)
+def _price(place, pair):
+    """The averages whose sum is the derivative of one in an argument, K1, K2, C, parameters; in a kernel twice that.
 
-    def moved(letter):
-        return lambda *given: average(letter, "")(*given) + average("", letter)(*given)
+    By Price's theorem <f g> changes by <f'' g>/2 with K1 and by <f' g'> with C.
+    """
+    letter = chr(94 + place)
+    changes = [("zz", "")], [("", "zz")], [("z", "z")], [(letter, ""), ("", letter)]
+    first, second = pair
+    return [("".join(sorted(first + one)), "".join(sorted(second + two))) for one, two in changes[min(place, 3)]]
 
-    slopes = [halved("zz", ""), halved("", "zz"), average("z", "z")]
-    slopes += [moved(chr(97 + place)) for place in range(len(arguments) - 3)]
 
-    def value(*given):
-        if f is None or g is None:
-            return jnp.zeros(jnp.broadcast_shapes(*(a.shape for a in given)), given[0].dtype)
-        return _mapped(lambda *some: _series_values(f, g, *some), *given)
+_FARTHEST = 20.0  # standard deviations: room for what grows like exp(5*x), whose square has its mass around 10
+_ENOUGH = 16.0  # the same as it is known, with the rounding of sums
+_HIDDEN = 4.0  # roundings of <f**2> that hide what a series leaves of it
 
-    return _with_slopes(value, slopes, *arguments)
+
+def _eps(a):
+    """The rounding of an array's type."""
+    return float(xp.finfo(a.dtype).eps)
+
+
+def _parallel(C):
+    """The correlation from which on no series is asked: rounding makes it 1 or less."""
+    return 1.0 - 4.0 * _eps(C)
+
+
+def _step(terms):
+    """From node to node: the last of so many polynomials is a wave of the length 2*pi/sqrt(terms)."""
+    return min(0.125, 1.6 / math.sqrt(terms))
+
+
+def _integers(count, like):
+    """0, 1, 2, ..., where another array is."""
+    return xp.arange(count)
+
+
+def _clustered(scale, middle, count):
+    """Nodes and weights of the normal law along a last axis: scale*step apart at the middle, a step elsewhere.
+
+    Args:
+        scale: at most 1.
+        middle: where nodes are close together, inside of the law.
+        count: of the nodes, odd.
+    """
+    low, high = (xp.arcsinh(xp.sinh(end - middle) / scale) for end in (-_FARTHEST, _FARTHEST))
+    step = (high - low) / (count - 1)
+    t = (0.5 * (low + high))[..., None] + step[..., None] * (_integers(count, scale) - count // 2)
+    near = scale[..., None] * xp.sinh(t)
+    x = middle[..., None] + xp.arcsinh(near)
+    slope = (scale * step)[..., None] * xp.cosh(t) / xp.sqrt(1.0 + near * near)
+    return x, slope * xp.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
+
+
+def _side_rule(scale, side):
+    """Nodes from 0 on, and weights of the sum of what is even there and at their negatives."""
+    x, weight = (a[side:] for a in _clustered(scale, 0.0 * scale, 2 * side + 1))
+    return x, xp.where(_integers(side + 1, scale) > 0, 1.0, 0.5) * weight
+
+
+def _polynomials(before, x, first, count):
+    """Normalised Hermite polynomials times weights: rows of even order, and behind them those of odd order.
+
+    Args:
+        before: the last one before them, and the first of them.
+        x: nodes.
+        first: its order, even.
+        count: of the polynomials.
+
+    Returns:
+        what the following ones begin with; the polynomials.
+    """
+    n = (2 * _integers(count // 2, x) + first) * xp.ones_like(x[:1])
+    factors = xp.sqrt(xp.stack([n / (n + 1.0), 1.0 / (n + 1.0), (n + 1.0) / (n + 2.0), 1.0 / (n + 2.0)], 1))
+
+    def following(polynomials, row):
+        last, even = polynomials
+        odd = row[1] * x * even - row[0] * last
+        return (odd, row[3] * x * odd - row[2] * even), xp.stack([even, odd])
+
+    before, found = _scan(following, before, factors)
+    return before, xp.swapaxes(found, 0, 1)
+
+
+def _at_nodes(f, K, parameters, x):
+    """f(z) and f(-z) with z = sqrt(K)*x, a row for each kernel; parameters are numbers, or one for each."""
+    columns, z = [p[:, None] if p.shape else p for p in parameters], xp.sqrt(K)[:, None] * x
+    return xp.stack([f(side, *columns) + 0.0 * z for side in (z, -z)])
+
+
+def _parts_of_one(values, weight):
+    """Even and odd parts, which even and odd polynomials see, in units of the root of <f**2>, and that.
+
+    It is nan where nodes end too soon.
+
+    Args:
+        values: at the nodes, a row for each function of one kernel, and at their negatives.
+        weight: of the nodes.
+    """
+    unit = xp.amax(xp.abs(values), (0, 2))
+    right, left = values / xp.where(unit > 0.0, unit, 1.0)[:, None]  # squares are floats then
+    parts = xp.stack([right + left, right - left])
+    total, edge = (0.5 * parts * parts @ weight).sum(0), (parts[..., -1] ** 2).sum(0) * weight[-1]
+    root = xp.sqrt(
+        xp.where(edge <= _eps(weight) * total, total, math.nan)
+    )  # growth may carry the mass beyond all nodes
+    return parts / xp.where(root == 0.0, 1.0, root)[:, None], root * unit
+
+
+def _coefficients_of(parts, table):
+    """Hermite coefficients along a last axis, and how much every second node changes the last ones, at most."""
+    a = parts @ xp.swapaxes(table, 1, 2)
+    last = 2.0 * parts[..., ::2] @ xp.swapaxes(table[:, -2:, ::2], 1, 2)
+    off = xp.amax(xp.abs(last - a[..., -2:]), (0, 2))
+    return xp.stack([*a], -1).reshape((parts.shape[1], -1)), off
+
+
+def _root_of_rest(shares, off):
+    """The root of what coefficients leave of 1, by the sum of their squares; infinite where nodes are too far apart."""
+    eps = _eps(shares)
+    rest = xp.where(shares == 0.0, 0.0, 1.0 - shares).clip(_HIDDEN * eps)
+    return xp.sqrt(xp.where(off <= 2.0 * math.sqrt(eps), rest, math.inf))
+
+
+_PLANE_STEP = 0.15  # from node to node: twice that leaves at most the root of a rounding of tanh at any kernel
+
+
+def _plane_average(f, g, K1, K2, rho, complement, parameters, finer):
+    """<f(z1) g(z2)> of inputs that are not parallel; nan where nodes are too far apart.
+
+    Two inputs share a part u, z = sqrt(K)*(sqrt(r)*u + sqrt(1 - r)*v) with r = abs(rho) and v of each input alone. So
+    the average over u is that of a product of averages over v. Those change around z = 0, and the nodes of v are close
+    together there; the nodes of u at 0. The complement is sqrt(1 - rho**2).
+    """
+
+    def nodes(scale, middle):
+        scale = scale / finer**2
+        return _clustered(scale, middle, 2 * _side_nodes(scale, _PLANE_STEP / finer) + 1)
+
+    distance = (complement * complement / (1.0 + xp.abs(rho)))[:, None]  # large kernels need all digits of 1 - r
+    shared, apart = xp.sqrt(1.0 - distance), xp.sqrt(distance)
+    largest = xp.sqrt(xp.maximum(K1, K2))[:, None] * shared
+    u, weight = nodes(1.0 / largest.clip(1.0)[:, 0], 0.0 * rho)
+    deviations = xp.stack([xp.sqrt(K1), xp.sqrt(K2) * xp.where(rho < 0.0, -1.0, 1.0)])[..., None]
+    scales = 1.0 / (xp.abs(deviations) * apart).clip(1.0) + 0.0 * u
+    v, mass = nodes(scales, (-shared / apart * u).clip(-_FARTHEST, _FARTHEST) + 0.0 * scales)
+    z = deviations[..., None] * (shared[..., None] * u[..., None] + apart[..., None] * v)
+    columns = [p[:, None, None] if p.shape else p for p in parameters]
+    one, two = (h(side, *columns) * own for h, side, own in zip((f, g), z, mass))
+    coarse = 4.0 * one[..., ::2].sum(-1) * two[..., ::2].sum(-1) * weight
+    one, two = one.sum(-1), two.sum(-1)
+    squares = [0.5 * (h * h + xp.flip(h * h, (-1,))) * weight for h in (one, two)]  # the last one is both ends
+    return _settled((one * two * weight).sum(-1), 2.0 * coarse[..., ::2].sum(-1), squares)
+
+
+def _parallel_average(f, g, K1, K2, rho, complement, parameters, rule):
+    """<f(z1) g(z2)> of parallel or opposite inputs, which are one variable; nan where nodes are too far apart."""
+    x, weight, _ = rule
+    one, two = (_at_nodes(h, K, parameters, x) for h, K in ((f, K1), (g, K2)))
+    terms = one * xp.where(rho[:, None] < 0.0, xp.flip(two, (0,)), two)
+    squares = [(h * h).sum(0) * weight for h in (one, two)]
+    return _settled((terms @ weight).sum(0), 2.0 * (terms[..., ::2] @ weight[::2]).sum(0), squares)
+
+
+def _settled(value, coarse, squares):
+    """A sum over all nodes; nan where that over every second node is not near, or functions have mass at the last one.
+
+    Args:
+        value: the sum.
+        coarse: that over every second node.
+        squares: the terms of <f**2> and of <g**2>.
+    """
+    eps, (first, second) = _eps(value), (terms.sum(-1) for terms in squares)
+    near = xp.abs(value - coarse) <= 2.0 * math.sqrt(eps) * xp.sqrt(first) * xp.sqrt(second)
+    for terms, total in zip(squares, (first, second)):
+        near = near & (terms[..., -1] <= eps * total)
+    return xp.where(near, value, math.nan)
+
+
+def _sloped(value, slopes, *arguments):
+    """A function of arguments that broadcast, with its derivative in each; None stands for one without a part in it."""
+    return _with_slopes(value, slopes, *jnp.broadcast_arrays(*arguments))
+
+
+def _with_slopes(value, slopes, *arguments):
+    """The same of arguments that keep their shapes: slopes are called with these.
+
+    Derivatives in arguments that do not move are left out: they may be infinite, and 0 times infinity is nan.
+    """
+
+    def moved(primals, tangents):
+        found = function(*primals)
+        total = jnp.zeros_like(found)
+        for slope, tangent in zip(slopes, tangents):
+            if slope is not None and not isinstance(tangent, jax.custom_derivatives.SymbolicZero):
+                total = total + slope(*primals) * tangent
+        return found, total
+
+    function = jax.custom_jvp(lambda *given: value(*given))
+    function.defjvp(lambda primals, tangents: moved(primals, tangents), symbolic_zeros=True)
+    return function(*arguments)
+
+
+def _halves(a):
+    """The leading half of the digits of a number, and the rest: products of halves are exact."""
+    kind, mask = (jnp.uint64, 0xFFFFFFFFF8000000) if a.dtype == jnp.float64 else (jnp.uint32, 0xFFFFF000)
+    bits = jax.lax.bitcast_convert_type(a, kind) & jnp.asarray(mask, dtype=kind)
+    high = jax.lax.bitcast_convert_type(bits, a.dtype)
+    return high, a - high
+
+
+def _two_sum(a, b):
+    """The rounded sum and its rounding error: their sum is a + b exactly (Knuth)."""
+    total = a + b
+    back = total - a
+    return total, (a - (total - back)) + (b - back)
+
+
+def _cross_difference(x, y, u, v):
+    """x*y - u*v without cancellation."""
+    (a, b), (c, d), (e, f), (g, h) = map(_halves, jnp.broadcast_arrays(*map(jnp.asarray, (x, y, u, v))))
+    total, lost = _two_sum(a * c, -e * g)
+    rest = b * d - f * h
+    for first, second in ((a * d, -e * h), (b * c, -f * g)):
+        part, error = _two_sum(first, second)
+        total, more = _two_sum(total, part)
+        rest = rest + (error + more)
+    return total + (rest + lost)
+
+
+def _difference_of_products(K1, K2, C):
+    """K1*K2 - C**2 without cancellation; 0 where rounding made C a little too large."""
+    return jnp.maximum(_cross_difference(K1, K2, C, C), 0.0)
+
+
+def _slope_in_K1(K1, K2, C):
+    """The derivative of K1*K2 - C**2 in K1."""
+    return K2
+
+
+def _slope_in_K2(K1, K2, C):
+    """The derivative of K1*K2 - C**2 in K2."""
+    return K1
+
+
+def _slope_in_C(K1, K2, C):
+    """The derivative of K1*K2 - C**2 in C."""
+    return -2.0 * C
+
+
+def _determinant(K1, K2, C):
+    """K1*K2 - C**2 without cancellation; its derivative is that of the polynomial, on the boundary too."""
+    return _sloped(_difference_of_products, (_slope_in_K1, _slope_in_K2, _slope_in_C), K1, K2, C)
+
+
+def _correlation(K1, K2, C):
+    """C/sqrt(K1*K2) and sqrt(1 - (C/sqrt(K1*K2))**2), without cancellation; 0 and 1 where a kernel vanishes."""
+    size = _root(K1) * _root(K2)
+    vanishes = size == 0.0
+    size = jnp.where(vanishes, 1.0, size)
+    ratio = jnp.where(vanishes, 0.0, _at_most(_at_least(C / size, -1.0), 1.0))
+    rest = _root(_determinant(K1, K2, C)) / size
+    smallest = float(jnp.finfo(C.dtype).tiny) ** 0.45  # the halves of products below are no floats
+    rest = jnp.where(size > smallest, rest, _root((1.0 - ratio) * (1.0 + ratio)))
+    return ratio, _at_most(rest, 1.0)
+
+
+def _arrays(*values):
+    """The arguments as arrays of one floating type; numbers alone have the widest that is switched on."""
+    arrays = [jnp.asarray(v) for v in values if not isinstance(v, (int, float))]
+    kind = jnp.result_type(*[a.dtype for a in arrays]) if arrays else jnp.result_type(float)
+    if jnp.issubdtype(kind, jnp.complexfloating) or any(isinstance(v, complex) for v in values):
+        raise TypeError("arguments are real numbers, not complex: pass the real parts")
+    kind = jnp.promote_types(kind, jnp.float32) if jnp.issubdtype(kind, jnp.floating) else jnp.result_type(float)
+    return [jnp.asarray(v, dtype=kind) for v in values]
+
+
+def _widened(a):
+    """An array in the widest floating type that is switched on: float64 with jax_enable_x64, float32 without."""
+    return jnp.asarray(a, dtype=jnp.result_type(float))
+
+
+def _at_least(x, bound):
+    """The larger one; what equals the bound still moves with x. Bounds too small for float32 are as far up there."""
+    if isinstance(bound, float) and bound > 0.0 and x.dtype == jnp.float32:
+        bound = max(bound, bound**0.18)
+    return jnp.where(x < bound, bound, x)
+
+
+def _at_most(x, bound):
+    """The smaller one; what equals the bound still moves with x."""
+    return jnp.where(x > bound, bound, x)
+
+
+def _root(x):
+    """The square root; its derivative at 0, which is infinite, is given as 0."""
+    vanishes = x <= 0.0
+    return jnp.where(vanishes, 0.0, jnp.sqrt(jnp.where(vanishes, 1.0, x)))
+
+
+_CHUNK = 4096  # entries at a time that have kernels of their own
+_BLOCK = 32  # terms at a time: a power of 2
+_MOST_TERMS = 1024  # what nodes _step(1024) apart are for
+
+
+def _smooth_average(factors, slopes, one, two, *arguments):
+    """<f(z1) g(z2)> of two factors for K1, K2, C and parameters, of the type of C; slopes are those of all factors."""
+    wide = [_widened(a) for a in arguments]
+    return _averages(factors, slopes, [(one, two)], *wide)[0].astype(arguments[2].dtype)
+
+
+def _averages(factors, slopes, pairs, *arguments):
+    """Averages of pairs of derivatives along a first axis, whose derivatives are averages of further ones."""
+
+    def moved(primals, tangents):
+        value = _averages(factors, slopes, pairs, *primals)
+        moving = [n for n, t in enumerate(tangents) if not isinstance(t, jax.custom_derivatives.SymbolicZero)]
+        rows = [(n, terms) for n in moving for terms in zip(*(_price(n, pair) for pair in pairs))]
+        every = list(dict.fromkeys(pair for _, terms in rows for pair in terms))
+        total = jnp.zeros_like(value)
+        found = _averages(factors, slopes, every, *primals) if every else total
+        for n, terms in rows:
+            slope = found[jnp.array([every.index(pair) for pair in terms])]
+            total = total + (0.5 if n < 2 else 1.0) * slope * tangents[n]
+        return value, total
+
+    names = list(dict.fromkeys(name for pair in pairs for name in pair))
+    functions = [_derivative(factors, slopes, name) for name in names]
+    places = [jnp.array([names.index(name) for name in side]) for side in zip(*pairs)]
+
+    def values(*given):
+        return _series_values(lambda z, *p: jnp.stack([f(z, *p) for f in functions]), places, *given)
+
+    averages = jax.custom_jvp(lambda *given: _mapped(values, *given))
+    averages.defjvp(lambda primals, tangents: moved(primals, tangents), symbolic_zeros=True)
+    return averages(*arguments)
 
 
 def _mapped(function, *arguments):
@@ -197,7 +476,7 @@ def _mapped(function, *arguments):
             a.reshape(a.shape[:1] + (1,) * (depth + 1 - a.ndim) + a.shape[1:]) if along else a
             for a, along in zip(given, mapped)
         ]
-        return _mapped(function, *placed), True
+        return jnp.moveaxis(_mapped(function, *placed), 1, 0), True
 
     entries = jax.custom_batching.custom_vmap(whole)
     entries.def_vmap(over_batch)
@@ -223,155 +502,126 @@ def _in_chunks(function, *arguments):
     def some(chunk):
         rest = iter(chunk)
         found = function(*(a.reshape(()) if single else next(rest) for a, single in zip(arguments, fixed)))
-        return jnp.broadcast_to(found, (_CHUNK,))
+        return jnp.broadcast_to(found, (*found.shape[:1], _CHUNK))
 
-    return jax.lax.map(some, columns).reshape(-1)[:size].reshape(shape)
+    found = jnp.moveaxis(jax.lax.map(some, columns), 1, 0)
+    return found.reshape((found.shape[0], -1))[:, :size].reshape((-1, *shape))
 
 
-def _series_values(f, g, K1, K2, C, *parameters):
-    """<f(z1) g(z2)> at entries."""
-    eps, shape = float(jnp.finfo(C.dtype).eps), jnp.broadcast_shapes(*(a.shape for a in (K1, K2, C, *parameters)))
-    points = [_STEP * q for q in range(_SIDE_NODES)]
-    weights = [_STEP / math.sqrt(2.0 * math.pi) * math.exp(-0.5 * x * x) / (1 + (x == 0.0)) for x in points]
-    x, weight = (jnp.asarray(numbers, dtype=C.dtype) for numbers in (points, weights))
-    first, second = (jnp.broadcast_shapes(K.shape, *(p.shape for p in parameters if p.size > 1)) for K in (K1, K2))
-    count = math.prod(first)
-    columns = [_columns((K1, *parameters), first), _columns((K2, *parameters), second)]
-    if f is g:
-        values, units = _in_units(_at_nodes(f, x, [_joined(pair) for pair in zip(*columns)]))
-        squares, other_unit = values * values, units[:count]
-    else:
-        values, units = _in_units(jnp.concatenate([_at_nodes(f, x, columns[0]), _at_nodes(g, x, columns[1])], 2))
-        other, other_unit = _in_units(_at_nodes(g, x, columns[0]))
-        squares = jnp.concatenate([values * values, values[:, :, :count] * other], 2)
+@jax.default_matmul_precision("highest")
+def _series_values(f, places, *arguments):
+    """Averages along a first axis, with as many terms as the worst entry needs; in the plane where none are enough.
 
-    # <f**2> of all kernels, the same over every second node, and <f g> of equal and of opposite inputs
-    every_second = [2.0 * w if q % 2 == 0 else 0.0 for q, w in enumerate(weights)]
-    both = jnp.asarray([weights, every_second], dtype=C.dtype)
-    even, odd = (_product(both, 0.5 * part) for part in squares)
-    kernels = values.shape[2]
-    sizes, others = (even + odd)[:, :kernels]
-    known = jnp.isfinite(sizes) & (jnp.abs(others - sizes) <= _APART * math.sqrt(eps) * sizes)
-    unit = jnp.where(known & (sizes > 0.0), sizes, 1.0)
-    alike = slice(0, count) if f is g else slice(kernels, kernels + count)
+    Args:
+        f: gives all functions along a first axis.
+        places: the numbers of those that are averaged together.
+        arguments: K1, K2, C, parameters.
+    """
+    K1, K2, C, *parameters = arguments
+    shape, eps = jnp.broadcast_shapes(*(a.shape for a in arguments)), _eps(C)
+    axes = (1,) * len(shape)
+    shapes = [jnp.broadcast_shapes(axes, K.shape, *(p.shape for p in parameters if p.size > 1)) for K in (K1, K2)]
+    known = jnp.isfinite(K1 + K2 + C + sum(parameters))
+    rho, complement = (jnp.broadcast_to(a, shape) for a in _correlation(K1, K2, C))
+    largest = [jnp.max(jnp.where(jnp.isfinite(K), K, 1.0), initial=1.0) for K in (K1, K2)]
+    scale = 1.0 / jnp.sqrt(jnp.maximum(*largest))
+    x, weight = _side_rule(scale, _side_nodes(scale, _step(_MOST_TERMS)))
+    parallel, sides, sizes = complement == 0.0, [], []
+    for own, K in zip(shapes, (K1, K2)):
+        values = _at_nodes(f, _column(K, own, True), [_column(p, own) for p in parameters], x)
+        parts, size = _parts_of_one(values.reshape((2, -1, x.size)), weight)
+        sides.append(parts)
+        sizes.append(size)
 
-    inverse = [1.0 / jnp.sqrt(jnp.where(K > 0.0, K, jnp.inf)) for K in (K1, K2)]
-    rho = jnp.clip(jnp.broadcast_to(C * inverse[0] * inverse[1], shape), -1.0, 1.0)
-    same = (K1 == K2) & (jnp.abs(rho) > 1.0 - 4.0 * eps)
-    parallel = even[0, alike].reshape(first) + jnp.where(rho < 0.0, -1.0, 1.0) * odd[0, alike].reshape(first)
-    unit1, unit2 = units[:count].reshape(first), units[count:].reshape(second)
-    parallel = parallel * unit1 * other_unit.reshape(first)
-    rho = jnp.where(same, 0.0, rho)
-    reach = jnp.max(jnp.where(jnp.isnan(rho), 0.0, jnp.abs(rho)), initial=0.0)
+    def chosen(rows, *after):
+        """What both functions of every pair have, in the shape of their kernels."""
+        return [a.reshape((-1, *own, *after))[at] for a, own, at in zip(rows, shapes, places)]
 
     def goes_on(state):
-        terms, largest, *_ = state
+        terms, *_, largest = state
         return (terms < _MOST_TERMS) & (largest > _ENOUGH * eps)
 
     def more_terms(state):
-        terms, _, polynomials, shares, power, total = state
-        polynomials, rows = jax.lax.scan(_two_more(x), polynomials, _factors(terms, C.dtype))
-        found = _product(rows.swapaxes(0, 1), values)
-        a = found[:, :, :count].reshape((*found.shape[:2], *first))
-        b = found[:, :, count:].reshape((*found.shape[:2], *second))
-        part, step = jnp.zeros_like(total), rho
-        for n in range(_BLOCK // 2 - 1, -1, -1):
-            part = part * rho + a[1, n] * b[1, n]
-            part = part * rho + a[0, n] * b[0, n]
+        terms, polynomials, sums, off, power, total, _ = state
+        polynomials, table = _polynomials(polynomials, x, terms, _BLOCK)
+        found, changes = zip(*(_coefficients_of(parts, table) for parts in sides))
+        a, b = (jnp.moveaxis(s, -1, 0) for s in chosen(found, _BLOCK))
+        sums_of_terms, step = [jnp.zeros_like(rho)] * len(places[0]), rho
+        for n in range(_BLOCK - 1, -1, -1):  # one array for each average: all in one are slower by half
+            sums_of_terms = [s * rho + a[n, k] * b[n, k] for k, s in enumerate(sums_of_terms)]
         for _ in range(_BLOCK.bit_length() - 1):
             step = step * step
-        shares = jnp.maximum(shares - (found * found).sum((0, 1)) / unit, 0.0)
-        largest = reach ** (terms + _BLOCK) * jnp.max(jnp.where(known, shares, 0.0), initial=0.0)
-        return terms + _BLOCK, largest, polynomials, shares, power * step, total + power * part
+        sums = [before + (s * s).sum(1) for before, s in zip(sums, found)]
+        off = [jnp.maximum(before, s) for before, s in zip(off, changes)]
+        rest = [_root_of_rest(s, change) for s, change in zip(sums, off)]
+        one, two = (jnp.max(jnp.where(jnp.isfinite(a), a, 0.0), initial=0.0) for a in rest)
+        largest = reach ** (terms + _BLOCK) * one * two
+        return terms + _BLOCK, polynomials, sums, off, power * step, total + power * jnp.stack(sums_of_terms), largest
 
-    start = 0, jnp.ones_like(reach), (jnp.zeros_like(x), weight), sizes / unit, jnp.ones_like(rho), jnp.zeros_like(rho)
-    *_, shares, power, total = jax.lax.while_loop(goes_on, more_terms, start)
-    most = _LEFT if C.dtype == jnp.float64 else _LEFT_IN_SINGLE
-    lacking = jnp.sqrt(jnp.where(known, shares, jnp.inf))
-    left = lacking[:count].reshape(first) * lacking[count:].reshape(second)
-    left = jnp.where(same & jnp.isfinite(left), 0.0, power * left)
-    return jnp.where(left <= most, jnp.where(same, parallel, total * unit1 * unit2), jnp.nan)
+    none, empty = [0.0 * size for size in sizes], jnp.zeros((len(places[0]), *shape), rho.dtype)
+    reach = jnp.max(jnp.where(known & (jnp.abs(rho) < _parallel(C)), jnp.abs(rho), 0.0), initial=0.0)
+    start = 0, (0.0 * weight, weight), none, none, jnp.ones_like(rho), empty, jnp.ones_like(reach)
+    _, _, sums, off, power, total, _ = jax.lax.while_loop(goes_on, more_terms, start)
+    one, two = chosen([_root_of_rest(s, change) for s, change in zip(sums, off)])
+    good = jnp.abs(power) * one * two <= _ENOUGH * eps
+    one, two = chosen(sizes)
+    alike = parallel & (K1 == K2) & known  # the average of one input, whose values are there
+    parts, size = (a.reshape((*a.shape[:-2], -1, math.prod(shapes[0]), *a.shape[2:])) for a in (sides[0], sizes[0]))
+    even, odd = ((0.5 * p[places[0]] * p[places[1]] @ weight).reshape((-1, *shapes[0])) for p in parts)
+    both = (size[places[0]] * size[places[1]]).reshape((-1, *shapes[0]))
+    value = jnp.where(alike, (even + jnp.where(rho < 0.0, -odd, odd)) * both, total * one * two)
+    fine = jnp.isfinite(_root_of_rest(sums[0], off[0])).reshape((-1, *shapes[0]))
+    good = jnp.where(alike, fine[places[0]] & fine[places[1]], good & ~parallel).reshape((empty.shape[0], -1))
 
-
-def _columns(arguments, shape):
-    """Numbers as they are; else one for each of the kernels, one behind the other."""
-    return [
-        a.reshape(()) if n and a.size == 1 else jnp.broadcast_to(a, shape).reshape(-1) for n, a in enumerate(arguments)
-    ]
-
-
-def _joined(pair):
-    """The columns of both inputs, one behind the other; a number as it is."""
-    return pair[0] if pair[0].ndim == 0 else jnp.concatenate(pair)
-
-
-def _at_nodes(f, x, columns):
-    """f(z) + f(-z), and f(z) - f(-z): a row for each node, a column for each kernel."""
-    K, *parameters = columns
-    z = jnp.sqrt(K) * jnp.stack([x, -x])[:, :, None]
-    right, left = jnp.broadcast_to(f(z, *parameters), z.shape)
-    return jnp.stack([right + left, right - left])
-
-
-def _in_units(values):
-    """Values of order 1, whose squares are floats, and for each kernel the power of 2 that is their unit."""
-    _, exponent = jnp.frexp(jnp.max(jnp.abs(values), (0, 1)))
-    unit = jnp.ldexp(jnp.ones_like(values[0, 0]), exponent)
-    return values / unit, unit
+    one, two = (lambda z, *p, at=at: f(z, *p)[at] for at in places)
+    entries = [_column(a, shape, True) for a in (K1, K2, rho, complement)] + [_column(p, shape) for p in parameters]
+    line, left, rule = parallel.reshape(-1), ~good & known.reshape(-1), (x, weight, weight[None])
+    on_line = functools.partial(_parallel_average, one, two, rule=rule)
+    in_plane = functools.partial(_plane_average, one, two, finer=1)
+    value = _some(on_line, 256, value.reshape(good.shape), left & line, entries)
+    value = _some(in_plane, 16, value, left & ~line, entries)
+    return jnp.where(known, value.reshape(empty.shape), jnp.nan)
 
 
-def _factors(n, kind):
-    """What polynomials n to n + _BLOCK are made of: the factors of the last one and of the one before it, in pairs."""
-    m = (n + 1.0 + jnp.arange(_BLOCK)).astype(kind)
-    return jnp.stack([1.0 / jnp.sqrt(m), jnp.sqrt((m - 1.0) / m)], 1).reshape(_BLOCK // 2, 2, 2)
+def _some(function, few, value, left, columns):
+    """Values, those that are left computed by a function, a few entries at a time."""
+
+    def step(state):
+        start, order, total = state
+        at = order[jnp.minimum(start + jnp.arange(few), order.size - 1)]
+        K1, K2, rho, complement, *parameters = (c[at] if c.shape else c for c in columns)
+        found = function(K1, K2, rho, complement, parameters)
+        return start + few, order, total.at[:, at].set(jnp.where(left[:, at], found, total[:, at]))
+
+    def replaced():
+        entries = left.any(0)
+        count = entries.sum()
+        return jax.lax.while_loop(
+            lambda state: state[0] < count, step, (0, jnp.nonzero(entries, size=entries.size)[0], value)
+        )[2]
+
+    few = min(few, value.shape[1])
+    return jax.lax.cond(left.any(), replaced, lambda: value)
 
 
-def _two_more(x):
-    """From polynomials n - 1 and n, times weights, to those of the next step but one; n and n + 1 as rows."""
-
-    def step(polynomials, factors):
-        before, here = polynomials
-        following = factors[0, 0] * x * here - factors[0, 1] * before
-        last = factors[1, 0] * x * following - factors[1, 1] * here
-        return (following, last), jnp.stack([here, following])
-
-    return step
+def _column(a, shape, always=False):
+    """One number for each entry of a shape, along one axis; what is one number stays one, unless ``always``."""
+    return a.reshape(()) if a.size == 1 and not always else jnp.broadcast_to(a, shape).reshape(-1)
 
 
-def _product(a, b):
-    """The product of matrices in all digits of their type."""
-    return jnp.matmul(a, b, precision=jax.lax.Precision.HIGHEST)
+def _side_nodes(scale, step):
+    """The number of nodes on each side of 0 for kernels up to 1e4; for larger ones they are a little farther apart."""
+    return math.ceil(math.asinh(100.0 * math.sinh(_FARTHEST)) / step)
 
 
-def _with_slopes(value, slopes, *arguments):
-    """The same of arguments that keep their shapes: slopes are called with these.
-
-    Derivatives in arguments that do not move are left out: they may be infinite, and 0 times infinity is nan.
-    """
-
-    def moved(primals, tangents):
-        found = function(*primals)
-        total = jnp.zeros_like(found)
-        for slope, tangent in zip(slopes, tangents):
-            if slope is not None and not isinstance(tangent, jax.custom_derivatives.SymbolicZero):
-                total = total + slope(*primals) * tangent
-        return found, total
-
-    function = jax.custom_jvp(lambda *given: value(*given))
-    function.defjvp(lambda primals, tangents: moved(primals, tangents), symbolic_zeros=True)
-    return function(*arguments)
+def _scan(step, state, rows):
+    """The last state and the results of all steps, which take the state and a row."""
+    return jax.lax.scan(step, state, rows)
 
 
-def _arrays(*values):
-    """The arguments as arrays of one floating type; numbers alone have the widest that is switched on."""
-    arrays = [jnp.asarray(v) for v in values if not isinstance(v, (int, float))]
-    kind = jnp.result_type(*[a.dtype for a in arrays]) if arrays else jnp.result_type(float)
-    if jnp.issubdtype(kind, jnp.complexfloating) or any(isinstance(v, complex) for v in values):
-        raise TypeError("arguments are real numbers, not complex: pass the real parts")
-    kind = jnp.promote_types(kind, jnp.float32) if jnp.issubdtype(kind, jnp.floating) else jnp.result_type(float)
-    return [jnp.asarray(v, dtype=kind) for v in values]
-
-
-def _widened(a):
-    """An array in the widest floating type that is switched on: float64 with jax_enable_x64, float32 without."""
-    return jnp.asarray(a, dtype=jnp.result_type(float))
+# ---- tables ------------------------------------------------------------------------------------------------------
+_AVERAGE_1_SLOPES = [[
+    {(0, 1, 1): 4.0},
+    {(0, 1, 1): -2.0},
+    {(0, 1, 1): 2.0},
+]]
