@@ -242,19 +242,23 @@ static inline void symres__layer_1_inputs(ptrdiff_t layer, const double *paramet
 }
 
 /* One layer for pairs of an input with others. */
-static inline void symres__layer_1_row(ptrdiff_t width, ptrdiff_t layer, const double *parameters, const double *one, const double *two, double *restrict pair, double *restrict gaps)
+static inline void symres__layer_1_row(ptrdiff_t width, ptrdiff_t layer, const double *parameters, ptrdiff_t count, const double *one, const double *two, double *restrict pair, double *restrict gaps)
 {
     (void)gaps;
     double C_W = parameters[layer];
     double C_b = parameters[3 + layer];
+    double one0 = one[0 * count];
+    double one2 = one[2 * count];
+    double one3 = one[3 * count];
+    double one4 = one[4 * count];
     for (ptrdiff_t j = 0; j < width; ++j)
-        symres__layer_1_step(one[0], one[256], two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one[384], one[512], two[384 + j], two[512 + j], C_W, C_b, &pair[j], &pair[136 + j], &pair[272 + j]);
+        symres__layer_1_step(one0, one2, two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one3, one4, two[384 + j], two[512 + j], C_W, C_b, &pair[j], &pair[136 + j], &pair[272 + j]);
 }
 
 /* One layer for pairs of inputs. */
-static inline void symres__layer_1_pairs(ptrdiff_t width, ptrdiff_t layer, const double *parameters, const double *one, const double *two, double *restrict pair, double *restrict gaps)
+static inline void symres__layer_1_pairs(ptrdiff_t width, ptrdiff_t layer, const double *parameters, ptrdiff_t count, const double *one, const double *two, double *restrict pair, double *restrict gaps)
 {
-    (void)gaps;
+    (void)count, (void)gaps;
     double C_W = parameters[layer];
     double C_b = parameters[3 + layer];
     for (ptrdiff_t j = 0; j < width; ++j)
@@ -288,15 +292,15 @@ static inline void symres_numbers_of_layer(ptrdiff_t layer, ptrdiff_t count, con
 }
 
 /* One layer of the network for pairs of an input with others. */
-static inline void symres_row_of_layer(ptrdiff_t width, ptrdiff_t layer, const double *parameters, const double *one, const double *two, double *restrict pair, double *restrict gaps)
+static inline void symres_row_of_layer(ptrdiff_t width, ptrdiff_t layer, const double *parameters, ptrdiff_t count, const double *one, const double *two, double *restrict pair, double *restrict gaps)
 {
-    symres__layer_1_row(width, layer, parameters, one, two, pair, gaps);
+    symres__layer_1_row(width, layer, parameters, count, one, two, pair, gaps);
 }
 
 /* One layer of the network for pairs of inputs. */
-static inline void symres_pairs_of_layer(ptrdiff_t width, ptrdiff_t layer, const double *parameters, const double *one, const double *two, double *restrict pair, double *restrict gaps)
+static inline void symres_pairs_of_layer(ptrdiff_t width, ptrdiff_t layer, const double *parameters, ptrdiff_t count, const double *one, const double *two, double *restrict pair, double *restrict gaps)
 {
-    symres__layer_1_pairs(width, layer, parameters, one, two, pair, gaps);
+    symres__layer_1_pairs(width, layer, parameters, count, one, two, pair, gaps);
 }
 
 int SYMRES_NAME(dual_kernel_matrix)(size_t rows, size_t columns, const double *K1, const double *K2, int symmetric, int blank, const double *C_W, const double *C_b, double *C, double *Theta)
@@ -325,7 +329,6 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
             ptrdiff_t bottom = symres_smaller(top + 128, (ptrdiff_t)rows);
             double pairs[52224];
             double gaps[128];
-            double one[640];
             double two[640];
             for (ptrdiff_t left = (symmetric ? top : 0); left < (ptrdiff_t)columns; left += 128) {
                 ptrdiff_t width = symres_smaller(128, (ptrdiff_t)columns - left);
@@ -344,8 +347,8 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
                     symres_numbers_of_layer(layer, count, inputs, column + left, width, two);
                     for (ptrdiff_t i = top; i < bottom; ++i) {
                         double *restrict pair = pairs + 408 * (i - top);
-                        symres_numbers_of_layer(layer, count, inputs, i, 1, one);
-                        symres_row_of_layer(width, layer, parameters, one, two, pair, gaps);
+                        const double * one = inputs + (3 * layer * count + i);
+                        symres_row_of_layer(width, layer, parameters, count, one, two, pair, gaps);
                     }
                 }
                 for (ptrdiff_t i = top; i < bottom; ++i) {
@@ -406,7 +409,7 @@ int SYMRES_NAME(dual_kernel)(size_t entries, const double *K1, const double *K2,
                 for (ptrdiff_t layer = 0; layer < 3; ++layer) {
                     symres_numbers_of_layer(layer, 2 * pairs, inputs, left, width, one);
                     symres_numbers_of_layer(layer, 2 * pairs, inputs, pairs + left, width, two);
-                    symres_pairs_of_layer(width, layer, parameters, one, two, pair, gaps);
+                    symres_pairs_of_layer(width, layer, parameters, 128, one, two, pair, gaps);
                     if (every_C != NULL) {
                         for (ptrdiff_t j = 0; j < width; ++j)
                             every_C[layer * (ptrdiff_t)entries + start + left + j] = pair[j];
@@ -553,19 +556,23 @@ static inline void symres__layer_1_inputsf(ptrdiff_t layer, const float *paramet
 }
 
 /* One layer for pairs of an input with others. */
-static inline void symres__layer_1_rowf(ptrdiff_t width, ptrdiff_t layer, const float *parameters, const float *one, const float *two, float *restrict pair, float *restrict gaps)
+static inline void symres__layer_1_rowf(ptrdiff_t width, ptrdiff_t layer, const float *parameters, ptrdiff_t count, const float *one, const float *two, float *restrict pair, float *restrict gaps)
 {
     (void)gaps;
     float C_W = parameters[layer];
     float C_b = parameters[3 + layer];
+    float one0 = one[0 * count];
+    float one2 = one[2 * count];
+    float one3 = one[3 * count];
+    float one4 = one[4 * count];
     for (ptrdiff_t j = 0; j < width; ++j)
-        symres__layer_1_stepf(one[0], one[256], two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one[384], one[512], two[384 + j], two[512 + j], C_W, C_b, &pair[j], &pair[136 + j], &pair[272 + j]);
+        symres__layer_1_stepf(one0, one2, two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one3, one4, two[384 + j], two[512 + j], C_W, C_b, &pair[j], &pair[136 + j], &pair[272 + j]);
 }
 
 /* One layer for pairs of inputs. */
-static inline void symres__layer_1_pairsf(ptrdiff_t width, ptrdiff_t layer, const float *parameters, const float *one, const float *two, float *restrict pair, float *restrict gaps)
+static inline void symres__layer_1_pairsf(ptrdiff_t width, ptrdiff_t layer, const float *parameters, ptrdiff_t count, const float *one, const float *two, float *restrict pair, float *restrict gaps)
 {
-    (void)gaps;
+    (void)count, (void)gaps;
     float C_W = parameters[layer];
     float C_b = parameters[3 + layer];
     for (ptrdiff_t j = 0; j < width; ++j)
@@ -599,15 +606,15 @@ static inline void symres_numbers_of_layerf(ptrdiff_t layer, ptrdiff_t count, co
 }
 
 /* One layer of the network for pairs of an input with others. */
-static inline void symres_row_of_layerf(ptrdiff_t width, ptrdiff_t layer, const float *parameters, const float *one, const float *two, float *restrict pair, float *restrict gaps)
+static inline void symres_row_of_layerf(ptrdiff_t width, ptrdiff_t layer, const float *parameters, ptrdiff_t count, const float *one, const float *two, float *restrict pair, float *restrict gaps)
 {
-    symres__layer_1_rowf(width, layer, parameters, one, two, pair, gaps);
+    symres__layer_1_rowf(width, layer, parameters, count, one, two, pair, gaps);
 }
 
 /* One layer of the network for pairs of inputs. */
-static inline void symres_pairs_of_layerf(ptrdiff_t width, ptrdiff_t layer, const float *parameters, const float *one, const float *two, float *restrict pair, float *restrict gaps)
+static inline void symres_pairs_of_layerf(ptrdiff_t width, ptrdiff_t layer, const float *parameters, ptrdiff_t count, const float *one, const float *two, float *restrict pair, float *restrict gaps)
 {
-    symres__layer_1_pairsf(width, layer, parameters, one, two, pair, gaps);
+    symres__layer_1_pairsf(width, layer, parameters, count, one, two, pair, gaps);
 }
 
 int SYMRES_NAME(dual_kernel_matrixf)(size_t rows, size_t columns, const float *K1, const float *K2, int symmetric, int blank, const float *C_W, const float *C_b, float *C, float *Theta)
@@ -636,7 +643,6 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
             ptrdiff_t bottom = symres_smaller(top + 128, (ptrdiff_t)rows);
             float pairs[52224];
             float gaps[128];
-            float one[640];
             float two[640];
             for (ptrdiff_t left = (symmetric ? top : 0); left < (ptrdiff_t)columns; left += 128) {
                 ptrdiff_t width = symres_smaller(128, (ptrdiff_t)columns - left);
@@ -655,8 +661,8 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
                     symres_numbers_of_layerf(layer, count, inputs, column + left, width, two);
                     for (ptrdiff_t i = top; i < bottom; ++i) {
                         float *restrict pair = pairs + 408 * (i - top);
-                        symres_numbers_of_layerf(layer, count, inputs, i, 1, one);
-                        symres_row_of_layerf(width, layer, parameters, one, two, pair, gaps);
+                        const float * one = inputs + (3 * layer * count + i);
+                        symres_row_of_layerf(width, layer, parameters, count, one, two, pair, gaps);
                     }
                 }
                 for (ptrdiff_t i = top; i < bottom; ++i) {
@@ -717,7 +723,7 @@ int SYMRES_NAME(dual_kernelf)(size_t entries, const float *K1, const float *K2, 
                 for (ptrdiff_t layer = 0; layer < 3; ++layer) {
                     symres_numbers_of_layerf(layer, 2 * pairs, inputs, left, width, one);
                     symres_numbers_of_layerf(layer, 2 * pairs, inputs, pairs + left, width, two);
-                    symres_pairs_of_layerf(width, layer, parameters, one, two, pair, gaps);
+                    symres_pairs_of_layerf(width, layer, parameters, 128, one, two, pair, gaps);
                     if (every_C != NULL) {
                         for (ptrdiff_t j = 0; j < width; ++j)
                             every_C[layer * (ptrdiff_t)entries + start + left + j] = pair[j];

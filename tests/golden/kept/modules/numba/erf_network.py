@@ -225,16 +225,20 @@ def __layer_1_inputs(layer, parameters, count, now, following):
 
 
 @_plain
-def __layer_1_row(width, layer, parameters, one, two, pair, gaps):
+def __layer_1_row(width, layer, parameters, count, one, two, pair, gaps):
     """One layer for pairs of an input with others."""
     C_W = parameters[layer]
     C_b = parameters[3 + layer]
+    one0 = one[0 * count]
+    one2 = one[2 * count]
+    one3 = one[3 * count]
+    one4 = one[4 * count]
     for j in range(width):
-        pair[j], pair[136 + j], pair[272 + j] = __layer_1_step(one[0], one[256], two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one[384], one[512], two[384 + j], two[512 + j], C_W, C_b)
+        pair[j], pair[136 + j], pair[272 + j] = __layer_1_step(one0, one2, two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one3, one4, two[384 + j], two[512 + j], C_W, C_b)
 
 
 @_plain
-def __layer_1_pairs(width, layer, parameters, one, two, pair, gaps):
+def __layer_1_pairs(width, layer, parameters, count, one, two, pair, gaps):
     """One layer for pairs of inputs."""
     C_W = parameters[layer]
     C_b = parameters[3 + layer]
@@ -265,15 +269,15 @@ def _numbers_of_layer(layer, count, inputs, begin, width, out):
 
 
 @_plain
-def _row_of_layer(width, layer, parameters, one, two, pair, gaps):
+def _row_of_layer(width, layer, parameters, count, one, two, pair, gaps):
     """One layer of the network for pairs of an input with others."""
-    __layer_1_row(width, layer, parameters, one, two, pair, gaps)
+    __layer_1_row(width, layer, parameters, count, one, two, pair, gaps)
 
 
 @_plain
-def _pairs_of_layer(width, layer, parameters, one, two, pair, gaps):
+def _pairs_of_layer(width, layer, parameters, count, one, two, pair, gaps):
     """One layer of the network for pairs of inputs."""
-    __layer_1_pairs(width, layer, parameters, one, two, pair, gaps)
+    __layer_1_pairs(width, layer, parameters, count, one, two, pair, gaps)
 
 
 @_loop
@@ -299,7 +303,6 @@ def _dual_kernel_matrix(rows, columns, K1, K2, symmetric, blank, C_W, C_b, C, Th
         bottom = _smaller(top + 128, rows)
         pairs = np.empty(52224)
         gaps = np.empty(128)
-        one = np.empty(640)
         two = np.empty(640)
         for left in range(top if symmetric else 0, columns, 128):
             width = _smaller(128, columns - left)
@@ -316,8 +319,8 @@ def _dual_kernel_matrix(rows, columns, K1, K2, symmetric, blank, C_W, C_b, C, Th
                 _numbers_of_layer(layer, count, inputs, column + left, width, two)
                 for i in range(top, bottom):
                     pair = pairs[408 * (i - top):408 * (i - top) + 408]
-                    _numbers_of_layer(layer, count, inputs, i, 1, one)
-                    _row_of_layer(width, layer, parameters, one, two, pair, gaps)
+                    one = inputs[3 * layer * count + i:]
+                    _row_of_layer(width, layer, parameters, count, one, two, pair, gaps)
             for i in range(top, bottom):
                 for j in range(width):
                     C[i * columns + left + j] = pairs[408 * (i - top) + j]
@@ -361,7 +364,7 @@ def _dual_kernel(entries, K1, K2, C_W, C_b, C, Theta, every_C, every_Theta):
             for layer in range(3):
                 _numbers_of_layer(layer, 2 * pairs, inputs, left, width, one)
                 _numbers_of_layer(layer, 2 * pairs, inputs, pairs + left, width, two)
-                _pairs_of_layer(width, layer, parameters, one, two, pair, gaps)
+                _pairs_of_layer(width, layer, parameters, 128, one, two, pair, gaps)
                 if every_C.size > 0:
                     for j in range(width):
                         every_C[layer * entries + start + left + j] = pair[j]
