@@ -9,9 +9,8 @@ parameters of the layer may be passed by name, so that all functions can be call
 Arrays broadcast; results are of the type of the arrays, float32 or float64. float64 needs
 jax.config.update("jax_enable_x64", True), which this module leaves to you; without it all is float32. Errors
 are those of float64, measured on this code, compiled by jax.jit, against ball arithmetic.
-jax.jit, jax.vmap, jax.grad and jax.hessian apply to all functions but searches; averages without a closed form
-have two derivatives. Gradients are finite on the diagonal C = K1 = K2 (where both functions jump, they diverge
-towards it).
+jax.jit, jax.vmap, jax.grad and jax.hessian apply to all functions but searches. Gradients are finite on the
+diagonal C = K1 = K2 (where both functions jump, they diverge towards it).
 Kernels, covariances and C_b are in units of a squared preactivation, everything else is dimensionless.
 """
 

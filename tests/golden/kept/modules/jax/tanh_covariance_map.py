@@ -430,6 +430,9 @@ _MOST_TERMS = 1024  # what nodes _step(1024) apart are for
 
 def _smooth_average(factors, slopes, one, two, *arguments):
     """<f(z1) g(z2)> of two factors for K1, K2, C and parameters, of the type of C; slopes are those of all factors."""
+    shape = jnp.broadcast_shapes(*(a.shape for a in arguments))
+    if math.prod(shape) == 0:  # no entries
+        return jnp.zeros(shape, arguments[2].dtype)
     wide = [_widened(a) for a in arguments]
     return _averages(factors, slopes, [(one, two)], *wide)[0].astype(arguments[2].dtype)
 
