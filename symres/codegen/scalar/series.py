@@ -22,7 +22,7 @@ from .levels import Assignment
 from .spelling import SCALAR, lines
 
 KINKS = (
-    "averages of two variables of this function, which has kinks, are no fixed sums: they are integrated at run time, "
+    "averages of two variables of this function, which has kinks, are not fixed sums: they are integrated at run time, "
     "which compiled code does not"
 )
 PLACE = "its averages are not taken at the kernels and the covariance of two inputs"
