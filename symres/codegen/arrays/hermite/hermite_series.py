@@ -38,7 +38,7 @@ Function: TypeAlias = Callable[..., Floats]
 Pairs: TypeAlias = Sequence[tuple[Function, Function]]
 
 _FINEST = 16  # nodes are so many times closer, at most, and to 0 the square of that
-_FINEST_PLANE = 8  # the same in the plane, where their number is squared
+_FINEST_PLANE = 2  # the same in the plane, where their number is squared
 _VALUES = 1 << 21  # numbers in the arrays of a part: values at the nodes of some kernels, or of some entries
 
 
@@ -200,4 +200,4 @@ def _smooth_entries(f: Function, g: Function, K1: Floats, K2: Floats, C: Floats,
                 out[at] = average(K1[at], K2[at], rho[at], apart[at], [_at(p, at) for p in parameters])
         lines, rest, finer = lines[xp.isnan(out[lines])], rest[xp.isnan(out[rest])], 2 * finer
         rest = rest if finer <= _FINEST_PLANE else rest[:0]
-    return out
+    return xp.where(xp.isfinite(out), out, math.nan)

@@ -75,7 +75,10 @@ def _parallel_average(
 
 
 def _settled(value: Floats, coarse: Floats, squares: Sequence[Floats]) -> Floats:
-    """A sum over all nodes; nan where that over every second node is not near, or functions have mass at the last one.
+    """A sum over all nodes; nan where that over every second node is not near: nodes may be closer.
+
+    It is infinite where functions have mass at the last node, as those have that grow like exponentials: closer nodes
+    would change nothing.
 
     Args:
         value: the sum.
@@ -84,6 +87,7 @@ def _settled(value: Floats, coarse: Floats, squares: Sequence[Floats]) -> Floats
     """
     eps, (first, second) = _eps(value), (terms.sum(-1) for terms in squares)
     near = xp.abs(value - coarse) <= 2.0 * math.sqrt(eps) * xp.sqrt(first) * xp.sqrt(second)
+    value = xp.where(near, value, math.nan)
     for terms, total in zip(squares, (first, second)):
-        near = near & (terms[..., -1] <= eps * total)
-    return xp.where(near, value, math.nan)
+        value = xp.where(terms[..., -1] <= eps * total, value, math.inf)
+    return value

@@ -195,7 +195,8 @@ def _series_values(f: Function, places: Sequence[Array], *arguments: Array) -> A
     in_plane = functools.partial(_plane_average, one, two, finer=1)
     value = _some(on_line, 256, value.reshape(good.shape), left & line, entries)
     value = _some(in_plane, 16, value, left & ~line, entries)
-    return jnp.where(known, value.reshape(empty.shape), jnp.nan)
+    value = value.reshape(empty.shape)
+    return jnp.where(known & jnp.isfinite(value), value, jnp.nan)
 
 
 def _some(function: Function, few: int, value: Array, left: Array, columns: Sequence[Array]) -> Array:
