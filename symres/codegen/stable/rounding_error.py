@@ -23,6 +23,7 @@ _TILT = 2 / sp.sqrt(sp.pi)
 # Bounds of the slopes, in each argument, of functions whose derivatives are not such bounds themselves.
 _SLOPES: dict[type, Callable[..., tuple[sp.Expr, ...]]] = {
     co.Erfcx: lambda u: (2 * pr.AbsNode(u) * co.Erfcx(u) + _TILT,),
+    co.Erfcxm1: lambda u: (2 * pr.AbsNode(u) * co.Erfcx(u) + _TILT,),
     co.ScaledTail: lambda u, v, w: (*_by_side(co.ScaledTail(u, v, w), w), _TILT * sp.exp(v)),
     **dict.fromkeys((sp.Abs, pr.AbsNode, pr.NonzeroDivisor), lambda u: (sp.Integer(1),)),
     sp.sign: lambda u: (sp.Integer(0),),

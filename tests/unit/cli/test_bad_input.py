@@ -96,7 +96,7 @@ OPTIONS = {
     "export gelu --quantity χ∥": "did you mean chi_parallel? choose from",
     "export gelu --quantity chi_perp --quantity foo": "--quantity foo: unknown quantity",
     "export gelu --quantity foo": "unknown quantity; choose from phi_squared",
-    "derive gelu --layer Dense(Jumble(phi(z)))": "BatchNorm or the name of an activation",
+    "derive gelu --layer Dense(Jumble(phi(z)))": "or the name of an activation",
     "derive lambda*z": 'sr.activation("...", **{"lambda": ...})',
     "check gelu --against oracle": "quadrature or simulation",
     "check gelu --seed many": "--seed",

@@ -116,7 +116,7 @@ def test_generating_for_pytorch_does_not_import_it():
 
 
 # ---- the functions themselves ------------------------------------------------------------------------------------
-RULES = {"": 16, "FEWER_": 11, "GAUSS_": 40, "STRIP_": 28}
+RULES = {"": 16, "FEWER_": 11, "GAUSS_": 40}
 
 
 @pytest.mark.parametrize("prefix", RULES)
