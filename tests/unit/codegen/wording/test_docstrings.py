@@ -18,21 +18,9 @@ def test_a_network_says_once_which_results_a_warning_is_about():
 
 
 @pytest.mark.exhaustive
-def test_each_result_of_a_network_ends_at_one_kernel():
-    """The map of tangent kernels contains that of covariances, which ends later."""
-    pytest.importorskip("jax")
-    module = sr.export(sr.network([sr.Layer(sr.Dense(sr.z)), "tanh", "tanh"]), target="jax", progress=False)
-    found = [
-        re.fullmatch(r"(\w+) of (.*), layers 2 to 3: nan beyond kernels of ([\d.]+): .*", w) for w in module.warnings
-    ]
-    assert [match[1] for match in found] == ["C", "Theta"] and float(found[0][3]) > float(found[1][3])
-    assert all(tuple(match[2].split(" and ")) == module.functions for match in found)
-
-
-@pytest.mark.exhaustive
-def test_a_function_ends_at_one_kernel():
-    pytest.importorskip("jax")
-    module = sr.export(derived("tanh"), target="jax", progress=False)
+def test_series_in_compiled_code_end_at_one_kernel():
+    """Each function of a theory is named once."""
+    module = sr.export(derived("silu"), target="c", progress=False)
     names = [name for w in module.warnings if "nan beyond" in w for name in w.partition(":")[0].split(", ")]
     assert len(names) == len(set(names)) > 0 and set(names) <= set(module.functions)
 
