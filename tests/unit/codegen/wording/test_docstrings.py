@@ -1,7 +1,5 @@
 """What a generated function says about itself."""
 
-import re
-
 import pytest
 
 import symres as sr
