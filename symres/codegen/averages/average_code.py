@@ -150,34 +150,6 @@ def function_text(name: str, stable: sp.Expr, parameters: Sequence[sp.Symbol], d
     return defined(f"{name}({', '.join(names.values())})", Emitter(inside, names).function([("return", stable)]))
 
 
-def facts_of_smooth(
-    functions: Sequence[PiecewiseIntegrand], dialect: Dialect, parameters: Sequence[sp.Symbol]
-) -> list[str]:
-    """What arrays/runtime/entries.py has to know of smooth functions, as one tuple for all of them.
-
-    It is the body of a function of the kernel K1 and the parameters.
-    """
-    shown = [f for f in functions if not is_polynomial(f)]
-    found = [features(f) for f in shown]
-    places = list(dict.fromkeys([sp.Integer(0), *(place for others, _ in found for place in others)]))
-    width = sp.Min(*(width for _, width in found))
-    values = [*places, width, *(sp.Max(*(fact(f) for f in shown)) for fact in (rate, load, wave))]
-    names = [f"v{n}" for n in range(len(values))]
-    own = [(name, value) for name, value in zip(names, values, strict=True) if value.free_symbols]
-    code = Emitter(dialect, {p: variable(p) for p in parameters}).function(own)
-    listed = []
-    for name, value in zip(names, values, strict=True):
-        if value.free_symbols:  # a constant changes nowhere: its place is 0/0 or infinite
-            text = f"{dialect.library}.nan_to_num({name}, nan=0.0, posinf=1e100, neginf=-1e100)"
-        else:
-            text = Emitter(dialect, {}).function([("return", value)])[-1].removeprefix("return ")
-        listed.append(f"{text} + 0.0*K1")
-    far = FAR if any(map(may_be_faint_at_zero, functions)) else "_REACH"
-    growth, steps = max(map(polynomial_degree, functions)), "_refined" if any(map(refines, functions)) else "None"
-    at, scales = (f"({', '.join(some)}{',' * (len(some) == 1)})" for some in (listed[:-4], listed[-4:]))
-    return [*code, f"return (), {at}, {scales}, {far}, {growth}, {steps}, None"]
-
-
 def refines(factor: PiecewiseIntegrand) -> bool:
     """Whether averages are computed with several steps: parameters may act inside of functions in ways not seen."""
     inside = (e for part in factor.parts for e in part.atoms(sp.Function, sp.Pow) if e.has(z) and e.free_symbols != {z})
