@@ -142,7 +142,8 @@ def _floored_source(component: Component, code: sp.Expr, dialect: Dialect) -> So
 def _summed_source(component: Component, code: sp.Expr, dialect: Dialect) -> Source:
     """The limits of a sum have infinite derivatives where inputs are parallel: slopes are averages of their own."""
     slopes = price_slopes(component.formula, component.symbols)
-    assert slopes is not None
+    if slopes is None:  # libraries differentiate the sum, whose derivatives are not finite for parallel inputs alone
+        return Source(tuple(body(component, code, dialect)), sum_tables(code))
     bodies = {v: body(component, slope, dialect) for v, slope in slopes.items()}
     return replace(_with_slopes(component, code, bodies, dialect), tables=sum_tables(sp.Add(code, *slopes.values())))
 

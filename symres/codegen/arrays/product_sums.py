@@ -18,9 +18,8 @@ from ..stable.rewrites import stabilise
 Powers: TypeAlias = tuple[tuple[int, int], ...]  # (number of a function, its power), those of power 0 left out
 Products: TypeAlias = dict[Powers, float]
 
-_MOST = (
-    60  # functions: three times as many as any activation of the catalogue needs; a rule that never closes ends here
-)
+# Functions: three times as many as any activation of the catalogue needs; a rule that never closes ends here.
+_MOST = 60
 _BENT = sp.Abs, sp.Max, sp.Min  # stable spellings with them have no derivatives where they change
 
 

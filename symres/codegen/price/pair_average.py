@@ -36,7 +36,7 @@ def has_sum(f: PiecewiseIntegrand) -> bool:
     An inner piece of a degree above that of the outer ones by two or more does: beside a wide law it adds terms of its
     degree to a result that grows with the outer ones. 0 counts as degree -1.
     """
-    if not f.breaks or not is_polynomial(f):
+    if not is_polynomial(f):
         return False
     degrees = [-1 if part == 0 else int(sp.degree(part, z)) for part in f.parts]
     return max(degrees) - max(degrees[0], degrees[-1]) <= 1

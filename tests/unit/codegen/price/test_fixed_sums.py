@@ -18,6 +18,7 @@ from symres.core.symbols import K1, K2, C, z
 from symres.functions.balls import evaluate
 from symres.report.export import export
 
+A = sp.Symbol("a", positive=True)
 NAMES = ("hard_tanh", "relu6", "hard_sigmoid", "hard_swish", "elu", "selu", "celu", "exp(-abs(z))", "where(z>1,z^2,0)")
 LANGUAGES = ("numpy", "torch", "jax", "c", "numba")
 POINTS = [
@@ -84,6 +85,27 @@ def test_slopes_are_those_of_the_closed_form(name):
         call(*tensors, *others).backward()
         assert [float(t.grad) for t in tensors] == expected
         assert list(map(float, jax.grad(lambda p: traced(*p, *others))(list(point)))) == expected
+
+
+@pytest.mark.parametrize(
+    ("formula", "parameters"),
+    [
+        (sp.Piecewise((sp.sign(z), sp.Abs(z) > 1), (A * z, True)), {A: 0.7}),  # its derivative in a has no sum
+        (sp.Piecewise((z + 1, z > 1), (z, True)), {}),  # its slope is a constant without breakpoints
+    ],
+    ids=str,
+)
+def test_slopes_without_a_sum_are_those_of_the_sum(formula, parameters):
+    phi = sr.Activation("phi", formula, tuple(parameters))
+    quantity = sr.expect2(phi, phi)
+    point, step = [1.3, 0.8, 0.4, *parameters.values()], 1e-5
+    call = export(quantity, "torch").load().expect2
+    tensors = [torch.tensor(x, dtype=torch.float64, requires_grad=True) for x in point]
+    call(*tensors).backward()
+    reference = export(quantity, "numpy").load().expect2
+    for n, tensor in enumerate(tensors):
+        up, down = (reference(*(x + side * step * (n == m) for m, x in enumerate(point))) for side in (1, -1))
+        assert float(tensor.grad) == pytest.approx((up - down) / (2 * step), rel=1e-8)
 
 
 def test_every_language_has_what_the_others_have():

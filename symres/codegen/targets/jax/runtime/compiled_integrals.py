@@ -22,7 +22,7 @@ def _fixed_sum(
 
 
 def _with_nodes(term: Callable[..., Array], rule: Rule, first: Array, second: Array, *parts: Array) -> Array:
-    """The same by one rule: its nodes between 0 and 1, and their w."""
+    """The same by one rule: its nodes between 0 and 1, and their weights."""
     width, (x, w) = second - first, jnp.array(rule).T
 
     def with_node(n: int, total: Array) -> Array:
