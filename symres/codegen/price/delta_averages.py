@@ -50,5 +50,5 @@ def density_of_both(b: sp.Expr, c: sp.Expr) -> sp.Expr:
 
 
 def difference(u: sp.Expr, v: sp.Expr) -> sp.Expr:
-    """The difference u - v, or v - u if that is the one of both without a minus sign: even functions of it are written once."""
+    """Of u - v and v - u the one without a minus sign: even functions of it are written once."""
     return -(u - v) if (u - v).could_extract_minus_sign() else u - v

@@ -1,5 +1,7 @@
 """What a generated function says about itself."""
 
+import re
+
 import pytest
 
 import symres as sr
@@ -13,6 +15,17 @@ def test_a_network_says_once_which_results_a_warning_is_about():
     assert ends.startswith(f"C and Theta {of}nan beyond kernels of")
     text = " ".join(module.text.split())
     assert text.count("Warning:") == 1 and f"Warning: {ends}" in text
+
+
+@pytest.mark.exhaustive
+def test_each_result_of_a_network_ends_at_one_kernel():
+    """The map of tangent kernels contains that of covariances, which ends later."""
+    module = sr.export(sr.network([sr.Layer(sr.Dense(sr.z)), "silu", "silu"]), target="c", progress=False)
+    ends = [
+        re.fullmatch(r"(\w+) of (.*), layers 2 to 3: nan beyond kernels of ([\d.]+): .*", w) for w in module.warnings
+    ]
+    assert [match[1] for match in ends] == ["C", "Theta"] and float(ends[0][3]) > float(ends[1][3])
+    assert all(tuple(match[2].split(" and ")) == module.functions for match in ends)
 
 
 @pytest.mark.exhaustive
