@@ -15,7 +15,6 @@ from symres.codegen.stable.rewrites import stabilise
 from symres.codegen.strategy import measured_error
 from symres.codegen.strategy.choose import build_component
 from symres.codegen.targets.numpy import TARGET as NUMPY
-from symres.codegen.targets.numpy.components import component_source
 from symres.core.errors import SymresError
 from symres.core.symbols import K1, K2, C, K, x1, x2, z
 from symres.gaussian.calculus.expectation import Expectation
@@ -120,15 +119,6 @@ def test_a_fit_through_noise_is_refused():
         fit(lambda k: 1 + mp.mpf(generator.uniform(0, 1e-6)), "noise")
 
 
-@pytest.fixture
-def one_by_one(monkeypatch):
-    """Averages without the series that tiles of matrices are computed by."""
-    monkeypatch.setattr("symres.codegen.targets.numpy.components.series_tile", lambda component: None)
-    component_source.cache_clear()
-    yield
-    component_source.cache_clear()
-
-
 OPEN = {
     "tanh": sp.tanh(z),
     "hard_tanh": sp.Max(-1, sp.Min(1, z)),
@@ -161,7 +151,7 @@ def test_honest_averages_of_two_variables_are_accurate(name):
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(("name", "helper", "old", "new"), WRONG_AVERAGES.values(), ids=WRONG_AVERAGES)
-def test_wrong_averages_of_two_variables_are_measured(one_by_one, name, helper, old, new):
+def test_wrong_averages_of_two_variables_are_measured(name, helper, old, new):
     text = NUMPY.runtime.texts[helper]
     assert text.count(old) == 1
     broken = altered(NUMPY, definitions={helper: text.replace(old, new)})

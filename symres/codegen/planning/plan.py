@@ -140,8 +140,13 @@ class Component:
     def is_plain(self) -> bool:
         """Whether the code of a function of two inputs may stand in a formula as it is, with nothing that guards it."""
         bare = self.fallback_integral is None and self.origin is None and not self.floored
-        summed = isinstance(self.code, sp.Expr) and self.code.has(FixedSum)
-        return self.is_pair and isinstance(self.code, sp.Expr) and bare and not summed and math.isinf(self.max_kernel)
+        is_expression = isinstance(self.code, sp.Expr) and not self.has_sum
+        return self.is_pair and is_expression and bare and math.isinf(self.max_kernel)
+
+    @property
+    def has_sum(self) -> bool:
+        """Whether its code contains fixed sums."""
+        return isinstance(self.code, sp.Expr) and self.code.has(FixedSum)
 
     @property
     def is_pair_average(self) -> bool:

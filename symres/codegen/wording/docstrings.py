@@ -19,7 +19,6 @@ from ..fits.chebyshev import Fit
 from ..planning.guards import EXCESS
 from ..planning.network_plan import NETWORK_FUNCTIONS, DeepLayer, NetworkPlan
 from ..planning.plan import FEW_DIGITS, Component, Function, ParameterRange
-from ..price.fixed_sum import FixedSum
 from ..strategy.measured_error import round_up
 from ..strategy.sample_points import MEASURED, PARAMETER
 
@@ -147,7 +146,7 @@ def component_lines(component: Component, of_averages: str = "") -> list[str]:
         text = "Computed from the closed form; where its terms cancel, so that more than 1e-12 of a value may be lost, "
         text += "by quadrature"
         text += f" of each entry, {entry_time(component.fallback_integral)} on one core." if component.is_pair else "."
-    elif isinstance(component.code, sp.Expr) and component.code.has(FixedSum):
+    elif component.has_sum:
         text = "Computed as fixed sums: by Price's theorem the average is an integral of elementary functions over the "
         text += "correlation, from independent or parallel inputs on."
     else:
