@@ -49,9 +49,7 @@ golden:  ## write the golden files anew; git diff shows what changed
 bench:  ## times and memory against other ways, by ratio
 	$(PYTHON) -m tests.bench
 	$(PYTHON) tests/bench/bench_averages.py
-	@echo "two checkouts: $(PYTHON) tests/bench/bench_deriving.py OLD NEW"
-	$(PYTHON) tests/bench/bench_kernels.py
-	$(PYTHON) tests/bench/bench_networks.py
+	@echo "two checkouts: $(PYTHON) -m tests.bench --against COMMIT"
 	$(PYTHON) tests/bench/bench_fluctuations.py
 
 docs:  ## pages, gallery and cheat sheet into docs/_build; installs the extra docs where it is missing; LaTeX for the sheet

@@ -53,11 +53,13 @@ def tables() -> dict[str, Table]:
         ways |= {"symres c, two threads": (f"map c {a}", 2), "symres c, float32": (f"map32 c {a}", 1)}
         ways |= {f"{peer} of the naive formula": (f"{peer} {a}", 1) for peer in ("numexpr", "jax", "torch.compile")}
         ways |= {"lambdify with cse": (f"lambdify {a}", 1), "RBF of scikit-learn": ("rbf", 1), "np.copyto": ("copy", 1)}
+        ways |= {f"{way}, similar inputs": (f"similar {way} {a}", 1) for way in ("numpy", "lambdify")}
         found[f"map-{a}"] = Table(f"Covariance map of {a}", ways, "lambdify with cse", "np.copyto")
         ways = {f"symres {t}": (f"network {t} {a}", 1) for t in ("c", "numba", "numpy")}
         ways |= {"symres c, two threads": (f"network c {a}", 2), "symres c, float32": (f"network32 c {a}", 1)}
         ways |= {"neural-tangents, jit": (f"neural-tangents {a}", 1)}
         ways |= {"neural-tangents, jit, two threads": (f"neural-tangents {a}", 2)}
+        ways |= {"a line of NumPy for a line of the paper": ("paper relu", 1)} if a == "relu" else {}
         found[f"network-{a}"] = Table(f"NNGP and NTK of five layers of {a}", ways, "neural-tangents, jit")
     for t in ("c", "numba", "numpy"):
         ways = {f"{a}": (f"map {t} {a}", 1) for a in ("gelu", *OPEN)}

@@ -12,6 +12,9 @@ neural-tangents, which have as many as the environment gives them.
 """
 
 import math
+import os
+import resource
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -22,7 +25,6 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.bench.bench_deriving import run
 from tests.bench.worker_process import WorkerProcess
 
 ROOT = Path(__file__).parents[2]
@@ -150,13 +152,14 @@ def _timed(
 ) -> Callable[[], float]:
     """A function that runs a way once and returns the seconds of processor time."""
     if way.startswith(COMMAND):
-        command, kept = way.removeprefix(COMMAND), {}
-        if checkout != ROOT:
-            kept["PYTHONPYCACHEPREFIX"] = str(checkout / ".bytecode")  # is removed with the worktree
+        # bytecode is kept, as that of an installation is
+        command, bytecode = way.removeprefix(COMMAND), checkout / ".bytecode"  # is removed with the worktree
+        if checkout == ROOT:
+            bytecode = Path(tempfile.gettempdir()) / "symres_bytecode"
 
         def once() -> float:
             try:
-                return run(checkout, command, SYMRES_NO_CACHE="1", **kept).processor
+                return processor_time(checkout, command, bytecode)
             except subprocess.CalledProcessError as error:
                 raise Unavailable(f"{way} fails in {checkout}: {error.stderr.decode().strip()[-200:]}") from None
 
@@ -166,6 +169,22 @@ def _timed(
     if not worker.wait():
         raise Unavailable(f"{way}: {worker.lacks}")
     return lambda: worker.run()[0]
+
+
+def processor_time(checkout: Path, command: str, bytecode: Path) -> float:
+    """Seconds of a command of a checkout and of its workers, with nothing kept from an earlier run.
+
+    Raises:
+        CalledProcessError: it fails.
+    """
+    paths = {"PYTHONPATH": str(checkout), "PYTHONPYCACHEPREFIX": str(bytecode), "SYMRES_NO_CACHE": "1"}
+    environment = {**os.environ, **paths}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    words = [sys.executable, "-m", "symres", *shlex.split(command)]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(words, env=environment, cwd=checkout, capture_output=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def line(comparison: Comparison, figures: np.ndarray) -> str:

@@ -19,9 +19,10 @@ def features(size):
     return np.random.default_rng(0).standard_normal((size, FEATURES))
 
 
-def covariances(size):
-    """Kernels and covariances of the inputs."""
+def covariances(size, similar=False):
+    """Kernels and covariances of the inputs; with ``similar`` their correlations are all close to 1."""
     X = features(size)
+    X = X[:1] + 0.1 * X if similar else X
     C = X @ X.T / FEATURES
     return np.diag(C).copy(), C
 
@@ -33,11 +34,11 @@ def copied(size):
     return lambda: np.copyto(out, C)
 
 
-def generated_map(target, activation, dtype=np.float64):
+def generated_map(target, activation, dtype=np.float64, similar=False):
     def build(size):
         import symres as sr
 
-        K, C = (a.astype(dtype) for a in covariances(size))
+        K, C = (a.astype(dtype) for a in covariances(size, similar))
         function = sr.export(sr.derive(sr.mlp(activation)).covariance_map, target=target).load().covariance_map
         if target in ("torch", "jax"):
             array = importlib.import_module("torch").as_tensor if target == "torch" else _jax().numpy.asarray
@@ -72,11 +73,11 @@ def formula(activation):
     return quantity.symbols, quantity.expr
 
 
-def lambdified(activation):
+def lambdified(activation, similar=False):
     def build(size):
         import sympy as sp
 
-        K, C = covariances(size)
+        K, C = covariances(size, similar)
         function = sp.lambdify(*formula(activation), "numpy", cse=True)
         return lambda: function(K[:, None], K[None, :], C, C_W, C_b)
 
@@ -157,6 +158,23 @@ def generated_network(target, activation, dtype=np.float64):
     return build
 
 
+def by_paper(size):
+    """Kernel and tangent kernel of ReLU layers, a line for a line of Cho and Saul, and of Jacot, Gabriel and Hongler."""
+    K, C = covariances(size)
+
+    def run():
+        K1, K2, covariance, Theta = K[:, None], K[None, :], C, np.zeros_like(C)
+        for _ in range(DEPTH):
+            scale = np.sqrt(K1 * K2)
+            angle = np.arccos(np.clip(covariance / scale, -1.0, 1.0))
+            slope = (np.pi - angle) / (2 * np.pi)
+            covariance = C_b + C_W * scale * (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / (2 * np.pi)
+            Theta = covariance + C_W * slope * Theta
+            K1, K2 = C_b + C_W * K1 / 2, C_b + C_W * K2 / 2
+
+    return run
+
+
 def by_neural_tangents(activation):
     def build(size):
         jax = _jax()
@@ -180,7 +198,10 @@ TARGETS = ("c", "numba", "numpy", "torch", "jax")
 WAYS = {
     "copy": copied,
     "rbf": by_radial_basis,
+    "paper relu": by_paper,
     **{f"lambdify {a}": lambdified(a) for a in ("gelu", "relu", "erf")},
+    **{f"similar lambdify {a}": lambdified(a, similar=True) for a in ("gelu", "relu", "erf")},
+    **{f"similar numpy {a}": generated_map("numpy", a, similar=True) for a in ("gelu", "relu", "erf")},
     **{f"jax {a}": by_jax(a) for a in ("gelu", "relu", "erf")},
     **{f"torch.compile {a}": by_torch(a) for a in ("gelu", "relu", "erf")},
     **{f"numexpr {a}": by_numexpr(a) for a in ("gelu", "relu", "erf")},
