@@ -159,7 +159,7 @@ def generated_network(target, activation, dtype=np.float64):
 
 
 def by_paper(size):
-    """Kernel and tangent kernel of ReLU layers, a line for a line of Cho and Saul, and of Jacot, Gabriel and Hongler."""
+    """Kernel and tangent kernel of ReLU layers, a line for a line of Cho and Saul and of Jacot and others."""
     K, C = covariances(size)
 
     def run():

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, reduce
 from operator import add, mul
+from typing import Any
 
 import sympy as sp
 from flint import arb, fmpq
@@ -191,3 +192,17 @@ PARAMETERS: dict[str, dict[str, sp.Rational]] = {
 def sections(name: str) -> Sections:
     """A catalogue activation at the parameters above."""
     return CATALOGUE[name](**PARAMETERS.get(name, {}))
+
+
+# what is averaged of a function and its slope, over one input and over two
+OF_ONE: dict[str, Callable[..., Any]] = {
+    "f": lambda phi, slope: phi,
+    "f^2": lambda phi, slope: phi**2,
+    "f'^2": lambda phi, slope: slope**2,
+    "f^4": lambda phi, slope: phi**4,
+}
+OF_TWO: dict[str, Callable[..., Any]] = {
+    "f f": OF_ONE["f"],
+    "f' f'": lambda phi, slope: slope,
+    "f^2 f^2": OF_ONE["f^2"],
+}

@@ -1,7 +1,6 @@
 """Enclosures of Gaussian averages against quadrature by mpmath: containment, accuracy asked for, refusals."""
 
 import math
-from itertools import pairwise
 
 import mpmath as mp
 import numpy as np
@@ -12,7 +11,7 @@ from flint import arb, ctx
 import symres as sr
 from symres.activations.piecewise import PiecewiseFunction, split
 from symres.core.errors import DeclarationError, NoClosedForm, SymresError
-from symres.core.symbols import z
+from symres.core.symbols import K1, K2, C, K, z
 from symres.functions.balls import to_ball
 from symres.gaussian.quadrature.average_ball import average_ball
 from symres.gaussian.quadrature.bivariate import _Marginal
@@ -20,36 +19,20 @@ from symres.gaussian.quadrature.bivariate_normal import law_of
 from symres.gaussian.quadrature.perturbation import perturbation_bound
 from symres.gaussian.quadrature.univariate import compile_pieces
 from symres.numerics.budget import panel_budget
+from tests.oracles import closed_forms
 from tests.oracles.average import average_of
 from tests.oracles.line30 import average
-from tests.oracles.plane30 import average2
-from tests.oracles.sections import Sections, sections, x
+from tests.oracles.sections import PARAMETERS, Sections, sections, x
 
 R = sp.Rational
-SOFTPLUS = sp.log(1 + sp.exp(z))
-CUBIC = sp.sqrt(2 / sp.pi) * (z + R(44715, 10**6) * z**3)
-VARIANCES = ("1e-8", "1e-3", "1", "10", "1e3", "1e4")
-
-
-def mp_gelu_tanh(x):
-    return x / 2 * (1 + mp.tanh(mp.sqrt(2 / mp.pi) * (x + mp.mpf(44715) / 10**6 * x**3)))
-
-
-# name: (formula, the same for mpmath, its kinks)
 FUNCTIONS = {
-    "tanh": (sp.tanh(z), mp.tanh, ()),
-    "silu": (z / (1 + sp.exp(-z)), lambda x: x / (1 + mp.exp(-x)), ()),
-    "softplus": (SOFTPLUS, lambda x: mp.log1p(mp.exp(x)), ()),
-    "mish": (z * sp.tanh(SOFTPLUS), lambda x: x * mp.tanh(mp.log1p(mp.exp(x))), ()),
-    "gelu_tanh": (z / 2 * (1 + sp.tanh(CUBIC)), mp_gelu_tanh, ()),
-    "softsign": (z / (1 + sp.Abs(z)), lambda x: x / (1 + abs(x)), (0,)),
-    "hard_tanh": (sp.Max(-1, sp.Min(1, z)), lambda x: max(-1, min(1, x)), (-1, 1)),
-    "elu": (sp.Piecewise((z, z > 0), (sp.exp(z) - 1, True)), lambda x: x if x > 0 else mp.expm1(x), (0,)),
+    name: sr.activation(name).pieces
+    for name in ("tanh", "silu", "softplus", "mish", "gelu_tanh", "softsign", "hard_tanh", "elu(alpha=1)")
 }
 
 
-def square(formula):
-    return split(formula).map(lambda u: u**2)
+def square(function):
+    return function.map(lambda u: u**2)
 
 
 def contains(ball, value, slack):
@@ -57,31 +40,6 @@ def contains(ball, value, slack):
         return ball.overlaps(to_ball(value, 400) * (1 + arb(0, slack)))
 
 
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("variance", VARIANCES)
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_mean_squares_contain_the_value_to_33_digits(name, variance):
-    formula, function, kinks = FUNCTIONS[name]
-    ball = average_ball((square(formula),), (to_ball(variance, 140),), 110)
-    value = average_of(lambda x: function(x) ** 2, variance, kinks, digits=40)
-    assert ball.rel_accuracy_bits() >= 110
-    assert contains(ball, value, 1e-38)
-    assert not contains(ball, value * (1 + mp.mpf(10) ** -12), 1e-38)  # sabotage: 1e-12 off
-
-
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("variance", ["1e-8", "1", "1e4"])
-@pytest.mark.parametrize("name", ["tanh", "silu", "mish", "gelu_tanh"])
-def test_mean_square_slopes_contain_the_value(name, variance):
-    formula, function, _ = FUNCTIONS[name]
-    slope = split(formula).diff().map(lambda u: u**2)
-    ball = average_ball((slope,), (to_ball(variance, 140),), 110)
-    value = average_of(lambda x: mp.diff(function, x) ** 2, variance)
-    assert ball.rel_accuracy_bits() >= 110
-    assert contains(ball, value, 1e-15)
-
-
-K = sp.Symbol("K")
 EXACT = [
     (sp.exp(z), sp.exp(K / 2)),
     (sp.cos(3 * z), sp.exp(-9 * K / 2)),
@@ -177,7 +135,7 @@ def test_odd_functions_average_to_a_ball_around_zero():
 
 
 def test_uncertain_variances_widen_the_ball():
-    pieces = square(sp.tanh(z))
+    pieces = square(FUNCTIONS["tanh"])
     ball = average_ball((pieces,), (arb(1, 1e-6),), 66)
     for place in (1 - 1e-6, 1, 1 + 1e-6):
         assert ball.overlaps(average_ball((pieces,), (arb(place),), 66))
@@ -244,25 +202,8 @@ def test_wrong_arguments_are_refused():
 
 
 # ------------------------------------------------------------------------------------------------- two variables
-K1, C, K2 = sp.symbols("K1 C K2")
-DELTA = (1 + K1) * (1 + K2) - C**2
-GELU = z / 2 * (1 + sp.erf(z / sp.sqrt(2)))
-EXACT2 = {
-    "sin": (sp.sin(z), sp.exp(-(K1 + K2) / 2) * sp.sinh(C)),
-    "erf": (sp.erf(z), 2 / sp.pi * sp.asin(2 * C / sp.sqrt((1 + 2 * K1) * (1 + 2 * K2)))),
-    "relu": (
-        sp.Max(z, 0),
-        C / 4 + (C * sp.asin(C / sp.sqrt(K1 * K2)) + sp.sqrt(K1 * K2 - C**2)) / (2 * sp.pi),
-    ),
-    "sign": (sp.sign(z), 2 / sp.pi * sp.asin(C / sp.sqrt(K1 * K2))),
-    "gelu": (
-        GELU,
-        C / 4
-        + C * sp.asin(C / sp.sqrt((1 + K1) * (1 + K2))) / (2 * sp.pi)
-        + (K1 * K2 * (1 + K1) * (1 + K2) + C**2 * (1 - K1 * K2)) / (2 * sp.pi * (1 + K1) * (1 + K2) * sp.sqrt(DELTA)),
-    ),
-    "z**3": (z**3, 9 * C * K1 * K2 + 6 * C**3),
-}
+CLOSED = ("sin", "erf", "relu", "sign", "gelu", "z**3")
+PAIRS = {"sign": 2 / sp.pi * sp.asin(C / sp.sqrt(K1 * K2)), "z**3": 9 * C * K1 * K2 + 6 * C**3} | closed_forms.PAIRS
 LAWS = [
     ("1", "0.5", "1"), ("1", "-0.3", "2"), ("1e-6", "0.5e-6", "1e-6"), ("100", "90", "100"), ("1e-4", "0.5", "1e4"),
     ("1", "0.999999", "1"), ("1", "1", "1"), ("4", "-2", "1"), ("1", "0", "2"), ("1", "1e-9", "1"),
@@ -271,13 +212,12 @@ LAWS = [
 
 @pytest.mark.sample(33)
 @pytest.mark.parametrize("law", LAWS, ids=str)
-@pytest.mark.parametrize("name", EXACT2)
+@pytest.mark.parametrize("name", CLOSED)
 def test_kernels_of_two_variables_contain_the_closed_form(name, law):
-    formula, closed = EXACT2[name]
-    pieces = split(formula)
+    pieces = sr.activation(name).pieces
     ball = average_ball((pieces, pieces), tuple(to_ball(entry, 140) for entry in law), 56)
     with mp.workdps(50):
-        exact = closed.subs(dict(zip((K1, C, K2), map(sp.Rational, law), strict=True)))
+        exact = PAIRS[name].subs(dict(zip((K1, C, K2), map(sp.Rational, law), strict=True)))
         value = mp.mpf(0) if exact == 0 else mp.mpf(sp.N(exact, 40)._to_mpmath(160))
     assert contains(ball, value, 1e-35)
     if abs(value) > 1e-30:  # exp(-5000) out of terms of order 1e-2 is out of reach at once
@@ -285,43 +225,6 @@ def test_kernels_of_two_variables_contain_the_closed_form(name, law):
         assert not contains(ball, value * (1 + mp.mpf(10) ** -12), 1e-35)
     else:  # 56 bits of the natural size sqrt(<f^2><g^2>), at most 9 here
         assert ball.abs_upper() < 9 * 2.0**-56
-
-
-NUMPY = {
-    "tanh": np.tanh,
-    "silu": lambda x: x / (1 + np.exp(-x)),
-    "mish": lambda x: x * np.tanh(np.log1p(np.exp(x))),
-    "hard_tanh": lambda x: np.clip(x, -1, 1),
-    "elu": lambda x: np.where(x > 0, x, np.expm1(x)),
-}
-
-
-@pytest.mark.parametrize(("name", "other"), [("tanh", "tanh"), ("mish", "silu"), ("elu", "hard_tanh")])
-@pytest.mark.parametrize("law", [(1.0, 0.5, 1.0), (4.0, -1.0, 0.5)])
-def test_kernels_without_closed_form_contain_a_nested_quadrature(name, other, law):
-    ball = average_ball((split(FUNCTIONS[name][0]), split(FUNCTIONS[other][0])), tuple(map(arb, law)), 56)
-    assert ball.rel_accuracy_bits() >= 50
-    nodes, weights = np.polynomial.legendre.leggauss(20)
-    k1, c, k2 = law
-    v = math.sqrt(k2 - c * c / k1)
-    x, wx = _panels(nodes, weights, 9.5 * math.sqrt(k1), FUNCTIONS[name][2])
-    inner = []
-    for place in x:
-        y, wy = _panels(nodes, weights, 9.5 * v, [k - c / k1 * place for k in FUNCTIONS[other][2]])
-        inner.append(np.sum(wy * NUMPY[other](c / k1 * place + y) * np.exp(-(y**2) / (2 * v * v))))
-    total = np.sum(wx * NUMPY[name](x) * np.exp(-(x**2) / (2 * k1)) * inner) / (2 * math.pi * math.sqrt(k1) * v)
-    assert abs(float(ball.mid()) - total) < 3e-15
-
-
-def _panels(nodes, weights, reach, cuts):
-    edges = sorted(
-        {-reach, 0.0, reach, *(c for c in cuts if abs(c) < reach)} | {reach * k / 12 for k in range(-11, 12)}
-    )
-    x, w = [], []
-    for a, b in pairwise(edges):
-        x.extend((a + b) / 2 + (b - a) / 2 * nodes)
-        w.extend((b - a) / 2 * weights)
-    return np.array(x), np.array(w)
 
 
 def test_a_kernel_to_40_digits():
@@ -332,27 +235,25 @@ def test_a_kernel_to_40_digits():
         assert contains(ball, 2 / mp.pi * mp.asin(1 / mp.sqrt(15)), mp.mpf(10) ** -55)
 
 
-@pytest.mark.parametrize("name", ["tanh", "elu"])
+@pytest.mark.parametrize("name", ["tanh", "elu(alpha=1)"])
 def test_the_diagonal_of_an_inexact_variance_is_the_average_of_one_variable(name):
-    formula, _, _ = FUNCTIONS[name]
     variance = to_ball("0.1", 150)  # no binary number: K1*K2 - C**2 is a ball around zero
-    pieces = split(formula)
-    ball = average_ball((pieces, pieces), (variance,) * 3, 120)
+    ball = average_ball((FUNCTIONS[name],) * 2, (variance,) * 3, 120)
     assert ball.rel_accuracy_bits() >= 60
-    assert ball.overlaps(average_ball((square(formula),), (variance,), 120))
+    assert ball.overlaps(average_ball((square(FUNCTIONS[name]),), (variance,), 120))
 
 
 @pytest.mark.parametrize("bits", [6, 20])
 def test_coarse_rules_keep_their_promise(bits):
     """At few bits the error of the rules, not rounding, makes the radius: the bounds themselves are on trial."""
-    for name, (formula, _, _) in FUNCTIONS.items():
-        pieces, factor = square(formula), split(formula)
+    for name, factor in FUNCTIONS.items():
+        pieces = square(factor)
         for variance in ("1", "1e3"):
             K = to_ball(variance, 200)
             coarse, fine = average_ball((pieces,), (K,), bits), average_ball((pieces,), (K,), 80)
             assert contains_ball(coarse, fine), f"{name} at {variance}"
             assert coarse.rad() > 100 * fine.rad()
-        if name not in ("tanh", "elu", "hard_tanh"):
+        if name not in ("tanh", "elu(alpha=1)", "hard_tanh"):
             continue
         law = (arb(2), arb(-0.7), arb(1))
         coarse, fine = average_ball((factor, factor), law, bits), average_ball((factor, factor), law, 50)
@@ -390,72 +291,19 @@ def test_two_events_that_never_meet_are_zero_with_a_radius(correlation):
     assert radius < mp.mpf("1e-5000")
 
 
-# ----------------------------------------------------------------------- the table: what has no closed form, 30 digits
 OPEN = ["gelu_tanh", "tanh", "sigmoid", "silu", "swish", "softplus", "mish", "softsign"]
-BETA = {"swish": {"beta": R(9, 7)}}  # as in the oracle
-ONE = {
-    "f": lambda phi, slope: phi,
-    "f^2": lambda phi, slope: phi**2,
-    "f'^2": lambda phi, slope: slope**2,
-    "f^4": lambda phi, slope: phi**4,
-}
-TWO = {"f f": ONE["f"], "f' f'": lambda phi, slope: slope, "f^2 f^2": ONE["f^2"]}
 TRILLIONTH = R(1, 10**12)
-WIDE = [TRILLIONTH, R(1, 10**6), R(1, 100), R(1), R(100), R(10**4), R(10**6)]
-# (root K1, correlation, root K2): equal and very unequal kernels
-PAIRS = [
-    (R(1, 10**6), R(1, 2), R(1, 10**6)),
-    (R(1), R(1, 2), R(1)),
-    (R(1000), R(-3, 10), R(1000)),
-    (R(1, 10**6), R(1, 2), R(1000)),
-    (R(1, 1000), R(-9, 10), R(10)),
-]
-
-
-def integrand(name, average_of):
-    phi = sr.activations[name](z)
-    return {**ONE, **TWO}[average_of](phi, phi.diff(z))
-
-
-def expected(name, average_of):
-    function = sections(name)
-    return {**ONE, **TWO}[average_of](function, function.slope)
-
-
-@pytest.mark.sample(4)
-@pytest.mark.parametrize("average_of", ONE)
-@pytest.mark.parametrize("name", OPEN)
-def test_thirty_digits_at_every_variance(name, average_of):
-    quantity = sr.expect(integrand(name, average_of))
-    for variance in WIDE:
-        measured = average(expected(name, average_of), variance)
-        value, radius = quantity.enclosure(30, K=variance, **BETA.get(name, {}))
-        assert radius <= abs(value) * mp.mpf(10) ** -30
-        assert measured.distance(value) < mp.mpf(10) ** -29, variance
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("average_of", TWO)
-@pytest.mark.parametrize("name", OPEN)
-def test_thirty_digits_of_two_inputs(name, average_of):
-    quantity, function = sr.expect2(*[integrand(name, average_of)] * 2), expected(name, average_of)
-    for one, correlation, two in PAIRS:
-        law = {"K1": one**2, "C": correlation * one * two, "K2": two**2}
-        value, radius = quantity.enclosure(30, **law, **BETA.get(name, {}))
-        assert radius <= abs(value) * mp.mpf(10) ** -30
-        measured = average2(function, function, tuple(law.values()))
-        assert measured.distance(value) < mp.mpf(10) ** -29, law
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", OPEN)
 def test_thirty_digits_at_the_ends_of_the_correlation(name):
     """At 0, 1 and -1 these are averages over one variable, and a trillionth before an end a Taylor step away."""
-    quantity, function = sr.expect2(*[integrand(name, "f f")] * 2), sections(name)
+    quantity, function = sr.expect2(name, name), sections(name)
     mirrored = Sections(
         tuple(-b for b in reversed(function.breaks)), tuple(p.subs(x, -x) for p in reversed(function.parts))
     )
-    K, numbers = R(1), BETA.get(name, {})
+    K, numbers = R(1), PARAMETERS.get(name, {})
 
     def found(correlation):
         value, radius = quantity.enclosure(30, K1=K, C=correlation * K, K2=K, **numbers)
@@ -482,12 +330,13 @@ def _times(f, g):
 @pytest.mark.exhaustive
 def test_a_correlation_near_one_loses_no_digits():
     """C in balls of 117 bits leaves 77 to the determinant; the average keeps nearly all. gelu has a closed form."""
-    pieces = split(GELU)
+    pieces = sr.activation("gelu").pieces
     for correlation in (1 - TRILLIONTH, -1 + TRILLIONTH):
-        for K in (R(1, 3), R(10**4, 3)):
-            ball = average_ball((pieces, pieces), tuple(to_ball(v, 117) for v in (K, correlation * K, K)), 110)
+        for kernel in (R(1, 3), R(10**4, 3)):
+            law = kernel, correlation * kernel, kernel
+            ball = average_ball((pieces, pieces), tuple(to_ball(v, 117) for v in law), 110)
             with mp.workdps(60):
-                exact = EXACT2["gelu"][1].subs({K1: K, C: correlation * K, K2: K})
+                exact = PAIRS["gelu"].subs(dict(zip((K1, C, K2), law, strict=True)))
                 value = mp.mpf(sp.N(exact, 60)._to_mpmath(220))
             assert contains(ball, value, 1e-55)
             assert ball.rel_accuracy_bits() > 85
@@ -507,8 +356,8 @@ def test_a_function_whose_terms_cancel_keeps_its_digits_for_nearly_equal_inputs(
     assert abs(found / (third + fifth) - 1) < 1e-14
 
 
-@pytest.mark.exhaustive
 # ------------------------------------------------------------------------------------- roots at the end of a panel
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("digits", [25, 60, 200])
 def test_a_root_away_from_zero(digits):
     """Beside -1/2 the panels get narrower than what a few bits of their ends can tell."""
