@@ -8,8 +8,8 @@ import pytest
 from scipy import special
 
 import symres as sr
-from tests.oracles import activations as oracle
 from tests.oracles.real_networks import change, paths
+from tests.oracles.sections import PARAMETERS, sections
 
 DEPTH, WIDTH, SEEDS, FACTOR = 50, 512, 10, 5
 z = sr.z
@@ -46,8 +46,7 @@ def chosen(name):
     if name in TYPED:
         formula, function = TYPED[name]
         return sr.activation(formula), function
-    values = oracle.PARAMETERS.get(name, {})
-    return sr.activation(name).subs(**values), lambda u: oracle.ACTIVATIONS[name](u, **values)
+    return sr.activation(name).subs(**PARAMETERS.get(name, {})), sections(name).in_floats
 
 
 def tried(name, layer):

@@ -7,19 +7,14 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.activations.piecewise import PiecewiseFunction, split
+from symres.activations.piecewise import split
 from symres.core.errors import NoClosedForm
 from symres.core.symbols import C_W, K, xi, z
 from symres.functions.balls import evaluate
-from symres.gaussian.expansions.exact_tail_moments import exact_moment
 from symres.gaussian.expansions.large_variance import large_variance, log_free_order
 from symres.gaussian.expansions.tail_decomposition import split_right_tail
 from symres.gaussian.expansions.tail_moments import TailMoment
-from symres.gaussian.expansions.truncation import Truncation
-from symres.results.quantity import Status
 from tests.oracles.average import average_of
-from tests.oracles.line30 import average
-from tests.oracles.sections import PARAMETERS, sections
 
 R = sp.Rational
 ROOT = sp.sqrt(2 / sp.pi)
@@ -61,82 +56,6 @@ def test_the_coefficients_of_erf_are_those_of_its_closed_form():
     expected = sp.series(closed, t, 0, 8).removeO()
     for exponent, coefficient in large_variance(split(sp.erf(z) ** 2), 3):
         assert sp.simplify(expected.coeff(t, -2 * exponent) - coefficient) == 0
-
-
-POWERS = {
-    "f": lambda phi, slope: phi,
-    "f^2": lambda phi, slope: phi**2,
-    "f'^2": lambda phi, slope: slope**2,
-    "f^4": lambda phi, slope: phi**4,
-}
-OSCILLATING, ALGEBRAIC = ("sin", "cos", "snake"), ("softsign",)
-INFINITE = [(name, "f'^2") for name in ("sign", "step", "hardshrink", "threshold")]
-POLYNOMIAL = [name for name in sr.activations if name not in (*OSCILLATING, *ALGEBRAIC)]
-OPEN = {  # moments known as numbers only
-    "softplus": ("f^2", "f^4"),
-    "log_sigmoid": ("f^2", "f^4"),
-    "mish": tuple(POWERS),
-    "gelu_tanh": tuple(POWERS),
-}
-
-
-def pieces(name, power):
-    """A function of a catalogue activation, with the numbers of the oracle for its parameters."""
-    phi = sr.activations[name].pieces
-    values = {s: PARAMETERS[name][s.name] for s in phi.free_symbols}
-    phi = phi.subs(values)
-    slope = phi.diff()
-    return {"f": phi, "f^2": _power(phi, 2), "f'^2": _power(slope, 2), "f^4": _power(phi, 4)}[power]
-
-
-def _power(function, exponent):
-    return function.map(lambda u: u**exponent)
-
-
-CASES = [(name, power) for name in POLYNOMIAL for power in POWERS if (name, power) not in INFINITE]
-
-
-@pytest.mark.sample(7)
-@pytest.mark.parametrize(("name", "power"), CASES)
-def test_what_is_left_is_the_first_term_left_out(name, power):
-    """At K = 10**4, against quadrature of formulas that are not ours; the first coefficient missed is on trial too."""
-    terms = large_variance(pieces(name, power), 6)
-    has_moments = any(c.has(TailMoment) for _, c in terms)
-    assert has_moments == (power in OPEN.get(name, ()))
-    function = sections(name)
-    truth = average(POWERS[power](function, function.slope), R(10**4))
-    with mp.workdps(40):
-        numbers = [evaluate(c, {}, 35)[0] * mp.mpf(10**4) ** (mp.mpf(int(e.p)) / int(e.q)) for e, c in terms]
-        kept = [value for (e, _), value in zip(terms, numbers, strict=True) if e >= -3]
-        rest = [value for (e, _), value in zip(terms, numbers, strict=True) if e < -3]
-        error = truth.value - mp.fsum(kept)
-        slack = 10 * truth.error + mp.mpf(10) ** -30 * abs(truth.size)
-        if not rest:
-            assert abs(error) <= slack
-        else:
-            assert abs(error - rest[0]) <= abs(rest[0]) / 4 + slack
-            assert abs(error) > 100 * slack  # the digits suffice to see it
-
-
-@pytest.mark.parametrize("n", [0, 2, 4])
-@pytest.mark.parametrize("name", ["tanh", "silu", "sigmoid", "softplus", "erf", "gelu", "elu", "relu6"])
-def test_exact_moments_lie_in_their_enclosures(name, n):
-    for power in ("f", "f^2"):
-        function = pieces(name, power)
-        main, rest = split_right_tail(function.parts[-1])
-        if rest == 0:
-            continue
-        first = next((k for k, b in enumerate(function.breaks) if b.is_positive), len(function.breaks))
-        remainder = PiecewiseFunction(function.breaks[first:], tuple(part - main for part in function.parts[first:]))
-        exact = exact_moment(remainder, n)
-        if exact is None:
-            assert power in OPEN[name]
-            continue
-        moment, radius = evaluate(TailMoment(n, remainder.breaks, remainder.parts), {}, 30)
-        with mp.workdps(40):
-            value = mp.mpf(sp.N(exact, 40)._to_mpmath(140))
-            assert abs(value - moment) <= radius + abs(value) * mp.mpf(10) ** -30
-            assert radius <= abs(value) * mp.mpf(10) ** -29
 
 
 def test_waves_that_decay_have_an_expansion():
@@ -243,27 +162,6 @@ def test_algebraic_tails_have_the_terms_before_the_first_logarithm(formula, orde
         large_variance(factor, order + R(1, 2))
 
 
-# ------------------------------------------------------------------------------------------------------ quantities
-def test_the_range_that_is_stated_is_true():
-    """Each K of the text, and a few beyond, by quadrature of another formula; a tenth of it is out of range."""
-    result = sr.expect("tanh(z)^2").asymptotics(3)
-    assert result.status is Status.SERIES
-    assert result.reason.startswith("terms down to K**-3; relative error below 1e-3 from K = ")
-    limits = dict(
-        piece.split(" from K = ") for piece in result.reason.split("below ")[1].replace(" on", "").split(", ")
-    )
-    assert list(limits) == ["1e-3", "1e-6", "1e-12"]
-    for error, limit in limits.items():
-        place = R(limit)
-
-        def off(at):
-            truth = average(sections("tanh") ** 2, at).value
-            return abs(result.evalf(25, K=at) - truth) / truth
-
-        assert all(off(place * factor) <= float(error) for factor in (1, 2, 7, 100))
-        assert off(place / 10) > float(error)
-
-
 @pytest.mark.parametrize("order", [0, 1, 5])
 def test_the_order_is_the_last_power(order):
     body = sr.expect("tanh(z)^2").asymptotics(order).body
@@ -343,51 +241,6 @@ def test_a_rest_that_ends_at_a_breakpoint(formula):
     for place in (10**8, 10**12):
         truth, found = quantity.evalf(32, K=place), result.evalf(32, K=place)
         assert 0 < abs(truth - found) < abs(truth) * 20 / mp.mpf(place) ** 3
-
-
-# -------------------------------------------------------------------------------------------------------- sabotage
-def truncation(kept_factor=1, omitted_factor=1, position=-1):
-    terms = large_variance(split(sp.tanh(z) ** 2), 5)
-    kept = {e: c for e, c in terms if e >= -3}
-    omitted = {e: c * omitted_factor for e, c in terms if e < -3}
-    wrong = list(kept)[position]
-    kept[wrong] = kept[wrong] * kept_factor
-
-    def number(place, digits):
-        return sr.expect("tanh(z)^2").evalf(digits, K=place)
-
-    return Truncation("tanh^2", kept, omitted, number, True)
-
-
-def test_a_correct_expansion_passes():
-    assert truncation().verification().worst < 1e-13
-
-
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("position", [0, 1, 2, 3])
-def test_a_wrong_coefficient_is_caught(position):
-    with pytest.raises(NoClosedForm, match="defect of symres"):
-        truncation(kept_factor=1 + R(1, 10**6), position=position).verification()
-
-
-def test_a_wrong_first_term_left_out_is_caught():
-    with pytest.raises(NoClosedForm, match="defect of symres"):
-        truncation(omitted_factor=2).verification()
-
-
-def test_a_wrong_expansion_does_not_leave(monkeypatch):
-    from symres.theory.quantities import expansion
-
-    right = expansion.large_variance
-
-    def wrong(factor, order):
-        return tuple((e, c if e != R(-3, 2) else c * (1 + R(1, 10**8))) for e, c in right(factor, order))
-
-    quantity = sr.expect("silu(z)^2")
-    quantity.asymptotics(3)
-    monkeypatch.setattr(expansion, "large_variance", wrong)
-    with pytest.raises(NoClosedForm, match="defect of symres"):
-        quantity.asymptotics(3)
 
 
 def test_unchecked_expansions_make_no_statement():
