@@ -4,48 +4,32 @@ import mpmath as mp
 import numpy as np
 
 import symres as sr
+from tests.oracles import kernels
 
 DIGITS = 50
 z, gamma, Dense, LayerNorm, RMSNorm = sr.z, sr.gamma, sr.Dense, sr.LayerNorm, sr.RMSNorm
 
 
-def arccos_pair(K1, K2, C):
-    """<relu relu> and <relu' relu'> (Cho and Saul)."""
-    size = mp.sqrt(K1 * K2)
-    angle = mp.acos(max(min(C / size, mp.mpf(1)), mp.mpf(-1)))
-    return (size * mp.sin(angle) + (mp.pi - angle) * C) / (2 * mp.pi), (mp.pi - angle) / (2 * mp.pi)
+def both(name):
+    """A pair's average of an activation and that of its slopes."""
+    value, slope = kernels.KERNELS[name]
+    return lambda K1, K2, C: (value(K1, K2, C), slope(K1, K2, C))
 
 
-def arcsine_pair(K1, K2, C):
-    """<erf erf> and <erf' erf'> (Williams)."""
-    size = (1 + 2 * K1) * (1 + 2 * K2)
-    return 2 / mp.pi * mp.asin(2 * C / mp.sqrt(size)), 4 / mp.pi / mp.sqrt(size - 4 * C**2)
+arccos_pair, arcsine_pair, gelu_pair = map(both, ("relu", "erf", "gelu"))
 
 
 def leaky_pair(K1, K2, C):
     """The same of relu(z) - s relu(-z), s = 0.01, from those of relu(z) with relu(z) and with relu(-z)."""
     s = mp.mpf(1) / 100
-    (both, slopes), (across, opposite) = arccos_pair(K1, K2, C), arccos_pair(K1, K2, -C)
-    return (1 + s**2) * both - 2 * s * across, (1 + s**2) * slopes + 2 * s * opposite
+    (value, slopes), (across, opposite) = arccos_pair(K1, K2, C), arccos_pair(K1, K2, -C)
+    return (1 + s**2) * value - 2 * s * across, (1 + s**2) * slopes + 2 * s * opposite
 
 
 def sine_pair(K1, K2, C):
     """<sin sin> and <cos cos>: halves of <cos(x - y)> and <cos(x + y)>."""
     apart, together = mp.exp(C - (K1 + K2) / 2), mp.exp(-C - (K1 + K2) / 2)
     return (apart - together) / 2, (apart + together) / 2
-
-
-def gelu_pair(K1, K2, C):
-    """With G = <Phi Phi> and P = <Phi' Phi'>, by Stein's lemma twice; <Phi'' Phi> = -C P/(1 + K1).
-
-    <gelu gelu> = C G + (K1 K2 + C^2) P + K1 C <Phi'' Phi> + K2 C <Phi Phi''>, and its slope in C, where dG/dC = P.
-    """
-    size = (1 + K1) * (1 + K2)
-    room = size - C**2
-    G, P = mp.mpf(1) / 4 + mp.asin(C / mp.sqrt(size)) / (2 * mp.pi), 1 / (2 * mp.pi * mp.sqrt(room))
-    share = 1 - K1 / (1 + K1) - K2 / (1 + K2)
-    front = K1 * K2 + C**2 * share
-    return C * G + front * P, G + (C + 2 * C * share) * P + front * C * P / room
 
 
 PAIRS = {"relu": arccos_pair, "erf": arcsine_pair}

@@ -40,6 +40,36 @@ def test_names(seed):
     run("name", seed, thorough=True)
 
 
+@pytest.mark.parametrize("first", range(0, 150, 50))
+def test_a_formula_is_refused_or_is_what_its_text_and_its_facts_say(first):
+    accepted = 0
+    for seed in range(first, first + 50):
+        formula, outcome = random_formula(Random(seed)), Outcome("formula", seed, "")
+        try:
+            phi = sr.activation(str(formula))
+        except sr.SymresError as error:
+            _test_reason(outcome, error, formula)
+        else:
+            accepted += 1
+            _compare_values(outcome, phi, formula)
+            _assert_facts(phi, Random(seed))
+        assert not outcome.faults, outcome.faults
+    assert accepted > 20
+
+
+def _assert_facts(phi, chance):
+    """Pieces, parity and homogeneity, by the values of the formula."""
+    for point in (sp.Rational(chance.randint(-4000, 4000), 1001) for _ in range(3)):
+        value, mirrored, scaled = (sp.N(phi.expr.subs(sr.z, p), 20) for p in (point, -point, 3 * point))
+        room = sp.Float("1e-12") * (1 + abs(value) + abs(scaled))
+        assert value.is_real and value.is_finite, phi
+        assert abs(sp.N(phi.pieces.part_at(point).subs(sr.z, point), 20) - value) < room, phi
+        if phi.parity:
+            assert abs(mirrored - (value if phi.parity == "even" else -value)) < room, phi
+        if phi.homogeneity is not None:
+            assert abs(scaled - 3**phi.homogeneity * value) < room, phi
+
+
 # ---- the lane sees what it is there to see ---------------------------------------------------------------------------
 @pytest.mark.parametrize("seed", range(50))
 def test_texts_are_read_as_they_are_printed(seed):

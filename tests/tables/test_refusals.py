@@ -60,25 +60,6 @@ def test_functions_of_sympy_are_those_of_the_text(expr):
 
 def test_the_text_of_an_activation_may_name_activations():
     assert sr.Activation("a", "relu(z)^2").expr == sr.activation("relu(z)^2").expr
-    with pytest.raises(sr.DeclarationError, match="undeclared symbol alpha"):
-        sr.Activation("a", "elu(z)")
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("(-2)^z", "the base of (-2)^z is not positive"),
-        ("0^z", "the base of 0^z is not positive"),
-        ("acosh(2 - z^2)", "sqrt((2 - z^2)^2 - 1) is not real at z = 1.01562"),
-        ("atanh(sign(z))", "not finite between -oo and oo"),
-        ("acosh(cosh(z))", "is not smooth at z = 0; write its kink with abs"),
-        ("1/Phi(z)", "no Gaussian average for K >= 1: it may grow like exp(z^2/2) for z -> -oo"),
-    ],
-)
-def test_reasons_that_hold(text, reason):
-    with pytest.raises(sr.DeclarationError) as refusal:
-        sr.activation(text)
-    assert reason in str(refusal.value)
 
 
 OUTGROWS = [sp.exp(z**2), sp.exp(sp.exp(z)), 1 / (1 + sp.erf(z))]

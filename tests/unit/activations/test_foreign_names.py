@@ -36,18 +36,6 @@ def test_a_name_of_another_library_is_answered_wherever_it_stands(name, remedy):
         assert "did you mean" not in str(refusal.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [
-        *(("gleu", "gelu"), ("Gelu", "gelu"), ("tahn", "tanh"), ("sigmod", "sigmoid"), ("leakyrelu", "leaky_relu")),
-        *(("logistic", "sigmoid"), ("heaviside", "step"), ("identity", "linear")),
-    ],
-)
-def test_a_slip_is_put_right(name, meant):
-    with pytest.raises(sr.DeclarationError, match=f"did you mean .*{meant}"):
-        sr.activation(name)
-
-
 @pytest.mark.parametrize("name", ["foobar", "max2d", "snail"])
 def test_nothing_is_guessed_for_what_is_not_alike(name):
     with pytest.raises(sr.DeclarationError) as refusal:

@@ -2,16 +2,17 @@
 
 from fractions import Fraction
 
+import mpmath as mp
 import pytest
 import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symres import activation
 from symres.activations.formula_parser import PARSED_FUNCTIONS, parse
 from symres.core.errors import DeclarationError
 from symres.core.symbols import z
 from symres.functions.companions import Sigmoid, Softplus
+from tests.random_lane.formulas import FUNCTIONS
 
 a = sp.Symbol("a", positive=True)
 
@@ -164,23 +165,9 @@ def test_a_parameter_hides_a_function_and_a_number_stands_for_a_name():
 
 
 def test_every_function_is_the_one_of_its_name():
-    """Against Python's own functions at a point."""
-    import mpmath as mp
-
-    own = {
-        "ln": mp.log,
-        "abs": abs,
-        "sign": mp.sign,
-        "step": lambda u: mp.mpf(u > 0),
-        "max": max,
-        "min": min,
-        "Phi": mp.ncdf,
-        "sigmoid": lambda u: 1 / (1 + mp.exp(-u)),
-        "softplus": lambda u: mp.log1p(mp.exp(u)),
-        "where": lambda c, p, q: p if c > 0 else q,
-    }
+    """At a point, by mpmath."""
     for name, (_, least, _) in PARSED_FUNCTIONS.items():
-        oracle = own.get(name) or getattr(mp, name)
+        oracle = FUNCTIONS.get(name) or getattr(mp, name, None) or (lambda c, p, q: p if c > 0 else q)  # where
         points = [mp.mpf("1.4" if name == "acosh" else "0.4"), mp.mpf("0.7"), mp.mpf("-0.3")][:least]
         arguments = [str(p) for p in points]
         if name == "where":
@@ -191,74 +178,7 @@ def test_every_function_is_the_one_of_its_name():
             assert mp.almosteq(found, expected, 1e-14), name
 
 
-BRANCHES = {
-    "where(abs(z)<1, exp(-1/(1-z^2)), 0)": ("1/(1 - z^2) is not finite at z = -1", "ends included"),
-    "where(z>0, log(z), 0)": ("log(z) is not finite at z = 0", "ends included"),
-    "where(abs(z)>0, sin(z)/z, 1)": ("1/z is not finite at z = 0", "cannot leave out a single point"),
-}
-
-
-@pytest.mark.parametrize("formula", BRANCHES)
-def test_a_branch_must_be_finite_at_its_ends(formula):
-    """The user's function is finite everywhere, its branch is not: the message must not deny the first."""
-    with pytest.raises(DeclarationError) as raised:
-        activation(formula)
-    assert all(said in str(raised.value) for said in BRANCHES[formula])
-    assert len(str(raised.value).splitlines()) == 1
-    for remedy in ("exp(-1/max(1-z^2, 1/100))", "where(abs(z)>1/100, sin(z)/z, 1-z^2/6)"):
-        activation(remedy)
-
-
-@pytest.mark.parametrize("formula", ["z^(1/3)", "log(z)", "sqrt(z - 1)", "asin(z)"])
-def test_what_is_not_real_on_one_side_is_no_single_point(formula):
-    with pytest.raises(DeclarationError, match=r"is not real at z = .*use abs\(z\) inside") as raised:
-        activation(formula)
-    assert "single point" not in str(raised.value)
-    for remedy in ("sign(z)*abs(z)^(1/3)", "log(1 + abs(z))", "where(z > 0, sqrt(z), 0)"):
-        activation(remedy)
-
-
 # ---- round trip ------------------------------------------------------------------------------------------------
-numbers = st.fractions(min_value=-9, max_value=9, max_denominator=20)
-leaves = st.one_of(st.just(("z", lambda x: x)), numbers.map(lambda q: (f"({q})", lambda x: float(q))))
-
-
-def _binary(children):
-    left, sign, right = children
-    operation = {"+": lambda u, v: u + v, "-": lambda u, v: u - v, "*": lambda u, v: u * v}[sign]
-    return f"{left[0]} {sign} ({right[0]})" if sign == "-" else f"({left[0]}){sign}({right[0]})", lambda x: operation(
-        left[1](x), right[1](x)
-    )
-
-
-def _call(children):
-    import math
-
-    name, inner = children
-    function = {"sin": math.sin, "tanh": math.tanh, "erf": math.erf, "abs": abs, "atan": math.atan}[name]
-    return f"{name}({inner[0]})", lambda x: function(inner[1](x))
-
-
-formulas = st.recursive(
-    leaves,
-    lambda inner: st.one_of(
-        st.tuples(inner, st.sampled_from("+-*"), inner).map(_binary),
-        st.tuples(st.sampled_from(["sin", "tanh", "erf", "abs", "atan"]), inner).map(_call),
-        inner.map(lambda f: (f"-({f[0]})^2", lambda x: -(f[1](x) ** 2))),
-    ),
-    max_leaves=6,
-)
-
-
-@given(formulas, st.integers(-8, 8))
-@settings(max_examples=120, deadline=None)
-def test_a_random_formula_has_the_value_that_python_gives(formula, point):
-    text, oracle = formula
-    expected = oracle(point / 4)
-    found = float(sp.N(parse(text).subs(z, sp.Rational(point, 4)), 17))
-    assert abs(found - expected) <= 1e-12 * (1 + abs(expected))
-
-
 @given(st.text(alphabet="zx0123456789+-*/^()., <>|eabsinlogtanh_'\"[]{}:;=\\\u03b2\x00", max_size=30))
 @settings(max_examples=300, deadline=None)
 def test_no_text_gets_through_as_anything_but_a_formula(text):

@@ -17,23 +17,16 @@ from symres.functions.function_record import RECORDS
 from symres.functions.ranges import RangeProgram
 from symres.functions.tails.scale_analysis import tail
 from symres.numerics.interval_arithmetic import interval
+from tests.random_lane.formulas import FUNCTIONS
 
 U = sp.Symbol("u", real=True)
-# by hand, for functions that mpmath has under another name or not at all
-VALUES = {
-    "abs": abs,
-    "ln": mp.log,
-    "step": lambda u: mp.mpf(u > 0),
-    "sigmoid": lambda u: 1 / (1 + mp.exp(-u)),
-    "softplus": lambda u: mp.log1p(mp.exp(u)),
-}
 NEXT = 1e-15  # a relative difference that is rounding of floats
 NAMED = [(name, record) for record in RECORDS.values() for name in record.names if record.kind not in (sp.Max, sp.Min)]
 every_function = pytest.mark.parametrize(("name", "record"), NAMED, ids=[name for name, _ in NAMED])
 
 
 def value(name, u):
-    return mp.mpf((VALUES.get(name) or getattr(mp, name))(u))
+    return mp.mpf((FUNCTIONS.get(name) or getattr(mp, name))(u))
 
 
 def places(record):

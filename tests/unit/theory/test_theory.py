@@ -15,27 +15,6 @@ import symres as sr
 from tests.oracles.average import average_of
 from tests.shared import derived
 
-PHI = {  # written by hand, for mpmath
-    "tanh": mp.tanh,
-    "gelu": lambda z: z * (1 + mp.erf(z / mp.sqrt(2))) / 2,
-    "silu": lambda z: z / (1 + mp.exp(-z)),
-    "softplus": lambda z: mp.log(1 + mp.exp(z)),
-    "mish": lambda z: z * mp.tanh(mp.log(1 + mp.exp(z))),
-}
-
-
-@pytest.mark.sample(2)
-@pytest.mark.parametrize(
-    ("name", "weight", "bias"), [("tanh", 2, "0.1"), ("gelu", "1.5", 0.25), ("relu", 1, Fraction(1, 3))]
-)
-def test_an_attractive_fixed_point_is_where_iteration_ends(name, weight, bias):
-    theory = derived(sr.mlp(name))
-    stable = [p for p in theory.fixed_points(C_W=weight, C_b=bias) if p.chi_parallel < 1]
-    assert len(stable) == 1
-    settled = theory.kernels(80, 1, C_W=weight, C_b=bias)[-1]
-    assert abs(settled / stable[0].K - 1) < 1e-9
-    assert stable[0].phase == ("chaotic" if stable[0].chi_perp > 1 else "ordered")
-
 
 def test_every_fixed_point_is_found():
     """Tanh in the chaotic phase without biases: K = 0 repels, one K > 0 attracts."""
@@ -51,37 +30,11 @@ def test_where_every_kernel_is_preserved():
     assert point.phase == "critical"
 
 
-def test_iteration_is_the_recursion():
-    kernels = derived(sr.residual("erf")).kernels(3, "1/2", C_W=1, C_b="0.2", gamma=Fraction(1, 2))
-    k = mp.mpf(1) / 2
-    assert len(kernels) == 4
-    for found in kernels:
-        assert abs(found / k - 1) < 1e-14
-        k = k / 4 + mp.mpf("0.2") + 2 / mp.pi * mp.asin(2 * k / (1 + 2 * k))
-
-
-@pytest.mark.sample(5)
-@pytest.mark.parametrize("name", ["gelu", "tanh", "silu", "softplus", "mish"])
-@pytest.mark.parametrize("kernel", ["1e-4", "0.7", "40"])
-def test_maps_agree_with_a_hand_written_activation(name, kernel):
-    theory, k = derived(sr.mlp(name)), mp.mpf(kernel)
-    squares = average_of(lambda z: PHI[name](z) ** 2, k)
-    curved = average_of(lambda z: PHI[name](z) ** 2 * (z**2 - k), k) / (2 * k**2)
-    assert abs(theory.kernel_map.evalf(K=kernel, C_W=1, C_b=0) / squares - 1) < 1e-13
-    assert abs(theory.chi_parallel.evalf(K=kernel, C_W=1) / curved - 1) < 1e-10
-
-
 @pytest.mark.parametrize("one_half", [0.5, "0.5", "1/2", Fraction(1, 2), sp.Rational(1, 2), mp.mpf("0.5")])
 def test_numbers_of_every_kind(one_half):
     value = derived(sr.residual("erf", gamma=one_half)).chi_perp.evalf(30, K=one_half, C_W=one_half)
     with mp.workdps(40):
         assert abs(value - (mp.mpf(1) / 4 + 2 / (mp.pi * mp.sqrt(3)))) < mp.mpf(10) ** -30
-
-
-def test_thirty_digits_of_a_smooth_activation_are_thirty_digits():
-    value = sr.expect("tanh(z)^2").evalf(30, K=1)
-    with mp.workdps(45):
-        assert abs(value / average_of(lambda z: mp.tanh(z) ** 2, digits=35) - 1) < mp.mpf(10) ** -30
 
 
 def test_names_that_a_map_ignores_are_accepted_and_typing_errors_are_not():

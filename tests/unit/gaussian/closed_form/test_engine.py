@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import os
 import pickle
 import subprocess
 import sys
-from fractions import Fraction
 
 import mpmath as mp
-import numpy as np
 import pytest
 import sympy as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import symres as sr
 from symres.activations.piecewise import PiecewiseFunction, split
@@ -113,67 +108,6 @@ def test_a_step_times_an_oscillation_is_real() -> None:
     for result in (two(RELU, sp.sin(z) ** 2), two(RELU, z + sp.sin(2 * z + 1)), one(sp.exp(z) * sp.cos(z) ** 2)):
         assert not result.has(sp.I)
     assert two(RELU, sp.sin(z) ** 2).has(sp.erfi)
-
-
-SMOOTH_ENOUGH = {
-    "relu": RELU,
-    "slopes": SLOPES,
-    "gelu": GELU,
-    "erf": sp.erf(z),
-    "elu": ELU,
-    "hard_tanh": sp.Max(-1, sp.Min(1, z)),
-    "hard_swish": z * sp.Max(0, sp.Min(1, z / 6 + R(1, 2))),
-    "snake": z + sp.sin(z) ** 2,
-    "gauss": sp.exp(-(z**2) / 2),
-    "cube": z**3,
-}
-
-
-@pytest.mark.parametrize("name", SMOOTH_ENOUGH)
-def test_derivative_in_the_variance_by_two_routes(name: str) -> None:
-    f = split(SMOOTH_ENOUGH[name])
-    direct = closed_form((square(f),), (K,)).result.diff(K)
-    by_stein = closed_form((f.map(lambda u, v: u * v * z, f.diff()),), (K,)).result / K
-    by_hermite = closed_form((f.map(lambda u: u**2 * (z**2 - K)),), (K,)).result / (2 * K**2)
-    assert canonical(direct - by_stein) == 0
-    assert canonical(direct - by_hermite) == 0
-
-
-@pytest.mark.parametrize("name", SMOOTH_ENOUGH)
-def test_steins_identity(name: str) -> None:
-    f = split(SMOOTH_ENOUGH[name])
-    left = closed_form((f.map(lambda u: u * z),), (K,)).result
-    assert canonical(left - K * closed_form((f.diff(),), (K,)).result) == 0
-
-
-CENTRED = ["relu", "slopes", "gelu", "erf", "snake", "gauss", "cube"]
-
-
-@pytest.mark.parametrize("first", CENTRED)
-@pytest.mark.parametrize("second", ["gelu", "relu", "snake"])
-def test_prices_identity(first: str, second: str) -> None:
-    f, g = split(SMOOTH_ENOUGH[first]), split(SMOOTH_ENOUGH[second])
-    derivative = closed_form((f, g), (K1, C, K2)).result.diff(C)
-    assert canonical(derivative - closed_form((f.diff(), g.diff()), (K1, C, K2)).result) == 0
-
-
-@pytest.mark.parametrize("name", CENTRED)
-def test_equal_inputs_give_the_one_variable_form(name: str) -> None:
-    f = split(SMOOTH_ENOUGH[name])
-    diagonal = closed_form((f, f), (K1, C, K2)).result.subs({K1: K, K2: K, C: K})
-    assert canonical(diagonal - closed_form((square(f),), (K,)).result) == 0
-
-
-@pytest.mark.parametrize("name", CENTRED)
-def test_symbols_and_numbers_agree(name: str) -> None:
-    """The engine with rational covariances takes other paths through roots and signs than with symbols."""
-    f = split(SMOOTH_ENOUGH[name].subs({A: R(7, 5), B: R(-3, 10)}))
-    symbolic = closed_form((f, f), (K1, C, K2)).result
-    for law in ((R(1, 3), R(-1, 7), R(2, 5)), (R(5), R(2), R(1)), (R(2), R(2), R(2)), (R(1), R(-3), R(9))):
-        direct = closed_form((f, f), law).result
-        assert not direct.free_symbols
-        difference = direct - symbolic.subs(dict(zip((K1, C, K2), law, strict=True)))
-        assert abs(sp.N(difference, 40)) < 10**-38
 
 
 @pytest.mark.parametrize("variance", [R(1, 5), R(3)])
@@ -398,45 +332,6 @@ def test_the_same_text_under_every_hash_seed() -> None:
     }
     assert len(texts) == 1
     assert "asin" in texts.pop()
-
-
-coefficients = st.fractions(min_value=-2, max_value=2, max_denominator=6)
-
-
-@st.composite
-def functions(draw: st.DrawFn) -> sp.Expr:
-    """Up to three pieces, each a sum of two terms of the class that the engine closes."""
-
-    def number(value: Fraction) -> sp.Rational:
-        return R(value.numerator, value.denominator)
-
-    def term() -> sp.Expr:
-        c, slope = number(draw(coefficients)), number(draw(coefficients))
-        power = draw(st.integers(0, 2))
-        shape = draw(st.sampled_from([1, sp.exp(slope * z), sp.exp(-(slope**2) * z**2 / 2 + z)]))
-        return c * z**power * shape
-
-    breaks = sorted(set(draw(st.lists(coefficients, max_size=2))))
-    parts = [term() + term() for _ in range(len(breaks) + 1)]
-    if not breaks:
-        return parts[0] + number(draw(coefficients)) * sp.sin(z) + sp.erf(2 * z + 1) * parts[0].subs(z, 1)
-    branches = [(p, z < number(b)) for p, b in zip(parts, breaks, strict=False)]
-    return sp.Piecewise(*branches, (parts[-1], True))
-
-
-@settings(max_examples=60, deadline=None, derandomize=True)
-@given(functions(), st.sampled_from([R(1, 20), R(1), R(7, 2)]))
-def test_random_functions(expr: sp.Expr, variance: sp.Rational) -> None:
-    pieces = split(expr)
-    claimed = closed_form((pieces,), (K,)).result.subs(K, variance)
-    reach = 13 * math.sqrt(variance)
-    edges = np.unique([*np.linspace(-reach, reach, 120), *(float(b) for b in pieces.breaks if abs(b) < reach)])
-    nodes, weights = np.polynomial.legendre.leggauss(16)
-    x = (edges[:-1, None] + np.diff(edges)[:, None] * (nodes + 1) / 2).ravel()
-    w = (np.diff(edges)[:, None] * weights / 2).ravel() / math.sqrt(2 * math.pi * variance)
-    terms = sp.lambdify(z, expr, ["scipy", "numpy"])(x) * np.exp(-(x**2) / (2 * float(variance))) * w
-    measured, size = math.fsum(terms), math.fsum(abs(terms))
-    assert abs(measured - float(sp.N(claimed, 30))) <= 2e-14 * size
 
 
 def test_coefficients_beyond_machine_integers_are_factored() -> None:

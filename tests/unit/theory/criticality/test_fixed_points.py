@@ -88,29 +88,6 @@ def test_the_page_gives_the_same_phase(capsys, offset, phase):
     assert point["chi_perp"] == pytest.approx(float(1 + R(offset)), abs=1e-14)
 
 
-@pytest.mark.sample(5)
-@pytest.mark.parametrize(("weight", "bias"), [("2", "1/4"), ("1/2", "3"), ("19/10", "0.05"), ("4", "1")])
-@pytest.mark.parametrize("formula", ["erf", "sin"])
-def test_fixed_points_by_iteration(formula, weight, bias):
-    """Every attractive kernel is where the recursion by hand ends, and the slopes are those of its map."""
-    kernel_map = {
-        "erf": lambda k: 2 / mp.pi * mp.asin(2 * k / (1 + 2 * k)),
-        "sin": lambda k: (1 - mp.exp(-2 * k)) / 2,
-    }[formula]
-    slope = {"erf": lambda k: 4 / mp.pi / mp.sqrt(1 + 4 * k), "sin": lambda k: (1 + mp.exp(-2 * k)) / 2}[formula]
-    with mp.workdps(30):
-        numbers = [mp.mpf(R(text).p) / R(text).q for text in (weight, bias)]
-        value = mp.mpf(1)
-        for _ in range(2000):
-            value = numbers[1] + numbers[0] * kernel_map(value)
-        parallel, perp = numbers[0] * mp.diff(kernel_map, value), numbers[0] * slope(value)
-    (point,) = derived(formula).fixed_points(C_W=weight, C_b=bias)
-    assert point.K == pytest.approx(float(value), rel=1e-13)
-    assert point.chi_parallel == pytest.approx(float(parallel), rel=1e-12)
-    assert point.chi_perp == pytest.approx(float(perp), rel=1e-12)
-    assert point.phase == ("chaotic" if perp > 1 else "ordered")
-
-
 def test_zeros_beside_an_extremum():
     """Near the end of a critical line two fixed points meet: a product of balls contains 0 where neither does."""
     gate = sr.activation("gelu")

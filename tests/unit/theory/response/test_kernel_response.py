@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import sympy as sp
-from scipy.optimize import minimize_scalar
 
 import symres as sr
 from symres.theory.response.branch_scale import linear_estimate
@@ -54,34 +53,6 @@ def test_two_inputs():
 @pytest.mark.parametrize(("depth", "expected"), [(10, 0.326509160259975), (200, 0.0685226948707319)])
 def test_figure_four(depth, expected):
     assert fischer().branch_scale(depth, "0.05", **FISCHER) == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.exhaustive
-def test_it_is_a_maximum():
-    theory = fischer()
-
-    def falling(scale, entry):
-        found = theory.response(20, PAIR, xi=float(scale), **FISCHER).chi_out
-        return -found[entry, entry]
-
-    best = minimize_scalar(falling, bounds=(0.1, 2), args=(1,), method="bounded", options={"xatol": 1e-7})
-    assert theory.branch_scale(20, PAIR, **FISCHER) == pytest.approx(best.x, rel=1e-4)
-    best = minimize_scalar(falling, bounds=(0.1, 2), args=(0,), method="bounded", options={"xatol": 1e-7})
-    assert theory.branch_scale(20, "0.05", **FISCHER) == pytest.approx(best.x, rel=1e-4)
-
-
-@pytest.mark.exhaustive
-def test_the_limit_of_many_layers():
-    """The error of c/sqrt(L) falls like 1/L, and the final kernel is that of any input."""
-    theory = fischer()
-    limit = theory.branch_scale_limit("0.05", **FISCHER)
-    errors = [theory.branch_scale(L, "0.05", **FISCHER) / limit.at(L) - 1 for L in (50, 200)]
-    assert errors[0] == pytest.approx(4 * errors[1], rel=0.05)
-    other = theory.branch_scale_limit("0.01", **FISCHER)
-    assert other.final_kernel == pytest.approx(limit.final_kernel, rel=1e-13)
-    assert other.coefficient > limit.coefficient
-    last = theory.kernels(800, "0.05", xi=theory.branch_scale(800, "0.05", **FISCHER), **FISCHER)[-1]
-    assert float(last) == pytest.approx(limit.final_kernel, rel=5e-3)
 
 
 def test_estimates_of_kernels_that_grow_by_a_constant():
