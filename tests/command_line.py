@@ -33,7 +33,14 @@ def process(*words, shell="", **environment):
     if shell:
         line = f'"$@"{shell}'
         command = ["bash", "-c", line, "bash", *command]
-    return subprocess.run(command, capture_output=True, env=environment, timeout=120)
+    return subprocess.run(command, capture_output=True, env=environment, timeout=600)
+
+
+def texts_of_seeds(code, *seeds):
+    """What Python code prints under several hash seeds."""
+    command = [sys.executable, "-c", code]
+    environments = ({**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed} for seed in seeds)
+    return {subprocess.run(command, env=e, capture_output=True, text=True, check=True).stdout for e in environments}
 
 
 def assert_plain(text, width=80):

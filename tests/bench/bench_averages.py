@@ -8,11 +8,11 @@ without the import; for this engine they include its own verification.
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 
 import mpmath as mp
 import sympy as sp
 
+import symres as sr
 from tests.oracles.average import average_of
 
 LIMIT = 60.0
@@ -20,62 +20,19 @@ K, K1, K2 = (sp.Symbol(name, positive=True) for name in ("K", "K1", "K2"))
 C = sp.Symbol("C", real=True)
 
 
-@dataclass(frozen=True)
-class Case:
-    """An average.
-
-    Args:
-        name: to print.
-        ours: the expression of symres.
-        theirs: the integrand of sympy without the normal density, in z.
-        value: the function itself for mpmath; None for the average over two inputs.
-        breaks: where it is not smooth.
-    """
-
-    name: str
-    ours: str
-    theirs: str
-    value: object = None
-    breaks: tuple[float, ...] = ()
-
-
-def _gelu(x):
-    return x * mp.ncdf(x)
-
-
-def _gelu_slope(x):
-    return mp.ncdf(x) + x * mp.npdf(x)
-
-
-CASES = (
-    Case("sin^2", "sr.expect('sin(z)^2')", "sin(z)**2", lambda x: mp.sin(x) ** 2),
-    Case("(z exp(-z^2/2))^2", "sr.expect('(z*exp(-z^2/2))^2')", "z**2*exp(-z**2)", lambda x: x**2 * mp.exp(-x * x)),
-    Case("snake^2", "sr.expect('snake(z)^2')", "(z + sin(z)**2)**2", lambda x: (x + mp.sin(x) ** 2) ** 2),
-    Case("relu^4", "sr.expect('relu(z)^4')", "Max(z, 0)**4", lambda x: max(x, 0) ** 4, (0.0,)),
-    Case("erf^2", "sr.expect('erf(z)^2')", "erf(z)**2", lambda x: mp.erf(x) ** 2),
-    Case("gelu^2", "sr.expect('gelu(z)^2')", "(z*(1 + erf(z/sqrt(2)))/2)**2", lambda x: _gelu(x) ** 2),
-    Case(
-        "gelu'^2",
-        "sr.expect('((1 + erf(z/sqrt(2)))/2 + z*exp(-z^2/2)/sqrt(2*pi))^2')",
-        "((1 + erf(z/sqrt(2)))/2 + z*exp(-z**2/2)/sqrt(2*pi))**2",
-        lambda x: _gelu_slope(x) ** 2,
-    ),
-    Case(
-        "elu^2",
-        "sr.expect('where(z>0, z, exp(z)-1)^2')",
-        "Piecewise((z**2, z > 0), ((exp(z) - 1)**2, True))",
-        lambda x: (x if x > 0 else mp.expm1(x)) ** 2,
-        (0.0,),
-    ),
-    Case(
-        "hard_tanh^2",
-        "sr.expect('hard_tanh(z)^2')",
-        "Max(-1, Min(1, z))**2",
-        lambda x: max(-1, min(1, x)) ** 2,
-        (-1.0, 1.0),
-    ),
-    Case("relu relu, two inputs", "sr.expect2('relu', 'relu')", ""),
-)
+# averages of one input, with the places where the integrand is not smooth
+FORMULAS: dict[str, tuple[float, ...]] = {
+    "sin(z)^2": (),
+    "(z*exp(-z^2/2))^2": (),
+    "snake(z)^2": (),
+    "relu(z)^4": (0.0,),
+    "erf(z)^2": (),
+    "gelu(z)^2": (),
+    "(Phi(z) + z*exp(-z^2/2)/sqrt(2*pi))^2": (),  # the slope of gelu
+    "where(z > 0, z, exp(z) - 1)^2": (0.0,),
+    "hard_tanh(z)^2": (-1.0, 1.0),
+}
+PAIR = "relu relu, two inputs"
 POINTS = ({K: 0.7}, {K: 3.0})
 PAIRS = ({K1: 0.7, K2: 1.9, C: 0.6}, {K1: 2.5, K2: 0.3, C: -0.8})
 HEAD = "import time\nfrom sympy import *\n"
@@ -117,26 +74,26 @@ def run(script: str, limit: float) -> tuple[float, str, sp.Expr | None]:
     return float(seconds), status, sp.sympify(text)
 
 
-def exact(case: Case, point: dict) -> mp.mpf:
+def exact(formula: str, point: dict) -> mp.mpf:
     """The average by quadrature from the function itself; for two rectifiers from the angle between the inputs."""
+    if formula != PAIR:
+        return average_of(sr.activation(formula).expr, point[K], FORMULAS[formula])
     with mp.workdps(25):
-        if case.value is None:
-            k1, k2, c = (mp.mpf(point[s]) for s in (K1, K2, C))
-            rho = c / mp.sqrt(k1 * k2)  # polar coordinates: the radius by hand, the angle by quadrature
-            angles = mp.quad(lambda t: mp.sin(2 * t) / (1 - rho * mp.sin(2 * t)) ** 2, [0, mp.pi / 4, mp.pi / 2])
-            return mp.sqrt(k1 * k2) * (1 - rho**2) ** 1.5 * angles / (2 * mp.pi)
-        return average_of(case.value, point[K], case.breaks)
+        k1, k2, c = (mp.mpf(point[s]) for s in (K1, K2, C))
+        rho = c / mp.sqrt(k1 * k2)  # polar coordinates: the radius by hand, the angle by quadrature
+        angles = mp.quad(lambda t: mp.sin(2 * t) / (1 - rho * mp.sin(2 * t)) ** 2, [0, mp.pi / 4, mp.pi / 2])
+        return mp.sqrt(k1 * k2) * (1 - rho**2) ** 1.5 * angles / (2 * mp.pi)
 
 
-def verdict(case: Case, word: str, result: sp.Expr | None) -> str:
+def verdict(formula: str, word: str, result: sp.Expr | None) -> str:
     """Closed, unevaluated, WRONG, or why there is nothing."""
     if result is None:
         return word
     if result.has(sp.Integral):
         return "unevaluated"
-    for point in PAIRS if case.value is None else POINTS:
+    for point in PAIRS if formula == PAIR else POINTS:
         named = {s: point[k] for s in result.free_symbols for k in point if k.name == s.name}
-        known = exact(case, point)
+        known = exact(formula, point)
         value = sp.N(result.subs(named), 15)
         if not value.is_number or abs(complex(value) - complex(known)) > 1e-10 * abs(known):
             return f"WRONG: {sp.N(value, 8)} instead of {mp.nstr(known, 8)} at {named}"
@@ -146,12 +103,13 @@ def verdict(case: Case, word: str, result: sp.Expr | None) -> str:
 def main(limit: float) -> None:
     """Print the table."""
     print(f"seconds to derive an average in closed form; limit {limit:g} s")
-    print(f"{'average':24}{'symres':>9}  {'':16}{'sympy':>9}")
-    for case in CASES:
-        ours = run(OURS.format(case.ours), limit)
-        theirs = run(THEIRS.format(case.theirs) if case.theirs else THEIRS_OF_TWO, limit)
-        first, second = (verdict(case, word, result) for _, word, result in (ours, theirs))
-        print(f"{case.name:24}{ours[0]:9.2f}  {first:16}{theirs[0]:9.2f}  {second}", flush=True)
+    print(f"{'average':40}{'symres':>9}  {'':16}{'sympy':>9}")
+    for formula in (*FORMULAS, PAIR):
+        is_pair = formula == PAIR
+        ours = run(OURS.format("sr.expect2('relu', 'relu')" if is_pair else f"sr.expect('{formula}')"), limit)
+        theirs = run(THEIRS_OF_TWO if is_pair else THEIRS.format(f"({sp.srepr(sr.activation(formula).expr)})"), limit)
+        first, second = (verdict(formula, word, result) for _, word, result in (ours, theirs))
+        print(f"{formula:40}{ours[0]:9.2f}  {first:16}{theirs[0]:9.2f}  {second}", flush=True)
 
 
 if __name__ == "__main__":

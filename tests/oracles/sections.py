@@ -48,9 +48,16 @@ class Sections:
     def __pow__(self, power: int) -> Sections:
         return Sections(self.breaks, tuple(part**power for part in self.parts))
 
-    def times(self, factor: sp.Expr) -> Sections:
-        """The product with a smooth function of x."""
-        return Sections(self.breaks, tuple(part * factor for part in self.parts))
+    def __mul__(self, other: Sections) -> Sections:
+        breaks = tuple(sorted({*self.breaks, *other.breaks}))
+        starts = [breaks[0] - 1 if breaks else R(0), *breaks]
+        parts = ((f.parts[sum(bool(b <= start) for b in f.breaks)] for f in (self, other)) for start in starts)
+        return Sections(breaks, tuple(one * two for one, two in parts))
+
+    @property
+    def mirrored(self) -> Sections:
+        """The function of -x."""
+        return Sections(tuple(-b for b in reversed(self.breaks)), tuple(p.subs(x, -x) for p in reversed(self.parts)))
 
     def jumps(self) -> list[tuple[sp.Rational, sp.Expr]]:
         """(place, height) where the function is discontinuous."""

@@ -4,11 +4,28 @@ Sums over pairs of layers of covariances of phi^2 at two times, and a tower of c
 polynomials; both by the trapezoidal rule, which is as good as exact for smooth phi.
 """
 
+from functools import cache
+
 import numpy as np
 
 NODES = np.linspace(-12, 12, 601)
 WEIGHTS = np.exp(-(NODES**2) / 2)
 WEIGHTS /= WEIGHTS.sum()
+
+
+def of_relus(r):
+    """``<z|z| w|w>/K^2`` of two neurons of correlation r."""
+    return 2 / np.pi * ((1 + 2 * r * r) * np.arcsin(r) + 3 * r * np.sqrt((1 - r) * (1 + r)))
+
+
+@cache
+def nu_of_slopes(plus, minus, gamma):
+    """Nu of a residual perceptron whose function has two slopes: the sum over times, term by term."""
+    A2, A4 = (plus**2 + minus**2) / 2, (plus**4 + minus**4) / 2
+    terms = int(np.log(1e-18) / np.log(gamma)) + 2 if gamma else 0
+    a = (1 - gamma) * (1 + gamma)
+    total = of_relus(gamma ** np.arange(1, terms)).sum()
+    return a * (a * (3 * A4 / A2**2 - 1) + 4 * gamma**2) + 2 * a**2 * (A4 / A2**2 - 1) * total
 
 
 class Residual:

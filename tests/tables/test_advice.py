@@ -1,8 +1,5 @@
 """Advice on initialisation, held in networks with real weights that share no code with symres."""
 
-import sys
-from concurrent.futures import ProcessPoolExecutor
-
 import numpy as np
 import pytest
 from scipy import special
@@ -73,24 +70,3 @@ def test_advice_holds_or_says_that_it_does_not(name, layer):
     kernels, gradients = found
     assert change(kernels) < FACTOR and change(gradients) < FACTOR
     assert np.mean(kernels[:, 0]) == pytest.approx(advice.kernel, rel=0.08)  # four standard errors
-
-
-def row(case):
-    """A row of the table: by which factors kernel and squared gradient change in each layer; - where advice says no."""
-    cells = []
-    for layer in LAYERS:
-        _, found = tried(case, layer)
-        cells.append("-" if found is None else " ".join(f"{change(values):.2f}" for values in found))
-    return f"| {case} | {' | '.join(cells)} |"
-
-
-def main(names):
-    """Print the table: ``python -m tests.tables.test_advice [ACTIVATION ...]``."""
-    print(f"| activation | {' | '.join(LAYERS)} |\n|{'---|' * (len(LAYERS) + 1)}")
-    with ProcessPoolExecutor(2) as pool:
-        for line in pool.map(row, names or [*sr.activations, *TYPED]):
-            print(line, flush=True)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

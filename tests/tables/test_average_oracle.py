@@ -15,7 +15,7 @@ from tests.oracles import kernels, panels30
 from tests.oracles.line30 import average
 from tests.oracles.panels30 import Unsettled
 from tests.oracles.plane30 import average2
-from tests.oracles.sections import CATALOGUE, Sections, sections, x
+from tests.oracles.sections import Sections, sections, x
 
 R = sp.Rational
 KERNELS = [R(1, 10**12), R(3, 10**6), R(7, 5), R(2000), R(10**6)]
@@ -86,11 +86,6 @@ def test_different_functions_of_the_two_variables() -> None:
     expected = s**3 * 3 * K1**2 / 2 + 3 * s * v * K1 / 2
     with mp.workdps(50):
         assert average2(RELU, sections("cube"), law).distance(mp.mpf(expected.p) / expected.q) < 1e-30
-
-
-def test_jumps_are_found() -> None:
-    assert sections("sign").jumps() == [(0, 2)]
-    assert [name for name in CATALOGUE if sections(name).jumps()] == ["sign", "step", "hardshrink", "threshold"]
 
 
 @pytest.mark.parametrize("share", [R(1, 10**28), R(-1, 10**28)])

@@ -88,14 +88,6 @@ def test_two_units_have_the_class_of_one():
     assert derived(sr.batch_norm("relu", "1/2", units=2)).universality_class == "none"
 
 
-@pytest.mark.parametrize("covariance", ["2", "-1/10"])
-def test_covariances_that_no_large_batch_has_are_refused(covariance):
-    theory = derived(sr.batch_norm("relu"))
-    with pytest.raises(sr.DeclarationError, match="0 <= C <= K"):
-        theory.chi_perp.evalf(8, K=1, C=covariance, C_W=1)
-    assert theory.chi_perp.evalf(8, K=1, C="1/3", C_W=1) == 0.75
-
-
 def test_exponents_of_a_batch_are_those_of_its_variance():
     """By hand v' = v - 9/4 v^2 and chi_perp = 1 - 9/4 v around v = 0: both exponents are 1."""
     branch = sr.Dense(sr.activation("tanh")(sr.BatchNorm(sr.z, epsilon=1)))

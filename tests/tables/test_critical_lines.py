@@ -1,4 +1,4 @@
-"""Critical lines: published ones rederived, and every point of a line against one step of the recursion."""
+"""Critical lines: every point against one step of the recursion; published lines are in the derivations."""
 
 import math
 
@@ -8,6 +8,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
+from tests.oracles.average import average_of
 from tests.oracles.recursion import step
 from tests.shared import derived
 
@@ -22,34 +23,15 @@ def same(one, other):
     return all(abs(sp.N((one - other).subs(point), 30)) < 1e-28 for point in points)
 
 
-def test_the_line_of_erf_is_the_published_one():
-    """Doshi et al. (126)."""
-    square = 16 * C_W**2
-    published = (square - sp.pi**2) / (4 * sp.pi**2)
-    published -= 2 * C_W / sp.pi * sp.asin((square - sp.pi**2) / (square + sp.pi**2))
-    assert same(derived("erf").critical_line_expr, published)
-
-
-def test_the_line_of_residual_erf_is_the_published_one():
-    """Doshi et al. (142)."""
-    square, rest = 16 * C_W**2, sp.pi**2 * (1 - gamma**2) ** 2
-    published = (square - rest) / (4 * sp.pi**2 * (1 - gamma**2))
-    published -= 2 * C_W / sp.pi * sp.asin((square - rest) / (square + rest))
-    assert same(derived(sr.residual("erf")).critical_line_expr, published)
-
-
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("layer", "slope"),
     [
-        (lambda g: sr.pre_ln("erf", g), 2 / sp.pi * (2 / sp.sqrt(5) - sp.asin(R(2, 3)))),  # (135), (149)
-        (lambda g: sr.pre_ln("gelu", g), 1 / (6 * sp.sqrt(3) * sp.pi)),  # (171), (186)
-        (lambda g: sr.pre_ln("relu", g), sp.Integer(0)),  # (104), (117)
         (lambda g: sr.pre_ln("sin", g), sp.exp(-2)),
         (lambda _: sr.ln_act("relu"), 1 / (sp.pi - 1)),  # (111)
         (lambda g: sr.Layer(sr.LayerNorm(g * sr.z + sr.Dense(gelu(sr.z)))), 1 / (6 * sp.sqrt(3) * sp.pi)),
     ],
-    ids=["pre_ln erf", "pre_ln gelu", "pre_ln relu", "pre_ln sin", "ln_act relu", "post_ln gelu"],
+    ids=["pre_ln sin", "ln_act relu", "post_ln gelu"],
 )
 @pytest.mark.parametrize("skip", [sp.Integer(0), R(1, 2), gamma])
 def test_lines_of_normalised_layers_are_straight(layer, slope, skip):
@@ -59,17 +41,6 @@ def test_lines_of_normalised_layers_are_straight(layer, slope, skip):
     found = derived(layer(skip)).critical_line_expr
     assert same(found, slope * C_W)
     assert not found.has(gamma)
-
-
-@pytest.mark.parametrize(("name", "printed"), [("erf", "0.323"), ("gelu", "0.175")])
-def test_slopes_of_the_standard_deviations(name, printed):
-    line = derived(sr.pre_ln(name)).critical_line_expr
-    assert str(sp.sqrt(line / C_W).evalf(12)).startswith(printed)
-
-
-def test_the_slope_of_relu_with_normalised_activations():
-    line = derived(sr.ln_act("relu")).critical_line_expr
-    assert abs(mp.sqrt(1 / (mp.pi - 1)) - mp.mpf(str(sp.sqrt(line / C_W).evalf(25)))) < 1e-20
 
 
 POINTS = [
@@ -117,14 +88,6 @@ def test_unreachable_branches_are_marked():
     assert "unreachable" not in repr(second)
 
 
-def test_numbers_lie_on_the_explicit_line():
-    for layer, values in ((sr.mlp("erf"), {}), (sr.residual("erf"), {"gamma": "0.5"}), (sr.ln_act("relu"), {})):
-        theory = derived(layer)
-        (found,) = theory.critical_line(C_W="1.2", **values)
-        expected = theory.critical_line_expr.subs({C_W: R(6, 5), gamma: R(1, 2)}).evalf(20)
-        assert abs(found / expected - 1) < 4e-16
-
-
 def test_the_end_of_a_line_is_the_critical_point():
     assert derived("erf").critical_line(C_W=sp.pi / 4) == (0.0,)
     assert derived("tanh").critical_line(C_W=1) == (0.0,)
@@ -143,15 +106,6 @@ def test_biases_inside_of_averages():
     inner = mp.mpf(bias) + mp.mpf("1.3") * mp.mpf(bias.K)
     chi = mp.mpf(1) / 4 + mp.mpf("0.64") * mp.mpf("1.69") * 4 / mp.pi / mp.sqrt(1 + 4 * inner)
     assert abs(chi - 1) < 1e-13
-
-
-def test_wrong_use_is_refused():
-    theory = derived(sr.residual("erf"))
-    for values in ({}, {"gamma": 0.5, "C_b": 1}, {"gamma": 0.5, "mu": 1}):
-        with pytest.raises(sr.DeclarationError):
-            theory.critical_line(C_W=1, **values)
-    with pytest.raises(sr.DeclarationError, match="negative"):
-        theory.critical_line(C_W=-1, gamma=0.5)
 
 
 def test_jumps_have_no_line():
@@ -184,11 +138,7 @@ def _bilinear(kernel, weight, bias):
 
 def _dead_zone(kernel, weight, bias):
     """K' of z/2 + Dense(max(Dense z - 1, 0)), by quadrature."""
-    inner = bias + weight * kernel
-    nodes, weights = np.polynomial.legendre.leggauss(120)
-    u = (nodes + 1) * 6  # standard deviations beyond 1/sqrt(inner)
-    x = 1 / math.sqrt(inner) + u
-    square = (weights * 6 * np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi) * inner * u**2).sum()
+    square = float(average_of(lambda x: max(x - 1, 0) ** 2, bias + weight * kernel, (1,), digits=16))
     return kernel / 4 + bias + weight * square
 
 
@@ -255,15 +205,8 @@ def test_curves_have_no_rows_where_nothing_is_kept():
 
 
 def _dead_between(kernel):
-    """<phi^2> of where(z>2, z-2, where(z>1, 0, z-1)), half of it by quadrature on either side."""
-    nodes, weights = np.polynomial.legendre.leggauss(200)
-    total = 0.0
-    for low, high in ((2.0, 14 * math.sqrt(kernel)), (-14 * math.sqrt(kernel), 1.0)):
-        x = (high + low) / 2 + nodes * (high - low) / 2
-        phi = x - 2 if low == 2 else x - 1
-        density = np.exp(-(x**2) / (2 * kernel)) / math.sqrt(2 * math.pi * kernel)
-        total += (weights * (high - low) / 2 * density * phi**2).sum()
-    return total
+    """<phi^2> of where(z>2, z-2, where(z>1, 0, z-1))."""
+    return float(average_of(lambda x: (max(x - 2, 0) + min(x - 1, 0)) ** 2, kernel, (1, 2), digits=16))
 
 
 def test_the_stability_of_a_line_is_that_of_its_points():
@@ -301,6 +244,7 @@ def test_lines_of_points_keep_the_sign_of_a_breakpoint(sign, expected):
     number = derived("max(z-1/2,0)" if sign == "positive" else "max(z+1/2,0)")
     assert theory.universality_class == number.universality_class == expected
     assert len(theory.critical_points) == len(number.critical_points) == (sign == "positive")
+    assert ("no C_b >= 0" in number.remarks[0]) == (sign == "negative")
     reason = theory.kernel_map.series(1).reason
     assert f"(at C_W = 1, C_b = 1, c = {'1' if sign == 'positive' else '-1'})" in reason
 
@@ -466,12 +410,6 @@ def test_a_line_at_one_weight_variance():
     kernel = R(2454369, 10**6)  # of a deep network at C_b = 1/2
     assert float(sp.N(weight.subs(sr.K, kernel))) == pytest.approx(2)
     assert float(sp.N(bias.subs(C_W, weight).subs(sr.K, kernel))) == pytest.approx(0.5, abs=1e-6)
-
-
-@pytest.mark.parametrize("kernels", [[None], ["a"], None, [math.nan]])
-def test_curves_are_asked_for_at_numbers(kernels):
-    with pytest.raises(sr.DeclarationError, match="a number for a kernel"):
-        derived("erf").critical_curve(kernels)
 
 
 @pytest.mark.sample(2)

@@ -5,7 +5,6 @@ error over networks, and by corrections of order depth/n, for which ``ALLOWED`` 
 has corrections of order depth/batch too.
 """
 
-import sys
 from dataclasses import dataclass
 from functools import cache
 
@@ -187,20 +186,3 @@ def test_wide_networks_agree_with_theory(name):
     assert CASES[name].batch or np.median(np.abs(scores)) < 2  # corrections by the batch are larger than errors
     for factor in (1.05, 0.95):
         assert disagreements(compared(name, **FULL, factor=factor))
-
-
-def main(names):
-    """Print the table: ``python -m tests.tables.test_torch_networks [NAME ...]``."""
-    for name in names or CASES:
-        for what, found, error, expected, allowed in compared(name, **FULL):
-            told = f"{found:12.6g} +- {error:9.3g}  theory {expected:12.6g}  allowed {allowed:8.2g}"
-            print(f"{what:22s} {told}  z {(found - expected) / error:6.2f}", flush=True)
-        for factor in (1.05, 0.95):
-            print(
-                f"  C_W times {factor}: {len(disagreements(compared(name, **FULL, factor=factor)))} disagree",
-                flush=True,
-            )
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

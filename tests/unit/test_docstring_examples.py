@@ -1,10 +1,7 @@
 """Every public name has an example that shows a result, and the results are those of the code."""
 
 import inspect
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +12,7 @@ import sympy as sp
 import symres as sr
 from symres.theory.names_by_purpose import THEORY_NAMES
 from tests import docstrings
+from tests.command_line import process
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
@@ -200,7 +198,5 @@ def test_the_command_line_prints_what_its_page_shows():
     shown = re.findall(r"^```console\n\$ symres ([^\n]*)\n(.*?)\n```$", PAGES["commands.md"], re.MULTILINE | re.DOTALL)
     assert {arguments.split()[0] for arguments, _ in shown} >= {"derive", "check", "export", "plot", "compare", "torch"}
     for arguments, text in shown:
-        command = [sys.executable, "-m", "symres", *arguments.split()]
-        environment = {**os.environ, "COLUMNS": "80"}
-        printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, env=environment).stdout
+        printed = process(*arguments.split(), COLUMNS="80").stdout.decode()
         assert printed.rstrip() == text, arguments

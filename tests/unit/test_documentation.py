@@ -1,14 +1,13 @@
 """What the documentation says, happens: its examples run, its paths and links exist."""
 
 import doctest
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.command_line import process
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -75,20 +74,7 @@ def test_the_page_that_is_read_is_the_golden_one():
 def test_a_page_of_the_command_line_is_what_the_command_prints(path):
     for _, shown in blocks(path, "console"):
         command, *lines = shown.rstrip("\n").splitlines()
-        code = "import sys; from symres.cli import main; main()"
-        printed = subprocess.run(
-            [sys.executable, "-c", code, *shlex.split(command.removeprefix("$ symres "))],
-            capture_output=True,
-            text=True,
-            check=True,
-            encoding="utf-8",
-            env={
-                "PYTHONPATH": str(ROOT),
-                "PYTHONIOENCODING": "utf-8",
-                "PATH": "",
-                **{key: value for key, value in os.environ.items() if key == "SYMRES_NO_CACHE"},
-            },
-        ).stdout
+        printed = process(*shlex.split(command.removeprefix("$ symres ")), PYTHONIOENCODING="utf-8").stdout.decode()
         assert printed.rstrip("\n").splitlines() == lines, command
 
 

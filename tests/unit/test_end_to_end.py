@@ -9,13 +9,13 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres import cli
 from symres.activations import catalogue
 from symres.check import Outcome
 from symres.notation import latex
 from symres.results.observable import Section
 from symres.theory.observables import registry
 from symres.theory.observables.layer_observable import OfOneInput
+from tests.command_line import page
 
 ENTRY = catalogue.CatalogueEntry("bumpy", "z*exp(-z^2/2) + z/2", "made up for a test")
 
@@ -25,27 +25,19 @@ def registered(monkeypatch):
     monkeypatch.setattr(catalogue, "activations", catalogue.activations.extended(ENTRY))
 
 
-def run(capsys, *arguments):
-    with pytest.raises(SystemExit) as stop:
-        cli.main(list(arguments))
-    captured = capsys.readouterr()
-    assert stop.value.code == 0, captured.err
-    return captured.out
-
-
 def test_a_new_entry_is_listed_derived_exported_and_checked(registered, capsys, tmp_path):
-    assert "bumpy" in run(capsys, "list", "activations")
-    document = json.loads(run(capsys, "derive", "bumpy", "--layer", "residual", "--json"))
+    assert "bumpy" in page(capsys, "list", "activations")
+    document = json.loads(page(capsys, "derive", "bumpy", "--layer", "residual", "--json"))
     assert document["universality_class"]
     out = tmp_path / "bumpy.py"
-    run(capsys, "export", "bumpy", "--target", "numpy", "--quantity", "kernel_map", "--out", str(out))
+    page(capsys, "export", "bumpy", "--target", "numpy", "--quantity", "kernel_map", "--out", str(out))
     namespace = {}
     exec(out.read_text(), namespace)
     z, weight = np.polynomial.hermite_e.hermegauss(120)
     oracle = np.sum(weight * (z * np.exp(-(z**2) / 2) + z / 2) ** 2) / math.sqrt(2 * math.pi)
     assert abs(namespace["kernel_map"](1.0, 1.3, 0.2) / (0.2 + 1.3 * oracle) - 1) < 1e-13
     asked = [word for name in ("kernel_map", "covariance_map", "chi_perp") for word in ("--quantity", name)]
-    assert "PASSED" in run(capsys, "check", "bumpy", *asked, "--against", "quadrature")
+    assert "PASSED" in page(capsys, "check", "bumpy", *asked, "--against", "quadrature")
 
 
 CURVATURE = OfOneInput(
@@ -81,15 +73,15 @@ def test_a_new_observable_is_derived_and_checked(observed):
 
 @pytest.mark.exhaustive
 def test_a_new_observable_is_shown_and_exported(observed, capsys, tmp_path):
-    assert "curvature" in run(capsys, "list", "quantities")
-    page = run(capsys, "derive", "erf", "--layer", "residual", "--out", str(tmp_path / "out"))
-    assert "second derivative of the kernel map" in page and "κ     = C_W·" in page
+    assert "curvature" in page(capsys, "list", "quantities")
+    printed = page(capsys, "derive", "erf", "--layer", "residual", "--out", str(tmp_path / "out"))
+    assert "second derivative of the kernel map" in printed and "κ     = C_W·" in printed
     assert r"\kappa" in (tmp_path / "out" / "derivation.tex").read_text()
     record = json.loads((tmp_path / "out" / "results.json").read_text())["quantities"]["curvature"]
     assert record["unit"] == "1/K" and record["status"] == "EXACT"
     for target in ("numpy", "torch", "latex"):
-        assert "curvature" in run(capsys, "export", "erf", "--quantity", "curvature", "--target", target)
-    table = run(capsys, "check", "erf", "--quantity", "curvature", "--against", "quadrature")
+        assert "curvature" in page(capsys, "export", "erf", "--quantity", "curvature", "--target", target)
+    table = page(capsys, "check", "erf", "--quantity", "curvature", "--against", "quadrature")
     assert table.splitlines()[-1].startswith("PASSED")
 
 
@@ -139,9 +131,9 @@ NODE_LAYER = "gamma*z + Dense(Spherical(phi(z)))"
 def test_a_new_node_is_typed_on_the_command_line(capsys, tmp_path):
     """The mean square of what enters the Dense is 1: K' = gamma^2 K + C_W + C_b, whatever phi is."""
     out = tmp_path / "out"
-    page = run(capsys, "derive", "erf", "--layer", NODE_LAYER, "--out", str(out))
-    assert "z'    = γ·z + Dense(Spherical(φ(z)))" in page
-    assert "K'    = C_W + C_b + γ²·K" in page
+    printed = page(capsys, "derive", "erf", "--layer", NODE_LAYER, "--out", str(out))
+    assert "z'    = γ·z + Dense(Spherical(φ(z)))" in printed
+    assert "K'    = C_W + C_b + γ²·K" in printed
     assert r"\operatorname{Sph}" in (out / "derivation.tex").read_text()
     record = json.loads((out / "results.json").read_text())
     symbols = {s.name: s for s in (sr.gamma, sr.K, sr.C_W, sr.C_b)}
@@ -153,13 +145,13 @@ def test_a_new_node_is_typed_on_the_command_line(capsys, tmp_path):
 @pytest.mark.exhaustive
 def test_a_new_node_that_was_typed_is_exported_and_checked(capsys, tmp_path):
     path = tmp_path / "node.py"
-    run(capsys, "export", "erf", "--layer", NODE_LAYER, "--quantity", "covariance_map", "--out", str(path))
+    page(capsys, "export", "erf", "--layer", NODE_LAYER, "--quantity", "covariance_map", "--out", str(path))
     namespace = {}
     exec(path.read_text(), namespace)
     equal = namespace["covariance_map"](1.3, 1.3, 1.3, 2.0, 0.1, 0.5)
     assert abs(equal / (0.25 * 1.3 + 2.0 + 0.1) - 1) < 1e-13
     quantities = [word for name in ("kernel_map", "covariance_map", "chi_perp") for word in ("--quantity", name)]
-    table = run(capsys, "check", "erf", "--layer", NODE_LAYER, *quantities)
+    table = page(capsys, "check", "erf", "--layer", NODE_LAYER, *quantities)
     assert "simulation" in table
     assert table.splitlines()[-1].startswith("PASSED")
 
@@ -176,8 +168,8 @@ def test_a_layer_that_nobody_has_seen_is_confirmed_by_simulation():
 
 @pytest.mark.exhaustive
 def test_a_formula_typed_by_a_user_is_the_catalogue_entry(capsys):
-    typed = json.loads(run(capsys, "derive", "z*tanh(log(1+exp(z)))", "--layer", "residual", "--json"))
-    named = json.loads(run(capsys, "derive", "mish", "--layer", "residual", "--json"))
+    typed = json.loads(page(capsys, "derive", "z*tanh(log(1+exp(z)))", "--layer", "residual", "--json"))
+    named = json.loads(page(capsys, "derive", "mish", "--layer", "residual", "--json"))
     decimals = [
         [point[name]["decimal"] for point in document["critical_points"] for name in ("K", "C_W", "C_b")]
         for document in (typed, named)

@@ -3,11 +3,11 @@
 import json
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.command_line import process
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -28,16 +28,7 @@ def test_the_examples_run(code, tmp_path, monkeypatch):
 def test_the_table_shown_is_the_table_printed():
     (shown,) = blocks("console")
     command, *lines = shown.rstrip("\n").splitlines()
-    arguments = shlex.split(command.removeprefix("$ symres "))
-    code = "import sys; from symres.cli import main; main()"
-    printed = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        capture_output=True,
-        text=True,
-        check=True,
-        encoding="utf-8",
-        env={"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", "PATH": ""},
-    ).stdout
+    printed = process(*shlex.split(command.removeprefix("$ symres ")), PYTHONIOENCODING="utf-8").stdout.decode()
     assert printed.rstrip("\n").splitlines() == lines
 
 

@@ -1,10 +1,7 @@
 """Activations: validation, facts, and the atom that stands for them in equations."""
 
 import copy
-import os
 import pickle
-import subprocess
-import sys
 
 import mpmath as mp
 import pytest
@@ -15,6 +12,7 @@ from symres.activations.catalogue import activation, activations
 from symres.core.errors import DeclarationError
 from symres.core.symbols import C_W, K, z
 from symres.functions.balls import evaluate
+from tests.command_line import texts_of_seeds
 
 a = sp.Symbol("a", positive=True)
 b = sp.Symbol("b", real=True)
@@ -296,16 +294,7 @@ def test_text_does_not_depend_on_the_hash_seed():
         "print(f, f.pieces, f.growth, sp.latex(f(z)), f.identifier, sp.srepr(f(z)))\n"
         "print(*(A[n].expr for n in A), sep='|')"
     )
-    texts = {
-        subprocess.run(
-            [sys.executable, "-c", script],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
+    texts = texts_of_seeds(script, "1", "2")
     assert len(texts) == 1 and "elu" in texts.pop()
 
 

@@ -8,20 +8,6 @@ from symres.core.errors import NoClosedForm
 from symres.numerics.brent import brent
 
 
-@pytest.mark.parametrize(
-    ("function", "low", "high", "zero"),
-    [
-        (lambda x: x**3 - 2, 0.0, 2.0, 2 ** (1 / 3)),
-        (lambda x: math.exp(x) - 5, -3.0, 3.0, math.log(5)),
-        (lambda x: math.cos(x), 1.0, 2.0, math.pi / 2),
-        (lambda x: x, 0.0, 1.0, 0.0),
-        (lambda x: x - 1, 0.0, 1.0, 1.0),
-    ],
-)
-def test_the_zero_is_found(function, low, high, zero):
-    assert brent(function, low, high, xtol=1e-300, rtol=1e-15) == pytest.approx(zero, rel=4e-15, abs=0.0)
-
-
 def test_equal_signs_what_is_no_number_and_too_many_steps_are_refused():
     with pytest.raises(NoClosedForm, match="a zero between -1 and 1"):
         brent(lambda x: x * x + 1, -1.0, 1.0)

@@ -42,22 +42,6 @@ def test_one_maximum_anywhere(place):
     assert not instead
 
 
-@pytest.mark.parametrize(
-    ("parts", "place"),
-    [
-        ([(-3, 1, 0.5), (2, 0.9, 0.5)], -3),
-        ([(-3, 0.9, 0.5), (2, 1, 0.5)], 2),
-        ([(-3, 1, 1), (9, 5, 1)], 9),  # beyond the start
-        ([(-14, 5, 1), (0, 1, 1)], -14),  # below it
-        ([(-1, 1, 0.3), (-0.2, 1.1, 0.2), (0.4, 1.05, 0.2)], -0.2),
-    ],
-)
-def test_the_highest_of_several(parts, place):
-    top, instead = found(rows_of(humps(*parts)))
-    assert np.log(top[0]) == pytest.approx(place, abs=0.05)
-    assert not instead
-
-
 def test_ends_that_are_higher():
     low = found(rows_of(lambda u: np.logaddexp(humps((1, 0.1, 1))(u), np.log(0.6) - np.logaddexp(0, 2 * u + 4))))
     assert np.log(low[0][0]) == pytest.approx(1, abs=0.1)

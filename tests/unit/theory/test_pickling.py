@@ -4,7 +4,6 @@ import copy
 import pickle
 import subprocess
 import sys
-from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
@@ -60,11 +59,3 @@ def test_a_theory_that_has_advised_goes_to_another_process(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
     assert eval(done.stdout) == expected
-
-
-@pytest.mark.exhaustive
-def test_a_pool_maps_over_theories():
-    theories = [sr.derive("tanh"), sr.derive("gelu")]
-    expected = [vertex_of(theory) for theory in theories]
-    with ProcessPoolExecutor(1) as pool:
-        assert list(pool.map(vertex_of, theories)) == expected

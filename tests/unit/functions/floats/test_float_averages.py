@@ -14,21 +14,9 @@ from symres.functions.floats.float_function import FloatFunction
 from symres.gaussian.calculus.expectation import Expectation
 from symres.numerics.gauss_rules import rule
 
-NAMES = ("relu", "tanh", "gelu", "silu", "hard_tanh", "elu", "softplus")
-
 
 def compiled(expression, values):
     return float(CompiledExpressions([expression])(values)[0])
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("size", [1e-3, 0.7, 40.0])
-def test_one_variable(name, size):
-    average = Expectation(sr.activation(name)(x1) ** 2, K)
-    values = {K: size, **{s: 0.5 for s in average.free_symbols - {K}}}
-    exact = sr.expect(sr.activation(name)(sr.z) ** 2)
-    named = {s.name: sp.Rational(repr(values[s])) for s in exact.symbols}
-    assert compiled(average, values) == pytest.approx(float(exact.evalf(20, **named)), rel=2e-14)
 
 
 @pytest.mark.parametrize(("f", "g"), [("relu", "relu"), ("tanh", "gelu"), ("hard_tanh", "relu"), ("sign", "tanh")])
@@ -113,7 +101,9 @@ def test_an_average_is_taken_once_for_each_variance_and_parameter(monkeypatch):
         assert number == pytest.approx(float(exact) + size, rel=2e-14)
 
 
-@pytest.mark.parametrize("formula", ["relu", "tanh", "gelu", "silu", "hard_tanh", "erf(1000*(z - 73/10))", "exp(-z^2)"])
+@pytest.mark.parametrize(
+    "formula", ["relu", "tanh", "gelu", "silu", "softplus", "hard_tanh", "erf(1000*(z - 73/10))", "exp(-z^2)"]
+)
 def test_many_variances_at_once(formula):
     """Over 21 decades, in any order, one of them twice; breakpoints and steep places are met at all of them."""
     square = sr.expect(f"({formula})^2" if "(" in formula else f"{formula}(z)^2")

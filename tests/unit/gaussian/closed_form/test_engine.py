@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import subprocess
-import sys
 
 import mpmath as mp
 import pytest
@@ -22,6 +19,7 @@ from symres.gaussian.closed_form import engine as exact
 from symres.gaussian.closed_form.engine import ProductAverage, closed_form
 from symres.layers.architectures import mlp
 from symres.theory.theory import derive
+from tests.command_line import texts_of_seeds
 from tests.oracles.average import average_of
 
 R = sp.Rational
@@ -281,30 +279,6 @@ def test_the_condition_of_convergence_is_recorded() -> None:
     assert any("1 - K/4 > 0" in line for line in proof.steps[1].details)
 
 
-@pytest.mark.sample(4)
-@pytest.mark.parametrize(
-    ("factors", "law", "reason"),
-    [
-        ((sp.tanh(z) ** 2,), (K,), "tanh"),
-        ((1 / (1 + z**2),), (K,), "not a polynomial"),
-        ((sp.erf(z) ** 6,), (K,), "6 correlated signs centred"),
-        ((sp.erf(z + 1) ** 3,), (K,), "3 correlated signs not centred"),
-        ((sp.erf(z + 1) * sp.erf(z), sp.Max(z, 1)), (K1, C, K2), "3 correlated signs not centred"),
-        ((sp.Max(z, 1) * sp.sin(z),), (K,), "complex"),
-        ((sp.exp(z**2),), (sp.Integer(1),), "converge"),
-        ((sp.exp(z**2 / 2), sp.exp(z**2 / 2)), (R(1, 2), R(1, 2), R(1, 2)), "converge"),
-        ((z * sp.Abs(A) * sp.erf(A * z),), (K,), "sign of a"),  # not analytic in a
-        (((1 + z) ** 1000,), (K,), "not a polynomial"),
-        ((RELU,), (K1, K2), "2 entries"),
-        ((RELU,), (sp.exp(K),), "not a rational function"),
-    ],
-)
-def test_refusals_name_the_obstacle(factors: tuple[sp.Expr, ...], law: tuple[sp.Expr, ...], reason: str) -> None:
-    with pytest.raises(NoClosedForm) as caught:
-        closed_form(tuple(map(split, factors)), law)
-    assert reason in caught.value.found
-
-
 @pytest.mark.exhaustive
 def test_the_same_text_under_every_hash_seed() -> None:
     program = (
@@ -320,16 +294,7 @@ def test_the_same_text_under_every_hash_seed() -> None:
         "                     ((g, split(sp.sin(z)**2)), (K1, C, K2)), ((h.map(lambda u: u**4),), (K,))]:\n"
         "    print(closed_form(factors, law).explain())\n"
     )
-    texts = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2", "77")
-    }
+    texts = texts_of_seeds(program, "1", "2", "77")
     assert len(texts) == 1
     assert "asin" in texts.pop()
 

@@ -1,6 +1,6 @@
 """The inverse of the aspect ratio, against a scan of closed forms written by hand: every branch, both ends."""
 
-from functools import cache, partial
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -8,18 +8,8 @@ import pytest
 from scipy.optimize import brentq
 
 import symres as sr
+from tests.oracles.two_times import nu_of_slopes
 from tests.shared import derived
-
-
-@cache
-def nu_of_slopes(minus, gamma):
-    """Nu of a function with slopes 1 and ``minus``, its sum over times term by term, in double precision."""
-    A2, A4 = (1 + minus**2) / 2, (1 + minus**4) / 2
-    terms = int(np.log(1e-18) / np.log(gamma)) + 2 if gamma else 0
-    r = gamma ** np.arange(1, terms)
-    psi = 2 / np.pi * ((1 + 2 * r * r) * np.arcsin(r) + 3 * r * np.sqrt((1 - r) * (1 + r)))
-    a = (1 - gamma) * (1 + gamma)
-    return a * (a * (3 * A4 / A2**2 - 1) + 4 * gamma**2) + 2 * a**2 * (A4 / A2**2 - 1) * psi.sum()
 
 
 def nu_at_zero(gamma):
@@ -28,10 +18,10 @@ def nu_at_zero(gamma):
 
 
 NU = {
-    "relu": partial(nu_of_slopes, 0.0),
-    "where(z < 0, z/4, z)": partial(nu_of_slopes, 0.25),
-    "abs": partial(nu_of_slopes, -1.0),
-    "where(z < 0, -z/2, z)": partial(nu_of_slopes, -0.5),
+    "relu": partial(nu_of_slopes, 1.0, 0.0),
+    "where(z < 0, z/4, z)": partial(nu_of_slopes, 1.0, 0.25),
+    "abs": partial(nu_of_slopes, 1.0, -1.0),
+    "where(z < 0, -z/2, z)": partial(nu_of_slopes, 1.0, -0.5),
     "tanh": nu_at_zero,
     "erf": nu_at_zero,
 }

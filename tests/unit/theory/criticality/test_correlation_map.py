@@ -98,17 +98,3 @@ def test_correlations_with_a_normaliser_end_where_iterated_kernels_do():
     assert scales.xi_c == pytest.approx(-1 / math.log(distances[1] / distances[0]), rel=5e-3)
     assert scales.c == pytest.approx(covariance / kernel, rel=1e-5)
     assert theory.correlation_fixed_points(C_W=2, C_b="1/10") == (scales.c, 1.0)
-
-
-@pytest.mark.parametrize(
-    ("layer", "params", "error", "words"),
-    [
-        ("tanh", {"C_W": "1/2", "C_b": 0}, sr.NoClosedForm, "the kernel ends at 0"),
-        ("relu", {"C_W": 3, "C_b": 0}, sr.NoClosedForm, "the kernel ends at inf"),
-        ("linear", {"C_W": 1, "C_b": 0}, sr.NoClosedForm, "keeps every correlation"),
-        (sr.batch_norm("relu"), {"C_W": 1, "C_b": 0}, sr.UnsupportedLayer, "over a batch"),
-    ],
-)
-def test_where_correlations_have_no_end_of_their_own(layer, params, error, words):
-    with pytest.raises(error, match=words):
-        sr.derive(layer).correlation_fixed_points(**params)

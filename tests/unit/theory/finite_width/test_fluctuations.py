@@ -8,7 +8,7 @@ from scipy.special import erf
 import symres as sr
 from symres.layers.equation_parser import written
 from symres.theory.finite_width import deep_fluctuations
-from tests.oracles.two_times import Residual
+from tests.oracles.two_times import Residual, of_relus
 from tests.shared import derived
 
 ACTIVATIONS = {"tanh": np.tanh, "erf": erf, "sin": np.sin}
@@ -19,18 +19,13 @@ SETTINGS = [
 ]
 
 
-def ratio(r):
-    """<z|z| w|w>/K^2 of two neurons of correlation r, for relu."""
-    return 2 / np.pi * ((1 + 2 * r * r) * np.arcsin(r) + 3 * r * np.sqrt(1 - r * r))
-
-
 def relu_vertex(gamma, depth):
     """V of critical ReLU networks at K = 1 from closed covariances at two times."""
     C_W = 2 * (1 - gamma**2)
 
     def covariance(d):
         r = gamma**d
-        return (2 * r * r + (ratio(r) if r < 1 else 3.0)) / 4
+        return (2 * r * r + of_relus(r)) / 4
 
     P = C_W**2 * sum(covariance(abs(k - m)) for k in range(depth) for m in range(depth))
     return P + 4 * sum(gamma ** (2 * (depth - k)) * (1 - gamma**2) for k in range(depth))
@@ -208,25 +203,3 @@ def test_activations_that_are_steps_on_the_scale_of_the_stream(K):
 def test_kinks_need_many_coefficients_and_say_what_is_left():
     found = derived(sr.residual("hard_tanh", gamma=1, xi=sr.xi)).vertex(10, 1, C_W=1, C_b=0, xi="0.2")
     assert 0 < found.errors[-1] < 1e-7 * found[-1]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named", "said"),
-    [
-        ((2, 0), {"C_W": 1, "C_b": 0, "gamma": 0}, "is zero"),
-        ((2, -1), {"C_W": 1, "C_b": 0, "gamma": 0}, "negative"),
-        ((2, 1), {"C_W": -1, "C_b": 0, "gamma": 0}, "negative"),
-        ((2, 1), {"C_b": 0, "gamma": 0}, "no value was passed for C_W"),
-        ((2, [[1, 1], [1, 1]]), {"C_W": 1, "C_b": 0, "gamma": 0}, "are parallel"),
-        ((2, [[1, 0.5], [0.4, 1]]), {"C_W": 1, "C_b": 0, "gamma": 0}, "symmetric"),
-        (("x", 1), {"C_W": 1, "C_b": 0, "gamma": 0}, "finite real number"),
-    ],
-)
-def test_bad_input_is_named(arguments, named, said):
-    with pytest.raises(sr.DeclarationError, match=said):
-        derived(sr.residual("tanh")).vertex(*arguments, **named)
-
-
-def test_what_is_not_known_is_refused():
-    with pytest.raises(sr.UnsupportedLayer, match="batch"):
-        derived(sr.batch_norm("relu")).vertex(2, 1, C_W=1, C_b=0)

@@ -145,3 +145,33 @@ def test_the_slope_of_chi_perp_where_slopes_of_two_neurons_jump():
     with mp.workdps(30):
         above, below = (theory.chi_perp.evalf(25, K=sp.Rational(3, 2) + s, **point) for s in (step, -step))
         assert abs((above - below) / (4 * mp.mpf(10) ** -8) - theory.h.evalf(20, K="1.5", **point)) < 1e-15
+
+
+def test_maps_of_one_input_exist_where_two_inputs_have_too_many_variables():
+    """<erf(z)^2 relu(z + y)^2> has two variables, the covariance of two inputs four."""
+    erf, relu = sr.activation("erf"), sr.activation("relu")
+    theory = derived(sr.Layer(sr.z / 2 + sr.Dense(erf(sr.z) * relu(sr.z + sr.Dense(sr.z)))))
+    assert theory.covariance_map.status is theory.ntk_map.status is sr.Status.UNKNOWN
+    assert "4 correlated" in theory.covariance_map.reason
+    k, weight, bias = 0.9, 1.4, 0.3
+    spread = mp.sqrt(bias + weight * k)  # of y
+
+    def squares(x):
+        """With <max(x + y, 0)^2> by hand."""
+        rising = (x**2 + spread**2) * mp.ncdf(x / spread) + x * spread * mp.npdf(x / spread)
+        return mp.erf(x) ** 2 * rising
+
+    found = theory.kernel_map.evalf(K=k, C_W=weight, C_b=bias)
+    assert found == pytest.approx(k / 4 + bias + weight * float(average_of(squares, k)), rel=1e-14)
+    assert theory.kernels(1, k, C_W=weight, C_b=bias)[1] == pytest.approx(found, rel=1e-14)
+
+
+def test_a_source_that_does_not_change_may_jump():
+    """sign(y) of a neuron y that no input reaches: gates at random, with infinite slope in y but none in z."""
+    gelu, sign = sr.activation("gelu"), sr.activation("sign")
+    gated, plain = derived(sr.Layer(sr.Dense(gelu(sr.z) * sign(sr.Dense(sp.Integer(1)))))), derived("gelu")
+    for name in ("chi_perp", "chi_delta"):
+        one, other = (getattr(theory, name) for theory in (gated, plain))
+        values = {"K": "1.4", "C_W": "1.3", "C_b": "0.2"}
+        one, other = (q.evalf(**{s.name: values[s.name] for s in q.symbols}) for q in (one, other))
+        assert one == pytest.approx(other, rel=1e-12)

@@ -4,7 +4,6 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.core.errors import NoClosedForm
 
 
 @pytest.mark.exhaustive
@@ -31,8 +30,3 @@ def test_kernels_that_flow_to_zero():
     deep = sr.derive(sr.residual("tanh")).response(1000, 1, gamma=0.5, C_W=0.75, C_b=0)
     assert abs(deep.chi[1000] / deep.chi[500] * 4 - 1) < 0.02
     assert abs(deep.eta[1000] / deep.chi[1000] / 0.75 - 1) < 0.001
-
-
-def test_exponential_laws_are_no_power_laws():
-    with pytest.raises(NoClosedForm, match="exponentially"):
-        _ = sr.derive("sigmoid").response_decay

@@ -76,18 +76,6 @@ def test_estimates_of_linear_growth():
     assert kernel == pytest.approx(0.2, rel=1e-13)
 
 
-def test_it_says_so_where_there_is_no_maximum():
-    relu = derived(sr.residual("relu", gamma=1, xi=sr.xi))
-    with pytest.raises(sr.NoClosedForm, match=r"no interior maximum between xi = .* and .*e\+15: it rises throughout"):
-        relu.branch_scale(10, 1, C_W=1, C_b=0)
-    with pytest.raises(sr.NoClosedForm, match=r"between the final K = 1 and .*e\+149: it rises throughout"):
-        relu.branch_scale_limit(1, C_W=1, C_b=0)
-    with pytest.raises(sr.NoClosedForm, match="it falls, and without the branch it is largest"):
-        fischer().branch_scale(10, 5, **FISCHER)
-    with pytest.raises(sr.NoClosedForm, match="without branches"):
-        fischer().branch_scale_limit(5, **FISCHER)
-
-
 def test_maxima_far_from_the_usual_scales():
     """Of one layer K' = K + xi^2 C_W <phi^2>, so that xi*sqrt(C_W) is what matters where K and C_b are small."""
     small = {"C_W": "1.25", "C_b": 0}
@@ -109,8 +97,6 @@ def test_maxima_far_from_the_usual_scales():
 def test_kernels_far_from_the_usual_ones():
     scale = fischer().branch_scale_for("1e6", 10, "0.05", **FISCHER)
     assert float(fischer().kernels(10, "0.05", xi=scale, **FISCHER)[-1]) == pytest.approx(1e6, rel=1e-12)
-    with pytest.raises(sr.NoClosedForm, match=r"between xi = .* and .*e\+149 all final kernels are larger"):
-        fischer().branch_scale_for("0.01", 10, "0.05", **FISCHER)
 
 
 @pytest.mark.exhaustive
@@ -132,24 +118,12 @@ def test_parts_of_a_formula_that_overflow():
     )
 
 
-def test_quadrature_is_not_trusted_at_kernels_where_it_fails():
-    tanh = derived(sr.residual("tanh", gamma=1, xi=sr.xi))
-    with pytest.raises(sr.NoClosedForm, match="lose all digits"):
-        tanh.branch_scale(2, "1e6", C_W=1, C_b=0)
-    with pytest.raises(sr.NoClosedForm, match="lose all digits"):
-        tanh.branch_scale_limit("1e6", C_W=1, C_b=0)
-
-
-def test_the_readout_and_the_scale_are_asked_for():
+def test_the_readout_is_asked_for():
     block = derived(sr.Layer(sr.z + sr.xi * sr.Dense(sr.z)))
     with pytest.raises(sr.DeclarationError, match="readout"):
         block.response(2, 1, C_W=1, C_b=0, xi=1)
     found = block.response(2, 1, readout=sr.derive(sr.Layer(sr.Dense(sr.z))), C_W=1, C_b=0, xi=1)
     assert found.chi_out == pytest.approx(4)
-    with pytest.raises(sr.DeclarationError, match="weight rho"):
-        fischer().branch_scale(10, 1, scale="rho", **FISCHER)
-    with pytest.raises(sr.DeclarationError, match=r'--layer "gamma\*z \+ xi\*Dense.* sr\.residual\(phi, xi=sr\.xi\)'):
-        derived(sr.residual("erf")).branch_scale(10, 1, gamma=1, **FISCHER)
 
 
 @pytest.mark.exhaustive
@@ -216,15 +190,9 @@ def test_networks_of_no_layer_know_their_parameters():
     assert found.chi_out == pytest.approx(
         float(derived(sr.mlp("erf")).chi_parallel.evalf(K="0.3", C_W="1.2")), rel=1e-14
     )
-    with pytest.raises(sr.DeclarationError, match="mu"):
-        theory.vertex(0, 1, mu=1)
-    with pytest.raises(sr.DeclarationError, match="C_W of 0 layers: it has 0 values; pass one number"):
-        theory.response(0, 1, gamma=1, C_W=[], C_b=0)
 
 
 def test_lists_have_a_number_for_each_layer_of_the_network():
-    with pytest.raises(sr.DeclarationError, match=r"C_W of 3 layers: it has 4 values; .* the readout takes the last"):
-        fischer().response(3, 1, C_W=[1, 2, 3, 4], C_b=0, xi=1)
     found = fischer().response(3, 1, C_W=np.array([1.0, 2.0, 3.0]), C_b=0, xi=1)
     assert found.chi_out == fischer().response(3, 1, C_W=[1, 2, 3], C_b=0, xi=1).chi_out
     three = fischer().response(3, 1, C_W=[1, 2, 4], C_b=0, xi=1)
@@ -237,14 +205,3 @@ def test_the_numbers_are_explained():
         for said in ("of what the last layer adds", "of the stream", "of the output"):
             assert said in text
     assert "K11, K12, K22" in two and "K11" not in one
-
-
-def test_kernels_that_explode_are_refused():
-    """After one layer of exp(2 z) the kernel is 1e6, and its exponential no number."""
-    with pytest.raises(sr.NoClosedForm, match="overflow"):
-        derived(sr.mlp("exp(2*z)")).response(2, "1.7", C_W="1.1", C_b="0.2")
-
-
-def test_a_batch_has_no_response_of_one_input():
-    with pytest.raises(sr.UnsupportedLayer, match="normalises over a batch"):
-        sr.derive(sr.batch_norm("relu")).response(2, 1, C_W=1, C_b=0)
