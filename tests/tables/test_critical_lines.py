@@ -80,12 +80,9 @@ def test_every_point_of_a_line_is_critical(layer, name, skip, weight):
         assert bias.reachable == (slope <= 1)
 
 
-def test_unreachable_branches_are_marked():
-    """Two points at one C_W: the kernel flows away from one of them (gelu beside its half-stable point)."""
-    first, second = derived("gelu").critical_line(C_W="1.99")
-    assert (first.reachable, second.reachable) == (False, True)
-    assert "unreachable" in repr(first)
-    assert "unreachable" not in repr(second)
+def test_branches_from_which_the_kernel_flows_away_are_marked():
+    """Two points at one C_W, beside the half-stable point of gelu."""
+    assert ["unreachable" in repr(point) for point in derived("gelu").critical_line(C_W="1.99")] == [True, False]
 
 
 def test_the_end_of_a_line_is_the_critical_point():
@@ -209,31 +206,28 @@ def _dead_between(kernel):
     return float(average_of(lambda x: (max(x - 2, 0) + min(x - 1, 0)) ** 2, kernel, (1, 2), digits=16))
 
 
-def test_the_stability_of_a_line_is_that_of_its_points():
-    """At K = 1 no C_b >= 0 keeps the kernel, and the sign of the slope of chi_parallel is another one there."""
-    theory = derived(sr.mlp("where(z>2,z-2,where(z>1,0,z-1))"))
-    (point,) = theory.critical_points
-    weight, bias = (float(sp.N(e.subs(point.along, 100), 17)) for e in (point.C_W, point.C_b))
-    assert bias > 0 > float(sp.N(point.C_b.subs(point.along, 1), 17))
-    assert theory.remarks[0] == "a line of critical points: every K* > 0, with C_b >= 0"
-    drifts = [weight * _dead_between(kernel) + bias - kernel for kernel in (95.0, 100.0, 105.0)]
-    assert drifts[1] == pytest.approx(0, abs=1e-9)
-    assert min(drifts[0], drifts[2]) > 1e-4
-    assert (point.stability, point.side) == ("half-stable", "below")
-    assert float(sp.N(theory.exponents.amplitude.subs(point.along, 100), 17)) < 0
+DEAD = sr.activation("where(z>2,z-2,where(z>1,0,z-1))")
 
 
-def test_the_stability_behind_a_dense_is_looked_at_where_the_line_exists():
-    """K' by quadrature: the kernel grows on both sides; where C_b < 0 the slope has the other sign."""
-    dead = sr.activation("where(z>2,z-2,where(z>1,0,z-1))")
-    theory = derived(sr.Layer(DENSE(dead(DENSE(sr.z)))))
+@pytest.mark.parametrize(
+    ("layer", "place", "beyond"), [(sr.mlp(DEAD), 100, 1), (sr.Layer(DENSE(DEAD(DENSE(sr.z)))), 400, R(1, 2))], ids=str
+)
+def test_the_stability_of_a_line_is_that_of_its_points(layer, place, beyond):
+    """Where no C_b >= 0 keeps the kernel, the sign of the slope of chi_parallel is another one; K' by quadrature."""
+    theory = derived(layer)
     (point,) = theory.critical_points
     assert (theory.universality_class, point.stability, point.side) == ("half-stable", "half-stable", "below")
-    star, weight, bias = (float(sp.N(e.subs(point.along, 400), 17)) for e in (point.K, point.C_W, point.C_b))
-    assert float(sp.N(point.C_b.subs(point.along, R(1, 2)), 17)) < 0 < bias
-    drifts = [weight * _dead_between(bias + weight * k) + bias - k for k in (star * 0.95, star, star * 1.05)]
-    assert drifts[1] == pytest.approx(0, abs=1e-9 * star)
-    assert min(drifts[0], drifts[2]) > 1e-6 * star
+    star, weight, bias = (float(sp.N(e.subs(point.along, place), 17)) for e in (point.K, point.C_W, point.C_b))
+    assert bias > 0 > float(sp.N(point.C_b.subs(point.along, beyond), 17))
+    of_stream = place == 100
+    assert (theory.remarks[0] == "a line of critical points: every K* > 0, with C_b >= 0") == of_stream
+
+    def drift(kernel):
+        return weight * _dead_between(kernel if of_stream else bias + weight * kernel) + bias - kernel
+
+    assert drift(star) == pytest.approx(0, abs=1e-9 * star)
+    assert min(drift(0.95 * star), drift(1.05 * star)) > 1e-6 * star
+    assert float(sp.N(theory.exponents.amplitude.subs(point.along, place), 17)) < 0
 
 
 @pytest.mark.parametrize(("sign", "expected"), [("positive", "half-stable"), ("negative", "none")])

@@ -1,5 +1,7 @@
 """Critical points against values that are known to many digits; nothing of this table stands in the package."""
 
+from functools import partial
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -244,47 +246,18 @@ def test_the_first_correction_around_kernel_zero(text, correction, stability):
 SKIP, BRANCH = 0.5, 0.7  # gamma and xi
 
 
-def _block(name, inner):
-    """Branch of a two-layer block at an inner variance: what C_W multiplies in K', and the slopes' mean square."""
+def _block(name, kernel, weight, bias):
+    """K' and chi_perp of a two-layer block."""
+    _, square, slope = averages(name, bias + weight * kernel)
+    return SKIP**2 * kernel + BRANCH**2 * (bias + weight * square), SKIP**2 + (BRANCH * weight) ** 2 * slope
+
+
+def _glu(name, kernel, weight, bias):
+    """The same with a branch phi(u)*v of two independent u, v of the inner variance."""
+    inner = bias + weight * kernel
     _, square, slope = averages(name, inner)
-    return square, slope
-
-
-def _glu(name, inner):
-    """The same of phi(u)*v with two independent u, v of the inner variance."""
-    _, square, slope = averages(name, inner)
-    return square * inner, slope * inner + square
-
-
-@pytest.mark.sample(1)
-@pytest.mark.parametrize(
-    ("name", "branch", "shape"),
-    [("gelu", _block, "block"), ("silu", _block, "block"), ("gelu", _glu, "glu")],
-)
-def test_points_of_layers_with_inner_biases(name, branch, shape):
-    """The three conditions in plain NumPy; chi_parallel by differences of the kernel's recursion."""
-    phi = activation(name)
-    inside = phi(Dense(z)) * (Dense(z) if shape == "glu" else 1)
-    theory = derived(Layer(gamma * z + xi * Dense(inside)))
-    point = theory.critical_points[0]
-    star, weight, bias = (
-        float(evaluate(e.subs({gamma: sp.Rational(1, 2), xi: sp.Rational(7, 10)}), {}, 17)[0])
-        for e in (point.K, point.C_W, point.C_b)
-    )
-
-    def following(kernel):
-        return SKIP**2 * kernel + BRANCH**2 * (bias + weight * branch(name, bias + weight * kernel)[0])
-
-    assert point.stability == theory.universality_class == "half-stable"
-    assert abs(following(star) / star - 1) < 1e-11
-    assert abs(SKIP**2 + (BRANCH * weight) ** 2 * branch(name, bias + weight * star)[1] - 1) < 1e-10
-    near, far = ((following(star * (1 + h)) - following(star * (1 - h))) / (2 * h * star) for h in (1e-3, 2e-3))
-    assert abs((4 * near - far) / 3 - 1) < 1e-8
-    drifts = [following(k * star) - k * star for k in (0.997, 1.003)]
-    assert [drift > 0 for drift in drifts] == [point.side == "below"] * 2
-
-
-# ---- layers whose conditions do not separate ---------------------------------------------------------------
+    both = slope * inner + square
+    return SKIP**2 * kernel + BRANCH**2 * (bias + weight * square * inner), SKIP**2 + (BRANCH * weight) ** 2 * both
 
 
 def _erf_of_gelu(kernel, weight, bias):
@@ -308,28 +281,44 @@ def _gate(kernel, weight, bias):
     return following, 1 / 4 + weight * (direct + through)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    ("forward", "recursion"),
-    [
-        (Dense(activation("erf")(Dense(activation("gelu")(z)))), _erf_of_gelu),
-        (z / 2 + Dense(z * activation("erf")(z + Dense(z))), _gate),
-    ],
-)
-def test_points_that_are_searched_in_numbers(forward, recursion):
+gelu_, silu_, erf_ = (activation(name) for name in ("gelu", "silu", "erf"))
+RECURSIONS = {
+    "block of gelu": (gamma * z + xi * Dense(gelu_(Dense(z))), partial(_block, "gelu")),
+    "block of silu": (gamma * z + xi * Dense(silu_(Dense(z))), partial(_block, "silu")),
+    "glu": (gamma * z + xi * Dense(gelu_(Dense(z)) * Dense(z)), partial(_glu, "gelu")),
+    # layers whose conditions do not separate
+    "erf of gelu": (Dense(erf_(Dense(gelu_(z)))), _erf_of_gelu),
+    "gate": (z / 2 + Dense(z * erf_(z + Dense(z))), _gate),
+}
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("name", RECURSIONS)
+def test_points_of_layers_with_inner_biases(name):
+    """The three conditions in plain NumPy; chi_parallel by differences of the kernel's recursion."""
+    forward, recursion = RECURSIONS[name]
     theory = derived(Layer(forward))
-    (point,) = [p for p in theory.critical_points if p.K != 0]
+    point = next(p for p in theory.critical_points if p.K != 0)
+    numbers = {gamma: sp.Rational(1, 2), xi: sp.Rational(7, 10)}
+    star, weight, bias = (float(evaluate(e.subs(numbers), {}, 17)[0]) for e in (point.K, point.C_W, point.C_b))
     assert point.stability == theory.universality_class == "half-stable"
-    assert not point.exact
-    star, weight, bias = (float(evaluate(e, {}, 17)[0]) for e in (point.K, point.C_W, point.C_b))
-    assert [float(str(e)) for e in (point.K, point.C_W, point.C_b)] == pytest.approx([star, weight, bias], rel=1e-14)
     following, chi = recursion(star, weight, bias)
     assert abs(following / star - 1) < 1e-11
     assert abs(chi - 1) < 1e-10
-    drifts = [recursion(k * star, weight, bias)[0] - k * star for k in (0.99, 1.01)]
-    assert [drift > 0 for drift in drifts] == [point.side == "below"] * 2
-    assert abs(sum(drifts)) < 1e-3 * star
-    assert abs(drifts[1] - drifts[0]) < 0.2 * abs(sum(drifts))  # no linear part: chi_parallel = 1
+
+    def drift(factor):
+        return recursion(factor * star, weight, bias)[0] - factor * star
+
+    near, far = ((drift(1 + h) - drift(1 - h)) / (2 * h * star) for h in (1e-3, 2e-3))
+    assert abs((4 * near - far) / 3) < 1e-8
+    assert [drift(factor) > 0 for factor in (0.99, 1.01)] == [point.side == "below"] * 2
+
+
+def test_points_that_are_searched_in_numbers_are_printed_with_them():
+    (point,) = [p for p in derived(Layer(RECURSIONS["erf of gelu"][0])).critical_points if p.K != 0]
+    assert not point.exact
+    for e in (point.K, point.C_W, point.C_b):
+        assert float(str(e)) == pytest.approx(float(evaluate(e, {}, 17)[0]), rel=1e-14)
 
 
 @pytest.mark.exhaustive

@@ -209,12 +209,6 @@ def test_the_preactivation_is_no_parameter(name):
         activation(f"tanh({name})", **{name: 1})
 
 
-def test_mish_typed_by_a_user_is_the_catalogue_entry():
-    typed = activation("z*tanh(log(1+exp(z)))")
-    assert typed.expr == activations["mish"].expr
-    assert typed.pieces == activations["mish"].pieces and typed.growth == activations["mish"].growth
-
-
 def test_a_sympy_expression_is_an_activation():
     phi = activation(activations["relu"](z) ** 2 + z)
     assert phi.expr == sp.Max(0, z) ** 2 + z and phi.name == "z+relu(z)^2"

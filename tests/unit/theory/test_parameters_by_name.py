@@ -1,33 +1,10 @@
-"""Numbers in the wrong place of a call: the error shows the call to write."""
+"""Parameters by name, kernels by position, and subjects of every kind."""
 
 import pytest
 
 import symres as sr
 
 TANH = sr.derive("tanh")
-
-
-@pytest.mark.parametrize(
-    ("call", "remedy"),
-    [
-        (lambda: TANH.correlation_length(1.5, 0.05), "write correlation_length(C_W=1.5, C_b=0.05)"),
-        (lambda: TANH.fixed_points(1.5, 0.05), "write fixed_points(C_W=1.5, C_b=0.05)"),
-        (lambda: TANH.fixed_points(1.5), "write fixed_points(C_W=..., C_b=...)"),
-        (lambda: TANH.kernels(3, 1, 1.5, C_b=0.05), "write kernels(3, 1, C_W=1.5, C_b=0.05)"),
-        (lambda: TANH.critical_line(1.5, 1), "write critical_line(1.5, C_b=1)"),
-        (lambda: TANH.network(2).kernels(1, 1.5, 0.05), "write kernels(1, C_W=1.5, C_b=0.05)"),
-        (
-            lambda: sr.derive(sr.two_layer_block("relu")).depth_limit().kernel(1, 1, 2, 0),
-            "write kernel(1, 1, C_W=2, C_b=0)",
-        ),
-        (lambda: TANH.kernel_map(1, 1.5, 0.05), "write kernel_map(K=1, C_W=1.5, C_b=0.05)"),
-        (lambda: TANH.kernel_map(1, K=2), "write kernel_map(K=..., C_W=..., C_b=...)"),
-    ],
-)
-def test_parameters_by_position_are_refused_with_the_call_to_write(call, remedy):
-    with pytest.raises(sr.DeclarationError) as refusal:
-        call()
-    assert str(refusal.value).endswith(remedy)
 
 
 def test_methods_of_theories_keep_their_names_and_signatures():

@@ -1,5 +1,7 @@
 """What a theory is asked for and refuses: the call, the class of the error, and what it says."""
 
+import re
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -90,7 +92,7 @@ NETWORKS = [
 ]
 
 DERIVING = [
-    (lambda: sr.derive(three_sums()), Unsupported, "3 correlated Gaussian variables at once"),
+    (lambda: sr.derive(three_sums()).kernel_map, Unsupported, "3 correlated Gaussian variables at once"),
     (lambda: sr.derive("mlp"), Declaration, 'name an activation for it: sr.derive\\("gelu", layer="mlp"\\)'),
     (lambda: sr.derive(sr.residual("relu"), "mlp"), Declaration, "the subject is a layer already"),
     (lambda: sr.derive("relu", sr.residual("relu")), Declaration, "residual: it is not a name or an equation"),
@@ -141,6 +143,19 @@ DEEP = [
         (lambda shape=shape: depth_limit().regime(1e-4, **shape), Declaration, "numbers for L and M")
         for shape in ({"L": 12}, {"L": 12, "M": 0}, {"L": -1, "M": 4})
     ),
+]
+
+TANH = derived("tanh")
+BY_POSITION = [  # numbers in the wrong place of a call: the error ends with the call to write
+    (lambda: TANH.correlation_length(1.5, 0.05), "correlation_length(C_W=1.5, C_b=0.05)"),
+    (lambda: TANH.fixed_points(1.5, 0.05), "fixed_points(C_W=1.5, C_b=0.05)"),
+    (lambda: TANH.fixed_points(1.5), "fixed_points(C_W=..., C_b=...)"),
+    (lambda: TANH.kernels(3, 1, 1.5, C_b=0.05), "kernels(3, 1, C_W=1.5, C_b=0.05)"),
+    (lambda: TANH.critical_line(1.5, 1), "critical_line(1.5, C_b=1)"),
+    (lambda: TANH.network(2).kernels(1, 1.5, 0.05), "kernels(1, C_W=1.5, C_b=0.05)"),
+    (lambda: depth_limit(sr.two_layer_block("relu")).kernel(1, 1, 2, 0), "kernel(1, 1, C_W=2, C_b=0)"),
+    (lambda: TANH.kernel_map(1, 1.5, 0.05), "kernel_map(K=1, C_W=1.5, C_b=0.05)"),
+    (lambda: TANH.kernel_map(1, K=2), "kernel_map(K=..., C_W=..., C_b=...)"),
 ]
 
 ENTROPY = [
@@ -196,7 +211,11 @@ RESPONSES = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "said"), [*NETWORKS, *DERIVING, *FINITE_WIDTH, *DEEP, *RESPONSES])
+ROWS = [*NETWORKS, *DERIVING, *FINITE_WIDTH, *DEEP, *RESPONSES]
+ROWS += [(call, Declaration, re.escape(f"write {remedy}") + "$") for call, remedy in BY_POSITION]
+
+
+@pytest.mark.parametrize(("call", "error", "said"), ROWS)
 def test_it_is_refused_with_its_reason(call, error, said):
     with pytest.raises(error, match=said):
         call()

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from symres.core.errors import DeclarationError
 from symres.functions.balls import evaluate
 from symres.functions.records.gaussian_signs import Q2, S2, S4, T4
 from symres.numerics.correlations import PAIRS
@@ -133,20 +132,6 @@ def test_derivatives(function, place):
         quotient = (number(ends[0], 40) - number(ends[1], 40)) / (2 * mp.mpf(step.p) / step.q)
         slope = function(*symbols).diff(s).subs(dict(zip(symbols, place, strict=True)))
         assert close(number(slope), quotient, 20), (function, i)
-
-
-@pytest.mark.parametrize(
-    "impossible",
-    [
-        S2(R(1), R(2), R(3, 2)),
-        Q2(R(1), R(2), -2),
-        T4(R(-2, 5)),
-        S4(R(1, 3), R(1, 5), R(-1, 5), R(1, 7), R(1, 3), R(9, 10)),
-    ],
-)
-def test_what_is_no_correlation_is_refused(impossible):
-    with pytest.raises(DeclarationError, match="correlation"):
-        number(impossible)
 
 
 def test_infinite_shifts_and_thresholds():

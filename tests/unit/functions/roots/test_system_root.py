@@ -1,8 +1,6 @@
 import mpmath as mp
-import pytest
 import sympy as sp
 
-from symres.core.errors import NoClosedForm
 from symres.core.symbols import C_W, C_b, K
 from symres.functions.balls import evaluate
 from symres.functions.roots.system_root import SystemRoot
@@ -32,8 +30,3 @@ def test_a_coordinate_is_a_number_of_formulas():
         value, _ = evaluate(kernel * weight + bias, {}, 30)
         k, w, b = exact()
         assert abs(value - (k * w + b)) < mp.mpf(10) ** -29
-
-
-def test_a_system_without_a_solution_is_refused():
-    with pytest.raises(NoClosedForm):
-        SystemRoot.near((K - 1, C_W - 1, C_W**2 + C_b**2 + 1), (1.0, 1.0, 0.5))

@@ -16,7 +16,7 @@ from symres.core.symbols import C_W, K1, K2, C, K, z
 from symres.gaussian.algebra.canonical import canonical
 from symres.gaussian.closed_form import average
 from symres.gaussian.closed_form import engine as exact
-from symres.gaussian.closed_form.engine import ProductAverage, closed_form
+from symres.gaussian.closed_form.engine import closed_form
 from symres.layers.architectures import mlp
 from symres.theory.theory import derive
 from tests.command_line import texts_of_seeds
@@ -128,14 +128,6 @@ def test_proofs_replay_also_after_pickling(factors: tuple[sp.Expr, ...], law: tu
     assert copy == proof
     assert copy.replay() == proof.result
     assert str(proof.result) in copy.explain()
-
-
-@pytest.mark.parametrize(("factors", "law"), [((sp.tanh(z),), (K,)), ((sp.sign(z), sp.cosh(z)), (K1, C, K2))])
-def test_odd_integrands_need_no_recursion(factors: tuple[sp.Expr, ...], law: tuple[sp.Symbol, ...]) -> None:
-    proof = closed_form(tuple(map(split, factors)), law)
-    assert ([s.rule for s in proof.steps], proof.replay(), proof.result) == (["symmetry"], 0, 0)
-    with pytest.raises(NoClosedForm, match="not odd"):
-        proof.steps[0].apply(ProductAverage((split(RELU),), (K,)))
 
 
 NEGATIVE = sp.Symbol("c", negative=True)

@@ -7,13 +7,10 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.activations.piecewise import PiecewiseFunction
 from symres.core.errors import NoClosedForm
 from symres.functions.balls import evaluate
-from symres.gaussian.expansions.exact_tail_moments import exact_moment
 from symres.gaussian.expansions.large_variance import large_variance
 from symres.gaussian.expansions.small_variance import small_variance
-from symres.gaussian.expansions.tail_decomposition import split_right_tail
 from symres.gaussian.expansions.tail_moments import TailMoment
 from symres.gaussian.expansions.truncation import Truncation
 from symres.results.quantity import Status
@@ -102,27 +99,6 @@ def test_what_is_left_is_the_first_term_left_out(side, name, power):
         first = left_out[0] if left_out else mp.mpf(0)
         assert abs(error - first) <= abs(first) / 4 + slack
         assert not left_out or abs(error) > 100 * slack  # the digits suffice to see it
-
-
-@pytest.mark.parametrize("n", [0, 2, 4])
-@pytest.mark.parametrize("name", ["tanh", "silu", "sigmoid", "softplus", "erf", "gelu", "elu", "relu6"])
-def test_exact_moments_lie_in_their_enclosures(name, n):
-    for power in ("f", "f^2"):
-        function = pieces(name, power)
-        main, rest = split_right_tail(function.parts[-1])
-        if rest == 0:
-            continue
-        first = next((k for k, b in enumerate(function.breaks) if b.is_positive), len(function.breaks))
-        remainder = PiecewiseFunction(function.breaks[first:], tuple(part - main for part in function.parts[first:]))
-        exact = exact_moment(remainder, n)
-        if exact is None:
-            assert power in OPEN[name]
-            continue
-        moment, radius = evaluate(TailMoment(n, remainder.breaks, remainder.parts), {}, 30)
-        with mp.workdps(40):
-            value = mp.mpf(sp.N(exact, 40)._to_mpmath(140))
-            assert abs(value - moment) <= radius + abs(value) * mp.mpf(10) ** -30
-            assert radius <= abs(value) * mp.mpf(10) ** -29
 
 
 @pytest.mark.parametrize("side", SIDES)

@@ -45,15 +45,6 @@ def test_other_places_functions_shifts_and_precisions_are_their_own():
     assert len(calls) == 6
 
 
-def test_a_ball_that_is_not_exact_is_computed():
-    value, calls = counted()
-    function = compile_ball(sp.exp(z), (z,))
-    narrow, wide = value(function, arb(1)), value(function, arb(1, 0.5))
-    assert wide.contains(narrow)
-    assert wide.rad() > 0.5
-    assert len(calls) == 2
-
-
 def test_values_of_high_precision_are_not_kept():
     value, calls = counted()
     function = compile_ball(sp.exp(z), (z,))

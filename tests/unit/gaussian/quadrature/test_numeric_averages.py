@@ -56,9 +56,12 @@ EXACT = [
 
 # exp(-4.5e6) out of terms of order one would cancel six million bits
 ROWS = [(*row, v) for row in EXACT for v in ("1e-12", "1e-4", "1", "1e6") if not (row[0].has(sp.cos) and v == "1e6")]
+# bounds on tiny rectangles were no numbers once; growth is judged against the variance
+ROWS += [(z * sp.erf(z), 2 * K / sp.sqrt(sp.pi * (1 + 2 * K)), v) for v in ("1e-20", "1e-28", "1e-60")]
+ROWS += [(sp.exp(z**2 / 8), 2 / sp.sqrt(4 - K), "2")]
 
 
-@pytest.mark.sample(27)
+@pytest.mark.sample(29)
 @pytest.mark.parametrize(("formula", "closed", "variance"), ROWS, ids=[f"{f}-{v}" for f, _, v in ROWS])
 def test_known_closed_forms_are_inside(formula, closed, variance):
     ball = average_ball((split(formula),), (to_ball(variance, 140),), 66)
@@ -149,28 +152,12 @@ def test_zero_variance_gives_the_mean_of_the_two_limits():
     assert average_ball((split(sp.Max(z - 1, 0)),), (arb(0),), 66) == 0
 
 
-@pytest.mark.parametrize("exponent", [20, 28, 60])
-def test_error_functions_at_hardly_any_variance(exponent):
-    """<z erf(z)> = 2 K/sqrt(pi (1 + 2K)): bounds on tiny rectangles were no numbers once."""
-    variance = R(1, 10**exponent)
-    ball = average_ball((split(z * sp.erf(z)),), (to_ball(variance, 140),), 110)
-    with mp.workdps(50):
-        value = mp.mpf(sp.N(2 * variance / sp.sqrt(sp.pi * (1 + 2 * variance)), 45)._to_mpmath(160))
-    assert ball.rel_accuracy_bits() >= 100
-    assert contains(ball, value, 1e-40)
-
-
 @pytest.mark.parametrize("digits", [50, 120])
 def test_many_digits(digits):
     ball = average_ball((split(sp.exp(-z * z) * sp.cos(z)),), (arb(1),), int(digits * 3.33))
     with mp.workdps(digits + 10):
         assert contains(ball, mp.exp(-mp.mpf(1) / 6) / mp.sqrt(3), mp.mpf(10) ** -(digits + 5))
     assert ball.rel_accuracy_bits() >= digits * 3.32
-
-
-def test_growth_is_judged_against_the_variance():
-    pieces = split(sp.exp(z**2 / 8))
-    assert contains(average_ball((pieces,), (arb(2),), 66), mp.sqrt(2), 1e-15)
 
 
 # ------------------------------------------------------------------------------------------------- two variables

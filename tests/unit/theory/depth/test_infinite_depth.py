@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import sympy as sp
+from scipy.special import erf
 
 import symres as sr
 from symres import C_b, K, L, M, tau, xi, z
@@ -110,7 +111,7 @@ def test_displacement_of_small_networks():
 def test_displacement_of_wide_networks(layer, values):
     """With a skip below 1, and behind a normaliser, the stream forgets the input as well."""
     told = sr.derive(layer).displacement(3, 1.4, **values)
-    phi, skip, branch = (np.tanh, 0.6, 1.0) if "gamma" in values else (_erf, 1.0, 0.8)
+    phi, skip, branch = (np.tanh, 0.6, 1.0) if "gamma" in values else (erf, 1.0, 0.8)
     width, size = 400, 40
     draw, moved = np.random.default_rng(2), []
     for _ in range(size):
@@ -161,10 +162,6 @@ def test_displacement_behind_a_batch_normalisation_by_hand():
     told = sr.derive(sr.Layer(sr.BatchNorm(z / 2 + sr.Dense(z)))).displacement(1, K, C=C, C_W=C_W, C_b=1)
     spread = math.sqrt((K - C) / 4 + C_W * (K - C))
     assert float(told[1]) == pytest.approx(1 + K - (K - C) / spread, rel=1e-14)
-
-
-def _erf(x):
-    return np.array([math.erf(value) for value in x])
 
 
 # ---- regimes --------------------------------------------------------------------------------------------------------
