@@ -5,25 +5,18 @@ import sympy as sp
 
 from symres.activations.catalogue import activation
 from symres.core.symbols import gamma, z
-from symres.layers.architectures import mlp, residual
 from symres.layers.layer import Layer
 from symres.layers.nodes import Dense
 from symres.theory.theory import derive
+from tests.oracles.layers import BUILD
 
-tanh, erf, gelu, relu, sin = (activation(name) for name in ("tanh", "erf", "gelu", "relu", "sin"))
+tanh, erf, gelu = (activation(name) for name in ("tanh", "erf", "gelu"))
 h = Dense(erf(z))
-
-LAYERS = {
-    "mlp gelu": mlp(gelu),
-    "mlp relu": mlp(relu),
-    "mlp tanh": mlp(tanh),
-    "residual erf": residual(erf),
-    "residual sin": residual(sin),
+KINDS = {"mlp": ("gelu", "relu", "tanh"), "residual": ("erf", "sin"), "glu": ("erf",), "of_a_sum": ("sin",)}
+LAYERS = {f"{kind} {phi}": BUILD[kind](phi) for kind, names in KINDS.items() for phi in names} | {
     "nested": Layer(gamma * z + Dense(tanh(Dense(erf(z))))),
     "nested exact": Layer(gamma * z + Dense(gelu(Dense(erf(z))))),
-    "gated": Layer(gamma * z + Dense(erf(Dense(z)) * Dense(z))),
     "shared draw": Layer(gamma * z + Dense(erf(h) * h)),
-    "activation of a sum": Layer(Dense(erf(gamma * z + Dense(sin(z))))),
     "branch used twice": Layer(gamma * z + h + Dense(erf(h))),
 }
 PARAMETERS = {"C_W": sp.Rational(13, 10), "C_b": sp.Rational(1, 7), "gamma": sp.Rational(4, 5)}

@@ -148,14 +148,6 @@ def test_susceptibilities_that_meet_at_every_quarter_of_pi():
     assert any("too many zeros" in remark for remark in theory.remarks)
 
 
-def test_a_skip_connection_that_leaves_nothing_to_the_branch():
-    one, two = (derived(residual("gelu", gamma=value)) for value in (1, 2))
-    assert one.universality_class == two.universality_class == "none"
-    assert "chi_perp is 1 already" in one.remarks[0] and "C_W ~ 1/depth" in one.remarks[0]
-    assert "chi_perp is 4 already" in two.remarks[0] and "depth" not in two.remarks[0]
-    assert not any("already" in remark for remark in derived(residual("gelu", gamma="1/2")).remarks)
-
-
 def _double_factorial(n):
     return 1 if n <= 0 else n * _double_factorial(n - 2)
 
@@ -319,13 +311,6 @@ def test_points_that_are_searched_in_numbers_are_printed_with_them():
     assert not point.exact
     for e in (point.K, point.C_W, point.C_b):
         assert float(str(e)) == pytest.approx(float(evaluate(e, {}, 17)[0]), rel=1e-14)
-
-
-@pytest.mark.exhaustive
-def test_other_parameters_are_asked_for():
-    theory = derived(Layer(gamma * z + Dense(z * activation("erf")(z + Dense(z)))))
-    assert theory.universality_class == "unknown"
-    assert "not linear in C_W and C_b; set numbers for gamma" in " ".join(theory.remarks)
 
 
 @pytest.mark.exhaustive

@@ -102,6 +102,7 @@ DERIVING = [
 ]
 
 FINITE_WIDTH = [
+    (lambda: derived("sin(z^3)").kernel_map.evalf(K="1e6", **NUMBERS), sr.SymresError, "varies too fast"),
     (lambda: vertex_of_tanh(kernel=0), Declaration, "is zero"),
     (lambda: vertex_of_tanh(kernel=-1), Declaration, "negative"),
     (lambda: vertex_of_tanh(C_W=-1, C_b=0, gamma=0), Declaration, "negative"),

@@ -35,24 +35,6 @@ def close(a, b, digits):
     return abs(a - b) <= mp.mpf(10) ** -digits * max(abs(b), mp.mpf(10) ** -400)
 
 
-@pytest.mark.sample(5)
-@pytest.mark.parametrize(
-    ("function", "place"),
-    [
-        *((S2, place) for place in (
-            (R(-163, 100), R(141, 50), R(24, 25)), (R(-59, 25), R(-39, 100), R(-69, 100)), (R(0), R(3, 2), R(1, 3)),
-            (R(143, 100), R(-149, 50), R(79, 100)), (R(1), R(1), R(999, 1000)), (R(1), R(11, 10), R(-999, 1000)),
-            (R(1, 10**6), R(2), R(1, 10**8)), (R(5), R(6), R(1, 2)),
-            (R(1, 3), R(1, 3) + R(1, 10**5), 1 - R(1, 10**6)),
-        )),
-        *((T4, (r,)) for r in (R(1, 10**6), R(1, 3), R(4, 5), 1 - R(1, 10**4))),
-    ],
-)  # fmt: skip
-def test_values_are_those_of_the_definition(function, place):
-    expected = signs.MODULE[function.__name__](*(mp.mpf(x.p) / x.q for x in place))
-    assert close(number(function(*place)), expected, 25)
-
-
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("h", "k", "r"),
@@ -85,11 +67,6 @@ def test_variables_that_are_the_same(h, k):
 def test_tails_far_out_are_quick_and_known():
     tail = number(Q2(R(10**6), R(10**6), R(1, 2)))  # log Q = -h^2/(1 + r) + ...
     assert close(mp.log(tail), mp.mpf(-(10**12)) * 2 / 3, 10)
-
-
-def test_four_signs_of_two_pairs():
-    a, b, c = R(1, 2), R(2, 3), R(-2, 5)
-    assert close(number(S4(a, c, c, c, c, b)), signs.S4_of_pairs(float(a), float(b), float(c)), 13)
 
 
 @pytest.mark.parametrize("r", MATRICES)
