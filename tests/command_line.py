@@ -1,5 +1,6 @@
 """Running the command line in tests."""
 
+import io
 import os
 import subprocess
 import sys
@@ -18,6 +19,15 @@ def run(capsys, *words):
         cli.main(list(words))
     captured = capsys.readouterr()
     return stop.value.code, captured.out, captured.err
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    encoding = "utf-8"
+
+    def isatty(self):
+        return True
 
 
 def page(capsys, *words):

@@ -106,3 +106,22 @@ class DenseBlock(nn.Module):
 
     def forward(self, x):
         return x + self.second(self.phi(self.first(x)))
+
+
+class Computed(nn.Module):
+    """One function of the inputs and of the layers that are given."""
+
+    def __init__(self, function, *layers):
+        super().__init__()
+        self.function, self.layers = function, nn.ModuleList(layers)
+
+    def forward(self, x):
+        return self.function(x, *self.layers)
+
+
+def mlp(depth, width, activation=nn.ReLU, inputs=20, outputs=10, bias=True):
+    """A multilayer perceptron with this number of hidden layers."""
+    layers = [nn.Linear(inputs, width, bias=bias), activation()]
+    for _ in range(depth - 1):
+        layers += [nn.Linear(width, width, bias=bias), activation()]
+    return nn.Sequential(*layers, nn.Linear(width, outputs))

@@ -126,12 +126,6 @@ def test_export_prints_and_writes_the_same_module(capsys, tmp_path):
     assert float(runpy.run_path(str(path))["covariance_map"](1.0, 1.0, 1.0, 2.0, 0.25, 0.5)) == pytest.approx(1.5)
 
 
-def test_export_to_latex(capsys):
-    text = page(capsys, "export", "relu", "--quantity", "phi_squared", "--target", "latex")
-    assert "\\documentclass" in text
-    assert "\\frac{K}{2}" in text
-
-
 CASES = {
     "gelu": ("gelu", "residual", []),
     "tanh": ("tanh", "mlp", ["C_W=1", "C_b=0.1"]),
@@ -181,23 +175,6 @@ def test_the_document_shows_the_plot_and_moves_with_its_folder(capsys, tmp_path)
     assert "maps.pdf" in typeset(folder).replace("\n", "")  # TeX breaks lines anywhere
     (folder / "maps.pdf").unlink()
     assert "maps.pdf" not in typeset(folder).replace("\n", "")  # the document alone, sent by mail
-
-
-@pytest.mark.exhaustive
-def test_an_average_that_several_results_need_is_derived_once(capsys, tmp_path):
-    page(capsys, "derive", "relu", "--out", str(tmp_path))
-    text = (tmp_path / "derivation.tex").read_text()
-    assert text.count("closed form, by (A1).") == 2  # g and K'
-    assert text.count("\\subsection*{(A1)}") == 1
-    assert text.count("\\textbf{Stein's lemma.}") == 1
-
-
-@pytest.mark.exhaustive
-def test_what_is_numeric_has_no_empty_proof():
-    text = document(derive_command._report(request.make("tanh", "mlp", []))[1])
-    assert "canonical form" not in text
-    assert "\\appendix" not in text
-    assert text.count("is not a polynomial") == 1
 
 
 @pytest.mark.exhaustive

@@ -3,8 +3,6 @@
 import json
 import math
 
-import pytest
-
 from symres.cli import torch_gains
 from tests.command_line import run
 
@@ -40,23 +38,6 @@ def test_json(capsys):
     assert code == 0 and found["activation"] == "sign"
     assert found["gains"]["forward"]["gain"] == 1 and found["gains"]["forward"]["chi_perp"] is None
     assert "infinite" in found["gains"]["backward"]["none"]
-
-
-@pytest.mark.parametrize(
-    ("command", "message"),
-    [
-        ("torch gain gelo", "did you mean gelu"),
-        ("torch gain gelu --convention crtical", "did you mean critical"),
-        ("torch gain softplus --convention critical", "no C_W and C_b make a kernel critical"),
-        ("torch gain swish", "beta has no number"),
-        ("torch gain relu --set slope=1", "no parameter slope"),
-        ("torch fit gelu", "No such command"),
-    ],
-)
-def test_bad_input_is_one_line(capsys, command, message):
-    code, out, err = run(capsys, *command.split())
-    assert code == 2 and out == "" and message in err
-    assert err.count("\n") == 1
 
 
 def test_without_pytorch(capsys, monkeypatch):

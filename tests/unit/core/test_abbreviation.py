@@ -2,12 +2,6 @@
 
 from symres.activations.activation import formula_name, identifier
 from symres.cli.request import in_a_file_name
-from symres.core.abbreviation import with_digest
-
-
-def test_texts_with_the_same_start_stay_different():
-    one, other = with_digest("a_", "a_1"), with_digest("a_", "a_2")
-    assert one != other and one[:2] == other[:2] == "a_" and len(one) == len(other) == 10
 
 
 def test_names_of_files_and_formulas_have_the_digits_that_they_had():

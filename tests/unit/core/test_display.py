@@ -166,14 +166,6 @@ def test_only_records_of_few_numbers_show_all_their_fields():
     assert raw == {"Activation", "DepthScales", "Exponents", "FixedPoint", "Layer", "Phase", "Regime", "Theory"}
 
 
-@pytest.mark.exhaustive
-def test_formulas_stand_in_no_table():
-    """MathJax breaks a formula in a cell after every term."""
-    for name in MAKE:
-        html = made(name)._repr_html_()
-        assert "<table" not in html and html.count("<pre") == html.count('<pre style="font-family:monospace')
-
-
 class Angled(Shown):
     def _title(self):
         return "<b> & co"

@@ -12,20 +12,17 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import pandas as pd
 import pytest
-import torch
 import zarr
 
 import symres as sr
-from symres.kernels import given_numbers, matrix
+from symres.kernels import matrix
 from symres.kernels.block_store import Grid, NpyStore
 
 VALUES = {"C_W": 1.9, "C_b": 0.1}
 SIZE, CHUNK = 83, 20  # the last block of a row is smaller
 _MEMORY = zarr.storage.MemoryStore()
 zarr.create_array(_MEMORY, shape=(SIZE, SIZE), dtype="f8")
-READ_ONLY = zarr.open_array(_MEMORY.with_read_only(True), mode="r")
 
 
 @pytest.fixture(scope="module")
@@ -455,77 +452,3 @@ def test_a_full_disk_is_told_before(tmp_path, exported, inputs, monkeypatch):
     with pytest.raises(sr.DeclarationError, match="GB are free"):
         matrix(exported, inputs, out=tmp_path / "a.npy", **VALUES)
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"C_W": None}, "no value was passed for C_W"),
-        ({"alpha": 1}, "no parameter alpha"),
-        ({"kernel": "ntk"}, "nngp, tangent"),
-        ({"X": [[1, 2]]}, "it is a list"),
-        ({"X": np.ones(3)}, r"its shape is \(3,\)"),
-        ({"X2": np.ones((3, 2))}, "6 features, X2 2"),
-        ({"chunks": (2, 3)}, "do not tile"),
-        ({"chunks": 0}, "whole number"),
-        ({"dtype": "int32"}, "float64 or float32"),
-        ({"out": "a.csv"}, r"\.npy or \.zarr"),
-        ({"out": "nowhere/a.npy"}, "no folder nowhere"),
-        ({"out": np.empty((2, 2))}, r"the shape \(2, 2\)"),
-        ({"out": np.empty((SIZE, SIZE), int)}, "out is of type int64; pass an array of float64 or float32"),
-        ({"out": np.empty((SIZE, SIZE), bool)}, "out is of type bool"),
-        ({"out": np.empty((SIZE, SIZE), complex)}, "out is of type complex128"),
-        ({"out": np.empty((SIZE, SIZE), "float16")}, "out is of type float16"),  # whose largest number is 65504
-        ({"out": np.empty((SIZE, SIZE), object)}, "out is of type object"),
-        ({"out": torch.empty((SIZE, SIZE))}, "out is of type torch.float32"),
-        ({"out": [[0.0]]}, "out is a list"),
-        ({"out": np.broadcast_to(0.0, (SIZE, SIZE))}, "blocks cannot be written to out .*read-only"),
-        ({"out": pd.DataFrame(np.zeros((SIZE, SIZE)))}, "blocks cannot be written to out"),
-        ({"out": READ_ONLY}, "blocks cannot be written to out .*read-only"),
-        ({"out": "a\0b.npy"}, "null (byte|character in path); choose another path"),
-        ({"out": "a" * 300 + ".npy"}, "too long; choose another path"),
-        ({"out": "a" * 245 + ".zarr"}, "too long; choose another path"),  # its journal
-        (
-            {"C_W": [2, 2, 2, 2, 2]},
-            "C_W has 5 values, but the network has . layers; pass one number for each parameter",
-        ),
-        ({"module": 3}, "not a generated module"),
-        ({"module": sr.export(sr.expect("relu"))}, "no function dual_kernel_matrix"),
-        ({"module": sr.export(sr.network(["relu"])).load()}, "does not keep its text"),
-    ],
-)
-def test_wrong_use_is_refused(exported, inputs, change, message, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    given = {"module": exported, "X": inputs, **VALUES} | change
-    with pytest.raises(sr.DeclarationError, match=message):
-        matrix(**{name: value for name, value in given.items() if value is not None})
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"C_W": -2, "C_b": 0.1}, "C_W = -2: it is negative"),
-        ({"C_W": [1, 1, 1], "C_b": [0, -0.1, 0]}, "it is negative; pass C_b >= 0"),
-        ({"C_w": 2, "C_b": 0.1}, "it has no parameter C_w and no value was passed for C_W"),
-    ],
-)
-def test_parameters_outside_of_their_domains_are_refused(tmp_path, exported, inputs, values, message):
-    with pytest.raises(sr.DeclarationError, match=message):
-        matrix(exported, inputs, out=tmp_path / "out.npy", **values)
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy], ids=["numpy", "torch"])
-def test_inputs_that_are_none_are_refused(exported, inputs, kind, monkeypatch):
-    monkeypatch.setattr(given_numbers, "PART", 12)  # two rows at a time
-    holes = inputs.copy()
-    holes[41, 2], holes[50, 0] = np.inf, np.nan
-    for X, message in (
-        (holes, "row 41 has a feature"),
-        (inputs + 0j, "they are complex"),
-        (inputs[:0], r"it is empty, its shape is \(0, 6\)"),
-        (inputs[:, :0], r"they have no features, its shape is \(83, 0\)"),
-    ):
-        with pytest.raises(sr.DeclarationError, match=message):
-            matrix(exported, kind(X), **VALUES)

@@ -149,29 +149,6 @@ def test_equal_inputs_train_for_a_time_and_never_for_ever(module, data):
         predict(train, train, train, np.array([1.0, 2.0, 4.0]), noise=1e-20).posterior()
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda a: a | {"kernel_train_train": a["kernel_train_train"][0]}, "not a pair"),
-        (lambda a: a | {"kernel_test_train": a["kernel_train_train"]}, "its shape is"),
-        (lambda a: a | {"y_train": a["y_train"][:2]}, "y_train"),
-        (lambda a: a | {"y_train": torch.zeros(N)}, "numpy and torch"),
-        (lambda a: a | {"ridge": -1}, "negative"),
-        (lambda a: a | {"learning_rate": 0}, "not positive"),
-    ],
-)
-def test_what_does_not_fit_is_refused(kernels, data, change, message):
-    given = dict(zip(("kernel_train_train", "kernel_test_train", "kernel_test_test"), kernels, strict=True))
-    with pytest.raises(sr.DeclarationError, match=message):
-        predict(**change(given | {"y_train": data[2]}))
-
-
-@pytest.mark.parametrize("t", [-1, math.nan])
-def test_there_is_no_time_before_the_start(kernels, data, t):
-    with pytest.raises(sr.DeclarationError, match="training begins at 0"):
-        predict(*kernels, data[2]).gradient_descent(t)
-
-
 @pytest.mark.exhaustive
 def test_wide_networks_are_trained_alike(kernels, data):
     """Drawn networks of width 512 in the NTK parametrisation, by gradient descent in small steps."""

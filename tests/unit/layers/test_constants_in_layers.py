@@ -7,7 +7,6 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.core.errors import DeclarationError, UnsupportedLayer
 from tests.command_line import run
 from tests.oracles.average import average_of
 
@@ -140,32 +139,6 @@ def test_python_and_text_declare_the_same_layer():
     assert sr.layer("residual", phi="gelu", gamma="1/sqrt(2)") == sr.residual("gelu", gamma=sp.sqrt(2) / 2)
     assert sr.layer("z + Dense(phi(z))", phi="elu", alpha=2, C_W=3) == sr.layer("z + Dense(elu(z, 2), 3)")
     assert sr.layer("z + Dense(phi(z))", phi="tanh(a*z)", a="pi").formulas[0].expr == sp.tanh(sp.pi * z)
-
-
-@pytest.mark.parametrize(
-    ("ask", "error", "needle"),
-    [
-        (lambda: sr.layer("z + Dense(phi(z))"), DeclarationError, "no activation is passed for it; pass one"),
-        (lambda: sr.layer("z + Dense(tanh(z))", phi="relu"), DeclarationError, "the activation relu is not in it"),
-        (lambda: sr.layer("a*z + Dense(phi(z))", phi="relu"), DeclarationError, "unknown name 'a'"),
-        (lambda: sr.layer("a*z + Dense(phi(z))", phi="relu"), DeclarationError, 'sr.layer("...", a=...)'),
-        (lambda: sr.activation("a*tanh(z)"), DeclarationError, 'sr.activation("...", a=...)'),
-        (lambda: sr.layer("z + Dense(phi(z))", phi="relu", a=1), DeclarationError, "it has no parameter a"),
-        (lambda: sr.layer("residul", phi="relu"), DeclarationError, "did you mean residual"),
-        (lambda: sr.layer(3), DeclarationError, "it is not a name or an equation"),
-        (lambda: sr.layer("z + Dense(LayerNorm(2))"), UnsupportedLayer, "what it divides by is 0"),
-        (lambda: sr.layer("z + sqrt(2)*LayerNorm(z) + 1/sqrt(2)"), UnsupportedLayer, "adds sqrt(2)/2 to every neuron"),
-        (lambda: sr.layer("z + Dense(sqrt(-2)*z)"), DeclarationError, "not real"),
-        (lambda: sr.layer("z + Dense(relu(z), -sqrt(2))"), DeclarationError, "C_W >= 0"),
-        (lambda: sr.Layer("z + Dense(relu(z))"), DeclarationError, 'sr.layer("z + Dense(phi(z))")'),
-        (lambda: sr.network("gelu"), DeclarationError, 'a network of gelu: it is not a list of layers; pass one'),
-        (lambda: sr.network(sr.mlp("gelu")), DeclarationError, "a network of mlp: it is not a list"),
-    ],
-)  # fmt: skip
-def test_what_is_refused_says_why(ask, error, needle):
-    with pytest.raises(error) as refused:
-        ask()
-    assert needle in str(refused.value)
 
 
 def test_derive_check_export_and_network_take_the_same_texts():

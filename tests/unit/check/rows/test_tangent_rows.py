@@ -189,12 +189,3 @@ def test_an_oracle_without_an_answer_says_so():
     assert [(v.quantity, v.outcome) for v in report.verdicts] == [("h", Outcome.INCONCLUSIVE)]
     report = check(sr.derive("sign"), "quadrature", quantities=["h"])
     assert "left it unknown" in report.verdicts[0].reason
-
-
-@pytest.mark.parametrize(
-    ("quantities", "said"),
-    [("chi_perp", "not a list"), (["chi"], "chi_p"), ([], "quantities is empty"), (3, "not a list")],
-)
-def test_quantities_have_names(quantities, said):
-    with pytest.raises(DeclarationError, match=said):
-        check(sr.derive("erf"), quantities=quantities)

@@ -14,7 +14,7 @@ from symres.check.nets import Dual, GramNet, WeightNet
 from symres.check.nets.forward_walk import Forward
 from symres.check.rows.claims import fixed_point, travelled
 from symres.check.simulation.simulate import Simulation
-from symres.core.errors import DeclarationError, SymresError
+from symres.core.errors import SymresError
 from symres.core.symbols import C_W, C_b, gamma, z
 from symres.results.subjects import DerivedDepth
 from tests.oracles.kernels import FakeTheory
@@ -152,27 +152,6 @@ def test_a_linear_network_by_hand():
     assert np.all(np.abs(found.apjn - expected) < 4 * found.errors)
     assert np.all(found.errors < 0.01 * expected)
     assert np.allclose(simulate_jacobian(gamma * z, 1, depth=3, parameters=VALUES).samples, 0.36 ** np.arange(1, 4))
-
-
-@pytest.mark.parametrize(
-    ("wrong", "word"),
-    [
-        ({"estimator": "guess"}, "estimator"),
-        ({"backend": "jax"}, "backend"),
-        ({"n": 0}, "n"),
-        ({"nets": 1}, "nets"),
-        ({"depth": 1.5}, "depth"),
-        ({"K": "many"}, "K"),
-        ({"parameters": {"C_W": 1}}, "C_b"),
-        ({"forward": sr.batch_norm("relu"), "parameters": {"C_W": 1, "C_b": 0}}, "C in"),
-        ({"forward": sr.batch_norm("relu"), "parameters": {"C_W": 1, "C_b": 0, "C": 2}}, "C in"),
-    ],
-)
-def test_bad_arguments_are_refused(wrong, word):
-    usual = {"forward": sr.mlp("tanh"), "K": 1, "parameters": {"C_W": 1, "C_b": 0}} | wrong
-    with pytest.raises(SymresError, match=word):
-        simulate_jacobian(usual.pop("forward"), usual.pop("K"), **usual)
-    assert issubclass(DeclarationError, SymresError)
 
 
 # ---- what a theory claims ----------------------------------------------------------------------------------------

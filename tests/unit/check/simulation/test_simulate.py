@@ -20,7 +20,7 @@ from symres.check.sampling import random_points
 from symres.check.simulation.simulate import Simulation
 from symres.check.simulation.width_extrapolation import extrapolated, measured, pilot
 from symres.core import symbols
-from symres.core.errors import DeclarationError, SymresError
+from symres.core.errors import SymresError
 from symres.core.symbols import C_W, C_b, gamma, xi, z
 from symres.layers.nodes import Dense
 from tests.oracles.kernels import FORMULAS, KERNELS, Claim, FakeTheory, residual_theory
@@ -359,9 +359,3 @@ def test_a_susceptibility_that_nearly_vanishes_is_compared_elsewhere(formula, se
     wrong = replace(theory.chi_parallel, body=theory.chi_parallel.body * sp.Rational(11, 10))
     (row,) = check(FakeTheory(theory.layer.forward, {"chi_parallel": wrong}), "simulation", seed=seed).verdicts
     assert row.outcome is Outcome.REFUTED
-
-
-def test_widths_of_a_budget_are_positive():
-    for wrong in ({"widths": (0, 64)}, {"widths": (64.5,)}, {"precision": 0}, {"neurons": -1}):
-        with pytest.raises(DeclarationError):
-            Budget(**wrong)

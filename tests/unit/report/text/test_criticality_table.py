@@ -10,7 +10,7 @@ import pytest
 from symres.activations.catalogue import activation
 from symres.report.text import criticality_table
 from symres.studies import criticality_survey
-from tests.command_line import assert_plain, page, run
+from tests.command_line import assert_plain, page
 from tests.shared import derived
 
 LAYERS = ["mlp", "residual", "pre_ln", "ln_act", "pre_ln, skip"]
@@ -140,20 +140,6 @@ def test_without_a_name_every_activation_of_the_table_is_asked(capsys, monkeypat
     leaky = next(row for (name, _), row in rows.items() if "leaky" in name)
     assert "C_W = " in leaky["where"][0]
     assert number(leaky["where"][0].split("C_W = ")[1].split(",")[0]) == pytest.approx(2 / (1 + 1e-4))
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--set", "a=1"), "name it: symres list criticality"),
-        (("gelo",), "gelu"),
-        (("tanh(a*z)",), "unknown name 'a'"),
-        (("exp(z^2)",), "no Gaussian average"),
-    ],
-)
-def test_bad_input_is_one_line(capsys, words, said):
-    code, out, err = run(capsys, "list", "criticality", *words)
-    assert (code, out, err.count("\n")) == (2, "", 1) and said in err
 
 
 def test_a_parameter_without_a_number_leaves_the_phase_open():

@@ -8,17 +8,7 @@ from torch.nn import functional as F
 import symres.torch as st
 from symres.core.errors import SymresError
 from tests.oracles.hooked_streams import hooked_streams
-
-
-class Attention(nn.Module):
-    """Self-attention with one head."""
-
-    def __init__(self, width):
-        super().__init__()
-        self.mixed, self.last = nn.Linear(width, 3 * width), nn.Linear(width, width)
-
-    def forward(self, x):
-        return self.last(F.scaled_dot_product_attention(*self.mixed(x).chunk(3, -1)))
+from tests.oracles.small_starts import Attention
 
 
 class ParallelBlock(nn.Module):
@@ -26,7 +16,7 @@ class ParallelBlock(nn.Module):
 
     def __init__(self, width):
         super().__init__()
-        self.norm, self.attention = nn.LayerNorm(width), Attention(width)
+        self.norm, self.attention = nn.LayerNorm(width), Attention(width, heads=1)
         self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
     def forward(self, x):
@@ -64,7 +54,7 @@ class PatchTransformer(nn.Module):
         super().__init__()
         self.patches, self.token = nn.Conv2d(3, width, 4, stride=4), nn.Parameter(1e-3 * torch.randn(1, 1, width))
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2 * depth))
-        self.attentions = nn.ModuleList(Attention(width) for _ in range(depth))
+        self.attentions = nn.ModuleList(Attention(width, heads=1) for _ in range(depth))
         self.ups = nn.ModuleList(nn.Linear(width, 4 * width) for _ in range(depth))
         self.downs = nn.ModuleList(nn.Linear(4 * width, width) for _ in range(depth))
         self.norm, self.readout = nn.LayerNorm(width), nn.Linear(width, 10)

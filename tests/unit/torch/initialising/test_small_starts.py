@@ -14,11 +14,6 @@ BLOCKS = 6
 
 
 @pytest.fixture(scope="module")
-def vectors():
-    return torch.randn(16, 20, generator=torch.Generator().manual_seed(1))
-
-
-@pytest.fixture(scope="module")
 def images():
     return torch.randn(8, 3, 8, 8, generator=torch.Generator().manual_seed(2))
 

@@ -9,7 +9,6 @@ import torch
 from torch import nn
 
 import symres.torch as st
-from symres.core.errors import DeclarationError
 
 COLUMNS = [
     *("place", "kernel", "kernel_error", "mean", "cosine", "apjn_forward", "apjn_forward_error"),
@@ -57,19 +56,6 @@ def test_z_scores_have_the_errors_of_both_sides(model, inputs):
     theory = {"2": st.Prediction(kernel=plain + 3 * plain.error, kernel_error=plain.error)}
     frame = st.measure(model, inputs, probes=2, theory=theory).frame()
     assert frame["kernel_z"][2] == pytest.approx(-3 / math.sqrt(2)) and math.isnan(frame["kernel_z"][1])
-
-
-@pytest.mark.parametrize(
-    ("theory", "words"),
-    [
-        ([(1, 1)] * 4, "4 entries for 5 places"),
-        ([(1, 1, 1)] * 5, "not a prediction"),
-        ({"7": st.Prediction()}, "'7'"),
-    ],
-)
-def test_theory_that_does_not_fit_is_refused(model, inputs, theory, words):
-    with pytest.raises(DeclarationError, match=words):
-        st.measure(model, inputs, probes=2, theory=theory)
 
 
 def test_text_and_json(model, inputs):
@@ -166,12 +152,6 @@ def test_predictions_without_neighbours_are_seen(model, inputs):
     assert "band: what the theory allows" in panel.get_legend_handles_labels()[1]
     plain = axes_of(st.measure(model, inputs, probes=2, theory=[(1.0, 1.0)] * 5))[0]
     assert "band: what the theory allows" not in plain.get_legend_handles_labels()[1]
-
-
-def test_neighbours_are_joined_by_a_line_only():
-    from symres.torch.measuring.signal_figure import isolated
-
-    assert isolated(np.array([True, True, False, True, False, True])) == [3, 5]
 
 
 def test_text_has_the_theory_and_leaves_out_the_middle_of_long_models():

@@ -7,7 +7,6 @@ import torch
 from torch import nn
 
 import symres.torch as st
-from symres.core.errors import DeclarationError
 
 
 def perceptron(width, gain=1.4):
@@ -159,8 +158,3 @@ def test_a_theory_that_is_wrong_is_seen(monkeypatch):
     torch.manual_seed(0)
     found = st.predict(perceptron(512), torch.randn(20, 512), check=False, progress=False)
     assert max(abs(row["apjn_forward_z"]) for row in found.rows()) > 3
-
-
-def test_no_known_layer():
-    with pytest.raises(DeclarationError, match="no part of it has a theory"):
-        st.predict(nn.Softmax(-1), torch.randn(4, 8), progress=False)

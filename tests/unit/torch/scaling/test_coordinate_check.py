@@ -115,8 +115,3 @@ def test_bad_input_is_one_clear_error(given, found, inputs):
     with pytest.raises(DeclarationError, match=found) as refused:
         st.coordinate_check(lambda n: Perceptron(n, "standard"), inputs, **{"widths": (4, 8, 12), **given})
     assert "\n" not in str(refused.value)
-
-
-def test_one_model_is_refused_with_the_call_to_write(inputs):
-    with pytest.raises(DeclarationError, match="pass a function of the width that builds one"):
-        st.coordinate_check(Perceptron(8, "standard"), inputs)

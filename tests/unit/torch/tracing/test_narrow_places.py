@@ -4,19 +4,10 @@ from itertools import pairwise
 
 import pytest
 import torch
-from torch import nn
 
 from symres.torch.tracing.narrow_places import stream_steps
 from symres.torch.tracing.recording import record_run
-
-
-class Computed(nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, x):
-        return self.function(x)
+from tests.oracles.torch_blocks import Computed
 
 
 def chain(x):

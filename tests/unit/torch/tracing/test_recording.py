@@ -6,22 +6,12 @@ from torch import nn
 
 from symres.torch.tracing.recording import record_run
 from symres.torch.tracing.run_record import substituted
-
-
-class Asked(nn.Module):
-    """A module that is one function of one tensor."""
-
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, x):
-        return self.function(x)
+from tests.oracles.torch_blocks import Computed
 
 
 def recorded(function, x=None):
     x = torch.arange(6.0).reshape(2, 3) if x is None else x
-    module = function if isinstance(function, nn.Module) else Asked(function)
+    module = function if isinstance(function, nn.Module) else Computed(function)
     for parameter in module.parameters():
         parameter.requires_grad_(False)
     return record_run(module, (x,), {}, x)
@@ -90,7 +80,7 @@ def test_numbers_made_of_values_are_noticed(read):
         read(x)
         return x + 1
 
-    record = recorded(nn.Sequential(nn.Identity(), Asked(function)))
+    record = recorded(nn.Sequential(nn.Identity(), Computed(function)))
     assert [[call.name for call in inside] for inside in record.reads] == [["", "1"]]
 
 

@@ -2,7 +2,6 @@
 
 import copy
 import math
-import random
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ import symres as sr
 import symres.torch as st
 from symres.core.errors import DeclarationError
 from tests.oracles.torch_blocks import GPT, ConvBlock, DenseBlock, GPTBlock, MixerBlock
+from tests.torch_state import untouched
 
 
 class Weighted(nn.Module):
@@ -142,32 +142,15 @@ def test_growth_is_shared_by_the_blocks(target):
     assert [part.scaled for part in report.parts] == ["0.second", "1.second", "2.second"]
 
 
-def state(model):
-    own = {name: (module.training, dict(module.__dict__)) for name, module in model.named_modules()}
-    tensors = {name: tensor.clone() for name, tensor in model.state_dict(keep_vars=False).items()}
-    wanted = {name: (p.requires_grad, p.grad, id(p)) for name, p in model.named_parameters()}
-    return own, tensors, wanted, torch.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()
-
-
-def unchanged(before, after):
-    for (own, tensors, wanted, *rngs), (now, found, wants, *states) in [(before, after)]:
-        assert own.keys() == now.keys()
-        assert {n: v[0] for n, v in own.items()} == {n: v[0] for n, v in now.items()}
-        assert all(v[1].keys() == now[n][1].keys() for n, v in own.items())
-        assert tensors.keys() == found.keys() and all(torch.equal(t, found[n]) for n, t in tensors.items())
-        assert wanted == wants
-        assert torch.equal(rngs[0], states[0]) and (rngs[1] == states[1]).all() and rngs[2] == states[2]
-
-
 @pytest.mark.parametrize("mode", ["train", "eval"])
 @pytest.mark.filterwarnings("ignore:.*never updated")
 def test_a_dry_run_changes_nothing(mode):
     model = nn.Sequential(ConvBlock(), ConvBlock()).train()
     model[0].conv1.weight.requires_grad_(False)
     model[1].conv1.weight.grad = torch.ones_like(model[1].conv1.weight)
-    inputs, before = torch.randn(4, 8, 5, 5), state(model)
-    report = tuned(model, inputs, wrap=True, gamma=0.9, mode=mode, dry_run=True)
-    unchanged(before, state(model))
+    inputs = torch.randn(4, 8, 5, 5)
+    with untouched(model, inputs):
+        report = tuned(model, inputs, wrap=True, gamma=0.9, mode=mode, dry_run=True)
     assert not report.applied and "dry run" in str(report)
     again = tuned(model, inputs, wrap=True, gamma=0.9, mode=mode)
     assert [float(part.xi) for part in again.parts] == [float(part.xi) for part in report.parts]
@@ -178,12 +161,9 @@ def test_a_failure_in_the_last_block_changes_nothing():
     model = nn.Sequential(DenseBlock(8), DenseBlock(8), DenseBlock(8))
     with torch.no_grad():
         model[2].second.weight[0, 0] = math.nan
-    inputs, before = torch.randn(4, 8), state(model)
-    with pytest.raises(DeclarationError, match=r"the tuning of 2: .*not finite.*2\.second\.weight"):
+    inputs, told = torch.randn(4, 8), r"the tuning of 2: .*not finite.*2\.second\.weight"
+    with untouched(model, inputs), pytest.raises(DeclarationError, match=told):
         tuned(model, inputs, growth=2)
-    now = state(model)
-    assert torch.isnan(now[1].pop("2.second.weight")[0, 0]) and torch.isnan(before[1].pop("2.second.weight")[0, 0])
-    unchanged(before, now)
 
 
 def test_only_the_last_layers_of_branches_are_scaled():
@@ -315,3 +295,10 @@ def test_probes_and_seeds():
     assert one.xi == same.xi and one.chi_after == same.chi_after
     assert one.xi != other.xi and abs(one.xi - other.xi) < 5 * math.hypot(one.xi.error, other.xi.error)
     assert said[:6] == pytest.approx([k / 6 for k in range(1, 7)])
+
+
+def test_untrained_statistics_are_a_warning():
+    model = nn.Sequential(*[nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Tanh()) for _ in range(2)])
+    with pytest.warns(UserWarning, match=r"0\.1, 1\.1 normalises by running statistics"):
+        report = tuned(model, torch.randn(6, 8))
+    assert report.notes and str(report).count("note") == 1
