@@ -149,47 +149,6 @@ def test_equal_inputs_train_for_a_time_and_never_for_ever(module, data):
         predict(train, train, train, np.array([1.0, 2.0, 4.0]), noise=1e-20).posterior()
 
 
-@pytest.mark.exhaustive
-def test_wide_networks_are_trained_alike(kernels, data):
-    """Drawn networks of width 512 in the NTK parametrisation, by gradient descent in small steps."""
-    X, T, y = data
-    networks, width, t, steps = 200, 512, 12.0, 150
-    generator = torch.Generator().manual_seed(0)
-    means = []
-    for _ in range(networks // 50):
-        shapes = [(50, width, 4), (50, width, width), (50, OUTPUTS, width)]
-        weights = [torch.randn(s, generator=generator).requires_grad_() for s in shapes]
-        biases = [torch.randn(s[0], s[1], 1, generator=generator).requires_grad_() for s in shapes]
-        inputs = torch.tensor(np.concatenate([X, T]).T, dtype=torch.float32).expand(50, -1, -1)
-        target = torch.tensor(y.T, dtype=torch.float32)
-
-        def outputs(inputs=inputs, weights=weights, biases=biases):
-            h = inputs
-            for place, (w, b) in enumerate(zip(weights, biases, strict=True)):
-                h = torch.erf(h) if place else h
-                h = (C_W / w.shape[-1]) ** 0.5 * (w @ h) + C_b**0.5 * b
-            return h
-
-        for _ in range(steps):
-            loss = ((outputs()[..., :N] - target) ** 2).sum() / (2 * y.size)
-            gradients = torch.autograd.grad(loss, [*weights, *biases])
-            with torch.no_grad():
-                for parameter, gradient in zip([*weights, *biases], gradients, strict=True):
-                    parameter -= t / steps * gradient
-        found = outputs().detach()[..., N:].numpy()
-        means.append(found)
-    drawn = np.concatenate(means)  # (networks, outputs, M)
-    expected = predict(*kernels, y).gradient_descent(t)
-    error = drawn.std(0) / np.sqrt(networks)
-    assert (np.abs(drawn.mean(0) - expected.mean.T) < 4 * error + 0.01).all()
-    centred = drawn - drawn.mean(0)
-    outers = np.einsum("noa,nob->nab", centred, centred) / OUTPUTS
-    spread = outers.std(0) / np.sqrt(networks)
-    assert (np.abs(outers.mean(0) - expected.covariance) < 4 * spread + 0.02).all()
-    untrained = predict(*kernels, y).gradient_descent(0)  # the sample can tell the trained from the untrained
-    assert (np.abs(drawn.mean(0) - untrained.mean.T) > 8 * error).any()
-
-
 @pytest.mark.parametrize("library", [np, torch])
 def test_numbers_that_are_none_and_half_a_kernel_are_refused(kernels, data, library):
     converted = [tuple(library.asarray(k) for k in pair) for pair in kernels]

@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 import sympy as sp
 
@@ -65,23 +64,6 @@ def test_the_kernel_of_the_next_layer(text):
     oracle = expected(lambda scale, shift: square(lambda u: scale * FUNCTIONS[phi](u) - shift))
     values = {s.name: v for s, v in ((sr.K, K), (sr.C_W, C_W), (sr.C_b, C_b)) if s in found.symbols}
     assert float(found.evalf(15, **values)) == pytest.approx(oracle, rel=1e-10)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.sample(1)
-@pytest.mark.parametrize(
-    "text", ["(z + Dense(phi(z)))/sqrt(2)", "Dense(phi(z) - phi(0))", "z/2 + Dense(phi(z)) + Dense(2)"]
-)
-def test_every_stage_takes_them(text):
-    """Page, vertex, advice, checks, export."""
-    theory = sr.derive(sr.layer(text, phi="sigmoid"))
-    assert "φ(z)" in theory.page()
-    assert np.isfinite(theory.vertex(2, 1, C_W=1, C_b="1/10")).all()
-    assert theory.advice(5, 100).C_W > 0
-    assert sr.check(theory, "quadrature", points=2).outcome.name == "PASSED"
-    values = dict(K1=1.1, K2=0.9, C=0.3, C_W=C_W, C_b=C_b)
-    exact = float(theory.covariance_map.evalf(15, **values))
-    assert sr.export(theory.covariance_map).load().covariance_map(**values) == pytest.approx(exact, rel=1e-12)
 
 
 @pytest.mark.exhaustive
@@ -152,21 +134,6 @@ def test_derive_check_export_and_network_take_the_same_texts():
         assert sr.export(what).load().kernel_map(K, C_W, C_b) == pytest.approx(
             float(sr.derive(what).kernel_map.evalf(15, K=K, C_W=C_W, C_b=C_b)), rel=1e-13
         )
-
-
-@pytest.mark.exhaustive
-def test_commands_take_them(capsys):
-    code, out, _ = run(capsys, "derive", "(z + Dense(relu(z)))/sqrt(2)")
-    assert code == 0 and "= K/2 + C_b/2 + C_W·K/4" in out
-    assert "this page: symres derive '(z + Dense(relu(z)))/sqrt(2)'" in out
-    code, out, _ = run(capsys, "derive", "tanh", "--layer", "cos(a)*z + sin(a)*Dense(phi(z))", "--set", "a=0.3")
-    assert code == 0 and "cos(3/10)" in out
-    code, out, _ = run(capsys, "export", "gelu", "--layer", "residual", "--set", "gamma=1/sqrt(2)", "--target", "latex")
-    assert code == 0 and r"\frac{K}{2}" in out
-    code, _, err = run(capsys, "derive", "z + Dense(relu(z))", "--layer", "residual")
-    assert code == 2 and "the first argument is a layer already" in err
-    code, _, err = run(capsys, "check", "z + Dense(phi(z))")
-    assert code == 2 and "it contains phi, but no activation is passed for it" in err
 
 
 @pytest.mark.exhaustive

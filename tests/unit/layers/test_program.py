@@ -152,13 +152,5 @@ def test_substitution_of_the_stream_never_touches_a_formula():
     assert phi.argument == 2 * z
 
 
-@pytest.mark.exhaustive
-def test_deep_composition_is_walked_as_a_graph():
-    u = z
-    for _ in range(14):
-        u = u + Dense(tanh(u))
-    assert len(lower(Dense(u)).instructions) == 15
-
-
 def test_a_block_of_layers_of_equal_widths_is_one():
     assert Layer(z + Dense(tanh(Dense(z, width=4)))).program.sources[0] == z

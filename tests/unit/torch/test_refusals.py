@@ -91,6 +91,7 @@ TWICE = Computed(lambda x, block: block(block(x)), DenseBlock(8))
 PARALLEL = Computed(lambda x, a, b: a(x) * b(x), nn.Linear(8, 8), nn.Linear(8, 8))
 LOOSE = Computed(skipped, nn.Linear(8, 8), nn.Linear(8, 8))
 BRANCHING = Computed(lambda x, layer: layer(x) if x.sum() > 0 else layer(-x), nn.Linear(32, 32))
+DIVIDING = nn.Sequential(nn.Linear(8, 8), Computed(lambda x, layer: layer(x) * (1 // 0), nn.Linear(8, 8)))
 LOSS = Computed(lambda x, layer: layer(x).square().mean(), nn.Linear(8, 16))
 MIXER = nn.Sequential(MixerBlock(), MixerBlock())
 X, VECTORS, TOKENS, INPUTS = torch.ones(2, 3), torch.randn(6, 8), torch.randn(4, 6, 16), torch.randn(16, 20)
@@ -124,6 +125,8 @@ MEASURING = [
     (st.measure, FIVE, X, {"theory": {"7": st.Prediction()}}, "'7'"),
     (st.predict, nn.Softmax(-1), torch.randn(4, 8), {}, "no part of it has a theory"),
     (st.tangent_kernel, mlp(1, 8).requires_grad_(False), INPUTS, {}, "no parameter requires gradients"),
+    (st.measure, DIVIDING, VECTORS, {}, "a pass of Sequential: it raised ZeroDivisionError"),
+    (tune, DIVIDING, VECTORS, {}, "a pass of Sequential: it raised ZeroDivisionError"),
     (st.coordinate_check, NET, X, {}, "pass a function of the width that builds one"),
 ]
 READING = [
@@ -198,7 +201,19 @@ TUNING = [
     (tune, Unstable(), VECTORS, {"blocks": "mlp", "growth": 2}, "differ from Unstable on"),
     (tune, lambda: None, VECTORS, {}, r"not an nn\.Module"),
 ]
-ROWS = MEASURING + READING + TUNING
+WITH_SLOPE = r"give the parameter by its name: gain\('leaky_relu', slope=0.2\)"
+GAINS = [
+    (st.gain, "gelu", "crtical", {}, "did you mean critical"),
+    (st.gain, "swish", "critical", {}, "beta has no number"),
+    (st.gain, nn.ReLU(), "critical", {"slope": 2}, "no parameter slope"),
+    (st.gain, nn.Softmax(-1), "critical", {}, "softmax"),
+    (st.gain, "gelo", "critical", {}, "did you mean gelu"),
+    (st.gain, "leaky_relu", 0.2, {}, WITH_SLOPE),  # where calculate_gain takes the slope
+    (st.gain, "relu", 0.2, {}, "leave it out"),
+    (st.gain, nn.ReLU(), None, {}, "leave it out"),
+    (st.gain, "leaky_relu", "critical", {"negative_slope": 0.2}, "its parameters are: slope; write slope=0.2"),
+]
+ROWS = GAINS + MEASURING + READING + TUNING
 
 
 @pytest.mark.parametrize(("use", "model", "inputs", "options", "told"), ROWS, ids=[row[-1] for row in ROWS])

@@ -73,12 +73,6 @@ def test_the_infinite_network_knows_the_kernels(name, K1, K2, rho):
     np.testing.assert_allclose(found, expected, rtol=4e-15, atol=4e-15 * np.sqrt(expected[0, 0] * expected[1, 1]))
 
 
-def test_two_resolutions_differ_by_rounding_only():
-    for phi in (*PHI.values(), TANH):
-        forward = gamma * z + Dense(phi(z))
-        np.testing.assert_allclose(limit(forward, pair(30, 20, 11), 0), limit(forward, pair(30, 20, 11), 1), rtol=1e-13)
-
-
 def composed(K, kernel=KERNELS["erf"][0]):
     inner = 0.2 + 1.3 * float(kernel(K, K, K))
     return 0.2 + 1.3 * float(kernel(inner, inner, inner))
@@ -163,16 +157,6 @@ def test_equal_copies_of_a_node_are_one_draw():
     np.testing.assert_array_equal(difference, 0.0)
 
 
-def test_a_deep_equation_is_walked_once():
-    u = z
-    for _ in range(12):
-        u = u + Dense(TANH(u))
-    net = GramNet(8, np.random.default_rng(0))
-    forward = Forward(u, NUMBERS)
-    assert len(forward._operations) < 80
-    assert forward(net, net.stream(2, np.eye(2))).shape == (2, 8, 2)
-
-
 def test_a_symbol_without_a_number_is_refused():
     with pytest.raises(UnsupportedLayer, match="gamma"):
         Forward(gamma * z + Dense(TANH(z)), {C_W: sp.Integer(1), C_b: sp.Integer(0)})
@@ -214,24 +198,6 @@ def test_the_law_at_small_width_is_not_the_limit():
     # what the test above would miss if it compared limits only
     wide, narrow = (sampled(FORWARDS["gated"], pair(1, 1, 0.5), n, 8000).var(axis=0)[0] * n for n in (256, 4))
     assert narrow > 1.1 * wide
-
-
-@pytest.mark.parametrize(
-    ("forward", "covariance", "squares"),  # of what enters dense layers and of the next stream
-    [
-        (Dense(TANH(z)), pair(2, 2, 0.5), 2),
-        (Dense(TANH(z)), pair(2, 3, 0.5), 4),
-        (Dense(TANH(z) * z), pair(2, 2, -0.5), 2),
-        (Dense(TANH(gamma * z + Dense(TANH(z)))), pair(2, 2, 0.5), 3),
-    ],
-)
-def test_inputs_with_the_same_law_are_averaged_once(forward, covariance, squares, monkeypatch):
-    alone = [limit(forward, [[covariance[a, a]]])[0, 0] for a in (0, 1)]
-    taken, second = [], LimitNet._second
-    monkeypatch.setattr(LimitNet, "_second", lambda net, u, a, b: taken.append((a, b)) or second(net, u, a, b))
-    found = limit(forward, covariance)
-    assert sum(a == b for a, b in taken) == squares
-    np.testing.assert_array_equal(np.diag(found), alone)
 
 
 def test_a_field_with_numbers_of_its_own_for_each_input_is_another_function():

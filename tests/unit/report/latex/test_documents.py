@@ -18,10 +18,7 @@ from symres.report.record import record
 from tests.oracles.closed_forms import KERNELS, theory
 from tests.shared import derived
 
-
 # ---- formulas ----------------------------------------------------------------------------------------------------
-def test_a_short_formula_stays_on_one_line():
-    assert broken(K * C_W + 1, 40.0) == [r"1 + C_W K"]
 
 
 @pytest.mark.exhaustive
@@ -74,13 +71,6 @@ def test_a_typed_title_stays_on_the_page(report, tmp_path):
         cwd=tmp_path, capture_output=True, text=True, check=True, errors="replace",
     )  # fmt: skip
     assert "Overfull" not in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("text", "letters"), [("abc", 3), (r"\frac{a}{bcd}", 4), ("x^{2}", 2), (r"\left(a\right)", 2.7)]
-)
-def test_width_counts_what_is_seen(text, letters):
-    assert width(text) == pytest.approx(letters, abs=0.6)
 
 
 def test_special_characters_are_escaped():
@@ -143,12 +133,6 @@ def test_noise_has_a_column_only_where_there_is_noise():
     assert r"$y$ & $m$ & $V$" in sharp and r"\varepsilon" not in sharp
     smooth = document(derived(sr.mlp("gelu")).report())
     assert r"$y$ & $\langle \varepsilon^2 \rangle$ & $m$ & $V$" in smooth
-
-
-def test_display_has_a_head_and_a_tail():
-    assert display("K'", K + 1, tail=",") == "\\begin{align*}\nK' &= 1 + K,\n\\end{align*}"
-    chain = display("K'", K + 1, C_W)
-    assert chain == "\\begin{align*}\nK' &= 1 + K \\\\\n&= C_W.\n\\end{align*}"
 
 
 @pytest.mark.exhaustive

@@ -56,12 +56,6 @@ class TestHundredLayersOfMish:
             assert 0.5 < float(ratio.min()) and float(ratio.max()) < 2
         assert float(kernels.max() / kernels.min()) < 5 and float(gradients.max() / gradients.min()) < 5
 
-    def test_under_the_default_both_leave_it_by_a_factor_of_a_thousand(self, report, vectors):
-        names = [str(2 * k) for k in range(DEPTH)]
-        found = averaged(lambda: mlp(DEPTH, WIDTH, nn.Mish), names, (vectors.double(),), 2)
-        for wanted, own in zip(self.theory(report), found, strict=True):
-            assert float((wanted / own).max()) > 1e3
-
     def test_under_the_default_the_signal_is_lost(self, report, vectors):
         """The default's kernels end as those of its biases, whatever the input: small differences are the signal."""
         torch.manual_seed(0)
@@ -73,15 +67,6 @@ class TestHundredLayersOfMish:
             before, after = (u.view(2, len(vectors), -1).diff(dim=0).square().mean() for u in (first, last))
             change = float(after / before)
             assert (1 / 5 < change < 5) if kept else change < 1e-3
-
-
-class TestDeepChains:
-    @pytest.mark.parametrize("activation", [nn.ReLU, nn.Tanh, nn.GELU, nn.SiLU])
-    def test_thirty_layers_stay_within_a_factor_of_five(self, activation, vectors):
-        names = [str(2 * k) for k in range(30)]
-        report = st.init_(mlp(30, 512, activation), inputs=vectors.double())
-        kernels, gradients = averaged(lambda: mlp(30, 512, activation), names, (vectors.double(),), 5, report)
-        assert float(kernels.max() / kernels.min()) < 5 and float(gradients.max() / gradients.min()) < 5
 
 
 class TestTransformers:

@@ -1,51 +1,24 @@
 """Initialised models: variances in closed form, kernels and gradients by plain hooks, and what must not change."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
 from torch import nn
-from torch.nn import functional
 
 import symres.torch as st
 from symres.core.errors import DeclarationError
 from tests.oracles.hooked_streams import hooked_streams
-from tests.oracles.torch_blocks import mlp
+from tests.oracles.torch_blocks import GatedBlock, NormedBlock, mlp
 from tests.torch_state import untouched
 
 WIDTH = 64
 
 
-class PreNorm(nn.Module):
-    def __init__(self, width=WIDTH):
-        super().__init__()
-        self.norm, self.fc, self.proj = nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-
-    def forward(self, x):
-        return x + self.proj(functional.gelu(self.fc(self.norm(x))))
-
-
-class ScaledSum(PreNorm):
+class ScaledSum(NormedBlock):
     def forward(self, x):
         return super().forward(x) / math.sqrt(2)
-
-
-class PostNorm(PreNorm):
-    def forward(self, x):
-        return self.norm(x + self.proj(functional.gelu(self.fc(x))))
-
-
-class FusedGate(nn.Module):
-    """Value and gate in one matrix, without biases."""
-
-    def __init__(self, width=WIDTH):
-        super().__init__()
-        self.norm, self.both = nn.RMSNorm(width), nn.Linear(width, 4 * width, bias=False)
-        self.down = nn.Linear(2 * width, width, bias=False)
-
-    def forward(self, x):
-        gate, value = self.both(self.norm(x)).chunk(2, -1)
-        return x + self.down(functional.silu(gate) * value)
 
 
 class Attention(nn.Module):
@@ -152,28 +125,28 @@ class TestVariances:
         assert 1.98 < advice.C_W < 4  # its critical point K* = 0 with C_W = 4 is unstable
 
     def test_branches_carry_xi_at_their_end(self, vectors):
-        model = Stack([PreNorm() for _ in range(4)])
+        model = Stack([NormedBlock(WIDTH) for _ in range(4)])
         report = st.init_(model, inputs=vectors)
         xi = report.advice[0][1].parameters["xi"]
-        assert report["blocks.2.fc.weight"].variance == pytest.approx(1)
-        assert report["blocks.2.proj.weight"].variance == pytest.approx(xi**2)
-        assert_variance(model.blocks[2].proj.weight, xi**2 / (4 * WIDTH))
+        assert report["blocks.2.first.weight"].variance == pytest.approx(1)
+        assert report["blocks.2.second.weight"].variance == pytest.approx(xi**2)
+        assert_variance(model.blocks[2].second.weight, xi**2 / (4 * WIDTH))
         assert report.advice[0][1].depth == 4
         assert any("lazy" in note for note in report.notes)
 
     @pytest.mark.exhaustive
     def test_sums_over_a_root_are_residual(self, vectors):
         # z' = (z + Dense(gelu(Dense(norm))))/sqrt(2): kernels stay where <gelu^2> C_W is the kernel
-        model = Stack([ScaledSum() for _ in range(6)])
+        model = Stack([ScaledSum(WIDTH) for _ in range(6)])
         report = st.init_(model, inputs=vectors, seed=1)
-        assert all("6 branches" in report[f"blocks.{k}.proj.weight"].why for k in range(6))
-        assert len({report[f"blocks.{k}.proj.weight"].variance for k in range(6)}) == 1
+        assert all("6 branches" in report[f"blocks.{k}.second.weight"].why for k in range(6))
+        assert len({report[f"blocks.{k}.second.weight"].variance for k in range(6)}) == 1
         assert report.check.kernel_range < 2 and report.check.gradient_range < 2
 
     def test_rows_of_value_and_gate_are_both_drawn(self, vectors):
-        model = Stack([FusedGate() for _ in range(3)])
+        model = Stack([GatedBlock(WIDTH, bias=False) for _ in range(3)])
         st.init_(model, inputs=vectors)
-        for rows in model.blocks[1].both.weight.chunk(2):
+        for rows in model.blocks[1].up.weight.chunk(2):
             assert_variance(rows, 1 / WIDTH)
 
     def test_a_chain_of_two_activations_hands_the_kernel_over(self, vectors):
@@ -218,9 +191,9 @@ class TestSignals:
     """Kernels and gradients of models, against the report's theory, by plain hooks."""
 
     @pytest.mark.sample(1)
-    @pytest.mark.parametrize("block", [PreNorm, PostNorm, FusedGate])
+    @pytest.mark.parametrize("block", [NormedBlock, partial(NormedBlock, post=True), partial(GatedBlock, bias=False)])
     def test_residual_stacks_keep_both(self, block, vectors):
-        model = Stack([block() for _ in range(6)])
+        model = Stack([block(WIDTH) for _ in range(6)])
         report = st.init_(model, inputs=vectors)
         names = ["read", *(f"blocks.{k}" for k in range(6))]
         kernels, gradients = hooked_streams(model.double(), names, (vectors.double(),), draws=256)
@@ -250,7 +223,7 @@ class TestSignals:
 
 class TestWhatIsLeft:
     def test_attention_is_named_and_gets_the_xi_of_the_stream(self, words):
-        model = Stack([m for _ in range(2) for m in (Attention(), PreNorm())], words=30)
+        model = Stack([m for _ in range(2) for m in (Attention(), NormedBlock(WIDTH))], words=30)
         before = model.read.weight.detach().clone()
         report = st.init_(model, inputs=words)
         xi = report.advice[0][1].parameters["xi"]
@@ -264,7 +237,7 @@ class TestWhatIsLeft:
         assert report.check.holds
 
     def test_a_readout_that_is_the_embedding_is_left(self, words):
-        model = Stack([PreNorm() for _ in range(3)], words=30, tied=True)
+        model = Stack([NormedBlock(WIDTH) for _ in range(3)], words=30, tied=True)
         before = model.head.weight.detach().clone()
         report = st.init_(model, inputs=words)
         assert torch.equal(model.head.weight, before)
@@ -286,7 +259,7 @@ class TestWhatIsLeft:
         assert report["4.weight"].reason == "left"
 
     def test_norms_begin_with_one_and_zero(self, vectors):
-        model = Stack([PreNorm() for _ in range(3)])
+        model = Stack([NormedBlock(WIDTH) for _ in range(3)])
         nn.init.normal_(model.blocks[0].norm.weight)
         nn.init.normal_(model.blocks[0].norm.bias)
         st.init_(model, inputs=vectors)

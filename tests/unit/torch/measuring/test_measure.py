@@ -11,18 +11,9 @@ import symres.torch as st
 from symres.core.errors import DeclarationError
 from tests.oracles.brute_jacobians import of_stack
 from tests.oracles.modern_networks import Fused
-from tests.oracles.torch_blocks import Computed
+from tests.oracles.torch_blocks import Computed, NormedBlock
 
 WIDTH = 6
-
-
-class Residual(nn.Module):
-    def __init__(self, width=WIDTH):
-        super().__init__()
-        self.norm, self.first, self.second = nn.LayerNorm(width), nn.Linear(width, width), nn.Linear(width, width)
-
-    def forward(self, x):
-        return x + self.second(torch.tanh(self.first(self.norm(x))))
 
 
 class InPlace(nn.Module):
@@ -35,6 +26,10 @@ class InPlace(nn.Module):
     def forward(self, x):
         x += 1
         return self.dense(torch.tanh(x)).add_(1)
+
+
+def residual():
+    return NormedBlock(WIDTH, nn.Tanh(), wide=1)
 
 
 def dense():
@@ -52,8 +47,8 @@ def gated():
 MODELS = {
     "dense": (dense, (3, 5)),
     "convolutional": (convolutional, (2, 2, 5, 5)),
-    "residual": (lambda: nn.Sequential(Residual(), Residual(), nn.Linear(WIDTH, 2)), (4, WIDTH)),
-    "attention": (lambda: nn.Sequential(Fused(WIDTH, 2), Residual()), (2, 4, WIDTH)),
+    "residual": (lambda: nn.Sequential(residual(), residual(), nn.Linear(WIDTH, 2)), (4, WIDTH)),
+    "attention": (lambda: nn.Sequential(Fused(WIDTH, 2), residual()), (2, 4, WIDTH)),
     "in place": (lambda: nn.Sequential(InPlace(), InPlace()), (3, WIDTH)),
     "gated": (gated, (3, 5)),
     "encoder": (
@@ -202,28 +197,6 @@ def test_every_precision(dtype):
         np.testing.assert_allclose(found.frame()[name], truth.frame()[name], rtol=tolerance)
 
 
-def test_residual_blocks_are_found_with_what_enters_them():
-    model = nn.ModuleDict({"read": nn.Linear(3, WIDTH), "h": nn.ModuleList([Residual(), Residual()])}).double()
-
-    class Net(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.parts = model
-
-        def forward(self, x):
-            x = self.parts["read"](x)
-            for block in self.parts["h"]:
-                x = block(x)
-            return x
-
-    found = st.measure(Net(), torch.randn(2, 3).double(), probes=1)
-    assert list(found.frame()["place"]) == ["input of parts.h.0", "parts.h.0", "parts.h.1"]
-    assert found.start == "input"
-    later = st.measure(Net(), torch.randn(2, 3).double(), start="parts.h.0", probes=1)
-    assert later.start == "parts.h.0" and later["parts.h.0"].apjn_forward == 1
-    assert math.isnan(later["input of parts.h.0"].apjn_forward)
-
-
 def test_from_a_place_the_norm_is_that_of_the_rest():
     model, inputs = made("residual")
     place = model[:1](inputs).detach()
@@ -235,7 +208,7 @@ def test_from_a_place_the_norm_is_that_of_the_rest():
 class Words(nn.Module):
     def __init__(self):
         super().__init__()
-        self.embed, self.h = nn.Embedding(11, WIDTH), nn.ModuleList([Residual(), Residual()])
+        self.embed, self.h = nn.Embedding(11, WIDTH), nn.ModuleList([residual(), residual()])
 
     def forward(self, ids, scale=1.0):
         x = self.embed(ids)
@@ -303,13 +276,13 @@ def test_progress_is_reported():
 
 
 def test_blocks_are_chosen_with_what_enters_them():
-    model = nn.Sequential(nn.Linear(5, WIDTH), Residual(), nn.ReLU(), Residual())
+    model = nn.Sequential(nn.Linear(5, WIDTH), residual(), nn.ReLU(), residual())
     inputs = torch.randn(3, 5)
-    names = [place.name for place in st.measure(model, inputs, blocks=Residual).places]
+    names = [place.name for place in st.measure(model, inputs, blocks=NormedBlock).places]
     assert names == ["input of 1", "1", "input of 3", "3"]
-    assert [place.name for place in st.measure(model, inputs, Residual).places] == ["1", "3"]
+    assert [place.name for place in st.measure(model, inputs, NormedBlock).places] == ["1", "3"]
     with pytest.raises(DeclarationError, match="only one is allowed"):
-        st.measure(model, inputs, Residual, blocks=Residual)
+        st.measure(model, inputs, NormedBlock, blocks=NormedBlock)
 
 
 def test_a_batch_cannot_be_split_where_inputs_depend_on_each_other():

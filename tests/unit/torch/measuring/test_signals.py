@@ -166,13 +166,6 @@ def test_text_has_the_theory_and_leaves_out_the_middle_of_long_models():
     assert "  theory: kernel at 1 of 40 places" in str(found)
 
 
-def test_no_figure_belongs_to_a_window(model, inputs):
-    from matplotlib import pyplot
-
-    st.measure(model, inputs, probes=1).plot()
-    assert not pyplot.get_fignums()
-
-
 def test_notebooks_show_the_figure(model, inputs):
     """IPython knows figures of pyplot only; this one has a picture of its own, in the style of all figures."""
     figure = st.measure(model, inputs, probes=1).plot()

@@ -8,7 +8,7 @@ from torch import nn
 
 import symres.torch as st
 from symres.core.errors import DeclarationError
-from symres.torch.models.choosing import choose_modules, matches_name
+from symres.torch.models.choosing import choose_modules
 
 
 class Block(nn.Module):
@@ -98,17 +98,3 @@ def test_a_model_without_layers_is_a_place_itself():
     found = st.measure(nn.Tanh(), torch.ones(2, 3), probes=3)
     assert [place.name for place in found.places] == ["model"]
     assert found.places[0].apjn_forward == pytest.approx((1 - math.tanh(1) ** 2) ** 2, rel=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("name", "pattern", "matches"),
-    [
-        ("a.b", "a.*", True),
-        ("a.b.c", "a.*", False),
-        ("a.b.c", "a.**", True),
-        ("a", "a.**", True),
-        ("ab.c", "a*.c", True),
-    ],
-)
-def test_patterns_go_level_by_level(name, pattern, matches):
-    assert matches_name(name, pattern) is matches
