@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from symres import cli
 
 ROOT = Path(__file__).parents[1]
+needs_latex = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 
 
 def run(capsys, *words):
@@ -51,3 +53,12 @@ def assert_plain(text, width=80):
         assert len(line) <= width, line
         assert line == line.rstrip(), repr(line)
         assert all(c.isprintable() for c in line), repr(line)
+
+
+def typeset(document):
+    """What pdflatex says of a document, which has no line that is too long."""
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", document.name]
+    done = subprocess.run(command, cwd=document.parent, capture_output=True, text=True, errors="replace")
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "Overfull" not in done.stdout
+    return done.stdout

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import symres as sr
+from symres.activations.activation import formula_name, identifier
+from symres.cli.request import in_a_file_name
 from symres.core import files
 from symres.core.errors import DeclarationError
 
@@ -156,3 +158,9 @@ def test_a_link_to_another_file_system_is_followed(tmp_path, monkeypatch):
     staged.write_text("text")
     files.put_in_place(staged, link)
     assert (tmp_path / "far" / "file").read_text() == "text" and len(list((tmp_path / "far").iterdir())) == 1
+
+
+def test_names_of_files_and_formulas_have_the_digits_that_they_had():
+    assert identifier("z*tanh(z)+1") == "z_times_tanh_z_plus_1_a62dca43"
+    assert in_a_file_name("sqrt(2)/2") == "sqrt_2_2_ca0b2836"
+    assert formula_name("+".join(f"a{k}*z" for k in range(20))).endswith("a9*...c39a5a3c")

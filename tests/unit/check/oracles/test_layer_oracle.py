@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 import mpmath as mp
+import numpy as np
 import pytest
 import sympy as sp
 
@@ -11,7 +12,7 @@ import symres as sr
 from symres.activations.activation import Activation
 from symres.check import Outcome, check
 from symres.check.oracles.comparison import compared
-from symres.check.oracles.layer_oracle import QuadratureOracle
+from symres.check.oracles.layer_oracle import QuadratureOracle, _extrapolated
 from symres.core.errors import SymresError
 from symres.core.symbols import C_W, C_b, gamma, z
 from symres.layers.nodes import Dense
@@ -276,3 +277,22 @@ def test_a_logarithm_is_called_one():
     for formula in ("sqrt(abs(z))", "asin(max(min(z, 1), -1))"):
         found = QuadratureOracle(sr.mlp(formula).forward, NUMBERS).chi_perp(1.0)
         assert found.diverges and "like the logarithm of K-C" in found.remark
+
+
+STEPS = range(7)
+
+
+@pytest.mark.parametrize("size", [1e-4, 1e-8])
+@pytest.mark.parametrize("place", [*STEPS, "all"])
+def test_what_one_ratio_is_off_by_is_part_of_the_error(place, size):
+    """The last of them alone leaves the last extrapolations close together; all of them, equal."""
+    right = 1 + 0.3 * 2.0 ** -np.arange(7.0) - 0.1 * 4.0 ** -np.arange(7.0)
+    off = np.zeros(7)
+    off[slice(None) if place == "all" else place] = size
+    one_resolution = _extrapolated(right, right + off, STEPS, 1.0, 0.0)
+    assert abs(one_resolution.value - 1) <= one_resolution.error
+    if place != "all":  # at both resolutions alike
+        both = _extrapolated(right + off, right + off, STEPS, 1.0, 0.0)
+        assert abs(both.value - 1) <= both.error
+    exact = _extrapolated(right, right, STEPS, 1.0, 0.0)
+    assert abs(exact.value - 1) <= exact.error < 1e-11

@@ -1,7 +1,5 @@
 """Documents of a report, and how formulas are set in them."""
 
-import shutil
-import subprocess
 from dataclasses import replace
 
 import pytest
@@ -15,6 +13,7 @@ from symres.report.export import export
 from symres.report.latex.displays import broken, display, escape, latex, typed, width
 from symres.report.latex.document import document
 from symres.report.record import record
+from tests.command_line import needs_latex, typeset
 from tests.oracles.closed_forms import KERNELS, theory
 from tests.shared import derived
 
@@ -59,18 +58,14 @@ def test_a_typed_formula_may_break_at_its_operators():
 
 
 @pytest.mark.exhaustive
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+@needs_latex
 def test_a_typed_title_stays_on_the_page(report, tmp_path):
     wide = sum(sp.tanh(z / k) for k in range(1, 9))
     phi = replace(report, activation="max(z,-1/2)*" * 6, heads=(r"\phi",), formulas=(("long", wide),))
     text = document(phi)
     assert r"\title{\texttt{max(\allowbreak{}z," in text
     files.write_text(tmp_path / "report.tex", text)
-    done = subprocess.run(
-        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "report.tex"],
-        cwd=tmp_path, capture_output=True, text=True, check=True, errors="replace",
-    )  # fmt: skip
-    assert "Overfull" not in done.stdout
+    typeset(tmp_path / "report.tex")
 
 
 def test_special_characters_are_escaped():
@@ -102,37 +97,31 @@ def test_document_of_single_quantities_and_without_points(report):
     assert r"\caption{a plot}" in document(report, "a plot")
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+@needs_latex
 def test_document_compiles_without_overfull_lines(report, tmp_path):
     files.write_text(tmp_path / "report.tex", document(report))
-    done = subprocess.run(
-        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "report.tex"],
-        cwd=tmp_path, capture_output=True, text=True, check=True, errors="replace",
-    )  # fmt: skip
-    assert "Overfull" not in done.stdout
+    typeset(tmp_path / "report.tex")
 
 
-def test_a_jump_in_a_document():
-    """A remark may begin with a symbol, and what does not exist is not called unknown."""
-    text = document(derived(sr.mlp("step")).report())
-    assert r"$\chi_\perp$ is infinite: the activation jumps" in text and "Chi" not in text
-    assert r"\textsc{undefined}: $\chi_\perp$ is infinite and has no slope" in text
+JUMP = (
+    r"$\chi_\perp$ is infinite: the activation jumps",
+    r"\textsc{undefined}: $\chi_\perp$ is infinite and has no slope",
+)
+DOCUMENTS = [  # of an activation, what it says and what it does not
+    ("step", JUMP, ["Chi"]),  # a remark may begin with a symbol
+    ("where(z > 1, z, z/100)", [r"\frac{1}{20000} \left(9999"], []),  # fractions where the formula has no decimal
+    ("1.0507*relu(z)", ["0.551985245"], []),
+    # noise has a column only where there is noise
+    pytest.param("where(z > 1, z - 1, 0)", [r"$y$ & $m$ & $V$"], [r"\varepsilon"], marks=pytest.mark.exhaustive),
+    pytest.param("gelu", [r"$y$ & $\langle \varepsilon^2 \rangle$ & $m$ & $V$"], [], marks=pytest.mark.exhaustive),
+]
 
 
-def test_results_are_fractions_where_the_formula_has_no_decimal():
-    fraction = r"\frac{1}{20000} \left(9999"
-    for formula, number in (("where(z > 1, z, z/100)", fraction), ("1.0507*relu(z)", "0.551985245")):
-        assert number in document(derived(sr.mlp(formula)).report())
-    assert latex(sp.Rational(9999, 10000) * K) == r"\frac{9999 K}{10000}"
-    assert latex(sp.Rational(44715, 10**6) * z**3) == "0.044715 z^{3}"
-
-
-@pytest.mark.exhaustive
-def test_noise_has_a_column_only_where_there_is_noise():
-    sharp = document(derived(sr.mlp("where(z > 1, z - 1, 0)")).report())
-    assert r"$y$ & $m$ & $V$" in sharp and r"\varepsilon" not in sharp
-    smooth = document(derived(sr.mlp("gelu")).report())
-    assert r"$y$ & $\langle \varepsilon^2 \rangle$ & $m$ & $V$" in smooth
+@pytest.mark.parametrize(("formula", "said", "unsaid"), DOCUMENTS)
+def test_documents_say_what_was_found_and_nothing_else(formula, said, unsaid):
+    text = document(derived(sr.mlp(formula)).report())
+    assert [part for part in said if part not in text] == []
+    assert [part for part in unsaid if part in text] == []
 
 
 @pytest.mark.exhaustive

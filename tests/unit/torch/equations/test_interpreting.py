@@ -79,6 +79,7 @@ READ = {
         lambda x: x + torch.relu(linear(x, U)[..., :N]) * linear(x, V),
         sr.z + relu(dense(sr.z, C1, B1)) * dense(sr.z, C2, B2),
     ),
+    "gated unit": (lambda x: functional.glu(linear(x, U)), dense(sr.z, C1, B1) * sigmoid(dense(sr.z, C2, B2))),
     "types": (lambda x: x.to(torch.float64) + linear(torch.tanh(x.double()).type_as(x)), sr.z + dense(tanh(sr.z))),
     "whole slice": (lambda x: linear(x[...]), dense(sr.z)),
 }  # fmt: skip

@@ -12,7 +12,7 @@ import symres.torch as st
 from symres.core.errors import DeclarationError
 from tests.oracles import small_starts as nets
 from tests.oracles.hooked_streams import hooked_streams
-from tests.oracles.torch_blocks import mlp
+from tests.oracles.torch_blocks import Computed, mlp
 from tests.torch_state import untouched
 
 
@@ -64,20 +64,15 @@ class TestBehindWhatIsNotRead:
         assert kernels[2] == pytest.approx(kernels[0], rel=0.5)
 
 
-class Outgrown(nn.Module):
-    """No weights of a dense layer can keep the kernel: the stream grows beside its branch by something not read."""
-
-    def __init__(self, width=64):
-        super().__init__()
-        self.norm, self.a = nn.LayerNorm(width), nn.Linear(width, width)
-
-    def forward(self, x):
-        return x + torch.sort(x).values + self.a(functional.relu(self.norm(x)))
+def outgrown(x, norm, dense):
+    """No weights can keep the kernel: the stream grows beside its branch by something that is not read."""
+    return x + torch.sort(x).values + dense(functional.relu(norm(x)))
 
 
 class TestFailingNetworks:
     def model(self):
-        return nn.Sequential(nn.Linear(20, 64), *[Outgrown() for _ in range(8)], nn.LayerNorm(64), nn.Linear(64, 10))
+        blocks = [Computed(outgrown, nn.LayerNorm(64), nn.Linear(64, 64)) for _ in range(8)]
+        return nn.Sequential(nn.Linear(20, 64), *blocks, nn.LayerNorm(64), nn.Linear(64, 10))
 
     def test_they_are_refused_and_as_they_were(self, vectors):
         model, told = self.model(), r"kernels change by a factor of .* most of it at .*force=True"

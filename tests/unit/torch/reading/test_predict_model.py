@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 import symres.torch as st
+from tests.oracles.torch_blocks import Computed
 
 
 def perceptron(width, gain=1.4):
@@ -25,13 +26,8 @@ def scaled(inputs, outputs):
     return linear
 
 
-class Branch(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.dense = scaled(width, width)
-
-    def forward(self, x):
-        return x / 2 + self.dense(torch.relu(x))
+def half(x, dense):
+    return x / 2 + dense(torch.relu(x))
 
 
 def test_perceptron():
@@ -52,7 +48,8 @@ def test_what_is_allowed_is_little_more_than_what_networks_scatter_by(kind, most
     found, allowed = [], []
     for seed in range(6):
         torch.manual_seed(seed)
-        blocks = [Branch(128) if kind == "residual" else nn.Sequential(phi(), scaled(128, 128)) for _ in range(6)]
+        layers = [scaled(128, 128) for _ in range(6)]
+        blocks = [Computed(half, layer) if kind == "residual" else nn.Sequential(phi(), layer) for layer in layers]
         model = nn.Sequential(scaled(20, 128), *blocks, scaled(128, 10))
         for row in st.predict(model, torch.randn(8, 20), seed=seed, check=False, progress=False).rows():
             found += [row[f"{name}_z"] for name in ("kernel", "apjn_forward", "apjn_backward")]

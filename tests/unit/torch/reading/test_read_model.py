@@ -180,6 +180,10 @@ def branching():
 
 OPAQUE = {
     "branch": (branching, "Python numbers"),
+    "item": (lambda: Computed(lambda x: x * x.sum().item()), "Python numbers"),
+    "tolist": (lambda: Computed(lambda x: x * x.tolist()[0][0][0]), "Python numbers"),
+    "numpy": (lambda: Computed(lambda x: x * float(x.detach().numpy().sum())), "Python numbers"),
+    "equal": (lambda: Computed(lambda x: x if torch.equal(x, x + 1) else -x), "Python numbers"),
     "own gradient": (lambda: Computed(OwnGradient.apply), "gradients"),
     "softmax": (lambda: nn.Softmax(-1), "softmax"),
     "positions": (lambda: Computed(lambda x: x + x.transpose(0, 1)), "different orders"),  # not a factor 2

@@ -6,7 +6,24 @@ import torch
 from torch import nn
 
 import symres.torch as st
+from symres.torch.tuning.batch_errors import InputSubset, SignSource, left_out_in_turn
 from tests.oracles.torch_blocks import ConvBlock
+
+
+def test_an_input_keeps_its_signs_when_others_are_left_out():
+    like, subset = torch.empty(6, 3, 2), InputSubset(np.array([0, 2, 5]), 6)
+    whole = SignSource((1, 2)).draw(like)
+    assert torch.equal(SignSource((1, 2), subset).draw(torch.empty(3, 3, 2)), whole[[0, 2, 5]])
+    windows = SignSource((1, 2)).draw(torch.empty(12, 3))  # two pieces of each input
+    assert torch.equal(SignSource((1, 2), subset).draw(torch.empty(6, 3)), windows[[0, 1, 4, 5, 10, 11]])
+
+
+def test_each_input_is_left_out_once():
+    model = nn.BatchNorm1d(3).train()
+    found = left_out_in_turn(model, 20)
+    assert len(found) == 8 and sum(20 - len(subset.kept) for subset in found) == 20
+    assert set(np.concatenate([np.setdiff1d(np.arange(20), subset.kept) for subset in found])) == set(range(20))
+    assert left_out_in_turn(model.eval(), 20) == [] and left_out_in_turn(model.train(), 3) == []
 
 
 @pytest.mark.exhaustive

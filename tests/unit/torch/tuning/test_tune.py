@@ -11,7 +11,7 @@ from torch import nn
 import symres as sr
 import symres.torch as st
 from symres.core.errors import DeclarationError
-from tests.oracles.torch_blocks import GPT, ConvBlock, DenseBlock, GPTBlock, MixerBlock
+from tests.oracles.torch_blocks import GPT, Computed, ConvBlock, DenseBlock, GPTBlock, MixerBlock
 from tests.torch_state import untouched
 
 
@@ -174,21 +174,14 @@ def test_a_wrapped_block_weighs_skip_and_branch():
     assert report.model is model[0]
     plain = model[0](x)[0].detach()
 
-    class Outer(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.h = nn.ModuleList([model[0]])
-
-        def forward(self, x):
-            return self.h[0](x)[0]
-
-    outer = Outer().eval()
-    report = tuned(outer, x, "h.*", gamma=0.8, wrap=True)
-    assert isinstance(outer.h[0], st.ScaledBlock) and outer.h[0].block is model[0]
-    xi = float(report["h.0"].xi)
+    outer = Computed(lambda x, block: block(x)[0], model[0]).eval()
+    report = tuned(outer, x, "layers.*", gamma=0.8, wrap=True)
+    wrapped = outer.layers[0]
+    assert isinstance(wrapped, st.ScaledBlock) and wrapped.block is model[0]
+    xi = float(report["layers.0"].xi)
     torch.testing.assert_close(outer(x), 0.8 * x + xi * (plain - x))
-    assert outer.h[0](x)[1] is None  # what else the block returns
-    assert "h.0.block.ln_1.weight" in outer.state_dict() and f"xi={xi:.6g}" in repr(outer.h[0])
+    assert wrapped(x)[1] is None  # what else the block returns
+    assert "layers.0.block.ln_1.weight" in outer.state_dict() and f"xi={xi:.6g}" in repr(wrapped)
 
 
 def test_wrapped_blocks_are_tuned_again_by_their_weights():
@@ -238,18 +231,12 @@ def test_a_mixer_is_tuned_branch_by_branch_behind_transposes():
 
 
 def test_modules_between_blocks_carry_perturbations():
-    class Two(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.first, self.between, self.second = DenseBlock(6), nn.Linear(6, 6, bias=False), DenseBlock(6)
-
-        def forward(self, x):
-            return self.second(self.between(self.first(x)))
-
     torch.manual_seed(0)
-    model, x = Two().double(), normal(6, 6)
-    report = tuned(model, x, ["first", "second"], target="apjn", probes=100, gamma=0.7, wrap=True)
-    exact = [whole_jacobians(lambda z, part=part: part(z), x) for part in (model.first, model)]
+    parts = DenseBlock(6), nn.Linear(6, 6, bias=False), DenseBlock(6)
+    model, x = Computed(lambda x, first, between, second: second(between(first(x))), *parts).double(), normal(6, 6)
+    blocks = ["layers.0", "layers.2"]
+    report = tuned(model, x, blocks, target="apjn", probes=100, gamma=0.7, wrap=True)
+    exact = [whole_jacobians(lambda z, part=part: part(z), x) for part in (model.layers[0], model)]
     for part, jacobians in zip(report.parts, exact, strict=True):
         norm = float(jacobians.square().sum((1, 2)).mean() / 6)
         assert abs(part.apjn_after - norm) < 4 * part.apjn_after.error
