@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import torch
 import zarr
 
 import symres as sr
@@ -21,13 +22,12 @@ from symres.kernels.block_store import Grid, NpyStore
 
 VALUES = {"C_W": 1.9, "C_b": 0.1}
 SIZE, CHUNK = 83, 20  # the last block of a row is smaller
-_MEMORY = zarr.storage.MemoryStore()
-zarr.create_array(_MEMORY, shape=(SIZE, SIZE), dtype="f8")
+NETWORK = sr.network([sr.Layer(sr.Dense(sr.z)), "relu", "relu"])
 
 
 @pytest.fixture(scope="module")
 def exported():
-    return sr.export(sr.network([sr.Layer(sr.Dense(sr.z)), "relu", "relu"]))
+    return sr.export(NETWORK)
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +52,11 @@ def test_blocks_make_the_matrix(tmp_path, exported, inputs, whole, kernel, name)
     assert found[3, 70] == found[3, 3] == found[70, 70] == expected[3, 3]  # equal inputs to the last bit
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("target", ["c", pytest.param("numba", marks=pytest.mark.exhaustive)])
-def test_compiled_modules_make_the_same_matrix(exported, inputs, whole, target):
-    compiled = sr.export(sr.network([sr.Layer(sr.Dense(sr.z)), "relu", "relu"]), target)
-    assert np.allclose(matrix(compiled, inputs, chunks=CHUNK, **VALUES), whole[1], rtol=1e-12, atol=0)
+@pytest.mark.parametrize("target", ["torch", *(pytest.param(n, marks=pytest.mark.exhaustive) for n in ("c", "numba"))])
+def test_other_languages_make_the_same_matrix(inputs, whole, target):
+    rows = torch.from_numpy(inputs) if target == "torch" else inputs
+    found = matrix(sr.export(NETWORK, target), rows, chunks=CHUNK, **VALUES)
+    assert isinstance(found, np.ndarray) and np.allclose(found, whole[1], rtol=1e-12, atol=0)
 
 
 def test_other_inputs_and_other_blocks(tmp_path, exported, inputs, whole):
@@ -112,13 +112,6 @@ def test_a_module_from_its_file_and_lists_of_parameters(tmp_path, exported, inpu
     found = matrix(module, inputs, chunks=CHUNK, **listed)
     expected = module.dual_kernel_matrix(inputs, C_W=[1.0, 2.0, 1.5], C_b=0.1)[1]
     assert np.allclose(found, expected, rtol=1e-13)
-
-
-def test_tensors_for_a_module_of_tensors(inputs, whole):
-    torch = pytest.importorskip("torch")
-    exported = sr.export(sr.network([sr.Layer(sr.Dense(sr.z)), "relu", "relu"]), target="torch")
-    found = matrix(exported, torch.from_numpy(inputs), chunks=CHUNK, **VALUES)
-    assert isinstance(found, np.ndarray) and np.allclose(found, whole[1], rtol=1e-12)
 
 
 def test_progress_is_reported(exported, inputs):
@@ -357,7 +350,7 @@ def test_a_killed_process_loses_nothing(tmp_path):
     """SIGKILL in the middle, and the file is equal to that of an uninterrupted run to the last bit."""
     X = np.random.default_rng(0).standard_normal((300, 6))
     np.save(tmp_path / "X.npy", X)
-    exported = sr.export(sr.network([sr.Layer(sr.Dense(sr.z)), "relu", "relu"]))
+    exported = sr.export(NETWORK)
     once = matrix(exported, X, chunks=20, out=tmp_path / "once.npy", batch=40, **VALUES)
     out, journal = tmp_path / "twice.npy", tmp_path / "twice.npy.journal"
     child = subprocess.Popen([sys.executable, "-c", CHILD, str(tmp_path / "X.npy"), str(out)], env=os.environ)

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -82,6 +83,7 @@ torch.manual_seed(0)
 NET = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
 FIVE = nn.Sequential(*(nn.Linear(3, 3) for _ in range(5)))
 DENSE = dense()
+WIDER, WIDTHS = partial(mlp, 1), {"widths": (4, 8, 12)}
 FIRST = {"blocks": "0", "growth": 2}  # only the first block is tuned
 MLP = {"blocks": "mlp"}
 WIDENING = nn.Sequential(Computed(lambda x, layer: layer(x), nn.Linear(8, 10)))
@@ -127,6 +129,18 @@ MEASURING = [
     (st.tangent_kernel, mlp(1, 8).requires_grad_(False), INPUTS, {}, "no parameter requires gradients"),
     (st.measure, DIVIDING, VECTORS, {}, "a pass of Sequential: it raised ZeroDivisionError"),
     (tune, DIVIDING, VECTORS, {}, "a pass of Sequential: it raised ZeroDivisionError"),
+    (st.measure, GPT(1), IDS, {"modules": "hed"}, "did you mean head"),
+    (st.measure, GPT(1), IDS, {"modules": "h.0.atn.*"}, r"did you mean h\.0\.attn"),
+    (st.measure, GPT(1), IDS, {"modules": ["head", "nothing"]}, "'nothing'"),
+    (st.measure, GPT(1), IDS, {"modules": [3]}, "3 is not text"),
+    (st.measure, GPT(1), IDS, {"modules": nn.Conv2d}, "Conv2d"),
+    (st.measure, GPT(1), IDS, {"modules": lambda name, module: False}, "chosen by a function"),
+    (st.measure, GPT(1), IDS, {"modules": 7}, "not a choice"),
+    (st.coordinate_check, WIDER, INPUTS, {"widths": (8, 16)}, "2 widths"),
+    (st.coordinate_check, WIDER, INPUTS, WIDTHS | {"rates": (0.1,)}, "and 1 rate:"),
+    (st.coordinate_check, WIDER, INPUTS, WIDTHS | {"rates": (-1, 0.1, 1)}, "rates"),
+    (st.coordinate_check, WIDER, INPUTS, WIDTHS | {"optimizer": "lion"}, "unknown optimizer"),
+    (st.coordinate_check, WIDER, INPUTS, WIDTHS | {"rates": (1e30, 1e31, 1e32)}, "no loss is finite"),
     (st.coordinate_check, NET, X, {}, "pass a function of the width that builds one"),
 ]
 READING = [

@@ -9,14 +9,14 @@ from symres.activations.activation import Activation
 from symres.check.nets import GramNet, LimitNet, WeightNet
 from symres.check.nets.forward_walk import Forward
 from symres.check.nets.gram_net import pair
+from symres.check.nets.recording_net import RecordingNet
 from symres.check.nets.source_law import unplanned
 from symres.core.errors import UnsupportedLayer
 from symres.core.symbols import C_W, C_b, gamma, z
 from symres.layers.nodes import Dense
-from tests.oracles.kernels import FORMULAS, KERNELS
+from tests.oracles.kernels import KERNELS, PHI
 from tests.oracles.nodes import Normed, Shaped, Sorting
 
-PHI = {name: Activation(name, formula) for name, formula in FORMULAS.items()}
 TANH = Activation("tanh", sp.tanh(z))
 NUMBERS = {C_W: sp.Rational(13, 10), C_b: sp.Rational(1, 5), gamma: sp.Rational(3, 5)}
 
@@ -189,3 +189,15 @@ def test_a_field_with_numbers_of_its_own_for_each_input_is_another_function():
         moments = net.moments(u)[0]
         assert moments[1, 1] == pytest.approx(ratio * moments[0, 0], rel=1e-13)
     assert net.moments(shifted)[0][1, 1] == pytest.approx(2.0, rel=1e-13)
+
+
+def test_the_averages_are_uncorrelated_and_of_variance_one():
+    net = RecordingNet(64, np.random.default_rng(0))
+    z = net.stream(20000, np.array([[1.7]]))
+    y = net.dense(np.maximum(z, 0), 2.0, 0.1)
+    net.dense(y, 1.0, 0.0, width=2.0)
+    known = net.averages()
+    assert known.shape == (20000, 4 + 8 + 4)
+    correlations = known.T @ known / len(known)
+    assert np.abs(known.mean(axis=0)).max() < 5 / np.sqrt(20000)
+    assert np.abs(correlations - np.eye(16)).max() < 0.06

@@ -12,7 +12,7 @@ from symres.check.oracles.average_oracle import average_oracle
 from symres.core.atoms import AverageNode
 from symres.core.symbols import K1, K2, C, K, x1, x2, z
 from symres.results.quantity import Quantity, Status
-from tests.oracles.kernels import FORMULAS, KERNELS
+from tests.oracles.kernels import KERNELS, PHI
 
 
 class Unevaluated(AverageNode, sp.Expr):
@@ -24,7 +24,6 @@ class Unevaluated(AverageNode, sp.Expr):
     covariance = property(lambda average: average.args[1:])
 
 
-PHI = {name: Activation(name, formula) for name, formula in FORMULAS.items()}
 BETA = sp.Symbol("beta", positive=True)
 
 # integrand, its average at K by hand

@@ -19,16 +19,11 @@ from symres.layers.nodes import Dense
 from symres.results.measurement import OracleValue
 from symres.results.verdict import QUADRATURE
 from symres.theory.observables.registry import observables
-from tests.oracles.kernels import FORMULAS, KERNELS, FakeTheory, residual_theory
+from tests.oracles.kernels import KERNELS, PHI, FakeTheory, theory
 from tests.oracles.nodes import Normed, Shaped, Sorting
 
-PHI = {name: Activation(name, formula) for name, formula in FORMULAS.items()}
 STEP = Activation("step", sp.Heaviside(z))
 NUMBERS = {C_W: sp.Rational(13, 10), C_b: sp.Rational(1, 5), gamma: sp.Rational(3, 5)}
-
-
-def theory(name, skip=True):
-    return residual_theory(name, (gamma * z if skip else 0) + Dense(PHI[name](z)), skip)
 
 
 @pytest.mark.sample(1)

@@ -7,17 +7,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from symres.activations.activation import Activation
 from symres.check import Outcome, check
-from symres.core.symbols import gamma, z
-from symres.layers.nodes import Dense
-from tests.oracles.kernels import FORMULAS, FakeTheory, residual_theory
-
-PHI = {name: Activation(name, formula) for name, formula in FORMULAS.items()}
-
-
-def theory(name, skip=True):
-    return residual_theory(name, (gamma * z if skip else 0) + Dense(PHI[name](z)), skip)
+from tests.oracles.kernels import FakeTheory, theory
 
 
 @pytest.mark.exhaustive

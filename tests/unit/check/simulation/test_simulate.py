@@ -23,19 +23,14 @@ from symres.core import symbols
 from symres.core.errors import SymresError
 from symres.core.symbols import C_W, C_b, gamma, xi, z
 from symres.layers.nodes import Dense
-from tests.oracles.kernels import FORMULAS, Claim, FakeTheory, residual_theory
+from tests.oracles.kernels import PHI, Claim, FakeTheory, theory
 from tests.oracles.nodes import Normed, Sorting
 
-PHI = {name: Activation(name, formula) for name, formula in FORMULAS.items()}
 TANH = Activation("tanh", sp.tanh(z))
 STEP = Activation("step", sp.Heaviside(z))
 NUMBERS = {C_W: sp.Rational(13, 10), C_b: sp.Rational(1, 5), gamma: sp.Rational(3, 5), xi: sp.Rational(1, 2)}
 ROUGH = Budget(precision=0.006)
 DEEP = ("jacobian", "correlation_length")
-
-
-def theory(name, skip=True):
-    return residual_theory(name, (gamma * z if skip else 0) + Dense(PHI[name](z)), skip)
 
 
 def by_quadrature(forward):

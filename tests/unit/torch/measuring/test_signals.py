@@ -71,6 +71,15 @@ def test_text_and_json(model, inputs):
         measured["nowhere"]
 
 
+def orthogonal(depth, gain):
+    """Layers that multiply every vector by the gain."""
+    torch.manual_seed(0)
+    model = nn.Sequential(*(nn.Linear(6, 6, bias=False) for _ in range(depth)))
+    for module in model:
+        nn.init.orthogonal_(module.weight, gain=gain)
+    return model
+
+
 def axes_of(measured):
     return measured.plot().axes
 
@@ -90,10 +99,7 @@ def test_the_figure_shows_every_number_with_its_error(model, inputs):
 
 
 def test_the_figure_tells_what_happens(inputs):
-    torch.manual_seed(0)
-    model = nn.Sequential(*(nn.Linear(6, 6, bias=False) for _ in range(8)))
-    for module in model:
-        nn.init.orthogonal_(module.weight, gain=2)
+    model = orthogonal(8, 2)
     panels = axes_of(st.measure(model, inputs, exact=True))
     assert panels[0].get_title() == "kernels grow by a factor 1.64e+04"
     assert panels[1].get_title().startswith("forward Jacobian norms grow by a factor 1.64e+04")
@@ -107,11 +113,7 @@ def test_the_figure_tells_what_happens(inputs):
 @pytest.mark.parametrize(("gain", "size"), [(1.0, 1.6), (1.02, 0.14), (1.3, 0.37), (2.0, 1.1)])
 def test_axes_have_numbers_whatever_their_range(gain, size):
     """Between 0.67 and 1.5 all multiples of a power of ten lie below the middle."""
-    torch.manual_seed(0)
-    model = nn.Sequential(*(nn.Linear(6, 6, bias=False) for _ in range(5)))
-    for module in model:
-        nn.init.orthogonal_(module.weight, gain=gain)
-    figure = st.measure(model, size**0.5 * torch.ones(1, 6), exact=True).plot()
+    figure = st.measure(orthogonal(5, gain), size**0.5 * torch.ones(1, 6), exact=True).plot()
     figure.canvas.draw()
     for panel in figure.axes:
         low, high = panel.get_ylim()
@@ -123,10 +125,7 @@ def test_axes_have_numbers_whatever_their_range(gain, size):
 
 def test_curves_that_cover_each_other_are_said_to(inputs):
     for gain, same in ((1.0, True), (1.2, False)):
-        model = nn.Sequential(*(nn.Linear(6, 6, bias=False) for _ in range(4)))
-        for module in model:
-            nn.init.orthogonal_(module.weight, gain=gain)
-        labels = axes_of(st.measure(model, inputs, exact=True))[1].get_legend_handles_labels()[1]
+        labels = axes_of(st.measure(orthogonal(4, gain), inputs, exact=True))[1].get_legend_handles_labels()[1]
         assert ("from the place to the output (the same curve)" in labels) == same
 
 
