@@ -174,6 +174,18 @@ def coupling(x):
     return torch.cat([a, b * torch.tanh(a)], -1)
 
 
+def without_gradients(x):
+    if x.requires_grad:
+        raise RuntimeError("no gradients here")
+    return torch.cos(x)
+
+
+def refusing(x):
+    """An operation of PyTorch that raises where its argument asks for gradients, which readings do."""
+    called = torch.overrides.has_torch_function((x,))
+    return torch.overrides.handle_torch_function(without_gradients, (x,), x) if called else without_gradients(x)
+
+
 def branching():
     return Computed(lambda x, fc: fc(x) if x.sum() > 0 else fc(-x), nn.Linear(WIDTH, WIDTH))
 
@@ -184,6 +196,7 @@ OPAQUE = {
     "tolist": (lambda: Computed(lambda x: x * x.tolist()[0][0][0]), "Python numbers"),
     "numpy": (lambda: Computed(lambda x: x * float(x.detach().numpy().sum())), "Python numbers"),
     "equal": (lambda: Computed(lambda x: x if torch.equal(x, x + 1) else -x), "Python numbers"),
+    "no gradient": (lambda: Computed(refusing), "gradients"),
     "own gradient": (lambda: Computed(OwnGradient.apply), "gradients"),
     "softmax": (lambda: nn.Softmax(-1), "softmax"),
     "positions": (lambda: Computed(lambda x: x + x.transpose(0, 1)), "different orders"),  # not a factor 2
