@@ -1,6 +1,8 @@
 """Running the command line in tests."""
 
+import io
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 from symres import cli
 
 ROOT = Path(__file__).parents[1]
+needs_latex = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 
 
 def run(capsys, *words):
@@ -18,6 +21,15 @@ def run(capsys, *words):
         cli.main(list(words))
     captured = capsys.readouterr()
     return stop.value.code, captured.out, captured.err
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    encoding = "utf-8"
+
+    def isatty(self):
+        return True
 
 
 def page(capsys, *words):
@@ -48,3 +60,12 @@ def assert_plain(text, width=80):
         assert len(line) <= width, line
         assert line == line.rstrip(), repr(line)
         assert all(c.isprintable() for c in line), repr(line)
+
+
+def typeset(document):
+    """What pdflatex says of a document, which has no line that is too long."""
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", document.name]
+    done = subprocess.run(command, cwd=document.parent, capture_output=True, text=True, errors="replace")
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "Overfull" not in done.stdout
+    return done.stdout

@@ -13,7 +13,9 @@ from types import SimpleNamespace
 import mpmath as mp
 import sympy as sp
 
+from symres.activations.activation import Activation
 from symres.core import symbols
+from symres.layers.nodes import Dense
 from symres.results.observable import Observable
 from symres.results.quantity import Status
 from symres.results.subjects import DerivedLayer
@@ -146,3 +148,11 @@ def residual_theory(name: str, forward: sp.Expr, skip: bool = True) -> FakeTheor
     claims.append(Claim("ntk_map", (*two, symbols.Theta, *parameters), ntk_map))
     claims.insert(0, Claim("phi_squared", (symbols.K,), phi_squared))
     return FakeTheory(forward, {claim.name: claim for claim in claims})
+
+
+PHI = {name: Activation(name, formula) for name, formula in FORMULAS.items()}
+
+
+def theory(name: str, skip: bool = True) -> FakeTheory:
+    """The theory of a residual network, or of a multilayer perceptron, of an activation of ``FORMULAS``."""
+    return residual_theory(name, (symbols.gamma * symbols.z if skip else 0) + Dense(PHI[name](symbols.z)), skip)

@@ -112,9 +112,9 @@ class StandardisedDense(nn.Linear):
 class Fused(nn.Module):
     """PyTorch's attention, whose three input matrices are one parameter."""
 
-    def __init__(self, width=32):
+    def __init__(self, width=32, heads=4):
         super().__init__()
-        self.attention = nn.MultiheadAttention(width, 4, batch_first=True)
+        self.attention = nn.MultiheadAttention(width, heads, batch_first=True)
 
     def forward(self, x):
         return x + self.attention(x, x, x, need_weights=False)[0]

@@ -106,3 +106,49 @@ class DenseBlock(nn.Module):
 
     def forward(self, x):
         return x + self.second(self.phi(self.first(x)))
+
+
+class Computed(nn.Module):
+    """One function of the inputs and of the layers that are given."""
+
+    def __init__(self, function, *layers):
+        super().__init__()
+        self.function, self.layers = function, nn.ModuleList(layers)
+
+    def forward(self, x):
+        return self.function(x, *self.layers)
+
+
+def mlp(depth, width, activation=nn.ReLU, inputs=20, outputs=10, bias=True):
+    """A multilayer perceptron with this number of hidden layers."""
+    layers = [nn.Linear(inputs, width, bias=bias), activation()]
+    for _ in range(depth - 1):
+        layers += [nn.Linear(width, width, bias=bias), activation()]
+    return nn.Sequential(*layers, nn.Linear(width, outputs))
+
+
+class NormedBlock(nn.Module):
+    """``z + scale*W2 phi(W1 norm(z))``, or with ``post`` ``norm(z + W2 phi(W1 z))``."""
+
+    def __init__(self, width, phi=None, norm=None, wide=4, scale=1.0, post=False):
+        super().__init__()
+        self.norm, self.phi, self.scale, self.post = norm or nn.LayerNorm(width), phi or nn.GELU(), scale, post
+        self.first, self.second = nn.Linear(width, wide * width), nn.Linear(wide * width, width)
+
+    def forward(self, x):
+        if self.post:
+            return self.norm(x + self.second(self.phi(self.first(x))))
+        return x + self.scale * self.second(self.phi(self.first(self.norm(x))))
+
+
+class GatedBlock(nn.Module):
+    """Gate and value from one matrix, ``z + Dense(silu(Dense(u))*Dense(u))`` with ``u = RMSNorm(z)``."""
+
+    def __init__(self, width, take=lambda u: u.chunk(2, dim=-1), bias=True):
+        super().__init__()
+        self.take, self.norm = take, nn.RMSNorm(width, eps=1e-6)
+        self.up, self.down = nn.Linear(width, 4 * width, bias=bias), nn.Linear(2 * width, width, bias=bias)
+
+    def forward(self, x):
+        gate, value = self.take(self.up(self.norm(x)))
+        return x + self.down(F.silu(gate) * value)

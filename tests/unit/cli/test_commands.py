@@ -1,6 +1,5 @@
 """The command line: pages, documents, files and exit codes."""
 
-import io
 import json
 import os
 import re
@@ -24,7 +23,7 @@ from symres.check import CheckReport, Outcome, Verdict
 from symres.cli import request
 from symres.cli.commands import derive_command
 from symres.cli.request import find_activation
-from symres.core.symbols import C_W, C_b, K, gamma, z
+from symres.core.symbols import gamma, z
 from symres.layers import architectures
 from symres.layers.layer import Layer
 from symres.layers.nodes import Dense
@@ -35,19 +34,9 @@ from symres.report.text.formula_text import Maths
 from symres.report.text.page import Page
 from symres.results.quantity import Status
 from symres.theory.theory import Theory, derive
-from tests.command_line import ROOT, assert_plain, page, process, run
-from tests.oracles.average import average_of
+from tests.command_line import ROOT, Terminal, assert_plain, page, process, run
 
 ANSI = "\x1b["
-
-
-class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
-
-    encoding = "utf-8"
-
-    def isatty(self):
-        return True
 
 
 def derived(name):
@@ -126,31 +115,6 @@ def test_names_of_files_are_short_and_stable(capsys, formula, stem):
         assert len(others) == 3
 
 
-def test_list_shows_one_kind(capsys):
-    assert "residual" not in page(capsys, "list", "activations")
-    layers = page(capsys, "list", "layers")
-    assert "z' = γ·z + ξ·Dense(φ(z))" in layers
-    assert "xi = 1 (weight of the branch)" in " ".join(layers.split())
-    assert "gelu" not in layers
-
-
-def test_show_gives_the_facts_of_names_and_formulas(capsys):
-    hard = page(capsys, "show", "hard_tanh")
-    assert "kinks at -1, 1" in hard
-    assert "odd" in hard
-    assert "slope (real)" in page(capsys, "show", "leaky_relu")
-    assert "jump at 0" in page(capsys, "show", "step")
-    assert "; second derivative infinite at 0" in page(capsys, "show", "abs(z)^(3/2)")
-    assert "facts       second derivative infinite at 1;" in page(capsys, "show", "abs(z-1)^(5/4)")
-    assert "infinite slope at 0" in page(capsys, "show", "sign(z)*sqrt(abs(z))")
-    assert "facts       third derivative jumps at 0; " in page(capsys, "show", "abs(z)^3+z")
-
-
-def test_a_formula_may_begin_with_a_minus_sign(capsys):
-    assert "-z·exp(-z²)" in page(capsys, "show", "-z*exp(-z^2)")
-    assert "-z" in page(capsys, "show", "-z")
-
-
 def test_ascii_streams_get_ascii():
     result = process("list", PYTHONIOENCODING="ascii")
     assert result.returncode == 0
@@ -162,53 +126,9 @@ def test_ascii_streams_get_ascii():
 # ---- the page ------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def gelu(tmp_path_factory):
-    """One derivation with everything: its files and its document."""
-    folder = tmp_path_factory.mktemp("cli") / "made" / "gelu"
-    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
-    before, sys.stdout = sys.stdout, stream
-    try:
-        code = cli.run(["derive", "gelu", "--layer", "residual", "--json", "--out", str(folder)])
-    finally:
-        sys.stdout = before
-    assert code == 0
-    return folder, json.loads(stream.buffer.getvalue())
-
-
-@pytest.mark.exhaustive
-def test_the_document_contains_the_critical_point(gelu):
-    _, document = gelu
-    point = document["critical_points"][0]
-    with mp.workdps(30):
-        assert abs(mp.mpf(point["K"]["decimal"]) - (3 + mp.sqrt(17)) / 2) < mp.mpf(10) ** -17
-    assert point["C_W"]["decimal"].startswith("1.983058")
-    assert point["C_b"]["decimal"].startswith("0.172922")
-    assert len(point["C_b"]["decimal"]) >= 17
-    assert point["K"]["text"] == "3/2 + sqrt(17)/2"
-    assert document["critical_points_decimals_at"] == "gamma = 0"
-
-
-def test_the_document_contains_the_closed_forms(gelu):
-    _, document = gelu
-    quantities = document["quantities"]
-    assert {"phi_squared", "chi_parallel", "chi_perp", "kernel_map", "covariance_map", "h"} <= set(quantities)
-    assert quantities["phi_squared"]["status"] == "EXACT"
-    symbols = {str(s): s for s in (K, C_W, C_b, gamma)}
-    for k in ("0.3", "2", "40"):
-        values = {K: sp.Rational(k), C_W: sp.Rational(7, 5), C_b: sp.Rational(1, 3), gamma: sp.Rational(2, 3)}
-        gauss = average_of(lambda t: (t * (1 + mp.erf(t / mp.sqrt(2))) / 2) ** 2, k)
-        slope = average_of(
-            lambda t: ((1 + mp.erf(t / mp.sqrt(2))) / 2 + t * mp.exp(-t * t / 2) / mp.sqrt(2 * mp.pi)) ** 2, k
-        )
-        for name, oracle in (("phi_squared", gauss), ("chi_perp", mp.mpf(4) / 9 + mp.mpf(7) / 5 * slope)):
-            text = quantities[name]["expression"]["text"]
-            found = sp.sympify(text, locals=symbols).subs(values).evalf(30)
-            assert abs(found / oracle - 1) < 1e-13, (name, k)
-
-
-def test_out_writes_its_files_and_nothing_else(gelu):
-    folder, document = gelu
+def test_out_writes_its_files_and_nothing_else(capsys, tmp_path):
+    folder = tmp_path / "made" / "gelu"
+    document = json.loads(page(capsys, "derive", "gelu", "--layer", "residual", "--json", "--out", str(folder)))
     assert sorted(p.name for p in folder.iterdir()) == [
         "aspect_ratio.pdf", "aspect_ratio.png", "aspect_ratio.svg", "derivation.tex", "gelu_numpy.py", "gelu_torch.py",
         "maps.pdf", "maps.png", "maps.svg", "results.json",
@@ -221,68 +141,44 @@ def test_out_writes_its_files_and_nothing_else(gelu):
     assert abs(float(module["chi_perp"]((3 + 17**0.5) / 2, 1.98305825743755, 0.0)) - 1) < 1e-13
 
 
-def test_the_page_of_gelu(capsys):
-    out = page(capsys, "derive", "gelu", "--layer", "residual")
-    assert_plain(out)
-    told = " ".join(out.split())
-    for part in (
-        "gelu in the layer residual",
-        "z'    = γ·z + Dense(φ(z))",
-        "⟨φ(z)²⟩",
-        "K·(π + 4K/((1 + K)·√(1 + 2K)) + 2asin(K/(1 + K)))/(4π)",
-        "K*    3.56155281280883    (3 + √17)/2",
-        "C_W   1.983058",
-        "(1 - γ²)/⟨φ'(z)²⟩_K*",
-        "C_b   0.172922",
-        "half-stable",
-        "With γ = 0.93, draw weights with variance C_W/fan_in, C_W = 0.267911171",
-        "torch.nn.init.normal_(m.weight, std=(0.267911171/m.in_features)**0.5)",
-        "makes depth/width = 0.098 the optimal aspect ratio",
-        "6 of 6 comparisons with independent quadrature passed",
-        "symres derive gelu --layer residual",
-    ):
-        assert part in out or part in told, part
-    assert "NUMERIC" not in out
-    assert "REFUTED" not in out
-
-
-@pytest.mark.exhaustive
-def test_the_page_says_where_numbers_end_and_formulas_begin(capsys):
-    out = page(capsys, "derive", "tanh")
-    assert_plain(out)
-    assert "NUMERIC to 1e-15" in out
-    assert "EXACT" not in out
-    assert "K - 2K² + 17K³/3" in out  # tanh² = z² - 2z⁴/3 + 17z⁶/45, moments 1, 3, 15
-    value = average_of(lambda t: mp.tanh(t) ** 2, 1)
-    slope = average_of(lambda t: 1 / mp.cosh(t) ** 4, 1)
-    row = next(line for line in out.split("Values")[1].splitlines() if line.startswith("  1 "))
-    assert row.split()[1::2] == [mp.nstr(value, 10), mp.nstr(slope, 10)]
-    assert "K' = K - 2K² + ..., so K falls like 1/(2l) in layer l" in out
-    assert "K*    0" in out
-    assert "torch.nn.init.zeros_(m.bias)" in out
-
-
-@pytest.mark.exhaustive
-def test_a_function_outside_the_families_is_not_called_unknown_to_everybody(capsys):
-    words = " ".join(page(capsys, "derive", "1/(z^2+1)").split())
-    assert words.count("outside the families with closed forms: 1/(1 + z²)² is not a polynomial") == 1
-    assert "no closed form known" not in words
-
-
-def test_settings_reach_activation_and_layer(capsys):
-    out = page(capsys, "derive", "leaky_relu", "--layer", "residual", "--set", "slope=1/2", "--set", "gamma=0.5")
+UNKNOWN = "χ⊥ = unknown the slope is unbounded at a breakpoint and its mean square finite"
+OPEN = "universality class not decided: C_W = 2 is set", "For the fixed points, give C_b a number, too"
+PAGES = [  # of a command line, what it says and what it does not
+    (["show", "leaky_relu"], ["slope (real)"], []),
+    (["show", "-z*exp(-z^2)"], ["-z·exp(-z²)"], []),
+    (["derive", "step"], ["= ∞", "universality class none", "No advice: gradients are infinite"], []),
+    # |z|**(3/4) has a vertical tangent, and <phi'^2> is finite: symres has no rule for it
+    (["derive", "sign(z)*abs(z)^(3/4)"], [UNKNOWN], ["infinite where", "undefined"]),
     # (1 + slope²)/2 C_W = 1 - gamma²
-    assert "C_W   1.2                 6/5" in out
-    assert "--set slope=1/2" in out.split("this page: ")[1]
-    typed = page(capsys, "derive", "where(z > 0, z, a*z)", "--set", "a=1/2", "--set", "C_b=0")
-    assert "homogeneous of degree 1" in typed
-    assert "C_b" not in typed.split("Results")[1].split("Criticality")[0]
+    (
+        ["derive", "leaky_relu", "--layer", "residual", "--set", "slope=1/2", "--set", "gamma=0.5"],
+        ["C_W 1.2 6/5", "--set slope=1/2"],
+        [],
+    ),
+    (["derive", "where(z > 0, z, a*z)", "--set", "a=1/2", "--set", "C_b=0"], ["homogeneous of degree 1"], ["C_b +"]),
+]
+DEEP_PAGES = [
+    (["derive", "1/(z^2+1)"], ["with closed forms: 1/(1 + z²)² is not a polynomial"], ["no closed form known"]),
+    (["derive", "relu", "--set", "C_W=2"], OPEN, ["could not decide", "Remarks"]),
+    # the critical point of a block is known by the variance of its hidden units, which is not K*
+    (
+        ["derive", "silu", "--layer", "two_layer_block", "--set", "gamma=1/2", "--set", "xi=1"],
+        ["√(3/⟨φ'(z)²⟩_S*)/2", "S* 14.3201736180258, the variance inside of the averages"],
+        ["⟩_K*"],
+    ),
+    (["derive", "leaky_relu"], ["Give slope (--set slope=...) a number"], []),
+    (["derive", "swish"], ["14.3201736180258/β²", "Give β (--set beta=...) a number"], []),
+    (["derive", "elu(z)*Phi(z)"], ["contains α"], []),
+]
 
 
-@pytest.mark.exhaustive
-def test_a_setting_of_the_branch(capsys):
-    out = page(capsys, "derive", "relu", "--layer", "residual", "--set", "xi=1/2")
-    assert "C_W   8                   8(1 - γ²)" in out
+@pytest.mark.parametrize(
+    ("words", "said", "unsaid"), PAGES + [pytest.param(*row, marks=pytest.mark.exhaustive) for row in DEEP_PAGES]
+)
+def test_pages_say_what_was_found_and_nothing_else(capsys, words, said, unsaid):
+    shown = " ".join(page(capsys, *words).split())
+    assert [part for part in said if part not in shown] == []
+    assert [part for part in unsaid if part in shown] == []
 
 
 def test_explain_prints_every_proof(capsys):
@@ -305,24 +201,6 @@ def test_explain_arrives_at_a_result_once(capsys):
     assert states[-1] == f"= {derive('relu').covariance_map.body}"
 
 
-@pytest.mark.exhaustive
-def test_a_function_that_ends_at_breakpoints_has_a_page(capsys):
-    out = page(capsys, "derive", "asin(min(1,max(-1,z)))")
-    g = next(line for line in out.splitlines() if line.strip().startswith("1  ") and "+inf" in line).split()[1]
-    with mp.workdps(20):
-        density = lambda x: mp.exp(-(x**2) / 2) / mp.sqrt(2 * mp.pi)  # noqa: E731
-        exact = 2 * mp.quad(lambda t: t**2 * density(mp.sin(t)) * mp.cos(t), [0, mp.pi / 2])
-        exact += (mp.pi / 2) ** 2 * mp.erfc(1 / mp.sqrt(2))
-    assert g == mp.nstr(exact, 10)
-
-
-def test_a_jump_is_reported_as_infinite(capsys):
-    out = page(capsys, "derive", "step")
-    assert "= ∞" in out
-    assert "universality class none" in out
-    assert "No advice: gradients are infinite" in out
-
-
 def test_what_does_not_exist_is_undefined_and_has_no_proof(capsys):
     out = page(capsys, "derive", "step", "--explain")
     assert re.search(r"UNDEFINED\n *h +?= undefined\n", out)
@@ -330,13 +208,6 @@ def test_what_does_not_exist_is_undefined_and_has_no_proof(capsys):
     assert "at least as steep as a square root is at 0" in " ".join(out.split())
     assert out.count("Proof of") == 4 and "start: None" not in out and "start: oo" not in out
     assert json.loads(page(capsys, "derive", "step", "--json"))["quantities"]["h"]["definition"] is None
-
-
-def test_a_slope_of_finite_mean_square_is_unknown_and_not_called_infinite(capsys):
-    """|z|**(3/4) has a vertical tangent, and <phi'^2> is finite: symres has no rule for it."""
-    out = " ".join(page(capsys, "derive", "sign(z)*abs(z)^(3/4)").split())
-    assert "χ⊥ = unknown the slope is unbounded at a breakpoint and its mean square finite" in out
-    assert "infinite where" not in out and "undefined" not in out
 
 
 @pytest.mark.exhaustive
@@ -348,29 +219,6 @@ def test_advice_comes_with_its_conditions(capsys):
     assert "With γ = 0.9, draw" in words and "has kernel 1." in words
     with mp.workdps(15):
         assert f"C_W = {mp.nstr((1 - mp.mpf('0.9') ** 2) / mp.erfc(1 / mp.sqrt(2)), 9)}, and biases" in words
-    assert "Give slope (--set slope=...) a number" in page(capsys, "derive", "leaky_relu")
-    swish = " ".join(page(capsys, "derive", "swish").split())
-    assert "14.3201736180258/β²" in swish and "Give β (--set beta=...) a number" in swish
-    assert "contains α" in " ".join(page(capsys, "derive", "elu(z)*Phi(z)").split())
-
-
-@pytest.mark.exhaustive
-def test_four_times_the_advised_kernel_does_not_grow_away(capsys):
-    """K' = K<phi^2>/K at C_W = 1: for z - z^3/6 it is K(1 - K + 5K^2/12), which grows from K = 12/5 on."""
-    with mp.workdps(15):
-
-        def excess(k):
-            width = mp.sqrt(k)
-            return (
-                mp.quad(lambda x: (mp.tanh(x) + x**3 / 4) ** 2 * mp.npdf(x, 0, width), [-9 * width, 0, 9 * width]) - k
-            )
-
-        edge = mp.findroot(excess, (0.15, 0.2), solver="anderson")
-    assert 0.18 < edge < 0.19
-    for formula, largest in (("z-z^3/6", 12 / 5), ("tanh(z)+z^3/4", float(edge))):
-        words = " ".join(page(capsys, "derive", formula).split())
-        kernel = float(re.search(r"then has kernel (\S+)\. ", words)[1])
-        assert 0 < 4 * kernel < largest
 
 
 def test_a_jump_has_fixed_points_too(capsys):
@@ -378,42 +226,6 @@ def test_a_jump_has_fixed_points_too(capsys):
     assert "0.75 0 ∞ chaotic" in " ".join(page(capsys, *words).split("Fixed points")[1].split())
     (point,) = json.loads(page(capsys, *words, "--json"))["fixed_points"]
     assert point == {"K": 0.75, "chi_parallel": 0.0, "chi_perp": "inf", "phase": "chaotic"}
-
-
-@pytest.mark.exhaustive
-def test_numbers_for_all_parameters_give_the_fixed_points(capsys):
-    out = page(capsys, "derive", "erf", "--set", "C_W=2", "--set", "C_b=0")
-    with mp.workdps(20):
-        kernel = mp.findroot(lambda k: 4 / mp.pi * mp.asin(2 * k / (1 + 2 * k)) - k, 0.9)
-        slope = 8 / (mp.pi * mp.sqrt(1 + 4 * kernel))
-    found = out.split("Fixed points")[1]
-    assert mp.nstr(kernel, 12) in found
-    assert mp.nstr(slope, 12) in found
-    assert mp.nstr(8 / mp.pi, 12) in found  # at K = 0
-    assert "universality class" not in out
-    assert "Every setting that was tried changes kernels" in out  # chi_perp is 1.1 at the kernel that is kept
-    (zero, positive) = json.loads(
-        page(capsys, "derive", "erf", "--set", "C_W=2", "--set", "C_b=0", "--json")
-    )["fixed_points"]  # fmt: skip
-    assert zero["K"] == 0
-    assert positive["K"] == pytest.approx(float(kernel), rel=1e-12)
-    assert positive["chi_perp"] == pytest.approx(float(slope), rel=1e-12)
-    assert (zero["phase"], positive["phase"]) == ("chaotic", "ordered" if slope < 1 else "chaotic")
-
-
-@pytest.mark.exhaustive
-def test_what_the_user_fixed_is_said_and_what_that_leaves_open(capsys):
-    out = page(capsys, "derive", "relu", "--set", "C_W=2")
-    assert "could not decide" not in out
-    words = " ".join(out.split())
-    assert "universality class not decided: C_W = 2 is set" in words
-    assert "For the fixed points, give C_b a number, too" in words
-    assert "Remarks" not in out
-
-
-@pytest.mark.exhaustive
-def test_the_source_of_equation_numbers_is_spelled_out_once(capsys):
-    assert page(capsys, "derive", "relu").count("The Principles of Deep Learning") == 1
 
 
 @pytest.mark.parametrize(
@@ -428,20 +240,17 @@ def test_the_source_of_equation_numbers_is_spelled_out_once(capsys):
         ("elu(alpha=1)", "second derivative jumps at 0"),
         ("where(z > 1, z^3 - 3*z^2 + 3*z - 1, 0)", "third derivative jumps at 1"),
         ("where(z > 0, z, 0) + where(z > 1, 1, 0)", "kink at 0; jump at 1"),
-        ("hard_tanh", "kinks at -1, 1"),
+        ("hard_tanh", "odd; kinks at -1, 1"),
+        ("abs(z)^(3/2)", "second derivative infinite at 0"),
+        ("abs(z-1)^(5/4)", "second derivative infinite at 1"),
+        ("sign(z)*sqrt(abs(z))", "infinite slope at 0"),
+        ("abs(z)^3+z", "third derivative jumps at 0"),
     ],
 )
 def test_breakpoints_are_told_by_what_jumps(capsys, formula, fact):
     shown = page(capsys, "show", formula).split("facts")[1]
     facts = [part.strip() for part in " ".join(shown.split()).split(";")]
     assert set(fact.split("; ")) <= set(facts)
-
-
-@pytest.mark.exhaustive
-def test_an_exponentially_flat_start_is_no_decay_law(capsys):
-    out = " ".join(page(capsys, "derive", "hard_tanh").split())
-    assert "small kernels are preserved for very many layers" in out
-    assert "falls like" not in out
 
 
 @pytest.mark.exhaustive
@@ -501,11 +310,6 @@ def test_a_terminal_gets_colours_and_the_same_words(capsys, monkeypatch):
     text = terminal.getvalue()
     assert ANSI in text
     assert re.sub(r"\x1b\[[0-9;]*m", "", text).split() == plain.split()
-
-
-@pytest.mark.exhaustive
-def test_the_same_page_twice(capsys):
-    assert page(capsys, "derive", "erf") == page(capsys, "derive", "erf")
 
 
 # ---- check ---------------------------------------------------------------------------------------------------------
@@ -605,18 +409,6 @@ def test_the_formula_of_the_help_is_one(capsys):
     )
 
 
-def test_lists_load_no_heavy_library():
-    code = (
-        "import sys; from symres.cli import run; code = run(['list']);"
-        "heavy = {'torch', 'matplotlib', 'jinja2', 'rich'} & set(sys.modules);"
-        "print(code, *heavy, file=sys.stderr)"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, timeout=60
-    )
-    assert result.stderr == b"0\n"
-
-
 def test_messages_are_one_printable_line(capsys):
     console.complain("a\nb\x1b[31m\tc" + "d" * 2000)
     err = capsys.readouterr().err
@@ -648,15 +440,6 @@ def test_long_numbers_do_not_touch_their_neighbours(capsys):
 
 
 @pytest.mark.exhaustive
-def test_averages_inside_a_block_are_not_at_the_kernel(capsys):
-    """The critical point of a block is known by the variance of its hidden units, which is not K*."""
-    out = page(capsys, "derive", "silu", "--layer", "two_layer_block", "--set", "gamma=1/2", "--set", "xi=1")
-    assert "√(3/⟨φ'(z)²⟩_S*)/2" in out
-    assert "  S*    14.3201736180258, the variance inside of the averages" in out
-    assert "⟩_K*" not in out
-
-
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("formula", "words"),
     [("z*sin(z)", ()), ("silu", ()), ("z*tanh(log(1+exp(z)))", ("--layer", "residual", "--set", "gamma=1/2"))],
@@ -669,15 +452,6 @@ def test_laws_in_the_depth_at_points_that_are_roots_are_numbers(capsys, formula,
     expected = theory.exponents
     assert float(found[1]) == pytest.approx(float(expected.amplitude), rel=1e-7)
     assert float(found[2]) == pytest.approx(-float(expected.jacobian), rel=1e-7)
-    # by the maps: K' - K = b (K - K*)^2 + ..., and chi_perp - 1 = c (K - K*) + ... give a = -1/b and q = -c/b
-    (point,) = (p for p in theory.critical_points if p.stability == "half-stable")
-    at = {"C_W": sp.N(point.C_W, 40), "C_b": sp.N(point.C_b, 40)}
-    star, step = sp.N(point.K, 40), sp.N(point.K, 40) / 10**8
-    up, down = (theory.kernel_map.evalf(36, K=star + s * step, **at) - (star + s * step) for s in (1, -1))
-    bend = float((up + down) / (2 * step**2))
-    rise = [theory.chi_perp.evalf(36, K=star + s * step, **at) for s in (1, -1)]
-    assert float(found[1]) == pytest.approx(-1 / bend, rel=1e-5)
-    assert float(found[2]) == pytest.approx(-float((rise[0] - rise[1]) / (2 * step)) / bend, rel=1e-5)
 
 
 def test_names_in_c_begin_with_what_is_asked_for_or_with_the_activation(capsys, tmp_path):
@@ -731,7 +505,7 @@ print(*(name for name in sys.argv[1].split(",") if name in sys.modules), file=sy
         (["--help"], HEAVY),
         (["--version"], HEAVY),
         (["export", "--help"], HEAVY),
-        (["list"], ("numpy", "scipy", "matplotlib", "jinja2")),  # formulas are sympy's
+        (["list"], ("numpy", "scipy", "matplotlib", "jinja2", "torch", "rich")),  # formulas are sympy's
     ],
     ids=" ".join,
 )

@@ -10,7 +10,7 @@ from symres.cli.kept_pages import activation_key, layer_key
 from symres.core.cache.disk_cache import DiskCache
 from symres.theory.observables import registry
 from symres.theory.observables.registry import observables
-from tests.command_line import page, process
+from tests.command_line import page
 
 
 def test_the_second_page_is_the_first(capsys, tmp_path, monkeypatch):
@@ -81,12 +81,3 @@ def _curvature():
     from dataclasses import replace
 
     return replace(observables["h"], name="curvature", define=lambda walks: walks.next_kernel)
-
-
-@pytest.mark.exhaustive
-def test_two_commands_share_a_folder(tmp_path):
-    options = {"SYMRES_NO_CACHE": "", "SYMRES_CACHE_DIR": str(tmp_path)}
-    first = process("list", "averages", "relu", **options)
-    assert first.returncode == 0
-    assert DiskCache(tmp_path).size()[0] > 1
-    assert process("list", "averages", "relu", **options).stdout == first.stdout

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import runpy
-import shutil
 import signal
 import stat
 import subprocess
@@ -21,7 +20,7 @@ from symres.core.errors import DeclarationError
 from symres.core.symbols import K
 from symres.report.latex.document import document
 from symres.studies import criticality_summary
-from tests.command_line import ROOT, page, run
+from tests.command_line import ROOT, needs_latex, page, run, typeset
 
 
 @pytest.mark.parametrize("existing", [False, True])
@@ -126,12 +125,6 @@ def test_export_prints_and_writes_the_same_module(capsys, tmp_path):
     assert float(runpy.run_path(str(path))["covariance_map"](1.0, 1.0, 1.0, 2.0, 0.25, 0.5)) == pytest.approx(1.5)
 
 
-def test_export_to_latex(capsys):
-    text = page(capsys, "export", "relu", "--quantity", "phi_squared", "--target", "latex")
-    assert "\\documentclass" in text
-    assert "\\frac{K}{2}" in text
-
-
 CASES = {
     "gelu": ("gelu", "residual", []),
     "tanh": ("tanh", "mlp", ["C_W=1", "C_b=0.1"]),
@@ -144,22 +137,13 @@ CASES = {
 }
 
 
-def typeset(folder):
-    done = subprocess.run(
-        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "derivation.tex"],
-        cwd=folder, capture_output=True, text=True, check=True, errors="replace",
-    )  # fmt: skip
-    assert "Overfull" not in done.stdout
-    return done.stdout
-
-
 @pytest.mark.exhaustive
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+@needs_latex
 @pytest.mark.parametrize("name", CASES)
 def test_derivations_are_typeset_mathematics(tmp_path, name):
     text = document(derive_command._report(request.make(*CASES[name]))[1])
     (tmp_path / "derivation.tex").write_text(text)
-    typeset(tmp_path)
+    typeset(tmp_path / "derivation.tex")
     assert text.count("Principles of Deep Learning Theory") == 1
     assert not re.search(r"\\(tiny|scriptsize)", text)
     body = text.split(r"\maketitle")[1].split("How this was made")[0]  # the title may be the formula as it was typed
@@ -174,30 +158,13 @@ def test_derivations_are_typeset_mathematics(tmp_path, name):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+@needs_latex
 def test_the_document_shows_the_plot_and_moves_with_its_folder(capsys, tmp_path):
     page(capsys, "derive", "relu", "--layer", "residual", "--out", str(tmp_path / "made"))
     folder = (tmp_path / "made").rename(tmp_path / "moved")
-    assert "maps.pdf" in typeset(folder).replace("\n", "")  # TeX breaks lines anywhere
+    assert "maps.pdf" in typeset(folder / "derivation.tex").replace("\n", "")  # TeX breaks lines anywhere
     (folder / "maps.pdf").unlink()
-    assert "maps.pdf" not in typeset(folder).replace("\n", "")  # the document alone, sent by mail
-
-
-@pytest.mark.exhaustive
-def test_an_average_that_several_results_need_is_derived_once(capsys, tmp_path):
-    page(capsys, "derive", "relu", "--out", str(tmp_path))
-    text = (tmp_path / "derivation.tex").read_text()
-    assert text.count("closed form, by (A1).") == 2  # g and K'
-    assert text.count("\\subsection*{(A1)}") == 1
-    assert text.count("\\textbf{Stein's lemma.}") == 1
-
-
-@pytest.mark.exhaustive
-def test_what_is_numeric_has_no_empty_proof():
-    text = document(derive_command._report(request.make("tanh", "mlp", []))[1])
-    assert "canonical form" not in text
-    assert "\\appendix" not in text
-    assert text.count("is not a polynomial") == 1
+    assert "maps.pdf" not in typeset(folder / "derivation.tex").replace("\n", "")  # the document alone, sent by mail
 
 
 @pytest.mark.exhaustive

@@ -1,7 +1,6 @@
 """Objects show themselves: text, LaTeX and HTML, the same every time."""
 
 import re
-import shutil
 import subprocess
 from dataclasses import replace
 from functools import cache
@@ -15,6 +14,7 @@ from symres.core.display import Fact, Shown, listed
 from symres.kernels import ZonalKernel
 from symres.report.figures.phase_diagram import phase_diagram
 from symres.torch.gains.gain_number import Gain, GainFacts
+from tests.command_line import needs_latex
 from tests.shared import derived
 
 VOID = {"br", "img", "hr"}
@@ -101,7 +101,7 @@ def test_every_object_shows_itself_in_three_ways(name):
     assert formula is None or re.fullmatch(r"\$\\displaystyle [^$]+\$", formula)
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+@needs_latex
 def test_formulas_compile(tmp_path):
     """In a document of its own, with no more than amsmath."""
     formulas = [made(name)._repr_latex_() for name in MAKE if name not in WITHOUT_FORMULA]
@@ -164,14 +164,6 @@ def test_only_records_of_few_numbers_show_all_their_fields():
     assert len(classes) > 15
     raw = {cls.__name__ for cls in classes if getattr(vars(cls).get("__dataclass_params__"), "repr", False)}
     assert raw == {"Activation", "DepthScales", "Exponents", "FixedPoint", "Layer", "Phase", "Regime", "Theory"}
-
-
-@pytest.mark.exhaustive
-def test_formulas_stand_in_no_table():
-    """MathJax breaks a formula in a cell after every term."""
-    for name in MAKE:
-        html = made(name)._repr_html_()
-        assert "<table" not in html and html.count("<pre") == html.count('<pre style="font-family:monospace')
 
 
 class Angled(Shown):

@@ -6,25 +6,7 @@ import time
 import pytest
 
 from symres.core.progress import Bar
-
-
-class Terminal:
-    """A stderr that says it is a terminal."""
-
-    encoding = "utf-8"
-
-    def __init__(self):
-        self.text = ""
-
-    def write(self, text):
-        self.text += text
-        return len(text)
-
-    def flush(self):
-        pass
-
-    def isatty(self):
-        return True
+from tests.command_line import Terminal
 
 
 @pytest.fixture
@@ -52,7 +34,7 @@ def test_silent_when_quick(terminal):
     screen = terminal()
     with Bar("check", patience=60) as bar:
         bar("kernel_map", 0.5)
-    assert screen.text == ""
+    assert screen.getvalue() == ""
 
 
 def test_shown_on_a_terminal_when_slow(terminal, capsys):
@@ -60,7 +42,7 @@ def test_shown_on_a_terminal_when_slow(terminal, capsys):
     with Bar("check", patience=0) as bar:
         bar("kernel_map", 0.25)
         bar("chi_perp", 0.75)
-    assert "check" in screen.text and "chi_perp" in screen.text
+    assert "check" in screen.getvalue() and "chi_perp" in screen.getvalue()
     assert capsys.readouterr().out == ""
 
 
@@ -69,7 +51,7 @@ def test_one_slow_step_is_shown(terminal):
     with Bar("export", patience=0.05) as bar:
         bar("covariance_map", 0.25)
         time.sleep(0.5)
-        assert "covariance_map" in screen.text
+        assert "covariance_map" in screen.getvalue()
     assert bar._bar is None
 
 
@@ -78,4 +60,4 @@ def test_the_bar_goes_away_after_an_error(terminal):
     with pytest.raises(ZeroDivisionError), Bar("check", patience=0) as bar:
         bar("kernel_map", 0.25)
         1 / 0  # noqa: B018
-    assert bar._bar is None and "kernel_map" in screen.text
+    assert bar._bar is None and "kernel_map" in screen.getvalue()

@@ -9,9 +9,11 @@ import torch
 from scipy.integrate import solve_ivp
 
 import symres as sr
+from symres.core.errors import DeclarationError
 from symres.kernels import predict
 
 N, M, OUTPUTS = 5, 3, 2
+RNG = np.random.default_rng(0)
 C_W, C_b = 1.7, 0.2
 
 
@@ -149,70 +151,6 @@ def test_equal_inputs_train_for_a_time_and_never_for_ever(module, data):
         predict(train, train, train, np.array([1.0, 2.0, 4.0]), noise=1e-20).posterior()
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda a: a | {"kernel_train_train": a["kernel_train_train"][0]}, "not a pair"),
-        (lambda a: a | {"kernel_test_train": a["kernel_train_train"]}, "its shape is"),
-        (lambda a: a | {"y_train": a["y_train"][:2]}, "y_train"),
-        (lambda a: a | {"y_train": torch.zeros(N)}, "numpy and torch"),
-        (lambda a: a | {"ridge": -1}, "negative"),
-        (lambda a: a | {"learning_rate": 0}, "not positive"),
-    ],
-)
-def test_what_does_not_fit_is_refused(kernels, data, change, message):
-    given = dict(zip(("kernel_train_train", "kernel_test_train", "kernel_test_test"), kernels, strict=True))
-    with pytest.raises(sr.DeclarationError, match=message):
-        predict(**change(given | {"y_train": data[2]}))
-
-
-@pytest.mark.parametrize("t", [-1, math.nan])
-def test_there_is_no_time_before_the_start(kernels, data, t):
-    with pytest.raises(sr.DeclarationError, match="training begins at 0"):
-        predict(*kernels, data[2]).gradient_descent(t)
-
-
-@pytest.mark.exhaustive
-def test_wide_networks_are_trained_alike(kernels, data):
-    """Drawn networks of width 512 in the NTK parametrisation, by gradient descent in small steps."""
-    X, T, y = data
-    networks, width, t, steps = 200, 512, 12.0, 150
-    generator = torch.Generator().manual_seed(0)
-    means = []
-    for _ in range(networks // 50):
-        shapes = [(50, width, 4), (50, width, width), (50, OUTPUTS, width)]
-        weights = [torch.randn(s, generator=generator).requires_grad_() for s in shapes]
-        biases = [torch.randn(s[0], s[1], 1, generator=generator).requires_grad_() for s in shapes]
-        inputs = torch.tensor(np.concatenate([X, T]).T, dtype=torch.float32).expand(50, -1, -1)
-        target = torch.tensor(y.T, dtype=torch.float32)
-
-        def outputs(inputs=inputs, weights=weights, biases=biases):
-            h = inputs
-            for place, (w, b) in enumerate(zip(weights, biases, strict=True)):
-                h = torch.erf(h) if place else h
-                h = (C_W / w.shape[-1]) ** 0.5 * (w @ h) + C_b**0.5 * b
-            return h
-
-        for _ in range(steps):
-            loss = ((outputs()[..., :N] - target) ** 2).sum() / (2 * y.size)
-            gradients = torch.autograd.grad(loss, [*weights, *biases])
-            with torch.no_grad():
-                for parameter, gradient in zip([*weights, *biases], gradients, strict=True):
-                    parameter -= t / steps * gradient
-        found = outputs().detach()[..., N:].numpy()
-        means.append(found)
-    drawn = np.concatenate(means)  # (networks, outputs, M)
-    expected = predict(*kernels, y).gradient_descent(t)
-    error = drawn.std(0) / np.sqrt(networks)
-    assert (np.abs(drawn.mean(0) - expected.mean.T) < 4 * error + 0.01).all()
-    centred = drawn - drawn.mean(0)
-    outers = np.einsum("noa,nob->nab", centred, centred) / OUTPUTS
-    spread = outers.std(0) / np.sqrt(networks)
-    assert (np.abs(outers.mean(0) - expected.covariance) < 4 * spread + 0.02).all()
-    untrained = predict(*kernels, y).gradient_descent(0)  # the sample can tell the trained from the untrained
-    assert (np.abs(drawn.mean(0) - untrained.mean.T) > 8 * error).any()
-
-
 @pytest.mark.parametrize("library", [np, torch])
 def test_numbers_that_are_none_and_half_a_kernel_are_refused(kernels, data, library):
     converted = [tuple(library.asarray(k) for k in pair) for pair in kernels]
@@ -234,3 +172,28 @@ def test_numbers_that_are_none_and_half_a_kernel_are_refused(kernels, data, libr
     for half in ((library.triu(train[0]), train[1]), (train[0], library.tril(train[1]))):
         with pytest.raises(sr.DeclarationError, match="kernel of kernel_train_train: it is not symmetric"):
             predict(half, cross, test, y)
+
+
+def blocks(name, X, tests, dtype=np.float64):
+    kernels = sr.export(sr.network([name] * 2)).load().dual_kernel_matrix
+    given = ((X,), (tests, X), (tests,))
+    return [tuple(a.astype(dtype) for a in kernels(*some, C_W=2, C_b=0.1)) for some in given]
+
+
+@pytest.mark.parametrize("kind", [int, bool, np.uint8])
+@pytest.mark.parametrize("t", [0.9, 1.9, np.inf])
+def test_labels_may_be_whole_numbers(kind, t):
+    made, y = blocks("relu", RNG.standard_normal((6, 5)), RNG.standard_normal((3, 5))), np.array([1, 0, 1, 1, 0, 1])
+    found, expected = (predict(*made, labels).gradient_descent(t) for labels in (y.astype(kind), 1.0 * y))
+    np.testing.assert_array_equal(found.mean, expected.mean)
+    np.testing.assert_array_equal(found.covariance, expected.covariance)
+
+
+def test_kernels_of_single_precision_are_singular_earlier():
+    X, tests = RNG.uniform(-1, 1, (40, 2)), RNG.uniform(-1, 1, (5, 2))
+    y = np.sin(3 * X[:, 0])
+    with pytest.raises(DeclarationError, match="singular"):
+        predict(*blocks("erf", X, tests, np.float32), y.astype(np.float32)).gradient_descent()
+    few = blocks("relu", X[:6], tests), blocks("relu", X[:6], tests, np.float32)
+    exact, single = (predict(*made, y[:6].astype(made[0][0].dtype)).gradient_descent() for made in few)
+    assert np.abs(single.mean - exact.mean).max() < 1e-3

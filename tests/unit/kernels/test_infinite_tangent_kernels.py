@@ -1,8 +1,5 @@
 """Networks whose tangent kernel is infinite for equal inputs: one error when it is asked for, and the other kernel."""
 
-import copy
-import pickle
-
 import mpmath as mp
 import numpy as np
 import pytest
@@ -82,12 +79,6 @@ def test_the_kernel_of_the_gaussian_process_and_its_gradients_exist(inputs):
     raw = [torch.autograd.grad(kernel.value(n).log(), getattr(kernel, f"raw_{n}"))[0].item() for n in ("C_W", "C_b")]
     for gradient, slope, chain in zip(wanted, slopes, raw, strict=True):
         assert gradient.item() == pytest.approx(slope.sum() * chain, rel=1e-12)
-
-
-def test_made_kernels_are_copied(inputs):
-    kernel = for_sklearn.NeuralKernel("step", 1, kernel="nngp", **VALUES)
-    for other in (copy.deepcopy(kernel), pickle.loads(pickle.dumps(kernel)), kernel.clone_with_theta(kernel.theta)):
-        assert (other(inputs) == kernel(inputs)).all()
 
 
 ACTIVATIONS = [*JUMPS, "relu", "hard_tanh", "exp(-abs(z))", "gelu", "abs"]

@@ -70,10 +70,6 @@ def test_input_variances_scale_the_inputs(inputs):
     plain = NeuralKernel("relu", 2)
     assert np.array_equal(kernel(inputs), plain(inputs * np.sqrt(variances)))
     assert np.array_equal(kernel.diag(inputs), plain.diag(inputs * np.sqrt(variances)))
-    with pytest.raises(sr.DeclarationError, match="4 input variances for 3 features"):
-        kernel(inputs[:, :3])
-    with pytest.raises(sr.DeclarationError, match="not negative"):
-        NeuralKernel("relu", 2, input_variances=[1, -1], input_variances_bounds="fixed")(inputs[:, :2])
 
 
 def test_estimators_learn(inputs):
@@ -86,43 +82,3 @@ def test_estimators_learn(inputs):
     label = y > 0.8
     for classifier in (SVC(kernel=NeuralKernel("relu", 2)), GaussianProcessClassifier(NeuralKernel("relu", 2))):
         assert classifier.fit(X[:40], label[:40]).score(X[40:], label[40:]) > 0.7
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"network": "relu"}, "the depth is missing"),
-        ({"depth": 2, "kernel": "ntk"}, "nngp, tangent"),
-        ({"depth": 2, "C_b": 0}, "it has no logarithm"),
-        ({"depth": 2, "C_W_bounds": (0, 1)}, "not positive numbers"),
-        ({"depth": 2, "parameters": {"alpha": 1}}, "no parameter alpha"),
-    ],
-)
-def test_wrong_use_is_refused(given, message, inputs):
-    with pytest.raises(sr.DeclarationError, match=message):
-        NeuralKernel(**given)(inputs, eval_gradient=True)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"C_W": -1}, "C_W = -1: it is negative; pass C_W >= 0"),
-        ({"C_b": [0.1, -0.2], "C_b_bounds": "fixed"}, "it is negative; pass C_b >= 0"),
-        ({"C_W": [1, 2, 3]}, "3 values, and the network has 2 layers"),
-    ],
-)
-def test_values_that_a_network_cannot_have_are_refused(given, message, inputs):
-    kernel = NeuralKernel("relu", 1, **given)
-    for use in (kernel, kernel.diag):
-        with pytest.raises(sr.DeclarationError, match=message):
-            use(inputs)
-
-
-def test_inputs_that_are_none_are_refused(inputs):
-    kernel, holes = NeuralKernel("relu", 1), inputs.copy()
-    holes[6, 1] = holes[9, 0] = np.nan
-    for X, message in ((holes, "row 6 "), (inputs + 1j, "complex"), (inputs[:0], "it is empty")):
-        with pytest.raises(sr.DeclarationError, match=message):
-            kernel(X)
-    with pytest.raises(sr.DeclarationError, match="X has 4 features, Y 2"):
-        kernel(inputs, inputs[:, :2])

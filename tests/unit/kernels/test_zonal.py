@@ -44,28 +44,6 @@ def test_matrices_of_inputs_are_those_of_the_network():
     assert kernel.matrix(X)[1][3, 4] == kernel.matrix(X)[1][3, 3]
 
 
-def test_what_a_table_refuses():
-    module = sr.export(sr.network(["relu"]))
-    with pytest.raises(DeclarationError, match="no value was passed for C_b"):
-        ZonalKernel(module, C_W=2)
-    with pytest.raises(DeclarationError, match="it is not a generated module"):
-        ZonalKernel(3, C_W=2, C_b=0)
-    with pytest.raises(DeclarationError, match="inputs of kernel 0 have no angle"):
-        ZonalKernel(module, 0, C_W=2, C_b=0)
-    with pytest.raises(DeclarationError, match="131072 pieces leave an error"):
-        ZonalKernel(module, tolerance=1e-18, C_W=2, C_b=0)
-    kernel = ZonalKernel(module, C_W=2, C_b=0)
-    found = kernel(np.array([1.0 + 1e-14, 1.0 + 1e-12, -1.5, np.nan]))
-    assert all(np.isnan(values).tolist() == [False, True, True, True] for values in found)
-    assert np.isfinite(kernel(np.float32([1.0 + 2e-6]))).all() and np.isfinite(kernel(np.array([1, 0]))).all()
-    with pytest.raises(TypeError, match="real numbers"):
-        kernel(0.5 + 0.1j)
-    with pytest.raises(DeclarationError, match=r"go from 0\.5 to 2"):
-        kernel.matrix([[1.0, 0.0], [0.0, 2.0]])
-    with pytest.raises(DeclarationError, match="one norm"):
-        kernel.matrix([[0.0, 0.0], [0.0, 2.0]])
-
-
 @pytest.mark.parametrize(
     "layers", [["relu", "erf", "relu"], ["relu"] * 4, pytest.param(["gelu", "tanh"], marks=pytest.mark.exhaustive)]
 )

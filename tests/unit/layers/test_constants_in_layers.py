@@ -2,12 +2,10 @@
 
 import math
 
-import numpy as np
 import pytest
 import sympy as sp
 
 import symres as sr
-from symres.core.errors import DeclarationError, UnsupportedLayer
 from tests.command_line import run
 from tests.oracles.average import average_of
 
@@ -69,23 +67,6 @@ def test_the_kernel_of_the_next_layer(text):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.sample(1)
-@pytest.mark.parametrize(
-    "text", ["(z + Dense(phi(z)))/sqrt(2)", "Dense(phi(z) - phi(0))", "z/2 + Dense(phi(z)) + Dense(2)"]
-)
-def test_every_stage_takes_them(text):
-    """Page, vertex, advice, checks, export."""
-    theory = sr.derive(sr.layer(text, phi="sigmoid"))
-    assert "φ(z)" in theory.page()
-    assert np.isfinite(theory.vertex(2, 1, C_W=1, C_b="1/10")).all()
-    assert theory.advice(5, 100).C_W > 0
-    assert sr.check(theory, "quadrature", points=2).outcome.name == "PASSED"
-    values = dict(K1=1.1, K2=0.9, C=0.3, C_W=C_W, C_b=C_b)
-    exact = float(theory.covariance_map.evalf(15, **values))
-    assert sr.export(theory.covariance_map).load().covariance_map(**values) == pytest.approx(exact, rel=1e-12)
-
-
-@pytest.mark.exhaustive
 def test_a_trainable_bias_fluctuates_as_in_networks():
     theory = sr.derive(sr.layer("z + Dense(relu(z)) + Dense(2)"))
     asked = ["kernel_map", "vertex", "kernel_fluctuation", "ntk_map", "chi_perp"]
@@ -142,32 +123,6 @@ def test_python_and_text_declare_the_same_layer():
     assert sr.layer("z + Dense(phi(z))", phi="tanh(a*z)", a="pi").formulas[0].expr == sp.tanh(sp.pi * z)
 
 
-@pytest.mark.parametrize(
-    ("ask", "error", "needle"),
-    [
-        (lambda: sr.layer("z + Dense(phi(z))"), DeclarationError, "no activation is passed for it; pass one"),
-        (lambda: sr.layer("z + Dense(tanh(z))", phi="relu"), DeclarationError, "the activation relu is not in it"),
-        (lambda: sr.layer("a*z + Dense(phi(z))", phi="relu"), DeclarationError, "unknown name 'a'"),
-        (lambda: sr.layer("a*z + Dense(phi(z))", phi="relu"), DeclarationError, 'sr.layer("...", a=...)'),
-        (lambda: sr.activation("a*tanh(z)"), DeclarationError, 'sr.activation("...", a=...)'),
-        (lambda: sr.layer("z + Dense(phi(z))", phi="relu", a=1), DeclarationError, "it has no parameter a"),
-        (lambda: sr.layer("residul", phi="relu"), DeclarationError, "did you mean residual"),
-        (lambda: sr.layer(3), DeclarationError, "it is not a name or an equation"),
-        (lambda: sr.layer("z + Dense(LayerNorm(2))"), UnsupportedLayer, "what it divides by is 0"),
-        (lambda: sr.layer("z + sqrt(2)*LayerNorm(z) + 1/sqrt(2)"), UnsupportedLayer, "adds sqrt(2)/2 to every neuron"),
-        (lambda: sr.layer("z + Dense(sqrt(-2)*z)"), DeclarationError, "not real"),
-        (lambda: sr.layer("z + Dense(relu(z), -sqrt(2))"), DeclarationError, "C_W >= 0"),
-        (lambda: sr.Layer("z + Dense(relu(z))"), DeclarationError, 'sr.layer("z + Dense(phi(z))")'),
-        (lambda: sr.network("gelu"), DeclarationError, 'a network of gelu: it is not a list of layers; pass one'),
-        (lambda: sr.network(sr.mlp("gelu")), DeclarationError, "a network of mlp: it is not a list"),
-    ],
-)  # fmt: skip
-def test_what_is_refused_says_why(ask, error, needle):
-    with pytest.raises(error) as refused:
-        ask()
-    assert needle in str(refused.value)
-
-
 def test_derive_check_export_and_network_take_the_same_texts():
     """With a node in it a text is an equation, else an activation in a multilayer perceptron."""
     equation = "(z + Dense(relu(z)))/sqrt(2)"
@@ -179,21 +134,6 @@ def test_derive_check_export_and_network_take_the_same_texts():
         assert sr.export(what).load().kernel_map(K, C_W, C_b) == pytest.approx(
             float(sr.derive(what).kernel_map.evalf(15, K=K, C_W=C_W, C_b=C_b)), rel=1e-13
         )
-
-
-@pytest.mark.exhaustive
-def test_commands_take_them(capsys):
-    code, out, _ = run(capsys, "derive", "(z + Dense(relu(z)))/sqrt(2)")
-    assert code == 0 and "= K/2 + C_b/2 + C_W·K/4" in out
-    assert "this page: symres derive '(z + Dense(relu(z)))/sqrt(2)'" in out
-    code, out, _ = run(capsys, "derive", "tanh", "--layer", "cos(a)*z + sin(a)*Dense(phi(z))", "--set", "a=0.3")
-    assert code == 0 and "cos(3/10)" in out
-    code, out, _ = run(capsys, "export", "gelu", "--layer", "residual", "--set", "gamma=1/sqrt(2)", "--target", "latex")
-    assert code == 0 and r"\frac{K}{2}" in out
-    code, _, err = run(capsys, "derive", "z + Dense(relu(z))", "--layer", "residual")
-    assert code == 2 and "the first argument is a layer already" in err
-    code, _, err = run(capsys, "check", "z + Dense(phi(z))")
-    assert code == 2 and "it contains phi, but no activation is passed for it" in err
 
 
 @pytest.mark.exhaustive

@@ -8,7 +8,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.core.errors import DeclarationError, UnsupportedLayer
+from symres.core.errors import DeclarationError
 from symres.layers.equation_parser import written
 from symres.layers.nodes import Node, node_classes
 from tests.command_line import page, run
@@ -46,29 +46,6 @@ def test_functions_of_formulas_are_activations():
     assert found == sr.Layer(Dense(sr.Activation("exp", sp.exp(z), ())(tanh(z) / 2)))
 
 
-@pytest.mark.parametrize(
-    ("text", "error", "needle"),
-    [
-        ("z + Dense(z)", DeclarationError, "the activation gelu is not in it; write phi"),
-        ("Dense(phi(z)", DeclarationError, "never closed"),
-        ("Dens(phi(z))", DeclarationError, "did you mean Dense"),
-        ("layernorm(phi(z))", DeclarationError, "did you mean LayerNorm"),
-        ("a*z + Dense(phi(z))", DeclarationError, "--set a="),
-        ("Dense(phi(z), 1, 2, 3)", DeclarationError, "write Dense(u, C_W, C_b)"),
-        ("Dense(phi(z), -1)", DeclarationError, "C_W >= 0"),
-        ("Dense(phi)", DeclarationError, "has no argument"),
-        ("Dense(phi())", DeclarationError, "unexpected"),
-        ("Dense(max(phi(z), 0))", UnsupportedLayer, "not a polynomial in neurons"),
-        ("Dense(where(z > 0, phi(z), 0))", UnsupportedLayer, "not a polynomial in neurons"),
-        ("phi(z)", UnsupportedLayer, "put a Dense around"),
-        ("BatchNorm(phi(z))", UnsupportedLayer, "batch statistics"),
-    ],
-)
-def test_what_cannot_be_read_says_so(text, error, needle):
-    with pytest.raises(error, match="(?s)" + needle.replace("(", r"\(").replace(")", r"\)")):
-        written(text, gelu)
-
-
 class Faulty(Node):
     def lower(self, program, u):
         return program.mean(u) / nothing  # noqa: F821
@@ -99,12 +76,6 @@ def test_a_declared_node_is_a_word_of_equations():
     assert Amplified(gelu(z), "1/10").args[1] == sp.Rational(1, 10)
 
 
-@pytest.mark.parametrize("text", ["Dense(Amplified(phi(z)))", "Dense(Amplified(phi(z), 1, 2))"])
-def test_a_node_with_another_number_of_arguments_says_how_it_is_written(text):
-    with pytest.raises(DeclarationError, match=r"write Amplified\(u, gain\)"):
-        written(text, gelu)
-
-
 @pytest.mark.parametrize("name", ["gelu", "max", "where", "pi", "phi", "z", "x", "K", "Dense", "LayerNorm"])
 def test_a_node_cannot_have_the_name_of_another_thing(name):
     before = dict(node_classes)
@@ -122,8 +93,6 @@ def test_bases_of_nodes_are_no_words_of_equations():
 
     assert {"Node", "Normaliser", "_Hidden", "Unfinished"}.isdisjoint(node_classes)
     assert {"Dense", "LayerNorm", "RMSNorm", "BatchNorm"} <= set(node_classes)
-    with pytest.raises(DeclarationError, match="unknown function 'Unfinished'"):
-        written("Dense(Unfinished(phi(z)))", gelu)
 
 
 def test_a_node_that_is_declared_again_takes_the_name_over():
@@ -149,17 +118,8 @@ def test_commands_take_equations(capsys, monkeypatch, tmp_path):
     assert "no parameter c" in err
 
 
-@pytest.mark.exhaustive
-def test_long_closed_forms_are_left_to_files(capsys):
-    shown = page(capsys, "derive", "gelu", "--layer", "z/2 + Dense(phi(Dense(z))*Dense(z))")
-    assert "5.25887090477242" in shown
-    assert "a closed form, too long for a page" in shown
-
-
 def test_the_name_of_the_activation_says_phi_too():
     assert written("z + Dense(gelu(z)*z)", gelu) == written("z + Dense(phi(z)*z)", gelu)
     swish = sr.activation("swish", beta=2)
     assert written("z + Dense(swish(z))", swish) == written("z + Dense(phi(z))", swish)
     assert written("Dense(swish(z) + swish(z, 3))", swish) == sr.Layer(Dense(swish(z) + sr.activation("swish(3)")(z)))
-    with pytest.raises(DeclarationError, match="the activation gelu is not in it"):
-        written("z + Dense(tanh(z))", gelu)

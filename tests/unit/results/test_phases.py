@@ -9,16 +9,7 @@ import sympy as sp
 import symres as sr
 from symres.core.errors import DeclarationError, NoClosedForm
 from symres.results.critical_point import CriticalPoint
-from symres.results.exponents import Exponents
 from symres.results.phases import CRITICAL, LinePoint, Phase, phase_name
-
-
-def test_report_holds_the_points_of_the_theory():
-    theory = sr.derive("relu")
-    report = theory.report()
-    assert report.critical_points == theory.critical_points
-    assert all(isinstance(point, CriticalPoint) for point in report.critical_points)
-    assert isinstance(report.exponents, Exponents)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import math
 import mpmath as mp
 import pytest
 
+from symres.check.oracles.comparison import require_sensitivity
 from symres.core.errors import CheckRefuted
 from symres.results.verdict import QUADRATURE, SIMULATION, CheckReport, Outcome, inconclusive, judge
 
@@ -137,3 +138,11 @@ def test_the_table_fits_eighty_columns():
         "z: claimed minus found, in units of the oracle's error",
         "sees: the smallest relative error of the claim that would have been noticed",
     ]
+
+
+def test_a_comparison_that_hardly_sees_the_branch_does_not_count():
+    seen = row(1.0, 1.0, 1e-3)  # sees 0.7 %
+    for bare, outcome in ((None, PASSED), (0.97, PASSED), (0.99, INCONCLUSIVE), (mp.inf, PASSED), (1.0, PASSED)):
+        assert require_sensitivity(seen, bare and mp.mpf(bare)).outcome is outcome, bare
+    assert "the branch is only 0.01 of the claim" in require_sensitivity(seen, mp.mpf("0.99")).reason
+    assert require_sensitivity(row(2.0, 1.0, 1e-3), mp.mpf("1.999")).outcome is REFUTED

@@ -6,8 +6,6 @@ import sympy as sp
 
 import symres as sr
 from symres.check import Outcome, check
-from symres.check.formulas import steepness
-from symres.check.formulas.numeric_formula import NumericFunction, switch_points
 from symres.check.formulas.steepness import infinitely_steep
 from symres.check.oracles.layer_oracle import QuadratureOracle
 from symres.core import symbols
@@ -61,21 +59,6 @@ def test_jumps_and_roots_are_seen_at_every_size(formula):
 @pytest.mark.parametrize("formula", FINITE)
 def test_kinks_and_slopes_are_neither(formula):
     assert infinitely_steep(sr.mlp(formula).forward, NUMBERS) is False
-
-
-def test_what_has_no_real_values_cannot_be_told(monkeypatch):
-    root = NumericFunction(sp.sqrt(z) + sp.Abs(z), z)
-    monkeypatch.setattr(steepness, "activation_function", lambda *_: root)
-    assert infinitely_steep(sr.mlp("abs").forward, NUMBERS) is None
-
-
-def test_switching_points_to_many_digits():
-    with mp.workdps(370):
-        expected = {sp.sign(z**2 - 2): mp.sqrt(2), sp.Heaviside(sp.exp(z) - 3): mp.log(3)}
-        for expr, place in expected.items():
-            assert abs(switch_points(expr, z, 360)[-1] - place) < mp.mpf(10) ** -355
-        multiple = switch_points(sp.sign(sp.expand((z - 1) ** 2 * (z**2 - 2))), z, 360)
-        assert len(multiple) == 3 and abs(multiple[1] - 1) < mp.mpf(10) ** -355
 
 
 @pytest.mark.exhaustive

@@ -12,7 +12,7 @@ from symres.check.oracles.average_oracle import average_oracle
 from symres.core.atoms import AverageNode
 from symres.core.symbols import K1, K2, C, K, x1, x2, z
 from symres.results.quantity import Quantity, Status
-from tests.oracles.kernels import FORMULAS, KERNELS
+from tests.oracles.kernels import KERNELS, PHI
 
 
 class Unevaluated(AverageNode, sp.Expr):
@@ -24,7 +24,6 @@ class Unevaluated(AverageNode, sp.Expr):
     covariance = property(lambda average: average.args[1:])
 
 
-PHI = {name: Activation(name, formula) for name, formula in FORMULAS.items()}
 BETA = sp.Symbol("beta", positive=True)
 
 # integrand, its average at K by hand
@@ -130,12 +129,3 @@ def test_a_wrong_average_is_refuted(change):
 def test_three_variables_are_inconclusive():
     many = ByHand((K,), Unevaluated(x1 * x2, *[K] * 6), lambda K: K)
     assert check(many).outcome is Outcome.INCONCLUSIVE
-
-
-@pytest.mark.sample(1)
-@pytest.mark.parametrize(("integrand", "centre"), [(sp.sin(1000 * x1), -7), (sp.erf(x1 / 1000), 5), (sp.erf(x1), 0)])
-def test_averages_are_compared_where_the_integrand_bends(integrand, centre):
-    nothing = ByHand((K,), Unevaluated(integrand**2, K), lambda K: mp.mpf(1))
-    kernels = [mp.mpf(row.point.removeprefix("K = ")) for row in check(nothing, points=5).verdicts]
-    assert all(centre - 3 <= mp.log10(kernel) <= centre + 2 for kernel in kernels)
-    assert kernels[0] < mp.mpf(10) ** (centre - 2) and kernels[-1] > mp.mpf(10) ** (centre + 1)

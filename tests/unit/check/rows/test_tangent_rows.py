@@ -8,9 +8,7 @@ import torch
 
 import symres as sr
 from symres.check import Budget, Outcome, check
-from symres.check.nets.dual_numbers import Dual
 from symres.check.nets.forward_walk import Forward
-from symres.check.nets.learning_net import LearningNet
 from symres.check.oracles.layer_oracle import QuadratureOracle
 from symres.check.simulation.simulate import Simulation
 from symres.check.simulation.width_extrapolation import extrapolated
@@ -62,27 +60,6 @@ def test_random_changes_give_the_sum_over_all_gradients(name):
     error = np.hypot(exact.std() / np.sqrt(nets), observed.std() / np.sqrt(4 * nets))
     assert abs(exact.mean() - observed.mean()) < 4 * error
     assert error < 0.02 * abs(exact.mean())
-
-
-def test_learning_networks_have_the_law_of_weights_and_their_changes():
-    """Second moments of (y, dy) for fixed u and du, from weight matrices and from the Gram matrix."""
-    rng = np.random.default_rng(1)
-    nets, n, C_W, C_b = 60_000, 3, 1.3, 0.2
-    u, du = (np.broadcast_to(rng.standard_normal((1, n, 2)), (nets, n, 2)) for _ in range(2))
-    drawn = LearningNet(1, rng).dense(Dual(u, du[..., None]), C_W, C_b).columns[:, 0]
-    w, dw = (np.sqrt(C_W / n) * rng.standard_normal((nets, 1, n)) for _ in range(2))
-    b, db = (np.sqrt(C_b) * rng.standard_normal((nets, 1, 1)) for _ in range(2))
-    real = np.concatenate([w @ u + b, w @ du + dw @ u + db], axis=2)[:, 0]
-    moments = [np.einsum("na,nb->ab", rows, rows) / nets for rows in (drawn, real)]
-    size = np.sqrt(np.outer(np.diag(moments[1]), np.diag(moments[1])))
-    assert np.max(np.abs(moments[0] - moments[1]) / size) < 0.03
-
-
-def test_networks_that_learn_take_neurons_with_one_tangent():
-    net = LearningNet(4, np.random.default_rng(0))
-    for u in (np.ones((1, 4, 1)), Dual(np.ones((1, 4, 1)), np.ones((1, 4, 1, 2)))):
-        with pytest.raises(TypeError, match="one tangent"):
-            net.dense(u, 1.0, 0.0)
 
 
 def relu_map(K1, K2, C):
@@ -189,12 +166,3 @@ def test_an_oracle_without_an_answer_says_so():
     assert [(v.quantity, v.outcome) for v in report.verdicts] == [("h", Outcome.INCONCLUSIVE)]
     report = check(sr.derive("sign"), "quadrature", quantities=["h"])
     assert "left it unknown" in report.verdicts[0].reason
-
-
-@pytest.mark.parametrize(
-    ("quantities", "said"),
-    [("chi_perp", "not a list"), (["chi"], "chi_p"), ([], "quantities is empty"), (3, "not a list")],
-)
-def test_quantities_have_names(quantities, said):
-    with pytest.raises(DeclarationError, match=said):
-        check(sr.derive("erf"), quantities=quantities)

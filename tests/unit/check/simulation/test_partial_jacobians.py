@@ -2,7 +2,6 @@
 
 import math
 
-import mpmath as mp
 import numpy as np
 import pytest
 import sympy as sp
@@ -12,15 +11,12 @@ from symres.check import Budget, Outcome, check, simulate_jacobian
 from symres.check.formulas.numeric_formula import NumericFunction
 from symres.check.nets import Dual, GramNet, WeightNet
 from symres.check.nets.forward_walk import Forward
-from symres.check.rows.claims import fixed_point, travelled
 from symres.check.simulation.simulate import Simulation
-from symres.core.errors import DeclarationError, SymresError
+from symres.core.errors import SymresError
 from symres.core.symbols import C_W, C_b, gamma, z
-from symres.results.subjects import DerivedDepth
 from tests.oracles.kernels import FakeTheory
 from tests.oracles.layers import BUILD, PAIRS, VALUES, rows_about_jacobians, theory
 
-NUMBERS = {C_W: sp.Rational(13, 10), C_b: sp.Rational(1, 5), gamma: sp.Rational(3, 5)}
 TANH = sr.activation("tanh")
 ROUGH = Budget(precision=0.008)
 
@@ -154,27 +150,6 @@ def test_a_linear_network_by_hand():
     assert np.allclose(simulate_jacobian(gamma * z, 1, depth=3, parameters=VALUES).samples, 0.36 ** np.arange(1, 4))
 
 
-@pytest.mark.parametrize(
-    ("wrong", "word"),
-    [
-        ({"estimator": "guess"}, "estimator"),
-        ({"backend": "jax"}, "backend"),
-        ({"n": 0}, "n"),
-        ({"nets": 1}, "nets"),
-        ({"depth": 1.5}, "depth"),
-        ({"K": "many"}, "K"),
-        ({"parameters": {"C_W": 1}}, "C_b"),
-        ({"forward": sr.batch_norm("relu"), "parameters": {"C_W": 1, "C_b": 0}}, "C in"),
-        ({"forward": sr.batch_norm("relu"), "parameters": {"C_W": 1, "C_b": 0, "C": 2}}, "C in"),
-    ],
-)
-def test_bad_arguments_are_refused(wrong, word):
-    usual = {"forward": sr.mlp("tanh"), "K": 1, "parameters": {"C_W": 1, "C_b": 0}} | wrong
-    with pytest.raises(SymresError, match=word):
-        simulate_jacobian(usual.pop("forward"), usual.pop("K"), **usual)
-    assert issubclass(DeclarationError, SymresError)
-
-
 # ---- what a theory claims ----------------------------------------------------------------------------------------
 
 
@@ -219,26 +194,6 @@ def test_the_rows_of_an_ordinary_layer():
     assert all(row.detectable < 0.05 for row in last)
 
 
-def test_claims_of_the_theory_itself_are_asked():
-    """Where a theory has its own word on Jacobians and lengths, it is that word that is judged."""
-    right, asked = deep(sr.derive(sr.residual("tanh"))), []
-
-    class Speaking(FakeTheory, DerivedDepth):
-        def jacobian(self, first, last, K, **numbers):
-            asked.append((first, last, sorted(numbers)))
-            return mp.mpf(7)
-
-        def correlation_length(self, **numbers):
-            asked.append(sorted(numbers))
-            return mp.mpf(7)
-
-    rows = check(Speaking(right.forward, right.quantities), "simulation", budget=ROUGH).verdicts
-    refuted = [row.quantity for row in rows if row.outcome is Outcome.REFUTED]
-    assert refuted == ["jacobian", "jacobian", "correlation_length"]
-    names = ["C_W", "C_b", "gamma"]
-    assert asked == [(0, 3, names), (0, 2, names), sorted([*names, "K"])]
-
-
 @pytest.mark.exhaustive
 def test_a_jump_has_no_jacobian():
     step = sr.derive(sr.mlp("step"))
@@ -250,16 +205,3 @@ def test_without_a_fixed_point_there_is_no_length():
     rows = check(deep(sr.derive(sr.Layer(z + sr.Dense(TANH(z))))), "simulation", depth=1, budget=ROUGH).verdicts
     assert [row.quantity for row in rows].count("jacobian") == 2
     assert "correlation_length" not in {row.quantity for row in rows}
-
-
-def test_travelled_kernels_and_fixed_points_by_hand():
-    right = sr.derive(sr.batch_norm("relu", gamma))
-    place = {sr.K: sp.Integer(2), sr.C: sp.Integer(1)}
-    one = travelled(right.quantities, place, NUMBERS, 1)[1]
-    assert float(one[sr.K]) == pytest.approx(0.36 * 2 + 0.85)
-    assert float(one[sr.C]) == pytest.approx(0.36 + 0.2 + 1.3 / (2 * math.pi))
-    there = fixed_point(right.quantities, place, NUMBERS)
-    assert float(there[sr.K]) == pytest.approx(0.85 / 0.64, rel=1e-8)
-    assert float(there[sr.C]) == pytest.approx((0.2 + 1.3 / (2 * math.pi)) / 0.64, rel=1e-8)
-    growing = sr.derive(sr.Layer(z + sr.Dense(TANH(z))))
-    assert fixed_point(growing.quantities, {sr.K: sp.Integer(1)}, NUMBERS) is None

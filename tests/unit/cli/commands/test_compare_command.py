@@ -16,9 +16,3 @@ def test_a_table_on_the_page_and_in_a_file(capsys, tmp_path):
     document = json.loads(place.read_text())
     assert [row["activation"] for row in document["activations"]] == ["relu", "leaky_relu(slope=1/10)"]
     assert document["activations"][0]["nu"] == pytest.approx(5, rel=1e-14)
-
-
-@pytest.mark.parametrize("words", [["--csv", "--json"], ["--out", " "], ["--layer", "nope"], ["--set", "gamma"]])
-def test_wrong_use_is_one_line(words, capsys):
-    assert run(["compare", "relu", *words]) == 2
-    assert capsys.readouterr().err.count("\n") == 1

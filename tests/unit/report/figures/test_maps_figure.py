@@ -1,9 +1,6 @@
 """Figures of the maps: curves through the critical point, files that repeat, what is refused."""
 
 import math
-import os
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -94,13 +91,6 @@ def test_figure_is_written_and_repeats(curves, tmp_path, suffix, head):
     assert first.startswith(head)
 
 
-def test_curves_without_a_kernel_map_have_no_panel_of_its_growth(curves, tmp_path):
-    values = {name: series for name, series in curves.values.items() if name != maps_figure.RATIO}
-    assert "growth" not in replace(curves, values=values).caption
-    one = maps_figure.draw(tmp_path / "a.svg", replace(curves, values=values)).read_text()
-    assert len(one) < len(maps_figure.draw(tmp_path / "b.svg", curves).read_text())
-
-
 def test_a_panel_where_every_kernel_is_critical_says_so(curves, tmp_path):
     plain = replace(curves, critical=None)
     said = replace(plain, everywhere=True)
@@ -121,12 +111,6 @@ def test_fast_growth_leaves_the_level_1_readable(formula):
     assert 1 / 60 < low < 1 < high < 60  # at most a factor of 60 on either side of the level
 
 
-def test_slow_growth_is_shown_whole(curves):
-    growth = curves.values[maps_figure.RATIO]
-    low, high = maps_figure._growth_limits(growth[curves.kernels > 1])
-    assert low < growth[curves.kernels > 1].min() and growth[curves.kernels > 1].max() < high
-
-
 def test_an_infinite_susceptibility_has_words_and_no_line(curves, tmp_path, monkeypatch):
     from matplotlib.axes import Axes
 
@@ -141,12 +125,6 @@ def test_an_infinite_susceptibility_has_words_and_no_line(curves, tmp_path, monk
     assert styles[r"$\chi_\parallel$"] == "-"
 
 
-@pytest.mark.parametrize("critical", [None, 0.0])
-def test_figure_without_a_critical_point_inside(curves, tmp_path, critical):
-    text = maps_figure.draw(tmp_path / "a.svg", replace(curves, critical=critical)).read_bytes()
-    assert text != maps_figure.draw(tmp_path / "b.svg", curves).read_bytes()
-
-
 def test_figure_refuses(curves, report, tmp_path):
     with pytest.raises(DeclarationError, match=r"\.pdf, \.png or \.svg"):
         maps_figure.draw(tmp_path / "a.bmp", curves)
@@ -155,11 +133,6 @@ def test_figure_refuses(curves, report, tmp_path):
     free = (Quantity("kernel_map", (K, alpha), body, body, Status.EXACT),)
     with pytest.raises(DeclarationError, match="alpha has no number"):
         maps_figure.curves(replace(report, quantities=free))
-
-
-def test_a_figure_may_be_drawn_without_a_display(curves, tmp_path):
-    code = "import symres.report.figures.maps_figure, sys; assert 'matplotlib' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "DISPLAY": ""})
 
 
 @pytest.mark.exhaustive

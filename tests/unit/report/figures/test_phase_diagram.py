@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import symres as sr
 from symres.core.errors import DeclarationError, NoClosedForm, UnsupportedLayer
@@ -20,7 +21,6 @@ GAMMA = 0.5
 
 def drawn(found):
     """The axes with the picture of a diagram."""
-    from matplotlib.figure import Figure
 
     axes = Figure().subplots()
     found.plot(axes)
@@ -65,13 +65,6 @@ def test_every_pixel_is_the_end_of_a_deep_network(of_erf):
             kernel, chi = end_of_erf(C_W, C_b)
             assert of_erf.kernel[row, column] == pytest.approx(kernel, rel=1e-7, abs=1e-11)
             assert of_erf.chi_perp[row, column] == pytest.approx(chi, rel=1e-7)
-
-
-def test_pixels_are_the_fixed_points_of_the_theory(erf, of_erf):
-    for row, column in ((0, 2), (2, 1), (4, 4)):
-        found = erf.fixed_points(C_W=of_erf.xs[column], C_b=of_erf.ys[row], gamma=GAMMA)[-1]
-        assert of_erf.kernel[row, column] == pytest.approx(found.K, rel=1e-8)
-        assert of_erf.chi_perp[row, column] == pytest.approx(found.chi_perp, rel=1e-8)
 
 
 def test_the_line_is_where_chi_perp_is_one_and_ends_in_the_point(of_erf):
@@ -150,10 +143,8 @@ def test_the_file_is_a_picture(of_erf, tmp_path, ending):
 
 
 def test_the_picture_shows_lines_points_and_axes(of_erf):
-    from matplotlib.figure import Figure
 
-    axes = Figure().subplots()
-    of_erf.plot(axes)
+    axes = drawn(of_erf)
     line, star = axes.lines
     assert line.get_xdata().tolist() == of_erf.lines[0][0].tolist() and line.get_linestyle() == "-"
     assert (star.get_xdata()[0], star.get_ydata()[0]) == of_erf.points[0]
@@ -216,18 +207,15 @@ def test_lines_over_other_parameters_are_where_chi_perp_is_one(erf):
 
 def test_kernels_that_still_move_are_marked(erf):
     """Of erf at C_b = 0 those at the critical point fall like 1/l; all others have converged."""
-    from matplotlib.figure import Figure
 
     at = math.pi / 4 * (1 - GAMMA**2)
     found = phase_diagram(erf, ("C_W", at / 2, 3 * at / 2), ("C_b", 0.0, 0.2), points=3, gamma=GAMMA)
     assert found.settled.tolist() == [[True, False, True], [True] * 3, [True] * 3]
-    axes = Figure().subplots()
-    found.plot(axes)
-    words = [text.get_text() for text in axes.get_legend().get_texts()]
+    axes = drawn(found)
+    words = entries(axes)
     assert words == [r"$\chi_\perp = 1$", "critical point", "kernel still changes in layer 2000"]
     settled = phase_diagram(erf, ("C_W", at / 2, 0.6 * at), ("C_b", 0.1, 0.2), points=2, gamma=GAMMA)
-    axes = Figure().subplots()
-    settled.plot(axes)
+    axes = drawn(settled)
     assert settled.settled.all() and axes.get_legend() is None
 
 
@@ -250,20 +238,17 @@ def test_the_title_has_the_numbers_that_were_put_in():
 
 def test_kernels_that_grow_without_bound_are_hatched():
     """Of relu they do above C_W = 2, where chi_perp = C_W/2 and C_b > 0."""
-    from matplotlib.figure import Figure
 
     found = phase_diagram(derived("relu"), ("C_W", 1.0, 3.0), ("C_b", 0.1, 0.2), points=4)
     assert np.isinf(found.kernel).tolist() == [[False, False, True, True]] * 4
-    axes = Figure().subplots()
-    found.plot(axes)
-    words = [text.get_text() for text in axes.get_legend().get_texts()]
+    axes = drawn(found)
+    words = entries(axes)
     assert "kernel grows without bound" in words
     (region,) = (c for c in axes.collections if any(getattr(c, "hatches", ())))
     corners = np.concatenate([path.vertices for path in region.get_paths()])
     assert (corners[:, 0].min(), corners[:, 0].max()) == (pytest.approx(2, abs=0.01), 3.0)
     bounded = phase_diagram(derived("relu"), ("C_W", 0.5, 1.5), ("C_b", 0.1, 0.2), points=2)
-    axes = Figure().subplots()
-    bounded.plot(axes)
+    axes = drawn(bounded)
     assert not any(hasattr(c, "hatches") for c in axes.collections)
 
 
@@ -290,12 +275,10 @@ def test_axes_contain_what_is_advised_where_no_point_is_critical():
 
 
 def test_the_advised_point_has_a_mark_and_words():
-    from matplotlib.figure import Figure
 
     theory = derived("gelu")
-    axes = Figure().subplots()
-    phase_diagram(theory, points=3, advice=theory.advice(depth=20, width=1024)).plot(axes)
-    words = [text.get_text() for text in axes.get_legend().get_texts()]
+    axes = drawn(phase_diagram(theory, points=3, advice=theory.advice(depth=20, width=1024)))
+    words = entries(axes)
     assert "advised for 20 layers of width 1024" in words
     assert any(line.get_marker() == "o" for line in axes.get_lines())
 
@@ -413,7 +396,9 @@ def test_depth_scales_are_drawn_and_left_out_where_no_kernel_stays():
     assert "with xi_c" in str(found)
 
 
-def test_wrong_quantities_are_refused():
+def test_wrong_quantities_and_free_parameters_are_refused():
+    with pytest.raises(DeclarationError, match=r"pass numbers by name: beta=0\.5"):
+        phase_diagram("swish")
     with pytest.raises(DeclarationError, match="use chi_perp, xi_q or xi_c"):
         phase_diagram("relu", quantity="chi")
     with pytest.raises(UnsupportedLayer, match="moves the correlations of all"):

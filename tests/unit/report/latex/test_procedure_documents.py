@@ -1,11 +1,9 @@
 """Documents of recursions and searches: their equations, the functions in them, derivations; LaTeX that compiles."""
 
-import shutil
-import subprocess
-
 import pytest
 
 import symres as sr
+from tests.command_line import needs_latex, typeset
 from tests.shared import derived
 
 MAKE = {
@@ -57,11 +55,8 @@ def test_averages_are_derived():
     assert r"\subsection*{(A1)}" in text and "Stein's lemma" in text
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+@needs_latex
 @pytest.mark.parametrize("name", MAKE)
 def test_it_compiles(name, tmp_path):
     (tmp_path / "all.tex").write_text(sr.export(MAKE[name](), target="latex").text)
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
-    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace")
-    assert result.returncode == 0, result.stdout[-2000:]
-    assert "Overfull" not in result.stdout
+    typeset(tmp_path / "all.tex")

@@ -10,7 +10,7 @@ import pytest
 from symres.activations.catalogue import activation
 from symres.report.text import criticality_table
 from symres.studies import criticality_survey
-from tests.command_line import assert_plain, page, run
+from tests.command_line import assert_plain, page
 from tests.shared import derived
 
 LAYERS = ["mlp", "residual", "pre_ln", "ln_act", "pre_ln, skip"]
@@ -57,14 +57,6 @@ def test_json_has_one_row_for_each_layer(capsys, erf):
             isinstance(v, float) for point in row["critical_points"] for k, v in point.items() if k != "stability"
         )
         assert not re.search(r"<(?!phi)", str(row)) and "Quantity" not in str(row)
-
-
-@pytest.mark.exhaustive
-def test_critical_points_and_classes_of_erf(erf):
-    assert [erf["erf", layer]["universality_class"] for layer in LAYERS] == ["K*=0", "K*=0", "none", "none", "none"]
-    assert erf["erf", "mlp"]["where"][0] == "stable: K* = 0, C_W = pi/4, C_b = 0"
-    assert erf["erf", "residual"]["where"][0] == "stable: K* = 0, C_W = pi*(1 - gamma^2)/4, C_b = 0"
-    assert erf["erf", "mlp"]["exponents"].startswith("p = 1, a = 1/2, q = 1")
 
 
 @pytest.mark.parametrize("layer", ["mlp", "residual", "pre_ln"])
@@ -119,13 +111,6 @@ def test_the_page_holds_what_the_record_holds(capsys, erf):
 
 
 @pytest.mark.exhaustive
-def test_points_on_a_line_are_written_in_the_kernel_of_the_line(capsys):
-    rows = records(capsys, "where(z>1, z-1, 0)")
-    (where,) = (row["where"][0] for (_, layer), row in rows.items() if layer == "mlp")
-    assert where.startswith("half-stable: K* = any, C_W = 2/erfc(1/sqrt(2*K*)), C_b = ")
-
-
-@pytest.mark.exhaustive
 def test_a_formula_and_its_parameters(capsys):
     rows = records(capsys, "a*max(z, 0)", "--set", "a=2")
     (row,) = (row for (_, layer), row in rows.items() if layer == "mlp")
@@ -140,20 +125,6 @@ def test_without_a_name_every_activation_of_the_table_is_asked(capsys, monkeypat
     leaky = next(row for (name, _), row in rows.items() if "leaky" in name)
     assert "C_W = " in leaky["where"][0]
     assert number(leaky["where"][0].split("C_W = ")[1].split(",")[0]) == pytest.approx(2 / (1 + 1e-4))
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--set", "a=1"), "name it: symres list criticality"),
-        (("gelo",), "gelu"),
-        (("tanh(a*z)",), "unknown name 'a'"),
-        (("exp(z^2)",), "no Gaussian average"),
-    ],
-)
-def test_bad_input_is_one_line(capsys, words, said):
-    code, out, err = run(capsys, "list", "criticality", *words)
-    assert (code, out, err.count("\n")) == (2, "", 1) and said in err
 
 
 def test_a_parameter_without_a_number_leaves_the_phase_open():

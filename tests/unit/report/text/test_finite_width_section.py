@@ -6,73 +6,35 @@ import symres as sr
 from tests.command_line import page
 from tests.shared import derived
 
+RELU = sr.residual("relu")
+SECTIONS = [  # of a layer, what it says and what it does not
+    (RELU, ["r = γ, γ², γ³, ...", "(3 + log(2))", "6.49631", "3.19 times as large"], []),
+    # V itself falls where kernels flow to 0
+    (RELU, ["V/K^2 grows by ν per layer in deep networks"], []),
+    (RELU, ["after about 4/(1 - γ^2) layers it grows by more than 90 % of ν"], []),
+    (RELU, ["P' = χ∥²·P + N + 2·Σ_k A_k·M(K_k, K, C_k)", "G' = χ∥·γ²·G + R", "V = P + 2G"], []),
+    (RELU, ["M = C_W²·(⟨φ(z₁)²·φ(z₂)²⟩ - ⟨φ(z)²⟩_K₁·⟨φ(z)²⟩_K₂)", "1/16 at γ = 0.888, 1/4 at γ = 0.976"], []),
+    (RELU.subs(gamma="4/5"), ["G' = χ∥·(16/25)·G + R", "the complete ν is 2.76 times as large"], ["at γ = 0 "]),
+    # kernels that shrink; neurons that remember nothing; noise that is quadratic in a neuron
+    *((layer, [], ["underestimated"]) for layer in (sr.residual("tanh"), sr.mlp("relu"), sr.residual("linear"))),
+    pytest.param(sr.pre_ln("relu"), ["V = P"], ["ν"], marks=pytest.mark.exhaustive),  # it has no critical point
+]
 
-def section(layer):
-    page = derived(layer).page()
-    return page[page.index("Finite width") :] if "Finite width" in page else ""
 
-
-def test_formula_limit_and_table():
-    shown = section(sr.residual("relu"))
-    assert "r = γ, γ², γ³, ..." in " ".join(shown.split())
-    assert "(3 + log(2))" in shown
-    assert "6.49631" in shown
-    assert "3.19 times as large" in shown
-    assert "V/K^2 grows by ν per layer in deep networks" in shown  # V itself falls where kernels flow to 0
+@pytest.mark.parametrize(("layer", "said", "unsaid"), SECTIONS)
+def test_the_recursion_its_limit_and_what_stands_in_it(layer, said, unsaid):
+    shown = " ".join(derived(layer).page().partition("Finite width")[2].split())
+    assert [part for part in said if part not in shown] == []
+    assert [part for part in unsaid if part in shown] == []
 
 
 def test_vertices_of_few_layers_fall_short_of_their_final_growth():
     """At gamma = 0.9 the page has 4 layers for 128 neurons; the 21st adds nine tenths of nu, the first a third."""
-    shown = " ".join(section(sr.residual("relu")).split())
-    assert "after about 4/(1 - γ^2) layers it grows by more than 90 % of ν" in shown
-    theory = derived(sr.residual("relu"))
+    theory = derived(RELU)
     vertices = theory.vertex(21, 1, C_W=0.38, C_b=0, gamma=0.9)
     growth, last = float(theory.nu.evalf(gamma=0.9)), float(vertices[21] - vertices[20])
     assert float(vertices[1] - vertices[0]) / growth < 0.4
     assert 0.9 < last / growth < 0.95
-    # kernels that shrink; neurons that remember nothing; noise that is quadratic in a neuron
-    for layer in (sr.residual("tanh"), sr.mlp("relu"), sr.residual("linear")):
-        assert "underestimated" not in " ".join(section(layer).split())
-
-
-@pytest.mark.exhaustive
-def test_one_row_without_a_skip_connection():
-    shown = section(sr.mlp("tanh"))
-    assert "= 2/3" in shown
-    assert "0.26087" in shown
-    assert "PDLT (B.26)" not in shown
-
-
-def test_the_recursion_and_what_stands_in_it():
-    shown = section(sr.residual("relu"))
-    for line in ("P'    = χ∥²·P + N + 2·Σ_k A_k·M(K_k, K, C_k)", "G'    = χ∥·γ²·G + R", "V     = P + 2G"):
-        assert line in shown
-    assert "M     = C_W²·(⟨φ(z₁)²·φ(z₂)²⟩ - ⟨φ(z)²⟩_K₁·⟨φ(z)²⟩_K₂)" in shown
-    assert "1/16 at γ = 0.888, 1/4 at γ = 0.976" in shown
-
-
-@pytest.mark.exhaustive
-def test_formulas_that_fill_pages_are_elsewhere():
-    assert "--target latex" in " ".join(section(sr.pre_ln("gelu", sr.gamma)).split())
-
-
-@pytest.mark.exhaustive
-def test_no_growth_without_a_critical_point():
-    shown = section(sr.pre_ln("relu"))
-    assert "V     = P" in shown
-    assert "ν" not in shown
-
-
-@pytest.mark.exhaustive
-def test_nothing_of_a_batch():
-    assert section(sr.batch_norm("relu")) == ""
-
-
-def test_a_weight_that_is_a_number():
-    shown = section(sr.residual("relu").subs(gamma="4/5"))
-    assert "G'    = χ∥·(16/25)·G + R" in shown
-    assert "a part of this effect: the complete ν is 2.76 times as large" in " ".join(shown.split())
-    assert "at γ = 0" not in shown
 
 
 def test_depths_are_told_for_the_width_of_the_advice(capsys):

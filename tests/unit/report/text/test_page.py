@@ -141,14 +141,6 @@ def test_formulas_in_sentences_are_written_as_formulas(sentence, shown):
 
 
 @pytest.mark.exhaustive
-def test_a_kernel_in_units_of_a_parameter_is_no_variance_inside_of_a_layer(capsys):
-    """The variance S* is that of layers with biases inside of their averages; of swish the averages are at K*."""
-    shown = " ".join(page(capsys, "derive", "swish", "--layer", "residual").split())
-    assert "S*" not in shown and "K*/β²" not in shown
-    assert "K - K* ~ -350902.78.../(β²·l·(1 - γ²)), J ~ l^(-608.12408...)" in shown
-
-
-@pytest.mark.exhaustive
 def test_the_gamma_function_is_not_the_skip(capsys):
     shown = page(capsys, "derive", "z/(1+sqrt(abs(z)))", "--layer", "residual")
     assert "gamma(3/4)" not in shown

@@ -3,7 +3,6 @@
 import pytest
 import sympy as sp
 import torch
-from torch import nn
 from torch.nn import functional
 
 import symres as sr
@@ -11,6 +10,7 @@ from symres.torch.equations.formula_values import NotRead
 from symres.torch.equations.interpreting import Interpreter
 from symres.torch.equations.pointwise_chains import KnownActivations
 from symres.torch.tracing.recording import record_run
+from tests.oracles.torch_blocks import Computed
 
 N = 6
 W = torch.randn(N, N, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
@@ -22,18 +22,9 @@ C1, C2 = (sp.Symbol(f"C_W{i}", positive=True) for i in (1, 2))
 B1, B2 = (sp.Symbol(f"C_b{i}", nonnegative=True) for i in (1, 2))
 
 
-class Function(nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, x):
-        return self.function(x)
-
-
 def read(function, shape=(3, 5, N), axis=-1):
     x = torch.randn(shape, dtype=torch.float64)
-    record = record_run(Function(function), (x,), {}, x)
+    record = record_run(Computed(function), (x,), {}, x)
     return Interpreter(record, KNOWN, 0, axis).read(record.calls, record.output)
 
 
@@ -88,6 +79,7 @@ READ = {
         lambda x: x + torch.relu(linear(x, U)[..., :N]) * linear(x, V),
         sr.z + relu(dense(sr.z, C1, B1)) * dense(sr.z, C2, B2),
     ),
+    "gated unit": (lambda x: functional.glu(linear(x, U)), dense(sr.z, C1, B1) * sigmoid(dense(sr.z, C2, B2))),
     "types": (lambda x: x.to(torch.float64) + linear(torch.tanh(x.double()).type_as(x)), sr.z + dense(tanh(sr.z))),
     "whole slice": (lambda x: linear(x[...]), dense(sr.z)),
 }  # fmt: skip

@@ -8,20 +8,9 @@ from torch import nn
 import symres as sr
 import symres.torch as st
 from tests.oracles.hooked_streams import hooked_streams
+from tests.oracles.torch_blocks import mlp
 
 pytestmark = pytest.mark.exhaustive
-
-
-def mlp(depth, width, activation, inputs=20):
-    layers = [nn.Linear(inputs, width), activation()]
-    for _ in range(depth - 1):
-        layers += [nn.Linear(width, width), activation()]
-    return nn.Sequential(*layers, nn.Linear(width, 10))
-
-
-@pytest.fixture(scope="module")
-def vectors():
-    return torch.randn(16, 20, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
 
 
 def averaged(build, names, inputs, seeds, report=None):
@@ -43,7 +32,7 @@ DEPTH, WIDTH, SEEDS = 100, 512, 5
 
 @pytest.fixture(scope="module")
 def report(vectors):
-    return st.init_(mlp(DEPTH, WIDTH, nn.Mish), inputs=vectors)
+    return st.init_(mlp(DEPTH, WIDTH, nn.Mish), inputs=vectors.double())
 
 
 class TestHundredLayersOfMish:
@@ -61,38 +50,23 @@ class TestHundredLayersOfMish:
 
     def test_both_stay_within_a_factor_of_two_of_the_theory(self, report, vectors):
         names = [str(2 * k) for k in range(DEPTH)]
-        kernels, gradients = averaged(lambda: mlp(DEPTH, WIDTH, nn.Mish), names, (vectors,), SEEDS, report)
+        kernels, gradients = averaged(lambda: mlp(DEPTH, WIDTH, nn.Mish), names, (vectors.double(),), SEEDS, report)
         for found, wanted in zip((kernels, gradients), self.theory(report), strict=True):
             ratio = found / wanted
             assert 0.5 < float(ratio.min()) and float(ratio.max()) < 2
         assert float(kernels.max() / kernels.min()) < 5 and float(gradients.max() / gradients.min()) < 5
 
-    def test_under_the_default_both_leave_it_by_a_factor_of_a_thousand(self, report, vectors):
-        names = [str(2 * k) for k in range(DEPTH)]
-        found = averaged(lambda: mlp(DEPTH, WIDTH, nn.Mish), names, (vectors,), 2)
-        for wanted, own in zip(self.theory(report), found, strict=True):
-            assert float((wanted / own).max()) > 1e3
-
     def test_under_the_default_the_signal_is_lost(self, report, vectors):
         """The default's kernels end as those of its biases, whatever the input: small differences are the signal."""
         torch.manual_seed(0)
-        near = torch.cat([vectors, vectors + 1e-3 * torch.randn_like(vectors)])
+        near = torch.cat([vectors, vectors + 1e-3 * torch.randn_like(vectors)]).double()
         default, critical = (mlp(DEPTH, WIDTH, nn.Mish) for _ in range(2))
-        st.init_(critical, inputs=vectors, like=report)
+        st.init_(critical, inputs=vectors.double(), like=report)
         for model, kept in ((default.double(), False), (critical.double(), True)):
             first, last = (part(near).detach() for part in (model[:1], model[: 2 * DEPTH - 1]))
             before, after = (u.view(2, len(vectors), -1).diff(dim=0).square().mean() for u in (first, last))
             change = float(after / before)
             assert (1 / 5 < change < 5) if kept else change < 1e-3
-
-
-class TestDeepChains:
-    @pytest.mark.parametrize("activation", [nn.ReLU, nn.Tanh, nn.GELU, nn.SiLU])
-    def test_thirty_layers_stay_within_a_factor_of_five(self, activation, vectors):
-        names = [str(2 * k) for k in range(30)]
-        report = st.init_(mlp(30, 512, activation), inputs=vectors)
-        kernels, gradients = averaged(lambda: mlp(30, 512, activation), names, (vectors,), 5, report)
-        assert float(kernels.max() / kernels.min()) < 5 and float(gradients.max() / gradients.min()) < 5
 
 
 class TestTransformers:

@@ -8,17 +8,8 @@ from torch.nn import functional as F
 import symres.torch as st
 from symres.core.errors import SymresError
 from tests.oracles.hooked_streams import hooked_streams
-
-
-class Attention(nn.Module):
-    """Self-attention with one head."""
-
-    def __init__(self, width):
-        super().__init__()
-        self.mixed, self.last = nn.Linear(width, 3 * width), nn.Linear(width, width)
-
-    def forward(self, x):
-        return self.last(F.scaled_dot_product_attention(*self.mixed(x).chunk(3, -1)))
+from tests.oracles.small_starts import Attention
+from tests.oracles.torch_blocks import Computed
 
 
 class ParallelBlock(nn.Module):
@@ -26,7 +17,7 @@ class ParallelBlock(nn.Module):
 
     def __init__(self, width):
         super().__init__()
-        self.norm, self.attention = nn.LayerNorm(width), Attention(width)
+        self.norm, self.attention = nn.LayerNorm(width), Attention(width, heads=1)
         self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
     def forward(self, x):
@@ -64,7 +55,7 @@ class PatchTransformer(nn.Module):
         super().__init__()
         self.patches, self.token = nn.Conv2d(3, width, 4, stride=4), nn.Parameter(1e-3 * torch.randn(1, 1, width))
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2 * depth))
-        self.attentions = nn.ModuleList(Attention(width) for _ in range(depth))
+        self.attentions = nn.ModuleList(Attention(width, heads=1) for _ in range(depth))
         self.ups = nn.ModuleList(nn.Linear(width, 4 * width) for _ in range(depth))
         self.downs = nn.ModuleList(nn.Linear(4 * width, width) for _ in range(depth))
         self.norm, self.readout = nn.LayerNorm(width), nn.Linear(width, 10)
@@ -106,30 +97,17 @@ class Graph(nn.Module):
         return features
 
 
-class Sines(nn.Module):
+def sines(x, *layers):
     """A SIREN: sines of frequency 30."""
-
-    def __init__(self, width=64, depth=4):
-        super().__init__()
-        self.layers = nn.ModuleList([nn.Linear(2, width), *(nn.Linear(width, width) for _ in range(depth))])
-        self.readout = nn.Linear(width, 1)
-
-    def forward(self, x):
-        for layer in self.layers:
-            x = torch.sin(30 * layer(x))
-        return self.readout(x)
+    for layer in layers[:-1]:
+        x = torch.sin(30 * layer(x))
+    return layers[-1](x)
 
 
-class SlopeOfItself(nn.Module):
-    """Returns a derivative of a perceptron in its inputs, as the loss of a physics-informed network needs it."""
-
-    def __init__(self):
-        super().__init__()
-        self.field = nn.Sequential(nn.Linear(2, 32), nn.Tanh(), nn.Linear(32, 1))
-
-    def forward(self, x):
-        x = x.detach().requires_grad_()
-        return torch.autograd.grad(self.field(x).sum(), x, create_graph=True)[0]
+def slope_of_itself(x, field):
+    """A derivative in its inputs, as the loss of a physics-informed network needs it."""
+    x = x.detach().requires_grad_()
+    return torch.autograd.grad(field(x).sum(), x, create_graph=True)[0]
 
 
 def tokens():
@@ -185,7 +163,8 @@ def test_a_pool_before_a_shortcut_is_measured():
 
 def test_a_factor_behind_a_dense_layer_counts():
     inputs = 2 * torch.rand(64, 2, generator=torch.Generator().manual_seed(1)) - 1
-    model, _ = initialised(Sines, inputs)
+    layers = [nn.Linear(2, 64), *(nn.Linear(64, 64) for _ in range(4)), nn.Linear(64, 1)]
+    model, _ = initialised(lambda: Computed(sines, *layers), inputs)
     assert stays_level(model, [f"layers.{k}" for k in range(5)], inputs)
 
 
@@ -204,4 +183,5 @@ def test_a_graph_of_many_nodes_is_taken_whole():
 
 def test_a_model_that_differentiates_itself_is_refused_by_the_name_of_the_operation():
     with pytest.raises(SymresError, match=r"operation grad in .*initialise the module without this operation"):
-        initialised(SlopeOfItself, torch.randn(8, 2))
+        field = nn.Sequential(nn.Linear(2, 32), nn.Tanh(), nn.Linear(32, 1))
+        initialised(lambda: Computed(slope_of_itself, field), torch.randn(8, 2))

@@ -14,11 +14,6 @@ BLOCKS = 6
 
 
 @pytest.fixture(scope="module")
-def vectors():
-    return torch.randn(16, 20, generator=torch.Generator().manual_seed(1))
-
-
-@pytest.fixture(scope="module")
 def images():
     return torch.randn(8, 3, 8, 8, generator=torch.Generator().manual_seed(2))
 
@@ -104,18 +99,6 @@ def test_a_parameter_over_a_branch_is_not_its_divisor(vectors, monkeypatch):
     monkeypatch.setattr(initialise, "branch_ends", lambda *given: read.extend(ends := branch_ends(*given)) or ends)
     st.init_(stack(OverBlock)(), inputs=vectors, force=True)
     assert len(read) == BLOCKS and all(end.size == 1.0 and not end.factors for end in read)
-
-
-@pytest.mark.exhaustive
-def test_deep_layer_scale_has_weights_of_order_one(vectors):
-    """24 blocks with factors of 1e-4 once had weights of standard deviation 187, and a stream that grew fiftyfold."""
-    torch.manual_seed(0)
-    model = nets.vectors_net([nets.LayerScaleBlock(64) for _ in range(24)])
-    report = st.init_(model, inputs=vectors)
-    assert report["24.b.weight"].std == pytest.approx(1 / 256**0.5)
-    (loss, after), (old, new) = nets.adam_step(model, vectors, ["24"])
-    assert after < loss and new["24"] < 1.1 * old["24"]
-    assert report.check.most_changed.adam_change < 0.1
 
 
 @pytest.mark.exhaustive

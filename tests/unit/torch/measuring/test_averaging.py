@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from symres.torch.measuring.averaging import average, average_of_pairs, root_of_sums, units_of
+from symres.torch.measuring.averaging import average, average_of_pairs, root_of_sums
 
 RNG = np.random.default_rng(0)
 
@@ -65,10 +65,3 @@ def test_pairs_that_were_not_compared_do_not_count():
 def test_errors_of_norms(networks):
     scatter, stated = repeated(lambda: RNG.chisquare(8, (networks, 40)), root_of_sums)
     assert stated == pytest.approx(scatter, rel=0.25)
-
-
-def test_units_are_networks_or_inputs_or_probes():
-    samples = RNG.standard_normal((3, 4, 5))
-    np.testing.assert_allclose(units_of(samples), samples.mean(axis=(1, 2)))
-    np.testing.assert_allclose(units_of(samples[:1]), samples[0].mean(axis=1))
-    np.testing.assert_allclose(units_of(samples[:1, :1]), samples[0, 0])

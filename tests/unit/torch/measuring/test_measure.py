@@ -10,38 +10,20 @@ from torch import nn
 import symres.torch as st
 from symres.core.errors import DeclarationError
 from tests.oracles.brute_jacobians import of_stack
+from tests.oracles.modern_networks import Fused
+from tests.oracles.torch_blocks import Computed, NormedBlock
 
 WIDTH = 6
 
 
-class Residual(nn.Module):
-    def __init__(self, width=WIDTH):
-        super().__init__()
-        self.norm, self.first, self.second = nn.LayerNorm(width), nn.Linear(width, width), nn.Linear(width, width)
-
-    def forward(self, x):
-        return x + self.second(torch.tanh(self.first(self.norm(x))))
-
-
-class Attention(nn.Module):
-    def __init__(self, width=WIDTH):
-        super().__init__()
-        self.mix = nn.MultiheadAttention(width, 2, batch_first=True)
-
-    def forward(self, x):
-        return x + self.mix(x, x, x, need_weights=False)[0]
-
-
-class InPlace(nn.Module):
+def in_place(x, dense):
     """Changes what enters it: the input of the model, or the tensor at the place before."""
+    x += 1
+    return dense(torch.tanh(x)).add_(1)
 
-    def __init__(self, width=WIDTH):
-        super().__init__()
-        self.dense = nn.Linear(width, width)
 
-    def forward(self, x):
-        x += 1
-        return self.dense(torch.tanh(x)).add_(1)
+def residual():
+    return NormedBlock(WIDTH, nn.Tanh(), wide=1)
 
 
 def dense():
@@ -59,9 +41,12 @@ def gated():
 MODELS = {
     "dense": (dense, (3, 5)),
     "convolutional": (convolutional, (2, 2, 5, 5)),
-    "residual": (lambda: nn.Sequential(Residual(), Residual(), nn.Linear(WIDTH, 2)), (4, WIDTH)),
-    "attention": (lambda: nn.Sequential(Attention(), Residual()), (2, 4, WIDTH)),
-    "in place": (lambda: nn.Sequential(InPlace(), InPlace()), (3, WIDTH)),
+    "residual": (lambda: nn.Sequential(residual(), residual(), nn.Linear(WIDTH, 2)), (4, WIDTH)),
+    "attention": (lambda: nn.Sequential(Fused(WIDTH, 2), residual()), (2, 4, WIDTH)),
+    "in place": (
+        lambda: nn.Sequential(*(Computed(in_place, nn.Linear(WIDTH, WIDTH)) for _ in range(2))),
+        (3, WIDTH),
+    ),
     "gated": (gated, (3, 5)),
     "encoder": (
         lambda: nn.Sequential(nn.TransformerEncoderLayer(WIDTH, 2, 8, batch_first=True), nn.Linear(WIDTH, 3)),
@@ -127,15 +112,10 @@ class _NoForwardRule(torch.autograd.Function):
         return gradient * ctx.saved_tensors[0].cos()
 
 
-class Sine(nn.Module):
-    def forward(self, x):
-        return _NoForwardRule.apply(x)
-
-
 @pytest.mark.parametrize("exact", [True, False])
 def test_an_operation_without_a_forward_rule_is_differentiated_in_reverse(exact):
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(3, 4), Sine(), nn.Linear(4, 4)).double()
+    model = nn.Sequential(nn.Linear(3, 4), Computed(_NoForwardRule.apply), nn.Linear(4, 4)).double()
     inputs = torch.randn(2, 3, dtype=torch.float64)
     expected = [forward for _, forward, _ in of_stack(model, inputs)]
     found = st.measure(model, inputs, children, exact=exact, probes=1000)
@@ -143,32 +123,6 @@ def test_an_operation_without_a_forward_rule_is_differentiated_in_reverse(exact)
     for place, truth in zip(found.places, expected, strict=True):
         error = 0.0 if exact else place.error_given_inputs("apjn_forward")
         assert abs(place.apjn_forward - truth) < 4 * error + 1e-11 and error < 0.03 * truth
-
-
-def test_a_relu_network_keeps_its_closed_forms():
-    # C_W = 2: K' = C_W K/2, J^{0,l} = C_W (C_W/2)^(l-1), for inputs of kernel 1; 1/n corrections of relative order l/n
-    width, depth, networks = 256, 5, 24
-
-    def build():
-        layers = []
-        for _ in range(depth):
-            layers += [nn.Linear(width, width, bias=False), nn.ReLU()]
-        model = nn.Sequential(*layers[:-1])
-        for module in model:
-            if isinstance(module, nn.Linear):
-                nn.init.normal_(module.weight, std=(2 / width) ** 0.5)
-        return model
-
-    inputs = torch.nn.functional.normalize(torch.randn(4, width, generator=torch.manual_seed(1))) * width**0.5
-    found = st.measure(build, inputs, seeds=networks, probes=3)
-    for depth_of_place, place in enumerate(found.places, 1):
-        allowed = 5 * depth_of_place / width
-        assert abs(place.kernel - 2) < 4 * place.kernel.error + 2 * allowed
-        assert abs(place.apjn_forward - 2) < 4 * place.apjn_forward.error + 2 * allowed
-        assert abs(place.apjn_backward - 1) < 4 * place.apjn_backward.error + allowed
-        assert 0 < place.kernel.error < 0.2
-    cosines = [float(place.cosine) for place in found.places]
-    assert cosines == sorted(cosines)  # relu makes inputs similar
 
 
 def test_covariances_cosines_and_tokens_are_what_they_are_called():
@@ -240,28 +194,6 @@ def test_every_precision(dtype):
         np.testing.assert_allclose(found.frame()[name], truth.frame()[name], rtol=tolerance)
 
 
-def test_residual_blocks_are_found_with_what_enters_them():
-    model = nn.ModuleDict({"read": nn.Linear(3, WIDTH), "h": nn.ModuleList([Residual(), Residual()])}).double()
-
-    class Net(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.parts = model
-
-        def forward(self, x):
-            x = self.parts["read"](x)
-            for block in self.parts["h"]:
-                x = block(x)
-            return x
-
-    found = st.measure(Net(), torch.randn(2, 3).double(), probes=1)
-    assert list(found.frame()["place"]) == ["input of parts.h.0", "parts.h.0", "parts.h.1"]
-    assert found.start == "input"
-    later = st.measure(Net(), torch.randn(2, 3).double(), start="parts.h.0", probes=1)
-    assert later.start == "parts.h.0" and later["parts.h.0"].apjn_forward == 1
-    assert math.isnan(later["input of parts.h.0"].apjn_forward)
-
-
 def test_from_a_place_the_norm_is_that_of_the_rest():
     model, inputs = made("residual")
     place = model[:1](inputs).detach()
@@ -273,7 +205,7 @@ def test_from_a_place_the_norm_is_that_of_the_rest():
 class Words(nn.Module):
     def __init__(self):
         super().__init__()
-        self.embed, self.h = nn.Embedding(11, WIDTH), nn.ModuleList([Residual(), Residual()])
+        self.embed, self.h = nn.Embedding(11, WIDTH), nn.ModuleList([residual(), residual()])
 
     def forward(self, ids, scale=1.0):
         x = self.embed(ids)
@@ -341,10 +273,52 @@ def test_progress_is_reported():
 
 
 def test_blocks_are_chosen_with_what_enters_them():
-    model = nn.Sequential(nn.Linear(5, WIDTH), Residual(), nn.ReLU(), Residual())
+    model = nn.Sequential(nn.Linear(5, WIDTH), residual(), nn.ReLU(), residual())
     inputs = torch.randn(3, 5)
-    names = [place.name for place in st.measure(model, inputs, blocks=Residual).places]
+    names = [place.name for place in st.measure(model, inputs, blocks=NormedBlock).places]
     assert names == ["input of 1", "1", "input of 3", "3"]
-    assert [place.name for place in st.measure(model, inputs, Residual).places] == ["1", "3"]
+    assert [place.name for place in st.measure(model, inputs, NormedBlock).places] == ["1", "3"]
     with pytest.raises(DeclarationError, match="only one is allowed"):
-        st.measure(model, inputs, Residual, blocks=Residual)
+        st.measure(model, inputs, NormedBlock, blocks=NormedBlock)
+
+
+def test_a_batch_cannot_be_split_where_inputs_depend_on_each_other():
+    model = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
+    with pytest.raises(DeclarationError, match="batch_size=None"):
+        st.measure(model, torch.randn(4, 3), mode="train", batch_size=2)
+
+
+def test_an_output_without_derivatives_has_no_backward_norms():
+    model = Computed(lambda x, dense: dense(x).argmax(dim=1), nn.Linear(3, 3))
+    with pytest.warns(UserWarning, match="no backward norms"):
+        found = st.measure(model, torch.ones(2, 3), probes=1)
+    assert math.isnan(found.places[0].apjn_backward) and found.places[0].apjn_forward > 0
+
+
+def test_places_that_do_not_reach_the_output_have_norm_zero():
+    model = Computed(lambda x, aside, used: (aside(x), used(x))[1], nn.Linear(3, 3), nn.Linear(3, 3))
+    aside, used = st.measure(model, torch.ones(2, 3), probes=3).places
+    assert aside.apjn_backward == 0 and used.apjn_backward == pytest.approx(1)
+
+
+def test_another_network_each_time_is_refused():
+    built = []
+
+    def build():
+        built.append(1)
+        return nn.Sequential(*(nn.Linear(3, 3) for _ in built))
+
+    with pytest.raises(DeclarationError, match="different names"):
+        st.measure(build, torch.ones(2, 3), seeds=2)
+
+
+def test_models_without_parameters_and_with_several_arguments():
+    class Sum(nn.Tanh):
+        def forward(self, x, scale, shift=0.0):
+            return super().forward(scale * x + shift)
+
+    inputs = torch.ones(2, 3)
+    (place,) = st.measure(Sum(), (inputs, 2.0), exact=True).places
+    assert place.apjn_forward == pytest.approx((2 * (1 - math.tanh(2) ** 2)) ** 2, rel=1e-4)
+    (named,) = st.measure(Sum(), {"x": inputs, "scale": 2.0, "shift": torch.zeros(3)}, exact=True).places
+    assert named.apjn_forward == place.apjn_forward

@@ -9,7 +9,6 @@ import torch
 from torch import nn
 
 import symres.torch as st
-from symres.core.errors import DeclarationError
 
 COLUMNS = [
     *("place", "kernel", "kernel_error", "mean", "cosine", "apjn_forward", "apjn_forward_error"),
@@ -59,19 +58,6 @@ def test_z_scores_have_the_errors_of_both_sides(model, inputs):
     assert frame["kernel_z"][2] == pytest.approx(-3 / math.sqrt(2)) and math.isnan(frame["kernel_z"][1])
 
 
-@pytest.mark.parametrize(
-    ("theory", "words"),
-    [
-        ([(1, 1)] * 4, "4 entries for 5 places"),
-        ([(1, 1, 1)] * 5, "not a prediction"),
-        ({"7": st.Prediction()}, "'7'"),
-    ],
-)
-def test_theory_that_does_not_fit_is_refused(model, inputs, theory, words):
-    with pytest.raises(DeclarationError, match=words):
-        st.measure(model, inputs, probes=2, theory=theory)
-
-
 def test_text_and_json(model, inputs):
     measured = st.measure(model, inputs, probes=2)
     text = str(measured)
@@ -83,6 +69,15 @@ def test_text_and_json(model, inputs):
     assert read["places"][3]["kernel"] == measured["3"].kernel and read["places"][0]["gradient_norm"] is None
     with pytest.raises(KeyError):
         measured["nowhere"]
+
+
+def orthogonal(depth, gain):
+    """Layers that multiply every vector by the gain."""
+    torch.manual_seed(0)
+    model = nn.Sequential(*(nn.Linear(6, 6, bias=False) for _ in range(depth)))
+    for module in model:
+        nn.init.orthogonal_(module.weight, gain=gain)
+    return model
 
 
 def axes_of(measured):
@@ -104,10 +99,7 @@ def test_the_figure_shows_every_number_with_its_error(model, inputs):
 
 
 def test_the_figure_tells_what_happens(inputs):
-    torch.manual_seed(0)
-    model = nn.Sequential(*(nn.Linear(6, 6, bias=False) for _ in range(8)))
-    for module in model:
-        nn.init.orthogonal_(module.weight, gain=2)
+    model = orthogonal(8, 2)
     panels = axes_of(st.measure(model, inputs, exact=True))
     assert panels[0].get_title() == "kernels grow by a factor 1.64e+04"
     assert panels[1].get_title().startswith("forward Jacobian norms grow by a factor 1.64e+04")
@@ -121,11 +113,7 @@ def test_the_figure_tells_what_happens(inputs):
 @pytest.mark.parametrize(("gain", "size"), [(1.0, 1.6), (1.02, 0.14), (1.3, 0.37), (2.0, 1.1)])
 def test_axes_have_numbers_whatever_their_range(gain, size):
     """Between 0.67 and 1.5 all multiples of a power of ten lie below the middle."""
-    torch.manual_seed(0)
-    model = nn.Sequential(*(nn.Linear(6, 6, bias=False) for _ in range(5)))
-    for module in model:
-        nn.init.orthogonal_(module.weight, gain=gain)
-    figure = st.measure(model, size**0.5 * torch.ones(1, 6), exact=True).plot()
+    figure = st.measure(orthogonal(5, gain), size**0.5 * torch.ones(1, 6), exact=True).plot()
     figure.canvas.draw()
     for panel in figure.axes:
         low, high = panel.get_ylim()
@@ -137,10 +125,7 @@ def test_axes_have_numbers_whatever_their_range(gain, size):
 
 def test_curves_that_cover_each_other_are_said_to(inputs):
     for gain, same in ((1.0, True), (1.2, False)):
-        model = nn.Sequential(*(nn.Linear(6, 6, bias=False) for _ in range(4)))
-        for module in model:
-            nn.init.orthogonal_(module.weight, gain=gain)
-        labels = axes_of(st.measure(model, inputs, exact=True))[1].get_legend_handles_labels()[1]
+        labels = axes_of(st.measure(orthogonal(4, gain), inputs, exact=True))[1].get_legend_handles_labels()[1]
         assert ("from the place to the output (the same curve)" in labels) == same
 
 
@@ -168,12 +153,6 @@ def test_predictions_without_neighbours_are_seen(model, inputs):
     assert "band: what the theory allows" not in plain.get_legend_handles_labels()[1]
 
 
-def test_neighbours_are_joined_by_a_line_only():
-    from symres.torch.measuring.signal_figure import isolated
-
-    assert isolated(np.array([True, True, False, True, False, True])) == [3, 5]
-
-
 def test_text_has_the_theory_and_leaves_out_the_middle_of_long_models():
     torch.manual_seed(0)
     model = nn.Sequential(*(nn.Linear(4, 4) for _ in range(40)))
@@ -184,13 +163,6 @@ def test_text_has_the_theory_and_leaves_out_the_middle_of_long_models():
     row, line = found.rows()[3], lines[4]
     assert f"theory 1 +- 0.5 (z = {row['kernel_z']:.2g})" in line and "theory 2 +- 1 (z = " in line
     assert "  theory: kernel at 1 of 40 places" in str(found)
-
-
-def test_no_figure_belongs_to_a_window(model, inputs):
-    from matplotlib import pyplot
-
-    st.measure(model, inputs, probes=1).plot()
-    assert not pyplot.get_fignums()
 
 
 def test_notebooks_show_the_figure(model, inputs):

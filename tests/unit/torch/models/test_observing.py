@@ -1,6 +1,7 @@
-"""Places: modules that are called several times or never, and structures of tensors."""
+"""Places: modules that are called several times or never, structures of tensors, and warnings that name modules."""
 
-from collections import OrderedDict, namedtuple
+import math
+from collections import namedtuple
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,8 @@ from torch.utils.checkpoint import checkpoint
 
 import symres.torch as st
 from symres.core.errors import DeclarationError
-from symres.torch.models.structures import first_tensor, mapped, with_first_tensor
+from symres.torch.models.structures import first_tensor
+from tests.oracles.torch_blocks import Computed
 
 Pair = namedtuple("Pair", ["left", "right"])
 
@@ -22,49 +24,14 @@ class Output:
     hidden: torch.Tensor
 
 
-class Shared(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc, self.spare, self.last = nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 2)
-
-    def forward(self, x):
-        return self.last(self.fc(self.fc(x)))
-
-
 def test_calls_are_counted_and_idle_modules_named():
-    with pytest.warns(UserWarning, match="no tensor comes from spare"):
-        found = st.measure(Shared(), torch.randn(2, 3), probes=3)
-    assert [place.name for place in found.places] == ["fc#1", "fc#2", "last"]
+    model = Computed(lambda x, fc, last, spare: last(fc(fc(x))), *(nn.Linear(3, 3) for _ in range(3)))
+    with pytest.warns(UserWarning, match=r"no tensor comes from layers\.2"):
+        found = st.measure(model, torch.randn(2, 3), probes=3)
+    assert [place.name for place in found.places] == ["layers.0#1", "layers.0#2", "layers.1"]
 
 
 X, Y, IDS = torch.ones(2), torch.zeros(2), torch.tensor([1])
-
-
-def test_a_loss_in_front_of_the_outputs_is_passed_over():
-    loss = X.mean()
-    assert first_tensor({"loss": loss, "logits": X}) is X
-    assert first_tensor((loss,)) is loss
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        X,
-        (IDS, X),
-        [IDS, [X]],
-        {"ids": IDS, "x": X},
-        OrderedDict(x=X),
-        Pair(IDS, (None, X)),
-        Output(IDS, X),
-        (None, 3, {"a": [IDS], "b": Output(IDS, X)}),
-    ],
-)
-def test_the_first_tensor_is_found_and_replaced(value):
-    assert first_tensor(value) is X
-    changed = with_first_tensor(value, Y)
-    assert type(changed) is type(value) and first_tensor(changed) is Y and first_tensor(value) is X
-    doubled = mapped(value, lambda t: t * 2)
-    assert type(doubled) is type(value) and torch.equal(first_tensor(doubled), 2 * X) and first_tensor(value) is X
 
 
 @pytest.mark.parametrize(
@@ -77,41 +44,26 @@ def test_the_first_tensor_is_found_and_replaced(value):
     ],
 )
 def test_places_give_tensors_inside_of_structures(output):
-    class Inner(nn.Module):
-        def forward(self, x):
-            return output(torch.tanh(x))
+    def forward(x, inner, dense):
+        return output(dense(first_tensor(inner(x))))
 
-    class Outer(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.inner, self.dense = Inner(), nn.Linear(3, 3)
-
-        def forward(self, x):
-            return output(self.dense(first_tensor(self.inner(x))))
-
+    model = Computed(forward, Computed(lambda x: output(torch.tanh(x))), nn.Linear(3, 3)).double()
     inputs = torch.randn(2, 3, dtype=torch.float64)
-    found = st.measure(Outer().double(), inputs, ["inner", "dense"], start="inner", exact=True)
-    dense = found["dense"].apjn_forward
-    assert dense == pytest.approx(float(found["inner"].apjn_backward), rel=1e-12) and dense > 0
-
-
-class Flat(nn.Module):
-    """A part without an axis of inputs."""
-
-    def __init__(self):
-        super().__init__()
-        self.positions, self.dense = nn.Embedding(3, 4), nn.Linear(4, 4)
-
-    def forward(self, x):
-        return self.dense(x + self.positions(torch.arange(3)))
+    found = st.measure(model, inputs, "layers.*", start="layers.0", exact=True)
+    dense = found["layers.1"].apjn_forward
+    assert dense == pytest.approx(float(found["layers.0"].apjn_backward), rel=1e-12) and dense > 0
 
 
 def test_places_without_an_axis_of_inputs_are_left_out():
-    with pytest.warns(UserWarning, match=r"positions is left out: its shape \(3, 4\)"):
-        found = st.measure(Flat(), torch.randn(2, 3, 4), ["positions", "dense"], probes=1)
-    assert [place.name for place in found.places] == ["dense"]
+    def flat(x, positions, dense):
+        return dense(x + positions(torch.arange(3)))
+
+    model, inputs = Computed(flat, nn.Embedding(3, 4), nn.Linear(4, 4)), torch.randn(2, 3, 4)
+    with pytest.warns(UserWarning, match=r"layers\.0 is left out: its shape \(3, 4\)"):
+        found = st.measure(model, inputs, "layers.*", probes=1)
+    assert [place.name for place in found.places] == ["layers.1"]
     with pytest.raises(DeclarationError, match="none of the chosen modules"):
-        st.measure(Flat(), torch.randn(2, 3, 4), "positions", probes=1)
+        st.measure(model, inputs, "layers.0", probes=1)
 
 
 def test_places_inside_of_fused_encoders_are_seen():
@@ -147,16 +99,59 @@ def test_checkpoints_change_nothing_or_are_named():
 
 
 def test_places_without_a_graph_are_named():
-    class Frozen(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.fc, self.last = nn.Linear(3, 3), nn.Linear(3, 3)
+    def frozen(x, fc, last):
+        with torch.no_grad():
+            hidden = fc(x)
+        return last(x + hidden)
 
-        def forward(self, x):
-            with torch.no_grad():
-                hidden = self.fc(x)
-            return self.last(x + hidden)
+    with pytest.warns(UserWarning, match="no norms to the output from layers.0: torch.no_grad or a checkpoint hides"):
+        found = st.measure(Computed(frozen, nn.Linear(3, 3), nn.Linear(3, 3)), torch.randn(2, 3), probes=3)
+    assert np.isnan(found["layers.0"].apjn_backward) and found["layers.1"].apjn_backward == pytest.approx(1)
 
-    with pytest.warns(UserWarning, match="no norms to the output from fc: torch.no_grad or a checkpoint hides"):
-        found = st.measure(Frozen(), torch.randn(2, 3), probes=3)
-    assert np.isnan(found["fc"].apjn_backward) and found["last"].apjn_backward == pytest.approx(1)
+
+def test_dropout_in_train_mode_is_named():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 400), nn.Dropout(0.25), nn.Linear(400, 400))
+    with pytest.warns(UserWarning, match=r"dropout is active in 1:.*mode='eval'"):
+        found = st.measure(model, torch.randn(20, 3), mode="train", modules="*", probes=4)
+    # a mask keeps 3/4 of the entries and scales them by 4/3
+    assert found["1"].apjn_forward / found["0"].apjn_forward == pytest.approx(4 / 3, rel=0.05)
+    quiet = st.measure(model, torch.randn(20, 3), modules="*", probes=1)
+    assert quiet["1"].kernel == quiet["0"].kernel and not quiet.notes
+
+
+def test_statistics_that_were_never_learned_are_named():
+    model = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), nn.Linear(3, 3))
+    with pytest.warns(UserWarning, match="1 normalises by running statistics that were never updated"):
+        st.measure(model, torch.randn(4, 3), probes=1)
+
+
+class Broken(nn.Module):
+    def forward(self, x):
+        return x / 0
+
+
+@pytest.mark.parametrize(
+    ("build", "inputs", "words"),
+    [
+        (
+            lambda: nn.Sequential(nn.Linear(3, 3), Broken(), nn.Linear(3, 3)),
+            torch.ones(2, 3),
+            r"output of 1 \(Broken\)",
+        ),
+        (lambda: nn.Sequential(nn.Linear(3, 3)), torch.full((2, 3), math.nan), "in the inputs"),
+    ],
+)
+def test_numbers_that_are_not_finite_are_located(build, inputs, words):
+    with pytest.warns(UserWarning, match=words) as caught:
+        found = st.measure(build(), inputs, nn.Linear, probes=1)
+    assert [each.category for each in caught].count(UserWarning) == 1
+    assert math.isnan(found.places[-1].kernel)
+    assert found.plot() is not None and found.to_dict()["places"][-1]["kernel"] is None
+
+
+def test_weights_that_are_not_finite_are_named():
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+    model[1].bias.data[0] = math.inf
+    with pytest.warns(UserWarning, match=r"in the weights 1\.bias"):
+        st.measure(model, torch.ones(2, 3), probes=1)

@@ -7,6 +7,7 @@ from torch.nn import functional
 
 import symres.torch as st
 from symres.core.errors import DeclarationError
+from tests.oracles.torch_blocks import Computed, NormedBlock
 
 WIDTH = 64
 TIES = {
@@ -17,44 +18,30 @@ TIES = {
 }
 
 
-class Tied(nn.Module):
-    """An encoder whose weights decode too."""
-
-    def __init__(self, tie):
-        super().__init__()
-        self.code, self.tie = nn.Linear(WIDTH, WIDTH), tie
-
-    def forward(self, x):
-        return self.tie(torch.tanh(self.code(x)), self.code.weight)
-
-
-class Words(nn.Module):
-    """A language model whose readout is its table of embeddings."""
-
-    def __init__(self, tie):
-        super().__init__()
-        self.table, self.dense, self.tie = nn.Embedding(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH), tie
-
-    def forward(self, ids):
-        return self.tie(torch.tanh(self.dense(self.table(ids))), self.table.weight)
-
-
 @pytest.mark.parametrize("how", TIES)
 def test_tied_weights_are_named_however_they_are_used(how):
+    """An encoder whose weights decode too."""
     torch.manual_seed(0)
-    reading = st.read(Tied(TIES[how]), torch.randn(4, WIDTH))
-    assert "code.weight" in [block.place for block in reading.recognised]
-    assert reading.notes == ("the weights code are used in several layers; the theory draws new ones for each",)
-    with pytest.raises(DeclarationError, match="layers share the weights code"):
+    encoder = Computed(lambda x, code: TIES[how](torch.tanh(code(x)), code.weight), nn.Linear(WIDTH, WIDTH))
+    reading = st.read(encoder, torch.randn(4, WIDTH))
+    assert "layers.0.weight" in [block.place for block in reading.recognised]
+    assert reading.notes == ("the weights layers.0 are used in several layers; the theory draws new ones for each",)
+    with pytest.raises(DeclarationError, match=r"layers share the weights layers\.0"):
         reading.network()
 
 
 @pytest.mark.parametrize("how", TIES)
 def test_readouts_that_are_the_table_of_embeddings_are_named(how):
+    """A language model whose readout is its table of embeddings."""
+
+    def forward(ids, table, dense):
+        return TIES[how](torch.tanh(dense(table(ids))), table.weight)
+
     torch.manual_seed(0)
-    reading = st.read(Words(TIES[how]), torch.randint(0, WIDTH, (4, 8)))
-    assert "table.weight" in [block.place for block in reading.recognised]
-    assert any("weights of table are also the table of an embedding" in note for note in reading.notes)
+    words = Computed(forward, nn.Embedding(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH))
+    reading = st.read(words, torch.randint(0, WIDTH, (4, 8)))
+    assert "layers.0.weight" in [block.place for block in reading.recognised]
+    assert any("weights of layers.0 are also the table of an embedding" in note for note in reading.notes)
 
 
 def test_parts_of_one_tensor_are_not_shared():
@@ -71,17 +58,9 @@ def test_parts_of_one_tensor_are_not_shared():
     assert len(reading.recognised) == 2 and not reading.notes and reading.network() is not None
 
 
-class Block(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.norm, self.first, self.second = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
-
-    def forward(self, x):
-        return x + self.second(torch.relu(self.first(self.norm(x))))
-
-
 def residual():
-    return nn.Sequential(nn.Linear(WIDTH, WIDTH), Block(), Block(), Block(), nn.Linear(WIDTH, 10))
+    blocks = [NormedBlock(WIDTH, nn.ReLU(), wide=1) for _ in range(3)]
+    return nn.Sequential(nn.Linear(WIDTH, WIDTH), *blocks, nn.Linear(WIDTH, 10))
 
 
 def trained(inputs, classes):

@@ -8,7 +8,6 @@ import torch
 from torch import nn
 
 import symres.torch as st
-from symres.core.errors import DeclarationError
 
 WIDTHS = (64, 128, 256)
 
@@ -99,24 +98,3 @@ def test_the_random_numbers_of_the_process_go_on(inputs):
     build = lambda n: Perceptron(n, "standard")  # noqa: E731
     st.coordinate_check(build, inputs, widths=(4, 8, 12), steps=1, rates=(1e-3, 1e-2, 1e-1), seeds=1)
     assert torch.equal(torch.rand(2), expected)
-
-
-@pytest.mark.parametrize(
-    ("given", "found"),
-    [
-        ({"widths": (8, 16)}, "2 widths"),
-        ({"rates": (0.1,)}, "and 1 rate:"),
-        ({"rates": (-1, 0.1, 1)}, "rates"),
-        ({"optimizer": "lion"}, "unknown optimizer"),
-        ({"rates": (1e30, 1e31, 1e32)}, "no loss is finite"),
-    ],
-)
-def test_bad_input_is_one_clear_error(given, found, inputs):
-    with pytest.raises(DeclarationError, match=found) as refused:
-        st.coordinate_check(lambda n: Perceptron(n, "standard"), inputs, **{"widths": (4, 8, 12), **given})
-    assert "\n" not in str(refused.value)
-
-
-def test_one_model_is_refused_with_the_call_to_write(inputs):
-    with pytest.raises(DeclarationError, match="pass a function of the width that builds one"):
-        st.coordinate_check(Perceptron(8, "standard"), inputs)

@@ -8,6 +8,7 @@ from torch import nn
 import symres.torch as st
 from symres.core.errors import DeclarationError
 from symres.torch.tangent_kernels import parameter_jacobians
+from tests.oracles.torch_blocks import NormedBlock
 
 
 def direct(model, one, other):
@@ -30,17 +31,8 @@ def mlp(width, outputs=3, activation=nn.GELU):
     return nn.Sequential(*layers).double()
 
 
-class Residual(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.first, self.last = nn.Linear(width, 2 * width), nn.Linear(2 * width, width, bias=False)
-
-    def forward(self, x):
-        return x + self.last(torch.relu(self.first(x)))
-
-
 def stack(width):
-    blocks = [Residual(width), Residual(width)]
+    blocks = [NormedBlock(width, nn.ReLU(), nn.Identity(), wide=2) for _ in range(2)]
     return nn.Sequential(nn.Linear(12, width), *blocks, nn.Linear(width, 2)).double()
 
 

@@ -2,7 +2,6 @@
 
 import copy
 import math
-import random
 
 import numpy as np
 import pytest
@@ -12,7 +11,8 @@ from torch import nn
 import symres as sr
 import symres.torch as st
 from symres.core.errors import DeclarationError
-from tests.oracles.torch_blocks import GPT, ConvBlock, DenseBlock, GPTBlock, MixerBlock
+from tests.oracles.torch_blocks import GPT, Computed, ConvBlock, DenseBlock, GPTBlock, MixerBlock
+from tests.torch_state import untouched
 
 
 class Weighted(nn.Module):
@@ -96,19 +96,6 @@ def test_the_condition_of_kernels_is_solved_by_tune_block():
         assert float(model(z).square().mean() / z.square().mean()) == pytest.approx(1, rel=1e-10)
 
 
-def test_wide_relu_blocks_have_the_weight_of_theory():
-    # C_W = 2 in the first and 1 in the second layer: J_RR = 2*1/2 = 1, G_RR = G_zz, so that xi = sqrt(1 - gamma^2)
-    torch.manual_seed(0)
-    width = 512
-    block = DenseBlock(width)
-    nn.init.normal_(block.first.weight, std=(2 / width) ** 0.5)
-    nn.init.normal_(block.second.weight, std=(1 / width) ** 0.5)
-    for target in ("gradient", "size"):
-        model = nn.Sequential(copy.deepcopy(block))
-        report = tuned(model, torch.randn(16, width), "0", target=target, gamma=0.6, wrap=True)
-        assert abs(report.parts[0].xi - 0.8) < 4 * report.parts[0].xi.error + 8 / width
-
-
 def test_both_conditions_have_the_solution_of_moments():
     # R = -z^3 on a stream that is not Gaussian: b - d = E z^2 z^2/E z^2 - 3 E z^2 with the sign of -R
     z = torch.rand(50, 400, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) * 2 - 1
@@ -142,32 +129,15 @@ def test_growth_is_shared_by_the_blocks(target):
     assert [part.scaled for part in report.parts] == ["0.second", "1.second", "2.second"]
 
 
-def state(model):
-    own = {name: (module.training, dict(module.__dict__)) for name, module in model.named_modules()}
-    tensors = {name: tensor.clone() for name, tensor in model.state_dict(keep_vars=False).items()}
-    wanted = {name: (p.requires_grad, p.grad, id(p)) for name, p in model.named_parameters()}
-    return own, tensors, wanted, torch.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()
-
-
-def unchanged(before, after):
-    for (own, tensors, wanted, *rngs), (now, found, wants, *states) in [(before, after)]:
-        assert own.keys() == now.keys()
-        assert {n: v[0] for n, v in own.items()} == {n: v[0] for n, v in now.items()}
-        assert all(v[1].keys() == now[n][1].keys() for n, v in own.items())
-        assert tensors.keys() == found.keys() and all(torch.equal(t, found[n]) for n, t in tensors.items())
-        assert wanted == wants
-        assert torch.equal(rngs[0], states[0]) and (rngs[1] == states[1]).all() and rngs[2] == states[2]
-
-
 @pytest.mark.parametrize("mode", ["train", "eval"])
 @pytest.mark.filterwarnings("ignore:.*never updated")
 def test_a_dry_run_changes_nothing(mode):
     model = nn.Sequential(ConvBlock(), ConvBlock()).train()
     model[0].conv1.weight.requires_grad_(False)
     model[1].conv1.weight.grad = torch.ones_like(model[1].conv1.weight)
-    inputs, before = torch.randn(4, 8, 5, 5), state(model)
-    report = tuned(model, inputs, wrap=True, gamma=0.9, mode=mode, dry_run=True)
-    unchanged(before, state(model))
+    inputs = torch.randn(4, 8, 5, 5)
+    with untouched(model, inputs):
+        report = tuned(model, inputs, wrap=True, gamma=0.9, mode=mode, dry_run=True)
     assert not report.applied and "dry run" in str(report)
     again = tuned(model, inputs, wrap=True, gamma=0.9, mode=mode)
     assert [float(part.xi) for part in again.parts] == [float(part.xi) for part in report.parts]
@@ -178,12 +148,9 @@ def test_a_failure_in_the_last_block_changes_nothing():
     model = nn.Sequential(DenseBlock(8), DenseBlock(8), DenseBlock(8))
     with torch.no_grad():
         model[2].second.weight[0, 0] = math.nan
-    inputs, before = torch.randn(4, 8), state(model)
-    with pytest.raises(DeclarationError, match=r"the tuning of 2: .*not finite.*2\.second\.weight"):
+    inputs, told = torch.randn(4, 8), r"the tuning of 2: .*not finite.*2\.second\.weight"
+    with untouched(model, inputs), pytest.raises(DeclarationError, match=told):
         tuned(model, inputs, growth=2)
-    now = state(model)
-    assert torch.isnan(now[1].pop("2.second.weight")[0, 0]) and torch.isnan(before[1].pop("2.second.weight")[0, 0])
-    unchanged(before, now)
 
 
 def test_only_the_last_layers_of_branches_are_scaled():
@@ -207,21 +174,14 @@ def test_a_wrapped_block_weighs_skip_and_branch():
     assert report.model is model[0]
     plain = model[0](x)[0].detach()
 
-    class Outer(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.h = nn.ModuleList([model[0]])
-
-        def forward(self, x):
-            return self.h[0](x)[0]
-
-    outer = Outer().eval()
-    report = tuned(outer, x, "h.*", gamma=0.8, wrap=True)
-    assert isinstance(outer.h[0], st.ScaledBlock) and outer.h[0].block is model[0]
-    xi = float(report["h.0"].xi)
+    outer = Computed(lambda x, block: block(x)[0], model[0]).eval()
+    report = tuned(outer, x, "layers.*", gamma=0.8, wrap=True)
+    wrapped = outer.layers[0]
+    assert isinstance(wrapped, st.ScaledBlock) and wrapped.block is model[0]
+    xi = float(report["layers.0"].xi)
     torch.testing.assert_close(outer(x), 0.8 * x + xi * (plain - x))
-    assert outer.h[0](x)[1] is None  # what else the block returns
-    assert "h.0.block.ln_1.weight" in outer.state_dict() and f"xi={xi:.6g}" in repr(outer.h[0])
+    assert wrapped(x)[1] is None  # what else the block returns
+    assert "layers.0.block.ln_1.weight" in outer.state_dict() and f"xi={xi:.6g}" in repr(wrapped)
 
 
 def test_wrapped_blocks_are_tuned_again_by_their_weights():
@@ -271,18 +231,12 @@ def test_a_mixer_is_tuned_branch_by_branch_behind_transposes():
 
 
 def test_modules_between_blocks_carry_perturbations():
-    class Two(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.first, self.between, self.second = DenseBlock(6), nn.Linear(6, 6, bias=False), DenseBlock(6)
-
-        def forward(self, x):
-            return self.second(self.between(self.first(x)))
-
     torch.manual_seed(0)
-    model, x = Two().double(), normal(6, 6)
-    report = tuned(model, x, ["first", "second"], target="apjn", probes=100, gamma=0.7, wrap=True)
-    exact = [whole_jacobians(lambda z, part=part: part(z), x) for part in (model.first, model)]
+    parts = DenseBlock(6), nn.Linear(6, 6, bias=False), DenseBlock(6)
+    model, x = Computed(lambda x, first, between, second: second(between(first(x))), *parts).double(), normal(6, 6)
+    blocks = ["layers.0", "layers.2"]
+    report = tuned(model, x, blocks, target="apjn", probes=100, gamma=0.7, wrap=True)
+    exact = [whole_jacobians(lambda z, part=part: part(z), x) for part in (model.layers[0], model)]
     for part, jacobians in zip(report.parts, exact, strict=True):
         norm = float(jacobians.square().sum((1, 2)).mean() / 6)
         assert abs(part.apjn_after - norm) < 4 * part.apjn_after.error
@@ -315,3 +269,10 @@ def test_probes_and_seeds():
     assert one.xi == same.xi and one.chi_after == same.chi_after
     assert one.xi != other.xi and abs(one.xi - other.xi) < 5 * math.hypot(one.xi.error, other.xi.error)
     assert said[:6] == pytest.approx([k / 6 for k in range(1, 7)])
+
+
+def test_untrained_statistics_are_a_warning():
+    model = nn.Sequential(*[nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Tanh()) for _ in range(2)])
+    with pytest.warns(UserWarning, match=r"0\.1, 1\.1 normalises by running statistics"):
+        report = tuned(model, torch.randn(6, 8))
+    assert report.notes and str(report).count("note") == 1
