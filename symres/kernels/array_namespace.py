@@ -5,11 +5,11 @@ Used are functions that these libraries have under one name, those of the Python
 
 from __future__ import annotations
 
-import sys
 from types import ModuleType
 from typing import Any, TypeAlias
 
-import numpy as np
+import array_api_compat.numpy
+from array_api_compat import array_namespace, is_array_api_obj, is_dask_array
 
 from ..core.errors import DeclarationError
 
@@ -28,11 +28,11 @@ def namespace_of(*arrays: Array) -> ModuleType:
     Raises:
         DeclarationError: they are of several libraries.
     """
-    found = {id(space): space for space in map(_namespace, arrays) if space is not None}
-    if len(found) > 1:
-        names = " and ".join(sorted(space.__name__ for space in found.values()))
+    spaces = {array_namespace(array) for array in arrays if _is_array(array)}
+    if len(spaces) > 1:
+        names = " and ".join(sorted(space.__name__.removeprefix("array_api_compat.") for space in spaces))
         raise DeclarationError("kernels and targets", f"they belong to {names}", "pass arrays of one library")
-    return next(iter(found.values()), np)
+    return next(iter(spaces), array_api_compat.numpy)
 
 
 def as_array(xp: ModuleType, values: Array, dtype: Any = None) -> Array:
@@ -43,7 +43,7 @@ def as_array(xp: ModuleType, values: Array, dtype: Any = None) -> Array:
         values: an array of it, or lists of numbers.
         dtype: the type that is needed; None for any.
     """
-    if _namespace(values) is not None and (dtype is None or dtype == values.dtype):
+    if _is_array(values) and (dtype is None or dtype == values.dtype):
         return values
     return xp.asarray(values, dtype=dtype)
 
@@ -51,7 +51,7 @@ def as_array(xp: ModuleType, values: Array, dtype: Any = None) -> Array:
 def is_real(array: Array) -> bool:
     """Whether the numbers of an array are none of a complex type."""
     xp = namespace_of(array)
-    return not np.iscomplexobj(np.asarray(array)) if xp is np else bool(xp.can_cast(array.dtype, xp.float64))
+    return not xp.isdtype(as_array(xp, array).dtype, "complex floating")
 
 
 def is_finite(xp: ModuleType, array: Array) -> bool:
@@ -59,11 +59,6 @@ def is_finite(xp: ModuleType, array: Array) -> bool:
     return bool(xp.all(xp.isfinite(array)))
 
 
-def _namespace(array: Array) -> ModuleType | None:
-    if isinstance(array, np.ndarray | np.generic):
-        return np
-    standard = getattr(type(array), "__array_namespace__", None)
-    if standard is not None:
-        return standard(array)
-    package = sys.modules[type(array).__module__.partition(".")[0]]
-    return package if getattr(package, "Tensor", None) is not None and isinstance(array, package.Tensor) else None
+def _is_array(values: Array) -> bool:
+    """Whether a library of the standard has the numbers; those of dask are computed, and then NumPy's."""
+    return is_array_api_obj(values) and not is_dask_array(values)

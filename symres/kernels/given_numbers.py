@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 import sympy as sp
+from array_api_compat import is_numpy_namespace
 
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, number
@@ -115,6 +116,6 @@ def require_inputs(X: Array, name: str = "X") -> tuple[int, int]:
 def _not_finite(part: Array) -> int | None:
     """The first row of an array that has an entry that is not finite."""
     xp = namespace_of(part)
-    values = np.asarray(part, dtype=np.float64) if xp is np else part
+    values = np.asarray(part, dtype=np.float64) if is_numpy_namespace(xp) else part
     finite: Iterable[bool] = xp.all(xp.isfinite(values), axis=1).tolist()
     return next((place for place, good in enumerate(finite) if not good), None)

@@ -1,38 +1,85 @@
 """Numbers from a declared formula: NumPy and mpmath evaluation, and the places where it switches.
 
-Written for this room alone. The oracles must not share an evaluator with what they check, so neither the
-exported code nor the ball arithmetic nor the declaration's own table of pieces is used here.
+The oracles must not share an evaluator with what they check, so neither the exported code nor the ball arithmetic nor
+the declaration's own table of pieces is used here: SymPy writes the code, and a function that it does not have is its
+definition.
 """
 
 from __future__ import annotations
 
-import operator
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, reduce
-from importlib import import_module
-from typing import Any, Generic, TypeAlias, TypeVar, overload
+from typing import Any, TypeAlias, overload
 
 import mpmath as mp
 import numpy as np
 import sympy as sp
 from numpy.typing import ArrayLike
+from sympy.codegen.numpy_nodes import logaddexp
+from sympy.codegen.rewriting import ReplaceOptim, expm1_opt
+from sympy.printing.numpy import SciPyPrinter
+from sympy.printing.pycode import AbstractPythonCodePrinter, MpmathPrinter
 
 from ...activations.atom import Phi
 from ...core.errors import UnsupportedLayer
 from ...core.symbols import z
-from ...functions.function_record import definition_of
+from ...functions.function_record import written_out
 
 _FAR = mp.mpf(10) ** 12  # exponentials of it are infinite or 0 to every double
+_DIGITS = 40  # of switching points
 
-V = TypeVar("V")  # arrays, numbers of mpmath, or tensors
-Operation: TypeAlias = Callable[..., Any]  # of numbers and truth values of one backend
-Backend: TypeAlias = dict[type[sp.Basic], Callable[..., V]]
+Operation: TypeAlias = Callable[..., Any]
 
 
-def _of_scipy(name: str) -> Operation:
-    """A special function; only formulas that have one wait until SciPy is loaded."""
-    return lambda x: getattr(import_module("scipy.special"), name)(x)
+class _Refusing(AbstractPythonCodePrinter):
+    """Functions that a library does not have are errors, not comments in the code."""
+
+    def _print_not_supported(self, expr: sp.Basic) -> str:
+        raise UnsupportedLayer(
+            f"numbers of {expr}",
+            f"the check has no rule for {expr.func.__name__}",
+            "write the formula with elementary functions",
+        )
+
+
+_PRODUCTS = {1: "{0}", 2: "{0}**2", 3: "{0}**2*{0}", 4: "({0}**2)**2"}  # other powers of NumPy's are 20 times slower
+
+
+class _ArrayPrinter(_Refusing, SciPyPrinter):
+    """NumPy's functions of arrays, and of what takes part in them by ``__array_ufunc__``."""
+
+    def _print_And(self, expr: sp.And) -> str:
+        return " & ".join(f"({self._print(argument)})" for argument in expr.args)
+
+    def _print_Or(self, expr: sp.Or) -> str:
+        return " | ".join(f"({self._print(argument)})" for argument in expr.args)
+
+    def _print_Pow(self, expr: sp.Pow, rational: bool = False) -> str:
+        product = _PRODUCTS.get(abs(expr.exp))
+        if product is None:
+            return super()._print_Pow(expr, rational)
+        written = product.format(f"({self._print(expr.base)})")
+        return f"({written})" if expr.exp > 0 else f"(1/({written}))"
+
+    def _print_Rational(self, expr: sp.Rational) -> str:
+        return repr(float(sp.Float(expr)))  # infinite beyond doubles, where Python's integers are errors
+
+    _print_Integer = _print_Rational
+
+
+class _MpmathPrinter(_Refusing, MpmathPrinter):
+    """Powers by one function, for ``1/mpf(0)`` is an error."""
+
+    def _print_Pow(self, expr: sp.Pow, rational: bool = False) -> str:
+        return f"power({self._print(expr.base)}, {self._print(expr.exp)})"
+
+    def _print_Mul(self, expr: sp.Mul) -> str:
+        return "*".join(f"({self._print(factor)})" for factor in expr.args)
+
+
+def _power(base: mp.mpf, exponent: mp.mpf) -> mp.mpf:
+    return mp.inf if base == 0 and exponent < 0 else mp.power(base, exponent)
 
 
 def _saturating(function: Operation) -> Operation:
@@ -40,138 +87,60 @@ def _saturating(function: Operation) -> Operation:
     return lambda x: function(x if abs(x) < _FAR else mp.sign(x) * mp.inf)
 
 
-# functions that have the names of sympy in NumPy, mpmath and PyTorch
-NAMED = ("exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "sign")
-COMPARISONS: Backend[Any] = {
-    sp.StrictLessThan: operator.lt,
-    sp.LessThan: operator.le,
-    sp.StrictGreaterThan: operator.gt,
-    sp.GreaterThan: operator.ge,
-}
+_MPMATH = {"power": _power, **{name: _saturating(getattr(mp, name)) for name in ("exp", "sinh", "cosh", "tanh")}}
 
 
-def named(library: Any) -> Backend[Any]:
-    """The functions of a library that have the names of sympy, and comparisons."""
-    return {**{getattr(sp, name): getattr(library, name) for name in NAMED}, **COMPARISONS}
+def _stable_log(logarithm: sp.log) -> sp.Expr:
+    """``log(exp(u) + exp(v) + ...)``, positive constants among the exponentials, without overflow."""
+    terms = sp.Add.make_args(logarithm.args[0])
+    exponents = [sp.expand_log(sp.log(term), force=True) for term in terms]
+    logarithms = set().union(*(exponent.atoms(sp.log) for exponent in exponents))
+    if not all(term.is_positive for term in terms) or any(inner.free_symbols for inner in logarithms):
+        return logarithm
+    return reduce(logaddexp, exponents)
 
 
-NUMPY: Backend[np.ndarray] = {
-    **named(np),
-    **{getattr(sp, name): _of_scipy(name) for name in ("erf", "erfc", "erfi")},
-    sp.sinc: lambda x: np.sinc(x / np.pi),
-    sp.Abs: np.abs,
-    sp.DiracDelta: lambda x, *_: 0.0 * x,
-    sp.Heaviside: lambda x, at_zero=0.5: np.heaviside(x, at_zero),
-    sp.Max: lambda *xs: reduce(np.maximum, xs),
-    sp.Min: lambda *xs: reduce(np.minimum, xs),
-    sp.Pow: lambda base, exponent: _power(base, exponent),
-    sp.And: lambda *xs: reduce(np.logical_and, xs),
-    sp.Or: lambda *xs: reduce(np.logical_or, xs),
-    sp.Piecewise: lambda *xs: np.select(xs[1::2], xs[::2], np.nan),
-}
-
-MPMATH: Backend[mp.mpf] = {
-    **named(mp.mp),
-    **{getattr(sp, name): _saturating(getattr(mp, name)) for name in ("exp", "sinh", "cosh", "tanh")},
-    **{getattr(sp, name): getattr(mp, name) for name in ("erf", "erfc", "erfi", "sinc")},
-    sp.Abs: abs,
-    sp.DiracDelta: lambda x, *_: mp.mpf(0),
-    sp.Heaviside: lambda x, at_zero=0.5: mp.mpf(at_zero) if x == 0 else mp.mpf(x > 0),
-    sp.Max: max,
-    sp.Min: min,
-    sp.Pow: lambda base, exponent: mp.inf if base == 0 and exponent < 0 else mp.power(base, exponent),
-    sp.And: lambda *xs: all(xs),
-    sp.Or: lambda *xs: any(xs),
-    sp.Piecewise: lambda *xs: next((value for value, holds in zip(xs[::2], xs[1::2], strict=True) if holds), mp.nan),
-}
-
-_DIGITS = 40  # of the constants handed to mpmath, and of switching points
+_STABLE = (expm1_opt, ReplaceOptim(lambda e: isinstance(e, sp.log), _stable_log))  # in the place of what loses digits
 
 
-class Tape(Generic[V]):
-    """A sympy expression of several variables as a straight line of calls; equal subexpressions are one call.
+def in_arrays(expr: sp.Expr, variables: Sequence[sp.Symbol]) -> Operation:
+    """A formula as a function of arrays, one for each variable, in their precision.
 
-    Args:
-        expr: the expression.
-        variables: its symbols.
-        backend: functions for its nodes.
-        digits: of the constants, if the backend takes them.
+    Raises:
+        UnsupportedLayer: it has other symbols, or functions that SciPy does not have.
     """
+    stable = reduce(lambda e, rule: e.replace(rule.query, rule.value), _STABLE, _sound(expr))
+    return _compiled(stable, variables, _ArrayPrinter, "numpy", "scipy")
 
-    def __init__(
-        self, expr: sp.Expr, variables: Sequence[sp.Symbol], backend: Backend[V], digits: int = _DIGITS
-    ) -> None:
-        self._backend = backend
-        self._digits = digits
-        self._slots: dict[sp.Basic, int] = {v: i for i, v in enumerate(variables)}
-        self._calls: list[tuple[Operation, tuple[int, ...]]] = []
-        self._variables = len(variables)
-        self._result = self._slot(expr)
 
-    def __call__(self, *values: V) -> V:
-        """The result for given values of the variables."""
-        held = list(values)
-        for function, slots in self._calls:
-            held.append(function(*[held[s] for s in slots]))
-        return held[self._result]
+def in_mpmath(expr: sp.Expr, variables: Sequence[sp.Symbol]) -> Operation:
+    """A formula as a function of numbers of mpmath, in its current precision.
 
-    def _slot(self, expr: sp.Basic) -> int:
-        if expr not in self._slots:
-            call = self._call(expr)
-            self._slots[expr] = self._variables + len(self._calls)
-            self._calls.append(call)
-        return self._slots[expr]
+    Raises:
+        UnsupportedLayer: it has other symbols, or functions that mpmath does not have.
+    """
+    function = _compiled(_sound(expr), variables, _MpmathPrinter, _MPMATH, "mpmath")
+    return lambda *values: mp.mpmathify(function(*values))
 
-    def _call(self, expr: sp.Basic) -> tuple[Operation, tuple[int, ...]]:
-        if expr in (sp.true, sp.false):
-            truth = bool(expr)
-            return lambda: truth, ()
-        if not expr.free_symbols:
-            number = self._constant(expr)
-            return lambda: number, ()
-        if self._backend is NUMPY and (stable := self._stable(expr)) is not None:
-            return stable
-        if isinstance(expr, sp.Add | sp.Mul):
-            combine: Operation = operator.add if isinstance(expr, sp.Add) else operator.mul
-            return combine if len(expr.args) == 2 else lambda *xs: reduce(combine, xs), self._all(expr.args)
-        if isinstance(expr, sp.Piecewise):
-            flat = [part for branch in expr.args for part in branch.args]
-            return self._backend[sp.Piecewise], self._all(flat)
-        if expr.func not in self._backend and (definition := definition_of(expr)) is not None:
-            return self._call(definition)
-        if expr.func not in self._backend:
-            raise UnsupportedLayer(
-                f"numbers of {expr}",
-                f"the check has no rule for {expr.func.__name__}",
-                "write the formula with elementary functions",
-            )
-        return self._backend[expr.func], self._all(expr.args)
 
-    def _stable(self, expr: sp.Basic) -> tuple[Operation, tuple[int, ...]] | None:
-        """log(c + exp(u) + ...) without overflow and c*exp(u) - c without cancellation."""
-        if isinstance(expr, sp.log) and isinstance(expr.args[0], sp.Add):
-            exponents = [_exponent(term) for term in expr.args[0].args]
-            if all(e is not None for e in exponents):
-                return lambda *xs: reduce(np.logaddexp, xs), self._all(exponents)
-        if isinstance(expr, sp.Add):
-            constant, rest = expr.as_coeff_Add()
-            for term in rest.as_ordered_terms() if constant else ():
-                factor, function = term.as_independent(*term.free_symbols, as_Add=False)
-                if isinstance(function, sp.exp) and factor == -constant:
-                    slots = self._all([function.args[0], factor, rest - term])
-                    return lambda u, scale, other: scale * np.expm1(u) + other, slots
-        return None
+def _sound(expr: sp.Expr) -> sp.Expr:
+    """The formula in SymPy's functions, without delta functions."""
+    if expr.has(sp.I, sp.zoo):
+        raise UnsupportedLayer(f"numbers of {expr}", "it is not a real number", "give every parameter a number")
+    return written_out(expr).replace(sp.DiracDelta, lambda *_: sp.S.Zero)
 
-    def _all(self, expressions: Sequence[sp.Basic]) -> tuple[int, ...]:
-        return tuple(self._slot(e) for e in expressions)
 
-    def _constant(self, expr: sp.Basic) -> float | mp.mpf:
-        value = sp.N(expr, self._digits)
-        if not value.is_real:
-            raise UnsupportedLayer(f"numbers of {expr}", "it is not a real number", "give every parameter a number")
-        if self._backend is MPMATH:
-            return _unrounded(value, self._digits)
-        return int(value) if expr.is_Integer and abs(value) < 2**53 else float(value)
+def _compiled(
+    expr: sp.Expr,
+    variables: Sequence[sp.Symbol],
+    printer: type[AbstractPythonCodePrinter],
+    *modules: str | Mapping[str, Operation],
+) -> Operation:
+    if unknown := expr.free_symbols - set(variables):
+        names = ", ".join(sorted(map(str, unknown)))
+        raise UnsupportedLayer(f"numbers of {expr}", f"{names} has no value", "give every parameter a number")
+    settings = {"fully_qualified_modules": False, "inline": True, "user_functions": {"erfi": "erfi"}}
+    return sp.lambdify(variables, expr, modules, printer(settings), dummify=True, cse=True)
 
 
 class Elementwise:
@@ -193,7 +162,7 @@ class NumericFunction:
     def __init__(self, expr: sp.Expr, variable: sp.Symbol) -> None:
         self.expr = expr
         self.variable = variable
-        self._numpy = Tape(expr, [variable], NUMPY)
+        self.in_arrays = in_arrays(expr, [variable])
 
     @overload
     def __call__(self, u: Elementwise) -> Elementwise: ...
@@ -221,8 +190,8 @@ class NumericFunction:
 
     @cached_property
     def precise(self) -> Callable[[mp.mpf], mp.mpf]:
-        """The function at mpmath's current precision (up to 40 digits)."""
-        return Tape(self.expr, [self.variable], MPMATH)
+        """The function at mpmath's current precision."""
+        return in_mpmath(self.expr, [self.variable])
 
     @cached_property
     def breaks(self) -> tuple[mp.mpf, ...]:
@@ -231,15 +200,15 @@ class NumericFunction:
 
     def _rounded(self, u: np.ndarray) -> np.ndarray:
         with np.errstate(all="ignore"):
-            values = np.asarray(self._numpy(u), dtype=float)
-        return values if values.shape == u.shape else np.broadcast_to(values, u.shape)
+            try:
+                values = np.asarray(self.in_arrays(np.atleast_1d(u)), dtype=float)  # numpy.select takes no numbers
+            except TypeError:  # SciPy takes no long doubles
+                return np.full_like(u, np.nan)
+        return values.reshape(u.shape) if values.size == u.size else np.broadcast_to(values, u.shape)
 
     def _longer(self, u: np.ndarray) -> np.ndarray:
         """In long doubles, whose largest number is 1e4932 on most machines."""
-        try:
-            return self._rounded(u.astype(np.longdouble))
-        except TypeError:  # scipy's functions take none
-            return np.full_like(u, np.nan)
+        return self._rounded(u.astype(np.longdouble))
 
     def _unlimited(self, u: np.ndarray) -> list[float]:
         """By mpmath, which has no largest number, point by point."""
@@ -258,9 +227,6 @@ def activation_function(atom: Phi, values: dict[sp.Symbol, sp.Expr]) -> NumericF
         for parameter, value in zip(atom.formula.parameters, atom.args[3:], strict=True)
     }
     expr = atom.formula.expr.subs(numbers, simultaneous=True)
-    if expr.free_symbols - {z}:
-        unknown = ", ".join(sorted(map(str, expr.free_symbols - {z})))
-        raise UnsupportedLayer(f"numbers of {atom}", f"{unknown} has no value", "give every parameter a number")
     return NumericFunction(expr.diff(z, atom.order) if atom.order else expr, z)
 
 
@@ -299,15 +265,15 @@ def _zeros(control: sp.Expr, variable: sp.Symbol, digits: int) -> list[mp.mpf]:
             return [_unrounded(sp.N(-constant / slope, digits), digits)]
         return [_unrounded(root, digits) for root in polynomial.nroots(n=digits, maxsteps=1000) if root.is_real]
     # Scan for sign changes; what is missed here only costs accuracy, which the two resolutions then show.
-    tape = Tape(control, [variable], MPMATH, digits)
+    value = in_mpmath(control, [variable])
     grid = [mp.sinh(mp.mpf(k) / 50) for k in range(-700, 701)]
-    signs = [mp.sign(tape(point)) for point in grid]
+    signs = [mp.sign(value(point)) for point in grid]
     zeros = [point for point, sign in zip(grid, signs, strict=True) if sign == 0]
     for left, right, a, b in zip(grid, grid[1:], signs, signs[1:], strict=False):
         if a * b < 0:
             for _ in range(mp.mp.prec + 10):  # bisection: the control may itself have kinks
                 middle = (left + right) / 2
-                left, right = (middle, right) if mp.sign(tape(middle)) == a else (left, middle)
+                left, right = (middle, right) if mp.sign(value(middle)) == a else (left, middle)
             zeros.append((left + right) / 2)
     return zeros
 
@@ -315,21 +281,3 @@ def _zeros(control: sp.Expr, variable: sp.Symbol, digits: int) -> list[mp.mpf]:
 def _unrounded(value: sp.Expr, digits: int) -> mp.mpf:
     """A sympy number as mpf with all its digits, whatever mpmath's current precision is."""
     return mp.make_mpf(sp.Float(value, digits)._mpf_)
-
-
-def _exponent(term: sp.Expr) -> sp.Expr | None:
-    """The sum u + log(c) for a term c*exp(u) or c with c > 0."""
-    factor, function = term.as_independent(*term.free_symbols, as_Add=False) if term.free_symbols else (term, sp.S.One)
-    if not factor.is_positive or not (function == 1 or isinstance(function, sp.exp)):
-        return None
-    return sp.log(factor) + (0 if function == 1 else function.args[0])
-
-
-def _power(base: np.ndarray, exponent: float | np.ndarray) -> np.ndarray:
-    if isinstance(exponent, int) and 0 < exponent <= 4:  # NumPy's general power is 20 times slower
-        return reduce(lambda a, b: a * b, [base] * exponent)
-    if isinstance(exponent, int) and -4 <= exponent < 0:
-        return 1.0 / _power(base, -exponent)
-    if isinstance(exponent, float) and exponent == 0.5:
-        return np.sqrt(base)
-    return np.power(base, exponent)

@@ -14,7 +14,7 @@ import sympy as sp
 
 from ...activations.atom import Phi
 from ..sampling.random_points import Values
-from .numeric_formula import MPMATH, NumericFunction, Tape, activation_function, switch_points
+from .numeric_formula import NumericFunction, activation_function, switch_points
 
 _DIGITS = 360  # more than the farthest distance has decades: differences over it keep digits
 _STEP = 15  # decades between the distances from a switching point: 10^-300, 10^-315 and 10^-330
@@ -46,8 +46,7 @@ def _any(answers: Iterable[bool | None]) -> bool | None:
 
 def _steep(function: NumericFunction) -> bool | None:
     with mp.workdps(_DIGITS):
-        value = Tape(function.expr, [function.variable], MPMATH, _DIGITS)
-        return _any(_steep_at(value, b) for b in switch_points(function.expr, function.variable, _DIGITS))
+        return _any(_steep_at(function.precise, b) for b in switch_points(function.expr, function.variable, _DIGITS))
 
 
 def _steep_at(value: Callable[[mp.mpf], mp.mpf], place: mp.mpf) -> bool | None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cache, reduce
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import numpy as np
-import sympy as sp
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from ...core.errors import SymresError
-from ..formulas.numeric_formula import Backend, Elementwise, NumericFunction, Tape, named
+from ...core.errors import SymresError, UnsupportedLayer
+from ..formulas.numeric_formula import Elementwise, NumericFunction
 
 if TYPE_CHECKING:
     import torch as pytorch
@@ -31,10 +30,16 @@ class Tensor(NDArrayOperatorsMixin, Elementwise):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Operand, **options: object) -> Tensor:
         name = _NAMES.get(ufunc.__name__, ufunc.__name__)
-        function = getattr(torch(), name, None)
-        if method != "__call__" or options or function is None:
+        if method != "__call__" or options:
             return NotImplemented
-        return Tensor(function(*map(_tensor, args)))
+        if not hasattr(torch(), name):
+            raise UnsupportedLayer(f"{name} of a neuron", "PyTorch does not have it", "use elementary functions")
+        return Tensor(getattr(torch(), name)(*map(_tensor, args)))
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Collection[type], args: Sequence[Any], options: Mapping[str, Any]
+    ) -> Tensor:
+        return _FUNCTIONS[function](*args, **options) if function in _FUNCTIONS else NotImplemented
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -43,15 +48,14 @@ class Tensor(NDArrayOperatorsMixin, Elementwise):
 
     def apply(self, function: NumericFunction) -> Tensor:
         """A function of one variable, from its formula."""
-        tape = Tape(function.expr, [function.variable], backend())
-        return Tensor(tape(self.data) + 0.0 * self.data)
+        return Tensor(_tensor(function.in_arrays(self)) + 0.0 * self.data)
 
     def mean(self, axis: int, keepdims: bool = True) -> Tensor:
         """Average over the neurons (axis 1) or the inputs (axis 2)."""
         return Tensor(self.data.mean(dim=axis, keepdim=keepdims))
 
 
-_NAMES = {"power": "pow", "absolute": "abs"}  # where PyTorch has another name than NumPy
+_NAMES = {"power": "pow", "absolute": "abs", "equal": "eq"}  # where PyTorch has another name than NumPy
 
 
 def torch() -> ModuleType:
@@ -67,32 +71,18 @@ def torch() -> ModuleType:
     return package
 
 
-@cache
-def backend() -> Backend[pytorch.Tensor]:
-    """PyTorch's functions for the nodes of a formula."""
-    t = torch()
-    return {
-        **named(t),
-        sp.erf: t.erf,
-        sp.erfc: t.erfc,
-        sp.Abs: t.abs,
-        sp.sinc: lambda x: t.sinc(x / np.pi),
-        sp.DiracDelta: lambda x, *_: 0.0 * x,
-        sp.Heaviside: lambda x, at_zero=0.5: t.heaviside(x, _tensor(at_zero)),
-        sp.Max: lambda *xs: reduce(lambda a, b: t.maximum(_tensor(a), _tensor(b)), xs),
-        sp.Min: lambda *xs: reduce(lambda a, b: t.minimum(_tensor(a), _tensor(b)), xs),
-        sp.Pow: lambda base, exponent: t.pow(base, exponent),
-        sp.And: lambda *xs: reduce(lambda a, b: a & b, xs),
-        sp.Or: lambda *xs: reduce(lambda a, b: a | b, xs),
-        sp.Piecewise: lambda *xs: _chosen(xs),
-    }
+def _chosen(conditions: Sequence[Operand], values: Sequence[Operand], default: float) -> Tensor:
+    result = _tensor(default)
+    for condition, value in reversed(list(zip(conditions, values, strict=True))):
+        result = torch().where(_tensor(condition), _tensor(value), result)
+    return Tensor(result)
 
 
-def _chosen(flat: tuple[Operand, ...]) -> pytorch.Tensor:
-    result = _tensor(np.nan)
-    for value, holds in reversed(list(zip(flat[::2], flat[1::2], strict=True))):
-        result = torch().where(_tensor(holds), _tensor(value), result)
-    return result
+def _sinc(argument: Tensor) -> Tensor:
+    return Tensor(torch().sinc(argument.data))
+
+
+_FUNCTIONS: Mapping[Callable[..., Any], Callable[..., Tensor]] = {np.select: _chosen, np.sinc: _sinc}
 
 
 def _tensor(argument: Operand) -> pytorch.Tensor:

@@ -15,7 +15,7 @@ from ...core import symbols
 from ...core.atoms import AverageNode
 from ...results.measurement import OracleValue
 from ...results.quantity import NamedStep
-from ..formulas.numeric_formula import MPMATH, NUMPY, Tape, switch_points
+from ..formulas.numeric_formula import in_arrays, in_mpmath, switch_points
 from ..formulas.rounding_noise import of_average
 from ..nets.random_field import OracleLimit
 from ..rules.adaptive_panels import rounding
@@ -91,7 +91,7 @@ def _explicit(expr: sp.Expr) -> sp.Expr:
 
 
 def _line(integrand: sp.Expr, sigma: mp.mpf) -> OracleValue:
-    function = Tape(integrand, [symbols.x1], MPMATH)
+    function = in_mpmath(integrand, [symbols.x1])
     switches = [b / sigma for b in switch_points(integrand, symbols.x1) if abs(b) < _SPLITS[-1] * sigma]
     points = sorted({*switches, *map(mp.mpf, _SPLITS), *(-mp.mpf(s) for s in _SPLITS), mp.mpf(0)})
     # mp.quad works to an absolute tolerance: a small integrand must be brought to size 1 first
@@ -104,17 +104,17 @@ def _line(integrand: sp.Expr, sigma: mp.mpf) -> OracleValue:
 
 
 def _plane(integrand: sp.Expr, covariance: np.ndarray) -> OracleValue:
-    tape = Tape(integrand, [symbols.x1, symbols.x2], NUMPY)
+    evaluate = in_arrays(integrand, [symbols.x1, symbols.x2])
 
     def function(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         with np.errstate(all="ignore"):
-            return np.asarray(tape(x, y) + 0.0 * (x + y))
+            return np.asarray(evaluate(x, y) + 0.0 * (x + y))
 
     breaks = [[float(b) for b in switch_points(integrand, variable)] for variable in (symbols.x1, symbols.x2)]
     width = float(np.sqrt(np.linalg.det(covariance) / covariance[0, 0]))
     panels = plane(function, covariance, width, breaks, 10, 1e-14)
     (coarse, _), (fine, size) = (panels.average(points) for points in (10, 14))
-    precise = Tape(integrand, [symbols.x1, symbols.x2], MPMATH)
+    precise = in_mpmath(integrand, [symbols.x1, symbols.x2])
     sigma = np.sqrt(covariance[0, 0])
     lost = of_average(function, precise, np.array([[sigma, 0.0], [covariance[0, 1] / sigma, width]]))
     error = abs(fine - coarse) + rounding(size) + 2 * lost * size

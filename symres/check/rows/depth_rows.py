@@ -67,15 +67,15 @@ def depth_rows(
     rows = []
     for layers in sorted({2, len(kernels)}):
         place = layers - 1
-        found = OracleValue(float(estimate.values[place]), float(estimate.errors[place]), float(natural[place]))
+        found = estimate.at(place, float(natural[place]))
         point = random_points.text({symbols.K: K} | task.values) + f"; {layers} layers"
         rows.append(_row(task, observable.name, point, mp.mpf(claims[layers]), found, estimate))
     return rows
 
 
-def growth_row(
+def growth_rows(
     task: Task, observable: Observable, theory: DerivedFluctuations, tell: Callable[[float], None]
-) -> Verdict:
+) -> list[Verdict]:
     """The growth of what is simulated between two depths, at the critical point at which kernels stay.
 
     Whether it has settled by then is seen in the recursion of vertices, which has comparisons of its own.
@@ -85,21 +85,21 @@ def growth_row(
     values = {s: min(v, _REMEMBERED, key=abs) if s in free else v for s, v in task.values.items()}
     point = next((p for p in theory.critical_points if p.stability in _STABLE and p.along is None), None)
     if point is None:
-        return _later(task, name, values)
+        return [_later(task, name, values)]
     K = sp.Integer(1) if point.K == symbols.K else _rounded(point.K, values)
     values |= {s: _rounded(e, values) for s, e in ((symbols.C_W, point.C_W), (symbols.C_b, point.C_b)) if s in values}
     there = task.at(values)
     claims = theory.vertex(_SETTLES, K, **{s.name: value for s, value in values.items()})
     early, final = (claims[_LAST] - claims[_SETTLED]) / (_LAST - _SETTLED), claims[-1] - claims[-2]
     if abs(early - final) > _EARLY * abs(final):
-        return _later(task, name, {symbols.K: K} | values)
+        return [_later(task, name, {symbols.K: K} | values)]
     kernels, natural = [float(K)] * (_LAST + 1), np.array([float(K) ** 2])
     assert observable.simulated is not None
     every = observable.simulated(there.simulation, float(K), kernels[1:])
     estimate = _estimate(there, name, _slope(every), kernels, natural, tell)
     found = OracleValue(float(estimate.values[0] / natural[0]), float(estimate.errors[0] / natural[0]), 1.0)
     shown = f"{random_points.text({symbols.K: K} | values)}; layers {_SETTLED} to {_LAST}"
-    return _row(there, name, shown, claimed(quantity, values), found, estimate)
+    return [_row(there, name, shown, claimed(quantity, values), found, estimate)]
 
 
 def _later(task: Task, name: str, values: Values) -> Verdict:

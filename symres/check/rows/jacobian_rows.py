@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import mpmath as mp
 import numpy as np
@@ -49,9 +50,7 @@ def jacobian_rows(task: Task, K: sp.Rational, depth: int, tell: Callable[[float]
     The second where networks of affordable width are wide enough to see 5 %; the first estimates the same in any.
     """
     rng = task.rng("jacobian")
-    deepest = max(1, depth)
-    while deepest > 1 and task.fluctuations(task.simulation.jacobians(float(K), deepest), np.abs, rng) > TAME:
-        deepest -= 1
+    deepest = task.calm_depth(partial(task.simulation.jacobians, float(K)), np.abs, rng, depth)
     asked = task.budget.precision
     budget = replace(task.budget, precision=min(_PRECISION * asked, max(_SHARP, asked / _PRECISION)))
     sampler = task.simulation.jacobians(float(K), deepest)
@@ -107,8 +106,7 @@ def _length_row(task: Task, chi: float, rng: np.random.Generator, tell: Callable
     # what a finite batch does to one layer is done to the next, and grows with the square of their number
     few, many = _LAYERS
     depth = few if task.batched else int(np.clip(math.ceil(_LENGTHS / abs(slope)), few, many))
-    while depth > 2 and task.fluctuations(task.simulation.jacobians(K, depth), np.abs, rng) > _CALM:
-        depth -= 1
+    depth = task.calm_depth(partial(task.simulation.jacobians, K), np.abs, rng, depth, 2, _CALM)
     budget = replace(task.budget, precision=_COARSER * task.budget.precision * depth * abs(slope))
     estimate = task.extrapolated(task.simulation.jacobians(K, depth), np.abs, rng, tell, budget)
     # the slope has the sign of the claimed one, or the length is negative
@@ -132,11 +130,11 @@ def _row(task: Task, K: sp.Rational, layers: int, estimate: Estimate, how: str) 
         claim = mp.mpf(task.theory.jacobian(0, layers, K, **numbers))
     else:
         claim = mp.fprod(claimed(chi, there) for there in places)
-    value, error = float(estimate.values[layers - 1]), float(estimate.errors[layers - 1])
+    found = estimate.at(layers - 1, float(abs(estimate.values[layers - 1])))
     point = f"{random_points.text(place | task.values)}; {counted(layers, 'layer')}; {how}"
     skips = [branchless(chi, there) for there in places]
     without = None if None in skips else mp.fprod(skips)
-    return task.row("jacobian", point, claim, OracleValue(value, error, abs(value)), estimate, without)
+    return task.row("jacobian", point, claim, found, estimate, without)
 
 
 def _exact(task: Task, K: float, layers: int, tell: Callable[[float], None]) -> Estimate:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 import sympy as sp
@@ -67,7 +67,8 @@ def theory_rows(
         for number, place in enumerate(places):
             report(f"{name} by quadrature", (done + number / len(places)) / len(quantities))
             values = random_points.parameters(free_symbols(theory, quantity), rng, fixed, units)
-            rows.append(_seeing_row(theory, observable, quantity, place, values, units, seed))
+            at = partial(_theory_row, theory, observable, quantity, values, seed)
+            rows.append(_seeing_row(at, place, units))
     return rows
 
 
@@ -127,30 +128,22 @@ def _places(
     return [{symbols.K: K} for K in kernels]
 
 
-def _seeing_row(
-    theory: DerivedLayer,
-    observable: Observable,
-    quantity: Quantity,
-    place: Values,
-    values: Values,
-    units: random_points.Units,
-    seed: int,
-) -> Verdict:
+def _seeing_row(at: Callable[[Values], Verdict], place: Values, units: random_points.Units) -> Verdict:
     """The comparison at a point, or at one nearer to where the branch changes if nothing is seen there."""
-    first = _theory_row(theory, observable, quantity, place, values, seed)
+    first = at(place)
     row, nearer = first, place
     for _ in range(_MOVES):
         if row.outcome is not Outcome.INCONCLUSIVE or (math.isfinite(row.z) and row.detectable <= QUADRATURE.visible):
             break
         nearer = random_points.nearer(nearer, units)
-        row = _theory_row(theory, observable, quantity, nearer, values, seed)
+        row = at(nearer)
     if row is first or row.outcome is Outcome.INCONCLUSIVE:
         return first
     return moved(row, first, random_points.text(place))
 
 
 def _theory_row(
-    theory: DerivedLayer, observable: Observable, quantity: Quantity, place: Values, values: Values, seed: int
+    theory: DerivedLayer, observable: Observable, quantity: Quantity, values: Values, seed: int, place: Values
 ) -> Verdict:
     name = observable.name
     point = random_points.text(place | values)

@@ -20,7 +20,7 @@ from ..oracles.comparison import PERPENDICULAR, compared, require_sensitivity
 from ..sampling import random_points
 from ..sampling.random_points import Values
 from ..simulation.simulate import Simulation
-from ..simulation.width_extrapolation import Budget, Estimate, Ladder, Sampler, extrapolated, measured, pilot
+from ..simulation.width_extrapolation import TAME, Budget, Estimate, Ladder, Sampler, extrapolated, measured, pilot
 from .claims import branchless, claimed
 
 SMALL = 0.1  # of the natural scale
@@ -89,6 +89,20 @@ class Task:
         """The largest relative variance times n, from a short run."""
         return float(pilot(sampler, scales, rng, self.simulation.ladder).max())
 
+    def calm_depth(
+        self,
+        sampler: Callable[[int], Sampler],
+        scales: Callable[[np.ndarray], np.ndarray],
+        rng: np.random.Generator,
+        depth: int,
+        least: int = 1,
+        most: float = TAME,
+    ) -> int:
+        """The number of layers, at most ``depth``, of networks that do not fluctuate too much to be simulated."""
+        while depth > least and self.fluctuations(sampler(depth), scales, rng) > most:
+            depth -= 1
+        return depth
+
     def size(self, sampler: Sampler, rng: np.random.Generator) -> float:
         """The size of the first number of a sampler, from a few networks."""
         means, *_ = measured(sampler, self.simulation.ladder.glance[0], _FEW, rng)
@@ -108,8 +122,8 @@ class Task:
         quantity, values = self.quantities[name], place | self.values
         claim = claimed(quantity, values)
         estimate = self.extrapolated(sampler, at_least(SMALL * natural), rng, report, budget)
-        found = OracleValue(float(estimate.values[0]), float(estimate.errors[0]), natural)
-        return self.row(name, random_points.text(values), claim, found, estimate, branchless(quantity, values))
+        bare = branchless(quantity, values)
+        return self.row(name, random_points.text(values), claim, estimate.at(0, natural), estimate, bare)
 
     def row(
         self,

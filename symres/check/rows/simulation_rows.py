@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import replace
+from functools import partial
 
 import mpmath as mp
 import numpy as np
@@ -14,7 +14,7 @@ import sympy as sp
 from ...core import symbols
 from ...core.progress import Progress
 from ...results.measurement import OracleValue
-from ...results.observable import DepthObservable, Observable
+from ...results.observable import DepthObservable
 from ...results.quantity import Quantity
 from ...results.subjects import DerivedFluctuations, DerivedLayer
 from ...results.verdict import SIMULATION, Outcome, Run, Verdict, contradicted, inconclusive
@@ -23,12 +23,11 @@ from ..oracles.comparison import FAILURES, compared, free_symbols, moved, reason
 from ..oracles.natural_scales import natural_units, needs_batch
 from ..sampling import random_points
 from ..sampling.random_points import Values
-from ..simulation.width_extrapolation import TAME, Budget, Estimate, measured
+from ..simulation.width_extrapolation import Budget, Estimate, measured
 from .claims import LayerClaims, branchless, claimed, iterated
-from .depth_rows import depth_rows, growth_row
+from .depth_rows import depth_rows, growth_rows
 from .jacobian_rows import correlation_length_rows, jacobian_rows
 from .simulation_case import SMALL, Task
-from .tangent_rows import parameter_norm_row, tangent_kernel_row
 
 _Run = Callable[[Callable[[float], None]], list[Verdict]]
 
@@ -37,6 +36,7 @@ _DISTANCES = (1e-4, 1e-6, 1e-8, 1e-10)  # (K - C)/K at which a divergence is loo
 _SURE = 6  # standard errors by which a ratio must grow
 _ROUNDED = 1e-15  # relative rounding error of a neuron
 _KERNEL_SHIFTS = (-1.0, -0.5, 0.5, 1.0)  # decades to other kernels, for a susceptibility that nearly vanishes
+_COARSER = 1.6  # is the precision of tangents than that of the maps, at least: changes scatter more than squares
 _GAIN = 2.0  # by which the susceptibility, on its natural scale, must be larger at the other kernel
 
 
@@ -78,24 +78,21 @@ def theory_rows(
     except FAILURES as failure:
         return [inconclusive("forward", "simulation", random_points.text(values), reason(failure), seed=seed)]
 
-    runs: list[tuple[str, _Run]] = []
-    if "kernel_map" in quantities:
-        start = {symbols.K1: K1, symbols.K2: K2, symbols.C: mixed}
-        runs.append(("kernel_map", lambda tell: _kernel_rows(task, start, depth, tell)))
-    if "chi_parallel" in quantities:
-        runs.append(("chi_parallel", lambda tell: [_parallel_row(task, K1, tell)]))
-    if "chi_perp" in quantities:
-        runs.append(("chi_perp", lambda tell: [_perpendicular_row(task, K1, tell)]))
+    start = {symbols.K1: K1, symbols.K2: K2, symbols.C: mixed}
+    of_layers: dict[str, _Run] = {
+        "kernel_map": partial(_kernel_rows, task, start, depth),
+        "chi_parallel": partial(_parallel_rows, task, K1),
+        "chi_perp": partial(_perpendicular_rows, task, K1),
+    }
+    runs = [(name, run) for name, run in of_layers.items() if name in quantities]
     if "kernel_map" in quantities and "chi_perp" in quantities and not steep:
-        runs.append(("jacobian", lambda tell: jacobian_rows(task, K1, depth, tell)))
-        runs.append(("correlation_length", lambda tell: correlation_length_rows(task, K1, tell)))
+        runs.append(("jacobian", partial(jacobian_rows, task, K1, depth)))
+        runs.append(("correlation_length", partial(correlation_length_rows, task, K1)))
     if isinstance(theory, DerivedFluctuations) and symbols.C not in values:
         runs += [(name, run) for name, run in _of_finite_width(task, theory, K1, max(2, depth)) if name in asked]
-    if "ntk_map" in quantities and not steep:
-        inputs = {symbols.K1: K1, symbols.K2: K2, symbols.C: mixed}
-        runs.append(("ntk_map", lambda tell: [tangent_kernel_row(task, inputs, tell)]))
-    if "parameter_norm" in quantities and not steep:
-        runs.append(("parameter_norm", lambda tell: [parameter_norm_row(task, K1, tell)]))
+    for name in ("ntk_map", "parameter_norm"):
+        if name in quantities and not steep:
+            runs.append((name, partial(_tangent_rows, task, name, start)))
     rows: list[Verdict] = []
     for done, (name, run) in enumerate(runs):
 
@@ -112,28 +109,20 @@ def theory_rows(
 def _of_finite_width(task: Task, theory: DerivedFluctuations, K: sp.Rational, depth: int) -> Iterator[tuple[str, _Run]]:
     """The comparisons of deep networks."""
 
-    def deep(observable: DepthObservable) -> _Run:
-        def claims(values: Values) -> Sequence[float]:
-            return observable.claims(theory, depth, K, {s.name: value for s, value in values.items()})
-
-        return lambda tell: depth_rows(task, observable, claims, K, tell)
-
-    def growing(observable: Observable) -> _Run:
-        return lambda tell: [growth_row(task, observable, theory, tell)]
+    def claims(observable: DepthObservable, values: Values) -> Sequence[float]:
+        return observable.claims(theory, depth, K, {s.name: value for s, value in values.items()})
 
     for name, record in theory.depth_observables.items():
-        yield name, deep(record)
+        yield name, partial(depth_rows, task, record, partial(claims, record), K)
     for name in task.quantities:
         if theory.observables[name].simulated is not None:
-            yield name, growing(theory.observables[name])
+            yield name, partial(growth_rows, task, theory.observables[name], theory)
 
 
 def _kernel_rows(task: Task, start: Values, depth: int, tell: Callable[[float], None]) -> list[Verdict]:
     K1, K2, C = map(float, start.values())
     rng = task.rng("kernel_map")
-    deepest = max(1, depth)
-    while deepest > 1 and task.fluctuations(task.simulation.kernels(K1, K2, C, deepest), _kernel_scales, rng) > TAME:
-        deepest -= 1
+    deepest = task.calm_depth(partial(task.simulation.kernels, K1, K2, C), _kernel_scales, rng, depth)
     estimate = task.extrapolated(task.simulation.kernels(K1, K2, C, deepest), _kernel_scales, rng, tell)
     claims = iterated(task.quantities, start, task.values, deepest)
     bare = iterated(task.quantities, start, task.values | {symbols.C_W: sp.S.Zero}, deepest)
@@ -147,9 +136,7 @@ def _kernel_rows(task: Task, start: Values, depth: int, tell: Callable[[float], 
             number = 2 * (layers - 1) + place
             used = {symbols.K: start[symbols.K1]} if name == "kernel_map" or task.batched else start
             point = random_points.text(used | task.values) + (f"; {layers} layers" if layers > 1 else "")
-            found = OracleValue(
-                float(estimate.values[number]), float(estimate.errors[number]), float(abs(kernel)), remark
-            )
+            found = estimate.at(number, float(abs(kernel)), remark)
             knows = branchless(task.quantities[name], used | task.values) is not None
             without = bare[layers - 1].numbers.get(name) if knows else None
             rows.append(_kernel_row(task, name, point, claims[layers - 1], found, estimate, without))
@@ -183,22 +170,18 @@ def _kernel_scales(values: np.ndarray) -> np.ndarray:
     return scales
 
 
-def _parallel_row(task: Task, K: sp.Rational, tell: Callable[[float], None]) -> Verdict:
+def _parallel_rows(task: Task, K: sp.Rational, tell: Callable[[float], None]) -> list[Verdict]:
     """The comparison at a kernel, or at one where the susceptibility is larger if nothing is seen there."""
     rng = task.rng("chi_parallel")
-    first = _parallel_row_at(task, K, rng, tell)
+    first = _parallel_row(task, K, rng, tell)
     if first.outcome is not Outcome.INCONCLUSIVE or not math.isfinite(first.z) or not first.claimed:
-        return first
+        return [first]
     larger = _larger(task, K, rng)
-    if larger is None:
-        return first
-    row = _parallel_row_at(task, larger, rng, tell)
-    if row.outcome is Outcome.INCONCLUSIVE:
-        return first
-    return moved(row, first, f"K = {random_points.shown(K)}")
+    row = first if larger is None else _parallel_row(task, larger, rng, tell)
+    return [first if row.outcome is Outcome.INCONCLUSIVE else moved(row, first, f"K = {random_points.shown(K)}")]
 
 
-def _parallel_row_at(task: Task, K: sp.Rational, rng: np.random.Generator, tell: Callable[[float], None]) -> Verdict:
+def _parallel_row(task: Task, K: sp.Rational, rng: np.random.Generator, tell: Callable[[float], None]) -> Verdict:
     sampler = task.simulation.chi_parallel(float(K))
     return task.number_row("chi_parallel", {symbols.K: K}, sampler, _natural(task, K, rng), rng, tell)
 
@@ -217,51 +200,28 @@ def _larger(task: Task, K: sp.Rational, rng: np.random.Generator) -> sp.Rational
     return best if shares and shares[best] > _GAIN * share(K) else None
 
 
-def _perpendicular_row(task: Task, K: sp.Rational, tell: Callable[[float], None]) -> Verdict:
+def _perpendicular_rows(task: Task, K: sp.Rational, tell: Callable[[float], None]) -> list[Verdict]:
     values, rng = {symbols.K: K} | task.values, task.rng("chi_perp")
     point, claim = random_points.text(values), claimed(task.quantities["chi_perp"], values)
     natural = _natural(task, K, rng)
-    growth = _growth(task, float(K), natural, rng)
-    run: Run = {"seed": task.seed, "widths": task.simulation.ladder.glance[:1], "samples": growth.samples}
-    if growth.limit is _Limit.INFINITE:
-        found = OracleValue(math.inf, 0.0, natural, growth.remark, diverges=True)
-        return compared("chi_perp", "simulation", point, claim, found, SIMULATION, SMALL, steep=task.steep, **run)
-    if growth.limit is _Limit.UNKNOWN:
-        remarks = (growth.remark,)
-        return inconclusive("chi_perp", "simulation", point, remarks, claimed=claim, value=growth.last, **run)
+    seen, samples = _growth(task, float(K), natural, rng)
+    run: Run = {"seed": task.seed, "widths": task.simulation.ladder.glance[:1], "samples": samples}
+    if seen is not None and seen.diverges:
+        return [compared("chi_perp", "simulation", point, claim, seen, SIMULATION, SMALL, steep=task.steep, **run)]
+    if seen is not None:
+        return [inconclusive("chi_perp", "simulation", point, (seen.remark,), claimed=claim, value=seen.value, **run)]
     sampler = task.simulation.chi_perp(float(K), _NEAR)
-    return task.number_row("chi_perp", {symbols.K: K}, sampler, natural, rng, tell)
+    return [task.number_row("chi_perp", {symbols.K: K}, sampler, natural, rng, tell)]
 
 
-class _Limit(Enum):
-    """What is seen of the limit of (K'-C')/(K-C) as K - C falls."""
+def _growth(task: Task, K: float, natural: float, rng: np.random.Generator) -> tuple[OracleValue | None, int]:
+    """How (K'-C')/(K-C) changes as K - C falls, and the number of networks that show it.
 
-    FINITE = "finite"
-    INFINITE = "infinite"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True)
-class _Growth:
-    """How (K'-C')/(K-C) changes as K - C falls.
-
-    Args:
-        limit: what is seen of its limit.
-        last: the ratio at the smallest distance.
-        samples: number of networks.
-        remark: what was seen, unless the limit is finite.
-    """
-
-    limit: _Limit
-    last: float
-    samples: int
-    remark: str = ""
-
-
-def _growth(task: Task, K: float, natural: float, rng: np.random.Generator) -> _Growth:
-    """Far apart, a jump makes the ratio large but easy to measure; near, it is larger by the root of the distance.
-
+    Far apart, a jump makes the ratio large but easy to measure; near, it is larger by the root of the distance.
     A steep slope grows like a jump until the distance is below its width; only smaller distances tell.
+
+    Returns:
+        None where the limit is finite; infinity, or the ratio at the smallest distance where nothing can be told.
     """
     seen: list[tuple[float, float]] = []
     remark, glance = "", task.simulation.ladder.glance
@@ -276,13 +236,30 @@ def _growth(task: Task, K: float, natural: float, rng: np.random.Generator) -> _
         grows = growth > _SURE * noise and growth > abs(outer)
         if grows and (task.steep or number == len(_DISTANCES) - 1):
             said = f"(K'-C')/(K-C) grows from {outer:.3g} to {inner:.3g} as K-C falls a hundredfold"
-            return _Growth(_Limit.INFINITE, inner, samples, said)
+            return OracleValue(math.inf, 0.0, natural, said, diverges=True), samples
         if abs(growth) + 5 * noise <= 0.5 * abs(outer):
-            return _Growth(_Limit.FINITE, inner, samples)
+            return None, samples
         remark = f"{outer:.3g} and {inner:.3g} at two distances do not tell whether the limit is finite"
         if task.steep and not grows:  # nothing but noise, which grows as the distance falls
             break
-    return _Growth(_Limit.UNKNOWN, inner, samples, remark)
+    return OracleValue(inner, math.inf, natural, remark), samples
+
+
+def _tangent_rows(task: Task, name: str, start: Values, tell: Callable[[float], None]) -> list[Verdict]:
+    """The tangent kernel of two inputs, that before the layer drawn at random, or what the layer adds to that of one.
+
+    The latter is the natural scale of both.
+    """
+    K1, K2, C = start.values()
+    rng, sampler = task.rng(name), task.simulation.parameter_norm(float(K1))
+    natural, place = task.size(sampler, rng), {symbols.K: K1}
+    if name == "ntk_map":
+        inputs = {symbols.K: K1, symbols.C: C} if task.batched else start
+        place = random_points.with_tangent(inputs, task.rng("Theta"))
+        sampler = task.simulation.tangent_kernel(*map(float, (K1, K2, C, place[symbols.Theta])))
+    coarser = max(1.0, _COARSER / task.simulation.ladder.ease)
+    budget = replace(task.budget, precision=coarser * task.budget.precision)
+    return [task.number_row(name, place, sampler, natural, rng, tell, budget)]
 
 
 def _natural(task: Task, K: sp.Rational, rng: np.random.Generator) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.errors import DeclarationError
 from ...core.scalars import number, whole
-from ...results.measurement import Sampler
+from ...results.measurement import OracleValue, Sampler
 
 BATCH = 2**17  # neurons at a time: arrays of a few megabytes
 _MISFIT = 9  # chi^2 per degree of freedom beyond which a line through four widths is no accident
@@ -93,6 +93,10 @@ class Estimate:
     widths: tuple[int, ...]
     samples: int
     fluctuations: np.ndarray
+
+    def at(self, number: int, scale: float, remark: str = "") -> OracleValue:
+        """One observable as the oracle's number, on a natural scale."""
+        return OracleValue(float(self.values[number]), float(self.errors[number]), scale, remark)
 
 
 class Measured(NamedTuple):

@@ -34,6 +34,7 @@ from .measured_error import (
     measured_pair,
     measured_quadrature,
     round_up,
+    running,
     with_ends,
     with_numbers,
 )
@@ -179,7 +180,7 @@ def _check_digits(
         return
     component = with_ends(component, reference)
     formula, extra = with_numbers(component, None)
-    function = reference.run(component)
+    function = running(component, reference)
     with np.errstate(all="ignore"):
         values = {point: float(function(*map(np.array, point), *extra)) for point in (*PARALLEL, *HARD)}
     if fallback_integral is None and not all(math.isfinite(values[point]) for point in PARALLEL):
@@ -189,9 +190,7 @@ def _check_digits(
     )  # averages mend what is lost here and there
     for point in HARD:
         _check_error(component, title, deviation(formula, point, values[point]), named(point), most)
-    measured = _built(
-        name, symbols, component.formula, reference, False, fallback_integral
-    )  # the call below is the same
+    measured = _built(name, symbols, component.formula, reference, False, fallback_integral)  # as in the call below
     _check_error(component, title, measured.error, measured.worst)
 
 
@@ -230,20 +229,15 @@ def _built(
             code = summed_averages(formula)
             return _measured(measured_quadrature, Component(name, symbols, formula, code), reference)
         form = angle_form(formula, (K1, C, K2))
-        component = Component(
-            name, symbols, formula, in_determinant_form(stabilise(formula) if form is None else form.stable()), form
-        )
-        component = _guarded(_counted(component, reference), fallback_integral, reference)
-        return (
-            component
-            if _is_unspelled(component, reference)
-            else _measured(
-                measured_quadrature if component.is_pair_average else _measured_pair,
-                component,
-                reference,
-                accept_cancellation,
-            )
-        )
+        code = in_determinant_form(stabilise(formula) if form is None else form.stable())
+        component = Component(name, symbols, formula, code, form)
+        if not _is_unspelled(component, reference):  # its angles are counted from where least cancels
+            component = steadiest(component, reference)
+        component = _guarded(component, fallback_integral, reference)
+        if _is_unspelled(component, reference):
+            return component
+        measure = measured_quadrature if component.is_pair_average else _measured_pair
+        return _measured(measure, component, reference, accept_cancellation)
     if open_ and len(symbols) > 1:
         return _measured(measured_kernel, Component(name, symbols, formula, None), reference)
     closed = _guarded(Component(name, symbols, formula, stabilise(formula)), fallback_integral, reference)
@@ -258,11 +252,6 @@ def _built(
         # a closed form of exponentials goes on to the largest floats: a fit that ends before must be much better
         return fitted if math.isinf(fitted.max_kernel) or 10 * fitted.error < closed.error else closed
     return closed if len(symbols) > 1 else _fitted(name, formula, reference)
-
-
-def _counted(component: Component, reference: Target) -> Component:
-    """A closed form, its angles counted from where least cancels with any parameters."""
-    return component if _is_unspelled(component, reference) else steadiest(component, reference)
 
 
 def _guarded(component: Component, fallback_integral: sp.Expr | None, reference: Target) -> Component:

@@ -52,7 +52,14 @@ UNREACHED = "exponentials overflow, or oscillations need too many nodes"
 ALIKE = 1e-4  # of the largest value: how far it may be from one end to the point beside it
 REMEMBERED = 1 << 14  # balls: a second language is measured at the same points
 SOUGHT, NEARLY = 16, 1 - 1e-12  # kernels among which the last one with numbers is sought; the correlation there
+CODES = 64  # compiled functions that are kept
 SHARED = 64  # entries with the same kernels, as in a matrix: such averages are computed another way than single ones
+
+
+@lru_cache(maxsize=CODES)
+def running(component: Component, target: Target) -> ArrayFunction:
+    """The code of a component in a target: it is measured at several values of its parameters, and compiled once."""
+    return target.run(component)
 
 
 def measured_kernel(component: Component, target: Target, values: Values | None = None) -> Component:
@@ -62,7 +69,7 @@ def measured_kernel(component: Component, target: Target, values: Values | None 
     """
     formula, extra = with_numbers(component, values)
     points = np.array([k for k in grid()[:: 4 if averages(formula) else 1] if k <= component.max_kernel])
-    function = target.run(component)
+    function = running(component, target)
     found = _values(function, [(float(k),) for k in points], extra)
     component = _with_limit(component, formula, function, extra)
     if math.isinf(component.error):
@@ -143,7 +150,7 @@ def measured_pair(component: Component, target: Target, values: Values | None = 
     """Error relative to max(|F|, |C dF/dC|) over kernels 1e-8 .. 1e4 and correlations to 1 - 1e-12."""
     formula, extra = with_numbers(component, values)
     points = open_pairs() if formula.has(S4) else all_pairs()  # a ball of S4 takes a second
-    function = target.run(component)
+    function = running(component, target)
     found = _values(function, points, extra)
     errors = (deviation(formula, point, float(value)) for point, value in zip(points, found, strict=True))
     worst, where = max(zip(errors, map(named, points), strict=True))
@@ -162,7 +169,7 @@ def with_ends(component: Component, target: Target, values: Values | None = None
 
 def undefined_ends(component: Component, target: Target, values: Values | None = None) -> str:
     """Where a closed form has no value in floats, or a floored one none that continues those beside it."""
-    function, (_, extra) = target.run(component), with_numbers(component, values)
+    function, (_, extra) = running(component, target), with_numbers(component, values)
     found = []
     for name, ends in ENDS.items():
         at, beside = (_values(function, points, extra) for points in zip(*ends, strict=True))
@@ -212,12 +219,14 @@ def measured_quadrature(component: Component, target: Target, values: Values | N
         SymresError: kernels of order one are inaccurate.
     """
     formula, extra = with_numbers(component, values)
-    function = target.run(component)
+    function = running(component, target)
     points = [point for point in sorted(open_pairs(), key=larger) if larger(point) <= component.max_kernel]
     points = points[:: 1 if values is None else 2]  # balls take most of the time
     with np.errstate(all="ignore"):
-        single = [float(function(*map(np.array, point), *extra)) for point in points]
-        matrix = function(*(np.repeat(column, SHARED) for column in np.array(points).T), *extra)[::SHARED]
+        single = np.array([float(function(*map(np.array, point), *extra)) for point in points])
+        matrix = single
+        if target.capabilities.quadrature:  # what integrates nothing computes every entry by itself
+            matrix = function(*(np.repeat(column, SHARED) for column in np.array(points).T), *extra)[::SHARED]
     errors = [(0.0, "")]
     for place, (point, *found) in enumerate(zip(points, single, matrix, strict=True)):
         error, reason = _pair_error(formula, point, found)

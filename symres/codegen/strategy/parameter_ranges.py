@@ -12,7 +12,7 @@ from ...core.errors import SymresError
 from ..averages.average_code import averages
 from ..planning.plan import INACCURATE, Component, ParameterRange
 from ..planning.target import ArrayFunction, Target
-from .measured_error import deviation, with_numbers
+from .measured_error import deviation, running, with_numbers
 from .sample_points import PARAMETER, Point
 
 STEPS = (3.0, 12.0, 40.0, 1e3, 1e6)  # sizes, as means that many deviations from 0, as slopes steep
@@ -23,7 +23,7 @@ PAIRS: tuple[Point, ...] = ((0.7, 0.7, 0.35), (2.0, 3.0, -1.5))  # of one input,
 @lru_cache(maxsize=256)
 def parameter_ranges(component: Component, target: Target) -> tuple[ParameterRange, ...]:
     """The range of each parameter in which the code of a component is right to six digits, the others as usual."""
-    function = target.run(component)
+    function = running(component, target)
     usual = float(PARAMETER)
     out = []
     for p in component.parameters:

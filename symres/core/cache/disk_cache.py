@@ -14,13 +14,14 @@ import os
 import platform
 import re
 import stat
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+
+from platformdirs import user_cache_path
 
 from ..errors import DeclarationError
 from ..files import installed, unfinished
@@ -85,12 +86,7 @@ def default_folder() -> Path | None:
     if not any(os.environ.get(name) for name in ("XDG_CACHE_HOME", "HOME", "LOCALAPPDATA", "USERPROFILE")):
         return None
     try:
-        if sys.platform == "win32":
-            return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "symres" / "Cache"
-        if sys.platform == "darwin":
-            return Path.home() / "Library" / "Caches" / "symres"
-        given = os.environ.get("XDG_CACHE_HOME", "")
-        return (Path(given) if os.path.isabs(given) else Path.home() / ".cache") / "symres"
+        return user_cache_path("symres", appauthor=False)
     except RuntimeError:  # a user of whom the system knows nothing, as in containers
         return None
 

@@ -9,6 +9,7 @@ import sympy as sp
 
 from symres.activations.activation import Activation
 from symres.check.formulas.numeric_formula import NumericFunction, activation_function, switch_points
+from symres.check.nets import torch_tensor
 from symres.core.errors import UnsupportedLayer
 from symres.core.symbols import z
 
@@ -92,8 +93,8 @@ def test_a_parameter_without_a_number_is_refused():
 
 
 def test_an_unknown_function_is_refused():
-    with pytest.raises(UnsupportedLayer, match="airyai"):
-        NumericFunction(sp.airyai(z), z)
+    with pytest.raises(UnsupportedLayer, match="no rule for unheard_of"):
+        NumericFunction(sp.Function("unheard_of")(z), z)
 
 
 def test_slopes_that_are_infinite_at_a_place_are_infinite_there():
@@ -102,3 +103,25 @@ def test_slopes_that_are_infinite_at_a_place_are_infinite_there():
     slopes = function.slope(np.array([0.3, 200.0]))
     assert slopes[0] == pytest.approx(float(sp.diff(function.expr, z).subs(z, 0.3)))
     assert not np.isfinite(slopes[1]) or slopes[1] == pytest.approx(-np.exp(-100.0), rel=1e-6)
+
+
+TENSORS = {name: SMOOTH[name] for name in ("mish", "gelu", "elu", "hard tanh", "soft sign")} | {
+    "window": sp.Piecewise((1, sp.And(z > 0, z < 3)), (z, sp.Or(z < -5, z > 5)), (0, True)),
+    "step": sp.Heaviside(z - 1) + sp.sinc(z),
+    "inverses": sp.atan2(z, 1 + z**2) + sp.acosh(2 + z**2),
+}
+
+
+@pytest.mark.parametrize("name", TENSORS)
+def test_tensors_have_the_numbers_and_slopes_of_arrays(name):
+    function, u = NumericFunction(TENSORS[name], z), np.linspace(-8.9, 9.1, 360)
+    data = torch_tensor.torch().tensor(u, requires_grad=True)
+    values = function(torch_tensor.Tensor(data)).data
+    values.sum().backward()
+    np.testing.assert_allclose(values.detach().numpy(), function(u), rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(data.grad.numpy(), function.slope(u), rtol=1e-12, atol=1e-11)
+
+
+def test_a_function_that_tensors_do_not_have_is_refused():
+    with pytest.raises(UnsupportedLayer, match="erfi of a neuron"):
+        NumericFunction(sp.erfi(z), z)(torch_tensor.Tensor(torch_tensor.torch().zeros(3)))

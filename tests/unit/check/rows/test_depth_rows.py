@@ -5,7 +5,7 @@ import sympy as sp
 
 import symres as sr
 from symres.check import Budget, Outcome, check
-from symres.check.rows.depth_rows import depth_rows, growth_row
+from symres.check.rows.depth_rows import depth_rows, growth_rows
 from symres.check.rows.simulation_case import Task
 from symres.check.sampling.random_points import ORDINARY
 from symres.theory.observables.deep_networks import KERNEL_FLUCTUATION, RESPONSE
@@ -53,14 +53,14 @@ def test_the_conditional_kernel_of_a_normalised_stream():
 def test_growth_at_the_critical_point():
     layer = sr.residual("relu")
     case = task(layer, C_W="1", C_b="1/5", gamma="3/4")
-    row = growth_row(case, NU, derived(layer), silent)
+    (row,) = growth_rows(case, NU, derived(layer), silent)
     assert row.outcome is Outcome.PASSED
     assert "gamma = 0.4" in row.point and "C_b = 0" in row.point
 
 
 def test_growth_that_comes_late_is_not_claimed_to_be_seen():
     layer = sr.mlp("tanh")
-    row = growth_row(task(layer, C_W="1", C_b="0"), NU, derived(layer), silent)
+    (row,) = growth_rows(task(layer, C_W="1", C_b="0"), NU, derived(layer), silent)
     assert row.outcome is Outcome.INCONCLUSIVE
 
 
