@@ -400,41 +400,26 @@ _CONSTANTS: Mapping[sp.Basic, Callable[[], Ball]] = {
 }
 
 
+_RELATIONS = {
+    ">": (operator.gt, operator.le),
+    ">=": (operator.ge, operator.lt),
+    "<": (operator.lt, operator.ge),
+    "<=": (operator.le, operator.gt),
+    "==": (operator.eq, operator.ne),
+    "!=": (operator.ne, operator.eq),
+}  # a comparison and its opposite: of balls both are false where it is not decided
+
+
 def _compare(relation: str, difference: arb) -> bool | None:
     """Whether ``difference relation 0`` holds: True, False, or None if the ball does not decide."""
-    if difference.is_nan():
-        return None
-    positive, negative, zero = difference > 0, difference < 0, difference.is_zero()
-    if relation in ("==", "!="):
-        answer = True if zero else False if positive or negative else None
-        return answer if relation == "==" or answer is None else not answer
-    if relation in ("<", "<="):
-        positive, negative = negative, positive
-    if positive:
-        return True
-    if zero:
-        return relation in (">=", "<=")
-    if negative or (relation in (">", "<") and _one_sided(difference, relation)):
-        return False
-    return True if relation in (">=", "<=") and _one_sided(-difference, relation) else None
+    holds, fails = _RELATIONS[relation]
+    return True if holds(difference, 0) else False if fails(difference, 0) else None
 
 
-def _one_sided(difference: arb, relation: str) -> bool:
-    return bool(difference <= 0 if relation in (">", ">=") else difference >= 0)
-
-
-def symbols_of(expr: sp.Basic) -> set[sp.Symbol]:
+@lru_cache(maxsize=4096)
+def symbols_of(node: sp.Basic) -> frozenset[sp.Symbol]:
     """Symbols that need a value; an opaque node hides its bound variables."""
-    found, seen, stack = set(), set(), [expr]
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if isinstance(node, sp.Symbol):
-            found.add(node)
-        stack.extend(_operands(node))
-    return found
+    return frozenset({node} if isinstance(node, sp.Symbol) else ()).union(*map(symbols_of, _operands(node)))
 
 
 def _operands(node: sp.Basic) -> tuple[sp.Basic, ...]:
