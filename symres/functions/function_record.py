@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import signature
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import sympy as sp
 
@@ -21,7 +21,6 @@ from ..core.symbols import z
 from ..numerics.ball_functions import BallRule
 from ..numerics.interval_arithmetic import LINE, Operation, Range
 
-Parity = Literal["even", "odd"]
 Formula = TypeVar("Formula", bound=sp.Basic)
 _U, _E = sp.Dummy("u", real=True), sp.Dummy("E", positive=True)
 
@@ -43,7 +42,7 @@ class FunctionRecord:
         range: the range over an interval; None: from limits and balls.
         tail: the ``Scale`` of ``f(u)`` for large arguments from that of u; None: from limits, values and definition.
         inverse: the argument where a monotone function has a value.
-        parity: whether ``f(-u)`` is ``f(u)`` or ``-f(u)``.
+        is_odd: whether ``f(-u) = -f(u)``.
         complements: ``1 - f(u)`` and ``1 + f(u)`` without cancellation; None in the place of one that has none.
         product: ``f(s + d) - f(s - d)`` without cancellation.
         spellings: templates of its code with ``{0}`` for the argument: for "arrays" (NumPy, PyTorch and JAX, with
@@ -63,7 +62,7 @@ class FunctionRecord:
     range: Operation | None = None
     tail: Callable[[Any], Any] | None = None
     inverse: Callable[[sp.Expr], sp.Expr] | None = None
-    parity: Parity | None = None
+    is_odd: bool = False
     complements: Callable[[sp.Expr], tuple[sp.Expr, sp.Expr | None]] | None = None
     product: Callable[[sp.Expr, sp.Expr], sp.Expr] | None = None
     spellings: Mapping[str, str] = field(default_factory=dict)

@@ -52,7 +52,7 @@ class Reader:
             turn, written = oriented(argument)
             value = Form.atom(self.field, Sigmoid(written))
             return value if turn == 1 else Form.integer(self.field, 1) - value
-        is_odd = func in RECORDS and RECORDS[func].parity == "odd"
+        is_odd = func in RECORDS and RECORDS[func].is_odd
         sign, written = oriented(argument) if is_odd else (1, write(argument))
         value = func(written)
         if isinstance(value, func) and value.args == (written,):
