@@ -27,10 +27,10 @@ from flint import arb, ctx
 from ..core.abbreviation import abbreviated
 from ..core.errors import DeclarationError
 from ..core.symbols import greek, z
+from ..functions.basic_functions import Function, raised
 from ..functions.function_record import RECORDS, FunctionRecord
 from ..functions.ranges import BITS, RangeProgram
 from ..numerics.interval_arithmetic import Undefined
-from .basic_functions import Function, raised
 from .foreign_names import WHERE_REMEDY, foreign_remedy
 from .validation import MAX_POWER, is_evaluated, power_bound
 

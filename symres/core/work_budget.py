@@ -75,6 +75,7 @@ class Spent(BaseException):
     """A budget is spent: no handler of errors may take it for an answer; the stage makes ``OutOfBudget`` of it."""
 
 
+MOST_PANELS = ContextVar("MOST_PANELS", default=2000)  # of the quadrature of one average: more would take too long
 _METER: ContextVar[Meter | None] = ContextVar("METER", default=None)
 _FACTOR: ContextVar[float | None] = ContextVar("FACTOR", default=None)
 
@@ -125,6 +126,16 @@ def limited(stage: Stage, subject: str = "", *, ends: bool = True) -> Iterator[N
         if outer is not None:
             outer.operations_left -= operations - max(meter.operations_left, 0)
             outer.seconds_left -= seconds - max(meter.seconds_left, 0)
+
+
+@contextmanager
+def panel_budget(panels: int) -> Iterator[None]:
+    """Give up averages that need more panels than this: where a hundred averages are asked for, not one."""
+    token = MOST_PANELS.set(panels)
+    try:
+        yield
+    finally:
+        MOST_PANELS.reset(token)
 
 
 @contextmanager

@@ -19,9 +19,8 @@ from ..codegen.module import Module
 from ..core.errors import DeclarationError
 from ..core.progress import Progress, reported
 from ..core.scalars import whole
-from .array_namespace import Array
 from .block_store import Block, Grid, Journal, Store, prepare, store_at
-from .generated_module import (
+from .declared_network import (
     KERNELS,
     ModuleSource,
     function_of,
@@ -31,7 +30,7 @@ from .generated_module import (
     without_tangent_kernel,
 )
 from .given_numbers import PART, Value, Values, parameter_values, require_inputs
-from .libraries import require
+from .libraries import Array, require
 
 Inputs: TypeAlias = Array  # of shape (N, n0), of the library that the module is made for
 Scheduler: TypeAlias = str | Executor | Callable[..., Any] | Any  # what dask.compute takes; a client of distributed too

@@ -16,8 +16,7 @@ from typing import Any
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, number
 from ..theory.depth.network import Network
-from .declared_network import Declared, declared_network, loaded_export, require_kernel
-from .generated_module import function_of, parameters_of
+from .declared_network import Declared, declared_network, function_of, loaded_export, parameters_of, require_kernel
 from .given_numbers import parameter_values, require_interval
 from .kernel_gradient import entry_derivatives, threads_for
 from .libraries import require

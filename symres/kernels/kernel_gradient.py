@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from ..theory.depth.network import Network
-from .declared_network import loaded_export
-from .generated_module import function_of
+from .declared_network import function_of, loaded_export
 from .libraries import require
 
 if TYPE_CHECKING:

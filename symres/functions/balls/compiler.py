@@ -22,9 +22,9 @@ from ...core.atoms import Enclosable, Opaque
 from ...core.errors import DeclarationError
 from ...core.work_budget import spend
 from ...numerics.ball_functions import Ball, half_integer_power, integer_power, real_power
+from ..basic_functions import one_plus_exp
 from ..companions import Log1p, Softplus
 from ..function_record import RECORDS, FunctionRecord, record_of
-from ..logistic import one_plus_exp
 from .exponential_forms import HALF_LINE, TwoForms, exponential_forms, group_exponentials
 from .far_form import FAR, by_half_angle, error_arguments, far_form, needs_far_form
 

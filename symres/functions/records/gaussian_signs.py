@@ -11,8 +11,7 @@ from sympy.printing.printer import Printer
 
 from ...core.atoms import Enclosable
 from ...core.errors import SymresError
-from ...numerics.correlations import conditional_on_pair
-from ...numerics.plackett import four_signs, two_signs, two_tails
+from ...numerics.plackett import conditional_on_pair, four_signs, two_signs, two_tails
 from ..balls import as_float, evaluate
 from ..function_record import FunctionRecord, register
 

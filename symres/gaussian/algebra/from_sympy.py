@@ -14,7 +14,7 @@ from ...core.work_budget import NODE, spend
 from ...functions.companions import Sigmoid
 from ...functions.function_record import RECORDS, record_of
 from ...functions.records.gaussian_signs import S2, S4, T4
-from ...numerics.correlations import PAIRS
+from ...numerics.plackett import PAIRS
 from .radical_forms import Form, Monomial, NotInvertible, UndecidedSign, exponential, root
 from .rational_functions import Frac, RationalField
 from .to_sympy import oriented, write

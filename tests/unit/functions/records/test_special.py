@@ -11,8 +11,7 @@ from flint import arb, ctx
 from symres.core.errors import DeclarationError
 from symres.functions.balls import evaluate
 from symres.functions.records.gaussian_signs import Q2, S2, S4, T4
-from symres.numerics.correlations import PAIRS
-from symres.numerics.plackett import two_tails
+from symres.numerics.plackett import PAIRS, two_tails
 from tests.oracles import signs
 
 R = sp.Rational

@@ -13,13 +13,13 @@ import symres as sr
 from symres.activations.piecewise import PiecewiseFunction, split
 from symres.core.errors import DeclarationError, NoClosedForm, SymresError
 from symres.core.symbols import z
+from symres.core.work_budget import panel_budget
 from symres.functions.balls import to_ball
 from symres.gaussian.quadrature.average_ball import average_ball
 from symres.gaussian.quadrature.bivariate import _Marginal
 from symres.gaussian.quadrature.bivariate_normal import law_of
 from symres.gaussian.quadrature.perturbation import perturbation_bound
 from symres.gaussian.quadrature.univariate import compile_pieces
-from symres.numerics.budget import panel_budget
 from tests.oracles.average import average_of
 from tests.oracles.line30 import average
 from tests.oracles.plane30 import average2
