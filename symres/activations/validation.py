@@ -12,8 +12,7 @@ from ..core.errors import DeclarationError
 from ..core.symbols import PARAMETERS, SHARED, z
 from ..functions.function_record import RECORDS, record_of
 from ..functions.ranges import samples
-from ..functions.tails.scale_analysis import tail
-from ..functions.tails.tail_scale import Scale, TailGrowth, wider
+from ..functions.tails import Scale, TailGrowth, tail, wider
 from .domain_proof import require_finite
 from .piecewise import PiecewiseFunction
 

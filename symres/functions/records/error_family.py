@@ -11,7 +11,7 @@ from ..balls.far_form import scaled_ierfc
 from ..companions import Dawson, Erfc, Erfcx, Erfcxm1, ScaledTail
 from ..function_record import FunctionRecord, called, register
 from ..ranges import sign_of
-from ..tails.tail_scale import BOUNDED, Scale, raised, scaled
+from ..tails import BOUNDED, Scale, raised, scaled
 
 _ZERO, _ONE, _TWO, _INF = sp.Integer(0), sp.Integer(1), sp.Integer(2), sp.oo
 _POSITIVE = Range(arb(0), arb.pos_inf(), True, True)

@@ -10,7 +10,7 @@ from ...numerics import interval_arithmetic as intervals
 from ...numerics.interval_arithmetic import Range
 from ..companions import Sigmoid
 from ..function_record import FunctionRecord, called, register
-from ..tails.tail_scale import BOUNDED, UNKNOWN_TAIL, Scale
+from ..tails import BOUNDED, UNKNOWN_TAIL, Scale
 
 _ONE, _INF = sp.Integer(1), sp.oo
 _ABOVE_1 = Range(arb(1), arb.pos_inf(), False, True)

@@ -21,7 +21,7 @@ from ...core.errors import DeclarationError, SymresError
 from ...core.symbols import z
 from ...core.work_budget import panel_budget
 from ...functions.balls import Ball, compile_ball, enclose
-from ...functions.tails.scale_analysis import tail
+from ...functions.tails import tail
 from .odd_symmetry import is_odd
 from .panels import (
     LOG2_E,

@@ -15,7 +15,7 @@ from symres.functions.balls import enclose
 from symres.functions.companions import Dawson
 from symres.functions.function_record import RECORDS
 from symres.functions.ranges import RangeProgram
-from symres.functions.tails.scale_analysis import tail
+from symres.functions.tails import tail
 from symres.numerics.interval_arithmetic import interval
 
 U = sp.Symbol("u", real=True)
