@@ -14,12 +14,14 @@ from typing import Any, TypeAlias
 from flint import acb, acb_poly, arb, arb_mat, arb_poly, ctx
 
 from ..core.errors import DeclarationError
+from .ball_functions import restricted
 
 Correlations: TypeAlias = tuple[arb, ...]
 Numbers: TypeAlias = tuple[Any, ...]  # balls or formulas
 
 PAIRS = tuple(combinations(range(4), 2))  # the order of the six correlations of four variables: 12, 13, ... 34
 
+_real_asin = restricted(arb.asin, -1, 1)
 _FROM_THE_END = arb_poly([1, -1])  # t = 1 - (1 - t)
 
 _MAX_EVALUATIONS = 200  # of an integrand for each bit: beyond, the arguments are too wide for the precision
@@ -289,11 +291,8 @@ def _root(x: arb) -> arb:
 
 def _angle(r: arb) -> arb:
     """asin, of the part of a ball inside [-1, 1]."""
-    angle = r.asin()
-    if angle.is_finite():
-        return angle
     _check_correlation(r)
-    return _clamped(r.lower()).asin().union(_clamped(r.upper()).asin())
+    return _real_asin(r)
 
 
 def _check_correlation(r: arb) -> None:
@@ -315,13 +314,10 @@ def _check_correlations(r: Correlations) -> None:
                 )
 
 
-def _clamped(x: arb) -> arb:
-    return min(max(x, arb(-1)), arb(1))
-
-
 def _asin(x: acb, analytic: bool) -> acb:
     if analytic and not abs(x.real) < 1 and x.imag.contains(0):
         return acb(arb.nan())
     if not x.imag.is_zero() or analytic:
         return x.asin()
-    return acb(_clamped(x.real.lower()).asin().union(_clamped(x.real.upper()).asin()))
+    low, high = (min(max(end, arb(-1)), arb(1)) for end in (x.real.lower(), x.real.upper()))
+    return acb(low.asin().union(high.asin()))

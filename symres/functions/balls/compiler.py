@@ -152,7 +152,7 @@ class CompiledExpression:
             return self._call(record, *node.args)
         if isinstance(node, sp.ComplexRootOf) and node.is_real:
             return self._emit(("root", node), lambda: _real_root(node), lambda analytic: acb(_real_root(node)))
-        if not node.args and (constant := _constant(node)) is not None:
+        if not node.args and (constant := constant_ball(node)) is not None:
             return self._emit(("constant", node), constant, lambda analytic: acb(constant()))
         if isinstance(node, sp.Symbol):
             raise DeclarationError(
@@ -362,7 +362,8 @@ def _cancelling(term: sp.Expr) -> list[tuple[sp.Expr, sp.Expr, sp.Expr]]:
     return pairs
 
 
-def _constant(node: sp.Basic) -> Callable[[], Ball] | None:
+def constant_ball(node: sp.Basic) -> Callable[[], Ball] | None:
+    """What makes the ball of a number in the current precision; None for what is no number that has a name."""
     if isinstance(node, sp.Integer):
         exact = arb(int(node))
         return lambda: exact
