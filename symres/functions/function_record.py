@@ -191,3 +191,20 @@ def _is_new(kind: type) -> bool:
 def record_of(node: sp.Basic) -> FunctionRecord | None:
     """The record of the function that a node applies; None for what is no function with a record."""
     return RECORDS.get(type(node))
+
+
+def cancelling(term: sp.Expr) -> list[tuple[sp.Expr, sp.Expr, sp.Expr]]:
+    """(partner, coefficient, complement): term + partner = coefficient*complement, without cancellation."""
+    pairs: list[tuple[sp.Expr, sp.Expr, sp.Expr]] = []
+    for factor in sp.Mul.make_args(term):
+        base, exponent = (factor, 1) if isinstance(factor, sp.exp) else factor.as_base_exp()
+        record = record_of(base)
+        if record is None or record.complements is None or base.has(sp.I):
+            continue
+        others, (less, more) = term / factor, record.complements(*base.args)
+        if exponent == 1:
+            pairs.append((-others, -others, less))
+            pairs += [(others, others, more)] if more is not None else []
+        elif isinstance(base, sp.tanh) and exponent == 2:
+            pairs.append((-others, -others, sp.sech(*base.args) ** 2))
+    return pairs

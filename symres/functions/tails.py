@@ -18,7 +18,7 @@ from ..core.symbols import z
 from ..core.work_budget import NODE, spend
 from ..numerics.interval_arithmetic import Range, Undefined
 from .balls.far_form import error_arguments, far_form
-from .function_record import FunctionRecord, record_of
+from .function_record import FunctionRecord, cancelling, record_of
 from .ranges import BITS, RangeProgram, is_bounded, sign_of
 
 _ZERO, _ONE, _FAST = sp.Integer(0), sp.Integer(1), sp.oo
@@ -375,13 +375,9 @@ def _without_cancellation(node: sp.Add) -> tuple[sp.Expr, ...]:
     """The terms of a sum, ``c + c*erf(u)`` and its kin written without cancellation."""
     offset, moving = node.as_independent(z)
     for term in sp.Add.make_args(moving):
-        factor, function = term.as_independent(z)
-        record = record_of(function)
-        if factor not in (offset, -offset) or record is None or record.complements is None:
-            continue
-        complement = record.complements(*function.args)[factor == offset]
-        if complement is not None:
-            return (offset * complement, *sp.Add.make_args(moving - term))
+        for partner, coefficient, complement in cancelling(term):
+            if partner == offset:
+                return (coefficient * complement, *sp.Add.make_args(moving - term))
     return node.args
 
 
