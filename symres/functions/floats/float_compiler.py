@@ -161,11 +161,6 @@ def _number(node: sp.Expr) -> str:
     """A number as text; integers remain what they are, for powers of numbers."""
     if node.is_Integer and abs(node) < 2**53:
         return f"({node})" if node < 0 else str(node)
-    if node.is_Rational:
-        try:
-            return f"({int(node.p) / int(node.q)!r})"
-        except OverflowError:
-            return f"({'-' * int(node.p < 0)}inf)"
     with ctx.workprec(_BITS):
         ball = compile_ball(node, ())([])
     number = complex(ball) if isinstance(ball, acb) else float(ball.mid())
