@@ -14,8 +14,8 @@ from ...core.symbols import C_W, C_b, K
 from ...functions.roots.root import ImplicitNumber, SystemRoot, Value
 from ...gaussian.algebra.canonical import canonical
 from ...gaussian.calculus.expectation import Expectation
+from ...notation.decimals import denested
 from ...notation.factors import tidy_factors
-from ...notation.roots import denested
 from ...results.critical_point import CriticalPoint
 from ...results.exponents import Exponents, Stretch
 from ...results.quantity import Quantity
