@@ -71,24 +71,17 @@ register(
         is_odd=True,
         complements=lambda u: (2 * Sigmoid(-2 * u), 2 * Sigmoid(2 * u)),
     ),
-    FunctionRecord(
-        kind=sp.coth,
-        poles=sp.sinh,
-        definition=lambda u: 1 + 2 / (sp.exp(2 * u) - 1),
-        ball=balls.from_flint("coth"),
-        is_odd=True,
+    *(
+        FunctionRecord(kind=f, definition=of, ball=balls.from_flint(f.__name__), poles=sp.sinh, is_odd=True)
+        for f, of in (
+            (sp.coth, lambda u: 1 + 2 / (sp.exp(2 * u) - 1)),
+            (sp.csch, lambda u: 2 / (sp.exp(u) - sp.exp(-u))),
+        )
     ),
     FunctionRecord(
         kind=sp.sech,
         definition=lambda u: 2 / (sp.exp(u) + sp.exp(-u)),
         ball=(balls.sech, balls.from_flint("sech")[1]),
-    ),
-    FunctionRecord(
-        kind=sp.csch,
-        poles=sp.sinh,
-        definition=lambda u: 2 / (sp.exp(u) - sp.exp(-u)),
-        ball=balls.from_flint("csch"),
-        is_odd=True,
     ),
     FunctionRecord(
         kind=sp.asinh,

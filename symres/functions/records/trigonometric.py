@@ -42,25 +42,13 @@ register(
         range=intervals.tangent,
         is_odd=True,
     ),
-    FunctionRecord(
-        kind=sp.cot,
-        poles=sp.sin,
-        definition=lambda u: sp.cos(u) / sp.sin(u),
-        ball=balls.from_flint("cot"),
-        is_odd=True,
-    ),
-    FunctionRecord(
-        kind=sp.sec,
-        poles=sp.cos,
-        definition=lambda u: 1 / sp.cos(u),
-        ball=balls.from_flint("sec"),
-    ),
-    FunctionRecord(
-        kind=sp.csc,
-        poles=sp.sin,
-        definition=lambda u: 1 / sp.sin(u),
-        ball=balls.from_flint("csc"),
-        is_odd=True,
+    *(
+        FunctionRecord(kind=f, definition=of, ball=balls.from_flint(f.__name__), poles=poles, is_odd=f is not sp.sec)
+        for f, of, poles in (
+            (sp.cot, lambda u: sp.cos(u) / sp.sin(u), sp.sin),
+            (sp.sec, lambda u: 1 / sp.cos(u), sp.cos),
+            (sp.csc, lambda u: 1 / sp.sin(u), sp.sin),
+        )
     ),
     FunctionRecord(
         kind=sp.asin,

@@ -47,11 +47,6 @@ class ImplicitNumber(Opaque, sp.Expr):
 
     _ball_arguments: tuple[sp.Expr, ...] = ()
 
-    @property
-    def free_symbols(self) -> set[sp.Symbol]:
-        """The empty set."""
-        return set()
-
     @abstractmethod
     def _ball(self, arguments: list[arb], bits: int) -> arb:
         """An enclosure with about so many bits."""
