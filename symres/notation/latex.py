@@ -15,13 +15,7 @@ from ..functions.function_record import RECORDS
 from ..functions.roots.root import ImplicitNumber
 from .long_numbers import decimal_text, is_decimal
 from .shortest import readable
-from .term_order import (
-    Product,
-    arranged,
-    has_decimals,
-    is_activation,
-    ordered_terms,
-)
+from .term_order import Product, arranged, has_decimals, is_activation, ordered_terms
 
 _NAMES = {"C_W": "C_W", "C_b": "C_b", "K1": "K_1", "K2": "K_2", "n_L": "n_L", "a_plus": "a_+", "a_minus": "a_-"}
 _SETTINGS = {"inv_trig_style": "full", "parenthesize_super": True, "fold_frac_powers": True}
