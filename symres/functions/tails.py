@@ -8,7 +8,7 @@ gets a scale for z -> oo; scales are combined from the leaves up.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cmp_to_key, reduce
 from typing import Any
 
 import sympy as sp
@@ -126,33 +126,30 @@ class TailGrowth:
 
 def wider(a: Scale, b: Scale) -> Scale:
     """A scale that bounds both: for a formula with several values of its parameters."""
-    return a if a == b else replace(max(a, b, key=ByGrowth), lead=None)
+    return a if a == b else replace(max(a, b, key=_by_growth), lead=None)
 
 
-class ByGrowth:
-    """The order of scales by growth: key and comparison."""
+def _growth(scale: Scale) -> tuple[sp.Expr | int, ...]:
+    """What scales are compared by, one after the other."""
+    if scale.order == 0:
+        return 0, scale.power, sp.Integer(scale.logs)
+    return (-1, -scale.order, scale.rate) if scale.rate < 0 else (1, scale.order, scale.rate)
 
-    def __init__(self, scale: Scale) -> None:
-        decaying, growing = scale.order != 0 and scale.rate < 0, scale.order != 0 and scale.rate >= 0
-        if decaying:
-            self.key = (-1, -scale.order, scale.rate)
-        else:
-            self.key = (1, scale.order, scale.rate) if growing else (0, scale.power, sp.Integer(scale.logs))
 
-    def compare(self, other: ByGrowth) -> int:
-        """1 for the larger one, -1 for the smaller one, 0 for equal ones."""
-        for mine, yours in zip(self.key, other.key, strict=True):
-            if mine != yours:
-                infinite = mine in (sp.oo, -sp.oo) or yours in (sp.oo, -sp.oo)
-                sign = (1 if mine > yours else -1) if infinite else sign_of(sp.sympify(mine - yours))
-                if sign is None:
-                    sign = 1 if sp.N(mine) > sp.N(yours) else -1
-                if sign:
-                    return sign
-        return 0
+def _compared(a: Scale, b: Scale) -> int:
+    """1 where the first grows faster, -1 where it grows more slowly, 0 where both grow alike."""
+    for mine, yours in zip(_growth(a), _growth(b), strict=True):
+        if mine != yours:
+            infinite = mine in (sp.oo, -sp.oo) or yours in (sp.oo, -sp.oo)
+            sign = (1 if mine > yours else -1) if infinite else sign_of(sp.sympify(mine - yours))
+            if sign is None:
+                sign = 1 if sp.N(mine) > sp.N(yours) else -1
+            if sign:
+                return sign
+    return 0
 
-    def __lt__(self, other: ByGrowth) -> bool:
-        return self.compare(other) < 0
+
+_by_growth = cmp_to_key(_compared)
 
 
 def exact(number: sp.Expr) -> sp.Expr:
@@ -168,7 +165,7 @@ def constant(number: sp.Expr) -> Scale:
 
 def add(a: Scale, b: Scale) -> Scale:
     """The scale of a sum."""
-    order = ByGrowth(a).compare(ByGrowth(b))
+    order = _compared(a, b)
     if order < 0:
         a, b = b, a
     if order != 0:
@@ -262,7 +259,7 @@ def tail(part: sp.Expr) -> Scale:
     if scale.is_sharp or not any(sides):
         return scale
     far = analysis(far_form(part, sides, 1))
-    return far if far.is_sharp else min(far, scale, key=ByGrowth)  # both are bounds
+    return far if far.is_sharp else min(far, scale, key=_by_growth)  # both are bounds
 
 
 class _ScaleAnalysis:
