@@ -72,12 +72,14 @@ def homogeneity(pieces: PiecewiseFunction) -> sp.Rational | None:
 
 
 def _polynomial(even: sp.Expr) -> sp.Expr | None:
-    """An even function as a polynomial in z; None where it is not shown to be one."""
+    """An even function as a polynomial in z; None where it is not shown to be one of low degree."""
+    if not _may_be_polynomial(even):
+        return None
     even = sp.expand(even)
-    if even.is_polynomial(z) or not _may_be_polynomial(even):
+    if even.is_polynomial(z) or even.count_ops() > _MAX_OPERATIONS:
         return even if even.is_polynomial(z) else None
     quotient, names = _rational(even)
-    polynomial = sp.expand(quotient)
+    polynomial = sp.expand(quotient.xreplace({s: value for s, value in names.items() if not value.has(z)}))
     return polynomial if polynomial.is_polynomial(z) and not polynomial.has(*names) else None
 
 
@@ -90,7 +92,7 @@ def _may_be_polynomial(even: sp.Expr) -> bool:
         return False
     with ctx.workdps(_DIGITS):
         terms = [(-1) ** k * math.comb(_ORDER, k) * f([arb(k - _ORDER // 2)]) for k in range(_ORDER + 1)]
-        return even.count_ops() <= _MAX_OPERATIONS and sum(terms, arb(0)).contains(0)
+        return bool(sum(terms, arb(0)).contains(0))
 
 
 def _is_zero(difference: sp.Expr) -> bool:
@@ -139,5 +141,5 @@ def _rational(expr: sp.Expr) -> tuple[sp.Expr, dict[sp.Symbol, sp.Expr]]:
                     total += side * power * known
             expr = expr.xreplace({log: total})
     names = {w: sp.exp(exponent) for w, exponent in exponents.items()}
-    names |= {symbol: sp.log(factor.xreplace(names)) for factor, symbol in logarithms.items()}
+    names |= {symbol: sp.log(abs(factor.xreplace(names))) for factor, symbol in logarithms.items()}
     return sp.cancel(sp.together(expr)), names
