@@ -20,12 +20,12 @@ from ..core.foreign import THEORIES, reader_of
 from ..core.scalars import equation, parameter, scalar
 from ..core.symbols import SHARED, z
 from ..core.work_budget import Stage, limited
+from ..functions.basic_functions import Function, in_basic_functions
 from ..functions.function_record import explained
-from ..functions.tails.tail_scale import TailGrowth
+from ..functions.tails import TailGrowth
 from ..notation.facts import equation as fact
 from ..notation.latex import latex
 from .atom import PARAMETRISED, Formula, Phi
-from .basic_functions import Function, in_basic_functions
 from .formula_parser import parse
 from .piecewise import PiecewiseFunction, split
 from .symmetries import Parity, homogeneity, parity

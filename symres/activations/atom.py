@@ -31,15 +31,13 @@ class Formula(FormulaAtom, sp.Atom):
         parameters: the parameters, in the order of the values of a ``Phi``.
     """
 
-    __slots__ = ("_split", "expr", "name", "parameters")
+    __slots__ = ("expr", "name", "parameters")
     is_commutative = True
-    _split: PiecewiseFunction | None
 
     def __new__(cls, name: str, expr: sp.Expr, parameters: tuple[sp.Symbol, ...]) -> Formula:
         """Make the atom."""
         self = super().__new__(cls)
         self.name, self.expr, self.parameters = name, expr, tuple(parameters)
-        self._split = None
         return self
 
     def __getnewargs__(self) -> tuple[object, ...]:
@@ -51,9 +49,7 @@ class Formula(FormulaAtom, sp.Atom):
     @property
     def pieces(self) -> PiecewiseFunction:
         """The formula between its breakpoints."""
-        if self._split is None:
-            self._split = split(self.expr)
-        return self._split
+        return split(self.expr)
 
     def label(self) -> tuple[str | None, list[str]]:
         """The plain name, None for a formula without one, and the parameter values in it ("alpha=1")."""

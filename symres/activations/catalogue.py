@@ -137,17 +137,14 @@ class Catalogue(Mapping[str, Activation]):
         return Catalogue([*self._entries.values(), *entries], tuple(self._aliases.values()))
 
     def find(self, what: Declared, /, **parameters: Any) -> Activation:
-        """An activation from its name, its name with parameter values, or its formula.
+        """An activation from its name, its name with parameter values, or its formula, as ``sr.activation`` has it.
 
         Args:
-            what: ``"gelu"``; ``"elu(alpha=1)"`` or ``"leaky_relu(0.01)"``; a formula in z or x such as
-                ``"z*tanh(log(1 + exp(z)))"``, which may use other activations as functions (``"relu(z)^2"``);
-                an Activation, a sympy expression in ``sr.z``, or a PyTorch module or function of one tensor.
+            what: an activation of this catalogue, or anything else that stands for one.
             parameters: values of parameters; a sympy symbol declares a parameter of a formula.
 
         Raises:
-            DeclarationError: an unknown name (with the nearest ones), a formula that cannot be read or validated,
-                or a value that a parameter does not admit.
+            DeclarationError: an unknown name, a formula that cannot be read or validated, or an inadmissible value.
 
         Examples:
             >>> sr.activations.find("max(z, 0)*z").homogeneity

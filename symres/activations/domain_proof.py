@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import TypeAlias
 
 import sympy as sp
 from flint import arb, ctx, fmpq
@@ -28,7 +29,8 @@ _BESIDE = arb(2) ** -6  # from a zero of what must not be negative: it is negati
 _KINK_REMEDY = "write its kink with abs, max, where, or the root of a polynomial such as sqrt(z^4 + z^2)"
 _PROBES = (0, 1, -1, 2, -2, Fraction(1, 2), Fraction(-1, 2), 3, -3, 5, -5, 10, -10, 100, -100)
 
-Values = Mapping[sp.Symbol, sp.Rational]
+Values: TypeAlias = Mapping[sp.Symbol, sp.Rational]
+Ends: TypeAlias = tuple[sp.Expr | None, sp.Expr | None]  # of an interval; None for -oo and oo
 
 
 def require_finite(asked: str, part: sp.Expr, left: sp.Expr | None, right: sp.Expr | None) -> None:
@@ -52,7 +54,7 @@ def require_finite(asked: str, part: sp.Expr, left: sp.Expr | None, right: sp.Ex
     choices: list[Values] = list(samples(sorted(parameters, key=str)))
     # where the formula may fail, innermost places first
     for condition in dict.fromkeys(c for node in sp.postorder_traversal(part) for c in _conditions_of(node)):
-        condition.prove(asked, left, right, choices)
+        condition.prove(asked, (left, right), choices)
 
 
 @dataclass(frozen=True)
@@ -63,80 +65,67 @@ class _Condition:
     positive: sp.Expr
     kind: str  # "positive", "nonzero", or "inside": positive but for the ends of the interval
 
-    def prove(self, asked: str, left: sp.Expr | None, right: sp.Expr | None, choices: Sequence[Values]) -> None:
+    def prove(self, asked: str, ends: Ends, choices: Sequence[Values]) -> None:
         """Try all parameter values at once, then the samples."""
         parameters = self.positive.free_symbols - {z}
-        ends_are_fixed = not any(end is not None and end.free_symbols for end in (left, right))
+        ends_are_fixed = not any(end is not None and end.free_symbols for end in ends)
         if parameters and ends_are_fixed:
             try:
-                return self._prove(asked, left, right, {s: range_of_assumptions(s) for s in parameters})
+                return self._prove(asked, ends, {s: range_of_assumptions(s) for s in parameters})
             except DeclarationError:
                 pass  # only the samples can tell whether a single admissible value fails
         for values in choices if parameters or not ends_are_fixed else choices[:1]:
-            low, high = (end if end is None else end.xreplace(values) for end in (left, right))
+            low, high = (end if end is None else end.xreplace(values) for end in ends)
             fixed = _Condition(self.node, self.positive.xreplace(values), self.kind)
-            fixed._prove(asked, low, high, {}, ", ".join(f"{s} = {v}" for s, v in values.items() if s in parameters))
+            where = ", ".join(f"{s} = {v}" for s, v in values.items() if s in parameters)
+            fixed._prove(asked, (low, high), {}, where)
 
-    def _prove(
-        self,
-        asked: str,
-        left: sp.Expr | None,
-        right: sp.Expr | None,
-        ranges: Mapping[sp.Symbol, Range],
-        where: str = "",
-    ) -> None:
+    def _prove(self, asked: str, ends: Ends, ranges: Mapping[sp.Symbol, Range], where: str = "") -> None:
         with ctx.workprec(BITS):
-            if not self.positive.has(z):
-                box = interval(arb(0), arb(0))
-            else:
-                outside = self.kind != "inside"
-                box = Range(_end(left, -1, outside), _end(right, 1, outside), left is None, right is None)
             try:
-                _Prover(self, ranges, box, (left, right)).run()
+                _Prover(self, ranges, ends, asked, where).run()
             except Undefined:
-                raise DeclarationError(
-                    asked, f"{self.positive} is not a formula of elementary functions", "use exp, log and powers"
-                ) from None
-            except _Failure as failure:
-                raise DeclarationError(
-                    asked,
-                    f"{failure.found}{' for ' if where else ''}{where}",
-                    _KINK_REMEDY if failure.kink else _remedy(left, right, bool(where), failure.real),
-                ) from None
-
-
-class _Failure(Exception):
-    """A condition that is violated or could not be proved.
-
-    Args:
-        found: what is said of it.
-        real: False where the formula has no real value.
-        kink: the formula is real and finite, but the root in it is not smooth.
-    """
-
-    def __init__(self, found: str, real: bool = True, kink: bool = False) -> None:
-        super().__init__(found)
-        self.found = found
-        self.real = real
-        self.kink = kink
+                found = f"{self.positive} is not a formula of elementary functions"
+                raise DeclarationError(asked, found, "use exp, log and powers") from None
 
 
 class _Prover:
-    """Proof of one condition on one interval, by bisection."""
+    """Proof of one condition on one interval, by bisection.
+
+    Args:
+        condition: what is proved.
+        ranges: of the parameters.
+        ends: of the interval.
+        asked: what the formula is part of.
+        where: values of the parameters, in words.
+    """
 
     def __init__(
-        self,
-        condition: _Condition,
-        ranges: Mapping[sp.Symbol, Range],
-        domain: Range,
-        ends: tuple[sp.Expr | None, sp.Expr | None],
+        self, condition: _Condition, ranges: Mapping[sp.Symbol, Range], ends: Ends, asked: str, where: str
     ) -> None:
-        self.condition, self.ranges, self.domain, self.ends = condition, ranges, domain, ends
+        self.condition, self.ranges, self.ends, self.asked, self.where = condition, ranges, ends, asked, where
         self.program = RangeProgram(condition.positive, ranges)
         self.sign = 1
+        if condition.positive.has(z):
+            low, high = (_end(end, side, condition.kind != "inside") for end, side in zip(ends, (-1, 1), strict=True))
+            self.domain = Range(low, high, ends[0] is None, ends[1] is None)
+        else:
+            self.domain = interval(arb(0), arb(0))
+
+    def _refused(self, found: str, real: bool = True, kink: bool = False) -> DeclarationError:
+        """A condition that is violated, or could not be proved.
+
+        Args:
+            found: what is said of the formula.
+            real: False where the formula has no real value.
+            kink: the formula is real and finite, but the root in it is not smooth.
+        """
+        shown = abbreviated(str(self.condition.node).replace("**", "^"), 60)
+        remedy = _KINK_REMEDY if kink else _remedy(*self.ends, bool(self.where), real)
+        return DeclarationError(self.asked, f"{shown} {found}{' for ' if self.where else ''}{self.where}", remedy)
 
     def run(self) -> None:
-        """Raise _Failure unless the condition holds."""
+        """Refuse the formula unless the condition holds."""
         if self.condition.kind == "nonzero":
             self._choose_sign()
         if self._holds(self.domain):
@@ -150,13 +139,9 @@ class _Prover:
                 continue
             middle = _middle(box)
             if spent > _BOXES or middle is None:
-                raise _Failure(f"{self._shown} could not be shown to be finite {_location(box)}")
+                raise self._refused(f"could not be shown to be finite {_location(box)}")
             self._probe(middle)
             boxes += [box._replace(lo=middle, lo_open=False), box._replace(hi=middle, hi_open=False)]
-
-    @property
-    def _shown(self) -> str:
-        return abbreviated(str(self.condition.node).replace("**", "^"), 60)
 
     def _holds(self, box: Range) -> bool:
         value = self._value(box)
@@ -221,24 +206,24 @@ class _Prover:
             yield middle
 
     def _probe(self, *points: arb) -> None:
-        """Raise _Failure if the condition is violated at one of the points, for the clearest violation first."""
+        """Refuse the formula if the condition is violated at one of the points, for the clearest violation first."""
         found = [(point, value) for point in points if (value := self._value(Range(point, point))) is not None]
         for point, value in found:
             if self.condition.kind == "nonzero" and value.is_nonpositive and not value.is_negative:
-                raise _Failure(f"{self._shown} is not finite at z = {_readable(point)}")
+                raise self._refused(f"is not finite at z = {_readable(point)}")
         for point, value in found:
             if self.condition.kind == "nonzero" and value.is_negative:
-                raise _Failure(f"{self._shown} is not finite near z = {_readable(self._root(point))}")
+                raise self._refused(f"is not finite near z = {_readable(self._root(point))}")
             if value.is_negative:
-                raise _Failure(f"{self._shown} is not real at z = {_readable(point)}", real=False)
+                raise self._refused(f"is not real at z = {_readable(point)}", real=False)
         for point, value in found:
             if self.condition.kind == "positive" and value.is_nonpositive:
-                raise _Failure(f"{self._shown} is not finite at z = {_readable(point)}")
+                raise self._refused(f"is not finite at z = {_readable(point)}")
             if value.is_nonpositive and self.domain.lo < point < self.domain.hi:
                 for beside in (point - _BESIDE, point + _BESIDE):
                     if (there := self._value(Range(beside, beside))) is not None and there.is_negative:
-                        raise _Failure(f"{self._shown} is not real at z = {_readable(beside)}", real=False)
-                raise _Failure(f"{self._shown} is not smooth at z = {_readable(point)}", kink=True)
+                        raise self._refused(f"is not real at z = {_readable(beside)}", real=False)
+                raise self._refused(f"is not smooth at z = {_readable(point)}", kink=True)
 
     def _ends(self) -> list[arb]:
         return [end for end in (self.domain.lo, self.domain.hi) if end.is_finite()]

@@ -18,7 +18,6 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from types import MappingProxyType
 
 import sympy as sp
@@ -27,10 +26,10 @@ from flint import arb, ctx
 from ..core.abbreviation import abbreviated
 from ..core.errors import DeclarationError
 from ..core.symbols import greek, z
-from ..functions.function_record import RECORDS, FunctionRecord
+from ..functions.basic_functions import Function, raised
+from ..functions.function_record import RECORDS
 from ..functions.ranges import BITS, RangeProgram
 from ..numerics.interval_arithmetic import Undefined
-from .basic_functions import Function, raised
 from .foreign_names import WHERE_REMEDY, foreign_remedy
 from .validation import MAX_POWER, is_evaluated, power_bound
 
@@ -74,29 +73,28 @@ def _where(condition: _Comparison, then: sp.Expr, otherwise: sp.Expr) -> sp.Expr
     return chosen * then + (1 - chosen) * otherwise
 
 
-_SEVERAL = {sp.Max: (2, 20), sp.Min: (2, 20)}  # the least and greatest number of arguments, where it is not one
-_BUILDERS: Mapping[str, Function] = {"erfc": _complementary_error_function}  # in the place of the class
-
-
-def _parsed(name: str, record: FunctionRecord) -> tuple[Function, int, int]:
-    """What a function of the grammar builds, and its least and greatest number of arguments."""
-    builder = record.definition if record.is_abbreviation and record.definition is not None else record.kind
-    return _BUILDERS.get(name, builder), *_SEVERAL.get(record.kind, (1, 1))
-
-
 class _ParsedFunctions(Mapping[str, tuple[Function, int, int]]):
     """The functions of the grammar by name, those registered later included: a builder, least and most arguments."""
 
     _formulas: Mapping[str, tuple[Function, int, int]] = MappingProxyType(
-        {"sqrt": (sp.sqrt, 1, 1), "Phi": (_normal_distribution, 1, 1), "where": (_where, 3, 3)}
+        {
+            "sqrt": (sp.sqrt, 1, 1),
+            "Phi": (_normal_distribution, 1, 1),
+            "erfc": (_complementary_error_function, 1, 1),
+            "where": (_where, 3, 3),
+            "max": (sp.Max, 2, 20),
+            "min": (sp.Min, 2, 20),
+        }
     )
 
     def __getitem__(self, name: str) -> tuple[Function, int, int]:
         record = next((record for record in RECORDS.values() if name in record.names), None)
-        return self._formulas[name] if record is None else _parsed(name, record)
+        if name in self._formulas or record is None:
+            return self._formulas[name]
+        return (record.is_abbreviation and record.definition) or record.kind, 1, 1
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted(chain(*(record.names for record in RECORDS.values()), self._formulas)))
+        return iter(sorted({name for record in RECORDS.values() for name in record.names} | self._formulas.keys()))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 from itertools import pairwise
 
 import sympy as sp
@@ -130,6 +130,7 @@ class PiecewiseFunction:
         return sp.Piecewise(*branches, (self.parts[-1], True))
 
 
+@lru_cache(maxsize=2048)
 def split(expr: sp.Expr) -> PiecewiseFunction:
     """Find the breakpoints of a formula in ``z``, bottom-up, and the smooth formula on each interval.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Literal
 
 import sympy as sp
@@ -12,7 +12,7 @@ from flint import arb, ctx
 
 from ..core.errors import DeclarationError
 from ..core.symbols import z
-from ..functions.balls.compiler import CompiledExpression, compile_ball
+from ..functions.balls import compile_ball
 from ..functions.function_record import written_out
 from ..functions.ranges import samples, sign_of
 from .piecewise import PiecewiseFunction
@@ -22,8 +22,8 @@ Parity = Literal["even", "odd"]
 _PROBES = (sp.Rational(3, 7), sp.Rational(-11, 5), sp.Rational(23, 4))
 _MAX_OPERATIONS = 400  # operations of an expression that is worth an algebraic proof
 _MAX_DEGREE = 1000  # of a polynomial in exponentials: a constant of 1e20 inside of one would never end
-_GRID_RADIUS = 6  # polynomials of degree below twice that are seen
-_SPACINGS = ((1, 0), (50, 600))  # of the grid, and digits that exponentials lose: near 0 all is nearly polynomial
+_ORDER = 12  # of a difference that vanishes for polynomials of a lower degree
+_DIGITS = 300  # to which it does, of an analytic function that is no polynomial it does not
 
 
 def parity(pieces: PiecewiseFunction) -> Parity | None:
@@ -72,43 +72,27 @@ def homogeneity(pieces: PiecewiseFunction) -> sp.Rational | None:
 
 
 def _polynomial(even: sp.Expr) -> sp.Expr | None:
-    """An even function as a polynomial in z; None if it is no polynomial of low degree."""
-    degree = _degree(even)
-    if degree is None:
+    """An even function as a polynomial in z; None where it is not shown to be one of low degree."""
+    if not _may_be_polynomial(even):
         return None
     even = sp.expand(even)
-    if even.is_polynomial(z):
-        return even
-    taylor = sum(_reduced(even.diff(z, k).subs(z, 0)) * z**k / sp.factorial(k) for k in range(0, degree + 1, 2))
-    taylor = sp.expand(taylor)
-    return taylor if not taylor.has(sp.nan, sp.zoo, sp.oo) and _is_zero(even - taylor) else None
+    if even.is_polynomial(z) or even.count_ops() > _MAX_OPERATIONS:
+        return even if even.is_polynomial(z) else None
+    quotient, names = _rational(even)
+    polynomial = sp.expand(quotient.xreplace({s: value for s, value in names.items() if not value.has(z)}))
+    return polynomial if polynomial.is_polynomial(z) and not polynomial.has(*names) else None
 
 
-def _degree(even: sp.Expr) -> int | None:
-    """The degree of a function that may be a polynomial, as differences of its values tell: algebra takes longer."""
+def _may_be_polynomial(even: sp.Expr) -> bool:
+    """Whether a difference of its values, of a high order, vanishes to 300 digits: algebra takes longer."""
     values = next(iter(samples(sorted(even.free_symbols - {z}, key=str))))
     try:
         f = compile_ball(even.xreplace(values), [z])
     except DeclarationError:  # a function that has no ball
-        return None
-    degrees = {_degree_on_grid(f, *spacing) for spacing in _SPACINGS}
-    return degrees.pop() if len(degrees) == 1 else None
-
-
-def _degree_on_grid(f: CompiledExpression, step: int, digits: int) -> int | None:
-    with ctx.workdps(digits + 40):
-        balls = [f([arb(step * position)]) for position in range(-_GRID_RADIUS, _GRID_RADIUS + 1)]
-        if all(ball.is_finite() and ball.contains(0) for ball in balls):
-            return 0
-        row = [ball.mid() for ball in balls]
-        if not all(value.is_finite() for value in row):  # a pole
-            return None
-        noise = arb(10) ** -30 * max(map(abs, row))
-        for order in range(2 * _GRID_RADIUS + 1):
-            if max(map(abs, row)) <= 2**order * noise:
-                return max(0, order - 1)
-            row = [(after - before).mid() for before, after in pairwise(row)]
-    return None
+        return False
+    with ctx.workdps(_DIGITS):
+        terms = [(-1) ** k * math.comb(_ORDER, k) * f([arb(k - _ORDER // 2)]) for k in range(_ORDER + 1)]
+        return bool(sum(terms, arb(0)).contains(0))
 
 
 def _is_zero(difference: sp.Expr) -> bool:
@@ -121,16 +105,6 @@ def _is_zero(difference: sp.Expr) -> bool:
     if difference.count_ops() > _MAX_OPERATIONS:
         return False
     return sp.expand(difference) == 0 or _rational(difference)[0] == 0
-
-
-def _reduced(expr: sp.Expr) -> sp.Expr:
-    """The same with a common denominator, if that is shorter."""
-    if expr.count_ops() > _MAX_OPERATIONS:
-        return expr
-    found, names = _rational(expr)
-    found = found.xreplace(names)
-    shorter = found.count_ops() < expr.count_ops()
-    return found if shorter and all(log.args[0].is_positive for log in found.atoms(sp.log)) else expr
 
 
 def _rational(expr: sp.Expr) -> tuple[sp.Expr, dict[sp.Symbol, sp.Expr]]:
@@ -167,5 +141,5 @@ def _rational(expr: sp.Expr) -> tuple[sp.Expr, dict[sp.Symbol, sp.Expr]]:
                     total += side * power * known
             expr = expr.xreplace({log: total})
     names = {w: sp.exp(exponent) for w, exponent in exponents.items()}
-    names |= {symbol: sp.log(factor.xreplace(names)) for factor, symbol in logarithms.items()}
+    names |= {symbol: sp.log(abs(factor.xreplace(names))) for factor, symbol in logarithms.items()}
     return sp.cancel(sp.together(expr)), names

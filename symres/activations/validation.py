@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import combinations, product
 
 import sympy as sp
@@ -12,8 +12,7 @@ from ..core.errors import DeclarationError
 from ..core.symbols import PARAMETERS, SHARED, z
 from ..functions.function_record import RECORDS, record_of
 from ..functions.ranges import samples
-from ..functions.tails.scale_analysis import tail
-from ..functions.tails.tail_scale import Scale, TailGrowth, wider
+from ..functions.tails import Scale, TailGrowth, tail, wider
 from .domain_proof import require_finite
 from .piecewise import PiecewiseFunction
 
@@ -145,21 +144,12 @@ def is_evaluated(constant: sp.Expr) -> bool:
         return False
 
 
-def power_bound(expr: sp.Expr) -> sp.Rational:
+@lru_cache(maxsize=4096)
+def power_bound(node: sp.Basic) -> sp.Rational:
     """The highest power in a formula, counted through nested powers and products: the size of what it expands to."""
-    known: dict[sp.Basic, sp.Rational] = {}
-
-    def bound(node: sp.Basic) -> sp.Rational:
-        if node not in known:
-            inner = [bound(a) for a in node.args]
-            if isinstance(node, sp.Pow) and node.exp.is_Rational:
-                known[node] = inner[0] * abs(node.exp)
-            elif isinstance(node, sp.Mul):
-                known[node] = sp.Add(*inner)
-            elif isinstance(node, sp.Symbol):
-                known[node] = sp.Integer(1)
-            else:
-                known[node] = max(inner, default=sp.Integer(0))
-        return known[node]
-
-    return bound(expr)
+    inner = [power_bound(argument) for argument in node.args]
+    if isinstance(node, sp.Pow) and node.exp.is_Rational:
+        return inner[0] * abs(node.exp)
+    if isinstance(node, sp.Mul):
+        return sp.Add(*inner)
+    return sp.Integer(1) if isinstance(node, sp.Symbol) else max(inner, default=sp.Integer(0))

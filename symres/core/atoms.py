@@ -36,6 +36,11 @@ class Opaque(Enclosable):
     @abstractmethod
     def _ball_arguments(self) -> tuple[sp.Expr, ...]: ...
 
+    @property
+    def free_symbols(self) -> set[sp.Symbol]:
+        """The symbols that need a value; variables are bound."""
+        return set().union(*(argument.free_symbols for argument in self._ball_arguments))
+
 
 class FormulaAtom:
     """The declared formula ``expr`` of an activation ``name``, in z and ``parameters``."""
@@ -71,11 +76,6 @@ class AverageNode(Opaque):
 
     integrand: sp.Expr
     func: Callable[..., sp.Expr]
-
-    @property
-    @abstractmethod
-    def free_symbols(self) -> set[sp.Symbol]:
-        """The symbols that need a value; variables are bound."""
 
     @property
     @abstractmethod

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Any
 
 Progress = Callable[[str, float], None]  # what is being done, and how much of it (0 to 1)
@@ -20,19 +19,16 @@ class Bar:
     """
 
     def __init__(self, title: str, patience: float = 1.0) -> None:
-        self._title = title
-        self._patience = patience
-        self._start = time.monotonic()
+        self._title, self._due = title, time.monotonic() + patience
         self._bar: Any = None
         self._task: Any = None
         self._last: tuple[str, float] | None = None
         self._lock = threading.Lock()
-        self._timer: threading.Timer | None = None
+        self._timer = threading.Timer(patience, self._update)
+        self._timer.daemon = True
 
     def __enter__(self) -> Bar:
         if sys.stderr.isatty():
-            self._timer = threading.Timer(self._patience, self._update)
-            self._timer.daemon = True
             self._timer.start()
         return self
 
@@ -40,7 +36,7 @@ class Bar:
         """Say what is being done, and the share (0 to 1) that is done."""
         with self._lock:
             self._last = (what, share)
-        if time.monotonic() - self._start >= self._patience and sys.stderr.isatty():
+        if time.monotonic() >= self._due and sys.stderr.isatty():
             self._update()
 
     def _update(self) -> None:
@@ -52,12 +48,9 @@ class Bar:
             what, share = self._last
             self._bar.update(self._task, completed=share, description=f"{self._title}: {what}")
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         with self._lock:
-            if self._timer is not None:
-                self._timer.cancel()
+            self._timer.cancel()
             self._last = None  # a timer that has run out meanwhile shows nothing
             if self._bar is not None:
                 self._bar.stop()
@@ -67,13 +60,8 @@ class Bar:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TimeElapsedColumn(),
-            console=Console(stderr=True),
-            transient=True,
-        )
+        columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
+        self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
         self._task = self._bar.add_task(self._title, total=1.0)
         self._bar.start()
 

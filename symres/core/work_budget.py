@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from enum import Enum
 from types import FrameType
 
@@ -52,29 +53,28 @@ class Stage(Enum):
         self.seconds = seconds
 
 
+@dataclass(slots=True)
 class Meter:
     """The work that is left of a stage.
 
     Args:
         stage: what is measured.
-        operations: that it may take.
-        seconds: of processor time that it may take.
+        operations_left: that it may take.
+        seconds_left: of processor time that it may take.
         ends: whether its end ends what runs; else it only limits the stages inside of it.
     """
 
-    __slots__ = ("ends", "operations", "operations_left", "seconds", "seconds_left", "stage")
-
-    def __init__(self, stage: Stage, operations: float, seconds: float, ends: bool) -> None:
-        self.stage = stage
-        self.operations = self.operations_left = operations
-        self.seconds = self.seconds_left = seconds
-        self.ends = ends
+    stage: Stage
+    operations_left: float
+    seconds_left: float
+    ends: bool
 
 
 class Spent(BaseException):
     """A budget is spent: no handler of errors may take it for an answer; the stage makes ``OutOfBudget`` of it."""
 
 
+MOST_PANELS = ContextVar("MOST_PANELS", default=2000)  # of the quadrature of one average: more would take too long
 _METER: ContextVar[Meter | None] = ContextVar("METER", default=None)
 _FACTOR: ContextVar[float | None] = ContextVar("FACTOR", default=None)
 
@@ -128,6 +128,16 @@ def limited(stage: Stage, subject: str = "", *, ends: bool = True) -> Iterator[N
 
 
 @contextmanager
+def panel_budget(panels: int) -> Iterator[None]:
+    """Give up averages that need more panels than this: where a hundred averages are asked for, not one."""
+    token = MOST_PANELS.set(panels)
+    try:
+        yield
+    finally:
+        MOST_PANELS.reset(token)
+
+
+@contextmanager
 def budget(factor: float) -> Iterator[None]:
     """Budgets of other sizes as long as the context lasts.
 
@@ -170,18 +180,19 @@ def _positive(factor: float | str) -> float:
 @contextmanager
 def _timed(meter: Meter) -> Iterator[None]:
     """Raise ``Spent`` when the processor time of a stage is up, and say what is left of it."""
-    if not (meter.ends and meter.seconds < float("inf") and _has_timer()):
+    seconds = meter.seconds_left
+    if not (meter.ends and seconds < float("inf") and _has_timer()):
         yield
         return
     before = signal.signal(signal.SIGVTALRM, _time_is_up)
-    outer, _ = signal.setitimer(signal.ITIMER_VIRTUAL, max(meter.seconds, 1e-3), _AGAIN)
+    outer, _ = signal.setitimer(signal.ITIMER_VIRTUAL, max(seconds, 1e-3), _AGAIN)
     try:
         yield
     finally:
         meter.seconds_left, _ = signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
         if outer:
-            signal.setitimer(signal.ITIMER_VIRTUAL, max(outer - (meter.seconds - meter.seconds_left), 1e-3), _AGAIN)
+            signal.setitimer(signal.ITIMER_VIRTUAL, max(outer - (seconds - meter.seconds_left), 1e-3), _AGAIN)
 
 
 def _has_timer() -> bool:

@@ -8,6 +8,7 @@ its record has the definition as a formula.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import sympy as sp
 from mpmath.libmp import prec_to_dps
@@ -23,9 +24,17 @@ class Companion(sp.Function):
     is_extended_real = True
     is_real = True
 
-    def __init_subclass__(cls, nargs: int | tuple[int, ...]) -> None:
-        """Let the number of arguments pass: SymPy's metaclass takes it. Assumptions are worked out by SymPy."""
+    _slopes: tuple[Callable[..., sp.Expr], ...]  # derivatives shorter than those of the definition
+
+    def __init_subclass__(cls, nargs: int | tuple[int, ...], slopes: tuple[Callable[..., sp.Expr], ...] = ()) -> None:
+        """Let the number of arguments pass: SymPy's metaclass takes it. Assumptions are worked out by SymPy.
+
+        Args:
+            nargs: the number of arguments.
+            slopes: the derivative in each argument, as a function of all; without, that of the definition.
+        """
         super().__init_subclass__()
+        cls._slopes = slopes
 
     @classmethod
     def eval(cls, *arguments: sp.Expr) -> sp.Expr | None:
@@ -38,7 +47,9 @@ class Companion(sp.Function):
         return None if definition is None or definition.free_symbols else definition.evalf(prec_to_dps(prec))
 
     def fdiff(self, argindex: int = 1) -> sp.Expr:
-        """The derivative of the definition."""
+        """The derivative in an argument."""
+        if self._slopes:
+            return self._slopes[argindex - 1](*self.args)
         arguments = [sp.Dummy(real=True) for _ in self.args]
         definition = definition_of(self.func(*arguments))
         if definition is None:
@@ -81,25 +92,16 @@ class Log1p(Companion, nargs=1):
     """log(1 + u)."""
 
 
-class Sigmoid(Companion, nargs=1):
+class Sigmoid(Companion, nargs=1, slopes=(lambda u: Sigmoid(u) * Sigmoid(-u),)):
     """1/(1 + exp(-u))."""
 
     is_positive = True
 
-    def fdiff(self, argindex: int = 1) -> sp.Expr:
-        """The product with the sigmoid of -u."""
-        (u,) = self.args
-        return Sigmoid(u) * Sigmoid(-u)
 
-
-class Softplus(Companion, nargs=1):
+class Softplus(Companion, nargs=1, slopes=(lambda u: Sigmoid(u),)):
     """log(1 + exp(u))."""
 
     is_positive = True
-
-    def fdiff(self, argindex: int = 1) -> sp.Expr:
-        """The sigmoid."""
-        return Sigmoid(self.args[0])
 
 
 class Erfc(Companion, nargs=1):
@@ -108,15 +110,10 @@ class Erfc(Companion, nargs=1):
     is_positive = True
 
 
-class Erfcx(Companion, nargs=1):
+class Erfcx(Companion, nargs=1, slopes=(lambda u: 2 * u * Erfcx(u) - 2 / sp.sqrt(sp.pi),)):
     """exp(u**2)*erfc(u)."""
 
     is_positive = True
-
-    def fdiff(self, argindex: int = 1) -> sp.Expr:
-        """2*u*erfcx(u) - 2/sqrt(pi)."""
-        (u,) = self.args
-        return 2 * u * Erfcx(u) - 2 / sp.sqrt(sp.pi)
 
 
 class Erfcxm1(Companion, nargs=1):
@@ -129,38 +126,21 @@ class ScaledTail(Companion, nargs=3):
     is_positive = True
 
 
-class Dawson(Companion, nargs=1):
+class Dawson(Companion, nargs=1, slopes=(lambda u: 1 - 2 * u * Dawson(u),)):
     """exp(-u**2) times the integral of exp(t**2) from 0 to u."""
 
-    def fdiff(self, argindex: int = 1) -> sp.Expr:
-        """1 - 2*u*dawson(u)."""
-        (u,) = self.args
-        return 1 - 2 * u * Dawson(u)
 
-
-class ExpSinh(Companion, nargs=2):
+class ExpSinh(Companion, nargs=2, slopes=(lambda a, b: ExpSinh(a, b), lambda a, b: ExpCosh(a, b))):
     """exp(a)*sinh(b), finite wherever a + abs(b) is moderate."""
 
-    def fdiff(self, argindex: int = 1) -> sp.Expr:
-        """Itself, or the product with the hyperbolic cosine."""
-        return self if argindex == 1 else ExpCosh(*self.args)
 
-
-class ExpCosh(Companion, nargs=2):
+class ExpCosh(Companion, nargs=2, slopes=(lambda a, b: ExpCosh(a, b), lambda a, b: ExpSinh(a, b))):
     """exp(a)*cosh(b)."""
 
     is_positive = True
 
-    def fdiff(self, argindex: int = 1) -> sp.Expr:
-        """Itself, or the product with the hyperbolic sine."""
-        return self if argindex == 1 else ExpSinh(*self.args)
 
-
-class ExpCoshm1(Companion, nargs=2):
+class ExpCoshm1(Companion, nargs=2, slopes=(lambda a, b: ExpCoshm1(a, b), lambda a, b: ExpSinh(a, b))):
     """exp(a)*(cosh(b) - 1)."""
 
     is_nonnegative = True
-
-    def fdiff(self, argindex: int = 1) -> sp.Expr:
-        """Itself, or the product with the hyperbolic sine."""
-        return self if argindex == 1 else ExpSinh(*self.args)

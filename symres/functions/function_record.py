@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import signature
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import sympy as sp
 
@@ -21,7 +21,6 @@ from ..core.symbols import z
 from ..numerics.ball_functions import BallRule
 from ..numerics.interval_arithmetic import LINE, Operation, Range
 
-Parity = Literal["even", "odd"]
 Formula = TypeVar("Formula", bound=sp.Basic)
 _U, _E = sp.Dummy("u", real=True), sp.Dummy("E", positive=True)
 
@@ -43,7 +42,7 @@ class FunctionRecord:
         range: the range over an interval; None: from limits and balls.
         tail: the ``Scale`` of ``f(u)`` for large arguments from that of u; None: from limits, values and definition.
         inverse: the argument where a monotone function has a value.
-        parity: whether ``f(-u)`` is ``f(u)`` or ``-f(u)``.
+        is_odd: whether ``f(-u) = -f(u)``.
         complements: ``1 - f(u)`` and ``1 + f(u)`` without cancellation; None in the place of one that has none.
         product: ``f(s + d) - f(s - d)`` without cancellation.
         spellings: templates of its code with ``{0}`` for the argument: for "arrays" (NumPy, PyTorch and JAX, with
@@ -63,7 +62,7 @@ class FunctionRecord:
     range: Operation | None = None
     tail: Callable[[Any], Any] | None = None
     inverse: Callable[[sp.Expr], sp.Expr] | None = None
-    parity: Parity | None = None
+    is_odd: bool = False
     complements: Callable[[sp.Expr], tuple[sp.Expr, sp.Expr | None]] | None = None
     product: Callable[[sp.Expr, sp.Expr], sp.Expr] | None = None
     spellings: Mapping[str, str] = field(default_factory=dict)
@@ -192,3 +191,20 @@ def _is_new(kind: type) -> bool:
 def record_of(node: sp.Basic) -> FunctionRecord | None:
     """The record of the function that a node applies; None for what is no function with a record."""
     return RECORDS.get(type(node))
+
+
+def cancelling(term: sp.Expr) -> list[tuple[sp.Expr, sp.Expr, sp.Expr]]:
+    """(partner, coefficient, complement): term + partner = coefficient*complement, without cancellation."""
+    pairs: list[tuple[sp.Expr, sp.Expr, sp.Expr]] = []
+    for factor in sp.Mul.make_args(term):
+        base, exponent = (factor, 1) if isinstance(factor, sp.exp) else factor.as_base_exp()
+        record = record_of(base)
+        if record is None or record.complements is None or base.has(sp.I):
+            continue
+        others, (less, more) = term / factor, record.complements(*base.args)
+        if exponent == 1:
+            pairs.append((-others, -others, less))
+            pairs += [(others, others, more)] if more is not None else []
+        elif isinstance(base, sp.tanh) and exponent == 2:
+            pairs.append((-others, -others, sp.sech(*base.args) ** 2))
+    return pairs

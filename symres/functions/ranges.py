@@ -12,7 +12,7 @@ from flint import arb, ctx, fmpq
 from ..core.symbols import z
 from ..core.work_budget import spend
 from ..numerics import interval_arithmetic as arithmetic
-from .balls.compiler import compile_ball
+from .balls.compiler import compile_ball, constant_ball
 from .balls.far_form import FAR, error_arguments, far_form
 from .function_record import RECORDS, FunctionRecord, record_of
 
@@ -98,10 +98,10 @@ class RangeProgram:
             return self._emit(_rule(record), self._visit(node.args[0]))
         if record is not None and record.definition is not None:
             return self._visit(record.definition(*node.args))
-        constant = _constant(node)
+        constant = constant_ball(node) if node.is_Rational or node in (sp.pi, sp.E) else None
         if constant is None:
             raise arithmetic.Undefined(node)
-        return self._emit(constant)
+        return self._emit(lambda: arithmetic.interval(constant(), constant()))
 
     def _power(self, base: sp.Expr, exponent: sp.Expr) -> int:
         place = self._visit(base)
@@ -266,14 +266,3 @@ def signed_sizes(parameters: Sequence[sp.Symbol], sizes: Sequence[sp.Rational]) 
         if numbers not in found:
             found.append(numbers)
     return found
-
-
-def _constant(node: sp.Basic) -> arithmetic.Operation | None:
-    if isinstance(node, sp.Rational):
-        ratio = fmpq(int(node.p), int(node.q))
-        return lambda: arithmetic.interval(arb(ratio), arb(ratio))
-    if node is sp.pi:
-        return lambda: arithmetic.interval(arb.pi(), arb.pi())
-    if node is sp.E:
-        return lambda: arithmetic.interval(arb.const_e(), arb.const_e())
-    return None

@@ -14,11 +14,9 @@ block_store         their files, and the journal by which they are resumed
 zonal               kernels of inputs of one norm, tabulated in their angle: any depth costs the same
 ensemble            what infinitely wide networks predict, at any time of their training
 kernel_gradient     derivatives of kernels in parameters, forwards through the layers
-declared_network    which network a name, a layer or a list of layers stands for
+declared_network    which network a name or a layer stands for; what is called in its generated module
 given_numbers       parameters within their domains, inputs that are real and finite
-generated_module    what is called in a generated module, and what identifies it
-array_namespace     the functions of the library that an array is of
-libraries           libraries that may be missing
+libraries           libraries that may be missing, and the functions of the one that an array is of
 """
 
 import lazy_loader

@@ -19,9 +19,8 @@ from ..codegen.module import Module
 from ..core.errors import DeclarationError
 from ..core.progress import Progress, reported
 from ..core.scalars import whole
-from .array_namespace import Array
 from .block_store import Block, Grid, Journal, Store, prepare, store_at
-from .generated_module import (
+from .declared_network import (
     KERNELS,
     ModuleSource,
     function_of,
@@ -31,7 +30,7 @@ from .generated_module import (
     without_tangent_kernel,
 )
 from .given_numbers import PART, Value, Values, parameter_values, require_inputs
-from .libraries import require
+from .libraries import Array, require
 
 Inputs: TypeAlias = Array  # of shape (N, n0), of the library that the module is made for
 Scheduler: TypeAlias = str | Executor | Callable[..., Any] | Any  # what dask.compute takes; a client of distributed too
@@ -252,13 +251,19 @@ def _pair(chunks: int | tuple[int, int], square: bool) -> tuple[int, int]:
     return rows, columns
 
 
-def _kind(dtype: str | np.dtype | type) -> np.dtype:
-    """The type in which blocks are kept."""
+def _type_of_blocks(dtype: Any) -> np.dtype | None:
+    """A type in which blocks are kept; None for any other, such as that of another library."""
     try:
         kind = np.dtype(dtype)
     except TypeError:
-        kind = None
-    if kind is None or kind.name not in DTYPES or not kind.isnative:
+        return None
+    return kind if kind.name in DTYPES else None
+
+
+def _kind(dtype: str | np.dtype | type) -> np.dtype:
+    """The type in which blocks are kept."""
+    kind = _type_of_blocks(dtype)
+    if kind is None or not kind.isnative:
         raise DeclarationError(f"a kernel matrix of type {dtype}", "unknown type", f"use {' or '.join(DTYPES)}")
     return kind
 
@@ -273,11 +278,8 @@ def _kind_of_array(out: Any, shape: tuple[int, int]) -> np.dtype:
     if tuple(getattr(out, "shape", ())) != shape:
         reason = f"out has the shape {out.shape}" if hasattr(out, "shape") else f"out is a {type(out).__name__}"
         raise DeclarationError(asked, reason, "pass an array of this shape")
-    try:
-        kind = np.dtype(getattr(out, "dtype", np.float64)).newbyteorder("=")
-    except TypeError:  # that of another library
-        kind = None
-    if kind is None or kind.name not in DTYPES:
+    kind = _type_of_blocks(getattr(out, "dtype", np.float64))
+    if kind is None:
         raise DeclarationError(asked, f"out is of type {out.dtype}", f"pass an array of {' or '.join(DTYPES)}")
     try:
         out[:0, :0] = np.empty((0, 0), kind)
@@ -286,4 +288,4 @@ def _kind_of_array(out: Any, shape: tuple[int, int]) -> np.dtype:
     except Exception as error:  # each library has its own
         reason = f"blocks cannot be written to out ({type(error).__name__}: {error})"
         raise DeclarationError(asked, reason, "pass an array that can be written") from None
-    return kind
+    return kind.newbyteorder("=")

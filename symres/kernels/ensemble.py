@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, number
-from .array_namespace import Array, as_array, is_finite, namespace_of
-from .generated_module import KERNELS, place_of, without_tangent_kernel
+from .declared_network import KERNELS, place_of, without_tangent_kernel
+from .libraries import Array, as_array, is_finite, namespace_of
 
 Pair = tuple[Array, Array]  # kernel of the Gaussian process and tangent kernel, as dual_kernel_matrix returns them
 

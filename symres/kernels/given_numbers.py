@@ -14,7 +14,7 @@ from ..core.scalars import Number, number
 from ..core.symbols import SHARED
 from ..results.arguments_of_quantities import require_range
 from ..theory.depth.network import Network
-from .array_namespace import Array, is_real, namespace_of
+from .libraries import Array, is_real, namespace_of
 
 Value: TypeAlias = Number | Sequence[Number] | np.ndarray  # or one for each layer
 Values: TypeAlias = dict[str, float | list[float]]

@@ -16,8 +16,7 @@ from typing import Any
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, number
 from ..theory.depth.network import Network
-from .declared_network import Declared, declared_network, loaded_export, require_kernel
-from .generated_module import function_of, parameters_of
+from .declared_network import Declared, declared_network, function_of, loaded_export, parameters_of, require_kernel
 from .given_numbers import parameter_values, require_interval
 from .kernel_gradient import entry_derivatives, threads_for
 from .libraries import require
@@ -31,6 +30,13 @@ from gpytorch.priors import Prior  # noqa: E402
 
 _INPUTS = "input_variances"
 _EQUAL = 1e-12  # covariances of equal inputs differ from their kernel by rounding alone
+
+
+def _parameter(name: str, meaning: str) -> Any:
+    """A property that reads and sets a parameter of a kernel."""
+    return property(
+        lambda kernel: kernel.value(name), lambda kernel, value: kernel.set_values(**{name: value}), None, meaning
+    )
 
 
 class NeuralKernel(Kernel):
@@ -130,7 +136,13 @@ class NeuralKernel(Kernel):
         return first
 
     def value(self, name: str) -> torch.Tensor:
-        """A parameter by name, of shape ``(*batch_shape, 1, 1)``; input variances have ``(*batch_shape, 1, n0)``."""
+        """A parameter by name, of shape ``(*batch_shape, 1, 1)``; input variances have ``(*batch_shape, 1, n0)``.
+
+        Raises:
+            DeclarationError: the kernel has no input variances.
+        """
+        if name == _INPUTS and self.ard_num_dims is None:
+            raise DeclarationError(_INPUTS, "it has no input variances", "pass ard_num_dims, the number of features")
         return getattr(self, f"raw_{name}_constraint").transform(getattr(self, f"raw_{name}"))
 
     def _set(self, value: torch.Tensor | float, name: str) -> None:
@@ -141,38 +153,9 @@ class NeuralKernel(Kernel):
             raise DeclarationError(f"{name} = {wanted.tolist()}", found, "pass a value that it allows, or constraints=")
         self.initialize(**{f"raw_{name}": constraint.inverse_transform(wanted)})
 
-    @property
-    def C_W(self) -> torch.Tensor:
-        """fan_in times the variance of a weight."""
-        return self.value("C_W")
-
-    @C_W.setter
-    def C_W(self, value: torch.Tensor | float) -> None:
-        self._set(value, "C_W")
-
-    @property
-    def input_variances(self) -> torch.Tensor:
-        """The variance of each feature, of shape ``(*batch_shape, 1, n0)``.
-
-        Raises:
-            DeclarationError: the kernel has none.
-        """
-        if self.ard_num_dims is None:
-            raise DeclarationError(_INPUTS, "it has no input variances", "pass ard_num_dims, the number of features")
-        return self.value(_INPUTS)
-
-    @input_variances.setter
-    def input_variances(self, value: torch.Tensor | float) -> None:
-        self.set_values(input_variances=value)
-
-    @property
-    def C_b(self) -> torch.Tensor:
-        """The variance of a bias."""
-        return self.value("C_b")
-
-    @C_b.setter
-    def C_b(self, value: torch.Tensor | float) -> None:
-        self._set(value, "C_b")
+    C_W = _parameter("C_W", "fan_in times the variance of a weight.")
+    C_b = _parameter("C_b", "The variance of a bias.")
+    input_variances = _parameter(_INPUTS, "The variance of each feature, of shape ``(*batch_shape, 1, n0)``.")
 
     def set_values(self, /, **values: torch.Tensor | float) -> NeuralKernel:
         """Set parameters by name, further ones too.

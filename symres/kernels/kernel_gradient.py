@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from ..codegen.arrays.feature_rows.kernels_of_rows import _kernels_of_rows
 from ..theory.depth.network import Network
-from .declared_network import loaded_export
-from .generated_module import function_of
+from .declared_network import function_of, loaded_export
 from .libraries import require
 
 if TYPE_CHECKING:
@@ -74,7 +74,8 @@ def kernel_and_gradient(
                 values[name] = entry
         return function(K1, K2, C, **values)[kernel]
 
-    K, C = (torch.from_numpy(a) for a in _kernels_of_rows(X))
+    kernels, _, upper = _kernels_of_rows(X, None, np.float64)  # those of equal inputs agree to the last bit
+    K, C = torch.from_numpy(kernels), torch.from_numpy(np.triu(upper) + np.triu(upper, 1).T)
     numbers = [np.ravel(parameters[name])[place or 0] for name, place in seeds]
     arguments = [K[:, None], K, C, *(torch.tensor(number, dtype=torch.float64) for number in numbers)]
     wanted = [in_features] * 3 + [True] * len(seeds)
@@ -202,11 +203,3 @@ def _write(matrix: torch.Tensor, tile: Tile, values: torch.Tensor, symmetric: bo
     matrix[..., rows, rows] = square + values[..., :height].triu(1).mT
     matrix[..., rows, slice(rows.stop, columns.stop)] = values[..., height:]
     matrix[..., slice(rows.stop, columns.stop), rows] = values[..., height:].mT
-
-
-def _kernels_of_rows(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Kernels (N,) and covariances (N, N) of inputs; those of equal inputs agree to the last bit."""
-    first: dict[bytes, int] = {}
-    places = np.array([first.setdefault(row.tobytes(), place) for place, row in enumerate(X + 0.0)])  # of two zeros one
-    K = (np.einsum("ij,ij->i", X, X) / X.shape[1])[places]
-    return K, np.where(places[:, None] == places, K[:, None], X @ X.T / X.shape[1])

@@ -17,8 +17,7 @@ import numpy as np
 from ..core.errors import DeclarationError
 from ..core.scalars import number
 from ..theory.depth.network import Network
-from .declared_network import Declared, declared_network, loaded_export, require_kernel
-from .generated_module import function_of, parameters_of
+from .declared_network import Declared, declared_network, function_of, loaded_export, parameters_of, require_kernel
 from .given_numbers import parameter_values, require_inputs
 from .kernel_gradient import Seed, kernel_and_gradient
 from .libraries import require

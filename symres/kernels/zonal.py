@@ -15,7 +15,7 @@ from ..codegen.planning.guards import EXCESS
 from ..core.display import Fact, Shown
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, number
-from .generated_module import function_of, loaded, parameters_of, without_tangent_kernel
+from .declared_network import function_of, loaded, parameters_of, without_tangent_kernel
 from .given_numbers import Value, parameter_values
 
 Floats = NDArray[np.float64]

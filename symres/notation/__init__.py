@@ -2,7 +2,7 @@
 
 Read ``shortest`` first (which of several equal forms is printed), then ``term_order`` (which term and factor stands
 where), ``factors``, ``determinants`` (names for long determinants) and ``latex``. ``long_numbers`` has what is done
-about integers of many digits, ``width`` and ``decimals`` measure and shorten, ``facts`` makes equations for objects
+about integers of many digits, ``decimals`` shortens numbers, ``facts`` makes equations for objects
 that show themselves, and ``formula_reader`` finds the formulas in sentences.
 """
 
@@ -10,9 +10,9 @@ from .determinants import named as named
 from .latex import Notation as Notation
 from .latex import escape as escape
 from .latex import latex as latex
+from .latex import width as width
 from .long_numbers import shortened as shortened
 from .shortest import readable as readable
 from .shortest import symbols as symbols
 from .term_order import has_decimals as has_decimals
 from .term_order import is_activation as is_activation
-from .width import width as width

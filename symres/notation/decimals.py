@@ -1,4 +1,4 @@
-"""Numbers for documents and records."""
+"""Numbers for documents and records: as decimals, rounded, and without roots inside of roots."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from decimal import ROUND_DOWN, Context
 import mpmath as mp
 import sympy as sp
 
+from ..core.errors import SymresError
 from ..core.symbols import gamma
 from ..functions.balls import evaluate
 from .shortest import shortest
@@ -16,6 +17,8 @@ _ROUNDED = 8  # digits of a number that is shown with dots behind it
 _PLAIN = (1e-4, 1e12)  # sizes of numbers that are written so
 _LONG = 24  # characters of an exact number that is printed as it is
 _EQUAL = sp.Rational(1, 10**30)  # difference of numbers of 40 digits that are equal
+_AGREEING = 40  # in which a number and what is written for it agree
+_LONGEST = 4000  # characters: beyond, no rewriting makes a number fit to be read
 
 
 def at_zero_gamma(expr: sp.Expr) -> sp.Expr | None:
@@ -89,3 +92,46 @@ def _generic(expression: sp.Expr) -> sp.Expr:
 
 def _plain(number: mp.mpf, digits: int) -> str:
     return mp.nstr(number, digits).removesuffix(".0")
+
+
+def denested(number: sp.Expr) -> sp.Expr:
+    """A shorter form of a number, without roots inside of roots where it has such a form; else the number itself.
+
+    sympy looks at each root alone. Here roots of a product are one root first: sqrt(sqrt(17) - 1) and
+    sqrt(4 + sqrt(17)) do not denest, their quotient does. What sympy makes of a number is believed only where balls
+    say that it is the same number.
+
+    Args:
+        number: without symbols.
+    """
+    if number.free_symbols or not number.has(sp.Pow) or len(str(number)) > _LONGEST:
+        return number
+    try:
+        plain = number.replace(lambda e: e.is_Mul or e.is_Pow, _joined_roots)
+        candidates = [plain]
+        if plain.is_algebraic:  # with arcs of roots among its terms, rationalising takes many seconds
+            candidates += [sp.radsimp(plain), sp.sqrtdenest(sp.radsimp(sp.expand(plain)))]
+        shorter = min(candidates, key=lambda e: len(str(e)))
+        if len(str(shorter)) < len(str(number)) and _are_equal(shorter, number):
+            return sp.factor_terms(shorter)
+    except SymresError:  # it has no enclosure: nothing can be compared
+        pass
+    return number
+
+
+def _joined_roots(product: sp.Expr) -> sp.Expr:
+    """A product with all of its square roots of sums under one root, where this denests."""
+    roots = [f for f in sp.Mul.make_args(product) if f.is_Pow and f.exp.is_Rational and f.exp.q == 2 and f.base.is_Add]
+    if not roots or not all(f.base.is_algebraic and f.base.is_positive for f in roots):
+        return product
+    square = sp.radsimp(sp.expand(sp.Mul(*(f.base ** (2 * f.exp) for f in roots))))
+    root = sp.sqrtdenest(sp.sqrt(square))
+    if any(power.exp.is_Rational and power.exp.q == 2 and power.base.is_Add for power in root.atoms(sp.Pow)):
+        return product
+    return root * sp.Mul(*(f for f in sp.Mul.make_args(product) if f not in roots))
+
+
+def _are_equal(one: sp.Expr, other: sp.Expr) -> bool:
+    value, radius = evaluate(one - other, {}, _AGREEING)
+    size = abs(evaluate(other, {}, _AGREEING)[0])
+    return bool(abs(value) + radius <= size * sp.Float(10, 5) ** -(_AGREEING - 5))

@@ -58,16 +58,8 @@ def is_decimal(number: sp.Expr, decimals: bool = True) -> bool:
     """
     if not (decimals and number.is_Rational and number.q >= 1000):
         return False
-    return _ends(number) and len(decimal_text(number)) <= len(str(number))
-
-
-def _ends(number: sp.Rational) -> bool:
-    """Whether the decimal has an end."""
-    rest = int(number.q)
-    for prime in (2, 5):
-        while rest % prime == 0:
-            rest //= prime
-    return rest == 1
+    has_end = 10 ** int(number.q).bit_length() % int(number.q) == 0
+    return has_end and len(decimal_text(number)) <= len(str(number))
 
 
 def shortened(expr: sp.Expr, dots: str = "...", ten: str = "e{}") -> sp.Expr:

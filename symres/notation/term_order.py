@@ -122,7 +122,7 @@ def positive_arguments(expr: sp.Expr) -> sp.Expr:
         return expr
     arguments = [positive_arguments(a) for a in expr.args]
     record = record_of(expr)
-    if record is not None and record.parity == "odd" and arguments[0].is_algebraic and arguments[0].is_negative:
+    if record is not None and record.is_odd and arguments[0].is_algebraic and arguments[0].is_negative:
         return -expr.func(-arguments[0], evaluate=False)
     return expr if arguments == list(expr.args) else expr.func(*arguments)
 

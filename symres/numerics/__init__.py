@@ -1,8 +1,7 @@
 """Numbers with guarantees, below everything that is derived: knows no formula, no activation and no average.
 
 ``ball_functions`` has the elementary functions on balls, ``interval_arithmetic`` ranges with open and infinite ends;
-``plackett`` encloses averages of signs of Gaussian variables, ``correlations`` has the algebra of the six correlations
-of four variables; ``gauss_rules`` makes nodes and weights, which all rooms take from there; ``brent`` finds a root,
-``highest`` the highest of all maxima (generated modules contain it too); ``budget`` limits the work;
+``plackett`` encloses averages of signs of Gaussian variables; ``gauss_rules`` makes nodes and weights, which all rooms
+take from there; ``brent`` finds a root, ``highest`` the highest of all maxima (generated modules contain it too);
 ``deferred_numpy`` is NumPy, imported late.
 """

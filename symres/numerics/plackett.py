@@ -6,17 +6,22 @@ correlation where the value is known. Where the ends of an interval are balls th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from itertools import combinations
+from typing import Any, TypeAlias
 
 from flint import acb, acb_poly, arb, arb_mat, arb_poly, ctx
 
 from ..core.errors import DeclarationError
-from .correlations import PAIRS, conditional_on_pair, entry_of
+from .ball_functions import restricted
 
-Correlations = tuple[arb, ...]
+Correlations: TypeAlias = tuple[arb, ...]
+Numbers: TypeAlias = tuple[Any, ...]  # balls or formulas
 
+PAIRS = tuple(combinations(range(4), 2))  # the order of the six correlations of four variables: 12, 13, ... 34
+
+_real_asin = restricted(arb.asin, -1, 1)
 _FROM_THE_END = arb_poly([1, -1])  # t = 1 - (1 - t)
 
 _MAX_EVALUATIONS = 200  # of an integrand for each bit: beyond, the arguments are too wide for the precision
@@ -75,6 +80,37 @@ def four_signs(r: Correlations) -> arb:
             known[key] = _of_pair(r, place)
         total += known[key]
     return 4 / arb.pi() ** 2 * total
+
+
+def entry_of(r: Sequence[Any], a: int, b: int) -> Any:
+    """The correlation of two variables, in any order."""
+    return r[PAIRS.index((min(a, b), max(a, b)))]
+
+
+def conditional_on_pair(r: Numbers, place: int) -> tuple[Numbers, Numbers, Numbers]:
+    """Covariance and variances of two variables given the two others, for the correlations ``t*r``.
+
+    Args:
+        r: the six correlations.
+        place: position in ``PAIRS`` of the two variables that are given.
+
+    Returns:
+        The coefficients of polynomials in t, constant term first: the covariance of the two others and their variances,
+        all times ``1 - (t*r_ij)**2``.
+    """
+    i, j = PAIRS[place]
+    k, m = (v for v in range(4) if v not in (i, j))
+    fixed = r[place]
+
+    entry = partial(entry_of, r)
+
+    def variance(a: int) -> Numbers:
+        return 1, 0, -(fixed**2) - entry(a, i) ** 2 - entry(a, j) ** 2, 2 * fixed * entry(a, i) * entry(a, j)
+
+    crossed = entry(k, i) * entry(m, j) + entry(k, j) * entry(m, i)
+    parallel = entry(k, i) * entry(m, i) + entry(k, j) * entry(m, j)
+    covariance = 0, entry(k, m), -parallel, fixed * crossed - entry(k, m) * fixed**2
+    return covariance, variance(k), variance(m)
 
 
 def _of_pair(r: Correlations, place: int) -> arb:
@@ -255,11 +291,8 @@ def _root(x: arb) -> arb:
 
 def _angle(r: arb) -> arb:
     """asin, of the part of a ball inside [-1, 1]."""
-    angle = r.asin()
-    if angle.is_finite():
-        return angle
     _check_correlation(r)
-    return _clamped(r.lower()).asin().union(_clamped(r.upper()).asin())
+    return _real_asin(r)
 
 
 def _check_correlation(r: arb) -> None:
@@ -281,13 +314,10 @@ def _check_correlations(r: Correlations) -> None:
                 )
 
 
-def _clamped(x: arb) -> arb:
-    return min(max(x, arb(-1)), arb(1))
-
-
 def _asin(x: acb, analytic: bool) -> acb:
     if analytic and not abs(x.real) < 1 and x.imag.contains(0):
         return acb(arb.nan())
     if not x.imag.is_zero() or analytic:
         return x.asin()
-    return acb(_clamped(x.real.lower()).asin().union(_clamped(x.real.upper()).asin()))
+    low, high = (min(max(end, arb(-1)), arb(1)) for end in (x.real.lower(), x.real.upper()))
+    return acb(low.asin().union(high.asin()))

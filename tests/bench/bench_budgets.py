@@ -34,7 +34,7 @@ def shares(name: str, layer: str) -> dict[Stage, Share]:
 
         def __init__(self, *arguments: object) -> None:
             super().__init__(*arguments)
-            meters.append(self)
+            meters.append((self, self.operations_left, self.seconds_left))
 
     work_budget.Meter = Recorded
     with sr.budget(FACTOR):
@@ -43,8 +43,8 @@ def shares(name: str, layer: str) -> dict[Stage, Share]:
         sr.check(theory, "quadrature", points=1)
         sr.export(theory.covariance_map)
     largest: dict[Stage, Share] = {}
-    for meter in meters:
-        spent = meter.operations - meter.operations_left, meter.seconds - meter.seconds_left
+    for meter, operations, seconds in meters:
+        spent = operations - meter.operations_left, seconds - meter.seconds_left
         before = largest.get(meter.stage, (0.0, 0.0))
         budget = meter.stage.operations, meter.stage.seconds
         largest[meter.stage] = tuple(max(b, s / whole) for b, s, whole in zip(before, spent, budget, strict=True))

@@ -11,8 +11,8 @@ import sympy as sp
 
 from ...core.symbols import z
 from ...functions import companions as co
+from ...functions.basic_functions import logistic
 from ...functions.function_record import RECORDS, record_of
-from ...functions.logistic import logistic
 from ...functions.records.gaussian_signs import Q2, S2
 from . import primitives as pr
 from .shifted_signs import crossed, squared, tailed

@@ -9,18 +9,13 @@ A real formula is taken at its word: where a ball sticks out of the domain of a 
 only the part inside of the domain can hold the true point, and only that part is used.
 """
 
-from .compiler import Ball, CompiledExpression, compile_ball
-from .enclosure import Number, as_float, as_mpf, enclose, evaluate, to_ball, value_and_radius
-
-__all__ = [
-    "Ball",
-    "CompiledExpression",
-    "Number",
-    "as_float",
-    "as_mpf",
-    "compile_ball",
-    "enclose",
-    "evaluate",
-    "to_ball",
-    "value_and_radius",
-]
+from .compiler import Ball as Ball
+from .compiler import CompiledExpression as CompiledExpression
+from .compiler import compile_ball as compile_ball
+from .enclosure import Number as Number
+from .enclosure import as_float as as_float
+from .enclosure import as_mpf as as_mpf
+from .enclosure import enclose as enclose
+from .enclosure import evaluate as evaluate
+from .enclosure import to_ball as to_ball
+from .enclosure import value_and_radius as value_and_radius

@@ -9,8 +9,8 @@ although the function is harmless: ``log(1 + exp(u))``, ``c*exp(u) - c``, ``c - 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import lru_cache, reduce
 
 import sympy as sp
 from flint import acb, arb, ctx, fmpq
@@ -22,9 +22,9 @@ from ...core.atoms import Enclosable, Opaque
 from ...core.errors import DeclarationError
 from ...core.work_budget import spend
 from ...numerics.ball_functions import Ball, half_integer_power, integer_power, real_power
+from ..basic_functions import one_plus_exp
 from ..companions import Log1p, Softplus
-from ..function_record import RECORDS, FunctionRecord, record_of
-from ..logistic import one_plus_exp
+from ..function_record import RECORDS, FunctionRecord, cancelling, record_of
 from .exponential_forms import HALF_LINE, TwoForms, exponential_forms, group_exponentials
 from .far_form import FAR, by_half_angle, error_arguments, far_form, needs_far_form
 
@@ -75,11 +75,8 @@ class CompiledExpression:
         """
         spend(len(self._instructions) * (1 + ctx.prec // _LONG))
         registers = list(values)
-        complex_ = self._needs_complex
-        for value in values:
-            complex_ = complex_ or type(value) is acb
         append = registers.append
-        if complex_:
+        if self._needs_complex or acb in map(type, values):
             for _, operation, operands in self._instructions:
                 if len(operands) == 2:  # without a list of operands: this is called a million times
                     append(operation(analytic, registers[operands[0]], registers[operands[1]]))
@@ -152,20 +149,18 @@ class CompiledExpression:
             return self._call(record, *node.args)
         if isinstance(node, sp.ComplexRootOf) and node.is_real:
             return self._emit(("root", node), lambda: _real_root(node), lambda analytic: acb(_real_root(node)))
-        if not node.args and (constant := _constant(node)) is not None:
+        if not node.args and (constant := constant_ball(node)) is not None:
             return self._emit(("constant", node), constant, lambda analytic: acb(constant()))
         if isinstance(node, sp.Symbol):
-            raise DeclarationError(
-                f"the value of {abbreviated(self._expr, 80)}", f"no number for {node}", f"pass {node}=..."
-            )
+            raise self._refused(f"no number for {node}", f"pass {node}=...")
         raise self._without_balls(node.func.__name__)
 
+    def _refused(self, found: str, remedy: str) -> DeclarationError:
+        return DeclarationError(f"the value of {abbreviated(self._expr, 80)}", found, remedy)
+
     def _without_balls(self, name: str) -> DeclarationError:
-        return DeclarationError(
-            f"the value of {abbreviated(self._expr, 80)}",
-            f"{name} has no ball evaluation",
-            "use elementary functions, or derive the node from core.atoms.Enclosable",
-        )
+        remedy = "use elementary functions, or derive the node from core.atoms.Enclosable"
+        return self._refused(f"{name} has no ball evaluation", remedy)
 
     def _fold(self, node: sp.Basic, operands: list[int], real: Callable, complex_: Callable | None = None) -> int:
         complex_ = complex_ or (lambda analytic, a, b: real(a, b))
@@ -179,7 +174,7 @@ class CompiledExpression:
         for term in node.args:
             if term not in terms:
                 continue
-            for partner, coefficient, complement in _cancelling(term):
+            for partner, coefficient, complement in cancelling(term):
                 if partner in terms:
                     terms.remove(term)
                     terms.remove(partner)
@@ -202,30 +197,28 @@ class CompiledExpression:
         )
 
     def _lower_piecewise(self, node: sp.Piecewise) -> int:
-        operands, tests = [], []
+        operands: list[int] = []
+        places, tests = [], []
         for value, condition in node.args:
+            places.append(len(operands))
             operands.append(self._visit(value))
             tests.append(self._condition(condition, operands))
-        first = [operands.index(self._visit(value)) for value, _ in node.args]
+
+        def verdicts(balls: Sequence[arb]) -> Iterator[tuple[int, bool | None]]:
+            """The branches that hold, or may, up to the first that does."""
+            for place, test in zip(places, tests, strict=True):
+                if (verdict := test(balls)) is not False:
+                    yield place, verdict
+                if verdict:
+                    break
 
         def real(*balls: arb) -> arb:
-            result = None
-            for place, test in zip(first, tests, strict=True):
-                verdict = test(balls)
-                if verdict is not False:
-                    result = balls[place] if result is None else result.union(balls[place])
-                if verdict is True:
-                    break
-            return arb.nan() if result is None else result
+            branches = [balls[place] for place, _ in verdicts(balls)]
+            return reduce(arb.union, branches) if branches else arb.nan()
 
         def complex_(analytic: bool, *balls: Ball) -> acb:
-            for place, test in zip(first, tests, strict=True):
-                verdict = test([acb(b).real for b in balls])
-                if verdict is True:
-                    return acb(balls[place])
-                if verdict is None:
-                    break
-            return acb(arb.nan())
+            place, holds = next(verdicts([acb(b).real for b in balls]), (0, None))
+            return acb(balls[place] if holds else arb.nan())
 
         return self._emit(("piecewise", node), real, complex_, *operands)
 
@@ -252,11 +245,7 @@ class CompiledExpression:
             place = len(operands)
             operands.append(self._visit(node.lhs - node.rhs))
             return lambda balls: _compare(node.rel_op, balls[place])
-        raise DeclarationError(
-            f"the value of {abbreviated(self._expr, 80)}",
-            f"the condition {node}",
-            "use inequalities between real formulas",
-        )
+        raise self._refused(f"the condition {node}", "use inequalities between real formulas")
 
 
 _compiled = lru_cache(maxsize=512)(CompiledExpression)
@@ -283,27 +272,26 @@ class _OnHalfLines:
         v = -u if right else u
         return self._programs[right]([v, v.exp()], analytic)
 
+    def _direct(self, analytic: bool, u: Ball) -> Ball:
+        x = u.real if isinstance(u, acb) else u
+        if not x.contains(0) or x.is_exact():
+            return self._on_side(analytic, u, not x < 0)
+        halves = x.lower().union(0), x.upper().union(0)
+        left, right = (acb(half, u.imag) if isinstance(u, acb) else half for half in halves)
+        return self._on_side(analytic, left, False).union(self._on_side(analytic, right, True))
+
     def real(self, u: arb) -> arb:
         """On a real ball."""
-        if not u.contains(0) or u.is_exact():
-            return self._on_side(False, u, not u < 0)
-        return self._on_side(False, u.lower().union(0), False).union(self._on_side(False, u.upper().union(0), True))
+        return self._direct(False, u)
 
     def complex_(self, analytic: bool, u: Ball) -> acb:
         """On a complex ball."""
         u = acb(u)
-        direct = self._direct(analytic, u)
+        direct = acb(self._direct(analytic, u))
         if self._slope is None or direct.is_finite() or not u.is_finite():
             return direct
         middle = u.real.mid()
         return self.real(middle) + (u - middle) * self._slope.complex_(True, u.union(acb(middle)))
-
-    def _direct(self, analytic: bool, u: acb) -> acb:
-        x, y = u.real, u.imag
-        if not x.contains(0) or x.is_exact():
-            return acb(self._on_side(analytic, u, not x < 0))
-        left = self._on_side(analytic, acb(x.lower().union(0), y), False)
-        return acb(left).union(acb(self._on_side(analytic, acb(x.upper().union(0), y), True)))
 
 
 _on_half_lines = lru_cache(maxsize=512)(_OnHalfLines)
@@ -342,27 +330,11 @@ def _is_one_plus(node: sp.Basic) -> bool:
     """Whether it is 1 + rest and no term of the rest cancels the 1, as in 1 - tanh(u)**2 = sech(u)**2."""
     if not isinstance(node, sp.Add) or sp.S.One not in node.args:
         return False
-    return not any(partner == 1 for term in node.args for partner, *_ in _cancelling(term))
+    return not any(partner == 1 for term in node.args for partner, *_ in cancelling(term))
 
 
-def _cancelling(term: sp.Expr) -> list[tuple[sp.Expr, sp.Expr, sp.Expr]]:
-    """(partner, coefficient, complement): term + partner = coefficient*complement, without cancellation."""
-    pairs: list[tuple[sp.Expr, sp.Expr, sp.Expr]] = []
-    for factor in sp.Mul.make_args(term):
-        base, exponent = (factor, 1) if isinstance(factor, sp.exp) else factor.as_base_exp()
-        record = record_of(base)
-        if record is None or record.complements is None or base.has(sp.I):
-            continue
-        others, (less, more) = term / factor, record.complements(*base.args)
-        if exponent == 1:
-            pairs.append((-others, -others, less))
-            pairs += [(others, others, more)] if more is not None else []
-        elif isinstance(base, sp.tanh) and exponent == 2:
-            pairs.append((-others, -others, sp.sech(*base.args) ** 2))
-    return pairs
-
-
-def _constant(node: sp.Basic) -> Callable[[], Ball] | None:
+def constant_ball(node: sp.Basic) -> Callable[[], Ball] | None:
+    """What makes the ball of a number in the current precision; None for what is no number that has a name."""
     if isinstance(node, sp.Integer):
         exact = arb(int(node))
         return lambda: exact
@@ -400,41 +372,26 @@ _CONSTANTS: Mapping[sp.Basic, Callable[[], Ball]] = {
 }
 
 
+_RELATIONS = {
+    ">": (operator.gt, operator.le),
+    ">=": (operator.ge, operator.lt),
+    "<": (operator.lt, operator.ge),
+    "<=": (operator.le, operator.gt),
+    "==": (operator.eq, operator.ne),
+    "!=": (operator.ne, operator.eq),
+}  # a comparison and its opposite: of balls both are false where it is not decided
+
+
 def _compare(relation: str, difference: arb) -> bool | None:
     """Whether ``difference relation 0`` holds: True, False, or None if the ball does not decide."""
-    if difference.is_nan():
-        return None
-    positive, negative, zero = difference > 0, difference < 0, difference.is_zero()
-    if relation in ("==", "!="):
-        answer = True if zero else False if positive or negative else None
-        return answer if relation == "==" or answer is None else not answer
-    if relation in ("<", "<="):
-        positive, negative = negative, positive
-    if positive:
-        return True
-    if zero:
-        return relation in (">=", "<=")
-    if negative or (relation in (">", "<") and _one_sided(difference, relation)):
-        return False
-    return True if relation in (">=", "<=") and _one_sided(-difference, relation) else None
+    holds, fails = _RELATIONS[relation]
+    return True if holds(difference, 0) else False if fails(difference, 0) else None
 
 
-def _one_sided(difference: arb, relation: str) -> bool:
-    return bool(difference <= 0 if relation in (">", ">=") else difference >= 0)
-
-
-def symbols_of(expr: sp.Basic) -> set[sp.Symbol]:
+@lru_cache(maxsize=4096)
+def symbols_of(node: sp.Basic) -> frozenset[sp.Symbol]:
     """Symbols that need a value; an opaque node hides its bound variables."""
-    found, seen, stack = set(), set(), [expr]
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if isinstance(node, sp.Symbol):
-            found.add(node)
-        stack.extend(_operands(node))
-    return found
+    return frozenset({node} if isinstance(node, sp.Symbol) else ()).union(*map(symbols_of, _operands(node)))
 
 
 def _operands(node: sp.Basic) -> tuple[sp.Basic, ...]:

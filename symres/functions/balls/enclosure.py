@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import lru_cache
 from typing import TypeAlias
 
 import mpmath
@@ -42,7 +41,7 @@ def enclose(expr: sp.Expr, values: Mapping[sp.Symbol, Number], bits: int) -> arb
         DeclarationError: a symbol without a value, a value that is no number, or a function unknown here.
     """
     expr = sp.sympify(expr)
-    symbols = _arguments(expr)
+    symbols = tuple(sorted(symbols_of(expr), key=str))
     missing = [str(s) for s in symbols if s not in values]
     if missing:
         raise DeclarationError(
@@ -59,12 +58,6 @@ def enclose(expr: sp.Expr, values: Mapping[sp.Symbol, Number], bits: int) -> arb
     raise DeclarationError(
         f"the value of {abbreviated(expr, 80)}", "it is not real", "use the formula inside its real domain"
     )
-
-
-@lru_cache(maxsize=512)
-def _arguments(expr: sp.Expr) -> tuple[sp.Symbol, ...]:
-    """The symbols that need a value, by name."""
-    return tuple(sorted(symbols_of(expr), key=str))
 
 
 def evaluate(expr: sp.Expr, values: Mapping[sp.Symbol, Number], digits: int = 15) -> tuple[mpmath.mpf, mpmath.mpf]:

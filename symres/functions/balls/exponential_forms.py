@@ -11,9 +11,10 @@ they meet: the value on a ball around this line is the union of the values on it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, reduce
+from typing import TypeAlias
 
 import sympy as sp
 
@@ -23,6 +24,7 @@ from ..function_record import RECORDS, record_of
 HALF_LINE = V, D = sp.symbols("v d", cls=sp.Dummy, real=True)  # the one of u and -u that is below 0, and exp(v)
 E = sp.Dummy("E", positive=True)  # exp(u)
 _MAX_DEGREE = 60  # the degree up to which polynomials in E are factored
+_Powers: TypeAlias = dict[sp.Expr, sp.Rational]  # a product: numbers, E and irreducible polynomials in E, exponents
 
 
 class _NotExponentialProduct(Exception):
@@ -44,93 +46,6 @@ class TwoForms:
     slope: TwoForms | None = None
 
 
-@dataclass(frozen=True)
-class _Product:
-    """``constant * E**power * prod(factor**exponent)``.
-
-    Args:
-        constant: a number.
-        power: rational.
-        factors: irreducible polynomials in E with integer coefficients, not E itself, with their exponents.
-    """
-
-    constant: sp.Expr
-    power: sp.Rational
-    factors: tuple[tuple[sp.Poly, sp.Rational], ...]
-
-    @property
-    def is_rational(self) -> bool:
-        """Whether all powers are integers."""
-        return self.power.is_Integer and all(q.is_Integer for _, q in self.factors)
-
-    @property
-    def expr(self) -> sp.Expr:
-        """The product written out."""
-        return sp.Mul(self.constant, E**self.power, *(f.as_expr() ** q for f, q in self.factors))
-
-    def times(self, other: _Product) -> _Product:
-        """The product of both."""
-        exponents = dict(self.factors)
-        for factor, q in other.factors:
-            exponents[factor] = exponents.get(factor, sp.Integer(0)) + q
-        kept = tuple((f, q) for f, q in exponents.items() if q)
-        return _Product(self.constant * other.constant, self.power + other.power, kept)
-
-    def to_the(self, exponent: sp.Rational) -> _Product:
-        """A power; roots only of products that are positive for every real u.
-
-        Raises:
-            _NotExponentialProduct: a root of a product that is not positive.
-        """
-        product = self if exponent.is_Integer else self.positive()
-        return _Product(
-            product.constant**exponent, product.power * exponent, tuple((f, q * exponent) for f, q in product.factors)
-        )
-
-    @property
-    def has_poles(self) -> bool:
-        """Whether it is infinite at some real u."""
-        return any(q < 0 and f.count_roots(0, None) for f, q in self.factors)
-
-    def positive(self) -> _Product:
-        """The same product, if it is positive for every real u.
-
-        Raises:
-            _Foreign: it vanishes somewhere, or is negative.
-        """
-        if not self.constant.is_positive or any(f.LC() < 0 or f.count_roots(0, None) for f, _ in self.factors):
-            raise _NotExponentialProduct
-        return self
-
-    def forms(self) -> TwoForms:
-        """The product, with ``constant*exp(slope*v)`` in front of powers of ``1 + tail(d)``."""
-        return TwoForms(*(self._form(right) for right in (False, True)))
-
-    def _form(self, right: bool) -> sp.Expr:
-        constant, slope, tails = self._leading(right)
-        bases = [(-Expm1(V) if tail == -D else 1 + tail, q) for tail, q in tails]
-        front = D if slope == 1 else sp.exp(slope * V) if slope else sp.S.One
-        return sp.Mul(constant, front, *(base**q for base, q in bases))
-
-    def logarithm(self) -> TwoForms:
-        """The logarithm, the sum of those of all factors."""
-        return TwoForms(*(self._logarithm(right) for right in (False, True)))
-
-    def _logarithm(self, right: bool) -> sp.Expr:
-        constant, slope, tails = self._leading(right)
-        return sp.Add(slope * V, sp.log(constant), *(q * sp.log(1 + tail) for tail, q in tails))
-
-    def _leading(self, right: bool) -> tuple[sp.Expr, sp.Rational, list[tuple[sp.Expr, sp.Rational]]]:
-        """What is left far out, a constant and a power of d, and polynomials in d with their powers."""
-        constant, slope, tails = self.constant, self.power, []
-        for factor, q in self.factors:
-            first, *others = factor.all_coeffs() if right else reversed(factor.all_coeffs())
-            constant *= first**q
-            slope += factor.degree() * q if right else 0
-            tails.append((sp.horner(sp.Poly([*(c / first for c in reversed(others)), 0], D)), q))
-        return constant, -slope if right else slope, tails
-
-
 def exponential_forms(node: sp.Expr) -> tuple[sp.Expr, TwoForms] | None:
     """A formula in ``exp(u)`` as u and two forms; None if ordinary evaluation is good enough.
 
@@ -144,42 +59,15 @@ def exponential_forms(node: sp.Expr) -> tuple[sp.Expr, TwoForms] | None:
     return None
 
 
-@lru_cache(maxsize=512)
-def _forms(node: sp.Expr) -> tuple[sp.Expr, TwoForms] | None:
-    try:
-        u, functions = _argument(node.args[0] if isinstance(node, sp.Function) else node)
-        if not isinstance(node, sp.Function):
-            return u, _product(node, functions).forms()
-        inner = _product(node.args[0], functions)
-        if isinstance(node, sp.log):
-            return u, inner.positive().logarithm()
-        if not inner.is_rational or inner.has_poles:  # an arctangent jumps at a pole, its derivative does not
-            return None
-        R = inner.expr
-        if isinstance(node, sp.atanh):
-            twice = _factored((1 + R) / (1 - R)).positive().logarithm()
-            return u, TwoForms(twice.left / 2, twice.right / 2)
-        slope = _factored(E * R.diff(E))  # by u
-        if isinstance(node, sp.atan):
-            tangent, slope = inner.forms(), slope.times(_factored(1 / (1 + R**2)))
-        else:
-            secant = _factored(1 - R**2).to_the(sp.Rational(-1, 2))
-            tangent, slope = inner.times(secant).forms(), slope.times(secant)
-    except _NotExponentialProduct:
-        return None
-    left, right = sp.atan(tangent.left), sp.atan(tangent.right)
-    if isinstance(node, sp.acos):
-        falling = slope.times(_Product(sp.S.NegativeOne, sp.S.Zero, ()))
-        return u, TwoForms(sp.pi / 2 - left, sp.pi / 2 - right, falling.forms())
-    return u, TwoForms(left, right, slope.forms())
-
-
 def group_exponentials(factors: Iterable[sp.Expr]) -> list[sp.Expr]:
     """The factors of a product; factors of the same exponentials are joined where ``exponential_forms`` helps."""
     groups: dict[object, list[sp.Expr]] = {}
     for factor in factors:
-        rest = _primitive_of(factor)
-        groups.setdefault(("alone", factor) if rest is None else rest, []).append(factor)
+        try:
+            key: object = _multiples(factor)[0]
+        except _NotExponentialProduct:
+            key = "alone", factor
+        groups.setdefault(key, []).append(factor)
     result = []
     for group in groups.values():
         product = sp.Mul(*group, evaluate=False)
@@ -187,30 +75,149 @@ def group_exponentials(factors: Iterable[sp.Expr]) -> list[sp.Expr]:
     return result
 
 
-def _argument(node: sp.Expr) -> tuple[sp.Expr, dict[sp.Expr, sp.Expr]]:
-    """The common argument u of all exponentials, and each as a formula in ``E = exp(u)``."""
-    found = {function: _multiple(function.args[0]) for function in _exponential_functions(node)}
-    if len({rest for _, rest in found.values()}) != 1:
+@lru_cache(maxsize=512)
+def _forms(node: sp.Expr) -> tuple[sp.Expr, TwoForms] | None:
+    try:
+        inner = node.args[0] if isinstance(node, sp.Function) else node
+        direction, multiples = _multiples(inner)
+        unit = reduce(lambda a, b: a.gcd(b), map(abs, multiples.values()))
+        if any(abs(multiple / unit) > _MAX_DEGREE for multiple in multiples.values()):
+            return None
+        in_E = {f: _in_powers(f.func, E ** (multiple / unit)) for f, multiple in multiples.items()}
+        forms = _forms_of(type(node), _powers(inner, in_E))
+    except _NotExponentialProduct:
+        return None
+    return None if forms is None else (unit * direction, forms)
+
+
+def _forms_of(kind: type[sp.Basic], inner: _Powers) -> TwoForms | None:
+    """The forms of a logarithm or an inverse function of a product, or of the product itself."""
+    if kind is sp.log:
+        return _on_both_sides(_positive(inner), _logarithm)
+    if not issubclass(kind, sp.Function):
+        return _on_both_sides(inner, _product)
+    if any(not q.is_Integer or (q < 0 and _vanishes(base)) for base, q in inner.items()):
+        return None  # at a pole an arctangent jumps, its derivative does not
+    R = sp.Mul(*(base**q for base, q in inner.items()))
+    if kind is sp.atanh:
+        twice = _on_both_sides(_positive(_factored((1 + R) / (1 - R))), _logarithm)
+        return TwoForms(twice.left / 2, twice.right / 2)
+    if kind is sp.atan:
+        tangent, rate = inner, _factored(1 / (1 + R**2))
+    else:
+        rate = _raised(_factored(1 - R**2), sp.Rational(-1, 2))
+        tangent = _multiplied(inner, rate)
+    angle = _on_both_sides(tangent, _product)
+    start, sign = (sp.pi / 2, sp.Integer(-1)) if kind is sp.acos else (sp.Integer(0), sp.Integer(1))
+    slope = _multiplied({sign: sp.Integer(1)}, _factored(E * R.diff(E)), rate)  # by u
+    left, right = (start + sign * sp.atan(side) for side in (angle.left, angle.right))
+    return TwoForms(left, right, _on_both_sides(slope, _product))
+
+
+def _on_both_sides(powers: _Powers, write: Callable[..., sp.Expr]) -> TwoForms:
+    """A product as it is written with ``constant*exp(slope*v)`` in front of powers of ``1 + tail(d)``."""
+    return TwoForms(*(write(*_leading(powers, right)) for right in (False, True)))
+
+
+def _product(constant: sp.Expr, slope: sp.Rational, sums: list[tuple[sp.Expr, sp.Rational]]) -> sp.Expr:
+    front = D if slope == 1 else sp.exp(slope * V) if slope else sp.S.One
+    return sp.Mul(constant, front, *(total**q for total, q in sums))
+
+
+def _logarithm(constant: sp.Expr, slope: sp.Rational, sums: list[tuple[sp.Expr, sp.Rational]]) -> sp.Expr:
+    return sp.Add(slope * V, sp.log(constant), *(q * sp.log(total) for total, q in sums))
+
+
+def _leading(powers: _Powers, right: bool) -> tuple[sp.Expr, sp.Rational, list[tuple[sp.Expr, sp.Rational]]]:
+    """What is left far out, a constant and a power of d, and sums ``1 + tail(d)`` with their powers."""
+    constant, slope, sums = sp.Integer(1), powers.get(E, sp.Integer(0)), []
+    for base, q in powers.items():
+        if base == E:
+            continue
+        first, *others = sp.Poly(base, E).all_coeffs()[:: 1 if right else -1]
+        constant *= first**q
+        slope += len(others) * q if right else 0
+        if others:
+            tail = sp.horner(sp.Poly([*(c / first for c in reversed(others)), 0], D))
+            sums.append((-Expm1(V) if tail == -D else 1 + tail, q))
+    return constant, -slope if right else slope, sums
+
+
+def _powers(node: sp.Expr, functions: dict[sp.Expr, sp.Expr]) -> _Powers:
+    if isinstance(node, sp.Mul):
+        return _multiplied(*(_powers(factor, functions) for factor in node.args))
+    if isinstance(node, sp.Pow):
+        return _raised(_powers(node.base, functions), node.exp)
+    return _factored(node.xreplace(functions))
+
+
+def _multiplied(*products: _Powers) -> _Powers:
+    total: _Powers = {}
+    for powers in products:
+        for base, q in powers.items():
+            total[base] = total.get(base, sp.Integer(0)) + q
+    return {base: q for base, q in total.items() if q}
+
+
+def _raised(powers: _Powers, exponent: sp.Rational) -> _Powers:
+    """A power; roots only of products that are positive for every real u."""
+    return {b: q * exponent for b, q in (powers if exponent.is_Integer else _positive(powers)).items()}
+
+
+def _positive(powers: _Powers) -> _Powers:
+    """The same product, its numbers in one, if it is positive for every real u.
+
+    Raises:
+        _NotExponentialProduct: it vanishes somewhere, or is negative.
+    """
+    number = sp.Mul(*(base**q for base, q in powers.items() if base.is_number))
+    sums = {base: q for base, q in powers.items() if not base.is_number}
+    if not number.is_positive or any(map(_vanishes, sums)):
         raise _NotExponentialProduct
-    (rest,) = {rest for _, rest in found.values()}
-    unit = reduce(lambda a, b: a.gcd(b), (abs(c) for c, _ in found.values()))
-    if any(abs(c / unit) > _MAX_DEGREE for c, _ in found.values()):
+    return {number: sp.Integer(1), **sums}
+
+
+def _vanishes(base: sp.Expr) -> bool:
+    """Whether a factor is 0 for some real u; its highest coefficient is positive."""
+    return not base.is_number and base != E and bool(sp.Poly(base, E).count_roots(0, None))
+
+
+def _factored(expr: sp.Expr) -> _Powers:
+    """A rational function of E in its irreducible factors, with integer coefficients, the highest positive."""
+    if any(not p.exp.is_Integer for p in expr.atoms(sp.Pow)):
         raise _NotExponentialProduct
-    return unit * rest, {
-        function: _in_exponentials(function.func, E ** (c / unit)) for function, (c, _) in found.items()
-    }
+    parts = sp.fraction(sp.cancel(sp.together(expr)))
+    if parts[0] == 0 or max(sp.degree(part, E) for part in parts) > _MAX_DEGREE:
+        raise _NotExponentialProduct
+    powers: list[_Powers] = []
+    for part, side in zip(parts, (1, -1), strict=True):
+        number, factors = sp.factor_list(sp.Poly(part, E, domain="QQ"))
+        powers.append({number: sp.Integer(side), **{f.as_expr(): sp.Integer(side * k) for f, k in factors}})
+    return _multiplied(*powers)
+
+
+def _multiples(node: sp.Expr) -> tuple[sp.Expr, dict[sp.Expr, sp.Rational]]:
+    """What the arguments of all exponential functions are multiples of, and the multiple of each.
+
+    Raises:
+        _NotExponentialProduct: they are multiples of different ones, or there is something else.
+    """
+    multiples, directions = {}, set()
+    for function in _exponential_functions(node):
+        content, direction = function.args[0].primitive()
+        sign = -1 if direction.could_extract_minus_sign() else 1
+        multiples[function] = sign * content
+        directions.add(sign * direction)
+    if len(directions) != 1:
+        raise _NotExponentialProduct
+    return directions.pop(), multiples
 
 
 @lru_cache(maxsize=512)
-def _in_exponentials(kind: type[sp.Function], power: sp.Expr) -> sp.Expr:
+def _in_powers(kind: type[sp.Function], power: sp.Expr) -> sp.Expr:
     """A function of u as one of a power of E."""
     definition = RECORDS[kind].definition
     return power if definition is None else definition(sp.log(power))
-
-
-def _multiple(argument: sp.Expr) -> tuple[sp.Rational, sp.Expr]:
-    content, rest = argument.primitive()
-    return (-content, -rest) if rest.could_extract_minus_sign() else (content, rest)
 
 
 def _exponential_functions(node: sp.Expr) -> Iterator[sp.Expr]:
@@ -221,15 +228,6 @@ def _exponential_functions(node: sp.Expr) -> Iterator[sp.Expr]:
             yield from _exponential_functions(argument)
     elif not node.is_Rational:
         raise _NotExponentialProduct
-
-
-def _primitive_of(node: sp.Expr) -> sp.Expr | None:
-    """The primitive part of u, None for what is made of anything but exponentials of one u."""
-    try:
-        rests = {_multiple(function.args[0])[1] for function in _exponential_functions(node)}
-    except _NotExponentialProduct:
-        return None
-    return rests.pop() if len(rests) == 1 else None
 
 
 def _is_exponential(node: sp.Basic) -> bool:
@@ -251,24 +249,3 @@ def _has_quotient(node: sp.Basic) -> bool:
 
 def _is_whole(exponent: sp.Expr) -> bool:
     return bool(exponent.is_Integer and exponent.is_positive)
-
-
-def _product(node: sp.Expr, functions: dict[sp.Expr, sp.Expr]) -> _Product:
-    if isinstance(node, sp.Mul):
-        return reduce(_Product.times, (_product(factor, functions) for factor in node.args))
-    if isinstance(node, sp.Pow):
-        return _product(node.base, functions).to_the(node.exp)
-    return _factored(node.xreplace(functions))
-
-
-def _factored(expr: sp.Expr) -> _Product:
-    """A rational function of E in its irreducible factors."""
-    if any(not p.exp.is_Integer for p in expr.atoms(sp.Pow)):
-        raise _NotExponentialProduct
-    numerator, denominator = sp.fraction(sp.cancel(sp.together(expr)))
-    if numerator == 0 or max(sp.degree(numerator, E), sp.degree(denominator, E)) > _MAX_DEGREE:
-        raise _NotExponentialProduct
-    (c, above), (d, below) = (sp.factor_list(sp.Poly(part, E, domain="QQ")) for part in (numerator, denominator))
-    exponents = [*((f, sp.Integer(k)) for f, k in above), *((f, sp.Integer(-k)) for f, k in below)]
-    power = sum((k for f, k in exponents if f.is_monomial), sp.Integer(0))
-    return _Product(c / d, power, tuple((f, k) for f, k in exponents if not f.is_monomial))

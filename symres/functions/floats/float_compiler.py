@@ -114,7 +114,9 @@ class _Program:
         if record_of(node) is None:
             reason = f"{node.func.__name__} has no numbers in double precision"
             raise DeclarationError(f"the value of {abbreviated(node, 80)}", reason, "use elementary functions")
-        return self._called(_by_balls(node.func, len(node.args)), *node.args)
+        symbols = sp.symbols(f"a:{len(node.args)}", real=True)
+        number = by_balls(node.func(*symbols, evaluate=False), symbols)
+        return self._called(lambda *values: np.vectorize(number, [float])(*values), *node.args)
 
     def _called(self, function: Callable[..., Any], *arguments: sp.Basic) -> str:
         name = f"f{len(self._known)}"
@@ -159,11 +161,6 @@ def _number(node: sp.Expr) -> str:
     """A number as text; integers remain what they are, for powers of numbers."""
     if node.is_Integer and abs(node) < 2**53:
         return f"({node})" if node < 0 else str(node)
-    if node.is_Rational:
-        try:
-            return f"({int(node.p) / int(node.q)!r})"
-        except OverflowError:
-            return f"({'-' * int(node.p < 0)}inf)"
     with ctx.workprec(_BITS):
         ball = compile_ball(node, ())([])
     number = complex(ball) if isinstance(ball, acb) else float(ball.mid())
@@ -190,18 +187,17 @@ def _on_half_lines(forms: TwoForms) -> Callable[[Array | float], Array]:
     return value
 
 
-@lru_cache(maxsize=64)
-def _by_balls(kind: type[sp.Function], count: int) -> Callable[..., Any]:
-    """A function that NumPy does not have, entry by entry; nan where it has no value."""
-    symbols = sp.symbols(f"a:{count}", real=True)
-    program = compile_ball(kind(*symbols, evaluate=False), symbols)
+@lru_cache(maxsize=512)
+def by_balls(formula: sp.Expr, symbols: tuple[sp.Symbol, ...], bits: int = _BITS) -> Callable[..., float]:
+    """A formula as a function of floats, from balls of so many bits; nan where it has no value."""
+    program = compile_ball(formula, symbols)
 
     def number(*arguments: float) -> float:
-        with ctx.workprec(_BITS):
+        with ctx.workprec(bits):
             ball = program([arb(float(a)) for a in arguments])
-        return float(ball.mid()) if isinstance(ball, arb) and ball.is_finite() else float("nan")
+        return float(ball.mid()) if isinstance(ball, arb) and ball.is_finite() else math.nan
 
-    return lambda *arguments: np.vectorize(number, [float])(*arguments)
+    return number
 
 
 class WithoutOverflow:
@@ -220,13 +216,9 @@ class WithoutOverflow:
         result: Array | float = self._fast(w, *parameters)
         if np.all(np.isfinite(result)):
             return result
-        whole = np.array(np.broadcast_to(result, w.shape), dtype=float)
-        missing = ~np.isfinite(whole)
-        if missing.sum() > _MOST_BALLS:
-            return whole
-        program = compile_ball(self._part, self._arguments)
-        with ctx.workprec(_BITS):
-            fixed = [arb(p) for p in parameters]
-            balls = [program([arb(place), *fixed]) for place in w[missing].tolist()]
-            whole[missing] = [float(b.mid()) if b.is_finite() else np.nan for b in balls]
-        return whole
+        values = np.array(np.broadcast_to(result, w.shape), dtype=float)
+        missing = ~np.isfinite(values)
+        if missing.sum() <= _MOST_BALLS:
+            number = by_balls(self._part, tuple(self._arguments))
+            values[missing] = [number(place, *parameters) for place in w[missing].tolist()]
+        return values

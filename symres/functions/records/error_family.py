@@ -11,7 +11,7 @@ from ..balls.far_form import scaled_ierfc
 from ..companions import Dawson, Erfc, Erfcx, Erfcxm1, ScaledTail
 from ..function_record import FunctionRecord, called, register
 from ..ranges import sign_of
-from ..tails.tail_scale import BOUNDED, Scale, raised, scaled
+from ..tails import BOUNDED, Scale, raised, scaled
 
 _ZERO, _ONE, _TWO, _INF = sp.Integer(0), sp.Integer(1), sp.Integer(2), sp.oo
 _POSITIVE = Range(arb(0), arb.pos_inf(), True, True)
@@ -44,7 +44,7 @@ register(
         spellings=called("erf", library="special"),
         ball=(balls.restricted(arb.erf), balls.from_flint("erf")[1]),
         limits=(-_ONE, _ONE),
-        parity="odd",
+        is_odd=True,
         complements=lambda u: (_erfc(u), _erfc(-u)),
     ),
     *(
@@ -82,14 +82,14 @@ register(
         spellings={"arrays": "_scaled_tail({0}, {1}, {2})"},
         definition=lambda u, v, w: sp.exp(u) * _erfc(w),
     ),
-    FunctionRecord(kind=sp.erfi, ball=balls.from_flint("erfi"), limits=(-_INF, _INF), parity="odd"),
+    FunctionRecord(kind=sp.erfi, ball=balls.from_flint("erfi"), limits=(-_INF, _INF), is_odd=True),
     FunctionRecord(
         kind=Dawson,
         spellings={"arrays": "_dawson({0})", "numpy": "special.dawsn({0})"},
         definition=lambda u: sp.sqrt(sp.pi) / 2 * sp.exp(-(u**2)) * sp.erfi(u),
-        parity="odd",
+        is_odd=True,
     ),
-    FunctionRecord(kind=sp.erfinv, ball=(arb.erfinv, balls.real_only(arb.erfinv)), parity="odd"),
+    FunctionRecord(kind=sp.erfinv, ball=(arb.erfinv, balls.real_only(arb.erfinv)), is_odd=True),
     FunctionRecord(kind=sp.erfcinv, ball=(arb.erfcinv, balls.real_only(arb.erfcinv))),
     FunctionRecord(kind=sp.gamma, ball=balls.from_flint("gamma")),
 )

@@ -9,7 +9,7 @@ from ...numerics import ball_functions as balls
 from ...numerics.interval_arithmetic import Range
 from ..companions import ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
 from ..function_record import FunctionRecord, called, register
-from ..tails.tail_scale import add, constant, exponential
+from ..tails import add, constant, exponential
 
 _ZERO, _ONE, _INF = sp.Integer(0), sp.Integer(1), sp.oo
 _POSITIVE = Range(arb(0), arb.pos_inf(), True, True)

@@ -11,8 +11,7 @@ from sympy.printing.printer import Printer
 
 from ...core.atoms import Enclosable
 from ...core.errors import SymresError
-from ...numerics.correlations import conditional_on_pair
-from ...numerics.plackett import four_signs, two_signs, two_tails
+from ...numerics.plackett import conditional_on_pair, four_signs, two_signs, two_tails
 from ..balls import as_float, evaluate
 from ..function_record import FunctionRecord, register
 
@@ -27,7 +26,6 @@ class _SignAverage(Enclosable, sp.Function):
     is_real = True
     is_extended_real = True
     is_commutative = True
-    _name: str
     meaning: str  # for the reader of a page
     tex: str  # and of a document
     _first_correlation = 0  # the argument from which on all are correlations
@@ -51,9 +49,10 @@ class _SignAverage(Enclosable, sp.Function):
             return None
 
     def _latex(self, printer: Printer, exp: str | None = None) -> str:
+        letter, count = list(type(self).__name__)
         arguments = ", ".join(printer._print(a) for a in self.args)
         power = f"^{{{exp}}}" if exp else ""
-        return rf"{self._name}{power}\!\left({arguments}\right)"
+        return rf"\mathrm{{{letter}}}_{count}{power}\!\left({arguments}\right)"
 
 
 class S2(_SignAverage):
@@ -69,7 +68,6 @@ class S2(_SignAverage):
 
     nargs = 3
     _first_correlation = 2
-    _name = r"\mathrm{S}_2"
     meaning = "S2(h, k, r): the average of sgn(h + x)*sgn(k + y), x and y standard normal with correlation r"
     tex = (
         r"$\mathrm{S}_2(h, k, r) = \langle \operatorname{sgn}(h + x) \operatorname{sgn}(k + y) \rangle$, "
@@ -127,7 +125,6 @@ class Q2(_SignAverage):
 
     nargs = 3
     _first_correlation = 2
-    _name = r"\mathrm{Q}_2"
     meaning = "Q2(h, k, r): the probability of x > h and y > k, x and y standard normal with correlation r"
     tex = (
         r"$\mathrm{Q}_2(h, k, r)$ is the probability of $x > h$ and $y > k$, "
@@ -170,7 +167,6 @@ class S4(_SignAverage):
     """
 
     nargs = 6
-    _name = r"\mathrm{S}_4"
     meaning = "S4(r12, ..., r34): the average of sgn(x1)*sgn(x2)*sgn(x3)*sgn(x4), centred, with these correlations"
     tex = (
         r"$\mathrm{S}_4(r_{12}, \ldots, r_{34}) = \langle \operatorname{sgn}(x_1 x_2 x_3 x_4) \rangle$, "
@@ -210,7 +206,6 @@ class T4(_SignAverage):
     """
 
     nargs = 1
-    _name = r"\mathrm{T}_4"
     meaning = "T4(r): the average of sgn(x1)*sgn(x2)*sgn(x3)*sgn(x4), centred, all correlations r"
     tex = (
         r"$\mathrm{T}_4(r) = \langle \operatorname{sgn}(x_1 x_2 x_3 x_4) \rangle$, "

@@ -10,7 +10,7 @@ from ...numerics import interval_arithmetic as intervals
 from ...numerics.interval_arithmetic import Range
 from ..companions import Sigmoid
 from ..function_record import FunctionRecord, called, register
-from ..tails.tail_scale import BOUNDED, UNKNOWN_TAIL, Scale
+from ..tails import BOUNDED, UNKNOWN_TAIL, Scale
 
 _ONE, _INF = sp.Integer(1), sp.oo
 _ABOVE_1 = Range(arb(1), arb.pos_inf(), False, True)
@@ -50,7 +50,7 @@ register(
         ball=balls.from_flint("sinh"),
         limits=(-_INF, _INF),
         inverse=sp.asinh,
-        parity="odd",
+        is_odd=True,
     ),
     FunctionRecord(
         kind=sp.cosh,
@@ -59,7 +59,6 @@ register(
         definition=lambda u: (sp.exp(u) + sp.exp(-u)) / 2,
         ball=balls.from_flint("cosh"),
         range=intervals.hyperbolic_cosine,
-        parity="even",
     ),
     FunctionRecord(
         kind=sp.tanh,
@@ -69,28 +68,20 @@ register(
         ball=(balls.restricted(arb.tanh), balls.from_flint("tanh")[1]),
         limits=(-_ONE, _ONE),
         inverse=sp.atanh,
-        parity="odd",
+        is_odd=True,
         complements=lambda u: (2 * Sigmoid(-2 * u), 2 * Sigmoid(2 * u)),
     ),
-    FunctionRecord(
-        kind=sp.coth,
-        poles=sp.sinh,
-        definition=lambda u: 1 + 2 / (sp.exp(2 * u) - 1),
-        ball=balls.from_flint("coth"),
-        parity="odd",
+    *(
+        FunctionRecord(kind=f, definition=of, ball=balls.from_flint(f.__name__), poles=sp.sinh, is_odd=True)
+        for f, of in (
+            (sp.coth, lambda u: 1 + 2 / (sp.exp(2 * u) - 1)),
+            (sp.csch, lambda u: 2 / (sp.exp(u) - sp.exp(-u))),
+        )
     ),
     FunctionRecord(
         kind=sp.sech,
         definition=lambda u: 2 / (sp.exp(u) + sp.exp(-u)),
         ball=(balls.sech, balls.from_flint("sech")[1]),
-        parity="even",
-    ),
-    FunctionRecord(
-        kind=sp.csch,
-        poles=sp.sinh,
-        definition=lambda u: 2 / (sp.exp(u) - sp.exp(-u)),
-        ball=balls.from_flint("csch"),
-        parity="odd",
     ),
     FunctionRecord(
         kind=sp.asinh,
@@ -100,7 +91,7 @@ register(
         limits=(-_INF, _INF),
         tail=_inverse_sinh_tail,
         inverse=sp.sinh,
-        parity="odd",
+        is_odd=True,
     ),
     FunctionRecord(
         kind=sp.acosh,
@@ -121,6 +112,6 @@ register(
         limits=(-_INF, _INF),
         domain=_UNIT,
         inverse=sp.tanh,
-        parity="odd",
+        is_odd=True,
     ),
 )

@@ -17,7 +17,6 @@ register(
         spellings=called("abs", "fabs"),
         ball=(abs, lambda analytic, x: acb(x).real_abs(analytic)),
         range=intervals.absolute,
-        parity="even",
     ),
     FunctionRecord(
         kind=sp.sign,
@@ -26,7 +25,7 @@ register(
         spellings=called("sign"),
         ball=(arb.sgn, lambda analytic, x: acb(x).real_sgn(analytic)),
         range=intervals.sign,
-        parity="odd",
+        is_odd=True,
     ),
     FunctionRecord(
         kind=sp.Heaviside,

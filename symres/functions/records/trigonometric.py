@@ -20,7 +20,7 @@ register(
         spellings=called("sin"),
         ball=balls.from_flint("sin"),
         range=intervals.oscillation(arb.sin),
-        parity="odd",
+        is_odd=True,
         product=lambda s, d: 2 * sp.cos(s) * sp.sin(d),
     ),
     FunctionRecord(
@@ -29,7 +29,6 @@ register(
         spellings=called("cos"),
         ball=balls.from_flint("cos"),
         range=intervals.oscillation(arb.cos),
-        parity="even",
         complements=lambda u: (2 * sp.sin(u / 2) ** 2, 2 * sp.cos(u / 2) ** 2),
         product=lambda s, d: -2 * sp.sin(s) * sp.sin(d),
     ),
@@ -41,28 +40,15 @@ register(
         ball=balls.from_flint("tan"),
         poles=sp.cos,
         range=intervals.tangent,
-        parity="odd",
+        is_odd=True,
     ),
-    FunctionRecord(
-        kind=sp.cot,
-        poles=sp.sin,
-        definition=lambda u: sp.cos(u) / sp.sin(u),
-        ball=balls.from_flint("cot"),
-        parity="odd",
-    ),
-    FunctionRecord(
-        kind=sp.sec,
-        poles=sp.cos,
-        definition=lambda u: 1 / sp.cos(u),
-        ball=balls.from_flint("sec"),
-        parity="even",
-    ),
-    FunctionRecord(
-        kind=sp.csc,
-        poles=sp.sin,
-        definition=lambda u: 1 / sp.sin(u),
-        ball=balls.from_flint("csc"),
-        parity="odd",
+    *(
+        FunctionRecord(kind=f, definition=of, ball=balls.from_flint(f.__name__), poles=poles, is_odd=f is not sp.sec)
+        for f, of, poles in (
+            (sp.cot, lambda u: sp.cos(u) / sp.sin(u), sp.sin),
+            (sp.sec, lambda u: 1 / sp.cos(u), sp.cos),
+            (sp.csc, lambda u: 1 / sp.sin(u), sp.sin),
+        )
     ),
     FunctionRecord(
         kind=sp.asin,
@@ -72,7 +58,7 @@ register(
         limits=(-_HALF_TURN, _HALF_TURN),
         domain=_UNIT,
         inverse=sp.sin,
-        parity="odd",
+        is_odd=True,
     ),
     FunctionRecord(
         kind=sp.acos,
@@ -91,7 +77,7 @@ register(
         ball=(arb.atan, balls.complex_atan),
         limits=(-_HALF_TURN, _HALF_TURN),
         inverse=sp.tan,
-        parity="odd",
+        is_odd=True,
     ),
     FunctionRecord(
         kind=sp.atan2,

@@ -18,8 +18,8 @@ from flint import arb
 
 from ...core.errors import SymresError
 from ...core.symbols import kappa
+from ...core.work_budget import panel_budget
 from ...numerics.brent import brent
-from ...numerics.budget import panel_budget
 from ...numerics.deferred_numpy import Array, np
 from ..balls import Number, enclose
 from ..floats.float_compiler import CompiledFormula

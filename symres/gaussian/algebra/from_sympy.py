@@ -14,7 +14,7 @@ from ...core.work_budget import NODE, spend
 from ...functions.companions import Sigmoid
 from ...functions.function_record import RECORDS, record_of
 from ...functions.records.gaussian_signs import S2, S4, T4
-from ...numerics.correlations import PAIRS
+from ...numerics.plackett import PAIRS
 from .radical_forms import Form, Monomial, NotInvertible, UndecidedSign, exponential, root
 from .rational_functions import Frac, RationalField
 from .to_sympy import oriented, write
@@ -52,7 +52,7 @@ class Reader:
             turn, written = oriented(argument)
             value = Form.atom(self.field, Sigmoid(written))
             return value if turn == 1 else Form.integer(self.field, 1) - value
-        is_odd = func in RECORDS and RECORDS[func].parity == "odd"
+        is_odd = func in RECORDS and RECORDS[func].is_odd
         sign, written = oriented(argument) if is_odd else (1, write(argument))
         value = func(written)
         if isinstance(value, func) and value.args == (written,):

@@ -16,8 +16,7 @@ from ...core.atoms import AverageNode
 from ...core.errors import DeclarationError
 from ...core.symbols import variables, z
 from ...functions.balls import as_float
-from ...functions.floats.float_averages import average, average_at
-from ...functions.floats.float_function import float_function
+from ...functions.floats.float_averages import average, average_at, float_function
 from ..quadrature.average_ball import average_ball
 from .derivatives import covariance_derivative, parameter_derivative
 from .integrand import Term, separate

@@ -12,8 +12,8 @@ import sympy as sp
 from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm, SymresError
 from ...core.symbols import K1, K2, C, K, z
+from ...core.work_budget import panel_budget
 from ...functions.balls import evaluate
-from ...numerics.budget import panel_budget
 from ...results.quantity import Verification
 
 Values = dict[sp.Symbol, sp.Rational]

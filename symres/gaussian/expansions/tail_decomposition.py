@@ -95,7 +95,7 @@ class _TailSplitter:
         if node.has(sp.sin, sp.cos, sp.tan):
             raise _refusal(node, "oscillates")
         record = record_of(node)
-        if record is not None and record.complements is not None and record.parity == "odd":
+        if record is not None and record.complements is not None and record.is_odd:
             return self._saturating(node, record)
         if record is None or record.definition is None:
             raise _algebraic(node)

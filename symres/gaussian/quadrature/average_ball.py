@@ -15,7 +15,7 @@ from flint import arb, ctx
 from ...activations.piecewise import PiecewiseFunction
 from ...core.cache.disk_cache import ACTIVE, Key
 from ...core.errors import DeclarationError, NoClosedForm
-from ...numerics.budget import MOST_PANELS
+from ...core.work_budget import MOST_PANELS
 from .bivariate import bivariate_average
 from .node_compression import ball_key
 from .univariate import univariate_average

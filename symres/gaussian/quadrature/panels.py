@@ -19,8 +19,8 @@ from itertools import accumulate
 from flint import acb, arb, ctx
 
 from ...core.errors import SymresError
+from ...core.work_budget import MOST_PANELS
 from ...functions.balls import Ball
-from ...numerics.budget import MOST_PANELS
 from ...numerics.gauss_rules import gauss_legendre
 from .memo import memoised
 

@@ -19,9 +19,9 @@ from flint import acb, arb, ctx
 from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import DeclarationError, SymresError
 from ...core.symbols import z
+from ...core.work_budget import panel_budget
 from ...functions.balls import Ball, compile_ball, enclose
-from ...functions.tails.scale_analysis import tail
-from ...numerics.budget import panel_budget
+from ...functions.tails import tail
 from .odd_symmetry import is_odd
 from .panels import (
     LOG2_E,

@@ -11,7 +11,7 @@ import sympy as sp
 
 from ...core.abbreviation import counted
 from ...core.symbols import K, S_in
-from ...functions.roots.implicit_number import ImplicitNumber
+from ...functions.roots.root import ImplicitNumber
 from ...results.advice.advice import Advice
 from ...results.advice.sentences import SCHEMES
 from ...results.critical_point import CriticalPoint

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from ...core.symbols import C_W, K, S_in
-from ...functions.roots.implicit_number import ImplicitNumber
+from ...functions.roots.root import ImplicitNumber
 from ...gaussian.calculus.expectation import Expectation
 from ...notation.decimals import plain_number
 from ...notation.factors import tidy_factors

@@ -15,7 +15,7 @@ from ...core.atoms import AverageNode, PowerSumNode
 from ...core.symbols import K1, K2, C, K
 from ...functions.function_record import record_of
 from ...functions.records.gaussian_signs import SPECIAL
-from ...functions.roots.implicit_number import ImplicitNumber, Value
+from ...functions.roots.root import ImplicitNumber, Value
 from ...layers.nodes import Node
 from ...notation.long_numbers import decimal_text, is_decimal
 from ...notation.shortest import readable

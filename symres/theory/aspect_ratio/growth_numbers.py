@@ -14,7 +14,7 @@ import sympy as sp
 from ...core.atoms import Opaque
 from ...core.errors import SymresError
 from ...core.symbols import C_W, C_b, K, gamma
-from ...functions.floats.float_function import Values
+from ...functions.floats.float_averages import Values
 from ...layers.layer import Layer
 from ...numerics.deferred_numpy import np
 from ...results.critical_point import CriticalPoint

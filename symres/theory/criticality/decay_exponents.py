@@ -11,12 +11,11 @@ import sympy as sp
 
 from ...core.errors import NoClosedForm
 from ...core.symbols import C_W, C_b, K
-from ...functions.roots.implicit_number import ImplicitNumber, Value
-from ...functions.roots.system_root import SystemRoot
+from ...functions.roots.root import ImplicitNumber, SystemRoot, Value
 from ...gaussian.algebra.canonical import canonical
 from ...gaussian.calculus.expectation import Expectation
+from ...notation.decimals import denested
 from ...notation.factors import tidy_factors
-from ...notation.roots import denested
 from ...results.critical_point import CriticalPoint
 from ...results.exponents import Exponents, Stretch
 from ...results.quantity import Quantity

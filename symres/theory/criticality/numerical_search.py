@@ -17,7 +17,7 @@ from ...core.symbols import K
 from ...functions.balls import enclose
 from ...functions.floats.float_averages import number_at
 from ...functions.roots.bracketing import GRID, sign
-from ...functions.roots.system_root import UNKNOWNS, SystemRoot
+from ...functions.roots.root import UNKNOWNS, SystemRoot
 from ...numerics.brent import brent
 from ...results.critical_point import STABILITY, CriticalPoint, SearchResult
 from ...results.quantity import Quantity

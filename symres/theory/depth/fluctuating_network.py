@@ -13,8 +13,7 @@ from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import DeclarationError, UnsupportedLayer
 from ...core.scalars import Number, parameter
 from ...core.symbols import z
-from ...functions.floats.float_averages import coefficients
-from ...functions.floats.float_function import FloatFunction
+from ...functions.floats.float_averages import FloatFunction, coefficients
 from ...gaussian.calculus.integrand import pieces_of
 from ...numerics.deferred_numpy import Array, np
 from ...results.numbers.estimates import EstimatedNumber, Estimates

@@ -9,7 +9,7 @@ from functools import cached_property
 from ...core.abbreviation import counted
 from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError, NoClosedForm
-from ...functions.floats.float_function import Values
+from ...functions.floats.float_averages import Values
 from ...numerics.deferred_numpy import Array, np
 from ...results.numbers.estimates import Estimates
 from .fluctuations import Fluctuations, through

@@ -12,8 +12,16 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from ...core.errors import UnsupportedLayer
-from ...functions.floats.float_averages import average, coefficients, pair_coefficients
-from ...functions.floats.float_function import BoundFunction, FloatFunction, FloatProduct, Function, Values
+from ...functions.floats.float_averages import (
+    BoundFunction,
+    FloatFunction,
+    FloatProduct,
+    Function,
+    Values,
+    average,
+    coefficients,
+    pair_coefficients,
+)
 from ...numerics.deferred_numpy import Array, np
 from ..walk.linear_forms import components
 from .hermite_space import given, inner, product_given

@@ -14,8 +14,7 @@ import sympy as sp
 from ...activations.piecewise import PiecewiseFunction, product
 from ...core.errors import UnsupportedLayer
 from ...core.symbols import z
-from ...functions.floats.float_averages import CompiledExpressions
-from ...functions.floats.float_function import BoundFunction, FloatFunction, Values, float_function
+from ...functions.floats.float_averages import BoundFunction, CompiledExpressions, FloatFunction, Values, float_function
 from ...gaussian.calculus.integrand import distributed, pieces_of
 from ...numerics.deferred_numpy import Array, np
 from ..walk.linear_forms import Averager, Form

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import sympy as sp
 
-from ...functions.floats.float_function import Values
+from ...functions.floats.float_averages import Values
 from ...numerics.deferred_numpy import Array, np
 from .input_pairs import Inputs, block, of_view, state_places, views_of
 from .joint_law import JointLaw

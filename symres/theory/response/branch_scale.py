@@ -9,8 +9,7 @@ import sympy as sp
 
 from ...core.errors import NoClosedForm
 from ...core.symbols import K
-from ...functions.floats.float_averages import CompiledExpressions
-from ...functions.floats.float_function import Values
+from ...functions.floats.float_averages import CompiledExpressions, Values
 from ...numerics.deferred_numpy import Array, np
 from ...numerics.highest import _highest_maximum, _instead_of_maximum, _surveyed
 from ...results.numbers.branch_limit import BranchScale

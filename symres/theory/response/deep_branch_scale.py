@@ -13,8 +13,7 @@ from itertools import pairwise
 
 from ...core.errors import NoClosedForm
 from ...core.symbols import K
-from ...functions.floats.float_averages import CompiledExpressions
-from ...functions.floats.float_function import Values
+from ...functions.floats.float_averages import CompiledExpressions, Values
 from ...numerics.deferred_numpy import np
 from ...numerics.highest import Function, _highest_maximum, _instead_of_maximum, _surveyed
 from ...results.numbers.branch_limit import DeepBranchScale

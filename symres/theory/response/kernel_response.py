@@ -8,7 +8,7 @@ import sympy as sp
 
 from ...activations.activation import Activation
 from ...core.errors import DeclarationError, NoClosedForm
-from ...functions.floats.float_function import Values
+from ...functions.floats.float_averages import Values
 from ...layers.architectures import mlp
 from ...numerics.deferred_numpy import Array, np
 from ...results.exponents import Exponents

@@ -9,8 +9,7 @@ import sympy as sp
 
 from ...core.errors import NoClosedForm
 from ...core.symbols import K1, K2, C, K
-from ...functions.floats.float_averages import CompiledExpressions
-from ...functions.floats.float_function import Values
+from ...functions.floats.float_averages import CompiledExpressions, Values
 from ...gaussian.calculus.expectation import Expectation
 from ...numerics.deferred_numpy import Array, np
 from ...results.quantity import Quantity, Status

@@ -21,7 +21,7 @@ from ...core.errors import NoClosedForm
 from ...core.symbols import z
 from ...functions.balls import CompiledExpression, compile_ball, enclose, value_and_radius
 from ...functions.ranges import vanishes
-from ...functions.tails.scale_analysis import tail
+from ...functions.tails import tail
 
 _DIGITS = 15
 _BITS = 240  # of all values: a slope far out is a small difference of terms

@@ -4,7 +4,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.notation.roots import denested
+from symres.notation.decimals import denested
 
 S17 = sp.sqrt(17)
 
@@ -35,7 +35,7 @@ def test_what_does_not_is_left_as_it_is(number):
 def test_a_form_that_is_another_number_is_not_believed(monkeypatch):
     number = 1 / (1 + sp.sqrt(3 + 2 * sp.sqrt(2)))
     assert denested(number) != number
-    monkeypatch.setattr("symres.notation.roots.sp.radsimp", lambda e: sp.Integer(2))
+    monkeypatch.setattr("symres.notation.decimals.sp.radsimp", lambda e: sp.Integer(2))
     assert abs(sp.N(denested(number) - number, 40)) < 1e-35
 
 

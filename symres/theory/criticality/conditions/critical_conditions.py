@@ -10,7 +10,7 @@ import sympy as sp
 from ....core.errors import SymresError
 from ....core.symbols import C_W, C_b, K, S_in
 from ....functions.balls import enclose
-from ....functions.roots.implicit_number import ImplicitNumber
+from ....functions.roots.root import ImplicitNumber
 from ....gaussian.algebra.canonical import canonical
 from ....notation.factors import tidy_factors
 from ....results.quantity import Quantity

@@ -8,9 +8,8 @@ import symres as sr
 from symres.core import symbols
 from symres.core.symbols import K1, K2, C, K, x1, x2
 from symres.functions.floats import float_averages
-from symres.functions.floats.float_averages import CompiledExpressions, coefficients, means
+from symres.functions.floats.float_averages import CompiledExpressions, FloatFunction, coefficients, means
 from symres.functions.floats.float_compiler import CompiledFormula
-from symres.functions.floats.float_function import FloatFunction
 from symres.gaussian.calculus.expectation import Expectation
 from symres.numerics.gauss_rules import rule
 

@@ -9,7 +9,7 @@ import sympy as sp
 
 from symres.functions.balls import evaluate
 from symres.functions.records.gaussian_signs import Q2, S2, S4, T4
-from symres.numerics.correlations import PAIRS
+from symres.numerics.plackett import PAIRS
 from tests.oracles import signs
 
 R = sp.Rational

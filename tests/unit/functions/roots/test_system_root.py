@@ -3,7 +3,7 @@ import sympy as sp
 
 from symres.core.symbols import C_W, C_b, K
 from symres.functions.balls import evaluate
-from symres.functions.roots.system_root import SystemRoot
+from symres.functions.roots.root import SystemRoot
 
 # by hand: C_W = sqrt(2), K = exp(C_W), C_b = K - C_W
 SYSTEM = (sp.log(K) - C_W, C_W**2 - 2, K - C_W - C_b)

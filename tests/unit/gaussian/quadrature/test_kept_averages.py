@@ -8,9 +8,9 @@ from symres.activations.piecewise import PiecewiseFunction, split
 from symres.core.cache.disk_cache import DiskCache, caching
 from symres.core.errors import SymresError
 from symres.core.symbols import z
+from symres.core.work_budget import panel_budget
 from symres.gaussian.quadrature import average_ball as module
 from symres.gaussian.quadrature.average_ball import average_ball
-from symres.numerics.budget import panel_budget
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ from flint import arb, ctx
 import symres as sr
 from symres.activations.piecewise import split
 from symres.core.symbols import K1, K2, C, K, z
+from symres.core.work_budget import panel_budget
 from symres.functions.balls import to_ball
 from symres.gaussian.quadrature.average_ball import average_ball
 from symres.gaussian.quadrature.bivariate import _Marginal
 from symres.gaussian.quadrature.bivariate_normal import law_of
 from symres.gaussian.quadrature.perturbation import perturbation_bound
 from symres.gaussian.quadrature.univariate import compile_pieces
-from symres.numerics.budget import panel_budget
 from tests.oracles import closed_forms
 from tests.oracles.average import average_of
 from tests.oracles.line30 import average

@@ -6,8 +6,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import erf
 
 import symres as sr
-from symres.functions.floats.float_averages import pair_coefficients
-from symres.functions.floats.float_function import FloatFunction
+from symres.functions.floats.float_averages import FloatFunction, pair_coefficients
 from symres.numerics.gauss_rules import hermite_rows
 from tests.oracles.isserlis import Polynomial
 from tests.oracles.layers import BUILD
