@@ -15,8 +15,7 @@ from ..core.work_budget import Stage, limited
 from ..gaussian.algebra.canonical import canonical
 from ..notation.factors import tidy_factors
 from ..results.arguments_of_quantities import require_range
-from ..results.critical_point import Criticality, CriticalPoint
-from ..results.exponents import Exponents
+from ..results.critical_point import Criticality, CriticalPoint, Exponents
 from ..results.phases import DepthScales, FixedPoint, LinePoint, Phase
 from .criticality import analysis, fixed_points
 from .criticality.conditions.critical_conditions import Maps

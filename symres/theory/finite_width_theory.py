@@ -14,13 +14,18 @@ from ..core.errors import DeclarationError, NoClosedForm
 from ..core.scalars import Number, parameter, whole
 from ..core.work_budget import Stage, limited
 from ..numerics.deferred_numpy import Array, np
+from ..results.annotated_numbers import (
+    Branches,
+    BranchScale,
+    DeepBranchScale,
+    EstimatedNumber,
+    Estimates,
+    GrowthCurve,
+    Response,
+    ResponseDecay,
+)
 from ..results.arguments_of_quantities import require_range
-from ..results.numbers.branch_limit import BranchScale, DeepBranchScale
-from ..results.numbers.estimates import Branches, EstimatedNumber, Estimates
-from ..results.numbers.growth_curve import GrowthCurve
-from ..results.numbers.procedure import Procedure
-from ..results.numbers.response import Response, ResponseDecay
-from ..results.observable import DepthObservable, Section
+from ..results.observable import DepthObservable, Procedure, Section
 from ..results.quantity import Quantity, Status
 from ..results.subjects import DerivedFluctuations
 from .aspect_ratio.growth_numbers import GrowthNumbers, growth_numbers, growth_rows

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from ...core.abbreviation import counted
 from ...core.display import Fact, Shown
 from . import sentences
-from .choice import Choice
-from .parts import Topic
+from .parts import Choice, Topic
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from ...core.abbreviation import counted
-from .choice import Choice
-from .parts import DIGITS, FACTOR, MARGIN, OFF, LearningRate, Origin, Suggestion, Topic, Trial, UsualScheme
+from .parts import DIGITS, FACTOR, MARGIN, OFF, Choice, LearningRate, Origin, Suggestion, Topic, Trial, UsualScheme
 
 SCHEMES = ("scheme", "C_W", "kernel", "squared gradient")  # heads of the table of customary schemes
 _SHORT = 4  # digits of what is measured

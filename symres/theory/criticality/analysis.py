@@ -13,8 +13,7 @@ from ...core.symbols import C_W, C_b, K, S_in, gamma, kappa, xi
 from ...functions.balls import enclose, evaluate
 from ...functions.roots.root import Root, scanned_roots
 from ...gaussian.algebra.canonical import canonical, textbook
-from ...results.critical_point import Criticality, CriticalPoint, SearchResult
-from ...results.exponents import KernelGrowth
+from ...results.critical_point import Criticality, CriticalPoint, KernelGrowth, SearchResult
 from ...results.quantity import Quantity, Status
 from .conditions.critical_conditions import Conditions, Maps, NoConditions, affine, conditions_of, expression_of, solved
 from .conditions.inner_variance import nested_conditions

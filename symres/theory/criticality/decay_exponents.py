@@ -17,8 +17,7 @@ from ...gaussian.algebra.canonical import canonical
 from ...gaussian.calculus.expectation import Expectation
 from ...notation.factors import tidy_factors
 from ...notation.roots import denested
-from ...results.critical_point import CriticalPoint
-from ...results.exponents import Exponents, Stretch
+from ...results.critical_point import CriticalPoint, Exponents, Stretch
 from ...results.quantity import Quantity
 from ..quantities.closed_forms import closed
 from ..quantities.expansion import powers_of_kernel

@@ -14,7 +14,7 @@ from ...core.symbols import C_W, C_b, K
 from ...functions.balls import enclose
 from ...functions.ranges import parameter_grid
 from ...functions.roots.bracketing import GRID
-from ...results.exponents import KernelGrowth
+from ...results.critical_point import KernelGrowth
 from ...results.quantity import Quantity
 from ..quantities.expansion import terms_of
 from .conditions.parameter_signs import at_reference

@@ -17,8 +17,7 @@ from ...functions.floats.float_averages import coefficients
 from ...functions.floats.float_function import FloatFunction
 from ...gaussian.calculus.integrand import pieces_of
 from ...numerics.deferred_numpy import Array, np
-from ...results.numbers.estimates import EstimatedNumber, Estimates
-from ...results.numbers.response import Response
+from ...results.annotated_numbers import EstimatedNumber, Estimates, Response
 from ..finite_width.deep_fluctuations import DeepFluctuations, states_of
 from ..finite_width.fluctuations import Fluctuations
 from ..finite_width.layer_noise import CompiledLayer

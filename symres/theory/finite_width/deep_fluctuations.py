@@ -11,7 +11,7 @@ from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError, NoClosedForm
 from ...functions.floats.float_function import Values
 from ...numerics.deferred_numpy import Array, np
-from ...results.numbers.estimates import Estimates
+from ...results.annotated_numbers import Estimates
 from .fluctuations import Fluctuations, through
 from .layer_noise import CompiledLayer
 from .layer_numbers import at_kernels, roots_of

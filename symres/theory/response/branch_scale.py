@@ -13,7 +13,7 @@ from ...functions.floats.float_averages import CompiledExpressions
 from ...functions.floats.float_function import Values
 from ...numerics.deferred_numpy import Array, np
 from ...numerics.highest import _highest_maximum, _instead_of_maximum, _surveyed
-from ...results.numbers.branch_limit import BranchScale
+from ...results.annotated_numbers import BranchScale
 from ...results.quantity import Quantity, Status
 from ..observables.layer_theory import LayerTheory
 from ..quantities.expansion import terms_of

@@ -17,7 +17,7 @@ from ...functions.floats.float_averages import CompiledExpressions
 from ...functions.floats.float_function import Values
 from ...numerics.deferred_numpy import np
 from ...numerics.highest import Function, _highest_maximum, _instead_of_maximum, _surveyed
-from ...results.numbers.branch_limit import DeepBranchScale
+from ...results.annotated_numbers import DeepBranchScale
 from ...results.quantity import Quantity, Status
 from ..criticality.conditions.critical_conditions import expression_of
 from ..quantities.build import build

@@ -11,8 +11,8 @@ from ...core.errors import DeclarationError, NoClosedForm
 from ...functions.floats.float_function import Values
 from ...layers.architectures import mlp
 from ...numerics.deferred_numpy import Array, np
-from ...results.exponents import Exponents
-from ...results.numbers.response import Response, ResponseDecay, Value
+from ...results.annotated_numbers import Response, ResponseDecay, Value
+from ...results.critical_point import Exponents
 from ...results.quantity import Quantity, Status
 from ..criticality.unbounded_growth import growth
 from ..observables.layer_theory import LayerTheory

@@ -12,7 +12,7 @@ from ...core.errors import NoClosedForm
 from ...core.symbols import K, place
 from ...notation import latex
 from ...numerics.highest import _BEYOND
-from ...results.numbers.procedure import Procedure, present, usual
+from ...results.observable import Procedure, present, usual
 from ...results.quantity import Quantity
 from ..observables.layer_theory import LayerTheory
 from ..quantities.build import build, derivative

@@ -8,8 +8,7 @@ import sympy as sp
 
 import symres as sr
 from symres.core.errors import DeclarationError, NoClosedForm
-from symres.results.critical_point import CriticalPoint
-from symres.results.exponents import Exponents
+from symres.results.critical_point import CriticalPoint, Exponents
 from symres.results.phases import CRITICAL, LinePoint, Phase, phase_name
 
 

@@ -18,7 +18,7 @@ from symres.core import symbols
 from symres.core.errors import SymresError
 from symres.core.symbols import C_W, C_b, gamma, z
 from symres.layers.nodes import Dense
-from symres.results.measurement import OracleValue
+from symres.results.observable import OracleValue
 from symres.results.verdict import QUADRATURE
 from symres.theory.observables.registry import observables
 from tests.oracles.kernels import FORMULAS, KERNELS, FakeTheory, residual_theory
