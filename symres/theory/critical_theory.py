@@ -17,13 +17,13 @@ from ..notation.factors import tidy_factors
 from ..results.arguments_of_quantities import require_range
 from ..results.critical_point import Criticality, CriticalPoint, Exponents
 from ..results.phases import DepthScales, FixedPoint, LinePoint, Phase
-from .criticality import analysis, fixed_points
+from .criticality import analysis
 from .criticality.conditions.critical_conditions import Maps
 from .criticality.correlation_map import CorrelationMap
 from .criticality.decay_exponents import exponents_at
 from .criticality.lines import critical_line
 from .criticality.lines.explicit_line import explicit_line
-from .criticality.phase import phase
+from .criticality.phase import fixed_points, phase
 from .depth.batch_flow import variance_maps, with_kernel
 from .observables.layer_observable import CriticalSubject
 from .observables.layer_theory import LayerTheory
@@ -54,7 +54,7 @@ class CriticalTheory(LayerTheory, CriticalSubject):
             >>> round(other.K, 6), other.phase
             (0.796812, 'chaotic')
         """
-        found = fixed_points.fixed_points(self.flow_maps, params)
+        found = fixed_points(self.flow_maps, params)
         return with_kernel(found, self.kernel_map, params) if self.is_batch else found
 
     @limited(Stage.CRITICALITY, "the phase")
@@ -73,7 +73,7 @@ class CriticalTheory(LayerTheory, CriticalSubject):
             >>> end.name, round(end.K, 6), round(end.chi_perp, 6)
             ('chaotic', 1.0, 1.071575)
         """
-        return phase(self.flow_maps, fixed_points.fixed_points(self.flow_maps, params), params, K)
+        return phase(self.flow_maps, fixed_points(self.flow_maps, params), params, K)
 
     @limited(Stage.CRITICALITY, "fixed points of correlations")
     def correlation_fixed_points(self, /, K: Number | None = None, **params: Number) -> tuple[float, ...]:

@@ -29,20 +29,17 @@ from ..results.observable import DepthObservable, Procedure, Section
 from ..results.quantity import Quantity, Status
 from ..results.subjects import DerivedFluctuations
 from .aspect_ratio.growth_numbers import GrowthNumbers, growth_numbers, growth_rows
-from .aspect_ratio.limits_of_nu import near_identity
-from .aspect_ratio.nu import useful_point
+from .aspect_ratio.nu import near_identity, useful_point
 from .aspect_ratio.optimal_gamma import AspectRatioCurve
 from .critical_theory import CriticalTheory
-from .depth.fluctuating_network import Function, Kernels, entries, kernel_matrix, single_kernel
+from .depth.fluctuating_network import Function, Kernels, Parameter, entries, kernel_matrix, single_kernel
 from .depth.infinite_depth import DepthLimit, depth_limit
-from .depth.layer_values import Parameter
 from .depth.network import Network
 from .depth.vertex_recursion import vertex_recursion
-from .finite_width.deep_fluctuations import DeepFluctuations
-from .observables import growth, registry
+from .finite_width.fluctuations import DeepFluctuations
+from .observables import deep_networks, registry
 from .observables.layer_theory import Derived, LayerTheory
-from .response.branch_scale import OutputResponse, linear_estimate, scale_for
-from .response.deep_branch_scale import deep_branch_scale
+from .response.branch_scale import OutputResponse, deep_branch_scale, linear_estimate, scale_for
 from .response.kernel_response import readout_of, response_decay
 from .response.maximum_entropy import maximum_entropy_kernel
 from .response.response_recursions import branch_scale_procedure, response_recursion
@@ -56,10 +53,10 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         layer: the forward equation.
     """
 
-    nu = Derived(growth.NU)
-    nu_log = Derived(growth.NU_LOG)
-    aspect_ratio = Derived(growth.ASPECT_RATIO)
-    vertex_limit = Derived(growth.VERTEX_LIMIT)
+    nu = Derived(deep_networks.NU)
+    nu_log = Derived(deep_networks.NU_LOG)
+    aspect_ratio = Derived(deep_networks.ASPECT_RATIO)
+    vertex_limit = Derived(deep_networks.VERTEX_LIMIT)
 
     @property
     def depth_observables(self) -> Mapping[str, DepthObservable]:

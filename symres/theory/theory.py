@@ -27,8 +27,8 @@ from ..results.report import Report
 from ..results.subjects import DerivedDepth
 from ..results.verdict import Verdict
 from .criticality.lines import critical_line
+from .depth.fluctuating_network import Parameter
 from .depth.jacobian_product import jacobian_product
-from .depth.layer_values import Parameter
 from .depth.network import DualKernel, Network
 from .depth.vertex_recursion import vertex_formulas
 from .finite_width_theory import FiniteWidthTheory

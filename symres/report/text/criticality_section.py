@@ -16,7 +16,7 @@ from ...results.advice.advice import Advice
 from ...results.advice.sentences import SCHEMES
 from ...results.critical_point import CriticalPoint
 from ...studies import criticality_summary
-from ...theory.criticality.fixed_points import FixedPoint
+from ...theory.criticality.phase import FixedPoint
 from .console import Line, Span, line
 from .line_breaking import wrap
 from .sheet import DIGITS, INDENT, LABEL, ReportSection, digits

@@ -21,8 +21,7 @@ from ...results.critical_point import CriticalPoint, Exponents, Stretch
 from ...results.quantity import Quantity
 from ..quantities.closed_forms import closed
 from ..quantities.expansion import powers_of_kernel
-from .conditions.critical_conditions import expression_of
-from .conditions.inner_variance import inner_law
+from .conditions.critical_conditions import expression_of, inner_law
 from .conditions.parameter_signs import generic_sign, signs_where
 from .conditions.scaling_symmetry import ONE, Unit
 from .vanishing_kernel import without_bias

@@ -13,7 +13,7 @@ from ...core.symbols import C, K
 from ...results.phases import FixedPoint
 from ...results.quantity import Quantity
 from ..criticality.conditions.critical_conditions import Maps
-from ..criticality.fixed_points import fixed_points
+from ..criticality.phase import fixed_points
 from ..quantities.build import build, unknown
 
 

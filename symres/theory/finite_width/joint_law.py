@@ -17,8 +17,8 @@ from ...functions.floats.float_function import BoundFunction, FloatFunction, Flo
 from ...numerics.deferred_numpy import Array, np
 from ..walk.linear_forms import components
 from .hermite_space import given, inner, product_given
-from .input_pairs import block
 from .layer_noise import Group, Term
+from .layer_response import block
 
 _Product = tuple[tuple[Function, ...], tuple[int, ...]]  # functions, and the variable of each
 

@@ -13,9 +13,9 @@ import sympy as sp
 
 from ...functions.floats.float_function import Values
 from ...numerics.deferred_numpy import Array, np
-from .input_pairs import Inputs, block, of_view, state_places, views_of
 from .joint_law import JointLaw
 from .layer_noise import CompiledLayer, Group, Term, ViewNumbers
+from .layer_response import Inputs, block, of_view, state_places, views_of
 
 _ROUNDING = 1e-12  # of the coefficients of one form in different views
 

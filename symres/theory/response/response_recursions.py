@@ -18,7 +18,7 @@ from ..observables.layer_theory import LayerTheory
 from ..quantities.build import build, derivative
 from ..walk.assignments import total_derivative
 from .branch_scale import SCALES
-from .layer_slopes import formula, maps_of
+from .kernel_response import formula, maps_of
 
 _SOURCE = "Fischer, Dahmen, Helias (51) to (55)"
 

@@ -25,8 +25,7 @@ from ....numerics.brent import brent
 from ....numerics.deferred_numpy import np
 from ....results.phases import LinePoint, attracts
 from ....results.quantity import Status
-from ..conditions.critical_conditions import Maps, affine, expression_of
-from ..conditions.inner_variance import Nested, nested, nested_line
+from ..conditions.critical_conditions import Maps, Nested, affine, expression_of, nested, nested_line
 from ..conditions.parameter_signs import at_generic, at_reference
 from .explicit_line import NON_ALGEBRAIC, below_one, explicit_line
 
