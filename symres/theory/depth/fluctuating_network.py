@@ -175,6 +175,9 @@ class FluctuatingNetwork:
             UnsupportedLayer: a layer normalises over a batch.
             DeclarationError: the last layer has several activations, and no readout is given.
 
+        Source:
+            Fischer et al. (51) to (55).
+
         Examples:
             >>> sr.network(["abs"]*2).response(K=1, C_W=[2, 3], C_b=0).chi
             [1.0, 2.0, 6.0]
@@ -211,7 +214,13 @@ class FluctuatingNetwork:
     def vertex(self, /, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
         """``[V^0, ..., V^L]``: the four-point vertex ``n E[z_i^2 z_j^2]_c`` of two neurons, V^0 = 0.
 
-        Of p inputs arrays of shape (p, p, p, p): ``V[a,b,c,d] = n Cov(z_ia z_ib, z_jc z_jd)``.
+        Args:
+            K: kernel of the input: a number; or the (p, p) matrix of p inputs, no two of which are parallel.
+            params: numbers for all parameters, by name; a list has one for each layer.
+
+        Returns:
+            L + 1 numbers in units of K^2, with their absolute ``errors``. Of p inputs, arrays of shape (p, p, p, p):
+            ``V[a,b,c,d] = n Cov(z_ia z_ib, z_jc z_jd)``.
 
         Examples:
             Each layer adds ``(<phi^4>/<phi^2>^2 - 1)`` at kernels of 1: 5 for relu, 2 for linear.
@@ -227,6 +236,10 @@ class FluctuatingNetwork:
         It is what the empirical averages of all layers before fluctuate by; V has also what neurons remember. The
         variance of the empirical kernel is ``n Var((1/n) sum z_i^2) = V + 2 K^2``. Of p inputs arrays of shape
         (p, p, p, p): ``P[a,b,c,d] = n Cov(K_ab, K_cd)``.
+
+        Args:
+            K: kernel of the input, or the matrix of several, as for ``vertex``.
+            params: numbers, by name.
 
         Examples:
             >>> [round(P, 9) for P in sr.network(["relu", "linear"]).kernel_fluctuation(K=1, C_W=[2, 1], C_b=0)]
