@@ -22,7 +22,7 @@ from ...results.critical_point import CriticalPoint
 from ...results.quantity import NamedStep, Quantity, Status, Verification
 from ..criticality.vanishing_kernel import without_bias
 from ..quantities.build import build, unknown
-from ..quantities.expansion import powers_of_kernel
+from ..quantities.expansion import verified_terms
 from .geometric_sum import GeometricSum
 from .vertex_growth import FLOW_TO_ZERO, StationaryNoise, growth_at_zero
 
@@ -278,10 +278,10 @@ def approach(kernel_map: Quantity, points: Sequence[CriticalPoint]) -> Quantity:
     coefficient, power = point.correction.as_independent(K, as_Add=False)
     m = power.as_base_exp()[1]
     try:
-        series = without_bias(kernel_map).series(int(sp.ceiling(2 * m - 1)))
+        series = verified_terms(without_bias(kernel_map), int(sp.ceiling(2 * m - 1)))
     except NoClosedForm as error:
         return unknown(_APPROACH, (gamma,), error.found)
-    powers = powers_of_kernel(sp.expand(series.body.subs(C_W, point.C_W)))
+    powers = {power: value.subs(C_W, point.C_W) for power, value in series.terms.items()}
     between = [p for p, c in powers.items() if m < p < 2 * m - 1 and canonical(c) != 0]
     if between:
         rate = (min(between) - m) / (m - 1)

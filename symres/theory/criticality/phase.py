@@ -18,7 +18,7 @@ from ...functions.roots.bracketing import float_values, zero, zeros
 from ...gaussian.algebra.canonical import canonical
 from ...results.phases import FixedPoint, Phase, phase_name
 from ...results.quantity import Quantity, Status
-from ..quantities.expansion import terms_of
+from ..quantities.expansion import terms_of, verified_terms
 from .conditions.critical_conditions import expression_of
 
 
@@ -75,19 +75,17 @@ def _plain(value: sp.Expr) -> sp.Expr:
 def _zero_fixed_point(maps: tuple[Quantity, ...], params: Mapping[str, Number]) -> tuple[FixedPoint, ...]:
     """K = 0, where K' vanishes with K; the susceptibilities there are limits."""
 
-    def limit(quantity: Quantity, checked: bool = True) -> sp.Expr:
-        known = quantity.at(**{s.name: params[s.name] for s in quantity.symbols[1:]})
-        return known.series(0, checked=checked).body
-
     try:
-        if limit(maps[0], checked=False) != 0:  # as with biases: to check that would take the orders beyond
+        here = [q.at(**{s.name: params[s.name] for s in q.symbols[1:]}) for q in maps]
+        if terms_of(here[0], 0, large=False):  # as with biases: to check that would take the orders beyond
             return ()
-        limits = [limit(quantity) for quantity in maps]
+        flow, *slopes = (verified_terms(quantity, 0).terms for quantity in here)
     except NoClosedForm:
         return ()
-    if limits[0] != 0 or any(end.has(K) for end in limits):
+    if flow or any(power != 0 for limit in slopes for power in limit):
         return ()
-    return (_fixed_point(mp.mpf(0), float(limits[1]), float(limits[2])),)
+    parallel, perp = (float(limit.get(sp.Integer(0), sp.Integer(0))) for limit in slopes)
+    return (_fixed_point(mp.mpf(0), parallel, perp),)
 
 
 def _fixed_point(k: Any, parallel: float, perp: float) -> FixedPoint:

@@ -20,7 +20,7 @@ from ...gaussian.calculus.expectation import Expectation
 from ...notation.factors import tidy_factors
 from ...results.critical_point import CriticalPoint, KernelGrowth, SearchResult
 from ...results.quantity import Quantity
-from ..quantities.expansion import powers_of_kernel, terms_of
+from ..quantities.expansion import terms_of, verified_terms
 from .conditions.critical_conditions import expression_of, solved
 from .conditions.parameter_signs import at_generic, at_reference, can_be_positive, sign_at_reference, signs_where
 
@@ -35,15 +35,16 @@ def zero_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Sea
     if not _vanishes_with_kernel(kernel_map):
         return SearchResult(remarks=(_NO_FIXED_POINT,))
     try:
-        growth = without_bias(kernel_map).series(1).body
-        limits = [without_bias(q).series(0).body for q in (parallel, perp)]
+        growth = verified_terms(without_bias(kernel_map), 1).terms
+        limits = [verified_terms(without_bias(q), 0).terms for q in (parallel, perp)]
     except NoClosedForm as error:
         return SearchResult(remarks=(f"whether K* = 0 is critical is unknown: {error.found}",), complete=False)
-    if growth.subs(K, 0) != 0:
+    if any(power <= 0 for power in growth):
         return SearchResult(remarks=(_NO_FIXED_POINT,))
-    if any(limit.has(K) for limit in limits) or sp.expand(limits[0] - limits[1]) != 0:
+    one, other = (limit.get(sp.Integer(0), sp.Integer(0)) for limit in limits)
+    if any(power < 0 for limit in limits for power in limit) or sp.expand(one - other) != 0:
         return SearchResult(remarks=("the susceptibilities differ at K = 0",))
-    solutions = [tidy_factors(w) for w in solved(limits[0] - 1) if can_be_positive(w)]
+    solutions = [tidy_factors(w) for w in solved(one - 1) if can_be_positive(w)]
     if not solutions:
         return SearchResult(remarks=("at K = 0 no C_W > 0 makes the susceptibilities 1",))
     try:
@@ -79,9 +80,8 @@ def _point(kernel_map: Quantity, weight: sp.Expr) -> CriticalPoint:
 def _correction(kernel_map: Quantity, weight: sp.Expr) -> sp.Expr:
     """The lowest power of K in K' - K, with its coefficient; 0 if there is none."""
     for order in _ORDERS:
-        growth = without_bias(kernel_map).series(order).body
-        excess = sp.expand(sp.expand(growth - K).subs(C_W, weight))
-        for power, coefficient in sorted(powers_of_kernel(excess).items()):
+        for power, factor in sorted(verified_terms(without_bias(kernel_map), order).terms.items()):
+            coefficient = sp.expand((factor - 1 if power == 1 else factor).subs(C_W, weight))
             # zero to all digits: a linear coefficient cancels by the choice of C_W, whether or not sympy sees it
             if sign_at_reference(at_generic(coefficient)):
                 return tidy_factors(canonical(coefficient)) * K**power
