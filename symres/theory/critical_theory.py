@@ -17,14 +17,12 @@ from ..notation.factors import tidy_factors
 from ..results.arguments_of_quantities import require_range
 from ..results.critical_point import Criticality, CriticalPoint, Exponents
 from ..results.phases import DepthScales, FixedPoint, LinePoint, Phase
-from .criticality import analysis
-from .criticality.conditions.critical_conditions import Maps
+from .criticality import analysis, critical_line
 from .criticality.correlation_map import CorrelationMap
+from .criticality.critical_conditions import Maps
 from .criticality.decay_exponents import exponents_at
-from .criticality.lines import critical_line
-from .criticality.lines.explicit_line import explicit_line
-from .criticality.phase import fixed_points, phase
-from .depth.batch_flow import variance_maps, with_kernel
+from .criticality.explicit_line import explicit_line
+from .criticality.phase import fixed_points, phase, variance_maps, with_kernel
 from .observables.layer_observable import CriticalSubject
 from .observables.layer_theory import LayerTheory
 

@@ -26,14 +26,13 @@ from ..results.advice.sizes import DEPTH, WIDTH
 from ..results.report import Report
 from ..results.subjects import DerivedDepth
 from ..results.verdict import Verdict
-from .criticality.lines import critical_line
+from .criticality import critical_line
 from .depth.fluctuating_network import Parameter
 from .depth.jacobian_product import jacobian_product
 from .depth.network import DualKernel, Network, of_networks
 from .depth.vertex_recursion import vertex_formulas
 from .finite_width_theory import FiniteWidthTheory
-from .names_by_purpose import OTHER_WORDS, THEORY_NAMES
-from .parameters_by_name import parameters_by_name
+from .public_names import OTHER_WORDS, THEORY_NAMES, parameters_by_name
 
 
 def derive(what: Layer | Activation | Theory | str, /, layer: str | None = None, **numbers: Number) -> Theory:

@@ -12,8 +12,7 @@ import sympy as sp
 from ...core.abbreviation import counted
 from ...core.symbols import K, S_in
 from ...functions.roots.implicit_number import ImplicitNumber
-from ...results.advice.advice import Advice
-from ...results.advice.sentences import SCHEMES
+from ...results.advice.advice import SCHEMES, Advice
 from ...results.critical_point import CriticalPoint
 from ...studies import criticality_summary
 from ...theory.criticality.phase import FixedPoint

@@ -15,7 +15,7 @@ from ...functions.roots.root import Root, scanned_roots
 from ...gaussian.algebra.canonical import canonical, textbook
 from ...results.critical_point import Criticality, CriticalPoint, KernelGrowth, SearchResult
 from ...results.quantity import Quantity, Status
-from .conditions.critical_conditions import (
+from .critical_conditions import (
     Conditions,
     Maps,
     NoConditions,
@@ -25,9 +25,9 @@ from .conditions.critical_conditions import (
     nested_conditions,
     solved,
 )
-from .conditions.parameter_signs import at_generic, can_be_positive, sign_at_reference, signs_where, stability_where
-from .lines.explicit_line import agree, line_of_points
+from .explicit_line import agree, line_of_points
 from .numerical_search import searched_points
+from .parameter_signs import at_generic, can_be_positive, sign_at_reference, signs_where, stability_where
 from .vanishing_kernel import growth, zero_points
 
 _LARGE = (sp.Integer(10) ** 4, sp.Integer(10) ** 7)

@@ -21,9 +21,9 @@ from ...results.critical_point import CriticalPoint, Exponents, Stretch
 from ...results.quantity import Quantity
 from ..quantities.closed_forms import closed
 from ..quantities.expansion import terms_of
-from .conditions.critical_conditions import expression_of, inner_law
-from .conditions.parameter_signs import generic_sign, signs_where
-from .conditions.scaling_symmetry import ONE, Unit
+from .critical_conditions import expression_of, inner_law
+from .parameter_signs import generic_sign, signs_where
+from .scaling_symmetry import ONE, Unit
 from .vanishing_kernel import without_bias
 
 _ORDERS = (2, 4, 8, 16)  # of the series of chi_perp around K = 0

@@ -1,9 +1,13 @@
-"""Kernels that a layer preserves at given parameters, where deep networks end, and their Jacobians there: the phase."""
+"""Kernels that a layer preserves at given parameters, where deep networks end, and their Jacobians there: the phase.
+
+The flow of layers with BatchNorm is that of the variance K - C of a neuron over the batch.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import mpmath as mp
@@ -12,14 +16,15 @@ from flint import arb, ctx
 
 from ...core.errors import DeclarationError, NoClosedForm
 from ...core.scalars import Number, number
-from ...core.symbols import K, kappa
+from ...core.symbols import C, K, kappa
 from ...functions.balls import compile_ball, enclose, evaluate
 from ...functions.roots.bracketing import float_values, zero, zeros
 from ...gaussian.algebra.canonical import canonical
 from ...results.phases import FixedPoint, Phase, phase_name
 from ...results.quantity import Quantity, Status
+from ..quantities.build import build, unknown
 from ..quantities.expansion import terms_of, verified_terms
-from .conditions.critical_conditions import expression_of
+from .critical_conditions import Maps, expression_of
 
 
 def fixed_points(maps: tuple[Quantity, Quantity, Quantity], params: Mapping[str, Number]) -> tuple[FixedPoint, ...]:
@@ -187,3 +192,64 @@ def _phase_at(point: FixedPoint) -> Phase:
         found = f"the kernel alternates around K = {point.K:.6g}, which repels it"
         raise NoClosedForm("the phase of a network", found, "iterate kernels()")
     return Phase(phase_name(point.chi_perp), point.K, point.chi_parallel, point.chi_perp)
+
+
+def variance_maps(kernel_map: Quantity, covariance_map: Quantity, perp: Quantity) -> Maps:
+    """The variance over the batch of the next layer, its slope, and chi_perp, as functions of the variance, called K.
+
+    Batch normalisation sees differences of inputs only, so the three do not depend on K and C otherwise.
+
+    Args:
+        kernel_map: K'(K, C) of one input.
+        covariance_map: C'(K, C) of two.
+        perp: chi_perp(K, C).
+    """
+    names = ("kernel_map", "chi_parallel", "chi_perp")
+    try:
+        flow, chi = (_in_variance(e) for e in (kernel_map.defined - covariance_map.defined, perp.defined))
+    except NoClosedForm as error:
+        missing = [unknown(name, (K,), error.found) for name in names]
+        return missing[0], missing[1], missing[2]
+    known = _parameters(kernel_map)
+    made = [build(name, (K,), e, parameters=known) for name, e in zip(names, (flow, flow.diff(K), chi), strict=True)]
+    return made[0], made[1], made[2]
+
+
+def with_kernel(
+    found: tuple[FixedPoint, ...], kernel_map: Quantity, params: Mapping[str, Number]
+) -> tuple[FixedPoint, ...]:
+    """Fixed points of the variance over a batch, with the kernel in the place of the variance.
+
+    Args:
+        found: whose K is the variance.
+        kernel_map: K' of one input.
+        params: a number for every parameter, by name.
+
+    Raises:
+        NoClosedForm: the kernel depends on the covariance, or has not one fixed point of its own.
+    """
+    asked, remedy = "the fixed points of a batch", "iterate kernels()"
+    if kernel_map.defined.has(C):
+        raise NoClosedForm(asked, "its kernel depends on the covariance of inputs", remedy)
+    known = _parameters(kernel_map)
+    definitions = kernel_map.defined, kernel_map.defined.diff(K)
+    flow, slope = (build("kernel_map", (K,), e, parameters=known) for e in definitions)
+    kernels = fixed_points((flow, slope, slope), params)
+    if len(kernels) != 1:
+        raise NoClosedForm(asked, f"the kernel has {len(kernels)}", remedy)
+    return tuple(replace(point, K=kernels[0].K) for point in found)
+
+
+def _parameters(quantity: Quantity) -> tuple[sp.Symbol, ...]:
+    return tuple(s for s in (*quantity.symbols, *quantity.unused) if s not in (K, C))
+
+
+def _in_variance(expression: sp.Expr) -> sp.Expr:
+    """A function of K - C as one of K."""
+    apart = expression.subs(K, K + C)
+    apart = apart.replace(lambda e: isinstance(e, sp.Add) and e.has(C), sp.expand)
+    apart = sp.expand(apart) if apart.has(C) else apart
+    if apart.has(C):
+        found = "the next variance over the batch depends on the kernel, too"
+        raise NoClosedForm("the flow of a batch", found, "iterate kernels() at given parameters")
+    return apart

@@ -21,8 +21,8 @@ from ...notation.factors import tidy_factors
 from ...results.critical_point import CriticalPoint, KernelGrowth, SearchResult
 from ...results.quantity import Quantity
 from ..quantities.expansion import terms_of, verified_terms
-from .conditions.critical_conditions import expression_of, solved
-from .conditions.parameter_signs import at_generic, at_reference, can_be_positive, sign_at_reference, signs_where
+from .critical_conditions import expression_of, solved
+from .parameter_signs import at_generic, at_reference, can_be_positive, sign_at_reference, signs_where
 
 _NO_FIXED_POINT = "K* = 0 is not a fixed point: K' does not vanish with K"
 _ORDERS = (3, 6, 12, 24, 48)  # the kernel map is expanded so far around K = 0, until a correction shows

@@ -21,7 +21,7 @@ from ...notation.facts import equation
 from ...results.arguments_of_quantities import undirected
 from ...results.subjects import DerivedNetwork
 from ..observables.layer_theory import LayerTheory
-from ..parameters_by_name import parameters_by_name
+from ..public_names import parameters_by_name
 from .fluctuating_network import DIGITS, FluctuatingNetwork, Parameter, Values, number_of
 
 State: TypeAlias = dict[str, mp.mpf]  # K, and C of a batch

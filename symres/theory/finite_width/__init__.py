@@ -6,5 +6,5 @@ response to the noise of all averages before it.
 
 Reading order: ``layer_response`` (which averages a layer has, and how each responds to earlier ones);
 ``hermite_space`` (functions as coefficients); ``layer_noise`` (one layer in numbers at one or two inputs);
-``joint_law`` and ``layer_numbers`` (at any number); ``fluctuations`` (the recursion in depth, and its error).
+``layer_numbers`` (at any number); ``fluctuations`` (the recursion in depth, and its error).
 """

@@ -38,7 +38,7 @@ from ...numerics.highest import (
 )
 from ...results.annotated_numbers import BranchScale, DeepBranchScale
 from ...results.quantity import Quantity, Status
-from ..criticality.conditions.critical_conditions import expression_of
+from ..criticality.critical_conditions import expression_of
 from ..observables.layer_theory import LayerTheory
 from ..quantities.build import build
 from ..quantities.expansion import terms_of

@@ -4,7 +4,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.theory.criticality.conditions.critical_conditions import (
+from symres.theory.criticality.critical_conditions import (
     Conditions,
     NoConditions,
     Obstacle,

@@ -5,8 +5,8 @@ import sympy as sp
 
 import symres as sr
 from symres.core.symbols import C_W, K, S_in, k
-from symres.theory.criticality.conditions.critical_conditions import conditions_of, nested, nested_conditions
-from symres.theory.criticality.conditions.scaling_symmetry import Unit
+from symres.theory.criticality.critical_conditions import conditions_of, nested, nested_conditions
+from symres.theory.criticality.scaling_symmetry import Unit
 
 beta = sp.Symbol("beta", positive=True)
 

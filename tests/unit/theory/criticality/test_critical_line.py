@@ -3,8 +3,8 @@
 import pytest
 
 from symres.core.symbols import C_W, C_b, K
-from symres.theory.criticality.conditions.parameter_signs import at_generic
-from symres.theory.criticality.lines import critical_line as module
+from symres.theory.criticality import critical_line as module
+from symres.theory.criticality.parameter_signs import at_generic
 from tests.shared import derived
 
 

@@ -10,18 +10,18 @@ from itertools import chain, cycle
 
 import sympy as sp
 
-from ....core.errors import SymresError
-from ....core.scalars import number
-from ....core.symbols import C_W, C_b, K, S_in, gamma, kappa, xi
-from ....functions.balls import enclose, evaluate
-from ....functions.ranges import of_size, parameter_grid, samples, signed_sizes
-from ....functions.roots.bracketing import GRID, sign, value_with_sign
-from ....gaussian.algebra.canonical import canonical
-from ....gaussian.calculus.expectation import Expectation
-from ....notation.factors import tidy_factors
-from ....results.critical_point import STABILITY, CriticalPoint, SearchResult
-from ....results.quantity import Quantity, Status
-from ..conditions.critical_conditions import (
+from ...core.errors import SymresError
+from ...core.scalars import number
+from ...core.symbols import C_W, C_b, K, S_in, gamma, kappa, xi
+from ...functions.balls import enclose, evaluate
+from ...functions.ranges import of_size, parameter_grid, samples, signed_sizes
+from ...functions.roots.bracketing import GRID, sign, value_with_sign
+from ...gaussian.algebra.canonical import canonical
+from ...gaussian.calculus.expectation import Expectation
+from ...notation.factors import tidy_factors
+from ...results.critical_point import STABILITY, CriticalPoint, SearchResult
+from ...results.quantity import Quantity, Status
+from .critical_conditions import (
     Conditions,
     Maps,
     NoConditions,
@@ -30,7 +30,7 @@ from ..conditions.critical_conditions import (
     positive_root,
     power_form,
 )
-from ..conditions.parameter_signs import WEIGHTS, at_generic, at_reference
+from .parameter_signs import WEIGHTS, at_generic, at_reference
 
 _OTHERS = (sp.Rational(3, 5), sp.Rational(5, 11), sp.Rational(19, 8))  # other parameters
 _STEP = 6  # of the kernels where many numbers are tried

@@ -10,24 +10,24 @@ import mpmath as mp
 import sympy as sp
 from flint import arb, ctx
 
-from ....core.errors import NoClosedForm, SymresError
-from ....core.scalars import Number, number
-from ....core.symbols import C_W, C_b, K, S_in
-from ....functions.balls import compile_ball, enclose, evaluate, value_and_radius
-from ....functions.floats.float_averages import number_at
-from ....functions.floats.float_compiler import CompiledFormula
-from ....functions.ranges import parameter_grid
-from ....functions.roots.bracketing import BITS, GRID
-from ....functions.roots.root import Root, scanned_roots
-from ....gaussian.algebra.canonical import canonical
-from ....notation.factors import tidy_factors
-from ....numerics.brent import brent
-from ....numerics.deferred_numpy import np
-from ....results.phases import LinePoint, attracts
-from ....results.quantity import Status
-from ..conditions.critical_conditions import Maps, Nested, affine, expression_of, nested, nested_line
-from ..conditions.parameter_signs import at_generic, at_reference
+from ...core.errors import NoClosedForm, SymresError
+from ...core.scalars import Number, number
+from ...core.symbols import C_W, C_b, K, S_in
+from ...functions.balls import compile_ball, enclose, evaluate, value_and_radius
+from ...functions.floats.float_averages import number_at
+from ...functions.floats.float_compiler import CompiledFormula
+from ...functions.ranges import parameter_grid
+from ...functions.roots.bracketing import BITS, GRID
+from ...functions.roots.root import Root, scanned_roots
+from ...gaussian.algebra.canonical import canonical
+from ...notation.factors import tidy_factors
+from ...numerics.brent import brent
+from ...numerics.deferred_numpy import np
+from ...results.phases import LinePoint, attracts
+from ...results.quantity import Status
+from .critical_conditions import Maps, Nested, affine, expression_of, nested, nested_line
 from .explicit_line import NON_ALGEBRAIC, below_one, explicit_line
+from .parameter_signs import at_generic, at_reference
 
 _DIGITS = 17
 _BITS = 80

@@ -12,15 +12,15 @@ from enum import Enum
 
 import sympy as sp
 
-from ....core.errors import SymresError
-from ....core.symbols import C_W, C_b, K, S_in
-from ....functions.balls import enclose
-from ....functions.roots.implicit_number import ImplicitNumber
-from ....gaussian.algebra.canonical import canonical
-from ....gaussian.calculus.expectation import Expectation
-from ....notation.factors import tidy_factors
-from ....results.quantity import Quantity
-from ...quantities.closed_forms import closed
+from ...core.errors import SymresError
+from ...core.symbols import C_W, C_b, K, S_in
+from ...functions.balls import enclose
+from ...functions.roots.implicit_number import ImplicitNumber
+from ...gaussian.algebra.canonical import canonical
+from ...gaussian.calculus.expectation import Expectation
+from ...notation.factors import tidy_factors
+from ...results.quantity import Quantity
+from ..quantities.closed_forms import closed
 from .parameter_signs import at_generic
 from .scaling_symmetry import ONE, Unit, unit_of
 
