@@ -32,7 +32,7 @@ from .depth.jacobian_product import jacobian_product
 from .depth.network import DualKernel, Network, of_networks
 from .depth.vertex_recursion import vertex_formulas
 from .finite_width_theory import FiniteWidthTheory
-from .public_names import OTHER_WORDS, THEORY_NAMES, parameters_by_name
+from .names_by_purpose import OTHER_WORDS, THEORY_NAMES, parameters_by_name
 
 
 def derive(what: Layer | Activation | Theory | str, /, layer: str | None = None, **numbers: Number) -> Theory:

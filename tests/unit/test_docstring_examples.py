@@ -13,7 +13,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.theory.public_names import THEORY_NAMES
+from symres.theory.names_by_purpose import THEORY_NAMES
 from tests import docstrings
 
 ROOT = Path(__file__).parents[2]

@@ -6,8 +6,8 @@ biases; ``scaling_symmetry`` removes a parameter that only sets the unit of kern
 of an expression in parameters, on which existence and stability of a point depend; ``numerical_search`` is for layers
 whose conditions have no formula.
 
-Critical lines are pairs of C_W and C_b for which a layer keeps a kernel with chi_perp = 1: ``critical_line`` (its points
-in numbers, and its form along the kernel), ``explicit_line`` (C_b as a function of C_W, where quadratic equations give
+Critical lines are pairs of C_W and C_b for which a layer keeps a kernel with chi_perp = 1: ``critical_line`` (points
+in numbers, and the form along the kernel), ``explicit_line`` (C_b as a function of C_W, where quadratic equations give
 it, and lines of which every point is a critical point).
 
 ``decay_exponents`` is for the approach to a point with depth. ``phase`` and, of two inputs, ``correlation_map`` answer

@@ -27,8 +27,8 @@ from ...notation import latex
 from ...notation.facts import equation
 from ...results.quantity import Quantity, Status
 from ..criticality.critical_conditions import affine, expression_of
+from ..names_by_purpose import parameters_by_name
 from ..observables.layer_theory import LayerTheory
-from ..public_names import parameters_by_name
 from ..quantities.build import build
 from ..quantities.closed_forms import closed
 

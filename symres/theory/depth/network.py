@@ -20,8 +20,8 @@ from ...notation import latex
 from ...notation.facts import equation
 from ...results.arguments_of_quantities import undirected
 from ...results.subjects import DerivedNetwork
+from ..names_by_purpose import parameters_by_name
 from ..observables.layer_theory import LayerTheory
-from ..public_names import parameters_by_name
 from .fluctuating_network import DIGITS, FluctuatingNetwork, Parameter, Values, number_of
 
 State: TypeAlias = dict[str, mp.mpf]  # K, and C of a batch
