@@ -153,6 +153,8 @@ def _only(flow: sp.Expr, perp: sp.Expr, branches: list[tuple[sp.Expr, sp.Expr]])
             if any(abs(found - first) > _APART * (abs(first) + weight) for found in here.values()):
                 return None
             able, seen = [branch for branch in able if branch in here], True
+            if len(branches) == 1:
+                return branches[0]
     return able[0] if seen and able else None
 
 
