@@ -121,8 +121,11 @@ def _solved(equation: sp.Expr, variable: sp.Symbol) -> list[sp.Expr]:
     numerator = sp.fraction(sp.together(masked.xreplace({variable: value})))[0]
     if not numerator.is_polynomial(unknown) or not 0 < sp.degree(numerator, unknown) <= _QUADRATIC:
         return []
-    found = sp.solve(numerator, unknown)
-    return [value.xreplace({unknown: root}).xreplace(back) for root in found if isinstance(root, sp.Expr)]
+    polynomial = sp.Poly(numerator, unknown)
+    last, first = polynomial.all_coeffs()[:-3:-1]
+    found = list(sp.roots(polynomial)) if polynomial.degree() > 1 else [-last / first]
+    able = [root for root in found if (root.is_positive if unknown.is_positive else root.is_real) is not False]
+    return [value.xreplace({unknown: root}).xreplace(back) for root in able]
 
 
 def _exponentials(equation: sp.Expr, variable: sp.Symbol) -> dict[sp.Expr, sp.Expr]:
