@@ -220,7 +220,8 @@ class CriticalTheory(LayerTheory, CriticalSubject):
             (5.196152, -2.0)
         """
         places = [number(k, "a kernel") for k in (kernels if isinstance(kernels, Iterable) else [kernels])]
-        return critical_line.curve(self.flow_maps, self._numbers(params, but={"C_W", "C_b"}), places)
+        line = critical_line.CriticalLine.of(self.flow_maps, self._numbers(params, but={"C_W", "C_b"}))
+        return [] if line is None else [line.row(place) for place in places]
 
     @cached_property
     def critical_line_parametric(self) -> tuple[sp.Expr, sp.Expr] | None:

@@ -335,18 +335,6 @@ def nested_conditions(kernel_map: Quantity, parallel: Quantity, perp: Quantity) 
     return Conditions(weight, maps.bias_at(kernel).subs(C_W, weight), numbers, gap, ONE, S_in, kernel)
 
 
-def nested_line(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> tuple[sp.Expr, sp.Expr, sp.Expr] | None:
-    """(C_W, C_b, K) on the critical line as functions of the inner variance S_in; None for other layers."""
-    maps = nested(kernel_map, parallel, perp)
-    form = None if maps is None else power_form(maps.perp)
-    if maps is None or form is None:
-        return None
-    n, alone, slope = form
-    weight = positive_root(1 - alone, slope, n)
-    kernel = maps.kernel.subs(C_W, weight)
-    return weight, maps.bias_at(kernel).subs(C_W, weight), kernel
-
-
 def _law(definitions: list[sp.Expr]) -> sp.Expr | None:
     """The variance over which all averages are, if there is only one."""
     laws = {e.covariance for definition in definitions for e in definition.atoms(Expectation)}

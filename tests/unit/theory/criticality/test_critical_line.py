@@ -14,11 +14,9 @@ def test_few_bits_decide_like_many(formula, monkeypatch):
     maps = theory.flow_maps
     found = module.separation(maps, None)
     free = set().union(*({*q.symbols, *q.unused} for q in maps)) - {K, C_W, C_b}
-    rows = module.curve(maps, {s: at_generic(s) for s in free}, module._PLACES)
-    known = [row for row in rows if row[1] == row[1]]
-    along, line = module._runs(maps)
-    slope = module.expression_of(maps[1])
-    decided = [module._inside(line, slope, along, k) for k in module._PLACES]
-    assert [row for row in decided if row] == [(bias >= -module._ZERO * weight, flows) for weight, bias, flows in known]
+    line = module.CriticalLine.of(maps, {s: at_generic(s) for s in free})
+    known = [row for row in map(line.row, module._PLACES) if row[1] == row[1]]
+    decided = [side for side in map(line.side, module._PLACES) if side]
+    assert decided == [(bias >= -module._ZERO * weight, flows) for weight, bias, flows in known]
     monkeypatch.setattr(module, "BITS", (module._BITS,))
     assert module.separation(maps, None) == found
