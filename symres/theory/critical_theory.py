@@ -29,11 +29,7 @@ from .observables.layer_theory import LayerTheory
 
 @dataclass(frozen=True)
 class CriticalTheory(LayerTheory, CriticalSubject):
-    """What deep networks of one layer do to kernels, and where that is critical.
-
-    Args:
-        layer: the forward equation.
-    """
+    """What deep networks of one layer do to kernels, and where that is critical."""
 
     @limited(Stage.CRITICALITY, "fixed points")
     def fixed_points(self, /, **params: Number) -> tuple[FixedPoint, ...]:

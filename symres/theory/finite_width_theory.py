@@ -47,11 +47,7 @@ from .response.response_recursions import branch_scale_procedure, response_recur
 
 @dataclass(frozen=True)
 class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
-    """Vertices, their growth, aspect ratios and responses of deep networks of one layer.
-
-    Args:
-        layer: the forward equation.
-    """
+    """Vertices, their growth, aspect ratios and responses of deep networks of one layer."""
 
     nu = Derived(deep_networks.NU)
     nu_log = Derived(deep_networks.NU_LOG)
