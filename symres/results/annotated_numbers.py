@@ -19,6 +19,10 @@ from .quantity import Quantity
 if TYPE_CHECKING:
     import pandas as pd
 
+_SHOWN = (0.0, 0.5, 0.9)  # gamma of the rows that the curve shows of itself
+OUTPUTS = 1  # n_L of the aspect ratios that are shown
+Value: TypeAlias = "float | Array"
+
 
 class Estimates(list[float]):
     """A list of numbers.
@@ -126,10 +130,6 @@ class DeepBranchScale(Shown):
         ]
 
 
-_SHOWN = (0.0, 0.5, 0.9)  # gamma of the rows that the curve shows of itself
-OUTPUTS = 1  # n_L of the aspect ratios that are shown
-
-
 @dataclass(frozen=True)
 class GrowthRow:
     """One weight of the skip connection.
@@ -213,9 +213,6 @@ class VertexFormulas:
     stream_noise: sp.Expr
     weight: sp.Expr
     steps: tuple[tuple[sp.Symbol, sp.Expr], ...]
-
-
-Value: TypeAlias = "float | Array"
 
 
 @dataclass(frozen=True, repr=False)

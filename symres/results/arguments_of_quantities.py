@@ -18,6 +18,7 @@ from ..functions.balls import evaluate
 
 _ROUNDED = sp.Rational(1, 2**50)  # relative: by how much floats may exceed the largest covariance
 _LONGEST = 80  # characters of a call in a message
+_FEW = 15  # digits of a factor whose sign alone counts
 
 
 @dataclass(frozen=True)
@@ -158,9 +159,6 @@ def require_range(asked: str, symbol: sp.Symbol, value: sp.Expr) -> None:
         return
     side += "" if symbol.is_nonzero and symbol not in SHARED.values() else "="  # kernels may vanish
     raise DeclarationError(f"{asked} at {symbol} = {value}", found, f"pass {symbol} {side} 0")
-
-
-_FEW = 15  # digits of a factor whose sign alone counts
 
 
 def value_at_the_edge(asked: str, defined: sp.Expr, exact: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:

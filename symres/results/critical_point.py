@@ -18,6 +18,10 @@ from ..notation.factors import tidy_factors
 from ..notation.facts import equation
 
 _DEPTH = sp.Symbol("l", positive=True)
+_DIGITS = 17
+_ALONG = tuple(map(sp.Rational, (1, 2, "1/2", 4, "1/4", 10, "1/10", 100, "1/100")))  # on a line of critical points
+# sign of d(chi_parallel)/dK where chi_parallel = 1: d' = d + b*d**2 pulls from below for b > 0
+STABILITY = {1: ("half-stable", "below"), -1: ("half-stable", "above"), 0: ("marginal", "")}
 
 
 @dataclass(frozen=True)
@@ -115,13 +119,6 @@ class KernelGrowth:
         if self._order == 1:
             return Exponents(kernel, -front, amplitude)
         return Exponents(kernel, None, amplitude, Stretch(1 - self._order, front / (1 - self._order)))
-
-
-_DIGITS = 17
-_ALONG = tuple(map(sp.Rational, (1, 2, "1/2", 4, "1/4", 10, "1/10", 100, "1/100")))  # on a line of critical points
-
-# sign of d(chi_parallel)/dK where chi_parallel = 1: d' = d + b*d**2 pulls from below for b > 0
-STABILITY = {1: ("half-stable", "below"), -1: ("half-stable", "above"), 0: ("marginal", "")}
 
 
 @dataclass(frozen=True, repr=False)

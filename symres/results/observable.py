@@ -18,6 +18,9 @@ from .quantity import Quantity
 # the observables' noise
 Sample: TypeAlias = "tuple[np.ndarray, np.ndarray]"
 Sampler: TypeAlias = "Callable[[int, int, np.random.Generator], Sample]"  # width, number of networks
+SampleArguments = Mapping[str, Any]  # by name
+_USUAL = {C_W: "1.25", C_b: "0.05", gamma: "0.7", xi: "0.6"}
+_OTHER = "0.75"
 
 
 @dataclass(frozen=True)
@@ -37,12 +40,6 @@ class OracleValue:
     scale: float
     remark: str = ""
     diverges: bool = False
-
-
-SampleArguments = Mapping[str, Any]  # by name
-
-_USUAL = {C_W: "1.25", C_b: "0.05", gamma: "0.7", xi: "0.6"}
-_OTHER = "0.75"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

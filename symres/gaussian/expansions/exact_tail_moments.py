@@ -37,6 +37,10 @@ _L = sp.Dummy("l", positive=True, integer=True)
 _ERF = sp.Dummy("erf(b z)", positive=True)
 
 Power = tuple[int, bool, int, sp.Expr]  # (j, log, e, c): c z**j (1 + q)**e, or c z**j log(1 + q)
+_SERIES_ORDER = 12  # powers of 1/z among which the first of the remainder is sought
+_FAR_POINTS = (10**5, 10**6)  # places where the fall of a remainder is looked at
+_TOLERANCE = mp.mpf(10) ** -20  # relative deviation of a moment from its value in numbers
+_INVERSE = sp.Dummy("t", positive=True)
 
 
 def exact_moment(remainder: PiecewiseFunction, n: int) -> sp.Expr | None:
@@ -199,12 +203,6 @@ def _gaussian_moment(power: int, erfs: int, slope: sp.Expr, decay: sp.Expr) -> s
     except NoClosedForm:
         return None
     return sp.sqrt(sp.pi / decay) * average.subs(K, 1 / (2 * decay))
-
-
-_SERIES_ORDER = 12  # powers of 1/z among which the first of the remainder is sought
-_FAR_POINTS = (10**5, 10**6)  # places where the fall of a remainder is looked at
-_TOLERANCE = mp.mpf(10) ** -20  # relative deviation of a moment from its value in numbers
-_INVERSE = sp.Dummy("t", positive=True)
 
 
 @lru_cache(maxsize=256)

@@ -22,6 +22,7 @@ from ...core.symbols import z
 from .univariate import check_variance, gaussian_weight, univariate_average
 
 _REGULAR_BITS = 8  # a determinant known to fewer bits is treated as one that may be zero
+_BOUND_BITS = 16  # of a bound
 
 
 @dataclass(frozen=True)
@@ -115,9 +116,6 @@ def law_of(covariance: tuple[arb, arb, arb]) -> BivariateNormal:
 def _exact_precision(*balls: arb) -> int:
     """A precision in which products of the midpoints are exact: ``|C| = sqrt(K1*K2)`` must give exactly 0."""
     return 2 * max(ball.mid().bits() for ball in balls) + 64
-
-
-_BOUND_BITS = 16  # of a bound
 
 
 def perturbation_bound(

@@ -26,6 +26,7 @@ _DEEPEST = 200
 _WIDER = 1 + arb(2) ** -20  # so that places at the ends lie inside, rounded or not
 
 _Ball = tuple[tuple[int, int], tuple[int, int]]
+_GUARD = 32  # bits
 
 
 @dataclass(frozen=True)
@@ -150,9 +151,6 @@ def _interpolant(function: Callable[[arb], arb], centre: arb, half: arb, size: a
         polynomial = arb_poly(list(np.polynomial.chebyshev.cheb2poly(np.array(exact, dtype=object))))
     error = arb((4 * size ** (1 - count) / (size - 1)).upper())
     return Interpolant(centre.mid(), half.mid(), polynomial, slope, inexact, error)
-
-
-_GUARD = 32  # bits
 
 
 class GeometricSum(PowerSumNode, sp.Expr):

@@ -29,6 +29,13 @@ from .vertex_growth import FLOW_TO_ZERO, StationaryNoise, growth_at_zero
 _DIGITS = 15
 _NEAR = sp.Rational(1, 10**3)  # 1 - gamma, where the slope at 1 is compared with values
 _CLOSE = 0.02  # largest relative distance there
+_MEANING = {
+    "neutral": "growth of the four-point vertex over the squared kernel, per layer of deep networks",
+    "half-stable": "growth of the four-point vertex over the squared kernel, per layer of deep networks at K = K*",
+    "stable": "growth of the four-point vertex over the squared kernel, per layer of deep networks where K flows to 0",
+}
+SKIPS = ((gamma, -1, 1),)  # skip weights at which kernels neither explode nor stay for ever
+_APPROACH = "nu_log"
 
 
 def expansion(quantity: Quantity, order: int, *, large: bool = False, checked: bool = True) -> Quantity:
@@ -159,14 +166,6 @@ def _verified(quantity: Quantity, found: sp.Expr, order: int, large: bool) -> Ve
     return Verification("values of nu", 1, distance)
 
 
-_MEANING = {
-    "neutral": "growth of the four-point vertex over the squared kernel, per layer of deep networks",
-    "half-stable": "growth of the four-point vertex over the squared kernel, per layer of deep networks at K = K*",
-    "stable": "growth of the four-point vertex over the squared kernel, per layer of deep networks where K flows to 0",
-}
-SKIPS = ((gamma, -1, 1),)  # skip weights at which kernels neither explode nor stay for ever
-
-
 def nu(program: Program, points: Sequence[CriticalPoint], parameters: Sequence[sp.Symbol]) -> Quantity:
     """The growth of V/K^2 for each layer of deep networks at the critical point that names the universality class.
 
@@ -252,9 +251,6 @@ def aspect_ratio(growth: Quantity) -> Quantity:
         proof=Proof(definition),
         meaning="",
     )
-
-
-_APPROACH = "nu_log"
 
 
 def approach(kernel_map: Quantity, points: Sequence[CriticalPoint]) -> Quantity:

@@ -42,6 +42,9 @@ NON_ALGEBRAIC = (sp.Function, Expectation)  # what no algebraic equation in K co
 _DIGITS = 17
 _BITS = 160
 _RESIDUE = 1e-25  # of a condition that is met
+_SIGN_BITS = 60
+_LEAST_KERNELS = 4  # of a line at which its stability is judged
+_NONE = "the susceptibilities agree at every kernel, but no "
 
 
 def explicit_line(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
@@ -208,11 +211,6 @@ def _solution(
     except SymresError:  # no real number
         return None
     return at[C_b]
-
-
-_SIGN_BITS = 60
-_LEAST_KERNELS = 4  # of a line at which its stability is judged
-_NONE = "the susceptibilities agree at every kernel, but no "
 
 
 def agree(conditions: Conditions | NoConditions, parallel: Quantity, perp: Quantity) -> bool:

@@ -26,6 +26,11 @@ from ..quantities.build import build, unknown
 from ..quantities.expansion import terms_of, verified_terms
 from .critical_conditions import Maps, expression_of
 
+_DIGITS = 22
+_MARGINAL = 1e-9  # how close chi_parallel is to 1 where the flow along K tells the stability
+_BESIDE_ZERO = sp.Rational(1, 10**20)
+_BEYOND = sp.Integer(10) ** 12  # a kernel beyond all that are searched
+
 
 def fixed_points(maps: tuple[Quantity, Quantity, Quantity], params: Mapping[str, Number]) -> tuple[FixedPoint, ...]:
     """The fixed points of the kernel map between 1e-9 and 1e12, and K = 0 where it is one.
@@ -95,12 +100,6 @@ def _zero_fixed_point(maps: tuple[Quantity, ...], params: Mapping[str, Number]) 
 
 def _fixed_point(k: Any, parallel: float, perp: float) -> FixedPoint:
     return FixedPoint(k if k == K else float(k), parallel, perp, phase_name(perp))
-
-
-_DIGITS = 22
-_MARGINAL = 1e-9  # how close chi_parallel is to 1 where the flow along K tells the stability
-_BESIDE_ZERO = sp.Rational(1, 10**20)
-_BEYOND = sp.Integer(10) ** 12  # a kernel beyond all that are searched
 
 
 def phase(

@@ -28,6 +28,14 @@ _NO_FIXED_POINT = "K* = 0 is not a fixed point: K' does not vanish with K"
 _ORDERS = (3, 6, 12, 24, 48)  # the kernel map is expanded so far around K = 0, until a correction shows
 _SQUARED_DISTANCES = (20, 40, 80)  # of a breakpoint, in variances: the Gaussian beyond is below 1e-5
 _STABILITY = {-1: "stable", 1: "unstable", 0: "marginal"}
+_INVERSE_ORDERS = (
+    sp.Integer(2),
+    sp.Rational(1, 2),
+    sp.Integer(0),
+)  # of the expansions in 1/K; algebraic tails know few terms
+_STEP = 6  # of the grid of kernels at which K' > K is tested
+_LEAST = sp.Rational(1, 10**20)  # a variance of biases: its part of K' - K hides no other
+_BITS = (60, 240)  # the second where K' and K are nearly equal
 
 
 def zero_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> SearchResult:
@@ -98,16 +106,6 @@ def _flow_signs(kernel_map: Quantity, weight: sp.Expr) -> set[int]:
     nearest = min((b for b in breaks if b.is_positive and b.is_number), default=sp.Integer(1))
     increment = (expression_of(kernel_map) - K).subs({C_b: 0, C_W: weight})
     return set().union(*(signs_where(increment.subs(K, nearest**2 / k), weight) for k in _SQUARED_DISTANCES))
-
-
-_INVERSE_ORDERS = (
-    sp.Integer(2),
-    sp.Rational(1, 2),
-    sp.Integer(0),
-)  # of the expansions in 1/K; algebraic tails know few terms
-_STEP = 6  # of the grid of kernels at which K' > K is tested
-_LEAST = sp.Rational(1, 10**20)  # a variance of biases: its part of K' - K hides no other
-_BITS = (60, 240)  # the second where K' and K are nearly equal
 
 
 def growth(kernel_map: Quantity, perp: Quantity) -> KernelGrowth | None:

@@ -29,6 +29,10 @@ DIGITS = 18  # of every step: results are good to 15
 
 Parameter: TypeAlias = Number | Sequence[Number]  # of all layers, or of each
 Values: TypeAlias = dict[str, Number]
+Kernels: TypeAlias = Number | Sequence[Sequence[Number]]  # of one input, or the matrix of several
+Function: TypeAlias = Activation | sp.Expr | str | Callable[[sp.Symbol], sp.Expr]
+_SINGULAR = 1e-12  # an eigenvalue of this size is 0
+_PARALLEL = 1e-14  # the squared sine of an angle that is 0
 
 
 def by_layer(
@@ -78,13 +82,6 @@ def listed(value: Parameter) -> Number | list[Number]:
 def float_values(layer: LayerTheory, values: Values) -> dict[sp.Symbol, float]:
     """The parameters of a layer in double precision."""
     return {s: float(number(values[s.name], s.name)) for s in layer.layer.parameters}
-
-
-Kernels: TypeAlias = Number | Sequence[Sequence[Number]]  # of one input, or the matrix of several
-Function: TypeAlias = Activation | sp.Expr | str | Callable[[sp.Symbol], sp.Expr]
-
-_SINGULAR = 1e-12  # an eigenvalue of this size is 0
-_PARALLEL = 1e-14  # the squared sine of an angle that is 0
 
 
 class FluctuatingNetwork:

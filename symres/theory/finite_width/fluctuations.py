@@ -31,6 +31,10 @@ from .layer_noise import CompiledLayer
 from .layer_numbers import LayerNumbers, at_kernels, roots_of
 from .layer_response import of_view, state_places, views_of
 
+_DEGREES = {1: (64, 256, 1024, 4096), 2: (24, 48, 96, 160)}  # of Hermite polynomials of one and of two variables
+_WANTED = {1: 1e-13, 2: 1e-13, 3: 1e-9}  # relative to the largest fluctuation; by the number of inputs, 3 or more
+_ROUNDING = 4e-16  # relative, of each layer
+
 
 @dataclass(frozen=True)
 class Fluctuations:
@@ -155,11 +159,6 @@ def through(kernel: Array, layers: Sequence[LayerNumbers], degree: int) -> Itera
     for layer in layers:
         state = after(state, layer)
         yield state
-
-
-_DEGREES = {1: (64, 256, 1024, 4096), 2: (24, 48, 96, 160)}  # of Hermite polynomials of one and of two variables
-_WANTED = {1: 1e-13, 2: 1e-13, 3: 1e-9}  # relative to the largest fluctuation; by the number of inputs, 3 or more
-_ROUNDING = 4e-16  # relative, of each layer
 
 
 @dataclass(frozen=True, repr=False)

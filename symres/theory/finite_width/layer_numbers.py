@@ -30,6 +30,7 @@ _Product = tuple[tuple[Function, ...], tuple[int, ...]]  # functions, and the va
 
 _WEAK = 0.7  # a correlation whose powers converge well before the highest degrees
 _ONE_VARIABLE = 1e-13  # 1 - r^2 of variables that are one but for rounding
+_ROUNDING = 1e-12  # of the coefficients of one form in different views
 
 
 class JointLaw:
@@ -165,9 +166,6 @@ class JointLaw:
             found.append(((max(float(np.linalg.norm(R, 2)), _WEAK), products), split, R))
         _, split, R = min(found, key=lambda way: way[0])
         return split, R
-
-
-_ROUNDING = 1e-12  # of the coefficients of one form in different views
 
 
 class LayerNumbers:

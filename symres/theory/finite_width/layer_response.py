@@ -26,6 +26,8 @@ from ..walk.linear_forms import lowest_terms
 from ..walk.walk import EmpiricalAverage, Kernel, Walk
 
 Inputs = tuple[int, ...]
+N = TypeVar("N", float, sp.Expr)  # numbers, or expressions
+_ZERO = sp.Integer(0)
 
 
 def views_of(p: int) -> list[Inputs]:
@@ -46,10 +48,6 @@ def of_view(places: list[Inputs], view: Inputs) -> list[Inputs]:
 def block(rows: Sequence[int], columns: Sequence[int]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The index of some rows and columns of a matrix."""
     return np.array(rows, dtype=np.intp)[:, None], np.array(columns, dtype=np.intp)
-
-
-N = TypeVar("N", float, sp.Expr)  # numbers, or expressions
-_ZERO = sp.Integer(0)
 
 
 @dataclass

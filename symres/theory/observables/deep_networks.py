@@ -9,6 +9,8 @@ from ...results.observable import DepthObservable, Observable, Section
 from ..aspect_ratio.nu import approach, aspect_ratio, nu, vertex_limit
 from .layer_observable import AtCriticality
 
+_DEPTH = sp.Symbol("l", integer=True, nonnegative=True)
+
 NU = AtCriticality(
     name="nu",
     sign=("ν", "nu"),
@@ -57,9 +59,6 @@ VERTEX_LIMIT = AtCriticality(
     ),
     example='>>> sr.derive("square", layer="pre_ln").vertex_limit.expr  # <H_4(z)^2> = 24\n24*C_W**2/(3*C_W + C_b)**2',
 )
-
-_DEPTH = sp.Symbol("l", integer=True, nonnegative=True)
-
 VERTEX = DepthObservable(
     name="vertex",
     sign=("V", "V"),

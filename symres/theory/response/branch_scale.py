@@ -46,6 +46,13 @@ from .kernel_response import ScaleSlopes, largest_kernel, maps_of
 
 T = TypeVar("T")
 Value: TypeAlias = tuple[float, float]  # a place, and the value there
+SCALES = 1e-3, 30.0, 24  # that are tried first, in units of 1/sqrt(depth): the lowest, the highest, how many
+_LEAST = 1e-300  # kernels below are nothing
+_REACH = 1e6, 1e3  # final kernels that are tried first: in units of the input's; and those where activations bend
+_STEPS = 6  # in each decade
+_NEAR = 0.01  # of the last step to a kernel at which the flow ends, that is left out
+_CONVERGED = 1e-9  # relative error of an integral, from which on it is no number
+_ASKED = "the optimal branch scale of many layers"
 
 
 @dataclass(frozen=True)
@@ -134,10 +141,6 @@ def _outwards(function: Function, row: Value, factor: float, done: Callable[[flo
         yield place, value
         if done(value):
             return
-
-
-SCALES = 1e-3, 30.0, 24  # that are tried first, in units of 1/sqrt(depth): the lowest, the highest, how many
-_LEAST = 1e-300  # kernels below are nothing
 
 
 @dataclass(frozen=True)
@@ -267,13 +270,6 @@ def linear_estimate(rate: Quantity, power: int, start: float, target: float, dep
         found = f"linear layers do not lead from K = {start:g} to {target:g}"
         raise NoClosedForm("an estimate of the branch scale", found, "ask for another final kernel")
     return float(size ** (1 / power))
-
-
-_REACH = 1e6, 1e3  # final kernels that are tried first: in units of the input's; and those where activations bend
-_STEPS = 6  # in each decade
-_NEAR = 0.01  # of the last step to a kernel at which the flow ends, that is left out
-_CONVERGED = 1e-9  # relative error of an integral, from which on it is no number
-_ASKED = "the optimal branch scale of many layers"
 
 
 def deep_branch_scale(
