@@ -19,13 +19,13 @@ from sympy.printing.printer import Printer
 from ...core.atoms import PowerSumNode
 from ...core.symbols import r as power_symbol
 from ...functions.balls.compiler import compile_ball
+from ...gaussian.quadrature.node_compression import ball_key, ball_of
 from ...numerics.deferred_numpy import np
 
 INNERMOST = 6  # below 2**-6 there is one polynomial for c(r)/r
 _DEEPEST = 200
 _WIDER = 1 + arb(2) ** -20  # so that places at the ends lie inside, rounded or not
 
-_Ball = tuple[tuple[int, int], tuple[int, int]]
 _GUARD = 32  # bits
 
 
@@ -36,24 +36,23 @@ class PowerSeries:
     Args:
         term: c, an expression.
         symbols: r, then its parameters.
-        parameters: numbers of these: mantissa and exponent of the middle and of the radius.
+        parameters: the balls of these, by their keys.
         bits: of the arithmetic.
     """
 
     term: sp.Expr
     symbols: tuple[sp.Symbol, ...]
-    parameters: tuple[_Ball, ...]
+    parameters: tuple[tuple[int, ...], ...]
     bits: int
 
     @classmethod
     def of(cls, term: sp.Expr, symbols: Sequence[sp.Symbol], parameters: Sequence[arb], bits: int) -> PowerSeries:
         """The function for parameters that are balls."""
-        parts = tuple((_exact(ball.mid()), _exact(ball.rad())) for ball in parameters)
-        return cls(term, tuple(symbols), parts, bits)
+        return cls(term, tuple(symbols), tuple(map(ball_key, parameters)), bits)
 
     def __call__(self, r: arb) -> arb:
         """A value."""
-        values = [arb(arb(middle), arb(radius)) for middle, radius in self.parameters]
+        values = [*map(ball_of, self.parameters)]
         with ctx.workprec(self.bits):
             return compile_ball(self.term, self.symbols)([r, *values])
 
@@ -109,11 +108,6 @@ def innermost(function: PowerSeries) -> Interpolant:
         size = _ellipse(1 / half)
         count = 2 * (_points(size, function.bits) // 2 + 1)  # even, so that 0 is none of the points
         return _interpolant(lambda r: function(r) / r, arb(0), half, size, count)
-
-
-def _exact(number: arb) -> tuple[int, int]:
-    mantissa, exponent = number.man_exp()
-    return int(mantissa), int(exponent)
 
 
 def _ends(sign: int, level: int) -> tuple[arb, arb, arb]:
