@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from ..core.errors import DeclarationError, NoClosedForm, SymresError
 from ..core.progress import Progress
 from ..core.work_budget import Stage, limited
-from ..results.numbers.procedure import Procedure
+from ..results.observable import Procedure
 from ..results.quantity import Quantity, Status
 from ..results.subjects import DerivedLayer, DerivedNetwork
 from . import targets

@@ -20,7 +20,7 @@ from ..codegen.module import LATEX, Module
 from ..core.errors import DeclarationError
 from ..core.progress import Progress, reported
 from ..layers.layer import Layer
-from ..results.numbers.procedure import Procedure
+from ..results.observable import Procedure
 from ..results.subjects import DerivedNetwork
 from ..theory.theory import derive
 from .latex.depth_documents import procedure_document, recursion

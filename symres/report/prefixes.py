@@ -11,7 +11,7 @@ from ..codegen.module import LATEX
 from ..core.errors import DeclarationError
 from ..layers.equation_parser import is_equation
 from ..layers.layer import Layer
-from ..results.numbers.procedure import Procedure
+from ..results.observable import Procedure
 from ..results.quantity import Quantity
 from ..results.subjects import DerivedLayer, DerivedNetwork
 

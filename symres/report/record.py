@@ -17,9 +17,8 @@ from ..notation.decimals import at_zero_gamma, decimal
 from ..notation.facts import in_line
 from ..results.advice.advice import Advice
 from ..results.advice.parts import Path
-from ..results.critical_point import CriticalPoint
-from ..results.exponents import Exponents
-from ..results.numbers.growth_curve import GrowthCurve, GrowthRow, VertexFormulas
+from ..results.annotated_numbers import GrowthCurve, GrowthRow, VertexFormulas
+from ..results.critical_point import CriticalPoint, Exponents
 from ..results.phases import FixedPoint
 from ..results.quantity import Quantity, Status
 from ..results.report import Report

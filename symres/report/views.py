@@ -27,7 +27,7 @@ from ..results.critical_point import CriticalPoint
 from ..results.report import Report
 from ..studies.advice.advise import advise
 from ..studies.advice.network_sizes import require_size
-from ..theory.criticality.fixed_points import FixedPoint
+from ..theory.criticality.phase import FixedPoint
 from ..theory.theory import Theory
 from .text.page import Page
 

@@ -1,4 +1,7 @@
-"""The numbers that a user gives for the symbols of a quantity: exact, known by name, within their domains."""
+"""The numbers that a user gives for the symbols of a quantity: exact, known by name, within their domains.
+
+Where they make inputs parallel, or let them vanish, averages have a value and densities a limit.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import sympy as sp
+from sympy.utilities.iterables import sift
 
-from ..core.errors import DeclarationError
+from ..core.errors import DeclarationError, NoClosedForm
 from ..core.scalars import Number, is_rounded, number
 from ..core.symbols import K1, K2, KERNELS, SHARED, C, K
+from ..functions.balls import evaluate
 
 _ROUNDED = sp.Rational(1, 2**50)  # relative: by how much floats may exceed the largest covariance
 _LONGEST = 80  # characters of a call in a message
+_FEW = 15  # digits of a factor whose sign alone counts
 
 
 @dataclass(frozen=True)
@@ -153,3 +159,60 @@ def require_range(asked: str, symbol: sp.Symbol, value: sp.Expr) -> None:
         return
     side += "" if symbol.is_nonzero and symbol not in SHARED.values() else "="  # kernels may vanish
     raise DeclarationError(f"{asked} at {symbol} = {value}", found, f"pass {symbol} {side} 0")
+
+
+def value_at_the_edge(asked: str, defined: sp.Expr, exact: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
+    """A definition where inputs become parallel, or vanish: averages have a value there, densities a limit.
+
+    Args:
+        asked: what it defines, for messages.
+        defined: in unevaluated averages.
+        exact: a number for every symbol.
+
+    Raises:
+        NoClosedForm: a slope is infinite there, or infinite terms of both signs meet.
+    """
+    along, end = _towards(defined, exact)
+    fronts: dict[sp.Expr, sp.Expr] = {}
+    for term in sp.Add.make_args(sp.expand_mul(along)):
+        front, averages = map(sp.Mul.fromiter, sift(sp.Mul.make_args(term), _is_elementary, binary=True))
+        fronts[averages] = fronts.get(averages, sp.Integer(0)) + front
+    terms = [_at_end(front, averages, end, exact.get(end, end)) for averages, front in fronts.items()]
+    endless = {term for term in terms if term.has(sp.nan, sp.zoo, sp.oo, -sp.oo)}
+    if not endless:
+        return sp.Add(*terms)
+    if endless not in ({sp.oo}, {-sp.oo}):
+        raise NoClosedForm(
+            f"{asked} at {', '.join(f'{s} = {v}' for s, v in exact.items())}",
+            "symres knows no limit of its terms there, or they diverge",
+            "pass values close to it",
+        )
+    return endless.pop()
+
+
+def _towards(defined: sp.Expr, exact: Mapping[sp.Symbol, sp.Expr]) -> tuple[sp.Expr, sp.Symbol]:
+    """The definition with numbers for all symbols but one, and that: a kernel that vanishes, or the covariance."""
+    vanishing = [s for s in (K1, K2) if exact.get(s) == 0]
+    if not vanishing:
+        return defined.subs({s: v for s, v in exact.items() if s != C}), C
+    end, *equal = vanishing  # both vanish together
+    given = {s: v for s, v in exact.items() if s not in vanishing}
+    return defined.subs(given).subs(dict.fromkeys(equal, end)), end
+
+
+def _at_end(front: sp.Expr, averages: sp.Expr, symbol: sp.Symbol, value: sp.Expr) -> sp.Expr:
+    """A product at the end of the range of a symbol: the limit of what is elementary, the value of the rest."""
+    averages = averages.subs(symbol, value)
+    if front.has(symbol):
+        try:
+            front = sp.limit(front, symbol, value, "-" if value.is_positive else "+")
+        except (NotImplementedError, ValueError):
+            return sp.nan
+    if front.is_infinite:
+        averages = sp.sign(sp.Float(evaluate(averages, {}, _FEW)[0]))
+    return front * averages
+
+
+def _is_elementary(factor: sp.Expr) -> bool:
+    """Whether a factor is made of powers and exponentials alone: densities are, and have a limit."""
+    return all(isinstance(node, sp.Atom | sp.Add | sp.Mul | sp.Pow | sp.exp) for node in sp.preorder_traversal(factor))

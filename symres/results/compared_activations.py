@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..core.display import Fact, Shown, preformatted
 from ..notation import escape
-from .numbers.data_frame import data_frame
+from .annotated_numbers import data_frame
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,15 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 import sympy as sp
 
-from .measurement import OracleValue, Sampler
-from .numbers.procedure import Procedure
+from ..core.display import Fact, Shown
+from ..core.symbols import C_W, C_b, gamma, xi
+from ..numerics.deferred_numpy import np
+from .quantity import Quantity
+
+# (observables, controls) of networks of some width, one row a network: controls have mean 0 at every width and share
+# the observables' noise
+Sample: TypeAlias = "tuple[np.ndarray, np.ndarray]"
+Sampler: TypeAlias = "Callable[[int, int, np.random.Generator], Sample]"  # width, number of networks
+SampleArguments = Mapping[str, Any]  # by name
+_USUAL = {C_W: "1.25", C_b: "0.05", gamma: "0.7", xi: "0.6"}
+_OTHER = "0.75"
+
+
+@dataclass(frozen=True)
+class OracleValue:
+    """The oracle's number.
+
+    Args:
+        value: the number; infinite if the defining limit diverges, or where the oracle failed.
+        error: estimate of its absolute error.
+        scale: the natural size of the quantity, against which a small value is judged.
+        remark: what the reader should know.
+        diverges: whether an infinite value is what the oracle has seen, not the end of the range of doubles.
+    """
+
+    value: float
+    error: float
+    scale: float
+    remark: str = ""
+    diverges: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Procedure(Shown):
+    """What is computed from functions of one layer: a recursion over the layers of a network, or a search.
+
+    Its name says how; targets have a template of that name.
+
+    Args:
+        name: "vertex", "response", "branch_scale" or "optimal_gamma".
+        meaning: one line that says what is computed.
+        call: the Python expression that makes it from a theory, "theory.vertex_recursion".
+        functions: the quantities, with the names that the procedure has for them. Those that vanish are left out.
+        parameters: that the procedure takes, those of functions.
+        unknowns: parameters of functions whose values the procedure finds itself.
+        source: document and equation.
+        constants: numbers that the procedure needs, by name.
+        exact: by the name of a generated function, the same from the theory: to measure errors.
+        samples: the arguments for which they are measured.
+    """
+
+    name: str
+    meaning: str
+    call: str
+    functions: tuple[Quantity, ...]
+    parameters: tuple[sp.Symbol, ...]
+    unknowns: tuple[sp.Symbol, ...] = ()
+    source: str = ""
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    exact: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    samples: tuple[SampleArguments, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.meaning}; made of {', '.join(q.name for q in self.functions)}>"
+
+    def _title(self) -> str:
+        return self.meaning
+
+    def _facts(self) -> Iterable[Fact]:
+        """The functions that it is made of."""
+        return [fact for quantity in self.functions for fact in quantity._facts()[:1]]
+
+
+def present(*functions: Quantity) -> tuple[Quantity, ...]:
+    """The functions that do not vanish."""
+    return tuple(quantity for quantity in functions if quantity.body != 0)
+
+
+def usual(parameters: Iterable[sp.Symbol]) -> SampleArguments:
+    """Numbers of parameters at which errors are measured: of a network neither large nor critical."""
+    return {s.name: _USUAL.get(s, _OTHER) for s in parameters}
 
 
 class Section(Enum):

@@ -9,7 +9,7 @@ import sympy as sp
 
 from ..core.display import Fact, Shown
 from ..core.errors import NoClosedForm
-from .numbers.estimates import AnnotatedNumber
+from .annotated_numbers import AnnotatedNumber
 
 CRITICAL = 1e-10  # how close chi_perp is to 1 at what is called critical
 _ROUNDED = 1e-12  # of chi_parallel at the end of a line, where it is 1

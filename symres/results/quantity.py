@@ -20,8 +20,7 @@ from ..core.symbols import K1, KERNELS, K
 from ..functions.balls import evaluate
 from ..notation import latex
 from ..notation.facts import equation, is_short
-from .arguments_of_quantities import Arguments
-from .edge_values import value_at_the_edge
+from .arguments_of_quantities import Arguments, value_at_the_edge
 
 _FEW = 15  # digits that any value should have
 

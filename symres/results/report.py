@@ -10,9 +10,8 @@ import sympy as sp
 
 from ..notation.facts import Equations
 from .advice.advice import Advice
-from .critical_point import CriticalPoint
-from .exponents import Exponents
-from .numbers.growth_curve import GrowthCurve, VertexFormulas
+from .annotated_numbers import GrowthCurve, VertexFormulas
+from .critical_point import CriticalPoint, Exponents
 from .phases import FixedPoint
 from .quantity import Quantity
 from .verdict import Verdict

@@ -13,7 +13,7 @@ import mpmath as mp
 
 from ..core.display import Fact, Shown, folded, heading, preformatted
 from ..core.errors import CheckRefuted
-from .measurement import OracleValue
+from .observable import OracleValue
 
 Number: TypeAlias = float | mp.mpf
 Remarks: TypeAlias = tuple[str, ...]  # parts of one line for the reader, the cause first

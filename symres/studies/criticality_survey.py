@@ -14,9 +14,8 @@ from ..core.errors import SymresError
 from ..core.symbols import gamma
 from ..layers import architectures
 from ..layers.layer import Layer
-from ..results.critical_point import CriticalPoint
-from ..results.exponents import Exponents
-from ..results.numbers.growth_curve import GrowthCurve
+from ..results.annotated_numbers import GrowthCurve
+from ..results.critical_point import CriticalPoint, Exponents
 from ..results.phases import Phase
 from ..theory.theory import Theory, derive
 

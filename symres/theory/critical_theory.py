@@ -15,28 +15,21 @@ from ..core.work_budget import Stage, limited
 from ..gaussian.algebra.canonical import canonical
 from ..notation.factors import tidy_factors
 from ..results.arguments_of_quantities import require_range
-from ..results.critical_point import Criticality, CriticalPoint
-from ..results.exponents import Exponents
+from ..results.critical_point import Criticality, CriticalPoint, Exponents
 from ..results.phases import DepthScales, FixedPoint, LinePoint, Phase
-from .criticality import analysis, fixed_points
-from .criticality.conditions.critical_conditions import Maps
+from .criticality import analysis, critical_line
 from .criticality.correlation_map import CorrelationMap
+from .criticality.critical_conditions import Maps
 from .criticality.decay_exponents import exponents_at
-from .criticality.lines import critical_line
-from .criticality.lines.explicit_line import explicit_line
-from .criticality.phase import phase
-from .depth.batch_flow import variance_maps, with_kernel
+from .criticality.explicit_line import explicit_line
+from .criticality.phase import fixed_points, phase, variance_maps, with_kernel
 from .observables.layer_observable import CriticalSubject
 from .observables.layer_theory import LayerTheory
 
 
 @dataclass(frozen=True)
 class CriticalTheory(LayerTheory, CriticalSubject):
-    """What deep networks of one layer do to kernels, and where that is critical.
-
-    Args:
-        layer: the forward equation.
-    """
+    """What deep networks of one layer do to kernels, and where that is critical."""
 
     @limited(Stage.CRITICALITY, "fixed points")
     def fixed_points(self, /, **params: Number) -> tuple[FixedPoint, ...]:
@@ -55,7 +48,7 @@ class CriticalTheory(LayerTheory, CriticalSubject):
             >>> round(other.K, 6), other.phase
             (0.796812, 'chaotic')
         """
-        found = fixed_points.fixed_points(self.flow_maps, params)
+        found = fixed_points(self.flow_maps, params)
         return with_kernel(found, self.kernel_map, params) if self.is_batch else found
 
     @limited(Stage.CRITICALITY, "the phase")
@@ -74,7 +67,7 @@ class CriticalTheory(LayerTheory, CriticalSubject):
             >>> end.name, round(end.K, 6), round(end.chi_perp, 6)
             ('chaotic', 1.0, 1.071575)
         """
-        return phase(self.flow_maps, fixed_points.fixed_points(self.flow_maps, params), params, K)
+        return phase(self.flow_maps, fixed_points(self.flow_maps, params), params, K)
 
     @limited(Stage.CRITICALITY, "fixed points of correlations")
     def correlation_fixed_points(self, /, K: Number | None = None, **params: Number) -> tuple[float, ...]:
@@ -223,7 +216,8 @@ class CriticalTheory(LayerTheory, CriticalSubject):
             (5.196152, -2.0)
         """
         places = [number(k, "a kernel") for k in (kernels if isinstance(kernels, Iterable) else [kernels])]
-        return critical_line.curve(self.flow_maps, self._numbers(params, but={"C_W", "C_b"}), places)
+        line = critical_line.CriticalLine.of(self.flow_maps, self._numbers(params, but={"C_W", "C_b"}))
+        return [] if line is None else [line.row(place) for place in places]
 
     @cached_property
     def critical_line_parametric(self) -> tuple[sp.Expr, sp.Expr] | None:

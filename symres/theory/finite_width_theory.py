@@ -14,30 +14,32 @@ from ..core.errors import DeclarationError, NoClosedForm
 from ..core.scalars import Number, parameter, whole
 from ..core.work_budget import Stage, limited
 from ..numerics.deferred_numpy import Array, np
+from ..results.annotated_numbers import (
+    Branches,
+    BranchScale,
+    DeepBranchScale,
+    EstimatedNumber,
+    Estimates,
+    GrowthCurve,
+    Response,
+    ResponseDecay,
+)
 from ..results.arguments_of_quantities import require_range
-from ..results.numbers.branch_limit import BranchScale, DeepBranchScale
-from ..results.numbers.estimates import Branches, EstimatedNumber, Estimates
-from ..results.numbers.growth_curve import GrowthCurve
-from ..results.numbers.procedure import Procedure
-from ..results.numbers.response import Response, ResponseDecay
-from ..results.observable import DepthObservable, Section
+from ..results.observable import DepthObservable, Procedure, Section
 from ..results.quantity import Quantity, Status
 from ..results.subjects import DerivedFluctuations
 from .aspect_ratio.growth_numbers import GrowthNumbers, growth_numbers, growth_rows
-from .aspect_ratio.limits_of_nu import near_identity
-from .aspect_ratio.nu import useful_point
+from .aspect_ratio.nu import near_identity, useful_point
 from .aspect_ratio.optimal_gamma import AspectRatioCurve
 from .critical_theory import CriticalTheory
-from .depth.fluctuating_network import Function, Kernels, entries, kernel_matrix, single_kernel
+from .depth.fluctuating_network import Function, Kernels, Parameter, entries, kernel_matrix, single_kernel
 from .depth.infinite_depth import DepthLimit, depth_limit
-from .depth.layer_values import Parameter
-from .depth.network import Network
+from .depth.network import Network, of_networks
 from .depth.vertex_recursion import vertex_recursion
-from .finite_width.deep_fluctuations import DeepFluctuations
-from .observables import growth, registry
+from .finite_width.fluctuations import DeepFluctuations
+from .observables import deep_networks, registry
 from .observables.layer_theory import Derived, LayerTheory
-from .response.branch_scale import OutputResponse, linear_estimate, scale_for
-from .response.deep_branch_scale import deep_branch_scale
+from .response.branch_scale import OutputResponse, deep_branch_scale, linear_estimate, scale_for
 from .response.kernel_response import readout_of, response_decay
 from .response.maximum_entropy import maximum_entropy_kernel
 from .response.response_recursions import branch_scale_procedure, response_recursion
@@ -45,16 +47,12 @@ from .response.response_recursions import branch_scale_procedure, response_recur
 
 @dataclass(frozen=True)
 class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
-    """Vertices, their growth, aspect ratios and responses of deep networks of one layer.
+    """Vertices, their growth, aspect ratios and responses of deep networks of one layer."""
 
-    Args:
-        layer: the forward equation.
-    """
-
-    nu = Derived(growth.NU)
-    nu_log = Derived(growth.NU_LOG)
-    aspect_ratio = Derived(growth.ASPECT_RATIO)
-    vertex_limit = Derived(growth.VERTEX_LIMIT)
+    nu = Derived(deep_networks.NU)
+    nu_log = Derived(deep_networks.NU_LOG)
+    aspect_ratio = Derived(deep_networks.ASPECT_RATIO)
+    vertex_limit = Derived(deep_networks.VERTEX_LIMIT)
 
     @property
     def depth_observables(self) -> Mapping[str, DepthObservable]:
@@ -74,56 +72,16 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         """
         return Network((self,) * whole(depth, "depth", 0), self)
 
+    @of_networks
     def fluctuations(self, /, depth: Number, K: Kernels, **params: Parameter) -> DeepFluctuations:
-        """Means, kernels and vertices of 0 to ``depth`` layers at order 1/n; see ``Network``.
-
-        Args:
-            depth: number of layers.
-            K: kernel of the input, or the (p, p) matrix of p inputs, no two of which are parallel.
-            params: numbers for all parameters of the layer, by name; a list has one for each layer.
-
-        Returns:
-            DeepFluctuations, whose ``states`` have V, P and the covariance D of mean and kernel.
-
-        Examples:
-            >>> found = sr.derive("linear").fluctuations(depth=3, K=1, C_W=1, C_b=0)
-            >>> round(float(found.states[-1].V.item()), 9)
-            6.0
-        """
         return self.network(depth).fluctuations(K, **params)
 
+    @of_networks
     def vertex(self, /, depth: Number, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
-        """``[V^0, ..., V^depth]``: the four-point vertex ``n E[z_i^2 z_j^2]_c`` of two neurons, V^0 = 0.
-
-        Args:
-            depth: number of layers.
-            K: kernel of the input: a number; or the (p, p) matrix of p inputs, no two of which are parallel.
-            params: numbers for all parameters of the layer, by name; a list has one for each layer.
-
-        Returns:
-            depth + 1 numbers in units of K^2, with their absolute ``errors``. Of p inputs, arrays of shape
-            (p, p, p, p): ``V[a,b,c,d] = n Cov(z_ia z_ib, z_jc z_jd)``.
-
-        Examples:
-            Every critical layer of ReLU adds ``(<relu^4>/<relu^2>^2 - 1) K^2 = 5 K^2``:
-
-            >>> [round(V, 9) for V in sr.derive("relu").vertex(depth=3, K=1, C_W=2, C_b=0)]
-            [0.0, 5.0, 10.0, 15.0]
-        """
         return self.network(depth).vertex(K, **params)
 
+    @of_networks
     def kernel_fluctuation(self, /, depth: Number, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
-        """``[P^0, ..., P^depth]``: n times the variance of the conditional kernel; arguments as for ``vertex``.
-
-        Examples:
-            With a skip connection V has more than P: what the neurons of the stream remember.
-
-            >>> theory = sr.derive("linear", layer="residual", gamma="1/2")
-            >>> [round(P, 6) for P in theory.kernel_fluctuation(depth=2, K=1, C_W="3/4", C_b=0)]
-            [0.0, 1.125, 2.8125]
-            >>> [round(V, 6) for V in theory.vertex(depth=2, K=1, C_W="3/4", C_b=0)]
-            [0.0, 1.875, 3.75]
-        """
         return self.network(depth).kernel_fluctuation(K, **params)
 
     @cached_property
@@ -140,25 +98,8 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         """
         return vertex_recursion(self, {"vertex": self.vertex, "kernel_fluctuation": self.kernel_fluctuation})
 
+    @of_networks
     def covariance(self, /, f: Function, g: Function, depth: Number, K: Number, **params: Parameter) -> EstimatedNumber:
-        """``n Cov(f(z_i), g(z_j))`` of two neurons after ``depth`` layers; see ``Network``.
-
-        Args:
-            f: an activation, its name or formula, an expression in ``sr.z``, or a Python function of z that makes one.
-            g: of the other neuron.
-            depth: number of layers.
-            K: kernel of the input.
-            params: numbers for all parameters of the layer, by name; a list has one for each layer.
-
-        Returns:
-            A number with its absolute ``error``, at order 1 in 1/n.
-
-        Examples:
-            Two ReLUs after linear layers with V = 6: ``(d<relu>/dK)^2 V = 6/(8 pi)``.
-
-            >>> round(sr.derive("linear").covariance("relu", "relu", depth=3, K=1, C_W=1, C_b=0), 9)
-            0.238732415
-        """
         return self.network(depth).covariance(f, g, K, **params)
 
     @cached_property
@@ -242,35 +183,10 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         """
         return self.aspect_ratio_curve(1).inverse  # which takes n_L as an argument
 
+    @of_networks
     def response(
         self, /, depth: Number, K: Kernels, readout: LayerTheory | None = None, **params: Parameter
     ) -> Response:
-        """How kernels of all layers and of the output respond to the input's; see ``Network``.
-
-        Args:
-            depth: number of layers.
-            K: kernel of the input, or the matrix ``[[K1, C], [C, K2]]`` of two inputs that are not parallel.
-            readout: the theory of the layer that makes the output; by default ``mlp(phi)`` with the same C_W and C_b.
-            params: numbers for all parameters of the layer, by name; a list has one for each layer.
-
-        Returns:
-            Response(eta, chi, chi_out): numbers, or arrays of shape (3, 3) for two inputs.
-
-        Raises:
-            NoClosedForm: a map of a layer is unknown.
-            UnsupportedLayer: the layer normalises over a batch.
-            DeclarationError: the layer has several activations or none, and no readout is given.
-
-        Source:
-            Fischer et al. (51) to (55).
-
-        Examples:
-            Four branches of weight 1/2 multiply the kernel by ``1 + 1/4`` each:
-
-            >>> found = sr.derive("z + Dense(abs(z))/2").response(depth=4, K=1, C_W=1, C_b=0)
-            >>> found.chi[-1], found.chi_out  # 1.25^4, which the readout of C_W = 1 keeps
-            (2.44140625, 2.44140625)
-        """
         return self.network(depth).response(K, readout, **params)
 
     @cached_property

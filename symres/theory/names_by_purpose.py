@@ -1,86 +1,82 @@
-"""The public names of a theory, by purpose: what completes in a terminal, and the sections of its reference."""
+"""The public names of a theory, by purpose: what completes in a terminal, and the sections of its reference.
+
+Parameters of layers are passed by name: the error of a call that passes them by position shows the call to write.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
 from types import MappingProxyType
+from typing import Any, TypeVar
+
+from ..core.errors import DeclarationError
 
 OTHER_WORDS = MappingProxyType({"K_star": "critical_points[0].K", "ntk": "ntk_map"})  # what users also ask for
+_BY_PURPOSE = {
+    "declaration": "layer parameter_names is_batch subs",
+    "maps": (
+        "phi_squared kernel_map covariance_map chi_parallel chi_perp h chi_delta covariance_slope memory "
+        "shared_memory ntk_map tangent_kernel_map parameter_norm quantities all_quantities quantity"
+    ),
+    "criticality": (
+        "critical_points universality_class exponents remarks critical_line critical_line_expr "
+        "critical_line_weights critical_line_parametric critical_line_averages critical_curve fixed_points "
+        "phase correlation_fixed_points depth_scales correlation_length"
+    ),
+    "depth": "network kernels dual_kernels displacement jacobian jacobian_expr depth_limit",
+    "finite width": (
+        "vertex kernel_fluctuation fluctuations covariance nu nu_log vertex_limit growth_curve aspect_ratio "
+        "aspect_ratio_curve optimal_gamma"
+    ),
+    "response to the input": (
+        "response response_decay branch_scale branch_scale_limit branch_scale_for branch_scale_estimate "
+        "maximum_entropy_kernel"
+    ),
+    "practice": "advice page summary report",
+    "export": "vertex_recursion response_recursion branch_scale_procedure optimal_gamma_procedure",
+}
 THEORY_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "declaration": ("layer", "parameter_names", "is_batch", "subs"),
-        "maps": (
-            "phi_squared",
-            "kernel_map",
-            "covariance_map",
-            "chi_parallel",
-            "chi_perp",
-            "h",
-            "chi_delta",
-            "covariance_slope",
-            "memory",
-            "shared_memory",
-            "ntk_map",
-            "tangent_kernel_map",
-            "parameter_norm",
-            "quantities",
-            "all_quantities",
-            "quantity",
-        ),
-        "criticality": (
-            "critical_points",
-            "universality_class",
-            "exponents",
-            "remarks",
-            "critical_line",
-            "critical_line_expr",
-            "critical_line_weights",
-            "critical_line_parametric",
-            "critical_line_averages",
-            "critical_curve",
-            "fixed_points",
-            "phase",
-            "correlation_fixed_points",
-            "depth_scales",
-            "correlation_length",
-        ),
-        "depth": (
-            "network",
-            "kernels",
-            "dual_kernels",
-            "displacement",
-            "jacobian",
-            "jacobian_expr",
-            "depth_limit",
-        ),
-        "finite width": (
-            "vertex",
-            "kernel_fluctuation",
-            "fluctuations",
-            "covariance",
-            "nu",
-            "nu_log",
-            "vertex_limit",
-            "growth_curve",
-            "aspect_ratio",
-            "aspect_ratio_curve",
-            "optimal_gamma",
-        ),
-        "response to the input": (
-            "response",
-            "response_decay",
-            "branch_scale",
-            "branch_scale_limit",
-            "branch_scale_for",
-            "branch_scale_estimate",
-            "maximum_entropy_kernel",
-        ),
-        "practice": ("advice", "page", "summary", "report"),
-        "export": (
-            "vertex_recursion",
-            "response_recursion",
-            "branch_scale_procedure",
-            "optimal_gamma_procedure",
-        ),
-    }
+    {purpose: tuple(names.split()) for purpose, names in _BY_PURPOSE.items()}
 )
+
+
+Subject = TypeVar("Subject", bound=type)
+
+
+def parameters_by_name(cls: Subject) -> Subject:
+    """Let every public method with ``**params`` refuse surplus positional arguments with the call to write.
+
+    Args:
+        cls: a class whose instances have the names of the parameters as ``parameter_names``.
+    """
+    for name, method in inspect.getmembers(cls, inspect.isfunction):
+        if not name.startswith("_") and any(p.kind is p.VAR_KEYWORD for p in _parameters(method)):
+            setattr(cls, name, _refusing(method))
+    return cls
+
+
+def _parameters(method: Callable[..., Any]) -> list[inspect.Parameter]:
+    return list(inspect.signature(method).parameters.values())
+
+
+def _refusing(method: Callable[..., Any]) -> Callable[..., Any]:
+    positional = [p for p in _parameters(method) if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][1:]
+    needed = [p.name for p in positional if p.default is p.empty]
+
+    @wraps(method)
+    def call(self: Any, /, *arguments: Any, **values: Any) -> Any:
+        if len(arguments) <= len(positional):
+            return method(self, *arguments, **values)
+        asked = f"{method.__name__}({', '.join(map(str, arguments))})"
+        names = [name for name in self.parameter_names if name not in (*needed, *values)]
+        numbers = arguments[len(needed) :]  # what stands behind the arguments that have a place
+        shown = dict(zip(names, map(str, numbers), strict=False)) if len(numbers) == len(names) else {}
+        first = map(str, arguments[: len(needed)])
+        named = (f"{name}={shown.get(name, '...')}" for name in names)
+        kept = (f"{name}={value}" for name, value in values.items())
+        remedy = f"write {method.__name__}({', '.join([*first, *named, *kept])})"
+        raise DeclarationError(f"{asked:.80}", "parameters of the layer are passed by name", remedy)
+
+    return call

@@ -26,14 +26,13 @@ from ..results.advice.sizes import DEPTH, WIDTH
 from ..results.report import Report
 from ..results.subjects import DerivedDepth
 from ..results.verdict import Verdict
-from .criticality.lines import critical_line
+from .criticality import critical_line
+from .depth.fluctuating_network import Parameter
 from .depth.jacobian_product import jacobian_product
-from .depth.layer_values import Parameter
-from .depth.network import DualKernel, Network
+from .depth.network import DualKernel, Network, of_networks
 from .depth.vertex_recursion import vertex_formulas
 from .finite_width_theory import FiniteWidthTheory
-from .names_by_purpose import OTHER_WORDS, THEORY_NAMES
-from .parameters_by_name import parameters_by_name
+from .names_by_purpose import OTHER_WORDS, THEORY_NAMES, parameters_by_name
 
 
 def derive(what: Layer | Activation | Theory | str, /, layer: str | None = None, **numbers: Number) -> Theory:
@@ -216,89 +215,22 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
         """
         return jacobian_product(self.flow_maps[0], self.flow_maps[2])
 
+    @of_networks
     def kernels(self, /, depth: Number, K: Number, **params: Parameter) -> list[mp.mpf]:
-        """``[K^0, ..., K^depth]`` from K^0 = K, as mpmath numbers with 15 digits; see ``Network``.
-
-        Args:
-            depth: number of layers.
-            K: kernel of the input.
-            params: numbers for all parameters of the layer, by name; a list has one for each layer.
-
-        Returns:
-            depth + 1 numbers, the first K itself; of a batch pass C, the covariance of two of its inputs, by name.
-
-        Raises:
-            DeclarationError: a parameter without a value, an unknown name, or a number outside of its range.
-
-        Examples:
-            >>> [round(float(kernel), 6) for kernel in sr.derive("elu(1)").kernels(depth=2, K=1, C_W=2, C_b=0)]
-            [1.0, 1.289891, 1.618853]
-        """
         return self.network(depth).kernels(K, **params)
 
+    @of_networks
     def dual_kernels(
         self, /, depth: Number, K1: Number, K2: Number, C: Number, Theta: Number = 0, **params: Parameter
     ) -> list[DualKernel]:
-        """Kernels and tangent kernels of two inputs after 0 to ``depth`` layers; see ``Network``.
-
-        Args:
-            depth: number of layers.
-            K1: kernel of the first input.
-            K2: kernel of the second input.
-            C: their covariance, ``C^2 <= K1*K2``.
-            Theta: their tangent kernel before the first layer.
-            params: numbers for all parameters of the layer, by name; a list has one for each layer.
-
-        Returns:
-            depth + 1 entries (K1, K2, C, Theta), tangent kernels in the NTK parametrisation, all in units of K.
-
-        Examples:
-            Two orthogonal inputs after one layer of ReLU have the covariance ``C_W/(2 pi)``:
-
-            >>> entry = sr.derive("relu").dual_kernels(depth=1, K1=1, K2=1, C=0, C_W=2, C_b=0)[-1]
-            >>> float(entry.C), float(entry.Theta)
-            (0.3183098861837907, 0.3183098861837907)
-        """
         return self.network(depth).dual_kernels(K1, K2, C, Theta, **params)
 
+    @of_networks
     def displacement(self, /, depth: Number, K: Number, **params: Parameter) -> list[mp.mpf]:
-        """Mean squared change of a neuron after 0 to ``depth`` layers, ``Delta_l^2`` of Chizat; see ``Network``.
-
-        Args:
-            depth: number of layers.
-            K: kernel of the input.
-            params: numbers for all parameters of the layer, by name; a list has one for each layer.
-
-        Returns:
-            depth + 1 numbers in units of K, from 0 on.
-
-        Examples:
-            >>> [float(square) for square in sr.derive("z + Dense(z)").displacement(depth=3, K=1, C_W=1, C_b=0)]
-            [0.0, 1.0, 3.0, 7.0]
-        """
         return self.network(depth).displacement(K, **params)
 
+    @of_networks
     def jacobian(self, /, l0: Number, l: Number, K: Number, **params: Parameter) -> mp.mpf:  # noqa: E741 (the name in the literature)
-        """The averaged partial Jacobian norm ``J^{l0,l}`` for K^0 = K (Doshi et al. (14)); see ``Network``.
-
-        Args:
-            l0: from the stream after so many layers; 0 is the input, of kernel K.
-            l: to the stream after so many layers.
-            K: kernel of the input.
-            params: numbers for all parameters of the layer, by name; a list has one for each layer.
-
-        Returns:
-            A number, the product of chi_perp at the kernels of the layers l0 to l - 1.
-
-        Raises:
-            DeclarationError: l0 is larger than l, or a parameter has no value.
-
-        Examples:
-            The slope of snake is ``1 + sin(2z)``, with mean square ``(3 - exp(-8))/2`` at K = 1:
-
-            >>> round(float(sr.derive("snake").jacobian(l0=0, l=1, K=1, C_W=1, C_b=0)), 6)
-            1.499832
-        """
         return self.network(l).jacobian(l0, l, K, **params)
 
     def _line_remark(self) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import symres as sr
-from symres.results.measurement import OracleValue
+from symres.results.observable import OracleValue
 from symres.results.verdict import QUADRATURE, CheckReport, contradicted, judge
 from tests.golden.test_golden import assert_same
 from tests.shared import derived

@@ -13,7 +13,7 @@ import sympy as sp
 from ...activations.activation import Phi
 from ...core import symbols
 from ...core.atoms import AverageNode
-from ...results.measurement import OracleValue
+from ...results.observable import OracleValue
 from ...results.quantity import NamedStep
 from ..formulas.numeric_formula import in_arrays, in_mpmath, switch_points
 from ..formulas.rounding_noise import of_average

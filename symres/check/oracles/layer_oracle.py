@@ -18,7 +18,7 @@ import sympy as sp
 from ...activations.atom import Phi
 from ...core import symbols
 from ...core.errors import SymresError, UnsupportedLayer
-from ...results.measurement import OracleValue
+from ...results.observable import OracleValue
 from ..formulas.rounding_noise import ORDINARY
 from ..nets.coupled_net import CoupledNet
 from ..nets.forward_walk import Forward

@@ -10,8 +10,7 @@ import numpy as np
 import sympy as sp
 
 from ...core import symbols
-from ...results.measurement import OracleValue, Sample, Sampler
-from ...results.observable import Observable
+from ...results.observable import Observable, OracleValue, Sample, Sampler
 from ...results.subjects import DerivedFluctuations
 from ...results.verdict import VERTICES, Verdict, inconclusive
 from ..oracles.layer_oracle import QuadratureOracle

@@ -18,7 +18,7 @@ import sympy as sp
 
 from ...core import symbols
 from ...core.abbreviation import counted
-from ...results.measurement import OracleValue
+from ...results.observable import OracleValue
 from ...results.subjects import DerivedDepth
 from ...results.verdict import SIMULATION, Verdict, inconclusive
 from ..oracles.comparison import free_symbols

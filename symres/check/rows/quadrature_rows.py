@@ -15,8 +15,7 @@ from ...core.atoms import AverageNode
 from ...core.progress import Progress
 from ...core.work_budget import Stage, limited
 from ...layers.nodes import Dense
-from ...results.measurement import OracleValue
-from ...results.observable import Divergence, Observable
+from ...results.observable import Divergence, Observable, OracleValue
 from ...results.quantity import Quantity
 from ...results.subjects import DerivedLayer
 from ...results.verdict import QUADRATURE, Outcome, Verdict, inconclusive, judge

@@ -11,7 +11,7 @@ import numpy as np
 import sympy as sp
 
 from ...core import symbols
-from ...results.measurement import OracleValue
+from ...results.observable import OracleValue
 from ...results.quantity import Quantity
 from ...results.subjects import DerivedLayer
 from ...results.verdict import SIMULATION, Run, Thresholds, Verdict, inconclusive

@@ -13,8 +13,7 @@ import sympy as sp
 
 from ...core import symbols
 from ...core.progress import Progress
-from ...results.measurement import OracleValue
-from ...results.observable import DepthObservable
+from ...results.observable import DepthObservable, OracleValue
 from ...results.quantity import Quantity
 from ...results.subjects import DerivedFluctuations, DerivedLayer
 from ...results.verdict import SIMULATION, Outcome, Run, Verdict, contradicted, inconclusive

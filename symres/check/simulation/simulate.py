@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...results.measurement import Sample, Sampler
+from ...results.observable import Sample, Sampler
 from ..nets.dual_numbers import Dual
 from ..nets.forward_walk import Forward
 from ..nets.gram_net import GramNet, pair

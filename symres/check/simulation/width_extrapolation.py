@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.errors import DeclarationError
 from ...core.scalars import number, whole
-from ...results.measurement import OracleValue, Sampler
+from ...results.observable import OracleValue, Sampler
 
 BATCH = 2**17  # neurons at a time: arrays of a few megabytes
 _MISFIT = 9  # chi^2 per degree of freedom beyond which a line through four widths is no accident

@@ -12,7 +12,7 @@ from ..app import FORMULAS, Json, LayerName, OutFile, Positive, Settings, Subjec
 from .asked_quantity import observable
 
 if TYPE_CHECKING:
-    from ...results.numbers.procedure import Procedure
+    from ...results.observable import Procedure
     from ...results.quantity import Quantity
     from ...theory.theory import Theory
 

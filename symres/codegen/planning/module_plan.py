@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from ...results.numbers.procedure import Procedure
+from ...results.observable import Procedure
 from ...results.quantity import Quantity
 from .plan import Component, Function
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import SymresError
-from ...results.numbers.procedure import Procedure, Sample
+from ...results.observable import Procedure, SampleArguments
 from ...results.quantity import Quantity
 from ..module import Module
 from ..strategy.measured_error import round_up
@@ -42,7 +42,7 @@ def measured(procedure: Procedure, module: Module) -> str:
     return f"at most {round_up(worst):.0e} of each value, measured against the theory at {'; '.join(seen)}"
 
 
-def _deviation(function: Callable[..., Any], exact: Callable[..., Any], sample: Sample) -> float:
+def _deviation(function: Callable[..., Any], exact: Callable[..., Any], sample: SampleArguments) -> float:
     """The largest relative deviation of the numbers of a function; absolute where the right number is next to 0."""
     numbers = {name: value if isinstance(value, int) else float(value) for name, value in sample.items()}
     right, found = _flat(exact(**sample)), _flat(function(**numbers))

@@ -22,8 +22,7 @@ from ...core.symbols import z
 from ...functions.function_record import written_out
 from ..closed_form.absolute_moments import absolute_moment
 from ..quadrature.odd_symmetry import is_odd
-from .algebraic_tails import algebraic_moment, algebraic_right
-from .exact_tail_moments import exact_moment
+from .exact_tail_moments import algebraic_moment, algebraic_right, exact_moment
 from .tail_decomposition import split_right_tail
 from .tail_moments import TailMoment
 

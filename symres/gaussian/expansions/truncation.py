@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 
 import mpmath as mp
@@ -140,28 +140,21 @@ class Truncation:
             index = _index(self._estimate(error) if self._next else sp.Integer(1), self.large)
             out = 1 if self.large else -1
             if not self._next:  # no estimate: look on both sides of 1
-                while abs(index) < _MAX_STEPS // 3 and self._error_is_below(index - out, error):
+                while abs(index) < _MAX_STEPS // 3 and self._relative_error(index - out) <= error:
                     index -= out
                 if abs(index) >= _MAX_STEPS // 3:
                     return None
             run = 0
             for _ in range(_MAX_STEPS):
-                run = run + 1 if self._error_is_below(index, error) else 0
+                run = run + 1 if self._relative_error(index) <= error else 0
                 index += out
                 if run == _PASSES:
                     return _place(index - _PASSES * out)
         raise NoClosedForm(self.asked, f"its error does not fall below {error:.0e}", "use evalf")
 
     @cached_property
-    def _relative_errors(self) -> dict[int, mp.mpf]:
-        return {}
-
-    def _error_is_below(self, index: int, error: float) -> bool:
-        if index not in self._relative_errors:
-            K = _place(index)
-            difference, size = self._error(K)
-            self._relative_errors[index] = _relative(difference, size)
-        return bool(self._relative_errors[index] <= error)
+    def _relative_error(self) -> Callable[[int], mp.mpf]:
+        return cache(lambda index: _relative(*self._error(_place(index))))
 
 
 def _relative(error: mp.mpf, size: mp.mpf) -> mp.mpf:

@@ -17,7 +17,7 @@ from ...core.cache.disk_cache import ACTIVE, Key
 from ...core.errors import DeclarationError, NoClosedForm
 from ...core.work_budget import MOST_PANELS
 from .bivariate import bivariate_average
-from .node_compression import ball_key
+from .node_compression import ball_key, ball_of
 from .univariate import univariate_average
 
 _MOST_BITS = 4096  # beyond, a result is thousands of digits
@@ -88,8 +88,7 @@ def _kept(
         return computed[0]
     if known == _NOT_FINITE:
         return _computed(factors, covariance.balls, bits)
-    middle, shift, radius, order = (int(word, 16) for word in known.split())
-    return arb((middle, shift), arb((radius, order)))  # flint rounds a radius up, in its 30th digit
+    return ball_of(int(word, 16) for word in known.split())
 
 
 @lru_cache(maxsize=256)

@@ -16,11 +16,10 @@ from flint import arb, ctx
 from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import SymresError
 from ...functions.balls import Ball
-from .bivariate_normal import BivariateNormal, law_of
+from .bivariate_normal import BivariateNormal, law_of, perturbation_bound
 from .conditional_rule import conditional_average
 from .odd_symmetry import is_odd
 from .panels import LOG2_E, Function, Weight, log2_sum, log2_upper, power_of_two
-from .perturbation import perturbation_bound
 from .tensor_rule import Strip, product_average
 from .univariate import (
     GUARD_BITS,

@@ -9,6 +9,7 @@ coefficients of k are below ``2*M*rho**-n``, and interpolation turns ``T_n`` int
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import groupby
@@ -129,6 +130,12 @@ def _interpolated(cluster: list[Block], centre: arb, half: arb, n: int, known: d
 def ball_key(ball: arb) -> tuple[int, ...]:
     """A ball as a key: printing would drop digits."""
     return tuple(map(int, (*ball.mid().man_exp(), *ball.rad().man_exp())))
+
+
+def ball_of(key: Iterable[int]) -> arb:
+    """The ball of a key; flint rounds a radius up, in its 30th digit."""
+    middle, shift, radius, order = key
+    return arb((middle, shift), arb((radius, order)))
 
 
 def _interpolation_matrix(shift: arb, ratio: arb, units: tuple[arb, ...], n: int) -> arb_mat:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...results.numbers.growth_curve import OUTPUTS, GrowthCurve
+from ...results.annotated_numbers import OUTPUTS, GrowthCurve
 from .style import SAME_CURVE, coincide, number_axis, write_figure
 
 if TYPE_CHECKING:

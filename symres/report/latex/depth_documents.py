@@ -11,7 +11,7 @@ from itertools import chain, groupby
 
 from ...codegen.planning.network_plan import maps_of
 from ...notation import Notation
-from ...results.numbers.procedure import Procedure
+from ...results.observable import Procedure
 from ...results.subjects import DerivedNetwork
 from .displays import escape, latex, typed
 from .document import derivations, framed, sections

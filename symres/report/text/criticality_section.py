@@ -12,11 +12,10 @@ import sympy as sp
 from ...core.abbreviation import counted
 from ...core.symbols import K, S_in
 from ...functions.roots.root import ImplicitNumber
-from ...results.advice.advice import Advice
-from ...results.advice.sentences import SCHEMES
+from ...results.advice.advice import SCHEMES, Advice
 from ...results.critical_point import CriticalPoint
 from ...studies import criticality_summary
-from ...theory.criticality.fixed_points import FixedPoint
+from ...theory.criticality.phase import FixedPoint
 from .console import Line, Span, line
 from .line_breaking import wrap
 from .sheet import DIGITS, INDENT, LABEL, ReportSection, digits

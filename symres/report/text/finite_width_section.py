@@ -8,7 +8,7 @@ import mpmath as mp
 
 from ...core.symbols import gamma
 from ...results.advice.sizes import WIDTH
-from ...results.numbers.growth_curve import OUTPUTS, GrowthCurve, GrowthRow, VertexFormulas
+from ...results.annotated_numbers import OUTPUTS, GrowthCurve, GrowthRow, VertexFormulas
 from ...results.quantity import Quantity
 from .console import Line, Span, line
 from .sheet import INDENT, ReportSection, digits

@@ -1,15 +1,237 @@
-"""Advice on initialisation, for one depth and one width."""
+"""Advice on initialisation, for one depth and one width, in numbers and in words."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ...core.abbreviation import counted
 from ...core.display import Fact, Shown
-from . import sentences
-from .choice import Choice
-from .parts import Topic
+from .parts import DIGITS, FACTOR, MARGIN, OFF, Choice, LearningRate, Origin, Suggestion, Topic, Trial, UsualScheme
+
+SCHEMES = ("scheme", "C_W", "kernel", "squared gradient")  # heads of the table of customary schemes
+_SHORT = 4  # digits of what is measured
+_LITTLE = 0.001  # percent
+_FLAT = 0.005  # a power of the depth that is 0 to two decimals
+_SOURCE = {
+    Origin.POINT: "This is the critical point: a layer keeps the kernel, and both susceptibilities are 1.",
+    Origin.LINE: "This lies on the critical line: a layer keeps the kernel, and chi_perp is 1.",
+    Origin.SEARCH: "No critical setting that was tried keeps kernels and gradients at this depth; this one changes "
+    "them least.",
+    Origin.GIVEN: "The variances of weights were given; inputs, and biases where they are free, were chosen for them.",
+}
+
+
+def digits(value: float, count: int = DIGITS) -> str:
+    """A number with so many significant digits, as Python and people read it."""
+    return f"{value:.{count}g}"
+
+
+def told(advice: Choice) -> tuple[tuple[Topic, str], ...]:
+    """What to draw, or why nothing is advised; how to scale the inputs; how it was tried; what else there is."""
+    if advice.wanted:
+        names = " and ".join(f"{name} (--set {name}=...)" for name in advice.wanted)
+        return ((Topic.OPEN, f"Give {names} a number."),)
+    if advice.origin is None or advice.trial is None:
+        return ((Topic.OPEN, f"No advice: {advice.remark}."),)
+    found = [(Topic.DRAW, _draw(advice) if advice.holds else _fails(advice))]
+    found += [(Topic.SOURCE, _source(advice, advice.origin))] if advice.holds else []
+    if advice.optimal:
+        ratio = digits(advice.depth / advice.width, 2)
+        made = f"gamma = {digits(advice.parameters['gamma'])} makes depth/width = {ratio} the optimal aspect ratio."
+        found.append((Topic.ASPECT_RATIO, made))
+    found += _inputs(advice) if advice.holds else []
+    found.append((Topic.TRIAL, _tried(advice, advice.trial)))
+    if advice.drift is not None and advice.holds and not advice.any_scale:
+        found.append((Topic.DRIFT, _drift(advice, advice.drift)))
+    if advice.fluctuation is not None and advice.holds:
+        found.append((Topic.SCATTER, _scatter(advice.fluctuation)))
+    if advice.learning_rate is not None and advice.holds:
+        found.append((Topic.LEARNING_RATE, _rate(advice.learning_rate)))
+    if advice.nearest is not None:
+        found.append((Topic.NEAREST, _nearest(advice.nearest)))
+    return (*found, *((Topic.SCHEMES, text) for text in _fixed(advice.usual)))
+
+
+def outcome(advice: Choice) -> str:
+    """What became of it, behind a title; nothing where there is advice."""
+    if advice.holds:
+        return ""
+    if advice.wanted:
+        return f": {' and '.join(advice.wanted)} {'needs a number' if len(advice.wanted) == 1 else 'need numbers'}"
+    if advice.trial is None:
+        return ": nothing could be tried"
+    if advice.trial.holds_on_average:
+        single = f"{advice.trial.leaving} of {advice.trial.networks} single networks"
+        return f": kernels and squared gradients are kept on average over networks, but not in {single}"
+    return ": every setting that was tried fails"
+
+
+def _source(advice: Choice, origin: Origin) -> str:
+    if origin is Origin.POINT and advice.theory is not None and advice.theory.range > 1 + _LITTLE:
+        return "These are the variances of a critical point K* = 0, near which a layer changes small kernels little."
+    if origin is Origin.POINT and not advice.any_scale and advice.kernel is not None:
+        kept = f"a layer keeps the kernel {digits(advice.kernel)}"
+        return f"This is the critical point: {kept}, and both susceptibilities are 1 there."
+    if origin is Origin.BRANCH:
+        sentence = "branches of this weight change the kernel and the squared gradient by factors of about 2 at most."
+        return f"Over {counted(advice.depth, 'layer')}, {sentence}"
+    return _SOURCE[origin] + (_off_the_lines(advice) if origin is Origin.SEARCH else "")
+
+
+def _off_the_lines(advice: Choice) -> str:
+    """That a setting is not critical, by what its first layer does; empty where that keeps both, or nobody knows."""
+    if advice.theory is None or len(advice.theory.kernels) < 2:
+        return ""
+    (first, second, *_), (before, after, *_) = advice.theory.kernels, advice.theory.jacobians
+    kernel, gradient = digits(second / first, _SHORT), digits(after / before, _SHORT)
+    if kernel == gradient == "1":
+        return ""
+    does = f"the first layer multiplies the kernel by {kernel} and the squared gradient by {gradient}"
+    return f" It is not critical: at infinite width, {does}."
+
+
+def _draw(advice: Choice) -> str:
+    if advice.origin is Origin.GIVEN or advice.C_W is None or advice.C_b is None:
+        return f"Networks of {_layers(advice)} with these variances keep kernels and gradients."
+    chosen = [f"{name} = {digits(value)}" for name, value in advice.parameters.items()]
+    with_ = f"With {' and '.join(chosen)}, draw" if chosen else "Draw"
+    biases = "set biases to zero" if advice.C_b == 0 else f"biases with variance C_b = {digits(advice.C_b)}"
+    return f"{with_} weights with variance C_W/fan_in, C_W = {digits(advice.C_W)}, and {biases}."
+
+
+def _fails(advice: Choice) -> str:
+    """What holds on average over networks, if anything does, and what does not hold in single ones."""
+    numbers = {"C_W": advice.C_W, "C_b": advice.C_b, **advice.parameters}
+    is_known = advice.C_W is not None and advice.C_b is not None
+    setting = ", ".join(f"{name} = {digits(value)}" for name, value in numbers.items() if value is not None)
+    if advice.trial is not None and advice.trial.holds_on_average:
+        said = (
+            f"On average over networks of {_layers(advice)}, {setting if is_known else 'these variances'} keep kernels "
+            f"and squared gradients within a factor of {MARGIN:g}. Single networks scatter more: in half of them one "
+            f"of the two changes by a factor of {digits(advice.trial.typical, 2)} or more."
+        )
+        better = "" if advice.origin is Origin.GIVEN else "No setting that was tried does better; w"
+        return f"{said} {better or 'W'}ider networks scatter less."
+    said = (
+        f"Every setting that was tried changes kernels or squared gradients in networks of {_layers(advice)} by more "
+        f"than a factor of {MARGIN:g} on average over networks, or of {FACTOR:g} in half of them."
+    )
+    return f"{said} The setting that comes closest is {setting}." if is_known else said
+
+
+def _layers(advice: Choice) -> str:
+    return f"{counted(advice.depth, 'layer')} and width {advice.width}"
+
+
+def _inputs(advice: Choice) -> list[tuple[Topic, str]]:
+    if advice.kernel is None:
+        return []
+    if advice.any_scale:
+        return [(Topic.INPUTS, "Inputs may have any scale: all kernels change by the same factor.")]
+    if advice.inputs_kernel is None or advice.C_W is None or advice.C_b is None:
+        said = f"Scale the inputs so that the first preactivations have variance {digits(advice.kernel)}."
+        return [(Topic.SCALING, said)]
+    given, wanted = advice.given_inputs, digits(advice.inputs_kernel)
+    if given is not None and math.isclose(given, advice.inputs_kernel, rel_tol=1e-6):
+        return [(Topic.INPUTS, f"Inputs of mean square {digits(given, _SHORT)} may stay as they are.")]
+    scaled = f"so that their mean square is {wanted}"
+    if given is not None:
+        scaled = f"by {digits(math.sqrt(advice.inputs_kernel / given))}: their mean square has to be {wanted}"
+    first = f"a first dense layer with the same C_W and C_b then has kernel {digits(advice.kernel)}"
+    found = [(Topic.SCALING, f"Scale the inputs {scaled}; {first}.")]
+    if advice.kernel > advice.C_b:
+        own = digits((advice.kernel - advice.C_b) / (given or 1.0))
+        of_ = digits(given or 1.0, _SHORT)
+        said = f"Or leave inputs of mean square {of_} as they are, and draw the first layer alone with C_W = {own}."
+        found.append((Topic.SCALING, said))
+    return found
+
+
+def _tried(advice: Choice, trial: Trial) -> str:
+    kernel, gradient = (_ratio(r) for r in (trial.mean.kernel_range, trial.mean.gradient_range))
+    averages = (
+        f"Tried in {trial.networks} networks of {_layers(advice)}: averaged over them, the largest kernel of a layer "
+        f"is {kernel} times the smallest, the largest squared gradient {gradient} times the smallest"
+    )
+    if trial.leaving:
+        return (
+            f"{averages}; in {trial.leaving} of the {trial.networks} networks one of these ratios is above {FACTOR:g}."
+        )
+    return f"{averages}; in every single network both ratios are at most {FACTOR:g}."
+
+
+def _ratio(found: float) -> str:
+    return "more than a million" if found > 1e6 else digits(found, 3)
+
+
+def _drift(advice: Choice, drift: float) -> str:
+    percent = 100 * abs(drift)
+    change = f"{digits(percent, 2)} %" if percent >= _LITTLE else f"less than {_LITTLE:g} %"
+    larger = f"{100 * (OFF - 1):.0f} % larger than advised"
+    return f"If the first kernel is {larger}, layer {advice.depth} changes the kernel by {change}, at infinite width."
+
+
+def _scatter(fluctuation: float) -> str:
+    percent = 100 * fluctuation
+    if percent < _LITTLE:
+        return "The kernel of the last layer is the same in all networks (finite-width theory, to order 1/n)."
+    return (
+        f"From network to network the kernel of the last layer has a standard deviation of {_rounded(percent)} % of "
+        "its mean (finite-width theory, to order 1/n)."
+    )
+
+
+def _rate(rate: LearningRate) -> str:
+    power = f"{rate.exponent:.2g}"
+    told = f"The tangent kernel is {digits(rate.tangent_kernel, _SHORT)} at this depth and"
+    if abs(rate.exponent) < _FLAT:
+        told += " does not change with the depth;"
+    else:
+        grows = "in proportion to the depth" if power == "1" else f"like depth^{power}"
+        told += f" {'grows' if rate.exponent > 0 else 'changes'} {grows};"
+    return (
+        f"{told} the largest learning rate of gradient descent is inversely proportional to this kernel. In PyTorch's "
+        "parametrisation that rate is inversely proportional to the width too, and so is Adam's for hidden weights."
+    )
+
+
+def _nearest(found: Suggestion) -> str:
+    chosen = "".join(f", {name} = {digits(value)}" for name, value in found.parameters.items())
+    return (
+        f"The nearest layer that keeps kernels and gradients is z' = {found.forward}, with C_W = {digits(found.C_W)}, "
+        f"C_b = {digits(found.C_b)}{chosen} and first preactivations of variance {digits(found.kernel)}."
+    )
+
+
+def _fixed(usual: tuple[UsualScheme, ...]) -> list[str]:
+    """Which customary schemes keep K = 1."""
+    sentences = []
+    for s in usual:
+        if s.fixed is not None:
+            slopes = f"chi_parallel = {digits(s.fixed[0], _SHORT)} and chi_perp = {digits(s.fixed[1], _SHORT)}"
+            sentences.append(f"{s.name} variances keep K = 1 in every layer, a fixed point with {slopes}.")
+    return sentences
+
+
+def schemes_title(usual: tuple[UsualScheme, ...]) -> str:
+    """What the table of customary schemes shows; empty without one."""
+    if not usual:
+        return ""
+    others = "".join(f", at {name} = {digits(value)}" for name, value in usual[0].others.items())
+    of_ = "factors by which all layers change kernel and squared gradient, at infinite width"
+    return f"Usual schemes, for inputs of mean square 1{others}: {of_}"
+
+
+def schemes_rows(usual: tuple[UsualScheme, ...]) -> list[tuple[str, str, str, str]]:
+    """The table: name, C_W, by which factor the kernel changes, and the squared gradient; "-" beyond numbers."""
+    return [(s.name, digits(s.C_W, 3), _rounded(s.kernel_ratio), _rounded(s.gradient_ratio)) for s in usual]
+
+
+def _rounded(factor: float) -> str:
+    """Two digits: 1400, 0.0029, 2e-24."""
+    return "-" if math.isnan(factor) else f"{float(f'{factor:.2g}'):g}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,7 +264,7 @@ class Advice(Choice, Shown):
             >>> len(sr.derive("abs").advice(depth=10, width=100).reasons_but(*Topic))
             0
         """
-        return tuple(text for topic, text in sentences.told(self) if topic not in topics)
+        return tuple(text for topic, text in told(self) if topic not in topics)
 
     @property
     def code(self) -> tuple[str, ...]:
@@ -54,7 +276,7 @@ class Advice(Choice, Shown):
         """
         if self.C_W is None or self.C_b is None or not self.holds:
             return ()
-        weight, bias = (sentences.digits(value) for value in (self.C_W, self.C_b))
+        weight, bias = (digits(value) for value in (self.C_W, self.C_b))
         zero = self.C_b == 0
         drawn = "torch.nn.init.zeros_(m.bias)" if zero else f"torch.nn.init.normal_(m.bias, std={bias}**0.5)"
         return (f"torch.nn.init.normal_(m.weight, std=({weight}/m.in_features)**0.5)", drawn)
@@ -67,7 +289,7 @@ class Advice(Choice, Shown):
             >>> sr.derive("abs").advice(depth=10, width=100).schemes_title.partition(": ")[2]
             'factors by which all layers change kernel and squared gradient, at infinite width'
         """
-        return sentences.schemes_title(self.usual)
+        return schemes_title(self.usual)
 
     @property
     def schemes(self) -> list[tuple[str, str, str, str]]:
@@ -79,7 +301,7 @@ class Advice(Choice, Shown):
             >>> sr.derive("abs").advice(depth=10, width=100).schemes[-1]
             ("He's", '2', '1000', '1000')
         """
-        return sentences.schemes_rows(self.usual)
+        return schemes_rows(self.usual)
 
     @property
     def outcome(self) -> str:
@@ -89,14 +311,14 @@ class Advice(Choice, Shown):
             >>> sr.derive("abs").advice(depth=10, width=100).outcome
             ''
         """
-        return sentences.outcome(self)
+        return outcome(self)
 
     def _title(self) -> str:
         return f"advice for {counted(self.depth, 'layer')} of width {self.width}{self.outcome}"
 
     def _facts(self) -> Iterable[Fact]:
         numbers = {"C_W": self.C_W, "C_b": self.C_b, **self.parameters, "inputs_kernel": self.inputs_kernel}
-        shown = [Fact(name, sentences.digits(v)) for name, v in numbers.items() if v is not None]
+        shown = [Fact(name, digits(v)) for name, v in numbers.items() if v is not None]
         rows = [f"{name} (C_W = {w}): kernel {k}, squared gradient {g}" for name, w, k, g in self.schemes]
         told = [Fact(self.schemes_title, "; ".join(rows))] if rows else []
         return [*shown, *(Fact("", text) for text in self.reasons), *told]

@@ -11,7 +11,7 @@ from ...numerics.deferred_numpy import np
 from ...results.advice.advice import Advice
 from ...results.advice.parts import OFF, Origin, Suggestion, Trial
 from ...results.advice.sizes import DEPTH, WIDTH
-from ...theory.finite_width.deep_fluctuations import states_of
+from ...theory.finite_width.fluctuations import states_of
 from ...theory.theory import Theory
 from .candidates import groups, optimal_weight
 from .flow import DepthFlow, Setting, usual_schemes

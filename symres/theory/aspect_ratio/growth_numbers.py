@@ -17,8 +17,8 @@ from ...core.symbols import C_W, C_b, K, gamma
 from ...functions.floats.float_averages import Values
 from ...layers.layer import Layer
 from ...numerics.deferred_numpy import np
+from ...results.annotated_numbers import GrowthRow
 from ...results.critical_point import CriticalPoint
-from ...results.numbers.growth_curve import GrowthRow
 from ..finite_width.layer_noise import CompiledLayer
 from ..finite_width.layer_numbers import LayerNumbers
 from ..finite_width.layer_response import LayerResponse

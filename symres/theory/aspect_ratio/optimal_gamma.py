@@ -13,8 +13,8 @@ from ...core.scalars import Number, number
 from ...core.symbols import gamma, n_L
 from ...notation.facts import equation
 from ...numerics.brent import brent
-from ...results.numbers.estimates import Branches
-from ...results.numbers.procedure import Procedure
+from ...results.annotated_numbers import Branches
+from ...results.observable import Procedure
 from ...results.quantity import Quantity, Status
 from .growth_numbers import GrowthNumbers
 

@@ -24,8 +24,7 @@ from ...core.errors import NoClosedForm
 from ...core.symbols import K, z
 from ...layers.program import Draw, Instruction, Program
 from .geometric_sum import GeometricSum
-from .noise_covariances import NoiseCovariances
-from .two_times import memory
+from .noise_covariances import NoiseCovariances, memory
 
 FLOW_TO_ZERO = sp.Rational(1, 3)
 

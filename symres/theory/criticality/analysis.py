@@ -13,16 +13,22 @@ from ...core.symbols import C_W, C_b, K, S_in, gamma, kappa, xi
 from ...functions.balls import enclose, evaluate
 from ...functions.roots.root import Root, scanned_roots
 from ...gaussian.algebra.canonical import canonical, textbook
-from ...results.critical_point import Criticality, CriticalPoint, SearchResult
-from ...results.exponents import KernelGrowth
+from ...results.critical_point import Criticality, CriticalPoint, KernelGrowth, SearchResult
 from ...results.quantity import Quantity, Status
-from .conditions.critical_conditions import Conditions, Maps, NoConditions, affine, conditions_of, expression_of, solved
-from .conditions.inner_variance import nested_conditions
-from .conditions.parameter_signs import at_generic, can_be_positive, sign_at_reference, signs_where, stability_where
-from .lines.degenerate_line import agree, line_of_points
+from .critical_conditions import (
+    Conditions,
+    Maps,
+    NoConditions,
+    affine,
+    conditions_of,
+    expression_of,
+    nested_conditions,
+    solved,
+)
+from .explicit_line import agree, line_of_points
 from .numerical_search import searched_points
-from .unbounded_growth import growth
-from .vanishing_kernel import zero_points
+from .parameter_signs import at_generic, can_be_positive, sign_at_reference, signs_where, stability_where
+from .vanishing_kernel import growth, zero_points
 
 _LARGE = (sp.Integer(10) ** 4, sp.Integer(10) ** 7)
 _BITS = 60

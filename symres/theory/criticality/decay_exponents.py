@@ -16,15 +16,13 @@ from ...gaussian.algebra.canonical import canonical
 from ...gaussian.calculus.expectation import Expectation
 from ...notation.decimals import denested
 from ...notation.factors import tidy_factors
-from ...results.critical_point import CriticalPoint
-from ...results.exponents import Exponents, Stretch
+from ...results.critical_point import CriticalPoint, Exponents, Stretch
 from ...results.quantity import Quantity
 from ..quantities.closed_forms import closed
-from ..quantities.expansion import powers_of_kernel
-from .conditions.critical_conditions import expression_of
-from .conditions.inner_variance import inner_law
-from .conditions.parameter_signs import generic_sign, signs_where
-from .conditions.scaling_symmetry import ONE, Unit
+from ..quantities.expansion import terms_of
+from .critical_conditions import expression_of, inner_law
+from .parameter_signs import generic_sign, signs_where
+from .scaling_symmetry import ONE, Unit
 from .vanishing_kernel import without_bias
 
 _ORDERS = (2, 4, 8, 16)  # of the series of chi_perp around K = 0
@@ -75,14 +73,13 @@ def _at_zero(point: CriticalPoint, perp: Quantity) -> Exponents:
     b, n = _coefficient_and_power(point.correction)
     for order in _ORDERS:
         try:
-            series = without_bias(perp).series(order, checked=False).body
+            terms = terms_of(without_bias(perp), order, large=False)
         except NoClosedForm as error:
             found = f"chi_perp has no series around K = 0: {error.found}"
             return Exponents(1 / (n - 1), None, _real_root(-1 / (b * (n - 1)), n - 1), remark=found)
-        powers = powers_of_kernel(sp.expand(series.subs(C_W, point.C_W) - 1))
-        told = {p: canonical(c) for p, c in powers.items() if p > 0}
-        if p := min((p for p, c in told.items() if c != 0), default=None):
-            return from_expansion(n, b, p, told[p])
+        slopes = {p: canonical(c.subs(C_W, point.C_W)) for p, c in terms.items() if p > 0}
+        if p := min((p for p, c in slopes.items() if c != 0), default=None):
+            return from_expansion(n, b, p, slopes[p])
     return from_expansion(n, b, sp.oo, sp.Integer(0))
 
 

@@ -21,7 +21,7 @@ from ...functions.roots.root import UNKNOWNS, SystemRoot
 from ...numerics.brent import brent
 from ...results.critical_point import STABILITY, CriticalPoint, SearchResult
 from ...results.quantity import Quantity
-from .conditions.critical_conditions import expression_of
+from .critical_conditions import expression_of
 
 _BITS = 60
 _SIGN_BITS = (60, 240)

@@ -1,25 +1,105 @@
-"""Where the kernel of a deep network ends at given parameters, and what Jacobians do there: the phase."""
+"""Kernels that a layer preserves at given parameters, where deep networks end, and their Jacobians there: the phase.
+
+The flow of layers with BatchNorm is that of the variance K - C of a neuron over the batch.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import mpmath as mp
 import sympy as sp
+from flint import arb, ctx
 
 from ...core.errors import DeclarationError, NoClosedForm
 from ...core.scalars import Number, number
-from ...core.symbols import K
-from ...functions.balls import evaluate
+from ...core.symbols import C, K, kappa
+from ...functions.balls import compile_ball, enclose, evaluate
+from ...functions.roots.bracketing import float_values, zero, zeros
+from ...gaussian.algebra.canonical import canonical
 from ...results.phases import FixedPoint, Phase, phase_name
-from ...results.quantity import Quantity
-from ..quantities.expansion import terms_of
+from ...results.quantity import Quantity, Status
+from ..quantities.build import build, unknown
+from ..quantities.expansion import terms_of, verified_terms
+from .critical_conditions import Maps, expression_of
 
 _DIGITS = 22
 _MARGINAL = 1e-9  # how close chi_parallel is to 1 where the flow along K tells the stability
 _BESIDE_ZERO = sp.Rational(1, 10**20)
 _BEYOND = sp.Integer(10) ** 12  # a kernel beyond all that are searched
+
+
+def fixed_points(maps: tuple[Quantity, Quantity, Quantity], params: Mapping[str, Number]) -> tuple[FixedPoint, ...]:
+    """The fixed points of the kernel map between 1e-9 and 1e12, and K = 0 where it is one.
+
+    Args:
+        maps: kernel_map, chi_parallel and chi_perp.
+        params: a number for every parameter, by name.
+    """
+    # critical values come as nested averages: once to 30 digits, not at every kernel
+    params = {name: _plain(number(value, name)) for name, value in params.items()}
+
+    def at(k: Any) -> FixedPoint:
+        place = mp.mpf(1) if k == K else k
+        known = [q.status is not Status.UNKNOWN for q in maps]
+        numbers = [float(q.evalf(16, K=place, **params)) if k else math.nan for q, k in zip(maps, known, strict=True)]
+        return _fixed_point(k, *numbers[1:])
+
+    kernel_map = maps[0]
+    kernel_map.evalf(5, K=1, **params)  # complains of missing and unknown parameters
+    values = {s: params[s.name] for s in kernel_map.symbols[1:]}
+    if canonical(kernel_map.proof.result.subs(values)) == K:
+        return (at(K),)
+    return (*_zero_fixed_point(maps, params), *map(at, _positive(kernel_map, maps[1], params)))
+
+
+def _positive(kernel_map: Quantity, parallel: Quantity, params: dict[str, sp.Expr]) -> list[float]:
+    """The zeros of the excess K'/K - 1: where it changes sign, and where its extremum touches zero.
+
+    The slope of the excess in log K is chi_parallel - K'/K.
+    """
+    flow, turn = (expression_of(q).subs({s: params[s.name] for s in q.symbols[1:]}) for q in (kernel_map, parallel))
+    maps = [compile_ball(expression, (K,)) for expression in (flow, turn)]
+
+    def excess(k: Any, bits: int) -> arb:
+        ball = enclose(k, {}, bits)
+        with ctx.workprec(bits):
+            return maps[0]([ball]) / ball - 1
+
+    def slope(k: Any, bits: int) -> arb:
+        ball = enclose(k, {}, bits)
+        with ctx.workprec(bits):
+            return maps[1]([ball]) - maps[0]([ball]) / ball
+
+    found = zeros(excess, slope, float_values((flow / K - 1).xreplace({K: kappa})))
+    return sorted([*(zero(excess, *ends) for ends in found.crossings), *map(float, found.touches)])
+
+
+def _plain(value: sp.Expr) -> sp.Expr:
+    return value if value.is_Rational else number(evaluate(value, {}, 30)[0], "a parameter")
+
+
+def _zero_fixed_point(maps: tuple[Quantity, ...], params: Mapping[str, Number]) -> tuple[FixedPoint, ...]:
+    """K = 0, where K' vanishes with K; the susceptibilities there are limits."""
+
+    try:
+        here = [q.at(**{s.name: params[s.name] for s in q.symbols[1:]}) for q in maps]
+        if terms_of(here[0], 0, large=False):  # as with biases: to check that would take the orders beyond
+            return ()
+        flow, *slopes = (verified_terms(quantity, 0).terms for quantity in here)
+    except NoClosedForm:
+        return ()
+    if flow or any(power != 0 for limit in slopes for power in limit):
+        return ()
+    parallel, perp = (float(limit.get(sp.Integer(0), sp.Integer(0))) for limit in slopes)
+    return (_fixed_point(mp.mpf(0), parallel, perp),)
+
+
+def _fixed_point(k: Any, parallel: float, perp: float) -> FixedPoint:
+    return FixedPoint(k if k == K else float(k), parallel, perp, phase_name(perp))
 
 
 def phase(
@@ -111,3 +191,64 @@ def _phase_at(point: FixedPoint) -> Phase:
         found = f"the kernel alternates around K = {point.K:.6g}, which repels it"
         raise NoClosedForm("the phase of a network", found, "iterate kernels()")
     return Phase(phase_name(point.chi_perp), point.K, point.chi_parallel, point.chi_perp)
+
+
+def variance_maps(kernel_map: Quantity, covariance_map: Quantity, perp: Quantity) -> Maps:
+    """The variance over the batch of the next layer, its slope, and chi_perp, as functions of the variance, called K.
+
+    Batch normalisation sees differences of inputs only, so the three do not depend on K and C otherwise.
+
+    Args:
+        kernel_map: K'(K, C) of one input.
+        covariance_map: C'(K, C) of two.
+        perp: chi_perp(K, C).
+    """
+    names = ("kernel_map", "chi_parallel", "chi_perp")
+    try:
+        flow, chi = (_in_variance(e) for e in (kernel_map.defined - covariance_map.defined, perp.defined))
+    except NoClosedForm as error:
+        missing = [unknown(name, (K,), error.found) for name in names]
+        return missing[0], missing[1], missing[2]
+    known = _parameters(kernel_map)
+    made = [build(name, (K,), e, parameters=known) for name, e in zip(names, (flow, flow.diff(K), chi), strict=True)]
+    return made[0], made[1], made[2]
+
+
+def with_kernel(
+    found: tuple[FixedPoint, ...], kernel_map: Quantity, params: Mapping[str, Number]
+) -> tuple[FixedPoint, ...]:
+    """Fixed points of the variance over a batch, with the kernel in the place of the variance.
+
+    Args:
+        found: whose K is the variance.
+        kernel_map: K' of one input.
+        params: a number for every parameter, by name.
+
+    Raises:
+        NoClosedForm: the kernel depends on the covariance, or has not one fixed point of its own.
+    """
+    asked, remedy = "the fixed points of a batch", "iterate kernels()"
+    if kernel_map.defined.has(C):
+        raise NoClosedForm(asked, "its kernel depends on the covariance of inputs", remedy)
+    known = _parameters(kernel_map)
+    definitions = kernel_map.defined, kernel_map.defined.diff(K)
+    flow, slope = (build("kernel_map", (K,), e, parameters=known) for e in definitions)
+    kernels = fixed_points((flow, slope, slope), params)
+    if len(kernels) != 1:
+        raise NoClosedForm(asked, f"the kernel has {len(kernels)}", remedy)
+    return tuple(replace(point, K=kernels[0].K) for point in found)
+
+
+def _parameters(quantity: Quantity) -> tuple[sp.Symbol, ...]:
+    return tuple(s for s in (*quantity.symbols, *quantity.unused) if s not in (K, C))
+
+
+def _in_variance(expression: sp.Expr) -> sp.Expr:
+    """A function of K - C as one of K."""
+    apart = expression.subs(K, K + C)
+    apart = apart.replace(lambda e: isinstance(e, sp.Add) and e.has(C), sp.expand)
+    apart = sp.expand(apart) if apart.has(C) else apart
+    if apart.has(C):
+        found = "the next variance over the batch depends on the kernel, too"
+        raise NoClosedForm("the flow of a batch", found, "iterate kernels() at given parameters")
+    return apart

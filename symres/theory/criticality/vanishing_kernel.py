@@ -1,4 +1,10 @@
-"""Critical points at K* = 0, from the series of the maps around it."""
+"""Kernels that vanish or grow without bound: the maps are series in K around 0, and in 1/K.
+
+At K* = 0 there may be critical points. Residual branches of weight 1 let kernels grow, but slower than exponentially:
+``K' - K ~ rate*K**power`` with power < 1 gives ``K ~ ((1 - power) rate l)**(1/(1 - power))``; and with
+``chi_perp - 1 ~ excess*K**-decay`` the logarithm of the Jacobian is a sum of ``l**-(decay/(1 - power))``: it converges,
+or grows like log l (a power law), or like a power of l (a stretched exponential).
+"""
 
 from __future__ import annotations
 
@@ -7,20 +13,29 @@ import sympy as sp
 from ...core.errors import NoClosedForm, SymresError
 from ...core.symbols import C_W, C_b, K
 from ...functions.balls import enclose
-from ...functions.ranges import samples
+from ...functions.ranges import parameter_grid, samples
+from ...functions.roots.bracketing import GRID
 from ...gaussian.algebra.canonical import canonical
 from ...gaussian.calculus.expectation import Expectation
 from ...notation.factors import tidy_factors
-from ...results.critical_point import CriticalPoint, SearchResult
+from ...results.critical_point import CriticalPoint, KernelGrowth, SearchResult
 from ...results.quantity import Quantity
-from ..quantities.expansion import powers_of_kernel
-from .conditions.critical_conditions import expression_of, solved
-from .conditions.parameter_signs import at_generic, can_be_positive, sign_at_reference, signs_where
+from ..quantities.expansion import terms_of, verified_terms
+from .critical_conditions import expression_of, solved
+from .parameter_signs import at_generic, at_reference, can_be_positive, sign_at_reference, signs_where
 
 _NO_FIXED_POINT = "K* = 0 is not a fixed point: K' does not vanish with K"
 _ORDERS = (3, 6, 12, 24, 48)  # the kernel map is expanded so far around K = 0, until a correction shows
 _SQUARED_DISTANCES = (20, 40, 80)  # of a breakpoint, in variances: the Gaussian beyond is below 1e-5
 _STABILITY = {-1: "stable", 1: "unstable", 0: "marginal"}
+_INVERSE_ORDERS = (
+    sp.Integer(2),
+    sp.Rational(1, 2),
+    sp.Integer(0),
+)  # of the expansions in 1/K; algebraic tails know few terms
+_STEP = 6  # of the grid of kernels at which K' > K is tested
+_LEAST = sp.Rational(1, 10**20)  # a variance of biases: its part of K' - K hides no other
+_BITS = (60, 240)  # the second where K' and K are nearly equal
 
 
 def zero_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> SearchResult:
@@ -28,15 +43,16 @@ def zero_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Sea
     if not _vanishes_with_kernel(kernel_map):
         return SearchResult(remarks=(_NO_FIXED_POINT,))
     try:
-        growth = without_bias(kernel_map).series(1).body
-        limits = [without_bias(q).series(0).body for q in (parallel, perp)]
+        growth = verified_terms(without_bias(kernel_map), 1).terms
+        limits = [verified_terms(without_bias(q), 0).terms for q in (parallel, perp)]
     except NoClosedForm as error:
         return SearchResult(remarks=(f"whether K* = 0 is critical is unknown: {error.found}",), complete=False)
-    if growth.subs(K, 0) != 0:
+    if any(power <= 0 for power in growth):
         return SearchResult(remarks=(_NO_FIXED_POINT,))
-    if any(limit.has(K) for limit in limits) or sp.expand(limits[0] - limits[1]) != 0:
+    one, other = (limit.get(sp.Integer(0), sp.Integer(0)) for limit in limits)
+    if any(power < 0 for limit in limits for power in limit) or sp.expand(one - other) != 0:
         return SearchResult(remarks=("the susceptibilities differ at K = 0",))
-    solutions = [tidy_factors(w) for w in solved(limits[0] - 1) if can_be_positive(w)]
+    solutions = [tidy_factors(w) for w in solved(one - 1) if can_be_positive(w)]
     if not solutions:
         return SearchResult(remarks=("at K = 0 no C_W > 0 makes the susceptibilities 1",))
     try:
@@ -72,9 +88,8 @@ def _point(kernel_map: Quantity, weight: sp.Expr) -> CriticalPoint:
 def _correction(kernel_map: Quantity, weight: sp.Expr) -> sp.Expr:
     """The lowest power of K in K' - K, with its coefficient; 0 if there is none."""
     for order in _ORDERS:
-        growth = without_bias(kernel_map).series(order).body
-        excess = sp.expand(sp.expand(growth - K).subs(C_W, weight))
-        for power, coefficient in sorted(powers_of_kernel(excess).items()):
+        for power, factor in sorted(verified_terms(without_bias(kernel_map), order).terms.items()):
+            coefficient = sp.expand((factor - 1 if power == 1 else factor).subs(C_W, weight))
             # zero to all digits: a linear coefficient cancels by the choice of C_W, whether or not sympy sees it
             if sign_at_reference(at_generic(coefficient)):
                 return tidy_factors(canonical(coefficient)) * K**power
@@ -91,3 +106,51 @@ def _flow_signs(kernel_map: Quantity, weight: sp.Expr) -> set[int]:
     nearest = min((b for b in breaks if b.is_positive and b.is_number), default=sp.Integer(1))
     increment = (expression_of(kernel_map) - K).subs({C_b: 0, C_W: weight})
     return set().union(*(signs_where(increment.subs(K, nearest**2 / k), weight) for k in _SQUARED_DISTANCES))
+
+
+def growth(kernel_map: Quantity, perp: Quantity) -> KernelGrowth | None:
+    """How the kernel grows where it has no fixed point, whatever its parameters; None if it does not, or too fast.
+
+    Args:
+        kernel_map: K'(K).
+        perp: chi_perp(K).
+    """
+    flow = _beyond(kernel_map, sp.Integer(-1))
+    if flow is None or not _grows(kernel_map):
+        return None
+    chi = _beyond(perp, sp.Integer(0))
+    return None if chi is None else KernelGrowth(flow[1], -flow[0], chi[1], chi[0])
+
+
+def _beyond(quantity: Quantity, first: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:
+    """The second term in powers of 1/K, exponent and coefficient; None if the first is not ``(1/K)**first``."""
+    for order in _INVERSE_ORDERS:
+        try:
+            terms = terms_of(quantity, order, large=True)
+        except NoClosedForm:
+            continue
+        rest = {e: c for e, c in terms.items() if e != first and c != 0}
+        if sp.expand(terms.get(first, sp.Integer(0)) - 1) != 0 or any(e < first for e in rest):
+            return None
+        if rest or order == _INVERSE_ORDERS[0]:
+            return min(rest.items(), default=(sp.oo, sp.Integer(0)))
+    return None
+
+
+def _grows(kernel_map: Quantity) -> bool:
+    """Whether K' > K at kernels of all magnitudes, for next to no biases and all kinds of other parameters."""
+    written = [e for e in (kernel_map.expr, kernel_map.defined) if e is not None]  # exp(2*K)*erfc(sqrt(2*K)) is lost
+    increments = [at_reference((e - K).subs({C_W: 1, C_b: _LEAST})) for e in written]
+    names = sorted(set().union(*(e.free_symbols for e in increments)) - {K}, key=str)
+    return all(
+        any(_positive(e.subs(numbers), k, bits) for e in increments for bits in _BITS)
+        for numbers in parameter_grid(names)
+        for k in GRID[::_STEP]
+    )
+
+
+def _positive(increment: sp.Expr, kernel: sp.Expr, bits: int) -> bool:
+    try:
+        return bool(enclose(increment, {K: kernel}, bits) > 0)
+    except SymresError:
+        return False

@@ -1,35 +1,86 @@
-"""The fluctuations of a network of finite width, layer by layer."""
+"""The fluctuations of a network of finite width, layer by layer; the numbers of the parameters of each layer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
+import mpmath as mp
 import sympy as sp
 
 from ...activations.activation import Activation
 from ...activations.catalogue import activation
 from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import DeclarationError, UnsupportedLayer
-from ...core.scalars import Number, parameter
+from ...core.scalars import Number, number, parameter
 from ...core.symbols import z
 from ...functions.floats.float_averages import FloatFunction, coefficients
 from ...gaussian.calculus.integrand import pieces_of
 from ...numerics.deferred_numpy import Array, np
-from ...results.numbers.estimates import EstimatedNumber, Estimates
-from ...results.numbers.response import Response
-from ..finite_width.deep_fluctuations import DeepFluctuations, states_of
-from ..finite_width.fluctuations import Fluctuations
+from ...results.annotated_numbers import EstimatedNumber, Estimates, Response
+from ...results.quantity import Quantity
+from ..finite_width.fluctuations import DeepFluctuations, Fluctuations, states_of
 from ..finite_width.layer_noise import CompiledLayer
 from ..observables.layer_theory import LayerTheory
 from ..response.kernel_response import readout_of, response
-from .layer_values import Parameter, Values, by_layer, float_values, listed, number_of
 
+DIGITS = 18  # of every step: results are good to 15
+
+Parameter: TypeAlias = Number | Sequence[Number]  # of all layers, or of each
+Values: TypeAlias = dict[str, Number]
 Kernels: TypeAlias = Number | Sequence[Sequence[Number]]  # of one input, or the matrix of several
 Function: TypeAlias = Activation | sp.Expr | str | Callable[[sp.Symbol], sp.Expr]
-
 _SINGULAR = 1e-12  # an eigenvalue of this size is 0
 _PARALLEL = 1e-14  # the squared sine of an angle that is 0
+
+
+def by_layer(
+    layers: Sequence[LayerTheory], params: Mapping[str, Parameter], also: Sequence[LayerTheory] = ()
+) -> list[Values]:
+    """The parameters of every layer: a sequence has one value for each.
+
+    Args:
+        layers: in their order.
+        params: numbers or sequences, by name.
+        also: other layers whose parameters may be named.
+
+    Raises:
+        DeclarationError: a sequence of another length, or a name that no layer knows.
+    """
+    by_name = {name: listed(value) for name, value in params.items()}
+    for name, value in by_name.items():
+        if isinstance(value, list) and len(value) != len(layers):
+            raise DeclarationError(
+                f"{name} of {len(layers)} layers", f"it has {len(value)} values", "pass one value for each layer"
+            )
+    known = {name for layer in (*layers, *also) for name in layer.parameter_names}
+    for name in params:
+        if name not in known and name != "C":
+            raise DeclarationError(
+                f"a value for {name}", "no layer has this parameter", f"pass {', '.join(sorted(known))}"
+            )
+    columns = {name: value if isinstance(value, list) else [value] * len(layers) for name, value in by_name.items()}
+    return [
+        {name: values[place] for name, values in columns.items() if name in layer.parameter_names}
+        for place, layer in enumerate(layers)
+    ]
+
+
+def number_of(quantity: Quantity, values: Mapping[str, Parameter]) -> mp.mpf:
+    """The quantity at the values of its own symbols."""
+    names: Sequence[str] = [s.name for s in (*quantity.symbols, *quantity.unused)]
+    return quantity.evalf(DIGITS, **{name: value for name, value in values.items() if name in names})
+
+
+def listed(value: Parameter) -> Number | list[Number]:
+    """A list of one value for each layer, from a list, a tuple or an array of one dimension; else the number."""
+    several = isinstance(value, list | tuple) or getattr(value, "ndim", 0) == 1
+    return list(cast(Sequence[Number], value)) if several else cast(Number, value)
+
+
+def float_values(layer: LayerTheory, values: Values) -> dict[sp.Symbol, float]:
+    """The parameters of a layer in double precision."""
+    return {s: float(number(values[s.name], s.name)) for s in layer.layer.parameters}
 
 
 class FluctuatingNetwork:
@@ -120,6 +171,9 @@ class FluctuatingNetwork:
             UnsupportedLayer: a layer normalises over a batch.
             DeclarationError: the last layer has several activations, and no readout is given.
 
+        Source:
+            Fischer et al. (51) to (55).
+
         Examples:
             >>> sr.network(["abs"]*2).response(K=1, C_W=[2, 3], C_b=0).chi
             [1.0, 2.0, 6.0]
@@ -156,7 +210,13 @@ class FluctuatingNetwork:
     def vertex(self, /, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
         """``[V^0, ..., V^L]``: the four-point vertex ``n E[z_i^2 z_j^2]_c`` of two neurons, V^0 = 0.
 
-        Of p inputs arrays of shape (p, p, p, p): ``V[a,b,c,d] = n Cov(z_ia z_ib, z_jc z_jd)``.
+        Args:
+            K: kernel of the input: a number; or the (p, p) matrix of p inputs, no two of which are parallel.
+            params: numbers for all parameters, by name; a list has one for each layer.
+
+        Returns:
+            L + 1 numbers in units of K^2, with their absolute ``errors``. Of p inputs, arrays of shape (p, p, p, p):
+            ``V[a,b,c,d] = n Cov(z_ia z_ib, z_jc z_jd)``.
 
         Examples:
             Each layer adds ``(<phi^4>/<phi^2>^2 - 1)`` at kernels of 1: 5 for relu, 2 for linear.
@@ -172,6 +232,10 @@ class FluctuatingNetwork:
         It is what the empirical averages of all layers before fluctuate by; V has also what neurons remember. The
         variance of the empirical kernel is ``n Var((1/n) sum z_i^2) = V + 2 K^2``. Of p inputs arrays of shape
         (p, p, p, p): ``P[a,b,c,d] = n Cov(K_ab, K_cd)``.
+
+        Args:
+            K: kernel of the input, or the matrix of several, as for ``vertex``.
+            params: numbers, by name.
 
         Examples:
             >>> [round(P, 9) for P in sr.network(["relu", "linear"]).kernel_fluctuation(K=1, C_W=[2, 1], C_b=0)]

@@ -26,9 +26,9 @@ from ...gaussian.calculus.expectation import Expectation
 from ...notation import latex
 from ...notation.facts import equation
 from ...results.quantity import Quantity, Status
-from ..criticality.conditions.critical_conditions import affine, expression_of
+from ..criticality.critical_conditions import affine, expression_of
+from ..names_by_purpose import parameters_by_name
 from ..observables.layer_theory import LayerTheory
-from ..parameters_by_name import parameters_by_name
 from ..quantities.build import build
 from ..quantities.closed_forms import closed
 

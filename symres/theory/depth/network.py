@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from inspect import signature
 from itertools import groupby
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import mpmath as mp
 import sympy as sp
@@ -19,12 +20,12 @@ from ...notation import latex
 from ...notation.facts import equation
 from ...results.arguments_of_quantities import undirected
 from ...results.subjects import DerivedNetwork
+from ..names_by_purpose import parameters_by_name
 from ..observables.layer_theory import LayerTheory
-from ..parameters_by_name import parameters_by_name
-from .fluctuating_network import FluctuatingNetwork
-from .layer_values import DIGITS, Parameter, Values, number_of
+from .fluctuating_network import DIGITS, FluctuatingNetwork, Parameter, Values, number_of
 
 State: TypeAlias = dict[str, mp.mpf]  # K, and C of a batch
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 _SHOWN = 15  # digits of kernels that are shown
 
@@ -117,6 +118,16 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
 
     def kernels(self, /, K: Number, **params: Parameter) -> list[mp.mpf]:
         """``[K^0, ..., K^L]`` of one input from K^0 = K, as mpmath numbers with 15 digits.
+
+        Args:
+            K: kernel that enters the first layer.
+            params: numbers for all parameters, by name; a list has one for each layer.
+
+        Returns:
+            L + 1 numbers, the first K itself; of a batch pass C, the covariance of two of its inputs, by name.
+
+        Raises:
+            DeclarationError: a parameter without a value, an unknown name, or a number outside of its range.
 
         Examples:
             >>> [float(kernel) for kernel in sr.network(["relu", "relu"]).kernels(K=1, C_W=2, C_b="1/2")]
@@ -372,6 +383,18 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
             state = follow
             states.append(state)
         return states
+
+
+def of_networks(method: Method) -> Method:
+    """Describe a method of a theory as the method of that name of networks is, which takes all but its depth.
+
+    Args:
+        method: without a docstring.
+    """
+    text = getattr(Network, method.__name__).__doc__ or ""
+    is_deep = "depth" in signature(method).parameters
+    method.__doc__ = text.replace("            K", "            depth: number of layers.\n            K", is_deep)
+    return method
 
 
 def _next_pair(layer: LayerTheory, state: DualKernel, own: Values) -> DualKernel:

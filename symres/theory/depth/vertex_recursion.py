@@ -18,8 +18,8 @@ import sympy as sp
 from ...core.errors import NoClosedForm, UnsupportedLayer
 from ...core.symbols import K1, K2, C, K
 from ...notation.shortest import shortest
-from ...results.numbers.growth_curve import VertexFormulas
-from ...results.numbers.procedure import Procedure, present, usual
+from ...results.annotated_numbers import VertexFormulas
+from ...results.observable import Procedure, present, usual
 from ...results.quantity import Quantity
 from ..aspect_ratio.noise_covariances import NoiseCovariances
 from ..observables.layer_theory import LayerTheory

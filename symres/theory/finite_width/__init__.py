@@ -5,7 +5,6 @@ width n each of these differs from its value at infinite width by its own noise 
 response to the noise of all averages before it.
 
 Reading order: ``layer_response`` (which averages a layer has, and how each responds to earlier ones);
-``hermite_space`` (functions as coefficients); ``input_pairs`` and ``layer_noise`` (one layer in numbers at one or two
-inputs); ``joint_law`` and ``layer_numbers`` (at any number); ``fluctuations`` (the recursion in depth);
-``deep_fluctuations`` (its error).
+``hermite_space`` (functions as coefficients); ``layer_noise`` (one layer in numbers at one or two inputs);
+``layer_numbers`` (at any number); ``fluctuations`` (the recursion in depth, and its error).
 """

@@ -2,6 +2,10 @@
 
 The state of the stream is its mean ``m_a`` and kernel ``K_ab`` for each input and pair of inputs. The mean is 0, and so
 are averages of odd functions, but their responses are not.
+
+The law of a neuron at inputs a and b depends on the kernels of these two alone. So do the average of a product of
+functions of the neuron at a and at b, and all that it responds to. A theory of any number of inputs is thus made of
+pairs: each pair of inputs is a *view* of the layer, and of a neuron; one input is a view of its own.
 """
 
 from __future__ import annotations
@@ -9,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement
 from typing import TypeVar
 
 import sympy as sp
@@ -17,12 +21,33 @@ import sympy as sp
 from ...core import symbols
 from ...core.errors import UnsupportedLayer
 from ...layers.program import Mean, Program, phis
+from ...numerics.deferred_numpy import NDArray, np
 from ..walk.linear_forms import lowest_terms
 from ..walk.walk import EmpiricalAverage, Kernel, Walk
-from .input_pairs import Inputs
 
+Inputs = tuple[int, ...]
 N = TypeVar("N", float, sp.Expr)  # numbers, or expressions
 _ZERO = sp.Integer(0)
+
+
+def views_of(p: int) -> list[Inputs]:
+    """The pairs of different inputs, in order; of one input this."""
+    return list(combinations(range(p), 2)) if p > 1 else [(0,)]
+
+
+def state_places(p: int) -> list[Inputs]:
+    """The inputs of each entry of the state: p means, then the kernels of the pairs a <= b."""
+    return [*((a,) for a in range(p)), *combinations_with_replacement(range(p), 2)]
+
+
+def of_view(places: list[Inputs], view: Inputs) -> list[Inputs]:
+    """Places at the inputs 0 and 1 of a view, as places at the inputs of the network."""
+    return [tuple(view[a] for a in place) for place in places]
+
+
+def block(rows: Sequence[int], columns: Sequence[int]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The index of some rows and columns of a matrix."""
+    return np.array(rows, dtype=np.intp)[:, None], np.array(columns, dtype=np.intp)
 
 
 @dataclass

@@ -19,7 +19,7 @@ from ...results.subjects import DerivedLayer
 from ..finite_width.layer_noise import CompiledLayer
 from ..finite_width.layer_response import LayerResponse
 from ..quantities.build import unknown
-from . import gradients, kernels, registry, susceptibilities
+from . import layer_maps, registry
 from .layer_observable import LayerObservable, Subject
 from .layer_walks import LayerWalks
 
@@ -72,18 +72,18 @@ class LayerTheory(DerivedLayer, Subject):
 
     layer: Layer
 
-    phi_squared = Derived(kernels.PHI_SQUARED)
-    kernel_map = Derived(kernels.KERNEL_MAP)
-    covariance_map = Derived(kernels.COVARIANCE_MAP)
-    chi_parallel = Derived(susceptibilities.CHI_PARALLEL)
-    chi_perp = Derived(susceptibilities.CHI_PERP)
-    h = Derived(susceptibilities.H)
-    chi_delta = Derived(susceptibilities.CHI_DELTA)
-    covariance_slope = Derived(susceptibilities.COVARIANCE_SLOPE)
-    memory = Derived(susceptibilities.MEMORY)
-    shared_memory = Derived(susceptibilities.SHARED_MEMORY)
-    ntk_map = Derived(gradients.NTK_MAP)
-    parameter_norm = Derived(gradients.PARAMETER_NORM)
+    phi_squared = Derived(layer_maps.PHI_SQUARED)
+    kernel_map = Derived(layer_maps.KERNEL_MAP)
+    covariance_map = Derived(layer_maps.COVARIANCE_MAP)
+    chi_parallel = Derived(layer_maps.CHI_PARALLEL)
+    chi_perp = Derived(layer_maps.CHI_PERP)
+    h = Derived(layer_maps.H)
+    chi_delta = Derived(layer_maps.CHI_DELTA)
+    covariance_slope = Derived(layer_maps.COVARIANCE_SLOPE)
+    memory = Derived(layer_maps.MEMORY)
+    shared_memory = Derived(layer_maps.SHARED_MEMORY)
+    ntk_map = Derived(layer_maps.NTK_MAP)
+    parameter_norm = Derived(layer_maps.PARAMETER_NORM)
 
     if not TYPE_CHECKING:
 
@@ -183,7 +183,7 @@ class LayerTheory(DerivedLayer, Subject):
             C_W*(Theta + 1)*exp(C + K1/2 + K2/2)
         """
         rates = scalar(weight_rate, "weight_rate"), scalar(bias_rate, "bias_rate")
-        return gradients.tangent_kernel_map(rates).of(self)
+        return layer_maps.tangent_kernel_map(rates).of(self)
 
     @cached_property
     def fluctuating(self) -> Mapping[int, CompiledLayer]:

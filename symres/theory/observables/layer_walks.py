@@ -1,4 +1,4 @@
-"""The laws of a layer's neurons that its observables are derived from."""
+"""The laws of a layer's neurons that its observables are derived from, and where inputs of kernel 0 have none."""
 
 from __future__ import annotations
 
@@ -9,14 +9,36 @@ import sympy as sp
 
 from ...activations.atom import Phi
 from ...core import symbols
-from ...core.errors import NoClosedForm
+from ...core.errors import NoClosedForm, SymresError
+from ...functions.balls import enclose
 from ...gaussian.calculus.distributions import averaged
 from ...gaussian.calculus.expectation import Gaussian
 from ...layers.layer import Layer
 from ..walk.assignments import total_derivative
-from ..walk.normalisation_domain import needs_direction
 from ..walk.tangent import tangent
 from ..walk.walk import BATCH, Walk
+
+_BITS = 64
+_NOTHING = 1e-12  # more is left of what does not vanish
+_ANY = sp.Rational(7, 10)  # a value for parameters
+
+
+def needs_direction(walk: Walk) -> bool:
+    """Whether a normaliser of the layer divides by 0 at an input of kernel 0, whatever the parameters are."""
+    return any(_vanishes(walk, divisor) for divisor in walk.program.divisors)
+
+
+def _vanishes(walk: Walk, divisor: sp.Expr) -> bool:
+    value = walk.at(divisor, walk.first)
+    for name, meaning in reversed(walk.assignments):
+        value = value.xreplace({name: meaning})
+    value = value.subs(dict.fromkeys(walk.arguments, sp.Integer(0)))
+    values = {s: -_ANY if s.is_nonpositive else _ANY for s in value.free_symbols}
+    try:
+        size = abs(enclose(value.subs(values), {}, _BITS))
+    except SymresError:
+        return False
+    return bool(size < _NOTHING)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ...core.errors import DeclarationError
 from ...results.observable import Observable
-from . import deep_networks, gradients, growth, kernels, susceptibilities
+from . import deep_networks, layer_maps
 from .layer_observable import LayerObservable
 
 
@@ -43,13 +43,4 @@ class Observables(Mapping[str, Observable]):
         return {name: record for name, record in self._records.items() if isinstance(record, LayerObservable)}
 
 
-observables = Observables(
-    [
-        *kernels.OBSERVABLES,
-        *susceptibilities.OBSERVABLES,
-        *gradients.OBSERVABLES,
-        *susceptibilities.FURTHER,
-        *growth.OBSERVABLES,
-        *deep_networks.OBSERVABLES,
-    ]
-)
+observables = Observables([*layer_maps.OBSERVABLES, *deep_networks.OBSERVABLES])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import NamedTuple, TypeVar
 
 import mpmath as mp
 import sympy as sp
@@ -25,6 +26,8 @@ from ...results.quantity import Quantity, Status, Verification
 from .closed_forms import closed
 from .power_sums import Powers, series
 
+T = TypeVar("T")
+
 _DEEPER = 6  # times that averages are expanded to higher orders until enough is known of the whole
 _AHEAD = (2, 6, 14)  # orders in which the terms after the last one are looked for: z + z**7 has none for long
 _REFERENCE = sp.Integer(1)  # size of every parameter where the reach of an expansion is found
@@ -43,16 +46,9 @@ def expansion(quantity: Quantity, order: int, *, large: bool = False, checked: b
         NoClosedForm: a law that does not vanish with K, or does not grow with it; a function that does not allow an
             expansion; an expansion that differs from numbers.
     """
-    for ahead in _AHEAD if checked else (0,):
-        terms = terms_of(quantity, order + ahead, large)
-        if any(e > order for e in terms):
-            break
-    body = sp.Add(*(value * K ** (-e if large else e) for e, value in sorted(terms.items()) if e <= order))
-    reason = SeriesRange(f"terms {'down' if large else 'up'} to K**{-order if large else order}")
-    verifications: tuple[Verification, ...] = ()
-    if checked and not body.has(sp.oo, sp.nan, sp.zoo):
-        reach, verifications = _checked(quantity, terms, order, large)
-        reason = SeriesRange(reason.terms, reach)
+    found = verified_terms(quantity, order, large) if checked else VerifiedTerms(terms_of(quantity, order, large))
+    body = sp.Add(*(value * K ** (-e if large else e) for e, value in sorted(found.terms.items())))
+    reason = SeriesRange(f"terms {'down' if large else 'up'} to K**{-order if large else order}", found.reach())
     name = "expansion for large K" if large else "series around K = 0"
     return replace(
         quantity,
@@ -62,39 +58,65 @@ def expansion(quantity: Quantity, order: int, *, large: bool = False, checked: b
         status=Status.SERIES,
         meaning=f"{name} of: {quantity.meaning}" if quantity.meaning else name,
         reason=reason,
-        verifications=verifications,
+        verifications=found.verifications,
         proof=Proof(body),
         expansion=None,
     )
 
 
-def _checked(
-    quantity: Quantity, terms: dict[sp.Expr, sp.Expr], order: int, large: bool
-) -> tuple[str, tuple[Verification, ...]]:
-    """How far an expansion reaches, and its comparison with numbers."""
+class VerifiedTerms(NamedTuple):
+    """The terms of an expansion.
+
+    Args:
+        terms: exponents of K, of 1/K if it is large, and coefficients.
+        verifications: the comparison with numbers that they passed; none where a term is infinite.
+        reach: how far the expansion is accurate, in words; it takes longer than the comparison.
+    """
+
+    terms: Mapping[sp.Expr, sp.Expr]
+    verifications: tuple[Verification, ...] = ()
+    reach: Callable[[], str] = str
+
+
+def verified_terms(quantity: Quantity, order: int, large: bool = False) -> VerifiedTerms:
+    """The terms of an expansion, as ``terms_of`` has them, compared with numbers.
+
+    Raises:
+        NoClosedForm: there are none, or they differ from numbers.
+    """
+    for ahead in _AHEAD:
+        terms = terms_of(quantity, order + ahead, large)
+        if any(e > order for e in terms):
+            break
+    kept = {e: value for e, value in terms.items() if e <= order}
+    if any(value.has(sp.oo, sp.nan, sp.zoo) for value in kept.values()):
+        return VerifiedTerms(kept)
     defined = quantity.defined
     parameters = sorted(defined.free_symbols - {K}, key=str)
     values = {p: of_size(p, _REFERENCE) for p in parameters}
-    signed = {-e if large else e: value.subs(values) for e, value in terms.items()}
     at_reference = defined.subs(values)
+    where = f" (at {', '.join(f'{p} = {value}' for p, value in values.items())})" if parameters else ""
+    asked = f"the {'large-variance expansion' if large else 'small-variance series'} of {quantity.name}"
 
     def number(place: sp.Rational, digits: int) -> mp.mpf:
         return evaluate(at_reference.subs(K, place), {}, digits)[0]
 
-    cut = sp.Integer(-order if large else order)
-    inside = {e: c for e, c in signed.items() if (e >= cut if large else e <= cut)}
-    outside = {e: c for e, c in signed.items() if e not in inside}
-    asked = f"the {'large-variance expansion' if large else 'small-variance series'} of {quantity.name}"
+    inside, outside = (
+        {-e if large else e: value.subs(values) for e, value in terms.items() if (e in kept) is is_kept}
+        for is_kept in (True, False)
+    )
     truncation = Truncation(asked, inside, outside, number, large)
-    where = f" (at {', '.join(f'{p} = {value}' for p, value in values.items())})" if parameters else ""
-    try:
-        verification = truncation.verification()
-        return truncation.reach() + where, (verification,)
-    except NoClosedForm:
-        raise
-    except SymresError as error:
-        found = f"it cannot be compared with numbers{where}: {error.found}"
-        raise NoClosedForm(asked, found, "pass checked=False to get it unchecked") from None
+
+    def compared(compute: Callable[[], T]) -> T:
+        try:
+            return compute()
+        except NoClosedForm:
+            raise
+        except SymresError as error:
+            found = f"it cannot be compared with numbers{where}: {error.found}"
+            raise NoClosedForm(asked, found, "pass checked=False to get it unchecked") from None
+
+    return VerifiedTerms(kept, (compared(truncation.verification),), lambda: compared(truncation.reach) + where)
 
 
 def terms_of(quantity: Quantity, order: sp.Expr | int, large: bool) -> dict[sp.Expr, sp.Expr]:
@@ -103,8 +125,10 @@ def terms_of(quantity: Quantity, order: sp.Expr | int, large: bool) -> dict[sp.E
     From the integrands of the averages, or, where one has no expansion (it oscillates), from the closed form.
 
     Raises:
-        NoClosedForm: neither has an expansion in powers of K.
+        NoClosedForm: neither has an expansion in powers of K, or the quantity is unknown.
     """
+    if quantity.status is Status.UNKNOWN:
+        raise NoClosedForm(f"an expansion of {quantity.name}", f"it is unknown: {quantity.reason}", "take another one")
     try:
         found = _expanded_at_zero(quantity.defined, order, large)
     except NoClosedForm:
@@ -199,8 +223,3 @@ class _Expander:
             raise NoClosedForm(f"an expansion of {e}", "its variance does not grow with K", "use evalf for large K")
         if not self.large and not law.low > 0:
             raise NoClosedForm(f"a series of {e}", "its variance does not vanish with K", "use evalf")
-
-
-def powers_of_kernel(e: sp.Expr) -> dict[sp.Expr, sp.Expr]:
-    """A finite sum of powers of K, without averages, as {exponent: coefficient}."""
-    return dict(_Expander(small_variance, False)(e, sp.Integer(0)).without_zeros.terms)

@@ -1,26 +1,145 @@
-"""The scale of the branch at which outputs respond most to the kernel of the inputs, at a given depth."""
+"""The scale of the branch at which outputs respond most to the kernel of the inputs, at a depth and for many layers.
+
+With branches of weight ``xi = c L^(-1/p)`` the kernel of many layers flows by ``dK/dtau = B(K)`` for tau from 0 to
+``xi^p L = c^p``. The response of the last kernel is ``dK_1/dK_0 = B(K_1)/B(K_0)``, that of the output
+``G'(K_1) B(K_1)/B(K_0)`` with the map G of the readout. It is largest where ``(G' B)' = 0`` at K_1, wherever the flow
+began, and ``c^p`` is the time that the flow takes from K_0 to K_1.
+
+Zeros of a function of a positive number are looked for from place to place. The scan begins at the places where
+problems without large or small numbers are solved. It goes on beyond them as long as what it has seen says so, up to
+where numbers end.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+from typing import TypeAlias, TypeVar
 
 import sympy as sp
 
 from ...core.errors import NoClosedForm
 from ...core.symbols import K
 from ...functions.floats.float_averages import CompiledExpressions, Values
+from ...numerics.brent import brent
 from ...numerics.deferred_numpy import Array, np
-from ...numerics.highest import _highest_maximum, _instead_of_maximum, _surveyed
-from ...results.numbers.branch_limit import BranchScale
+from ...numerics.highest import (
+    _BEYOND,
+    _LARGEST_PLACE,
+    _WIDER,
+    Function,
+    Rows,
+    _highest_maximum,
+    _instead_of_maximum,
+    _surveyed,
+)
+from ...results.annotated_numbers import BranchScale, DeepBranchScale
 from ...results.quantity import Quantity, Status
+from ..criticality.critical_conditions import expression_of
 from ..observables.layer_theory import LayerTheory
+from ..quantities.build import build
 from ..quantities.expansion import terms_of
-from .layer_slopes import ScaleSlopes, maps_of
-from .scan import number_or_end, root, rows_of, zeros
+from .kernel_response import ScaleSlopes, largest_kernel, maps_of
 
+T = TypeVar("T")
+Value: TypeAlias = tuple[float, float]  # a place, and the value there
 SCALES = 1e-3, 30.0, 24  # that are tried first, in units of 1/sqrt(depth): the lowest, the highest, how many
 _LEAST = 1e-300  # kernels below are nothing
+_REACH = 1e6, 1e3  # final kernels that are tried first: in units of the input's; and those where activations bend
+_STEPS = 6  # in each decade
+_NEAR = 0.01  # of the last step to a kernel at which the flow ends, that is left out
+_CONVERGED = 1e-9  # relative error of an integral, from which on it is no number
+_ASKED = "the optimal branch scale of many layers"
+
+
+@dataclass(frozen=True)
+class ScannedPlaces:
+    """Places, and what a function is there.
+
+    Args:
+        rows: in increasing order of places.
+    """
+
+    rows: tuple[Value, ...]
+
+    @property
+    def crossings(self) -> list[tuple[float, float]]:
+        """Neighbours whose values have different signs."""
+        return [(low, high) for (low, left), (high, right) in pairwise(self.rows) if (left > 0) != (right > 0)]
+
+    def range_of(self, name: str) -> str:
+        """In words, where it was looked."""
+        return f"between {name} = {self.rows[0][0]:.3g} and {self.rows[-1][0]:.3g}"
+
+
+def zeros(function: Function, start: Sequence[float]) -> ScannedPlaces:
+    """Look for zeros, beyond the first places if there is none between these.
+
+    Args:
+        function: not finite where numbers end.
+        start: the first places, increasing.
+
+    Raises:
+        NoClosedForm: numbers end everywhere.
+    """
+    found = ScannedPlaces(tuple(_finite(function, start)))
+    if found.crossings:
+        return found
+    first, last = found.rows[0], found.rows[-1]
+    other = (lambda value: value <= 0) if first[1] > 0 else (lambda value: value > 0)
+    below, above = (list(_outwards(function, row, by, other)) for row, by in ((first, 1 / _WIDER), (last, _WIDER)))
+    return ScannedPlaces((*reversed(below), *found.rows, *above))
+
+
+def root(function: Function, low: float, high: float) -> float:
+    """The zero between two places where a function has different signs."""
+    return brent(function, low, high, xtol=1e-15 * low, rtol=1e-14)
+
+
+def number_or_end(function: Function) -> Function:
+    """The same function, nan where numbers end."""
+    return _or_ended(function, float("nan"))
+
+
+def rows_of(function: Callable[[float], tuple[float, float]]) -> Rows:
+    """The rows of a function that returns a logarithm and its slope, nan where numbers end."""
+    both = _or_ended(function, (float("nan"), float("nan")))
+    return lambda places: [(place, *both(place)) for place in places]
+
+
+def _or_ended(function: Callable[[float], T], ended: T) -> Callable[[float], T]:
+    def found(place: float) -> T:
+        try:
+            with np.errstate(all="ignore"):
+                return function(place)
+        except (NoClosedForm, OverflowError, ZeroDivisionError):
+            return ended
+
+    return found
+
+
+def _finite(function: Function, places: Sequence[float]) -> list[Value]:
+    rows = [(float(place), value) for place in places if np.isfinite(value := function(float(place)))]
+    if not rows:
+        found = f"it is not finite between {places[0]:.3g} and {places[-1]:.3g}"
+        raise NoClosedForm("the response", found, "take smaller kernels, or fewer layers")
+    return rows
+
+
+def _outwards(function: Function, row: Value, factor: float, done: Callable[[float], bool]) -> Iterator[Value]:
+    """Places further and further out, until one is found or numbers end."""
+    place, value = row
+    least = place / _BEYOND
+    while least <= place * factor <= _LARGEST_PLACE:
+        place *= factor
+        value = function(place)
+        if not np.isfinite(value):
+            return
+        yield place, value
+        if done(value):
+            return
 
 
 @dataclass(frozen=True)
@@ -150,3 +269,92 @@ def linear_estimate(rate: Quantity, power: int, start: float, target: float, dep
         found = f"linear layers do not lead from K = {start:g} to {target:g}"
         raise NoClosedForm("an estimate of the branch scale", found, "ask for another final kernel")
     return float(size ** (1 / power))
+
+
+def deep_branch_scale(
+    rate: Quantity, readout_slope: Quantity, power: int, kernel: float, values: Values
+) -> DeepBranchScale:
+    """The limit for one input.
+
+    Args:
+        rate: B(K).
+        readout_slope: G'(K), of the kernel map of the last layer.
+        power: p.
+        kernel: of the input.
+        values: of all parameters.
+
+    Raises:
+        NoClosedForm: a map is unknown, or no kernel between the first and the last makes the response largest.
+    """
+    if Status.UNKNOWN in (rate.status, readout_slope.status):
+        raise NoClosedForm(_ASKED, "a map of the layer is unknown", "take other layers")
+    rate_expr = expression_of(rate)
+    product = expression_of(readout_slope) * rate_expr
+    condition = product.diff(K)
+    largest = largest_kernel([condition])
+    if kernel >= largest:
+        lost = f"averages by quadrature lose all digits above K = {largest:g}"
+        raise NoClosedForm(_ASKED, lost, "take a smaller kernel")
+    compiled = CompiledExpressions([condition, product, rate_expr])
+
+    def flow(place: float) -> float:
+        return float(compiled({**values, K: place})[2])
+
+    start = flow(kernel)
+    if start == 0:
+        raise NoClosedForm(_ASKED, f"layers do not change the kernel {kernel:g}", "take another kernel")
+
+    @rows_of
+    def rows_at(place: float) -> tuple[float, float]:
+        """The logarithm of the response of the output for a final kernel, and its slope in that of the kernel."""
+        bend, size, _ = compiled({**values, K: place})
+        return float(np.log(abs(size / start))), float(place * bend / size) if place <= largest else float("nan")
+
+    end = kernel / _REACH[0] if start < 0 else min(max(_REACH[0] * kernel, _REACH[1]), largest)
+    places = _between(kernel, end)
+    stop = _fixed_kernel(number_or_end(flow), places)
+    if stop is not None:
+        places = _between(kernel, stop)
+        places[-1] += _NEAR * (places[-2] - stop)
+    upwards = start > 0
+    rows, rough = _surveyed(rows_at, sorted(places), not upwards and stop is None, upwards and stop is None)
+    top = _highest_maximum(rows_at, rows, root)
+    if found := _instead_of_maximum(rows, rough, top, "the final K", "without branches"):
+        raise NoClosedForm(_ASKED, found, "choose one")
+    assert top is not None
+    final = top[0]
+    time = _time(flow, kernel, final)
+    shown = build("condition", (K,), condition, meaning="slope of the response of the output in the final kernel")
+    response = float(compiled({**values, K: final})[1] / start)
+    return DeepBranchScale(shown, final, response, float(time ** (1 / power)), power)
+
+
+def _between(kernel: float, end: float) -> list[float]:
+    """Kernels on the way from one to another."""
+    return np.geomspace(kernel, end, int(_STEPS * abs(np.log10(end / kernel))) + 3).tolist()
+
+
+def _fixed_kernel(flow: Function, places: Sequence[float]) -> float | None:
+    """The kernel at which the flow ends; None if it passes all of these."""
+    for before, after in pairwise(places):
+        if flow(before) * flow(after) <= 0:
+            return root(flow, *sorted((before, after)))
+    return None
+
+
+def _time(flow: Function, kernel: float, final: float) -> float:
+    """How long the flow takes from one kernel to another.
+
+    Raises:
+        NoClosedForm: it is not positive on the way, or the integral does not converge.
+    """
+    from scipy.integrate import quad  # here, because it takes longer to import than the rest of symres
+
+    logarithm = np.log(final / kernel)
+    time, error = quad(
+        lambda u: kernel * np.exp(u) / flow(kernel * np.exp(u)), 0.0, logarithm, epsabs=0, epsrel=1e-13, limit=200
+    )[:2]
+    if not (time > 0 and error <= _CONVERGED * time):
+        found = f"the time of the flow from K = {kernel:g} to {final:g} does not converge"
+        raise NoClosedForm(_ASKED, found, "ask for branch_scale at a finite depth")
+    return float(time)

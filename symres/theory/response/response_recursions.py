@@ -12,13 +12,13 @@ from ...core.errors import NoClosedForm
 from ...core.symbols import K, place
 from ...notation import latex
 from ...numerics.highest import _BEYOND
-from ...results.numbers.procedure import Procedure, present, usual
+from ...results.observable import Procedure, present, usual
 from ...results.quantity import Quantity
 from ..observables.layer_theory import LayerTheory
 from ..quantities.build import build, derivative
 from ..walk.assignments import total_derivative
 from .branch_scale import SCALES
-from .layer_slopes import formula, maps_of
+from .kernel_response import formula, maps_of
 
 _SOURCE = "Fischer, Dahmen, Helias (51) to (55)"
 

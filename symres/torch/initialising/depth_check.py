@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from ...results.advice.parts import FACTOR
-from ...results.numbers.data_frame import data_frame
+from ...results.annotated_numbers import data_frame
 from ..probing.adam_step import RATE
 from ..tracing.run_record import RecordedCall
 from .rerunning import Rerun

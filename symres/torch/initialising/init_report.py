@@ -11,7 +11,7 @@ from ...core.abbreviation import counted
 from ...core.display import Fact, Shown
 from ...results.advice.advice import Advice
 from ...results.advice.parts import DIGITS, Origin, Topic
-from ...results.numbers.data_frame import data_frame
+from ...results.annotated_numbers import data_frame
 from .depth_check import DepthCheck
 
 if TYPE_CHECKING:

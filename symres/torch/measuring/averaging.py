@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...results.numbers.estimates import EstimatedNumber
+from ...results.annotated_numbers import EstimatedNumber
 
 
 def average(samples: np.ndarray) -> EstimatedNumber:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError
-from ...results.numbers.estimates import EstimatedNumber
+from ...results.annotated_numbers import EstimatedNumber
 from .averaging import jackknife_error
 from .depth_laws import JudgedSteps, judge_steps, without_each
 from .place_signals import PlaceSignals

@@ -15,7 +15,7 @@ from torch import nn
 from ...core.errors import DeclarationError
 from ...core.progress import Progress, Steps, reported
 from ...core.scalars import whole
-from ...results.numbers.estimates import EstimatedNumber
+from ...results.annotated_numbers import EstimatedNumber
 from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.choosing import ChosenModules, ModuleChoice, chosen_places
 from ..models.keeping import device_of, in_train_mode, kept, seeded

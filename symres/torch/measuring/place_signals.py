@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...results.numbers.estimates import EstimatedNumber
+from ...results.annotated_numbers import EstimatedNumber
 
 MEASURED = (
     "kernel",

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from ...core.display import Fact
-from ...results.numbers.estimates import EstimatedNumber
+from ...results.annotated_numbers import EstimatedNumber
 from .place_signals import PREDICTED, PlaceSignals
 from .prediction import Prediction, comparison
 

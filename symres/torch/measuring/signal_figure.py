@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...report.figures.style import SAME_CURVE, coincide, number_axis
-from ...results.numbers.estimates import EstimatedNumber
+from ...results.annotated_numbers import EstimatedNumber
 from .place_signals import PlaceSignals
 from .prediction import Prediction
 

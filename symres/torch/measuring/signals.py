@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ...core.abbreviation import counted
 from ...core.display import Fact, Plain, Shown, plain
 from ...core.errors import DeclarationError
-from ...results.numbers.data_frame import data_frame
+from ...results.annotated_numbers import data_frame
 from .depth_fit import FITTED, DepthFit, DepthVerdict, fit_depth
 from .place_signals import MEASURED, PREDICTED, PlaceSignals
 from .place_text import agreement, place_facts

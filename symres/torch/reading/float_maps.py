@@ -10,8 +10,7 @@ import sympy as sp
 from ...core.symbols import C, K
 from ...functions.floats.float_averages import CompiledExpressions
 from ...layers.layer import Layer
-from ...theory.observables.kernels import KERNEL_MAP
-from ...theory.observables.susceptibilities import CHI_PERP
+from ...theory.observables.layer_maps import CHI_PERP, KERNEL_MAP
 from ...theory.theory import derive
 
 _OBSERVABLES = {observable.name: observable for observable in (KERNEL_MAP, CHI_PERP)}

@@ -10,8 +10,7 @@ import numpy as np
 from scipy import stats
 
 from ...core.display import Fact, Shown
-from ...results.numbers.data_frame import data_frame
-from ...results.numbers.estimates import EstimatedNumber
+from ...results.annotated_numbers import EstimatedNumber, data_frame
 from .short_training import OUTPUT
 
 if TYPE_CHECKING:

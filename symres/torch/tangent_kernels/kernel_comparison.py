@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.display import Fact, Shown
-from ...results.numbers.data_frame import data_frame
+from ...results.annotated_numbers import data_frame
 
 if TYPE_CHECKING:
     import pandas as pd

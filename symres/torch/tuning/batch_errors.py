@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ...results.numbers.estimates import EstimatedNumber
+from ...results.annotated_numbers import EstimatedNumber
 from ..measuring.averaging import jackknife_error
 from ..models.model_state import mixes_inputs
 from ..probing.network_passes import signs

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from torch import nn
 
 from ...core.display import Fact, Shown
-from ...results.numbers.data_frame import data_frame
-from ...results.numbers.estimates import EstimatedNumber
+from ...results.annotated_numbers import EstimatedNumber, data_frame
 from ..measuring.place_text import number_in_words
 
 if TYPE_CHECKING:

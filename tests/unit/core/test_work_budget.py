@@ -9,7 +9,7 @@ import pytest
 
 import symres as sr
 from symres.core.work_budget import VARIABLE, Stage, factor, limited, spend
-from symres.theory.criticality.lines import critical_line
+from symres.theory.criticality import critical_line
 
 
 def use(operations: int) -> None:

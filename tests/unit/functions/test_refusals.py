@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 import sympy as sp
-from symres.functions.floats.float_function import FloatFunction
-from symres.functions.roots.system_root import SystemRoot
 
 import symres as sr
 from symres.core.symbols import C_W, C_b, K, x1
 from symres.functions.balls import enclose, evaluate, to_ball
-from symres.functions.floats.float_averages import CompiledExpressions
+from symres.functions.floats.float_averages import CompiledExpressions, FloatFunction
 from symres.functions.records.gaussian_signs import Q2, S2, S4, T4
+from symres.functions.roots.root import SystemRoot
 from symres.gaussian.calculus.expectation import Expectation
 
 R = sp.Rational

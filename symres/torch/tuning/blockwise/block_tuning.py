@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from ....core.errors import DeclarationError
-from ....results.numbers.estimates import EstimatedNumber
+from ....results.annotated_numbers import EstimatedNumber
 from ...models.arguments_of_models import CallArguments
 from ...probing.network_passes import counts_inputs
 from ..batch_errors import InputSubset, at_least, left_out_in_turn, with_batch_errors

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ....core.errors import DeclarationError
-from ....results.numbers.estimates import EstimatedNumber
+from ....results.annotated_numbers import EstimatedNumber
 from ....studies.tune_block import tune_block
 from ...measuring.averaging import average
 from ..tuning_targets import TunedWeight, TuningTarget

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ....results.numbers.estimates import EstimatedNumber
+from ....results.annotated_numbers import EstimatedNumber
 from ...measuring.averaging import average, units_of
 from ...probing.network_passes import mean_products
 from ..batch_errors import SignSource

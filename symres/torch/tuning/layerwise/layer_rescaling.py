@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from ....core.errors import DeclarationError
-from ....results.numbers.estimates import EstimatedNumber
+from ....results.annotated_numbers import EstimatedNumber
 from ...models.arguments_of_models import CallArguments
 from ...models.observing import hooked
 from ...models.structures import first_tensor, with_first_tensor

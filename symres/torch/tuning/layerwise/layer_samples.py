@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ....results.numbers.estimates import EstimatedNumber
+from ....results.annotated_numbers import EstimatedNumber
 from ...measuring.averaging import average
 from ...models.structures import first_tensor
 

@@ -16,7 +16,7 @@ from symres.check.oracles.layer_oracle import QuadratureOracle, _extrapolated
 from symres.core.errors import SymresError
 from symres.core.symbols import C_W, C_b, gamma, z
 from symres.layers.nodes import Dense
-from symres.results.measurement import OracleValue
+from symres.results.observable import OracleValue
 from symres.results.verdict import QUADRATURE
 from symres.theory.observables.registry import observables
 from tests.oracles.kernels import KERNELS, PHI, FakeTheory, theory

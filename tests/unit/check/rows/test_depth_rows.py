@@ -8,8 +8,7 @@ from symres.check import Budget, Outcome, check
 from symres.check.rows.depth_rows import depth_rows, growth_rows
 from symres.check.rows.simulation_case import Task
 from symres.check.sampling.random_points import ORDINARY
-from symres.theory.observables.deep_networks import KERNEL_FLUCTUATION, RESPONSE
-from symres.theory.observables.growth import NU
+from symres.theory.observables.deep_networks import KERNEL_FLUCTUATION, NU, RESPONSE
 from tests.shared import derived
 
 

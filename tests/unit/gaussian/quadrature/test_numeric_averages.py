@@ -15,8 +15,7 @@ from symres.core.work_budget import panel_budget
 from symres.functions.balls import to_ball
 from symres.gaussian.quadrature.average_ball import average_ball
 from symres.gaussian.quadrature.bivariate import _Marginal
-from symres.gaussian.quadrature.bivariate_normal import law_of
-from symres.gaussian.quadrature.perturbation import perturbation_bound
+from symres.gaussian.quadrature.bivariate_normal import law_of, perturbation_bound
 from symres.gaussian.quadrature.univariate import compile_pieces
 from tests.oracles import closed_forms
 from tests.oracles.average import average_of

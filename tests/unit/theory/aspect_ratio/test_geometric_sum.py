@@ -7,8 +7,7 @@ from flint import arb, ctx
 
 from symres.core.symbols import gamma
 from symres.functions.balls import evaluate
-from symres.theory.aspect_ratio.geometric_sum import GeometricSum, sum_of_powers
-from symres.theory.aspect_ratio.interpolants import PowerSeries, interpolant
+from symres.theory.aspect_ratio.geometric_sum import GeometricSum, PowerSeries, interpolant, sum_of_powers
 
 r = sp.Symbol("r", real=True)
 TERM = sp.asin(r) + 3 * r * sp.sqrt(1 - r**2)  # sum of |c_k| below 6

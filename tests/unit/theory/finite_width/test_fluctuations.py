@@ -7,7 +7,7 @@ from scipy.special import erf
 
 import symres as sr
 from symres.layers.equation_parser import written
-from symres.theory.finite_width import deep_fluctuations
+from symres.theory.finite_width import fluctuations
 from tests.oracles.two_times import Residual, of_relus
 from tests.shared import derived
 
@@ -174,7 +174,7 @@ def test_layers_of_different_kinds_and_parameters():
 
 def test_the_stated_error_covers_what_is_left_out(monkeypatch):
     """With 64 Hermite coefficients of relu, where neurons remember long: the truth is within, and not far within."""
-    monkeypatch.setattr(deep_fluctuations, "_DEGREES", {1: (64,)})
+    monkeypatch.setattr(fluctuations, "_DEGREES", {1: (64,)})
     setting = {"C_W": repr(2 * (1 - 0.97**2)), "C_b": 0, "gamma": "0.97"}
     found = derived(sr.residual("relu")).vertex(20, 1, **setting)
     for depth in (2, 8, 20):
@@ -184,7 +184,7 @@ def test_the_stated_error_covers_what_is_left_out(monkeypatch):
 
 def test_errors_of_averages_are_in_the_stated_error():
     states = derived(sr.residual("tanh")).fluctuations(2, 1, C_W=1, C_b=0, gamma=0.5).states
-    without, with_ = (deep_fluctuations.DeepFluctuations(states, error).errors for error in (0.0, 1e-3))
+    without, with_ = (fluctuations.DeepFluctuations(states, error).errors for error in (0.0, 1e-3))
     largest = [float(np.max(np.abs(s.D))) for s in states]
     assert [b - a for a, b in zip(without, with_, strict=True)] == pytest.approx([1e-3 * D for D in largest])
     assert without[2] > 0

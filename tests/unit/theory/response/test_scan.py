@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import symres as sr
-from symres.theory.response.scan import number_or_end, rows_of, zeros
+from symres.theory.response.branch_scale import number_or_end, rows_of, zeros
 
 START = [0.1, 1.0, 10.0]
 

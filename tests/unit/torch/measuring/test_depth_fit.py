@@ -10,7 +10,7 @@ from torch import nn
 
 import symres.torch as st
 from symres.core.errors import DeclarationError
-from symres.results.numbers.estimates import EstimatedNumber
+from symres.results.annotated_numbers import EstimatedNumber
 from symres.torch.measuring.depth_fit import fit_depth
 from symres.torch.measuring.place_signals import PlaceSignals
 

@@ -6,8 +6,7 @@ import pickle
 import pytest
 
 import symres as sr
-from symres.results.numbers.branch_limit import BranchScale
-from symres.results.numbers.estimates import Branches, EstimatedNumber, Estimates
+from symres.results.annotated_numbers import Branches, BranchScale, EstimatedNumber, Estimates
 from symres.results.phases import LinePoint
 
 

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 
 import mpmath as mp
 import sympy as sp
 from flint import arb, ctx
 
-from ....core.errors import NoClosedForm, SymresError
-from ....core.scalars import Number, number
-from ....core.symbols import C_W, C_b, K, S_in
-from ....functions.balls import compile_ball, enclose, evaluate, value_and_radius
-from ....functions.floats.float_averages import number_at
-from ....functions.floats.float_compiler import CompiledFormula
-from ....functions.ranges import parameter_grid
-from ....functions.roots.bracketing import BITS, GRID
-from ....functions.roots.root import Root, scanned_roots
-from ....gaussian.algebra.canonical import canonical
-from ....notation.factors import tidy_factors
-from ....numerics.brent import brent
-from ....numerics.deferred_numpy import np
-from ....results.phases import LinePoint, attracts
-from ....results.quantity import Status
-from ..conditions.critical_conditions import Maps, affine, expression_of
-from ..conditions.inner_variance import Nested, nested, nested_line
-from ..conditions.parameter_signs import at_generic, at_reference
+from ...core.errors import NoClosedForm, SymresError
+from ...core.scalars import Number, number
+from ...core.symbols import C_W, C_b, K, S_in
+from ...functions.balls import compile_ball, enclose, evaluate, value_and_radius
+from ...functions.floats.float_averages import number_at
+from ...functions.floats.float_compiler import CompiledFormula
+from ...functions.ranges import parameter_grid
+from ...functions.roots.bracketing import BITS, GRID
+from ...functions.roots.root import Root, scanned_roots
+from ...gaussian.algebra.canonical import canonical
+from ...notation.factors import tidy_factors
+from ...numerics.brent import brent
+from ...numerics.deferred_numpy import np
+from ...results.phases import LinePoint, attracts
+from ...results.quantity import Status
+from .critical_conditions import Maps, Nested, affine, expression_of, nested, positive_root, power_form
 from .explicit_line import NON_ALGEBRAIC, below_one, explicit_line
+from .parameter_signs import at_generic, at_reference
 
 _DIGITS = 17
 _BITS = 80
@@ -254,99 +254,92 @@ def parametric_line(maps: Maps, *, opened: bool = False) -> tuple[sp.Expr, sp.Ex
     return sp.factor_terms(weight), bias if opened else bias.subs(C_W, weight)
 
 
-def curve(maps: Maps, values: dict[sp.Symbol, sp.Expr], kernels: Iterable[Number]) -> list[tuple[float, float, bool]]:
-    """The critical line in the plane of C_W and C_b at given parameters, along the kernel.
+@dataclass(frozen=True)
+class CriticalLine:
+    """A critical line along which kernel and variances are explicit, at numbers for all other parameters.
 
     Args:
-        maps: kernel_map, chi_parallel, chi_perp.
-        values: numbers for all parameters but C_W and C_b.
-        kernels: at which it is evaluated; of layers with biases inside of their averages, the variances there, and of
-            other layers whose line is explicit in C_W, that.
-
-    Returns:
-        (C_W, C_b, whether the kernel flows there) for every kernel, nan where there is none; empty for layers whose
-        line is not explicit along the kernel.
+        along: what runs along it: the kernel K, the variance S_in inside of the averages, or C_W.
+        place: K, C_W and C_b as functions of that.
+        slope: chi_parallel, a function of K, C_W and C_b.
     """
-    found = _runs(maps)
-    if found is None:
-        return []
-    along, line = found
-    place = tuple(e.subs(values) for e in line)
-    slope = expression_of(maps[1]).subs(values)
-    return [_row(place, slope, along, value) for value in kernels]
 
+    along: sp.Symbol
+    place: tuple[sp.Expr, ...]
+    slope: sp.Expr
 
-def _runs(maps: Maps) -> tuple[sp.Symbol, tuple[sp.Expr, sp.Expr, sp.Expr]] | None:
-    """The symbol that runs along the critical line, and (K, C_W, C_b) as functions of it; None if none is explicit."""
-    explicit = parametric_line(maps)
-    if explicit is not None:
-        return K, (K, *explicit)
-    inner = nested_line(*maps)
-    if inner is not None:
-        weight, bias, kernel = inner
-        return S_in, (kernel, weight, bias)
-    solved = explicit_line(maps)
-    return None if solved is None else (C_W, (solved[0], C_W, solved[1]))
+    @classmethod
+    def of(cls, maps: Maps, values: dict[sp.Symbol, sp.Expr]) -> CriticalLine | None:
+        """The line of a layer; None where it is not explicit.
 
-
-def _row(place: tuple[sp.Expr, ...], slope: sp.Expr, along: sp.Symbol, value: Number) -> tuple[float, float, bool]:
-    """A row of a curve, from K, C_W and C_b as functions of what runs along it; nan where they are none."""
-    try:
-        star, weight, bias, parallel = _balls(place, slope, along, value, _BITS)
-    except SymresError:  # the root of a negative number
-        return math.nan, math.nan, False
-    if not (star > 0 and weight > 0):
-        return math.nan, math.nan, False
-    return float(weight), float(bias), bool(attracts(parallel))
-
-
-def _balls(
-    place: tuple[sp.Expr, ...], slope: sp.Expr, along: sp.Symbol, value: Number, bits: int
-) -> tuple[arb, arb, arb, arb]:
-    """K, C_W, C_b and chi_parallel at a place on the line; the last is nan where K or C_W is not positive."""
-    with ctx.workprec(bits):
-        star, weight, bias = (enclose(e, {along: value}, bits) for e in place)
-        if not (star > 0 and weight > 0):
-            return star, weight, bias, arb.nan()
-        return star, weight, bias, enclose(slope, {K: star, C_W: weight, C_b: bias}, bits)
-
-
-def _inside(place: tuple[sp.Expr, ...], slope: sp.Expr, along: sp.Symbol, value: Number) -> tuple[bool, bool] | None:
-    """Whether C_b >= 0 and whether the kernel flows to a place on the line; None where there is none.
-
-    Few bits first.
-    """
-    for bits in (BITS[0], _BITS):
-        try:
-            star, weight, bias, parallel = _balls(place, slope, along, value, bits)
-        except SymresError:
+        Args:
+            maps: kernel_map, chi_parallel, chi_perp.
+            values: numbers for all parameters but C_W and C_b.
+        """
+        if (variances := parametric_line(maps)) is not None:
+            along, place = K, (K, *variances)
+        elif (inner := nested(*maps)) is not None and (form := power_form(inner.perp)) is not None:
+            weight = positive_root(1 - form[1], form[2], form[0])
+            kernel = inner.kernel.subs(C_W, weight)
+            along, place = S_in, (kernel, weight, inner.bias_at(kernel).subs(C_W, weight))
+        elif (explicit := explicit_line(maps)) is not None:
+            along, place = C_W, (explicit[0], C_W, explicit[1])
+        else:
             return None
-        with ctx.workprec(bits):
-            least, size = -_ZERO * weight, abs(parallel)
-            decided = star > 0 and weight > 0 and (bias > least or bias < least) and (size < 1 or size > _REPELLED)
-        if decided:
-            break
-    if not (star > 0 and weight > 0 and bias.is_finite()):
-        return None
-    return float(bias) >= -_ZERO * float(weight), bool(attracts(parallel))
+        return cls(along, tuple(e.subs(values) for e in place), expression_of(maps[1]).subs(values))
 
+    def balls(self, value: Number, bits: int = _BITS) -> tuple[arb, arb, arb, arb] | None:
+        """K, C_W, C_b and chi_parallel at a place on the line; None where K or C_W is not a positive number."""
+        try:
+            with ctx.workprec(bits):
+                star, weight, bias = (enclose(e, {self.along: value}, bits) for e in self.place)
+                if not (star > 0 and weight > 0):
+                    return None
+                return star, weight, bias, enclose(self.slope, {K: star, C_W: weight, C_b: bias}, bits)
+        except SymresError:  # the root of a negative number
+            return None
 
-def _rows_inside(place: tuple[sp.Expr, ...], slope: sp.Expr, along: sp.Symbol) -> Iterator[tuple[bool, bool]]:
-    """What ``_inside`` says at all places on the line that there are: by floats, by balls where these are not clear."""
-    kernels = np.array([float(k) for k in _PLACES])
-    try:
-        with np.errstate(all="ignore"):
-            star, weight, bias = (np.broadcast_to(e, kernels.shape) for e in CompiledFormula((along,), place)(kernels))
-            size = np.abs(np.broadcast_to(CompiledFormula((K, C_W, C_b), slope)(star, weight, bias), kernels.shape))
-            clear = (star > 0) & (weight > 0) & (np.abs(bias) > _CLEAR * np.maximum(star, weight)) & (size < np.inf)
-            clear &= (size < 1 - _CLEAR) | (size > _REPELLED)
-    except SymresError:
-        clear = bias = size = np.zeros(kernels.shape)
-    for k, is_clear, *numbers in zip(_PLACES, clear, bias, size, strict=True):
-        if is_clear:
-            yield bool(numbers[0] > 0), bool(numbers[1] < 1)
-        elif (row := _inside(place, slope, along, k)) is not None:
-            yield row
+    def row(self, value: Number) -> tuple[float, float, bool]:
+        """C_W, C_b and whether the kernel flows to a place on the line; nan where there is none."""
+        if (numbers := self.balls(value)) is None:
+            return math.nan, math.nan, False
+        return float(numbers[1]), float(numbers[2]), attracts(numbers[3])
+
+    def side(self, value: Number) -> tuple[bool, bool] | None:
+        """Whether C_b >= 0 and whether the kernel flows to a place on the line; None where there is none.
+
+        Few bits first.
+        """
+        for bits in (BITS[0], _BITS):
+            if (numbers := self.balls(value, bits)) is None:
+                continue
+            _, weight, bias, parallel = numbers
+            with ctx.workprec(bits):
+                least, size = -_ZERO * weight, abs(parallel)
+                if (bias > least or bias < least) and (size < 1 or size > _REPELLED):
+                    break
+        if numbers is None or not bias.is_finite():
+            return None
+        return float(bias) >= -_ZERO * float(weight), attracts(parallel)
+
+    def sides(self) -> Iterator[tuple[bool, bool]]:
+        """What ``side`` says at all places that there are: by floats, by balls where these are not clear."""
+        runs = np.array([float(k) for k in _PLACES])
+        try:
+            with np.errstate(all="ignore"):
+                numbers = CompiledFormula((self.along,), self.place)(runs)
+                star, weight, bias = (np.broadcast_to(e, runs.shape) for e in numbers)
+                slope = CompiledFormula((K, C_W, C_b), self.slope)(star, weight, bias)
+                size = np.abs(np.broadcast_to(slope, runs.shape))
+                clear = (star > 0) & (weight > 0) & (np.abs(bias) > _CLEAR * np.maximum(star, weight)) & (size < np.inf)
+                clear &= (size < 1 - _CLEAR) | (size > _REPELLED)
+        except SymresError:
+            clear = bias = size = np.zeros(runs.shape)
+        for k, is_clear, at_bias, at_size in zip(_PLACES, clear, bias, size, strict=True):
+            if is_clear:
+                yield bool(at_bias > 0), bool(at_size < 1)
+            elif (side := self.side(k)) is not None:
+                yield side
 
 
 def separation(maps: Maps, explicit: sp.Expr | None) -> str:
@@ -362,12 +355,9 @@ def separation(maps: Maps, explicit: sp.Expr | None) -> str:
     if explicit is not None and (explicit / C_W).is_number and _number(explicit / C_W) < 0:
         return "it does not exist, as C_b would be negative"
     free = set().union(*({*q.symbols, *q.unused} for q in maps)) - {K, C_W, C_b}
-    rows: list[tuple[bool, bool]] = []
     try:
-        if (found := _runs(maps)) is not None:
-            values = {s: at_generic(s) for s in free}
-            place, slope = tuple(e.subs(values) for e in found[1]), expression_of(maps[1]).subs(values)
-            rows = [*_rows_inside(place, slope, found[0])]
+        line = CriticalLine.of(maps, {s: at_generic(s) for s in free})
+        rows = [] if line is None else list(line.sides())
     except SymresError:  # functions that oscillate too often under wide Gaussians
         return ""
     inside = [flows for biased, flows in rows if biased]

@@ -1,4 +1,4 @@
-"""How the next kernels respond to those before."""
+"""What a layer does to kernels, to small changes of them, and to tangent kernels."""
 
 from __future__ import annotations
 
@@ -6,13 +6,62 @@ import sympy as sp
 
 from ...core import symbols
 from ...core.errors import NoClosedForm
+from ...core.symbols import K1, K2, C, Theta
 from ...core.words import Obstruction, Reason
 from ...results.observable import Divergence, Section
 from ..walk.assignments import total_derivative
-from ..walk.tangent import chi_delta
+from ..walk.tangent import Rates, chi_delta, tangent
 from ..walk.walk import SHARED
-from .layer_observable import LayerObservable, OfOneInput, OfTwoInputs
+from .layer_observable import LayerObservable, OfOneInput, OfTwoInputs, Subject
 from .layer_walks import LayerWalks
+
+
+class _Squared(OfOneInput):
+    def applies_to(self, subject: Subject) -> bool:
+        return len(subject.walks.activations) == 1
+
+
+PHI_SQUARED = _Squared(
+    name="phi_squared",
+    sign=("g", "g"),
+    notation=r"\left\langle \phi^2 \right\rangle_K",
+    meaning="Gaussian average of the squared activation",
+    source="PDLT (B.13)",
+    unit="phi^2",
+    section=Section.MAPS,
+    oracle=lambda layer, K: layer.phi_squared(K),
+    define=lambda walks: walks.squared,
+    example='>>> sr.derive("gaussian_slope").phi_squared.expr  # phi(z) = z*exp(-z^2/2)\nK/(2*K + 1)**(3/2)',
+)
+KERNEL_MAP = OfOneInput(
+    name="kernel_map",
+    sign=("K'", "K'"),
+    notation="K'",
+    meaning="kernel of the next layer, one input",
+    source="PDLT (B.12)",
+    unit="K",
+    section=Section.MAPS,
+    oracle=lambda layer, K: layer.kernel_map(K),
+    define=lambda walks: walks.next_kernel,
+    example=(
+        '>>> sr.derive("erf").kernel_map.expr  # the arcsine kernel of Williams\n2*C_W*asin(2*K/(2*K + 1))/pi + C_b'
+    ),
+)
+COVARIANCE_MAP = OfTwoInputs(
+    name="covariance_map",
+    sign=("C'", "C'"),
+    notation="C'",
+    meaning="covariance of the next layer, two inputs",
+    source="PDLT (B.11)",
+    unit="K",
+    section=Section.MAPS,
+    oracle=lambda layer, K1, K2, C: layer.covariance_map(K1, K2, C),
+    define=lambda walks: walks.next_covariance,
+    example=(
+        '>>> sr.derive("sin(z) + cos(z)").covariance_map.expr  # the Gaussian kernel of random Fourier features\n'
+        "C_W*exp(C - K1/2 - K2/2) + C_b"
+    ),
+)
 
 
 def _half_slope(walks: LayerWalks) -> sp.Expr:
@@ -112,6 +161,46 @@ SHARED_MEMORY = OfOneInput(
         "-gamma/sqrt(-C + K)"
     ),
 )
-OBSERVABLES: tuple[LayerObservable, ...] = (CHI_PARALLEL, CHI_PERP, H)
-FURTHER: tuple[LayerObservable, ...] = (CHI_DELTA,)
-INNER: tuple[LayerObservable, ...] = (COVARIANCE_SLOPE, MEMORY, SHARED_MEMORY)
+
+
+def tangent_kernel_map(rates: Rates) -> OfTwoInputs:
+    """The tangent kernel in the NTK parametrisation, with learning rates of weights and biases.
+
+    Weights are ``sqrt(C_W/fan_in) w`` and biases ``sqrt(C_b) b``, of all Dense nodes of the layer.
+
+    Args:
+        rates: of every w and every b.
+    """
+    return OfTwoInputs(
+        name="ntk_map",
+        sign=("Θ'", "Theta'"),
+        notation=r"\Theta'",
+        meaning="tangent kernel of the next layer, two inputs",
+        unit="K",
+        arguments=(K1, K2, C, Theta),
+        oracle=lambda layer, K1, K2, C, Theta: layer.ntk_map(K1, K2, C, Theta),
+        divergence=Divergence.EQUAL_INPUTS,
+        costly=True,
+        define=lambda walks: tangent(walks.two, 1, 2, Theta, rates),
+        example='>>> sr.derive("linear", layer="residual").ntk_map.expr\nC_W*(C + Theta) + C_b + Theta*gamma**2',
+    )
+
+
+NTK_MAP = tangent_kernel_map((1, 1))
+PARAMETER_NORM = OfOneInput(
+    name="parameter_norm",
+    sign=("|∂z'/∂θ|²", "|dz'/dtheta|^2"),
+    notation=r"\left\| \partial z' / \partial \theta \right\|^2",
+    meaning="squared gradient in the parameters of the layer",
+    source="Doshi et al. (37)",
+    unit="K",
+    oracle=lambda layer, K: layer.ntk_map(K, K, K, 0.0),  # of one input with itself: what this layer adds
+    divergence=Divergence.EQUAL_INPUTS,
+    define=lambda walks: walks.tangent(sp.Integer(0), (1, 1)),
+    example='>>> sr.derive("cosh(z)").parameter_norm.expr  # C_b + C_W <cosh^2>\nC_W*(exp(2*K)/2 + 1/2) + C_b',
+)
+# in the order of the page; what only other derivations need is not on the list
+OBSERVABLES: tuple[LayerObservable, ...] = (
+    *(PHI_SQUARED, KERNEL_MAP, COVARIANCE_MAP, CHI_PARALLEL, CHI_PERP, H),
+    *(NTK_MAP, PARAMETER_NORM, CHI_DELTA),
+)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import sympy as sp
 from flint import arb, ctx
 
-from ....core.errors import SymresError
-from ....core.symbols import K, k
-from ....functions.balls import enclose
+from ...core.errors import SymresError
+from ...core.symbols import K, k
+from ...functions.balls import enclose
 
 _POWERS = (-2, 2, -1, 1, -4, 4)
 _BITS = 140

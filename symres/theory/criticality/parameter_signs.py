@@ -8,12 +8,12 @@ from itertools import cycle, pairwise, product
 import mpmath as mp
 import sympy as sp
 
-from ....core.errors import SymresError
-from ....core.symbols import K, gamma, xi
-from ....functions.balls import enclose
-from ....functions.ranges import admits, of_size, parameter_grid
-from ....functions.roots.bracketing import sign
-from ....results.critical_point import STABILITY
+from ...core.errors import SymresError
+from ...core.symbols import K, gamma, xi
+from ...functions.balls import enclose
+from ...functions.ranges import admits, of_size, parameter_grid
+from ...functions.roots.bracketing import sign
+from ...results.critical_point import STABILITY
 
 _BITS = (60, 240)
 _REFERENCE = {gamma: sp.Rational(1, 2), xi: sp.Integer(1)}
