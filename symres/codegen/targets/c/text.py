@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from ...scalar.descriptions import formula, head_lines, meaning, series_lines, u
 from ...scalar.functions import ScalarFunction, component_function, public_function
 from ...scalar.library_source import Precision, called, library
 from ...scalar.scalar_target import Parts, in_rows, is_public, parts_of_functions
+from ...scalar.series import HOOK
 from ...scalar.spelling import standard_functions
 from ...scalar.translate import DOUBLE, Names, translated
 from ...wording import docstrings
@@ -65,15 +67,18 @@ def source(head: Mapping[str, Any], parts: Parts) -> str:
         head: what it says of itself, and its declarations.
         parts: what it consists of.
     """
-    single = parts.program(library("single"), "single")
-    whole = {
-        tree.name for tree in single if all(a.annotation and ast.unparse(a.annotation) == "int" for a in tree.args.args)
-    }
-    doubles = [name.removeprefix(DOUBLE) for tree in single for name in called(tree) if name.startswith(DOUBLE)]
-    double = parts.program(library("double"), "double", [*doubles, *whole])
+    single, functions = library("single"), parts.functions("single")
+    public = [tree.name for tree in functions if is_public(tree.name)]
+    expanding = {name for name in public if any(t.name == HOOK for t in single.program([name], functions))}
+    narrow = single.program([name for name in public if name not in expanding], functions)
+    mixed = [tree for tree in functions if tree.name in expanding]
+    whole = {t.name for t in narrow if all(a.annotation and ast.unparse(a.annotation) == "int" for a in t.args.args)}
+    wide = [name.removeprefix(DOUBLE) for t in narrow for name in called(t) if name.startswith(DOUBLE)]
+    wide += [*whole, *(name for tree in mixed for name in called(tree))]
+    double = library("double").program([*wide, *public], parts.functions("double"))
     precisions = [
         _precision("double", double, parts, whole),
-        _precision("single", [tree for tree in single if tree.name not in whole], parts, whole),
+        _precision("single", [t for t in narrow if t.name not in whole], parts, whole, mixed),
     ]
     code = "\n".join(p["functions"] for p in precisions)
     processor = machine(code)
@@ -87,27 +92,31 @@ def source(head: Mapping[str, Any], parts: Parts) -> str:
     return files.render("module.c.j2", {"depth": 0, **values}, TEMPLATES)
 
 
-def _kinds(tree: ast.FunctionDef) -> list[str]:
-    """The types of the arguments of a function."""
-    return ["float" if a.annotation is None else ast.unparse(a.annotation) for a in tree.args.args]
-
-
 def _plain(value: Any) -> Any:
     """Text that ends no comment."""
     return value.replace("*/", "* /") if isinstance(value, str) else value
 
 
-def _precision(precision: Precision, trees: Sequence[ast.FunctionDef], parts: Parts, whole: Set[str]) -> dict[str, Any]:
-    public = {name: name.removesuffix("_entries") for tree in trees if is_public(name := tree.name)}
-    constants, tables = library(precision).constants, frozenset(parts.constants)
-    names = Names(REALS[precision], KNOWN, PREFIX, constants, tables, public, whole)
+def _precision(
+    precision: Precision,
+    trees: Sequence[ast.FunctionDef],
+    parts: Parts,
+    whole: Set[str],
+    mixed: Sequence[ast.FunctionDef] = (),
+) -> dict[str, Any]:
+    """The functions of a precision, and those that compute in double what they take in it."""
+    public = {name: name.removesuffix("_entries") for tree in (*trees, *mixed) if is_public(name := tree.name)}
+    real, tables = REALS[precision], frozenset(parts.constants)
+    names = Names(real, real, KNOWN, PREFIX, library(precision).constants, tables, public, whole)
+    inner = replace(names, real="double", constants=library("double").constants)
     read = {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)}
     shown = [
         {"name": f"{name}{names.suffix}", "lines": in_rows([names.literal(n) for n in numbers])}
         for name, numbers in parts.constants.items()
         if name in read
     ]
-    return {"real": names.real, "tables": shown, "functions": translated(trees, names)}
+    functions = [text for text in (translated(trees, names), translated(mixed, inner)) if text]
+    return {"real": real, "tables": shown, "functions": "\n\n".join(functions)}
 
 
 def machine(code: str | None = None) -> str:

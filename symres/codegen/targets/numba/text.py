@@ -90,7 +90,8 @@ def _text(
     depth: int = 0,
 ) -> str:
     tools = library("double")
-    trees = parts.program(tools, "double")
+    own = parts.functions("double")
+    trees = tools.program([tree.name for tree in own if is_public(tree.name)], own)
     constants = {**tools.constants, "INFINITY": "inf", "NAN": "nan"}
     known = frozenset(MATH)
     code = [f"@{_kind(t)}\n{_in_doubles(renamed(t, known, PREFIX, constants))}" for t in trees]

@@ -162,6 +162,18 @@ static inline float symres_power_of_twof(float k)
     return u.number;
 }
 /* ---- double ---------------------------------------------------------------------------------------------------- */
+/* The smaller of two whole numbers. */
+static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b)
+{
+    return a < b ? a : b;
+}
+
+/* A kernel, no number where it is negative. */
+static inline double symres_valid(double K)
+{
+    return K < 0.0 ? NAN : K;
+}
+
 /* (exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2. */
 static inline double symres_exp_tail(double u)
 {
@@ -178,22 +190,54 @@ static inline double symres_exp_tail(double u)
     return fma(value, u, 0.5);
 }
 
-/* The smaller of two whole numbers. */
-static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b)
+/* exp(u) - 1. */
+static inline double symres_expm1(double u)
 {
-    return a < b ? a : b;
+    double inside = u > 709.782712893384 ? 709.782712893384 : u;
+    inside = inside < (-707.0) ? (-707.0) : inside;
+    double k = fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
+    double rest = fma(k, -1.9082149292705877e-10, fma(k, -0.6931471803691238, inside));
+    double part = fma(rest * rest, symres_exp_tail(rest), rest);
+    double half = symres_power_of_two(k - 1.0);
+    double value = 2.0 * fma(half, part, half - 0.5);
+    return u > 709.782712893384 ? INFINITY : value;
 }
 
-/* A kernel, no number where it is negative. */
-static inline double symres_valid(double K)
+static inline double symres__average_1(double K)
 {
-    return K < 0.0 ? NAN : K;
+    double value = -0.5 * symres_expm1(-2.0 * K);
+    return value;
 }
 
-/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
-static inline double symres_possible(double root1, double root2, double C, double value)
+static inline double symres_phi_squared_entry(double K, double C_W, double C_b)
 {
-    return fabs(C) <= (1.0 + 64.0 * symres_precision(C)) * root1 * root2 ? value : NAN;
+    (void)C_W, (void)C_b;
+    K = symres_valid(K);
+    return symres__average_1(K);
+}
+
+void SYMRES_NAME(phi_squared)(size_t entries, const double *K, double C_W, double C_b, double *out)
+{
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_phi_squared_entry(K[j], C_W, C_b);
+    }
+}
+
+static inline double symres_kernel_map_entry(double K, double C_W, double C_b)
+{
+    K = symres_valid(K);
+    return C_b + C_W * symres__average_1(K);
+}
+
+void SYMRES_NAME(kernel_map)(size_t entries, const double *K, double C_W, double C_b, double *out)
+{
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_kernel_map_entry(K[j], C_W, C_b);
+    }
 }
 
 /* A covariance, cut off at sqrt(K1*K2); next to it only what its own rounding does not explain. */
@@ -203,6 +247,25 @@ static inline double symres_clipped(double K1, double K2, double root1, double r
     double most = K1 == K2 ? K1 : product;
     double size = fabs(C);
     return copysign(size > most ? most : size, C);
+}
+
+/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
+static inline double symres_possible(double root1, double root2, double C, double value)
+{
+    return fabs(C) <= (1.0 + 64.0 * symres_precision(C)) * root1 * root2 ? value : NAN;
+}
+
+/* An exponential times 1 + e, e what its exponent (x + y) + abs(b) has lost to rounding (Knuth). */
+static inline double symres_restored(double value, double x, double y, double b)
+{
+    double size = fabs(b);
+    double first = x + y;
+    double back = first - x;
+    double lost = x - (first - back) + (y - back);
+    double total = first + size;
+    back = total - first;
+    lost = lost + (first - (total - back) + (size - back));
+    return value * (1.0 + lost);
 }
 
 /* The exponential; 0 where that is no normal float. */
@@ -219,74 +282,11 @@ static inline double symres_exp(double u)
     return u < (-707.0) ? 0.0 : value;
 }
 
-/* exp(u) - 1. */
-static inline double symres_expm1(double u)
-{
-    double inside = u > 709.782712893384 ? 709.782712893384 : u;
-    inside = inside < (-707.0) ? (-707.0) : inside;
-    double k = fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
-    double rest = fma(k, -1.9082149292705877e-10, fma(k, -0.6931471803691238, inside));
-    double part = fma(rest * rest, symres_exp_tail(rest), rest);
-    double half = symres_power_of_two(k - 1.0);
-    double value = 2.0 * fma(half, part, half - 0.5);
-    return u > 709.782712893384 ? INFINITY : value;
-}
-
 /* exp(a)*sinh(b), without overflow where a + abs(b) <= 0 and without cancellation at b = 0. */
 static inline double symres_exp_sinh(double a, double b)
 {
     double size = fabs(b);
     return copysign(0.5, b) * symres_exp(a + size) * -symres_expm1(-2.0 * size);
-}
-
-/* An exponential times 1 + e, e what its exponent (x + y) + abs(b) has lost to rounding (Knuth). */
-static inline double symres_restored(double value, double x, double y, double b)
-{
-    double size = fabs(b);
-    double first = x + y;
-    double back = first - x;
-    double lost = x - (first - back) + (y - back);
-    double total = first + size;
-    back = total - first;
-    lost = lost + (first - (total - back) + (size - back));
-    return value * (1.0 + lost);
-}
-
-static inline double symres__average_1(double K)
-{
-    double value = -0.5 * symres_expm1(-2.0 * K);
-    return value;
-}
-
-static inline double symres__average_3(double K)
-{
-    double value = symres_exp(-2.0 * K);
-    return value;
-}
-
-static inline double symres__average_4(double K)
-{
-    double value = 0.5 + 0.5 * symres_exp(-2.0 * K);
-    return value;
-}
-
-static inline double symres__average_5(double K)
-{
-    double value = -0.5 * symres_exp(-2.0 * K);
-    return value;
-}
-
-static inline double symres_phi_squared_entry(double K, double C_W, double C_b)
-{
-    (void)C_W, (void)C_b;
-    K = symres_valid(K);
-    return symres__average_1(K);
-}
-
-static inline double symres_kernel_map_entry(double K, double C_W, double C_b)
-{
-    K = symres_valid(K);
-    return C_b + C_W * symres__average_1(K);
 }
 
 static inline double symres_covariance_map_pair(double K1, double first0, double first1, double K2, double second0, double second1, double C, double C_W, double C_b)
@@ -305,45 +305,6 @@ static inline double symres_covariance_map_entry(double K1, double K2, double C,
     double second0 = sqrt(K2);
     double second1 = -0.5 * K2;
     return symres_covariance_map_pair(K1, first0, first1, K2, second0, second1, C, C_W, C_b);
-}
-
-static inline double symres_chi_parallel_entry(double K, double C_W, double C_b)
-{
-    (void)C_b;
-    K = symres_valid(K);
-    return C_W * symres__average_3(K);
-}
-
-static inline double symres_chi_perp_entry(double K, double C_W, double C_b)
-{
-    (void)C_b;
-    K = symres_valid(K);
-    return C_W * symres__average_4(K);
-}
-
-static inline double symres_h_entry(double K, double C_W, double C_b)
-{
-    (void)C_b;
-    K = symres_valid(K);
-    return C_W * symres__average_5(K);
-}
-
-void SYMRES_NAME(phi_squared)(size_t entries, const double *K, double C_W, double C_b, double *out)
-{
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
-        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
-            out[j] = symres_phi_squared_entry(K[j], C_W, C_b);
-    }
-}
-
-void SYMRES_NAME(kernel_map)(size_t entries, const double *K, double C_W, double C_b, double *out)
-{
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
-        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
-            out[j] = symres_kernel_map_entry(K[j], C_W, C_b);
-    }
 }
 
 void SYMRES_NAME(covariance_map)(size_t entries, const double *K1, const double *K2, const double *C, double C_W, double C_b, double *out)
@@ -382,6 +343,19 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
     }
 }
 
+static inline double symres__average_3(double K)
+{
+    double value = symres_exp(-2.0 * K);
+    return value;
+}
+
+static inline double symres_chi_parallel_entry(double K, double C_W, double C_b)
+{
+    (void)C_b;
+    K = symres_valid(K);
+    return C_W * symres__average_3(K);
+}
+
 void SYMRES_NAME(chi_parallel)(size_t entries, const double *K, double C_W, double C_b, double *out)
 {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
@@ -391,6 +365,19 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
     }
 }
 
+static inline double symres__average_4(double K)
+{
+    double value = 0.5 + 0.5 * symres_exp(-2.0 * K);
+    return value;
+}
+
+static inline double symres_chi_perp_entry(double K, double C_W, double C_b)
+{
+    (void)C_b;
+    K = symres_valid(K);
+    return C_W * symres__average_4(K);
+}
+
 void SYMRES_NAME(chi_perp)(size_t entries, const double *K, double C_W, double C_b, double *out)
 {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
@@ -398,6 +385,19 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
         for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
             out[j] = symres_chi_perp_entry(K[j], C_W, C_b);
     }
+}
+
+static inline double symres__average_5(double K)
+{
+    double value = -0.5 * symres_exp(-2.0 * K);
+    return value;
+}
+
+static inline double symres_h_entry(double K, double C_W, double C_b)
+{
+    (void)C_b;
+    K = symres_valid(K);
+    return C_W * symres__average_5(K);
 }
 
 void SYMRES_NAME(h)(size_t entries, const double *K, double C_W, double C_b, double *out)
@@ -410,6 +410,12 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
 }
 
 /* ---- float ---------------------------------------------------------------------------------------------------- */
+/* A kernel, no number where it is negative. */
+static inline float symres_validf(float K)
+{
+    return K < 0.0f ? NAN : K;
+}
+
 /* (exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2. */
 static inline float symres_exp_tailf(float u)
 {
@@ -420,16 +426,54 @@ static inline float symres_exp_tailf(float u)
     return fmaf(value, u, 0.5f);
 }
 
-/* A kernel, no number where it is negative. */
-static inline float symres_validf(float K)
+/* exp(u) - 1. */
+static inline float symres_expm1f(float u)
 {
-    return K < 0.0f ? NAN : K;
+    float inside = u > 88.72283f ? 88.72283f : u;
+    inside = inside < (-86.0f) ? (-86.0f) : inside;
+    float k = fmaf(inside, 1.4426950408889634f, 12582912.0f) - 12582912.0f;
+    float rest = fmaf(k, -(-0.00021219444f), fmaf(k, -0.693359375f, inside));
+    float part = fmaf(rest * rest, symres_exp_tailf(rest), rest);
+    float half = symres_power_of_twof(k - 1.0f);
+    float value = 2.0f * fmaf(half, part, half - 0.5f);
+    return u > 88.72283f ? INFINITY : value;
 }
 
-/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
-static inline float symres_possiblef(float root1, float root2, float C, float value)
+static inline float symres__average_1f(float K)
 {
-    return fabsf(C) <= (1.0f + 64.0f * symres_precisionf(C)) * root1 * root2 ? value : NAN;
+    float value = -0.5f * symres_expm1f(-2.0f * K);
+    return value;
+}
+
+static inline float symres_phi_squared_entryf(float K, float C_W, float C_b)
+{
+    (void)C_W, (void)C_b;
+    K = symres_validf(K);
+    return symres__average_1f(K);
+}
+
+void SYMRES_NAME(phi_squaredf)(size_t entries, const float *K, float C_W, float C_b, float *out)
+{
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_phi_squared_entryf(K[j], C_W, C_b);
+    }
+}
+
+static inline float symres_kernel_map_entryf(float K, float C_W, float C_b)
+{
+    K = symres_validf(K);
+    return C_b + C_W * symres__average_1f(K);
+}
+
+void SYMRES_NAME(kernel_mapf)(size_t entries, const float *K, float C_W, float C_b, float *out)
+{
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_kernel_map_entryf(K[j], C_W, C_b);
+    }
 }
 
 /* A covariance, cut off at sqrt(K1*K2); next to it only what its own rounding does not explain. */
@@ -439,6 +483,25 @@ static inline float symres_clippedf(float K1, float K2, float root1, float root2
     float most = K1 == K2 ? K1 : product;
     float size = fabsf(C);
     return copysignf(size > most ? most : size, C);
+}
+
+/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
+static inline float symres_possiblef(float root1, float root2, float C, float value)
+{
+    return fabsf(C) <= (1.0f + 64.0f * symres_precisionf(C)) * root1 * root2 ? value : NAN;
+}
+
+/* An exponential times 1 + e, e what its exponent (x + y) + abs(b) has lost to rounding (Knuth). */
+static inline float symres_restoredf(float value, float x, float y, float b)
+{
+    float size = fabsf(b);
+    float first = x + y;
+    float back = first - x;
+    float lost = x - (first - back) + (y - back);
+    float total = first + size;
+    back = total - first;
+    lost = lost + (first - (total - back) + (size - back));
+    return value * (1.0f + lost);
 }
 
 /* The exponential; 0 where that is no normal float. */
@@ -455,74 +518,11 @@ static inline float symres_expf(float u)
     return u < (-86.0f) ? 0.0f : value;
 }
 
-/* exp(u) - 1. */
-static inline float symres_expm1f(float u)
-{
-    float inside = u > 88.72283f ? 88.72283f : u;
-    inside = inside < (-86.0f) ? (-86.0f) : inside;
-    float k = fmaf(inside, 1.4426950408889634f, 12582912.0f) - 12582912.0f;
-    float rest = fmaf(k, -(-0.00021219444f), fmaf(k, -0.693359375f, inside));
-    float part = fmaf(rest * rest, symres_exp_tailf(rest), rest);
-    float half = symres_power_of_twof(k - 1.0f);
-    float value = 2.0f * fmaf(half, part, half - 0.5f);
-    return u > 88.72283f ? INFINITY : value;
-}
-
 /* exp(a)*sinh(b), without overflow where a + abs(b) <= 0 and without cancellation at b = 0. */
 static inline float symres_exp_sinhf(float a, float b)
 {
     float size = fabsf(b);
     return copysignf(0.5f, b) * symres_expf(a + size) * -symres_expm1f(-2.0f * size);
-}
-
-/* An exponential times 1 + e, e what its exponent (x + y) + abs(b) has lost to rounding (Knuth). */
-static inline float symres_restoredf(float value, float x, float y, float b)
-{
-    float size = fabsf(b);
-    float first = x + y;
-    float back = first - x;
-    float lost = x - (first - back) + (y - back);
-    float total = first + size;
-    back = total - first;
-    lost = lost + (first - (total - back) + (size - back));
-    return value * (1.0f + lost);
-}
-
-static inline float symres__average_1f(float K)
-{
-    float value = -0.5f * symres_expm1f(-2.0f * K);
-    return value;
-}
-
-static inline float symres__average_3f(float K)
-{
-    float value = symres_expf(-2.0f * K);
-    return value;
-}
-
-static inline float symres__average_4f(float K)
-{
-    float value = 0.5f + 0.5f * symres_expf(-2.0f * K);
-    return value;
-}
-
-static inline float symres__average_5f(float K)
-{
-    float value = -0.5f * symres_expf(-2.0f * K);
-    return value;
-}
-
-static inline float symres_phi_squared_entryf(float K, float C_W, float C_b)
-{
-    (void)C_W, (void)C_b;
-    K = symres_validf(K);
-    return symres__average_1f(K);
-}
-
-static inline float symres_kernel_map_entryf(float K, float C_W, float C_b)
-{
-    K = symres_validf(K);
-    return C_b + C_W * symres__average_1f(K);
 }
 
 static inline float symres_covariance_map_pairf(float K1, float first0, float first1, float K2, float second0, float second1, float C, float C_W, float C_b)
@@ -541,45 +541,6 @@ static inline float symres_covariance_map_entryf(float K1, float K2, float C, fl
     float second0 = sqrtf(K2);
     float second1 = -0.5f * K2;
     return symres_covariance_map_pairf(K1, first0, first1, K2, second0, second1, C, C_W, C_b);
-}
-
-static inline float symres_chi_parallel_entryf(float K, float C_W, float C_b)
-{
-    (void)C_b;
-    K = symres_validf(K);
-    return C_W * symres__average_3f(K);
-}
-
-static inline float symres_chi_perp_entryf(float K, float C_W, float C_b)
-{
-    (void)C_b;
-    K = symres_validf(K);
-    return C_W * symres__average_4f(K);
-}
-
-static inline float symres_h_entryf(float K, float C_W, float C_b)
-{
-    (void)C_b;
-    K = symres_validf(K);
-    return C_W * symres__average_5f(K);
-}
-
-void SYMRES_NAME(phi_squaredf)(size_t entries, const float *K, float C_W, float C_b, float *out)
-{
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
-        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
-            out[j] = symres_phi_squared_entryf(K[j], C_W, C_b);
-    }
-}
-
-void SYMRES_NAME(kernel_mapf)(size_t entries, const float *K, float C_W, float C_b, float *out)
-{
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
-        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
-            out[j] = symres_kernel_map_entryf(K[j], C_W, C_b);
-    }
 }
 
 void SYMRES_NAME(covariance_mapf)(size_t entries, const float *K1, const float *K2, const float *C, float C_W, float C_b, float *out)
@@ -618,6 +579,19 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
     }
 }
 
+static inline float symres__average_3f(float K)
+{
+    float value = symres_expf(-2.0f * K);
+    return value;
+}
+
+static inline float symres_chi_parallel_entryf(float K, float C_W, float C_b)
+{
+    (void)C_b;
+    K = symres_validf(K);
+    return C_W * symres__average_3f(K);
+}
+
 void SYMRES_NAME(chi_parallelf)(size_t entries, const float *K, float C_W, float C_b, float *out)
 {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
@@ -627,6 +601,19 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
     }
 }
 
+static inline float symres__average_4f(float K)
+{
+    float value = 0.5f + 0.5f * symres_expf(-2.0f * K);
+    return value;
+}
+
+static inline float symres_chi_perp_entryf(float K, float C_W, float C_b)
+{
+    (void)C_b;
+    K = symres_validf(K);
+    return C_W * symres__average_4f(K);
+}
+
 void SYMRES_NAME(chi_perpf)(size_t entries, const float *K, float C_W, float C_b, float *out)
 {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
@@ -634,6 +621,19 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
         for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
             out[j] = symres_chi_perp_entryf(K[j], C_W, C_b);
     }
+}
+
+static inline float symres__average_5f(float K)
+{
+    float value = -0.5f * symres_expf(-2.0f * K);
+    return value;
+}
+
+static inline float symres_h_entryf(float K, float C_W, float C_b)
+{
+    (void)C_b;
+    K = symres_validf(K);
+    return C_W * symres__average_5f(K);
 }
 
 void SYMRES_NAME(hf)(size_t entries, const float *K, float C_W, float C_b, float *out)

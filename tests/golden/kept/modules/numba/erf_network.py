@@ -93,6 +93,12 @@ def _fma(typing, a, b, c):
 
 
 @_scalar
+def _counted(K):
+    """A kernel as networks see it: too small a one counts as 0."""
+    return 0.0 if fabs(K) < 1e-150 else K
+
+
+@_scalar
 def _arctan_tail(v):
     """(1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side."""
     w = v * v
@@ -121,15 +127,74 @@ def _arctan_tail(v):
 
 
 @_scalar
-def _smaller(a, b):
-    """The smaller of two whole numbers."""
-    return a if a < b else b
+def _angle(y, x):
+    """The angle of the point (x, y), from -pi to pi; 0 at the origin."""
+    width = fabs(x)
+    height = fabs(y)
+    low = width if width < height else height
+    high = height if width < height else width
+    slope = low / (1.0 if high == 0.0 else high)
+    square = slope * slope
+    turn = _fma(-slope * square, _arctan_tail(square), slope)
+    turn = 1.5707963267948966 - turn if width < height else turn
+    turn = 3.141592653589793 - turn if x < 0.0 else turn
+    return copysign(turn, y)
+
+
+@_scalar
+def __average_1(K):
+    value = 0.6366197723675814 * _angle(2.0 * K, sqrt(1.0 + 4.0 * K))
+    return value
+
+
+@_scalar
+def __layer_1_one(K, C_W, C_b):
+    kernel = C_b + C_W * __average_1(K)
+    own0 = sqrt(1.0 + 2.0 * K)
+    return (kernel, own0)
+
+
+@_plain
+def __layer_1_inputs(layer, parameters, count, now, following):
+    """What a layer needs of each input alone, and the next kernels."""
+    C_W = parameters[layer]
+    C_b = parameters[3 + layer]
+    for i in range(count):
+        following[i], now[2 * count + i] = __layer_1_one(now[i], C_W, C_b)
+
+
+@_plain
+def _inputs_of_layers(count, parameters, inputs):
+    """What all layers need of each input alone, whose kernels stand at the beginning."""
+    for layer in range(4):
+        now = inputs[layer * 3 * count:(layer + 1) * 3 * count]
+        for i in range(count):
+            kernel = _counted(now[i])
+            now[count + i] = sqrt(kernel if layer > 0 and layer < 3 else now[i])
+            now[i] = kernel if layer < 3 else now[i]
+        if layer < 3:
+            following = inputs[(layer + 1) * 3 * count:(layer + 2) * 3 * count]
+            __layer_1_inputs(layer, parameters, count, now, following)
 
 
 @_scalar
 def _valid(K):
     """A kernel, no number where it is negative."""
     return nan if K < 0.0 else K
+
+
+@_scalar
+def _smaller(a, b):
+    """The smaller of two whole numbers."""
+    return a if a < b else b
+
+
+@_plain
+def _numbers_of_layer(layer, count, inputs, begin, width, out):
+    """What a layer needs of inputs that stand one behind the other, and their next kernels and roots."""
+    for k in range(5):
+        for j in range(width):
+            out[128 * k + j] = inputs[(3 * layer + k) * count + begin + j]
 
 
 @_scalar
@@ -148,21 +213,6 @@ def _determinant(K1, K2, C):
 
 
 @_scalar
-def _angle(y, x):
-    """The angle of the point (x, y), from -pi to pi; 0 at the origin."""
-    width = fabs(x)
-    height = fabs(y)
-    low = width if width < height else height
-    high = height if width < height else width
-    slope = low / (1.0 if high == 0.0 else high)
-    square = slope * slope
-    turn = _fma(-slope * square, _arctan_tail(square), slope)
-    turn = 1.5707963267948966 - turn if width < height else turn
-    turn = 3.141592653589793 - turn if x < 0.0 else turn
-    return copysign(turn, y)
-
-
-@_scalar
 def _right_half_plane_angle(N, s, r):
     """The angle of the point (s, N) at the distance r, s >= 0."""
     both = r + s
@@ -172,9 +222,11 @@ def _right_half_plane_angle(N, s, r):
 
 
 @_scalar
-def _counted(K):
-    """A kernel as networks see it: too small a one counts as 0."""
-    return 0.0 if fabs(K) < 1e-150 else K
+def __layer_1_pair(K1, first0, K2, second0, C, Theta, determinant, C_W, C_b):
+    t0 = sqrt(1.0 + 2.0 * K1 + 2.0 * K2 + 4.0 * determinant)
+    following = C_b + 0.6366197723675814 * C_W * _right_half_plane_angle(2.0 * C, t0, first0 * second0)
+    tangent = following + 1.2732395447351628 * C_W * Theta / t0
+    return (following, tangent)
 
 
 @_scalar
@@ -187,41 +239,11 @@ def _next_determinant(root1, root2, C, same):
 
 
 @_scalar
-def __average_1(K):
-    value = 0.6366197723675814 * _angle(2.0 * K, sqrt(1.0 + 4.0 * K))
-    return value
-
-
-@_scalar
-def __layer_1_pair(K1, first0, K2, second0, C, Theta, determinant, C_W, C_b):
-    t0 = sqrt(1.0 + 2.0 * K1 + 2.0 * K2 + 4.0 * determinant)
-    following = C_b + 0.6366197723675814 * C_W * _right_half_plane_angle(2.0 * C, t0, first0 * second0)
-    tangent = following + 1.2732395447351628 * C_W * Theta / t0
-    return (following, tangent)
-
-
-@_scalar
-def __layer_1_one(K, C_W, C_b):
-    kernel = C_b + C_W * __average_1(K)
-    own0 = sqrt(1.0 + 2.0 * K)
-    return (kernel, own0)
-
-
-@_scalar
 def __layer_1_step(K1, first0, K2, second0, C, Theta, D, next1, root1, next2, root2, C_W, C_b):
     following, tangent = __layer_1_pair(K1, first0, K2, second0, C, Theta, D, C_W, C_b)
     same = 1.0 if C == K1 and C == K2 else 0.0
     following = next1 if same == 1.0 else following
     return (following, tangent, _next_determinant(root1, root2, following, same))
-
-
-@_plain
-def __layer_1_inputs(layer, parameters, count, now, following):
-    """What a layer needs of each input alone, and the next kernels."""
-    C_W = parameters[layer]
-    C_b = parameters[3 + layer]
-    for i in range(count):
-        following[i], now[2 * count + i] = __layer_1_one(now[i], C_W, C_b)
 
 
 @_plain
@@ -238,46 +260,9 @@ def __layer_1_row(width, layer, parameters, count, one, two, pair, gaps):
 
 
 @_plain
-def __layer_1_pairs(width, layer, parameters, count, one, two, pair, gaps):
-    """One layer for pairs of inputs."""
-    C_W = parameters[layer]
-    C_b = parameters[3 + layer]
-    for j in range(width):
-        pair[j], pair[136 + j], pair[272 + j] = __layer_1_step(one[j], one[256 + j], two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one[384 + j], one[512 + j], two[384 + j], two[512 + j], C_W, C_b)
-
-
-@_plain
-def _inputs_of_layers(count, parameters, inputs):
-    """What all layers need of each input alone, whose kernels stand at the beginning."""
-    for layer in range(4):
-        now = inputs[layer * 3 * count:(layer + 1) * 3 * count]
-        for i in range(count):
-            kernel = _counted(now[i])
-            now[count + i] = sqrt(kernel if layer > 0 and layer < 3 else now[i])
-            now[i] = kernel if layer < 3 else now[i]
-        if layer < 3:
-            following = inputs[(layer + 1) * 3 * count:(layer + 2) * 3 * count]
-            __layer_1_inputs(layer, parameters, count, now, following)
-
-
-@_plain
-def _numbers_of_layer(layer, count, inputs, begin, width, out):
-    """What a layer needs of inputs that stand one behind the other, and their next kernels and roots."""
-    for k in range(5):
-        for j in range(width):
-            out[128 * k + j] = inputs[(3 * layer + k) * count + begin + j]
-
-
-@_plain
 def _row_of_layer(width, layer, parameters, count, one, two, pair, gaps):
     """One layer of the network for pairs of an input with others."""
     __layer_1_row(width, layer, parameters, count, one, two, pair, gaps)
-
-
-@_plain
-def _pairs_of_layer(width, layer, parameters, count, one, two, pair, gaps):
-    """One layer of the network for pairs of inputs."""
-    __layer_1_pairs(width, layer, parameters, count, one, two, pair, gaps)
 
 
 @_loop
@@ -332,6 +317,21 @@ def _dual_kernel_matrix(rows, columns, K1, K2, symmetric, blank, C_W, C_b, C, Th
     return failed
 
 
+@_plain
+def __layer_1_pairs(width, layer, parameters, count, one, two, pair, gaps):
+    """One layer for pairs of inputs."""
+    C_W = parameters[layer]
+    C_b = parameters[3 + layer]
+    for j in range(width):
+        pair[j], pair[136 + j], pair[272 + j] = __layer_1_step(one[j], one[256 + j], two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one[384 + j], one[512 + j], two[384 + j], two[512 + j], C_W, C_b)
+
+
+@_plain
+def _pairs_of_layer(width, layer, parameters, count, one, two, pair, gaps):
+    """One layer of the network for pairs of inputs."""
+    __layer_1_pairs(width, layer, parameters, count, one, two, pair, gaps)
+
+
 @_whole
 def _dual_kernel(entries, K1, K2, C_W, C_b, C, Theta, every_C, every_Theta):
     failed = 0
@@ -353,13 +353,13 @@ def _dual_kernel(entries, K1, K2, C_W, C_b, C, Theta, every_C, every_Theta):
         _inputs_of_layers(2 * pairs, parameters, inputs)
         for left in range(0, pairs, 128):
             width = _smaller(128, pairs - left)
-            begin_C = C[start + left:start + left + width]
-            begin_Theta = Theta[start + left:start + left + width]
+            at = start + left
             for j in range(width):
                 i = left + j
                 k = pairs + left + j
-                pair[j] = _possible(inputs[2 * pairs + i], inputs[2 * pairs + k], begin_C[j], begin_C[j])
-                pair[136 + j] = begin_Theta[j]
+                covariance = C[at + j]
+                pair[j] = _possible(inputs[2 * pairs + i], inputs[2 * pairs + k], covariance, covariance)
+                pair[136 + j] = Theta[at + j]
                 pair[272 + j] = _determinant(inputs[i], inputs[k], pair[j])
             for layer in range(3):
                 _numbers_of_layer(layer, 2 * pairs, inputs, left, width, one)
@@ -367,13 +367,13 @@ def _dual_kernel(entries, K1, K2, C_W, C_b, C, Theta, every_C, every_Theta):
                 _pairs_of_layer(width, layer, parameters, 128, one, two, pair, gaps)
                 if every_C.size > 0:
                     for j in range(width):
-                        every_C[layer * entries + start + left + j] = pair[j]
+                        every_C[layer * entries + at + j] = pair[j]
                 if every_Theta.size > 0:
                     for j in range(width):
-                        every_Theta[layer * entries + start + left + j] = pair[136 + j]
+                        every_Theta[layer * entries + at + j] = pair[136 + j]
             for j in range(width):
-                begin_C[j] = pair[j]
-                begin_Theta[j] = pair[136 + j]
+                C[at + j] = pair[j]
+                Theta[at + j] = pair[136 + j]
     return failed
 
 

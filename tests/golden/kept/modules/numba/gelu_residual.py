@@ -208,6 +208,18 @@ def _fma(typing, a, b, c):
 
 
 @_scalar
+def _smaller(a, b):
+    """The smaller of two whole numbers."""
+    return a if a < b else b
+
+
+@_scalar
+def _valid(K):
+    """A kernel, no number where it is negative."""
+    return nan if K < 0.0 else K
+
+
+@_scalar
 def _arctan_tail(v):
     """(1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side."""
     w = v * v
@@ -236,33 +248,6 @@ def _arctan_tail(v):
 
 
 @_scalar
-def _smaller(a, b):
-    """The smaller of two whole numbers."""
-    return a if a < b else b
-
-
-@_scalar
-def _valid(K):
-    """A kernel, no number where it is negative."""
-    return nan if K < 0.0 else K
-
-
-@_scalar
-def _possible(root1, root2, C, value):
-    """A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not."""
-    return value if fabs(C) <= (1.0 + 64.0 * _precision(C)) * root1 * root2 else nan
-
-
-@_scalar
-def _determinant(K1, K2, C):
-    """K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large."""
-    square = 1.0 * C * C
-    lost = _fma(-C, C, square)
-    difference = _fma(K1, K2, -square) + lost
-    return 0.0 if difference < 0.0 else difference
-
-
-@_scalar
 def _angle(y, x):
     """The angle of the point (x, y), from -pi to pi; 0 at the origin."""
     width = fabs(x)
@@ -275,6 +260,49 @@ def _angle(y, x):
     turn = 1.5707963267948966 - turn if width < height else turn
     turn = 3.141592653589793 - turn if x < 0.0 else turn
     return copysign(turn, y)
+
+
+@_scalar
+def __average_1(K):
+    t0 = 2.0 * K
+    t1 = sqrt(1.0 + t0)
+    value = 0.25 * K + 0.15915494309189535 * K * (t0 / ((1.0 + K) * t1) + _angle(K, t1))
+    return value
+
+
+@_scalar
+def _phi_squared_entry(K, C_W, C_b, gamma):
+    K = _valid(K)
+    return __average_1(K)
+
+
+@_loop
+def _phi_squared_entries(entries, K, C_W, C_b, gamma, out):
+    for block in prange((entries + 2047) // 2048):
+        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
+            out[j] = _phi_squared_entry(K[j], C_W, C_b, gamma)
+
+
+@_scalar
+def _kernel_map_entry(K, C_W, C_b, gamma):
+    K = _valid(K)
+    return C_b + C_W * __average_1(K) + K * gamma * gamma
+
+
+@_loop
+def _kernel_map_entries(entries, K, C_W, C_b, gamma, out):
+    for block in prange((entries + 2047) // 2048):
+        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
+            out[j] = _kernel_map_entry(K[j], C_W, C_b, gamma)
+
+
+@_scalar
+def _determinant(K1, K2, C):
+    """K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large."""
+    square = 1.0 * C * C
+    lost = _fma(-C, C, square)
+    difference = _fma(K1, K2, -square) + lost
+    return 0.0 if difference < 0.0 else difference
 
 
 @_scalar
@@ -292,49 +320,9 @@ def _angular_sum(rest, apart, M, N, s, r):
 
 
 @_scalar
-def __average_1(K):
-    t0 = 2.0 * K
-    t1 = sqrt(1.0 + t0)
-    value = 0.25 * K + 0.15915494309189535 * K * (t0 / ((1.0 + K) * t1) + _angle(K, t1))
-    return value
-
-
-@_scalar
-def __average_3(K):
-    t0 = 1.0 + K
-    t1 = 1.0 + 2.0 * K
-    t2 = sqrt(t1)
-    value = 0.25 + 0.15915494309189535 * (K * (5.0 + 11.0 * K + 4.0 * K * K) / (t0 * t0 * t1 * t2) + _angle(K, t2))
-    return value
-
-
-@_scalar
-def __average_4(K):
-    t0 = 1.0 + 2.0 * K
-    t1 = sqrt(t0)
-    value = 0.25 + 0.15915494309189535 * (K * (3.0 + 5.0 * K) / ((1.0 + K) * t0 * t1) + _angle(K, t1))
-    return value
-
-
-@_scalar
-def __average_5(K):
-    t0 = K * K
-    t1 = 1.0 + K
-    t2 = 1.0 + 2.0 * K
-    value = -0.07957747154594767 * (t0 * K - 4.0 - 12.0 * K - 9.0 * t0) / (t1 * t1 * t2 * t2 * sqrt(t2))
-    return value
-
-
-@_scalar
-def _phi_squared_entry(K, C_W, C_b, gamma):
-    K = _valid(K)
-    return __average_1(K)
-
-
-@_scalar
-def _kernel_map_entry(K, C_W, C_b, gamma):
-    K = _valid(K)
-    return C_b + C_W * __average_1(K) + K * gamma * gamma
+def _possible(root1, root2, C, value):
+    """A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not."""
+    return value if fabs(C) <= (1.0 + 64.0 * _precision(C)) * root1 * root2 else nan
 
 
 @_scalar
@@ -363,38 +351,6 @@ def _covariance_map_entry(K1, K2, C, C_W, C_b, gamma):
     second2 = 1.0 / t0
     second3 = sqrt(t0)
     return _covariance_map_pair(K1, first0, first1, first2, first3, K2, second0, second1, second2, second3, C, C_W, C_b, gamma)
-
-
-@_scalar
-def _chi_parallel_entry(K, C_W, gamma, C_b):
-    K = _valid(K)
-    return gamma * gamma + C_W * __average_3(K)
-
-
-@_scalar
-def _chi_perp_entry(K, C_W, gamma, C_b):
-    K = _valid(K)
-    return gamma * gamma + C_W * __average_4(K)
-
-
-@_scalar
-def _h_entry(K, C_W, C_b, gamma):
-    K = _valid(K)
-    return C_W * __average_5(K)
-
-
-@_loop
-def _phi_squared_entries(entries, K, C_W, C_b, gamma, out):
-    for block in prange((entries + 2047) // 2048):
-        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
-            out[j] = _phi_squared_entry(K[j], C_W, C_b, gamma)
-
-
-@_loop
-def _kernel_map_entries(entries, K, C_W, C_b, gamma, out):
-    for block in prange((entries + 2047) // 2048):
-        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
-            out[j] = _kernel_map_entry(K[j], C_W, C_b, gamma)
 
 
 @_loop
@@ -434,6 +390,21 @@ def _covariance_map_matrix(rows, columns, K1, K2, C, step_C, C_W, C_b, gamma, ou
                     row[j] = _covariance_map_pair(k1, first0, first1, first2, first3, k2[j], second0[j], second1[j], second2[j], second3[j], row_C[j], C_W, C_b, gamma)
 
 
+@_scalar
+def __average_3(K):
+    t0 = 1.0 + K
+    t1 = 1.0 + 2.0 * K
+    t2 = sqrt(t1)
+    value = 0.25 + 0.15915494309189535 * (K * (5.0 + 11.0 * K + 4.0 * K * K) / (t0 * t0 * t1 * t2) + _angle(K, t2))
+    return value
+
+
+@_scalar
+def _chi_parallel_entry(K, C_W, gamma, C_b):
+    K = _valid(K)
+    return gamma * gamma + C_W * __average_3(K)
+
+
 @_loop
 def _chi_parallel_entries(entries, K, C_W, gamma, C_b, out):
     for block in prange((entries + 2047) // 2048):
@@ -441,11 +412,40 @@ def _chi_parallel_entries(entries, K, C_W, gamma, C_b, out):
             out[j] = _chi_parallel_entry(K[j], C_W, gamma, C_b)
 
 
+@_scalar
+def __average_4(K):
+    t0 = 1.0 + 2.0 * K
+    t1 = sqrt(t0)
+    value = 0.25 + 0.15915494309189535 * (K * (3.0 + 5.0 * K) / ((1.0 + K) * t0 * t1) + _angle(K, t1))
+    return value
+
+
+@_scalar
+def _chi_perp_entry(K, C_W, gamma, C_b):
+    K = _valid(K)
+    return gamma * gamma + C_W * __average_4(K)
+
+
 @_loop
 def _chi_perp_entries(entries, K, C_W, gamma, C_b, out):
     for block in prange((entries + 2047) // 2048):
         for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
             out[j] = _chi_perp_entry(K[j], C_W, gamma, C_b)
+
+
+@_scalar
+def __average_5(K):
+    t0 = K * K
+    t1 = 1.0 + K
+    t2 = 1.0 + 2.0 * K
+    value = -0.07957747154594767 * (t0 * K - 4.0 - 12.0 * K - 9.0 * t0) / (t1 * t1 * t2 * t2 * sqrt(t2))
+    return value
+
+
+@_scalar
+def _h_entry(K, C_W, C_b, gamma):
+    K = _valid(K)
+    return C_W * __average_5(K)
 
 
 @_loop

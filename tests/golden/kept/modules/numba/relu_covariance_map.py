@@ -77,6 +77,33 @@ def _fma(typing, a, b, c):
 
 
 @_scalar
+def _smaller(a, b):
+    """The smaller of two whole numbers."""
+    return a if a < b else b
+
+
+@_scalar
+def _valid(K):
+    """A kernel, no number where it is negative."""
+    return nan if K < 0.0 else K
+
+
+@_scalar
+def _determinant(K1, K2, C):
+    """K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large."""
+    square = 1.0 * C * C
+    lost = _fma(-C, C, square)
+    difference = _fma(K1, K2, -square) + lost
+    return 0.0 if difference < 0.0 else difference
+
+
+@_scalar
+def _possible(root1, root2, C, value):
+    """A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not."""
+    return value if fabs(C) <= (1.0 + 64.0 * _precision(C)) * root1 * root2 else nan
+
+
+@_scalar
 def _arctan_tail(v):
     """(1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side."""
     w = v * v
@@ -102,33 +129,6 @@ def _arctan_tail(v):
     d = _fma(d, y, -0.05881506877793656)
     d = _fma(d, y, -0.11111111093490827)
     return _fma(_fma(d, v, c), w, _fma(b, v, a))
-
-
-@_scalar
-def _smaller(a, b):
-    """The smaller of two whole numbers."""
-    return a if a < b else b
-
-
-@_scalar
-def _valid(K):
-    """A kernel, no number where it is negative."""
-    return nan if K < 0.0 else K
-
-
-@_scalar
-def _possible(root1, root2, C, value):
-    """A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not."""
-    return value if fabs(C) <= (1.0 + 64.0 * _precision(C)) * root1 * root2 else nan
-
-
-@_scalar
-def _determinant(K1, K2, C):
-    """K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large."""
-    square = 1.0 * C * C
-    lost = _fma(-C, C, square)
-    difference = _fma(K1, K2, -square) + lost
-    return 0.0 if difference < 0.0 else difference
 
 
 @_scalar

@@ -190,6 +190,18 @@ def _power_of_two(typing, k):
 
 
 @_scalar
+def _smaller(a, b):
+    """The smaller of two whole numbers."""
+    return a if a < b else b
+
+
+@_scalar
+def _valid(K):
+    """A kernel, no number where it is negative."""
+    return nan if K < 0.0 else K
+
+
+@_scalar
 def _exp_tail(u):
     """(exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2."""
     value = 2.091467944897855e-09
@@ -206,21 +218,48 @@ def _exp_tail(u):
 
 
 @_scalar
-def _smaller(a, b):
-    """The smaller of two whole numbers."""
-    return a if a < b else b
+def _expm1(u):
+    """exp(u) - 1."""
+    inside = 709.782712893384 if u > 709.782712893384 else u
+    inside = -707.0 if inside < -707.0 else inside
+    k = _fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0
+    rest = _fma(k, -1.9082149292705877e-10, _fma(k, -0.6931471803691238, inside))
+    part = _fma(rest * rest, _exp_tail(rest), rest)
+    half = _power_of_two(k - 1.0)
+    value = 2.0 * _fma(half, part, half - 0.5)
+    return inf if u > 709.782712893384 else value
 
 
 @_scalar
-def _valid(K):
-    """A kernel, no number where it is negative."""
-    return nan if K < 0.0 else K
+def __average_1(K):
+    value = -0.5 * _expm1(-2.0 * K)
+    return value
 
 
 @_scalar
-def _possible(root1, root2, C, value):
-    """A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not."""
-    return value if fabs(C) <= (1.0 + 64.0 * _precision(C)) * root1 * root2 else nan
+def _phi_squared_entry(K, C_W, C_b):
+    K = _valid(K)
+    return __average_1(K)
+
+
+@_loop
+def _phi_squared_entries(entries, K, C_W, C_b, out):
+    for block in prange((entries + 2047) // 2048):
+        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
+            out[j] = _phi_squared_entry(K[j], C_W, C_b)
+
+
+@_scalar
+def _kernel_map_entry(K, C_W, C_b):
+    K = _valid(K)
+    return C_b + C_W * __average_1(K)
+
+
+@_loop
+def _kernel_map_entries(entries, K, C_W, C_b, out):
+    for block in prange((entries + 2047) // 2048):
+        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
+            out[j] = _kernel_map_entry(K[j], C_W, C_b)
 
 
 @_scalar
@@ -230,6 +269,25 @@ def _clipped(K1, K2, root1, root2, C):
     most = K1 if K1 == K2 else product
     size = fabs(C)
     return copysign(most if size > most else size, C)
+
+
+@_scalar
+def _possible(root1, root2, C, value):
+    """A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not."""
+    return value if fabs(C) <= (1.0 + 64.0 * _precision(C)) * root1 * root2 else nan
+
+
+@_scalar
+def _restored(value, x, y, b):
+    """An exponential times 1 + e, e what its exponent (x + y) + abs(b) has lost to rounding (Knuth)."""
+    size = fabs(b)
+    first = x + y
+    back = first - x
+    lost = x - (first - back) + (y - back)
+    total = first + size
+    back = total - first
+    lost = lost + (first - (total - back) + (size - back))
+    return value * (1.0 + lost)
 
 
 @_scalar
@@ -247,72 +305,10 @@ def _exp(u):
 
 
 @_scalar
-def _expm1(u):
-    """exp(u) - 1."""
-    inside = 709.782712893384 if u > 709.782712893384 else u
-    inside = -707.0 if inside < -707.0 else inside
-    k = _fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0
-    rest = _fma(k, -1.9082149292705877e-10, _fma(k, -0.6931471803691238, inside))
-    part = _fma(rest * rest, _exp_tail(rest), rest)
-    half = _power_of_two(k - 1.0)
-    value = 2.0 * _fma(half, part, half - 0.5)
-    return inf if u > 709.782712893384 else value
-
-
-@_scalar
 def _exp_sinh(a, b):
     """exp(a)*sinh(b), without overflow where a + abs(b) <= 0 and without cancellation at b = 0."""
     size = fabs(b)
     return copysign(0.5, b) * _exp(a + size) * -_expm1(-2.0 * size)
-
-
-@_scalar
-def _restored(value, x, y, b):
-    """An exponential times 1 + e, e what its exponent (x + y) + abs(b) has lost to rounding (Knuth)."""
-    size = fabs(b)
-    first = x + y
-    back = first - x
-    lost = x - (first - back) + (y - back)
-    total = first + size
-    back = total - first
-    lost = lost + (first - (total - back) + (size - back))
-    return value * (1.0 + lost)
-
-
-@_scalar
-def __average_1(K):
-    value = -0.5 * _expm1(-2.0 * K)
-    return value
-
-
-@_scalar
-def __average_3(K):
-    value = _exp(-2.0 * K)
-    return value
-
-
-@_scalar
-def __average_4(K):
-    value = 0.5 + 0.5 * _exp(-2.0 * K)
-    return value
-
-
-@_scalar
-def __average_5(K):
-    value = -0.5 * _exp(-2.0 * K)
-    return value
-
-
-@_scalar
-def _phi_squared_entry(K, C_W, C_b):
-    K = _valid(K)
-    return __average_1(K)
-
-
-@_scalar
-def _kernel_map_entry(K, C_W, C_b):
-    K = _valid(K)
-    return C_b + C_W * __average_1(K)
 
 
 @_scalar
@@ -331,38 +327,6 @@ def _covariance_map_entry(K1, K2, C, C_W, C_b):
     second0 = sqrt(K2)
     second1 = -0.5 * K2
     return _covariance_map_pair(K1, first0, first1, K2, second0, second1, C, C_W, C_b)
-
-
-@_scalar
-def _chi_parallel_entry(K, C_W, C_b):
-    K = _valid(K)
-    return C_W * __average_3(K)
-
-
-@_scalar
-def _chi_perp_entry(K, C_W, C_b):
-    K = _valid(K)
-    return C_W * __average_4(K)
-
-
-@_scalar
-def _h_entry(K, C_W, C_b):
-    K = _valid(K)
-    return C_W * __average_5(K)
-
-
-@_loop
-def _phi_squared_entries(entries, K, C_W, C_b, out):
-    for block in prange((entries + 2047) // 2048):
-        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
-            out[j] = _phi_squared_entry(K[j], C_W, C_b)
-
-
-@_loop
-def _kernel_map_entries(entries, K, C_W, C_b, out):
-    for block in prange((entries + 2047) // 2048):
-        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
-            out[j] = _kernel_map_entry(K[j], C_W, C_b)
 
 
 @_loop
@@ -394,6 +358,18 @@ def _covariance_map_matrix(rows, columns, K1, K2, C, step_C, C_W, C_b, out, step
                     row[j] = _covariance_map_pair(k1, first0, first1, k2[j], second0[j], second1[j], row_C[j], C_W, C_b)
 
 
+@_scalar
+def __average_3(K):
+    value = _exp(-2.0 * K)
+    return value
+
+
+@_scalar
+def _chi_parallel_entry(K, C_W, C_b):
+    K = _valid(K)
+    return C_W * __average_3(K)
+
+
 @_loop
 def _chi_parallel_entries(entries, K, C_W, C_b, out):
     for block in prange((entries + 2047) // 2048):
@@ -401,11 +377,35 @@ def _chi_parallel_entries(entries, K, C_W, C_b, out):
             out[j] = _chi_parallel_entry(K[j], C_W, C_b)
 
 
+@_scalar
+def __average_4(K):
+    value = 0.5 + 0.5 * _exp(-2.0 * K)
+    return value
+
+
+@_scalar
+def _chi_perp_entry(K, C_W, C_b):
+    K = _valid(K)
+    return C_W * __average_4(K)
+
+
 @_loop
 def _chi_perp_entries(entries, K, C_W, C_b, out):
     for block in prange((entries + 2047) // 2048):
         for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
             out[j] = _chi_perp_entry(K[j], C_W, C_b)
+
+
+@_scalar
+def __average_5(K):
+    value = -0.5 * _exp(-2.0 * K)
+    return value
+
+
+@_scalar
+def _h_entry(K, C_W, C_b):
+    K = _valid(K)
+    return C_W * __average_5(K)
 
 
 @_loop
