@@ -73,9 +73,9 @@ def _wide(function: ScalarFunction, numbers: Sequence[str]) -> dict[str, Any]:
 
     def call(arguments: dict[str, str]) -> str:
         if "C" in arguments:
-            exact = f"double_rounded({arguments['K1']}, {arguments['K2']}, {arguments['C']})"
+            exact = f"_double_rounded({arguments['K1']}, {arguments['K2']}, {arguments['C']})"
             arguments = arguments | {"C": exact}
-        return f"double_{function.name}_entry({', '.join([*arguments.values(), *numbers])})"
+        return f"_double_{function.name}_entry({', '.join([*arguments.values(), *numbers])})"
 
     return {
         "limits": f"{least!r}, {largest!r}",

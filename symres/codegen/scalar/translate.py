@@ -22,14 +22,16 @@ _CHOICE, _LOGIC, _COMPARISON, _SUM, _PRODUCT, _SIGN, _PLACE = range(1, 8)  # how
 _TYPES = {
     "float": "{0}",
     "int": "ptrdiff_t",
+    "Fixed": "const ptrdiff_t",  # a constant wherever the function is called: it becomes part of its callers
     "bool": "int",
     "Sequence[float]": "const {0} *",
     "Given": "const {0} *",
     "Written": "{0} *restrict ",
+    "Passed": "{1} *restrict ",
     "None": "void",
 }
 _ON_STACK = 65536  # numbers: half a megabyte, of the eight that a thread usually has
-DOUBLE = "double_"  # begins the names of functions of double that functions of float call
+DOUBLE = "_double_"  # begins the names of functions of double that functions of float call, and of no quantity
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ class _Translator:
 
     def _type(self, annotation: ast.expr | None, real: str = "") -> str:
         kind = _TYPES["float" if annotation is None else ast.unparse(annotation)]
-        return kind.format(real or self.names.real).rstrip()
+        return kind.format(real or self.names.real, self.names.outer).rstrip()
 
     def _lines(self, body: Sequence[ast.stmt], indent: str) -> list[str]:
         lines = []

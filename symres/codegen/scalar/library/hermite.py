@@ -151,8 +151,27 @@ def remainders(terms: int, coefficients: Given, sizes: Given, tails: Written, re
         tails[groups + 1 + k] = largest_share(other, sizes)
 
 
+def compensated(nodes: int, weights: Given, values: Given) -> float:
+    """The sum of products that keeps what rounding loses, in eight sums that processors do side by side."""
+    sums: Written = room(8)
+    lost: Written = room(8)
+    for k in range(8):
+        sums[k] = 0.0
+        lost[k] = 0.0
+    for q in range(0, nodes, 8):
+        for k in range(8):
+            part = fma(weights[q + k], values[q + k], -lost[k])
+            more = sums[k] + part
+            lost[k] = (more - sums[k]) - part
+            sums[k] = more
+    total = 0.0
+    for k in range(8):
+        total += sums[k]
+    return total
+
+
 def probed(terms: int, nodes: int, apart: int, even: Given, odd: Given, work: Written, coefficients: Written) -> float:
-    """<f**2> and the coefficients of the first input of a block, in sums that keep what rounding loses.
+    """<f**2> and the coefficients of the first input of a block.
 
     Args:
         terms: how many.
@@ -160,39 +179,32 @@ def probed(terms: int, nodes: int, apart: int, even: Given, odd: Given, work: Wr
         apart: how far numbers of one node are from those of the next: 64, or a multiple to leave nodes out.
         even: f(x) + f(-x), node by node, for each input of the block.
         odd: the same of f(x) - f(-x).
-        work: room for two numbers for each node.
+        work: room for four numbers for each node.
         coefficients: receives them.
     """
     step = REACH / nodes
-    total = 0.0
-    lost = 0.0
+    here: Written = work[0:nodes]
+    before: Written = work[nodes : 2 * nodes]
+    above: Written = work[2 * nodes : 3 * nodes]
+    below: Written = work[3 * nodes : 4 * nodes]
     for q in range(nodes):
         x = step * q
-        weight = step * 0.3989422804014327 * exp(-0.5 * x * x)
-        weight = 0.5 * weight if q == 0 else weight
-        work[q] = weight
-        work[nodes + q] = 0.0
-        above = even[apart * q]
-        below = odd[apart * q]
-        part = fma(0.5 * weight, above * above + below * below, -lost)
-        more = total + part
-        lost = (more - total) - part
-        total = more
+        here[q] = step * 0.3989422804014327 * exp(-0.5 * x * x)
+        above[q] = even[apart * q]
+        below[q] = odd[apart * q]
+        before[q] = 0.5 * (above[q] * above[q] + below[q] * below[q])
+    here[0] = 0.5 * here[0]
+    total = compensated(nodes, here, before)
+    for q in range(nodes):
+        before[q] = 0.0
     for n in range(terms):
         up = 1.0 / sqrt(n + 1.0)
         down = sqrt(n)
-        is_even: int = 1 - n % 2
-        value = 0.0
-        lost = 0.0
+        coefficients[n] = compensated(nodes, here, work[(2 + n % 2) * nodes :])
         for q in range(nodes):
-            here = work[q]
-            part = fma(here, even[apart * q] if is_even == 1 else odd[apart * q], -lost)
-            more = value + part
-            lost = (more - value) - part
-            value = more
-            work[q] = (step * q * here - down * work[nodes + q]) * up
-            work[nodes + q] = here
-        coefficients[n] = value
+            following = (step * q * here[q] - down * before[q]) * up
+            before[q] = here[q]
+            here[q] = following
     return total
 
 

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 Given: TypeAlias = NDArray[np.float64]  # numbers that are read
 Written: TypeAlias = NDArray[np.float64]  # numbers that are written; they overlap no others
 
+Fixed: TypeAlias = int  # a constant wherever the function is called, of which it becomes a part
+
 INFINITY = math.inf
 NAN = math.nan
 

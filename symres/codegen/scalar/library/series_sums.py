@@ -2,16 +2,27 @@
 
 An expansion is an array with a part for each block of 64 inputs: their coefficients term by term, what all terms leave
 of each, the inverse roots of the kernels, <f**2> and the tails of the block, of which ``remainders`` writes the second
-and the last. Behind the parts stand the largest tails of all blocks.
+and the last.
 """
 
 from __future__ import annotations
 
 from math import fabs, log, sqrt
 
-from .choices import smaller
 from .hermite import AGREED, NODES, NOTHING, REACH, TERMS, judge, polynomials, probed, products, remainders, squares
-from .machine import INFINITY, NAN, Given, Written, factor_block, factor_kernel, fma, in_threads, place_of_sum, room
+from .machine import (
+    INFINITY,
+    NAN,
+    Fixed,
+    Given,
+    Written,
+    factor_block,
+    factor_kernel,
+    fma,
+    in_threads,
+    place_of_sum,
+    room,
+)
 
 NEXT = 0.999999999999999  # rounding makes correlations of equal inputs no smaller
 CUT = -33.152  # the logarithm of 4e-15: what terms need not give, of sqrt(<f**2> <g**2>)
@@ -26,7 +37,7 @@ def numbers_of_block(terms: int) -> int:
 
 def numbers_of_expansion(count: int, terms: int) -> int:
     """How many numbers the expansion of a function takes at so many inputs."""
-    return (count + 63) // 64 * numbers_of_block(terms) + terms // 4 + 2
+    return (count + 63) // 64 * numbers_of_block(terms)
 
 
 def root_of(number: int, K: float, p: Given) -> float:
@@ -43,14 +54,14 @@ def tried(number: int, largest: float, p: Given, choice: Written, work: Written)
         largest: the largest root; what is returned, -1 where not even constants have numbers.
         p: the parameters.
         choice: of ``judge``, with numbers of nodes and of terms to begin with; receives those that suffice.
-        work: room for 2138176 numbers.
+        work: room for 2170944 numbers.
     """
     even: Written = work[0:1048576]
     odd: Written = work[1048576:2097152]
-    probe: Written = work[2097152:2129920]
-    one: Written = work[2129920:2134016]
-    two: Written = work[2134016:2138112]
-    roots: Written = work[2138112:2138176]
+    probe: Written = work[2097152:2162688]
+    one: Written = work[2162688:2166784]
+    two: Written = work[2166784:2170880]
+    roots: Written = work[2170880:2170944]
     begin = choice[1]
     root = largest
     choice[2] = 0.0
@@ -87,7 +98,7 @@ def choose(begin: int, number: int, p: Given, count: int, K: Given, choice: Writ
         1 if memory lacks, else 0.
     """
     failed: int = 0
-    work: Written = room(2138176)
+    work: Written = room(2170944)
     one: Written = room(4)
     choice[0] = NODES
     choice[1] = TERMS
@@ -155,72 +166,26 @@ def expand(begin: int, number: int, p: Given, count: int, K: Given, choice: Give
         failed += expand_block(
             begin + k, p, 64 * b, count, K, nodes, terms, choice[2 + k], out[numbers * k + size * b :]
         )
-    for k in range(number):
-        top: Written = out[numbers * k + size * blocks : numbers * (k + 1)]
-        for n in range(terms // 4 + 2):
-            top[n] = -INFINITY
-            for b in range(blocks):
-                tail = out[numbers * k + size * b + 64 * terms + 192 + n]
-                top[n] = tail if tail > top[n] else top[n]
     return failed
 
 
-def are_same(count1: int, K1: Given, count2: int, K2: Given) -> int:
+def are_same(count: int, K1: Given, K2: Given) -> int:
     """1 for equal kernels, what is not a number at equal indices included; else 0."""
-    different: int = 0 if count1 == count2 else 1
-    for i in range(count1 if different == 0 else 0):
+    different: int = 0
+    for i in range(count):
         different += 0 if K1[i] == K2[i] or (K1[i] != K1[i] and K2[i] != K2[i]) else 1
     return 1 if different == 0 else 0
 
 
-def sort(count: int, numbers: Written) -> None:
-    """Numbers in order: those that are far from each other first (Shell)."""
-    gap: int = count // 2
-    while gap > 0:
-        for k in range(gap, count):
-            number = numbers[k]
-            i: int = k
-            while i >= gap and numbers[i - gap] > number:
-                numbers[i] = numbers[i - gap]
-                i = i - gap
-            numbers[i] = number
-        gap = 1 if gap == 2 else 5 * gap // 11
-
-
-def distinct(count: int, K: Written, kinds: Written, indices: Written) -> int:
-    """How many different kernels there are.
-
-    Args:
-        count: how many kernels.
-        K: the kernels; what is not a number becomes infinity.
-        kinds: receives the different ones, in order.
-        indices: receives the number of each kernel among them.
-    """
-    for i in range(count):
-        K[i] = K[i] if K[i] == K[i] else INFINITY
-        kinds[i] = K[i]
-    sort(count, kinds)
-    different: int = 0
-    for i in range(count):
-        if i == 0 or kinds[i] != kinds[different - 1]:
-            kinds[different] = kinds[i]
-            different += 1
-    for i in range(count):
-        low: int = 0
-        high: int = different - 1
-        while low < high:
-            middle: int = (low + high) // 2
-            if kinds[middle] < K[i]:
-                low = middle + 1
-            else:
-                high = middle
-        indices[i] = low
-    return different
-
-
-def start_of(index: float, size: int) -> int:
-    """Where the coefficients of an input begin, from its number and that of numbers of a block."""
-    return int(index) // 64 * size + int(index) % 64
+def columns_of_pairs(entries: int, K1: Given, K2: Given) -> int:
+    """The number of columns, if pairs are those of a matrix row by row; 1 if they are not."""
+    columns: int = 1
+    while columns < entries and K1[columns] == K1[0]:
+        columns += 1
+    others: int = entries % columns
+    for i in range(entries):
+        others += 0 if K1[i] == K1[i - i % columns] and K2[i] == K2[i % columns] else 1
+    return columns if others == 0 else 1
 
 
 # ---- sums --------------------------------------------------------------------------------------------------------
@@ -317,79 +282,15 @@ def certain_sum(terms: int, rest1: float, rest2: float, rho: float, total: float
     return NAN if left > LOST else total
 
 
-def sums_of_row(
+def sums_of_block(
+    step: Fixed,
     number: int,
     equal: int,
     p: Given,
     terms: int,
     one: Given,
-    two: Given,
     i: int,
-    K1: float,
-    left: int,
-    width: int,
-    K2: Given,
-    C: Given,
-    out: Written,
-) -> None:
-    """The averages of an input with others that stand one behind the other.
-
-    Args:
-        number: of the sum.
-        equal: 1 if both functions are the same.
-        p: the parameters.
-        terms: how many.
-        one: the expansion of the first function.
-        two: the expansion of the second function.
-        i: the number of the input among those that are expanded.
-        K1: its kernel.
-        left: the number of the first of the others, a multiple of 64.
-        width: how many others.
-        K2: their kernels.
-        C: the covariances.
-        out: receives the averages, up to a multiple of 64.
-    """
-    line: Written = room(4096)
-    rho: Written = room(64)
-    size: int = numbers_of_block(terms)
-    behind: int = 64 * terms
-    groups: int = terms // 8
-    first: Given = one[i // 64 * size + i % 64 :]
-    tails: Given = one[i // 64 * size + behind + 192 :]
-    for n in range(terms):
-        line[n] = first[64 * n]
-    for at in range(0, width, 64):
-        last: int = smaller(64, width - at)
-        second: Given = two[(left + at) // 64 * size : ((left + at) // 64 + 1) * size]
-        others: Given = second[behind + 192 :]
-        inverses: Given = second[behind + 64 : behind + 128]
-        sums: Written = out[at : at + 64]
-        for j in range(last):
-            covariance = place_of_sum(number, K1, K2[at + j], C[at + j], p)
-            rho[j] = correlated(covariance, first[behind + 64], inverses[j])
-        for j in range(last, 64):
-            rho[j] = 0.0
-        logarithm = largest_logarithm(rho)
-        evens: int = needed(groups, logarithm, tails, others)
-        odds: int = needed(groups, logarithm, tails[groups + 1 :], others[groups + 1 :])
-        summed(evens, odds, line, second, rho, sums)
-        if terms * logarithm + 0.5 * (tails[groups] + others[groups]) > LOST:
-            for j in range(64):
-                sums[j] = certain_sum(terms, first[behind], second[behind + j], rho[j], sums[j])
-        for j in range(64 if equal == 1 else 0):
-            sums[j] = alike(rho[j], first[behind + 64], inverses[j], first[behind + 128], sums[j])
-
-
-def sums_apart(
-    number: int,
-    equal: int,
-    p: Given,
-    terms: int,
-    one: Given,
     two: Given,
-    count: int,
-    first: Given,
-    second: Given,
     width: int,
     K1: Given,
     K2: Given,
@@ -400,49 +301,49 @@ def sums_apart(
     """The averages of up to 64 pairs of inputs.
 
     Args:
+        step: 0 if all pairs have the same first input, 1 if each has its own.
         number: of the sum.
         equal: 1 if both functions are the same.
         p: the parameters.
         terms: how many.
-        one: the expansion of the first function.
-        two: the expansion of the second function.
-        count: how many inputs are expanded.
-        first: the number of the first input of each pair among these.
-        second: that of the second input.
+        one: the part of the expansion of the first function for the block of the first inputs.
+        i: the number of the first one there, 0 if each pair has its own.
+        two: the part of the expansion of the second function for the second inputs.
         width: how many pairs.
         K1: kernels of the first inputs.
         K2: kernels of the second inputs.
         C: the covariances.
-        work: room for 65*terms numbers.
+        work: room for 65*terms numbers, terms if the pairs share the first input.
         out: receives 64 averages.
     """
     rho: Written = room(64)
-    size: int = numbers_of_block(terms)
-    behind: int = 64 * terms
     groups: int = terms // 8
-    tails: Given = one[(count + 63) // 64 * size :]
-    others: Given = two[(count + 63) // 64 * size :]
-    both: Written = work[terms : 65 * terms]
-    for j in range(64):
+    left1: Given = one[64 * terms + i :]
+    left2: Given = two[64 * terms :]
+    tails1: Given = one[64 * terms + 192 :]
+    tails2: Given = two[64 * terms + 192 :]
+    for j in range(width):
+        covariance = place_of_sum(number, K1[step * j], K2[j], C[j], p)
+        rho[j] = correlated(covariance, left1[64 + step * j], left2[64 + j])
+    for j in range(width, 64):
         rho[j] = 0.0
-    for j in range(width):
-        k1: int = start_of(first[j], size) + behind
-        k2: int = start_of(second[j], size) + behind
-        rho[j] = correlated(place_of_sum(number, K1[j], K2[j], C[j], p), one[k1 + 64], two[k2 + 64])
     logarithm = largest_logarithm(rho)
-    evens: int = needed(groups, logarithm, tails, others)
-    odds: int = needed(groups, logarithm, tails[groups + 1 :], others[groups + 1 :])
+    evens: int = needed(groups, logarithm, tails1, tails2)
+    odds: int = needed(groups, logarithm, tails1[groups + 1 :], tails2[groups + 1 :])
     used: int = 8 * (evens if evens > odds else odds)
-    for n in range(used):
-        work[n] = 1.0
-    for j in range(64):
-        i1: int = start_of(first[j], size) if j < width else 0
-        i2: int = start_of(second[j], size) if j < width else 0
+    if step == 0:
         for n in range(used):
-            both[64 * n + j] = one[i1 + 64 * n] * two[i2 + 64 * n]
-    summed(evens, odds, work, both, rho, out)
-    for j in range(width):
-        m1: int = start_of(first[j], size) + behind
-        m2: int = start_of(second[j], size) + behind
-        out[j] = certain_sum(terms, one[m1], two[m2], rho[j], out[j])
-        out[j] = alike(rho[j], one[m1 + 64], two[m2 + 64], one[m1 + 128], out[j]) if equal == 1 else out[j]
+            work[n] = one[64 * n + i]
+        summed(evens, odds, work, two, rho, out)
+    else:
+        both: Written = work[terms : 65 * terms]
+        for n in range(used):
+            work[n] = 1.0
+        for k in range(64 * used):
+            both[k] = one[k] * two[k]
+        summed(evens, odds, work, both, rho, out)
+    if terms * logarithm + 0.5 * (tails1[groups] + tails2[groups]) > LOST:
+        for j in range(64):
+            out[j] = certain_sum(terms, left1[step * j], left2[j], rho[j], out[j])
+    for j in range(64 if equal == 1 else 0):
+        out[j] = alike(rho[j], left1[64 + step * j], left2[64 + j], left1[128 + step * j], out[j])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ TEMPLATES = HERE / "templates"
 REALS: Mapping[Precision, str] = {"double": "double", "single": "float"}
 TITLE, PREFIX = "C", "symres_"
 KNOWN = standard_functions()
+HEAD = re.compile(r"^(void|int) SYMRES_NAME\((\w+)\)\((.*)\)$", re.MULTILINE)
 _ARGUMENTS = ("entries", "rows", "columns", "step", "out", "symmetric", "blank", "every_C", "every_Theta")  # fmt: skip
 ABOUT = (
     "Functions of double and, with the letter f at the end of their name, of float. NAME takes arrays of ``entries`` "
@@ -42,49 +43,64 @@ ABOUT = (
 def module_text(plan: ModulePlan) -> str:
     """The source of some functions, their declarations at its head."""
     functions = [public_function(f) for f in plan.functions]
-    head = {
-        "title": plan.title,
-        "command": plan.command,
-        "about": head_lines([ABOUT, units_and_errors(plan.components, TITLE)], plan.missing, 3),
-        "prefix": plan.prefix,
-        "documented": [_documented(f, s, plan.prefix) for f, s in zip(plan.functions, functions, strict=True)],
-    }
-    return source(head, parts_of_functions(functions, plan.components))
+    about = head_lines([ABOUT, units_and_errors(plan.components, TITLE)], plan.missing, 3)
+    documented = {s.name: _documented(f, s) for f, s in zip(plan.functions, functions, strict=True)}
+    head = {"title": plan.title, "command": plan.command, "about": about, "prefix": plan.prefix}
+    parameters = [p for function in functions for p in function.parameters]
+    return source(head, documented, parts_of_functions(functions, plan.components), parameters)
 
 
 def component_module(component: Component) -> str:
     """The source of a component alone."""
     function = component_function(component)
-    documented = {"meaning": component.name, "lines": [], "prototypes": prototypes(function)}
-    head = {"title": component.name, "command": "", "about": [], "prefix": "", "documented": [documented]}
-    return source(head, parts_of_functions([function], [component]))
+    head = {"title": component.name, "command": "", "about": [], "prefix": ""}
+    parts = parts_of_functions([function], [component])
+    return source(head, {function.name: (component.name, [])}, parts, function.parameters)
 
 
-def source(head: Mapping[str, Any], parts: Parts) -> str:
+def source(
+    head: Mapping[str, Any],
+    documented: Mapping[str, tuple[str, Sequence[str]]],
+    parts: Parts,
+    parameters: Iterable[sp.Symbol],
+) -> str:
     """A source.
 
     Args:
-        head: what it says of itself, and its declarations.
+        head: what it says of itself.
+        documented: public functions, by name: what they compute, and further lines.
         parts: what it consists of.
+        parameters: arguments of public functions, which declarations call by the user's names.
     """
     single, functions = library("single"), parts.functions("single")
-    public = [tree.name for tree in functions if is_public(tree.name)]
-    expanding = {name for name in public if any(t.name == HOOK for t in single.program([name], functions))}
-    narrow = single.program([name for name in public if name not in expanding], functions)
+    offered = [tree.name for tree in functions if is_public(tree.name)]
+    expanding = {name for name in offered if any(t.name == HOOK for t in single.program([name], functions))}
+    narrow = single.program([name for name in offered if name not in expanding], functions)
     mixed = [tree for tree in functions if tree.name in expanding]
     whole = {t.name for t in narrow if all(a.annotation and ast.unparse(a.annotation) == "int" for a in t.args.args)}
     wide = [name.removeprefix(DOUBLE) for t in narrow for name in called(t) if name.startswith(DOUBLE)]
     wide += [*whole, *(name for tree in mixed for name in called(tree))]
-    double = library("double").program([*wide, *public], parts.functions("double"))
+    double = library("double").program([*wide, *offered], parts.functions("double"))
     precisions = [
         _precision("double", double, parts, whole),
         _precision("single", [t for t in narrow if t.name not in whole], parts, whole, mixed),
     ]
     code = "\n".join(p["functions"] for p in precisions)
+    names = {variable(p): public(p) for p in parameters}
+    prototypes: dict[str, list[str]] = {name: [] for name in documented}
+    for kind, name, listed in HEAD.findall(code):
+        owner = name if name in documented else name.removesuffix("f")
+        owner = owner if owner in documented else owner.removesuffix("_matrix")
+        arguments = re.sub(r"\w+", lambda word: names.get(word[0], word[0]), listed)
+        prototypes[owner].append(f"{kind} {head['prefix']}{name}({arguments});")
     processor = machine(code)
     used = {"float": "_EPSILON", "stdint": "uint", "stdlib": "malloc("}
     values = {
         **{key: _plain(value) for key, value in head.items()},
+        "documented": [
+            {"meaning": _plain(about), "lines": list(map(_plain, lines)), "prototypes": prototypes[name]}
+            for name, (about, lines) in documented.items()
+        ],
         "machine": processor,
         "headers": [name for name, word in used.items() if word in processor + code],
         "precisions": precisions,
@@ -141,37 +157,12 @@ def public(parameter: sp.Symbol) -> str:
     return variable(parameter) if is_taken or not name.isascii() else name
 
 
-def prototypes(function: ScalarFunction, prefix: str = "") -> list[str]:
-    """The declarations of a function for all types of numbers.
-
-    Args:
-        function: the function.
-        prefix: what its name begins with.
-    """
-    out, name = [], f"{prefix}{function.name}"
-    for real in REALS.values():
-        suffix = "f" if real == "float" else ""
-        scalars = [f"{real} {public(p)}" for p in function.parameters]
-        arrays = [f"const {real} *{variable(s)}" for s in function.inputs]
-        out.append(f"void {name}{suffix}({', '.join(['size_t entries', *arrays, *scalars, f'{real} *out'])});")
-        if function.levels is not None:
-            varying = list(map(variable, function.varying))
-            matrices = [text for m in varying for text in (f"const {real} *{m}", f"size_t step_{m}")]
-            listed = ["size_t rows", "size_t columns", *arrays[:2], *matrices, *scalars, f"{real} *out", "size_t step"]
-            out.append(f"void {name}_matrix{suffix}({', '.join(listed)});")
-    return out
-
-
-def _documented(planned: Function, function: ScalarFunction, prefix: str) -> dict[str, Any]:
-    lines = [
+def _documented(planned: Function, function: ScalarFunction) -> tuple[str, list[str]]:
+    """What a function computes, and further lines."""
+    return meaning(planned, " * "), [
         *formula(planned),
         *docstrings.argument_lines(planned.quantity, "array", "number", ""),
         "",
         *series_lines(function.series, 3),
         *docstrings.function_lines(planned, False),
     ]
-    return {
-        "meaning": _plain(meaning(planned, " * ")),
-        "lines": list(map(_plain, lines)),
-        "prototypes": prototypes(function, prefix),
-    }

@@ -34,10 +34,11 @@ from ...scalar.scalar_target import Parts, in_rows, is_public, parts_of_function
 from ...scalar.spelling import standard_functions
 from ...wording import docstrings
 from ...wording.function_names import signature
-from .inlining import definitions, renamed
+from .inlining import renamed
 
 HERE = Path(__file__).parent
-ARRAYS = RuntimeLibrary.read(Path(arrays.__file__), FEATURE_ROWS)
+INTRINSICS = RuntimeLibrary.read(HERE / "runtime" / "intrinsics.py")
+INLINED = RuntimeLibrary.read(HERE / "runtime" / "intrinsics.py", Path(arrays.__file__), FEATURE_ROWS)
 TITLE, PREFIX = "Numba", "_"
 MATH = sorted(standard_functions() - {"fma"})
 ABOUT = (
@@ -89,15 +90,15 @@ def _text(
     threads: bool = True,
     depth: int = 0,
 ) -> str:
-    tools = library("double")
-    own = parts.functions("double")
-    trees = tools.program([tree.name for tree in own if is_public(tree.name)], own)
+    tools, functions_of_arrays = library("double"), parts.functions("double")
+    trees = tools.program([tree.name for tree in functions_of_arrays if is_public(tree.name)], functions_of_arrays)
     constants = {**tools.constants, "INFINITY": "inf", "NAN": "nan"}
     known = frozenset(MATH)
-    code = [f"@{_kind(t)}\n{_in_doubles(renamed(t, known, PREFIX, constants))}" for t in trees]
+    # formulas stand before what they call, which Python looks up later, and loops at the end
+    ordered = sorted(reversed(trees), key=lambda tree: is_public(tree.name))
+    code = [f"@{_kind(t)}\n{_in_doubles(renamed(t, known, PREFIX, constants))}" for t in ordered]
     read = {node.id for text in code for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
-    machine = definitions((HERE / "runtime" / "intrinsics.py").read_text("utf-8"))
-    public = "\n".join(line for f in functions for line in f["body"])
+    needed = INLINED.needed(*code, *(line for f in functions for line in f["body"]))
     return files.render(
         "module.py.j2",
         {
@@ -113,17 +114,11 @@ def _text(
                 for name, numbers in parts.constants.items()
                 if name in read
             ],
-            "machine": [text for text in machine if _defined(text) in read],
-            "code": code,
-            "arrays": ARRAYS.definitions(public),
+            "has_intrinsics": not INTRINSICS.texts.keys().isdisjoint(needed),
+            "code": [*code, *(INLINED.texts[name] for name in needed)],
         },
         HERE / "templates",
     )
-
-
-def _defined(text: str) -> str:
-    """The name of the function that a text defines."""
-    return next(node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
 
 
 def _in_doubles(text: str) -> str:
@@ -140,8 +135,8 @@ def _kind(tree: ast.FunctionDef) -> str:
         return "_loop"
     if is_public(tree.name):
         return "_whole"
-    fills = any(a.annotation is not None and ast.unparse(a.annotation) == "Written" for a in tree.args.args)
-    return "_plain" if fills else "_scalar"
+    kinds = {ast.unparse(a.annotation) for a in tree.args.args if a.annotation is not None}
+    return "_plain" if "Written" in kinds and "Fixed" not in kinds else "_scalar"
 
 
 def _documented(planned: Function, function: ScalarFunction) -> list[str]:

@@ -37,7 +37,8 @@ def c_library():
 
 def scalar_functions():
     for name, tree in library().functions.items():
-        if all(a.annotation is not None and ast.unparse(a.annotation) == "float" for a in tree.args.args):
+        types = [a.annotation for a in tree.args.args] + [tree.returns]
+        if all(kind is not None and ast.unparse(kind) == "float" for kind in types):
             yield name, len(tree.args.args)
 
 
@@ -116,7 +117,7 @@ def test_series_bit_for_bit(c_library):
     both("summed", 1, 1, row, numbers, rho, np.zeros(64))
     _, (mine, theirs) = both("largest_logarithm", rho)
     assert mine == theirs
-    _, (mine, theirs) = both("probed", terms, nodes, 64, *values, np.zeros(2 * nodes), np.zeros(terms))
+    _, (mine, theirs) = both("probed", terms, nodes, 64, *values, np.zeros(4 * nodes), np.zeros(terms))
     assert mine == theirs
     both("judge", 1.0, 1.0, row / 10, row / 10, np.array([64.0, float(terms), 0.0, 1e-15]))
 
@@ -160,32 +161,23 @@ def called(compiled_library, name, *arguments):
 
 @pytest.fixture(scope="module")
 def drivers():
-    return in_c(SQUARES, "choose", "expand", "sums_of_row", "sums_apart", "distinct", "are_same")
-
-
-def test_each_kernel_once(drivers):
-    given = np.array([2.0, 0.5, math.nan, 2.0, 0.0, 7.0, 0.5, math.inf])
-    for function in (series_sums.distinct, lambda *a: called(drivers, "distinct", *a)):
-        kinds, places = np.zeros(8), np.zeros(8)
-        assert function(8, given.copy(), kinds, places) == 5
-        assert kinds[:5].tolist() == [0.0, 0.5, 2.0, 7.0, math.inf]
-        assert places.tolist() == [2, 1, 4, 2, 0, 3, 1, 4]
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 64, 1000])
-def test_numbers_in_order(drivers, count):
-    given = rng.integers(0, 50, count).astype(float)
-    kinds, places = np.zeros(count), np.zeros(count)
-    assert called(drivers, "distinct", count, given, kinds, places) == np.unique(given).size
-    assert np.array_equal(kinds[places.astype(int)], given)
+    return in_c(SQUARES, "choose", "expand", "sums_of_block", "are_same", "columns_of_pairs")
 
 
 def test_equal_kernels_are_seen(drivers):
     one, two = np.array([1.0, math.nan, 3.0]), np.array([1.0, math.nan, 4.0])
     for function in (series_sums.are_same, lambda *a: called(drivers, "are_same", *a)):
-        assert function(3, one, 3, one) == 1
-        assert function(3, one, 3, two) == 0
-        assert function(3, one, 2, one) == 0
+        assert function(3, one, one) == 1
+        assert function(3, one, two) == 0
+        assert function(2, one, two) == 1
+
+
+def test_pairs_of_matrices_are_seen(drivers):
+    K1, K2 = np.repeat([1.0, 2.0, 1.0], 4), np.tile([3.0, math.inf, 4.0, 4.0], 3)
+    for function in (series_sums.columns_of_pairs, lambda *a: called(drivers, "columns_of_pairs", *a)):
+        assert function(12, K1, K2) == function(8, K1, K2) == 4
+        assert function(11, K1, K2) == function(12, K2, K1) == function(12, K1, np.arange(12.0)) == 1
+        assert function(3, K1, K2) == 3 and function(0, K1, K2) == 1
 
 
 def test_expansions_are_sums_by_hand(drivers):
@@ -199,12 +191,12 @@ def test_expansions_are_sums_by_hand(drivers):
     for n, exact in enumerate([0.25 + K, np.sqrt(K), math.sqrt(2.0) * K, 0 * K]):
         assert out[64 * n : 64 * n + 3] == pytest.approx(exact, abs=1e-14)
     exact = (0.25 + 0.5) * (0.25 + K) + np.sqrt(0.5 * K) * 0.3 + 2 * 0.5 * K * 0.3**2
-    line, sums = np.full(3, 0.5), np.zeros(64)
-    called(drivers, "sums_of_row", 0, 1, p, terms, out, out, 0, 0.5, 0, 3, K, 0.3 * np.sqrt(0.5 * K), sums)
+    sums, work, half = np.zeros(64), np.zeros(65 * terms), np.array([0.5])
+    ends = (K, 0.3 * np.sqrt(0.5 * K), work, sums)
+    called(drivers, "sums_of_block", 0, 0, 1, p, terms, out, 0, out, 3, half, *ends)
     assert sums[:3] == pytest.approx(exact, rel=1e-14)
-    places, work = np.array([0.0, 1.0, 2.0]), np.zeros(65 * terms)
-    given = (0, 1, p, terms, out, out, 3, np.zeros(3), places, 3, line, K, 0.3 * np.sqrt(0.5 * K), work, sums)
-    called(drivers, "sums_apart", *given)
+    called(drivers, "expand", 0, 1, p, 3, np.full(3, 0.5), choice, same := np.zeros_like(out))
+    called(drivers, "sums_of_block", 1, 0, 1, p, terms, same, 0, out, 3, np.full(3, 0.5), *ends)
     assert sums[:3] == pytest.approx(exact, rel=1e-14)
 
 

@@ -114,30 +114,24 @@ static inline double symres_counted(double K)
     return fabs(K) < 1e-150 ? 0.0 : K;
 }
 
+/* Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave. */
+static inline double symres_three_steps(double value, double u, double a, double b, double c)
+{
+    return fma(fma(fma(value, u, a), u, b), u, c);
+}
+
 /* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side. */
 static inline double symres_arctan_tail(double v)
 {
     double w = v * v;
     double y = w * w;
-    double a = 0.0034958859739163094;
-    a = fma(a, y, 0.031277189066996385);
-    a = fma(a, y, 0.052579733342841106);
-    a = fma(a, y, 0.09090908590891934);
+    double a = symres_three_steps(0.0034958859739163094, y, 0.031277189066996385, 0.052579733342841106, 0.09090908590891934);
     a = fma(a, y, 0.3333333333333333);
-    double b = -0.0010496035084968515;
-    b = fma(b, y, -0.023696731580048622);
-    b = fma(b, y, -0.04737749579527779);
-    b = fma(b, y, -0.07692298971033217);
+    double b = symres_three_steps(-0.0010496035084968515, y, -0.023696731580048622, -0.04737749579527779, -0.07692298971033217);
     b = fma(b, y, -0.1999999999999753);
-    double c = 0.00019996189377901382;
-    c = fma(c, y, 0.015535152475414177);
-    c = fma(c, y, 0.04260356632601652);
-    c = fma(c, y, 0.06666564699289104);
+    double c = symres_three_steps(0.00019996189377901382, y, 0.015535152475414177, 0.04260356632601652, 0.06666564699289104);
     c = fma(c, y, 0.14285714285384132);
-    double d = -1.806195461861215e-05;
-    d = fma(d, y, -0.008368931178450162);
-    d = fma(d, y, -0.03749486812535247);
-    d = fma(d, y, -0.05881506877793656);
+    double d = symres_three_steps(-1.806195461861215e-05, y, -0.008368931178450162, -0.03749486812535247, -0.05881506877793656);
     d = fma(d, y, -0.11111111093490827);
     return fma(fma(d, v, c), w, fma(b, v, a));
 }
@@ -267,24 +261,20 @@ static inline void symres__layer_1_step(double K1, double first0, double K2, dou
     *result2 = symres_next_determinant(root1, root2, following, same);
 }
 
-/* One layer for pairs of an input with others. */
-static inline void symres__layer_1_row(ptrdiff_t width, ptrdiff_t layer, const double *parameters, ptrdiff_t count, const double *one, const double *two, double *restrict pair, double *restrict gaps)
+/* One layer for pairs of inputs. */
+static inline void symres__layer_1_layer(const ptrdiff_t step, ptrdiff_t width, ptrdiff_t layer, const double *parameters, const double *one, const double *two, double *restrict pair, double *restrict gaps)
 {
     (void)gaps;
     double C_W = parameters[layer];
     double C_b = parameters[3 + layer];
-    double one0 = one[0 * count];
-    double one2 = one[2 * count];
-    double one3 = one[3 * count];
-    double one4 = one[4 * count];
     for (ptrdiff_t j = 0; j < width; ++j)
-        symres__layer_1_step(one0, one2, two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one3, one4, two[384 + j], two[512 + j], C_W, C_b, &pair[j], &pair[136 + j], &pair[272 + j]);
+        symres__layer_1_step(one[step * j], one[256 + step * j], two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one[384 + step * j], one[512 + step * j], two[384 + j], two[512 + j], C_W, C_b, &pair[j], &pair[136 + j], &pair[272 + j]);
 }
 
-/* One layer of the network for pairs of an input with others. */
-static inline void symres_row_of_layer(ptrdiff_t width, ptrdiff_t layer, const double *parameters, ptrdiff_t count, const double *one, const double *two, double *restrict pair, double *restrict gaps)
+/* One layer of the network for pairs of inputs. */
+static inline void symres_layer_of_network(const ptrdiff_t step, ptrdiff_t width, ptrdiff_t layer, const double *parameters, const double *one, const double *two, double *restrict pair, double *restrict gaps)
 {
-    symres__layer_1_row(width, layer, parameters, count, one, two, pair, gaps);
+    symres__layer_1_layer(step, width, layer, parameters, one, two, pair, gaps);
 }
 
 int SYMRES_NAME(dual_kernel_matrix)(size_t rows, size_t columns, const double *K1, const double *K2, int symmetric, int blank, const double *C_W, const double *C_b, double *C, double *Theta)
@@ -313,6 +303,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
             ptrdiff_t bottom = symres_smaller(top + 128, (ptrdiff_t)rows);
             double pairs[52224];
             double gaps[128];
+            double one[640];
             double two[640];
             for (ptrdiff_t left = (symmetric ? top : 0); left < (ptrdiff_t)columns; left += 128) {
                 ptrdiff_t width = symres_smaller(128, (ptrdiff_t)columns - left);
@@ -331,8 +322,8 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
                     symres_numbers_of_layer(layer, count, inputs, column + left, width, two);
                     for (ptrdiff_t i = top; i < bottom; ++i) {
                         double *restrict pair = pairs + 408 * (i - top);
-                        const double * one = inputs + (3 * layer * count + i);
-                        symres_row_of_layer(width, layer, parameters, count, one, two, pair, gaps);
+                        symres_numbers_of_layer(layer, count, inputs, i, 1, one);
+                        symres_layer_of_network(0, width, layer, parameters, one, two, pair, gaps);
                     }
                 }
                 for (ptrdiff_t i = top; i < bottom; ++i) {
@@ -355,22 +346,6 @@ SYMRES_PRAGMA(omp atomic write)
     }
     symres_free(inputs);
     return failed;
-}
-
-/* One layer for pairs of inputs. */
-static inline void symres__layer_1_pairs(ptrdiff_t width, ptrdiff_t layer, const double *parameters, ptrdiff_t count, const double *one, const double *two, double *restrict pair, double *restrict gaps)
-{
-    (void)count, (void)gaps;
-    double C_W = parameters[layer];
-    double C_b = parameters[3 + layer];
-    for (ptrdiff_t j = 0; j < width; ++j)
-        symres__layer_1_step(one[j], one[256 + j], two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one[384 + j], one[512 + j], two[384 + j], two[512 + j], C_W, C_b, &pair[j], &pair[136 + j], &pair[272 + j]);
-}
-
-/* One layer of the network for pairs of inputs. */
-static inline void symres_pairs_of_layer(ptrdiff_t width, ptrdiff_t layer, const double *parameters, ptrdiff_t count, const double *one, const double *two, double *restrict pair, double *restrict gaps)
-{
-    symres__layer_1_pairs(width, layer, parameters, count, one, two, pair, gaps);
 }
 
 int SYMRES_NAME(dual_kernel)(size_t entries, const double *K1, const double *K2, const double *C_W, const double *C_b, double *C, double *Theta, double *every_C, double *every_Theta)
@@ -409,7 +384,7 @@ int SYMRES_NAME(dual_kernel)(size_t entries, const double *K1, const double *K2,
                 for (ptrdiff_t layer = 0; layer < 3; ++layer) {
                     symres_numbers_of_layer(layer, 2 * pairs, inputs, left, width, one);
                     symres_numbers_of_layer(layer, 2 * pairs, inputs, pairs + left, width, two);
-                    symres_pairs_of_layer(width, layer, parameters, 128, one, two, pair, gaps);
+                    symres_layer_of_network(1, width, layer, parameters, one, two, pair, gaps);
                     if (every_C != NULL) {
                         for (ptrdiff_t j = 0; j < width; ++j)
                             every_C[layer * (ptrdiff_t)entries + at + j] = pair[j];
@@ -440,19 +415,19 @@ static inline float symres_countedf(float K)
     return fabsf(K) < 1e-18f ? 0.0f : K;
 }
 
+/* Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave. */
+static inline float symres_three_stepsf(float value, float u, float a, float b, float c)
+{
+    return fmaf(fmaf(fmaf(value, u, a), u, b), u, c);
+}
+
 /* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; two chains of operations, which processors do side by side. */
 static inline float symres_arctan_tailf(float v)
 {
     float w = v * v;
-    float a = 0.002386997316724113f;
-    a = fmaf(a, w, 0.03587153898204336f);
-    a = fmaf(a, w, 0.08656880430154522f);
-    a = fmaf(a, w, 0.14278568748210602f);
+    float a = symres_three_stepsf(0.002386997316724113f, w, 0.03587153898204336f, 0.08656880430154522f, 0.14278568748210602f);
     a = fmaf(a, w, 0.3333333173306352f);
-    float b = -0.013507771427020535f;
-    b = fmaf(b, w, -0.06250169444749563f);
-    b = fmaf(b, w, -0.11033764115313455f);
-    b = fmaf(b, w, -0.1999973932983558f);
+    float b = symres_three_stepsf(-0.013507771427020535f, w, -0.06250169444749563f, -0.11033764115313455f, -0.1999973932983558f);
     return fmaf(b, v, a);
 }
 
@@ -581,24 +556,20 @@ static inline void symres__layer_1_stepf(float K1, float first0, float K2, float
     *result2 = symres_next_determinantf(root1, root2, following, same);
 }
 
-/* One layer for pairs of an input with others. */
-static inline void symres__layer_1_rowf(ptrdiff_t width, ptrdiff_t layer, const float *parameters, ptrdiff_t count, const float *one, const float *two, float *restrict pair, float *restrict gaps)
+/* One layer for pairs of inputs. */
+static inline void symres__layer_1_layerf(const ptrdiff_t step, ptrdiff_t width, ptrdiff_t layer, const float *parameters, const float *one, const float *two, float *restrict pair, float *restrict gaps)
 {
     (void)gaps;
     float C_W = parameters[layer];
     float C_b = parameters[3 + layer];
-    float one0 = one[0 * count];
-    float one2 = one[2 * count];
-    float one3 = one[3 * count];
-    float one4 = one[4 * count];
     for (ptrdiff_t j = 0; j < width; ++j)
-        symres__layer_1_stepf(one0, one2, two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one3, one4, two[384 + j], two[512 + j], C_W, C_b, &pair[j], &pair[136 + j], &pair[272 + j]);
+        symres__layer_1_stepf(one[step * j], one[256 + step * j], two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one[384 + step * j], one[512 + step * j], two[384 + j], two[512 + j], C_W, C_b, &pair[j], &pair[136 + j], &pair[272 + j]);
 }
 
-/* One layer of the network for pairs of an input with others. */
-static inline void symres_row_of_layerf(ptrdiff_t width, ptrdiff_t layer, const float *parameters, ptrdiff_t count, const float *one, const float *two, float *restrict pair, float *restrict gaps)
+/* One layer of the network for pairs of inputs. */
+static inline void symres_layer_of_networkf(const ptrdiff_t step, ptrdiff_t width, ptrdiff_t layer, const float *parameters, const float *one, const float *two, float *restrict pair, float *restrict gaps)
 {
-    symres__layer_1_rowf(width, layer, parameters, count, one, two, pair, gaps);
+    symres__layer_1_layerf(step, width, layer, parameters, one, two, pair, gaps);
 }
 
 int SYMRES_NAME(dual_kernel_matrixf)(size_t rows, size_t columns, const float *K1, const float *K2, int symmetric, int blank, const float *C_W, const float *C_b, float *C, float *Theta)
@@ -627,6 +598,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
             ptrdiff_t bottom = symres_smaller(top + 128, (ptrdiff_t)rows);
             float pairs[52224];
             float gaps[128];
+            float one[640];
             float two[640];
             for (ptrdiff_t left = (symmetric ? top : 0); left < (ptrdiff_t)columns; left += 128) {
                 ptrdiff_t width = symres_smaller(128, (ptrdiff_t)columns - left);
@@ -645,8 +617,8 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
                     symres_numbers_of_layerf(layer, count, inputs, column + left, width, two);
                     for (ptrdiff_t i = top; i < bottom; ++i) {
                         float *restrict pair = pairs + 408 * (i - top);
-                        const float * one = inputs + (3 * layer * count + i);
-                        symres_row_of_layerf(width, layer, parameters, count, one, two, pair, gaps);
+                        symres_numbers_of_layerf(layer, count, inputs, i, 1, one);
+                        symres_layer_of_networkf(0, width, layer, parameters, one, two, pair, gaps);
                     }
                 }
                 for (ptrdiff_t i = top; i < bottom; ++i) {
@@ -669,22 +641,6 @@ SYMRES_PRAGMA(omp atomic write)
     }
     symres_free(inputs);
     return failed;
-}
-
-/* One layer for pairs of inputs. */
-static inline void symres__layer_1_pairsf(ptrdiff_t width, ptrdiff_t layer, const float *parameters, ptrdiff_t count, const float *one, const float *two, float *restrict pair, float *restrict gaps)
-{
-    (void)count, (void)gaps;
-    float C_W = parameters[layer];
-    float C_b = parameters[3 + layer];
-    for (ptrdiff_t j = 0; j < width; ++j)
-        symres__layer_1_stepf(one[j], one[256 + j], two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one[384 + j], one[512 + j], two[384 + j], two[512 + j], C_W, C_b, &pair[j], &pair[136 + j], &pair[272 + j]);
-}
-
-/* One layer of the network for pairs of inputs. */
-static inline void symres_pairs_of_layerf(ptrdiff_t width, ptrdiff_t layer, const float *parameters, ptrdiff_t count, const float *one, const float *two, float *restrict pair, float *restrict gaps)
-{
-    symres__layer_1_pairsf(width, layer, parameters, count, one, two, pair, gaps);
 }
 
 int SYMRES_NAME(dual_kernelf)(size_t entries, const float *K1, const float *K2, const float *C_W, const float *C_b, float *C, float *Theta, float *every_C, float *every_Theta)
@@ -723,7 +679,7 @@ int SYMRES_NAME(dual_kernelf)(size_t entries, const float *K1, const float *K2, 
                 for (ptrdiff_t layer = 0; layer < 3; ++layer) {
                     symres_numbers_of_layerf(layer, 2 * pairs, inputs, left, width, one);
                     symres_numbers_of_layerf(layer, 2 * pairs, inputs, pairs + left, width, two);
-                    symres_pairs_of_layerf(width, layer, parameters, 128, one, two, pair, gaps);
+                    symres_layer_of_networkf(1, width, layer, parameters, one, two, pair, gaps);
                     if (every_C != NULL) {
                         for (ptrdiff_t j = 0; j < width; ++j)
                             every_C[layer * (ptrdiff_t)entries + at + j] = pair[j];

@@ -179,30 +179,24 @@ static inline double symres_valid(double K)
     return K < 0.0 ? NAN : K;
 }
 
+/* Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave. */
+static inline double symres_three_steps(double value, double u, double a, double b, double c)
+{
+    return fma(fma(fma(value, u, a), u, b), u, c);
+}
+
 /* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side. */
 static inline double symres_arctan_tail(double v)
 {
     double w = v * v;
     double y = w * w;
-    double a = 0.0034958859739163094;
-    a = fma(a, y, 0.031277189066996385);
-    a = fma(a, y, 0.052579733342841106);
-    a = fma(a, y, 0.09090908590891934);
+    double a = symres_three_steps(0.0034958859739163094, y, 0.031277189066996385, 0.052579733342841106, 0.09090908590891934);
     a = fma(a, y, 0.3333333333333333);
-    double b = -0.0010496035084968515;
-    b = fma(b, y, -0.023696731580048622);
-    b = fma(b, y, -0.04737749579527779);
-    b = fma(b, y, -0.07692298971033217);
+    double b = symres_three_steps(-0.0010496035084968515, y, -0.023696731580048622, -0.04737749579527779, -0.07692298971033217);
     b = fma(b, y, -0.1999999999999753);
-    double c = 0.00019996189377901382;
-    c = fma(c, y, 0.015535152475414177);
-    c = fma(c, y, 0.04260356632601652);
-    c = fma(c, y, 0.06666564699289104);
+    double c = symres_three_steps(0.00019996189377901382, y, 0.015535152475414177, 0.04260356632601652, 0.06666564699289104);
     c = fma(c, y, 0.14285714285384132);
-    double d = -1.806195461861215e-05;
-    d = fma(d, y, -0.008368931178450162);
-    d = fma(d, y, -0.03749486812535247);
-    d = fma(d, y, -0.05881506877793656);
+    double d = symres_three_steps(-1.806195461861215e-05, y, -0.008368931178450162, -0.03749486812535247, -0.05881506877793656);
     d = fma(d, y, -0.11111111093490827);
     return fma(fma(d, v, c), w, fma(b, v, a));
 }
@@ -457,19 +451,19 @@ static inline float symres_validf(float K)
     return K < 0.0f ? NAN : K;
 }
 
+/* Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave. */
+static inline float symres_three_stepsf(float value, float u, float a, float b, float c)
+{
+    return fmaf(fmaf(fmaf(value, u, a), u, b), u, c);
+}
+
 /* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; two chains of operations, which processors do side by side. */
 static inline float symres_arctan_tailf(float v)
 {
     float w = v * v;
-    float a = 0.002386997316724113f;
-    a = fmaf(a, w, 0.03587153898204336f);
-    a = fmaf(a, w, 0.08656880430154522f);
-    a = fmaf(a, w, 0.14278568748210602f);
+    float a = symres_three_stepsf(0.002386997316724113f, w, 0.03587153898204336f, 0.08656880430154522f, 0.14278568748210602f);
     a = fmaf(a, w, 0.3333333173306352f);
-    float b = -0.013507771427020535f;
-    b = fmaf(b, w, -0.06250169444749563f);
-    b = fmaf(b, w, -0.11033764115313455f);
-    b = fmaf(b, w, -0.1999973932983558f);
+    float b = symres_three_stepsf(-0.013507771427020535f, w, -0.06250169444749563f, -0.11033764115313455f, -0.1999973932983558f);
     return fmaf(b, v, a);
 }
 

@@ -174,33 +174,39 @@ static inline double symres_valid(double K)
     return K < 0.0 ? NAN : K;
 }
 
+/* Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave. */
+static inline double symres_three_steps(double value, double u, double a, double b, double c)
+{
+    return fma(fma(fma(value, u, a), u, b), u, c);
+}
+
 /* (exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2. */
 static inline double symres_exp_tail(double u)
 {
-    double value = 2.091467944897855e-09;
-    value = fma(value, u, 2.5105206475334834e-08);
-    value = fma(value, u, 2.7557273661174726e-07);
-    value = fma(value, u, 2.75572554255029e-06);
-    value = fma(value, u, 2.4801587325533502e-05);
-    value = fma(value, u, 0.00019841269874800683);
-    value = fma(value, u, 0.0013888888888883752);
-    value = fma(value, u, 0.008333333333326141);
-    value = fma(value, u, 0.04166666666666667);
-    value = fma(value, u, 0.1666666666666667);
+    double value = symres_three_steps(2.091467944897855e-09, u, 2.5105206475334834e-08, 2.7557273661174726e-07, 2.75572554255029e-06);
+    value = symres_three_steps(value, u, 2.4801587325533502e-05, 0.00019841269874800683, 0.0013888888888883752);
+    value = symres_three_steps(value, u, 0.008333333333326141, 0.04166666666666667, 0.1666666666666667);
     return fma(value, u, 0.5);
 }
 
-/* exp(u) - 1. */
-static inline double symres_expm1(double u)
+/* Numbers h and r with exp(u) = 2*(h + h*r), h half of a power of 2: 2**1024 is not a float. */
+static inline void symres_exp_parts(double u, double *result0, double *result1)
 {
     double inside = u > 709.782712893384 ? 709.782712893384 : u;
     inside = inside < (-707.0) ? (-707.0) : inside;
     double k = fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
     double rest = fma(k, -1.9082149292705877e-10, fma(k, -0.6931471803691238, inside));
-    double part = fma(rest * rest, symres_exp_tail(rest), rest);
-    double half = symres_power_of_two(k - 1.0);
-    double value = 2.0 * fma(half, part, half - 0.5);
-    return u > 709.782712893384 ? INFINITY : value;
+    *result0 = symres_power_of_two(k - 1.0);
+    *result1 = fma(rest * rest, symres_exp_tail(rest), rest);
+}
+
+/* exp(u) - 1. */
+static inline double symres_expm1(double u)
+{
+    double half;
+    double part;
+    symres_exp_parts(u, &half, &part);
+    return u > 709.782712893384 ? INFINITY : 2.0 * fma(half, part, half - 0.5);
 }
 
 static inline double symres__average_1(double K)
@@ -268,17 +274,13 @@ static inline double symres_restored(double value, double x, double y, double b)
     return value * (1.0 + lost);
 }
 
-/* The exponential; 0 where that is no normal float. */
+/* The exponential; 0 where that is not a normal float. */
 static inline double symres_exp(double u)
 {
-    double inside = u > 709.782712893384 ? 709.782712893384 : u;
-    inside = inside < (-707.0) ? (-707.0) : inside;
-    double k = fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
-    double rest = fma(k, -1.9082149292705877e-10, fma(k, -0.6931471803691238, inside));
-    double part = fma(rest * rest, symres_exp_tail(rest), rest);
-    double half = symres_power_of_two(k - 1.0);
-    double value = 2.0 * fma(half, part, half);
-    value = u > 709.782712893384 ? INFINITY : value;
+    double half;
+    double part;
+    symres_exp_parts(u, &half, &part);
+    double value = u > 709.782712893384 ? INFINITY : 2.0 * fma(half, part, half);
     return u < (-707.0) ? 0.0 : value;
 }
 
@@ -416,27 +418,37 @@ static inline float symres_validf(float K)
     return K < 0.0f ? NAN : K;
 }
 
+/* Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave. */
+static inline float symres_three_stepsf(float value, float u, float a, float b, float c)
+{
+    return fmaf(fmaf(fmaf(value, u, a), u, b), u, c);
+}
+
 /* (exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2. */
 static inline float symres_exp_tailf(float u)
 {
-    float value = 0.0013926176191150312f;
-    value = fmaf(value, u, 0.00836317313152351f);
-    value = fmaf(value, u, 0.04166655466162291f);
-    value = fmaf(value, u, 0.16666577025255677f);
+    float value = symres_three_stepsf(0.0013926176191150312f, u, 0.00836317313152351f, 0.04166655466162291f, 0.16666577025255677f);
     return fmaf(value, u, 0.5f);
 }
 
-/* exp(u) - 1. */
-static inline float symres_expm1f(float u)
+/* Numbers h and r with exp(u) = 2*(h + h*r), h half of a power of 2: 2**1024 is not a float. */
+static inline void symres_exp_partsf(float u, float *result0, float *result1)
 {
     float inside = u > 88.72283f ? 88.72283f : u;
     inside = inside < (-86.0f) ? (-86.0f) : inside;
     float k = fmaf(inside, 1.4426950408889634f, 12582912.0f) - 12582912.0f;
     float rest = fmaf(k, -(-0.00021219444f), fmaf(k, -0.693359375f, inside));
-    float part = fmaf(rest * rest, symres_exp_tailf(rest), rest);
-    float half = symres_power_of_twof(k - 1.0f);
-    float value = 2.0f * fmaf(half, part, half - 0.5f);
-    return u > 88.72283f ? INFINITY : value;
+    *result0 = symres_power_of_twof(k - 1.0f);
+    *result1 = fmaf(rest * rest, symres_exp_tailf(rest), rest);
+}
+
+/* exp(u) - 1. */
+static inline float symres_expm1f(float u)
+{
+    float half;
+    float part;
+    symres_exp_partsf(u, &half, &part);
+    return u > 88.72283f ? INFINITY : 2.0f * fmaf(half, part, half - 0.5f);
 }
 
 static inline float symres__average_1f(float K)
@@ -504,17 +516,13 @@ static inline float symres_restoredf(float value, float x, float y, float b)
     return value * (1.0f + lost);
 }
 
-/* The exponential; 0 where that is no normal float. */
+/* The exponential; 0 where that is not a normal float. */
 static inline float symres_expf(float u)
 {
-    float inside = u > 88.72283f ? 88.72283f : u;
-    inside = inside < (-86.0f) ? (-86.0f) : inside;
-    float k = fmaf(inside, 1.4426950408889634f, 12582912.0f) - 12582912.0f;
-    float rest = fmaf(k, -(-0.00021219444f), fmaf(k, -0.693359375f, inside));
-    float part = fmaf(rest * rest, symres_exp_tailf(rest), rest);
-    float half = symres_power_of_twof(k - 1.0f);
-    float value = 2.0f * fmaf(half, part, half);
-    value = u > 88.72283f ? INFINITY : value;
+    float half;
+    float part;
+    symres_exp_partsf(u, &half, &part);
+    float value = u > 88.72283f ? INFINITY : 2.0f * fmaf(half, part, half);
     return u < (-86.0f) ? 0.0f : value;
 }
 

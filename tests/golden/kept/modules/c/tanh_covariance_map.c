@@ -54,8 +54,8 @@ extern "C" {
  *     function.
  * Generalises: PDLT (B.11).
  */
-void tanh_covariance_map(size_t entries, const double *K1, const double *K2, const double *C, double C_W, double C_b, double *out);
 void tanh_covariance_map_matrix(size_t rows, size_t columns, const double *K1, const double *K2, const double *C, size_t step_C, double C_W, double C_b, double *out, size_t step);
+void tanh_covariance_map(size_t entries, const double *K1, const double *K2, const double *C, double C_W, double C_b, double *out);
 void tanh_covariance_mapf(size_t entries, const float *K1, const float *K2, const float *C, float C_W, float C_b, float *out);
 void tanh_covariance_map_matrixf(size_t rows, size_t columns, const float *K1, const float *K2, const float *C, size_t step_C, float C_W, float C_b, float *out, size_t step);
 
@@ -107,59 +107,16 @@ static inline void symres_free(void *room)
 }
 
 /* ---- double ---------------------------------------------------------------------------------------------------- */
-/* The smaller of two whole numbers. */
-static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b)
+/* The number of columns, if pairs are those of a matrix row by row; 1 if they are not. */
+static inline ptrdiff_t symres_columns_of_pairs(ptrdiff_t entries, const double *K1, const double *K2)
 {
-    return a < b ? a : b;
-}
-
-/* Numbers in order: those that are far from each other first (Shell). */
-static inline void symres_sort(ptrdiff_t count, double *restrict numbers)
-{
-    ptrdiff_t gap = count / 2;
-    while (gap > 0) {
-        for (ptrdiff_t k = gap; k < count; ++k) {
-            double number = numbers[k];
-            ptrdiff_t i = k;
-            while (i >= gap && numbers[i - gap] > number) {
-                numbers[i] = numbers[i - gap];
-                i = i - gap;
-            }
-            numbers[i] = number;
-        }
-        gap = gap == 2 ? 1 : 5 * gap / 11;
-    }
-}
-
-/* How many different kernels there are. */
-static inline ptrdiff_t symres_distinct(ptrdiff_t count, double *restrict K, double *restrict kinds, double *restrict indices)
-{
-    for (ptrdiff_t i = 0; i < count; ++i) {
-        K[i] = K[i] == K[i] ? K[i] : INFINITY;
-        kinds[i] = K[i];
-    }
-    symres_sort(count, kinds);
-    ptrdiff_t different = 0;
-    for (ptrdiff_t i = 0; i < count; ++i) {
-        if (i == 0 || kinds[i] != kinds[different - 1]) {
-            kinds[different] = kinds[i];
-            different += 1;
-        }
-    }
-    for (ptrdiff_t i = 0; i < count; ++i) {
-        ptrdiff_t low = 0;
-        ptrdiff_t high = different - 1;
-        while (low < high) {
-            ptrdiff_t middle = (low + high) / 2;
-            if (kinds[middle] < K[i]) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        indices[i] = low;
-    }
-    return different;
+    ptrdiff_t columns = 1;
+    while (columns < entries && K1[columns] == K1[0])
+        columns += 1;
+    ptrdiff_t others = entries % columns;
+    for (ptrdiff_t i = 0; i < entries; ++i)
+        others += K1[i] == K1[i - i % columns] && K2[i] == K2[i % columns] ? 0 : 1;
+    return others == 0 ? columns : 1;
 }
 
 /* A kernel, no number where it is negative. */
@@ -168,33 +125,39 @@ static inline double symres_valid(double K)
     return K < 0.0 ? NAN : K;
 }
 
+/* Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave. */
+static inline double symres_three_steps(double value, double u, double a, double b, double c)
+{
+    return fma(fma(fma(value, u, a), u, b), u, c);
+}
+
 /* (exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2. */
 static inline double symres_exp_tail(double u)
 {
-    double value = 2.091467944897855e-09;
-    value = fma(value, u, 2.5105206475334834e-08);
-    value = fma(value, u, 2.7557273661174726e-07);
-    value = fma(value, u, 2.75572554255029e-06);
-    value = fma(value, u, 2.4801587325533502e-05);
-    value = fma(value, u, 0.00019841269874800683);
-    value = fma(value, u, 0.0013888888888883752);
-    value = fma(value, u, 0.008333333333326141);
-    value = fma(value, u, 0.04166666666666667);
-    value = fma(value, u, 0.1666666666666667);
+    double value = symres_three_steps(2.091467944897855e-09, u, 2.5105206475334834e-08, 2.7557273661174726e-07, 2.75572554255029e-06);
+    value = symres_three_steps(value, u, 2.4801587325533502e-05, 0.00019841269874800683, 0.0013888888888883752);
+    value = symres_three_steps(value, u, 0.008333333333326141, 0.04166666666666667, 0.1666666666666667);
     return fma(value, u, 0.5);
 }
 
-/* exp(u) - 1. */
-static inline double symres_expm1(double u)
+/* Numbers h and r with exp(u) = 2*(h + h*r), h half of a power of 2: 2**1024 is not a float. */
+static inline void symres_exp_parts(double u, double *result0, double *result1)
 {
     double inside = u > 709.782712893384 ? 709.782712893384 : u;
     inside = inside < (-707.0) ? (-707.0) : inside;
     double k = fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
     double rest = fma(k, -1.9082149292705877e-10, fma(k, -0.6931471803691238, inside));
-    double part = fma(rest * rest, symres_exp_tail(rest), rest);
-    double half = symres_power_of_two(k - 1.0);
-    double value = 2.0 * fma(half, part, half - 0.5);
-    return u > 709.782712893384 ? INFINITY : value;
+    *result0 = symres_power_of_two(k - 1.0);
+    *result1 = fma(rest * rest, symres_exp_tail(rest), rest);
+}
+
+/* exp(u) - 1. */
+static inline double symres_expm1(double u)
+{
+    double half;
+    double part;
+    symres_exp_parts(u, &half, &part);
+    return u > 709.782712893384 ? INFINITY : 2.0 * fma(half, part, half - 0.5);
 }
 
 /* The hyperbolic tangent. */
@@ -227,55 +190,67 @@ static inline void symres_factor_block(ptrdiff_t number, ptrdiff_t nodes, double
     }
 }
 
-/* The exponential; 0 where that is no normal float. */
+/* The sum of products that keeps what rounding loses, in eight sums that processors do side by side. */
+static inline double symres_compensated(ptrdiff_t nodes, const double *weights, const double *values)
+{
+    double sums[8];
+    double lost[8];
+    for (ptrdiff_t k = 0; k < 8; ++k) {
+        sums[k] = 0.0;
+        lost[k] = 0.0;
+    }
+    for (ptrdiff_t q = 0; q < nodes; q += 8) {
+        for (ptrdiff_t k = 0; k < 8; ++k) {
+            double part = fma(weights[q + k], values[q + k], -lost[k]);
+            double more = sums[k] + part;
+            lost[k] = more - sums[k] - part;
+            sums[k] = more;
+        }
+    }
+    double total = 0.0;
+    for (ptrdiff_t k = 0; k < 8; ++k)
+        total += sums[k];
+    return total;
+}
+
+/* The exponential; 0 where that is not a normal float. */
 static inline double symres_exp(double u)
 {
-    double inside = u > 709.782712893384 ? 709.782712893384 : u;
-    inside = inside < (-707.0) ? (-707.0) : inside;
-    double k = fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
-    double rest = fma(k, -1.9082149292705877e-10, fma(k, -0.6931471803691238, inside));
-    double part = fma(rest * rest, symres_exp_tail(rest), rest);
-    double half = symres_power_of_two(k - 1.0);
-    double value = 2.0 * fma(half, part, half);
-    value = u > 709.782712893384 ? INFINITY : value;
+    double half;
+    double part;
+    symres_exp_parts(u, &half, &part);
+    double value = u > 709.782712893384 ? INFINITY : 2.0 * fma(half, part, half);
     return u < (-707.0) ? 0.0 : value;
 }
 
-/* <f**2> and the coefficients of the first input of a block, in sums that keep what rounding loses. */
+/* <f**2> and the coefficients of the first input of a block. */
 static inline double symres_probed(ptrdiff_t terms, ptrdiff_t nodes, ptrdiff_t apart, const double *even, const double *odd, double *restrict work, double *restrict coefficients)
 {
     double step = 13.0 / nodes;
-    double total = 0.0;
-    double lost = 0.0;
+    double *restrict here = work + 0;
+    double *restrict before = work + nodes;
+    double *restrict above = work + 2 * nodes;
+    double *restrict below = work + 3 * nodes;
     for (ptrdiff_t q = 0; q < nodes; ++q) {
         double x = step * q;
-        double weight = step * 0.3989422804014327 * symres_exp(-0.5 * x * x);
-        weight = q == 0 ? 0.5 * weight : weight;
-        work[q] = weight;
-        work[nodes + q] = 0.0;
-        double above = even[apart * q];
-        double below = odd[apart * q];
-        double part = fma(0.5 * weight, above * above + below * below, -lost);
-        double more = total + part;
-        lost = more - total - part;
-        total = more;
+        here[q] = step * 0.3989422804014327 * symres_exp(-0.5 * x * x);
+        above[q] = even[apart * q];
+        below[q] = odd[apart * q];
+        before[q] = 0.5 * (above[q] * above[q] + below[q] * below[q]);
     }
+    here[0] = 0.5 * here[0];
+    double total = symres_compensated(nodes, here, before);
+    for (ptrdiff_t q = 0; q < nodes; ++q)
+        before[q] = 0.0;
     for (ptrdiff_t n = 0; n < terms; ++n) {
         double up = 1.0 / sqrt(n + 1.0);
         double down = sqrt(n);
-        ptrdiff_t is_even = 1 - n % 2;
-        double value = 0.0;
-        lost = 0.0;
+        coefficients[n] = symres_compensated(nodes, here, work + (2 + n % 2) * nodes);
         for (ptrdiff_t q = 0; q < nodes; ++q) {
-            double here = work[q];
-            double part = fma(here, is_even == 1 ? even[apart * q] : odd[apart * q], -lost);
-            double more = value + part;
-            lost = more - value - part;
-            value = more;
-            work[q] = (step * q * here - down * work[nodes + q]) * up;
-            work[nodes + q] = here;
+            double following = (step * q * here[q] - down * before[q]) * up;
+            before[q] = here[q];
+            here[q] = following;
         }
-        coefficients[n] = value;
     }
     return total;
 }
@@ -326,9 +301,9 @@ static inline double symres_tried(ptrdiff_t number, double largest, const double
     double *restrict even = work + 0;
     double *restrict odd = work + 1048576;
     double *restrict probe = work + 2097152;
-    double *restrict one = work + 2129920;
-    double *restrict two = work + 2134016;
-    double *restrict roots = work + 2138112;
+    double *restrict one = work + 2162688;
+    double *restrict two = work + 2166784;
+    double *restrict roots = work + 2170880;
     double begin = choice[1];
     double root = largest;
     choice[2] = 0.0;
@@ -370,7 +345,7 @@ static inline double symres_root_of(ptrdiff_t number, double K, const double *p)
 static inline ptrdiff_t symres_choose(ptrdiff_t begin, ptrdiff_t number, const double *p, ptrdiff_t count, const double *K, double *restrict choice)
 {
     ptrdiff_t failed = 0;
-    double *const work = symres_room((size_t)(2138176), sizeof(double));
+    double *const work = symres_room((size_t)(2170944), sizeof(double));
     if (work) {
         double one[4];
         choice[0] = 64.0;
@@ -406,7 +381,7 @@ static inline ptrdiff_t symres_numbers_of_block(ptrdiff_t terms)
 /* How many numbers the expansion of a function takes at so many inputs. */
 static inline ptrdiff_t symres_numbers_of_expansion(ptrdiff_t count, ptrdiff_t terms)
 {
-    return (count + 63) / 64 * symres_numbers_of_block(terms) + terms / 4 + 2;
+    return (count + 63) / 64 * symres_numbers_of_block(terms);
 }
 
 /* The logarithm of the largest share; what is not a number does not count. */
@@ -572,17 +547,22 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (number * blocks > 3))
         ptrdiff_t b = part % blocks;
         failed += symres_expand_block(begin + k, p, 64 * b, count, K, nodes, terms, choice[2 + k], out + (numbers * k + size * b));
     }
-    for (ptrdiff_t k = 0; k < number; ++k) {
-        double *restrict top = out + (numbers * k + size * blocks);
-        for (ptrdiff_t n = 0; n < terms / 4 + 2; ++n) {
-            top[n] = -INFINITY;
-            for (ptrdiff_t b = 0; b < blocks; ++b) {
-                double tail = out[numbers * k + size * b + 64 * terms + 192 + n];
-                top[n] = tail > top[n] ? tail : top[n];
-            }
-        }
-    }
     return failed;
+}
+
+/* 1 for equal kernels, what is not a number at equal indices included; else 0. */
+static inline ptrdiff_t symres_are_same(ptrdiff_t count, const double *K1, const double *K2)
+{
+    ptrdiff_t different = 0;
+    for (ptrdiff_t i = 0; i < count; ++i)
+        different += K1[i] == K2[i] || (K1[i] != K1[i] && K2[i] != K2[i]) ? 0 : 1;
+    return different == 0 ? 1 : 0;
+}
+
+/* The smaller of two whole numbers. */
+static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b)
+{
+    return a < b ? a : b;
 }
 
 /* The logarithm of the largest absolute value of 64 numbers. */
@@ -610,6 +590,20 @@ static inline ptrdiff_t symres_needed(ptrdiff_t groups, double logarithm, const 
     while (k < groups && 8.0 * k * logarithm + 0.5 * (one[k] + two[k]) > (-33.152))
         k += 1;
     return k;
+}
+
+static inline double symres_place_of_sum(ptrdiff_t number, double K1, double K2, double C, const double *p)
+{
+    (void)number, (void)K1, (void)K2, (void)p;
+    return C;
+}
+
+/* A correlation from a covariance and the inverse roots of kernels, from -1 to 1. */
+static inline double symres_correlated(double c, double inverse1, double inverse2)
+{
+    double ratio = c * inverse1 * inverse2;
+    ratio = ratio > 1.0 ? 1.0 : ratio;
+    return ratio < -1.0 ? -1.0 : ratio;
 }
 
 /* Terms n, n - 2, n - 4 and n - 6 of a parity, in Horner's order. */
@@ -650,12 +644,11 @@ static inline void symres_summed(ptrdiff_t evens, ptrdiff_t odds, const double *
         out[j] = fma(out[j], rho[j], even[j]);
 }
 
-/* A correlation from a covariance and the inverse roots of kernels, from -1 to 1. */
-static inline double symres_correlated(double c, double inverse1, double inverse2)
+/* The average of the square of a function for equal inputs, whose sum may lack terms; that sum else. */
+static inline double symres_alike(double rho, double inverse1, double inverse2, double size, double total)
 {
-    double ratio = c * inverse1 * inverse2;
-    ratio = ratio > 1.0 ? 1.0 : ratio;
-    return ratio < -1.0 ? -1.0 : ratio;
+    double near = rho > 0.999999999999999 ? size : total;
+    return inverse1 == inverse2 ? near : total;
 }
 
 /* A sum; no number where all terms leave more than 5e-13, from what they leave of each input. */
@@ -666,69 +659,43 @@ static inline double symres_certain_sum(ptrdiff_t terms, double rest1, double re
     return left > (-28.324) ? NAN : total;
 }
 
-/* Where the coefficients of an input begin, from its number and that of numbers of a block. */
-static inline ptrdiff_t symres_start_of(double index, ptrdiff_t size)
-{
-    return (ptrdiff_t)index / 64 * size + (ptrdiff_t)index % 64;
-}
-
-static inline double symres_place_of_sum(ptrdiff_t number, double K1, double K2, double C, const double *p)
-{
-    (void)number, (void)K1, (void)K2, (void)p;
-    return C;
-}
-
-/* The average of the square of a function for equal inputs, whose sum may lack terms; that sum else. */
-static inline double symres_alike(double rho, double inverse1, double inverse2, double size, double total)
-{
-    double near = rho > 0.999999999999999 ? size : total;
-    return inverse1 == inverse2 ? near : total;
-}
-
 /* The averages of up to 64 pairs of inputs. */
-static inline void symres_sums_apart(ptrdiff_t number, ptrdiff_t equal, const double *p, ptrdiff_t terms, const double *one, const double *two, ptrdiff_t count, const double *first, const double *second, ptrdiff_t width, const double *K1, const double *K2, const double *C, double *restrict work, double *restrict out)
+static inline void symres_sums_of_block(const ptrdiff_t step, ptrdiff_t number, ptrdiff_t equal, const double *p, ptrdiff_t terms, const double *one, ptrdiff_t i, const double *two, ptrdiff_t width, const double *K1, const double *K2, const double *C, double *restrict work, double *restrict out)
 {
     double rho[64];
-    ptrdiff_t size = symres_numbers_of_block(terms);
-    ptrdiff_t behind = 64 * terms;
     ptrdiff_t groups = terms / 8;
-    const double * tails = one + (count + 63) / 64 * size;
-    const double * others = two + (count + 63) / 64 * size;
-    double *restrict both = work + terms;
-    for (ptrdiff_t j = 0; j < 64; ++j)
+    const double * left1 = one + (64 * terms + i);
+    const double * left2 = two + 64 * terms;
+    const double * tails1 = one + (64 * terms + 192);
+    const double * tails2 = two + (64 * terms + 192);
+    for (ptrdiff_t j = 0; j < width; ++j) {
+        double covariance = symres_place_of_sum(number, K1[step * j], K2[j], C[j], p);
+        rho[j] = symres_correlated(covariance, left1[64 + step * j], left2[64 + j]);
+    }
+    for (ptrdiff_t j = width; j < 64; ++j)
         rho[j] = 0.0;
-    for (ptrdiff_t j = 0; j < width; ++j) {
-        ptrdiff_t k1 = symres_start_of(first[j], size) + behind;
-        ptrdiff_t k2 = symres_start_of(second[j], size) + behind;
-        rho[j] = symres_correlated(symres_place_of_sum(number, K1[j], K2[j], C[j], p), one[k1 + 64], two[k2 + 64]);
-    }
     double logarithm = symres_largest_logarithm(rho);
-    ptrdiff_t evens = symres_needed(groups, logarithm, tails, others);
-    ptrdiff_t odds = symres_needed(groups, logarithm, tails + (groups + 1), others + (groups + 1));
+    ptrdiff_t evens = symres_needed(groups, logarithm, tails1, tails2);
+    ptrdiff_t odds = symres_needed(groups, logarithm, tails1 + (groups + 1), tails2 + (groups + 1));
     ptrdiff_t used = 8 * (evens > odds ? evens : odds);
-    for (ptrdiff_t n = 0; n < used; ++n)
-        work[n] = 1.0;
-    for (ptrdiff_t j = 0; j < 64; ++j) {
-        ptrdiff_t i1 = j < width ? symres_start_of(first[j], size) : 0;
-        ptrdiff_t i2 = j < width ? symres_start_of(second[j], size) : 0;
+    if (step == 0) {
         for (ptrdiff_t n = 0; n < used; ++n)
-            both[64 * n + j] = one[i1 + 64 * n] * two[i2 + 64 * n];
+            work[n] = one[64 * n + i];
+        symres_summed(evens, odds, work, two, rho, out);
+    } else {
+        double *restrict both = work + terms;
+        for (ptrdiff_t n = 0; n < used; ++n)
+            work[n] = 1.0;
+        for (ptrdiff_t k = 0; k < 64 * used; ++k)
+            both[k] = one[k] * two[k];
+        symres_summed(evens, odds, work, both, rho, out);
     }
-    symres_summed(evens, odds, work, both, rho, out);
-    for (ptrdiff_t j = 0; j < width; ++j) {
-        ptrdiff_t m1 = symres_start_of(first[j], size) + behind;
-        ptrdiff_t m2 = symres_start_of(second[j], size) + behind;
-        out[j] = symres_certain_sum(terms, one[m1], two[m2], rho[j], out[j]);
-        out[j] = equal == 1 ? symres_alike(rho[j], one[m1 + 64], two[m2 + 64], one[m1 + 128], out[j]) : out[j];
+    if (terms * logarithm + 0.5 * (tails1[groups] + tails2[groups]) > (-28.324)) {
+        for (ptrdiff_t j = 0; j < 64; ++j)
+            out[j] = symres_certain_sum(terms, left1[step * j], left2[j], rho[j], out[j]);
     }
-}
-
-/* A covariance of narrow floats, cut off where their rounding has brought it above sqrt(K1*K2). */
-static inline double symres_rounded(double K1, double K2, double C)
-{
-    double size = sqrt(K1) * sqrt(K2);
-    double excess = fabs(C) - size;
-    return excess > 8.881784197001252e-16 * size && excess <= 7.62939453125e-06 * size ? copysign(size, C) : C;
+    for (ptrdiff_t j = 0; j < (equal == 1 ? 64 : 0); ++j)
+        out[j] = symres_alike(rho[j], left1[64 + step * j], left2[64 + j], left1[128 + step * j], out[j]);
 }
 
 /* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
@@ -741,104 +708,6 @@ static inline double symres_covariance_map_pair(double K1, double first0, double
 {
     (void)K1, (void)K2;
     return symres_possible(first0, second0, C, C_b + C_W * sum0);
-}
-
-/* 1 for equal kernels, what is not a number at equal indices included; else 0. */
-static inline ptrdiff_t symres_are_same(ptrdiff_t count1, const double *K1, ptrdiff_t count2, const double *K2)
-{
-    ptrdiff_t different = count1 == count2 ? 0 : 1;
-    for (ptrdiff_t i = 0; i < (different == 0 ? count1 : 0); ++i)
-        different += K1[i] == K2[i] || (K1[i] != K1[i] && K2[i] != K2[i]) ? 0 : 1;
-    return different == 0 ? 1 : 0;
-}
-
-/* The averages of an input with others that stand one behind the other. */
-static inline void symres_sums_of_row(ptrdiff_t number, ptrdiff_t equal, const double *p, ptrdiff_t terms, const double *one, const double *two, ptrdiff_t i, double K1, ptrdiff_t left, ptrdiff_t width, const double *K2, const double *C, double *restrict out)
-{
-    double line[4096];
-    double rho[64];
-    ptrdiff_t size = symres_numbers_of_block(terms);
-    ptrdiff_t behind = 64 * terms;
-    ptrdiff_t groups = terms / 8;
-    const double * first = one + (i / 64 * size + i % 64);
-    const double * tails = one + (i / 64 * size + behind + 192);
-    for (ptrdiff_t n = 0; n < terms; ++n)
-        line[n] = first[64 * n];
-    for (ptrdiff_t at = 0; at < width; at += 64) {
-        ptrdiff_t last = symres_smaller(64, width - at);
-        const double * second = two + (left + at) / 64 * size;
-        const double * others = second + (behind + 192);
-        const double * inverses = second + (behind + 64);
-        double *restrict sums = out + at;
-        for (ptrdiff_t j = 0; j < last; ++j) {
-            double covariance = symres_place_of_sum(number, K1, K2[at + j], C[at + j], p);
-            rho[j] = symres_correlated(covariance, first[behind + 64], inverses[j]);
-        }
-        for (ptrdiff_t j = last; j < 64; ++j)
-            rho[j] = 0.0;
-        double logarithm = symres_largest_logarithm(rho);
-        ptrdiff_t evens = symres_needed(groups, logarithm, tails, others);
-        ptrdiff_t odds = symres_needed(groups, logarithm, tails + (groups + 1), others + (groups + 1));
-        symres_summed(evens, odds, line, second, rho, sums);
-        if (terms * logarithm + 0.5 * (tails[groups] + others[groups]) > (-28.324)) {
-            for (ptrdiff_t j = 0; j < 64; ++j)
-                sums[j] = symres_certain_sum(terms, first[behind], second[behind + j], rho[j], sums[j]);
-        }
-        for (ptrdiff_t j = 0; j < (equal == 1 ? 64 : 0); ++j)
-            sums[j] = symres_alike(rho[j], first[behind + 64], inverses[j], first[behind + 128], sums[j]);
-    }
-}
-
-void SYMRES_NAME(covariance_map)(size_t entries, const double *K1, const double *K2, const double *C, double C_W, double C_b, double *out)
-{
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 4096))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 4095) / 4096; ++block) {
-        ptrdiff_t start = 4096 * block;
-        ptrdiff_t pairs = symres_smaller(4096, (ptrdiff_t)entries - start);
-        double kernels[8192];
-        double kinds[8192];
-        double numbered[8192];
-        double p[3];
-        double choice[3];
-        double row_C[64];
-        double sum0[64];
-        p[0] = C_W;
-        p[1] = C_b;
-        for (ptrdiff_t i = 0; i < pairs; ++i) {
-            out[start + i] = NAN;
-            kernels[i] = symres_valid(K1[start + i]);
-            kernels[pairs + i] = symres_valid(K2[start + i]);
-        }
-        ptrdiff_t count = symres_distinct(2 * pairs, kernels, kinds, numbered);
-        if (symres_choose(0, 1, p, count, kinds, choice) == 0) {
-            ptrdiff_t terms = (ptrdiff_t)choice[1];
-            ptrdiff_t share = symres_numbers_of_expansion(count, terms);
-            double *const work = symres_room((size_t)(65 * terms), sizeof(double));
-            if (work) {
-                double *const expansions = symres_room((size_t)(1 * share), sizeof(double));
-                if (expansions) {
-                    if (symres_expand(0, 1, p, count, kinds, choice, expansions) == 0) {
-                        for (ptrdiff_t left = 0; left < pairs; left += 64) {
-                            ptrdiff_t width = symres_smaller(64, pairs - left);
-                            ptrdiff_t at = start + left;
-                            for (ptrdiff_t j = 0; j < width; ++j)
-                                row_C[j] = C[at + j];
-                            symres_sums_apart(0, 1, p, terms, expansions + 0 * share, expansions + 0 * share, count, numbered + left, numbered + (pairs + left), width, kernels + left, kernels + (pairs + left), row_C, work, sum0);
-                            for (ptrdiff_t j = 0; j < width; ++j) {
-                                double k1 = symres_valid(K1[at + j]);
-                                double k2 = symres_valid(K2[at + j]);
-                                double first0 = sqrt(k1);
-                                double second0 = sqrt(k2);
-                                out[at + j] = symres_covariance_map_pair(k1, first0, k2, second0, row_C[j], sum0[j], C_W, C_b);
-                            }
-                        }
-                    }
-                }
-                symres_free(expansions);
-            }
-            symres_free(work);
-        }
-    }
 }
 
 void SYMRES_NAME(covariance_map_matrix)(size_t rows, size_t columns, const double *K1, const double *K2, const double *C, size_t step_C, double C_W, double C_b, double *out, size_t step)
@@ -858,11 +727,12 @@ void SYMRES_NAME(covariance_map_matrix)(size_t rows, size_t columns, const doubl
             kernels[i] = i < (ptrdiff_t)rows ? symres_valid(K1[i]) : 0.0;
         for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
             kernels[second + j] = symres_valid(K2[j]);
-        ptrdiff_t column = symres_are_same((ptrdiff_t)rows, kernels, (ptrdiff_t)columns, kernels + second) == 1 ? 0 : second;
+        ptrdiff_t column = (ptrdiff_t)rows == (ptrdiff_t)columns && symres_are_same((ptrdiff_t)rows, kernels, kernels + second) == 1 ? 0 : second;
         ptrdiff_t count = column + (ptrdiff_t)columns;
         if (symres_choose(0, 1, p, count, kernels, choice) == 0) {
             ptrdiff_t terms = (ptrdiff_t)choice[1];
             ptrdiff_t share = symres_numbers_of_expansion(count, terms);
+            ptrdiff_t size = symres_numbers_of_block(terms);
             double *const expansions = symres_room((size_t)(1 * share), sizeof(double));
             if (expansions) {
                 if (symres_expand(0, 1, p, count, kernels, choice, expansions) == 0) {
@@ -872,6 +742,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
                         double second0[256];
                         double row_C[256];
                         double sum0[256];
+                        double work[4096];
                         for (ptrdiff_t left = 0; left < (ptrdiff_t)columns; left += 256) {
                             ptrdiff_t width = symres_smaller(256, (ptrdiff_t)columns - left);
                             for (ptrdiff_t j = 0; j < width; ++j) {
@@ -883,7 +754,11 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
                                 double first0 = sqrt(k1);
                                 for (ptrdiff_t j = 0; j < width; ++j)
                                     row_C[j] = C[i * (ptrdiff_t)step_C + left + j];
-                                symres_sums_of_row(0, 1, p, terms, expansions + 0 * share, expansions + 0 * share, i, k1, column + left, width, k2, row_C, sum0);
+                                for (ptrdiff_t at = 0; at < width; at += 64) {
+                                    ptrdiff_t first = i / 64 * size;
+                                    second = (column + left + at) / 64 * size;
+                                    symres_sums_of_block(0, 0, 1, p, terms, expansions + (0 * share + first), i % 64, expansions + (0 * share + second), symres_smaller(64, width - at), kernels + i, k2 + at, row_C + at, work, sum0 + at);
+                                }
                                 for (ptrdiff_t j = 0; j < width; ++j)
                                     out[i * (ptrdiff_t)step + left + j] = symres_covariance_map_pair(k1, first0, k2[j], second0[j], row_C[j], sum0[j], C_W, C_b);
                             }
@@ -897,57 +772,149 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
     symres_free(kernels);
 }
 
+/* A covariance of narrow floats, cut off where their rounding has brought it above sqrt(K1*K2). */
+static inline double symres_rounded(double K1, double K2, double C)
+{
+    double size = sqrt(K1) * sqrt(K2);
+    double excess = fabs(C) - size;
+    return excess > 8.881784197001252e-16 * size && excess <= 7.62939453125e-06 * size ? copysign(size, C) : C;
+}
+
+void SYMRES_NAME(covariance_map)(size_t entries, const double *K1, const double *K2, const double *C, double C_W, double C_b, double *out)
+{
+    for (ptrdiff_t i = 0; i < (ptrdiff_t)entries; ++i)
+        out[i] = NAN;
+    double *const kernels = symres_room((size_t)(2 * (ptrdiff_t)entries), sizeof(double));
+    if (kernels) {
+        double p[3];
+        double choice[3];
+        p[0] = C_W;
+        p[1] = C_b;
+        for (ptrdiff_t i = 0; i < (ptrdiff_t)entries; ++i) {
+            kernels[i] = symres_valid(K1[i]);
+            kernels[(ptrdiff_t)entries + i] = symres_valid(K2[i]);
+        }
+        ptrdiff_t columns = symres_columns_of_pairs((ptrdiff_t)entries, kernels, kernels + (ptrdiff_t)entries);
+        if (columns > 63) {
+            ptrdiff_t rows = (ptrdiff_t)entries / columns;
+            double *const firsts = symres_room((size_t)(rows), sizeof(double));
+            if (firsts) {
+                for (ptrdiff_t i = 0; i < rows; ++i)
+                    firsts[i] = K1[i * columns];
+                SYMRES_NAME(covariance_map_matrix)(rows, columns, firsts, K2, C, columns, C_W, C_b, out, columns);
+            }
+            symres_free(firsts);
+        } else {
+            if (symres_choose(0, 1, p, 2 * (ptrdiff_t)entries, kernels, choice) == 0) {
+                ptrdiff_t terms = (ptrdiff_t)choice[1];
+                ptrdiff_t share = symres_numbers_of_block(terms);
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 2048))
+                for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+                    double *const work = symres_room((size_t)(65 * terms), sizeof(double));
+                    if (work) {
+                        double *const ones = symres_room((size_t)(1 * share), sizeof(double));
+                        if (ones) {
+                            double *const twos = symres_room((size_t)(1 * share), sizeof(double));
+                            if (twos) {
+                                double row_C[64];
+                                double sum0[64];
+                                for (ptrdiff_t at = 2048 * block; at < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); at += 64) {
+                                    ptrdiff_t width = symres_smaller(64, (ptrdiff_t)entries - at);
+                                    const double * first = kernels + at;
+                                    const double * second = kernels + ((ptrdiff_t)entries + at);
+                                    ptrdiff_t lost = symres_expand(0, 1, p, width, first, choice, ones);
+                                    lost += symres_expand(0, 1, p, width, second, choice, twos);
+                                    for (ptrdiff_t j = 0; j < width; ++j)
+                                        row_C[j] = C[at + j];
+                                    symres_sums_of_block(1, 0, 1, p, terms, ones + 0 * share, 0, twos + 0 * share, width, first, second, row_C, work, sum0);
+                                    for (ptrdiff_t j = 0; j < (lost == 0 ? width : 0); ++j) {
+                                        double k1 = first[j];
+                                        double k2 = second[j];
+                                        double first0 = sqrt(k1);
+                                        double second0 = sqrt(k2);
+                                        out[at + j] = symres_covariance_map_pair(k1, first0, k2, second0, row_C[j], sum0[j], C_W, C_b);
+                                    }
+                                }
+                            }
+                            symres_free(twos);
+                        }
+                        symres_free(ones);
+                    }
+                    symres_free(work);
+                }
+            }
+        }
+    }
+    symres_free(kernels);
+}
+
 /* ---- float ---------------------------------------------------------------------------------------------------- */
 void SYMRES_NAME(covariance_mapf)(size_t entries, const float *K1, const float *K2, const float *C, float C_W, float C_b, float *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 4096))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 4095) / 4096; ++block) {
-        ptrdiff_t start = 4096 * block;
-        ptrdiff_t pairs = symres_smaller(4096, (ptrdiff_t)entries - start);
-        double kernels[8192];
-        double kinds[8192];
-        double numbered[8192];
+    for (ptrdiff_t i = 0; i < (ptrdiff_t)entries; ++i)
+        out[i] = NAN;
+    double *const kernels = symres_room((size_t)(2 * (ptrdiff_t)entries), sizeof(double));
+    if (kernels) {
         double p[3];
         double choice[3];
-        double row_C[64];
-        double sum0[64];
         p[0] = C_W;
         p[1] = C_b;
-        for (ptrdiff_t i = 0; i < pairs; ++i) {
-            out[start + i] = NAN;
-            kernels[i] = symres_valid(K1[start + i]);
-            kernels[pairs + i] = symres_valid(K2[start + i]);
+        for (ptrdiff_t i = 0; i < (ptrdiff_t)entries; ++i) {
+            kernels[i] = symres_valid(K1[i]);
+            kernels[(ptrdiff_t)entries + i] = symres_valid(K2[i]);
         }
-        ptrdiff_t count = symres_distinct(2 * pairs, kernels, kinds, numbered);
-        if (symres_choose(0, 1, p, count, kinds, choice) == 0) {
-            ptrdiff_t terms = (ptrdiff_t)choice[1];
-            ptrdiff_t share = symres_numbers_of_expansion(count, terms);
-            double *const work = symres_room((size_t)(65 * terms), sizeof(double));
-            if (work) {
-                double *const expansions = symres_room((size_t)(1 * share), sizeof(double));
-                if (expansions) {
-                    if (symres_expand(0, 1, p, count, kinds, choice, expansions) == 0) {
-                        for (ptrdiff_t left = 0; left < pairs; left += 64) {
-                            ptrdiff_t width = symres_smaller(64, pairs - left);
-                            ptrdiff_t at = start + left;
-                            for (ptrdiff_t j = 0; j < width; ++j)
-                                row_C[j] = symres_rounded(K1[at + j], K2[at + j], C[at + j]);
-                            symres_sums_apart(0, 1, p, terms, expansions + 0 * share, expansions + 0 * share, count, numbered + left, numbered + (pairs + left), width, kernels + left, kernels + (pairs + left), row_C, work, sum0);
-                            for (ptrdiff_t j = 0; j < width; ++j) {
-                                double k1 = symres_valid(K1[at + j]);
-                                double k2 = symres_valid(K2[at + j]);
-                                double first0 = sqrt(k1);
-                                double second0 = sqrt(k2);
-                                out[at + j] = symres_covariance_map_pair(k1, first0, k2, second0, row_C[j], sum0[j], C_W, C_b);
-                            }
-                        }
-                    }
-                }
-                symres_free(expansions);
+        ptrdiff_t columns = symres_columns_of_pairs((ptrdiff_t)entries, kernels, kernels + (ptrdiff_t)entries);
+        if (columns > 63) {
+            ptrdiff_t rows = (ptrdiff_t)entries / columns;
+            float *const firsts = symres_room((size_t)(rows), sizeof(float));
+            if (firsts) {
+                for (ptrdiff_t i = 0; i < rows; ++i)
+                    firsts[i] = K1[i * columns];
+                SYMRES_NAME(covariance_map_matrixf)(rows, columns, firsts, K2, C, columns, C_W, C_b, out, columns);
             }
-            symres_free(work);
+            symres_free(firsts);
+        } else {
+            if (symres_choose(0, 1, p, 2 * (ptrdiff_t)entries, kernels, choice) == 0) {
+                ptrdiff_t terms = (ptrdiff_t)choice[1];
+                ptrdiff_t share = symres_numbers_of_block(terms);
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 2048))
+                for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+                    double *const work = symres_room((size_t)(65 * terms), sizeof(double));
+                    if (work) {
+                        double *const ones = symres_room((size_t)(1 * share), sizeof(double));
+                        if (ones) {
+                            double *const twos = symres_room((size_t)(1 * share), sizeof(double));
+                            if (twos) {
+                                double row_C[64];
+                                double sum0[64];
+                                for (ptrdiff_t at = 2048 * block; at < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); at += 64) {
+                                    ptrdiff_t width = symres_smaller(64, (ptrdiff_t)entries - at);
+                                    const double * first = kernels + at;
+                                    const double * second = kernels + ((ptrdiff_t)entries + at);
+                                    ptrdiff_t lost = symres_expand(0, 1, p, width, first, choice, ones);
+                                    lost += symres_expand(0, 1, p, width, second, choice, twos);
+                                    for (ptrdiff_t j = 0; j < width; ++j)
+                                        row_C[j] = symres_rounded(first[j], second[j], C[at + j]);
+                                    symres_sums_of_block(1, 0, 1, p, terms, ones + 0 * share, 0, twos + 0 * share, width, first, second, row_C, work, sum0);
+                                    for (ptrdiff_t j = 0; j < (lost == 0 ? width : 0); ++j) {
+                                        double k1 = first[j];
+                                        double k2 = second[j];
+                                        double first0 = sqrt(k1);
+                                        double second0 = sqrt(k2);
+                                        out[at + j] = symres_covariance_map_pair(k1, first0, k2, second0, row_C[j], sum0[j], C_W, C_b);
+                                    }
+                                }
+                            }
+                            symres_free(twos);
+                        }
+                        symres_free(ones);
+                    }
+                    symres_free(work);
+                }
+            }
         }
     }
+    symres_free(kernels);
 }
 
 void SYMRES_NAME(covariance_map_matrixf)(size_t rows, size_t columns, const float *K1, const float *K2, const float *C, size_t step_C, float C_W, float C_b, float *out, size_t step)
@@ -967,11 +934,12 @@ void SYMRES_NAME(covariance_map_matrixf)(size_t rows, size_t columns, const floa
             kernels[i] = i < (ptrdiff_t)rows ? symres_valid(K1[i]) : 0.0;
         for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
             kernels[second + j] = symres_valid(K2[j]);
-        ptrdiff_t column = symres_are_same((ptrdiff_t)rows, kernels, (ptrdiff_t)columns, kernels + second) == 1 ? 0 : second;
+        ptrdiff_t column = (ptrdiff_t)rows == (ptrdiff_t)columns && symres_are_same((ptrdiff_t)rows, kernels, kernels + second) == 1 ? 0 : second;
         ptrdiff_t count = column + (ptrdiff_t)columns;
         if (symres_choose(0, 1, p, count, kernels, choice) == 0) {
             ptrdiff_t terms = (ptrdiff_t)choice[1];
             ptrdiff_t share = symres_numbers_of_expansion(count, terms);
+            ptrdiff_t size = symres_numbers_of_block(terms);
             double *const expansions = symres_room((size_t)(1 * share), sizeof(double));
             if (expansions) {
                 if (symres_expand(0, 1, p, count, kernels, choice, expansions) == 0) {
@@ -981,6 +949,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
                         double second0[256];
                         double row_C[256];
                         double sum0[256];
+                        double work[4096];
                         for (ptrdiff_t left = 0; left < (ptrdiff_t)columns; left += 256) {
                             ptrdiff_t width = symres_smaller(256, (ptrdiff_t)columns - left);
                             for (ptrdiff_t j = 0; j < width; ++j) {
@@ -992,7 +961,11 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
                                 double first0 = sqrt(k1);
                                 for (ptrdiff_t j = 0; j < width; ++j)
                                     row_C[j] = symres_rounded(k1, k2[j], C[i * (ptrdiff_t)step_C + left + j]);
-                                symres_sums_of_row(0, 1, p, terms, expansions + 0 * share, expansions + 0 * share, i, k1, column + left, width, k2, row_C, sum0);
+                                for (ptrdiff_t at = 0; at < width; at += 64) {
+                                    ptrdiff_t first = i / 64 * size;
+                                    second = (column + left + at) / 64 * size;
+                                    symres_sums_of_block(0, 0, 1, p, terms, expansions + (0 * share + first), i % 64, expansions + (0 * share + second), symres_smaller(64, width - at), kernels + i, k2 + at, row_C + at, work, sum0 + at);
+                                }
                                 for (ptrdiff_t j = 0; j < width; ++j)
                                     out[i * (ptrdiff_t)step + left + j] = symres_covariance_map_pair(k1, first0, k2[j], second0[j], row_C[j], sum0[j], C_W, C_b);
                             }

@@ -57,78 +57,22 @@ def covariance_map(K1, K2, C, C_W, C_b, *, out=None):
     return evaluated(_covariance_map_entries, _covariance_map_matrix, (K1, K2, C), (C_W, C_b), out)
 
 
-@intrinsic
-def _precision(typing, x):
-    """From 1 to the next number of the type of x."""
-
-    def code(context, builder, signature, arguments):
-        return ir.Constant(ir.DoubleType(), 2.0 ** (-23) if signature.args[0] == types.float32 else 2.0 ** (-52))
-    return (types.float64(x), code)
-
-
-@intrinsic
-def _fma(typing, a, b, c):
-    """a*b + c with one rounding."""
-
-    def code(context, builder, signature, arguments):
-        numbers = [context.cast(builder, x, t, types.float64) for x, t in zip(arguments, signature.args)]
-        return builder.fma(*numbers)
-    return (types.float64(a, b, c), code)
+@_scalar
+def _covariance_map_entry(K1, K2, C, C_W, C_b):
+    K1 = _valid(K1)
+    K2 = _valid(K2)
+    first0 = sqrt(K1)
+    second0 = sqrt(K2)
+    return _covariance_map_pair(K1, first0, K2, second0, C, C_W, C_b)
 
 
 @_scalar
-def _smaller(a, b):
-    """The smaller of two whole numbers."""
-    return a if a < b else b
-
-
-@_scalar
-def _valid(K):
-    """A kernel, no number where it is negative."""
-    return nan if K < 0.0 else K
-
-
-@_scalar
-def _determinant(K1, K2, C):
-    """K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large."""
-    square = 1.0 * C * C
-    lost = _fma(-C, C, square)
-    difference = _fma(K1, K2, -square) + lost
-    return 0.0 if difference < 0.0 else difference
-
-
-@_scalar
-def _possible(root1, root2, C, value):
-    """A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not."""
-    return value if fabs(C) <= (1.0 + 64.0 * _precision(C)) * root1 * root2 else nan
-
-
-@_scalar
-def _arctan_tail(v):
-    """(1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side."""
-    w = v * v
-    y = w * w
-    a = 0.0034958859739163094
-    a = _fma(a, y, 0.031277189066996385)
-    a = _fma(a, y, 0.052579733342841106)
-    a = _fma(a, y, 0.09090908590891934)
-    a = _fma(a, y, 0.3333333333333333)
-    b = -0.0010496035084968515
-    b = _fma(b, y, -0.023696731580048622)
-    b = _fma(b, y, -0.04737749579527779)
-    b = _fma(b, y, -0.07692298971033217)
-    b = _fma(b, y, -0.1999999999999753)
-    c = 0.00019996189377901382
-    c = _fma(c, y, 0.015535152475414177)
-    c = _fma(c, y, 0.04260356632601652)
-    c = _fma(c, y, 0.06666564699289104)
-    c = _fma(c, y, 0.14285714285384132)
-    d = -1.806195461861215e-05
-    d = _fma(d, y, -0.008368931178450162)
-    d = _fma(d, y, -0.03749486812535247)
-    d = _fma(d, y, -0.05881506877793656)
-    d = _fma(d, y, -0.11111111093490827)
-    return _fma(_fma(d, v, c), w, _fma(b, v, a))
+def _covariance_map_pair(K1, first0, K2, second0, C, C_W, C_b):
+    determinant = _determinant(K1, K2, C)
+    t0 = sqrt(determinant)
+    t1 = C_b + C_W * _angular_sum(0.15915494309189535 * t0, 0.0, 0.15915494309189535, C, t0, first0 * second0)
+    t2 = _possible(first0, second0, C, t1)
+    return t2
 
 
 @_scalar
@@ -146,28 +90,52 @@ def _angular_sum(rest, apart, M, N, s, r):
 
 
 @_scalar
-def _covariance_map_pair(K1, first0, K2, second0, C, C_W, C_b):
-    determinant = _determinant(K1, K2, C)
-    t0 = sqrt(determinant)
-    t1 = C_b + C_W * _angular_sum(0.15915494309189535 * t0, 0.0, 0.15915494309189535, C, t0, first0 * second0)
-    t2 = _possible(first0, second0, C, t1)
-    return t2
+def _arctan_tail(v):
+    """(1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side."""
+    w = v * v
+    y = w * w
+    a = _three_steps(0.0034958859739163094, y, 0.031277189066996385, 0.052579733342841106, 0.09090908590891934)
+    a = _fma(a, y, 0.3333333333333333)
+    b = _three_steps(-0.0010496035084968515, y, -0.023696731580048622, -0.04737749579527779, -0.07692298971033217)
+    b = _fma(b, y, -0.1999999999999753)
+    c = _three_steps(0.00019996189377901382, y, 0.015535152475414177, 0.04260356632601652, 0.06666564699289104)
+    c = _fma(c, y, 0.14285714285384132)
+    d = _three_steps(-1.806195461861215e-05, y, -0.008368931178450162, -0.03749486812535247, -0.05881506877793656)
+    d = _fma(d, y, -0.11111111093490827)
+    return _fma(_fma(d, v, c), w, _fma(b, v, a))
 
 
 @_scalar
-def _covariance_map_entry(K1, K2, C, C_W, C_b):
-    K1 = _valid(K1)
-    K2 = _valid(K2)
-    first0 = sqrt(K1)
-    second0 = sqrt(K2)
-    return _covariance_map_pair(K1, first0, K2, second0, C, C_W, C_b)
+def _three_steps(value, u, a, b, c):
+    """Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave."""
+    return _fma(_fma(_fma(value, u, a), u, b), u, c)
 
 
-@_loop
-def _covariance_map_entries(entries, K1, K2, C, C_W, C_b, out):
-    for block in prange((entries + 2047) // 2048):
-        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
-            out[j] = _covariance_map_entry(K1[j], K2[j], C[j], C_W, C_b)
+@_scalar
+def _possible(root1, root2, C, value):
+    """A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not."""
+    return value if fabs(C) <= (1.0 + 64.0 * _precision(C)) * root1 * root2 else nan
+
+
+@_scalar
+def _determinant(K1, K2, C):
+    """K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large."""
+    square = 1.0 * C * C
+    lost = _fma(-C, C, square)
+    difference = _fma(K1, K2, -square) + lost
+    return 0.0 if difference < 0.0 else difference
+
+
+@_scalar
+def _valid(K):
+    """A kernel, no number where it is negative."""
+    return nan if K < 0.0 else K
+
+
+@_scalar
+def _smaller(a, b):
+    """The smaller of two whole numbers."""
+    return a if a < b else b
 
 
 @_loop
@@ -187,6 +155,34 @@ def _covariance_map_matrix(rows, columns, K1, K2, C, step_C, C_W, C_b, out, step
                 row = out[i * step + left:i * step + left + width]
                 for j in range(width):
                     row[j] = _covariance_map_pair(k1, first0, k2[j], second0[j], row_C[j], C_W, C_b)
+
+
+@_loop
+def _covariance_map_entries(entries, K1, K2, C, C_W, C_b, out):
+    for block in prange((entries + 2047) // 2048):
+        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
+            out[j] = _covariance_map_entry(K1[j], K2[j], C[j], C_W, C_b)
+
+
+@intrinsic
+def _precision(typing, x):
+    """From 1 to the next number of the type of x."""
+
+    def code(context, builder, signature, arguments):
+        return ir.Constant(ir.DoubleType(), 2.0**-23 if signature.args[0] == types.float32 else 2.0**-52)
+
+    return types.float64(x), code
+
+
+@intrinsic
+def _fma(typing, a, b, c):
+    """a*b + c with one rounding."""
+
+    def code(context, builder, signature, arguments):
+        numbers = [context.cast(builder, x, t, types.float64) for x, t in zip(arguments, signature.args)]
+        return builder.fma(*numbers)
+
+    return types.float64(a, b, c), code
 
 
 def evaluated(entries, matrix, inputs, parameters, out):

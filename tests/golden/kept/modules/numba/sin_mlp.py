@@ -158,123 +158,73 @@ def h(K, C_W, C_b=0.0, *, out=None):
     return evaluated(_h_entries, None, (K,), (C_W, C_b), out)
 
 
-@intrinsic
-def _precision(typing, x):
-    """From 1 to the next number of the type of x."""
-
-    def code(context, builder, signature, arguments):
-        return ir.Constant(ir.DoubleType(), 2.0 ** (-23) if signature.args[0] == types.float32 else 2.0 ** (-52))
-    return (types.float64(x), code)
-
-
-@intrinsic
-def _fma(typing, a, b, c):
-    """a*b + c with one rounding."""
-
-    def code(context, builder, signature, arguments):
-        numbers = [context.cast(builder, x, t, types.float64) for x, t in zip(arguments, signature.args)]
-        return builder.fma(*numbers)
-    return (types.float64(a, b, c), code)
-
-
-@intrinsic
-def _power_of_two(typing, k):
-    """2**k for an integer -1022 <= k <= 1023: the sum with 1.5 * 2**52 has k in its last bits."""
-
-    def code(context, builder, signature, arguments):
-        double, whole = (ir.DoubleType(), ir.IntType(64))
-        bits = builder.bitcast(builder.fadd(arguments[0], ir.Constant(double, 6755399441055744.0)), whole)
-        bits = builder.shl(builder.add(bits, ir.Constant(whole, 1023)), ir.Constant(whole, 52))
-        return builder.bitcast(bits, double)
-    return (types.float64(types.float64), code)
+@_scalar
+def _h_entry(K, C_W, C_b):
+    K = _valid(K)
+    return C_W * __average_5(K)
 
 
 @_scalar
-def _smaller(a, b):
-    """The smaller of two whole numbers."""
-    return a if a < b else b
-
-
-@_scalar
-def _valid(K):
-    """A kernel, no number where it is negative."""
-    return nan if K < 0.0 else K
-
-
-@_scalar
-def _exp_tail(u):
-    """(exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2."""
-    value = 2.091467944897855e-09
-    value = _fma(value, u, 2.5105206475334834e-08)
-    value = _fma(value, u, 2.7557273661174726e-07)
-    value = _fma(value, u, 2.75572554255029e-06)
-    value = _fma(value, u, 2.4801587325533502e-05)
-    value = _fma(value, u, 0.00019841269874800683)
-    value = _fma(value, u, 0.0013888888888883752)
-    value = _fma(value, u, 0.008333333333326141)
-    value = _fma(value, u, 0.04166666666666667)
-    value = _fma(value, u, 0.1666666666666667)
-    return _fma(value, u, 0.5)
-
-
-@_scalar
-def _expm1(u):
-    """exp(u) - 1."""
-    inside = 709.782712893384 if u > 709.782712893384 else u
-    inside = -707.0 if inside < -707.0 else inside
-    k = _fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0
-    rest = _fma(k, -1.9082149292705877e-10, _fma(k, -0.6931471803691238, inside))
-    part = _fma(rest * rest, _exp_tail(rest), rest)
-    half = _power_of_two(k - 1.0)
-    value = 2.0 * _fma(half, part, half - 0.5)
-    return inf if u > 709.782712893384 else value
-
-
-@_scalar
-def __average_1(K):
-    value = -0.5 * _expm1(-2.0 * K)
+def __average_5(K):
+    value = -0.5 * _exp(-2.0 * K)
     return value
 
 
 @_scalar
-def _phi_squared_entry(K, C_W, C_b):
+def _chi_perp_entry(K, C_W, C_b):
     K = _valid(K)
-    return __average_1(K)
-
-
-@_loop
-def _phi_squared_entries(entries, K, C_W, C_b, out):
-    for block in prange((entries + 2047) // 2048):
-        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
-            out[j] = _phi_squared_entry(K[j], C_W, C_b)
+    return C_W * __average_4(K)
 
 
 @_scalar
-def _kernel_map_entry(K, C_W, C_b):
+def __average_4(K):
+    value = 0.5 + 0.5 * _exp(-2.0 * K)
+    return value
+
+
+@_scalar
+def _chi_parallel_entry(K, C_W, C_b):
     K = _valid(K)
-    return C_b + C_W * __average_1(K)
-
-
-@_loop
-def _kernel_map_entries(entries, K, C_W, C_b, out):
-    for block in prange((entries + 2047) // 2048):
-        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
-            out[j] = _kernel_map_entry(K[j], C_W, C_b)
+    return C_W * __average_3(K)
 
 
 @_scalar
-def _clipped(K1, K2, root1, root2, C):
-    """A covariance, cut off at sqrt(K1*K2); next to it only what its own rounding does not explain."""
-    product = (1.0 + 2.0 * _precision(C)) * root1 * root2
-    most = K1 if K1 == K2 else product
-    size = fabs(C)
-    return copysign(most if size > most else size, C)
+def __average_3(K):
+    value = _exp(-2.0 * K)
+    return value
 
 
 @_scalar
-def _possible(root1, root2, C, value):
-    """A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not."""
-    return value if fabs(C) <= (1.0 + 64.0 * _precision(C)) * root1 * root2 else nan
+def _covariance_map_entry(K1, K2, C, C_W, C_b):
+    K1 = _valid(K1)
+    K2 = _valid(K2)
+    first0 = sqrt(K1)
+    first1 = -0.5 * K1
+    second0 = sqrt(K2)
+    second1 = -0.5 * K2
+    return _covariance_map_pair(K1, first0, first1, K2, second0, second1, C, C_W, C_b)
+
+
+@_scalar
+def _covariance_map_pair(K1, first0, first1, K2, second0, second1, C, C_W, C_b):
+    t0 = _clipped(K1, K2, first0, second0, C)
+    t1 = _possible(first0, second0, C, C_b + C_W * _restored(_exp_sinh(first1 + second1, t0), first1, second1, t0))
+    return t1
+
+
+@_scalar
+def _exp_sinh(a, b):
+    """exp(a)*sinh(b), without overflow where a + abs(b) <= 0 and without cancellation at b = 0."""
+    size = fabs(b)
+    return copysign(0.5, b) * _exp(a + size) * -_expm1(-2.0 * size)
+
+
+@_scalar
+def _exp(u):
+    """The exponential; 0 where that is not a normal float."""
+    half, part = _exp_parts(u)
+    value = inf if u > 709.782712893384 else 2.0 * _fma(half, part, half)
+    return 0.0 if u < -707.0 else value
 
 
 @_scalar
@@ -291,49 +241,101 @@ def _restored(value, x, y, b):
 
 
 @_scalar
-def _exp(u):
-    """The exponential; 0 where that is no normal float."""
+def _possible(root1, root2, C, value):
+    """A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not."""
+    return value if fabs(C) <= (1.0 + 64.0 * _precision(C)) * root1 * root2 else nan
+
+
+@_scalar
+def _clipped(K1, K2, root1, root2, C):
+    """A covariance, cut off at sqrt(K1*K2); next to it only what its own rounding does not explain."""
+    product = (1.0 + 2.0 * _precision(C)) * root1 * root2
+    most = K1 if K1 == K2 else product
+    size = fabs(C)
+    return copysign(most if size > most else size, C)
+
+
+@_scalar
+def _kernel_map_entry(K, C_W, C_b):
+    K = _valid(K)
+    return C_b + C_W * __average_1(K)
+
+
+@_scalar
+def _phi_squared_entry(K, C_W, C_b):
+    K = _valid(K)
+    return __average_1(K)
+
+
+@_scalar
+def __average_1(K):
+    value = -0.5 * _expm1(-2.0 * K)
+    return value
+
+
+@_scalar
+def _expm1(u):
+    """exp(u) - 1."""
+    half, part = _exp_parts(u)
+    return inf if u > 709.782712893384 else 2.0 * _fma(half, part, half - 0.5)
+
+
+@_scalar
+def _exp_parts(u):
+    """Numbers h and r with exp(u) = 2*(h + h*r), h half of a power of 2: 2**1024 is not a float."""
     inside = 709.782712893384 if u > 709.782712893384 else u
     inside = -707.0 if inside < -707.0 else inside
     k = _fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0
     rest = _fma(k, -1.9082149292705877e-10, _fma(k, -0.6931471803691238, inside))
-    part = _fma(rest * rest, _exp_tail(rest), rest)
-    half = _power_of_two(k - 1.0)
-    value = 2.0 * _fma(half, part, half)
-    value = inf if u > 709.782712893384 else value
-    return 0.0 if u < -707.0 else value
+    return (_power_of_two(k - 1.0), _fma(rest * rest, _exp_tail(rest), rest))
 
 
 @_scalar
-def _exp_sinh(a, b):
-    """exp(a)*sinh(b), without overflow where a + abs(b) <= 0 and without cancellation at b = 0."""
-    size = fabs(b)
-    return copysign(0.5, b) * _exp(a + size) * -_expm1(-2.0 * size)
+def _exp_tail(u):
+    """(exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2."""
+    value = _three_steps(2.091467944897855e-09, u, 2.5105206475334834e-08, 2.7557273661174726e-07, 2.75572554255029e-06)
+    value = _three_steps(value, u, 2.4801587325533502e-05, 0.00019841269874800683, 0.0013888888888883752)
+    value = _three_steps(value, u, 0.008333333333326141, 0.04166666666666667, 0.1666666666666667)
+    return _fma(value, u, 0.5)
 
 
 @_scalar
-def _covariance_map_pair(K1, first0, first1, K2, second0, second1, C, C_W, C_b):
-    t0 = _clipped(K1, K2, first0, second0, C)
-    t1 = _possible(first0, second0, C, C_b + C_W * _restored(_exp_sinh(first1 + second1, t0), first1, second1, t0))
-    return t1
+def _three_steps(value, u, a, b, c):
+    """Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave."""
+    return _fma(_fma(_fma(value, u, a), u, b), u, c)
 
 
 @_scalar
-def _covariance_map_entry(K1, K2, C, C_W, C_b):
-    K1 = _valid(K1)
-    K2 = _valid(K2)
-    first0 = sqrt(K1)
-    first1 = -0.5 * K1
-    second0 = sqrt(K2)
-    second1 = -0.5 * K2
-    return _covariance_map_pair(K1, first0, first1, K2, second0, second1, C, C_W, C_b)
+def _valid(K):
+    """A kernel, no number where it is negative."""
+    return nan if K < 0.0 else K
+
+
+@_scalar
+def _smaller(a, b):
+    """The smaller of two whole numbers."""
+    return a if a < b else b
 
 
 @_loop
-def _covariance_map_entries(entries, K1, K2, C, C_W, C_b, out):
+def _h_entries(entries, K, C_W, C_b, out):
     for block in prange((entries + 2047) // 2048):
         for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
-            out[j] = _covariance_map_entry(K1[j], K2[j], C[j], C_W, C_b)
+            out[j] = _h_entry(K[j], C_W, C_b)
+
+
+@_loop
+def _chi_perp_entries(entries, K, C_W, C_b, out):
+    for block in prange((entries + 2047) // 2048):
+        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
+            out[j] = _chi_perp_entry(K[j], C_W, C_b)
+
+
+@_loop
+def _chi_parallel_entries(entries, K, C_W, C_b, out):
+    for block in prange((entries + 2047) // 2048):
+        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
+            out[j] = _chi_parallel_entry(K[j], C_W, C_b)
 
 
 @_loop
@@ -358,61 +360,59 @@ def _covariance_map_matrix(rows, columns, K1, K2, C, step_C, C_W, C_b, out, step
                     row[j] = _covariance_map_pair(k1, first0, first1, k2[j], second0[j], second1[j], row_C[j], C_W, C_b)
 
 
-@_scalar
-def __average_3(K):
-    value = _exp(-2.0 * K)
-    return value
-
-
-@_scalar
-def _chi_parallel_entry(K, C_W, C_b):
-    K = _valid(K)
-    return C_W * __average_3(K)
+@_loop
+def _covariance_map_entries(entries, K1, K2, C, C_W, C_b, out):
+    for block in prange((entries + 2047) // 2048):
+        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
+            out[j] = _covariance_map_entry(K1[j], K2[j], C[j], C_W, C_b)
 
 
 @_loop
-def _chi_parallel_entries(entries, K, C_W, C_b, out):
+def _kernel_map_entries(entries, K, C_W, C_b, out):
     for block in prange((entries + 2047) // 2048):
         for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
-            out[j] = _chi_parallel_entry(K[j], C_W, C_b)
-
-
-@_scalar
-def __average_4(K):
-    value = 0.5 + 0.5 * _exp(-2.0 * K)
-    return value
-
-
-@_scalar
-def _chi_perp_entry(K, C_W, C_b):
-    K = _valid(K)
-    return C_W * __average_4(K)
+            out[j] = _kernel_map_entry(K[j], C_W, C_b)
 
 
 @_loop
-def _chi_perp_entries(entries, K, C_W, C_b, out):
+def _phi_squared_entries(entries, K, C_W, C_b, out):
     for block in prange((entries + 2047) // 2048):
         for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
-            out[j] = _chi_perp_entry(K[j], C_W, C_b)
+            out[j] = _phi_squared_entry(K[j], C_W, C_b)
 
 
-@_scalar
-def __average_5(K):
-    value = -0.5 * _exp(-2.0 * K)
-    return value
+@intrinsic
+def _precision(typing, x):
+    """From 1 to the next number of the type of x."""
+
+    def code(context, builder, signature, arguments):
+        return ir.Constant(ir.DoubleType(), 2.0**-23 if signature.args[0] == types.float32 else 2.0**-52)
+
+    return types.float64(x), code
 
 
-@_scalar
-def _h_entry(K, C_W, C_b):
-    K = _valid(K)
-    return C_W * __average_5(K)
+@intrinsic
+def _fma(typing, a, b, c):
+    """a*b + c with one rounding."""
+
+    def code(context, builder, signature, arguments):
+        numbers = [context.cast(builder, x, t, types.float64) for x, t in zip(arguments, signature.args)]
+        return builder.fma(*numbers)
+
+    return types.float64(a, b, c), code
 
 
-@_loop
-def _h_entries(entries, K, C_W, C_b, out):
-    for block in prange((entries + 2047) // 2048):
-        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
-            out[j] = _h_entry(K[j], C_W, C_b)
+@intrinsic
+def _power_of_two(typing, k):
+    """2**k for an integer -1022 <= k <= 1023: the sum with 1.5 * 2**52 has k in its last bits."""
+
+    def code(context, builder, signature, arguments):
+        double, whole = ir.DoubleType(), ir.IntType(64)
+        bits = builder.bitcast(builder.fadd(arguments[0], ir.Constant(double, 6755399441055744.0)), whole)
+        bits = builder.shl(builder.add(bits, ir.Constant(whole, 1023)), ir.Constant(whole, 52))
+        return builder.bitcast(bits, double)
+
+    return types.float64(types.float64), code
 
 
 def evaluated(entries, matrix, inputs, parameters, out):

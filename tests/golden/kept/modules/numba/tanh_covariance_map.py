@@ -63,35 +63,140 @@ def covariance_map(K1, K2, C, C_W, C_b, *, out=None):
     return evaluated(_covariance_map_entries, _covariance_map_matrix, (K1, K2, C), (C_W, C_b), out)
 
 
-@intrinsic
-def _precision(typing, x):
-    """From 1 to the next number of the type of x."""
-
-    def code(context, builder, signature, arguments):
-        return ir.Constant(ir.DoubleType(), 2.0 ** (-23) if signature.args[0] == types.float32 else 2.0 ** (-52))
-    return (types.float64(x), code)
+@_scalar
+def _covariance_map_pair(K1, first0, K2, second0, C, sum0, C_W, C_b):
+    return _possible(first0, second0, C, C_b + C_W * sum0)
 
 
-@intrinsic
-def _fma(typing, a, b, c):
-    """a*b + c with one rounding."""
-
-    def code(context, builder, signature, arguments):
-        numbers = [context.cast(builder, x, t, types.float64) for x, t in zip(arguments, signature.args)]
-        return builder.fma(*numbers)
-    return (types.float64(a, b, c), code)
+@_scalar
+def _possible(root1, root2, C, value):
+    """A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not."""
+    return value if fabs(C) <= (1.0 + 64.0 * _precision(C)) * root1 * root2 else nan
 
 
-@intrinsic
-def _power_of_two(typing, k):
-    """2**k for an integer -1022 <= k <= 1023: the sum with 1.5 * 2**52 has k in its last bits."""
+@_scalar
+def _sums_of_block(step, number, equal, p, terms, one, i, two, width, K1, K2, C, work, out):
+    """The averages of up to 64 pairs of inputs."""
+    rho = np.empty(64)
+    groups = terms // 8
+    left1 = one[64 * terms + i:]
+    left2 = two[64 * terms:]
+    tails1 = one[64 * terms + 192:]
+    tails2 = two[64 * terms + 192:]
+    for j in range(width):
+        covariance = _place_of_sum(number, K1[step * j], K2[j], C[j], p)
+        rho[j] = _correlated(covariance, left1[64 + step * j], left2[64 + j])
+    for j in range(width, 64):
+        rho[j] = 0.0
+    logarithm = _largest_logarithm(rho)
+    evens = _needed(groups, logarithm, tails1, tails2)
+    odds = _needed(groups, logarithm, tails1[groups + 1:], tails2[groups + 1:])
+    used = 8 * (evens if evens > odds else odds)
+    if step == 0:
+        for n in range(used):
+            work[n] = one[64 * n + i]
+        _summed(evens, odds, work, two, rho, out)
+    else:
+        both = work[terms:65 * terms]
+        for n in range(used):
+            work[n] = 1.0
+        for k in range(64 * used):
+            both[k] = one[k] * two[k]
+        _summed(evens, odds, work, both, rho, out)
+    if terms * logarithm + 0.5 * (tails1[groups] + tails2[groups]) > -28.324:
+        for j in range(64):
+            out[j] = _certain_sum(terms, left1[step * j], left2[j], rho[j], out[j])
+    for j in range(64 if equal == 1 else 0):
+        out[j] = _alike(rho[j], left1[64 + step * j], left2[64 + j], left1[128 + step * j], out[j])
 
-    def code(context, builder, signature, arguments):
-        double, whole = (ir.DoubleType(), ir.IntType(64))
-        bits = builder.bitcast(builder.fadd(arguments[0], ir.Constant(double, 6755399441055744.0)), whole)
-        bits = builder.shl(builder.add(bits, ir.Constant(whole, 1023)), ir.Constant(whole, 52))
-        return builder.bitcast(bits, double)
-    return (types.float64(types.float64), code)
+
+@_scalar
+def _certain_sum(terms, rest1, rest2, rho, total):
+    """A sum; no number where all terms leave more than 5e-13, from what they leave of each input."""
+    size = fabs(rho)
+    left = terms * log(size if size > 1e-300 else 1e-300) + 0.5 * (rest1 + rest2)
+    return nan if left > -28.324 else total
+
+
+@_scalar
+def _alike(rho, inverse1, inverse2, size, total):
+    """The average of the square of a function for equal inputs, whose sum may lack terms; that sum else."""
+    near = size if rho > 0.999999999999999 else total
+    return near if inverse1 == inverse2 else total
+
+
+@_plain
+def _summed(evens, odds, first, second, rho, out):
+    """The sums of 64 pairs."""
+    square = np.empty(64)
+    even = np.empty(64)
+    for j in range(64):
+        square[j] = rho[j] * rho[j]
+        even[j] = 0.0
+        out[j] = 0.0
+    for n in range(8 * evens - 2, 0, -8):
+        _horner(n, first, second, square, even)
+    for n in range(8 * odds - 1, 0, -8):
+        _horner(n, first, second, square, out)
+    for j in range(64):
+        out[j] = _fma(out[j], rho[j], even[j])
+
+
+@_plain
+def _horner(n, first, second, square, out):
+    """Terms n, n - 2, n - 4 and n - 6 of a parity, in Horner's order."""
+    a0 = first[n]
+    a1 = first[n - 2]
+    a2 = first[n - 4]
+    a3 = first[n - 6]
+    b0 = second[64 * n:64 * n + 64]
+    b1 = second[64 * n - 128:64 * n - 64]
+    b2 = second[64 * n - 256:64 * n - 192]
+    b3 = second[64 * n - 384:64 * n - 320]
+    for j in range(64):
+        s = square[j]
+        v = _fma(out[j], s, a0 * b0[j])
+        v = _fma(v, s, a1 * b1[j])
+        v = _fma(v, s, a2 * b2[j])
+        out[j] = _fma(v, s, a3 * b3[j])
+
+
+@_scalar
+def _correlated(c, inverse1, inverse2):
+    """A correlation from a covariance and the inverse roots of kernels, from -1 to 1."""
+    ratio = c * inverse1 * inverse2
+    ratio = 1.0 if ratio > 1.0 else ratio
+    return -1.0 if ratio < -1.0 else ratio
+
+
+@_scalar
+def _place_of_sum(number, K1, K2, C, p):
+    return C
+
+
+@_scalar
+def _needed(groups, logarithm, one, two):
+    """How many groups of four terms of a parity leave little enough."""
+    k = 0
+    while k < groups and 8.0 * k * logarithm + 0.5 * (one[k] + two[k]) > -33.152:
+        k += 1
+    return k
+
+
+@_scalar
+def _largest_logarithm(rho):
+    """The logarithm of the largest absolute value of 64 numbers."""
+    largest = np.empty(16)
+    for j in range(16):
+        largest[j] = 1e-300
+    for k in range(0, 64, 16):
+        for j in range(16):
+            size = fabs(rho[k + j])
+            largest[j] = size if size > largest[j] else largest[j]
+    total = 1e-300
+    for j in range(16):
+        total = largest[j] if largest[j] > total else total
+    return log(total)
 
 
 @_scalar
@@ -100,156 +205,233 @@ def _smaller(a, b):
     return a if a < b else b
 
 
-@_plain
-def _sort(count, numbers):
-    """Numbers in order: those that are far from each other first (Shell)."""
-    gap = count // 2
-    while gap > 0:
-        for k in range(gap, count):
-            number = numbers[k]
-            i = k
-            while i >= gap and numbers[i - gap] > number:
-                numbers[i] = numbers[i - gap]
-                i = i - gap
-            numbers[i] = number
-        gap = 1 if gap == 2 else 5 * gap // 11
-
-
-@_plain
-def _distinct(count, K, kinds, indices):
-    """How many different kernels there are."""
-    for i in range(count):
-        K[i] = K[i] if K[i] == K[i] else inf
-        kinds[i] = K[i]
-    _sort(count, kinds)
+@_scalar
+def _are_same(count, K1, K2):
+    """1 for equal kernels, what is not a number at equal indices included; else 0."""
     different = 0
     for i in range(count):
-        if i == 0 or kinds[i] != kinds[different - 1]:
-            kinds[different] = kinds[i]
-            different += 1
-    for i in range(count):
-        low = 0
-        high = different - 1
-        while low < high:
-            middle = (low + high) // 2
-            if kinds[middle] < K[i]:
-                low = middle + 1
-            else:
-                high = middle
-        indices[i] = low
-    return different
+        different += 0 if K1[i] == K2[i] or (K1[i] != K1[i] and K2[i] != K2[i]) else 1
+    return 1 if different == 0 else 0
 
 
-@_scalar
-def _valid(K):
-    """A kernel, no number where it is negative."""
-    return nan if K < 0.0 else K
-
-
-@_scalar
-def _exp_tail(u):
-    """(exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2."""
-    value = 2.091467944897855e-09
-    value = _fma(value, u, 2.5105206475334834e-08)
-    value = _fma(value, u, 2.7557273661174726e-07)
-    value = _fma(value, u, 2.75572554255029e-06)
-    value = _fma(value, u, 2.4801587325533502e-05)
-    value = _fma(value, u, 0.00019841269874800683)
-    value = _fma(value, u, 0.0013888888888883752)
-    value = _fma(value, u, 0.008333333333326141)
-    value = _fma(value, u, 0.04166666666666667)
-    value = _fma(value, u, 0.1666666666666667)
-    return _fma(value, u, 0.5)
-
-
-@_scalar
-def _expm1(u):
-    """exp(u) - 1."""
-    inside = 709.782712893384 if u > 709.782712893384 else u
-    inside = -707.0 if inside < -707.0 else inside
-    k = _fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0
-    rest = _fma(k, -1.9082149292705877e-10, _fma(k, -0.6931471803691238, inside))
-    part = _fma(rest * rest, _exp_tail(rest), rest)
-    half = _power_of_two(k - 1.0)
-    value = 2.0 * _fma(half, part, half - 0.5)
-    return inf if u > 709.782712893384 else value
-
-
-@_scalar
-def _tanh(u):
-    """The hyperbolic tangent."""
-    size = fabs(u)
-    rest = _expm1(-2.0 * size)
-    return copysign(-rest / (2.0 + rest), u)
-
-
-@_scalar
-def _covariance_map_factor0(z):
-    return _tanh(z)
+@_loop
+def _expand(begin, number, p, count, K, choice, out):
+    """The expansions of functions at inputs, one behind the other; 1 if memory lacks."""
+    failed = 0
+    nodes = int(choice[0])
+    terms = int(choice[1])
+    numbers = _numbers_of_expansion(count, terms)
+    size = _numbers_of_block(terms)
+    blocks = (count + 63) // 64
+    for part in prange(number * blocks):
+        k = part // blocks
+        b = part % blocks
+        failed += _expand_block(begin + k, p, 64 * b, count, K, nodes, terms, choice[2 + k], out[numbers * k + size * b:])
+    return failed
 
 
 @_plain
-def _factor_block(number, nodes, step, roots, p, even, odd):
+def _expand_block(number, p, begin, count, K, nodes, terms, limit, out):
+    """The part of an expansion for the block of inputs that begins there; 1 if memory lacks."""
+    failed = 0
+    work = np.empty(134 * nodes)
+    roots = np.empty(64)
+    even = work[0:64 * nodes]
+    odd = work[64 * nodes:128 * nodes]
+    table = work[128 * nodes:134 * nodes]
+    behind = 64 * terms
+    for j in range(64):
+        root = _root_of(number, K[begin + j], p) if begin + j < count else 0.0
+        roots[j] = root if root <= limit else nan
+        out[behind + 64 + j] = 0.0 if roots[j] == 0.0 else 1.0 / roots[j]
+    _factor_block(number, nodes, 13.0 / nodes, roots, p, even, odd)
+    for n in range(0, terms, 4):
+        _polynomials(n, nodes, 13.0 / nodes, table)
+        _products(nodes, table[2 * nodes:], even, out[64 * n:])
+        _products(nodes, table[3 * nodes:], odd, out[64 * n + 64:])
+        if n == 0:
+            _squares(nodes, table[2 * nodes:], even, odd, out[behind + 128:])
+    _remainders(terms, out, out[behind + 128:behind + 192], out[behind + 192:], out[behind:behind + 64])
+    return failed
+
+
+@_plain
+def _squares(nodes, weights, even, odd, total):
+    """<f**2> of the inputs of a block, from the values of ``products`` of both parities."""
+    for j in range(64):
+        total[j] = 0.0
     for q in range(nodes):
-        x = step * q
+        weight = 0.5 * weights[q]
         above = even[64 * q:64 * q + 64]
         below = odd[64 * q:64 * q + 64]
         for j in range(64):
-            u = roots[j] * x
-            right = _covariance_map_factor0(u)
-            left = _covariance_map_factor0(-u)
-            above[j] = right + left
-            below[j] = right - left
-
-
-@_scalar
-def _exp(u):
-    """The exponential; 0 where that is no normal float."""
-    inside = 709.782712893384 if u > 709.782712893384 else u
-    inside = -707.0 if inside < -707.0 else inside
-    k = _fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0
-    rest = _fma(k, -1.9082149292705877e-10, _fma(k, -0.6931471803691238, inside))
-    part = _fma(rest * rest, _exp_tail(rest), rest)
-    half = _power_of_two(k - 1.0)
-    value = 2.0 * _fma(half, part, half)
-    value = inf if u > 709.782712893384 else value
-    return 0.0 if u < -707.0 else value
+            total[j] = _fma(weight, above[j] * above[j] + below[j] * below[j], total[j])
 
 
 @_plain
-def _probed(terms, nodes, apart, even, odd, work, coefficients):
-    """<f**2> and the coefficients of the first input of a block, in sums that keep what rounding loses."""
-    step = 13.0 / nodes
-    total = 0.0
-    lost = 0.0
-    for q in range(nodes):
-        x = step * q
-        weight = step * 0.3989422804014327 * _exp(-0.5 * x * x)
-        weight = 0.5 * weight if q == 0 else weight
-        work[q] = weight
-        work[nodes + q] = 0.0
-        above = even[apart * q]
-        below = odd[apart * q]
-        part = _fma(0.5 * weight, above * above + below * below, -lost)
-        more = total + part
-        lost = more - total - part
-        total = more
+def _products(nodes, table, values, coefficients):
+    """The coefficients of two polynomials of a parity for the inputs of a block, from values of the same parity."""
+    one = coefficients[0:64]
+    two = coefficients[128:192]
+    for j in range(64):
+        one[j] = 0.0
+        two[j] = 0.0
+    low = table[0:nodes]
+    high = table[2 * nodes:3 * nodes]
+    for q in range(0, nodes, 4):
+        v0 = values[64 * q:64 * q + 64]
+        v1 = values[64 * q + 64:64 * q + 128]
+        v2 = values[64 * q + 128:64 * q + 192]
+        v3 = values[64 * q + 192:64 * q + 256]
+        a0 = low[q]
+        a1 = low[q + 1]
+        a2 = low[q + 2]
+        a3 = low[q + 3]
+        b0 = high[q]
+        b1 = high[q + 1]
+        b2 = high[q + 2]
+        b3 = high[q + 3]
+        for j in range(64):
+            one[j] = _fma(a3, v3[j], _fma(a2, v2[j], _fma(a1, v1[j], _fma(a0, v0[j], one[j]))))
+            two[j] = _fma(b3, v3[j], _fma(b2, v2[j], _fma(b1, v1[j], _fma(b0, v0[j], two[j]))))
+
+
+@_plain
+def _polynomials(begin, nodes, step, table):
+    """Four normalised Hermite polynomials times weights, a row for each, behind two rows with those before them."""
+    for q in range(2 * nodes):
+        table[q] = table[4 * nodes + q] if begin > 0 else 0.0
+    for n in range(begin, begin + 4):
+        up = 1.0 / sqrt(n) if n > 0 else 1.0
+        down = sqrt(n - 1.0) if n > 0 else 0.0
+        place = (n - begin) * nodes
+        before = table[place:place + nodes]
+        here = table[place + nodes:place + 2 * nodes]
+        row = table[place + 2 * nodes:place + 3 * nodes]
+        if n == 0:
+            for q in range(nodes):
+                x = step * q
+                row[q] = step * 0.3989422804014327 * _exp(-0.5 * x * x)
+            row[0] = 0.5 * row[0]
+        else:
+            for q in range(nodes):
+                row[q] = (step * q * here[q] - down * before[q]) * up
+
+
+@_plain
+def _remainders(terms, coefficients, sizes, tails, rests):
+    """What the squares of coefficients leave of <f**2>, for the inputs of a block."""
+    left = np.empty(64)
+    other = np.empty(64)
+    for j in range(64):
+        left[j] = sizes[j]
     for n in range(terms):
-        up = 1.0 / sqrt(n + 1.0)
-        down = sqrt(n)
-        is_even = 1 - n % 2
-        value = 0.0
-        lost = 0.0
-        for q in range(nodes):
-            here = work[q]
-            part = _fma(here, even[apart * q] if is_even == 1 else odd[apart * q], -lost)
-            more = value + part
-            lost = more - value - part
-            value = more
-            work[q] = (step * q * here - down * work[nodes + q]) * up
-            work[nodes + q] = here
-        coefficients[n] = value
-    return total
+        row = coefficients[64 * n:64 * n + 64]
+        for j in range(64):
+            left[j] = left[j] - row[j] * row[j]
+    for j in range(64):
+        left[j] = 1e-15 * sizes[j] if left[j] < 1e-15 * sizes[j] else left[j]
+        other[j] = left[j]
+        rests[j] = log((left[j] if left[j] > 1e-300 else 1e-300) / (sizes[j] if sizes[j] > 1e-300 else 1e-300))
+    groups = terms // 8
+    tails[groups] = _largest_share(left, sizes)
+    tails[2 * groups + 1] = tails[groups]
+    for k in range(groups - 1, -1, -1):
+        for m in range(8 * k, 8 * k + 8, 2):
+            first = coefficients[64 * m:64 * m + 64]
+            second = coefficients[64 * m + 64:64 * m + 128]
+            for j in range(64):
+                left[j] = _fma(first[j], first[j], left[j])
+                other[j] = _fma(second[j], second[j], other[j])
+        tails[k] = _largest_share(left, sizes)
+        tails[groups + 1 + k] = _largest_share(other, sizes)
+
+
+@_scalar
+def _largest_share(part, total):
+    """The logarithm of the largest share; what is not a number does not count."""
+    largest = 1e-300
+    for j in range(64):
+        ratio = part[j] / (total[j] if total[j] > 1e-300 else 1e-300)
+        largest = ratio if ratio > largest else largest
+    return log(largest)
+
+
+@_scalar
+def _numbers_of_expansion(count, terms):
+    """How many numbers the expansion of a function takes at so many inputs."""
+    return (count + 63) // 64 * _numbers_of_block(terms)
+
+
+@_scalar
+def _numbers_of_block(terms):
+    """How many numbers the part of a block takes, with room for its tails."""
+    return 64 * terms + 192 + (terms // 4 + 65) // 64 * 64
+
+
+@_plain
+def _choose(begin, number, p, count, K, choice):
+    """How many nodes and terms all functions take, and up to which root of a kernel they have numbers."""
+    failed = 0
+    work = np.empty(2170944)
+    one = np.empty(4)
+    choice[0] = 64.0
+    choice[1] = 32.0
+    for k in range(number):
+        choice[2 + k] = 0.0
+        for i in range(count):
+            root = _root_of(begin + k, K[i], p)
+            choice[2 + k] = root if root > choice[2 + k] and root < inf else choice[2 + k]
+    for k in range(2 * number if number > 1 else 1):
+        one[0] = choice[0]
+        one[1] = choice[1]
+        choice[2 + k % number] = _tried(begin + k % number, choice[2 + k % number], p, one, work)
+        choice[0] = one[0] if one[0] > choice[0] else choice[0]
+        choice[1] = one[1] if k == 0 or one[1] > choice[1] else choice[1]
+    return failed
+
+
+@_scalar
+def _root_of(number, K, p):
+    """The root of the variance of the argument of a function; nan where it is not a number."""
+    kernel = _factor_kernel(number, K, p)
+    return sqrt(kernel) if kernel >= 0.0 else nan
+
+
+@_scalar
+def _factor_kernel(number, K, p):
+    value = K
+    return value
+
+
+@_plain
+def _tried(number, largest, p, choice, work):
+    """How many nodes and terms the input with the largest root of a kernel takes; a smaller root where there are none."""
+    even = work[0:1048576]
+    odd = work[1048576:2097152]
+    probe = work[2097152:2162688]
+    one = work[2162688:2166784]
+    two = work[2166784:2170880]
+    roots = work[2170880:2170944]
+    begin = choice[1]
+    root = largest
+    choice[2] = 0.0
+    choice[3] = 1e-15
+    while choice[2] != 1.0:
+        for j in range(64):
+            roots[j] = root
+        nodes = int(choice[0])
+        terms = int(choice[1])
+        _factor_block(number, 2 * nodes, 0.5 * 13.0 / nodes, roots, p, even, odd)
+        total = _probed(terms, nodes, 128, even, odd, probe, one)
+        finer = _probed(terms, 2 * nodes, 64, even, odd, probe, two)
+        _judge(total, finer, one, two, choice)
+        if choice[2] == 2.0:
+            choice[1] = begin
+            choice[2] = 0.0 if root > 1e-100 else 1.0
+            choice[3] = 1e-15
+            root = 0.5 * root if root > 1e-100 else -1.0
+    return root
 
 
 @_plain
@@ -288,453 +470,182 @@ def _judge(total, finer, one, two, choice):
 
 
 @_plain
-def _tried(number, largest, p, choice, work):
-    """How many nodes and terms the input with the largest root of a kernel takes; a smaller root where there are none."""
-    even = work[0:1048576]
-    odd = work[1048576:2097152]
-    probe = work[2097152:2129920]
-    one = work[2129920:2134016]
-    two = work[2134016:2138112]
-    roots = work[2138112:2138176]
-    begin = choice[1]
-    root = largest
-    choice[2] = 0.0
-    choice[3] = 1e-15
-    while choice[2] != 1.0:
-        for j in range(64):
-            roots[j] = root
-        nodes = int(choice[0])
-        terms = int(choice[1])
-        _factor_block(number, 2 * nodes, 0.5 * 13.0 / nodes, roots, p, even, odd)
-        total = _probed(terms, nodes, 128, even, odd, probe, one)
-        finer = _probed(terms, 2 * nodes, 64, even, odd, probe, two)
-        _judge(total, finer, one, two, choice)
-        if choice[2] == 2.0:
-            choice[1] = begin
-            choice[2] = 0.0 if root > 1e-100 else 1.0
-            choice[3] = 1e-15
-            root = 0.5 * root if root > 1e-100 else -1.0
-    return root
-
-
-@_scalar
-def _factor_kernel(number, K, p):
-    value = K
-    return value
-
-
-@_scalar
-def _root_of(number, K, p):
-    """The root of the variance of the argument of a function; nan where it is not a number."""
-    kernel = _factor_kernel(number, K, p)
-    return sqrt(kernel) if kernel >= 0.0 else nan
-
-
-@_plain
-def _choose(begin, number, p, count, K, choice):
-    """How many nodes and terms all functions take, and up to which root of a kernel they have numbers."""
-    failed = 0
-    work = np.empty(2138176)
-    one = np.empty(4)
-    choice[0] = 64.0
-    choice[1] = 32.0
-    for k in range(number):
-        choice[2 + k] = 0.0
-        for i in range(count):
-            root = _root_of(begin + k, K[i], p)
-            choice[2 + k] = root if root > choice[2 + k] and root < inf else choice[2 + k]
-    for k in range(2 * number if number > 1 else 1):
-        one[0] = choice[0]
-        one[1] = choice[1]
-        choice[2 + k % number] = _tried(begin + k % number, choice[2 + k % number], p, one, work)
-        choice[0] = one[0] if one[0] > choice[0] else choice[0]
-        choice[1] = one[1] if k == 0 or one[1] > choice[1] else choice[1]
-    return failed
-
-
-@_scalar
-def _numbers_of_block(terms):
-    """How many numbers the part of a block takes, with room for its tails."""
-    return 64 * terms + 192 + (terms // 4 + 65) // 64 * 64
-
-
-@_scalar
-def _numbers_of_expansion(count, terms):
-    """How many numbers the expansion of a function takes at so many inputs."""
-    return (count + 63) // 64 * _numbers_of_block(terms) + terms // 4 + 2
-
-
-@_scalar
-def _largest_share(part, total):
-    """The logarithm of the largest share; what is not a number does not count."""
-    largest = 1e-300
-    for j in range(64):
-        ratio = part[j] / (total[j] if total[j] > 1e-300 else 1e-300)
-        largest = ratio if ratio > largest else largest
-    return log(largest)
-
-
-@_plain
-def _remainders(terms, coefficients, sizes, tails, rests):
-    """What the squares of coefficients leave of <f**2>, for the inputs of a block."""
-    left = np.empty(64)
-    other = np.empty(64)
-    for j in range(64):
-        left[j] = sizes[j]
-    for n in range(terms):
-        row = coefficients[64 * n:64 * n + 64]
-        for j in range(64):
-            left[j] = left[j] - row[j] * row[j]
-    for j in range(64):
-        left[j] = 1e-15 * sizes[j] if left[j] < 1e-15 * sizes[j] else left[j]
-        other[j] = left[j]
-        rests[j] = log((left[j] if left[j] > 1e-300 else 1e-300) / (sizes[j] if sizes[j] > 1e-300 else 1e-300))
-    groups = terms // 8
-    tails[groups] = _largest_share(left, sizes)
-    tails[2 * groups + 1] = tails[groups]
-    for k in range(groups - 1, -1, -1):
-        for m in range(8 * k, 8 * k + 8, 2):
-            first = coefficients[64 * m:64 * m + 64]
-            second = coefficients[64 * m + 64:64 * m + 128]
-            for j in range(64):
-                left[j] = _fma(first[j], first[j], left[j])
-                other[j] = _fma(second[j], second[j], other[j])
-        tails[k] = _largest_share(left, sizes)
-        tails[groups + 1 + k] = _largest_share(other, sizes)
-
-
-@_plain
-def _polynomials(begin, nodes, step, table):
-    """Four normalised Hermite polynomials times weights, a row for each, behind two rows with those before them."""
-    for q in range(2 * nodes):
-        table[q] = table[4 * nodes + q] if begin > 0 else 0.0
-    for n in range(begin, begin + 4):
-        up = 1.0 / sqrt(n) if n > 0 else 1.0
-        down = sqrt(n - 1.0) if n > 0 else 0.0
-        place = (n - begin) * nodes
-        before = table[place:place + nodes]
-        here = table[place + nodes:place + 2 * nodes]
-        row = table[place + 2 * nodes:place + 3 * nodes]
-        if n == 0:
-            for q in range(nodes):
-                x = step * q
-                row[q] = step * 0.3989422804014327 * _exp(-0.5 * x * x)
-            row[0] = 0.5 * row[0]
-        else:
-            for q in range(nodes):
-                row[q] = (step * q * here[q] - down * before[q]) * up
-
-
-@_plain
-def _products(nodes, table, values, coefficients):
-    """The coefficients of two polynomials of a parity for the inputs of a block, from values of the same parity."""
-    one = coefficients[0:64]
-    two = coefficients[128:192]
-    for j in range(64):
-        one[j] = 0.0
-        two[j] = 0.0
-    low = table[0:nodes]
-    high = table[2 * nodes:3 * nodes]
-    for q in range(0, nodes, 4):
-        v0 = values[64 * q:64 * q + 64]
-        v1 = values[64 * q + 64:64 * q + 128]
-        v2 = values[64 * q + 128:64 * q + 192]
-        v3 = values[64 * q + 192:64 * q + 256]
-        a0 = low[q]
-        a1 = low[q + 1]
-        a2 = low[q + 2]
-        a3 = low[q + 3]
-        b0 = high[q]
-        b1 = high[q + 1]
-        b2 = high[q + 2]
-        b3 = high[q + 3]
-        for j in range(64):
-            one[j] = _fma(a3, v3[j], _fma(a2, v2[j], _fma(a1, v1[j], _fma(a0, v0[j], one[j]))))
-            two[j] = _fma(b3, v3[j], _fma(b2, v2[j], _fma(b1, v1[j], _fma(b0, v0[j], two[j]))))
-
-
-@_plain
-def _squares(nodes, weights, even, odd, total):
-    """<f**2> of the inputs of a block, from the values of ``products`` of both parities."""
-    for j in range(64):
-        total[j] = 0.0
+def _probed(terms, nodes, apart, even, odd, work, coefficients):
+    """<f**2> and the coefficients of the first input of a block."""
+    step = 13.0 / nodes
+    here = work[0:nodes]
+    before = work[nodes:2 * nodes]
+    above = work[2 * nodes:3 * nodes]
+    below = work[3 * nodes:4 * nodes]
     for q in range(nodes):
-        weight = 0.5 * weights[q]
+        x = step * q
+        here[q] = step * 0.3989422804014327 * _exp(-0.5 * x * x)
+        above[q] = even[apart * q]
+        below[q] = odd[apart * q]
+        before[q] = 0.5 * (above[q] * above[q] + below[q] * below[q])
+    here[0] = 0.5 * here[0]
+    total = _compensated(nodes, here, before)
+    for q in range(nodes):
+        before[q] = 0.0
+    for n in range(terms):
+        up = 1.0 / sqrt(n + 1.0)
+        down = sqrt(n)
+        coefficients[n] = _compensated(nodes, here, work[(2 + n % 2) * nodes:])
+        for q in range(nodes):
+            following = (step * q * here[q] - down * before[q]) * up
+            before[q] = here[q]
+            here[q] = following
+    return total
+
+
+@_scalar
+def _exp(u):
+    """The exponential; 0 where that is not a normal float."""
+    half, part = _exp_parts(u)
+    value = inf if u > 709.782712893384 else 2.0 * _fma(half, part, half)
+    return 0.0 if u < -707.0 else value
+
+
+@_scalar
+def _compensated(nodes, weights, values):
+    """The sum of products that keeps what rounding loses, in eight sums that processors do side by side."""
+    sums = np.empty(8)
+    lost = np.empty(8)
+    for k in range(8):
+        sums[k] = 0.0
+        lost[k] = 0.0
+    for q in range(0, nodes, 8):
+        for k in range(8):
+            part = _fma(weights[q + k], values[q + k], -lost[k])
+            more = sums[k] + part
+            lost[k] = more - sums[k] - part
+            sums[k] = more
+    total = 0.0
+    for k in range(8):
+        total += sums[k]
+    return total
+
+
+@_plain
+def _factor_block(number, nodes, step, roots, p, even, odd):
+    for q in range(nodes):
+        x = step * q
         above = even[64 * q:64 * q + 64]
         below = odd[64 * q:64 * q + 64]
         for j in range(64):
-            total[j] = _fma(weight, above[j] * above[j] + below[j] * below[j], total[j])
-
-
-@_plain
-def _expand_block(number, p, begin, count, K, nodes, terms, limit, out):
-    """The part of an expansion for the block of inputs that begins there; 1 if memory lacks."""
-    failed = 0
-    work = np.empty(134 * nodes)
-    roots = np.empty(64)
-    even = work[0:64 * nodes]
-    odd = work[64 * nodes:128 * nodes]
-    table = work[128 * nodes:134 * nodes]
-    behind = 64 * terms
-    for j in range(64):
-        root = _root_of(number, K[begin + j], p) if begin + j < count else 0.0
-        roots[j] = root if root <= limit else nan
-        out[behind + 64 + j] = 0.0 if roots[j] == 0.0 else 1.0 / roots[j]
-    _factor_block(number, nodes, 13.0 / nodes, roots, p, even, odd)
-    for n in range(0, terms, 4):
-        _polynomials(n, nodes, 13.0 / nodes, table)
-        _products(nodes, table[2 * nodes:], even, out[64 * n:])
-        _products(nodes, table[3 * nodes:], odd, out[64 * n + 64:])
-        if n == 0:
-            _squares(nodes, table[2 * nodes:], even, odd, out[behind + 128:])
-    _remainders(terms, out, out[behind + 128:behind + 192], out[behind + 192:], out[behind:behind + 64])
-    return failed
-
-
-@_loop
-def _expand(begin, number, p, count, K, choice, out):
-    """The expansions of functions at inputs, one behind the other; 1 if memory lacks."""
-    failed = 0
-    nodes = int(choice[0])
-    terms = int(choice[1])
-    numbers = _numbers_of_expansion(count, terms)
-    size = _numbers_of_block(terms)
-    blocks = (count + 63) // 64
-    for part in prange(number * blocks):
-        k = part // blocks
-        b = part % blocks
-        failed += _expand_block(begin + k, p, 64 * b, count, K, nodes, terms, choice[2 + k], out[numbers * k + size * b:])
-    for k in range(number):
-        top = out[numbers * k + size * blocks:numbers * (k + 1)]
-        for n in range(terms // 4 + 2):
-            top[n] = -inf
-            for b in range(blocks):
-                tail = out[numbers * k + size * b + 64 * terms + 192 + n]
-                top[n] = tail if tail > top[n] else top[n]
-    return failed
+            u = roots[j] * x
+            right = _covariance_map_factor0(u)
+            left = _covariance_map_factor0(-u)
+            above[j] = right + left
+            below[j] = right - left
 
 
 @_scalar
-def _largest_logarithm(rho):
-    """The logarithm of the largest absolute value of 64 numbers."""
-    largest = np.empty(16)
-    for j in range(16):
-        largest[j] = 1e-300
-    for k in range(0, 64, 16):
-        for j in range(16):
-            size = fabs(rho[k + j])
-            largest[j] = size if size > largest[j] else largest[j]
-    total = 1e-300
-    for j in range(16):
-        total = largest[j] if largest[j] > total else total
-    return log(total)
+def _covariance_map_factor0(z):
+    return _tanh(z)
 
 
 @_scalar
-def _needed(groups, logarithm, one, two):
-    """How many groups of four terms of a parity leave little enough."""
-    k = 0
-    while k < groups and 8.0 * k * logarithm + 0.5 * (one[k] + two[k]) > -33.152:
-        k += 1
-    return k
-
-
-@_plain
-def _horner(n, first, second, square, out):
-    """Terms n, n - 2, n - 4 and n - 6 of a parity, in Horner's order."""
-    a0 = first[n]
-    a1 = first[n - 2]
-    a2 = first[n - 4]
-    a3 = first[n - 6]
-    b0 = second[64 * n:64 * n + 64]
-    b1 = second[64 * n - 128:64 * n - 64]
-    b2 = second[64 * n - 256:64 * n - 192]
-    b3 = second[64 * n - 384:64 * n - 320]
-    for j in range(64):
-        s = square[j]
-        v = _fma(out[j], s, a0 * b0[j])
-        v = _fma(v, s, a1 * b1[j])
-        v = _fma(v, s, a2 * b2[j])
-        out[j] = _fma(v, s, a3 * b3[j])
-
-
-@_plain
-def _summed(evens, odds, first, second, rho, out):
-    """The sums of 64 pairs."""
-    square = np.empty(64)
-    even = np.empty(64)
-    for j in range(64):
-        square[j] = rho[j] * rho[j]
-        even[j] = 0.0
-        out[j] = 0.0
-    for n in range(8 * evens - 2, 0, -8):
-        _horner(n, first, second, square, even)
-    for n in range(8 * odds - 1, 0, -8):
-        _horner(n, first, second, square, out)
-    for j in range(64):
-        out[j] = _fma(out[j], rho[j], even[j])
+def _tanh(u):
+    """The hyperbolic tangent."""
+    size = fabs(u)
+    rest = _expm1(-2.0 * size)
+    return copysign(-rest / (2.0 + rest), u)
 
 
 @_scalar
-def _correlated(c, inverse1, inverse2):
-    """A correlation from a covariance and the inverse roots of kernels, from -1 to 1."""
-    ratio = c * inverse1 * inverse2
-    ratio = 1.0 if ratio > 1.0 else ratio
-    return -1.0 if ratio < -1.0 else ratio
+def _expm1(u):
+    """exp(u) - 1."""
+    half, part = _exp_parts(u)
+    return inf if u > 709.782712893384 else 2.0 * _fma(half, part, half - 0.5)
 
 
 @_scalar
-def _certain_sum(terms, rest1, rest2, rho, total):
-    """A sum; no number where all terms leave more than 5e-13, from what they leave of each input."""
-    size = fabs(rho)
-    left = terms * log(size if size > 1e-300 else 1e-300) + 0.5 * (rest1 + rest2)
-    return nan if left > -28.324 else total
+def _exp_parts(u):
+    """Numbers h and r with exp(u) = 2*(h + h*r), h half of a power of 2: 2**1024 is not a float."""
+    inside = 709.782712893384 if u > 709.782712893384 else u
+    inside = -707.0 if inside < -707.0 else inside
+    k = _fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0
+    rest = _fma(k, -1.9082149292705877e-10, _fma(k, -0.6931471803691238, inside))
+    return (_power_of_two(k - 1.0), _fma(rest * rest, _exp_tail(rest), rest))
 
 
 @_scalar
-def _start_of(index, size):
-    """Where the coefficients of an input begin, from its number and that of numbers of a block."""
-    return int(index) // 64 * size + int(index) % 64
+def _exp_tail(u):
+    """(exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2."""
+    value = _three_steps(2.091467944897855e-09, u, 2.5105206475334834e-08, 2.7557273661174726e-07, 2.75572554255029e-06)
+    value = _three_steps(value, u, 2.4801587325533502e-05, 0.00019841269874800683, 0.0013888888888883752)
+    value = _three_steps(value, u, 0.008333333333326141, 0.04166666666666667, 0.1666666666666667)
+    return _fma(value, u, 0.5)
 
 
 @_scalar
-def _place_of_sum(number, K1, K2, C, p):
-    return C
+def _three_steps(value, u, a, b, c):
+    """Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave."""
+    return _fma(_fma(_fma(value, u, a), u, b), u, c)
 
 
 @_scalar
-def _alike(rho, inverse1, inverse2, size, total):
-    """The average of the square of a function for equal inputs, whose sum may lack terms; that sum else."""
-    near = size if rho > 0.999999999999999 else total
-    return near if inverse1 == inverse2 else total
-
-
-@_plain
-def _sums_apart(number, equal, p, terms, one, two, count, first, second, width, K1, K2, C, work, out):
-    """The averages of up to 64 pairs of inputs."""
-    rho = np.empty(64)
-    size = _numbers_of_block(terms)
-    behind = 64 * terms
-    groups = terms // 8
-    tails = one[(count + 63) // 64 * size:]
-    others = two[(count + 63) // 64 * size:]
-    both = work[terms:65 * terms]
-    for j in range(64):
-        rho[j] = 0.0
-    for j in range(width):
-        k1 = _start_of(first[j], size) + behind
-        k2 = _start_of(second[j], size) + behind
-        rho[j] = _correlated(_place_of_sum(number, K1[j], K2[j], C[j], p), one[k1 + 64], two[k2 + 64])
-    logarithm = _largest_logarithm(rho)
-    evens = _needed(groups, logarithm, tails, others)
-    odds = _needed(groups, logarithm, tails[groups + 1:], others[groups + 1:])
-    used = 8 * (evens if evens > odds else odds)
-    for n in range(used):
-        work[n] = 1.0
-    for j in range(64):
-        i1 = _start_of(first[j], size) if j < width else 0
-        i2 = _start_of(second[j], size) if j < width else 0
-        for n in range(used):
-            both[64 * n + j] = one[i1 + 64 * n] * two[i2 + 64 * n]
-    _summed(evens, odds, work, both, rho, out)
-    for j in range(width):
-        m1 = _start_of(first[j], size) + behind
-        m2 = _start_of(second[j], size) + behind
-        out[j] = _certain_sum(terms, one[m1], two[m2], rho[j], out[j])
-        out[j] = _alike(rho[j], one[m1 + 64], two[m2 + 64], one[m1 + 128], out[j]) if equal == 1 else out[j]
+def _valid(K):
+    """A kernel, no number where it is negative."""
+    return nan if K < 0.0 else K
 
 
 @_scalar
-def _possible(root1, root2, C, value):
-    """A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not."""
-    return value if fabs(C) <= (1.0 + 64.0 * _precision(C)) * root1 * root2 else nan
-
-
-@_scalar
-def _covariance_map_pair(K1, first0, K2, second0, C, sum0, C_W, C_b):
-    return _possible(first0, second0, C, C_b + C_W * sum0)
+def _columns_of_pairs(entries, K1, K2):
+    """The number of columns, if pairs are those of a matrix row by row; 1 if they are not."""
+    columns = 1
+    while columns < entries and K1[columns] == K1[0]:
+        columns += 1
+    others = entries % columns
+    for i in range(entries):
+        others += 0 if K1[i] == K1[i - i % columns] and K2[i] == K2[i % columns] else 1
+    return columns if others == 0 else 1
 
 
 @_loop
 def _covariance_map_entries(entries, K1, K2, C, C_W, C_b, out):
-    for block in prange((entries + 4095) // 4096):
-        start = 4096 * block
-        pairs = _smaller(4096, entries - start)
-        kernels = np.empty(8192)
-        kinds = np.empty(8192)
-        numbered = np.empty(8192)
-        p = np.empty(3)
-        choice = np.empty(3)
-        row_C = np.empty(64)
-        sum0 = np.empty(64)
-        p[0] = C_W
-        p[1] = C_b
-        for i in range(pairs):
-            out[start + i] = nan
-            kernels[i] = _valid(K1[start + i])
-            kernels[pairs + i] = _valid(K2[start + i])
-        count = _distinct(2 * pairs, kernels, kinds, numbered)
-        if _choose(0, 1, p, count, kinds, choice) == 0:
-            terms = int(choice[1])
-            share = _numbers_of_expansion(count, terms)
+    for i in range(entries):
+        out[i] = nan
+    kernels = np.empty(2 * entries)
+    p = np.empty(3)
+    choice = np.empty(3)
+    p[0] = C_W
+    p[1] = C_b
+    for i in range(entries):
+        kernels[i] = _valid(K1[i])
+        kernels[entries + i] = _valid(K2[i])
+    columns = _columns_of_pairs(entries, kernels, kernels[entries:])
+    if columns > 63:
+        rows = entries // columns
+        firsts = np.empty(rows)
+        for i in range(rows):
+            firsts[i] = K1[i * columns]
+        _covariance_map_matrix(rows, columns, firsts, K2, C, columns, C_W, C_b, out, columns)
+    elif _choose(0, 1, p, 2 * entries, kernels, choice) == 0:
+        terms = int(choice[1])
+        share = _numbers_of_block(terms)
+        for block in prange((entries + 2047) // 2048):
             work = np.empty(65 * terms)
-            expansions = np.empty(1 * share)
-            if _expand(0, 1, p, count, kinds, choice, expansions) == 0:
-                for left in range(0, pairs, 64):
-                    width = _smaller(64, pairs - left)
-                    at = start + left
-                    for j in range(width):
-                        row_C[j] = C[at + j]
-                    _sums_apart(0, 1, p, terms, expansions[0 * share:], expansions[0 * share:], count, numbered[left:], numbered[pairs + left:], width, kernels[left:], kernels[pairs + left:], row_C, work, sum0)
-                    for j in range(width):
-                        k1 = _valid(K1[at + j])
-                        k2 = _valid(K2[at + j])
-                        first0 = sqrt(k1)
-                        second0 = sqrt(k2)
-                        out[at + j] = _covariance_map_pair(k1, first0, k2, second0, row_C[j], sum0[j], C_W, C_b)
-
-
-@_scalar
-def _are_same(count1, K1, count2, K2):
-    """1 for equal kernels, what is not a number at equal indices included; else 0."""
-    different = 0 if count1 == count2 else 1
-    for i in range(count1 if different == 0 else 0):
-        different += 0 if K1[i] == K2[i] or (K1[i] != K1[i] and K2[i] != K2[i]) else 1
-    return 1 if different == 0 else 0
-
-
-@_plain
-def _sums_of_row(number, equal, p, terms, one, two, i, K1, left, width, K2, C, out):
-    """The averages of an input with others that stand one behind the other."""
-    line = np.empty(4096)
-    rho = np.empty(64)
-    size = _numbers_of_block(terms)
-    behind = 64 * terms
-    groups = terms // 8
-    first = one[i // 64 * size + i % 64:]
-    tails = one[i // 64 * size + behind + 192:]
-    for n in range(terms):
-        line[n] = first[64 * n]
-    for at in range(0, width, 64):
-        last = _smaller(64, width - at)
-        second = two[(left + at) // 64 * size:((left + at) // 64 + 1) * size]
-        others = second[behind + 192:]
-        inverses = second[behind + 64:behind + 128]
-        sums = out[at:at + 64]
-        for j in range(last):
-            covariance = _place_of_sum(number, K1, K2[at + j], C[at + j], p)
-            rho[j] = _correlated(covariance, first[behind + 64], inverses[j])
-        for j in range(last, 64):
-            rho[j] = 0.0
-        logarithm = _largest_logarithm(rho)
-        evens = _needed(groups, logarithm, tails, others)
-        odds = _needed(groups, logarithm, tails[groups + 1:], others[groups + 1:])
-        _summed(evens, odds, line, second, rho, sums)
-        if terms * logarithm + 0.5 * (tails[groups] + others[groups]) > -28.324:
-            for j in range(64):
-                sums[j] = _certain_sum(terms, first[behind], second[behind + j], rho[j], sums[j])
-        for j in range(64 if equal == 1 else 0):
-            sums[j] = _alike(rho[j], first[behind + 64], inverses[j], first[behind + 128], sums[j])
+            ones = np.empty(1 * share)
+            twos = np.empty(1 * share)
+            row_C = np.empty(64)
+            sum0 = np.empty(64)
+            for at in range(2048 * block, _smaller(2048 * block + 2048, entries), 64):
+                width = _smaller(64, entries - at)
+                first = kernels[at:at + width]
+                second = kernels[entries + at:entries + at + width]
+                lost = _expand(0, 1, p, width, first, choice, ones)
+                lost += _expand(0, 1, p, width, second, choice, twos)
+                for j in range(width):
+                    row_C[j] = C[at + j]
+                _sums_of_block(1, 0, 1, p, terms, ones[0 * share:], 0, twos[0 * share:], width, first, second, row_C, work, sum0)
+                for j in range(width if lost == 0 else 0):
+                    k1 = first[j]
+                    k2 = second[j]
+                    first0 = sqrt(k1)
+                    second0 = sqrt(k2)
+                    out[at + j] = _covariance_map_pair(k1, first0, k2, second0, row_C[j], sum0[j], C_W, C_b)
 
 
 @_loop
@@ -752,11 +663,12 @@ def _covariance_map_matrix(rows, columns, K1, K2, C, step_C, C_W, C_b, out, step
         kernels[i] = _valid(K1[i]) if i < rows else 0.0
     for j in range(columns):
         kernels[second + j] = _valid(K2[j])
-    column = 0 if _are_same(rows, kernels, columns, kernels[second:]) == 1 else second
+    column = 0 if rows == columns and _are_same(rows, kernels, kernels[second:]) == 1 else second
     count = column + columns
     if _choose(0, 1, p, count, kernels, choice) == 0:
         terms = int(choice[1])
         share = _numbers_of_expansion(count, terms)
+        size = _numbers_of_block(terms)
         expansions = np.empty(1 * share)
         if _expand(0, 1, p, count, kernels, choice, expansions) == 0:
             for block in prange((rows + 31) // 32):
@@ -764,6 +676,7 @@ def _covariance_map_matrix(rows, columns, K1, K2, C, step_C, C_W, C_b, out, step
                 second0 = np.empty(256)
                 row_C = np.empty(256)
                 sum0 = np.empty(256)
+                work = np.empty(4096)
                 for left in range(0, columns, 256):
                     width = _smaller(256, columns - left)
                     for j in range(width):
@@ -774,9 +687,46 @@ def _covariance_map_matrix(rows, columns, K1, K2, C, step_C, C_W, C_b, out, step
                         first0 = sqrt(k1)
                         for j in range(width):
                             row_C[j] = C[i * step_C + left + j]
-                        _sums_of_row(0, 1, p, terms, expansions[0 * share:], expansions[0 * share:], i, k1, column + left, width, k2, row_C, sum0)
+                        for at in range(0, width, 64):
+                            first = i // 64 * size
+                            second = (column + left + at) // 64 * size
+                            _sums_of_block(0, 0, 1, p, terms, expansions[0 * share + first:], i % 64, expansions[0 * share + second:], _smaller(64, width - at), kernels[i:], k2[at:], row_C[at:], work, sum0[at:])
                         for j in range(width):
                             out[i * step + left + j] = _covariance_map_pair(k1, first0, k2[j], second0[j], row_C[j], sum0[j], C_W, C_b)
+
+
+@intrinsic
+def _precision(typing, x):
+    """From 1 to the next number of the type of x."""
+
+    def code(context, builder, signature, arguments):
+        return ir.Constant(ir.DoubleType(), 2.0**-23 if signature.args[0] == types.float32 else 2.0**-52)
+
+    return types.float64(x), code
+
+
+@intrinsic
+def _fma(typing, a, b, c):
+    """a*b + c with one rounding."""
+
+    def code(context, builder, signature, arguments):
+        numbers = [context.cast(builder, x, t, types.float64) for x, t in zip(arguments, signature.args)]
+        return builder.fma(*numbers)
+
+    return types.float64(a, b, c), code
+
+
+@intrinsic
+def _power_of_two(typing, k):
+    """2**k for an integer -1022 <= k <= 1023: the sum with 1.5 * 2**52 has k in its last bits."""
+
+    def code(context, builder, signature, arguments):
+        double, whole = ir.DoubleType(), ir.IntType(64)
+        bits = builder.bitcast(builder.fadd(arguments[0], ir.Constant(double, 6755399441055744.0)), whole)
+        bits = builder.shl(builder.add(bits, ir.Constant(whole, 1023)), ir.Constant(whole, 52))
+        return builder.bitcast(bits, double)
+
+    return types.float64(types.float64), code
 
 
 def evaluated(entries, matrix, inputs, parameters, out):
