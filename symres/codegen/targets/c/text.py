@@ -14,9 +14,9 @@ import sympy as sp
 from ....core import files
 from ...emission.emitter import argument, variable
 from ...planning.module_plan import ModulePlan
-from ...planning.plan import Component, Function
-from ...scalar.descriptions import formula, head_lines, meaning, series_lines, units_and_errors
-from ...scalar.functions import ScalarFunction, component_function, public_function
+from ...planning.plan import Component
+from ...scalar.descriptions import documented, head_lines, meaning, units_and_errors
+from ...scalar.functions import component_function, public_function
 from ...scalar.library_source import Precision, called, library
 from ...scalar.scalar_target import Parts, in_rows, is_public, parts_of_functions
 from ...scalar.series import HOOK
@@ -44,10 +44,13 @@ def module_text(plan: ModulePlan) -> str:
     """The source of some functions, their declarations at its head."""
     functions = [public_function(f) for f in plan.functions]
     about = head_lines([ABOUT, units_and_errors(plan.components, TITLE)], plan.missing, 3)
-    documented = {s.name: _documented(f, s) for f, s in zip(plan.functions, functions, strict=True)}
+    described = {}
+    for planned, function in zip(plan.functions, functions, strict=True):
+        arguments = docstrings.argument_lines(planned.quantity, "array", "number", "")
+        described[function.name] = meaning(planned, " * "), documented(planned, function.series, arguments, 3)
     head = {"title": plan.title, "command": plan.command, "about": about, "prefix": plan.prefix}
     parameters = [p for function in functions for p in function.parameters]
-    return source(head, documented, parts_of_functions(functions, plan.components), parameters)
+    return source(head, described, parts_of_functions(functions, plan.components), parameters)
 
 
 def component_module(component: Component) -> str:
@@ -60,7 +63,7 @@ def component_module(component: Component) -> str:
 
 def source(
     head: Mapping[str, Any],
-    documented: Mapping[str, tuple[str, Sequence[str]]],
+    described: Mapping[str, tuple[str, Sequence[str]]],
     parts: Parts,
     parameters: Iterable[sp.Symbol],
 ) -> str:
@@ -68,7 +71,7 @@ def source(
 
     Args:
         head: what it says of itself.
-        documented: public functions, by name: what they compute, and further lines.
+        described: public functions, by name: what they compute, and further lines.
         parts: what it consists of.
         parameters: arguments of public functions, which declarations call by the user's names.
     """
@@ -87,10 +90,10 @@ def source(
     ]
     code = "\n".join(p["functions"] for p in precisions)
     names = {variable(p): public(p) for p in parameters}
-    prototypes: dict[str, list[str]] = {name: [] for name in documented}
+    prototypes: dict[str, list[str]] = {name: [] for name in described}
     for kind, name, listed in HEAD.findall(code):
-        owner = name if name in documented else name.removesuffix("f")
-        owner = owner if owner in documented else owner.removesuffix("_matrix")
+        owner = name if name in described else name.removesuffix("f")
+        owner = owner if owner in described else owner.removesuffix("_matrix")
         arguments = re.sub(r"\w+", lambda word: names.get(word[0], word[0]), listed)
         prototypes[owner].append(f"{kind} {head['prefix']}{name}({arguments});")
     processor = machine(code)
@@ -99,7 +102,7 @@ def source(
         **{key: _plain(value) for key, value in head.items()},
         "documented": [
             {"meaning": _plain(about), "lines": list(map(_plain, lines)), "prototypes": prototypes[name]}
-            for name, (about, lines) in documented.items()
+            for name, (about, lines) in described.items()
         ],
         "machine": processor,
         "headers": [name for name, word in used.items() if word in processor + code],
@@ -155,14 +158,3 @@ def public(parameter: sp.Symbol) -> str:
         or name.isupper()
     )
     return variable(parameter) if is_taken or not name.isascii() else name
-
-
-def _documented(planned: Function, function: ScalarFunction) -> tuple[str, list[str]]:
-    """What a function computes, and further lines."""
-    return meaning(planned, " * "), [
-        *formula(planned),
-        *docstrings.argument_lines(planned.quantity, "array", "number", ""),
-        "",
-        *series_lines(function.series, 3),
-        *docstrings.function_lines(planned, False),
-    ]

@@ -9,23 +9,23 @@ from pathlib import Path
 from typing import Any
 
 from ....core import files
+from ....results.quantity import Quantity
 from ...arrays.array_target import FEATURE_ROWS
 from ...arrays.runtime_library import RuntimeLibrary
 from ...emission.emitter import OUT, argument, variable
 from ...planning.module_plan import ModulePlan
 from ...planning.network_plan import NetworkPlan
-from ...planning.plan import Component, Function
+from ...planning.plan import Component
 from ...scalar import arrays
 from ...scalar.descriptions import (
     SERIES,
     SEVERAL,
-    formula,
+    documented,
     head_lines,
     meaning,
     network_functions,
     network_lines,
     parameter_lines,
-    series_lines,
     units_and_errors,
 )
 from ...scalar.functions import ScalarFunction, component_function, public_function
@@ -54,7 +54,12 @@ def module_text(plan: ModulePlan) -> str:
     functions = [public_function(f) for f in plan.functions]
     quantities = [f.quantity for f in plan.functions]
     listed = [
-        _function(s, signature(f.quantity, quantities, [f"{OUT}=None"]), meaning(f, "    "), _documented(f, s))
+        _function(
+            s,
+            signature(f.quantity, quantities, [f"{OUT}=None"]),
+            meaning(f, "    "),
+            documented(f, s.series, _arguments(f.quantity), 4),
+        )
         for f, s in zip(plan.functions, functions, strict=True)
     ]
     about = head_lines([ABOUT, units_and_errors(plan.components, TITLE)], plan.missing, 0)
@@ -139,19 +144,15 @@ def _kind(tree: ast.FunctionDef) -> str:
     return "_plain" if "Written" in kinds and "Fixed" not in kinds else "_scalar"
 
 
-def _documented(planned: Function, function: ScalarFunction) -> list[str]:
-    arguments = docstrings.argument_lines(planned.quantity, "array_like")
+def _arguments(quantity: Quantity) -> list[str]:
+    """The arguments of a function, and its result."""
     return [
-        *formula(planned),
         "Args:",
-        *(f"    {line}" for line in arguments),
+        *(f"    {line}" for line in docstrings.argument_lines(quantity, "array_like")),
         f"    {OUT}: array of the broadcast shape that receives the result.",
         "",
         "Returns:",
         f"    array of the broadcast shape (a number if all arguments are numbers), or ``{OUT}``.",
-        "",
-        *series_lines(function.series, 4),
-        *docstrings.function_lines(planned, False),
     ]
 
 
@@ -160,8 +161,7 @@ def _function(function: ScalarFunction, head: str, about: str, lines: Sequence[s
 
     def listed(names: Sequence[str]) -> str:
         """A tuple."""
-        first, *others = names if names else [""]
-        return f"({', '.join([first, *others])}{',' if first and not others else ''})"
+        return f"({', '.join(names)}{',' if len(names) == 1 else ''})"
 
     matrix = f"_{function.name}_matrix" if function.levels is not None else "None"
     given = f"{listed(list(map(variable, function.inputs)))}, {listed(list(map(argument, function.parameters)))}"
