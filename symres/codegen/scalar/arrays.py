@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -33,8 +32,7 @@ def evaluated(
     given = [np.asarray(a) for a in inputs]
     kind = np.dtype(np.float32 if all(a.dtype == np.float32 for a in given) else np.float64)
     if matrix is not None:
-        K1, K2, C, *others = given
-        given = [K1, K2, np.asarray(_covariances(K1, K2, C, kind)), *others]
+        given[2] = np.asarray(_covariances(given[0], given[1], given[2], kind))
     given = [_real(a, kind) for a in given]
     numbers = [_real(p) for p in parameters]
     shape = np.broadcast_shapes(*(a.shape for a in (*given, *numbers)), *(() if out is None else (out.shape,)))
@@ -43,25 +41,20 @@ def evaluated(
     if out is not None and not out.flags.writeable:
         raise ValueError("out is read-only")
     target: Reals = np.empty(shape, dtype=kind) if out is None or not _is_apart(out, given) else out
-    axes = target.ndim
-    shaped = [a.reshape((1,) * (axes - a.ndim) + a.shape) for a in given]
-    is_number = all(p.size == 1 for p in numbers)
+    shaped = [a.reshape((1,) * (target.ndim - a.ndim) + a.shape) for a in given]
     if target.size == 0:
         pass
-    elif not is_number:
+    elif any(p.size != 1 for p in numbers):
         _by_parameters(entries, shaped, numbers, target)
-    elif matrix is not None and axes >= 2 and shaped[0].shape[-1] == 1 and shaped[1].shape[-2] == 1:
-        values = [float(p.reshape(())) for p in numbers]
-        rows, columns = shape[-2:]
-        for place in product(*map(range, shape[:-2])):
-            K1, K2, *others = [a[tuple([p * (n > 1) for p, n in zip(place, a.shape, strict=False)])] for a in shaped]
-            first, second = _line(K1, rows), _line(K2, columns)
-            wide = [np.ascontiguousarray(np.broadcast_to(a, (rows, columns))).reshape(-1) for a in others]
-            steps = [x for a in wide for x in (a, columns)]
-            matrix(rows, columns, first, second, *steps, *values, target[place].reshape(-1), columns)
+    elif matrix is not None and target.ndim >= 2 and shaped[0].shape[-1] == 1 and shaped[1].shape[-2] == 1:
+        *batch, rows, columns = shape
+        for place in np.ndindex(*batch):
+            K1, K2, *others = [np.broadcast_to(a, (*batch, *a.shape[-2:]))[place] for a in shaped]
+            steps = [x for a in others for x in (_flat(a, (rows, columns)), columns)]
+            ends = [*steps, *(p.item() for p in numbers), target[place].reshape(-1), columns]
+            matrix(rows, columns, _flat(K1, (rows, 1)), _flat(K2, (1, columns)), *ends)
     else:
-        flat = [np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1) for a in shaped]
-        entries(target.size, *flat, *[float(p.reshape(())) for p in numbers], target.reshape(-1))
+        entries(target.size, *(_flat(a, shape) for a in shaped), *(p.item() for p in numbers), target.reshape(-1))
     if out is None:
         return target[()]
     if target is not out:
@@ -145,21 +138,20 @@ def _is_apart(out: Reals, given: Sequence[Reals]) -> bool:
     return plain and not any(np.may_share_memory(a, out) for a in given)
 
 
-def _line(K: Reals, count: int) -> Reals:
-    """Kernels as an array of one axis, one behind the other in memory."""
-    return np.ascontiguousarray(np.broadcast_to(K.reshape(-1), (count,)))
+def _flat(a: Reals, shape: Sequence[int]) -> Reals:
+    """The numbers of an array that is broadcast, one behind the other in memory."""
+    return np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1)
 
 
 def _by_parameters(
     entries: Callable[..., None], inputs: Sequence[Reals], parameters: Sequence[Reals], target: Reals
 ) -> None:
     """Entries with the same parameters at a time."""
-    flat = [np.broadcast_to(a, target.shape).reshape(-1) for a in inputs]
-    rows = np.stack([np.broadcast_to(p, target.shape).reshape(-1) for p in parameters])
-    columns, place = np.unique(rows, axis=1, return_inverse=True)
+    flat = [_flat(a, target.shape) for a in inputs]
+    columns, place = np.unique(np.stack([_flat(p, target.shape) for p in parameters]), axis=1, return_inverse=True)
     values = target.reshape(-1)
     for number, column in enumerate(columns.T):
-        some = np.flatnonzero(place.reshape(-1) == number)
-        part = np.empty(some.size, dtype=target.dtype)
-        entries(some.size, *[np.ascontiguousarray(a[some]) for a in flat], *[float(v) for v in column], part)
-        values[some] = part
+        chosen = np.flatnonzero(place.reshape(-1) == number)
+        part = np.empty(chosen.size, dtype=target.dtype)
+        entries(chosen.size, *(a[chosen] for a in flat), *column.tolist(), part)
+        values[chosen] = part

@@ -36,17 +36,26 @@ def meaning(function: Function, beginning: str) -> str:
     return f"\n{beginning}".join(docstrings.wrapped(docstrings.first_paragraph(function), 8))
 
 
-def formula(function: Function) -> list[str]:
-    """Its formula and what the names there stand for."""
+def documented(function: Function, series: Series | None, arguments: Sequence[str], indent: int) -> list[str]:
+    """What is said of a function: its formula and the names there, its arguments, how and how well it is computed.
+
+    Args:
+        function: the function.
+        series: what it takes from series in the correlation, if anything.
+        arguments: lines about them and about the result.
+        indent: of the lines.
+    """
     quantity = function.quantity
     where = docstrings.meanings(quantity)
-    lines = [f"    {line}" for line in docstrings.formula_lines(quantity.definition, 8)]
-    return [*lines, "", *(["where", "", *(f"    {line}" for line in where), ""] if where else [])]
-
-
-def series_lines(series: Series | None, indent: int) -> list[str]:
-    """How averages without a closed form are computed, where there are any."""
-    return [] if series is None else docstrings.wrapped(SERIES, indent, 4)
+    return [
+        *(f"    {line}" for line in docstrings.formula_lines(quantity.definition, 8)),
+        "",
+        *(["where", "", *(f"    {line}" for line in where), ""] if where else []),
+        *arguments,
+        "",
+        *([] if series is None else docstrings.wrapped(SERIES, indent, 4)),
+        *docstrings.function_lines(function, False),
+    ]
 
 
 def network_lines(plan: NetworkPlan) -> list[str]:

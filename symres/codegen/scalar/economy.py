@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 import sympy as sp
@@ -14,34 +15,25 @@ from .levels import Assignment
 def economical(results: Sequence[Assignment]) -> list[Assignment]:
     """Assignments that compute the same in fewer operations, each within a rounding or two of what was."""
     names, expressions = zip(*((name, with_common_factors(expr)) for name, expr in results), strict=True)
-    inverses = {}
-    for number, root in enumerate(_divisors(expressions)):
-        inverse = GeneratedSymbol(f"inverse{number}", positive=True)
-        inverses[root] = inverse
+    bases = _divisors(expressions)
+    inverses = {base: GeneratedSymbol(f"inverse{number}", positive=True) for number, base in enumerate(bases)}
     before = [(str(inverse), 1 / sp.sqrt(base)) for base, inverse in inverses.items()]
     return [*before, *zip(names, (_multiplied(e, inverses) for e in expressions), strict=True)]
 
 
 def _divisors(expressions: Sequence[sp.Expr]) -> list[sp.Expr]:
-    """The radicands of roots that pairs are divided by more than once."""
-    found = [p for e in expressions for p in e.atoms(sp.Pow) if _is_divisor(p) and p.base.free_symbols & PAIR]
-    bases = sorted({p.base for p in found}, key=sp.default_sort_key)
-    return [base for base in bases if len({p for p in found if p.base == base}) > 1 or _uses(expressions, base) > 1]
+    """The radicands of roots that pairs are divided by more than once: in several products, or to several powers."""
+    uses: dict[sp.Expr, set[sp.Expr]] = defaultdict(set)
+    for node in (node for e in expressions for node in sp.preorder_traversal(e)):
+        for factor in node.args if isinstance(node, sp.Mul) else (node,):
+            if _is_divisor(factor) and factor.base.free_symbols & PAIR:
+                uses[factor.base].add(node)
+    several = [b for b, nodes in uses.items() if max(Counter(isinstance(n, sp.Mul) for n in nodes).values()) > 1]
+    return sorted(several, key=sp.default_sort_key)
 
 
 def _is_divisor(power: sp.Expr) -> bool:
     return isinstance(power, sp.Pow) and bool(power.exp.is_Rational and power.exp.is_negative and power.exp.q == 2)
-
-
-def _uses(expressions: Sequence[sp.Expr], base: sp.Expr) -> int:
-    """How many products are divided by the root."""
-    products = {
-        node
-        for e in expressions
-        for node in sp.preorder_traversal(e)
-        if isinstance(node, sp.Mul) and any(_is_divisor(f) and f.base == base for f in node.args)
-    }
-    return len(products)
 
 
 def _multiplied(e: sp.Expr, inverses: dict[sp.Expr, sp.Symbol]) -> sp.Expr:

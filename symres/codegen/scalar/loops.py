@@ -2,58 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ...core import files
-from ..emission.emitter import defined, variable
+from ..emission.emitter import variable
 from ..planning.network_plan import NetworkPlan
 from ..planning.plan import KERNELS
 from .functions import ScalarFunction
 from .library_source import Precision
 from .networks import ScalarLayer
-from .series import READ, WRITTEN, Series
 
 TEMPLATES = Path(__file__).parent / "templates"
 _RANGE, _DIGITS = 120, 24  # powers of 2 that are floats, with room for coefficients; digits
-_BLOCK = f"nodes: int, step: float, roots: {READ}, p: {READ}, even: {WRITTEN}, odd: {WRITTEN}"
 
 
-def first_factors(all_of: Iterable[ScalarFunction | ScalarLayer]) -> dict[str, int]:
-    """The number of the first function that each function or layer expands, by name."""
-    begins, number = {}, 0
-    for one in all_of:
-        begins[one.name] = number
-        number += len(one.series.factors) if one.series is not None else 0
-    return begins
+def begins(items: Iterable[ScalarFunction | ScalarLayer]) -> dict[str, dict[str, int]]:
+    """The numbers of the first function that each function or layer expands and of its first sum, by name."""
+    numbers, factor, total = {}, 0, 0
+    for item in items:
+        numbers[item.name] = {"factor": factor, "sum": total}
+        if item.series is not None:
+            factor, total = factor + len(item.series.factors), total + len(item.series.sums)
+    return numbers
 
 
-def hooks(series: Iterable[Series]) -> list[str]:
-    """The functions of ``drivers/hooks.py``, which call those that are expanded by their numbers."""
-    names = [factor.name for one in series for factor in one.factors]
-
-    def chosen(calls: Iterable[str]) -> list[str]:
-        """The call that the number says."""
-        tests = ("if" if k == 0 else "elif" for k in range(len(names)))
-        cases = zip(tests, range(len(names)), calls, strict=True)
-        return [line for test, k, call in cases for line in (f"{test} number == {k}:", f"    {call}")]
-
-    blocks = chosen(f"{name}_block(nodes, step, roots, p, even, odd)" for name in names)
-    kernels = chosen(f"kernel = {name}_kernel(K, p)" for name in names)
-    return [
-        defined(f"factor_block(number: int, {_BLOCK}) -> None", blocks),
-        defined(f"factor_kernel(number: int, K: float, p: {READ})", ["kernel = K", *kernels, "return kernel"]),
-    ]
-
-
-def function_loops(function: ScalarFunction, begin: int, precision: Precision) -> str:
+def function_loops(function: ScalarFunction, begin: Mapping[str, int], precision: Precision) -> str:
     """NAME_entries(entries, inputs, parameters, out) and, of two inputs, NAME_matrix(rows, columns, K1, K2, others and
     their steps, parameters, out, step).
 
     Args:
         function: the function.
-        begin: the number of the first function that it expands.
+        begin: what ``begins`` says of it.
         precision: of the arguments; what floats cannot hold is computed in double.
     """
     arrays, numbers = list(map(variable, function.inputs)), list(map(variable, function.parameters))
@@ -66,18 +47,20 @@ def function_loops(function: ScalarFunction, begin: int, precision: Precision) -
         "valid": function.valid,
         "single": single,
         "series": function.series,
-        "begin": begin,
+        **begin,
         "wide": _wide(function, numbers) if single and function.steepest and function.series is None else None,
         "entry_of_arrays": f"{function.name}_entry({', '.join([*(f'{a}[j]' for a in arrays), *numbers])})",
     }
     if function.levels is not None:
+        sums = () if function.series is None else function.series.symbols
         values |= {
+            "rows": [*(f"row_{variable(s)}" for s in function.varying), *map(str, sums)],
             "first": function.of_input("first", "k1"),
             "second": [str(s) for s, _ in function.levels.second],
             "second_alone": function.of_input("second", "k2"),
             "second_of_tile": function.of_input("second", "k2[j]", "{0}[j]"),
             "pair_of_row": function.pair(("k1", "k2[j]"), "{0}[j]", "row_{0}[j]", "{0}[j]"),
-            "pair_of_entries": function.pair(("k1", "k2"), "{0}", "{0}[i]", "{0}[j]"),
+            "pair_of_entries": function.pair(("k1", "k2"), "{0}", "row_{0}[j]", "{0}[j]"),
         }
     return files.render("functions.py.j2", values, TEMPLATES)
 
@@ -90,9 +73,9 @@ def _wide(function: ScalarFunction, numbers: Sequence[str]) -> dict[str, Any]:
 
     def call(arguments: dict[str, str]) -> str:
         if "C" in arguments:
-            exact = f"double_rounded({arguments['K1']}, {arguments['K2']}, {arguments['C']})"
+            exact = f"_double_rounded({arguments['K1']}, {arguments['K2']}, {arguments['C']})"
             arguments = arguments | {"C": exact}
-        return f"double_{function.name}_entry({', '.join([*arguments.values(), *numbers])})"
+        return f"_double_{function.name}_entry({', '.join([*arguments.values(), *numbers])})"
 
     return {
         "limits": f"{least!r}, {largest!r}",
@@ -110,9 +93,10 @@ def network_loops(plan: NetworkPlan, layers: Sequence[ScalarLayer], precision: P
         layers: its different layers.
         precision: of the arguments. A network with series is computed in double.
     """
-    names, begins = list(map(variable, plan.parameters)), first_factors(layers)
+    names, numbers = list(map(variable, plan.parameters)), begins(layers)
     values = {
         "names": names,
+        "single": precision == "single",
         "depth": sum(count for _, count in plan.runs),
         "kept": 2 + max(layer.own for layer in layers),
         "factors": max((len(layer.series.factors) for layer in layers if layer.series is not None), default=0),
@@ -120,21 +104,22 @@ def network_loops(plan: NetworkPlan, layers: Sequence[ScalarLayer], precision: P
             {
                 "name": layer.name,
                 "own": layer.own,
-                "kind": kind,
-                "begin": begins[layer.name],
+                **numbers[layer.name],
                 "gap": layer.gap,
                 "series": layer.series,
                 "numbers": [(variable(p), names.index(variable(p))) for p in layer.parameters],
                 "last": [f", {variable(p)}" for p in layer.parameters],
             }
-            for kind, layer in enumerate(layers)
+            for layer in layers
         ],
     }
-    is_narrow = precision == "single" and values["factors"]
-    return files.render("narrow_network.py.j2" if is_narrow else "network.py.j2", values, TEMPLATES)
+    return files.render("network.py.j2", values, TEMPLATES)
 
 
-def kinds_of(plan: NetworkPlan) -> dict[str, tuple[float, ...]]:
-    """The table that the loops of a network read: which of its different layers each layer is."""
-    names = [layer.name for layer in plan.layers]
-    return {"KINDS": tuple(float(names.index(layer.name)) for layer, count in plan.runs for _ in range(count))}
+def tables_of(plan: NetworkPlan, layers: Sequence[ScalarLayer]) -> dict[str, tuple[float, ...]]:
+    """What the loops of a network read, layer by layer: which of its different layers it is, and what that expands."""
+    numbers, kinds = begins(layers), {layer.name: kind for kind, layer in enumerate(layers)}
+    expanded = {layer.name: 0 if layer.series is None else len(layer.series.factors) for layer in layers}
+    names = [layer.name for layer, count in plan.runs for _ in range(count)]
+    columns = {"KINDS": kinds, "FIRST": {n: b["factor"] for n, b in numbers.items()}, "FACTORS": expanded}
+    return {table: tuple(float(column[name]) for name in names) for table, column in columns.items()}

@@ -16,10 +16,10 @@ from ..planning.network_plan import NetworkPlan
 from ..planning.plan import Component, Function
 from ..planning.target import ArrayFunction, Target
 from .functions import ScalarFunction, Text, component_texts, plain_codes, public_function
-from .library_source import Library, Precision
-from .loops import first_factors, function_loops, hooks, kinds_of, network_loops
+from .library_source import Precision
+from .loops import begins, function_loops, network_loops, tables_of
 from .networks import ScalarLayer, scalar_layers
-from .series import Series
+from .series import Series, hooks
 from .spelling import SCALAR
 
 
@@ -81,20 +81,10 @@ class Parts:
         tables = [table for text in self.components.values() for table in text.tables]
         return {**dict(sorted(tables, key=lambda table: not table[0].endswith("_EDGES"))), **self.tables}
 
-    def program(self, tools: Library, precision: Precision, others: Iterable[str] = ()) -> tuple[ast.FunctionDef, ...]:
-        """The functions of the module and what they need, as trees.
-
-        Args:
-            tools: the library for the precision.
-            precision: of the arguments.
-            others: names of further functions that are called.
-        """
-        loops = definitions([self.loops(precision)])
+    def functions(self, precision: Precision) -> list[ast.FunctionDef]:
+        """The functions of the module, as trees, for arguments of a precision."""
         sources = [*(t.source for t in self.components.values()), *(s for item in self.items for s in item.sources)]
-        series = [text for one in self.series for text in one.sources]
-        factors = definitions([*series, *hooks(self.series)]) if series else []
-        roots = filter(is_public, (tree.name for tree in loops))
-        return tools.program([*roots, *others], [*definitions(sources), *loops], factors)
+        return definitions([*sources, *hooks(self.series), self.loops(precision)])
 
 
 def is_public(name: str) -> bool:
@@ -104,10 +94,10 @@ def is_public(name: str) -> bool:
 
 def parts_of_functions(functions: Sequence[ScalarFunction], components: Iterable[Component]) -> Parts:
     """The parts of a module of functions."""
-    begins = first_factors(functions)
+    numbers = begins(functions)
 
     def loops(precision: Precision) -> str:
-        return "\n\n".join(function_loops(f, begins[f.name], precision) for f in functions)
+        return "\n\n".join(function_loops(f, numbers[f.name], precision) for f in functions)
 
     return Parts(functions, component_texts(components), loops)
 
@@ -115,7 +105,7 @@ def parts_of_functions(functions: Sequence[ScalarFunction], components: Iterable
 def parts_of_network(plan: NetworkPlan) -> Parts:
     """The parts of the module of a network."""
     layers = scalar_layers(plan)
-    return Parts(layers, component_texts(plan.called), partial(network_loops, plan, layers), kinds_of(plan))
+    return Parts(layers, component_texts(plan.called), partial(network_loops, plan, layers), tables_of(plan, layers))
 
 
 def definitions(sources: Iterable[str]) -> list[ast.FunctionDef]:

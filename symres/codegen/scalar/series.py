@@ -26,22 +26,25 @@ KINKS = (
     "which compiled code does not"
 )
 PLACE = "its averages are not taken at the kernels and the covariance of two inputs"
-READ, WRITTEN = "Given", "Written"
+HOOK = "factor_block"  # what needs it computes in double
+BLOCK = f"{HOOK}(number: int, nodes: int, step: float, roots: Given, p: Given, even: Written, odd: Written) -> None"
+KERNEL = "factor_kernel(number: int, K: float, p: Given)"
+SUM = "place_of_sum(number: int, K1: float, K2: float, C: float, p: Given)"
 
 
 @dataclass(frozen=True)
 class ExpandedFunction:
-    """A function that is expanded in Hermite polynomials, at the kernels of inputs.
+    """A function that is expanded in Hermite polynomials, at the kernels of inputs. The parameters are numbers p.
 
     Args:
-        name: begins the names of its functions.
-        sources: NAME(z, ...), the function; NAME_block(nodes, step, roots, p, even, odd), its sums and differences at
-            opposite nodes for a block of inputs; NAME_kernel(K, p), the variance of its argument for an input of kernel
-            K, nan where there are no numbers. The parameters are the numbers p.
+        source: the function of z and parameters.
+        block: lines that write its sums and differences at opposite nodes for a block of inputs, those of ``BLOCK``.
+        kernel: lines that return the variance of its argument for an input, nan where there are no numbers.
     """
 
-    name: str
-    sources: tuple[str, ...]
+    source: str
+    block: list[str]
+    kernel: list[str]
 
 
 @dataclass(frozen=True)
@@ -52,15 +55,13 @@ class Sum:
         symbol: stands for it where pairs are computed.
         first: the number of the function of the first input.
         second: that of the second input.
-        place: the name of a function.
-        source: PLACE(K1, K2, C, p), the covariance of the arguments.
+        place: lines that return the covariance of the arguments.
     """
 
     symbol: sp.Symbol
     first: int
     second: int
-    place: str
-    source: str
+    place: list[str]
 
 
 @dataclass(frozen=True)
@@ -71,14 +72,28 @@ class Series:
     sums: tuple[Sum, ...]
 
     @property
-    def sources(self) -> tuple[str, ...]:
-        """The functions that it calls."""
-        return (*(s for f in self.factors for s in f.sources), *(s.source for s in self.sums))
-
-    @property
     def symbols(self) -> tuple[sp.Symbol, ...]:
         """What stands for the sums."""
         return tuple(s.symbol for s in self.sums)
+
+
+def hooks(series: Sequence[Series]) -> list[str]:
+    """The functions at the end of ``library/machine.py``, and those that they call."""
+    factors, sums = [f for one in series for f in one.factors], [s for one in series for s in one.sums]
+    hooked = (BLOCK, [f.block for f in factors]), (KERNEL, [f.kernel for f in factors]), (SUM, [s.place for s in sums])
+    return [*(f.source for f in factors), *(defined(head, _chosen(bodies)) for head, bodies in hooked if bodies)]
+
+
+def _chosen(bodies: Sequence[list[str]]) -> list[str]:
+    """The lines that the number says."""
+    if len(bodies) == 1:
+        return bodies[0]
+    heads = [f"{'elif' if k else 'if'} number == {k}:" for k in range(len(bodies) - 1)]
+    return [
+        line
+        for head, body in zip([*heads, "else:"], bodies, strict=True)
+        for line in (head, *(f"    {text}" for text in body))
+    ]
 
 
 def refused(formula: sp.Expr, found: str) -> NoSpelling:
@@ -168,15 +183,14 @@ class _Found:
         return list(self.factors).index(key)
 
     def _written(self, name: str, function: sp.Expr, kernel: sp.Expr, largest: float) -> ExpandedFunction:
-        names = {s: variable(s) for s in self.parameters}
         own = [p for p in self.parameters if p in function.free_symbols]
-        listed = "".join(f", {names[p]}" for p in own)
+        listed = "".join(f", {variable(p)}" for p in own)
         block = [
             *self._unpacked(function),
             "for q in range(nodes):",
             "    x = step*q",
-            f"    above: {WRITTEN} = even[64*q:64*q + 64]",
-            f"    below: {WRITTEN} = odd[64*q:64*q + 64]",
+            "    above: Written = even[64*q:64*q + 64]",
+            "    below: Written = odd[64*q:64*q + 64]",
             "    for j in range(64):",
             "        u = roots[j]*x",
             f"        right = {name}(u{listed})",
@@ -184,31 +198,25 @@ class _Found:
             "        above[j] = right + left",
             "        below[j] = right - left",
         ]
-        place = [*self._unpacked(kernel), *lines({K: "K", **names}, [("value", kernel)])]
         ended = "value" if math.isinf(largest) else f"value if value <= {largest!r} else NAN"
-        head = f"nodes: int, step: float, roots: {READ}, p: {READ}, even: {WRITTEN}, odd: {WRITTEN}"
-        return ExpandedFunction(
-            name,
-            (
-                function_text(name, function, own, SCALAR),
-                defined(f"{name}_block({head}) -> None", block),
-                defined(f"{name}_kernel(K: float, p: {READ})", [*place, f"return {ended}"]),
-            ),
-        )
+        place = [*self._lines([("value", kernel)], K), f"return {ended}"]
+        return ExpandedFunction(function_text(name, function, own, SCALAR), block, place)
 
-    def _unpacked(self, expr: sp.Expr) -> list[str]:
-        """The parameters that an expression contains, by their names."""
-        return [f"{variable(s)} = p[{k}]" for k, s in enumerate(self.parameters) if s in expr.free_symbols]
+    def _lines(self, results: Sequence[Assignment], *symbols: sp.Symbol) -> list[str]:
+        """Lines that compute results from symbols and parameters."""
+        names = {s: variable(s) for s in (*symbols, *self.parameters)}
+        return [*self._unpacked(*(expr for _, expr in results)), *lines(names, results)]
+
+    def _unpacked(self, *expressions: sp.Expr) -> list[str]:
+        """The parameters that expressions contain, by their names."""
+        used = set().union(*(e.free_symbols for e in expressions))
+        return [f"{variable(s)} = p[{k}]" for k, s in enumerate(self.parameters) if s in used]
 
     def _sum(self, first: int, second: int, c: sp.Expr, component: Component) -> sp.Symbol:
         if not {K1, K2, C, *self.parameters} >= c.free_symbols:
             raise refused(component.formula, PLACE)
         key = (first, second, c)
         if key not in self.sums:
-            number = len(self.sums)
-            names = {s: variable(s) for s in (K1, K2, C, *self.parameters)}
-            place = f"{self.name}_place{number}"
-            body = [*self._unpacked(c), *lines(names, [("return", c)])]
-            source = defined(f"{place}(K1: float, K2: float, C: float, p: {READ})", body)
-            self.sums[key] = Sum(GeneratedSymbol(f"sum{number}", real=True), first, second, place, source)
+            symbol = GeneratedSymbol(f"sum{len(self.sums)}", real=True)
+            self.sums[key] = Sum(symbol, first, second, self._lines([("return", c)], K1, K2, C))
         return self.sums[key].symbol

@@ -15,18 +15,8 @@ from ..stable import primitives as pr
 from .library_source import library
 
 _OF_THE_LIBRARY = (
-    *(
-        pr.Distance,
-        pr.Separation,
-        pr.Clipped,
-        pr.Possible,
-        pr.CrossDifference,
-        pr.Restored,
-        pr.Certain,
-        pr.TwoTails,
-        pr.Positive,
-    ),
-    *(pr.AngularSum, pr.RightHalfPlaneAngle, pr.UpperHalfPlaneAngle, pr.UpperAngle),
+    *(pr.Distance, pr.Separation, pr.Clipped, pr.Possible, pr.CrossDifference, pr.Restored, pr.Certain, pr.TwoTails),
+    *(pr.Positive, pr.AngularSum, pr.RightHalfPlaneAngle, pr.UpperHalfPlaneAngle, pr.UpperAngle),
 )
 
 SCALAR = Dialect(

@@ -22,15 +22,16 @@ _CHOICE, _LOGIC, _COMPARISON, _SUM, _PRODUCT, _SIGN, _PLACE = range(1, 8)  # how
 _TYPES = {
     "float": "{0}",
     "int": "ptrdiff_t",
+    "Fixed": "const ptrdiff_t",  # a constant wherever the function is called: it becomes part of its callers
     "bool": "int",
     "Sequence[float]": "const {0} *",
     "Given": "const {0} *",
     "Written": "{0} *restrict ",
-    "Doubles": "double *restrict ",
+    "Passed": "{1} *restrict ",
     "None": "void",
 }
 _ON_STACK = 65536  # numbers: half a megabyte, of the eight that a thread usually has
-DOUBLE = "double_"  # begins the names of functions of double that functions of float call
+DOUBLE = "_double_"  # begins the names of functions of double that functions of float call, and of no quantity
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Names:
 
     Args:
         real: the type of numbers: "double" or "float".
+        outer: the type of the arguments of public functions.
         known: the functions of the C library; those of float have an f behind their names.
         prefix: put before the names of all other functions.
         constants: names that stand for numbers.
@@ -48,6 +50,7 @@ class Names:
     """
 
     real: str
+    outer: str
     known: Set[str]
     prefix: str
     constants: Mapping[str, float]
@@ -65,7 +68,7 @@ class Names:
         suffix = "" if name.startswith(DOUBLE) or name in self.whole else self.suffix
         name = name.removeprefix(DOUBLE)
         if name in self.public:
-            return f"SYMRES_NAME({self.public[name]}{suffix})"
+            return f"SYMRES_NAME({self.public[name]}{'f' if self.outer == 'float' else ''})"
         return f"{'' if name in self.known else self.prefix}{name}{suffix}"
 
     def literal(self, value: float) -> str:
@@ -116,11 +119,13 @@ class _Translator:
         """The declaration of an argument; to public functions arrays may be passed that overlap."""
         kind = self._type(argument.annotation)
         if is_public:
+            kind = self._type(argument.annotation, self.names.outer)
             kind = kind.replace("ptrdiff_t", "size_t").replace(" *restrict", " *")
         return f"{kind} {argument.arg}".replace("* ", "*")
 
-    def _type(self, annotation: ast.expr | None) -> str:
-        return _TYPES["float" if annotation is None else ast.unparse(annotation)].format(self.names.real).rstrip()
+    def _type(self, annotation: ast.expr | None, real: str = "") -> str:
+        kind = _TYPES["float" if annotation is None else ast.unparse(annotation)]
+        return kind.format(real or self.names.real, self.names.outer).rstrip()
 
     def _lines(self, body: Sequence[ast.stmt], indent: str) -> list[str]:
         lines = []

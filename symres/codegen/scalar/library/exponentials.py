@@ -8,29 +8,26 @@ from .double_precision import LARGEST, LOG2_HIGH, LOG2_LOW, SHIFT, SMALLEST, ata
 from .machine import INFINITY, fma, power_of_two
 
 
-def exp(u: float) -> float:
-    """The exponential; 0 where that is no normal float."""
+def exp_parts(u: float) -> tuple[float, float]:
+    """Numbers h and r with exp(u) = 2*(h + h*r), h half of a power of 2: 2**1024 is not a float."""
     inside = LARGEST if u > LARGEST else u
     inside = SMALLEST if inside < SMALLEST else inside
     k = fma(inside, 1.4426950408889634, SHIFT) - SHIFT
     rest = fma(k, -LOG2_LOW, fma(k, -LOG2_HIGH, inside))
-    part = fma(rest * rest, exp_tail(rest), rest)
-    half = power_of_two(k - 1.0)  # 2**1024 is no float
-    value = 2.0 * fma(half, part, half)
-    value = INFINITY if u > LARGEST else value
+    return (power_of_two(k - 1.0), fma(rest * rest, exp_tail(rest), rest))
+
+
+def exp(u: float) -> float:
+    """The exponential; 0 where that is not a normal float."""
+    half, part = exp_parts(u)
+    value = INFINITY if u > LARGEST else 2.0 * fma(half, part, half)
     return 0.0 if u < SMALLEST else value
 
 
 def expm1(u: float) -> float:
     """exp(u) - 1."""
-    inside = LARGEST if u > LARGEST else u
-    inside = SMALLEST if inside < SMALLEST else inside
-    k = fma(inside, 1.4426950408889634, SHIFT) - SHIFT
-    rest = fma(k, -LOG2_LOW, fma(k, -LOG2_HIGH, inside))
-    part = fma(rest * rest, exp_tail(rest), rest)
-    half = power_of_two(k - 1.0)
-    value = 2.0 * fma(half, part, half - 0.5)
-    return INFINITY if u > LARGEST else value
+    half, part = exp_parts(u)
+    return INFINITY if u > LARGEST else 2.0 * fma(half, part, half - 0.5)
 
 
 def exp_sinh(a: float, b: float) -> float:

@@ -1,7 +1,7 @@
 """Averages of two variables as series in the correlation: the coefficients of inputs.
 
-<f(z1) g(z2)> = valuen a_n(K1) b_n(K2) rho**n with a_n(K) = <f(sqrt(K) x) h_n(x)> and normalised Hermite polynomials
-h_n. What terms from the n-th on add is at most |rho|**n sqrt(r_f r_g) with r = <f**2> - value{m<n} a_m**2 (Bessel), so
+<f(z1) g(z2)> = sum_n a_n(K1) b_n(K2) rho**n with a_n(K) = <f(sqrt(K) x) h_n(x)> and normalised Hermite polynomials
+h_n. What terms from the n-th on add is at most |rho|**n sqrt(r_f r_g) with r = <f**2> - sum_{m<n} a_m**2 (Bessel), so
 that the error of each sum is known when it is computed.
 
 Averages are sums over nodes at equal distances, whose error falls faster than any power of the distance. Inputs come in
@@ -14,7 +14,7 @@ from __future__ import annotations
 from math import fabs, log, sqrt
 
 from .exponentials import exp
-from .machine import Given, Written, fma
+from .machine import Given, Written, fma, room
 
 REACH = 13.0  # standard deviations behind which nothing is left of the normal law times a polynomial
 NODES = 64.0  # in the first attempt
@@ -29,22 +29,20 @@ HIDDEN = 1e-15  # of <f**2>: rounding hides what is less
 NOTHING = 1e-300
 
 
-def polynomials(begin: int, known: int, terms: int, nodes: int, step: float, table: Written) -> None:
-    """Normalised Hermite polynomials times weights, at nodes: a column for each node, a row for each polynomial.
+def polynomials(begin: int, nodes: int, step: float, table: Written) -> None:
+    """Four normalised Hermite polynomials times weights, a row for each, behind two rows with those before them.
 
     The node at 0 counts half, as functions are taken at x and at -x.
 
     Args:
-        begin: the first polynomial.
-        known: how many are in the table from the call before.
-        terms: how many.
-        nodes: how many.
+        begin: the first polynomial; the last ones of the call before stand in the table, if it is not 0.
+        nodes: the number of columns.
         step: from node to node.
-        table: receives them behind two more rows, those of the polynomials before.
+        table: six rows.
     """
     for q in range(2 * nodes):
-        table[q] = table[known * nodes + q] if begin > 0 else 0.0
-    for n in range(begin, begin + terms):
+        table[q] = table[4 * nodes + q] if begin > 0 else 0.0
+    for n in range(begin, begin + 4):
         up = 1.0 / sqrt(n) if n > 0 else 1.0
         down = sqrt(n - 1.0) if n > 0 else 0.0
         place: int = (n - begin) * nodes
@@ -61,53 +59,152 @@ def polynomials(begin: int, known: int, terms: int, nodes: int, step: float, tab
                 row[q] = (step * q * here[q] - down * before[q]) * up
 
 
-def probed(
-    terms: int,
-    nodes: int,
-    step: float,
-    even: Given,
-    odd: Given,
-    work: Written,
-    found: Written,
-) -> float:
+def products(nodes: int, table: Given, values: Given, coefficients: Written) -> None:
+    """The coefficients of two polynomials of a parity for the inputs of a block, from values of the same parity.
+
+    Args:
+        nodes: how many.
+        table: the rows of the polynomials are its first and third one.
+        values: node by node, for each input of the block.
+        coefficients: receives those of both, as its first and third row of 64.
+    """
+    one: Written = coefficients[0:64]
+    two: Written = coefficients[128:192]
+    for j in range(64):
+        one[j] = 0.0
+        two[j] = 0.0
+    low: Given = table[0:nodes]
+    high: Given = table[2 * nodes : 3 * nodes]
+    for q in range(0, nodes, 4):
+        v0: Given = values[64 * q : 64 * q + 64]
+        v1: Given = values[64 * q + 64 : 64 * q + 128]
+        v2: Given = values[64 * q + 128 : 64 * q + 192]
+        v3: Given = values[64 * q + 192 : 64 * q + 256]
+        a0 = low[q]
+        a1 = low[q + 1]
+        a2 = low[q + 2]
+        a3 = low[q + 3]
+        b0 = high[q]
+        b1 = high[q + 1]
+        b2 = high[q + 2]
+        b3 = high[q + 3]
+        for j in range(64):
+            one[j] = fma(a3, v3[j], fma(a2, v2[j], fma(a1, v1[j], fma(a0, v0[j], one[j]))))
+            two[j] = fma(b3, v3[j], fma(b2, v2[j], fma(b1, v1[j], fma(b0, v0[j], two[j]))))
+
+
+def squares(nodes: int, weights: Given, even: Given, odd: Given, total: Written) -> None:
+    """<f**2> of the inputs of a block, from the values of ``products`` of both parities."""
+    for j in range(64):
+        total[j] = 0.0
+    for q in range(nodes):
+        weight = 0.5 * weights[q]
+        above: Given = even[64 * q : 64 * q + 64]
+        below: Given = odd[64 * q : 64 * q + 64]
+        for j in range(64):
+            total[j] = fma(weight, above[j] * above[j] + below[j] * below[j], total[j])
+
+
+def largest_share(part: Given, total: Given) -> float:
+    """The logarithm of the largest share; what is not a number does not count."""
+    largest = NOTHING
+    for j in range(64):
+        ratio = part[j] / (total[j] if total[j] > NOTHING else NOTHING)
+        largest = ratio if ratio > largest else largest
+    return log(largest)
+
+
+def remainders(terms: int, coefficients: Given, sizes: Given, tails: Written, rests: Written) -> None:
+    """What the squares of coefficients leave of <f**2>, for the inputs of a block.
+
+    Args:
+        terms: how many there are, a multiple of 8.
+        coefficients: those of all inputs for each term.
+        sizes: <f**2>.
+        tails: receives, for every eighth term and behind the last, what is left from there on by even terms, then by
+            odd ones: the logarithm of its share of <f**2>, the largest of the block.
+        rests: receives that behind the last term, for each input; of what is not a number, what never suffices.
+    """
+    left: Written = room(64)
+    other: Written = room(64)
+    for j in range(64):
+        left[j] = sizes[j]
+    for n in range(terms):
+        row: Given = coefficients[64 * n : 64 * n + 64]
+        for j in range(64):
+            left[j] = left[j] - row[j] * row[j]
+    for j in range(64):
+        left[j] = HIDDEN * sizes[j] if left[j] < HIDDEN * sizes[j] else left[j]
+        other[j] = left[j]
+        rests[j] = log((left[j] if left[j] > NOTHING else NOTHING) / (sizes[j] if sizes[j] > NOTHING else NOTHING))
+    groups: int = terms // 8
+    tails[groups] = largest_share(left, sizes)
+    tails[2 * groups + 1] = tails[groups]
+    for k in range(groups - 1, -1, -1):
+        for m in range(8 * k, 8 * k + 8, 2):
+            first: Given = coefficients[64 * m : 64 * m + 64]
+            second: Given = coefficients[64 * m + 64 : 64 * m + 128]
+            for j in range(64):
+                left[j] = fma(first[j], first[j], left[j])
+                other[j] = fma(second[j], second[j], other[j])
+        tails[k] = largest_share(left, sizes)
+        tails[groups + 1 + k] = largest_share(other, sizes)
+
+
+def compensated(nodes: int, weights: Given, values: Given) -> float:
+    """The sum of products that keeps what rounding loses, in eight sums that processors do side by side."""
+    sums: Written = room(8)
+    lost: Written = room(8)
+    for k in range(8):
+        sums[k] = 0.0
+        lost[k] = 0.0
+    for q in range(0, nodes, 8):
+        for k in range(8):
+            part = fma(weights[q + k], values[q + k], -lost[k])
+            more = sums[k] + part
+            lost[k] = (more - sums[k]) - part
+            sums[k] = more
+    total = 0.0
+    for k in range(8):
+        total += sums[k]
+    return total
+
+
+def probed(terms: int, nodes: int, apart: int, even: Given, odd: Given, work: Written, coefficients: Written) -> float:
     """<f**2> and the coefficients of the first input of a block.
 
     Args:
         terms: how many.
         nodes: how many.
-        step: from node to node.
+        apart: how far numbers of one node are from those of the next: 64, or a multiple to leave nodes out.
         even: f(x) + f(-x), node by node, for each input of the block.
         odd: the same of f(x) - f(-x).
-        work: room for three numbers for each node.
-        found: receives the coefficients.
+        work: room for four numbers for each node.
+        coefficients: receives them.
     """
-    total = 0.0
-    lost = 0.0  # by rounding, which sums of many numbers would show
+    step = REACH / nodes
+    here: Written = work[0:nodes]
+    before: Written = work[nodes : 2 * nodes]
+    above: Written = work[2 * nodes : 3 * nodes]
+    below: Written = work[3 * nodes : 4 * nodes]
     for q in range(nodes):
         x = step * q
-        weight = step * 0.3989422804014327 * exp(-0.5 * x * x)
-        weight = 0.5 * weight if q == 0 else weight
-        work[q] = weight
-        work[nodes + q] = 0.0
-        part = fma(0.5 * weight, even[64 * q] * even[64 * q] + odd[64 * q] * odd[64 * q], -lost)
-        more = total + part
-        lost = (more - total) - part
-        total = more
+        here[q] = step * 0.3989422804014327 * exp(-0.5 * x * x)
+        above[q] = even[apart * q]
+        below[q] = odd[apart * q]
+        before[q] = 0.5 * (above[q] * above[q] + below[q] * below[q])
+    here[0] = 0.5 * here[0]
+    total = compensated(nodes, here, before)
+    for q in range(nodes):
+        before[q] = 0.0
     for n in range(terms):
         up = 1.0 / sqrt(n + 1.0)
         down = sqrt(n)
-        is_even: int = 1 - n % 2
-        value = 0.0
-        lost = 0.0
+        coefficients[n] = compensated(nodes, here, work[(2 + n % 2) * nodes :])
         for q in range(nodes):
-            here = work[q]
-            part = fma(here, even[64 * q] if is_even == 1 else odd[64 * q], -lost)
-            more = value + part
-            lost = (more - value) - part
-            value = more
-            work[q] = (step * q * here - down * work[nodes + q]) * up
-            work[nodes + q] = here
-        found[n] = value
+            following = (step * q * here[q] - down * before[q]) * up
+            before[q] = here[q]
+            here[q] = following
     return total
 
 
@@ -124,14 +221,13 @@ def judge(total: float, finer: float, one: Given, two: Given, choice: Written) -
             begins anew, where the most nodes show that the function itself has no more digits.
     """
     terms: int = int(choice[1])
-    allowed = choice[3] * sqrt(finer)
     apart = 0.0
     rest = finer
     for n in range(terms):
         change = fabs(one[n] - two[n])
         apart = apart if change <= apart else change
         rest -= two[n] * two[n]
-    if apart <= allowed and fabs(total - finer) <= choice[3] * finer:
+    if apart <= choice[3] * sqrt(finer) and fabs(total - finer) <= choice[3] * finer:
         if rest <= LEFT * finer:
             rest = finer
             enough: int = 0
@@ -154,119 +250,3 @@ def judge(total: float, finer: float, one: Given, two: Given, choice: Written) -
             choice[2] = 2.0
     else:
         choice[0] = 2.0 * choice[0]
-
-
-def products(
-    parity: int,
-    terms: int,
-    nodes: int,
-    table: Given,
-    values: Given,
-    coefficients: Written,
-) -> None:
-    """The coefficients of a parity for the inputs of a block, from values of the same parity."""
-    for n in range(parity, terms, 4):
-        one: Written = coefficients[64 * n : 64 * n + 64]
-        two: Written = coefficients[64 * n + 128 : 64 * n + 192]
-        for j in range(64):
-            one[j] = 0.0
-            two[j] = 0.0
-        low: Given = table[n * nodes : (n + 1) * nodes]
-        high: Given = table[(n + 2) * nodes : (n + 3) * nodes]
-        for q in range(0, nodes, 4):
-            v0: Given = values[64 * q : 64 * q + 64]
-            v1: Given = values[64 * q + 64 : 64 * q + 128]
-            v2: Given = values[64 * q + 128 : 64 * q + 192]
-            v3: Given = values[64 * q + 192 : 64 * q + 256]
-            a0 = low[q]
-            a1 = low[q + 1]
-            a2 = low[q + 2]
-            a3 = low[q + 3]
-            b0 = high[q]
-            b1 = high[q + 1]
-            b2 = high[q + 2]
-            b3 = high[q + 3]
-            for j in range(64):
-                one[j] = fma(a3, v3[j], fma(a2, v2[j], fma(a1, v1[j], fma(a0, v0[j], one[j]))))
-                two[j] = fma(b3, v3[j], fma(b2, v2[j], fma(b1, v1[j], fma(b0, v0[j], two[j]))))
-
-
-def share(part: float, total: float) -> float:
-    """The logarithm of a share; of no number, what never suffices."""
-    return log((part if part > NOTHING else NOTHING) / (total if total > NOTHING else NOTHING))
-
-
-def largest_share(part: Given, total: Given) -> float:
-    """The logarithm of the largest share; what is no number does not count."""
-    largest = 0.0
-    for j in range(64):
-        ratio = part[j] / (total[j] if total[j] > NOTHING else NOTHING)
-        largest = ratio if ratio > largest else largest
-    return log(largest if largest > NOTHING else NOTHING)
-
-
-def squares(nodes: int, weights: Given, even: Given, odd: Given, total: Written) -> None:
-    """<f**2> of the inputs of a block.
-
-    Args:
-        nodes: how many.
-        weights: of the nodes.
-        even: f(x) + f(-x), node by node, for each input of the block.
-        odd: the same of f(x) - f(-x).
-        total: receives it.
-    """
-    for j in range(64):
-        total[j] = 0.0
-    for q in range(nodes):
-        weight = 0.5 * weights[q]
-        above: Given = even[64 * q : 64 * q + 64]
-        below: Given = odd[64 * q : 64 * q + 64]
-        for j in range(64):
-            total[j] = fma(weight, above[j] * above[j] + below[j] * below[j], total[j])
-
-
-def remainders(
-    terms: int,
-    coefficients: Given,
-    sizes: Given,
-    tails: Written,
-    rests: Written,
-    work: Written,
-) -> None:
-    """What the squares of coefficients leave of <f**2>, for the inputs of a block.
-
-    Args:
-        terms: how many there are, a multiple of 8.
-        coefficients: those of all inputs for each term.
-        sizes: <f**2>.
-        tails: receives, for every eighth term and behind the last, what is left from there on by even terms, then by
-            odd ones: the logarithm of its share of <f**2>, the largest of the block.
-        rests: receives that behind the last term, for each input.
-        work: room for 192 numbers.
-    """
-    total: Written = work[0:64]
-    left: Written = work[64:128]
-    other: Written = work[128:192]
-    for j in range(64):
-        total[j] = sizes[j]
-        left[j] = total[j]
-    for n in range(terms):
-        row: Given = coefficients[64 * n : 64 * n + 64]
-        for j in range(64):
-            left[j] = left[j] - row[j] * row[j]
-    for j in range(64):
-        left[j] = HIDDEN * total[j] if left[j] < HIDDEN * total[j] else left[j]
-        other[j] = left[j]
-        rests[j] = share(left[j], total[j])
-    groups: int = terms // 8
-    tails[groups] = largest_share(left, total)
-    tails[2 * groups + 1] = tails[groups]
-    for k in range(groups - 1, -1, -1):
-        for m in range(8 * k, 8 * k + 8, 2):
-            first: Given = coefficients[64 * m : 64 * m + 64]
-            second: Given = coefficients[64 * m + 64 : 64 * m + 128]
-            for j in range(64):
-                left[j] = fma(first[j], first[j], left[j])
-                other[j] = fma(second[j], second[j], other[j])
-        tails[k] = largest_share(left, total)
-        tails[groups + 1 + k] = largest_share(other, total)

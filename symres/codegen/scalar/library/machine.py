@@ -1,4 +1,7 @@
-"""What every target provides in its own words; here for plain Python, so that the library can be run and tested."""
+"""What every target and every module provide in their own words; here for plain Python, so that the library is tested.
+
+The last three functions call those of a module that averages expand, by their numbers.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from numpy.typing import NDArray
 
 Given: TypeAlias = NDArray[np.float64]  # numbers that are read
 Written: TypeAlias = NDArray[np.float64]  # numbers that are written; they overlap no others
+
+Fixed: TypeAlias = int  # a constant wherever the function is called, of which it becomes a part
 
 INFINITY = math.inf
 NAN = math.nan
@@ -49,3 +54,18 @@ def present(numbers: Given) -> bool:
 def power_of_two(k: float) -> float:
     """2**k for an integer -1022 <= k <= 1023, given as a float."""
     return math.ldexp(1.0, int(k)) if math.isfinite(k) else k
+
+
+def factor_block(number: int, nodes: int, step: float, roots: Given, p: Given, even: Written, odd: Written) -> None:
+    """Sums and differences of a function at opposite nodes, for a block of inputs."""
+    raise NotImplementedError
+
+
+def factor_kernel(number: int, K: float, p: Given) -> float:
+    """The variance of the argument of a function, for an input of kernel K."""
+    raise NotImplementedError
+
+
+def place_of_sum(number: int, K1: float, K2: float, C: float, p: Given) -> float:
+    """The covariance of the arguments of the two functions of a sum, for two inputs."""
+    raise NotImplementedError

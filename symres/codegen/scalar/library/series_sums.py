@@ -1,17 +1,194 @@
-"""Averages of two variables as series in the correlation: the sums for 64 pairs at a time."""
+"""Averages of two variables as series in the correlation: the expansions of functions, and the sums of 64 pairs.
+
+An expansion is an array with a part for each block of 64 inputs: their coefficients term by term, what all terms leave
+of each, the inverse roots of the kernels, <f**2> and the tails of the block, of which ``remainders`` writes the second
+and the last.
+"""
 
 from __future__ import annotations
 
-from math import fabs, log
+from math import fabs, log, sqrt
 
-from .hermite import NOTHING
-from .machine import NAN, Given, Written, fma
+from .hermite import AGREED, NODES, NOTHING, REACH, TERMS, judge, polynomials, probed, products, remainders, squares
+from .machine import (
+    INFINITY,
+    NAN,
+    Fixed,
+    Given,
+    Written,
+    factor_block,
+    factor_kernel,
+    fma,
+    in_threads,
+    place_of_sum,
+    room,
+)
 
 NEXT = 0.999999999999999  # rounding makes correlations of equal inputs no smaller
 CUT = -33.152  # the logarithm of 4e-15: what terms need not give, of sqrt(<f**2> <g**2>)
 LOST = -28.324  # the logarithm of 5e-13: what an entry may lack of that
 
 
+# ---- expansions --------------------------------------------------------------------------------------------------
+def numbers_of_block(terms: int) -> int:
+    """How many numbers the part of a block takes, with room for its tails."""
+    return 64 * terms + 192 + (terms // 4 + 65) // 64 * 64
+
+
+def numbers_of_expansion(count: int, terms: int) -> int:
+    """How many numbers the expansion of a function takes at so many inputs."""
+    return (count + 63) // 64 * numbers_of_block(terms)
+
+
+def root_of(number: int, K: float, p: Given) -> float:
+    """The root of the variance of the argument of a function; nan where it is not a number."""
+    kernel = factor_kernel(number, K, p)
+    return sqrt(kernel) if kernel >= 0.0 else NAN
+
+
+def tried(number: int, largest: float, p: Given, choice: Written, work: Written) -> float:
+    """How many nodes and terms the input with the largest root of a kernel takes; a smaller root where there are none.
+
+    Args:
+        number: of the function.
+        largest: the largest root; what is returned, -1 where not even constants have numbers.
+        p: the parameters.
+        choice: of ``judge``, with numbers of nodes and of terms to begin with; receives those that suffice.
+        work: room for 2170944 numbers.
+    """
+    even: Written = work[0:1048576]
+    odd: Written = work[1048576:2097152]
+    probe: Written = work[2097152:2162688]
+    one: Written = work[2162688:2166784]
+    two: Written = work[2166784:2170880]
+    roots: Written = work[2170880:2170944]
+    begin = choice[1]
+    root = largest
+    choice[2] = 0.0
+    choice[3] = AGREED
+    while choice[2] != 1.0:
+        for j in range(64):
+            roots[j] = root
+        nodes: int = int(choice[0])
+        terms: int = int(choice[1])
+        factor_block(number, 2 * nodes, 0.5 * REACH / nodes, roots, p, even, odd)
+        total = probed(terms, nodes, 128, even, odd, probe, one)
+        finer = probed(terms, 2 * nodes, 64, even, odd, probe, two)
+        judge(total, finer, one, two, choice)
+        if choice[2] == 2.0:
+            choice[1] = begin
+            choice[2] = 0.0 if root > 1e-100 else 1.0
+            choice[3] = AGREED
+            root = 0.5 * root if root > 1e-100 else -1.0
+    return root
+
+
+def choose(begin: int, number: int, p: Given, count: int, K: Given, choice: Written) -> int:
+    """How many nodes and terms all functions take, and up to which root of a kernel they have numbers.
+
+    Args:
+        begin: the number of the first function.
+        number: how many there are.
+        p: the parameters.
+        count: how many inputs.
+        K: their kernels.
+        choice: receives numbers of nodes and of terms, then the root for each function.
+
+    Returns:
+        1 if memory lacks, else 0.
+    """
+    failed: int = 0
+    work: Written = room(2170944)
+    one: Written = room(4)
+    choice[0] = NODES
+    choice[1] = TERMS
+    for k in range(number):
+        choice[2 + k] = 0.0
+        for i in range(count):
+            root = root_of(begin + k, K[i], p)
+            choice[2 + k] = root if root > choice[2 + k] and root < INFINITY else choice[2 + k]
+    for k in range(2 * number if number > 1 else 1):  # twice, as what suffices for one function must for the others
+        one[0] = choice[0]
+        one[1] = choice[1]
+        choice[2 + k % number] = tried(begin + k % number, choice[2 + k % number], p, one, work)
+        choice[0] = one[0] if one[0] > choice[0] else choice[0]
+        choice[1] = one[1] if k == 0 or one[1] > choice[1] else choice[1]
+    return failed
+
+
+def expand_block(
+    number: int, p: Given, begin: int, count: int, K: Given, nodes: int, terms: int, limit: float, out: Written
+) -> int:
+    """The part of an expansion for the block of inputs that begins there; 1 if memory lacks."""
+    failed: int = 0
+    work: Written = room(134 * nodes)
+    roots: Written = room(64)
+    even: Written = work[0 : 64 * nodes]
+    odd: Written = work[64 * nodes : 128 * nodes]
+    table: Written = work[128 * nodes : 134 * nodes]
+    behind: int = 64 * terms
+    for j in range(64):
+        root = root_of(number, K[begin + j], p) if begin + j < count else 0.0
+        roots[j] = root if root <= limit else NAN
+        out[behind + 64 + j] = 0.0 if roots[j] == 0.0 else 1.0 / roots[j]
+    factor_block(number, nodes, REACH / nodes, roots, p, even, odd)
+    for n in range(0, terms, 4):
+        polynomials(n, nodes, REACH / nodes, table)
+        products(nodes, table[2 * nodes :], even, out[64 * n :])
+        products(nodes, table[3 * nodes :], odd, out[64 * n + 64 :])
+        if n == 0:
+            squares(nodes, table[2 * nodes :], even, odd, out[behind + 128 :])
+    remainders(terms, out, out[behind + 128 : behind + 192], out[behind + 192 :], out[behind : behind + 64])
+    return failed
+
+
+def expand(begin: int, number: int, p: Given, count: int, K: Given, choice: Given, out: Written) -> int:
+    """The expansions of functions at inputs, one behind the other; 1 if memory lacks.
+
+    Args:
+        begin: the number of the first function.
+        number: how many there are.
+        p: the parameters.
+        count: how many inputs.
+        K: their kernels.
+        choice: what ``choose`` writes.
+        out: receives the expansions.
+    """
+    failed: int = 0
+    nodes: int = int(choice[0])
+    terms: int = int(choice[1])
+    numbers: int = numbers_of_expansion(count, terms)
+    size: int = numbers_of_block(terms)
+    blocks: int = (count + 63) // 64
+    for part in in_threads(number * blocks, number * blocks > 3):
+        k: int = part // blocks
+        b: int = part % blocks
+        failed += expand_block(
+            begin + k, p, 64 * b, count, K, nodes, terms, choice[2 + k], out[numbers * k + size * b :]
+        )
+    return failed
+
+
+def are_same(count: int, K1: Given, K2: Given) -> int:
+    """1 for equal kernels, what is not a number at equal indices included; else 0."""
+    different: int = 0
+    for i in range(count):
+        different += 0 if K1[i] == K2[i] or (K1[i] != K1[i] and K2[i] != K2[i]) else 1
+    return 1 if different == 0 else 0
+
+
+def columns_of_pairs(entries: int, K1: Given, K2: Given) -> int:
+    """The number of columns, if pairs are those of a matrix row by row; 1 if they are not."""
+    columns: int = 1
+    while columns < entries and K1[columns] == K1[0]:
+        columns += 1
+    others: int = entries % columns
+    for i in range(entries):
+        others += 0 if K1[i] == K1[i - i % columns] and K2[i] == K2[i % columns] else 1
+    return columns if others == 0 else 1
+
+
+# ---- sums --------------------------------------------------------------------------------------------------------
 def correlated(c: float, inverse1: float, inverse2: float) -> float:
     """A correlation from a covariance and the inverse roots of kernels, from -1 to 1."""
     ratio = c * inverse1 * inverse2
@@ -19,32 +196,25 @@ def correlated(c: float, inverse1: float, inverse2: float) -> float:
     return -1.0 if ratio < -1.0 else ratio
 
 
-def row_of(terms: int, lane: int, block: Given, row: Written) -> None:
-    """The coefficients of one input of a block, one behind the other."""
-    for n in range(terms):
-        row[n] = block[64 * n + lane]
+def alike(rho: float, inverse1: float, inverse2: float, size: float, total: float) -> float:
+    """The average of the square of a function for equal inputs, whose sum may lack terms; that sum else."""
+    near = size if rho > NEXT else total
+    return near if inverse1 == inverse2 else total
 
 
-def larger_tails(tails: Given, count: int, most: Written) -> None:
-    """The larger ones of two rows of logarithms, in the place of the second."""
-    for k in range(count):
-        most[k] = tails[k] if tails[k] > most[k] else most[k]
-
-
-def largest_size(numbers: Given, work: Written) -> float:
-    """The largest absolute value of 64 numbers."""
-    for j in range(32):
-        one = fabs(numbers[j])
-        two = fabs(numbers[j + 32])
-        work[j] = one if one > two else two
+def largest_logarithm(rho: Given) -> float:
+    """The logarithm of the largest absolute value of 64 numbers."""
+    largest: Written = room(16)
     for j in range(16):
-        low = work[j]
-        high = work[j + 16]
-        work[j] = low if low > high else high
-    largest = 0.0
+        largest[j] = NOTHING
+    for k in range(0, 64, 16):
+        for j in range(16):
+            size = fabs(rho[k + j])
+            largest[j] = size if size > largest[j] else largest[j]
+    total = NOTHING
     for j in range(16):
-        largest = work[j] if work[j] > largest else largest
-    return largest
+        total = largest[j] if largest[j] > total else total
+    return log(total)
 
 
 def needed(groups: int, logarithm: float, one: Given, two: Given) -> int:
@@ -80,28 +250,19 @@ def horner(n: int, first: Given, second: Given, square: Given, out: Written) -> 
         out[j] = fma(v, s, a3 * b3[j])
 
 
-def summed(
-    evens: int,
-    odds: int,
-    first: Given,
-    second: Given,
-    rho: Given,
-    work: Written,
-    out: Written,
-) -> None:
+def summed(evens: int, odds: int, first: Given, second: Given, rho: Given, out: Written) -> None:
     """The sums of 64 pairs.
 
     Args:
         evens: groups of four even terms.
         odds: groups of four odd terms.
-        first: coefficients of the first input, which they share.
-        second: those of the second inputs, a block.
+        first: coefficients of the first input, which the pairs share.
+        second: those of the second inputs.
         rho: correlations.
-        work: room for 128 numbers.
         out: receives the sums.
     """
-    square: Written = work[0:64]
-    even: Written = work[64:128]
+    square: Written = room(64)
+    even: Written = room(64)
     for j in range(64):
         square[j] = rho[j] * rho[j]
         even[j] = 0.0
@@ -114,117 +275,75 @@ def summed(
         out[j] = fma(out[j], rho[j], even[j])
 
 
-def chunk(
+def certain_sum(terms: int, rest1: float, rest2: float, rho: float, total: float) -> float:
+    """A sum; no number where all terms leave more than 5e-13, from what they leave of each input."""
+    size = fabs(rho)
+    left = terms * log(size if size > NOTHING else NOTHING) + 0.5 * (rest1 + rest2)
+    return NAN if left > LOST else total
+
+
+def sums_of_block(
+    step: Fixed,
+    number: int,
+    equal: int,
+    p: Given,
     terms: int,
-    first: Given,
-    of_first: Given,
-    rest: float,
-    second: Given,
-    of_second: Given,
-    rests: Given,
-    rho: Given,
+    one: Given,
+    i: int,
+    two: Given,
+    width: int,
+    K1: Given,
+    K2: Given,
+    C: Given,
     work: Written,
     out: Written,
 ) -> None:
-    """The averages of 64 pairs that share the first input; no number where terms leave more than 5e-13.
+    """The averages of up to 64 pairs of inputs.
 
     Args:
-        terms: how many there are.
-        first: coefficients of the first input.
-        of_first: tails of its block.
-        rest: what all terms leave of it.
-        second: coefficients of the second inputs.
-        of_second: tails of their block.
-        rests: what all terms leave of them.
-        rho: correlations.
-        work: room for 128 numbers.
-        out: receives the averages.
+        step: 0 if all pairs have the same first input, 1 if each has its own.
+        number: of the sum.
+        equal: 1 if both functions are the same.
+        p: the parameters.
+        terms: how many.
+        one: the part of the expansion of the first function for the block of the first inputs.
+        i: the number of the first one there, 0 if each pair has its own.
+        two: the part of the expansion of the second function for the second inputs.
+        width: how many pairs.
+        K1: kernels of the first inputs.
+        K2: kernels of the second inputs.
+        C: the covariances.
+        work: room for 65*terms numbers, terms if the pairs share the first input.
+        out: receives 64 averages.
     """
+    rho: Written = room(64)
     groups: int = terms // 8
-    largest = largest_size(rho, work)
-    logarithm = log(largest if largest > NOTHING else NOTHING)
-    evens: int = needed(groups, logarithm, of_first[0 : groups + 1], of_second[0 : groups + 1])
-    odds: int = needed(groups, logarithm, of_first[groups + 1 : 2 * groups + 2], of_second[groups + 1 : 2 * groups + 2])
-    summed(evens, odds, first, second, rho, work, out)
-    if 8.0 * groups * logarithm + 0.5 * (of_first[groups] + of_second[groups]) > LOST:
-        for j in range(64):
-            size = fabs(rho[j])
-            left = 8.0 * groups * log(size if size > NOTHING else NOTHING) + 0.5 * (rest + rests[j])
-            out[j] = NAN if left > LOST else out[j]
-
-
-def apart(
-    terms: int,
-    first: Given,
-    of_first: Given,
-    rests1: Given,
-    second: Given,
-    of_second: Given,
-    rests2: Given,
-    places: Given,
-    rho: Given,
-    work: Written,
-    out: Written,
-) -> None:
-    """The averages of 64 pairs that have inputs of their own; no number where terms leave more than 5e-13.
-
-    Args:
-        terms: how many there are.
-        first: coefficients of all inputs of the first function.
-        of_first: the largest tails of all their blocks.
-        rests1: what all terms leave of them.
-        second: the same of the second function.
-        of_second: likewise.
-        rests2: likewise.
-        places: where the first inputs of the pairs are, then where the second ones are; whole numbers.
-        rho: correlations.
-        work: room for 128 + 65*terms numbers.
-        out: receives the averages.
-    """
-    groups: int = terms // 8
-    largest = largest_size(rho, work)
-    logarithm = log(largest if largest > NOTHING else NOTHING)
-    evens: int = needed(groups, logarithm, of_first[0 : groups + 1], of_second[0 : groups + 1])
-    odds: int = needed(groups, logarithm, of_first[groups + 1 : 2 * groups + 2], of_second[groups + 1 : 2 * groups + 2])
+    left1: Given = one[64 * terms + i :]
+    left2: Given = two[64 * terms :]
+    tails1: Given = one[64 * terms + 192 :]
+    tails2: Given = two[64 * terms + 192 :]
+    for j in range(width):
+        covariance = place_of_sum(number, K1[step * j], K2[j], C[j], p)
+        rho[j] = correlated(covariance, left1[64 + step * j], left2[64 + j])
+    for j in range(width, 64):
+        rho[j] = 0.0
+    logarithm = largest_logarithm(rho)
+    evens: int = needed(groups, logarithm, tails1, tails2)
+    odds: int = needed(groups, logarithm, tails1[groups + 1 :], tails2[groups + 1 :])
     used: int = 8 * (evens if evens > odds else odds)
-    ones: Written = work[128 : 128 + terms]
-    both: Written = work[128 + terms : 128 + 65 * terms]
-    for n in range(used):
-        ones[n] = 1.0
-    for j in range(64):
-        one: int = int(places[j])
-        two: int = int(places[64 + j])
-        begin1: int = one // 64 * 64 * terms + one % 64
-        begin2: int = two // 64 * 64 * terms + two % 64
+    if step == 0:
         for n in range(used):
-            both[64 * n + j] = first[begin1 + 64 * n] * second[begin2 + 64 * n]
-    summed(evens, odds, ones, both, rho, work[0:128], out)
-    if 8.0 * groups * logarithm + 0.5 * (of_first[groups] + of_second[groups]) > LOST:
+            work[n] = one[64 * n + i]
+        summed(evens, odds, work, two, rho, out)
+    else:
+        both: Written = work[terms : 65 * terms]
+        for n in range(used):
+            work[n] = 1.0
+        for k in range(64 * used):
+            both[k] = one[k] * two[k]
+        summed(evens, odds, work, both, rho, out)
+    if terms * logarithm + 0.5 * (tails1[groups] + tails2[groups]) > LOST:
         for j in range(64):
-            size = fabs(rho[j])
-            rest = rests1[int(places[j])] + rests2[int(places[64 + j])]
-            left = 8.0 * groups * log(size if size > NOTHING else NOTHING) + 0.5 * rest
-            out[j] = NAN if left > LOST else out[j]
-
-
-def equal_in_row(rho: Given, inverse: float, inverses: Given, size: float, out: Written) -> None:
-    """Averages of equal functions of equal inputs in the place of sums, which may lack terms.
-
-    Args:
-        rho: correlations.
-        inverse: the inverse root of the kernel of the first input.
-        inverses: those of the second ones.
-        size: <f**2> of the first input.
-        out: the sums of 64 pairs.
-    """
-    for j in range(64):
-        near = size if rho[j] > NEXT else out[j]
-        out[j] = near if inverses[j] == inverse else out[j]
-
-
-def equal_apart(rho: Given, inverses: Given, sizes: Given, places: Given, out: Written) -> None:
-    """The same of pairs that have inputs of their own, by places."""
-    for j in range(64):
-        one: int = int(places[j])
-        near = sizes[one] if rho[j] > NEXT else out[j]
-        out[j] = near if inverses[one] == inverses[int(places[64 + j])] else out[j]
+            out[j] = certain_sum(terms, left1[step * j], left2[j], rho[j], out[j])
+    for j in range(64 if equal == 1 else 0):
+        out[j] = alike(rho[j], left1[64 + step * j], left2[64 + j], left1[128 + step * j], out[j])

@@ -1,10 +1,15 @@
-"""Functions that are given by tables."""
+"""Polynomials, and functions that are given by tables of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from .machine import fma
+
+
+def three_steps(value: float, u: float, a: float, b: float, c: float) -> float:
+    """Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave."""
+    return fma(fma(fma(value, u, a), u, b), u, c)
 
 
 def piecewise(u: float, edges: Sequence[float], pieces: int, table: Sequence[float], rows: int) -> float:

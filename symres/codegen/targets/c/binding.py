@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from inspect import Parameter, Signature
 from typing import Any
 
 import cffi
@@ -77,57 +78,32 @@ class CFunction:
 
     def __init__(self, library: CompiledSource, function: Declared, known: frozenset[str]) -> None:
         self._function, self._known = function, known
-        self._call_entries = library.of_arrays(function.name)
-        self._call_matrix = library.of_arrays(f"{function.name}_matrix")
+        self._entries = library.of_arrays(function.name)
+        self._matrix = library.of_arrays(f"{function.name}_matrix") if function.has_matrix else None
+        self._signature = Signature([Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in function.arguments])
         self.__name__ = self.__qualname__ = function.name
-        numbers = [f"{name}=0.0" if name in function.idle else name for name in function.parameters]
-        listed = [*function.inputs, *numbers]
-        self.__doc__ = f"{function.name}({', '.join(listed)}, *, out=None), from C; its header explains it."
+        listed = [f"{name}=0.0" if name in function.idle else name for name in function.arguments]
+        self._shown = f"{function.name}({', '.join(listed)}, *, out=None)"
+        self.__doc__ = f"{self._shown}, from C; its header explains it."
 
     def __call__(self, /, *arguments: ArrayLike, out: Reals | None = None, **named: ArrayLike) -> Any:
-        """The values, of the broadcast shape; a number where all arguments are numbers."""
-        order, count = (*self._function.inputs, *self._function.parameters), len(self._function.inputs)
-        given = bound(self._function.name, order, arguments, named, self._known, self._function.idle)
-        matrix = self._call_matrix if self._function.has_matrix else None
-        return evaluated(self._call_entries, matrix, given[:count], given[count:], out)
+        """The values, of the broadcast shape; a number where all arguments are numbers.
+
+        Raises:
+            TypeError: an argument is missing, has two values, or is unknown.
+        """
+        function = self._function
+        left_out = {name: 0.0 for name in function.arguments[len(arguments) :] if name in function.idle}
+        used = {name: value for name, value in named.items() if name in function.arguments or name not in self._known}
+        try:
+            given = self._signature.bind(*arguments, **{**left_out, **used}).args
+        except TypeError as error:
+            raise TypeError(f"{self._shown}: {error}") from None
+        count = len(function.inputs)
+        return evaluated(self._entries, self._matrix, given[:count], given[count:], out)
 
     def __repr__(self) -> str:
         return f"<C function {self.__doc__}>"
-
-
-def bound(
-    name: str,
-    order: Sequence[str],
-    arguments: Sequence[Any],
-    named: Mapping[str, Any],
-    known: frozenset[str],
-    idle: frozenset[str] = frozenset(),
-) -> list[Any]:
-    """The arguments of a function in order.
-
-    Args:
-        name: of the function.
-        order: the names of its arguments.
-        arguments: those that were given by place.
-        named: those that were given by name.
-        known: names that may be given and are of no influence.
-        idle: arguments that may be left out: the value does not depend on them.
-
-    Raises:
-        TypeError: an argument lacks, is given twice, or is unknown.
-    """
-    shown = f"{name}({', '.join(order)})"
-    surplus = [n for n in named if n not in order and n not in known]
-    if surplus or len(arguments) > len(order):
-        found = f"got an argument {surplus[0]}" if surplus else f"got {len(arguments)} arguments"
-        raise TypeError(f"{shown} {found}")
-    given = dict(zip(order, arguments, strict=False))
-    twice = [n for n in named if n in given]
-    lacking = [n for n in order if n not in given and n not in named and n not in idle]
-    if twice or lacking:
-        found = f"got two values for {twice[0]}" if twice else f"lacks {', '.join(lacking)}"
-        raise TypeError(f"{shown} {found}")
-    return [given[n] if n in given else named.get(n, 0.0) for n in order]
 
 
 def network_of(library: CompiledSource, names: Sequence[str], depth: int) -> dict[str, Callable[..., Any]]:

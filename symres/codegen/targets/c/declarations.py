@@ -44,6 +44,11 @@ class Declared:
     has_matrix: bool
     idle: frozenset[str]
 
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """All of them, in order."""
+        return (*self.inputs, *self.parameters)
+
 
 def declarations_of(text: str) -> str:
     """The declarations of a source."""

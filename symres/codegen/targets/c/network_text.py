@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from ...planning.network_plan import NetworkPlan
 from ...scalar.descriptions import SERIES, head_lines, network_lines, parameter_lines, units_and_errors
 from ...scalar.scalar_target import parts_of_network
 from ...wording import docstrings
-from .text import REALS, TITLE, public, source
+from .text import TITLE, source
 
 ABOUT = (
     "Functions of double and, with the letter f at the end of their name, of float. The int that they return is 0, or "
@@ -44,37 +41,14 @@ def network_text(plan: NetworkPlan) -> str:
         "command": plan.command,
         "about": [*network_lines(plan), "", *head_lines(about, (), 3)],
         "prefix": plan.prefix,
-        "documented": _documented(plan, list(map(public, plan.parameters))),
         "depth": sum(count for _, count in plan.runs),
     }
-    return source(head, parts)
-
-
-def _documented(plan: NetworkPlan, parameters: Sequence[str]) -> list[dict[str, Any]]:
-    own = parameter_lines(plan, "an array, one for each layer")
-
-    def of(meaning: str, texts: Sequence[str], arguments: str, results: str) -> dict[str, Any]:
-        lines = [*(line for text in texts for line in docstrings.wrapped(text, 3, 4)), *own]
-        found = []
-        for real in REALS.values():
-            scalars = "".join(f"const {real} *{name}, " for name in parameters)
-            kernels = f"const {real} *K1, const {real} *K2, "
-            ends = results.format(real)
-            name = plan.prefix + meaning.split(":")[0] + ("f" if real == "float" else "")
-            found.append(f"int {name}({arguments.format(kernels)}{scalars}{ends});")
-        return {"meaning": meaning, "lines": lines, "prototypes": found}
-
-    return [
-        of(
-            "dual_kernel_matrix: kernel and tangent kernel of all pairs of inputs.",
-            MATRIX,
-            "size_t rows, size_t columns, {0}int symmetric, int blank, ",
-            "{0} *C, {0} *Theta",
-        ),
-        of(
-            "dual_kernel: kernel and tangent kernel of pairs of inputs.",
-            ENTRIES,
-            "size_t entries, {0}",
-            "{0} *C, {0} *Theta, {0} *every_C, {0} *every_Theta",
-        ),
-    ]
+    documented = {
+        name: (f"{name}: {meaning}", [*(line for text in texts for line in docstrings.wrapped(text, 3, 4)), *own])
+        for own in [parameter_lines(plan, "an array, one for each layer")]
+        for name, meaning, texts in (
+            ("dual_kernel_matrix", "kernel and tangent kernel of all pairs of inputs.", MATRIX),
+            ("dual_kernel", "kernel and tangent kernel of pairs of inputs.", ENTRIES),
+        )
+    }
+    return source(head, documented, parts, plan.parameters)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ import sympy as sp
 from ....core import files
 from ...emission.emitter import argument, variable
 from ...planning.module_plan import ModulePlan
-from ...planning.plan import Component, Function
-from ...scalar.descriptions import formula, head_lines, meaning, series_lines, units_and_errors
-from ...scalar.functions import ScalarFunction, component_function, public_function
+from ...planning.plan import Component
+from ...scalar.descriptions import documented, head_lines, meaning, units_and_errors
+from ...scalar.functions import component_function, public_function
 from ...scalar.library_source import Precision, called, library
 from ...scalar.scalar_target import Parts, in_rows, is_public, parts_of_functions
+from ...scalar.series import HOOK
 from ...scalar.spelling import standard_functions
 from ...scalar.translate import DOUBLE, Names, translated
 from ...wording import docstrings
@@ -28,6 +30,7 @@ TEMPLATES = HERE / "templates"
 REALS: Mapping[Precision, str] = {"double": "double", "single": "float"}
 TITLE, PREFIX = "C", "symres_"
 KNOWN = standard_functions()
+HEAD = re.compile(r"^(void|int) SYMRES_NAME\((\w+)\)\((.*)\)$", re.MULTILINE)
 _ARGUMENTS = ("entries", "rows", "columns", "step", "out", "symmetric", "blank", "every_C", "every_Theta")  # fmt: skip
 ABOUT = (
     "Functions of double and, with the letter f at the end of their name, of float. NAME takes arrays of ``entries`` "
@@ -40,46 +43,67 @@ ABOUT = (
 def module_text(plan: ModulePlan) -> str:
     """The source of some functions, their declarations at its head."""
     functions = [public_function(f) for f in plan.functions]
-    head = {
-        "title": plan.title,
-        "command": plan.command,
-        "about": head_lines([ABOUT, units_and_errors(plan.components, TITLE)], plan.missing, 3),
-        "prefix": plan.prefix,
-        "documented": [_documented(f, s, plan.prefix) for f, s in zip(plan.functions, functions, strict=True)],
-    }
-    return source(head, parts_of_functions(functions, plan.components))
+    about = head_lines([ABOUT, units_and_errors(plan.components, TITLE)], plan.missing, 3)
+    described = {}
+    for planned, function in zip(plan.functions, functions, strict=True):
+        arguments = docstrings.argument_lines(planned.quantity, "array", "number", "")
+        described[function.name] = meaning(planned, " * "), documented(planned, function.series, arguments, 3)
+    head = {"title": plan.title, "command": plan.command, "about": about, "prefix": plan.prefix}
+    parameters = [p for function in functions for p in function.parameters]
+    return source(head, described, parts_of_functions(functions, plan.components), parameters)
 
 
 def component_module(component: Component) -> str:
     """The source of a component alone."""
     function = component_function(component)
-    documented = {"meaning": component.name, "lines": [], "prototypes": prototypes(function)}
-    head = {"title": component.name, "command": "", "about": [], "prefix": "", "documented": [documented]}
-    return source(head, parts_of_functions([function], [component]))
+    head = {"title": component.name, "command": "", "about": [], "prefix": ""}
+    parts = parts_of_functions([function], [component])
+    return source(head, {function.name: (component.name, [])}, parts, function.parameters)
 
 
-def source(head: Mapping[str, Any], parts: Parts) -> str:
+def source(
+    head: Mapping[str, Any],
+    described: Mapping[str, tuple[str, Sequence[str]]],
+    parts: Parts,
+    parameters: Iterable[sp.Symbol],
+) -> str:
     """A source.
 
     Args:
-        head: what it says of itself, and its declarations.
+        head: what it says of itself.
+        described: public functions, by name: what they compute, and further lines.
         parts: what it consists of.
+        parameters: arguments of public functions, which declarations call by the user's names.
     """
-    single = parts.program(library("single"), "single")
-    whole = {
-        tree.name for tree in single if all(a.annotation and ast.unparse(a.annotation) == "int" for a in tree.args.args)
-    }
-    doubles = [name.removeprefix(DOUBLE) for tree in single for name in called(tree) if name.startswith(DOUBLE)]
-    double = parts.program(library("double"), "double", [*doubles, *whole])
+    single, functions = library("single"), parts.functions("single")
+    offered = [tree.name for tree in functions if is_public(tree.name)]
+    expanding = {name for name in offered if any(t.name == HOOK for t in single.program([name], functions))}
+    narrow = single.program([name for name in offered if name not in expanding], functions)
+    mixed = [tree for tree in functions if tree.name in expanding]
+    whole = {t.name for t in narrow if all(a.annotation and ast.unparse(a.annotation) == "int" for a in t.args.args)}
+    wide = [name.removeprefix(DOUBLE) for t in narrow for name in called(t) if name.startswith(DOUBLE)]
+    wide += [*whole, *(name for tree in mixed for name in called(tree))]
+    double = library("double").program([*wide, *offered], parts.functions("double"))
     precisions = [
         _precision("double", double, parts, whole),
-        _precision("single", [tree for tree in single if tree.name not in whole], parts, whole),
+        _precision("single", [t for t in narrow if t.name not in whole], parts, whole, mixed),
     ]
     code = "\n".join(p["functions"] for p in precisions)
+    names = {variable(p): public(p) for p in parameters}
+    prototypes: dict[str, list[str]] = {name: [] for name in described}
+    for kind, name, listed in HEAD.findall(code):
+        owner = name if name in described else name.removesuffix("f")
+        owner = owner if owner in described else owner.removesuffix("_matrix")
+        arguments = re.sub(r"\w+", lambda word: names.get(word[0], word[0]), listed)
+        prototypes[owner].append(f"{kind} {head['prefix']}{name}({arguments});")
     processor = machine(code)
     used = {"float": "_EPSILON", "stdint": "uint", "stdlib": "malloc("}
     values = {
         **{key: _plain(value) for key, value in head.items()},
+        "documented": [
+            {"meaning": _plain(about), "lines": list(map(_plain, lines)), "prototypes": prototypes[name]}
+            for name, (about, lines) in described.items()
+        ],
         "machine": processor,
         "headers": [name for name, word in used.items() if word in processor + code],
         "precisions": precisions,
@@ -87,27 +111,31 @@ def source(head: Mapping[str, Any], parts: Parts) -> str:
     return files.render("module.c.j2", {"depth": 0, **values}, TEMPLATES)
 
 
-def _kinds(tree: ast.FunctionDef) -> list[str]:
-    """The types of the arguments of a function."""
-    return ["float" if a.annotation is None else ast.unparse(a.annotation) for a in tree.args.args]
-
-
 def _plain(value: Any) -> Any:
     """Text that ends no comment."""
     return value.replace("*/", "* /") if isinstance(value, str) else value
 
 
-def _precision(precision: Precision, trees: Sequence[ast.FunctionDef], parts: Parts, whole: Set[str]) -> dict[str, Any]:
-    public = {name: name.removesuffix("_entries") for tree in trees if is_public(name := tree.name)}
-    constants, tables = library(precision).constants, frozenset(parts.constants)
-    names = Names(REALS[precision], KNOWN, PREFIX, constants, tables, public, whole)
+def _precision(
+    precision: Precision,
+    trees: Sequence[ast.FunctionDef],
+    parts: Parts,
+    whole: Set[str],
+    mixed: Sequence[ast.FunctionDef] = (),
+) -> dict[str, Any]:
+    """The functions of a precision, and those that compute in double what they take in it."""
+    public = {name: name.removesuffix("_entries") for tree in (*trees, *mixed) if is_public(name := tree.name)}
+    real, tables = REALS[precision], frozenset(parts.constants)
+    names = Names(real, real, KNOWN, PREFIX, library(precision).constants, tables, public, whole)
+    inner = replace(names, real="double", constants=library("double").constants)
     read = {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)}
     shown = [
         {"name": f"{name}{names.suffix}", "lines": in_rows([names.literal(n) for n in numbers])}
         for name, numbers in parts.constants.items()
         if name in read
     ]
-    return {"real": names.real, "tables": shown, "functions": translated(trees, names)}
+    functions = [text for text in (translated(trees, names), translated(mixed, inner)) if text]
+    return {"real": real, "tables": shown, "functions": "\n\n".join(functions)}
 
 
 def machine(code: str | None = None) -> str:
@@ -130,39 +158,3 @@ def public(parameter: sp.Symbol) -> str:
         or name.isupper()
     )
     return variable(parameter) if is_taken or not name.isascii() else name
-
-
-def prototypes(function: ScalarFunction, prefix: str = "") -> list[str]:
-    """The declarations of a function for all types of numbers.
-
-    Args:
-        function: the function.
-        prefix: what its name begins with.
-    """
-    out, name = [], f"{prefix}{function.name}"
-    for real in REALS.values():
-        suffix = "f" if real == "float" else ""
-        scalars = [f"{real} {public(p)}" for p in function.parameters]
-        arrays = [f"const {real} *{variable(s)}" for s in function.inputs]
-        out.append(f"void {name}{suffix}({', '.join(['size_t entries', *arrays, *scalars, f'{real} *out'])});")
-        if function.levels is not None:
-            varying = list(map(variable, function.varying))
-            matrices = [text for m in varying for text in (f"const {real} *{m}", f"size_t step_{m}")]
-            listed = ["size_t rows", "size_t columns", *arrays[:2], *matrices, *scalars, f"{real} *out", "size_t step"]
-            out.append(f"void {name}_matrix{suffix}({', '.join(listed)});")
-    return out
-
-
-def _documented(planned: Function, function: ScalarFunction, prefix: str) -> dict[str, Any]:
-    lines = [
-        *formula(planned),
-        *docstrings.argument_lines(planned.quantity, "array", "number", ""),
-        "",
-        *series_lines(function.series, 3),
-        *docstrings.function_lines(planned, False),
-    ]
-    return {
-        "meaning": _plain(meaning(planned, " * ")),
-        "lines": list(map(_plain, lines)),
-        "prototypes": prototypes(function, prefix),
-    }

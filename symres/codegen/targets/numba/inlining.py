@@ -1,4 +1,4 @@
-"""Real source files as parts of generated Python: definitions without imports and annotations, functions renamed."""
+"""Functions of restricted Python as parts of a generated module: without annotations, functions renamed."""
 
 from __future__ import annotations
 
@@ -7,33 +7,9 @@ import copy
 from collections.abc import Mapping, Set
 
 
-def definitions(text: str) -> list[str]:
-    """The functions and classes of a file, without annotations."""
-    found = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    return [ast.unparse(_Bare().visit(node)) for node in found]
-
-
 def renamed(tree: ast.FunctionDef, known: Set[str], prefix: str, constants: Mapping[str, object]) -> str:
     """The text of a scalar function whose callees have a prefix, but for known ones, and constants their values."""
-    found = _Renamed(known, prefix, constants).visit(_Bare().visit(copy.deepcopy(tree)))
-    return ast.unparse(ast.fix_missing_locations(found))
-
-
-class _Bare(ast.NodeTransformer):
-    """Takes annotations away."""
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        """Also those of functions inside."""
-        node.returns = None
-        for a in (*node.args.args, *node.args.kwonlyargs):
-            a.annotation = None
-        self.generic_visit(node)
-        return node
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        """A plain assignment."""
-        assert node.value is not None
-        return ast.copy_location(ast.Assign([node.target], node.value), node)
+    return ast.unparse(ast.fix_missing_locations(_Renamed(known, prefix, constants).visit(copy.deepcopy(tree))))
 
 
 class _Renamed(ast.NodeTransformer):
@@ -45,12 +21,19 @@ class _Renamed(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         """Its own name too; of its docstring the first line."""
-        node.name = self._named(node.name)
+        node.name, node.returns = self._named(node.name), None
+        for argument in node.args.args:
+            argument.annotation = None
         about = ast.get_docstring(node)
         if about is not None:
             node.body[0] = ast.Expr(ast.Constant(about.splitlines()[0]))
         self.generic_visit(node)
         return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        """A plain assignment."""
+        assert node.value is not None
+        return ast.copy_location(ast.Assign([node.target], self.visit(node.value)), node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """What is called; arguments may have the same name."""

@@ -9,23 +9,23 @@ from pathlib import Path
 from typing import Any
 
 from ....core import files
+from ....results.quantity import Quantity
 from ...arrays.array_target import FEATURE_ROWS
 from ...arrays.runtime_library import RuntimeLibrary
 from ...emission.emitter import OUT, argument, variable
 from ...planning.module_plan import ModulePlan
 from ...planning.network_plan import NetworkPlan
-from ...planning.plan import Component, Function
+from ...planning.plan import Component
 from ...scalar import arrays
 from ...scalar.descriptions import (
     SERIES,
     SEVERAL,
-    formula,
+    documented,
     head_lines,
     meaning,
     network_functions,
     network_lines,
     parameter_lines,
-    series_lines,
     units_and_errors,
 )
 from ...scalar.functions import ScalarFunction, component_function, public_function
@@ -34,10 +34,11 @@ from ...scalar.scalar_target import Parts, in_rows, is_public, parts_of_function
 from ...scalar.spelling import standard_functions
 from ...wording import docstrings
 from ...wording.function_names import signature
-from .inlining import definitions, renamed
+from .inlining import renamed
 
 HERE = Path(__file__).parent
-ARRAYS = RuntimeLibrary.read(Path(arrays.__file__), FEATURE_ROWS)
+INTRINSICS = RuntimeLibrary.read(HERE / "runtime" / "intrinsics.py")
+INLINED = RuntimeLibrary.read(HERE / "runtime" / "intrinsics.py", Path(arrays.__file__), FEATURE_ROWS)
 TITLE, PREFIX = "Numba", "_"
 MATH = sorted(standard_functions() - {"fma"})
 ABOUT = (
@@ -53,7 +54,12 @@ def module_text(plan: ModulePlan) -> str:
     functions = [public_function(f) for f in plan.functions]
     quantities = [f.quantity for f in plan.functions]
     listed = [
-        _function(s, signature(f.quantity, quantities, [f"{OUT}=None"]), meaning(f, "    "), _documented(f, s))
+        _function(
+            s,
+            signature(f.quantity, quantities, [f"{OUT}=None"]),
+            meaning(f, "    "),
+            documented(f, s.series, _arguments(f.quantity), 4),
+        )
         for f, s in zip(plan.functions, functions, strict=True)
     ]
     about = head_lines([ABOUT, units_and_errors(plan.components, TITLE)], plan.missing, 0)
@@ -89,14 +95,15 @@ def _text(
     threads: bool = True,
     depth: int = 0,
 ) -> str:
-    tools = library("double")
-    trees = parts.program(tools, "double")
+    tools, functions_of_arrays = library("double"), parts.functions("double")
+    trees = tools.program([tree.name for tree in functions_of_arrays if is_public(tree.name)], functions_of_arrays)
     constants = {**tools.constants, "INFINITY": "inf", "NAN": "nan"}
     known = frozenset(MATH)
-    code = [f"@{_kind(t)}\n{_in_doubles(renamed(t, known, PREFIX, constants))}" for t in trees]
+    # formulas stand before what they call, which Python looks up later, and loops at the end
+    ordered = sorted(reversed(trees), key=lambda tree: is_public(tree.name))
+    code = [f"@{_kind(t)}\n{_in_doubles(renamed(t, known, PREFIX, constants))}" for t in ordered]
     read = {node.id for text in code for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
-    machine = definitions((HERE / "runtime" / "intrinsics.py").read_text("utf-8"))
-    public = "\n".join(line for f in functions for line in f["body"])
+    needed = INLINED.needed(*code, *(line for f in functions for line in f["body"]))
     return files.render(
         "module.py.j2",
         {
@@ -112,17 +119,11 @@ def _text(
                 for name, numbers in parts.constants.items()
                 if name in read
             ],
-            "machine": [text for text in machine if _defined(text) in read],
-            "code": code,
-            "arrays": ARRAYS.definitions(public),
+            "has_intrinsics": not INTRINSICS.texts.keys().isdisjoint(needed),
+            "code": [*code, *(INLINED.texts[name] for name in needed)],
         },
         HERE / "templates",
     )
-
-
-def _defined(text: str) -> str:
-    """The name of the function that a text defines."""
-    return next(node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
 
 
 def _in_doubles(text: str) -> str:
@@ -139,23 +140,19 @@ def _kind(tree: ast.FunctionDef) -> str:
         return "_loop"
     if is_public(tree.name):
         return "_whole"
-    fills = any(a.annotation is not None and ast.unparse(a.annotation) == "Written" for a in tree.args.args)
-    return "_plain" if fills else "_scalar"
+    kinds = {ast.unparse(a.annotation) for a in tree.args.args if a.annotation is not None}
+    return "_plain" if "Written" in kinds and "Fixed" not in kinds else "_scalar"
 
 
-def _documented(planned: Function, function: ScalarFunction) -> list[str]:
-    arguments = docstrings.argument_lines(planned.quantity, "array_like")
+def _arguments(quantity: Quantity) -> list[str]:
+    """The arguments of a function, and its result."""
     return [
-        *formula(planned),
         "Args:",
-        *(f"    {line}" for line in arguments),
+        *(f"    {line}" for line in docstrings.argument_lines(quantity, "array_like")),
         f"    {OUT}: array of the broadcast shape that receives the result.",
         "",
         "Returns:",
         f"    array of the broadcast shape (a number if all arguments are numbers), or ``{OUT}``.",
-        "",
-        *series_lines(function.series, 4),
-        *docstrings.function_lines(planned, False),
     ]
 
 
@@ -164,8 +161,7 @@ def _function(function: ScalarFunction, head: str, about: str, lines: Sequence[s
 
     def listed(names: Sequence[str]) -> str:
         """A tuple."""
-        first, *others = names if names else [""]
-        return f"({', '.join([first, *others])}{',' if first and not others else ''})"
+        return f"({', '.join(names)}{',' if len(names) == 1 else ''})"
 
     matrix = f"_{function.name}_matrix" if function.levels is not None else "None"
     given = f"{listed(list(map(variable, function.inputs)))}, {listed(list(map(argument, function.parameters)))}"

@@ -175,16 +175,18 @@ def is_coefficient(node):
 # ---- series ------------------------------------------------------------------------------------------------------
 def expansion(f, terms, nodes, root):
     """Coefficients of a function for a block whose first input has this root of a kernel, the others 1/8 of it."""
-    step, table = hermite.REACH / nodes, np.empty((terms + 2) * nodes)
-    hermite.polynomials(0, terms, terms, nodes, step, table)
+    step, table = hermite.REACH / nodes, np.empty(6 * nodes)
     roots = root * np.array([1.0] + [0.125] * 63)
     x = roots * step * np.arange(nodes)[:, None]
     even, odd = (f(x) + f(-x)).reshape(-1), (f(x) - f(-x)).reshape(-1)
     coefficients, tails, rests, sizes = np.empty(64 * terms), np.empty(2 * (terms // 8) + 2), np.empty(64), np.empty(64)
-    hermite.products(0, terms, nodes, table[2 * nodes :], even, coefficients)
-    hermite.products(1, terms, nodes, table[2 * nodes :], odd, coefficients)
-    hermite.squares(nodes, table[2 * nodes :], even, odd, sizes)
-    hermite.remainders(terms, coefficients, sizes, tails, rests, np.empty(192))
+    for n in range(0, terms, 4):
+        hermite.polynomials(n, nodes, step, table)
+        hermite.products(nodes, table[2 * nodes :], even, coefficients[64 * n :])
+        hermite.products(nodes, table[3 * nodes :], odd, coefficients[64 * n + 64 :])
+        if n == 0:
+            hermite.squares(nodes, table[2 * nodes :], even, odd, sizes)
+    hermite.remainders(terms, coefficients, sizes, tails, rests)
     return coefficients.reshape(terms, 64), tails, rests
 
 
@@ -216,14 +218,16 @@ def test_functions_that_lose_digits_themselves_have_those_that_are_left():
 
 def test_sums_of_an_exponential_and_what_is_lost():
     coefficients, tails, rests = expansion(np.exp, 16, 64, 0.5)
-    rho, work, out, row = np.linspace(-1, 1, 64), np.empty(128), np.empty(64), np.empty(16)
-    series_sums.row_of(16, 0, coefficients.reshape(-1), row)
-    series_sums.chunk(16, row, tails, rests[0], coefficients.reshape(-1), tails, rests, rho, work, out)
+    rho, out, row = np.linspace(-1, 1, 64), np.empty(64), coefficients[:, 0].copy()
+    evens, odds = (series_sums.needed(2, 0.0, of_parity, of_parity) for of_parity in (tails[:3], tails[3:]))
+    series_sums.summed(evens, odds, row, coefficients.reshape(-1), rho, out)
     exact = [float(mp.exp((0.25 + (0.25 if j == 0 else 0.0625**2)) / 2 + r * 0.5 * (0.5 if j == 0 else 0.0625)))
              for j, r in enumerate(rho)]  # fmt: skip
     assert out == pytest.approx(exact, rel=1e-13)
-    series_sums.chunk(16, row, tails, 0.0, coefficients.reshape(-1), 0.0 * tails, 0.0 * rests, rho, work, out)
-    assert np.isnan(out[[0, 1, 62, 63]]).all() and np.isfinite(out[27:37]).all()  # 0.17**16 is 5e-13
+    found = [series_sums.certain_sum(16, *rests[[0, j]], r, out[j]) for j, r in enumerate(rho.tolist())]
+    assert found == out.tolist()
+    found = [series_sums.certain_sum(16, 0.0, 0.0, r, out[j]) for j, r in enumerate(rho.tolist())]
+    assert np.isnan(found)[[0, 1, 62, 63]].all() and np.isfinite(found[27:37]).all()  # 0.17**16 is 5e-13
 
 
 @pytest.mark.parametrize("precision", ["double", "single"])

@@ -38,7 +38,7 @@ def test_equal_averages_are_summed_once(tanh):
     found, series = with_sums("f", [("one", calls[0]), ("two", calls[0] + calls[1])], [tanh], [])
     assert len(series.sums) == len(series.factors) == 2
     assert found[1][1] - found[0][1] == series.symbols[1] or found[1][1] - found[0][1] == series.symbols[0]
-    assert any("4.0*K" in source for factor in series.factors for source in factor.sources)
+    assert any("4.0*K" in line for factor in series.factors for line in factor.kernel)
 
 
 def test_slopes_are_functions_of_their_own():

@@ -8,7 +8,6 @@ import subprocess
 import numpy as np
 import pytest
 
-from symres.codegen.scalar.drivers import expansions
 from symres.codegen.scalar.library import angle_functions as angles
 from symres.codegen.scalar.library import (
     choices,
@@ -33,22 +32,20 @@ rng = np.random.default_rng(3)
 
 @pytest.fixture(scope="module")
 def c_library():
-    tools = library()
-    text = translated(tools.functions.values(), Names("double", KNOWN, "symres_", tools.constants))
-    with compiled("library", HEAD + text.replace("static inline ", "")) as path:
-        return ctypes.CDLL(str(path))
+    return in_c(SQUARES, *library().functions)
 
 
 def scalar_functions():
     for name, tree in library().functions.items():
-        if all(a.annotation is not None and ast.unparse(a.annotation) == "float" for a in tree.args.args):
+        types = [a.annotation for a in tree.args.args] + [tree.returns]
+        if all(kind is not None and ast.unparse(kind) == "float" for kind in types):
             yield name, len(tree.args.args)
 
 
 def test_floats_have_constants_of_their_own(tmp_path):
     tools = library("single")
     called = tools.program(["two_tails", "certain"], [])
-    text = translated(called, Names("float", KNOWN, "symres_", tools.constants))
+    text = translated(called, Names("float", "float", KNOWN, "symres_", tools.constants))
     (tmp_path / "floats.c").write_text(HEAD + text)
     strict = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]  # 1e-150f is refused
     subprocess.run([compiler(), *strict, "-c", "floats.c"], cwd=tmp_path, check=True, capture_output=True)
@@ -94,14 +91,13 @@ def test_piecewise_polynomial(c_library):
 def test_series_bit_for_bit(c_library):
     array, whole = ctypes.POINTER(ctypes.c_double), ctypes.c_long
     terms, nodes = 8, 16
-    values, numbers = rng.normal(0, 1, (2, 64 * nodes)), rng.normal(0, 1, 3000)
-    places = rng.integers(0, 64, 128).astype(float)
+    values, numbers = rng.normal(0, 1, (2, 64 * nodes)), rng.normal(0, 1, 64 * terms)
     rho = rng.uniform(-0.05, 0.05, 64)
 
     def both(name, *arguments):
         """What a function writes into its arguments, and what it returns."""
         mine, theirs = ([a.copy() if isinstance(a, np.ndarray) else a for a in arguments] for _ in range(2))
-        (python,) = (vars(m)[name] for m in (hermite, series_sums) if name in vars(m))
+        python = getattr(hermite, name, None) or getattr(series_sums, name)
         function = getattr(c_library, f"symres_{name}")
         function.restype = ctypes.c_double
         kinds = {int: whole, float: ctypes.c_double}
@@ -111,18 +107,17 @@ def test_series_bit_for_bit(c_library):
             assert np.array_equal(a, b, equal_nan=True), name
         return mine, returned
 
-    (*_, table), _ = both("polynomials", 0, terms, terms, nodes, 0.8, np.zeros((terms + 2) * nodes))
-    one = both("products", 0, terms, nodes, table[2 * nodes :].copy(), values[0], numbers[: 64 * terms])[0][-1]
-    two = both("products", 1, terms, nodes, table[2 * nodes :].copy(), values[1], one)[0][-1]
+    table = np.zeros(6 * nodes)
+    for begin in (0, 4):
+        table = both("polynomials", begin, nodes, 0.8, table)[0][-1]
+        numbers[64 * begin :] = both("products", nodes, table[2 * nodes :], values[0], numbers[64 * begin :])[0][-1]
     sizes = both("squares", nodes, table[2 * nodes :].copy(), *values, np.zeros(64))[0][-1]
-    _, _, _, tails, rests, _ = both("remainders", terms, two, sizes, np.zeros(4), np.zeros(64), np.zeros(192))[0]
-    row = both("row_of", terms, 5, two, np.zeros(terms))[0][-1]
-    both("chunk", terms, row, tails, float(rests[5]), two, tails, rests, rho, np.zeros(128), np.zeros(64))
-    both("apart", terms, two, tails, rests, two, tails, rests, places, rho, np.zeros(128 + 65 * terms), np.zeros(64))
-    near = np.where(np.arange(64) % 2 == 0, 1.0, rho)
-    both("equal_in_row", near, 1.0, np.ones(64), 2.0, np.zeros(64))
-    both("equal_apart", near, np.ones(64), sizes, places, np.zeros(64))
-    _, (mine, theirs) = both("probed", terms, nodes, 0.8, *values, np.zeros(2 * nodes), np.zeros(terms))
+    both("remainders", terms, numbers, sizes, np.zeros(4), np.zeros(64))
+    row = numbers[5::64].copy()
+    both("summed", 1, 1, row, numbers, rho, np.zeros(64))
+    _, (mine, theirs) = both("largest_logarithm", rho)
+    assert mine == theirs
+    _, (mine, theirs) = both("probed", terms, nodes, 64, *values, np.zeros(4 * nodes), np.zeros(terms))
     assert mine == theirs
     both("judge", 1.0, 1.0, row / 10, row / 10, np.array([64.0, float(terms), 0.0, 1e-15]))
 
@@ -140,6 +135,10 @@ def factor_block(number: int, nodes: int, step: float, roots: Given, p: Given, e
 
 def factor_kernel(number: int, K: float, p: Given) -> float:
     return K
+
+
+def place_of_sum(number: int, K1: float, K2: float, C: float, p: Given) -> float:
+    return C
 """  # p + u + u**2
 
 
@@ -147,7 +146,7 @@ def in_c(source, *names):
     """The functions of restricted Python that some names need, compiled."""
     tools = library()
     trees = [tree for tree in ast.parse(source).body if isinstance(tree, ast.FunctionDef)]
-    text = translated(tools.program(names, [], trees), Names("double", KNOWN, "symres_", tools.constants))
+    text = translated(tools.program(names, trees), Names("double", "double", KNOWN, "symres_", tools.constants))
     with compiled("arrays", HEAD + text.replace("static inline ", "")) as path:
         return ctypes.CDLL(str(path))
 
@@ -162,32 +161,23 @@ def called(compiled_library, name, *arguments):
 
 @pytest.fixture(scope="module")
 def drivers():
-    return in_c(SQUARES, "choose", "expand", "sums_of_row", "sums_apart", "distinct", "are_same")
-
-
-def test_each_kernel_once(drivers):
-    given = np.array([2.0, 0.5, math.nan, 2.0, 0.0, 7.0, 0.5, math.inf])
-    for function in (expansions.distinct, lambda *a: called(drivers, "distinct", *a)):
-        kinds, places = np.zeros(8), np.zeros(8)
-        assert function(8, given.copy(), kinds, places) == 5
-        assert kinds[:5].tolist() == [0.0, 0.5, 2.0, 7.0, math.inf]
-        assert places.tolist() == [2, 1, 4, 2, 0, 3, 1, 4]
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 64, 1000])
-def test_numbers_in_order(drivers, count):
-    given = rng.integers(0, 50, count).astype(float)
-    kinds, places = np.zeros(count), np.zeros(count)
-    assert called(drivers, "distinct", count, given, kinds, places) == np.unique(given).size
-    assert np.array_equal(kinds[places.astype(int)], given)
+    return in_c(SQUARES, "choose", "expand", "sums_of_block", "are_same", "columns_of_pairs")
 
 
 def test_equal_kernels_are_seen(drivers):
     one, two = np.array([1.0, math.nan, 3.0]), np.array([1.0, math.nan, 4.0])
-    for function in (expansions.are_same, lambda *a: called(drivers, "are_same", *a)):
-        assert function(3, one, 3, one) == 1
-        assert function(3, one, 3, two) == 0
-        assert function(3, one, 2, one) == 0
+    for function in (series_sums.are_same, lambda *a: called(drivers, "are_same", *a)):
+        assert function(3, one, one) == 1
+        assert function(3, one, two) == 0
+        assert function(2, one, two) == 1
+
+
+def test_pairs_of_matrices_are_seen(drivers):
+    K1, K2 = np.repeat([1.0, 2.0, 1.0], 4), np.tile([3.0, math.inf, 4.0, 4.0], 3)
+    for function in (series_sums.columns_of_pairs, lambda *a: called(drivers, "columns_of_pairs", *a)):
+        assert function(12, K1, K2) == function(8, K1, K2) == 4
+        assert function(11, K1, K2) == function(12, K2, K1) == function(12, K1, np.arange(12.0)) == 1
+        assert function(3, K1, K2) == 3 and function(0, K1, K2) == 1
 
 
 def test_expansions_are_sums_by_hand(drivers):
@@ -196,19 +186,17 @@ def test_expansions_are_sums_by_hand(drivers):
     assert called(drivers, "choose", 0, 1, p, 3, K, choice) == 0
     terms = int(choice[1])
     assert (terms, choice[2]) == (8, math.sqrt(2.0))
-    out = np.zeros(expansions.numbers_of_expansion(3, terms))
+    out = np.zeros(series_sums.numbers_of_expansion(3, terms))
     assert called(drivers, "expand", 0, 1, p, 3, K, choice, out) == 0
     for n, exact in enumerate([0.25 + K, np.sqrt(K), math.sqrt(2.0) * K, 0 * K]):
         assert out[64 * n : 64 * n + 3] == pytest.approx(exact, abs=1e-14)
     exact = (0.25 + 0.5) * (0.25 + K) + np.sqrt(0.5 * K) * 0.3 + 2 * 0.5 * K * 0.3**2
-    rho, sums = np.zeros(64), np.zeros(64)
-    rho[:3] = 0.3
-    line = out[: 64 * terms : 64].copy()
-    called(drivers, "sums_of_row", 3, 0, 0, 1, terms, 3, out, out, line, rho, sums)
+    sums, work, half = np.zeros(64), np.zeros(65 * terms), np.array([0.5])
+    ends = (K, 0.3 * np.sqrt(0.5 * K), work, sums)
+    called(drivers, "sums_of_block", 0, 0, 1, p, terms, out, 0, out, 3, half, *ends)
     assert sums[:3] == pytest.approx(exact, rel=1e-14)
-    places, work = np.zeros(128), np.zeros(128 + 65 * terms)
-    places[64:67] = [0, 1, 2]
-    called(drivers, "sums_apart", 1, terms, 3, out, out, places, rho, work, sums)
+    called(drivers, "expand", 0, 1, p, 3, np.full(3, 0.5), choice, same := np.zeros_like(out))
+    called(drivers, "sums_of_block", 1, 0, 1, p, terms, same, 0, out, 3, np.full(3, 0.5), *ends)
     assert sums[:3] == pytest.approx(exact, rel=1e-14)
 
 
@@ -243,7 +231,7 @@ def test_brackets_are_those_that_c_needs(text):
     source = f"def f(a: float, b: float, c: float) -> float:\n    return {text}\n"
     (tree,) = ast.parse(source).body
     with compiled(
-        "brackets", translated([tree], Names("double", KNOWN, "symres_", {})).replace("static inline ", "")
+        "brackets", translated([tree], Names("double", "double", KNOWN, "symres_", {})).replace("static inline ", "")
     ) as path:
         function = ctypes.CDLL(str(path)).symres_f
     function.restype, function.argtypes = REAL, [REAL] * 3
@@ -255,4 +243,4 @@ def test_brackets_are_those_that_c_needs(text):
 def test_what_has_no_words_in_c_is_refused(text):
     (tree,) = ast.parse("def f(x):\n    " + text.replace("\n", "\n    ")).body
     with pytest.raises(NotImplementedError):
-        translated([tree], Names("double", KNOWN, "symres_", {}))
+        translated([tree], Names("double", "double", KNOWN, "symres_", {}))

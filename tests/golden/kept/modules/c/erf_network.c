@@ -102,59 +102,38 @@ static inline void symres_free(void *room)
 }
 
 /* ---- double ---------------------------------------------------------------------------------------------------- */
-/* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side. */
-static inline double symres_arctan_tail(double v)
-{
-    double w = v * v;
-    double y = w * w;
-    double a = 0.0034958859739163094;
-    a = fma(a, y, 0.031277189066996385);
-    a = fma(a, y, 0.052579733342841106);
-    a = fma(a, y, 0.09090908590891934);
-    a = fma(a, y, 0.3333333333333333);
-    double b = -0.0010496035084968515;
-    b = fma(b, y, -0.023696731580048622);
-    b = fma(b, y, -0.04737749579527779);
-    b = fma(b, y, -0.07692298971033217);
-    b = fma(b, y, -0.1999999999999753);
-    double c = 0.00019996189377901382;
-    c = fma(c, y, 0.015535152475414177);
-    c = fma(c, y, 0.04260356632601652);
-    c = fma(c, y, 0.06666564699289104);
-    c = fma(c, y, 0.14285714285384132);
-    double d = -1.806195461861215e-05;
-    d = fma(d, y, -0.008368931178450162);
-    d = fma(d, y, -0.03749486812535247);
-    d = fma(d, y, -0.05881506877793656);
-    d = fma(d, y, -0.11111111093490827);
-    return fma(fma(d, v, c), w, fma(b, v, a));
-}
-
 /* The smaller of two whole numbers. */
 static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b)
 {
     return a < b ? a : b;
 }
 
-/* A kernel, no number where it is negative. */
-static inline double symres_valid(double K)
+/* A kernel as networks see it: too small a one counts as 0. */
+static inline double symres_counted(double K)
 {
-    return K < 0.0 ? NAN : K;
+    return fabs(K) < 1e-150 ? 0.0 : K;
 }
 
-/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
-static inline double symres_possible(double root1, double root2, double C, double value)
+/* Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave. */
+static inline double symres_three_steps(double value, double u, double a, double b, double c)
 {
-    return fabs(C) <= (1.0 + 64.0 * symres_precision(C)) * root1 * root2 ? value : NAN;
+    return fma(fma(fma(value, u, a), u, b), u, c);
 }
 
-/* K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large. */
-static inline double symres_determinant(double K1, double K2, double C)
+/* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side. */
+static inline double symres_arctan_tail(double v)
 {
-    double square = C * C;
-    double lost = fma(-C, C, square);
-    double difference = fma(K1, K2, -square) + lost;
-    return difference < 0.0 ? 0.0 : difference;
+    double w = v * v;
+    double y = w * w;
+    double a = symres_three_steps(0.0034958859739163094, y, 0.031277189066996385, 0.052579733342841106, 0.09090908590891934);
+    a = fma(a, y, 0.3333333333333333);
+    double b = symres_three_steps(-0.0010496035084968515, y, -0.023696731580048622, -0.04737749579527779, -0.07692298971033217);
+    b = fma(b, y, -0.1999999999999753);
+    double c = symres_three_steps(0.00019996189377901382, y, 0.015535152475414177, 0.04260356632601652, 0.06666564699289104);
+    c = fma(c, y, 0.14285714285384132);
+    double d = symres_three_steps(-1.806195461861215e-05, y, -0.008368931178450162, -0.03749486812535247, -0.05881506877793656);
+    d = fma(d, y, -0.11111111093490827);
+    return fma(fma(d, v, c), w, fma(b, v, a));
 }
 
 /* The angle of the point (x, y), from -pi to pi; 0 at the origin. */
@@ -172,43 +151,10 @@ static inline double symres_angle(double y, double x)
     return copysign(turn, y);
 }
 
-/* The angle of the point (s, N) at the distance r, s >= 0. */
-static inline double symres_right_half_plane_angle(double N, double s, double r)
-{
-    double both = r + s;
-    double u = N / (both == 0.0 ? 1.0 : both);
-    double v = u * u;
-    return 2.0 * fma(-u * v, symres_arctan_tail(v), u);
-}
-
-/* A kernel as networks see it: too small a one counts as 0. */
-static inline double symres_counted(double K)
-{
-    return fabs(K) < 1e-150 ? 0.0 : K;
-}
-
-/* K1*K2 - C**2 from the roots of kernels; 0 of equal inputs. */
-static inline double symres_next_determinant(double root1, double root2, double C, double same)
-{
-    double size = root1 * root2;
-    double rest = (size - C) * (size + C);
-    rest = rest < 0.0 ? 0.0 : rest;
-    return same == 1.0 ? 0.0 : rest;
-}
-
 static inline double symres__average_1(double K)
 {
     double value = 0.6366197723675814 * symres_angle(2.0 * K, sqrt(1.0 + 4.0 * K));
     return value;
-}
-
-static inline void symres__layer_1_pair(double K1, double first0, double K2, double second0, double C, double Theta, double determinant, double C_W, double C_b, double *result0, double *result1)
-{
-    double t0 = sqrt(1.0 + 2.0 * K1 + 2.0 * K2 + 4.0 * determinant);
-    double following = C_b + 0.6366197723675814 * C_W * symres_right_half_plane_angle(2.0 * C, t0, first0 * second0);
-    double tangent = following + 1.2732395447351628 * C_W * Theta / t0;
-    *result0 = following;
-    *result1 = tangent;
 }
 
 static inline void symres__layer_1_one(double K, double C_W, double C_b, double *result0, double *result1)
@@ -219,19 +165,6 @@ static inline void symres__layer_1_one(double K, double C_W, double C_b, double 
     *result1 = own0;
 }
 
-static inline void symres__layer_1_step(double K1, double first0, double K2, double second0, double C, double Theta, double D, double next1, double root1, double next2, double root2, double C_W, double C_b, double *result0, double *result1, double *result2)
-{
-    (void)next2;
-    double following;
-    double tangent;
-    symres__layer_1_pair(K1, first0, K2, second0, C, Theta, D, C_W, C_b, &following, &tangent);
-    double same = C == K1 && C == K2 ? 1.0 : 0.0;
-    following = same == 1.0 ? next1 : following;
-    *result0 = following;
-    *result1 = tangent;
-    *result2 = symres_next_determinant(root1, root2, following, same);
-}
-
 /* What a layer needs of each input alone, and the next kernels. */
 static inline void symres__layer_1_inputs(ptrdiff_t layer, const double *parameters, ptrdiff_t count, double *restrict now, double *restrict following)
 {
@@ -239,30 +172,6 @@ static inline void symres__layer_1_inputs(ptrdiff_t layer, const double *paramet
     double C_b = parameters[3 + layer];
     for (ptrdiff_t i = 0; i < count; ++i)
         symres__layer_1_one(now[i], C_W, C_b, &following[i], &now[2 * count + i]);
-}
-
-/* One layer for pairs of an input with others. */
-static inline void symres__layer_1_row(ptrdiff_t width, ptrdiff_t layer, const double *parameters, ptrdiff_t count, const double *one, const double *two, double *restrict pair, double *restrict gaps)
-{
-    (void)gaps;
-    double C_W = parameters[layer];
-    double C_b = parameters[3 + layer];
-    double one0 = one[0 * count];
-    double one2 = one[2 * count];
-    double one3 = one[3 * count];
-    double one4 = one[4 * count];
-    for (ptrdiff_t j = 0; j < width; ++j)
-        symres__layer_1_step(one0, one2, two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one3, one4, two[384 + j], two[512 + j], C_W, C_b, &pair[j], &pair[136 + j], &pair[272 + j]);
-}
-
-/* One layer for pairs of inputs. */
-static inline void symres__layer_1_pairs(ptrdiff_t width, ptrdiff_t layer, const double *parameters, ptrdiff_t count, const double *one, const double *two, double *restrict pair, double *restrict gaps)
-{
-    (void)count, (void)gaps;
-    double C_W = parameters[layer];
-    double C_b = parameters[3 + layer];
-    for (ptrdiff_t j = 0; j < width; ++j)
-        symres__layer_1_step(one[j], one[256 + j], two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one[384 + j], one[512 + j], two[384 + j], two[512 + j], C_W, C_b, &pair[j], &pair[136 + j], &pair[272 + j]);
 }
 
 /* What all layers need of each input alone, whose kernels stand at the beginning. */
@@ -282,6 +191,12 @@ static inline void symres_inputs_of_layers(ptrdiff_t count, const double *parame
     }
 }
 
+/* A kernel, no number where it is negative. */
+static inline double symres_valid(double K)
+{
+    return K < 0.0 ? NAN : K;
+}
+
 /* What a layer needs of inputs that stand one behind the other, and their next kernels and roots. */
 static inline void symres_numbers_of_layer(ptrdiff_t layer, ptrdiff_t count, const double *inputs, ptrdiff_t begin, ptrdiff_t width, double *restrict out)
 {
@@ -291,16 +206,75 @@ static inline void symres_numbers_of_layer(ptrdiff_t layer, ptrdiff_t count, con
     }
 }
 
-/* One layer of the network for pairs of an input with others. */
-static inline void symres_row_of_layer(ptrdiff_t width, ptrdiff_t layer, const double *parameters, ptrdiff_t count, const double *one, const double *two, double *restrict pair, double *restrict gaps)
+/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
+static inline double symres_possible(double root1, double root2, double C, double value)
 {
-    symres__layer_1_row(width, layer, parameters, count, one, two, pair, gaps);
+    return fabs(C) <= (1.0 + 64.0 * symres_precision(C)) * root1 * root2 ? value : NAN;
+}
+
+/* K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large. */
+static inline double symres_determinant(double K1, double K2, double C)
+{
+    double square = C * C;
+    double lost = fma(-C, C, square);
+    double difference = fma(K1, K2, -square) + lost;
+    return difference < 0.0 ? 0.0 : difference;
+}
+
+/* The angle of the point (s, N) at the distance r, s >= 0. */
+static inline double symres_right_half_plane_angle(double N, double s, double r)
+{
+    double both = r + s;
+    double u = N / (both == 0.0 ? 1.0 : both);
+    double v = u * u;
+    return 2.0 * fma(-u * v, symres_arctan_tail(v), u);
+}
+
+static inline void symres__layer_1_pair(double K1, double first0, double K2, double second0, double C, double Theta, double determinant, double C_W, double C_b, double *result0, double *result1)
+{
+    double t0 = sqrt(1.0 + 2.0 * K1 + 2.0 * K2 + 4.0 * determinant);
+    double following = C_b + 0.6366197723675814 * C_W * symres_right_half_plane_angle(2.0 * C, t0, first0 * second0);
+    double tangent = following + 1.2732395447351628 * C_W * Theta / t0;
+    *result0 = following;
+    *result1 = tangent;
+}
+
+/* K1*K2 - C**2 from the roots of kernels; 0 of equal inputs. */
+static inline double symres_next_determinant(double root1, double root2, double C, double same)
+{
+    double size = root1 * root2;
+    double rest = (size - C) * (size + C);
+    rest = rest < 0.0 ? 0.0 : rest;
+    return same == 1.0 ? 0.0 : rest;
+}
+
+static inline void symres__layer_1_step(double K1, double first0, double K2, double second0, double C, double Theta, double D, double next1, double root1, double next2, double root2, double C_W, double C_b, double *result0, double *result1, double *result2)
+{
+    (void)next2;
+    double following;
+    double tangent;
+    symres__layer_1_pair(K1, first0, K2, second0, C, Theta, D, C_W, C_b, &following, &tangent);
+    double same = C == K1 && C == K2 ? 1.0 : 0.0;
+    following = same == 1.0 ? next1 : following;
+    *result0 = following;
+    *result1 = tangent;
+    *result2 = symres_next_determinant(root1, root2, following, same);
+}
+
+/* One layer for pairs of inputs. */
+static inline void symres__layer_1_layer(const ptrdiff_t step, ptrdiff_t width, ptrdiff_t layer, const double *parameters, const double *one, const double *two, double *restrict pair, double *restrict gaps)
+{
+    (void)gaps;
+    double C_W = parameters[layer];
+    double C_b = parameters[3 + layer];
+    for (ptrdiff_t j = 0; j < width; ++j)
+        symres__layer_1_step(one[step * j], one[256 + step * j], two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one[384 + step * j], one[512 + step * j], two[384 + j], two[512 + j], C_W, C_b, &pair[j], &pair[136 + j], &pair[272 + j]);
 }
 
 /* One layer of the network for pairs of inputs. */
-static inline void symres_pairs_of_layer(ptrdiff_t width, ptrdiff_t layer, const double *parameters, ptrdiff_t count, const double *one, const double *two, double *restrict pair, double *restrict gaps)
+static inline void symres_layer_of_network(const ptrdiff_t step, ptrdiff_t width, ptrdiff_t layer, const double *parameters, const double *one, const double *two, double *restrict pair, double *restrict gaps)
 {
-    symres__layer_1_pairs(width, layer, parameters, count, one, two, pair, gaps);
+    symres__layer_1_layer(step, width, layer, parameters, one, two, pair, gaps);
 }
 
 int SYMRES_NAME(dual_kernel_matrix)(size_t rows, size_t columns, const double *K1, const double *K2, int symmetric, int blank, const double *C_W, const double *C_b, double *C, double *Theta)
@@ -329,6 +303,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
             ptrdiff_t bottom = symres_smaller(top + 128, (ptrdiff_t)rows);
             double pairs[52224];
             double gaps[128];
+            double one[640];
             double two[640];
             for (ptrdiff_t left = (symmetric ? top : 0); left < (ptrdiff_t)columns; left += 128) {
                 ptrdiff_t width = symres_smaller(128, (ptrdiff_t)columns - left);
@@ -347,8 +322,8 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
                     symres_numbers_of_layer(layer, count, inputs, column + left, width, two);
                     for (ptrdiff_t i = top; i < bottom; ++i) {
                         double *restrict pair = pairs + 408 * (i - top);
-                        const double * one = inputs + (3 * layer * count + i);
-                        symres_row_of_layer(width, layer, parameters, count, one, two, pair, gaps);
+                        symres_numbers_of_layer(layer, count, inputs, i, 1, one);
+                        symres_layer_of_network(0, width, layer, parameters, one, two, pair, gaps);
                     }
                 }
                 for (ptrdiff_t i = top; i < bottom; ++i) {
@@ -397,31 +372,31 @@ int SYMRES_NAME(dual_kernel)(size_t entries, const double *K1, const double *K2,
             symres_inputs_of_layers(2 * pairs, parameters, inputs);
             for (ptrdiff_t left = 0; left < pairs; left += 128) {
                 ptrdiff_t width = symres_smaller(128, pairs - left);
-                double *restrict begin_C = C + (start + left);
-                double *restrict begin_Theta = Theta + (start + left);
+                ptrdiff_t at = start + left;
                 for (ptrdiff_t j = 0; j < width; ++j) {
                     ptrdiff_t i = left + j;
                     ptrdiff_t k = pairs + left + j;
-                    pair[j] = symres_possible(inputs[2 * pairs + i], inputs[2 * pairs + k], begin_C[j], begin_C[j]);
-                    pair[136 + j] = begin_Theta[j];
+                    double covariance = C[at + j];
+                    pair[j] = symres_possible(inputs[2 * pairs + i], inputs[2 * pairs + k], covariance, covariance);
+                    pair[136 + j] = Theta[at + j];
                     pair[272 + j] = symres_determinant(inputs[i], inputs[k], pair[j]);
                 }
                 for (ptrdiff_t layer = 0; layer < 3; ++layer) {
                     symres_numbers_of_layer(layer, 2 * pairs, inputs, left, width, one);
                     symres_numbers_of_layer(layer, 2 * pairs, inputs, pairs + left, width, two);
-                    symres_pairs_of_layer(width, layer, parameters, 128, one, two, pair, gaps);
+                    symres_layer_of_network(1, width, layer, parameters, one, two, pair, gaps);
                     if (every_C != NULL) {
                         for (ptrdiff_t j = 0; j < width; ++j)
-                            every_C[layer * (ptrdiff_t)entries + start + left + j] = pair[j];
+                            every_C[layer * (ptrdiff_t)entries + at + j] = pair[j];
                     }
                     if (every_Theta != NULL) {
                         for (ptrdiff_t j = 0; j < width; ++j)
-                            every_Theta[layer * (ptrdiff_t)entries + start + left + j] = pair[136 + j];
+                            every_Theta[layer * (ptrdiff_t)entries + at + j] = pair[136 + j];
                     }
                 }
                 for (ptrdiff_t j = 0; j < width; ++j) {
-                    begin_C[j] = pair[j];
-                    begin_Theta[j] = pair[136 + j];
+                    C[at + j] = pair[j];
+                    Theta[at + j] = pair[136 + j];
                 }
             }
         }
@@ -434,41 +409,26 @@ SYMRES_PRAGMA(omp atomic write)
 }
 
 /* ---- float ---------------------------------------------------------------------------------------------------- */
+/* A kernel as networks see it: too small a one counts as 0. */
+static inline float symres_countedf(float K)
+{
+    return fabsf(K) < 1e-18f ? 0.0f : K;
+}
+
+/* Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave. */
+static inline float symres_three_stepsf(float value, float u, float a, float b, float c)
+{
+    return fmaf(fmaf(fmaf(value, u, a), u, b), u, c);
+}
+
 /* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; two chains of operations, which processors do side by side. */
 static inline float symres_arctan_tailf(float v)
 {
     float w = v * v;
-    float a = 0.002386997316724113f;
-    a = fmaf(a, w, 0.03587153898204336f);
-    a = fmaf(a, w, 0.08656880430154522f);
-    a = fmaf(a, w, 0.14278568748210602f);
+    float a = symres_three_stepsf(0.002386997316724113f, w, 0.03587153898204336f, 0.08656880430154522f, 0.14278568748210602f);
     a = fmaf(a, w, 0.3333333173306352f);
-    float b = -0.013507771427020535f;
-    b = fmaf(b, w, -0.06250169444749563f);
-    b = fmaf(b, w, -0.11033764115313455f);
-    b = fmaf(b, w, -0.1999973932983558f);
+    float b = symres_three_stepsf(-0.013507771427020535f, w, -0.06250169444749563f, -0.11033764115313455f, -0.1999973932983558f);
     return fmaf(b, v, a);
-}
-
-/* A kernel, no number where it is negative. */
-static inline float symres_validf(float K)
-{
-    return K < 0.0f ? NAN : K;
-}
-
-/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
-static inline float symres_possiblef(float root1, float root2, float C, float value)
-{
-    return fabsf(C) <= (1.0f + 64.0f * symres_precisionf(C)) * root1 * root2 ? value : NAN;
-}
-
-/* K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large. */
-static inline float symres_determinantf(float K1, float K2, float C)
-{
-    float square = C * C;
-    float lost = fmaf(-C, C, square);
-    float difference = fmaf(K1, K2, -square) + lost;
-    return difference < 0.0f ? 0.0f : difference;
 }
 
 /* The angle of the point (x, y), from -pi to pi; 0 at the origin. */
@@ -486,43 +446,10 @@ static inline float symres_anglef(float y, float x)
     return copysignf(turn, y);
 }
 
-/* The angle of the point (s, N) at the distance r, s >= 0. */
-static inline float symres_right_half_plane_anglef(float N, float s, float r)
-{
-    float both = r + s;
-    float u = N / (both == 0.0f ? 1.0f : both);
-    float v = u * u;
-    return 2.0f * fmaf(-u * v, symres_arctan_tailf(v), u);
-}
-
-/* A kernel as networks see it: too small a one counts as 0. */
-static inline float symres_countedf(float K)
-{
-    return fabsf(K) < 1e-18f ? 0.0f : K;
-}
-
-/* K1*K2 - C**2 from the roots of kernels; 0 of equal inputs. */
-static inline float symres_next_determinantf(float root1, float root2, float C, float same)
-{
-    float size = root1 * root2;
-    float rest = (size - C) * (size + C);
-    rest = rest < 0.0f ? 0.0f : rest;
-    return same == 1.0f ? 0.0f : rest;
-}
-
 static inline float symres__average_1f(float K)
 {
     float value = 0.6366197723675814f * symres_anglef(2.0f * K, sqrtf(1.0f + 4.0f * K));
     return value;
-}
-
-static inline void symres__layer_1_pairf(float K1, float first0, float K2, float second0, float C, float Theta, float determinant, float C_W, float C_b, float *result0, float *result1)
-{
-    float t0 = sqrtf(1.0f + 2.0f * K1 + 2.0f * K2 + 4.0f * determinant);
-    float following = C_b + 0.6366197723675814f * C_W * symres_right_half_plane_anglef(2.0f * C, t0, first0 * second0);
-    float tangent = following + 1.2732395447351628f * C_W * Theta / t0;
-    *result0 = following;
-    *result1 = tangent;
 }
 
 static inline void symres__layer_1_onef(float K, float C_W, float C_b, float *result0, float *result1)
@@ -533,19 +460,6 @@ static inline void symres__layer_1_onef(float K, float C_W, float C_b, float *re
     *result1 = own0;
 }
 
-static inline void symres__layer_1_stepf(float K1, float first0, float K2, float second0, float C, float Theta, float D, float next1, float root1, float next2, float root2, float C_W, float C_b, float *result0, float *result1, float *result2)
-{
-    (void)next2;
-    float following;
-    float tangent;
-    symres__layer_1_pairf(K1, first0, K2, second0, C, Theta, D, C_W, C_b, &following, &tangent);
-    float same = C == K1 && C == K2 ? 1.0f : 0.0f;
-    following = same == 1.0f ? next1 : following;
-    *result0 = following;
-    *result1 = tangent;
-    *result2 = symres_next_determinantf(root1, root2, following, same);
-}
-
 /* What a layer needs of each input alone, and the next kernels. */
 static inline void symres__layer_1_inputsf(ptrdiff_t layer, const float *parameters, ptrdiff_t count, float *restrict now, float *restrict following)
 {
@@ -553,30 +467,6 @@ static inline void symres__layer_1_inputsf(ptrdiff_t layer, const float *paramet
     float C_b = parameters[3 + layer];
     for (ptrdiff_t i = 0; i < count; ++i)
         symres__layer_1_onef(now[i], C_W, C_b, &following[i], &now[2 * count + i]);
-}
-
-/* One layer for pairs of an input with others. */
-static inline void symres__layer_1_rowf(ptrdiff_t width, ptrdiff_t layer, const float *parameters, ptrdiff_t count, const float *one, const float *two, float *restrict pair, float *restrict gaps)
-{
-    (void)gaps;
-    float C_W = parameters[layer];
-    float C_b = parameters[3 + layer];
-    float one0 = one[0 * count];
-    float one2 = one[2 * count];
-    float one3 = one[3 * count];
-    float one4 = one[4 * count];
-    for (ptrdiff_t j = 0; j < width; ++j)
-        symres__layer_1_stepf(one0, one2, two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one3, one4, two[384 + j], two[512 + j], C_W, C_b, &pair[j], &pair[136 + j], &pair[272 + j]);
-}
-
-/* One layer for pairs of inputs. */
-static inline void symres__layer_1_pairsf(ptrdiff_t width, ptrdiff_t layer, const float *parameters, ptrdiff_t count, const float *one, const float *two, float *restrict pair, float *restrict gaps)
-{
-    (void)count, (void)gaps;
-    float C_W = parameters[layer];
-    float C_b = parameters[3 + layer];
-    for (ptrdiff_t j = 0; j < width; ++j)
-        symres__layer_1_stepf(one[j], one[256 + j], two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one[384 + j], one[512 + j], two[384 + j], two[512 + j], C_W, C_b, &pair[j], &pair[136 + j], &pair[272 + j]);
 }
 
 /* What all layers need of each input alone, whose kernels stand at the beginning. */
@@ -596,6 +486,12 @@ static inline void symres_inputs_of_layersf(ptrdiff_t count, const float *parame
     }
 }
 
+/* A kernel, no number where it is negative. */
+static inline float symres_validf(float K)
+{
+    return K < 0.0f ? NAN : K;
+}
+
 /* What a layer needs of inputs that stand one behind the other, and their next kernels and roots. */
 static inline void symres_numbers_of_layerf(ptrdiff_t layer, ptrdiff_t count, const float *inputs, ptrdiff_t begin, ptrdiff_t width, float *restrict out)
 {
@@ -605,16 +501,75 @@ static inline void symres_numbers_of_layerf(ptrdiff_t layer, ptrdiff_t count, co
     }
 }
 
-/* One layer of the network for pairs of an input with others. */
-static inline void symres_row_of_layerf(ptrdiff_t width, ptrdiff_t layer, const float *parameters, ptrdiff_t count, const float *one, const float *two, float *restrict pair, float *restrict gaps)
+/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
+static inline float symres_possiblef(float root1, float root2, float C, float value)
 {
-    symres__layer_1_rowf(width, layer, parameters, count, one, two, pair, gaps);
+    return fabsf(C) <= (1.0f + 64.0f * symres_precisionf(C)) * root1 * root2 ? value : NAN;
+}
+
+/* K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large. */
+static inline float symres_determinantf(float K1, float K2, float C)
+{
+    float square = C * C;
+    float lost = fmaf(-C, C, square);
+    float difference = fmaf(K1, K2, -square) + lost;
+    return difference < 0.0f ? 0.0f : difference;
+}
+
+/* The angle of the point (s, N) at the distance r, s >= 0. */
+static inline float symres_right_half_plane_anglef(float N, float s, float r)
+{
+    float both = r + s;
+    float u = N / (both == 0.0f ? 1.0f : both);
+    float v = u * u;
+    return 2.0f * fmaf(-u * v, symres_arctan_tailf(v), u);
+}
+
+static inline void symres__layer_1_pairf(float K1, float first0, float K2, float second0, float C, float Theta, float determinant, float C_W, float C_b, float *result0, float *result1)
+{
+    float t0 = sqrtf(1.0f + 2.0f * K1 + 2.0f * K2 + 4.0f * determinant);
+    float following = C_b + 0.6366197723675814f * C_W * symres_right_half_plane_anglef(2.0f * C, t0, first0 * second0);
+    float tangent = following + 1.2732395447351628f * C_W * Theta / t0;
+    *result0 = following;
+    *result1 = tangent;
+}
+
+/* K1*K2 - C**2 from the roots of kernels; 0 of equal inputs. */
+static inline float symres_next_determinantf(float root1, float root2, float C, float same)
+{
+    float size = root1 * root2;
+    float rest = (size - C) * (size + C);
+    rest = rest < 0.0f ? 0.0f : rest;
+    return same == 1.0f ? 0.0f : rest;
+}
+
+static inline void symres__layer_1_stepf(float K1, float first0, float K2, float second0, float C, float Theta, float D, float next1, float root1, float next2, float root2, float C_W, float C_b, float *result0, float *result1, float *result2)
+{
+    (void)next2;
+    float following;
+    float tangent;
+    symres__layer_1_pairf(K1, first0, K2, second0, C, Theta, D, C_W, C_b, &following, &tangent);
+    float same = C == K1 && C == K2 ? 1.0f : 0.0f;
+    following = same == 1.0f ? next1 : following;
+    *result0 = following;
+    *result1 = tangent;
+    *result2 = symres_next_determinantf(root1, root2, following, same);
+}
+
+/* One layer for pairs of inputs. */
+static inline void symres__layer_1_layerf(const ptrdiff_t step, ptrdiff_t width, ptrdiff_t layer, const float *parameters, const float *one, const float *two, float *restrict pair, float *restrict gaps)
+{
+    (void)gaps;
+    float C_W = parameters[layer];
+    float C_b = parameters[3 + layer];
+    for (ptrdiff_t j = 0; j < width; ++j)
+        symres__layer_1_stepf(one[step * j], one[256 + step * j], two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one[384 + step * j], one[512 + step * j], two[384 + j], two[512 + j], C_W, C_b, &pair[j], &pair[136 + j], &pair[272 + j]);
 }
 
 /* One layer of the network for pairs of inputs. */
-static inline void symres_pairs_of_layerf(ptrdiff_t width, ptrdiff_t layer, const float *parameters, ptrdiff_t count, const float *one, const float *two, float *restrict pair, float *restrict gaps)
+static inline void symres_layer_of_networkf(const ptrdiff_t step, ptrdiff_t width, ptrdiff_t layer, const float *parameters, const float *one, const float *two, float *restrict pair, float *restrict gaps)
 {
-    symres__layer_1_pairsf(width, layer, parameters, count, one, two, pair, gaps);
+    symres__layer_1_layerf(step, width, layer, parameters, one, two, pair, gaps);
 }
 
 int SYMRES_NAME(dual_kernel_matrixf)(size_t rows, size_t columns, const float *K1, const float *K2, int symmetric, int blank, const float *C_W, const float *C_b, float *C, float *Theta)
@@ -643,6 +598,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
             ptrdiff_t bottom = symres_smaller(top + 128, (ptrdiff_t)rows);
             float pairs[52224];
             float gaps[128];
+            float one[640];
             float two[640];
             for (ptrdiff_t left = (symmetric ? top : 0); left < (ptrdiff_t)columns; left += 128) {
                 ptrdiff_t width = symres_smaller(128, (ptrdiff_t)columns - left);
@@ -661,8 +617,8 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
                     symres_numbers_of_layerf(layer, count, inputs, column + left, width, two);
                     for (ptrdiff_t i = top; i < bottom; ++i) {
                         float *restrict pair = pairs + 408 * (i - top);
-                        const float * one = inputs + (3 * layer * count + i);
-                        symres_row_of_layerf(width, layer, parameters, count, one, two, pair, gaps);
+                        symres_numbers_of_layerf(layer, count, inputs, i, 1, one);
+                        symres_layer_of_networkf(0, width, layer, parameters, one, two, pair, gaps);
                     }
                 }
                 for (ptrdiff_t i = top; i < bottom; ++i) {
@@ -711,31 +667,31 @@ int SYMRES_NAME(dual_kernelf)(size_t entries, const float *K1, const float *K2, 
             symres_inputs_of_layersf(2 * pairs, parameters, inputs);
             for (ptrdiff_t left = 0; left < pairs; left += 128) {
                 ptrdiff_t width = symres_smaller(128, pairs - left);
-                float *restrict begin_C = C + (start + left);
-                float *restrict begin_Theta = Theta + (start + left);
+                ptrdiff_t at = start + left;
                 for (ptrdiff_t j = 0; j < width; ++j) {
                     ptrdiff_t i = left + j;
                     ptrdiff_t k = pairs + left + j;
-                    pair[j] = symres_possiblef(inputs[2 * pairs + i], inputs[2 * pairs + k], begin_C[j], begin_C[j]);
-                    pair[136 + j] = begin_Theta[j];
+                    float covariance = C[at + j];
+                    pair[j] = symres_possiblef(inputs[2 * pairs + i], inputs[2 * pairs + k], covariance, covariance);
+                    pair[136 + j] = Theta[at + j];
                     pair[272 + j] = symres_determinantf(inputs[i], inputs[k], pair[j]);
                 }
                 for (ptrdiff_t layer = 0; layer < 3; ++layer) {
                     symres_numbers_of_layerf(layer, 2 * pairs, inputs, left, width, one);
                     symres_numbers_of_layerf(layer, 2 * pairs, inputs, pairs + left, width, two);
-                    symres_pairs_of_layerf(width, layer, parameters, 128, one, two, pair, gaps);
+                    symres_layer_of_networkf(1, width, layer, parameters, one, two, pair, gaps);
                     if (every_C != NULL) {
                         for (ptrdiff_t j = 0; j < width; ++j)
-                            every_C[layer * (ptrdiff_t)entries + start + left + j] = pair[j];
+                            every_C[layer * (ptrdiff_t)entries + at + j] = pair[j];
                     }
                     if (every_Theta != NULL) {
                         for (ptrdiff_t j = 0; j < width; ++j)
-                            every_Theta[layer * (ptrdiff_t)entries + start + left + j] = pair[136 + j];
+                            every_Theta[layer * (ptrdiff_t)entries + at + j] = pair[136 + j];
                     }
                 }
                 for (ptrdiff_t j = 0; j < width; ++j) {
-                    begin_C[j] = pair[j];
-                    begin_Theta[j] = pair[136 + j];
+                    C[at + j] = pair[j];
+                    Theta[at + j] = pair[136 + j];
                 }
             }
         }

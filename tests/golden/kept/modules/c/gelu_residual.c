@@ -173,67 +173,32 @@ void gelu_residual_hf(size_t entries, const float *K, float C_W, float C_b, floa
 #define symres_precision(x) DBL_EPSILON
 #define symres_precisionf(x) FLT_EPSILON
 /* ---- double ---------------------------------------------------------------------------------------------------- */
-/* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side. */
-static inline double symres_arctan_tail(double v)
-{
-    double w = v * v;
-    double y = w * w;
-    double a = 0.0034958859739163094;
-    a = fma(a, y, 0.031277189066996385);
-    a = fma(a, y, 0.052579733342841106);
-    a = fma(a, y, 0.09090908590891934);
-    a = fma(a, y, 0.3333333333333333);
-    double b = -0.0010496035084968515;
-    b = fma(b, y, -0.023696731580048622);
-    b = fma(b, y, -0.04737749579527779);
-    b = fma(b, y, -0.07692298971033217);
-    b = fma(b, y, -0.1999999999999753);
-    double c = 0.00019996189377901382;
-    c = fma(c, y, 0.015535152475414177);
-    c = fma(c, y, 0.04260356632601652);
-    c = fma(c, y, 0.06666564699289104);
-    c = fma(c, y, 0.14285714285384132);
-    double d = -1.806195461861215e-05;
-    d = fma(d, y, -0.008368931178450162);
-    d = fma(d, y, -0.03749486812535247);
-    d = fma(d, y, -0.05881506877793656);
-    d = fma(d, y, -0.11111111093490827);
-    return fma(fma(d, v, c), w, fma(b, v, a));
-}
-
-/* The smaller of two whole numbers. */
-static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b)
-{
-    return a < b ? a : b;
-}
-
 /* A kernel, no number where it is negative. */
 static inline double symres_valid(double K)
 {
     return K < 0.0 ? NAN : K;
 }
 
-/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
-static inline double symres_possible(double root1, double root2, double C, double value)
+/* Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave. */
+static inline double symres_three_steps(double value, double u, double a, double b, double c)
 {
-    return fabs(C) <= (1.0 + 64.0 * symres_precision(C)) * root1 * root2 ? value : NAN;
+    return fma(fma(fma(value, u, a), u, b), u, c);
 }
 
-/* A covariance of narrow floats, cut off where their rounding has brought it above sqrt(K1*K2). */
-static inline double symres_rounded(double K1, double K2, double C)
+/* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side. */
+static inline double symres_arctan_tail(double v)
 {
-    double size = sqrt(K1) * sqrt(K2);
-    double excess = fabs(C) - size;
-    return excess > 8.881784197001252e-16 * size && excess <= 7.62939453125e-06 * size ? copysign(size, C) : C;
-}
-
-/* K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large. */
-static inline double symres_determinant(double K1, double K2, double C)
-{
-    double square = C * C;
-    double lost = fma(-C, C, square);
-    double difference = fma(K1, K2, -square) + lost;
-    return difference < 0.0 ? 0.0 : difference;
+    double w = v * v;
+    double y = w * w;
+    double a = symres_three_steps(0.0034958859739163094, y, 0.031277189066996385, 0.052579733342841106, 0.09090908590891934);
+    a = fma(a, y, 0.3333333333333333);
+    double b = symres_three_steps(-0.0010496035084968515, y, -0.023696731580048622, -0.04737749579527779, -0.07692298971033217);
+    b = fma(b, y, -0.1999999999999753);
+    double c = symres_three_steps(0.00019996189377901382, y, 0.015535152475414177, 0.04260356632601652, 0.06666564699289104);
+    c = fma(c, y, 0.14285714285384132);
+    double d = symres_three_steps(-1.806195461861215e-05, y, -0.008368931178450162, -0.03749486812535247, -0.05881506877793656);
+    d = fma(d, y, -0.11111111093490827);
+    return fma(fma(d, v, c), w, fma(b, v, a));
 }
 
 /* The angle of the point (x, y), from -pi to pi; 0 at the origin. */
@@ -251,51 +216,11 @@ static inline double symres_angle(double y, double x)
     return copysign(turn, y);
 }
 
-/* Rest + M*N*theta, theta the angle of the point (-N, s) at the distance r, from ``apart`` = rest - M*s too. */
-static inline double symres_angular_sum(double rest, double apart, double M, double N, double s, double r)
-{
-    double both = r + fabs(N);
-    double u = both == 0.0 ? 1.0 : s / both;
-    double v = u * u;
-    double tail = symres_arctan_tail(v);
-    double turn = 2.0 * fma(-u * v, tail, u);
-    double theta = N > 0.0 ? 3.141592653589793 - turn : turn;
-    double lacking = v * fma(1.0 - v, tail, 1.0);
-    double near = fma(M * s, lacking, apart);
-    return s < -1.5 * N ? near : fma(M * N, theta, rest);
-}
-
 static inline double symres__average_1(double K)
 {
     double t0 = 2.0 * K;
     double t1 = sqrt(1.0 + t0);
     double value = 0.25 * K + 0.15915494309189535 * K * (t0 / ((1.0 + K) * t1) + symres_angle(K, t1));
-    return value;
-}
-
-static inline double symres__average_3(double K)
-{
-    double t0 = 1.0 + K;
-    double t1 = 1.0 + 2.0 * K;
-    double t2 = sqrt(t1);
-    double value = 0.25 + 0.15915494309189535 * (K * (5.0 + 11.0 * K + 4.0 * K * K) / (t0 * t0 * t1 * t2) + symres_angle(K, t2));
-    return value;
-}
-
-static inline double symres__average_4(double K)
-{
-    double t0 = 1.0 + 2.0 * K;
-    double t1 = sqrt(t0);
-    double value = 0.25 + 0.15915494309189535 * (K * (3.0 + 5.0 * K) / ((1.0 + K) * t0 * t1) + symres_angle(K, t1));
-    return value;
-}
-
-static inline double symres__average_5(double K)
-{
-    double t0 = K * K;
-    double t1 = 1.0 + K;
-    double t2 = 1.0 + 2.0 * K;
-    double value = -0.07957747154594767 * (t0 * K - 4.0 - 12.0 * K - 9.0 * t0) / (t1 * t1 * t2 * t2 * sqrt(t2));
     return value;
 }
 
@@ -310,6 +235,35 @@ static inline double symres_kernel_map_entry(double K, double C_W, double C_b, d
 {
     K = symres_valid(K);
     return C_b + C_W * symres__average_1(K) + K * gamma * gamma;
+}
+
+/* K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large. */
+static inline double symres_determinant(double K1, double K2, double C)
+{
+    double square = C * C;
+    double lost = fma(-C, C, square);
+    double difference = fma(K1, K2, -square) + lost;
+    return difference < 0.0 ? 0.0 : difference;
+}
+
+/* Rest + M*N*theta, theta the angle of the point (-N, s) at the distance r, from ``apart`` = rest - M*s too. */
+static inline double symres_angular_sum(double rest, double apart, double M, double N, double s, double r)
+{
+    double both = r + fabs(N);
+    double u = both == 0.0 ? 1.0 : s / both;
+    double v = u * u;
+    double tail = symres_arctan_tail(v);
+    double turn = 2.0 * fma(-u * v, tail, u);
+    double theta = N > 0.0 ? 3.141592653589793 - turn : turn;
+    double lacking = v * fma(1.0 - v, tail, 1.0);
+    double near = fma(M * s, lacking, apart);
+    return s < -1.5 * N ? near : fma(M * N, theta, rest);
+}
+
+/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
+static inline double symres_possible(double root1, double root2, double C, double value)
+{
+    return fabs(C) <= (1.0 + 64.0 * symres_precision(C)) * root1 * root2 ? value : NAN;
 }
 
 static inline double symres_covariance_map_pair(double K1, double first0, double first1, double first2, double first3, double K2, double second0, double second1, double second2, double second3, double C, double C_W, double C_b, double gamma)
@@ -340,11 +294,36 @@ static inline double symres_covariance_map_entry(double K1, double K2, double C,
     return symres_covariance_map_pair(K1, first0, first1, first2, first3, K2, second0, second1, second2, second3, C, C_W, C_b, gamma);
 }
 
+/* A covariance of narrow floats, cut off where their rounding has brought it above sqrt(K1*K2). */
+static inline double symres_rounded(double K1, double K2, double C)
+{
+    double size = sqrt(K1) * sqrt(K2);
+    double excess = fabs(C) - size;
+    return excess > 8.881784197001252e-16 * size && excess <= 7.62939453125e-06 * size ? copysign(size, C) : C;
+}
+
+static inline double symres__average_3(double K)
+{
+    double t0 = 1.0 + K;
+    double t1 = 1.0 + 2.0 * K;
+    double t2 = sqrt(t1);
+    double value = 0.25 + 0.15915494309189535 * (K * (5.0 + 11.0 * K + 4.0 * K * K) / (t0 * t0 * t1 * t2) + symres_angle(K, t2));
+    return value;
+}
+
 static inline double symres_chi_parallel_entry(double K, double C_W, double gamma, double C_b)
 {
     (void)C_b;
     K = symres_valid(K);
     return gamma * gamma + C_W * symres__average_3(K);
+}
+
+static inline double symres__average_4(double K)
+{
+    double t0 = 1.0 + 2.0 * K;
+    double t1 = sqrt(t0);
+    double value = 0.25 + 0.15915494309189535 * (K * (3.0 + 5.0 * K) / ((1.0 + K) * t0 * t1) + symres_angle(K, t1));
+    return value;
 }
 
 static inline double symres_chi_perp_entry(double K, double C_W, double gamma, double C_b)
@@ -354,11 +333,26 @@ static inline double symres_chi_perp_entry(double K, double C_W, double gamma, d
     return gamma * gamma + C_W * symres__average_4(K);
 }
 
+static inline double symres__average_5(double K)
+{
+    double t0 = K * K;
+    double t1 = 1.0 + K;
+    double t2 = 1.0 + 2.0 * K;
+    double value = -0.07957747154594767 * (t0 * K - 4.0 - 12.0 * K - 9.0 * t0) / (t1 * t1 * t2 * t2 * sqrt(t2));
+    return value;
+}
+
 static inline double symres_h_entry(double K, double C_W, double C_b, double gamma)
 {
     (void)C_b, (void)gamma;
     K = symres_valid(K);
     return C_W * symres__average_5(K);
+}
+
+/* The smaller of two whole numbers. */
+static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b)
+{
+    return a < b ? a : b;
 }
 
 void SYMRES_NAME(phi_squared)(size_t entries, const double *K, double C_W, double C_b, double gamma, double *out)
@@ -451,47 +445,26 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
 }
 
 /* ---- float ---------------------------------------------------------------------------------------------------- */
-/* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; two chains of operations, which processors do side by side. */
-static inline float symres_arctan_tailf(float v)
-{
-    float w = v * v;
-    float a = 0.002386997316724113f;
-    a = fmaf(a, w, 0.03587153898204336f);
-    a = fmaf(a, w, 0.08656880430154522f);
-    a = fmaf(a, w, 0.14278568748210602f);
-    a = fmaf(a, w, 0.3333333173306352f);
-    float b = -0.013507771427020535f;
-    b = fmaf(b, w, -0.06250169444749563f);
-    b = fmaf(b, w, -0.11033764115313455f);
-    b = fmaf(b, w, -0.1999973932983558f);
-    return fmaf(b, v, a);
-}
-
 /* A kernel, no number where it is negative. */
 static inline float symres_validf(float K)
 {
     return K < 0.0f ? NAN : K;
 }
 
-/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
-static inline float symres_possiblef(float root1, float root2, float C, float value)
+/* Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave. */
+static inline float symres_three_stepsf(float value, float u, float a, float b, float c)
 {
-    return fabsf(C) <= (1.0f + 64.0f * symres_precisionf(C)) * root1 * root2 ? value : NAN;
+    return fmaf(fmaf(fmaf(value, u, a), u, b), u, c);
 }
 
-/* 1 where powers of a kernel, or their rounding errors, may be no floats; 0 else. Of 0 they are. */
-static inline float symres_is_widef(float K, float least, float largest)
+/* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; two chains of operations, which processors do side by side. */
+static inline float symres_arctan_tailf(float v)
 {
-    return (K > largest ? 1.0f : 0.0f) + (K > 0.0f ? 1.0f : 0.0f) * (K < least ? 1.0f : 0.0f);
-}
-
-/* K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large. */
-static inline float symres_determinantf(float K1, float K2, float C)
-{
-    float square = C * C;
-    float lost = fmaf(-C, C, square);
-    float difference = fmaf(K1, K2, -square) + lost;
-    return difference < 0.0f ? 0.0f : difference;
+    float w = v * v;
+    float a = symres_three_stepsf(0.002386997316724113f, w, 0.03587153898204336f, 0.08656880430154522f, 0.14278568748210602f);
+    a = fmaf(a, w, 0.3333333173306352f);
+    float b = symres_three_stepsf(-0.013507771427020535f, w, -0.06250169444749563f, -0.11033764115313455f, -0.1999973932983558f);
+    return fmaf(b, v, a);
 }
 
 /* The angle of the point (x, y), from -pi to pi; 0 at the origin. */
@@ -509,6 +482,78 @@ static inline float symres_anglef(float y, float x)
     return copysignf(turn, y);
 }
 
+static inline float symres__average_1f(float K)
+{
+    float t0 = 2.0f * K;
+    float t1 = sqrtf(1.0f + t0);
+    float value = 0.25f * K + 0.15915494309189535f * K * (t0 / ((1.0f + K) * t1) + symres_anglef(K, t1));
+    return value;
+}
+
+static inline float symres_phi_squared_entryf(float K, float C_W, float C_b, float gamma)
+{
+    (void)C_W, (void)C_b, (void)gamma;
+    K = symres_validf(K);
+    return symres__average_1f(K);
+}
+
+/* 1 where powers of a kernel, or their rounding errors, may be no floats; 0 else. Of 0 they are. */
+static inline float symres_is_widef(float K, float least, float largest)
+{
+    return (K > largest ? 1.0f : 0.0f) + (K > 0.0f ? 1.0f : 0.0f) * (K < least ? 1.0f : 0.0f);
+}
+
+void SYMRES_NAME(phi_squaredf)(size_t entries, const float *K, float C_W, float C_b, float gamma, float *out)
+{
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        ptrdiff_t end = symres_smaller(2048 * block + 2048, (ptrdiff_t)entries);
+        ptrdiff_t wide = 0;
+        for (ptrdiff_t j = 2048 * block; j < end; ++j)
+            wide += symres_is_widef(K[j], 5.421010862427522e-20f, 1.2089258196146292e+24f) == 1.0f ? 1 : 0;
+        if (wide > 0) {
+            for (ptrdiff_t j = 2048 * block; j < end; ++j)
+                out[j] = symres_phi_squared_entry(K[j], C_W, C_b, gamma);
+        } else {
+            for (ptrdiff_t j = 2048 * block; j < end; ++j)
+                out[j] = symres_phi_squared_entryf(K[j], C_W, C_b, gamma);
+        }
+    }
+}
+
+static inline float symres_kernel_map_entryf(float K, float C_W, float C_b, float gamma)
+{
+    K = symres_validf(K);
+    return C_b + C_W * symres__average_1f(K) + K * gamma * gamma;
+}
+
+void SYMRES_NAME(kernel_mapf)(size_t entries, const float *K, float C_W, float C_b, float gamma, float *out)
+{
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        ptrdiff_t end = symres_smaller(2048 * block + 2048, (ptrdiff_t)entries);
+        ptrdiff_t wide = 0;
+        for (ptrdiff_t j = 2048 * block; j < end; ++j)
+            wide += symres_is_widef(K[j], 5.421010862427522e-20f, 1.2089258196146292e+24f) == 1.0f ? 1 : 0;
+        if (wide > 0) {
+            for (ptrdiff_t j = 2048 * block; j < end; ++j)
+                out[j] = symres_kernel_map_entry(K[j], C_W, C_b, gamma);
+        } else {
+            for (ptrdiff_t j = 2048 * block; j < end; ++j)
+                out[j] = symres_kernel_map_entryf(K[j], C_W, C_b, gamma);
+        }
+    }
+}
+
+/* K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large. */
+static inline float symres_determinantf(float K1, float K2, float C)
+{
+    float square = C * C;
+    float lost = fmaf(-C, C, square);
+    float difference = fmaf(K1, K2, -square) + lost;
+    return difference < 0.0f ? 0.0f : difference;
+}
+
 /* Rest + M*N*theta, theta the angle of the point (-N, s) at the distance r, from ``apart`` = rest - M*s too. */
 static inline float symres_angular_sumf(float rest, float apart, float M, float N, float s, float r)
 {
@@ -523,51 +568,10 @@ static inline float symres_angular_sumf(float rest, float apart, float M, float 
     return s < -1.5f * N ? near : fmaf(M * N, theta, rest);
 }
 
-static inline float symres__average_1f(float K)
+/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
+static inline float symres_possiblef(float root1, float root2, float C, float value)
 {
-    float t0 = 2.0f * K;
-    float t1 = sqrtf(1.0f + t0);
-    float value = 0.25f * K + 0.15915494309189535f * K * (t0 / ((1.0f + K) * t1) + symres_anglef(K, t1));
-    return value;
-}
-
-static inline float symres__average_3f(float K)
-{
-    float t0 = 1.0f + K;
-    float t1 = 1.0f + 2.0f * K;
-    float t2 = sqrtf(t1);
-    float value = 0.25f + 0.15915494309189535f * (K * (5.0f + 11.0f * K + 4.0f * K * K) / (t0 * t0 * t1 * t2) + symres_anglef(K, t2));
-    return value;
-}
-
-static inline float symres__average_4f(float K)
-{
-    float t0 = 1.0f + 2.0f * K;
-    float t1 = sqrtf(t0);
-    float value = 0.25f + 0.15915494309189535f * (K * (3.0f + 5.0f * K) / ((1.0f + K) * t0 * t1) + symres_anglef(K, t1));
-    return value;
-}
-
-static inline float symres__average_5f(float K)
-{
-    float t0 = K * K;
-    float t1 = 1.0f + K;
-    float t2 = 1.0f + 2.0f * K;
-    float value = -0.07957747154594767f * (t0 * K - 4.0f - 12.0f * K - 9.0f * t0) / (t1 * t1 * t2 * t2 * sqrtf(t2));
-    return value;
-}
-
-static inline float symres_phi_squared_entryf(float K, float C_W, float C_b, float gamma)
-{
-    (void)C_W, (void)C_b, (void)gamma;
-    K = symres_validf(K);
-    return symres__average_1f(K);
-}
-
-static inline float symres_kernel_map_entryf(float K, float C_W, float C_b, float gamma)
-{
-    K = symres_validf(K);
-    return C_b + C_W * symres__average_1f(K) + K * gamma * gamma;
+    return fabsf(C) <= (1.0f + 64.0f * symres_precisionf(C)) * root1 * root2 ? value : NAN;
 }
 
 static inline float symres_covariance_map_pairf(float K1, float first0, float first1, float first2, float first3, float K2, float second0, float second1, float second2, float second3, float C, float C_W, float C_b, float gamma)
@@ -596,63 +600,6 @@ static inline float symres_covariance_map_entryf(float K1, float K2, float C, fl
     float second2 = 1.0f / t0;
     float second3 = sqrtf(t0);
     return symres_covariance_map_pairf(K1, first0, first1, first2, first3, K2, second0, second1, second2, second3, C, C_W, C_b, gamma);
-}
-
-static inline float symres_chi_parallel_entryf(float K, float C_W, float gamma, float C_b)
-{
-    (void)C_b;
-    K = symres_validf(K);
-    return gamma * gamma + C_W * symres__average_3f(K);
-}
-
-static inline float symres_chi_perp_entryf(float K, float C_W, float gamma, float C_b)
-{
-    (void)C_b;
-    K = symres_validf(K);
-    return gamma * gamma + C_W * symres__average_4f(K);
-}
-
-static inline float symres_h_entryf(float K, float C_W, float C_b, float gamma)
-{
-    (void)C_b, (void)gamma;
-    K = symres_validf(K);
-    return C_W * symres__average_5f(K);
-}
-
-void SYMRES_NAME(phi_squaredf)(size_t entries, const float *K, float C_W, float C_b, float gamma, float *out)
-{
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
-        ptrdiff_t end = symres_smaller(2048 * block + 2048, (ptrdiff_t)entries);
-        ptrdiff_t wide = 0;
-        for (ptrdiff_t j = 2048 * block; j < end; ++j)
-            wide += symres_is_widef(K[j], 5.421010862427522e-20f, 1.2089258196146292e+24f) == 1.0f ? 1 : 0;
-        if (wide > 0) {
-            for (ptrdiff_t j = 2048 * block; j < end; ++j)
-                out[j] = symres_phi_squared_entry(K[j], C_W, C_b, gamma);
-        } else {
-            for (ptrdiff_t j = 2048 * block; j < end; ++j)
-                out[j] = symres_phi_squared_entryf(K[j], C_W, C_b, gamma);
-        }
-    }
-}
-
-void SYMRES_NAME(kernel_mapf)(size_t entries, const float *K, float C_W, float C_b, float gamma, float *out)
-{
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
-        ptrdiff_t end = symres_smaller(2048 * block + 2048, (ptrdiff_t)entries);
-        ptrdiff_t wide = 0;
-        for (ptrdiff_t j = 2048 * block; j < end; ++j)
-            wide += symres_is_widef(K[j], 5.421010862427522e-20f, 1.2089258196146292e+24f) == 1.0f ? 1 : 0;
-        if (wide > 0) {
-            for (ptrdiff_t j = 2048 * block; j < end; ++j)
-                out[j] = symres_kernel_map_entry(K[j], C_W, C_b, gamma);
-        } else {
-            for (ptrdiff_t j = 2048 * block; j < end; ++j)
-                out[j] = symres_kernel_map_entryf(K[j], C_W, C_b, gamma);
-        }
-    }
 }
 
 void SYMRES_NAME(covariance_mapf)(size_t entries, const float *K1, const float *K2, const float *C, float C_W, float C_b, float gamma, float *out)
@@ -715,6 +662,22 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
     }
 }
 
+static inline float symres__average_3f(float K)
+{
+    float t0 = 1.0f + K;
+    float t1 = 1.0f + 2.0f * K;
+    float t2 = sqrtf(t1);
+    float value = 0.25f + 0.15915494309189535f * (K * (5.0f + 11.0f * K + 4.0f * K * K) / (t0 * t0 * t1 * t2) + symres_anglef(K, t2));
+    return value;
+}
+
+static inline float symres_chi_parallel_entryf(float K, float C_W, float gamma, float C_b)
+{
+    (void)C_b;
+    K = symres_validf(K);
+    return gamma * gamma + C_W * symres__average_3f(K);
+}
+
 void SYMRES_NAME(chi_parallelf)(size_t entries, const float *K, float C_W, float gamma, float C_b, float *out)
 {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
@@ -733,6 +696,21 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
     }
 }
 
+static inline float symres__average_4f(float K)
+{
+    float t0 = 1.0f + 2.0f * K;
+    float t1 = sqrtf(t0);
+    float value = 0.25f + 0.15915494309189535f * (K * (3.0f + 5.0f * K) / ((1.0f + K) * t0 * t1) + symres_anglef(K, t1));
+    return value;
+}
+
+static inline float symres_chi_perp_entryf(float K, float C_W, float gamma, float C_b)
+{
+    (void)C_b;
+    K = symres_validf(K);
+    return gamma * gamma + C_W * symres__average_4f(K);
+}
+
 void SYMRES_NAME(chi_perpf)(size_t entries, const float *K, float C_W, float gamma, float C_b, float *out)
 {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
@@ -749,6 +727,22 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
                 out[j] = symres_chi_perp_entryf(K[j], C_W, gamma, C_b);
         }
     }
+}
+
+static inline float symres__average_5f(float K)
+{
+    float t0 = K * K;
+    float t1 = 1.0f + K;
+    float t2 = 1.0f + 2.0f * K;
+    float value = -0.07957747154594767f * (t0 * K - 4.0f - 12.0f * K - 9.0f * t0) / (t1 * t1 * t2 * t2 * sqrtf(t2));
+    return value;
+}
+
+static inline float symres_h_entryf(float K, float C_W, float C_b, float gamma)
+{
+    (void)C_b, (void)gamma;
+    K = symres_validf(K);
+    return C_W * symres__average_5f(K);
 }
 
 void SYMRES_NAME(hf)(size_t entries, const float *K, float C_W, float C_b, float gamma, float *out)

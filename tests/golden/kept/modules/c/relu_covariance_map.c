@@ -72,58 +72,10 @@ void relu_covariance_map_matrixf(size_t rows, size_t columns, const float *K1, c
 #define symres_precision(x) DBL_EPSILON
 #define symres_precisionf(x) FLT_EPSILON
 /* ---- double ---------------------------------------------------------------------------------------------------- */
-/* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side. */
-static inline double symres_arctan_tail(double v)
-{
-    double w = v * v;
-    double y = w * w;
-    double a = 0.0034958859739163094;
-    a = fma(a, y, 0.031277189066996385);
-    a = fma(a, y, 0.052579733342841106);
-    a = fma(a, y, 0.09090908590891934);
-    a = fma(a, y, 0.3333333333333333);
-    double b = -0.0010496035084968515;
-    b = fma(b, y, -0.023696731580048622);
-    b = fma(b, y, -0.04737749579527779);
-    b = fma(b, y, -0.07692298971033217);
-    b = fma(b, y, -0.1999999999999753);
-    double c = 0.00019996189377901382;
-    c = fma(c, y, 0.015535152475414177);
-    c = fma(c, y, 0.04260356632601652);
-    c = fma(c, y, 0.06666564699289104);
-    c = fma(c, y, 0.14285714285384132);
-    double d = -1.806195461861215e-05;
-    d = fma(d, y, -0.008368931178450162);
-    d = fma(d, y, -0.03749486812535247);
-    d = fma(d, y, -0.05881506877793656);
-    d = fma(d, y, -0.11111111093490827);
-    return fma(fma(d, v, c), w, fma(b, v, a));
-}
-
-/* The smaller of two whole numbers. */
-static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b)
-{
-    return a < b ? a : b;
-}
-
 /* A kernel, no number where it is negative. */
 static inline double symres_valid(double K)
 {
     return K < 0.0 ? NAN : K;
-}
-
-/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
-static inline double symres_possible(double root1, double root2, double C, double value)
-{
-    return fabs(C) <= (1.0 + 64.0 * symres_precision(C)) * root1 * root2 ? value : NAN;
-}
-
-/* A covariance of narrow floats, cut off where their rounding has brought it above sqrt(K1*K2). */
-static inline double symres_rounded(double K1, double K2, double C)
-{
-    double size = sqrt(K1) * sqrt(K2);
-    double excess = fabs(C) - size;
-    return excess > 8.881784197001252e-16 * size && excess <= 7.62939453125e-06 * size ? copysign(size, C) : C;
 }
 
 /* K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large. */
@@ -133,6 +85,34 @@ static inline double symres_determinant(double K1, double K2, double C)
     double lost = fma(-C, C, square);
     double difference = fma(K1, K2, -square) + lost;
     return difference < 0.0 ? 0.0 : difference;
+}
+
+/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
+static inline double symres_possible(double root1, double root2, double C, double value)
+{
+    return fabs(C) <= (1.0 + 64.0 * symres_precision(C)) * root1 * root2 ? value : NAN;
+}
+
+/* Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave. */
+static inline double symres_three_steps(double value, double u, double a, double b, double c)
+{
+    return fma(fma(fma(value, u, a), u, b), u, c);
+}
+
+/* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side. */
+static inline double symres_arctan_tail(double v)
+{
+    double w = v * v;
+    double y = w * w;
+    double a = symres_three_steps(0.0034958859739163094, y, 0.031277189066996385, 0.052579733342841106, 0.09090908590891934);
+    a = fma(a, y, 0.3333333333333333);
+    double b = symres_three_steps(-0.0010496035084968515, y, -0.023696731580048622, -0.04737749579527779, -0.07692298971033217);
+    b = fma(b, y, -0.1999999999999753);
+    double c = symres_three_steps(0.00019996189377901382, y, 0.015535152475414177, 0.04260356632601652, 0.06666564699289104);
+    c = fma(c, y, 0.14285714285384132);
+    double d = symres_three_steps(-1.806195461861215e-05, y, -0.008368931178450162, -0.03749486812535247, -0.05881506877793656);
+    d = fma(d, y, -0.11111111093490827);
+    return fma(fma(d, v, c), w, fma(b, v, a));
 }
 
 /* Rest + M*N*theta, theta the angle of the point (-N, s) at the distance r, from ``apart`` = rest - M*s too. */
@@ -165,6 +145,20 @@ static inline double symres_covariance_map_entry(double K1, double K2, double C,
     double first0 = sqrt(K1);
     double second0 = sqrt(K2);
     return symres_covariance_map_pair(K1, first0, K2, second0, C, C_W, C_b);
+}
+
+/* A covariance of narrow floats, cut off where their rounding has brought it above sqrt(K1*K2). */
+static inline double symres_rounded(double K1, double K2, double C)
+{
+    double size = sqrt(K1) * sqrt(K2);
+    double excess = fabs(C) - size;
+    return excess > 8.881784197001252e-16 * size && excess <= 7.62939453125e-06 * size ? copysign(size, C) : C;
+}
+
+/* The smaller of two whole numbers. */
+static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b)
+{
+    return a < b ? a : b;
 }
 
 void SYMRES_NAME(covariance_map)(size_t entries, const double *K1, const double *K2, const double *C, double C_W, double C_b, double *out)
@@ -201,38 +195,10 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
 }
 
 /* ---- float ---------------------------------------------------------------------------------------------------- */
-/* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; two chains of operations, which processors do side by side. */
-static inline float symres_arctan_tailf(float v)
-{
-    float w = v * v;
-    float a = 0.002386997316724113f;
-    a = fmaf(a, w, 0.03587153898204336f);
-    a = fmaf(a, w, 0.08656880430154522f);
-    a = fmaf(a, w, 0.14278568748210602f);
-    a = fmaf(a, w, 0.3333333173306352f);
-    float b = -0.013507771427020535f;
-    b = fmaf(b, w, -0.06250169444749563f);
-    b = fmaf(b, w, -0.11033764115313455f);
-    b = fmaf(b, w, -0.1999973932983558f);
-    return fmaf(b, v, a);
-}
-
 /* A kernel, no number where it is negative. */
 static inline float symres_validf(float K)
 {
     return K < 0.0f ? NAN : K;
-}
-
-/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
-static inline float symres_possiblef(float root1, float root2, float C, float value)
-{
-    return fabsf(C) <= (1.0f + 64.0f * symres_precisionf(C)) * root1 * root2 ? value : NAN;
-}
-
-/* 1 where powers of a kernel, or their rounding errors, may be no floats; 0 else. Of 0 they are. */
-static inline float symres_is_widef(float K, float least, float largest)
-{
-    return (K > largest ? 1.0f : 0.0f) + (K > 0.0f ? 1.0f : 0.0f) * (K < least ? 1.0f : 0.0f);
 }
 
 /* K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large. */
@@ -242,6 +208,28 @@ static inline float symres_determinantf(float K1, float K2, float C)
     float lost = fmaf(-C, C, square);
     float difference = fmaf(K1, K2, -square) + lost;
     return difference < 0.0f ? 0.0f : difference;
+}
+
+/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
+static inline float symres_possiblef(float root1, float root2, float C, float value)
+{
+    return fabsf(C) <= (1.0f + 64.0f * symres_precisionf(C)) * root1 * root2 ? value : NAN;
+}
+
+/* Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave. */
+static inline float symres_three_stepsf(float value, float u, float a, float b, float c)
+{
+    return fmaf(fmaf(fmaf(value, u, a), u, b), u, c);
+}
+
+/* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; two chains of operations, which processors do side by side. */
+static inline float symres_arctan_tailf(float v)
+{
+    float w = v * v;
+    float a = symres_three_stepsf(0.002386997316724113f, w, 0.03587153898204336f, 0.08656880430154522f, 0.14278568748210602f);
+    a = fmaf(a, w, 0.3333333173306352f);
+    float b = symres_three_stepsf(-0.013507771427020535f, w, -0.06250169444749563f, -0.11033764115313455f, -0.1999973932983558f);
+    return fmaf(b, v, a);
 }
 
 /* Rest + M*N*theta, theta the angle of the point (-N, s) at the distance r, from ``apart`` = rest - M*s too. */
@@ -274,6 +262,12 @@ static inline float symres_covariance_map_entryf(float K1, float K2, float C, fl
     float first0 = sqrtf(K1);
     float second0 = sqrtf(K2);
     return symres_covariance_map_pairf(K1, first0, K2, second0, C, C_W, C_b);
+}
+
+/* 1 where powers of a kernel, or their rounding errors, may be no floats; 0 else. Of 0 they are. */
+static inline float symres_is_widef(float K, float least, float largest)
+{
+    return (K > largest ? 1.0f : 0.0f) + (K > 0.0f ? 1.0f : 0.0f) * (K < least ? 1.0f : 0.0f);
 }
 
 void SYMRES_NAME(covariance_mapf)(size_t entries, const float *K1, const float *K2, const float *C, float C_W, float C_b, float *out)

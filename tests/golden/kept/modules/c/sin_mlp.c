@@ -162,22 +162,6 @@ static inline float symres_power_of_twof(float k)
     return u.number;
 }
 /* ---- double ---------------------------------------------------------------------------------------------------- */
-/* (exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2. */
-static inline double symres_exp_tail(double u)
-{
-    double value = 2.091467944897855e-09;
-    value = fma(value, u, 2.5105206475334834e-08);
-    value = fma(value, u, 2.7557273661174726e-07);
-    value = fma(value, u, 2.75572554255029e-06);
-    value = fma(value, u, 2.4801587325533502e-05);
-    value = fma(value, u, 0.00019841269874800683);
-    value = fma(value, u, 0.0013888888888883752);
-    value = fma(value, u, 0.008333333333326141);
-    value = fma(value, u, 0.04166666666666667);
-    value = fma(value, u, 0.1666666666666667);
-    return fma(value, u, 0.5);
-}
-
 /* The smaller of two whole numbers. */
 static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b)
 {
@@ -190,10 +174,76 @@ static inline double symres_valid(double K)
     return K < 0.0 ? NAN : K;
 }
 
-/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
-static inline double symres_possible(double root1, double root2, double C, double value)
+/* Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave. */
+static inline double symres_three_steps(double value, double u, double a, double b, double c)
 {
-    return fabs(C) <= (1.0 + 64.0 * symres_precision(C)) * root1 * root2 ? value : NAN;
+    return fma(fma(fma(value, u, a), u, b), u, c);
+}
+
+/* (exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2. */
+static inline double symres_exp_tail(double u)
+{
+    double value = symres_three_steps(2.091467944897855e-09, u, 2.5105206475334834e-08, 2.7557273661174726e-07, 2.75572554255029e-06);
+    value = symres_three_steps(value, u, 2.4801587325533502e-05, 0.00019841269874800683, 0.0013888888888883752);
+    value = symres_three_steps(value, u, 0.008333333333326141, 0.04166666666666667, 0.1666666666666667);
+    return fma(value, u, 0.5);
+}
+
+/* Numbers h and r with exp(u) = 2*(h + h*r), h half of a power of 2: 2**1024 is not a float. */
+static inline void symres_exp_parts(double u, double *result0, double *result1)
+{
+    double inside = u > 709.782712893384 ? 709.782712893384 : u;
+    inside = inside < (-707.0) ? (-707.0) : inside;
+    double k = fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
+    double rest = fma(k, -1.9082149292705877e-10, fma(k, -0.6931471803691238, inside));
+    *result0 = symres_power_of_two(k - 1.0);
+    *result1 = fma(rest * rest, symres_exp_tail(rest), rest);
+}
+
+/* exp(u) - 1. */
+static inline double symres_expm1(double u)
+{
+    double half;
+    double part;
+    symres_exp_parts(u, &half, &part);
+    return u > 709.782712893384 ? INFINITY : 2.0 * fma(half, part, half - 0.5);
+}
+
+static inline double symres__average_1(double K)
+{
+    double value = -0.5 * symres_expm1(-2.0 * K);
+    return value;
+}
+
+static inline double symres_phi_squared_entry(double K, double C_W, double C_b)
+{
+    (void)C_W, (void)C_b;
+    K = symres_valid(K);
+    return symres__average_1(K);
+}
+
+void SYMRES_NAME(phi_squared)(size_t entries, const double *K, double C_W, double C_b, double *out)
+{
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_phi_squared_entry(K[j], C_W, C_b);
+    }
+}
+
+static inline double symres_kernel_map_entry(double K, double C_W, double C_b)
+{
+    K = symres_valid(K);
+    return C_b + C_W * symres__average_1(K);
+}
+
+void SYMRES_NAME(kernel_map)(size_t entries, const double *K, double C_W, double C_b, double *out)
+{
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_kernel_map_entry(K[j], C_W, C_b);
+    }
 }
 
 /* A covariance, cut off at sqrt(K1*K2); next to it only what its own rounding does not explain. */
@@ -205,38 +255,10 @@ static inline double symres_clipped(double K1, double K2, double root1, double r
     return copysign(size > most ? most : size, C);
 }
 
-/* The exponential; 0 where that is no normal float. */
-static inline double symres_exp(double u)
+/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
+static inline double symres_possible(double root1, double root2, double C, double value)
 {
-    double inside = u > 709.782712893384 ? 709.782712893384 : u;
-    inside = inside < (-707.0) ? (-707.0) : inside;
-    double k = fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
-    double rest = fma(k, -1.9082149292705877e-10, fma(k, -0.6931471803691238, inside));
-    double part = fma(rest * rest, symres_exp_tail(rest), rest);
-    double half = symres_power_of_two(k - 1.0);
-    double value = 2.0 * fma(half, part, half);
-    value = u > 709.782712893384 ? INFINITY : value;
-    return u < (-707.0) ? 0.0 : value;
-}
-
-/* exp(u) - 1. */
-static inline double symres_expm1(double u)
-{
-    double inside = u > 709.782712893384 ? 709.782712893384 : u;
-    inside = inside < (-707.0) ? (-707.0) : inside;
-    double k = fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
-    double rest = fma(k, -1.9082149292705877e-10, fma(k, -0.6931471803691238, inside));
-    double part = fma(rest * rest, symres_exp_tail(rest), rest);
-    double half = symres_power_of_two(k - 1.0);
-    double value = 2.0 * fma(half, part, half - 0.5);
-    return u > 709.782712893384 ? INFINITY : value;
-}
-
-/* exp(a)*sinh(b), without overflow where a + abs(b) <= 0 and without cancellation at b = 0. */
-static inline double symres_exp_sinh(double a, double b)
-{
-    double size = fabs(b);
-    return copysign(0.5, b) * symres_exp(a + size) * -symres_expm1(-2.0 * size);
+    return fabs(C) <= (1.0 + 64.0 * symres_precision(C)) * root1 * root2 ? value : NAN;
 }
 
 /* An exponential times 1 + e, e what its exponent (x + y) + abs(b) has lost to rounding (Knuth). */
@@ -252,41 +274,21 @@ static inline double symres_restored(double value, double x, double y, double b)
     return value * (1.0 + lost);
 }
 
-static inline double symres__average_1(double K)
+/* The exponential; 0 where that is not a normal float. */
+static inline double symres_exp(double u)
 {
-    double value = -0.5 * symres_expm1(-2.0 * K);
-    return value;
+    double half;
+    double part;
+    symres_exp_parts(u, &half, &part);
+    double value = u > 709.782712893384 ? INFINITY : 2.0 * fma(half, part, half);
+    return u < (-707.0) ? 0.0 : value;
 }
 
-static inline double symres__average_3(double K)
+/* exp(a)*sinh(b), without overflow where a + abs(b) <= 0 and without cancellation at b = 0. */
+static inline double symres_exp_sinh(double a, double b)
 {
-    double value = symres_exp(-2.0 * K);
-    return value;
-}
-
-static inline double symres__average_4(double K)
-{
-    double value = 0.5 + 0.5 * symres_exp(-2.0 * K);
-    return value;
-}
-
-static inline double symres__average_5(double K)
-{
-    double value = -0.5 * symres_exp(-2.0 * K);
-    return value;
-}
-
-static inline double symres_phi_squared_entry(double K, double C_W, double C_b)
-{
-    (void)C_W, (void)C_b;
-    K = symres_valid(K);
-    return symres__average_1(K);
-}
-
-static inline double symres_kernel_map_entry(double K, double C_W, double C_b)
-{
-    K = symres_valid(K);
-    return C_b + C_W * symres__average_1(K);
+    double size = fabs(b);
+    return copysign(0.5, b) * symres_exp(a + size) * -symres_expm1(-2.0 * size);
 }
 
 static inline double symres_covariance_map_pair(double K1, double first0, double first1, double K2, double second0, double second1, double C, double C_W, double C_b)
@@ -305,45 +307,6 @@ static inline double symres_covariance_map_entry(double K1, double K2, double C,
     double second0 = sqrt(K2);
     double second1 = -0.5 * K2;
     return symres_covariance_map_pair(K1, first0, first1, K2, second0, second1, C, C_W, C_b);
-}
-
-static inline double symres_chi_parallel_entry(double K, double C_W, double C_b)
-{
-    (void)C_b;
-    K = symres_valid(K);
-    return C_W * symres__average_3(K);
-}
-
-static inline double symres_chi_perp_entry(double K, double C_W, double C_b)
-{
-    (void)C_b;
-    K = symres_valid(K);
-    return C_W * symres__average_4(K);
-}
-
-static inline double symres_h_entry(double K, double C_W, double C_b)
-{
-    (void)C_b;
-    K = symres_valid(K);
-    return C_W * symres__average_5(K);
-}
-
-void SYMRES_NAME(phi_squared)(size_t entries, const double *K, double C_W, double C_b, double *out)
-{
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
-        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
-            out[j] = symres_phi_squared_entry(K[j], C_W, C_b);
-    }
-}
-
-void SYMRES_NAME(kernel_map)(size_t entries, const double *K, double C_W, double C_b, double *out)
-{
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
-        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
-            out[j] = symres_kernel_map_entry(K[j], C_W, C_b);
-    }
 }
 
 void SYMRES_NAME(covariance_map)(size_t entries, const double *K1, const double *K2, const double *C, double C_W, double C_b, double *out)
@@ -382,6 +345,19 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
     }
 }
 
+static inline double symres__average_3(double K)
+{
+    double value = symres_exp(-2.0 * K);
+    return value;
+}
+
+static inline double symres_chi_parallel_entry(double K, double C_W, double C_b)
+{
+    (void)C_b;
+    K = symres_valid(K);
+    return C_W * symres__average_3(K);
+}
+
 void SYMRES_NAME(chi_parallel)(size_t entries, const double *K, double C_W, double C_b, double *out)
 {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
@@ -391,6 +367,19 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
     }
 }
 
+static inline double symres__average_4(double K)
+{
+    double value = 0.5 + 0.5 * symres_exp(-2.0 * K);
+    return value;
+}
+
+static inline double symres_chi_perp_entry(double K, double C_W, double C_b)
+{
+    (void)C_b;
+    K = symres_valid(K);
+    return C_W * symres__average_4(K);
+}
+
 void SYMRES_NAME(chi_perp)(size_t entries, const double *K, double C_W, double C_b, double *out)
 {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
@@ -398,6 +387,19 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
         for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
             out[j] = symres_chi_perp_entry(K[j], C_W, C_b);
     }
+}
+
+static inline double symres__average_5(double K)
+{
+    double value = -0.5 * symres_exp(-2.0 * K);
+    return value;
+}
+
+static inline double symres_h_entry(double K, double C_W, double C_b)
+{
+    (void)C_b;
+    K = symres_valid(K);
+    return C_W * symres__average_5(K);
 }
 
 void SYMRES_NAME(h)(size_t entries, const double *K, double C_W, double C_b, double *out)
@@ -410,26 +412,80 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
 }
 
 /* ---- float ---------------------------------------------------------------------------------------------------- */
-/* (exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2. */
-static inline float symres_exp_tailf(float u)
-{
-    float value = 0.0013926176191150312f;
-    value = fmaf(value, u, 0.00836317313152351f);
-    value = fmaf(value, u, 0.04166655466162291f);
-    value = fmaf(value, u, 0.16666577025255677f);
-    return fmaf(value, u, 0.5f);
-}
-
 /* A kernel, no number where it is negative. */
 static inline float symres_validf(float K)
 {
     return K < 0.0f ? NAN : K;
 }
 
-/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
-static inline float symres_possiblef(float root1, float root2, float C, float value)
+/* Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave. */
+static inline float symres_three_stepsf(float value, float u, float a, float b, float c)
 {
-    return fabsf(C) <= (1.0f + 64.0f * symres_precisionf(C)) * root1 * root2 ? value : NAN;
+    return fmaf(fmaf(fmaf(value, u, a), u, b), u, c);
+}
+
+/* (exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2. */
+static inline float symres_exp_tailf(float u)
+{
+    float value = symres_three_stepsf(0.0013926176191150312f, u, 0.00836317313152351f, 0.04166655466162291f, 0.16666577025255677f);
+    return fmaf(value, u, 0.5f);
+}
+
+/* Numbers h and r with exp(u) = 2*(h + h*r), h half of a power of 2: 2**1024 is not a float. */
+static inline void symres_exp_partsf(float u, float *result0, float *result1)
+{
+    float inside = u > 88.72283f ? 88.72283f : u;
+    inside = inside < (-86.0f) ? (-86.0f) : inside;
+    float k = fmaf(inside, 1.4426950408889634f, 12582912.0f) - 12582912.0f;
+    float rest = fmaf(k, -(-0.00021219444f), fmaf(k, -0.693359375f, inside));
+    *result0 = symres_power_of_twof(k - 1.0f);
+    *result1 = fmaf(rest * rest, symres_exp_tailf(rest), rest);
+}
+
+/* exp(u) - 1. */
+static inline float symres_expm1f(float u)
+{
+    float half;
+    float part;
+    symres_exp_partsf(u, &half, &part);
+    return u > 88.72283f ? INFINITY : 2.0f * fmaf(half, part, half - 0.5f);
+}
+
+static inline float symres__average_1f(float K)
+{
+    float value = -0.5f * symres_expm1f(-2.0f * K);
+    return value;
+}
+
+static inline float symres_phi_squared_entryf(float K, float C_W, float C_b)
+{
+    (void)C_W, (void)C_b;
+    K = symres_validf(K);
+    return symres__average_1f(K);
+}
+
+void SYMRES_NAME(phi_squaredf)(size_t entries, const float *K, float C_W, float C_b, float *out)
+{
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_phi_squared_entryf(K[j], C_W, C_b);
+    }
+}
+
+static inline float symres_kernel_map_entryf(float K, float C_W, float C_b)
+{
+    K = symres_validf(K);
+    return C_b + C_W * symres__average_1f(K);
+}
+
+void SYMRES_NAME(kernel_mapf)(size_t entries, const float *K, float C_W, float C_b, float *out)
+{
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_kernel_map_entryf(K[j], C_W, C_b);
+    }
 }
 
 /* A covariance, cut off at sqrt(K1*K2); next to it only what its own rounding does not explain. */
@@ -441,38 +497,10 @@ static inline float symres_clippedf(float K1, float K2, float root1, float root2
     return copysignf(size > most ? most : size, C);
 }
 
-/* The exponential; 0 where that is no normal float. */
-static inline float symres_expf(float u)
+/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
+static inline float symres_possiblef(float root1, float root2, float C, float value)
 {
-    float inside = u > 88.72283f ? 88.72283f : u;
-    inside = inside < (-86.0f) ? (-86.0f) : inside;
-    float k = fmaf(inside, 1.4426950408889634f, 12582912.0f) - 12582912.0f;
-    float rest = fmaf(k, -(-0.00021219444f), fmaf(k, -0.693359375f, inside));
-    float part = fmaf(rest * rest, symres_exp_tailf(rest), rest);
-    float half = symres_power_of_twof(k - 1.0f);
-    float value = 2.0f * fmaf(half, part, half);
-    value = u > 88.72283f ? INFINITY : value;
-    return u < (-86.0f) ? 0.0f : value;
-}
-
-/* exp(u) - 1. */
-static inline float symres_expm1f(float u)
-{
-    float inside = u > 88.72283f ? 88.72283f : u;
-    inside = inside < (-86.0f) ? (-86.0f) : inside;
-    float k = fmaf(inside, 1.4426950408889634f, 12582912.0f) - 12582912.0f;
-    float rest = fmaf(k, -(-0.00021219444f), fmaf(k, -0.693359375f, inside));
-    float part = fmaf(rest * rest, symres_exp_tailf(rest), rest);
-    float half = symres_power_of_twof(k - 1.0f);
-    float value = 2.0f * fmaf(half, part, half - 0.5f);
-    return u > 88.72283f ? INFINITY : value;
-}
-
-/* exp(a)*sinh(b), without overflow where a + abs(b) <= 0 and without cancellation at b = 0. */
-static inline float symres_exp_sinhf(float a, float b)
-{
-    float size = fabsf(b);
-    return copysignf(0.5f, b) * symres_expf(a + size) * -symres_expm1f(-2.0f * size);
+    return fabsf(C) <= (1.0f + 64.0f * symres_precisionf(C)) * root1 * root2 ? value : NAN;
 }
 
 /* An exponential times 1 + e, e what its exponent (x + y) + abs(b) has lost to rounding (Knuth). */
@@ -488,41 +516,21 @@ static inline float symres_restoredf(float value, float x, float y, float b)
     return value * (1.0f + lost);
 }
 
-static inline float symres__average_1f(float K)
+/* The exponential; 0 where that is not a normal float. */
+static inline float symres_expf(float u)
 {
-    float value = -0.5f * symres_expm1f(-2.0f * K);
-    return value;
+    float half;
+    float part;
+    symres_exp_partsf(u, &half, &part);
+    float value = u > 88.72283f ? INFINITY : 2.0f * fmaf(half, part, half);
+    return u < (-86.0f) ? 0.0f : value;
 }
 
-static inline float symres__average_3f(float K)
+/* exp(a)*sinh(b), without overflow where a + abs(b) <= 0 and without cancellation at b = 0. */
+static inline float symres_exp_sinhf(float a, float b)
 {
-    float value = symres_expf(-2.0f * K);
-    return value;
-}
-
-static inline float symres__average_4f(float K)
-{
-    float value = 0.5f + 0.5f * symres_expf(-2.0f * K);
-    return value;
-}
-
-static inline float symres__average_5f(float K)
-{
-    float value = -0.5f * symres_expf(-2.0f * K);
-    return value;
-}
-
-static inline float symres_phi_squared_entryf(float K, float C_W, float C_b)
-{
-    (void)C_W, (void)C_b;
-    K = symres_validf(K);
-    return symres__average_1f(K);
-}
-
-static inline float symres_kernel_map_entryf(float K, float C_W, float C_b)
-{
-    K = symres_validf(K);
-    return C_b + C_W * symres__average_1f(K);
+    float size = fabsf(b);
+    return copysignf(0.5f, b) * symres_expf(a + size) * -symres_expm1f(-2.0f * size);
 }
 
 static inline float symres_covariance_map_pairf(float K1, float first0, float first1, float K2, float second0, float second1, float C, float C_W, float C_b)
@@ -541,45 +549,6 @@ static inline float symres_covariance_map_entryf(float K1, float K2, float C, fl
     float second0 = sqrtf(K2);
     float second1 = -0.5f * K2;
     return symres_covariance_map_pairf(K1, first0, first1, K2, second0, second1, C, C_W, C_b);
-}
-
-static inline float symres_chi_parallel_entryf(float K, float C_W, float C_b)
-{
-    (void)C_b;
-    K = symres_validf(K);
-    return C_W * symres__average_3f(K);
-}
-
-static inline float symres_chi_perp_entryf(float K, float C_W, float C_b)
-{
-    (void)C_b;
-    K = symres_validf(K);
-    return C_W * symres__average_4f(K);
-}
-
-static inline float symres_h_entryf(float K, float C_W, float C_b)
-{
-    (void)C_b;
-    K = symres_validf(K);
-    return C_W * symres__average_5f(K);
-}
-
-void SYMRES_NAME(phi_squaredf)(size_t entries, const float *K, float C_W, float C_b, float *out)
-{
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
-        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
-            out[j] = symres_phi_squared_entryf(K[j], C_W, C_b);
-    }
-}
-
-void SYMRES_NAME(kernel_mapf)(size_t entries, const float *K, float C_W, float C_b, float *out)
-{
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
-        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
-            out[j] = symres_kernel_map_entryf(K[j], C_W, C_b);
-    }
 }
 
 void SYMRES_NAME(covariance_mapf)(size_t entries, const float *K1, const float *K2, const float *C, float C_W, float C_b, float *out)
@@ -618,6 +587,19 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
     }
 }
 
+static inline float symres__average_3f(float K)
+{
+    float value = symres_expf(-2.0f * K);
+    return value;
+}
+
+static inline float symres_chi_parallel_entryf(float K, float C_W, float C_b)
+{
+    (void)C_b;
+    K = symres_validf(K);
+    return C_W * symres__average_3f(K);
+}
+
 void SYMRES_NAME(chi_parallelf)(size_t entries, const float *K, float C_W, float C_b, float *out)
 {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
@@ -627,6 +609,19 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
     }
 }
 
+static inline float symres__average_4f(float K)
+{
+    float value = 0.5f + 0.5f * symres_expf(-2.0f * K);
+    return value;
+}
+
+static inline float symres_chi_perp_entryf(float K, float C_W, float C_b)
+{
+    (void)C_b;
+    K = symres_validf(K);
+    return C_W * symres__average_4f(K);
+}
+
 void SYMRES_NAME(chi_perpf)(size_t entries, const float *K, float C_W, float C_b, float *out)
 {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
@@ -634,6 +629,19 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
         for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
             out[j] = symres_chi_perp_entryf(K[j], C_W, C_b);
     }
+}
+
+static inline float symres__average_5f(float K)
+{
+    float value = -0.5f * symres_expf(-2.0f * K);
+    return value;
+}
+
+static inline float symres_h_entryf(float K, float C_W, float C_b)
+{
+    (void)C_b;
+    K = symres_validf(K);
+    return C_W * symres__average_5f(K);
 }
 
 void SYMRES_NAME(hf)(size_t entries, const float *K, float C_W, float C_b, float *out)

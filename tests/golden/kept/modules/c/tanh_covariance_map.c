@@ -54,8 +54,8 @@ extern "C" {
  *     function.
  * Generalises: PDLT (B.11).
  */
-void tanh_covariance_map(size_t entries, const double *K1, const double *K2, const double *C, double C_W, double C_b, double *out);
 void tanh_covariance_map_matrix(size_t rows, size_t columns, const double *K1, const double *K2, const double *C, size_t step_C, double C_W, double C_b, double *out, size_t step);
+void tanh_covariance_map(size_t entries, const double *K1, const double *K2, const double *C, double C_W, double C_b, double *out);
 void tanh_covariance_mapf(size_t entries, const float *K1, const float *K2, const float *C, float C_W, float C_b, float *out);
 void tanh_covariance_map_matrixf(size_t rows, size_t columns, const float *K1, const float *K2, const float *C, size_t step_C, float C_W, float C_b, float *out, size_t step);
 
@@ -107,26 +107,16 @@ static inline void symres_free(void *room)
 }
 
 /* ---- double ---------------------------------------------------------------------------------------------------- */
-/* (exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2. */
-static inline double symres_exp_tail(double u)
+/* The number of columns, if pairs are those of a matrix row by row; 1 if they are not. */
+static inline ptrdiff_t symres_columns_of_pairs(ptrdiff_t entries, const double *K1, const double *K2)
 {
-    double value = 2.091467944897855e-09;
-    value = fma(value, u, 2.5105206475334834e-08);
-    value = fma(value, u, 2.7557273661174726e-07);
-    value = fma(value, u, 2.75572554255029e-06);
-    value = fma(value, u, 2.4801587325533502e-05);
-    value = fma(value, u, 0.00019841269874800683);
-    value = fma(value, u, 0.0013888888888883752);
-    value = fma(value, u, 0.008333333333326141);
-    value = fma(value, u, 0.04166666666666667);
-    value = fma(value, u, 0.1666666666666667);
-    return fma(value, u, 0.5);
-}
-
-/* The smaller of two whole numbers. */
-static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b)
-{
-    return a < b ? a : b;
+    ptrdiff_t columns = 1;
+    while (columns < entries && K1[columns] == K1[0])
+        columns += 1;
+    ptrdiff_t others = entries % columns;
+    for (ptrdiff_t i = 0; i < entries; ++i)
+        others += K1[i] == K1[i - i % columns] && K2[i] == K2[i % columns] ? 0 : 1;
+    return others == 0 ? columns : 1;
 }
 
 /* A kernel, no number where it is negative. */
@@ -135,45 +125,39 @@ static inline double symres_valid(double K)
     return K < 0.0 ? NAN : K;
 }
 
-/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
-static inline double symres_possible(double root1, double root2, double C, double value)
+/* Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave. */
+static inline double symres_three_steps(double value, double u, double a, double b, double c)
 {
-    return fabs(C) <= (1.0 + 64.0 * symres_precision(C)) * root1 * root2 ? value : NAN;
+    return fma(fma(fma(value, u, a), u, b), u, c);
 }
 
-/* A covariance of narrow floats, cut off where their rounding has brought it above sqrt(K1*K2). */
-static inline double symres_rounded(double K1, double K2, double C)
+/* (exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2. */
+static inline double symres_exp_tail(double u)
 {
-    double size = sqrt(K1) * sqrt(K2);
-    double excess = fabs(C) - size;
-    return excess > 8.881784197001252e-16 * size && excess <= 7.62939453125e-06 * size ? copysign(size, C) : C;
+    double value = symres_three_steps(2.091467944897855e-09, u, 2.5105206475334834e-08, 2.7557273661174726e-07, 2.75572554255029e-06);
+    value = symres_three_steps(value, u, 2.4801587325533502e-05, 0.00019841269874800683, 0.0013888888888883752);
+    value = symres_three_steps(value, u, 0.008333333333326141, 0.04166666666666667, 0.1666666666666667);
+    return fma(value, u, 0.5);
 }
 
-/* The exponential; 0 where that is no normal float. */
-static inline double symres_exp(double u)
+/* Numbers h and r with exp(u) = 2*(h + h*r), h half of a power of 2: 2**1024 is not a float. */
+static inline void symres_exp_parts(double u, double *result0, double *result1)
 {
     double inside = u > 709.782712893384 ? 709.782712893384 : u;
     inside = inside < (-707.0) ? (-707.0) : inside;
     double k = fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
     double rest = fma(k, -1.9082149292705877e-10, fma(k, -0.6931471803691238, inside));
-    double part = fma(rest * rest, symres_exp_tail(rest), rest);
-    double half = symres_power_of_two(k - 1.0);
-    double value = 2.0 * fma(half, part, half);
-    value = u > 709.782712893384 ? INFINITY : value;
-    return u < (-707.0) ? 0.0 : value;
+    *result0 = symres_power_of_two(k - 1.0);
+    *result1 = fma(rest * rest, symres_exp_tail(rest), rest);
 }
 
 /* exp(u) - 1. */
 static inline double symres_expm1(double u)
 {
-    double inside = u > 709.782712893384 ? 709.782712893384 : u;
-    inside = inside < (-707.0) ? (-707.0) : inside;
-    double k = fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
-    double rest = fma(k, -1.9082149292705877e-10, fma(k, -0.6931471803691238, inside));
-    double part = fma(rest * rest, symres_exp_tail(rest), rest);
-    double half = symres_power_of_two(k - 1.0);
-    double value = 2.0 * fma(half, part, half - 0.5);
-    return u > 709.782712893384 ? INFINITY : value;
+    double half;
+    double part;
+    symres_exp_parts(u, &half, &part);
+    return u > 709.782712893384 ? INFINITY : 2.0 * fma(half, part, half - 0.5);
 }
 
 /* The hyperbolic tangent. */
@@ -184,63 +168,89 @@ static inline double symres_tanh(double u)
     return copysign(-rest / (2.0 + rest), u);
 }
 
-/* Normalised Hermite polynomials times weights, at nodes: a column for each node, a row for each polynomial. */
-static inline void symres_polynomials(ptrdiff_t begin, ptrdiff_t known, ptrdiff_t terms, ptrdiff_t nodes, double step, double *restrict table)
+static inline double symres_covariance_map_factor0(double z)
 {
-    for (ptrdiff_t q = 0; q < 2 * nodes; ++q)
-        table[q] = begin > 0 ? table[known * nodes + q] : 0.0;
-    for (ptrdiff_t n = begin; n < begin + terms; ++n) {
-        double up = n > 0 ? 1.0 / sqrt(n) : 1.0;
-        double down = n > 0 ? sqrt(n - 1.0) : 0.0;
-        ptrdiff_t place = (n - begin) * nodes;
-        const double * before = table + place;
-        const double * here = table + (place + nodes);
-        double *restrict row = table + (place + 2 * nodes);
-        if (n == 0) {
-            for (ptrdiff_t q = 0; q < nodes; ++q) {
-                double x = step * q;
-                row[q] = step * 0.3989422804014327 * symres_exp(-0.5 * x * x);
-            }
-            row[0] = 0.5 * row[0];
-        } else {
-            for (ptrdiff_t q = 0; q < nodes; ++q)
-                row[q] = (step * q * here[q] - down * before[q]) * up;
+    return symres_tanh(z);
+}
+
+static inline void symres_factor_block(ptrdiff_t number, ptrdiff_t nodes, double step, const double *roots, const double *p, double *restrict even, double *restrict odd)
+{
+    (void)number, (void)p;
+    for (ptrdiff_t q = 0; q < nodes; ++q) {
+        double x = step * q;
+        double *restrict above = even + 64 * q;
+        double *restrict below = odd + 64 * q;
+        for (ptrdiff_t j = 0; j < 64; ++j) {
+            double u = roots[j] * x;
+            double right = symres_covariance_map_factor0(u);
+            double left = symres_covariance_map_factor0(-u);
+            above[j] = right + left;
+            below[j] = right - left;
         }
     }
 }
 
-/* <f**2> and the coefficients of the first input of a block. */
-static inline double symres_probed(ptrdiff_t terms, ptrdiff_t nodes, double step, const double *even, const double *odd, double *restrict work, double *restrict found)
+/* The sum of products that keeps what rounding loses, in eight sums that processors do side by side. */
+static inline double symres_compensated(ptrdiff_t nodes, const double *weights, const double *values)
 {
+    double sums[8];
+    double lost[8];
+    for (ptrdiff_t k = 0; k < 8; ++k) {
+        sums[k] = 0.0;
+        lost[k] = 0.0;
+    }
+    for (ptrdiff_t q = 0; q < nodes; q += 8) {
+        for (ptrdiff_t k = 0; k < 8; ++k) {
+            double part = fma(weights[q + k], values[q + k], -lost[k]);
+            double more = sums[k] + part;
+            lost[k] = more - sums[k] - part;
+            sums[k] = more;
+        }
+    }
     double total = 0.0;
-    double lost = 0.0;
+    for (ptrdiff_t k = 0; k < 8; ++k)
+        total += sums[k];
+    return total;
+}
+
+/* The exponential; 0 where that is not a normal float. */
+static inline double symres_exp(double u)
+{
+    double half;
+    double part;
+    symres_exp_parts(u, &half, &part);
+    double value = u > 709.782712893384 ? INFINITY : 2.0 * fma(half, part, half);
+    return u < (-707.0) ? 0.0 : value;
+}
+
+/* <f**2> and the coefficients of the first input of a block. */
+static inline double symres_probed(ptrdiff_t terms, ptrdiff_t nodes, ptrdiff_t apart, const double *even, const double *odd, double *restrict work, double *restrict coefficients)
+{
+    double step = 13.0 / nodes;
+    double *restrict here = work + 0;
+    double *restrict before = work + nodes;
+    double *restrict above = work + 2 * nodes;
+    double *restrict below = work + 3 * nodes;
     for (ptrdiff_t q = 0; q < nodes; ++q) {
         double x = step * q;
-        double weight = step * 0.3989422804014327 * symres_exp(-0.5 * x * x);
-        weight = q == 0 ? 0.5 * weight : weight;
-        work[q] = weight;
-        work[nodes + q] = 0.0;
-        double part = fma(0.5 * weight, even[64 * q] * even[64 * q] + odd[64 * q] * odd[64 * q], -lost);
-        double more = total + part;
-        lost = more - total - part;
-        total = more;
+        here[q] = step * 0.3989422804014327 * symres_exp(-0.5 * x * x);
+        above[q] = even[apart * q];
+        below[q] = odd[apart * q];
+        before[q] = 0.5 * (above[q] * above[q] + below[q] * below[q]);
     }
+    here[0] = 0.5 * here[0];
+    double total = symres_compensated(nodes, here, before);
+    for (ptrdiff_t q = 0; q < nodes; ++q)
+        before[q] = 0.0;
     for (ptrdiff_t n = 0; n < terms; ++n) {
         double up = 1.0 / sqrt(n + 1.0);
         double down = sqrt(n);
-        ptrdiff_t is_even = 1 - n % 2;
-        double value = 0.0;
-        lost = 0.0;
+        coefficients[n] = symres_compensated(nodes, here, work + (2 + n % 2) * nodes);
         for (ptrdiff_t q = 0; q < nodes; ++q) {
-            double here = work[q];
-            double part = fma(here, is_even == 1 ? even[64 * q] : odd[64 * q], -lost);
-            double more = value + part;
-            lost = more - value - part;
-            value = more;
-            work[q] = (step * q * here - down * work[nodes + q]) * up;
-            work[nodes + q] = here;
+            double following = (step * q * here[q] - down * before[q]) * up;
+            before[q] = here[q];
+            here[q] = following;
         }
-        found[n] = value;
     }
     return total;
 }
@@ -249,7 +259,6 @@ static inline double symres_probed(ptrdiff_t terms, ptrdiff_t nodes, double step
 static inline void symres_judge(double total, double finer, const double *one, const double *two, double *restrict choice)
 {
     ptrdiff_t terms = (ptrdiff_t)choice[1];
-    double allowed = choice[3] * sqrt(finer);
     double apart = 0.0;
     double rest = finer;
     for (ptrdiff_t n = 0; n < terms; ++n) {
@@ -257,7 +266,7 @@ static inline void symres_judge(double total, double finer, const double *one, c
         apart = change <= apart ? apart : change;
         rest -= two[n] * two[n];
     }
-    if (apart <= allowed && fabs(total - finer) <= choice[3] * finer) {
+    if (apart <= choice[3] * sqrt(finer) && fabs(total - finer) <= choice[3] * finer) {
         if (rest <= 4e-15 * finer) {
             rest = finer;
             ptrdiff_t enough = 0;
@@ -286,57 +295,197 @@ static inline void symres_judge(double total, double finer, const double *one, c
     }
 }
 
-/* The coefficients of a parity for the inputs of a block, from values of the same parity. */
-static inline void symres_products(ptrdiff_t parity, ptrdiff_t terms, ptrdiff_t nodes, const double *table, const double *values, double *restrict coefficients)
+/* How many nodes and terms the input with the largest root of a kernel takes; a smaller root where there are none. */
+static inline double symres_tried(ptrdiff_t number, double largest, const double *p, double *restrict choice, double *restrict work)
 {
-    for (ptrdiff_t n = parity; n < terms; n += 4) {
-        double *restrict one = coefficients + 64 * n;
-        double *restrict two = coefficients + (64 * n + 128);
-        for (ptrdiff_t j = 0; j < 64; ++j) {
-            one[j] = 0.0;
-            two[j] = 0.0;
-        }
-        const double * low = table + n * nodes;
-        const double * high = table + (n + 2) * nodes;
-        for (ptrdiff_t q = 0; q < nodes; q += 4) {
-            const double * v0 = values + 64 * q;
-            const double * v1 = values + (64 * q + 64);
-            const double * v2 = values + (64 * q + 128);
-            const double * v3 = values + (64 * q + 192);
-            double a0 = low[q];
-            double a1 = low[q + 1];
-            double a2 = low[q + 2];
-            double a3 = low[q + 3];
-            double b0 = high[q];
-            double b1 = high[q + 1];
-            double b2 = high[q + 2];
-            double b3 = high[q + 3];
-            for (ptrdiff_t j = 0; j < 64; ++j) {
-                one[j] = fma(a3, v3[j], fma(a2, v2[j], fma(a1, v1[j], fma(a0, v0[j], one[j]))));
-                two[j] = fma(b3, v3[j], fma(b2, v2[j], fma(b1, v1[j], fma(b0, v0[j], two[j]))));
-            }
+    double *restrict even = work + 0;
+    double *restrict odd = work + 1048576;
+    double *restrict probe = work + 2097152;
+    double *restrict one = work + 2162688;
+    double *restrict two = work + 2166784;
+    double *restrict roots = work + 2170880;
+    double begin = choice[1];
+    double root = largest;
+    choice[2] = 0.0;
+    choice[3] = 1e-15;
+    while (choice[2] != 1.0) {
+        for (ptrdiff_t j = 0; j < 64; ++j)
+            roots[j] = root;
+        ptrdiff_t nodes = (ptrdiff_t)choice[0];
+        ptrdiff_t terms = (ptrdiff_t)choice[1];
+        symres_factor_block(number, 2 * nodes, 0.5 * 13.0 / nodes, roots, p, even, odd);
+        double total = symres_probed(terms, nodes, 128, even, odd, probe, one);
+        double finer = symres_probed(terms, 2 * nodes, 64, even, odd, probe, two);
+        symres_judge(total, finer, one, two, choice);
+        if (choice[2] == 2.0) {
+            choice[1] = begin;
+            choice[2] = root > 1e-100 ? 0.0 : 1.0;
+            choice[3] = 1e-15;
+            root = root > 1e-100 ? 0.5 * root : -1.0;
         }
     }
+    return root;
 }
 
-/* The logarithm of a share; of no number, what never suffices. */
-static inline double symres_share(double part, double total)
+static inline double symres_factor_kernel(ptrdiff_t number, double K, const double *p)
 {
-    return log((part > 1e-300 ? part : 1e-300) / (total > 1e-300 ? total : 1e-300));
+    (void)number, (void)p;
+    double value = K;
+    return value;
 }
 
-/* The logarithm of the largest share; what is no number does not count. */
+/* The root of the variance of the argument of a function; nan where it is not a number. */
+static inline double symres_root_of(ptrdiff_t number, double K, const double *p)
+{
+    double kernel = symres_factor_kernel(number, K, p);
+    return kernel >= 0.0 ? sqrt(kernel) : NAN;
+}
+
+/* How many nodes and terms all functions take, and up to which root of a kernel they have numbers. */
+static inline ptrdiff_t symres_choose(ptrdiff_t begin, ptrdiff_t number, const double *p, ptrdiff_t count, const double *K, double *restrict choice)
+{
+    ptrdiff_t failed = 0;
+    double *const work = symres_room((size_t)(2170944), sizeof(double));
+    if (work) {
+        double one[4];
+        choice[0] = 64.0;
+        choice[1] = 32.0;
+        for (ptrdiff_t k = 0; k < number; ++k) {
+            choice[2 + k] = 0.0;
+            for (ptrdiff_t i = 0; i < count; ++i) {
+                double root = symres_root_of(begin + k, K[i], p);
+                choice[2 + k] = root > choice[2 + k] && root < INFINITY ? root : choice[2 + k];
+            }
+        }
+        for (ptrdiff_t k = 0; k < (number > 1 ? 2 * number : 1); ++k) {
+            one[0] = choice[0];
+            one[1] = choice[1];
+            choice[2 + k % number] = symres_tried(begin + k % number, choice[2 + k % number], p, one, work);
+            choice[0] = one[0] > choice[0] ? one[0] : choice[0];
+            choice[1] = k == 0 || one[1] > choice[1] ? one[1] : choice[1];
+        }
+    } else {
+SYMRES_PRAGMA(omp atomic write)
+        failed = 1;
+    }
+    symres_free(work);
+    return failed;
+}
+
+/* How many numbers the part of a block takes, with room for its tails. */
+static inline ptrdiff_t symres_numbers_of_block(ptrdiff_t terms)
+{
+    return 64 * terms + 192 + (terms / 4 + 65) / 64 * 64;
+}
+
+/* How many numbers the expansion of a function takes at so many inputs. */
+static inline ptrdiff_t symres_numbers_of_expansion(ptrdiff_t count, ptrdiff_t terms)
+{
+    return (count + 63) / 64 * symres_numbers_of_block(terms);
+}
+
+/* The logarithm of the largest share; what is not a number does not count. */
 static inline double symres_largest_share(const double *part, const double *total)
 {
-    double largest = 0.0;
+    double largest = 1e-300;
     for (ptrdiff_t j = 0; j < 64; ++j) {
         double ratio = part[j] / (total[j] > 1e-300 ? total[j] : 1e-300);
         largest = ratio > largest ? ratio : largest;
     }
-    return log(largest > 1e-300 ? largest : 1e-300);
+    return log(largest);
 }
 
-/* <f**2> of the inputs of a block. */
+/* What the squares of coefficients leave of <f**2>, for the inputs of a block. */
+static inline void symres_remainders(ptrdiff_t terms, const double *coefficients, const double *sizes, double *restrict tails, double *restrict rests)
+{
+    double left[64];
+    double other[64];
+    for (ptrdiff_t j = 0; j < 64; ++j)
+        left[j] = sizes[j];
+    for (ptrdiff_t n = 0; n < terms; ++n) {
+        const double * row = coefficients + 64 * n;
+        for (ptrdiff_t j = 0; j < 64; ++j)
+            left[j] = left[j] - row[j] * row[j];
+    }
+    for (ptrdiff_t j = 0; j < 64; ++j) {
+        left[j] = left[j] < 1e-15 * sizes[j] ? 1e-15 * sizes[j] : left[j];
+        other[j] = left[j];
+        rests[j] = log((left[j] > 1e-300 ? left[j] : 1e-300) / (sizes[j] > 1e-300 ? sizes[j] : 1e-300));
+    }
+    ptrdiff_t groups = terms / 8;
+    tails[groups] = symres_largest_share(left, sizes);
+    tails[2 * groups + 1] = tails[groups];
+    for (ptrdiff_t k = groups - 1; k > -1; k += -1) {
+        for (ptrdiff_t m = 8 * k; m < 8 * k + 8; m += 2) {
+            const double * first = coefficients + 64 * m;
+            const double * second = coefficients + (64 * m + 64);
+            for (ptrdiff_t j = 0; j < 64; ++j) {
+                left[j] = fma(first[j], first[j], left[j]);
+                other[j] = fma(second[j], second[j], other[j]);
+            }
+        }
+        tails[k] = symres_largest_share(left, sizes);
+        tails[groups + 1 + k] = symres_largest_share(other, sizes);
+    }
+}
+
+/* Four normalised Hermite polynomials times weights, a row for each, behind two rows with those before them. */
+static inline void symres_polynomials(ptrdiff_t begin, ptrdiff_t nodes, double step, double *restrict table)
+{
+    for (ptrdiff_t q = 0; q < 2 * nodes; ++q)
+        table[q] = begin > 0 ? table[4 * nodes + q] : 0.0;
+    for (ptrdiff_t n = begin; n < begin + 4; ++n) {
+        double up = n > 0 ? 1.0 / sqrt(n) : 1.0;
+        double down = n > 0 ? sqrt(n - 1.0) : 0.0;
+        ptrdiff_t place = (n - begin) * nodes;
+        const double * before = table + place;
+        const double * here = table + (place + nodes);
+        double *restrict row = table + (place + 2 * nodes);
+        if (n == 0) {
+            for (ptrdiff_t q = 0; q < nodes; ++q) {
+                double x = step * q;
+                row[q] = step * 0.3989422804014327 * symres_exp(-0.5 * x * x);
+            }
+            row[0] = 0.5 * row[0];
+        } else {
+            for (ptrdiff_t q = 0; q < nodes; ++q)
+                row[q] = (step * q * here[q] - down * before[q]) * up;
+        }
+    }
+}
+
+/* The coefficients of two polynomials of a parity for the inputs of a block, from values of the same parity. */
+static inline void symres_products(ptrdiff_t nodes, const double *table, const double *values, double *restrict coefficients)
+{
+    double *restrict one = coefficients + 0;
+    double *restrict two = coefficients + 128;
+    for (ptrdiff_t j = 0; j < 64; ++j) {
+        one[j] = 0.0;
+        two[j] = 0.0;
+    }
+    const double * low = table + 0;
+    const double * high = table + 2 * nodes;
+    for (ptrdiff_t q = 0; q < nodes; q += 4) {
+        const double * v0 = values + 64 * q;
+        const double * v1 = values + (64 * q + 64);
+        const double * v2 = values + (64 * q + 128);
+        const double * v3 = values + (64 * q + 192);
+        double a0 = low[q];
+        double a1 = low[q + 1];
+        double a2 = low[q + 2];
+        double a3 = low[q + 3];
+        double b0 = high[q];
+        double b1 = high[q + 1];
+        double b2 = high[q + 2];
+        double b3 = high[q + 3];
+        for (ptrdiff_t j = 0; j < 64; ++j) {
+            one[j] = fma(a3, v3[j], fma(a2, v2[j], fma(a1, v1[j], fma(a0, v0[j], one[j]))));
+            two[j] = fma(b3, v3[j], fma(b2, v2[j], fma(b1, v1[j], fma(b0, v0[j], two[j]))));
+        }
+    }
+}
+
+/* <f**2> of the inputs of a block, from the values of ``products`` of both parities. */
 static inline void symres_squares(ptrdiff_t nodes, const double *weights, const double *even, const double *odd, double *restrict total)
 {
     for (ptrdiff_t j = 0; j < 64; ++j)
@@ -350,82 +499,88 @@ static inline void symres_squares(ptrdiff_t nodes, const double *weights, const 
     }
 }
 
-/* What the squares of coefficients leave of <f**2>, for the inputs of a block. */
-static inline void symres_remainders(ptrdiff_t terms, const double *coefficients, const double *sizes, double *restrict tails, double *restrict rests, double *restrict work)
+/* The part of an expansion for the block of inputs that begins there; 1 if memory lacks. */
+static inline ptrdiff_t symres_expand_block(ptrdiff_t number, const double *p, ptrdiff_t begin, ptrdiff_t count, const double *K, ptrdiff_t nodes, ptrdiff_t terms, double limit, double *restrict out)
 {
-    double *restrict total = work + 0;
-    double *restrict left = work + 64;
-    double *restrict other = work + 128;
-    for (ptrdiff_t j = 0; j < 64; ++j) {
-        total[j] = sizes[j];
-        left[j] = total[j];
-    }
-    for (ptrdiff_t n = 0; n < terms; ++n) {
-        const double * row = coefficients + 64 * n;
-        for (ptrdiff_t j = 0; j < 64; ++j)
-            left[j] = left[j] - row[j] * row[j];
-    }
-    for (ptrdiff_t j = 0; j < 64; ++j) {
-        left[j] = left[j] < 1e-15 * total[j] ? 1e-15 * total[j] : left[j];
-        other[j] = left[j];
-        rests[j] = symres_share(left[j], total[j]);
-    }
-    ptrdiff_t groups = terms / 8;
-    tails[groups] = symres_largest_share(left, total);
-    tails[2 * groups + 1] = tails[groups];
-    for (ptrdiff_t k = groups - 1; k > -1; k += -1) {
-        for (ptrdiff_t m = 8 * k; m < 8 * k + 8; m += 2) {
-            const double * first = coefficients + 64 * m;
-            const double * second = coefficients + (64 * m + 64);
-            for (ptrdiff_t j = 0; j < 64; ++j) {
-                left[j] = fma(first[j], first[j], left[j]);
-                other[j] = fma(second[j], second[j], other[j]);
-            }
+    ptrdiff_t failed = 0;
+    double *const work = symres_room((size_t)(134 * nodes), sizeof(double));
+    if (work) {
+        double roots[64];
+        double *restrict even = work + 0;
+        double *restrict odd = work + 64 * nodes;
+        double *restrict table = work + 128 * nodes;
+        ptrdiff_t behind = 64 * terms;
+        for (ptrdiff_t j = 0; j < 64; ++j) {
+            double root = begin + j < count ? symres_root_of(number, K[begin + j], p) : 0.0;
+            roots[j] = root <= limit ? root : NAN;
+            out[behind + 64 + j] = roots[j] == 0.0 ? 0.0 : 1.0 / roots[j];
         }
-        tails[k] = symres_largest_share(left, total);
-        tails[groups + 1 + k] = symres_largest_share(other, total);
+        symres_factor_block(number, nodes, 13.0 / nodes, roots, p, even, odd);
+        for (ptrdiff_t n = 0; n < terms; n += 4) {
+            symres_polynomials(n, nodes, 13.0 / nodes, table);
+            symres_products(nodes, table + 2 * nodes, even, out + 64 * n);
+            symres_products(nodes, table + 3 * nodes, odd, out + (64 * n + 64));
+            if (n == 0)
+                symres_squares(nodes, table + 2 * nodes, even, odd, out + (behind + 128));
+        }
+        symres_remainders(terms, out, out + (behind + 128), out + (behind + 192), out + behind);
+    } else {
+SYMRES_PRAGMA(omp atomic write)
+        failed = 1;
     }
+    symres_free(work);
+    return failed;
 }
 
-/* A correlation from a covariance and the inverse roots of kernels, from -1 to 1. */
-static inline double symres_correlated(double c, double inverse1, double inverse2)
+/* The expansions of functions at inputs, one behind the other; 1 if memory lacks. */
+static inline ptrdiff_t symres_expand(ptrdiff_t begin, ptrdiff_t number, const double *p, ptrdiff_t count, const double *K, const double *choice, double *restrict out)
 {
-    double ratio = c * inverse1 * inverse2;
-    ratio = ratio > 1.0 ? 1.0 : ratio;
-    return ratio < -1.0 ? -1.0 : ratio;
-}
-
-/* The coefficients of one input of a block, one behind the other. */
-static inline void symres_row_of(ptrdiff_t terms, ptrdiff_t lane, const double *block, double *restrict row)
-{
-    for (ptrdiff_t n = 0; n < terms; ++n)
-        row[n] = block[64 * n + lane];
-}
-
-/* The larger ones of two rows of logarithms, in the place of the second. */
-static inline void symres_larger_tails(const double *tails, ptrdiff_t count, double *restrict most)
-{
-    for (ptrdiff_t k = 0; k < count; ++k)
-        most[k] = tails[k] > most[k] ? tails[k] : most[k];
-}
-
-/* The largest absolute value of 64 numbers. */
-static inline double symres_largest_size(const double *numbers, double *restrict work)
-{
-    for (ptrdiff_t j = 0; j < 32; ++j) {
-        double one = fabs(numbers[j]);
-        double two = fabs(numbers[j + 32]);
-        work[j] = one > two ? one : two;
+    ptrdiff_t failed = 0;
+    ptrdiff_t nodes = (ptrdiff_t)choice[0];
+    ptrdiff_t terms = (ptrdiff_t)choice[1];
+    ptrdiff_t numbers = symres_numbers_of_expansion(count, terms);
+    ptrdiff_t size = symres_numbers_of_block(terms);
+    ptrdiff_t blocks = (count + 63) / 64;
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (number * blocks > 3))
+    for (ptrdiff_t part = 0; part < number * blocks; ++part) {
+        ptrdiff_t k = part / blocks;
+        ptrdiff_t b = part % blocks;
+        failed += symres_expand_block(begin + k, p, 64 * b, count, K, nodes, terms, choice[2 + k], out + (numbers * k + size * b));
     }
-    for (ptrdiff_t j = 0; j < 16; ++j) {
-        double low = work[j];
-        double high = work[j + 16];
-        work[j] = low > high ? low : high;
-    }
-    double largest = 0.0;
+    return failed;
+}
+
+/* 1 for equal kernels, what is not a number at equal indices included; else 0. */
+static inline ptrdiff_t symres_are_same(ptrdiff_t count, const double *K1, const double *K2)
+{
+    ptrdiff_t different = 0;
+    for (ptrdiff_t i = 0; i < count; ++i)
+        different += K1[i] == K2[i] || (K1[i] != K1[i] && K2[i] != K2[i]) ? 0 : 1;
+    return different == 0 ? 1 : 0;
+}
+
+/* The smaller of two whole numbers. */
+static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The logarithm of the largest absolute value of 64 numbers. */
+static inline double symres_largest_logarithm(const double *rho)
+{
+    double largest[16];
     for (ptrdiff_t j = 0; j < 16; ++j)
-        largest = work[j] > largest ? work[j] : largest;
-    return largest;
+        largest[j] = 1e-300;
+    for (ptrdiff_t k = 0; k < 64; k += 16) {
+        for (ptrdiff_t j = 0; j < 16; ++j) {
+            double size = fabs(rho[k + j]);
+            largest[j] = size > largest[j] ? size : largest[j];
+        }
+    }
+    double total = 1e-300;
+    for (ptrdiff_t j = 0; j < 16; ++j)
+        total = largest[j] > total ? largest[j] : total;
+    return log(total);
 }
 
 /* How many groups of four terms of a parity leave little enough. */
@@ -435,6 +590,20 @@ static inline ptrdiff_t symres_needed(ptrdiff_t groups, double logarithm, const 
     while (k < groups && 8.0 * k * logarithm + 0.5 * (one[k] + two[k]) > (-33.152))
         k += 1;
     return k;
+}
+
+static inline double symres_place_of_sum(ptrdiff_t number, double K1, double K2, double C, const double *p)
+{
+    (void)number, (void)K1, (void)K2, (void)p;
+    return C;
+}
+
+/* A correlation from a covariance and the inverse roots of kernels, from -1 to 1. */
+static inline double symres_correlated(double c, double inverse1, double inverse2)
+{
+    double ratio = c * inverse1 * inverse2;
+    ratio = ratio > 1.0 ? 1.0 : ratio;
+    return ratio < -1.0 ? -1.0 : ratio;
 }
 
 /* Terms n, n - 2, n - 4 and n - 6 of a parity, in Horner's order. */
@@ -458,10 +627,10 @@ static inline void symres_horner(ptrdiff_t n, const double *first, const double 
 }
 
 /* The sums of 64 pairs. */
-static inline void symres_summed(ptrdiff_t evens, ptrdiff_t odds, const double *first, const double *second, const double *rho, double *restrict work, double *restrict out)
+static inline void symres_summed(ptrdiff_t evens, ptrdiff_t odds, const double *first, const double *second, const double *rho, double *restrict out)
 {
-    double *restrict square = work + 0;
-    double *restrict even = work + 64;
+    double square[64];
+    double even[64];
     for (ptrdiff_t j = 0; j < 64; ++j) {
         square[j] = rho[j] * rho[j];
         even[j] = 0.0;
@@ -475,417 +644,64 @@ static inline void symres_summed(ptrdiff_t evens, ptrdiff_t odds, const double *
         out[j] = fma(out[j], rho[j], even[j]);
 }
 
-/* The averages of 64 pairs that share the first input; no number where terms leave more than 5e-13. */
-static inline void symres_chunk(ptrdiff_t terms, const double *first, const double *of_first, double rest, const double *second, const double *of_second, const double *rests, const double *rho, double *restrict work, double *restrict out)
+/* The average of the square of a function for equal inputs, whose sum may lack terms; that sum else. */
+static inline double symres_alike(double rho, double inverse1, double inverse2, double size, double total)
 {
-    ptrdiff_t groups = terms / 8;
-    double largest = symres_largest_size(rho, work);
-    double logarithm = log(largest > 1e-300 ? largest : 1e-300);
-    ptrdiff_t evens = symres_needed(groups, logarithm, of_first + 0, of_second + 0);
-    ptrdiff_t odds = symres_needed(groups, logarithm, of_first + (groups + 1), of_second + (groups + 1));
-    symres_summed(evens, odds, first, second, rho, work, out);
-    if (8.0 * groups * logarithm + 0.5 * (of_first[groups] + of_second[groups]) > (-28.324)) {
-        for (ptrdiff_t j = 0; j < 64; ++j) {
-            double size = fabs(rho[j]);
-            double left = 8.0 * groups * log(size > 1e-300 ? size : 1e-300) + 0.5 * (rest + rests[j]);
-            out[j] = left > (-28.324) ? NAN : out[j];
-        }
-    }
+    double near = rho > 0.999999999999999 ? size : total;
+    return inverse1 == inverse2 ? near : total;
 }
 
-/* The averages of 64 pairs that have inputs of their own; no number where terms leave more than 5e-13. */
-static inline void symres_apart(ptrdiff_t terms, const double *first, const double *of_first, const double *rests1, const double *second, const double *of_second, const double *rests2, const double *places, const double *rho, double *restrict work, double *restrict out)
+/* A sum; no number where all terms leave more than 5e-13, from what they leave of each input. */
+static inline double symres_certain_sum(ptrdiff_t terms, double rest1, double rest2, double rho, double total)
 {
+    double size = fabs(rho);
+    double left = terms * log(size > 1e-300 ? size : 1e-300) + 0.5 * (rest1 + rest2);
+    return left > (-28.324) ? NAN : total;
+}
+
+/* The averages of up to 64 pairs of inputs. */
+static inline void symres_sums_of_block(const ptrdiff_t step, ptrdiff_t number, ptrdiff_t equal, const double *p, ptrdiff_t terms, const double *one, ptrdiff_t i, const double *two, ptrdiff_t width, const double *K1, const double *K2, const double *C, double *restrict work, double *restrict out)
+{
+    double rho[64];
     ptrdiff_t groups = terms / 8;
-    double largest = symres_largest_size(rho, work);
-    double logarithm = log(largest > 1e-300 ? largest : 1e-300);
-    ptrdiff_t evens = symres_needed(groups, logarithm, of_first + 0, of_second + 0);
-    ptrdiff_t odds = symres_needed(groups, logarithm, of_first + (groups + 1), of_second + (groups + 1));
+    const double * left1 = one + (64 * terms + i);
+    const double * left2 = two + 64 * terms;
+    const double * tails1 = one + (64 * terms + 192);
+    const double * tails2 = two + (64 * terms + 192);
+    for (ptrdiff_t j = 0; j < width; ++j) {
+        double covariance = symres_place_of_sum(number, K1[step * j], K2[j], C[j], p);
+        rho[j] = symres_correlated(covariance, left1[64 + step * j], left2[64 + j]);
+    }
+    for (ptrdiff_t j = width; j < 64; ++j)
+        rho[j] = 0.0;
+    double logarithm = symres_largest_logarithm(rho);
+    ptrdiff_t evens = symres_needed(groups, logarithm, tails1, tails2);
+    ptrdiff_t odds = symres_needed(groups, logarithm, tails1 + (groups + 1), tails2 + (groups + 1));
     ptrdiff_t used = 8 * (evens > odds ? evens : odds);
-    double *restrict ones = work + 128;
-    double *restrict both = work + (128 + terms);
-    for (ptrdiff_t n = 0; n < used; ++n)
-        ones[n] = 1.0;
-    for (ptrdiff_t j = 0; j < 64; ++j) {
-        ptrdiff_t one = (ptrdiff_t)places[j];
-        ptrdiff_t two = (ptrdiff_t)places[64 + j];
-        ptrdiff_t begin1 = one / 64 * 64 * terms + one % 64;
-        ptrdiff_t begin2 = two / 64 * 64 * terms + two % 64;
+    if (step == 0) {
         for (ptrdiff_t n = 0; n < used; ++n)
-            both[64 * n + j] = first[begin1 + 64 * n] * second[begin2 + 64 * n];
+            work[n] = one[64 * n + i];
+        symres_summed(evens, odds, work, two, rho, out);
+    } else {
+        double *restrict both = work + terms;
+        for (ptrdiff_t n = 0; n < used; ++n)
+            work[n] = 1.0;
+        for (ptrdiff_t k = 0; k < 64 * used; ++k)
+            both[k] = one[k] * two[k];
+        symres_summed(evens, odds, work, both, rho, out);
     }
-    symres_summed(evens, odds, ones, both, rho, work + 0, out);
-    if (8.0 * groups * logarithm + 0.5 * (of_first[groups] + of_second[groups]) > (-28.324)) {
-        for (ptrdiff_t j = 0; j < 64; ++j) {
-            double size = fabs(rho[j]);
-            double rest = rests1[(ptrdiff_t)places[j]] + rests2[(ptrdiff_t)places[64 + j]];
-            double left = 8.0 * groups * log(size > 1e-300 ? size : 1e-300) + 0.5 * rest;
-            out[j] = left > (-28.324) ? NAN : out[j];
-        }
-    }
-}
-
-/* Averages of equal functions of equal inputs in the place of sums, which may lack terms. */
-static inline void symres_equal_in_row(const double *rho, double inverse, const double *inverses, double size, double *restrict out)
-{
-    for (ptrdiff_t j = 0; j < 64; ++j) {
-        double near = rho[j] > 0.999999999999999 ? size : out[j];
-        out[j] = inverses[j] == inverse ? near : out[j];
-    }
-}
-
-/* The same of pairs that have inputs of their own, by places. */
-static inline void symres_equal_apart(const double *rho, const double *inverses, const double *sizes, const double *places, double *restrict out)
-{
-    for (ptrdiff_t j = 0; j < 64; ++j) {
-        ptrdiff_t one = (ptrdiff_t)places[j];
-        double near = rho[j] > 0.999999999999999 ? sizes[one] : out[j];
-        out[j] = inverses[one] == inverses[(ptrdiff_t)places[64 + j]] ? near : out[j];
-    }
-}
-
-static inline double symres_covariance_map_factor0(double z)
-{
-    return symres_tanh(z);
-}
-
-static inline void symres_covariance_map_factor0_block(ptrdiff_t nodes, double step, const double *roots, const double *p, double *restrict even, double *restrict odd)
-{
-    (void)p;
-    for (ptrdiff_t q = 0; q < nodes; ++q) {
-        double x = step * q;
-        double *restrict above = even + 64 * q;
-        double *restrict below = odd + 64 * q;
-        for (ptrdiff_t j = 0; j < 64; ++j) {
-            double u = roots[j] * x;
-            double right = symres_covariance_map_factor0(u);
-            double left = symres_covariance_map_factor0(-u);
-            above[j] = right + left;
-            below[j] = right - left;
-        }
-    }
-}
-
-static inline double symres_covariance_map_factor0_kernel(double K, const double *p)
-{
-    (void)p;
-    double value = K;
-    return value;
-}
-
-static inline double symres_covariance_map_place0(double K1, double K2, double C, const double *p)
-{
-    (void)K1, (void)K2, (void)p;
-    return C;
-}
-
-static inline void symres_factor_block(ptrdiff_t number, ptrdiff_t nodes, double step, const double *roots, const double *p, double *restrict even, double *restrict odd)
-{
-    if (number == 0)
-        symres_covariance_map_factor0_block(nodes, step, roots, p, even, odd);
-}
-
-static inline double symres_factor_kernel(ptrdiff_t number, double K, const double *p)
-{
-    double kernel = K;
-    if (number == 0)
-        kernel = symres_covariance_map_factor0_kernel(K, p);
-    return kernel;
-}
-
-/* Where what all terms leave begins: behind the coefficients. Inverse roots and sizes follow, then tails. */
-static inline ptrdiff_t symres_rests_from(ptrdiff_t count, ptrdiff_t terms)
-{
-    return (count + 63) / 64 * 64 * terms;
-}
-
-/* Where the inverse roots of kernels begin. */
-static inline ptrdiff_t symres_inverses_from(ptrdiff_t count, ptrdiff_t terms)
-{
-    return (count + 63) / 64 * (64 * terms + 64);
-}
-
-/* How many numbers the expansion of a function takes. */
-static inline ptrdiff_t symres_numbers_of_expansion(ptrdiff_t count, ptrdiff_t terms)
-{
-    ptrdiff_t tails = 2 * (terms / 8) + 2;
-    return (count + 63) / 64 * (64 * terms + 192 + tails) + tails;
-}
-
-/* The root of the variance of the argument of a function; nan where it is not a number. */
-static inline double symres_root_of(ptrdiff_t number, double K, const double *p)
-{
-    double kernel = symres_factor_kernel(number, K, p);
-    return kernel >= 0.0 ? sqrt(kernel) : NAN;
-}
-
-/* How many nodes and terms the input with the largest root of a kernel takes; a smaller root where there are none. */
-static inline double symres_tried(ptrdiff_t number, double largest, const double *p, double *restrict choice, double *restrict work)
-{
-    double *restrict even = work + 0;
-    double *restrict odd = work + 1048576;
-    double *restrict probe = work + 2097152;
-    double *restrict one = work + 2129920;
-    double *restrict two = work + 2134016;
-    double *restrict roots = work + 2138112;
-    double terms = choice[1];
-    double root = largest;
-    ptrdiff_t searching = 1;
-    while (searching == 1) {
+    if (terms * logarithm + 0.5 * (tails1[groups] + tails2[groups]) > (-28.324)) {
         for (ptrdiff_t j = 0; j < 64; ++j)
-            roots[j] = root;
-        while (choice[2] == 0.0) {
-            ptrdiff_t nodes = (ptrdiff_t)choice[0];
-            ptrdiff_t count = (ptrdiff_t)choice[1];
-            symres_factor_block(number, nodes, 13.0 / nodes, roots, p, even, odd);
-            double total = symres_probed(count, nodes, 13.0 / nodes, even, odd, probe, one);
-            symres_factor_block(number, 2 * nodes, 6.5 / nodes, roots, p, even, odd);
-            double finer = symres_probed(count, 2 * nodes, 6.5 / nodes, even, odd, probe, two);
-            symres_judge(total, finer, one, two, choice);
-        }
-        if (choice[2] == 1.0) {
-            searching = 0;
-        } else {
-            choice[1] = terms;
-            choice[2] = 0.0;
-            choice[3] = 1e-15;
-            searching = root > 1e-100 ? 1 : 0;
-            root = root > 1e-100 ? 0.5 * root : -1.0;
-        }
+            out[j] = symres_certain_sum(terms, left1[step * j], left2[j], rho[j], out[j]);
     }
-    return root;
+    for (ptrdiff_t j = 0; j < (equal == 1 ? 64 : 0); ++j)
+        out[j] = symres_alike(rho[j], left1[64 + step * j], left2[64 + j], left1[128 + step * j], out[j]);
 }
 
-/* How many nodes and terms all functions take, and up to which root of a kernel they have numbers. */
-static inline ptrdiff_t symres_choose(ptrdiff_t begin, ptrdiff_t number, const double *p, ptrdiff_t count, const double *K, double *restrict choice)
+/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
+static inline double symres_possible(double root1, double root2, double C, double value)
 {
-    ptrdiff_t failed = 0;
-    double *const work = symres_room((size_t)(2138176), sizeof(double));
-    if (work) {
-        double one[4];
-        choice[0] = 64.0;
-        choice[1] = 32.0;
-        for (ptrdiff_t k = 0; k < number; ++k) {
-            double largest = 0.0;
-            for (ptrdiff_t i = 0; i < count; ++i) {
-                double root = symres_root_of(begin + k, K[i], p);
-                largest = root > largest && root < INFINITY ? root : largest;
-            }
-            one[0] = 64.0;
-            one[1] = 32.0;
-            one[2] = 0.0;
-            one[3] = 1e-15;
-            choice[2 + k] = symres_tried(begin + k, largest, p, one, work);
-            choice[0] = one[0] > choice[0] ? one[0] : choice[0];
-            choice[1] = k == 0 || one[1] > choice[1] ? one[1] : choice[1];
-        }
-        for (ptrdiff_t k = 0; k < (number > 1 ? number : 0); ++k) {
-            one[0] = choice[0];
-            one[1] = choice[1];
-            one[2] = 0.0;
-            one[3] = 1e-15;
-            choice[2 + k] = symres_tried(begin + k, choice[2 + k], p, one, work);
-            choice[0] = one[0] > choice[0] ? one[0] : choice[0];
-        }
-    } else {
-SYMRES_PRAGMA(omp atomic write)
-        failed = 1;
-    }
-    symres_free(work);
-    return failed;
-}
-
-/* ``length`` coefficients of a function for all inputs, from the term ``start`` on; with the last what is left. */
-static inline ptrdiff_t symres_expand_terms(ptrdiff_t number, const double *p, ptrdiff_t count, const double *K, double limit, ptrdiff_t start, ptrdiff_t length, ptrdiff_t terms, ptrdiff_t nodes, const double *table, double *restrict out)
-{
-    ptrdiff_t failed = 0;
-    ptrdiff_t blocks = (count + 63) / 64;
-    ptrdiff_t tail = 2 * (terms / 8) + 2;
-    ptrdiff_t rests = symres_rests_from(count, terms);
-    ptrdiff_t inverses = rests + 64 * blocks;
-    ptrdiff_t sizes = inverses + 64 * blocks;
-    ptrdiff_t tails = sizes + 64 * blocks;
-    const double * rows = table + 2 * nodes;
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (blocks > 3))
-    for (ptrdiff_t b = 0; b < blocks; ++b) {
-        double *const work = symres_room((size_t)(128 * nodes + 256), sizeof(double));
-        if (work) {
-            double *restrict even = work + 0;
-            double *restrict odd = work + 64 * nodes;
-            double *restrict left = work + 128 * nodes;
-            double *restrict roots = work + (128 * nodes + 192);
-            ptrdiff_t first = 64 * terms * b + 64 * start;
-            double *restrict squared = out + (sizes + 64 * b);
-            for (ptrdiff_t j = 0; j < 64; ++j) {
-                ptrdiff_t i = 64 * b + j;
-                double root = i < count ? symres_root_of(number, K[i], p) : 0.0;
-                roots[j] = root <= limit ? root : NAN;
-                out[inverses + i] = roots[j] == 0.0 ? 0.0 : 1.0 / roots[j];
-            }
-            symres_factor_block(number, nodes, 13.0 / nodes, roots, p, even, odd);
-            symres_products(0, length, nodes, rows, even, out + first);
-            symres_products(1, length, nodes, rows, odd, out + first);
-            if (start == 0)
-                symres_squares(nodes, rows, even, odd, squared);
-            if (start + length == terms) {
-                double *restrict of_block = out + (tails + tail * b);
-                double *restrict lacking = out + (rests + 64 * b);
-                symres_remainders(terms, out + 64 * terms * b, squared, of_block, lacking, left);
-            }
-        } else {
-SYMRES_PRAGMA(omp atomic write)
-            failed = 1;
-        }
-        symres_free(work);
-    }
-    return failed;
-}
-
-/* The expansions of functions at inputs, one behind the other; 1 if memory lacks. */
-static inline ptrdiff_t symres_expand(ptrdiff_t begin, ptrdiff_t number, const double *p, ptrdiff_t count, const double *K, const double *choice, double *restrict out)
-{
-    ptrdiff_t failed = 0;
-    ptrdiff_t nodes = (ptrdiff_t)choice[0];
-    ptrdiff_t terms = (ptrdiff_t)choice[1];
-    ptrdiff_t most = 8 * (131072 / nodes);
-    ptrdiff_t step = symres_smaller(most, terms);
-    ptrdiff_t tail = 2 * (terms / 8) + 2;
-    ptrdiff_t numbers = symres_numbers_of_expansion(count, terms);
-    ptrdiff_t tails = symres_rests_from(count, terms) + (count + 63) / 64 * 192;
-    double *const table = symres_room((size_t)((step + 2) * nodes), sizeof(double));
-    if (table) {
-        for (ptrdiff_t start = 0; start < terms; start += step) {
-            ptrdiff_t length = symres_smaller(step, terms - start);
-            symres_polynomials(start, step, length, nodes, 13.0 / nodes, table);
-            for (ptrdiff_t k = 0; k < number; ++k) {
-                double *restrict part = out + numbers * k;
-                failed += symres_expand_terms(begin + k, p, count, K, choice[2 + k], start, length, terms, nodes, table, part);
-            }
-        }
-        for (ptrdiff_t k = 0; k < number; ++k) {
-            double *restrict top = out + (numbers * (k + 1) - tail);
-            for (ptrdiff_t n = 0; n < tail; ++n)
-                top[n] = -INFINITY;
-            for (ptrdiff_t b = 0; b < (count + 63) / 64; ++b) {
-                ptrdiff_t first = numbers * k + tails + tail * b;
-                symres_larger_tails(out + first, tail, top);
-            }
-        }
-    } else {
-SYMRES_PRAGMA(omp atomic write)
-        failed = 1;
-    }
-    symres_free(table);
-    return failed;
-}
-
-/* The averages of an input with others that stand one behind the other. */
-static inline void symres_sums_of_row(ptrdiff_t width, ptrdiff_t i, ptrdiff_t left, ptrdiff_t equal, ptrdiff_t terms, ptrdiff_t count, const double *one, const double *two, const double *line, const double *rho, double *restrict out)
-{
-    double work[128];
-    ptrdiff_t length = 2 * (terms / 8) + 2;
-    ptrdiff_t rests = symres_rests_from(count, terms);
-    ptrdiff_t inverses = symres_inverses_from(count, terms);
-    ptrdiff_t sizes = inverses + inverses - rests;
-    ptrdiff_t tails = sizes + inverses - rests;
-    const double * of_first = one + (tails + i / 64 * length);
-    for (ptrdiff_t at = 0; at < width; at += 64) {
-        ptrdiff_t begin = left + at;
-        ptrdiff_t block = begin / 64;
-        const double * second = two + 64 * terms * block;
-        const double * of_second = two + (tails + length * block);
-        const double * lacking = two + (rests + begin);
-        const double * part = rho + at;
-        double *restrict sums = out + at;
-        symres_chunk(terms, line, of_first, one[rests + i], second, of_second, lacking, part, work, sums);
-        if (equal == 1) {
-            const double * near = two + (inverses + begin);
-            symres_equal_in_row(part, one[inverses + i], near, one[sizes + i], sums);
-        }
-    }
-}
-
-/* The averages of 64 pairs of inputs. */
-static inline void symres_sums_apart(ptrdiff_t equal, ptrdiff_t terms, ptrdiff_t count, const double *one, const double *two, const double *indices, const double *rho, double *restrict work, double *restrict out)
-{
-    ptrdiff_t rests = symres_rests_from(count, terms);
-    ptrdiff_t inverses = symres_inverses_from(count, terms);
-    ptrdiff_t sizes = inverses + inverses - rests;
-    ptrdiff_t end = symres_numbers_of_expansion(count, terms);
-    const double * of_first = one + (end - 2 * (terms / 8) - 2);
-    const double * of_second = two + (end - 2 * (terms / 8) - 2);
-    const double * lacking1 = one + rests;
-    const double * lacking2 = two + rests;
-    symres_apart(terms, one, of_first, lacking1, two, of_second, lacking2, indices, rho, work, out);
-    if (equal == 1)
-        symres_equal_apart(rho, one + inverses, one + sizes, indices, out);
-}
-
-/* 1 for equal kernels, what is not a number at equal indices included; else 0. */
-static inline ptrdiff_t symres_are_same(ptrdiff_t count1, const double *K1, ptrdiff_t count2, const double *K2)
-{
-    ptrdiff_t different = count1 == count2 ? 0 : 1;
-    for (ptrdiff_t i = 0; i < (different == 0 ? count1 : 0); ++i)
-        different += K1[i] == K2[i] || (K1[i] != K1[i] && K2[i] != K2[i]) ? 0 : 1;
-    return different == 0 ? 1 : 0;
-}
-
-/* Numbers in order: those that are far from each other first (Shell). */
-static inline void symres_sort(ptrdiff_t count, double *restrict numbers)
-{
-    ptrdiff_t gap = count / 2;
-    while (gap > 0) {
-        for (ptrdiff_t k = gap; k < count; ++k) {
-            double number = numbers[k];
-            ptrdiff_t i = k;
-            while (i >= gap && numbers[i - gap] > number) {
-                numbers[i] = numbers[i - gap];
-                i = i - gap;
-            }
-            numbers[i] = number;
-        }
-        gap = gap == 2 ? 1 : 5 * gap / 11;
-    }
-}
-
-/* Each of some kernels once, in order. */
-static inline ptrdiff_t symres_distinct(ptrdiff_t count, double *restrict K, double *restrict kinds, double *restrict indices)
-{
-    for (ptrdiff_t i = 0; i < count; ++i) {
-        K[i] = K[i] == K[i] ? K[i] : INFINITY;
-        kinds[i] = K[i];
-    }
-    symres_sort(count, kinds);
-    ptrdiff_t different = 0;
-    for (ptrdiff_t i = 0; i < count; ++i) {
-        if (i == 0 || kinds[i] != kinds[different - 1]) {
-            kinds[different] = kinds[i];
-            different += 1;
-        }
-    }
-    for (ptrdiff_t i = 0; i < count; ++i) {
-        ptrdiff_t low = 0;
-        ptrdiff_t high = different - 1;
-        while (low < high) {
-            ptrdiff_t middle = (low + high) / 2;
-            if (kinds[middle] < K[i]) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        indices[i] = low;
-    }
-    return different;
-}
-
-/* The numbers of the inputs of up to 64 pairs: those of the first ones, then of the second ones; 0 for no pair. */
-static inline void symres_indices_of_pairs(ptrdiff_t width, const double *first, const double *second, double *restrict indices)
-{
-    for (ptrdiff_t j = 0; j < 64; ++j) {
-        indices[j] = j < width ? first[j] : 0.0;
-        indices[64 + j] = j < width ? second[j] : 0.0;
-    }
+    return fabs(C) <= (1.0 + 64.0 * symres_precision(C)) * root1 * root2 ? value : NAN;
 }
 
 static inline double symres_covariance_map_pair(double K1, double first0, double K2, double second0, double C, double sum0, double C_W, double C_b)
@@ -894,75 +710,8 @@ static inline double symres_covariance_map_pair(double K1, double first0, double
     return symres_possible(first0, second0, C, C_b + C_W * sum0);
 }
 
-void SYMRES_NAME(covariance_map)(size_t entries, const double *K1, const double *K2, const double *C, double C_W, double C_b, double *out)
-{
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 4096))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 4095) / 4096; ++block) {
-        ptrdiff_t start = 4096 * block;
-        ptrdiff_t pairs = symres_smaller(4096, (ptrdiff_t)entries - start);
-        double numbers[24576];
-        double *restrict kernels = numbers + 0;
-        double *restrict kinds = numbers + 8192;
-        double *restrict numbered = numbers + 16384;
-        double p[3];
-        double choice[3];
-        double rho[64];
-        double indices[128];
-        double sum0[64];
-        p[0] = C_W;
-        p[1] = C_b;
-        for (ptrdiff_t i = start; i < start + pairs; ++i) {
-            out[i] = NAN;
-            kernels[i - start] = symres_valid(K1[i]);
-            kernels[pairs + i - start] = symres_valid(K2[i]);
-        }
-        ptrdiff_t count = symres_distinct(2 * pairs, kernels, kinds, numbered);
-        if (symres_choose(0, 1, p, count, kinds, choice) == 0) {
-            ptrdiff_t terms = (ptrdiff_t)choice[1];
-            ptrdiff_t share = symres_numbers_of_expansion(count, terms);
-            ptrdiff_t roots = symres_inverses_from(count, terms);
-            double *const work = symres_room((size_t)(128 + 65 * terms), sizeof(double));
-            if (work) {
-                double *const expansions = symres_room((size_t)(1 * share), sizeof(double));
-                if (expansions) {
-                    if (symres_expand(0, 1, p, count, kinds, choice, expansions) == 0) {
-                        for (ptrdiff_t left = 0; left < pairs; left += 64) {
-                            ptrdiff_t width = symres_smaller(64, pairs - left);
-                            symres_indices_of_pairs(width, numbered + left, numbered + (pairs + left), indices);
-                            const double * of_first0 = expansions + 0 * share;
-                            const double * of_second0 = expansions + 0 * share;
-                            for (ptrdiff_t j = 0; j < 64; ++j)
-                                rho[j] = 0.0;
-                            for (ptrdiff_t j = 0; j < width; ++j) {
-                                double covariance0 = symres_covariance_map_place0(K1[start + left + j], K2[start + left + j], C[start + left + j], p);
-                                double inverse0 = of_first0[roots + (ptrdiff_t)indices[j]];
-                                rho[j] = symres_correlated(covariance0, inverse0, of_second0[roots + (ptrdiff_t)indices[64 + j]]);
-                            }
-                            symres_sums_apart(1, terms, count, of_first0, of_second0, indices, rho, work, sum0);
-                            for (ptrdiff_t j = 0; j < width; ++j) {
-                                ptrdiff_t i = start + left + j;
-                                double k1 = symres_valid(K1[i]);
-                                double k2 = symres_valid(K2[i]);
-                                double first0 = sqrt(k1);
-                                double second0 = sqrt(k2);
-                                out[i] = symres_covariance_map_pair(k1, first0, k2, second0, C[i], sum0[j], C_W, C_b);
-                            }
-                        }
-                    }
-                }
-                symres_free(expansions);
-            }
-            symres_free(work);
-        }
-    }
-}
-
 void SYMRES_NAME(covariance_map_matrix)(size_t rows, size_t columns, const double *K1, const double *K2, const double *C, size_t step_C, double C_W, double C_b, double *out, size_t step)
 {
-    for (ptrdiff_t i = 0; i < (ptrdiff_t)rows; ++i) {
-        for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
-            out[i * (ptrdiff_t)step + j] = NAN;
-    }
     double p[3];
     double choice[3];
     ptrdiff_t second = ((ptrdiff_t)rows + 63) / 64 * 64;
@@ -970,16 +719,20 @@ void SYMRES_NAME(covariance_map_matrix)(size_t rows, size_t columns, const doubl
     if (kernels) {
         p[0] = C_W;
         p[1] = C_b;
+        for (ptrdiff_t i = 0; i < (ptrdiff_t)rows; ++i) {
+            for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
+                out[i * (ptrdiff_t)step + j] = NAN;
+        }
         for (ptrdiff_t i = 0; i < second; ++i)
             kernels[i] = i < (ptrdiff_t)rows ? symres_valid(K1[i]) : 0.0;
         for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
             kernels[second + j] = symres_valid(K2[j]);
-        ptrdiff_t column = symres_are_same((ptrdiff_t)rows, kernels, (ptrdiff_t)columns, kernels + second) == 1 ? 0 : second;
+        ptrdiff_t column = (ptrdiff_t)rows == (ptrdiff_t)columns && symres_are_same((ptrdiff_t)rows, kernels, kernels + second) == 1 ? 0 : second;
         ptrdiff_t count = column + (ptrdiff_t)columns;
         if (symres_choose(0, 1, p, count, kernels, choice) == 0) {
             ptrdiff_t terms = (ptrdiff_t)choice[1];
             ptrdiff_t share = symres_numbers_of_expansion(count, terms);
-            ptrdiff_t roots = symres_inverses_from(count, terms);
+            ptrdiff_t size = symres_numbers_of_block(terms);
             double *const expansions = symres_room((size_t)(1 * share), sizeof(double));
             if (expansions) {
                 if (symres_expand(0, 1, p, count, kernels, choice, expansions) == 0) {
@@ -987,9 +740,9 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
                     for (ptrdiff_t block = 0; block < ((ptrdiff_t)rows + 31) / 32; ++block) {
                         double k2[256];
                         double second0[256];
-                        double rho[256];
+                        double row_C[256];
                         double sum0[256];
-                        double line[4096];
+                        double work[4096];
                         for (ptrdiff_t left = 0; left < (ptrdiff_t)columns; left += 256) {
                             ptrdiff_t width = symres_smaller(256, (ptrdiff_t)columns - left);
                             for (ptrdiff_t j = 0; j < width; ++j) {
@@ -999,19 +752,15 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
                             for (ptrdiff_t i = 32 * block; i < symres_smaller(32 * block + 32, (ptrdiff_t)rows); ++i) {
                                 double k1 = symres_valid(K1[i]);
                                 double first0 = sqrt(k1);
-                                const double * row_C = C + (i * (ptrdiff_t)step_C + left);
-                                double *restrict row = out + (i * (ptrdiff_t)step + left);
-                                const double * of_first0 = expansions + 0 * share;
-                                const double * of_second0 = expansions + 0 * share;
-                                const double * inverses0 = of_second0 + (roots + (column + left));
                                 for (ptrdiff_t j = 0; j < width; ++j)
-                                    rho[j] = symres_correlated(symres_covariance_map_place0(k1, k2[j], row_C[j], p), of_first0[roots + i], inverses0[j]);
-                                for (ptrdiff_t j = width; j < (width + 63) / 64 * 64; ++j)
-                                    rho[j] = 0.0;
-                                symres_row_of(terms, i % 64, of_first0 + i / 64 * 64 * terms, line);
-                                symres_sums_of_row(width, i, column + left, 1, terms, count, of_first0, of_second0, line, rho, sum0);
+                                    row_C[j] = C[i * (ptrdiff_t)step_C + left + j];
+                                for (ptrdiff_t at = 0; at < width; at += 64) {
+                                    ptrdiff_t first = i / 64 * size;
+                                    second = (column + left + at) / 64 * size;
+                                    symres_sums_of_block(0, 0, 1, p, terms, expansions + (0 * share + first), i % 64, expansions + (0 * share + second), symres_smaller(64, width - at), kernels + i, k2 + at, row_C + at, work, sum0 + at);
+                                }
                                 for (ptrdiff_t j = 0; j < width; ++j)
-                                    row[j] = symres_covariance_map_pair(k1, first0, k2[j], second0[j], row_C[j], sum0[j], C_W, C_b);
+                                    out[i * (ptrdiff_t)step + left + j] = symres_covariance_map_pair(k1, first0, k2[j], second0[j], row_C[j], sum0[j], C_W, C_b);
                             }
                         }
                     }
@@ -1023,49 +772,210 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
     symres_free(kernels);
 }
 
+/* A covariance of narrow floats, cut off where their rounding has brought it above sqrt(K1*K2). */
+static inline double symres_rounded(double K1, double K2, double C)
+{
+    double size = sqrt(K1) * sqrt(K2);
+    double excess = fabs(C) - size;
+    return excess > 8.881784197001252e-16 * size && excess <= 7.62939453125e-06 * size ? copysign(size, C) : C;
+}
+
+void SYMRES_NAME(covariance_map)(size_t entries, const double *K1, const double *K2, const double *C, double C_W, double C_b, double *out)
+{
+    for (ptrdiff_t i = 0; i < (ptrdiff_t)entries; ++i)
+        out[i] = NAN;
+    double *const kernels = symres_room((size_t)(2 * (ptrdiff_t)entries), sizeof(double));
+    if (kernels) {
+        double p[3];
+        double choice[3];
+        p[0] = C_W;
+        p[1] = C_b;
+        for (ptrdiff_t i = 0; i < (ptrdiff_t)entries; ++i) {
+            kernels[i] = symres_valid(K1[i]);
+            kernels[(ptrdiff_t)entries + i] = symres_valid(K2[i]);
+        }
+        ptrdiff_t columns = symres_columns_of_pairs((ptrdiff_t)entries, kernels, kernels + (ptrdiff_t)entries);
+        if (columns > 63) {
+            ptrdiff_t rows = (ptrdiff_t)entries / columns;
+            double *const firsts = symres_room((size_t)(rows), sizeof(double));
+            if (firsts) {
+                for (ptrdiff_t i = 0; i < rows; ++i)
+                    firsts[i] = K1[i * columns];
+                SYMRES_NAME(covariance_map_matrix)(rows, columns, firsts, K2, C, columns, C_W, C_b, out, columns);
+            }
+            symres_free(firsts);
+        } else {
+            if (symres_choose(0, 1, p, 2 * (ptrdiff_t)entries, kernels, choice) == 0) {
+                ptrdiff_t terms = (ptrdiff_t)choice[1];
+                ptrdiff_t share = symres_numbers_of_block(terms);
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 2048))
+                for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+                    double *const work = symres_room((size_t)(65 * terms), sizeof(double));
+                    if (work) {
+                        double *const ones = symres_room((size_t)(1 * share), sizeof(double));
+                        if (ones) {
+                            double *const twos = symres_room((size_t)(1 * share), sizeof(double));
+                            if (twos) {
+                                double row_C[64];
+                                double sum0[64];
+                                for (ptrdiff_t at = 2048 * block; at < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); at += 64) {
+                                    ptrdiff_t width = symres_smaller(64, (ptrdiff_t)entries - at);
+                                    const double * first = kernels + at;
+                                    const double * second = kernels + ((ptrdiff_t)entries + at);
+                                    ptrdiff_t lost = symres_expand(0, 1, p, width, first, choice, ones);
+                                    lost += symres_expand(0, 1, p, width, second, choice, twos);
+                                    for (ptrdiff_t j = 0; j < width; ++j)
+                                        row_C[j] = C[at + j];
+                                    symres_sums_of_block(1, 0, 1, p, terms, ones + 0 * share, 0, twos + 0 * share, width, first, second, row_C, work, sum0);
+                                    for (ptrdiff_t j = 0; j < (lost == 0 ? width : 0); ++j) {
+                                        double k1 = first[j];
+                                        double k2 = second[j];
+                                        double first0 = sqrt(k1);
+                                        double second0 = sqrt(k2);
+                                        out[at + j] = symres_covariance_map_pair(k1, first0, k2, second0, row_C[j], sum0[j], C_W, C_b);
+                                    }
+                                }
+                            }
+                            symres_free(twos);
+                        }
+                        symres_free(ones);
+                    }
+                    symres_free(work);
+                }
+            }
+        }
+    }
+    symres_free(kernels);
+}
+
 /* ---- float ---------------------------------------------------------------------------------------------------- */
 void SYMRES_NAME(covariance_mapf)(size_t entries, const float *K1, const float *K2, const float *C, float C_W, float C_b, float *out)
 {
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 4096))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 4095) / 4096; ++block) {
-        ptrdiff_t start = 4096 * block;
-        ptrdiff_t width = symres_smaller(4096, (ptrdiff_t)entries - start);
-        double values[16384];
-        for (ptrdiff_t i = 0; i < width; ++i) {
-            values[0 + i] = K1[start + i];
-            values[4096 + i] = K2[start + i];
-            values[8192 + i] = symres_rounded(K1[start + i], K2[start + i], C[start + i]);
+    for (ptrdiff_t i = 0; i < (ptrdiff_t)entries; ++i)
+        out[i] = NAN;
+    double *const kernels = symres_room((size_t)(2 * (ptrdiff_t)entries), sizeof(double));
+    if (kernels) {
+        double p[3];
+        double choice[3];
+        p[0] = C_W;
+        p[1] = C_b;
+        for (ptrdiff_t i = 0; i < (ptrdiff_t)entries; ++i) {
+            kernels[i] = symres_valid(K1[i]);
+            kernels[(ptrdiff_t)entries + i] = symres_valid(K2[i]);
         }
-        SYMRES_NAME(covariance_map)(width, values + 0, values + 4096, values + 8192, C_W, C_b, values + 12288);
-        for (ptrdiff_t i = 0; i < width; ++i)
-            out[start + i] = values[12288 + i];
+        ptrdiff_t columns = symres_columns_of_pairs((ptrdiff_t)entries, kernels, kernels + (ptrdiff_t)entries);
+        if (columns > 63) {
+            ptrdiff_t rows = (ptrdiff_t)entries / columns;
+            float *const firsts = symres_room((size_t)(rows), sizeof(float));
+            if (firsts) {
+                for (ptrdiff_t i = 0; i < rows; ++i)
+                    firsts[i] = K1[i * columns];
+                SYMRES_NAME(covariance_map_matrixf)(rows, columns, firsts, K2, C, columns, C_W, C_b, out, columns);
+            }
+            symres_free(firsts);
+        } else {
+            if (symres_choose(0, 1, p, 2 * (ptrdiff_t)entries, kernels, choice) == 0) {
+                ptrdiff_t terms = (ptrdiff_t)choice[1];
+                ptrdiff_t share = symres_numbers_of_block(terms);
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 2048))
+                for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+                    double *const work = symres_room((size_t)(65 * terms), sizeof(double));
+                    if (work) {
+                        double *const ones = symres_room((size_t)(1 * share), sizeof(double));
+                        if (ones) {
+                            double *const twos = symres_room((size_t)(1 * share), sizeof(double));
+                            if (twos) {
+                                double row_C[64];
+                                double sum0[64];
+                                for (ptrdiff_t at = 2048 * block; at < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); at += 64) {
+                                    ptrdiff_t width = symres_smaller(64, (ptrdiff_t)entries - at);
+                                    const double * first = kernels + at;
+                                    const double * second = kernels + ((ptrdiff_t)entries + at);
+                                    ptrdiff_t lost = symres_expand(0, 1, p, width, first, choice, ones);
+                                    lost += symres_expand(0, 1, p, width, second, choice, twos);
+                                    for (ptrdiff_t j = 0; j < width; ++j)
+                                        row_C[j] = symres_rounded(first[j], second[j], C[at + j]);
+                                    symres_sums_of_block(1, 0, 1, p, terms, ones + 0 * share, 0, twos + 0 * share, width, first, second, row_C, work, sum0);
+                                    for (ptrdiff_t j = 0; j < (lost == 0 ? width : 0); ++j) {
+                                        double k1 = first[j];
+                                        double k2 = second[j];
+                                        double first0 = sqrt(k1);
+                                        double second0 = sqrt(k2);
+                                        out[at + j] = symres_covariance_map_pair(k1, first0, k2, second0, row_C[j], sum0[j], C_W, C_b);
+                                    }
+                                }
+                            }
+                            symres_free(twos);
+                        }
+                        symres_free(ones);
+                    }
+                    symres_free(work);
+                }
+            }
+        }
     }
+    symres_free(kernels);
 }
 
 void SYMRES_NAME(covariance_map_matrixf)(size_t rows, size_t columns, const float *K1, const float *K2, const float *C, size_t step_C, float C_W, float C_b, float *out, size_t step)
 {
-    for (ptrdiff_t i = 0; i < (ptrdiff_t)rows; ++i) {
-        for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
-            out[i * (ptrdiff_t)step + j] = NAN;
-    }
-    double *const values = symres_room((size_t)((ptrdiff_t)rows + (ptrdiff_t)columns + 2 * (ptrdiff_t)rows * (ptrdiff_t)columns), sizeof(double));
-    if (values) {
-        for (ptrdiff_t i = 0; i < (ptrdiff_t)rows; ++i)
-            values[i] = K1[i];
-        for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
-            values[(ptrdiff_t)rows + j] = K2[j];
-        double *restrict of_C = values + ((ptrdiff_t)rows + (ptrdiff_t)columns + 0 * (ptrdiff_t)rows * (ptrdiff_t)columns);
-        double *restrict results = values + ((ptrdiff_t)rows + (ptrdiff_t)columns + 1 * (ptrdiff_t)rows * (ptrdiff_t)columns);
+    double p[3];
+    double choice[3];
+    ptrdiff_t second = ((ptrdiff_t)rows + 63) / 64 * 64;
+    double *const kernels = symres_room((size_t)(second + (ptrdiff_t)columns), sizeof(double));
+    if (kernels) {
+        p[0] = C_W;
+        p[1] = C_b;
         for (ptrdiff_t i = 0; i < (ptrdiff_t)rows; ++i) {
             for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
-                of_C[i * (ptrdiff_t)columns + j] = symres_rounded(K1[i], K2[j], C[i * (ptrdiff_t)step_C + j]);
+                out[i * (ptrdiff_t)step + j] = NAN;
         }
-        SYMRES_NAME(covariance_map_matrix)((ptrdiff_t)rows, (ptrdiff_t)columns, values, values + (ptrdiff_t)rows, of_C, (ptrdiff_t)columns, C_W, C_b, results, (ptrdiff_t)columns);
-        for (ptrdiff_t i = 0; i < (ptrdiff_t)rows; ++i) {
-            for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
-                out[i * (ptrdiff_t)step + j] = results[i * (ptrdiff_t)columns + j];
+        for (ptrdiff_t i = 0; i < second; ++i)
+            kernels[i] = i < (ptrdiff_t)rows ? symres_valid(K1[i]) : 0.0;
+        for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
+            kernels[second + j] = symres_valid(K2[j]);
+        ptrdiff_t column = (ptrdiff_t)rows == (ptrdiff_t)columns && symres_are_same((ptrdiff_t)rows, kernels, kernels + second) == 1 ? 0 : second;
+        ptrdiff_t count = column + (ptrdiff_t)columns;
+        if (symres_choose(0, 1, p, count, kernels, choice) == 0) {
+            ptrdiff_t terms = (ptrdiff_t)choice[1];
+            ptrdiff_t share = symres_numbers_of_expansion(count, terms);
+            ptrdiff_t size = symres_numbers_of_block(terms);
+            double *const expansions = symres_room((size_t)(1 * share), sizeof(double));
+            if (expansions) {
+                if (symres_expand(0, 1, p, count, kernels, choice, expansions) == 0) {
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_t)columns > 65536))
+                    for (ptrdiff_t block = 0; block < ((ptrdiff_t)rows + 31) / 32; ++block) {
+                        double k2[256];
+                        double second0[256];
+                        double row_C[256];
+                        double sum0[256];
+                        double work[4096];
+                        for (ptrdiff_t left = 0; left < (ptrdiff_t)columns; left += 256) {
+                            ptrdiff_t width = symres_smaller(256, (ptrdiff_t)columns - left);
+                            for (ptrdiff_t j = 0; j < width; ++j) {
+                                k2[j] = symres_valid(K2[left + j]);
+                                second0[j] = sqrt(k2[j]);
+                            }
+                            for (ptrdiff_t i = 32 * block; i < symres_smaller(32 * block + 32, (ptrdiff_t)rows); ++i) {
+                                double k1 = symres_valid(K1[i]);
+                                double first0 = sqrt(k1);
+                                for (ptrdiff_t j = 0; j < width; ++j)
+                                    row_C[j] = symres_rounded(k1, k2[j], C[i * (ptrdiff_t)step_C + left + j]);
+                                for (ptrdiff_t at = 0; at < width; at += 64) {
+                                    ptrdiff_t first = i / 64 * size;
+                                    second = (column + left + at) / 64 * size;
+                                    symres_sums_of_block(0, 0, 1, p, terms, expansions + (0 * share + first), i % 64, expansions + (0 * share + second), symres_smaller(64, width - at), kernels + i, k2 + at, row_C + at, work, sum0 + at);
+                                }
+                                for (ptrdiff_t j = 0; j < width; ++j)
+                                    out[i * (ptrdiff_t)step + left + j] = symres_covariance_map_pair(k1, first0, k2[j], second0[j], row_C[j], sum0[j], C_W, C_b);
+                            }
+                        }
+                    }
+                }
+            }
+            symres_free(expansions);
         }
     }
-    symres_free(values);
+    symres_free(kernels);
 }
 

@@ -73,51 +73,76 @@ def dual_kernel_matrix(X1, X2=None, *, C_W, C_b):
     return rows_through_layers(_dual_kernel_matrix, 3, kernels, X2 is None, numbers)
 
 
-@intrinsic
-def _precision(typing, x):
-    """From 1 to the next number of the type of x."""
-
-    def code(context, builder, signature, arguments):
-        return ir.Constant(ir.DoubleType(), 2.0 ** (-23) if signature.args[0] == types.float32 else 2.0 ** (-52))
-    return (types.float64(x), code)
-
-
-@intrinsic
-def _fma(typing, a, b, c):
-    """a*b + c with one rounding."""
-
-    def code(context, builder, signature, arguments):
-        numbers = [context.cast(builder, x, t, types.float64) for x, t in zip(arguments, signature.args)]
-        return builder.fma(*numbers)
-    return (types.float64(a, b, c), code)
+@_scalar
+def _layer_of_network(step, width, layer, parameters, one, two, pair, gaps):
+    """One layer of the network for pairs of inputs."""
+    __layer_1_layer(step, width, layer, parameters, one, two, pair, gaps)
 
 
 @_scalar
-def _arctan_tail(v):
-    """(1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side."""
-    w = v * v
-    y = w * w
-    a = 0.0034958859739163094
-    a = _fma(a, y, 0.031277189066996385)
-    a = _fma(a, y, 0.052579733342841106)
-    a = _fma(a, y, 0.09090908590891934)
-    a = _fma(a, y, 0.3333333333333333)
-    b = -0.0010496035084968515
-    b = _fma(b, y, -0.023696731580048622)
-    b = _fma(b, y, -0.04737749579527779)
-    b = _fma(b, y, -0.07692298971033217)
-    b = _fma(b, y, -0.1999999999999753)
-    c = 0.00019996189377901382
-    c = _fma(c, y, 0.015535152475414177)
-    c = _fma(c, y, 0.04260356632601652)
-    c = _fma(c, y, 0.06666564699289104)
-    c = _fma(c, y, 0.14285714285384132)
-    d = -1.806195461861215e-05
-    d = _fma(d, y, -0.008368931178450162)
-    d = _fma(d, y, -0.03749486812535247)
-    d = _fma(d, y, -0.05881506877793656)
-    d = _fma(d, y, -0.11111111093490827)
-    return _fma(_fma(d, v, c), w, _fma(b, v, a))
+def __layer_1_layer(step, width, layer, parameters, one, two, pair, gaps):
+    """One layer for pairs of inputs."""
+    C_W = parameters[layer]
+    C_b = parameters[3 + layer]
+    for j in range(width):
+        pair[j], pair[136 + j], pair[272 + j] = __layer_1_step(one[step * j], one[256 + step * j], two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one[384 + step * j], one[512 + step * j], two[384 + j], two[512 + j], C_W, C_b)
+
+
+@_scalar
+def __layer_1_step(K1, first0, K2, second0, C, Theta, D, next1, root1, next2, root2, C_W, C_b):
+    following, tangent = __layer_1_pair(K1, first0, K2, second0, C, Theta, D, C_W, C_b)
+    same = 1.0 if C == K1 and C == K2 else 0.0
+    following = next1 if same == 1.0 else following
+    return (following, tangent, _next_determinant(root1, root2, following, same))
+
+
+@_scalar
+def _next_determinant(root1, root2, C, same):
+    """K1*K2 - C**2 from the roots of kernels; 0 of equal inputs."""
+    size = root1 * root2
+    rest = (size - C) * (size + C)
+    rest = 0.0 if rest < 0.0 else rest
+    return 0.0 if same == 1.0 else rest
+
+
+@_scalar
+def __layer_1_pair(K1, first0, K2, second0, C, Theta, determinant, C_W, C_b):
+    t0 = sqrt(1.0 + 2.0 * K1 + 2.0 * K2 + 4.0 * determinant)
+    following = C_b + 0.6366197723675814 * C_W * _right_half_plane_angle(2.0 * C, t0, first0 * second0)
+    tangent = following + 1.2732395447351628 * C_W * Theta / t0
+    return (following, tangent)
+
+
+@_scalar
+def _right_half_plane_angle(N, s, r):
+    """The angle of the point (s, N) at the distance r, s >= 0."""
+    both = r + s
+    u = N / (1.0 if both == 0.0 else both)
+    v = u * u
+    return 2.0 * _fma(-u * v, _arctan_tail(v), u)
+
+
+@_scalar
+def _determinant(K1, K2, C):
+    """K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large."""
+    square = 1.0 * C * C
+    lost = _fma(-C, C, square)
+    difference = _fma(K1, K2, -square) + lost
+    return 0.0 if difference < 0.0 else difference
+
+
+@_scalar
+def _possible(root1, root2, C, value):
+    """A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not."""
+    return value if fabs(C) <= (1.0 + 64.0 * _precision(C)) * root1 * root2 else nan
+
+
+@_plain
+def _numbers_of_layer(layer, count, inputs, begin, width, out):
+    """What a layer needs of inputs that stand one behind the other, and their next kernels and roots."""
+    for k in range(5):
+        for j in range(width):
+            out[128 * k + j] = inputs[(3 * layer + k) * count + begin + j]
 
 
 @_scalar
@@ -132,19 +157,40 @@ def _valid(K):
     return nan if K < 0.0 else K
 
 
-@_scalar
-def _possible(root1, root2, C, value):
-    """A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not."""
-    return value if fabs(C) <= (1.0 + 64.0 * _precision(C)) * root1 * root2 else nan
+@_plain
+def _inputs_of_layers(count, parameters, inputs):
+    """What all layers need of each input alone, whose kernels stand at the beginning."""
+    for layer in range(4):
+        now = inputs[layer * 3 * count:(layer + 1) * 3 * count]
+        for i in range(count):
+            kernel = _counted(now[i])
+            now[count + i] = sqrt(kernel if layer > 0 and layer < 3 else now[i])
+            now[i] = kernel if layer < 3 else now[i]
+        if layer < 3:
+            following = inputs[(layer + 1) * 3 * count:(layer + 2) * 3 * count]
+            __layer_1_inputs(layer, parameters, count, now, following)
+
+
+@_plain
+def __layer_1_inputs(layer, parameters, count, now, following):
+    """What a layer needs of each input alone, and the next kernels."""
+    C_W = parameters[layer]
+    C_b = parameters[3 + layer]
+    for i in range(count):
+        following[i], now[2 * count + i] = __layer_1_one(now[i], C_W, C_b)
 
 
 @_scalar
-def _determinant(K1, K2, C):
-    """K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large."""
-    square = 1.0 * C * C
-    lost = _fma(-C, C, square)
-    difference = _fma(K1, K2, -square) + lost
-    return 0.0 if difference < 0.0 else difference
+def __layer_1_one(K, C_W, C_b):
+    kernel = C_b + C_W * __average_1(K)
+    own0 = sqrt(1.0 + 2.0 * K)
+    return (kernel, own0)
+
+
+@_scalar
+def __average_1(K):
+    value = 0.6366197723675814 * _angle(2.0 * K, sqrt(1.0 + 4.0 * K))
+    return value
 
 
 @_scalar
@@ -163,12 +209,25 @@ def _angle(y, x):
 
 
 @_scalar
-def _right_half_plane_angle(N, s, r):
-    """The angle of the point (s, N) at the distance r, s >= 0."""
-    both = r + s
-    u = N / (1.0 if both == 0.0 else both)
-    v = u * u
-    return 2.0 * _fma(-u * v, _arctan_tail(v), u)
+def _arctan_tail(v):
+    """(1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side."""
+    w = v * v
+    y = w * w
+    a = _three_steps(0.0034958859739163094, y, 0.031277189066996385, 0.052579733342841106, 0.09090908590891934)
+    a = _fma(a, y, 0.3333333333333333)
+    b = _three_steps(-0.0010496035084968515, y, -0.023696731580048622, -0.04737749579527779, -0.07692298971033217)
+    b = _fma(b, y, -0.1999999999999753)
+    c = _three_steps(0.00019996189377901382, y, 0.015535152475414177, 0.04260356632601652, 0.06666564699289104)
+    c = _fma(c, y, 0.14285714285384132)
+    d = _three_steps(-1.806195461861215e-05, y, -0.008368931178450162, -0.03749486812535247, -0.05881506877793656)
+    d = _fma(d, y, -0.11111111093490827)
+    return _fma(_fma(d, v, c), w, _fma(b, v, a))
+
+
+@_scalar
+def _three_steps(value, u, a, b, c):
+    """Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave."""
+    return _fma(_fma(_fma(value, u, a), u, b), u, c)
 
 
 @_scalar
@@ -177,107 +236,49 @@ def _counted(K):
     return 0.0 if fabs(K) < 1e-150 else K
 
 
-@_scalar
-def _next_determinant(root1, root2, C, same):
-    """K1*K2 - C**2 from the roots of kernels; 0 of equal inputs."""
-    size = root1 * root2
-    rest = (size - C) * (size + C)
-    rest = 0.0 if rest < 0.0 else rest
-    return 0.0 if same == 1.0 else rest
-
-
-@_scalar
-def __average_1(K):
-    value = 0.6366197723675814 * _angle(2.0 * K, sqrt(1.0 + 4.0 * K))
-    return value
-
-
-@_scalar
-def __layer_1_pair(K1, first0, K2, second0, C, Theta, determinant, C_W, C_b):
-    t0 = sqrt(1.0 + 2.0 * K1 + 2.0 * K2 + 4.0 * determinant)
-    following = C_b + 0.6366197723675814 * C_W * _right_half_plane_angle(2.0 * C, t0, first0 * second0)
-    tangent = following + 1.2732395447351628 * C_W * Theta / t0
-    return (following, tangent)
-
-
-@_scalar
-def __layer_1_one(K, C_W, C_b):
-    kernel = C_b + C_W * __average_1(K)
-    own0 = sqrt(1.0 + 2.0 * K)
-    return (kernel, own0)
-
-
-@_scalar
-def __layer_1_step(K1, first0, K2, second0, C, Theta, D, next1, root1, next2, root2, C_W, C_b):
-    following, tangent = __layer_1_pair(K1, first0, K2, second0, C, Theta, D, C_W, C_b)
-    same = 1.0 if C == K1 and C == K2 else 0.0
-    following = next1 if same == 1.0 else following
-    return (following, tangent, _next_determinant(root1, root2, following, same))
-
-
-@_plain
-def __layer_1_inputs(layer, parameters, count, now, following):
-    """What a layer needs of each input alone, and the next kernels."""
-    C_W = parameters[layer]
-    C_b = parameters[3 + layer]
-    for i in range(count):
-        following[i], now[2 * count + i] = __layer_1_one(now[i], C_W, C_b)
-
-
-@_plain
-def __layer_1_row(width, layer, parameters, count, one, two, pair, gaps):
-    """One layer for pairs of an input with others."""
-    C_W = parameters[layer]
-    C_b = parameters[3 + layer]
-    one0 = one[0 * count]
-    one2 = one[2 * count]
-    one3 = one[3 * count]
-    one4 = one[4 * count]
-    for j in range(width):
-        pair[j], pair[136 + j], pair[272 + j] = __layer_1_step(one0, one2, two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one3, one4, two[384 + j], two[512 + j], C_W, C_b)
-
-
-@_plain
-def __layer_1_pairs(width, layer, parameters, count, one, two, pair, gaps):
-    """One layer for pairs of inputs."""
-    C_W = parameters[layer]
-    C_b = parameters[3 + layer]
-    for j in range(width):
-        pair[j], pair[136 + j], pair[272 + j] = __layer_1_step(one[j], one[256 + j], two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one[384 + j], one[512 + j], two[384 + j], two[512 + j], C_W, C_b)
-
-
-@_plain
-def _inputs_of_layers(count, parameters, inputs):
-    """What all layers need of each input alone, whose kernels stand at the beginning."""
-    for layer in range(4):
-        now = inputs[layer * 3 * count:(layer + 1) * 3 * count]
-        for i in range(count):
-            kernel = _counted(now[i])
-            now[count + i] = sqrt(kernel if layer > 0 and layer < 3 else now[i])
-            now[i] = kernel if layer < 3 else now[i]
-        if layer < 3:
-            following = inputs[(layer + 1) * 3 * count:(layer + 2) * 3 * count]
-            __layer_1_inputs(layer, parameters, count, now, following)
-
-
-@_plain
-def _numbers_of_layer(layer, count, inputs, begin, width, out):
-    """What a layer needs of inputs that stand one behind the other, and their next kernels and roots."""
-    for k in range(5):
-        for j in range(width):
-            out[128 * k + j] = inputs[(3 * layer + k) * count + begin + j]
-
-
-@_plain
-def _row_of_layer(width, layer, parameters, count, one, two, pair, gaps):
-    """One layer of the network for pairs of an input with others."""
-    __layer_1_row(width, layer, parameters, count, one, two, pair, gaps)
-
-
-@_plain
-def _pairs_of_layer(width, layer, parameters, count, one, two, pair, gaps):
-    """One layer of the network for pairs of inputs."""
-    __layer_1_pairs(width, layer, parameters, count, one, two, pair, gaps)
+@_whole
+def _dual_kernel(entries, K1, K2, C_W, C_b, C, Theta, every_C, every_Theta):
+    failed = 0
+    parameters = np.empty(7)
+    for layer in range(3):
+        parameters[layer] = C_W[layer]
+        parameters[3 + layer] = C_b[layer]
+    one = np.empty(640)
+    two = np.empty(640)
+    pair = np.empty(408)
+    gaps = np.empty(128)
+    most = _smaller(4096, entries)
+    inputs = np.empty(24 * most)
+    for start in range(0, entries, 4096):
+        pairs = _smaller(4096, entries - start)
+        for i in range(pairs):
+            inputs[i] = _valid(K1[start + i])
+            inputs[pairs + i] = _valid(K2[start + i])
+        _inputs_of_layers(2 * pairs, parameters, inputs)
+        for left in range(0, pairs, 128):
+            width = _smaller(128, pairs - left)
+            at = start + left
+            for j in range(width):
+                i = left + j
+                k = pairs + left + j
+                covariance = C[at + j]
+                pair[j] = _possible(inputs[2 * pairs + i], inputs[2 * pairs + k], covariance, covariance)
+                pair[136 + j] = Theta[at + j]
+                pair[272 + j] = _determinant(inputs[i], inputs[k], pair[j])
+            for layer in range(3):
+                _numbers_of_layer(layer, 2 * pairs, inputs, left, width, one)
+                _numbers_of_layer(layer, 2 * pairs, inputs, pairs + left, width, two)
+                _layer_of_network(1, width, layer, parameters, one, two, pair, gaps)
+                if every_C.size > 0:
+                    for j in range(width):
+                        every_C[layer * entries + at + j] = pair[j]
+                if every_Theta.size > 0:
+                    for j in range(width):
+                        every_Theta[layer * entries + at + j] = pair[136 + j]
+            for j in range(width):
+                C[at + j] = pair[j]
+                Theta[at + j] = pair[136 + j]
+    return failed
 
 
 @_loop
@@ -303,6 +304,7 @@ def _dual_kernel_matrix(rows, columns, K1, K2, symmetric, blank, C_W, C_b, C, Th
         bottom = _smaller(top + 128, rows)
         pairs = np.empty(52224)
         gaps = np.empty(128)
+        one = np.empty(640)
         two = np.empty(640)
         for left in range(top if symmetric else 0, columns, 128):
             width = _smaller(128, columns - left)
@@ -319,8 +321,8 @@ def _dual_kernel_matrix(rows, columns, K1, K2, symmetric, blank, C_W, C_b, C, Th
                 _numbers_of_layer(layer, count, inputs, column + left, width, two)
                 for i in range(top, bottom):
                     pair = pairs[408 * (i - top):408 * (i - top) + 408]
-                    one = inputs[3 * layer * count + i:]
-                    _row_of_layer(width, layer, parameters, count, one, two, pair, gaps)
+                    _numbers_of_layer(layer, count, inputs, i, 1, one)
+                    _layer_of_network(0, width, layer, parameters, one, two, pair, gaps)
             for i in range(top, bottom):
                 for j in range(width):
                     C[i * columns + left + j] = pairs[408 * (i - top) + j]
@@ -332,49 +334,25 @@ def _dual_kernel_matrix(rows, columns, K1, K2, symmetric, blank, C_W, C_b, C, Th
     return failed
 
 
-@_whole
-def _dual_kernel(entries, K1, K2, C_W, C_b, C, Theta, every_C, every_Theta):
-    failed = 0
-    parameters = np.empty(7)
-    for layer in range(3):
-        parameters[layer] = C_W[layer]
-        parameters[3 + layer] = C_b[layer]
-    one = np.empty(640)
-    two = np.empty(640)
-    pair = np.empty(408)
-    gaps = np.empty(128)
-    most = _smaller(4096, entries)
-    inputs = np.empty(24 * most)
-    for start in range(0, entries, 4096):
-        pairs = _smaller(4096, entries - start)
-        for i in range(pairs):
-            inputs[i] = _valid(K1[start + i])
-            inputs[pairs + i] = _valid(K2[start + i])
-        _inputs_of_layers(2 * pairs, parameters, inputs)
-        for left in range(0, pairs, 128):
-            width = _smaller(128, pairs - left)
-            begin_C = C[start + left:start + left + width]
-            begin_Theta = Theta[start + left:start + left + width]
-            for j in range(width):
-                i = left + j
-                k = pairs + left + j
-                pair[j] = _possible(inputs[2 * pairs + i], inputs[2 * pairs + k], begin_C[j], begin_C[j])
-                pair[136 + j] = begin_Theta[j]
-                pair[272 + j] = _determinant(inputs[i], inputs[k], pair[j])
-            for layer in range(3):
-                _numbers_of_layer(layer, 2 * pairs, inputs, left, width, one)
-                _numbers_of_layer(layer, 2 * pairs, inputs, pairs + left, width, two)
-                _pairs_of_layer(width, layer, parameters, 128, one, two, pair, gaps)
-                if every_C.size > 0:
-                    for j in range(width):
-                        every_C[layer * entries + start + left + j] = pair[j]
-                if every_Theta.size > 0:
-                    for j in range(width):
-                        every_Theta[layer * entries + start + left + j] = pair[136 + j]
-            for j in range(width):
-                begin_C[j] = pair[j]
-                begin_Theta[j] = pair[136 + j]
-    return failed
+@intrinsic
+def _precision(typing, x):
+    """From 1 to the next number of the type of x."""
+
+    def code(context, builder, signature, arguments):
+        return ir.Constant(ir.DoubleType(), 2.0**-23 if signature.args[0] == types.float32 else 2.0**-52)
+
+    return types.float64(x), code
+
+
+@intrinsic
+def _fma(typing, a, b, c):
+    """a*b + c with one rounding."""
+
+    def code(context, builder, signature, arguments):
+        numbers = [context.cast(builder, x, t, types.float64) for x, t in zip(arguments, signature.args)]
+        return builder.fma(*numbers)
+
+    return types.float64(a, b, c), code
 
 
 def pairs_through_layers(call, depth, inputs, parameters, every_layer, kind):

@@ -12,7 +12,6 @@ are those of float64, measured on this code, against ball arithmetic.
 """
 
 import sys
-from itertools import product
 from math import copysign, fabs, sqrt, nan
 
 import numpy as np
@@ -188,132 +187,10 @@ def h(K, C_W, *, C_b=0.0, gamma=0.0, out=None):
     return evaluated(_h_entries, None, (K,), (C_W, C_b, gamma), out)
 
 
-@intrinsic
-def _precision(typing, x):
-    """From 1 to the next number of the type of x."""
-
-    def code(context, builder, signature, arguments):
-        return ir.Constant(ir.DoubleType(), 2.0 ** (-23) if signature.args[0] == types.float32 else 2.0 ** (-52))
-    return (types.float64(x), code)
-
-
-@intrinsic
-def _fma(typing, a, b, c):
-    """a*b + c with one rounding."""
-
-    def code(context, builder, signature, arguments):
-        numbers = [context.cast(builder, x, t, types.float64) for x, t in zip(arguments, signature.args)]
-        return builder.fma(*numbers)
-    return (types.float64(a, b, c), code)
-
-
 @_scalar
-def _arctan_tail(v):
-    """(1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side."""
-    w = v * v
-    y = w * w
-    a = 0.0034958859739163094
-    a = _fma(a, y, 0.031277189066996385)
-    a = _fma(a, y, 0.052579733342841106)
-    a = _fma(a, y, 0.09090908590891934)
-    a = _fma(a, y, 0.3333333333333333)
-    b = -0.0010496035084968515
-    b = _fma(b, y, -0.023696731580048622)
-    b = _fma(b, y, -0.04737749579527779)
-    b = _fma(b, y, -0.07692298971033217)
-    b = _fma(b, y, -0.1999999999999753)
-    c = 0.00019996189377901382
-    c = _fma(c, y, 0.015535152475414177)
-    c = _fma(c, y, 0.04260356632601652)
-    c = _fma(c, y, 0.06666564699289104)
-    c = _fma(c, y, 0.14285714285384132)
-    d = -1.806195461861215e-05
-    d = _fma(d, y, -0.008368931178450162)
-    d = _fma(d, y, -0.03749486812535247)
-    d = _fma(d, y, -0.05881506877793656)
-    d = _fma(d, y, -0.11111111093490827)
-    return _fma(_fma(d, v, c), w, _fma(b, v, a))
-
-
-@_scalar
-def _smaller(a, b):
-    """The smaller of two whole numbers."""
-    return a if a < b else b
-
-
-@_scalar
-def _valid(K):
-    """A kernel, no number where it is negative."""
-    return nan if K < 0.0 else K
-
-
-@_scalar
-def _possible(root1, root2, C, value):
-    """A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not."""
-    return value if fabs(C) <= (1.0 + 64.0 * _precision(C)) * root1 * root2 else nan
-
-
-@_scalar
-def _determinant(K1, K2, C):
-    """K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large."""
-    square = 1.0 * C * C
-    lost = _fma(-C, C, square)
-    difference = _fma(K1, K2, -square) + lost
-    return 0.0 if difference < 0.0 else difference
-
-
-@_scalar
-def _angle(y, x):
-    """The angle of the point (x, y), from -pi to pi; 0 at the origin."""
-    width = fabs(x)
-    height = fabs(y)
-    low = width if width < height else height
-    high = height if width < height else width
-    slope = low / (1.0 if high == 0.0 else high)
-    square = slope * slope
-    turn = _fma(-slope * square, _arctan_tail(square), slope)
-    turn = 1.5707963267948966 - turn if width < height else turn
-    turn = 3.141592653589793 - turn if x < 0.0 else turn
-    return copysign(turn, y)
-
-
-@_scalar
-def _angular_sum(rest, apart, M, N, s, r):
-    """Rest + M*N*theta, theta the angle of the point (-N, s) at the distance r, from ``apart`` = rest - M*s too."""
-    both = r + fabs(N)
-    u = 1.0 if both == 0.0 else s / both
-    v = u * u
-    tail = _arctan_tail(v)
-    turn = 2.0 * _fma(-u * v, tail, u)
-    theta = 3.141592653589793 - turn if N > 0.0 else turn
-    lacking = v * _fma(1.0 - v, tail, 1.0)
-    near = _fma(M * s, lacking, apart)
-    return near if s < -1.5 * N else _fma(M * N, theta, rest)
-
-
-@_scalar
-def __average_1(K):
-    t0 = 2.0 * K
-    t1 = sqrt(1.0 + t0)
-    value = 0.25 * K + 0.15915494309189535 * K * (t0 / ((1.0 + K) * t1) + _angle(K, t1))
-    return value
-
-
-@_scalar
-def __average_3(K):
-    t0 = 1.0 + K
-    t1 = 1.0 + 2.0 * K
-    t2 = sqrt(t1)
-    value = 0.25 + 0.15915494309189535 * (K * (5.0 + 11.0 * K + 4.0 * K * K) / (t0 * t0 * t1 * t2) + _angle(K, t2))
-    return value
-
-
-@_scalar
-def __average_4(K):
-    t0 = 1.0 + 2.0 * K
-    t1 = sqrt(t0)
-    value = 0.25 + 0.15915494309189535 * (K * (3.0 + 5.0 * K) / ((1.0 + K) * t0 * t1) + _angle(K, t1))
-    return value
+def _h_entry(K, C_W, C_b, gamma):
+    K = _valid(K)
+    return C_W * __average_5(K)
 
 
 @_scalar
@@ -326,26 +203,32 @@ def __average_5(K):
 
 
 @_scalar
-def _phi_squared_entry(K, C_W, C_b, gamma):
+def _chi_perp_entry(K, C_W, gamma, C_b):
     K = _valid(K)
-    return __average_1(K)
+    return gamma * gamma + C_W * __average_4(K)
 
 
 @_scalar
-def _kernel_map_entry(K, C_W, C_b, gamma):
-    K = _valid(K)
-    return C_b + C_W * __average_1(K) + K * gamma * gamma
+def __average_4(K):
+    t0 = 1.0 + 2.0 * K
+    t1 = sqrt(t0)
+    value = 0.25 + 0.15915494309189535 * (K * (3.0 + 5.0 * K) / ((1.0 + K) * t0 * t1) + _angle(K, t1))
+    return value
 
 
 @_scalar
-def _covariance_map_pair(K1, first0, first1, first2, first3, K2, second0, second1, second2, second3, C, C_W, C_b, gamma):
-    determinant = _determinant(K1, K2, C)
-    t0 = sqrt(1.0 + K1 + K2 + determinant)
-    inverse0 = 1.0 / t0
-    t1 = 0.15915494309189535 * first2 * inverse0 * second2 * (1.0 * C * C + K1 * second1 + K2 * first1 + K1 * K2 * (1.0 + determinant))
-    t2 = -0.15915494309189535 * (first2 * t0 + second2 * t0 - inverse0)
-    t3 = _angular_sum(t1, t2, 0.15915494309189535, C, t0, first3 * second3)
-    return _possible(first0, second0, C, C_b + C * gamma * gamma + C_W * t3)
+def _chi_parallel_entry(K, C_W, gamma, C_b):
+    K = _valid(K)
+    return gamma * gamma + C_W * __average_3(K)
+
+
+@_scalar
+def __average_3(K):
+    t0 = 1.0 + K
+    t1 = 1.0 + 2.0 * K
+    t2 = sqrt(t1)
+    value = 0.25 + 0.15915494309189535 * (K * (5.0 + 11.0 * K + 4.0 * K * K) / (t0 * t0 * t1 * t2) + _angle(K, t2))
+    return value
 
 
 @_scalar
@@ -366,42 +249,133 @@ def _covariance_map_entry(K1, K2, C, C_W, C_b, gamma):
 
 
 @_scalar
-def _chi_parallel_entry(K, C_W, gamma, C_b):
-    K = _valid(K)
-    return gamma * gamma + C_W * __average_3(K)
+def _covariance_map_pair(K1, first0, first1, first2, first3, K2, second0, second1, second2, second3, C, C_W, C_b, gamma):
+    determinant = _determinant(K1, K2, C)
+    t0 = sqrt(1.0 + K1 + K2 + determinant)
+    inverse0 = 1.0 / t0
+    t1 = 0.15915494309189535 * first2 * inverse0 * second2 * (1.0 * C * C + K1 * second1 + K2 * first1 + K1 * K2 * (1.0 + determinant))
+    t2 = -0.15915494309189535 * (first2 * t0 + second2 * t0 - inverse0)
+    t3 = _angular_sum(t1, t2, 0.15915494309189535, C, t0, first3 * second3)
+    return _possible(first0, second0, C, C_b + C * gamma * gamma + C_W * t3)
 
 
 @_scalar
-def _chi_perp_entry(K, C_W, gamma, C_b):
-    K = _valid(K)
-    return gamma * gamma + C_W * __average_4(K)
+def _possible(root1, root2, C, value):
+    """A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not."""
+    return value if fabs(C) <= (1.0 + 64.0 * _precision(C)) * root1 * root2 else nan
 
 
 @_scalar
-def _h_entry(K, C_W, C_b, gamma):
+def _angular_sum(rest, apart, M, N, s, r):
+    """Rest + M*N*theta, theta the angle of the point (-N, s) at the distance r, from ``apart`` = rest - M*s too."""
+    both = r + fabs(N)
+    u = 1.0 if both == 0.0 else s / both
+    v = u * u
+    tail = _arctan_tail(v)
+    turn = 2.0 * _fma(-u * v, tail, u)
+    theta = 3.141592653589793 - turn if N > 0.0 else turn
+    lacking = v * _fma(1.0 - v, tail, 1.0)
+    near = _fma(M * s, lacking, apart)
+    return near if s < -1.5 * N else _fma(M * N, theta, rest)
+
+
+@_scalar
+def _determinant(K1, K2, C):
+    """K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large."""
+    square = 1.0 * C * C
+    lost = _fma(-C, C, square)
+    difference = _fma(K1, K2, -square) + lost
+    return 0.0 if difference < 0.0 else difference
+
+
+@_scalar
+def _kernel_map_entry(K, C_W, C_b, gamma):
     K = _valid(K)
-    return C_W * __average_5(K)
+    return C_b + C_W * __average_1(K) + K * gamma * gamma
+
+
+@_scalar
+def _phi_squared_entry(K, C_W, C_b, gamma):
+    K = _valid(K)
+    return __average_1(K)
+
+
+@_scalar
+def __average_1(K):
+    t0 = 2.0 * K
+    t1 = sqrt(1.0 + t0)
+    value = 0.25 * K + 0.15915494309189535 * K * (t0 / ((1.0 + K) * t1) + _angle(K, t1))
+    return value
+
+
+@_scalar
+def _angle(y, x):
+    """The angle of the point (x, y), from -pi to pi; 0 at the origin."""
+    width = fabs(x)
+    height = fabs(y)
+    low = width if width < height else height
+    high = height if width < height else width
+    slope = low / (1.0 if high == 0.0 else high)
+    square = slope * slope
+    turn = _fma(-slope * square, _arctan_tail(square), slope)
+    turn = 1.5707963267948966 - turn if width < height else turn
+    turn = 3.141592653589793 - turn if x < 0.0 else turn
+    return copysign(turn, y)
+
+
+@_scalar
+def _arctan_tail(v):
+    """(1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side."""
+    w = v * v
+    y = w * w
+    a = _three_steps(0.0034958859739163094, y, 0.031277189066996385, 0.052579733342841106, 0.09090908590891934)
+    a = _fma(a, y, 0.3333333333333333)
+    b = _three_steps(-0.0010496035084968515, y, -0.023696731580048622, -0.04737749579527779, -0.07692298971033217)
+    b = _fma(b, y, -0.1999999999999753)
+    c = _three_steps(0.00019996189377901382, y, 0.015535152475414177, 0.04260356632601652, 0.06666564699289104)
+    c = _fma(c, y, 0.14285714285384132)
+    d = _three_steps(-1.806195461861215e-05, y, -0.008368931178450162, -0.03749486812535247, -0.05881506877793656)
+    d = _fma(d, y, -0.11111111093490827)
+    return _fma(_fma(d, v, c), w, _fma(b, v, a))
+
+
+@_scalar
+def _three_steps(value, u, a, b, c):
+    """Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave."""
+    return _fma(_fma(_fma(value, u, a), u, b), u, c)
+
+
+@_scalar
+def _valid(K):
+    """A kernel, no number where it is negative."""
+    return nan if K < 0.0 else K
+
+
+@_scalar
+def _smaller(a, b):
+    """The smaller of two whole numbers."""
+    return a if a < b else b
 
 
 @_loop
-def _phi_squared_entries(entries, K, C_W, C_b, gamma, out):
+def _h_entries(entries, K, C_W, C_b, gamma, out):
     for block in prange((entries + 2047) // 2048):
         for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
-            out[j] = _phi_squared_entry(K[j], C_W, C_b, gamma)
+            out[j] = _h_entry(K[j], C_W, C_b, gamma)
 
 
 @_loop
-def _kernel_map_entries(entries, K, C_W, C_b, gamma, out):
+def _chi_perp_entries(entries, K, C_W, gamma, C_b, out):
     for block in prange((entries + 2047) // 2048):
         for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
-            out[j] = _kernel_map_entry(K[j], C_W, C_b, gamma)
+            out[j] = _chi_perp_entry(K[j], C_W, gamma, C_b)
 
 
 @_loop
-def _covariance_map_entries(entries, K1, K2, C, C_W, C_b, gamma, out):
+def _chi_parallel_entries(entries, K, C_W, gamma, C_b, out):
     for block in prange((entries + 2047) // 2048):
         for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
-            out[j] = _covariance_map_entry(K1[j], K2[j], C[j], C_W, C_b, gamma)
+            out[j] = _chi_parallel_entry(K[j], C_W, gamma, C_b)
 
 
 @_loop
@@ -435,24 +409,45 @@ def _covariance_map_matrix(rows, columns, K1, K2, C, step_C, C_W, C_b, gamma, ou
 
 
 @_loop
-def _chi_parallel_entries(entries, K, C_W, gamma, C_b, out):
+def _covariance_map_entries(entries, K1, K2, C, C_W, C_b, gamma, out):
     for block in prange((entries + 2047) // 2048):
         for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
-            out[j] = _chi_parallel_entry(K[j], C_W, gamma, C_b)
+            out[j] = _covariance_map_entry(K1[j], K2[j], C[j], C_W, C_b, gamma)
 
 
 @_loop
-def _chi_perp_entries(entries, K, C_W, gamma, C_b, out):
+def _kernel_map_entries(entries, K, C_W, C_b, gamma, out):
     for block in prange((entries + 2047) // 2048):
         for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
-            out[j] = _chi_perp_entry(K[j], C_W, gamma, C_b)
+            out[j] = _kernel_map_entry(K[j], C_W, C_b, gamma)
 
 
 @_loop
-def _h_entries(entries, K, C_W, C_b, gamma, out):
+def _phi_squared_entries(entries, K, C_W, C_b, gamma, out):
     for block in prange((entries + 2047) // 2048):
         for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
-            out[j] = _h_entry(K[j], C_W, C_b, gamma)
+            out[j] = _phi_squared_entry(K[j], C_W, C_b, gamma)
+
+
+@intrinsic
+def _precision(typing, x):
+    """From 1 to the next number of the type of x."""
+
+    def code(context, builder, signature, arguments):
+        return ir.Constant(ir.DoubleType(), 2.0**-23 if signature.args[0] == types.float32 else 2.0**-52)
+
+    return types.float64(x), code
+
+
+@intrinsic
+def _fma(typing, a, b, c):
+    """a*b + c with one rounding."""
+
+    def code(context, builder, signature, arguments):
+        numbers = [context.cast(builder, x, t, types.float64) for x, t in zip(arguments, signature.args)]
+        return builder.fma(*numbers)
+
+    return types.float64(a, b, c), code
 
 
 def evaluated(entries, matrix, inputs, parameters, out):
@@ -468,8 +463,7 @@ def evaluated(entries, matrix, inputs, parameters, out):
     given = [np.asarray(a) for a in inputs]
     kind = np.dtype(np.float32 if all(a.dtype == np.float32 for a in given) else np.float64)
     if matrix is not None:
-        K1, K2, C, *others = given
-        given = [K1, K2, np.asarray(_covariances(K1, K2, C, kind)), *others]
+        given[2] = np.asarray(_covariances(given[0], given[1], given[2], kind))
     given = [_real(a, kind) for a in given]
     numbers = [_real(p) for p in parameters]
     shape = np.broadcast_shapes(*(a.shape for a in (*given, *numbers)), *(() if out is None else (out.shape,)))
@@ -478,25 +472,20 @@ def evaluated(entries, matrix, inputs, parameters, out):
     if out is not None and not out.flags.writeable:
         raise ValueError("out is read-only")
     target = np.empty(shape, dtype=kind) if out is None or not _is_apart(out, given) else out
-    axes = target.ndim
-    shaped = [a.reshape((1,) * (axes - a.ndim) + a.shape) for a in given]
-    is_number = all(p.size == 1 for p in numbers)
+    shaped = [a.reshape((1,) * (target.ndim - a.ndim) + a.shape) for a in given]
     if target.size == 0:
         pass
-    elif not is_number:
+    elif any(p.size != 1 for p in numbers):
         _by_parameters(entries, shaped, numbers, target)
-    elif matrix is not None and axes >= 2 and shaped[0].shape[-1] == 1 and shaped[1].shape[-2] == 1:
-        values = [float(p.reshape(())) for p in numbers]
-        rows, columns = shape[-2:]
-        for place in product(*map(range, shape[:-2])):
-            K1, K2, *others = [a[tuple([p * (n > 1) for p, n in zip(place, a.shape, strict=False)])] for a in shaped]
-            first, second = _line(K1, rows), _line(K2, columns)
-            wide = [np.ascontiguousarray(np.broadcast_to(a, (rows, columns))).reshape(-1) for a in others]
-            steps = [x for a in wide for x in (a, columns)]
-            matrix(rows, columns, first, second, *steps, *values, target[place].reshape(-1), columns)
+    elif matrix is not None and target.ndim >= 2 and shaped[0].shape[-1] == 1 and shaped[1].shape[-2] == 1:
+        *batch, rows, columns = shape
+        for place in np.ndindex(*batch):
+            K1, K2, *others = [np.broadcast_to(a, (*batch, *a.shape[-2:]))[place] for a in shaped]
+            steps = [x for a in others for x in (_flat(a, (rows, columns)), columns)]
+            ends = [*steps, *(p.item() for p in numbers), target[place].reshape(-1), columns]
+            matrix(rows, columns, _flat(K1, (rows, 1)), _flat(K2, (1, columns)), *ends)
     else:
-        flat = [np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1) for a in shaped]
-        entries(target.size, *flat, *[float(p.reshape(())) for p in numbers], target.reshape(-1))
+        entries(target.size, *(_flat(a, shape) for a in shaped), *(p.item() for p in numbers), target.reshape(-1))
     if out is None:
         return target[()]
     if target is not out:
@@ -510,22 +499,21 @@ def _is_apart(out, given):
     return plain and not any(np.may_share_memory(a, out) for a in given)
 
 
-def _line(K, count):
-    """Kernels as an array of one axis, one behind the other in memory."""
-    return np.ascontiguousarray(np.broadcast_to(K.reshape(-1), (count,)))
+def _flat(a, shape):
+    """The numbers of an array that is broadcast, one behind the other in memory."""
+    return np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1)
 
 
 def _by_parameters(entries, inputs, parameters, target):
     """Entries with the same parameters at a time."""
-    flat = [np.broadcast_to(a, target.shape).reshape(-1) for a in inputs]
-    rows = np.stack([np.broadcast_to(p, target.shape).reshape(-1) for p in parameters])
-    columns, place = np.unique(rows, axis=1, return_inverse=True)
+    flat = [_flat(a, target.shape) for a in inputs]
+    columns, place = np.unique(np.stack([_flat(p, target.shape) for p in parameters]), axis=1, return_inverse=True)
     values = target.reshape(-1)
     for number, column in enumerate(columns.T):
-        some = np.flatnonzero(place.reshape(-1) == number)
-        part = np.empty(some.size, dtype=target.dtype)
-        entries(some.size, *[np.ascontiguousarray(a[some]) for a in flat], *[float(v) for v in column], part)
-        values[some] = part
+        chosen = np.flatnonzero(place.reshape(-1) == number)
+        part = np.empty(chosen.size, dtype=target.dtype)
+        entries(chosen.size, *(a[chosen] for a in flat), *column.tolist(), part)
+        values[chosen] = part
 
 
 def _real(value, kind=np.float64):

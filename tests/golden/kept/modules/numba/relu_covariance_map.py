@@ -12,7 +12,6 @@ are those of float64, measured on this code, against ball arithmetic.
 """
 
 import sys
-from itertools import product
 from math import fabs, sqrt, nan
 
 import numpy as np
@@ -57,23 +56,36 @@ def covariance_map(K1, K2, C, C_W, C_b, *, out=None):
     return evaluated(_covariance_map_entries, _covariance_map_matrix, (K1, K2, C), (C_W, C_b), out)
 
 
-@intrinsic
-def _precision(typing, x):
-    """From 1 to the next number of the type of x."""
+@_scalar
+def _covariance_map_entry(K1, K2, C, C_W, C_b):
+    K1 = _valid(K1)
+    K2 = _valid(K2)
+    first0 = sqrt(K1)
+    second0 = sqrt(K2)
+    return _covariance_map_pair(K1, first0, K2, second0, C, C_W, C_b)
 
-    def code(context, builder, signature, arguments):
-        return ir.Constant(ir.DoubleType(), 2.0 ** (-23) if signature.args[0] == types.float32 else 2.0 ** (-52))
-    return (types.float64(x), code)
+
+@_scalar
+def _covariance_map_pair(K1, first0, K2, second0, C, C_W, C_b):
+    determinant = _determinant(K1, K2, C)
+    t0 = sqrt(determinant)
+    t1 = C_b + C_W * _angular_sum(0.15915494309189535 * t0, 0.0, 0.15915494309189535, C, t0, first0 * second0)
+    t2 = _possible(first0, second0, C, t1)
+    return t2
 
 
-@intrinsic
-def _fma(typing, a, b, c):
-    """a*b + c with one rounding."""
-
-    def code(context, builder, signature, arguments):
-        numbers = [context.cast(builder, x, t, types.float64) for x, t in zip(arguments, signature.args)]
-        return builder.fma(*numbers)
-    return (types.float64(a, b, c), code)
+@_scalar
+def _angular_sum(rest, apart, M, N, s, r):
+    """Rest + M*N*theta, theta the angle of the point (-N, s) at the distance r, from ``apart`` = rest - M*s too."""
+    both = r + fabs(N)
+    u = 1.0 if both == 0.0 else s / both
+    v = u * u
+    tail = _arctan_tail(v)
+    turn = 2.0 * _fma(-u * v, tail, u)
+    theta = 3.141592653589793 - turn if N > 0.0 else turn
+    lacking = v * _fma(1.0 - v, tail, 1.0)
+    near = _fma(M * s, lacking, apart)
+    return near if s < -1.5 * N else _fma(M * N, theta, rest)
 
 
 @_scalar
@@ -81,39 +93,21 @@ def _arctan_tail(v):
     """(1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side."""
     w = v * v
     y = w * w
-    a = 0.0034958859739163094
-    a = _fma(a, y, 0.031277189066996385)
-    a = _fma(a, y, 0.052579733342841106)
-    a = _fma(a, y, 0.09090908590891934)
+    a = _three_steps(0.0034958859739163094, y, 0.031277189066996385, 0.052579733342841106, 0.09090908590891934)
     a = _fma(a, y, 0.3333333333333333)
-    b = -0.0010496035084968515
-    b = _fma(b, y, -0.023696731580048622)
-    b = _fma(b, y, -0.04737749579527779)
-    b = _fma(b, y, -0.07692298971033217)
+    b = _three_steps(-0.0010496035084968515, y, -0.023696731580048622, -0.04737749579527779, -0.07692298971033217)
     b = _fma(b, y, -0.1999999999999753)
-    c = 0.00019996189377901382
-    c = _fma(c, y, 0.015535152475414177)
-    c = _fma(c, y, 0.04260356632601652)
-    c = _fma(c, y, 0.06666564699289104)
+    c = _three_steps(0.00019996189377901382, y, 0.015535152475414177, 0.04260356632601652, 0.06666564699289104)
     c = _fma(c, y, 0.14285714285384132)
-    d = -1.806195461861215e-05
-    d = _fma(d, y, -0.008368931178450162)
-    d = _fma(d, y, -0.03749486812535247)
-    d = _fma(d, y, -0.05881506877793656)
+    d = _three_steps(-1.806195461861215e-05, y, -0.008368931178450162, -0.03749486812535247, -0.05881506877793656)
     d = _fma(d, y, -0.11111111093490827)
     return _fma(_fma(d, v, c), w, _fma(b, v, a))
 
 
 @_scalar
-def _smaller(a, b):
-    """The smaller of two whole numbers."""
-    return a if a < b else b
-
-
-@_scalar
-def _valid(K):
-    """A kernel, no number where it is negative."""
-    return nan if K < 0.0 else K
+def _three_steps(value, u, a, b, c):
+    """Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave."""
+    return _fma(_fma(_fma(value, u, a), u, b), u, c)
 
 
 @_scalar
@@ -132,42 +126,15 @@ def _determinant(K1, K2, C):
 
 
 @_scalar
-def _angular_sum(rest, apart, M, N, s, r):
-    """Rest + M*N*theta, theta the angle of the point (-N, s) at the distance r, from ``apart`` = rest - M*s too."""
-    both = r + fabs(N)
-    u = 1.0 if both == 0.0 else s / both
-    v = u * u
-    tail = _arctan_tail(v)
-    turn = 2.0 * _fma(-u * v, tail, u)
-    theta = 3.141592653589793 - turn if N > 0.0 else turn
-    lacking = v * _fma(1.0 - v, tail, 1.0)
-    near = _fma(M * s, lacking, apart)
-    return near if s < -1.5 * N else _fma(M * N, theta, rest)
+def _valid(K):
+    """A kernel, no number where it is negative."""
+    return nan if K < 0.0 else K
 
 
 @_scalar
-def _covariance_map_pair(K1, first0, K2, second0, C, C_W, C_b):
-    determinant = _determinant(K1, K2, C)
-    t0 = sqrt(determinant)
-    t1 = C_b + C_W * _angular_sum(0.15915494309189535 * t0, 0.0, 0.15915494309189535, C, t0, first0 * second0)
-    t2 = _possible(first0, second0, C, t1)
-    return t2
-
-
-@_scalar
-def _covariance_map_entry(K1, K2, C, C_W, C_b):
-    K1 = _valid(K1)
-    K2 = _valid(K2)
-    first0 = sqrt(K1)
-    second0 = sqrt(K2)
-    return _covariance_map_pair(K1, first0, K2, second0, C, C_W, C_b)
-
-
-@_loop
-def _covariance_map_entries(entries, K1, K2, C, C_W, C_b, out):
-    for block in prange((entries + 2047) // 2048):
-        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
-            out[j] = _covariance_map_entry(K1[j], K2[j], C[j], C_W, C_b)
+def _smaller(a, b):
+    """The smaller of two whole numbers."""
+    return a if a < b else b
 
 
 @_loop
@@ -189,6 +156,34 @@ def _covariance_map_matrix(rows, columns, K1, K2, C, step_C, C_W, C_b, out, step
                     row[j] = _covariance_map_pair(k1, first0, k2[j], second0[j], row_C[j], C_W, C_b)
 
 
+@_loop
+def _covariance_map_entries(entries, K1, K2, C, C_W, C_b, out):
+    for block in prange((entries + 2047) // 2048):
+        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
+            out[j] = _covariance_map_entry(K1[j], K2[j], C[j], C_W, C_b)
+
+
+@intrinsic
+def _precision(typing, x):
+    """From 1 to the next number of the type of x."""
+
+    def code(context, builder, signature, arguments):
+        return ir.Constant(ir.DoubleType(), 2.0**-23 if signature.args[0] == types.float32 else 2.0**-52)
+
+    return types.float64(x), code
+
+
+@intrinsic
+def _fma(typing, a, b, c):
+    """a*b + c with one rounding."""
+
+    def code(context, builder, signature, arguments):
+        numbers = [context.cast(builder, x, t, types.float64) for x, t in zip(arguments, signature.args)]
+        return builder.fma(*numbers)
+
+    return types.float64(a, b, c), code
+
+
 def evaluated(entries, matrix, inputs, parameters, out):
     """The values of a function of the broadcast shape: in float32 where all inputs are, else in float64.
 
@@ -202,8 +197,7 @@ def evaluated(entries, matrix, inputs, parameters, out):
     given = [np.asarray(a) for a in inputs]
     kind = np.dtype(np.float32 if all(a.dtype == np.float32 for a in given) else np.float64)
     if matrix is not None:
-        K1, K2, C, *others = given
-        given = [K1, K2, np.asarray(_covariances(K1, K2, C, kind)), *others]
+        given[2] = np.asarray(_covariances(given[0], given[1], given[2], kind))
     given = [_real(a, kind) for a in given]
     numbers = [_real(p) for p in parameters]
     shape = np.broadcast_shapes(*(a.shape for a in (*given, *numbers)), *(() if out is None else (out.shape,)))
@@ -212,25 +206,20 @@ def evaluated(entries, matrix, inputs, parameters, out):
     if out is not None and not out.flags.writeable:
         raise ValueError("out is read-only")
     target = np.empty(shape, dtype=kind) if out is None or not _is_apart(out, given) else out
-    axes = target.ndim
-    shaped = [a.reshape((1,) * (axes - a.ndim) + a.shape) for a in given]
-    is_number = all(p.size == 1 for p in numbers)
+    shaped = [a.reshape((1,) * (target.ndim - a.ndim) + a.shape) for a in given]
     if target.size == 0:
         pass
-    elif not is_number:
+    elif any(p.size != 1 for p in numbers):
         _by_parameters(entries, shaped, numbers, target)
-    elif matrix is not None and axes >= 2 and shaped[0].shape[-1] == 1 and shaped[1].shape[-2] == 1:
-        values = [float(p.reshape(())) for p in numbers]
-        rows, columns = shape[-2:]
-        for place in product(*map(range, shape[:-2])):
-            K1, K2, *others = [a[tuple([p * (n > 1) for p, n in zip(place, a.shape, strict=False)])] for a in shaped]
-            first, second = _line(K1, rows), _line(K2, columns)
-            wide = [np.ascontiguousarray(np.broadcast_to(a, (rows, columns))).reshape(-1) for a in others]
-            steps = [x for a in wide for x in (a, columns)]
-            matrix(rows, columns, first, second, *steps, *values, target[place].reshape(-1), columns)
+    elif matrix is not None and target.ndim >= 2 and shaped[0].shape[-1] == 1 and shaped[1].shape[-2] == 1:
+        *batch, rows, columns = shape
+        for place in np.ndindex(*batch):
+            K1, K2, *others = [np.broadcast_to(a, (*batch, *a.shape[-2:]))[place] for a in shaped]
+            steps = [x for a in others for x in (_flat(a, (rows, columns)), columns)]
+            ends = [*steps, *(p.item() for p in numbers), target[place].reshape(-1), columns]
+            matrix(rows, columns, _flat(K1, (rows, 1)), _flat(K2, (1, columns)), *ends)
     else:
-        flat = [np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1) for a in shaped]
-        entries(target.size, *flat, *[float(p.reshape(())) for p in numbers], target.reshape(-1))
+        entries(target.size, *(_flat(a, shape) for a in shaped), *(p.item() for p in numbers), target.reshape(-1))
     if out is None:
         return target[()]
     if target is not out:
@@ -244,22 +233,21 @@ def _is_apart(out, given):
     return plain and not any(np.may_share_memory(a, out) for a in given)
 
 
-def _line(K, count):
-    """Kernels as an array of one axis, one behind the other in memory."""
-    return np.ascontiguousarray(np.broadcast_to(K.reshape(-1), (count,)))
+def _flat(a, shape):
+    """The numbers of an array that is broadcast, one behind the other in memory."""
+    return np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1)
 
 
 def _by_parameters(entries, inputs, parameters, target):
     """Entries with the same parameters at a time."""
-    flat = [np.broadcast_to(a, target.shape).reshape(-1) for a in inputs]
-    rows = np.stack([np.broadcast_to(p, target.shape).reshape(-1) for p in parameters])
-    columns, place = np.unique(rows, axis=1, return_inverse=True)
+    flat = [_flat(a, target.shape) for a in inputs]
+    columns, place = np.unique(np.stack([_flat(p, target.shape) for p in parameters]), axis=1, return_inverse=True)
     values = target.reshape(-1)
     for number, column in enumerate(columns.T):
-        some = np.flatnonzero(place.reshape(-1) == number)
-        part = np.empty(some.size, dtype=target.dtype)
-        entries(some.size, *[np.ascontiguousarray(a[some]) for a in flat], *[float(v) for v in column], part)
-        values[some] = part
+        chosen = np.flatnonzero(place.reshape(-1) == number)
+        part = np.empty(chosen.size, dtype=target.dtype)
+        entries(chosen.size, *(a[chosen] for a in flat), *column.tolist(), part)
+        values[chosen] = part
 
 
 def _real(value, kind=np.float64):

@@ -12,7 +12,6 @@ are those of float64, measured on this code, against ball arithmetic.
 """
 
 import sys
-from itertools import product
 from math import copysign, fabs, sqrt, inf, nan
 
 import numpy as np
@@ -158,63 +157,86 @@ def h(K, C_W, C_b=0.0, *, out=None):
     return evaluated(_h_entries, None, (K,), (C_W, C_b), out)
 
 
-@intrinsic
-def _precision(typing, x):
-    """From 1 to the next number of the type of x."""
-
-    def code(context, builder, signature, arguments):
-        return ir.Constant(ir.DoubleType(), 2.0 ** (-23) if signature.args[0] == types.float32 else 2.0 ** (-52))
-    return (types.float64(x), code)
-
-
-@intrinsic
-def _fma(typing, a, b, c):
-    """a*b + c with one rounding."""
-
-    def code(context, builder, signature, arguments):
-        numbers = [context.cast(builder, x, t, types.float64) for x, t in zip(arguments, signature.args)]
-        return builder.fma(*numbers)
-    return (types.float64(a, b, c), code)
-
-
-@intrinsic
-def _power_of_two(typing, k):
-    """2**k for an integer -1022 <= k <= 1023: the sum with 1.5 * 2**52 has k in its last bits."""
-
-    def code(context, builder, signature, arguments):
-        double, whole = (ir.DoubleType(), ir.IntType(64))
-        bits = builder.bitcast(builder.fadd(arguments[0], ir.Constant(double, 6755399441055744.0)), whole)
-        bits = builder.shl(builder.add(bits, ir.Constant(whole, 1023)), ir.Constant(whole, 52))
-        return builder.bitcast(bits, double)
-    return (types.float64(types.float64), code)
+@_scalar
+def _h_entry(K, C_W, C_b):
+    K = _valid(K)
+    return C_W * __average_5(K)
 
 
 @_scalar
-def _exp_tail(u):
-    """(exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2."""
-    value = 2.091467944897855e-09
-    value = _fma(value, u, 2.5105206475334834e-08)
-    value = _fma(value, u, 2.7557273661174726e-07)
-    value = _fma(value, u, 2.75572554255029e-06)
-    value = _fma(value, u, 2.4801587325533502e-05)
-    value = _fma(value, u, 0.00019841269874800683)
-    value = _fma(value, u, 0.0013888888888883752)
-    value = _fma(value, u, 0.008333333333326141)
-    value = _fma(value, u, 0.04166666666666667)
-    value = _fma(value, u, 0.1666666666666667)
-    return _fma(value, u, 0.5)
+def __average_5(K):
+    value = -0.5 * _exp(-2.0 * K)
+    return value
 
 
 @_scalar
-def _smaller(a, b):
-    """The smaller of two whole numbers."""
-    return a if a < b else b
+def _chi_perp_entry(K, C_W, C_b):
+    K = _valid(K)
+    return C_W * __average_4(K)
 
 
 @_scalar
-def _valid(K):
-    """A kernel, no number where it is negative."""
-    return nan if K < 0.0 else K
+def __average_4(K):
+    value = 0.5 + 0.5 * _exp(-2.0 * K)
+    return value
+
+
+@_scalar
+def _chi_parallel_entry(K, C_W, C_b):
+    K = _valid(K)
+    return C_W * __average_3(K)
+
+
+@_scalar
+def __average_3(K):
+    value = _exp(-2.0 * K)
+    return value
+
+
+@_scalar
+def _covariance_map_entry(K1, K2, C, C_W, C_b):
+    K1 = _valid(K1)
+    K2 = _valid(K2)
+    first0 = sqrt(K1)
+    first1 = -0.5 * K1
+    second0 = sqrt(K2)
+    second1 = -0.5 * K2
+    return _covariance_map_pair(K1, first0, first1, K2, second0, second1, C, C_W, C_b)
+
+
+@_scalar
+def _covariance_map_pair(K1, first0, first1, K2, second0, second1, C, C_W, C_b):
+    t0 = _clipped(K1, K2, first0, second0, C)
+    t1 = _possible(first0, second0, C, C_b + C_W * _restored(_exp_sinh(first1 + second1, t0), first1, second1, t0))
+    return t1
+
+
+@_scalar
+def _exp_sinh(a, b):
+    """exp(a)*sinh(b), without overflow where a + abs(b) <= 0 and without cancellation at b = 0."""
+    size = fabs(b)
+    return copysign(0.5, b) * _exp(a + size) * -_expm1(-2.0 * size)
+
+
+@_scalar
+def _exp(u):
+    """The exponential; 0 where that is not a normal float."""
+    half, part = _exp_parts(u)
+    value = inf if u > 709.782712893384 else 2.0 * _fma(half, part, half)
+    return 0.0 if u < -707.0 else value
+
+
+@_scalar
+def _restored(value, x, y, b):
+    """An exponential times 1 + e, e what its exponent (x + y) + abs(b) has lost to rounding (Knuth)."""
+    size = fabs(b)
+    first = x + y
+    back = first - x
+    lost = x - (first - back) + (y - back)
+    total = first + size
+    back = total - first
+    lost = lost + (first - (total - back) + (size - back))
+    return value * (1.0 + lost)
 
 
 @_scalar
@@ -233,74 +255,9 @@ def _clipped(K1, K2, root1, root2, C):
 
 
 @_scalar
-def _exp(u):
-    """The exponential; 0 where that is no normal float."""
-    inside = 709.782712893384 if u > 709.782712893384 else u
-    inside = -707.0 if inside < -707.0 else inside
-    k = _fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0
-    rest = _fma(k, -1.9082149292705877e-10, _fma(k, -0.6931471803691238, inside))
-    part = _fma(rest * rest, _exp_tail(rest), rest)
-    half = _power_of_two(k - 1.0)
-    value = 2.0 * _fma(half, part, half)
-    value = inf if u > 709.782712893384 else value
-    return 0.0 if u < -707.0 else value
-
-
-@_scalar
-def _expm1(u):
-    """exp(u) - 1."""
-    inside = 709.782712893384 if u > 709.782712893384 else u
-    inside = -707.0 if inside < -707.0 else inside
-    k = _fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0
-    rest = _fma(k, -1.9082149292705877e-10, _fma(k, -0.6931471803691238, inside))
-    part = _fma(rest * rest, _exp_tail(rest), rest)
-    half = _power_of_two(k - 1.0)
-    value = 2.0 * _fma(half, part, half - 0.5)
-    return inf if u > 709.782712893384 else value
-
-
-@_scalar
-def _exp_sinh(a, b):
-    """exp(a)*sinh(b), without overflow where a + abs(b) <= 0 and without cancellation at b = 0."""
-    size = fabs(b)
-    return copysign(0.5, b) * _exp(a + size) * -_expm1(-2.0 * size)
-
-
-@_scalar
-def _restored(value, x, y, b):
-    """An exponential times 1 + e, e what its exponent (x + y) + abs(b) has lost to rounding (Knuth)."""
-    size = fabs(b)
-    first = x + y
-    back = first - x
-    lost = x - (first - back) + (y - back)
-    total = first + size
-    back = total - first
-    lost = lost + (first - (total - back) + (size - back))
-    return value * (1.0 + lost)
-
-
-@_scalar
-def __average_1(K):
-    value = -0.5 * _expm1(-2.0 * K)
-    return value
-
-
-@_scalar
-def __average_3(K):
-    value = _exp(-2.0 * K)
-    return value
-
-
-@_scalar
-def __average_4(K):
-    value = 0.5 + 0.5 * _exp(-2.0 * K)
-    return value
-
-
-@_scalar
-def __average_5(K):
-    value = -0.5 * _exp(-2.0 * K)
-    return value
+def _kernel_map_entry(K, C_W, C_b):
+    K = _valid(K)
+    return C_b + C_W * __average_1(K)
 
 
 @_scalar
@@ -310,66 +267,74 @@ def _phi_squared_entry(K, C_W, C_b):
 
 
 @_scalar
-def _kernel_map_entry(K, C_W, C_b):
-    K = _valid(K)
-    return C_b + C_W * __average_1(K)
+def __average_1(K):
+    value = -0.5 * _expm1(-2.0 * K)
+    return value
 
 
 @_scalar
-def _covariance_map_pair(K1, first0, first1, K2, second0, second1, C, C_W, C_b):
-    t0 = _clipped(K1, K2, first0, second0, C)
-    t1 = _possible(first0, second0, C, C_b + C_W * _restored(_exp_sinh(first1 + second1, t0), first1, second1, t0))
-    return t1
+def _expm1(u):
+    """exp(u) - 1."""
+    half, part = _exp_parts(u)
+    return inf if u > 709.782712893384 else 2.0 * _fma(half, part, half - 0.5)
 
 
 @_scalar
-def _covariance_map_entry(K1, K2, C, C_W, C_b):
-    K1 = _valid(K1)
-    K2 = _valid(K2)
-    first0 = sqrt(K1)
-    first1 = -0.5 * K1
-    second0 = sqrt(K2)
-    second1 = -0.5 * K2
-    return _covariance_map_pair(K1, first0, first1, K2, second0, second1, C, C_W, C_b)
+def _exp_parts(u):
+    """Numbers h and r with exp(u) = 2*(h + h*r), h half of a power of 2: 2**1024 is not a float."""
+    inside = 709.782712893384 if u > 709.782712893384 else u
+    inside = -707.0 if inside < -707.0 else inside
+    k = _fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0
+    rest = _fma(k, -1.9082149292705877e-10, _fma(k, -0.6931471803691238, inside))
+    return (_power_of_two(k - 1.0), _fma(rest * rest, _exp_tail(rest), rest))
 
 
 @_scalar
-def _chi_parallel_entry(K, C_W, C_b):
-    K = _valid(K)
-    return C_W * __average_3(K)
+def _exp_tail(u):
+    """(exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2."""
+    value = _three_steps(2.091467944897855e-09, u, 2.5105206475334834e-08, 2.7557273661174726e-07, 2.75572554255029e-06)
+    value = _three_steps(value, u, 2.4801587325533502e-05, 0.00019841269874800683, 0.0013888888888883752)
+    value = _three_steps(value, u, 0.008333333333326141, 0.04166666666666667, 0.1666666666666667)
+    return _fma(value, u, 0.5)
 
 
 @_scalar
-def _chi_perp_entry(K, C_W, C_b):
-    K = _valid(K)
-    return C_W * __average_4(K)
+def _three_steps(value, u, a, b, c):
+    """Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave."""
+    return _fma(_fma(_fma(value, u, a), u, b), u, c)
 
 
 @_scalar
-def _h_entry(K, C_W, C_b):
-    K = _valid(K)
-    return C_W * __average_5(K)
+def _valid(K):
+    """A kernel, no number where it is negative."""
+    return nan if K < 0.0 else K
+
+
+@_scalar
+def _smaller(a, b):
+    """The smaller of two whole numbers."""
+    return a if a < b else b
 
 
 @_loop
-def _phi_squared_entries(entries, K, C_W, C_b, out):
+def _h_entries(entries, K, C_W, C_b, out):
     for block in prange((entries + 2047) // 2048):
         for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
-            out[j] = _phi_squared_entry(K[j], C_W, C_b)
+            out[j] = _h_entry(K[j], C_W, C_b)
 
 
 @_loop
-def _kernel_map_entries(entries, K, C_W, C_b, out):
+def _chi_perp_entries(entries, K, C_W, C_b, out):
     for block in prange((entries + 2047) // 2048):
         for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
-            out[j] = _kernel_map_entry(K[j], C_W, C_b)
+            out[j] = _chi_perp_entry(K[j], C_W, C_b)
 
 
 @_loop
-def _covariance_map_entries(entries, K1, K2, C, C_W, C_b, out):
+def _chi_parallel_entries(entries, K, C_W, C_b, out):
     for block in prange((entries + 2047) // 2048):
         for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
-            out[j] = _covariance_map_entry(K1[j], K2[j], C[j], C_W, C_b)
+            out[j] = _chi_parallel_entry(K[j], C_W, C_b)
 
 
 @_loop
@@ -395,24 +360,58 @@ def _covariance_map_matrix(rows, columns, K1, K2, C, step_C, C_W, C_b, out, step
 
 
 @_loop
-def _chi_parallel_entries(entries, K, C_W, C_b, out):
+def _covariance_map_entries(entries, K1, K2, C, C_W, C_b, out):
     for block in prange((entries + 2047) // 2048):
         for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
-            out[j] = _chi_parallel_entry(K[j], C_W, C_b)
+            out[j] = _covariance_map_entry(K1[j], K2[j], C[j], C_W, C_b)
 
 
 @_loop
-def _chi_perp_entries(entries, K, C_W, C_b, out):
+def _kernel_map_entries(entries, K, C_W, C_b, out):
     for block in prange((entries + 2047) // 2048):
         for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
-            out[j] = _chi_perp_entry(K[j], C_W, C_b)
+            out[j] = _kernel_map_entry(K[j], C_W, C_b)
 
 
 @_loop
-def _h_entries(entries, K, C_W, C_b, out):
+def _phi_squared_entries(entries, K, C_W, C_b, out):
     for block in prange((entries + 2047) // 2048):
         for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
-            out[j] = _h_entry(K[j], C_W, C_b)
+            out[j] = _phi_squared_entry(K[j], C_W, C_b)
+
+
+@intrinsic
+def _precision(typing, x):
+    """From 1 to the next number of the type of x."""
+
+    def code(context, builder, signature, arguments):
+        return ir.Constant(ir.DoubleType(), 2.0**-23 if signature.args[0] == types.float32 else 2.0**-52)
+
+    return types.float64(x), code
+
+
+@intrinsic
+def _fma(typing, a, b, c):
+    """a*b + c with one rounding."""
+
+    def code(context, builder, signature, arguments):
+        numbers = [context.cast(builder, x, t, types.float64) for x, t in zip(arguments, signature.args)]
+        return builder.fma(*numbers)
+
+    return types.float64(a, b, c), code
+
+
+@intrinsic
+def _power_of_two(typing, k):
+    """2**k for an integer -1022 <= k <= 1023: the sum with 1.5 * 2**52 has k in its last bits."""
+
+    def code(context, builder, signature, arguments):
+        double, whole = ir.DoubleType(), ir.IntType(64)
+        bits = builder.bitcast(builder.fadd(arguments[0], ir.Constant(double, 6755399441055744.0)), whole)
+        bits = builder.shl(builder.add(bits, ir.Constant(whole, 1023)), ir.Constant(whole, 52))
+        return builder.bitcast(bits, double)
+
+    return types.float64(types.float64), code
 
 
 def evaluated(entries, matrix, inputs, parameters, out):
@@ -428,8 +427,7 @@ def evaluated(entries, matrix, inputs, parameters, out):
     given = [np.asarray(a) for a in inputs]
     kind = np.dtype(np.float32 if all(a.dtype == np.float32 for a in given) else np.float64)
     if matrix is not None:
-        K1, K2, C, *others = given
-        given = [K1, K2, np.asarray(_covariances(K1, K2, C, kind)), *others]
+        given[2] = np.asarray(_covariances(given[0], given[1], given[2], kind))
     given = [_real(a, kind) for a in given]
     numbers = [_real(p) for p in parameters]
     shape = np.broadcast_shapes(*(a.shape for a in (*given, *numbers)), *(() if out is None else (out.shape,)))
@@ -438,25 +436,20 @@ def evaluated(entries, matrix, inputs, parameters, out):
     if out is not None and not out.flags.writeable:
         raise ValueError("out is read-only")
     target = np.empty(shape, dtype=kind) if out is None or not _is_apart(out, given) else out
-    axes = target.ndim
-    shaped = [a.reshape((1,) * (axes - a.ndim) + a.shape) for a in given]
-    is_number = all(p.size == 1 for p in numbers)
+    shaped = [a.reshape((1,) * (target.ndim - a.ndim) + a.shape) for a in given]
     if target.size == 0:
         pass
-    elif not is_number:
+    elif any(p.size != 1 for p in numbers):
         _by_parameters(entries, shaped, numbers, target)
-    elif matrix is not None and axes >= 2 and shaped[0].shape[-1] == 1 and shaped[1].shape[-2] == 1:
-        values = [float(p.reshape(())) for p in numbers]
-        rows, columns = shape[-2:]
-        for place in product(*map(range, shape[:-2])):
-            K1, K2, *others = [a[tuple([p * (n > 1) for p, n in zip(place, a.shape, strict=False)])] for a in shaped]
-            first, second = _line(K1, rows), _line(K2, columns)
-            wide = [np.ascontiguousarray(np.broadcast_to(a, (rows, columns))).reshape(-1) for a in others]
-            steps = [x for a in wide for x in (a, columns)]
-            matrix(rows, columns, first, second, *steps, *values, target[place].reshape(-1), columns)
+    elif matrix is not None and target.ndim >= 2 and shaped[0].shape[-1] == 1 and shaped[1].shape[-2] == 1:
+        *batch, rows, columns = shape
+        for place in np.ndindex(*batch):
+            K1, K2, *others = [np.broadcast_to(a, (*batch, *a.shape[-2:]))[place] for a in shaped]
+            steps = [x for a in others for x in (_flat(a, (rows, columns)), columns)]
+            ends = [*steps, *(p.item() for p in numbers), target[place].reshape(-1), columns]
+            matrix(rows, columns, _flat(K1, (rows, 1)), _flat(K2, (1, columns)), *ends)
     else:
-        flat = [np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1) for a in shaped]
-        entries(target.size, *flat, *[float(p.reshape(())) for p in numbers], target.reshape(-1))
+        entries(target.size, *(_flat(a, shape) for a in shaped), *(p.item() for p in numbers), target.reshape(-1))
     if out is None:
         return target[()]
     if target is not out:
@@ -470,22 +463,21 @@ def _is_apart(out, given):
     return plain and not any(np.may_share_memory(a, out) for a in given)
 
 
-def _line(K, count):
-    """Kernels as an array of one axis, one behind the other in memory."""
-    return np.ascontiguousarray(np.broadcast_to(K.reshape(-1), (count,)))
+def _flat(a, shape):
+    """The numbers of an array that is broadcast, one behind the other in memory."""
+    return np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1)
 
 
 def _by_parameters(entries, inputs, parameters, target):
     """Entries with the same parameters at a time."""
-    flat = [np.broadcast_to(a, target.shape).reshape(-1) for a in inputs]
-    rows = np.stack([np.broadcast_to(p, target.shape).reshape(-1) for p in parameters])
-    columns, place = np.unique(rows, axis=1, return_inverse=True)
+    flat = [_flat(a, target.shape) for a in inputs]
+    columns, place = np.unique(np.stack([_flat(p, target.shape) for p in parameters]), axis=1, return_inverse=True)
     values = target.reshape(-1)
     for number, column in enumerate(columns.T):
-        some = np.flatnonzero(place.reshape(-1) == number)
-        part = np.empty(some.size, dtype=target.dtype)
-        entries(some.size, *[np.ascontiguousarray(a[some]) for a in flat], *[float(v) for v in column], part)
-        values[some] = part
+        chosen = np.flatnonzero(place.reshape(-1) == number)
+        part = np.empty(chosen.size, dtype=target.dtype)
+        entries(chosen.size, *(a[chosen] for a in flat), *column.tolist(), part)
+        values[chosen] = part
 
 
 def _real(value, kind=np.float64):

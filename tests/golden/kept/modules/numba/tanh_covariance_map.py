@@ -12,7 +12,6 @@ are those of float64, measured on this code, against ball arithmetic.
 """
 
 import sys
-from itertools import product
 from math import copysign, fabs, log, sqrt, inf, nan
 
 import numpy as np
@@ -63,63 +62,9 @@ def covariance_map(K1, K2, C, C_W, C_b, *, out=None):
     return evaluated(_covariance_map_entries, _covariance_map_matrix, (K1, K2, C), (C_W, C_b), out)
 
 
-@intrinsic
-def _precision(typing, x):
-    """From 1 to the next number of the type of x."""
-
-    def code(context, builder, signature, arguments):
-        return ir.Constant(ir.DoubleType(), 2.0 ** (-23) if signature.args[0] == types.float32 else 2.0 ** (-52))
-    return (types.float64(x), code)
-
-
-@intrinsic
-def _fma(typing, a, b, c):
-    """a*b + c with one rounding."""
-
-    def code(context, builder, signature, arguments):
-        numbers = [context.cast(builder, x, t, types.float64) for x, t in zip(arguments, signature.args)]
-        return builder.fma(*numbers)
-    return (types.float64(a, b, c), code)
-
-
-@intrinsic
-def _power_of_two(typing, k):
-    """2**k for an integer -1022 <= k <= 1023: the sum with 1.5 * 2**52 has k in its last bits."""
-
-    def code(context, builder, signature, arguments):
-        double, whole = (ir.DoubleType(), ir.IntType(64))
-        bits = builder.bitcast(builder.fadd(arguments[0], ir.Constant(double, 6755399441055744.0)), whole)
-        bits = builder.shl(builder.add(bits, ir.Constant(whole, 1023)), ir.Constant(whole, 52))
-        return builder.bitcast(bits, double)
-    return (types.float64(types.float64), code)
-
-
 @_scalar
-def _exp_tail(u):
-    """(exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2."""
-    value = 2.091467944897855e-09
-    value = _fma(value, u, 2.5105206475334834e-08)
-    value = _fma(value, u, 2.7557273661174726e-07)
-    value = _fma(value, u, 2.75572554255029e-06)
-    value = _fma(value, u, 2.4801587325533502e-05)
-    value = _fma(value, u, 0.00019841269874800683)
-    value = _fma(value, u, 0.0013888888888883752)
-    value = _fma(value, u, 0.008333333333326141)
-    value = _fma(value, u, 0.04166666666666667)
-    value = _fma(value, u, 0.1666666666666667)
-    return _fma(value, u, 0.5)
-
-
-@_scalar
-def _smaller(a, b):
-    """The smaller of two whole numbers."""
-    return a if a < b else b
-
-
-@_scalar
-def _valid(K):
-    """A kernel, no number where it is negative."""
-    return nan if K < 0.0 else K
+def _covariance_map_pair(K1, first0, K2, second0, C, sum0, C_W, C_b):
+    return _possible(first0, second0, C, C_b + C_W * sum0)
 
 
 @_scalar
@@ -129,46 +74,233 @@ def _possible(root1, root2, C, value):
 
 
 @_scalar
-def _exp(u):
-    """The exponential; 0 where that is no normal float."""
-    inside = 709.782712893384 if u > 709.782712893384 else u
-    inside = -707.0 if inside < -707.0 else inside
-    k = _fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0
-    rest = _fma(k, -1.9082149292705877e-10, _fma(k, -0.6931471803691238, inside))
-    part = _fma(rest * rest, _exp_tail(rest), rest)
-    half = _power_of_two(k - 1.0)
-    value = 2.0 * _fma(half, part, half)
-    value = inf if u > 709.782712893384 else value
-    return 0.0 if u < -707.0 else value
+def _sums_of_block(step, number, equal, p, terms, one, i, two, width, K1, K2, C, work, out):
+    """The averages of up to 64 pairs of inputs."""
+    rho = np.empty(64)
+    groups = terms // 8
+    left1 = one[64 * terms + i:]
+    left2 = two[64 * terms:]
+    tails1 = one[64 * terms + 192:]
+    tails2 = two[64 * terms + 192:]
+    for j in range(width):
+        covariance = _place_of_sum(number, K1[step * j], K2[j], C[j], p)
+        rho[j] = _correlated(covariance, left1[64 + step * j], left2[64 + j])
+    for j in range(width, 64):
+        rho[j] = 0.0
+    logarithm = _largest_logarithm(rho)
+    evens = _needed(groups, logarithm, tails1, tails2)
+    odds = _needed(groups, logarithm, tails1[groups + 1:], tails2[groups + 1:])
+    used = 8 * (evens if evens > odds else odds)
+    if step == 0:
+        for n in range(used):
+            work[n] = one[64 * n + i]
+        _summed(evens, odds, work, two, rho, out)
+    else:
+        both = work[terms:65 * terms]
+        for n in range(used):
+            work[n] = 1.0
+        for k in range(64 * used):
+            both[k] = one[k] * two[k]
+        _summed(evens, odds, work, both, rho, out)
+    if terms * logarithm + 0.5 * (tails1[groups] + tails2[groups]) > -28.324:
+        for j in range(64):
+            out[j] = _certain_sum(terms, left1[step * j], left2[j], rho[j], out[j])
+    for j in range(64 if equal == 1 else 0):
+        out[j] = _alike(rho[j], left1[64 + step * j], left2[64 + j], left1[128 + step * j], out[j])
 
 
 @_scalar
-def _expm1(u):
-    """exp(u) - 1."""
-    inside = 709.782712893384 if u > 709.782712893384 else u
-    inside = -707.0 if inside < -707.0 else inside
-    k = _fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0
-    rest = _fma(k, -1.9082149292705877e-10, _fma(k, -0.6931471803691238, inside))
-    part = _fma(rest * rest, _exp_tail(rest), rest)
-    half = _power_of_two(k - 1.0)
-    value = 2.0 * _fma(half, part, half - 0.5)
-    return inf if u > 709.782712893384 else value
+def _certain_sum(terms, rest1, rest2, rho, total):
+    """A sum; no number where all terms leave more than 5e-13, from what they leave of each input."""
+    size = fabs(rho)
+    left = terms * log(size if size > 1e-300 else 1e-300) + 0.5 * (rest1 + rest2)
+    return nan if left > -28.324 else total
 
 
 @_scalar
-def _tanh(u):
-    """The hyperbolic tangent."""
-    size = fabs(u)
-    rest = _expm1(-2.0 * size)
-    return copysign(-rest / (2.0 + rest), u)
+def _alike(rho, inverse1, inverse2, size, total):
+    """The average of the square of a function for equal inputs, whose sum may lack terms; that sum else."""
+    near = size if rho > 0.999999999999999 else total
+    return near if inverse1 == inverse2 else total
 
 
 @_plain
-def _polynomials(begin, known, terms, nodes, step, table):
-    """Normalised Hermite polynomials times weights, at nodes: a column for each node, a row for each polynomial."""
+def _summed(evens, odds, first, second, rho, out):
+    """The sums of 64 pairs."""
+    square = np.empty(64)
+    even = np.empty(64)
+    for j in range(64):
+        square[j] = rho[j] * rho[j]
+        even[j] = 0.0
+        out[j] = 0.0
+    for n in range(8 * evens - 2, 0, -8):
+        _horner(n, first, second, square, even)
+    for n in range(8 * odds - 1, 0, -8):
+        _horner(n, first, second, square, out)
+    for j in range(64):
+        out[j] = _fma(out[j], rho[j], even[j])
+
+
+@_plain
+def _horner(n, first, second, square, out):
+    """Terms n, n - 2, n - 4 and n - 6 of a parity, in Horner's order."""
+    a0 = first[n]
+    a1 = first[n - 2]
+    a2 = first[n - 4]
+    a3 = first[n - 6]
+    b0 = second[64 * n:64 * n + 64]
+    b1 = second[64 * n - 128:64 * n - 64]
+    b2 = second[64 * n - 256:64 * n - 192]
+    b3 = second[64 * n - 384:64 * n - 320]
+    for j in range(64):
+        s = square[j]
+        v = _fma(out[j], s, a0 * b0[j])
+        v = _fma(v, s, a1 * b1[j])
+        v = _fma(v, s, a2 * b2[j])
+        out[j] = _fma(v, s, a3 * b3[j])
+
+
+@_scalar
+def _correlated(c, inverse1, inverse2):
+    """A correlation from a covariance and the inverse roots of kernels, from -1 to 1."""
+    ratio = c * inverse1 * inverse2
+    ratio = 1.0 if ratio > 1.0 else ratio
+    return -1.0 if ratio < -1.0 else ratio
+
+
+@_scalar
+def _place_of_sum(number, K1, K2, C, p):
+    return C
+
+
+@_scalar
+def _needed(groups, logarithm, one, two):
+    """How many groups of four terms of a parity leave little enough."""
+    k = 0
+    while k < groups and 8.0 * k * logarithm + 0.5 * (one[k] + two[k]) > -33.152:
+        k += 1
+    return k
+
+
+@_scalar
+def _largest_logarithm(rho):
+    """The logarithm of the largest absolute value of 64 numbers."""
+    largest = np.empty(16)
+    for j in range(16):
+        largest[j] = 1e-300
+    for k in range(0, 64, 16):
+        for j in range(16):
+            size = fabs(rho[k + j])
+            largest[j] = size if size > largest[j] else largest[j]
+    total = 1e-300
+    for j in range(16):
+        total = largest[j] if largest[j] > total else total
+    return log(total)
+
+
+@_scalar
+def _smaller(a, b):
+    """The smaller of two whole numbers."""
+    return a if a < b else b
+
+
+@_scalar
+def _are_same(count, K1, K2):
+    """1 for equal kernels, what is not a number at equal indices included; else 0."""
+    different = 0
+    for i in range(count):
+        different += 0 if K1[i] == K2[i] or (K1[i] != K1[i] and K2[i] != K2[i]) else 1
+    return 1 if different == 0 else 0
+
+
+@_loop
+def _expand(begin, number, p, count, K, choice, out):
+    """The expansions of functions at inputs, one behind the other; 1 if memory lacks."""
+    failed = 0
+    nodes = int(choice[0])
+    terms = int(choice[1])
+    numbers = _numbers_of_expansion(count, terms)
+    size = _numbers_of_block(terms)
+    blocks = (count + 63) // 64
+    for part in prange(number * blocks):
+        k = part // blocks
+        b = part % blocks
+        failed += _expand_block(begin + k, p, 64 * b, count, K, nodes, terms, choice[2 + k], out[numbers * k + size * b:])
+    return failed
+
+
+@_plain
+def _expand_block(number, p, begin, count, K, nodes, terms, limit, out):
+    """The part of an expansion for the block of inputs that begins there; 1 if memory lacks."""
+    failed = 0
+    work = np.empty(134 * nodes)
+    roots = np.empty(64)
+    even = work[0:64 * nodes]
+    odd = work[64 * nodes:128 * nodes]
+    table = work[128 * nodes:134 * nodes]
+    behind = 64 * terms
+    for j in range(64):
+        root = _root_of(number, K[begin + j], p) if begin + j < count else 0.0
+        roots[j] = root if root <= limit else nan
+        out[behind + 64 + j] = 0.0 if roots[j] == 0.0 else 1.0 / roots[j]
+    _factor_block(number, nodes, 13.0 / nodes, roots, p, even, odd)
+    for n in range(0, terms, 4):
+        _polynomials(n, nodes, 13.0 / nodes, table)
+        _products(nodes, table[2 * nodes:], even, out[64 * n:])
+        _products(nodes, table[3 * nodes:], odd, out[64 * n + 64:])
+        if n == 0:
+            _squares(nodes, table[2 * nodes:], even, odd, out[behind + 128:])
+    _remainders(terms, out, out[behind + 128:behind + 192], out[behind + 192:], out[behind:behind + 64])
+    return failed
+
+
+@_plain
+def _squares(nodes, weights, even, odd, total):
+    """<f**2> of the inputs of a block, from the values of ``products`` of both parities."""
+    for j in range(64):
+        total[j] = 0.0
+    for q in range(nodes):
+        weight = 0.5 * weights[q]
+        above = even[64 * q:64 * q + 64]
+        below = odd[64 * q:64 * q + 64]
+        for j in range(64):
+            total[j] = _fma(weight, above[j] * above[j] + below[j] * below[j], total[j])
+
+
+@_plain
+def _products(nodes, table, values, coefficients):
+    """The coefficients of two polynomials of a parity for the inputs of a block, from values of the same parity."""
+    one = coefficients[0:64]
+    two = coefficients[128:192]
+    for j in range(64):
+        one[j] = 0.0
+        two[j] = 0.0
+    low = table[0:nodes]
+    high = table[2 * nodes:3 * nodes]
+    for q in range(0, nodes, 4):
+        v0 = values[64 * q:64 * q + 64]
+        v1 = values[64 * q + 64:64 * q + 128]
+        v2 = values[64 * q + 128:64 * q + 192]
+        v3 = values[64 * q + 192:64 * q + 256]
+        a0 = low[q]
+        a1 = low[q + 1]
+        a2 = low[q + 2]
+        a3 = low[q + 3]
+        b0 = high[q]
+        b1 = high[q + 1]
+        b2 = high[q + 2]
+        b3 = high[q + 3]
+        for j in range(64):
+            one[j] = _fma(a3, v3[j], _fma(a2, v2[j], _fma(a1, v1[j], _fma(a0, v0[j], one[j]))))
+            two[j] = _fma(b3, v3[j], _fma(b2, v2[j], _fma(b1, v1[j], _fma(b0, v0[j], two[j]))))
+
+
+@_plain
+def _polynomials(begin, nodes, step, table):
+    """Four normalised Hermite polynomials times weights, a row for each, behind two rows with those before them."""
     for q in range(2 * nodes):
-        table[q] = table[known * nodes + q] if begin > 0 else 0.0
-    for n in range(begin, begin + terms):
+        table[q] = table[4 * nodes + q] if begin > 0 else 0.0
+    for n in range(begin, begin + 4):
         up = 1.0 / sqrt(n) if n > 0 else 1.0
         down = sqrt(n - 1.0) if n > 0 else 0.0
         place = (n - begin) * nodes
@@ -186,50 +318,132 @@ def _polynomials(begin, known, terms, nodes, step, table):
 
 
 @_plain
-def _probed(terms, nodes, step, even, odd, work, found):
-    """<f**2> and the coefficients of the first input of a block."""
-    total = 0.0
-    lost = 0.0
-    for q in range(nodes):
-        x = step * q
-        weight = step * 0.3989422804014327 * _exp(-0.5 * x * x)
-        weight = 0.5 * weight if q == 0 else weight
-        work[q] = weight
-        work[nodes + q] = 0.0
-        part = _fma(0.5 * weight, even[64 * q] * even[64 * q] + odd[64 * q] * odd[64 * q], -lost)
-        more = total + part
-        lost = more - total - part
-        total = more
+def _remainders(terms, coefficients, sizes, tails, rests):
+    """What the squares of coefficients leave of <f**2>, for the inputs of a block."""
+    left = np.empty(64)
+    other = np.empty(64)
+    for j in range(64):
+        left[j] = sizes[j]
     for n in range(terms):
-        up = 1.0 / sqrt(n + 1.0)
-        down = sqrt(n)
-        is_even = 1 - n % 2
-        value = 0.0
-        lost = 0.0
-        for q in range(nodes):
-            here = work[q]
-            part = _fma(here, even[64 * q] if is_even == 1 else odd[64 * q], -lost)
-            more = value + part
-            lost = more - value - part
-            value = more
-            work[q] = (step * q * here - down * work[nodes + q]) * up
-            work[nodes + q] = here
-        found[n] = value
-    return total
+        row = coefficients[64 * n:64 * n + 64]
+        for j in range(64):
+            left[j] = left[j] - row[j] * row[j]
+    for j in range(64):
+        left[j] = 1e-15 * sizes[j] if left[j] < 1e-15 * sizes[j] else left[j]
+        other[j] = left[j]
+        rests[j] = log((left[j] if left[j] > 1e-300 else 1e-300) / (sizes[j] if sizes[j] > 1e-300 else 1e-300))
+    groups = terms // 8
+    tails[groups] = _largest_share(left, sizes)
+    tails[2 * groups + 1] = tails[groups]
+    for k in range(groups - 1, -1, -1):
+        for m in range(8 * k, 8 * k + 8, 2):
+            first = coefficients[64 * m:64 * m + 64]
+            second = coefficients[64 * m + 64:64 * m + 128]
+            for j in range(64):
+                left[j] = _fma(first[j], first[j], left[j])
+                other[j] = _fma(second[j], second[j], other[j])
+        tails[k] = _largest_share(left, sizes)
+        tails[groups + 1 + k] = _largest_share(other, sizes)
+
+
+@_scalar
+def _largest_share(part, total):
+    """The logarithm of the largest share; what is not a number does not count."""
+    largest = 1e-300
+    for j in range(64):
+        ratio = part[j] / (total[j] if total[j] > 1e-300 else 1e-300)
+        largest = ratio if ratio > largest else largest
+    return log(largest)
+
+
+@_scalar
+def _numbers_of_expansion(count, terms):
+    """How many numbers the expansion of a function takes at so many inputs."""
+    return (count + 63) // 64 * _numbers_of_block(terms)
+
+
+@_scalar
+def _numbers_of_block(terms):
+    """How many numbers the part of a block takes, with room for its tails."""
+    return 64 * terms + 192 + (terms // 4 + 65) // 64 * 64
+
+
+@_plain
+def _choose(begin, number, p, count, K, choice):
+    """How many nodes and terms all functions take, and up to which root of a kernel they have numbers."""
+    failed = 0
+    work = np.empty(2170944)
+    one = np.empty(4)
+    choice[0] = 64.0
+    choice[1] = 32.0
+    for k in range(number):
+        choice[2 + k] = 0.0
+        for i in range(count):
+            root = _root_of(begin + k, K[i], p)
+            choice[2 + k] = root if root > choice[2 + k] and root < inf else choice[2 + k]
+    for k in range(2 * number if number > 1 else 1):
+        one[0] = choice[0]
+        one[1] = choice[1]
+        choice[2 + k % number] = _tried(begin + k % number, choice[2 + k % number], p, one, work)
+        choice[0] = one[0] if one[0] > choice[0] else choice[0]
+        choice[1] = one[1] if k == 0 or one[1] > choice[1] else choice[1]
+    return failed
+
+
+@_scalar
+def _root_of(number, K, p):
+    """The root of the variance of the argument of a function; nan where it is not a number."""
+    kernel = _factor_kernel(number, K, p)
+    return sqrt(kernel) if kernel >= 0.0 else nan
+
+
+@_scalar
+def _factor_kernel(number, K, p):
+    value = K
+    return value
+
+
+@_plain
+def _tried(number, largest, p, choice, work):
+    """How many nodes and terms the input with the largest root of a kernel takes; a smaller root where there are none."""
+    even = work[0:1048576]
+    odd = work[1048576:2097152]
+    probe = work[2097152:2162688]
+    one = work[2162688:2166784]
+    two = work[2166784:2170880]
+    roots = work[2170880:2170944]
+    begin = choice[1]
+    root = largest
+    choice[2] = 0.0
+    choice[3] = 1e-15
+    while choice[2] != 1.0:
+        for j in range(64):
+            roots[j] = root
+        nodes = int(choice[0])
+        terms = int(choice[1])
+        _factor_block(number, 2 * nodes, 0.5 * 13.0 / nodes, roots, p, even, odd)
+        total = _probed(terms, nodes, 128, even, odd, probe, one)
+        finer = _probed(terms, 2 * nodes, 64, even, odd, probe, two)
+        _judge(total, finer, one, two, choice)
+        if choice[2] == 2.0:
+            choice[1] = begin
+            choice[2] = 0.0 if root > 1e-100 else 1.0
+            choice[3] = 1e-15
+            root = 0.5 * root if root > 1e-100 else -1.0
+    return root
 
 
 @_plain
 def _judge(total, finer, one, two, choice):
     """More nodes where their number changes coefficients, more terms where they leave too much, or an end."""
     terms = int(choice[1])
-    allowed = choice[3] * sqrt(finer)
     apart = 0.0
     rest = finer
     for n in range(terms):
         change = fabs(one[n] - two[n])
         apart = apart if change <= apart else change
         rest -= two[n] * two[n]
-    if apart <= allowed and fabs(total - finer) <= choice[3] * finer:
+    if apart <= choice[3] * sqrt(finer) and fabs(total - finer) <= choice[3] * finer:
         if rest <= 4e-15 * finer:
             rest = finer
             enough = 0
@@ -255,247 +469,64 @@ def _judge(total, finer, one, two, choice):
 
 
 @_plain
-def _products(parity, terms, nodes, table, values, coefficients):
-    """The coefficients of a parity for the inputs of a block, from values of the same parity."""
-    for n in range(parity, terms, 4):
-        one = coefficients[64 * n:64 * n + 64]
-        two = coefficients[64 * n + 128:64 * n + 192]
-        for j in range(64):
-            one[j] = 0.0
-            two[j] = 0.0
-        low = table[n * nodes:(n + 1) * nodes]
-        high = table[(n + 2) * nodes:(n + 3) * nodes]
-        for q in range(0, nodes, 4):
-            v0 = values[64 * q:64 * q + 64]
-            v1 = values[64 * q + 64:64 * q + 128]
-            v2 = values[64 * q + 128:64 * q + 192]
-            v3 = values[64 * q + 192:64 * q + 256]
-            a0 = low[q]
-            a1 = low[q + 1]
-            a2 = low[q + 2]
-            a3 = low[q + 3]
-            b0 = high[q]
-            b1 = high[q + 1]
-            b2 = high[q + 2]
-            b3 = high[q + 3]
-            for j in range(64):
-                one[j] = _fma(a3, v3[j], _fma(a2, v2[j], _fma(a1, v1[j], _fma(a0, v0[j], one[j]))))
-                two[j] = _fma(b3, v3[j], _fma(b2, v2[j], _fma(b1, v1[j], _fma(b0, v0[j], two[j]))))
-
-
-@_scalar
-def _share(part, total):
-    """The logarithm of a share; of no number, what never suffices."""
-    return log((part if part > 1e-300 else 1e-300) / (total if total > 1e-300 else 1e-300))
-
-
-@_scalar
-def _largest_share(part, total):
-    """The logarithm of the largest share; what is no number does not count."""
-    largest = 0.0
-    for j in range(64):
-        ratio = part[j] / (total[j] if total[j] > 1e-300 else 1e-300)
-        largest = ratio if ratio > largest else largest
-    return log(largest if largest > 1e-300 else 1e-300)
-
-
-@_plain
-def _squares(nodes, weights, even, odd, total):
-    """<f**2> of the inputs of a block."""
-    for j in range(64):
-        total[j] = 0.0
+def _probed(terms, nodes, apart, even, odd, work, coefficients):
+    """<f**2> and the coefficients of the first input of a block."""
+    step = 13.0 / nodes
+    here = work[0:nodes]
+    before = work[nodes:2 * nodes]
+    above = work[2 * nodes:3 * nodes]
+    below = work[3 * nodes:4 * nodes]
     for q in range(nodes):
-        weight = 0.5 * weights[q]
-        above = even[64 * q:64 * q + 64]
-        below = odd[64 * q:64 * q + 64]
-        for j in range(64):
-            total[j] = _fma(weight, above[j] * above[j] + below[j] * below[j], total[j])
-
-
-@_plain
-def _remainders(terms, coefficients, sizes, tails, rests, work):
-    """What the squares of coefficients leave of <f**2>, for the inputs of a block."""
-    total = work[0:64]
-    left = work[64:128]
-    other = work[128:192]
-    for j in range(64):
-        total[j] = sizes[j]
-        left[j] = total[j]
+        x = step * q
+        here[q] = step * 0.3989422804014327 * _exp(-0.5 * x * x)
+        above[q] = even[apart * q]
+        below[q] = odd[apart * q]
+        before[q] = 0.5 * (above[q] * above[q] + below[q] * below[q])
+    here[0] = 0.5 * here[0]
+    total = _compensated(nodes, here, before)
+    for q in range(nodes):
+        before[q] = 0.0
     for n in range(terms):
-        row = coefficients[64 * n:64 * n + 64]
-        for j in range(64):
-            left[j] = left[j] - row[j] * row[j]
-    for j in range(64):
-        left[j] = 1e-15 * total[j] if left[j] < 1e-15 * total[j] else left[j]
-        other[j] = left[j]
-        rests[j] = _share(left[j], total[j])
-    groups = terms // 8
-    tails[groups] = _largest_share(left, total)
-    tails[2 * groups + 1] = tails[groups]
-    for k in range(groups - 1, -1, -1):
-        for m in range(8 * k, 8 * k + 8, 2):
-            first = coefficients[64 * m:64 * m + 64]
-            second = coefficients[64 * m + 64:64 * m + 128]
-            for j in range(64):
-                left[j] = _fma(first[j], first[j], left[j])
-                other[j] = _fma(second[j], second[j], other[j])
-        tails[k] = _largest_share(left, total)
-        tails[groups + 1 + k] = _largest_share(other, total)
+        up = 1.0 / sqrt(n + 1.0)
+        down = sqrt(n)
+        coefficients[n] = _compensated(nodes, here, work[(2 + n % 2) * nodes:])
+        for q in range(nodes):
+            following = (step * q * here[q] - down * before[q]) * up
+            before[q] = here[q]
+            here[q] = following
+    return total
 
 
 @_scalar
-def _correlated(c, inverse1, inverse2):
-    """A correlation from a covariance and the inverse roots of kernels, from -1 to 1."""
-    ratio = c * inverse1 * inverse2
-    ratio = 1.0 if ratio > 1.0 else ratio
-    return -1.0 if ratio < -1.0 else ratio
-
-
-@_plain
-def _row_of(terms, lane, block, row):
-    """The coefficients of one input of a block, one behind the other."""
-    for n in range(terms):
-        row[n] = block[64 * n + lane]
-
-
-@_plain
-def _larger_tails(tails, count, most):
-    """The larger ones of two rows of logarithms, in the place of the second."""
-    for k in range(count):
-        most[k] = tails[k] if tails[k] > most[k] else most[k]
-
-
-@_plain
-def _largest_size(numbers, work):
-    """The largest absolute value of 64 numbers."""
-    for j in range(32):
-        one = fabs(numbers[j])
-        two = fabs(numbers[j + 32])
-        work[j] = one if one > two else two
-    for j in range(16):
-        low = work[j]
-        high = work[j + 16]
-        work[j] = low if low > high else high
-    largest = 0.0
-    for j in range(16):
-        largest = work[j] if work[j] > largest else largest
-    return largest
+def _exp(u):
+    """The exponential; 0 where that is not a normal float."""
+    half, part = _exp_parts(u)
+    value = inf if u > 709.782712893384 else 2.0 * _fma(half, part, half)
+    return 0.0 if u < -707.0 else value
 
 
 @_scalar
-def _needed(groups, logarithm, one, two):
-    """How many groups of four terms of a parity leave little enough."""
-    k = 0
-    while k < groups and 8.0 * k * logarithm + 0.5 * (one[k] + two[k]) > -33.152:
-        k += 1
-    return k
+def _compensated(nodes, weights, values):
+    """The sum of products that keeps what rounding loses, in eight sums that processors do side by side."""
+    sums = np.empty(8)
+    lost = np.empty(8)
+    for k in range(8):
+        sums[k] = 0.0
+        lost[k] = 0.0
+    for q in range(0, nodes, 8):
+        for k in range(8):
+            part = _fma(weights[q + k], values[q + k], -lost[k])
+            more = sums[k] + part
+            lost[k] = more - sums[k] - part
+            sums[k] = more
+    total = 0.0
+    for k in range(8):
+        total += sums[k]
+    return total
 
 
 @_plain
-def _horner(n, first, second, square, out):
-    """Terms n, n - 2, n - 4 and n - 6 of a parity, in Horner's order."""
-    a0 = first[n]
-    a1 = first[n - 2]
-    a2 = first[n - 4]
-    a3 = first[n - 6]
-    b0 = second[64 * n:64 * n + 64]
-    b1 = second[64 * n - 128:64 * n - 64]
-    b2 = second[64 * n - 256:64 * n - 192]
-    b3 = second[64 * n - 384:64 * n - 320]
-    for j in range(64):
-        s = square[j]
-        v = _fma(out[j], s, a0 * b0[j])
-        v = _fma(v, s, a1 * b1[j])
-        v = _fma(v, s, a2 * b2[j])
-        out[j] = _fma(v, s, a3 * b3[j])
-
-
-@_plain
-def _summed(evens, odds, first, second, rho, work, out):
-    """The sums of 64 pairs."""
-    square = work[0:64]
-    even = work[64:128]
-    for j in range(64):
-        square[j] = rho[j] * rho[j]
-        even[j] = 0.0
-        out[j] = 0.0
-    for n in range(8 * evens - 2, 0, -8):
-        _horner(n, first, second, square, even)
-    for n in range(8 * odds - 1, 0, -8):
-        _horner(n, first, second, square, out)
-    for j in range(64):
-        out[j] = _fma(out[j], rho[j], even[j])
-
-
-@_plain
-def _chunk(terms, first, of_first, rest, second, of_second, rests, rho, work, out):
-    """The averages of 64 pairs that share the first input; no number where terms leave more than 5e-13."""
-    groups = terms // 8
-    largest = _largest_size(rho, work)
-    logarithm = log(largest if largest > 1e-300 else 1e-300)
-    evens = _needed(groups, logarithm, of_first[0:groups + 1], of_second[0:groups + 1])
-    odds = _needed(groups, logarithm, of_first[groups + 1:2 * groups + 2], of_second[groups + 1:2 * groups + 2])
-    _summed(evens, odds, first, second, rho, work, out)
-    if 8.0 * groups * logarithm + 0.5 * (of_first[groups] + of_second[groups]) > -28.324:
-        for j in range(64):
-            size = fabs(rho[j])
-            left = 8.0 * groups * log(size if size > 1e-300 else 1e-300) + 0.5 * (rest + rests[j])
-            out[j] = nan if left > -28.324 else out[j]
-
-
-@_plain
-def _apart(terms, first, of_first, rests1, second, of_second, rests2, places, rho, work, out):
-    """The averages of 64 pairs that have inputs of their own; no number where terms leave more than 5e-13."""
-    groups = terms // 8
-    largest = _largest_size(rho, work)
-    logarithm = log(largest if largest > 1e-300 else 1e-300)
-    evens = _needed(groups, logarithm, of_first[0:groups + 1], of_second[0:groups + 1])
-    odds = _needed(groups, logarithm, of_first[groups + 1:2 * groups + 2], of_second[groups + 1:2 * groups + 2])
-    used = 8 * (evens if evens > odds else odds)
-    ones = work[128:128 + terms]
-    both = work[128 + terms:128 + 65 * terms]
-    for n in range(used):
-        ones[n] = 1.0
-    for j in range(64):
-        one = int(places[j])
-        two = int(places[64 + j])
-        begin1 = one // 64 * 64 * terms + one % 64
-        begin2 = two // 64 * 64 * terms + two % 64
-        for n in range(used):
-            both[64 * n + j] = first[begin1 + 64 * n] * second[begin2 + 64 * n]
-    _summed(evens, odds, ones, both, rho, work[0:128], out)
-    if 8.0 * groups * logarithm + 0.5 * (of_first[groups] + of_second[groups]) > -28.324:
-        for j in range(64):
-            size = fabs(rho[j])
-            rest = rests1[int(places[j])] + rests2[int(places[64 + j])]
-            left = 8.0 * groups * log(size if size > 1e-300 else 1e-300) + 0.5 * rest
-            out[j] = nan if left > -28.324 else out[j]
-
-
-@_plain
-def _equal_in_row(rho, inverse, inverses, size, out):
-    """Averages of equal functions of equal inputs in the place of sums, which may lack terms."""
-    for j in range(64):
-        near = size if rho[j] > 0.999999999999999 else out[j]
-        out[j] = near if inverses[j] == inverse else out[j]
-
-
-@_plain
-def _equal_apart(rho, inverses, sizes, places, out):
-    """The same of pairs that have inputs of their own, by places."""
-    for j in range(64):
-        one = int(places[j])
-        near = sizes[one] if rho[j] > 0.999999999999999 else out[j]
-        out[j] = near if inverses[one] == inverses[int(places[64 + j])] else out[j]
-
-
-@_scalar
-def _covariance_map_factor0(z):
-    return _tanh(z)
-
-
-@_plain
-def _covariance_map_factor0_block(nodes, step, roots, p, even, odd):
+def _factor_block(number, nodes, step, roots, p, even, odd):
     for q in range(nodes):
         x = step * q
         above = even[64 * q:64 * q + 64]
@@ -509,364 +540,142 @@ def _covariance_map_factor0_block(nodes, step, roots, p, even, odd):
 
 
 @_scalar
-def _covariance_map_factor0_kernel(K, p):
-    value = K
-    return value
+def _covariance_map_factor0(z):
+    return _tanh(z)
 
 
 @_scalar
-def _covariance_map_place0(K1, K2, C, p):
-    return C
-
-
-@_plain
-def _factor_block(number, nodes, step, roots, p, even, odd):
-    if number == 0:
-        _covariance_map_factor0_block(nodes, step, roots, p, even, odd)
+def _tanh(u):
+    """The hyperbolic tangent."""
+    size = fabs(u)
+    rest = _expm1(-2.0 * size)
+    return copysign(-rest / (2.0 + rest), u)
 
 
 @_scalar
-def _factor_kernel(number, K, p):
-    kernel = K
-    if number == 0:
-        kernel = _covariance_map_factor0_kernel(K, p)
-    return kernel
+def _expm1(u):
+    """exp(u) - 1."""
+    half, part = _exp_parts(u)
+    return inf if u > 709.782712893384 else 2.0 * _fma(half, part, half - 0.5)
 
 
 @_scalar
-def _rests_from(count, terms):
-    """Where what all terms leave begins: behind the coefficients. Inverse roots and sizes follow, then tails."""
-    return (count + 63) // 64 * 64 * terms
+def _exp_parts(u):
+    """Numbers h and r with exp(u) = 2*(h + h*r), h half of a power of 2: 2**1024 is not a float."""
+    inside = 709.782712893384 if u > 709.782712893384 else u
+    inside = -707.0 if inside < -707.0 else inside
+    k = _fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0
+    rest = _fma(k, -1.9082149292705877e-10, _fma(k, -0.6931471803691238, inside))
+    return (_power_of_two(k - 1.0), _fma(rest * rest, _exp_tail(rest), rest))
 
 
 @_scalar
-def _inverses_from(count, terms):
-    """Where the inverse roots of kernels begin."""
-    return (count + 63) // 64 * (64 * terms + 64)
+def _exp_tail(u):
+    """(exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2."""
+    value = _three_steps(2.091467944897855e-09, u, 2.5105206475334834e-08, 2.7557273661174726e-07, 2.75572554255029e-06)
+    value = _three_steps(value, u, 2.4801587325533502e-05, 0.00019841269874800683, 0.0013888888888883752)
+    value = _three_steps(value, u, 0.008333333333326141, 0.04166666666666667, 0.1666666666666667)
+    return _fma(value, u, 0.5)
 
 
 @_scalar
-def _numbers_of_expansion(count, terms):
-    """How many numbers the expansion of a function takes."""
-    tails = 2 * (terms // 8) + 2
-    return (count + 63) // 64 * (64 * terms + 192 + tails) + tails
+def _three_steps(value, u, a, b, c):
+    """Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave."""
+    return _fma(_fma(_fma(value, u, a), u, b), u, c)
 
 
 @_scalar
-def _root_of(number, K, p):
-    """The root of the variance of the argument of a function; nan where it is not a number."""
-    kernel = _factor_kernel(number, K, p)
-    return sqrt(kernel) if kernel >= 0.0 else nan
-
-
-@_plain
-def _tried(number, largest, p, choice, work):
-    """How many nodes and terms the input with the largest root of a kernel takes; a smaller root where there are none."""
-    even = work[0:1048576]
-    odd = work[1048576:2097152]
-    probe = work[2097152:2129920]
-    one = work[2129920:2134016]
-    two = work[2134016:2138112]
-    roots = work[2138112:2138176]
-    terms = choice[1]
-    root = largest
-    searching = 1
-    while searching == 1:
-        for j in range(64):
-            roots[j] = root
-        while choice[2] == 0.0:
-            nodes = int(choice[0])
-            count = int(choice[1])
-            _factor_block(number, nodes, 13.0 / nodes, roots, p, even, odd)
-            total = _probed(count, nodes, 13.0 / nodes, even, odd, probe, one)
-            _factor_block(number, 2 * nodes, 6.5 / nodes, roots, p, even, odd)
-            finer = _probed(count, 2 * nodes, 6.5 / nodes, even, odd, probe, two)
-            _judge(total, finer, one, two, choice)
-        if choice[2] == 1.0:
-            searching = 0
-        else:
-            choice[1] = terms
-            choice[2] = 0.0
-            choice[3] = 1e-15
-            searching = 1 if root > 1e-100 else 0
-            root = 0.5 * root if root > 1e-100 else -1.0
-    return root
-
-
-@_plain
-def _choose(begin, number, p, count, K, choice):
-    """How many nodes and terms all functions take, and up to which root of a kernel they have numbers."""
-    failed = 0
-    work = np.empty(2138176)
-    one = np.empty(4)
-    choice[0] = 64.0
-    choice[1] = 32.0
-    for k in range(number):
-        largest = 0.0
-        for i in range(count):
-            root = _root_of(begin + k, K[i], p)
-            largest = root if root > largest and root < inf else largest
-        one[0] = 64.0
-        one[1] = 32.0
-        one[2] = 0.0
-        one[3] = 1e-15
-        choice[2 + k] = _tried(begin + k, largest, p, one, work)
-        choice[0] = one[0] if one[0] > choice[0] else choice[0]
-        choice[1] = one[1] if k == 0 or one[1] > choice[1] else choice[1]
-    for k in range(number if number > 1 else 0):
-        one[0] = choice[0]
-        one[1] = choice[1]
-        one[2] = 0.0
-        one[3] = 1e-15
-        choice[2 + k] = _tried(begin + k, choice[2 + k], p, one, work)
-        choice[0] = one[0] if one[0] > choice[0] else choice[0]
-    return failed
-
-
-@_loop
-def _expand_terms(number, p, count, K, limit, start, length, terms, nodes, table, out):
-    """``length`` coefficients of a function for all inputs, from the term ``start`` on; with the last what is left."""
-    failed = 0
-    blocks = (count + 63) // 64
-    tail = 2 * (terms // 8) + 2
-    rests = _rests_from(count, terms)
-    inverses = rests + 64 * blocks
-    sizes = inverses + 64 * blocks
-    tails = sizes + 64 * blocks
-    rows = table[2 * nodes:(2 + length) * nodes]
-    for b in prange(blocks):
-        work = np.empty(128 * nodes + 256)
-        even = work[0:64 * nodes]
-        odd = work[64 * nodes:128 * nodes]
-        left = work[128 * nodes:128 * nodes + 192]
-        roots = work[128 * nodes + 192:128 * nodes + 256]
-        first = 64 * terms * b + 64 * start
-        squared = out[sizes + 64 * b:sizes + 64 * b + 64]
-        for j in range(64):
-            i = 64 * b + j
-            root = _root_of(number, K[i], p) if i < count else 0.0
-            roots[j] = root if root <= limit else nan
-            out[inverses + i] = 0.0 if roots[j] == 0.0 else 1.0 / roots[j]
-        _factor_block(number, nodes, 13.0 / nodes, roots, p, even, odd)
-        _products(0, length, nodes, rows, even, out[first:first + 64 * length])
-        _products(1, length, nodes, rows, odd, out[first:first + 64 * length])
-        if start == 0:
-            _squares(nodes, rows, even, odd, squared)
-        if start + length == terms:
-            of_block = out[tails + tail * b:tails + tail * (b + 1)]
-            lacking = out[rests + 64 * b:rests + 64 * b + 64]
-            _remainders(terms, out[64 * terms * b:64 * terms * (b + 1)], squared, of_block, lacking, left)
-    return failed
-
-
-@_plain
-def _expand(begin, number, p, count, K, choice, out):
-    """The expansions of functions at inputs, one behind the other; 1 if memory lacks."""
-    failed = 0
-    nodes = int(choice[0])
-    terms = int(choice[1])
-    most = 8 * (131072 // nodes)
-    step = _smaller(most, terms)
-    tail = 2 * (terms // 8) + 2
-    numbers = _numbers_of_expansion(count, terms)
-    tails = _rests_from(count, terms) + (count + 63) // 64 * 192
-    table = np.empty((step + 2) * nodes)
-    for start in range(0, terms, step):
-        length = _smaller(step, terms - start)
-        _polynomials(start, step, length, nodes, 13.0 / nodes, table)
-        for k in range(number):
-            part = out[numbers * k:numbers * (k + 1)]
-            failed += _expand_terms(begin + k, p, count, K, choice[2 + k], start, length, terms, nodes, table, part)
-    for k in range(number):
-        top = out[numbers * (k + 1) - tail:numbers * (k + 1)]
-        for n in range(tail):
-            top[n] = -inf
-        for b in range((count + 63) // 64):
-            first = numbers * k + tails + tail * b
-            _larger_tails(out[first:first + tail], tail, top)
-    return failed
-
-
-@_plain
-def _sums_of_row(width, i, left, equal, terms, count, one, two, line, rho, out):
-    """The averages of an input with others that stand one behind the other."""
-    work = np.empty(128)
-    length = 2 * (terms // 8) + 2
-    rests = _rests_from(count, terms)
-    inverses = _inverses_from(count, terms)
-    sizes = inverses + inverses - rests
-    tails = sizes + inverses - rests
-    of_first = one[tails + i // 64 * length:tails + (i // 64 + 1) * length]
-    for at in range(0, width, 64):
-        begin = left + at
-        block = begin // 64
-        second = two[64 * terms * block:64 * terms * (block + 1)]
-        of_second = two[tails + length * block:tails + length * (block + 1)]
-        lacking = two[rests + begin:rests + begin + 64]
-        part = rho[at:at + 64]
-        sums = out[at:at + 64]
-        _chunk(terms, line, of_first, one[rests + i], second, of_second, lacking, part, work, sums)
-        if equal == 1:
-            near = two[inverses + begin:inverses + begin + 64]
-            _equal_in_row(part, one[inverses + i], near, one[sizes + i], sums)
-
-
-@_plain
-def _sums_apart(equal, terms, count, one, two, indices, rho, work, out):
-    """The averages of 64 pairs of inputs."""
-    rests = _rests_from(count, terms)
-    inverses = _inverses_from(count, terms)
-    sizes = inverses + inverses - rests
-    end = _numbers_of_expansion(count, terms)
-    of_first = one[end - 2 * (terms // 8) - 2:end]
-    of_second = two[end - 2 * (terms // 8) - 2:end]
-    lacking1 = one[rests:inverses]
-    lacking2 = two[rests:inverses]
-    _apart(terms, one, of_first, lacking1, two, of_second, lacking2, indices, rho, work, out)
-    if equal == 1:
-        _equal_apart(rho, one[inverses:sizes], one[sizes:sizes + inverses - rests], indices, out)
+def _valid(K):
+    """A kernel, no number where it is negative."""
+    return nan if K < 0.0 else K
 
 
 @_scalar
-def _are_same(count1, K1, count2, K2):
-    """1 for equal kernels, what is not a number at equal indices included; else 0."""
-    different = 0 if count1 == count2 else 1
-    for i in range(count1 if different == 0 else 0):
-        different += 0 if K1[i] == K2[i] or (K1[i] != K1[i] and K2[i] != K2[i]) else 1
-    return 1 if different == 0 else 0
-
-
-@_plain
-def _sort(count, numbers):
-    """Numbers in order: those that are far from each other first (Shell)."""
-    gap = count // 2
-    while gap > 0:
-        for k in range(gap, count):
-            number = numbers[k]
-            i = k
-            while i >= gap and numbers[i - gap] > number:
-                numbers[i] = numbers[i - gap]
-                i = i - gap
-            numbers[i] = number
-        gap = 1 if gap == 2 else 5 * gap // 11
-
-
-@_plain
-def _distinct(count, K, kinds, indices):
-    """Each of some kernels once, in order."""
-    for i in range(count):
-        K[i] = K[i] if K[i] == K[i] else inf
-        kinds[i] = K[i]
-    _sort(count, kinds)
-    different = 0
-    for i in range(count):
-        if i == 0 or kinds[i] != kinds[different - 1]:
-            kinds[different] = kinds[i]
-            different += 1
-    for i in range(count):
-        low = 0
-        high = different - 1
-        while low < high:
-            middle = (low + high) // 2
-            if kinds[middle] < K[i]:
-                low = middle + 1
-            else:
-                high = middle
-        indices[i] = low
-    return different
-
-
-@_plain
-def _indices_of_pairs(width, first, second, indices):
-    """The numbers of the inputs of up to 64 pairs: those of the first ones, then of the second ones; 0 for no pair."""
-    for j in range(64):
-        indices[j] = first[j] if j < width else 0.0
-        indices[64 + j] = second[j] if j < width else 0.0
-
-
-@_scalar
-def _covariance_map_pair(K1, first0, K2, second0, C, sum0, C_W, C_b):
-    return _possible(first0, second0, C, C_b + C_W * sum0)
+def _columns_of_pairs(entries, K1, K2):
+    """The number of columns, if pairs are those of a matrix row by row; 1 if they are not."""
+    columns = 1
+    while columns < entries and K1[columns] == K1[0]:
+        columns += 1
+    others = entries % columns
+    for i in range(entries):
+        others += 0 if K1[i] == K1[i - i % columns] and K2[i] == K2[i % columns] else 1
+    return columns if others == 0 else 1
 
 
 @_loop
 def _covariance_map_entries(entries, K1, K2, C, C_W, C_b, out):
-    for block in prange((entries + 4095) // 4096):
-        start = 4096 * block
-        pairs = _smaller(4096, entries - start)
-        numbers = np.empty(24576)
-        kernels = numbers[0:8192]
-        kinds = numbers[8192:16384]
-        numbered = numbers[16384:24576]
-        p = np.empty(3)
-        choice = np.empty(3)
-        rho = np.empty(64)
-        indices = np.empty(128)
-        sum0 = np.empty(64)
-        p[0] = C_W
-        p[1] = C_b
-        for i in range(start, start + pairs):
-            out[i] = nan
-            kernels[i - start] = _valid(K1[i])
-            kernels[pairs + i - start] = _valid(K2[i])
-        count = _distinct(2 * pairs, kernels, kinds, numbered)
-        if _choose(0, 1, p, count, kinds, choice) == 0:
-            terms = int(choice[1])
-            share = _numbers_of_expansion(count, terms)
-            roots = _inverses_from(count, terms)
-            work = np.empty(128 + 65 * terms)
-            expansions = np.empty(1 * share)
-            if _expand(0, 1, p, count, kinds, choice, expansions) == 0:
-                for left in range(0, pairs, 64):
-                    width = _smaller(64, pairs - left)
-                    _indices_of_pairs(width, numbered[left:], numbered[pairs + left:], indices)
-                    of_first0 = expansions[0 * share:1 * share]
-                    of_second0 = expansions[0 * share:1 * share]
-                    for j in range(64):
-                        rho[j] = 0.0
-                    for j in range(width):
-                        covariance0 = _covariance_map_place0(K1[start + left + j], K2[start + left + j], C[start + left + j], p)
-                        inverse0 = of_first0[roots + int(indices[j])]
-                        rho[j] = _correlated(covariance0, inverse0, of_second0[roots + int(indices[64 + j])])
-                    _sums_apart(1, terms, count, of_first0, of_second0, indices, rho, work, sum0)
-                    for j in range(width):
-                        i = start + left + j
-                        k1 = _valid(K1[i])
-                        k2 = _valid(K2[i])
-                        first0 = sqrt(k1)
-                        second0 = sqrt(k2)
-                        out[i] = _covariance_map_pair(k1, first0, k2, second0, C[i], sum0[j], C_W, C_b)
+    for i in range(entries):
+        out[i] = nan
+    kernels = np.empty(2 * entries)
+    p = np.empty(3)
+    choice = np.empty(3)
+    p[0] = C_W
+    p[1] = C_b
+    for i in range(entries):
+        kernels[i] = _valid(K1[i])
+        kernels[entries + i] = _valid(K2[i])
+    columns = _columns_of_pairs(entries, kernels, kernels[entries:])
+    if columns > 63:
+        rows = entries // columns
+        firsts = np.empty(rows)
+        for i in range(rows):
+            firsts[i] = K1[i * columns]
+        _covariance_map_matrix(rows, columns, firsts, K2, C, columns, C_W, C_b, out, columns)
+    elif _choose(0, 1, p, 2 * entries, kernels, choice) == 0:
+        terms = int(choice[1])
+        share = _numbers_of_block(terms)
+        for block in prange((entries + 2047) // 2048):
+            work = np.empty(65 * terms)
+            ones = np.empty(1 * share)
+            twos = np.empty(1 * share)
+            row_C = np.empty(64)
+            sum0 = np.empty(64)
+            for at in range(2048 * block, _smaller(2048 * block + 2048, entries), 64):
+                width = _smaller(64, entries - at)
+                first = kernels[at:at + width]
+                second = kernels[entries + at:entries + at + width]
+                lost = _expand(0, 1, p, width, first, choice, ones)
+                lost += _expand(0, 1, p, width, second, choice, twos)
+                for j in range(width):
+                    row_C[j] = C[at + j]
+                _sums_of_block(1, 0, 1, p, terms, ones[0 * share:], 0, twos[0 * share:], width, first, second, row_C, work, sum0)
+                for j in range(width if lost == 0 else 0):
+                    k1 = first[j]
+                    k2 = second[j]
+                    first0 = sqrt(k1)
+                    second0 = sqrt(k2)
+                    out[at + j] = _covariance_map_pair(k1, first0, k2, second0, row_C[j], sum0[j], C_W, C_b)
 
 
 @_loop
 def _covariance_map_matrix(rows, columns, K1, K2, C, step_C, C_W, C_b, out, step):
-    for i in range(rows):
-        for j in range(columns):
-            out[i * step + j] = nan
     p = np.empty(3)
     choice = np.empty(3)
     second = (rows + 63) // 64 * 64
     kernels = np.empty(second + columns)
     p[0] = C_W
     p[1] = C_b
+    for i in range(rows):
+        for j in range(columns):
+            out[i * step + j] = nan
     for i in range(second):
         kernels[i] = _valid(K1[i]) if i < rows else 0.0
     for j in range(columns):
         kernels[second + j] = _valid(K2[j])
-    column = 0 if _are_same(rows, kernels, columns, kernels[second:]) == 1 else second
+    column = 0 if rows == columns and _are_same(rows, kernels, kernels[second:]) == 1 else second
     count = column + columns
     if _choose(0, 1, p, count, kernels, choice) == 0:
         terms = int(choice[1])
         share = _numbers_of_expansion(count, terms)
-        roots = _inverses_from(count, terms)
+        size = _numbers_of_block(terms)
         expansions = np.empty(1 * share)
         if _expand(0, 1, p, count, kernels, choice, expansions) == 0:
             for block in prange((rows + 31) // 32):
                 k2 = np.empty(256)
                 second0 = np.empty(256)
-                rho = np.empty(256)
+                row_C = np.empty(256)
                 sum0 = np.empty(256)
-                line = np.empty(4096)
+                work = np.empty(4096)
                 for left in range(0, columns, 256):
                     width = _smaller(256, columns - left)
                     for j in range(width):
@@ -875,19 +684,48 @@ def _covariance_map_matrix(rows, columns, K1, K2, C, step_C, C_W, C_b, out, step
                     for i in range(32 * block, _smaller(32 * block + 32, rows)):
                         k1 = _valid(K1[i])
                         first0 = sqrt(k1)
-                        row_C = C[i * step_C + left:i * step_C + left + width]
-                        row = out[i * step + left:i * step + left + width]
-                        of_first0 = expansions[0 * share:1 * share]
-                        of_second0 = expansions[0 * share:1 * share]
-                        inverses0 = of_second0[roots + (column + left):roots + (column + left) + width]
                         for j in range(width):
-                            rho[j] = _correlated(_covariance_map_place0(k1, k2[j], row_C[j], p), of_first0[roots + i], inverses0[j])
-                        for j in range(width, (width + 63) // 64 * 64):
-                            rho[j] = 0.0
-                        _row_of(terms, i % 64, of_first0[i // 64 * 64 * terms:(i // 64 + 1) * 64 * terms], line)
-                        _sums_of_row(width, i, column + left, 1, terms, count, of_first0, of_second0, line, rho, sum0)
+                            row_C[j] = C[i * step_C + left + j]
+                        for at in range(0, width, 64):
+                            first = i // 64 * size
+                            second = (column + left + at) // 64 * size
+                            _sums_of_block(0, 0, 1, p, terms, expansions[0 * share + first:], i % 64, expansions[0 * share + second:], _smaller(64, width - at), kernels[i:], k2[at:], row_C[at:], work, sum0[at:])
                         for j in range(width):
-                            row[j] = _covariance_map_pair(k1, first0, k2[j], second0[j], row_C[j], sum0[j], C_W, C_b)
+                            out[i * step + left + j] = _covariance_map_pair(k1, first0, k2[j], second0[j], row_C[j], sum0[j], C_W, C_b)
+
+
+@intrinsic
+def _precision(typing, x):
+    """From 1 to the next number of the type of x."""
+
+    def code(context, builder, signature, arguments):
+        return ir.Constant(ir.DoubleType(), 2.0**-23 if signature.args[0] == types.float32 else 2.0**-52)
+
+    return types.float64(x), code
+
+
+@intrinsic
+def _fma(typing, a, b, c):
+    """a*b + c with one rounding."""
+
+    def code(context, builder, signature, arguments):
+        numbers = [context.cast(builder, x, t, types.float64) for x, t in zip(arguments, signature.args)]
+        return builder.fma(*numbers)
+
+    return types.float64(a, b, c), code
+
+
+@intrinsic
+def _power_of_two(typing, k):
+    """2**k for an integer -1022 <= k <= 1023: the sum with 1.5 * 2**52 has k in its last bits."""
+
+    def code(context, builder, signature, arguments):
+        double, whole = ir.DoubleType(), ir.IntType(64)
+        bits = builder.bitcast(builder.fadd(arguments[0], ir.Constant(double, 6755399441055744.0)), whole)
+        bits = builder.shl(builder.add(bits, ir.Constant(whole, 1023)), ir.Constant(whole, 52))
+        return builder.bitcast(bits, double)
+
+    return types.float64(types.float64), code
 
 
 def evaluated(entries, matrix, inputs, parameters, out):
@@ -903,8 +741,7 @@ def evaluated(entries, matrix, inputs, parameters, out):
     given = [np.asarray(a) for a in inputs]
     kind = np.dtype(np.float32 if all(a.dtype == np.float32 for a in given) else np.float64)
     if matrix is not None:
-        K1, K2, C, *others = given
-        given = [K1, K2, np.asarray(_covariances(K1, K2, C, kind)), *others]
+        given[2] = np.asarray(_covariances(given[0], given[1], given[2], kind))
     given = [_real(a, kind) for a in given]
     numbers = [_real(p) for p in parameters]
     shape = np.broadcast_shapes(*(a.shape for a in (*given, *numbers)), *(() if out is None else (out.shape,)))
@@ -913,25 +750,20 @@ def evaluated(entries, matrix, inputs, parameters, out):
     if out is not None and not out.flags.writeable:
         raise ValueError("out is read-only")
     target = np.empty(shape, dtype=kind) if out is None or not _is_apart(out, given) else out
-    axes = target.ndim
-    shaped = [a.reshape((1,) * (axes - a.ndim) + a.shape) for a in given]
-    is_number = all(p.size == 1 for p in numbers)
+    shaped = [a.reshape((1,) * (target.ndim - a.ndim) + a.shape) for a in given]
     if target.size == 0:
         pass
-    elif not is_number:
+    elif any(p.size != 1 for p in numbers):
         _by_parameters(entries, shaped, numbers, target)
-    elif matrix is not None and axes >= 2 and shaped[0].shape[-1] == 1 and shaped[1].shape[-2] == 1:
-        values = [float(p.reshape(())) for p in numbers]
-        rows, columns = shape[-2:]
-        for place in product(*map(range, shape[:-2])):
-            K1, K2, *others = [a[tuple([p * (n > 1) for p, n in zip(place, a.shape, strict=False)])] for a in shaped]
-            first, second = _line(K1, rows), _line(K2, columns)
-            wide = [np.ascontiguousarray(np.broadcast_to(a, (rows, columns))).reshape(-1) for a in others]
-            steps = [x for a in wide for x in (a, columns)]
-            matrix(rows, columns, first, second, *steps, *values, target[place].reshape(-1), columns)
+    elif matrix is not None and target.ndim >= 2 and shaped[0].shape[-1] == 1 and shaped[1].shape[-2] == 1:
+        *batch, rows, columns = shape
+        for place in np.ndindex(*batch):
+            K1, K2, *others = [np.broadcast_to(a, (*batch, *a.shape[-2:]))[place] for a in shaped]
+            steps = [x for a in others for x in (_flat(a, (rows, columns)), columns)]
+            ends = [*steps, *(p.item() for p in numbers), target[place].reshape(-1), columns]
+            matrix(rows, columns, _flat(K1, (rows, 1)), _flat(K2, (1, columns)), *ends)
     else:
-        flat = [np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1) for a in shaped]
-        entries(target.size, *flat, *[float(p.reshape(())) for p in numbers], target.reshape(-1))
+        entries(target.size, *(_flat(a, shape) for a in shaped), *(p.item() for p in numbers), target.reshape(-1))
     if out is None:
         return target[()]
     if target is not out:
@@ -945,22 +777,21 @@ def _is_apart(out, given):
     return plain and not any(np.may_share_memory(a, out) for a in given)
 
 
-def _line(K, count):
-    """Kernels as an array of one axis, one behind the other in memory."""
-    return np.ascontiguousarray(np.broadcast_to(K.reshape(-1), (count,)))
+def _flat(a, shape):
+    """The numbers of an array that is broadcast, one behind the other in memory."""
+    return np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1)
 
 
 def _by_parameters(entries, inputs, parameters, target):
     """Entries with the same parameters at a time."""
-    flat = [np.broadcast_to(a, target.shape).reshape(-1) for a in inputs]
-    rows = np.stack([np.broadcast_to(p, target.shape).reshape(-1) for p in parameters])
-    columns, place = np.unique(rows, axis=1, return_inverse=True)
+    flat = [_flat(a, target.shape) for a in inputs]
+    columns, place = np.unique(np.stack([_flat(p, target.shape) for p in parameters]), axis=1, return_inverse=True)
     values = target.reshape(-1)
     for number, column in enumerate(columns.T):
-        some = np.flatnonzero(place.reshape(-1) == number)
-        part = np.empty(some.size, dtype=target.dtype)
-        entries(some.size, *[np.ascontiguousarray(a[some]) for a in flat], *[float(v) for v in column], part)
-        values[some] = part
+        chosen = np.flatnonzero(place.reshape(-1) == number)
+        part = np.empty(chosen.size, dtype=target.dtype)
+        entries(chosen.size, *(a[chosen] for a in flat), *column.tolist(), part)
+        values[chosen] = part
 
 
 def _real(value, kind=np.float64):

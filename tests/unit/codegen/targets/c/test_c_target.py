@@ -41,10 +41,10 @@ def test_parameters_without_influence_may_be_left_out(loaded):
 
 
 @pytest.mark.parametrize("call, found", [
-    (lambda m: m.kernel_map(1.0), "lacks C_W, C_b"),
-    (lambda m: m.kernel_map(1.0, 1.0, 1.0, 1.0), "got 4 arguments"),
-    (lambda m: m.kernel_map(1.0, 1.0, C_W=2.0, C_b=0.0), "two values for C_W"),
-    (lambda m: m.kernel_map(1.0, 1.0, 1.0, beta=2.0), "got an argument beta"),
+    (lambda m: m.kernel_map(1.0), "missing a required argument: 'C_W'"),
+    (lambda m: m.kernel_map(1.0, 1.0, 1.0, 1.0), "too many positional"),
+    (lambda m: m.kernel_map(1.0, 1.0, C_W=2.0, C_b=0.0), "multiple values for argument 'C_W'"),
+    (lambda m: m.kernel_map(1.0, 1.0, 1.0, beta=2.0), "unexpected keyword argument 'beta'"),
 ])  # fmt: skip
 def test_wrong_arguments_are_named(loaded, call, found):
     with pytest.raises(TypeError, match=found):

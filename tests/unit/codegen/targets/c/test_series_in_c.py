@@ -73,7 +73,7 @@ def test_a_wrong_recurrence_is_seen(monkeypatch):
     tools = library_source.library("double")
     text = library_source.ast.unparse(tools.functions["polynomials"])
     wrong = library_source.ast.parse(text.replace("sqrt(n - 1.0)", "sqrt(n - 0.999)")).body[0]
-    changed = library_source.Library({**tools.functions, "polynomials": wrong}, tools.constants, tools.drivers)
+    changed = library_source.Library({**tools.functions, "polynomials": wrong}, tools.constants)
     monkeypatch.setattr(
         "symres.codegen.targets.c.text.library",
         lambda precision: changed if precision == "double" else library_source.library(precision),
