@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...core import files
 from ...numerics import highest
@@ -143,8 +143,8 @@ class ArrayTarget(ArrayCode):
         """The component's generated function, of NumPy arrays; averages of equal entries are integrated once."""
         space: dict[str, ArrayFunction] = {}
         exec(compile(self.standalone(component), component.name, "exec"), space)
-        if "_by_quadrature" in space:
-            space["_by_quadrature"] = _once(space["_by_quadrature"])
+        if "_pair_average" in space:
+            space["_pair_average"] = _once(space["_pair_average"])
         return partial(self.call, space[component.name])
 
     @abstractmethod
@@ -152,15 +152,14 @@ class ArrayTarget(ArrayCode):
         """The value of a function of the module at NumPy arrays, in float64."""
 
 
-def _once(integrate: ArrayFunction) -> ArrayFunction:
-    """A rule for entries, which computes equal ones once: what the measured matrices have many of."""
+def _once(average: ArrayFunction) -> ArrayFunction:
+    """An average at entries, which computes equal ones once: what the measured matrices have many of."""
 
-    def wrapped(
-        rule: object, few: int, f: object, g: object, some: NDArray[np.intp], *kernels_and_parameters: Floats
-    ) -> Floats:
-        columns = np.stack([column[some] for column in kernels_and_parameters[:3]])
-        _, first, place = np.unique(columns, axis=1, return_index=True, return_inverse=True)
-        return integrate(rule, few, f, g, some[first], *kernels_and_parameters)[place.reshape(-1)]
+    def wrapped(f: Sequence[Sequence[object]], g: Sequence[Sequence[object]], *columns: Floats) -> Floats:
+        if any(isinstance(b, np.ndarray) for h in (f, g) for b in h[2]):  # breakpoints of entries
+            return average(f, g, *columns)
+        _, first, place = np.unique(np.stack(columns), axis=1, return_index=True, return_inverse=True)
+        return average(f, g, *(column[first] for column in columns))[place.reshape(-1)]
 
     return wrapped
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from string import ascii_uppercase
 
 import sympy as sp
 
 from ...core.symbols import K1, K2, C, z
-from ..averages.average_code import averages
+from ..averages.average_code import averages, capped
 from ..averages.integrands import PiecewiseIntegrand
-from ..averages.tail_growth import largest_exponent
 from ..emission.emitter import Dialect, Emitter, Source, defined, variable
 from ..planning.plan import Component
 from ..stable.rewrites import stabilise
@@ -91,9 +90,3 @@ def _slopes_text(name: str, closed: ClosedFunctions) -> tuple[str, str]:
     """The table of derivatives: for each variable, of each factor, {powers of all: coefficient}."""
     rows = ["".join(f"    {slope},\n" for slope in row) for row in closed.slopes]
     return f"{name.upper()}_SLOPES", "[" + "".join(f"[\n{row}], " for row in rows).removesuffix(", ") + "]"
-
-
-def capped(dialect: Dialect, stable: Sequence[sp.Expr]) -> Dialect:
-    """A dialect that keeps exponentials in stable functions below the largest float."""
-    exponent = dialect.at_most.format("{0}", f"{min(map(largest_exponent, stable))}.0")
-    return replace(dialect, functions={**dialect.functions, sp.exp: dialect.functions[sp.exp].format(exponent)})

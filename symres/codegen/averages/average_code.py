@@ -1,104 +1,45 @@
 """Averages at run time: the code of a sum of averages, and of its slopes.
 
-Nodes and weights are in arrays/runtime/quadrature_nodes.py, averages of two variables in pair_series.py beside it,
-what they take is written here.
+Nodes, weights and series are in arrays/hermite/kinked_averages.py; what these take is written here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import sympy as sp
 
 from ...core.atoms import ActivationNode, AverageNode
 from ...core.symbols import K1, K2, C, K, z
-from ..emission.emitter import Dialect, Emitter, Source, defined, variable
+from ..emission.emitter import Dialect, Emitter, Source, defined, literal, variable
 from ..stable.primitives import determinant
 from ..stable.rewrites import stabilise
 from . import singular_slopes
-from .features import features, may_be_faint_at_zero
-from .integrands import PiecewiseIntegrand, is_polynomial
-from .rules import rule_of
-from .tail_growth import largest_exponent, load, polynomial_degree, rate, wave
+from .integrands import PiecewiseIntegrand
+from .places_of_change import places_of_change
 
 Terms = tuple[tuple[sp.Expr, tuple[PiecewiseIntegrand, ...]], ...]
 
-FAR = "38.0"  # standard deviations behind which the normal law is no float
-ROWS = {False: 256, True: 1 << 22}  # entries at a time of averages over one and two variables
-WAVY = 16  # over one variable, where waves take many nodes
+ROWS = {False: 256, True: 1 << 22}  # entries at a time of averages over one and two variables; series share kernels
+LEAST = {False: 1e-100, True: 1e-20}  # kernels that others are divided by
+LARGEST, CAREFUL = 700, 170  # exponents: the largest of a float, and of one with powers of it in quotients
 
 
 def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Dialect) -> Source:
     """Code that evaluates an expression with unevaluated averages of one or two variables.
 
     Args:
-        name: prefix of the part functions.
+        name: prefix of the functions that are averaged.
         symbols: the arguments: K or K1, K2, C, then parameters.
         expr: a linear combination of averages, coefficients in ``symbols``.
         dialect: of an array library.
     """
     is_pair = C in symbols
     kernels = 3 if is_pair else 1
-    parameters = symbols[kernels:]
-    rest = "".join(f", {variable(p)}" for p in parameters)
-    library = dialect.library
-    parts: dict[sp.Expr, str] = {}
-    preamble: list[str] = []
+    functions = _Functions(name, symbols, kernels, dialect)
     names = {s: variable(s) for s in symbols}
-
-    def part(formula: sp.Expr) -> str:
-        if formula not in parts:
-            parts[formula] = f"{name}_part_{len(parts) + 1}"
-            clipped = replace(dialect, at_most=f"{library}.clip({{0}}, None, {{1}})")
-            preamble.append(function_text(parts[formula], stabilise(formula), parameters, clipped))
-        return parts[formula]
-
-    kernel = variable(symbols[0])
-    factors_: dict[PiecewiseIntegrand, str] = {}
     lines: list[str] = []
-
-    def of_entries(value: sp.Expr) -> str:
-        """A number or a function of parameters, one value for each entry."""
-        code = Emitter(dialect, names).function([("return", value)])
-        text = code[-1].removeprefix("return ")
-        if len(code) > 1:  # with intermediate results
-            text = f"{name}_place_{len(preamble) + 1}({rest.removeprefix(', ')})"
-            preamble.append(defined(text, code))
-        if value.free_symbols:  # a constant changes nowhere: its place is 0/0 or infinite
-            text = f"{library}.nan_to_num({text}, nan=0.0, posinf=1e100, neginf=-1e100)"
-        return f"{text} + 0.0*{kernel}"
-
-    def listed(places: Iterable[sp.Expr]) -> str:
-        """Points of the line."""
-        return "(" + "".join(f"{of_entries(place)}, " for place in places).strip() + ")"
-
-    def factor(f: PiecewiseIntegrand) -> str:
-        """The variable that holds a factor, as arrays/runtime/entries.py describes it."""
-        if f not in factors_:
-            factors_[f] = f"f{len(factors_) + 1}"
-            polynomial = is_polynomial(f)
-            others, width = features(f)
-            places = f.breaks if f.breaks and (polynomial or 0 in f.breaks) else (*f.breaks, sp.Integer(0))
-            places = (*places, *(place for place in others if place not in places))
-            functions = "".join(f"{part(p)}, " for p in f.parts).strip()
-            flat = (sp.oo, sp.S.Zero, sp.S.Zero, sp.S.Zero)
-            facts = flat if polynomial else (width, rate(f), load(f), wave(f))
-            steps = "_refined" if refines(f) else "None"
-            far = FAR if may_be_faint_at_zero(f) else "_REACH"
-            rest_ = f"{listed(facts)}, {far}, {polynomial_degree(f)}, {steps}, None"
-            lines.append(f"{factors_[f]} = ({functions}), {listed(f.breaks)}, {listed(places)}, {rest_}")
-        return factors_[f]
-
-    def ruled(factors: Sequence[PiecewiseIntegrand]) -> str:
-        rule = rule_of(*factors)
-        return f"{rule.helper}, {rule.cost}, {rule.few}"
-
-    def over_one(rule: str, function: PiecewiseIntegrand, *law: str) -> str:
-        """The call of a rule over one variable."""
-        # the entries of a matrix come all at once, and their nodes would not fit into the memory
-        head = f"_over_one({rule}, " if is_pair or refines(function) else f"{rule}("
-        return f"{head}{', '.join((factor(function), *law))}{rest})"
 
     def held_by_variable(call: str) -> sp.Symbol:
         """The symbol of a variable that holds what is called."""
@@ -109,25 +50,21 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
 
     values: dict[sp.Expr, sp.Expr] = {}
     conditional = sorted(expr.atoms(singular_slopes.ConditionalAverage), key=sp.default_sort_key)
-    held = {conditioned.args[0] for conditioned in conditional}
-    for node in (node for node in averages(expr) if node not in held):
-        total = sp.Integer(0)
+    inner = {conditioned.args[0] for conditioned in conditional}
+    for node in (node for node in averages(expr) if node not in inner):
+        values[node] = sp.Integer(0)
+        rule, law = ("_pair_average", "K1, K2, C") if is_pair else ("_kernel_average", "K")
         for coefficient, factors in _joined(node):
-            called = ", ".join(factor(f) for f in factors)
-            if is_pair:
-                call = f"_pair_average({ruled(factors)}, {called}, K1, K2, C{rest})"
-            else:
-                call = over_one("_kernel_average", factors[0], "K")
-            total += coefficient * held_by_variable(call)
-        values[node] = total
+            values[node] += coefficient * held_by_variable(functions.average(rule, factors, law))
     for n, conditioned in enumerate(conditional, 1):
         node, *law = conditioned.args
         results = [(f"mean{n}", law[0]), (f"variance{n}", law[1])]
         lines += Emitter(dialect, names | {determinant: "determinant"}).function(results, prefix=f"s{n}_")
         values[conditioned] = sp.Integer(0)
-        for coefficient, (function,) in _joined(node):
-            call = over_one("_beside", function, f"mean{n} + 0.0*K1", f"variance{n} + 0.0*K1")
+        for coefficient, factors in _joined(node):
+            call = functions.average("_conditional_average", factors, f"mean{n} + 0.0*K1, variance{n} + 0.0*K1")
             values[conditioned] += coefficient * held_by_variable(call)
+    lines[:0] = functions.lines
     expr = expr.xreplace(values)
     lines += Emitter(dialect, names | {determinant: "determinant"}).function([("return", expr)])
     if any(e.has(determinant) for e in (expr, *(law for conditioned in conditional for law in conditioned.args[1:]))):
@@ -135,25 +72,97 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
     arguments = ", ".join(variable(s) for s in symbols)
     for s in symbols[:kernels]:  # quotients such as <z f f'>/K have their limit at K = 0
         if any(p.base == s and p.exp.is_negative for p in expr.atoms(sp.Pow)):
-            lines.insert(0, f"{variable(s)} = {library}.clip({variable(s)}, {1e-20 if is_pair else 1e-100}, None)")
-    preamble.append(defined(f"{name}_rule({arguments})", lines))
-    step = WAVY if not is_pair and any(wave(f) != 0 for f in factors_) else ROWS[is_pair]
-    return Source((f"return _flat({name}_rule, {step}, {arguments})",), (), tuple(preamble))
+            lines.insert(0, f"{variable(s)} = {dialect.library}.clip({variable(s)}, {LEAST[is_pair]}, None)")
+    rule = defined(f"{name}_rule({arguments})", lines)
+    return Source((f"return _flat({name}_rule, {ROWS[is_pair]}, {arguments})",), (), (*functions.texts, rule))
+
+
+class _Functions:
+    """The functions that are averaged, as hermite/kinked_averages.py describes them.
+
+    Attributes:
+        texts: definitions of their parts.
+        lines: assignments to the variables that hold them.
+    """
+
+    def __init__(self, name: str, symbols: tuple[sp.Symbol, ...], kernels: int, dialect: Dialect) -> None:
+        self.name, self.kernel, self.parameters = name, variable(symbols[0]), symbols[kernels:]
+        self.dialect = dialect
+        self.texts: list[str] = []
+        self.lines: list[str] = []
+        self._parts: dict[sp.Expr, str] = {}
+        self._variables: dict[PiecewiseIntegrand, str] = {}
+
+    def average(self, rule: str, factors: Sequence[PiecewiseIntegrand], law: str) -> str:
+        """The call of a rule for a product of functions."""
+        return f"{rule}({', '.join([*map(self._variable, factors), law, *map(variable, self.parameters)])})"
+
+    def _variable(self, f: PiecewiseIntegrand) -> str:
+        if f not in self._variables:
+            self._variables[f] = f"f{len(self._variables) + 1}"
+            anchors = (*f.breaks, *places_of_change(f))
+            anchors = anchors if 0 in anchors else (*anchors, sp.Integer(0))
+            parts = "".join(f"{self._part(part)}, " for part in f.parts).strip()
+            listed = f"({parts}), {self._places(f.breaks)}, {self._places(anchors)}"
+            self.lines.append(f"{self._variables[f]} = {listed}")
+        return self._variables[f]
+
+    def _part(self, formula: sp.Expr) -> str:
+        if formula not in self._parts:
+            self._parts[formula] = f"{self.name}_part_{len(self._parts) + 1}"
+            spellings = {**self.dialect.functions, _Growing: self.dialect.functions[sp.exp].format("_within({0})")}
+            clip = f"{self.dialect.library}.clip({{0}}, None, {{1}})"
+            within = replace(self.dialect, functions=spellings, at_most=clip)
+            text = function_text(self._parts[formula], _marked(stabilise(formula)), self.parameters, within)
+            self.texts.append(text)
+        return self._parts[formula]
+
+    def _places(self, places: Sequence[sp.Expr]) -> str:
+        """Points of the line: numbers, or one for each entry where parameters move them."""
+        return "(" + "".join(f"{self._place(place)}, " for place in places).strip() + ")"
+
+    def _place(self, place: sp.Expr) -> str:
+        if not place.free_symbols:
+            return repr(literal(place))
+        code = Emitter(self.dialect, {p: variable(p) for p in self.parameters}).function([("return", place)])
+        text = code[-1].removeprefix("return ")
+        if len(code) > 1:  # with intermediate results
+            text = f"{self.name}_place_{len(self.texts) + 1}({', '.join(map(variable, self.parameters))})"
+            self.texts.append(defined(text, code))
+        library = self.dialect.library  # a constant changes nowhere: its place is 0/0 or infinite
+        return f"{library}.nan_to_num({text}, nan=0.0, posinf=1e100, neginf=-1e100) + 0.0*{self.kernel}"
 
 
 def function_text(name: str, stable: sp.Expr, parameters: Sequence[sp.Symbol], dialect: Dialect) -> str:
     """A stable function of z and of parameters, its exponentials kept below the largest float."""
-    exponent = dialect.at_most.format("{0}", f"{largest_exponent(stable)}.0")
-    capped = dialect.functions[sp.exp].format(exponent)
-    inside = replace(dialect, functions={**dialect.functions, sp.exp: capped})
     names = {z: "z", **{p: variable(p) for p in parameters}}
-    return defined(f"{name}({', '.join(names.values())})", Emitter(inside, names).function([("return", stable)]))
+    lines = Emitter(capped(dialect, [stable]), names).function([("return", stable)])
+    return defined(f"{name}({', '.join(names.values())})", lines)
 
 
-def refines(factor: PiecewiseIntegrand) -> bool:
-    """Whether averages are computed with several steps: parameters may act inside of functions in ways not seen."""
-    inside = (e for part in factor.parts for e in part.atoms(sp.Function, sp.Pow) if e.has(z) and e.free_symbols != {z})
-    return any(not (isinstance(e, sp.Pow) and e.exp.is_integer and e.exp.is_nonnegative) for e in inside)
+class _Growing(sp.Function):
+    """An exponential that is not in a denominator: where it is no float, a function is no number."""
+
+
+def _marked(e: sp.Expr) -> sp.Expr:
+    """A formula with marks on the exponentials that make it grow; others are cut off without harm."""
+    if isinstance(e, sp.exp):
+        return _Growing(e.args[0])
+    if isinstance(e, sp.Mul | sp.Add) or (isinstance(e, sp.Pow) and e.exp.is_positive):
+        return e.func(*map(_marked, e.args))
+    return e
+
+
+def capped(dialect: Dialect, stable: Sequence[sp.Expr]) -> Dialect:
+    """A dialect that keeps exponentials in stable functions below the largest float."""
+    exponent = dialect.at_most.format("{0}", f"{min(map(largest_exponent, stable))}.0")
+    return replace(dialect, functions={**dialect.functions, sp.exp: dialect.functions[sp.exp].format(exponent)})
+
+
+def largest_exponent(part: sp.Expr) -> int:
+    """The exponent from which on exponentials are cut off: no infinity over infinity."""
+    divides = any(p.exp.is_negative and p.base.has(sp.exp) for p in part.atoms(sp.Pow))
+    return CAREFUL if divides else LARGEST
 
 
 def _joined(node: AverageNode) -> Terms:
@@ -227,9 +236,3 @@ def averages(expr: sp.Expr) -> list[AverageNode]:
     """The unevaluated averages in an expression, in a fixed order."""
     found = {node for node in sp.preorder_traversal(expr) if isinstance(node, AverageNode)}
     return sorted(found, key=lambda e: (len(str(e)), str(e)))
-
-
-def entry_time(expr: sp.Expr) -> str:
-    """How long the quadrature of one entry of a matrix takes, by the slowest rule that it needs."""
-    rules = [rule_of(*factors) for node in averages(expr) for _, factors in node.terms]
-    return max(rules, key=lambda rule: rule.cost).time

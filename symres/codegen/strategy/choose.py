@@ -89,13 +89,29 @@ def build_component(
     component = _built(name, symbols, formula, reference, accept_cancellation, fallback_integral)
     if component.fallback_integral is not None and not target.capabilities.mends:
         if C in symbols and formula.has(*SPECIAL):
-            component = _measured_certain(component, target.title, reference)
+            component = _certain_or_summed(component, target.title, reference)
         else:
             component = replace(_built(name, symbols, formula, reference, accept_cancellation), mended=False)
     component = _spelled(component, target, reference)
     measured_on = target if target.is_runnable else reference
     component = component if measured_on is reference else _measured_in(component, target)
     return replace(component, ranges=parameter_ranges(component, measured_on))
+
+
+def _certain_or_summed(component: Component, title: str, reference: Target) -> Component:
+    """A closed form that is nan where its terms cancel; fixed sums where that is at ordinary kernels and parameters.
+
+    Raises:
+        LosesDigits: there are no such sums.
+    """
+    try:
+        return _measured_certain(component, title, reference)
+    except LosesDigits:
+        assert component.fallback_integral is not None
+        summed = _as_sums(component, component.fallback_integral)
+        if summed is None:
+            raise
+        return _measured(measured_quadrature, summed, reference)
 
 
 @lru_cache(maxsize=256)
@@ -261,10 +277,17 @@ def _guarded(component: Component, fallback_integral: sp.Expr | None, reference:
         return component
     if is_harmless(component, reference):
         return component
-    total = summed_averages(fallback_integral) if component.is_pair else None
-    if total is not None:  # it has the digits everywhere
-        return replace(component, formula=fallback_integral, code=total, form=None)
-    return replace(component, fallback_integral=fallback_integral)
+    # beside tails of two inputs sums have fewer digits far out
+    summed = None if code.has(TwoSigns, TwoTails) else _as_sums(component, fallback_integral)
+    return replace(component, fallback_integral=fallback_integral) if summed is None else summed
+
+
+def _as_sums(component: Component, integral: sp.Expr) -> Component | None:
+    """A component as fixed sums; None if it is not one of pairs or an average is no such sum."""
+    total = summed_averages(integral) if component.is_pair else None
+    return (
+        None if total is None else replace(component, formula=integral, code=total, form=None, fallback_integral=None)
+    )
 
 
 def _is_unspelled(component: Component, reference: Target) -> bool:

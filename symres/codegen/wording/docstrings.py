@@ -11,7 +11,7 @@ import sympy as sp
 from ...core.symbols import C_W, K1, K2, KERNELS, C, C_b, K, Theta, gamma, n_L, xi
 from ...notation import is_activation, shortened
 from ...results.quantity import Quantity
-from ..averages.average_code import averages, entry_time, refines
+from ..averages.average_code import averages
 from ..averages.integrands import PiecewiseIntegrand
 from ..averages.singular_slopes import NEAREST, both_jump
 from ..emission.emitter import argument
@@ -138,14 +138,14 @@ def component_lines(component: Component, of_averages: str = "") -> list[str]:
         text = (
             "Computed as a series in the correlation, with coefficients shared by all entries of a kernel; where it "
             "converges slowly (correlations near 1 of large kernels or of functions with kinks), by quadrature of each "
-            f"entry, {entry_time(component.formula)} on one core."
+            f"entry, {_entry_time(component.formula)} on one core."
         )
     elif component.code is None:
         text = "Computed by quadrature at every call."
     elif component.fallback_integral is not None:
         text = "Computed from the closed form; where its terms cancel, so that more than 1e-12 of a value may be lost, "
         text += "by quadrature"
-        text += f" of each entry, {entry_time(component.fallback_integral)} on one core." if component.is_pair else "."
+        text += f" of each entry, {_entry_time(component.fallback_integral)} on one core." if component.is_pair else "."
     elif component.has_sum:
         text = "Computed as fixed sums: by Price's theorem the average is an integral of elementary functions over the "
         text += "correlation, from independent or parallel inputs on."
@@ -154,7 +154,8 @@ def component_lines(component: Component, of_averages: str = "") -> list[str]:
         if not component.mended:
             text += " With some parameters and kernels its terms cancel and digits are lost; code for NumPy and PyTorch"
             text += " integrates there."
-    if component.code is None and not of_averages and any(map(refines, _factors(component.formula))):
+    factors = _factors(component.formula) if component.code is None and not of_averages else []
+    if any(f.breaks or f.free_symbols for f in factors):
         text += " Nodes are added until two results agree; nan where the function varies too fast for that, or"
         text += " where they never agree to six digits. Digits that the function itself loses in floats, where its"
         text += " terms nearly cancel, are lost."
@@ -168,6 +169,12 @@ def component_lines(component: Component, of_averages: str = "") -> list[str]:
 def _factors(formula: sp.Expr) -> list[PiecewiseIntegrand]:
     """The functions that are averaged."""
     return [f for node in averages(formula) for _, factors in node.terms for f in factors]
+
+
+def _entry_time(formula: sp.Expr) -> str:
+    """How long the quadrature of one entry of a matrix takes, as measured on one core of 2.5 GHz."""
+    has_kinks = any(f.breaks for f in _factors(formula))
+    return "1 to 10 milliseconds" if has_kinks else "up to 0.1 milliseconds"
 
 
 def _shown(expr: sp.Expr) -> str:

@@ -12,16 +12,6 @@ Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 Places: TypeAlias = NDArray[np.intp]
 DType: TypeAlias = np.dtype[np.floating]
-Factor: TypeAlias = tuple[  # see entries.py
-    Sequence[Callable[..., Floats]],
-    Sequence[Floats],
-    Sequence[Floats],
-    Sequence[Floats],
-    float,
-    int,
-    Callable[..., Floats] | None,
-    int | None,
-]
 Function: TypeAlias = Callable[..., Floats]
 Own: TypeAlias = tuple[Floats, ...]  # what an input has of its own in a layer, or the parameters of that
 Near: TypeAlias = tuple[Floats, Floats, Floats, Floats]  # K1, K2, sqrt(K1*K2), its distance from C

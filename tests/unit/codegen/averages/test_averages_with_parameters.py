@@ -11,9 +11,6 @@ import sympy as sp
 import torch
 
 import symres as sr
-from symres.activations.piecewise import split
-from symres.codegen.arrays import array_target
-from symres.codegen.averages.features import features, may_be_faint_at_zero
 from symres.codegen.planning.plan import Component
 from symres.codegen.strategy import choose, measured_error, sample_points
 from symres.codegen.targets.numpy import TARGET as NUMPY
@@ -74,21 +71,6 @@ def test_entries_with_parameters_of_their_own():
         found = export(quantity, target=target).load().expect2(made(np.ones(4)), made(np.ones(4)), made(c), made(a))
         exact = [float(quantity.evalf(15, K1=1, K2=1, C=x, a=y)) for x, y in zip(c, a, strict=True)]
         np.testing.assert_allclose(np.asarray(found), exact, rtol=1e-13)
-
-
-@pytest.mark.parametrize(
-    ("formula", "places", "scale", "at_9"),
-    [
-        (sp.tanh(A * (z - 2)), (2,), 1 / sp.Max(1, A), sp.Rational(1, 9)),
-        (1 / sp.sqrt(1 + A * z**2), (), 1 / sp.Max(1, sp.sqrt(A)), sp.Rational(1, 3)),
-        (sp.sqrt(z**2 + A), (), 1 / sp.Max(1, 1 / sp.sqrt(A)), 1),
-        (z / (1 + A * sp.Abs(z)), (), 1 / sp.Max(1, A), sp.Rational(1, 9)),
-    ],
-    ids=str,
-)
-def test_places_and_scale_in_parameters(formula, places, scale, at_9):
-    assert features(split(formula)) == (places, scale)
-    assert scale.subs(A, 9) == at_9
 
 
 @pytest.mark.exhaustive
@@ -228,16 +210,6 @@ def test_a_pair_that_is_faint_around_zero_without_parameters():
         assert abs(average(kernel, kernel, c) - exact) < 1e-13 * square.evalf(15, K=kernel)
 
 
-def test_which_functions_may_be_faint_around_zero():
-    assert may_be_faint_at_zero(split(GATE)) and may_be_faint_at_zero(split(sp.Max(z - B, 0)))
-    assert may_be_faint_at_zero(split(sp.Max(z - 1, 0) + sp.Min(z + 1, 0)))
-    assert may_be_faint_at_zero(split(sp.Max(z - 1, 0)))
-    assert may_be_faint_at_zero(split(GATE.subs({A: 12, B: 12}))) and not may_be_faint_at_zero(
-        split(GATE.subs({A: 12, B: 2}))
-    )
-    assert not may_be_faint_at_zero(split(sp.tanh(A * z))) and not may_be_faint_at_zero(split(sp.Max(z + 1, 0)))
-
-
 # ---- measuring ---------------------------------------------------------------------------------------------------
 def test_parameters_are_large_and_small_in_turn_and_zero():
     small, one = sp.Rational(1, 12), sp.Symbol("a", nonnegative=True)
@@ -270,16 +242,3 @@ def test_a_place_far_out_beside_a_small_scale_is_looked_at(monkeypatch):
     assert cancels == "fewer digits where values of both signs cancel"
     assert len(right) == 2 and not any("worst" in text for text in right)
     assert last.startswith("at most 2e-03 (worst at K = ") and last.endswith(" with a = 1/12, b = 12")
-
-
-def test_equal_entries_are_integrated_once():
-    sizes = []
-
-    def integrate(rule, few, f, g, some, k1, k2, c, parameters):
-        sizes.append(some.shape[0])
-        return k1[some] + 10 * k2[some] + 100 * c[some]
-
-    k1, k2, c = np.array([1.0, 2.0, 1.0, 3.0]), np.array([5.0, 6.0, 5.0, 7.0]), np.array([0.1, 0.2, 0.1, 0.3])
-    found = array_target._once(integrate)(None, 16, None, None, np.array([2, 1, 0]), k1, k2, c, [])
-    np.testing.assert_array_equal(found, [61.0, 82.0, 61.0])
-    assert sizes == [2]

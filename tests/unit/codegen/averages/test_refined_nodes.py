@@ -15,9 +15,7 @@ import torch
 from scipy import special
 
 import symres as sr
-from symres.activations.piecewise import split
 from symres.codegen.averages import average_code
-from symres.codegen.averages.features import features
 from symres.codegen.emission.emitter import variable
 from symres.codegen.targets.numpy import TARGET as NUMPY
 from symres.codegen.targets.torch import TARGET as TORCH
@@ -264,48 +262,6 @@ def test_a_hopeless_pair_is_no_number():
 
 
 # ---- the check itself --------------------------------------------------------------------------------------------
-def test_without_the_check_values_are_wrong():
-    honest = text("sin of tanh", 2)
-    careless = honest.replace("> close * size", "> 1e10 * size")
-    assert careless != honest
-    mean, _ = exact("sin of tanh", 2, 0.7, 50.0)
-    assert abs(called(honest, "numpy", 0.7, 50.0) / mean - 1) < 1e-12
-    assert abs(called(careless, "numpy", 0.7, 50.0) / mean - 1) > 1e-6
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("target", ["numpy", "torch"])
-@pytest.mark.parametrize(
-    "formula", [sp.tanh(z), sp.Max(z - A, 0), sp.Piecewise((z, z > 0), (P * (sp.exp(z) - 1), True))]
-)
-def test_what_needs_no_check_has_none(formula, target):
-    f = sr.Activation("f", formula, tuple(formula.free_symbols - {z}))
-    module = sr.export(sr.expect2(f, f), target=target)
-    assert "_refined" not in module.text and "_over_one" not in module.text
-
-
-@pytest.mark.parametrize(
-    ("formula", "places", "rate"),
-    [
-        (sp.tanh(P * sp.tanh(z)), (), P),
-        (sp.sin(A * sp.tanh(z)), (), sp.Abs(A)),
-        (sp.tanh(P * (SOFTPLUS - 1)), (sp.log(sp.E - 1),), P),
-        (sp.exp(-P * (sp.tanh(z) - sp.Rational(1, 2)) ** 2), (sp.atanh(sp.Rational(1, 2)),), sp.sqrt(P)),
-        (1 / (1 + sp.exp(-P * sp.tanh(z))), (), P),
-        ((1 + z**2) ** (-P), (), sp.sqrt(sp.Max(1, P))),
-        ((1 + sp.Abs(z)) ** (-P), (), sp.Max(1, P)),
-        (1 / (1 + P * z**4), (), P ** sp.Rational(1, 4)),
-        (1 / (1 + P * (z - 2) ** 4), (2,), P ** sp.Rational(1, 4)),
-        (sp.tanh(P * z**3), (), P ** sp.Rational(1, 3)),
-        (sp.tanh(z**3 / 20), (), 1),
-        (sp.tanh(9 * sp.tanh(z)), (), 1),
-    ],
-    ids=str,
-)
-def test_places_and_scales_of_functions_of_functions(formula, places, rate):
-    assert features(split(formula)) == (places, 1 / sp.Max(1, rate))
-
-
 @pytest.mark.exhaustive
 def test_modules_say_where_they_give_up():
     said = "nan where the function varies too fast"

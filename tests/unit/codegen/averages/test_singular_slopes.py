@@ -138,20 +138,6 @@ def test_gradients_are_cut_off_only_where_jumps_of_both_functions_may_meet():
         assert ("they are cut off" in text) == said
 
 
-KINKED = "where(z>1, z, z^3/10)"
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    ("names", "rule"), [(("tanh", "where(z<1,0,z)"), "_beside"), ((KINKED, KINKED), "_pieces_beside")]
-)
-def test_averages_given_one_input_take_a_few_entries_at_a_time(names, rule):
-    """The nodes of all entries of a matrix together would be hundreds of times as large as it."""
-    text = sr.export(sr.expect2(*names), "torch").text
-    assert f" = _over_one({rule}, " in text
-    assert f" = {rule}(" not in text
-
-
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_a_covariance_whose_square_is_no_float_has_no_value_and_harms_no_other(target):

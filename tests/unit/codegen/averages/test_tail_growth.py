@@ -11,8 +11,6 @@ import sympy as sp
 import torch
 
 import symres as sr
-from symres.activations.piecewise import split
-from symres.codegen.averages.tail_growth import largest_exponent, load, rate, wave
 from symres.codegen.planning.plan import Component
 from symres.codegen.stable.rewrites import stabilise
 from symres.codegen.targets.numpy import TARGET as NUMPY
@@ -122,39 +120,6 @@ def nested(formula, parameters, values, kernel, c, shift=0.0, kinks=()):
     return total
 
 
-@pytest.mark.parametrize(
-    ("formula", "expected"),
-    [
-        (sp.cosh(A * z), abs(A)),
-        (sp.exp(-A * sp.Abs(z)), sp.Max(0, -A)),
-        (sp.exp(A * z) / (1 + sp.exp(z)), sp.Max(0, A - 1, -A)),
-        (sp.exp(-STEEP * z**2) * sp.cosh(A * z), 0),
-        (sp.sqrt(sp.cosh(A * z)), abs(A) / 2),
-        (A * sp.log(1 + sp.exp(z)) + z, 0),
-        (sp.exp(A * z) * (1 + sp.erf(z)), sp.Max(0, A)),
-        (sp.tanh(A * z), 0),
-        (sp.exp(z - sp.cosh(z)) * sp.tanh(A * z), 0),
-        (sp.exp(20 * z - sp.cosh(z)) * sp.tanh(A * z), 20),  # its mass moves that far before it falls
-        (sp.exp(20 * z - sp.exp(-z)) * sp.tanh(A * z), 20),
-        (sp.exp(z + sp.exp(-sp.exp(z))) * sp.tanh(A * z), 1),
-    ],
-    ids=str,
-)
-def test_rates_in_parameters(formula, expected):
-    assert sp.simplify(rate(split(formula)) - expected) == 0
-
-
-def test_which_of_two_exponents_wins_may_depend_on_parameters():
-    found = rate(split(sp.exp(-2 * z - sp.exp(-STEEP * z))))
-    assert [found.subs(STEEP, c) for c in (sp.Rational(1, 2), 3)] == [2, 0]
-
-
-def test_exponentials_in_quotients_are_cut_off_earlier():
-    assert largest_exponent(stabilise((sp.exp(z) - 1) / (sp.exp(A * z) + 2))) < largest_exponent(sp.exp(z))
-    assert load(split(sp.exp(A * z) * sp.tanh(z))) == abs(A)
-    assert load(split((sp.exp(A * z) - 1) / (sp.exp(A * z) + 2))) == sp.Rational(70, 17) * abs(A)
-
-
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_where_growth_ends_is_said(target):
     f = sr.Activation("f", GROWING["tanh"], (A,))
@@ -206,12 +171,6 @@ def test_waves_that_would_take_too_many_nodes_have_no_value():
     for name in ("smooth", "cut"):
         assert math.isnan(float(product(WAVES[name], (A, B))(1e4, 1e4, 9e3, 12.0, 0.1)))
         assert math.isnan(float(square(WAVES[name], (A, B))(1e8, 12.0, 0.1)))
-
-
-def test_wave_numbers():
-    assert wave(split(sp.sin(A * z + 1) * sp.cos(3 * z) ** 2)) == abs(A) + 6
-    assert wave(split(sp.tanh(A * z))) == 0
-    assert wave(split(sp.exp(sp.sin(A * z)))) == 8 * abs(A)
 
 
 @pytest.mark.exhaustive

@@ -11,8 +11,6 @@ import sympy as sp
 import torch
 
 import symres as sr
-from symres.activations.piecewise import split
-from symres.codegen.averages.tail_growth import rate
 from symres.codegen.fits.chebyshev import fit
 from symres.codegen.fits.overflow import End, end_of
 from symres.codegen.planning.plan import Component
@@ -20,7 +18,7 @@ from symres.codegen.strategy import choose
 from symres.codegen.strategy.measured_error import measured_quadrature
 from symres.codegen.targets.numpy import TARGET as NUMPY
 from symres.core.errors import NoClosedForm, SymresError
-from symres.core.symbols import K1, K2, C, K, z
+from symres.core.symbols import K1, K2, C, K
 from symres.report.export import export
 from symres.results.quantity import Quantity, Status
 
@@ -59,22 +57,6 @@ def test_ends_and_growth_are_found(values, expected):
 def test_a_function_without_a_number_at_one_is_refused():
     with pytest.raises(SymresError, match="too fast"):
         fit(until(0.5), "nothing")
-
-
-@pytest.mark.parametrize(
-    ("formula", "expected"),
-    [
-        (sp.sqrt(sp.cosh(z)), 0.5),
-        (z**8 * sp.exp(-z / 3), 0.333),
-        (z**40, 0.0),
-        (sp.exp(-(z**2)), 0.0),
-        (sp.exp(z**2 / 10), 0.0),
-        (sp.tanh(z), 0.0),
-    ],
-    ids=str,
-)
-def test_rates_of_growth(formula, expected):
-    assert rate(split(formula)) == pytest.approx(expected, abs=0.02 * expected)
 
 
 # ---- what functions return there ---------------------------------------------------------------------------------

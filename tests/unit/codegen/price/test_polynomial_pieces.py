@@ -11,8 +11,6 @@ import torch
 from scipy import special
 
 import symres as sr
-from symres.activations.piecewise import split
-from symres.codegen.averages.features import features
 from symres.core.symbols import z
 from symres.report.export import export
 from tests.oracles.kinks import HARD_TANH, RELU6, SOFTSHRINK, Kinked
@@ -140,23 +138,6 @@ def test_high_powers_with_two_breakpoints_have_a_module():
         exact = float(tail * mp.mpf(k) ** 7)
     assert module.load().expect2(k, k, k) == pytest.approx(exact, rel=2e-13, abs=0)
     assert not module.warnings
-
-
-@pytest.mark.parametrize(
-    ("formula", "places", "scale"),
-    [
-        (sp.tanh(50 * (z - 2)), (2,), sp.Rational(1, 50)),
-        (sp.exp(-((z - 6) ** 2)) * sp.tanh(z), (6,), 1),
-        (sp.log(1 + sp.exp(z - 30)), (30,), 1),
-        (1 / (1 + 4 * (z + 1) ** 2), (-1,), sp.Rational(1, 2)),
-        (sp.exp(-z * z / 2), (), 1),
-        (sp.sin(3 * z + 1), (), 1),
-        (sp.tanh(z + z**3 / 20), (), 1),
-    ],
-    ids=str,
-)
-def test_where_smooth_functions_change(formula, places, scale):
-    assert features(split(formula)) == (places, scale)
 
 
 @pytest.mark.exhaustive

@@ -1,4 +1,4 @@
-"""Averages at entries as operators of PyTorch, and what their nodes are made of.
+"""Averages at entries as operators of PyTorch.
 
 The number of nodes depends on the values: torch.compile calls operators, and does not trace what is inside them. They
 find functions by their names in the module that they stand in.
@@ -15,14 +15,7 @@ from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
 from ....arrays.runtime.entries import _few
-from ....arrays.runtime.gauss_legendre import (
-    _FEWER_POINTS,
-    _FEWER_WEIGHTS,
-    _GAUSS_NODES,
-    _GAUSS_WEIGHTS,
-    _POINTS,
-    _WEIGHTS,
-)
+from ....arrays.runtime.gauss_legendre import _GAUSS_NODES, _GAUSS_WEIGHTS
 from ....arrays.sloped.refused_derivatives import NoDerivative
 
 Key: TypeAlias = tuple
@@ -30,25 +23,9 @@ Values: TypeAlias = Callable[..., Tensor]
 Slopes: TypeAlias = Callable[[Key, Sequence[bool], Sequence[Tensor]], list[Tensor | None]]
 
 
-def _count(number: int, like: Tensor) -> Tensor:
-    """0, 1, 2, ..."""
-    return torch.arange(number, device=like.device)
-
-
-def _rule(like: Tensor, fine: int | None) -> list[Tensor]:
-    """The Gauss-Legendre rule on [0, 1], of fewer points if fine is 0."""
-    rows = (_FEWER_POINTS, _FEWER_WEIGHTS) if fine == 0 else (_POINTS, _WEIGHTS)
-    return [torch.tensor(row, dtype=like.dtype, device=like.device) for row in rows]
-
-
 def _gauss(like: Tensor) -> list[Tensor]:
     """The rule of averages of signs."""
     return [torch.tensor(row, dtype=like.dtype, device=like.device) for row in (_GAUSS_NODES, _GAUSS_WEIGHTS)]
-
-
-def _sorted(places: Sequence[Tensor]) -> list[Tensor]:
-    """Anchors in increasing order, entry by entry."""
-    return list(torch.sort(torch.stack(places, -1), -1).values.unbind(-1))
 
 
 class _Differentiable(torch.autograd.Function):

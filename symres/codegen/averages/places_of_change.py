@@ -1,0 +1,83 @@
+"""Where a smooth function changes: tanh(a*(z - 2)) does at 2. Nodes crowd there: the scale need not be known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import sympy as sp
+
+from ...core.symbols import z
+from ...functions.function_record import record_of
+from .integrands import PiecewiseIntegrand
+
+_FLAT = sp.sin, sp.cos  # change everywhere alike
+
+
+def places_of_change(factor: PiecewiseIntegrand) -> tuple[sp.Expr, ...]:
+    """The places other than 0 and breakpoints, in order; they may contain parameters.
+
+    They are zeros of the arguments of functions and of bases of powers, vertices of quadratic ones and the centres of
+    others, and where the argument of a function is 1 if it is nowhere 0.
+    """
+    places = dict.fromkeys(place for part in factor.parts for e in sp.preorder_traversal(part) for place in _changes(e))
+    others = (place for place in places if not place.is_zero and place not in factor.breaks)
+    return tuple(sorted(others, key=sp.default_sort_key))
+
+
+def _changes(e: sp.Basic) -> Iterator[sp.Expr]:
+    """The places of one function."""
+    argument = _argument(e)
+    if argument is None or not argument.has(z) or isinstance(e, _FLAT):
+        return
+    if isinstance(e, sp.Pow | sp.log):  # singular where the rest is -offset, near its roots if that is small
+        offset, rest = argument.as_independent(z, as_Add=True)
+        argument = argument if offset.is_zero else rest / offset
+    if argument.is_polynomial(z):
+        for factor, _ in sp.factor_list(argument, z)[1]:
+            yield from _roots(factor)
+    yield from _crossings(argument, sp.Integer(0)) or _crossings(argument, sp.Integer(1))
+
+
+def _argument(e: sp.Basic) -> sp.Expr | None:
+    if isinstance(e, sp.Function) and len(e.args) == 1:
+        return e.args[0]
+    if isinstance(e, sp.Pow) and isinstance(e.base, sp.Add) and not (e.exp.is_integer and e.exp.is_nonnegative):
+        return e.base
+    return None
+
+
+def _roots(u: sp.Expr) -> list[sp.Expr]:
+    """Of a linear or quadratic polynomial, the vertex where it has none, or one of two terms; else empty."""
+    leading, *rest = sp.Poly(u, z).all_coeffs()
+    degree, last = len(rest), rest[-1] if rest else 0
+    if degree == 1:
+        return [-last / leading]
+    if degree == 2:
+        apart = sp.sqrt(sp.Max(0, rest[0] ** 2 - 4 * leading * last))
+        return list(dict.fromkeys((-rest[0] + side * apart) / (2 * leading) for side in (1, -1)))
+    if not degree or any(c != 0 for c in rest[:-1]):
+        return []
+    root = sp.Abs(last / leading) ** sp.Rational(1, degree)
+    return [root, -root] if degree % 2 == 0 else [-sp.sign(last / leading) * root]
+
+
+def _crossings(u: sp.Expr, value: sp.Expr) -> list[sp.Expr]:
+    """Where u has the value: the centre of the roots of a polynomial of high degree; empty if it is not found."""
+    if value.is_finite is False:
+        return []
+    if u.is_polynomial(z):
+        leading, following, *others = sp.Poly(u - value, z).all_coeffs()
+        places = [-following / ((1 + len(others)) * leading)] if len(others) != 1 else _roots(u - value)
+        return [e for e in places if not (e.is_finite is False or e.is_extended_real is False or e.has(sp.I))]
+    offset, rest = u.as_independent(z, as_Add=True)
+    factor, rest = rest.as_independent(z, as_Add=False)
+    value = (value - offset) / factor
+    if isinstance(rest, sp.Add):
+        return _crossings(rest, value) if rest != u else []
+    if isinstance(rest, sp.Pow) and rest.exp.is_positive and value.is_zero:
+        return _crossings(rest.base, value)
+    record = record_of(rest)
+    if record is None or record.inverse is None:
+        return []
+    value = sp.Abs(value) if isinstance(rest, sp.exp) else value  # a negative factor changes at the same place
+    return _crossings(rest.args[0], record.inverse(value))
