@@ -288,7 +288,10 @@ def _parallel_average(f, g, K1, K2, rho, complement, parameters, rule):
 
 
 def _settled(value, coarse, squares):
-    """A sum over all nodes; nan where that over every second node is not near, or functions have mass at the last one.
+    """A sum over all nodes; nan where that over every second node is not near: nodes may be closer.
+
+    It is infinite where functions have mass at the last node, as those have that grow like exponentials: closer nodes
+    would change nothing.
 
     Args:
         value: the sum.
@@ -297,9 +300,10 @@ def _settled(value, coarse, squares):
     """
     eps, (first, second) = _eps(value), (terms.sum(-1) for terms in squares)
     near = xp.abs(value - coarse) <= 2.0 * math.sqrt(eps) * xp.sqrt(first) * xp.sqrt(second)
+    value = xp.where(near, value, math.nan)
     for terms, total in zip(squares, (first, second)):
-        near = near & (terms[..., -1] <= eps * total)
-    return xp.where(near, value, math.nan)
+        value = xp.where(terms[..., -1] <= eps * total, value, math.inf)
+    return value
 
 
 def _sloped(value, slopes, *arguments):
@@ -583,7 +587,8 @@ def _series_values(f, places, *arguments):
     in_plane = functools.partial(_plane_average, one, two, finer=1)
     value = _some(on_line, 256, value.reshape(good.shape), left & line, entries)
     value = _some(in_plane, 16, value, left & ~line, entries)
-    return jnp.where(known, value.reshape(empty.shape), jnp.nan)
+    value = value.reshape(empty.shape)
+    return jnp.where(known & jnp.isfinite(value), value, jnp.nan)
 
 
 def _some(function, few, value, left, columns):
