@@ -127,17 +127,17 @@ OPEN = {
     "softshrink": z + sp.Max(-1, sp.Min(1, -z)),
 }
 WRONG_AVERAGES = {  # of the helpers that compute averages of two variables at run time
-    "a coefficient": ("softsign", "_coefficients", "math.sqrt(n + 1)", "math.sqrt(n + 1.0001)"),
-    "a bound that is too loose": ("hard_tanh", "_series", "rest <= 4e-15 *", "rest <= 4e-6 *"),
-    "too few panels": ("hard_tanh", "_graded", "/ _PANEL", "/ (6 * _PANEL)"),
+    "a coefficient": ("softsign", "_moments", "math.sqrt(n + 1)", "math.sqrt(n + 1.0001)"),
+    "a bound that is too loose": ("hard_tanh", "_pair_average", "** terms <= 4e-16", "** terms <= 0.01"),
+    "weights beyond all kinks": ("softsign", "_half_line", "(1.0 + fall)", "(1.0 + 0.999 * fall)"),
+    "weights between kinks": ("softshrink", "_interval", "share * (1.0 - share)", "share * (1.001 - share)"),
     "a kink elsewhere": (
         "softsign",
         "_kinked_plane",
         "[(a[..., None] - d * v) / c",
         "[(a[..., None] - 0.9 * d * v) / c",
     ),
-    "steps too long for a steep law": ("softshrink", "_panels", "longest / (1.0 + 0.2 *", "longest / (1.0 + 0.0 *"),
-    "the diagonal": ("hard_tanh", "_line_average", "first[..., None] * x", "1.000001 * first[..., None] * x"),
+    "the diagonal": ("hard_tanh", "_pair_average", "one[..., None] * rule[0]", "1.000001 * one[..., None] * rule[0]"),
 }
 
 

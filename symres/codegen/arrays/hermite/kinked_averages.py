@@ -30,6 +30,7 @@ Rule: TypeAlias = tuple[Floats, Floats, Floats]  # nodes, their weights, those o
 _REACH = 38.0  # standard deviations behind which the normal density is no float
 _ENDS = 3.7  # how far t goes beyond T: exp(-exp(3.7)) is below a rounding
 _DISTANCE = 0.105  # of t from node to node: for softsign, at any kernels, that of twice as many is a rounding away
+_INVISIBLE = 1e-17  # of an average: what no rounding shows
 _SERIES = (64, 256, 1024, 4096)  # numbers of terms that are tried
 _NODES_AT_ONCE = 1 << 20  # numbers in the arrays of a part
 
@@ -141,7 +142,7 @@ def _sum(values: Floats, rule: Rule, close: float) -> Floats:
     last = xp.concatenate([ends, ~known[..., :-1]], -1) | xp.concatenate([~known[..., 1:], ends], -1)
     sizes = xp.abs(terms)
     size, lost = sizes.sum(-1), xp.where(last, sizes, 0.0).sum(-1)
-    return xp.where((xp.abs(value - coarse) <= close * size) & (lost <= 1e-17 * size), value, math.nan)
+    return xp.where((xp.abs(value - coarse) <= close * size) & (lost <= _INVISIBLE * size), value, math.nan)
 
 
 def _closer(
@@ -152,10 +153,10 @@ def _closer(
     In the end six digits are better than none: rounding hides the others where terms of the function itself cancel.
 
     Args:
-        average: of some entries and ``finer``, with how near a sum over every second node is to be.
+        average: of some entries, with ``finer`` and ``close``.
         few: entries at a time.
         finest: the largest value of ``finer``.
-        close: how near every second node has to be, at less than that.
+        close: by how much of the size a sum over every second node may differ; with the finest nodes by 1e-6.
         entries: their numbers.
         like: an array of the type of the averages.
     """
@@ -254,7 +255,7 @@ def _kinked_plane(
     coarse, over_v = ((product * every_second).sum(-1) * outer[2]).sum(-1), sizes.sum(-1) * outer[1]
     lost = ((sizes[..., 0] + sizes[..., -1]) * outer[1]).sum(-1) + over_v[..., 0] + over_v[..., -1]
     size = over_v.sum(-1)
-    return xp.where((xp.abs(value - coarse) <= close * size) & (lost <= 1e-17 * size), value, math.nan)
+    return xp.where((xp.abs(value - coarse) <= close * size) & (lost <= _INVISIBLE * size), value, math.nan)
 
 
 def _expansions_needed(f: Piecewise, g: Piecewise, first: Floats, second: Floats) -> int:
@@ -292,7 +293,7 @@ def _expansion(f: Piecewise, deviation: Floats, parameters: Sequence[Floats], te
     place = _integers(deviation.shape[0], deviation)
     if not _varies(f) and not parameters:
         deviation, place = xp.unique(deviation, return_inverse=True)
-    finer, found = math.ceil(0.375 * math.sqrt(terms)), []  # the last polynomial is a wave of length 2*pi/sqrt(terms)
+    finer, columns = math.ceil(0.375 * math.sqrt(terms)), []  # the last polynomial is a wave of length 2*pi/sqrt(terms)
     few = max(_NODES_AT_ONCE // (1024 * finer), 1)
     for start in range(0, deviation.shape[0], few):
         at = _integers(deviation.shape[0], deviation)[start : start + few]
@@ -300,8 +301,8 @@ def _expansion(f: Piecewise, deviation: Floats, parameters: Sequence[Floats], te
         shared = s[:1] if all(isinstance(a, float) and a == 0.0 for a in h[2]) else s  # the same nodes for all
         x, weight, second = _between([a / shared for a in h[2]], _scale(1, s), finer)
         value = _values(h, s[..., None] * x, [p[at] for p in parameters])
-        found.append(_moments(x, value * weight, value * second, (value * value * weight).sum(-1), terms))
-    return xp.concatenate(found, 1), place
+        columns.append(_moments(x, value * weight, value * second, (value * value * weight).sum(-1), terms))
+    return xp.concatenate(columns, 1), place
 
 
 def _moments(x: Floats, mass: Floats, second: Floats, square: Floats, terms: int) -> Floats:

@@ -116,14 +116,8 @@ def test_generating_for_pytorch_does_not_import_it():
 
 
 # ---- the functions themselves ------------------------------------------------------------------------------------
-RULES = {"": 16, "FEWER_": 11, "GAUSS_": 40}
-
-
-@pytest.mark.parametrize("prefix", RULES)
-def test_nodes_and_weights_are_correctly_rounded(prefix):
-    count = RULES[prefix]
-    named = ("NODES", "WEIGHTS") if count > 16 else ("POINTS", "WEIGHTS")
-    nodes, weights = (getattr(gauss_legendre, f"_{prefix}{name}") for name in named)
+def test_nodes_and_weights_are_correctly_rounded():
+    nodes, weights, count = gauss_legendre._GAUSS_NODES, gauss_legendre._GAUSS_WEIGHTS, 40
     assert len(nodes) == len(weights) == count
     with mp.workdps(40):
         for node, weight in zip(nodes, weights, strict=True):

@@ -1,9 +1,9 @@
 """Functions of kernels that are measured in a unit."""
 
 import sympy as sp
-from symres.theory.criticality.conditions.scaling_symmetry import Unit
 
 from symres.core.symbols import K, k
+from symres.theory.criticality.scaling_symmetry import Unit
 
 
 def test_a_kernel_in_units_has_a_symbol_of_its_own():
