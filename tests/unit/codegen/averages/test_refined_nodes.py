@@ -34,16 +34,6 @@ FORMULAS = {
     "tanh of a cube": sp.tanh(P * z**3),
     "tanh of softplus": sp.tanh(P * (SOFTPLUS - 1)),
 }
-SQUARES = [  # kernel, parameter
-    *(("tanh of tanh", k, p) for k, p in ((0.7, 5.0), (0.7, 12.0), (9.0, 12.0), (0.7, 20.0), (0.03, 300.0))),
-    *(("sin of tanh", k, a) for k, a in ((0.7, 20.0), (0.7, 30.0), (0.7, 50.0), (0.03, 100.0), (0.7, 300.0))),
-    ("a power", 0.7, 150.0),
-    ("a quotient", 0.7, 1e4),
-    ("a bump", 0.7, 1e4),
-    ("tanh of a cube", 0.7, 1e4),
-    ("tanh of softplus", 0.7, 300.0),
-]
-MEANS = [("a power", 0.7, 300.0), ("a quotient", 0.7, 1e4), ("tanh of softplus", 0.7, 300.0)]
 PAIRS = [
     ("tanh of tanh", 12.0),
     ("sin of tanh", 30.0),
@@ -150,34 +140,6 @@ def exact_pair(name, rho, kernel, value):
     return total, np.sum(outer * outer * mass)
 
 
-@pytest.mark.exhaustive
-# ---- one variable ------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("target", ["numpy", "torch"])
-@pytest.mark.parametrize(("name", "kernel", "value"), SQUARES)
-def test_squares(name, kernel, value, target):
-    mean, size = exact(name, 2, kernel, value)
-    assert called(text(name, 2, target), target, kernel, value) == pytest.approx(mean, abs=1e-12 * size, rel=0)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(("name", "kernel", "value"), MEANS)
-def test_means(name, kernel, value):
-    mean, size = exact(name, 1, kernel, value)
-    assert called(text(name, 1), "numpy", kernel, value) == pytest.approx(mean, abs=1e-12 * size, rel=0)
-
-
-@pytest.mark.exhaustive
-def test_entries_are_refined_by_themselves():
-    """Among many that need no shorter steps, and with a hopeless one and an unknown one beside it."""
-    values = np.array([1.0] * 300 + [50.0, 1e6, np.nan, 3.0])
-    found = called(text("sin of tanh", 2), "numpy", np.full(values.size, 0.7), values)
-    np.testing.assert_allclose(found[:300], found[0], rtol=1e-14)
-    for place in (0, 300, 303):
-        mean, _ = exact("sin of tanh", 2, 0.7, values[place])
-        assert found[place] == pytest.approx(mean, rel=1e-12)
-    assert np.isnan(found[301:303]).all()
-
-
 # ---- two variables -----------------------------------------------------------------------------------------------
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("rho", [0.3, -0.9, 0.99])
@@ -269,34 +231,3 @@ def test_modules_say_where_they_give_up():
     text = export(sr.expect(sr.Activation("f", sp.sin(a * sp.tanh(z)), (a,)), mean=sp.Rational(1, 2))).text
     assert said in " ".join(text.split())
     assert said not in " ".join(export(sr.expect2("tanh", "tanh")).text.split())
-
-
-Q = sp.Symbol("q", positive=True)
-FAR_OUT = {  # where a function changes is known from roots of its arguments
-    "bumps": (sp.exp(-P * (z**2 - Q) ** 2), 1, [(100.0, 30.0, 64.0), (9.0, 100.0, 64.0), (100.0, 100.0, 36.0)]),
-    "steps": (sp.tanh(P * (z**2 - Q)), 2, [(4.0, 10.0, 25.0), (100.0, 10.0, 25.0), (9.0, 5.0, 25.0)]),
-    "gates": (1 / (1 + sp.exp(-P * (z**2 - Q))), 2, [(53.0, 19.0, 31.0), (67.4, 40.7, 25.7)]),
-    "logarithm": (sp.log(1 + P * (z**2 - Q) ** 2), 1, [(977.0, 48.0, 48.0)]),
-    "cubic": (sp.tanh(P * (z**3 - Q)), 2, [(4.0, 8.0, 5.0), (30.0, 3.0, 30.0)]),
-    "peaks": (1 / (1 + P * (z**2 - Q) ** 2), 1, [(9.0, 100.0, 16.0), (30.0, 1e4, 4.0)]),
-    "angle": (sp.atan(Q * sp.exp(P * z)), 2, [(99.7, 1.26, 4.37), (30.0, 9.0, 0.01)]),
-}
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", FAR_OUT)
-def test_places_that_are_roots_of_arguments(name):
-    """A bump at sqrt(q) that no node sees would be 0, with any number of nodes that agree."""
-    formula, power, cases = FAR_OUT[name]
-    module = export(sr.expect(sr.Activation("f", formula, (P, Q))(z) ** power)).load()
-    for k, p, q in cases:
-        with mp.workdps(30):
-            f = sp.lambdify(z, formula.subs({P: sp.Rational(p), Q: sp.Rational(q)}), "mpmath")
-            near = [s * mp.mpf(q) ** e for s in (1, -1) for e in (mp.mpf(1) / 2, mp.mpf(1) / 3)]
-            near.append(-mp.log(mp.mpf(q)) / p)
-            width = mp.sqrt(mp.mpf(k))
-            spread = [mp.mpf(10) ** e * s for e in range(-5, 1) for s in (1, -1)]
-            places = sorted({*mp.linspace(-14, 14, 57), *((x + d) / width for x in near for d in (0, *spread))})
-            inside = [x for x in places if -14 <= x <= 14]
-            exact = mp.quad(lambda x, f=f, width=width, power=power: f(width * x) ** power * mp.npdf(x), inside)
-        assert float(module.expect(k, p, q)) == pytest.approx(float(exact), rel=1e-12, abs=0)

@@ -55,38 +55,6 @@ def plain(formula, parameters):
     return sp.lambdify((z, *parameters), shown, ["scipy", "numpy"]), sp.lambdify((z, *parameters), shown, "mpmath")
 
 
-def exact_square(formula, parameters, values, kernel, shift):
-    """<f**2> for z of variance K, by mpmath, around the places to which growth moves its mass."""
-    _, phi = plain(formula, parameters)
-    with mp.workdps(30):
-        law, s = mp.mpf(kernel), mp.sqrt(kernel)
-        out = {abs(shift + t) for t in (-9, -6, -4, -2, -1, 0, 1, 2, 4, 6, 9)} | {0.1, 0.5, 1, 2, 4, 8}
-        points = [0, *sorted(p * s for p in out if p)]
-        points = [-p for p in points[:0:-1]] + points
-        return float(
-            mp.quad(lambda x: phi(x, *values) ** 2 * mp.exp(-x * x / (2 * law)), points) / mp.sqrt(2 * mp.pi * law)
-        )
-
-
-@pytest.mark.exhaustive
-# ---- growth ------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("name", GROWING)
-@pytest.mark.parametrize(("kernel", "a"), [(1.0, 0.75), (9.0, -1.0), (20.0, 1.0), (100.0, -1.0), (1e4, 0.1), (0.3, 12)])
-def test_growth_moves_the_mass_as_far_as_parameters_say(name, kernel, a):
-    exact = exact_square(GROWING[name], (A,), (a,), kernel, 2 * abs(a) * math.sqrt(kernel))
-    assert float(square(GROWING[name], (A,))(kernel, a)) == pytest.approx(exact, rel=3e-14)
-
-
-def test_entries_grow_each_at_its_own_rate():
-    """One is out of the reach of floats and has no value; the others keep theirs."""
-    average = square(GROWING["tanh"], (A,))
-    kernels, rates = np.array([1.0, 1e4, 9.0, 1e4]), np.array([0.1, -12.0, -1.0, 1e-3])
-    found = average(kernels, rates)
-    assert np.isnan(found[1])
-    alone = [float(average(k, a)) for k, a in zip(kernels, rates, strict=True)]
-    np.testing.assert_allclose(found, alone, rtol=1e-14)
-
-
 @pytest.mark.parametrize("name", GROWING)
 def test_two_inputs_that_grow(name):
     """The same input twice has the average of the square, and half-correlated ones that of mpmath."""
@@ -135,28 +103,6 @@ def test_where_growth_ends_is_said(target):
 
 
 # ---- waves -------------------------------------------------------------------------------------------------------
-def exact_waves(name, values, kernel):
-    """<f**2> by so many panels that each has less than a wave."""
-    formula = WAVES[name]
-    phi, _ = plain(formula, (A, B))
-    nodes, weights = np.polynomial.legendre.leggauss(24)
-    s = math.sqrt(kernel)
-    count = 60 + int(12 * s * abs(values[0]))
-    edges = np.unique(np.concatenate([np.linspace(-11 * s, 11 * s, count), np.linspace(-4, 4, 65), [values[1]]]))
-    half = np.diff(edges)[:, None] / 2
-    x = edges[:-1, None] + half * (1 + nodes)
-    return (phi(x, *values) ** 2 * half * weights * np.exp(-x * x / (2 * kernel))).sum() / math.sqrt(2 * np.pi * kernel)
-
-
-@pytest.mark.parametrize("name", WAVES)
-@pytest.mark.parametrize(
-    ("kernel", "a", "b"), [(1, 12, 0.1), (400, -6, 0.75), (6289, 12, 0.75), (1e4, 0.75, -12), (1e-3, 12, 0.1)]
-)
-def test_nodes_resolve_waves(name, kernel, a, b):
-    average = square(WAVES[name], (A, B))
-    assert float(average(float(kernel), a, b)) == pytest.approx(exact_waves(name, (a, b), kernel), rel=1e-13)
-
-
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["smooth", "cut"])
 @pytest.mark.parametrize(
@@ -240,76 +186,3 @@ def test_a_double_exponential_has_its_gradients_at_every_kernel(kernel):
         with mp.workdps(30):
             exact = float(mp.diff(value, tuple(at.values()), place))
         assert float(tensor.grad) == pytest.approx(exact, rel=1e-11)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("target", ["numpy", "torch"])
-@pytest.mark.parametrize("kernel", [0.01, 0.1, 0.2])
-def test_mass_moves_before_a_double_exponential_ends_it(kernel, target):
-    """exp(20 z - cosh(z)) is largest at z = 3.7, far beyond the deviations of these kernels."""
-    f = sr.Activation("f", sp.exp(20 * z - sp.cosh(z)) * sp.tanh(STEEP * z), (STEEP,))
-    with mp.workdps(30):
-        width = mp.sqrt(kernel)
-        exact = mp.quad(
-            lambda x: mp.exp(20 * x - mp.cosh(x)) * mp.tanh(x) * mp.npdf(x / width) / width, mp.linspace(-4, 8, 25)
-        )
-    assert called(export(sr.expect(f), target).load().expect, target, (kernel, 1.0)) == pytest.approx(exact, rel=1e-13)
-
-
-LOGARITHMS = {
-    "with a constant": (1, 1, STEEP),
-    "of another height": (STEEP, STEEP / 2, 2),
-    "without a constant": (0, 1, 3),
-    "with a small one": (1, sp.tanh(z) ** 2, STEEP),
-    "with a hyperbolic cosine": (1 + sp.cosh(8 * z), 1, STEEP),
-}
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("target", ["numpy", "torch"])
-@pytest.mark.parametrize("name", LOGARITHMS)
-@pytest.mark.parametrize(("kernel", "c"), [(1e-8, 0.75), (2.0, 0.5), (2.0, 3.0), (1e4, 9.0)])
-def test_logarithms_of_sums_of_exponentials_do_not_overflow(name, target, kernel, c):
-    """exp(20*z) is no float at 38 standard deviations of 100."""
-    rest, a, b = LOGARITHMS[name]
-    formula = sp.log(rest + a * sp.exp(20 * z) + b * sp.exp(-z))
-    f = sr.Activation("f", formula, (STEEP,) if formula.has(STEEP) else ())
-    phi = sp.lambdify((z, STEEP), formula, "mpmath")
-    with mp.workdps(40):
-        width = mp.sqrt(kernel)
-        places = sorted({side * p for side in (-1, 1) for p in (0, 1e-3, 0.01, 0.03, 0.1, 0.3, 1, 2, 4, 8, 13)})
-        exact = mp.quad(lambda x: phi(width * x, mp.mpf(c)) * mp.npdf(x), places)
-    at = (kernel, c) if formula.has(STEEP) else (kernel,)
-    assert called(export(sr.expect(f), target).load().expect, target, at) == pytest.approx(float(exact), rel=1e-13)
-
-
-SUMS = {  # of functions, none of which is a polynomial
-    "logarithm": sp.log(1 + sp.exp(z) + sp.exp(STEEP * z)),
-    "quotient": 1 / (STEEP + sp.exp(z) + sp.exp(-z)),
-    "root": sp.sqrt(STEEP + z**2 + sp.exp(-(z**2))),
-    "double": sp.exp(STEEP * z - sp.exp(z)),
-    "bounded": sp.tanh(STEEP * (sp.exp(z) - z)),
-}
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("target", ["numpy", "torch"])
-@pytest.mark.parametrize("name", SUMS)
-def test_sums_of_functions_inside_of_a_function(name, target):
-    quantity = sr.expect(sr.Activation("f", SUMS[name], (STEEP,)))
-    function = export(quantity, target).load().expect
-    for kernel, value in ((1e-6, 1.0), (1.0, 0.5), (50.0, 2.0), (1e3, 1.0)):
-        exact = float(quantity.evalf(15, K=kernel, c=value))
-        assert called(function, target, (kernel, value)) == pytest.approx(exact, rel=1e-13)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("kernel", [1.0, 400.0])
-def test_the_rate_of_a_root_of_a_square(kernel):
-    """exp(sqrt(c z^2 + 1)) grows at the rate sqrt(c), and its mass lies that many variances away."""
-    f = sr.Activation("f", sp.exp(sp.sqrt(STEEP * z**2 + 1)), (STEEP,))
-    function = export(sr.expect(f)).load().expect
-    with mp.workdps(30):
-        width = mp.sqrt(kernel)
-        exact = 2 * mp.quad(lambda x: mp.exp(mp.sqrt((x * width) ** 2 / 9 + 1)) * mp.npdf(x), [0, 1, 4, 8, 12, 20, 30])
-    assert function(kernel, 1 / 9) == pytest.approx(float(exact), rel=1e-13)
