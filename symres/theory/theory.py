@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import mpmath as mp
 import sympy as sp
@@ -124,10 +124,14 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
 
     if not TYPE_CHECKING:  # a checker would take every name for an attribute
 
-        def __getattr__(self, name: str) -> NoReturn:
-            """Say which name was meant; errors of attributes that exist stay what they are."""
-            if name.startswith("_") or hasattr(type(self), name):
-                return object.__getattribute__(self, name)
+        def __getattr__(self, name: str) -> Any:
+            """An observable that was registered; else say which name was meant.
+
+            Errors of attributes that exist stay what they are.
+            """
+            is_inner = name.startswith("_") or hasattr(type(self), name)
+            if is_inner or ("layer" in vars(self) and name in self.observables):  # not while it is being unpickled
+                return super().__getattr__(name)
             guess = f"did you mean {OTHER_WORDS[name]}?" if name in OTHER_WORDS else nearest(name, dir(self))
             missing = f"'{type(self).__name__}' object has no attribute '{name}'"
             raise AttributeError(f"{missing}; {guess or 'dir(theory) lists its names'}")
