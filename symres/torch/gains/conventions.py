@@ -15,7 +15,7 @@ from ...core.symbols import K as ANY_KERNEL
 from ...core.symbols import z
 from ...results.critical_point import CriticalPoint
 from ...studies.criticality_summary import CLASSES, first_usable, stability, value
-from ..activations.known_formulas import known_formula
+from ..activations.conversion import known_formula
 from .gain_number import Gain, GainFacts
 from .layer_averages import GainSubject, LayerAverages
 

@@ -8,7 +8,5 @@ place_text     its lines of text
 averaging      from the samples of networks, inputs and probes to numbers with standard errors
 prediction     the theory that a measurement is compared with
 depth_fit      growth with depth: exponential or power law; ordered, critical or chaotic
-depth_laws     whether steps from place to place contradict either
 signal_figure  the figure
-peak_memory    how many bytes it took
 """

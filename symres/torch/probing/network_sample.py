@@ -13,13 +13,17 @@ from ...activations.formula_parser import nearest
 from ...core.errors import DeclarationError
 from ..models.arguments_of_models import CallArguments
 from ..models.choosing import ChosenModules
-from ..models.in_place import input_changes
-from ..models.model_state import active_dropout, first_nonfinite, mixes_inputs
+from ..models.model_state import (
+    active_dropout,
+    first_nonfinite,
+    input_changes,
+    mixes_inputs,
+    varies,
+    where_passes_differ,
+)
 from ..models.observing import Observer, Site, names_of
-from ..models.passing import passing
 from ..models.structures import tensors
-from ..models.two_passes import varies, where_passes_differ
-from ..models.wording import first_line, some_of
+from ..models.wording import first_line, passing, some_of
 from .cotangents import LossFunction, cotangent_norms, entries_of_output
 from .network_passes import Passes, counts_inputs, no_fused_encoders
 from .place_statistics import PAIRED, PlaceStatistics, statistics_of

@@ -14,8 +14,8 @@ from ...core.scalars import whole
 from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.choosing import ModuleChoice, choose_modules
 from ..models.keeping import kept, required_module, seeded
-from ..models.passing import passing
 from ..models.structures import mean_square
+from ..models.wording import passing
 from ..reading.read_model import reading_of_run
 from .kernel_comparison import TangentKernel
 from .parameter_jacobians import Groups, kernel_shares

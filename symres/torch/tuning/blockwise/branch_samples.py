@@ -20,8 +20,7 @@ import torch
 from ....results.annotated_numbers import EstimatedNumber
 from ...measuring.averaging import average, units_of
 from ...probing.network_passes import mean_products
-from ..batch_errors import SignSource
-from ..jacobian_probes import jacobian_probes
+from ..batch_errors import SignSource, jacobian_probes
 from .perturbations import TangentSample
 
 

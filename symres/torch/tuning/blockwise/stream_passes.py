@@ -13,8 +13,7 @@ from ....core.errors import DeclarationError
 from ...models.arguments_of_models import CallArguments
 from ...models.observing import hooked
 from ...models.structures import first_tensor, with_first_tensor
-from ..additions import Additions
-from ..gradient_passes import run_with_gradients
+from ..gradient_passes import Additions, run_with_gradients
 from .residual_places import PlaceKind, ResidualPlace
 
 
