@@ -2,9 +2,8 @@
 
 Reading order: ``measure`` (one call), then inwards
 
-signals        the result, ``Measurement``: table, JSON, text
+signals        the result, ``Measurement``: table, JSON, text, place by place with the theory beside it
 place_signals  what is known of one place
-place_text     its lines of text
 averaging      from the samples of networks, inputs and probes to numbers with standard errors
 prediction     the theory that a measurement is compared with
 depth_fit      growth with depth: exponential or power law; ordered, critical or chaotic

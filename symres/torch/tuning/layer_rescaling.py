@@ -24,8 +24,7 @@ from ..models.structures import first_tensor, with_first_tensor
 from ..probing.network_passes import counts_inputs, mean_products
 from .batch_errors import InputSubset, at_least, jacobian_probes, left_out_in_turn, with_batch_errors
 from .gradient_passes import Additions, NonFinitePlace, finite_numbers, run_with_gradients
-from .tuning_report import TunedLayer
-from .tuning_targets import TuningPhase, TuningPlan, TuningTarget
+from .tuning_report import TunedLayer, TuningPhase, TuningPlan, TuningTarget
 
 
 @dataclass(frozen=True)

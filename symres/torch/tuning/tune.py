@@ -23,8 +23,7 @@ from .blockwise.block_tuning import BlockPlan, tuned_blocks
 from .blockwise.residual_places import ResidualPlace, residual_places
 from .gradient_passes import named_in_place, sums_in
 from .layer_rescaling import LayerChange, LayerPlan, rescaled_layers
-from .tuning_report import TunedBlock, TunedLayer, TuningReport
-from .tuning_targets import TunedWeight, TuningTarget
+from .tuning_report import TunedBlock, TunedLayer, TunedWeight, TuningReport, TuningTarget
 
 _Choice = TypeVar("_Choice", bound=Enum)
 
