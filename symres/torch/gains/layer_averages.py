@@ -100,7 +100,7 @@ class GainSubject:
                 "shift or scale the activation so that it differs from 0 near z = 0",
             )
         try:
-            checked = average(self._function, K or _SMALL, [float(b) for b in self.activation.breakpoints])
+            checked = quadrature(self._function, K or _SMALL, [float(b) for b in self.activation.breakpoints])
         except SymresError as error:
             raise self._unchecked(f"at K = {K:.6g} {error.found}") from error
         of_squared, of_growth, of_slope, of_mean, of_drift = checked
@@ -190,8 +190,8 @@ def formula_function(phi: Activation) -> Function:
     return lambda points: (evaluate(phi.pieces, points), evaluate(slopes, points))
 
 
-def average(function: Function, kernel: float, breaks: Sequence[float]) -> list[tuple[float, float]]:
-    """Averages over N(0, kernel).
+def quadrature(function: Function, kernel: float, breaks: Sequence[float]) -> list[tuple[float, float]]:
+    """Averages over N(0, kernel), by a rule that knows nothing of how symres derives them.
 
     Args:
         function: values and slopes.

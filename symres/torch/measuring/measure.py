@@ -27,8 +27,7 @@ from ..probing.adam_step import LARGE, caution, changes_at_places
 from ..probing.cotangents import Loss, loss_of_part
 from ..probing.network_sample import NetworkSample, Plan, joined, sample_network
 from .averaging import average, average_of_pairs, error_of_directions, root_of_sums, units_of
-from .place_signals import PlaceSignals
-from .prediction import TheoryOfPlaces, predictions_for
+from .place_signals import PlaceSignals, TheoryOfPlaces, predictions_for
 from .signals import Measurement
 
 Model: TypeAlias = nn.Module | Callable[[], nn.Module]

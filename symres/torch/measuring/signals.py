@@ -13,8 +13,7 @@ from ...core.display import Fact, Plain, Shown, plain
 from ...core.errors import DeclarationError
 from ...results.annotated_numbers import EstimatedNumber, data_frame
 from .depth_fit import FITTED, DepthFit, DepthVerdict, fit_depth
-from .place_signals import MEASURED, PREDICTED, PlaceSignals
-from .prediction import Prediction, comparison
+from .place_signals import MEASURED, PREDICTED, PlaceSignals, Prediction, comparison
 
 if TYPE_CHECKING:
     import pandas as pd

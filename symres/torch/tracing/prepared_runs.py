@@ -22,7 +22,7 @@ from .recording import record_run
 from .run_record import RunRecord
 
 WIDE = (torch.float64, None)  # the numbers in which a model is run; some operations have no float64
-_FUNCTIONS = (functional.dropout, functional.dropout1d, functional.dropout2d, functional.dropout3d)
+_DROPOUTS = (functional.dropout, functional.dropout1d, functional.dropout2d, functional.dropout3d)
 
 
 def inputs_or_guess(model: nn.Module, inputs: Inputs | None, most: int, guessed: int, call: str) -> CallArguments:
@@ -128,7 +128,7 @@ class MeanDropout(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        if func in _FUNCTIONS and self._frames:
+        if func in _DROPOUTS and self._frames:
             arguments = dict(zip(("input", "p", "training", "inplace"), args, strict=False)) | (kwargs or {})
             if not arguments.get("training", True):
                 return self._replaced(arguments["input"], arguments.get("p", 0.5), arguments.get("inplace", False))
