@@ -21,9 +21,8 @@ from ..tuning_report import TunedBlock, TunedWeight, TuningPhase, TuningPlan, Tu
 from .block_changes import BlockChange
 from .branch_conditions import BranchSample, sample_of_branch, solve_block
 from .branch_weights import find_branch_weight, skip_of, verify_skip
-from .perturbations import Perturbations
 from .residual_places import PlaceKind, ResidualPlace
-from .stream_passes import Visit, pass_over_places
+from .stream_passes import Perturbations, Visit, pass_over_places
 
 Weigh: TypeAlias = Callable[[Visit, BranchSample], tuple[float, float]]  # of stream and branch
 _AGREEMENT = 0.05  # times the square root of the unit of rounding: what was predicted against what is measured

@@ -27,7 +27,7 @@ from ...measuring.averaging import average, units_of
 from ...probing.network_passes import mean_products
 from ..batch_errors import SignSource, jacobian_probes
 from ..tuning_report import TunedWeight, TuningTarget
-from .perturbations import TangentSample
+from .stream_passes import TangentSample
 
 _ERRORS = 3.0  # a difference counts from so many standard errors on
 
