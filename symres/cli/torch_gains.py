@@ -31,7 +31,7 @@ def gain(
         raise DeclarationError("symres torch", "PyTorch is not installed", "install it: pip install 'symres[torch]'")
     from ..torch.gains.gain import gain as gain_of
     from ..torch.gains.gain import require_convention
-    from ..torch.gains.gain_table import gain_record, gain_table
+    from ..torch.gains.gain_number import gain_record, gain_table
     from ..torch.gains.layer_averages import subject
     from .request import chosen
 

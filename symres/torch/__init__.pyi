@@ -5,7 +5,7 @@ from .initialising.advised_kinds import NothingHolds as NothingHolds
 from .initialising.init_report import InitReport as InitReport
 from .initialising.initialise import init_ as init_
 from .measuring.measure import measure as measure
-from .measuring.prediction import Prediction as Prediction
+from .measuring.place_signals import Prediction as Prediction
 from .measuring.signals import Measurement as Measurement
 from .reading.model_reading import Reading as Reading
 from .reading.predict_model import predict as predict

@@ -1,22 +1,24 @@
-"""From a PyTorch module, or a function of one tensor, to an activation."""
+"""From a PyTorch module, or a function of one tensor, to an activation, under its name in the catalogue."""
 
 from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TypeAlias, TypeGuard
 
+import mpmath as mp
 import sympy as sp
 import torch
 
 from ...activations.activation import Activation, formula_name
+from ...activations.catalogue import activations
 from ...activations.piecewise import split
 from ...core.errors import DeclarationError, SymresError
 from ...core.symbols import z
 from .agreement import ROUNDINGS, Agreement, Pointwise, agree
-from .known_formulas import known_formula
 from .symbolic_tensor import Recording, SymbolicTensor
 
 PointwiseModule: TypeAlias = torch.nn.Module | Callable[[torch.Tensor], torch.Tensor]
@@ -24,6 +26,10 @@ PointwiseModule: TypeAlias = torch.nn.Module | Callable[[torch.Tensor], torch.Te
 _COLUMNS = 2  # of the input, unless parameters have more entries
 _CUTS = 4.0  # how much an average of squares may differ, in units of a relative difference of values
 _LONGEST = 90  # characters of a name
+_DIGITS = 45  # the constants of SELU have 32
+_POINTS = tuple(map(sp.Rational, ("-1973/211", "-4001/1009", "-733/409", "-307/499", "-11/701", "13/907")))
+_POINTS += tuple(map(sp.Rational, ("359/613", "1201/797", "2203/887", "4217/823", "6553/947", "11003/601")))
+_MOST_NUMBERS = 8  # candidates for the values of parameters
 
 
 @dataclass(frozen=True)
@@ -163,3 +169,43 @@ def _failed(label: str, found: str, error: Exception) -> DeclarationError:
 
 def _article(word: str) -> str:
     return f"a{'n' * (word[0].lower() in 'aeiou')} {word}"
+
+
+def known_formula(phi: Activation, numbers: Iterable[sp.Expr]) -> Activation | None:
+    """The activation of the catalogue that is the same function, with its name and source.
+
+    Two formulas are taken to be the same if they agree to 40 digits at twelve points of no special kind, some in each
+    of the ranges where activations of the catalogue differ, and break at the same places.
+
+    Args:
+        phi: without free parameters.
+        numbers: values that parameters of the catalogue's formulas may have, besides those in the formula.
+    """
+    with mp.workdps(_DIGITS):
+        values = _values(phi, _POINTS)
+        written = sorted(phi.expr.atoms(sp.Rational), key=sp.default_sort_key)
+        candidates = [n for n in dict.fromkeys([*numbers, *written, sp.Integer(1)]) if n.is_number][:_MOST_NUMBERS]
+        for entry in sorted(activations.values(), key=lambda entry: len(entry.parameters)):
+            for given in product(candidates, repeat=len(entry.parameters)):
+                found = _specialised(entry, given, values)
+                if found is not None and set(found.breakpoints) == set(phi.breakpoints):
+                    return found
+    return None
+
+
+def _specialised(entry: Activation, given: Sequence[sp.Expr], values: Sequence[mp.mpf]) -> Activation | None:
+    """The entry with numbers, if it has the values; None too for numbers that its parameters do not admit."""
+    try:
+        found = entry.subs(**{str(p): value for p, value in zip(entry.parameters, given, strict=True)})
+    except DeclarationError:
+        return None
+    pairs = zip(_POINTS, values, strict=True)
+    return found if all(_same(_values(found, (point,))[0], value) for point, value in pairs) else None
+
+
+def _values(phi: Activation, points: Sequence[sp.Rational]) -> list[mp.mpf]:
+    return [sp.lambdify((), phi.pieces.part_at(x).subs(z, x), "mpmath")() + mp.mpf(0) for x in points]
+
+
+def _same(a: mp.mpf, b: mp.mpf) -> bool:
+    return bool(abs(a - b) <= mp.mpf(10) ** -40 * (1 + abs(a)))

@@ -83,9 +83,9 @@ def _compared(relation: Callable[[sp.Expr, sp.Expr], sp.Basic]) -> Operation:
     return lambda cut, self, other: relation(_number(self), _number(other))
 
 
-def _joined(logic: Callable[..., sp.Basic]) -> Operation:
-    """An operation of conditions; sympy refuses numbers."""
-    return lambda cut, self, other: logic(self, other)
+def _joined(operation: Callable[..., sp.Basic]) -> Operation:
+    """An operation of two conditions, or of two numbers; sympy refuses the other kind."""
+    return lambda cut, self, other: operation(self, other)
 
 
 def _normal_distribution(u: sp.Expr) -> sp.Expr:
@@ -178,8 +178,10 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         **{name: _function(function) for name, function in _SMOOTH.items()},
         **{name: _compared(relation) for name, relation in _RELATIONS.items()},
         **{f"{kind}_{name}": _joined(f) for name, f in _LOGIC.items() for kind in ("bitwise", "logical")},
-        "bitwise_not": lambda cut, self: sp.Not(self),
-        "logical_not": lambda cut, self: sp.Not(self),
+        **dict.fromkeys(("bitwise_not", "logical_not"), lambda cut, self: sp.Not(self)),
+        **dict.fromkeys(("maximum", "fmax"), _joined(sp.Max)),
+        **dict.fromkeys(("minimum", "fmin"), _joined(sp.Min)),
+        **dict.fromkeys(("clamp", "clamp_min", "clamp_max"), _clamp),
         "_to_copy": lambda cut, self, dtype=None, **rest: self if dtype is None else _number(self),
         "add": _add,
         "sub": lambda cut, self, other, alpha: _add(cut, self, other, -alpha),
@@ -191,13 +193,6 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "addcdiv": lambda cut, self, tensor1, tensor2, value: self + value * tensor1 / tensor2,
         "lerp": lambda cut, self, end, weight: self + weight * (end - self),
         "logaddexp": lambda cut, self, other: sp.log(sp.exp(self) + sp.exp(other)),
-        "maximum": lambda cut, self, other: sp.Max(self, other),
-        "minimum": lambda cut, self, other: sp.Min(self, other),
-        "fmax": lambda cut, self, other: sp.Max(self, other),
-        "fmin": lambda cut, self, other: sp.Min(self, other),
-        "clamp": _clamp,
-        "clamp_min": _clamp,
-        "clamp_max": _clamp,
         "hardtanh": lambda cut, self, min_val, max_val: _clamp(cut, self, min_val, max_val),
         "where": lambda cut, condition, self, other: _where(condition, _number(self), _number(other)),
         "masked_fill": lambda cut, self, mask, value: _where(mask, _number(value), _number(self)),

@@ -3,8 +3,7 @@
 layering          steps put together to layers
 opaque_parts      a step with what cannot be read set apart
 interpreting      call by call, what each value is
-equation_state    the values so far, closed to expressions of a layer
-interpretation    the result
+equation_state    the values so far, closed to expressions of a layer: the result
 formula_values    a value: a formula of the neurons of one base
 dense_variances   dense layers and convolutions, and the variances of their weights
 norm_statistics   normalisation, by PyTorch's functions or written out

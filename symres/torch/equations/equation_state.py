@@ -1,4 +1,4 @@
-"""The stream values of a stretch that were read so far, and how each becomes an expression of a layer."""
+"""The stream values of a stretch that were read so far, how each becomes an expression of a layer, and the result."""
 
 from __future__ import annotations
 
@@ -17,11 +17,48 @@ from ...report.text.formula_text import Maths
 from ..activations.symbolic_tensor import Recording
 from ..tracing.run_record import RecordedCall, RunRecord
 from .formula_values import DenseUse, FormulaValue, NotRead, Uneven, WeightedCall
-from .interpretation import HiddenCalls
 from .norm_statistics import NeuronAverages
 from .pointwise_chains import KnownActivations, PointwiseChain, multiple_of_identity
 
 WIDTH = sp.Dummy("n", positive=True)  # of the stream, known when all calls are read
+
+
+@dataclass(frozen=True)
+class Interpretation:
+    """What calls compute.
+
+    Args:
+        expression: of the last one, in ``sr.z`` and nodes.
+        dense: the draws in it, in order.
+        activations: in order, each once.
+        norms: the names of modules that normalise.
+        axis: of neurons in the last value, negative; None where nothing says it.
+        is_uneven: whether the last value is a norm whose weights differ between neurons.
+    """
+
+    expression: sp.Expr
+    dense: tuple[DenseUse, ...]
+    activations: tuple[Activation, ...]
+    norms: tuple[str, ...]
+    axis: int | None
+    is_uneven: bool
+
+
+@dataclass(frozen=True)
+class HiddenCalls:
+    """Calls that are not read: a function of what goes in.
+
+    Args:
+        name: of the function.
+        calls: their numbers.
+        given: stream values that go in.
+        made: stream values that come out and are used.
+    """
+
+    name: str
+    calls: frozenset[int]
+    given: tuple[int, ...]
+    made: tuple[int, ...]
 
 
 @dataclass

@@ -17,9 +17,8 @@ from ..models.structures import mean_square
 from ..tracing.run_record import DROPOUTS, PRODUCTS, SUMS, RecordedCall, StreamValue
 from . import axes
 from .dense_variances import DENSE, weighted
-from .equation_state import WIDTH, EquationState
+from .equation_state import WIDTH, EquationState, Interpretation
 from .formula_values import DenseUse, FormulaValue, NotRead, Uneven, factored
-from .interpretation import Interpretation
 from .norm_statistics import AVERAGES, NORMS, affine, norm_call, vector_of_neurons
 from .pointwise_chains import applied
 

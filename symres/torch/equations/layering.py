@@ -13,12 +13,11 @@ from ...core.symbols import z
 from ...layers.layer import Layer
 from ...layers.nodes import Dense
 from ...layers.normalisation import Normaliser
-from ..tracing.narrow_places import StreamStep
-from ..tracing.run_record import RecordedCall, RunRecord
+from ..tracing.run_record import RecordedCall, RunRecord, StreamStep
 from .axes import SLICES
 from .dense_variances import DENSE
+from .equation_state import Interpretation
 from .formula_values import factored
-from .interpretation import Interpretation
 from .opaque_parts import OpaquePart, StepReading, read_calls
 from .pointwise_chains import KnownActivations
 

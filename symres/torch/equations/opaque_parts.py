@@ -10,8 +10,8 @@ from pathlib import Path
 from torch import nn
 
 from ..tracing.run_record import SUMS, ModuleCall, RecordedCall, RunRecord
+from .equation_state import HiddenCalls, Interpretation
 from .formula_values import NotRead
-from .interpretation import HiddenCalls, Interpretation
 from .interpreting import Interpreter
 from .pointwise_chains import KnownActivations
 

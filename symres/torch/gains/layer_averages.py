@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
+from ...activations import piecewise
 from ...activations.activation import Activation
 from ...activations.catalogue import Declared, activation
 from ...core.errors import CheckRefuted, DeclarationError, NoClosedForm, SymresError
 from ...core.scalars import Number
 from ...core.words import NumbersWanted
 from ...layers.architectures import mlp
+from ...numerics.gauss_rules import averages
 from ...results.quantity import Quantity
 from ...theory.quantities.expectations import derivative, expect
 from ...theory.theory import Theory, derive
+from ..activations.agreement import evaluate, values_and_gradients
 from ..activations.conversion import Conversion, conversion, is_pointwise_module
-from .module_quadrature import Function, average, formula_function, module_function
 
 _DIGITS = 16
 _VALUES = 1e-9  # relative: averages of values in float64
 _SLOPES = 2.0**-21  # of gradients: kernels of PyTorch have constants in float32
 _VANISHING = 1e-280  # an average with whose inverse floats still compute
 _SMALL = 1e-20  # a kernel in the place of 0
+# of arguments: values and slopes
+Function = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+_OTHER_PANELS = (-2.9, -1.7, -0.6, 0.7, 1.4, 2.7)  # where panels are divided for another value, with other errors
 
 
 @dataclass(frozen=True)
@@ -91,7 +100,7 @@ class GainSubject:
                 "shift or scale the activation so that it differs from 0 near z = 0",
             )
         try:
-            checked = average(self._function, K or _SMALL, [float(b) for b in self.activation.breakpoints])
+            checked = quadrature(self._function, K or _SMALL, [float(b) for b in self.activation.breakpoints])
         except SymresError as error:
             raise self._unchecked(f"at K = {K:.6g} {error.found}") from error
         of_squared, of_growth, of_slope, of_mean, of_drift = checked
@@ -160,3 +169,58 @@ def _number(quantity: Quantity, K: float) -> float:
         return float(quantity.evalf(_DIGITS, **{s.name: values[s.name] for s in quantity.symbols}))
     except NoClosedForm:
         return math.nan
+
+
+def module_function(source: Conversion) -> Function:
+    """Values and gradients as PyTorch computes them in float64."""
+
+    def function(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        columns = source.columns
+        filled = np.concatenate([points, np.zeros(-len(points) % columns)]).reshape(-1, columns)
+        values, slopes = values_and_gradients(source.pointwise, filled)
+        found = np.zeros_like(values) if slopes is None else slopes
+        return values.reshape(-1)[: len(points)], found.reshape(-1)[: len(points)]
+
+    return function
+
+
+def formula_function(phi: Activation) -> Function:
+    """Values and derivatives of a formula to 30 digits."""
+    slopes = type(phi.pieces)(phi.pieces.breaks, tuple(map(piecewise.derivative, phi.pieces.parts)))
+    return lambda points: (evaluate(phi.pieces, points), evaluate(slopes, points))
+
+
+def quadrature(function: Function, kernel: float, breaks: Sequence[float]) -> list[tuple[float, float]]:
+    """Averages over N(0, kernel), by a rule that knows nothing of how symres derives them.
+
+    Args:
+        function: values and slopes.
+        kernel: the variance.
+        breaks: where the function or its slope jump.
+
+    Returns:
+        ``<phi(z)^2>``, its derivative ``<phi(z)^2 (z^2/K - 1)>/(2K)`` in K, which counts jumps in, ``<phi'(z)^2>``,
+        jumps left out, ``<phi(z)>`` and its derivative; each with its difference on other panels as its error.
+
+    Raises:
+        SymresError: the averages come from where the function leaves the range of doubles, or it varies too fast.
+    """
+    deviation = float(np.sqrt(kernel))
+    marks = np.array(breaks, dtype=float) / deviation
+
+    def means(power: int, has_slope: bool, is_moved: bool = False) -> list[tuple[float, float]]:
+        """The average of a power of the values, or slopes; and its derivative in the kernel."""
+
+        def integrand(rows: np.ndarray, places: np.ndarray) -> np.ndarray:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return function(deviation * places.ravel())[has_slope].reshape(places.shape) ** power
+
+        moments = [lambda x: (x * x - 1) / (2 * kernel)] if is_moved else []
+        found = averages(integrand, [marks, [*marks, *_OTHER_PANELS]], moments)
+        return [(float(one), float(abs(one - other))) for one, other in found]
+
+    found = [*means(2, False, True), *means(2, True), *means(1, False, True)]
+    if not np.isfinite(found).all():
+        why = "the integrand exceeds the range of doubles where it contributes most, or varies too fast"
+        raise SymresError("quadrature in double precision", why, "take a smaller kernel")
+    return found

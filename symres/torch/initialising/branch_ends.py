@@ -13,8 +13,7 @@ from ..equations.axes import VIEWS
 from ..equations.interpreting import COPIES
 from ..equations.norm_statistics import NORMS
 from ..models.structures import mean_square
-from ..tracing.narrow_places import StreamStep
-from ..tracing.run_record import DROPOUTS, PRODUCTS, SUMS, RecordedCall, RunRecord, StreamValue
+from ..tracing.run_record import DROPOUTS, PRODUCTS, SUMS, RecordedCall, RunRecord, StreamStep, StreamValue
 
 ALL_NORMS = NORMS | {"group_norm", "instance_norm"}
 _PASSING = VIEWS | COPIES | DROPOUTS | SUMS.keys()  # with one stream value: a summand is a bias

@@ -10,8 +10,8 @@ from ...core.symbols import C_W, C_b, xi, z
 from ...layers.layer import Layer
 from ...layers.nodes import Dense
 from ...layers.normalisation import Normaliser
+from ..equations.equation_state import Interpretation
 from ..equations.formula_values import DenseUse, factored
-from ..equations.interpretation import Interpretation
 from ..equations.layering import is_drawn
 
 

@@ -12,8 +12,7 @@ import torch
 from ...results.advice.parts import FACTOR
 from ...results.annotated_numbers import data_frame
 from ..probing.adam_step import RATE
-from ..tracing.run_record import RecordedCall
-from .rerunning import Rerun
+from ..tracing.run_record import RecordedCall, Rerun
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,27 +17,22 @@ from ...results.advice.advice import Advice
 from ...results.advice.parts import FACTOR
 from ..equations.dense_variances import is_padded
 from ..models.arguments_of_models import CallArguments, Inputs
-from ..models.in_place import without_gradients
 from ..models.keeping import drawn_seed, kept, required_module, seeded
-from ..models.model_state import active_dropout
-from ..models.standard_draws import DISTRIBUTIONS
+from ..models.model_state import active_dropout, without_gradients
 from ..models.structures import mean_square
 from ..models.wording import some_of
 from ..probing.adam_step import DESTRUCTIVE, LARGE, RATE, caution, change_in_words
-from ..tracing.mean_dropout import MeanDropout
-from ..tracing.narrow_places import StreamStep, stream_steps
-from ..tracing.prepared_runs import WIDE, inputs_or_guess, recorded
-from ..tracing.run_record import RunRecord
+from ..tracing.prepared_runs import WIDE, MeanDropout, inputs_or_guess, recorded
+from ..tracing.run_record import RunRecord, StreamStep, stream_steps
 from .advised_kinds import TARGETS, Adviser, NoNumbers, regime
 from .branch_ends import branch_ends, without_factors
 from .canonical_forms import largest_epsilon
 from .depth_check import NEAR, DepthCheck, PredictedStream, StreamLevel, check_depth
 from .init_report import InitReport
 from .model_parts import ModelPart, PartRole
-from .model_run import adam_changes_of, dropout_calls, kept_parameters, own_kernel, parts_of
-from .norm_parameters import norm_parameters
+from .model_run import adam_changes_of, dropout_calls, kept_parameters, norm_parameters, own_kernel, parts_of
 from .setting_weights import Attempt, StreamSetter
-from .weight_store import WeightStore
+from .weight_store import DISTRIBUTIONS, WeightStore
 
 _MOST_INPUTS = 64  # that are run
 _GUESSED_INPUTS = 16  # Gaussian ones, where none are given

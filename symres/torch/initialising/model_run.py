@@ -1,25 +1,33 @@
-"""The run of a model that is to be initialised: its parts, and the parameters that are left."""
+"""The run of a model that is to be initialised: its parts, the parameters that are left, and those of norms."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import nn
 
 from ...core.errors import DeclarationError
 from ..equations.layering import read_stretches
+from ..equations.norm_statistics import NORMS
 from ..equations.pointwise_chains import KnownActivations
 from ..models.arguments_of_models import CallArguments
-from ..models.blocks import block_finder
+from ..models.choosing import block_finder
 from ..probing.adam_step import adam_changes
-from ..tracing.mean_dropout import MeanDropout
-from ..tracing.narrow_places import StreamStep
+from ..tracing.prepared_runs import MeanDropout
 from ..tracing.recording import record_run
-from ..tracing.run_record import DROPOUTS, RunRecord
+from ..tracing.run_record import DROPOUTS, PRODUCTS, SUMS, RecordedCall, RunRecord, StreamStep, StreamValue
 from .branch_ends import BranchEnd
 from .model_parts import ModelPart, model_parts
+
+_SUMMANDS = frozenset(name for name, sign in SUMS.items() if sign > 0)
+_NORM_MODULES = (
+    nn.LayerNorm,
+    nn.GroupNorm,
+    nn.modules.batchnorm._NormBase,
+    *((nn.RMSNorm,) if "RMSNorm" in dir(nn) else ()),
+)
 
 
 def parts_of(
@@ -109,3 +117,45 @@ def dropout_calls(record: RunRecord, training: frozenset[str]) -> tuple[list[str
             elif module in training:
                 switched[module or type(call.inside[0].module).__name__] = None
     return list(switched), list(always)
+
+
+def norm_parameters(model: nn.Module, record: RunRecord) -> dict[str, float]:
+    """The numbers that parameters of norms get, by qualified name.
+
+    Parameters of PyTorch's norms count; those that are arguments of its norm functions; and in modules without
+    submodules that divide their stream by a root, what has one number for each neuron and multiplies or is added.
+
+    Args:
+        model: the model.
+        record: a run of it.
+    """
+    found: dict[int, float] = {}
+    for module in model.modules():
+        if isinstance(module, _NORM_MODULES):
+            found |= {id(p): float(name == "weight") for name, p in module.named_parameters(recurse=False)}
+    for call in record.calls:
+        for tensor, value in (*_of_functions(call), *_written_out(record, call)):
+            found.setdefault(id(tensor), value)
+    return {name: found[id(parameter)] for name, parameter in model.named_parameters() if id(parameter) in found}
+
+
+def _of_functions(call: RecordedCall) -> Iterator[tuple[torch.Tensor, float]]:
+    """Weight and bias of a call of a norm function: the constants with one number for each neuron."""
+    if call.name not in NORMS or call.name == "batch_norm":
+        return
+    for name, value in (("weight", 1.0), ("bias", 0.0)):
+        if isinstance(tensor := call.by_name.get(name), torch.Tensor):
+            yield tensor, value
+
+
+def _written_out(record: RunRecord, call: RecordedCall) -> Iterator[tuple[torch.Tensor, float]]:
+    """Parameters of a norm that is written out, such as Llama's."""
+    inside = call.inside[-1]
+    if call.name not in PRODUCTS | _SUMMANDS or next(inside.module.children(), None) is not None:
+        return
+    operations = {other.name for other in record.calls if other.inside and other.inside[-1] is inside}
+    if not operations & {"mean", "var", "sum", "norm"} or not operations & {"rsqrt", "sqrt", "norm", "var"}:
+        return
+    for leaf in call.args:
+        if isinstance(leaf, nn.Parameter) and not isinstance(leaf, StreamValue) and leaf.ndim == 1:
+            yield leaf, float(call.name in PRODUCTS)

@@ -17,12 +17,11 @@ from ...layers.normalisation import BatchNorm, Normaliser
 from ...results.advice.parts import DIGITS
 from ..equations.dense_variances import share_inside
 from ..equations.formula_values import factored
-from ..tracing.run_record import RecordedCall
+from ..tracing.run_record import RecordedCall, Rerun
 from .advised_kinds import Adviser, KindAdvice, NoNumbers, NothingHolds, averaged
 from .depth_check import PredictedStream
 from .init_report import InitReason
 from .model_parts import ModelPart, PartRole, WeightUse
-from .rerunning import Rerun
 from .weight_store import WeightStore
 
 Drawn: TypeAlias = tuple[float, float, InitReason, str]  # C_W, C_b, why

@@ -2,13 +2,9 @@
 
 Reading order: ``measure`` (one call), then inwards
 
-signals        the result, ``Measurement``: table, JSON, text
-place_signals  what is known of one place
-place_text     its lines of text
+signals        the result, ``Measurement``: table, JSON, text, place by place with the theory beside it
+place_signals  what is known of one place, and the theory that it is compared with
 averaging      from the samples of networks, inputs and probes to numbers with standard errors
-prediction     the theory that a measurement is compared with
 depth_fit      growth with depth: exponential or power law; ordered, critical or chaotic
-depth_laws     whether steps from place to place contradict either
 signal_figure  the figure
-peak_memory    how many bytes it took
 """

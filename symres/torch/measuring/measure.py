@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -23,12 +24,10 @@ from ..models.model_state import mixes_inputs, remarks_on
 from ..models.structures import converted, tensors
 from ..models.wording import first_line
 from ..probing.adam_step import LARGE, caution, changes_at_places
-from ..probing.losses import Loss, loss_of_part
+from ..probing.cotangents import Loss, loss_of_part
 from ..probing.network_sample import NetworkSample, Plan, joined, sample_network
 from .averaging import average, average_of_pairs, error_of_directions, root_of_sums, units_of
-from .peak_memory import watched_memory
-from .place_signals import PlaceSignals
-from .prediction import TheoryOfPlaces, predictions_for
+from .place_signals import PlaceSignals, TheoryOfPlaces, predictions_for
 from .signals import Measurement
 
 Model: TypeAlias = nn.Module | Callable[[], nn.Module]
@@ -289,3 +288,31 @@ def _place(samples: list[NetworkSample], row: int, changes: list[float]) -> Plac
 def _report(report: Progress, number: int, networks: int, what: str, share: float) -> None:
     """What is done for one network of several as a share of all."""
     report(f"{what}, network {number + 1} of {networks}", (number + share) / networks)
+
+
+def watched_memory(device: torch.device) -> Callable[[], int | None]:
+    """Begin to watch.
+
+    Args:
+        device: where the model is.
+
+    Returns:
+        A function that returns the bytes at the peak since then: of an accelerator's tensors, those beyond what was
+        allocated before; of the process on a CPU, the growth of its largest resident size. None where that is unknown:
+        the process had been larger before.
+    """
+    if device.type == "cuda":
+        before = torch.cuda.memory_allocated(device)
+        torch.cuda.reset_peak_memory_stats(device)
+        return lambda: int(torch.cuda.max_memory_allocated(device) - before)
+    largest = _largest()
+    return lambda: (_largest() - largest) or None
+
+
+def _largest() -> int:
+    if sys.platform == "win32":
+        return 0
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes, Linux kilobytes
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -10,8 +10,7 @@ import numpy as np
 
 from ...report.figures.style import SAME_CURVE, coincide, number_axis
 from ...results.annotated_numbers import EstimatedNumber
-from .place_signals import PlaceSignals
-from .prediction import Prediction
+from .place_signals import PlaceSignals, Prediction
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,7 +1,8 @@
-"""The modules that a user means: by type, by patterns of their names, by a function, or the blocks of a model."""
+"""The modules that a user means: by type, by patterns of their names, by a function; or else residual blocks."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -11,10 +12,11 @@ from torch import nn
 
 from ...activations.formula_parser import nearest
 from ...core.errors import DeclarationError
-from .blocks import dense_layers, residual_blocks
 from .wording import some_of
 
 _LISTED = 8  # names in a message
+_CONTAINERS = (nn.ModuleList, nn.Sequential)
+_DENSE = (nn.Linear, nn.Bilinear, nn.modules.conv._ConvNd)
 
 
 @dataclass(frozen=True)
@@ -136,3 +138,42 @@ def _match(levels: list[str], patterns: list[str]) -> bool:
     if patterns[0] == "**":
         return any(_match(levels[skipped:], patterns[1:]) for skipped in range(len(levels) + 1))
     return bool(levels) and fnmatchcase(levels[0], patterns[0]) and _match(levels[1:], patterns[1:])
+
+
+def residual_blocks(model: nn.Module) -> dict[str, nn.Module]:
+    """The repeated blocks of a model, by qualified name, in the order of declaration.
+
+    Blocks are children of a ``ModuleList`` or ``Sequential`` that have children themselves and whose type occurs at
+    least twice among such children. Of nested ones the outermost counts, but a plain container whose children are
+    blocks (the stage of a ResNet) is opened.
+
+    Returns:
+        Empty where nothing is repeated.
+    """
+    found: dict[str, nn.Module] = {}
+    _collect(model, "", found)
+    counts = Counter(map(type, found.values()))
+    return {name: module for name, module in found.items() if counts[type(module)] > 1}
+
+
+def block_finder(model: nn.Module) -> Callable[[str], str]:
+    """A function that gives the repeated block in which a module is, by its name; empty for none."""
+    blocks = residual_blocks(model)
+    return lambda name: next((block for block in blocks if f"{name}.".startswith(f"{block}.")), "")
+
+
+def _collect(module: nn.Module, prefix: str, found: dict[str, nn.Module]) -> None:
+    for name, child in module.named_children():
+        path = f"{prefix}{name}"
+        if isinstance(module, _CONTAINERS) and any(True for _ in child.children()):
+            inner: dict[str, nn.Module] = {}
+            if isinstance(child, _CONTAINERS):
+                _collect(child, f"{path}.", inner)
+            found.update(inner or {path: child})
+        else:
+            _collect(child, f"{path}.", found)
+
+
+def dense_layers(model: nn.Module) -> dict[str, nn.Module]:
+    """The dense and convolutional layers of a model, by qualified name, in the order of declaration."""
+    return {name: module for name, module in model.named_modules() if isinstance(module, _DENSE)}

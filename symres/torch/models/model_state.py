@@ -1,17 +1,30 @@
-"""What a model does besides computing: drops out, averages over a batch, gives numbers that are not finite."""
+"""What a model does besides computing: drops out, averages over a batch, gives numbers that are not finite.
+
+Also whether two passes on the same inputs agree, and what is changed in place: an input, or what gradients need.
+"""
 
 from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TypeAlias
 
 import torch
 from torch import nn
 
+from ...core.errors import DeclarationError
 from .arguments_of_models import CallArguments
+from .keeping import kept
 from .observing import hooked
 from .structures import first_tensor, tensors
-from .wording import some_of
+from .wording import first_line, module_in_words, passing, some_of
 
 _BATCH_NORM = nn.modules.batchnorm._BatchNorm
 _DROPOUT = (nn.modules.dropout._DropoutNd, nn.RReLU)
+_Sums: TypeAlias = list[tuple[float, float]]  # stand for tensors
+_CLOSE = 1e-6  # relative difference of sums that an order of summation makes
 
 
 def mixes_inputs(model: nn.Module) -> bool:
@@ -79,3 +92,161 @@ def first_nonfinite(model: nn.Module, arguments: CallArguments) -> str:
     with hooked(dict(model.named_modules()), leaving=leaving), torch.no_grad():
         arguments.call(model)
     return told[0] if told else "they appear between modules"
+
+
+def outputs_of(model: nn.Module, arguments: CallArguments) -> list[torch.Tensor]:
+    """All tensors that a pass without gradients returns, copied."""
+    with torch.no_grad(), passing(model):
+        return [tensor.clone() for tensor in tensors(arguments.call(model))]
+
+
+def varies(model: nn.Module, arguments: CallArguments, first: Sequence[torch.Tensor] | None = None) -> bool:
+    """Whether two passes on the same inputs differ by more than rounding: something is random, or kept from before.
+
+    Args:
+        model: the model, in the mode that is meant.
+        arguments: the inputs.
+        first: what one pass has returned, if there was one.
+    """
+    one = outputs_of(model, arguments) if first is None else first
+    other = outputs_of(model, arguments)
+    return len(one) != len(other) or any(map(_differ, one, other))
+
+
+def where_passes_differ(model: nn.Module, arguments: CallArguments) -> str:
+    """The innermost module that gives two outputs for the same input in two passes, in words."""
+    one, other = _calls(model, arguments), _calls(model, arguments)
+    for (words, entered, left), (words_again, entered_again, left_again) in zip(one, other, strict=False):
+        if words != words_again:
+            break  # other modules are called each time
+        if _same(entered, entered_again) and not _same(left, left_again):
+            return words
+    return type(model).__name__
+
+
+def _calls(model: nn.Module, arguments: CallArguments) -> list[tuple[str, _Sums, _Sums]]:
+    """All calls of modules in one pass, in the order in which they end: the module, what entered and what left it."""
+    calls: list[tuple[str, _Sums, _Sums]] = []
+    entered: list[_Sums] = []
+
+    def entering(name: str, module: nn.Module, args: object, kwargs: object) -> None:
+        entered.append(_sums((args, kwargs)))
+
+    def leaving(name: str, module: nn.Module, args: object, kwargs: object, output: object) -> None:
+        calls.append((module_in_words(name, module), entered.pop(), _sums(output)))
+
+    with hooked(dict(model.named_modules()), entering, leaving):
+        outputs_of(model, arguments)
+    return calls
+
+
+def _sums(value: object) -> _Sums:
+    """The sum of each tensor, and that of the sizes of its entries."""
+    found = []
+    for tensor in tensors(value):
+        numbers = torch.nan_to_num(tensor.detach().to(torch.float32))
+        found.append((float(numbers.sum()), float(numbers.abs().sum())))
+    return found
+
+
+def _same(one: _Sums, other: _Sums) -> bool:
+    return len(one) == len(other) and all(
+        math.isclose(a, b, rel_tol=_CLOSE, abs_tol=_CLOSE * size)
+        for (total, size), (again, size_again) in zip(one, other, strict=True)
+        for a, b in ((total, again), (size, size_again))
+    )
+
+
+def _differ(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return True
+    if not one.is_floating_point():
+        return not torch.equal(one, other)
+    if one.numel() == 0 or torch.equal(one, other):
+        return False
+    first, second = (torch.nan_to_num(tensor.to(torch.float32)) for tensor in (one, other))
+    rounding = torch.finfo(one.dtype).eps ** 0.75 if one.dtype != torch.float64 else torch.finfo(torch.float32).eps
+    return bool((first - second).abs().max() > rounding * first.abs().max())
+
+
+@contextmanager
+def input_changes(model: nn.Module) -> Iterator[dict[str, None]]:
+    """Around a pass: the modules, by name and type, that change in place what enters the model.
+
+    Of several inside of each other it is the innermost. Tensors are not kept alive.
+    """
+    found: dict[str, None] = {}
+    followed: list[tuple[weakref.ref[torch.Tensor], int]] = []
+    running: list[str] = []
+
+    def look() -> None:
+        """Note what has changed since the last module began or ended."""
+        kept = []
+        for each, version in followed:
+            tensor = each()
+            if tensor is not None and tensor._version == version:
+                kept.append((each, version))
+            elif tensor is not None and running:
+                found[running[-1]] = None
+        followed[:] = kept
+
+    def entering(name: str, module: nn.Module, args: object, kwargs: object) -> None:
+        look()
+        running.append(module_in_words(name, module))
+        if module is model:
+            followed.extend((weakref.ref(t), t._version) for t in tensors((args, kwargs)))
+
+    def leaving(*call: object) -> None:
+        look()
+        running.pop()
+
+    with hooked(dict(model.named_modules()), entering, leaving):
+        yield found
+
+
+class _Broken(Exception):  # it stops a pass
+    """A module from whose output no gradients go back."""
+
+
+def first_without_gradients(model: nn.Module, arguments: CallArguments) -> str:
+    """The first module from whose output gradients cannot go back to input and weights, in words; empty for none.
+
+    Where an operation in place has overwritten what gradients need, it is the module that ends first after it.
+    """
+    broken: list[str] = []
+    given = arguments.map(torch.clone)
+    weights = list(model.parameters())
+    leaf = given.differentiable
+    if leaf is not None:
+        leaf = leaf.detach().requires_grad_()
+        given = given.with_differentiable(leaf.clone())
+        weights = [leaf, *weights]
+
+    def leaving(name: str, module: nn.Module, args: object, kwargs: object, output: object) -> None:
+        tensor = first_tensor(output)
+        if tensor is None or not tensor.requires_grad or not weights:
+            return
+        try:
+            torch.autograd.grad(
+                tensor.sum(), [w for w in weights if w.requires_grad], retain_graph=True, allow_unused=True
+            )
+        except RuntimeError:
+            broken.append(module_in_words(name, module))
+            raise _Broken from None
+
+    modules = dict(model.named_modules())
+    with kept(model, train=None, dtype=None, device=None), suppress(_Broken, RuntimeError), torch.enable_grad():
+        for parameter in model.parameters():
+            parameter.requires_grad_(parameter.is_floating_point())
+        with hooked(modules, leaving=leaving):
+            model(*given.args, **given.kwargs)
+    return broken[0] if broken else ""
+
+
+def without_gradients(model: nn.Module, arguments: CallArguments, error: RuntimeError) -> DeclarationError:
+    """What to say of a model whose gradients PyTorch does not compute: the module, if it is found."""
+    said = first_line(error).split(" Hint: ")[0]  # which is about anomaly detection
+    if where := first_without_gradients(model, arguments):
+        return DeclarationError(f"gradients through {where}", said, "do not change tensors in place there")
+    remedy = "the model must be differentiable in reverse mode; checkpoints need use_reentrant=False"
+    return DeclarationError("gradients at the places of the model", said, remedy)

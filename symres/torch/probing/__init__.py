@@ -1,10 +1,8 @@
 """What one network shows of some inputs, at places of it: tensors, tangents and gradients.
 
-network_sample    everything that one network shows: arrays over places, inputs and probes
+network_sample    everything that one network shows: statistics of places, arrays over places, inputs and probes
 network_passes    passes of a network with something done at each place; random directions
-place_statistics  kernels, means, covariances and cosines of the tensor at a place
 tangents          squared norms of the Jacobians from the input to the places
-cotangents        squared norms of the Jacobians from the places to the output; gradients of a loss
+cotangents        squared norms of the Jacobians from the places to the output; gradients of a loss, and which
 adam_step         how far the first step of Adam moves the streams
-losses            whose gradients are meant
 """

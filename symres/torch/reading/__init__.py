@@ -1,11 +1,9 @@
 """Which layers of the theory a model is made of, and what they predict. Reading order from outside inwards
 
 predict_model      theory and measurement of a model side by side
-read_model         the reading of a model: one call
-assembling         equal stretches together, each kind compared with random networks; where they can be observed
+read_model         the reading of a model: equal stretches together, each kind compared with random networks
 own_weights        where weights are shared, or fit to their stream as trained ones do
 replaying          a stretch on Gaussian streams with random weights
 model_reading      the result for a model
-read_block         the result for a block of it
-float_maps         its kernel map and chi_perp as floats
+read_block         the result for a block of it; its kernel map and chi_perp as floats
 """

@@ -13,7 +13,7 @@ from torch import nn
 
 from ...core.errors import DeclarationError, SymresError
 from ..measuring.measure import measure
-from ..measuring.prediction import Prediction
+from ..measuring.place_signals import Prediction
 from ..measuring.signals import Measurement
 from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.choosing import ChosenModules

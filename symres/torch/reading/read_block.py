@@ -1,10 +1,10 @@
-"""What was read of a model: its blocks as layers of the theory, and what stays measured."""
+"""What was read of a model: its blocks as layers of the theory, with their maps as floats, and what stays measured."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 
 import sympy as sp
@@ -12,13 +12,17 @@ import sympy as sp
 from ...activations.activation import Activation
 from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError
-from ...core.symbols import z
+from ...core.symbols import C, K, z
+from ...functions.floats.float_averages import CompiledExpressions
 from ...layers.layer import Layer
 from ...report.text.formula_text import Maths
+from ...theory.observables.layer_maps import CHI_PERP, KERNEL_MAP
 from ...theory.theory import Theory, derive
 from ..equations.formula_values import factored
 from ..equations.opaque_parts import OpaquePart
-from .float_maps import FloatMaps, float_maps
+
+_OBSERVABLES = {observable.name: observable for observable in (KERNEL_MAP, CHI_PERP)}
+_KEPT = 64  # layers: more than one model has
 
 
 @dataclass(frozen=True)
@@ -252,3 +256,50 @@ def common_name(names: Sequence[str]) -> str:
 def _range(values: Sequence[float]) -> str:
     low, high = f"{min(values):.4g}", f"{max(values):.4g}"
     return low if low == high else f"{low} to {high}"
+
+
+class FloatMaps:
+    """Numbers of a layer in double precision, each average by quadrature.
+
+    Args:
+        form: the layer, variances being symbols.
+    """
+
+    def __init__(self, form: Layer) -> None:
+        self._theory = derive(form)
+        self._compiled: dict[str, CompiledExpressions] = {}
+
+    def value(self, name: str, kernel: float, numbers: Mapping[str, float]) -> float:
+        """An observable of one input; the covariance of different inputs of a batch is 0.
+
+        Args:
+            name: "kernel_map" or "chi_perp".
+            kernel: of the stream that goes in.
+            numbers: of the layer's parameters, by name.
+
+        Raises:
+            SymresError: it is infinite, or has no definition in averages.
+        """
+        if name not in self._compiled:
+            self._compiled[name] = CompiledExpressions([self._definition(name)])
+        known: dict[sp.Symbol, float] = {p: numbers[p.name] for p in self._theory.layer.parameters if p.name in numbers}
+        return float(self._compiled[name]({K: kernel, C: 0.0, **known})[0])
+
+    def step(self, kernel: float, numbers: Mapping[str, float]) -> tuple[float, float]:
+        """The next kernel, and chi_perp.
+
+        Raises:
+            SymresError: as ``value``.
+        """
+        return self.value("kernel_map", kernel, numbers), self.value("chi_perp", kernel, numbers)
+
+    def _definition(self, name: str) -> sp.Expr:
+        """In unevaluated averages, named steps written out."""
+        walks = self._theory.walks
+        found = _OBSERVABLES[name].define(walks)
+        for symbol, step in reversed(walks.one.assignments):
+            found = found.xreplace({symbol: step})
+        return found
+
+
+float_maps = lru_cache(_KEPT)(FloatMaps)  # compiled once for all blocks that have a layer

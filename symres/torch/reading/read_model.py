@@ -1,23 +1,41 @@
-"""A model as layers of the theory: one call."""
+"""A model as layers of the theory: one call. Equal stretches are put together, and compared with random networks."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import sympy as sp
 import torch
 from torch import nn
 
-from ...core.errors import DeclarationError
-from ..equations.layering import read_stretches
+from ...core.abbreviation import abbreviated
+from ...core.errors import DeclarationError, SymresError
+from ...layers.layer import Layer
+from ...layers.normalisation import BatchNorm
+from ..equations.dense_variances import remarks, variances
+from ..equations.layering import StretchReading, read_stretches
 from ..equations.pointwise_chains import KnownActivations
 from ..models.arguments_of_models import CallArguments, Inputs
-from ..models.blocks import block_finder
+from ..models.choosing import block_finder
 from ..models.keeping import kept, required_module, seeded
-from ..tracing.narrow_places import stream_steps
+from ..models.wording import enclosing_module, on_one_line
 from ..tracing.prepared_runs import WIDE, inputs_or_guess, recorded
-from .assembling import assembled
+from ..tracing.run_record import RunRecord, stream_steps
 from .model_reading import Reading
+from .own_weights import shared_weights, unlike_draws
+from .read_block import DenseNumbers, FloatMaps, ReadBlock, StretchPlaces, common_name
+from .replaying import compare, own_kernel
 
 _MOST_INPUTS = 16  # that are run
 _GUESSED = 4  # random inputs where none are given
+_LONG = 10**6  # denominators of decimals that nobody typed
+_LONGEST = 600  # characters of an equation that nothing is derived from
+_FAR = 6.0  # standard deviations of an average over squares of n weights
 
 
 def read(model: nn.Module, inputs: Inputs | None = None, *, check: bool = True, seed: int = 0) -> Reading:
@@ -72,3 +90,192 @@ def reading_of_run(model: nn.Module, arguments: CallArguments, check: bool, seed
             stretches = read_stretches(record, steps, block_finder(model), KnownActivations())
             return assembled(label, record, stretches, torch.Generator().manual_seed(seed) if check else None)
     raise failure
+
+
+def assembled(
+    label: str, record: RunRecord, stretches: Sequence[StretchReading], generator: torch.Generator | None
+) -> Reading:
+    """Equal stretches together, each kind checked once."""
+    kinds: dict[tuple[Any, ...], list[tuple[int, StretchReading]]] = {}
+    for position, stretch in enumerate(stretches):
+        kinds.setdefault(_kind_of(stretch), []).append((position, stretch))
+    blocks, order = [], {}
+    for number, group in enumerate(kinds.values()):
+        for which, (position, _) in enumerate(group):
+            order[position] = (number, which)
+        blocks.append(_block(record, [stretch for _, stretch in group], generator))
+    shared, notes = shared_weights(record, [stretch for stretch in stretches if stretch.layer is not None])
+    ordered = tuple(order[position] for position in sorted(order))
+    return Reading(label, tuple(blocks), ordered, notes, shared)
+
+
+def _kind_of(stretch: StretchReading) -> tuple[Any, ...]:
+    """What makes two stretches the same block of a model."""
+    pattern = re.sub(r"(?<![^. ])\d+(?![^.,])", "*", _place(stretch))
+    opaque = tuple((part.kind, part.reason) for part in stretch.opaque)
+    shape = None if stretch.found is None else tuple((d.made.fan_in, d.fan_out) for d in stretch.found.dense)
+    said = "" if stretch.layer is not None else _equation(stretch)
+    return pattern, stretch.layer, opaque, shape, said
+
+
+def _place(stretch: StretchReading) -> str:
+    """The innermost module that has the dense layers and the unknown parts of a stretch, or else its norms."""
+    names = [part.place or part.kind for part in stretch.opaque]
+    if stretch.found is not None:
+        names = names or [dense.name for dense in stretch.found.dense] or list(stretch.found.norms)
+    return enclosing_module(names or [call.inside[-1].name for call in stretch.calls])
+
+
+def _equation(stretch: StretchReading) -> str:
+    """The forward equation; decimals of many digits are rounded, and what is no layer is cut where it is long."""
+    if stretch.found is None:
+        return ""
+    long = {r: sp.Float(r, 6) for r in stretch.found.expression.atoms(sp.Rational) if r.q > _LONG and r.p != 1}
+    if stretch.layer is not None and not long:
+        return f"z' = {stretch.layer.text}"
+    text = abbreviated(stretch.found.expression.xreplace(long), _LONGEST)
+    return f"z' = {text}"
+
+
+def _block(record: RunRecord, group: Sequence[StretchReading], generator: torch.Generator | None) -> ReadBlock:
+    first = group[0]
+    places = tuple(map(_place, group))
+    block = ReadBlock(
+        place=common_name(places),
+        places=places,
+        form=first.layer,
+        text=_equation(first),
+        dense=tuple(map(_numbers, group)),
+        activations=() if first.found is None else first.found.activations,
+        norms=_common_norms(group),
+        opaque=first.opaque,
+        reason=first.reason,
+        remarks=_remarks(group),
+        spans=tuple(span_of(record, stretch) for stretch in group),
+    )
+    return block if block.form is None or generator is None else _checked(record, group, block, block.form, generator)
+
+
+def _numbers(stretch: StretchReading) -> tuple[DenseNumbers, ...]:
+    uses = () if stretch.found is None else stretch.found.dense
+    return tuple(
+        DenseNumbers(use.name, use.made.fan_in, use.fan_out, *variances(use), (use.C_W.name, use.C_b.name))
+        for use in uses
+    )
+
+
+def _common_norms(group: Sequence[StretchReading]) -> tuple[str, ...]:
+    found = [stretch.found.norms for stretch in group if stretch.found is not None]
+    return tuple(common_name(names) for names in zip(*found, strict=True)) if found else ()
+
+
+def _remarks(group: Sequence[StretchReading]) -> tuple[str, ...]:
+    found = [stretch.found for stretch in group if stretch.found is not None]
+    names: dict[str, list[str]] = {}
+    for use in (use for each in found for use in each.dense):
+        for remark in remarks(use):
+            names.setdefault(remark, []).append(use.name)
+    said = [f"{common_name(list(dict.fromkeys(those)))}: {remark}" for remark, those in names.items()]
+    if any(each.expression.atoms(BatchNorm) for each in found):
+        said.append("the theory normalises by averages over a batch (train mode), not by running statistics")
+    return tuple(said)
+
+
+def _checked(
+    record: RunRecord, group: Sequence[StretchReading], block: ReadBlock, form: Layer, generator: torch.Generator
+) -> ReadBlock:
+    """The block with what was compared; as something that stays measured where the theory is contradicted."""
+    stretch, numbers = group[0], block.numbers[0]
+    try:
+        comparisons = compare(record, stretch, block.form_numbers, numbers, generator)
+    except (RuntimeError, SymresError) as error:
+        reason = on_one_line(error, 120)
+        return replace(block, remarks=(*block.remarks, f"not compared with random networks: {reason}"))
+    for comparison in comparisons:
+        if not comparison.agrees:
+            reason = f"{comparison} in {comparison.networks} networks with random weights, so that it is not this layer"
+            return replace(block, form=None, reason=reason)
+    if not comparisons:
+        return replace(block, remarks=(*block.remarks, "too narrow to be compared with random networks"))
+    said = tuple(f"{comparison}, {comparison.networks} networks" for comparison in comparisons)
+    own = _of_own_weights(record, stretch, block.form_numbers, numbers, generator)
+    unlike, told = unlike_draws(record, group, block)
+    return replace(block, checks=said, remarks=(*block.remarks, *own, *told), unlike_draws=unlike)
+
+
+def _of_own_weights(
+    record: RunRecord,
+    stretch: StretchReading,
+    layer: FloatMaps,
+    numbers: Mapping[str, float],
+    generator: torch.Generator,
+) -> list[str]:
+    """A remark where the model's own weights do not act like independent draws."""
+    K = record.mean_squares[stretch.entry]
+    K = K if 0 < K < float("inf") else 1.0
+    own, theory = own_kernel(record, stretch, K, generator), layer.value("kernel_map", K, numbers)
+    assert stretch.found is not None
+    width = min([record.values[stretch.exit].shape[-1], *(use.fan_out for use in stretch.found.dense)])
+    if abs(own - theory) <= _FAR * (2 / width) ** 0.5 * abs(theory):
+        return []
+    return [f"on Gaussian inputs its own weights give the kernel {own:.4g}, independent weights {theory:.4g}"]
+
+
+_KERNELS = 16  # shares of positions
+
+
+def span_of(record: RunRecord, stretch: StretchReading) -> StretchPlaces:
+    """The places of a stretch, and the kernels at the first.
+
+    Args:
+        record: the run.
+        stretch: the stretch.
+    """
+    found = stretch.found
+    dense = () if found is None else found.dense
+    axis = -1 if found is None or found.axis is None else found.axis
+    inputs, outputs = (int(record.values[number].shape[axis]) for number in (stretch.entry, stretch.exit))
+    entry = place_of(record, stretch.entry)
+    inner = [use.fan_out for use in dense]
+    if outputs in inner:  # the dense layer that makes the exit: nothing averages over its neurons
+        inner.remove(outputs)
+    if entry != "input" or (found is not None and found.norms):  # what is given does not fluctuate
+        inner.append(inputs)
+    return StretchPlaces(
+        entry=entry,
+        exit=place_of(record, stretch.exit),
+        kernels=_kernels(record, stretch.entry),
+        width=min(inner, default=max(inputs, outputs)),
+        inputs=inputs,
+        outputs=outputs,
+    )
+
+
+def place_of(record: RunRecord, number: int) -> str:
+    """The place at which a stream value can be observed: it leaves a module, or enters one; empty if neither."""
+    times = Counter(call.name for call in [*record.left])
+    for call, value in record.left.items():
+        if value == number and call.name and times[call.name] == 1:
+            return call.name
+    if number == 0:
+        return "input"
+    for call, value in record.entered.items():
+        if value == number and call.name and times[call.name] == 1:
+            return f"input of {call.name}"
+    return ""
+
+
+def _kernels(record: RunRecord, number: int) -> tuple[float, ...]:
+    """Means of the mean square over the last axis, of equal shares of positions in order of size.
+
+    Their mean is that of all, also where the number of positions is no multiple of that of shares: a position then
+    belongs to two of them.
+    """
+    tensor = record.values[number].detach()
+    if not tensor.is_floating_point() or number in record.overwritten:
+        return ()
+    squares = np.sort(tensor.square().mean(dim=-1).reshape(-1).double().cpu().numpy())
+    shares = min(_KERNELS, len(squares))
+    ends = np.linspace(0, len(squares), shares + 1)
+    sums = np.interp(ends, np.arange(len(squares) + 1), np.concatenate([[0.0], np.cumsum(squares)]))
+    return tuple(map(float, np.diff(sums) / np.diff(ends)))

@@ -16,7 +16,7 @@ from ..equations.dense_variances import fresh_weights, is_padded
 from ..equations.formula_values import DenseUse
 from ..equations.layering import StretchReading
 from ..tracing.run_record import RecordedCall, RunRecord, made_again
-from .float_maps import FloatMaps
+from .read_block import FloatMaps
 
 _FEWEST, _FEW, _MANY = 4, 16, 96  # networks; the many decide where the few contradict the theory
 _STANDARD_ERRORS = 5.0

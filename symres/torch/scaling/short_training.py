@@ -13,8 +13,8 @@ from ...core.errors import DeclarationError
 from ..models.arguments_of_models import CallArguments
 from ..models.choosing import ModuleChoice, choose_modules
 from ..models.observing import hooked
-from ..models.passing import passing
 from ..models.structures import first_tensor, mean_square
+from ..models.wording import passing
 
 OUTPUT = "output"  # the place of what the model returns
 Optimizer = Callable[[nn.Module, float], torch.optim.Optimizer]

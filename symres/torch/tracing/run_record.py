@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,8 @@ from torch.nn import functional
 from torch.utils._pytree import tree_map
 
 from ...core.errors import DeclarationError
-from ..models.structures import tensors
+from ..models.structures import mean_square, tensors
+from ..models.wording import on_one_line
 
 # names of operations
 CONVOLUTIONS = {"conv1d": 1, "conv2d": 2, "conv3d": 3}  # with their dimensions
@@ -196,3 +197,106 @@ def made_again(call: RecordedCall, values: Mapping[int, torch.Tensor]) -> Iterat
         result = call.function(*args, **kwargs)
     # None: it changes what it is given
     return zip(call.results, tensors((args, kwargs) if result is None else result), strict=False)
+
+
+class Rerun:
+    """Stream values of a recorded run, made anew.
+
+    Weights are looked up when a call is repeated, so that a part may be set between two of them. Batch normalisation
+    averages over the inputs of the run, as in train mode.
+
+    Args:
+        stream: the tensor that was followed.
+        start: the stream value at which derivatives begin; it is cut off from what made it. None without derivatives.
+    """
+
+    def __init__(self, stream: torch.Tensor, start: int | None = None) -> None:
+        self.values: dict[int, torch.Tensor] = {0: stream.detach()}
+        self._start = start
+        self._begin(0)
+
+    def run(self, calls: Sequence[RecordedCall]) -> None:
+        """Repeat calls, in order.
+
+        Raises:
+            DeclarationError: one of them cannot be repeated.
+        """
+        with torch.set_grad_enabled(self._start is not None):
+            for call in calls:
+                self._repeat(call)
+
+    def mean_square(self, number: int) -> float:
+        """Of the entries of a stream value."""
+        return mean_square(self.values[number])
+
+    def spread(self, number: int, axis: int) -> float:
+        """The variance of each neuron of a stream value over inputs and positions, on average."""
+        neurons = self.values[number].detach().double().movedim(axis, 0).flatten(1)
+        return float(neurons.var(1, correction=0).mean())
+
+    def _repeat(self, call: RecordedCall) -> None:
+        try:
+            results = made_again(call, self.values)
+        except (NotImplementedError, RuntimeError) as error:
+            reason = on_one_line(error, 160)
+            raise DeclarationError(
+                f"the operation {call.name} in {call.inside[-1].name or 'the model'}",
+                f"symres cannot run it again on its own: {reason}",
+                "initialise the module without this operation, or the model before it is compiled",
+            ) from error
+        for number, made in results:
+            self.values[number] = made
+            self._begin(number)
+
+    def _begin(self, number: int) -> None:
+        if number == self._start:
+            self.values[number] = self.values[number].detach().requires_grad_()
+
+
+@dataclass(frozen=True)
+class StreamStep:
+    """Calls between two tensors, each of which everything that follows depends on alone.
+
+    Args:
+        entry: the number of the tensor that goes in.
+        exit: the number of the tensor that comes out.
+        calls: in order.
+    """
+
+    entry: int
+    exit: int
+    calls: tuple[RecordedCall, ...]
+
+
+def stream_steps(record: RunRecord, output: int) -> list[StreamStep]:
+    """The steps from the input to a value; no step can be divided.
+
+    A tensor is a place to cut if no call after it uses anything from before it. Calls whose results do not reach the
+    output, such as the keys and values that a language model keeps, count for nothing.
+
+    Args:
+        record: the run of a model.
+        output: the value at which the last step ends.
+    """
+    live = _live_calls(record.calls, output)
+    last_use: dict[int, int] = {}
+    for position, call in enumerate(live):
+        last_use.update(dict.fromkeys(call.sources, position))
+    steps: list[StreamStep] = []
+    begun, entry, reach = 0, 0, last_use.get(0, -1)
+    for position, call in enumerate(live):
+        alive = [number for number in call.results if last_use.get(number, -1) > position or number == output]
+        if reach <= position and len(alive) == 1:
+            steps.append(StreamStep(entry, alive[0], tuple(live[begun : position + 1])))
+            begun, entry = position + 1, alive[0]
+        reach = max([reach, *(last_use.get(number, -1) for number in alive)])
+    return steps
+
+
+def _live_calls(calls: Sequence[RecordedCall], output: int) -> list[RecordedCall]:
+    needed, live = {output}, []
+    for call in reversed(calls):
+        if needed.intersection(call.results):
+            live.append(call)
+            needed.update(call.sources)
+    return live[::-1]

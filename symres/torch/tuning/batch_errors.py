@@ -19,7 +19,7 @@ from torch import nn
 from ...results.annotated_numbers import EstimatedNumber
 from ..measuring.averaging import jackknife_error
 from ..models.model_state import mixes_inputs
-from ..probing.network_passes import signs
+from ..probing.network_passes import mean_products, signs, squares
 
 _GROUPS = 8  # left out one after the other
 _LEAST = 4  # inputs
@@ -101,3 +101,19 @@ def with_batch_errors(
 def at_least(number: EstimatedNumber, error: float) -> EstimatedNumber:
     """A number whose error is no less than another one."""
     return EstimatedNumber(float(number), float(np.fmax(number.error, error)))
+
+
+def jacobian_probes(
+    source: torch.Tensor, result: torch.Tensor, size: int, sources: Sequence[SignSource]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Squared norm and, of equal shapes, trace of a Jacobian over the entries of one result; shape (inputs, probes)."""
+    entries = result.numel() // size
+    norms, traces = [], []
+    for sign_source in sources:
+        cotangent = sign_source.draw(result)
+        (gradient,) = torch.autograd.grad(result, source, cotangent, retain_graph=True, allow_unused=True)
+        gradient = torch.zeros_like(source) if gradient is None else gradient
+        norms.append(squares(gradient, size) / entries)
+        if source.shape == result.shape:
+            traces.append(mean_products(gradient, cotangent, size))
+    return np.stack(norms, axis=1), np.stack(traces or norms, axis=1)

@@ -13,20 +13,17 @@ from ...core.errors import DeclarationError
 from ...core.progress import Progress, Steps, reported
 from ...core.scalars import Number, number, whole
 from ..models.arguments_of_models import CallArguments, Inputs
-from ..models.blocks import dense_layers, residual_blocks
-from ..models.choosing import ModuleChoice, choose_modules
+from ..models.choosing import ModuleChoice, choose_modules, dense_layers, residual_blocks
 from ..models.keeping import device_of, in_train_mode, kept, required_module, seeded
-from ..models.model_state import active_dropout, remarks_on
+from ..models.model_state import active_dropout, remarks_on, varies, where_passes_differ
 from ..models.structures import tensors
-from ..models.two_passes import varies, where_passes_differ
 from .batch_errors import left_out_in_turn
 from .blockwise.block_changes import BlockChange
 from .blockwise.block_tuning import BlockPlan, tuned_blocks
 from .blockwise.residual_places import ResidualPlace, residual_places
 from .gradient_passes import named_in_place, sums_in
-from .layerwise.layer_rescaling import LayerChange, LayerPlan, rescaled_layers
-from .tuning_report import TunedBlock, TunedLayer, TuningReport
-from .tuning_targets import TunedWeight, TuningTarget
+from .layer_rescaling import LayerChange, LayerPlan, rescaled_layers
+from .tuning_report import TunedBlock, TunedLayer, TunedWeight, TuningReport, TuningTarget
 
 _Choice = TypeVar("_Choice", bound=Enum)
 

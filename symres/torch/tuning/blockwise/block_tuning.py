@@ -17,15 +17,12 @@ from ...models.arguments_of_models import CallArguments
 from ...probing.network_passes import counts_inputs
 from ..batch_errors import InputSubset, at_least, left_out_in_turn, with_batch_errors
 from ..gradient_passes import NonFinitePlace, finite_numbers
-from ..tuning_report import TunedBlock
-from ..tuning_targets import TunedWeight, TuningPhase, TuningPlan, TuningTarget
+from ..tuning_report import TunedBlock, TunedWeight, TuningPhase, TuningPlan, TuningTarget
 from .block_changes import BlockChange
-from .branch_conditions import solve_block
-from .branch_samples import BranchSample, sample_of_branch
+from .branch_conditions import BranchSample, sample_of_branch, solve_block
 from .branch_weights import find_branch_weight, skip_of, verify_skip
-from .perturbations import Perturbations
 from .residual_places import PlaceKind, ResidualPlace
-from .stream_passes import Visit, pass_over_places
+from .stream_passes import Perturbations, Visit, pass_over_places
 
 Weigh: TypeAlias = Callable[[Visit, BranchSample], tuple[float, float]]  # of stream and branch
 _AGREEMENT = 0.05  # times the square root of the unit of rounding: what was predicted against what is measured

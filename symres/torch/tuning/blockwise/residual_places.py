@@ -14,8 +14,7 @@ from ....core.errors import DeclarationError
 from ...models.arguments_of_models import CallArguments
 from ...models.observing import hooked
 from ...models.structures import first_tensor
-from ..additions import Additions
-from ..gradient_passes import run_with_gradients
+from ..gradient_passes import Additions, run_with_gradients
 
 _ASKED = "the tuning of"
 

@@ -1,11 +1,12 @@
-"""Passes of a model in which every residual block, when the pass comes by, is measured and gives another stream."""
+"""Passes of a model in which every residual block is measured and gives another stream; tangents that go with it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -13,8 +14,9 @@ from ....core.errors import DeclarationError
 from ...models.arguments_of_models import CallArguments
 from ...models.observing import hooked
 from ...models.structures import first_tensor, with_first_tensor
-from ..additions import Additions
-from ..gradient_passes import run_with_gradients
+from ...probing.network_passes import mean_products
+from ..batch_errors import SignSource
+from ..gradient_passes import Additions, run_with_gradients
 from .residual_places import PlaceKind, ResidualPlace
 
 
@@ -137,3 +139,88 @@ class _Watch:
             new = self._action(visit)
         self._last = new.detach().to(visit.stream.dtype).requires_grad_()
         return self._last.clone()  # a leaf must not be changed in place
+
+
+@dataclass(frozen=True)
+class TangentSample:
+    """Measurements of one block, shape (inputs, probes).
+
+    Args:
+        T_zz: mean square of a tangent that enters.
+        T_RR: of what the Jacobian of the branch makes of it.
+        T_Rz: mean product of both.
+    """
+
+    T_zz: np.ndarray
+    T_RR: np.ndarray
+    T_Rz: np.ndarray
+
+    def leaving(self, gamma: float, xi: float) -> np.ndarray:
+        """Mean square behind the block, shape (inputs, probes)."""
+        return gamma**2 * self.T_zz + 2 * gamma * xi * self.T_Rz + xi**2 * self.T_RR
+
+
+class Perturbations:
+    """Tangents that enter at the first residual block and are carried through the tuned ones: APJN from there on.
+
+    A tangent u with entries +-1 at the first block becomes ``u' = gamma u + xi (dR/dz) u`` behind a block. Its mean
+    square, averaged over the signs, is the APJN from the first block, and obeys the equation of the kernel, PDLT
+    (B.44), with tangents in the place of the stream. It counts what chi of single blocks leaves out: that Jacobians of
+    blocks are correlated.
+
+    Args:
+        sources: of their signs, one for each tangent.
+        size: the number of inputs.
+    """
+
+    def __init__(self, sources: Sequence[SignSource], size: int) -> None:
+        self._sources, self._size = sources, size
+        self._tangents: list[torch.Tensor] = []
+        self._moved: list[torch.Tensor] = []
+
+    def sample(self, visit: Visit, branch: torch.Tensor) -> TangentSample:
+        """Carry the tangents to a block and through its branch.
+
+        Args:
+            visit: the block in a pass.
+            branch: R(z), with a graph from ``visit.stream``.
+
+        Raises:
+            DeclarationError: no tangent arrives.
+        """
+        if visit.last is None:
+            self._tangents = [signs.draw(visit.stream) for signs in self._sources]
+        elif not torch.equal(visit.last, visit.stream):  # modules that are no blocks lie between
+            moved = _pushed(visit.last, visit.attached, self._tangents)
+            if moved is None:
+                raise DeclarationError(
+                    f"the tuning of {visit.place.name}",
+                    "its stream does not depend on that of the block before",
+                    "use target='gradient', or tune each chain of blocks by itself",
+                )
+            self._tangents = moved
+        self._moved = _pushed(visit.stream, branch, self._tangents) or [torch.zeros_like(u) for u in self._tangents]
+        pairs = (self._tangents, self._tangents), (self._moved, self._moved), (self._tangents, self._moved)
+        return TangentSample(*(self._products(*pair) for pair in pairs))
+
+    def advance(self, gamma: float, xi: float) -> None:
+        """Go on behind the block that was sampled last."""
+        self._tangents = [gamma * u + xi * v for u, v in zip(self._tangents, self._moved, strict=True)]
+
+    def _products(self, first: Sequence[torch.Tensor], second: Sequence[torch.Tensor]) -> np.ndarray:
+        return np.stack([mean_products(u, v, self._size) for u, v in zip(first, second, strict=True)], axis=1)
+
+
+def _pushed(source: torch.Tensor, result: torch.Tensor, tangents: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
+    """The Jacobian of a result times each tangent, by differentiating a reverse pass, which is linear in its cotangent;
+    None where the result does not depend on the source."""
+    cotangent = torch.zeros_like(result, requires_grad=True)
+    with torch.enable_grad():
+        (gradient,) = torch.autograd.grad(result, source, cotangent, create_graph=True, allow_unused=True)
+    if gradient is None:
+        return None
+    found = []
+    for tangent in tangents:
+        (moved,) = torch.autograd.grad(gradient, cotangent, tangent, retain_graph=True, allow_unused=True)
+        found.append(torch.zeros_like(result) if moved is None else moved)
+    return found

@@ -103,7 +103,7 @@ def test_a_wrong_critical_point_is_caught(monkeypatch):
     point = sr.derive(sr.mlp("snake")).critical_points[0]
     for wrong in ({"C_W": point.C_W * (1 + sp.Rational(1, 10**6))}, {"K": point.K * 2}, {"C_b": point.C_b * 2}):
         found = replace(point, **wrong)
-        monkeypatch.setattr("symres.torch.gains.conventions.first_usable", lambda _, found=found: found)
+        monkeypatch.setattr("symres.torch.gains.gain.first_usable", lambda _, found=found: found)
         with pytest.raises(CheckRefuted, match="chi_perp"):
             st.gain("snake")
 

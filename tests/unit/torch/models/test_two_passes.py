@@ -8,7 +8,7 @@ from torch.nn import functional
 import symres.torch as st
 from symres.core.errors import DeclarationError
 from symres.torch.models.arguments_of_models import CallArguments
-from symres.torch.models.two_passes import varies
+from symres.torch.models.model_state import varies
 
 X = torch.randn(4, 8, generator=torch.Generator().manual_seed(0))
 

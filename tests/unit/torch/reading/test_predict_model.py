@@ -98,7 +98,7 @@ def test_a_huge_input_does_not_hide_that_a_theory_is_wrong(monkeypatch):
     from symres.torch.equations.dense_variances import variances
 
     monkeypatch.setattr(
-        "symres.torch.reading.assembling.variances", lambda use: (1.5 * variances(use)[0], variances(use)[1])
+        "symres.torch.reading.read_model.variances", lambda use: (1.5 * variances(use)[0], variances(use)[1])
     )
     wrong = st.predict(model, inputs, check=False, progress=False)
     assert all(row["kernel_z"] < -3 for row in wrong.rows())

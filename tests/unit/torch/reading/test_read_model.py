@@ -248,7 +248,7 @@ def test_an_activation_at_the_end_is_no_layer():
 @pytest.mark.exhaustive
 def test_a_layer_that_random_networks_contradict_stays_measured(monkeypatch):
     true = dense_variances.variances
-    monkeypatch.setattr("symres.torch.reading.assembling.variances", lambda use: (1.5 * true(use)[0], true(use)[1]))
+    monkeypatch.setattr("symres.torch.reading.read_model.variances", lambda use: (1.5 * true(use)[0], true(use)[1]))
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 256))
     reading = st.read(model, torch.randn(8, 256))

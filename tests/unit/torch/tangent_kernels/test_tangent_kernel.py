@@ -7,7 +7,7 @@ from torch import nn
 
 import symres.torch as st
 from symres.core.errors import DeclarationError
-from symres.torch.tangent_kernels import parameter_jacobians
+from symres.torch.tangent_kernels import tangent_kernel as kernel_module
 from tests.oracles.torch_blocks import NormedBlock
 
 
@@ -44,7 +44,7 @@ def vectors():
 class TestMatrix:
     @pytest.mark.parametrize("held", [2**26, 3000])  # all derivatives at a time, or those of a few inputs
     def test_it_is_that_of_direct_jacobians(self, held, vectors, monkeypatch):
-        monkeypatch.setattr(parameter_jacobians, "_NUMBERS", held)
+        monkeypatch.setattr(kernel_module, "_NUMBERS", held)
         model = mlp(16)
         for other in (None, vectors[:3]):
             found = st.tangent_kernel(model, vectors, other, theory=False)
