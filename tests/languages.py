@@ -16,6 +16,10 @@ SLOW, COMPILED = {"numba"}, {"jax", "c", "numba"}
 ALL = tuple(targets.names())
 DIFFERENTIABLE = tuple(name for name in ALL if targets.find(name).capabilities.gradients)
 IN_PLACE = tuple(name for name in ALL if targets.find(name).capabilities.in_place)
+# kernels and covariances at the edge of what inputs can have
+EDGE = [(k, k, c) for k, c in ((1.0, 1.0), (2.0, -2.0), (1e-8, 1e-8), (1e4, 1e4), (1.0, 1.0 + 1e-15), (0.0, 0.0))]
+EDGE += [(0.3, 1.2, 0.6), (0.0, 1.0, 0.0)]
+STRICT_C = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"]
 
 
 def lanes(*names: str, slow: Collection[str] = SLOW) -> list[Any]:

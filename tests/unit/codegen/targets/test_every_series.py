@@ -10,7 +10,6 @@ import sympy as sp
 import symres as sr
 from symres.activations.activation import Activation
 from symres.codegen.planning.plan import Component
-from symres.codegen.strategy import choose
 from symres.codegen.strategy.measured_error import measured_quadrature
 from symres.core.errors import SymresError
 from symres.core.symbols import K1, K2, C, x1, x2, z
@@ -23,14 +22,7 @@ from tests.shared import altered
 KERNELS = [(1e-6, 1e-6), (1e-6, 2.0), (0.3, 0.3), (1.0, 4.0), (0.02, 1.3), (30.0, 30.0), (0.1, 30.0)]
 POINTS = [(k1, k2, rho) for k1, k2 in KERNELS for rho in (0.0, 0.3, -0.3, 0.99, -0.99, 1.0, -1.0)]
 beta = sp.Symbol("beta", positive=True)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quickly():
-    """Modules whose errors are not measured: that takes seconds, and has tests of its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(choose, "_measured_in", lambda component, target: component)
-        yield
+pytestmark = pytest.mark.usefixtures("unmeasured")
 
 
 @cache

@@ -13,11 +13,12 @@ from symres.codegen.scalar import library_source
 from symres.codegen.targets.c import compiling
 from symres.codegen.targets.c.declarations import header_of
 from symres.core.errors import DeclarationError
+from tests.languages import STRICT_C
 from tests.shared import derived
 
-COMPILER = compiling.compiler()
-STRICT = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"]
 rng = np.random.default_rng(0)
+
+COMPILER = compiling.compiler()
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +56,8 @@ def test_source_and_header_are_written_and_compile_without_a_warning(relu, tmp_p
     path = relu.write(tmp_path / "kernels.c")
     header = tmp_path / "kernels.h"
     assert header.read_text() == header_of(relu.text, "kernels")
-    for command in ([COMPILER, *STRICT, "-O1", "-c", str(path), "-o", str(tmp_path / "kernels.o")],):
-        subprocess.run(command, check=True, capture_output=True)
+    command = [COMPILER, *STRICT_C, "-O1", "-c", str(path), "-o", str(tmp_path / "kernels.o")]
+    subprocess.run(command, check=True, capture_output=True)
 
 
 def test_programs_link_it(relu, tmp_path):
@@ -67,7 +68,7 @@ def test_programs_link_it(relu, tmp_path):
     )
     program = str(tmp_path / "main")
     subprocess.run(
-        [COMPILER, *STRICT, str(tmp_path / "main.c"), str(tmp_path / "kernels.c"), "-lm", "-o", program], check=True
+        [COMPILER, *STRICT_C, str(tmp_path / "main.c"), str(tmp_path / "kernels.c"), "-lm", "-o", program], check=True
     )
     assert subprocess.run([program], check=True, capture_output=True, text=True).stdout == "1.75"
 
@@ -87,7 +88,7 @@ def test_a_program_uses_a_network_as_its_header_says(tmp_path):
     )
     (command,) = [line for line in header.splitlines() if line.endswith("-o program")]
     words = [{"FILE.c": "net.c", "cc": COMPILER}.get(word, word) for word in command.split()[1:] if word != "-fopenmp"]
-    subprocess.run([*words, *STRICT], check=True, cwd=tmp_path)
+    subprocess.run([*words, *STRICT_C], check=True, cwd=tmp_path)
     printed = subprocess.run([str(tmp_path / "program")], check=True, capture_output=True, text=True).stdout
     k1, k2 = 1.5 * np.array([[1.0], [2.0]]) + 0.25, 1.5 * np.array([3.0, 1.0, 2.0]) + 0.25
     c = 1.5 * np.array([[0.5, 1.0, -1.0], [1.5, 0.25, 2.0]]) + 0.25

@@ -131,21 +131,3 @@ def test_residual_covariances_of_huge_kernels_are_right():
     given = {"K1": 1e6, "K2": 1e6, "C": 0.9e6, "C_W": 1.0, "C_b": 0.0, "gamma": 0.0}
     value = float(jax.jit(found.covariance_map)(**given))
     assert value == pytest.approx(float(exact.covariance_map(**given)), rel=1e-13)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", ["tanh", "silu"])
-def test_networks_are_those_of_numpy(name):
-    """Kernels and tangent kernels of three layers; derivatives by differences."""
-    network, weights = sr.network([sr.mlp(name)] * 3), {"C_W": 1.5, "C_b": 0.1}
-    module, exact = (sr.export(network, target=target).load() for target in ("jax", "numpy"))
-    x = np.random.default_rng(0).normal(size=(20, 4))
-    x[3], x[5] = x[0], -x[4]
-    found = jax.jit(lambda x: module.dual_kernel_matrix(x, **weights))(x)
-    for one, two in zip(found, exact.dual_kernel_matrix(x, **weights), strict=True):
-        np.testing.assert_allclose(one, two, rtol=1e-13, atol=1e-14)
-    slopes = np.asarray(jax.jit(jax.grad(lambda x: module.dual_kernel_matrix(x, **weights)[1].sum()))(x))
-    move, step = np.random.default_rng(1).normal(size=x.shape), 1e-5
-    move[3], move[5] = move[0], -move[4]
-    up, down = (exact.dual_kernel_matrix(x + s * move, **weights)[1].sum() for s in (step, -step))
-    assert (slopes * move).sum() == pytest.approx((up - down) / (2 * step), rel=1e-8)

@@ -9,6 +9,7 @@ import symres as sr
 from symres.codegen.emission.emitter import NoSpelling
 from symres.codegen.targets.jax import TARGET
 from symres.core.symbols import K1, K2, C, K
+from tests.languages import EDGE
 from tests.oracles.closed_forms import PAIRS, covariance_map, kernel_map
 from tests.shared import Lazily, derived
 
@@ -20,8 +21,6 @@ except ImportError:  # before JAX 0.8
     from jax.experimental import enable_x64
 
 WEIGHTS = {"C_W": 1.3, "C_b": 0.1, "gamma": 0.5}
-EDGE = [(k, k, c) for k, c in ((1.0, 1.0), (2.0, -2.0), (1e-8, 1e-8), (1e4, 1e4), (1.0, 1.0 + 1e-15), (0.0, 0.0))]
-EDGE += [(0.3, 1.2, 0.6), (0.0, 1.0, 0.0)]
 
 
 @pytest.fixture(autouse=True)
