@@ -48,8 +48,8 @@ class Language:
         with self.target.in_double_precision():
             return sr.export(quantities, target=self.name).load()
 
-    def array(self, values: Any, kind: type = np.float64) -> Any:
-        """An array of this language."""
+    def array(self, values: Any, kind: type | None = np.float64) -> Any:
+        """An array of this language; without a kind that of the values."""
         array = np.array(values, dtype=kind)
         return __import__("torch").as_tensor(array) if self.name == "torch" else array
 

@@ -14,6 +14,7 @@ from symres.codegen.targets.c import compiling
 from symres.codegen.targets.c.declarations import header_of
 from symres.core.errors import DeclarationError
 from tests.languages import STRICT_C
+from tests.oracles.closed_forms import PAIRS, in_50_digits
 from tests.shared import derived
 
 rng = np.random.default_rng(0)
@@ -29,12 +30,6 @@ def relu():
 @pytest.fixture(scope="module")
 def loaded(relu):
     return relu.load()
-
-
-def arc_cosine(k1, k2, c, weight, bias):
-    """Cho and Saul, by hand."""
-    angle = np.arccos(np.clip(c / np.sqrt(k1 * k2), -1, 1))
-    return weight * np.sqrt(k1 * k2) * (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / (2 * np.pi) + bias
 
 
 def test_parameters_without_influence_may_be_left_out(loaded):
@@ -90,9 +85,10 @@ def test_a_program_uses_a_network_as_its_header_says(tmp_path):
     words = [{"FILE.c": "net.c", "cc": COMPILER}.get(word, word) for word in command.split()[1:] if word != "-fopenmp"]
     subprocess.run([*words, *STRICT_C], check=True, cwd=tmp_path)
     printed = subprocess.run([str(tmp_path / "program")], check=True, capture_output=True, text=True).stdout
-    k1, k2 = 1.5 * np.array([[1.0], [2.0]]) + 0.25, 1.5 * np.array([3.0, 1.0, 2.0]) + 0.25
-    c = 1.5 * np.array([[0.5, 1.0, -1.0], [1.5, 0.25, 2.0]]) + 0.25
-    assert np.array(printed.split(), float).reshape(2, 3) == pytest.approx(arc_cosine(k1, k2, c, 2, 0.5), rel=1e-7)
+    columns = ([1, 1, 1, 2, 2, 2], [3, 1, 2, 3, 1, 2], [0.5, 1, -1, 1.5, 0.25, 2])
+    for value, point in zip(printed.split(), 1.5 * np.transpose(columns) + 0.25, strict=True):
+        exact = 2 * in_50_digits(PAIRS["relu"], **dict(zip(("K1", "K2", "C"), point, strict=True))) + 0.5
+        assert float(value) == pytest.approx(float(exact), rel=1e-7)
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
