@@ -43,7 +43,6 @@ def test_large_kernels_are_right_or_no_number():
             assert found == pytest.approx(average(np.tanh, np.tanh, 300.0, 300.0, rho, steps=80), abs=1e-12)
 
 
-@pytest.mark.exhaustive
 def test_kinks_are_refused():
     with pytest.raises(SymresError, match="kinks"):
         sr.export(sr.expect2("elu", "softplus"), target="c")
