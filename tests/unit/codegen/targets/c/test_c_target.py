@@ -138,13 +138,17 @@ def test_a_library_outlives_its_folder(tmp_path):
         ("'half a quotation", "which is not a command"),
         ("/bin/false", "/bin/false .*failed: exit code 1; .*let CC name another"),
         ("/bin/true", "no library was written"),
-        ("{here}", "Exec format error"),
+        ("{folder}/empty", "Exec format error"),
+        ("{folder}/writes_text", r"loading C code: .*TMPDIR"),
+        (f"{COMPILER} -Dpow=nothing_of_this_name -fno-such-option", "no-such-option"),
     ],
 )
 def test_a_compiler_that_does_not_compile_is_told(relu, monkeypatch, tmp_path, named, message):
-    (tmp_path / "here").write_bytes(b"\0")
-    (tmp_path / "here").chmod(0o755)
-    monkeypatch.setenv("CC", named.replace("{here}", str(tmp_path / "here")))
+    writes_text = b'#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done; echo text > "$2"\n'
+    for name, content in {"empty": b"\0", "writes_text": writes_text}.items():
+        (tmp_path / name).write_bytes(content)
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("CC", named.replace("{folder}", str(tmp_path)))
     with pytest.raises(DeclarationError, match=message):
         relu.load()
 
@@ -152,18 +156,6 @@ def test_a_compiler_that_does_not_compile_is_told(relu, monkeypatch, tmp_path, n
 def test_options_of_the_compiler_are_kept(relu, monkeypatch):
     monkeypatch.setenv("CC", f"{COMPILER} -DUNUSED '-DTEXT=\"a b\"'")
     assert relu.load().covariance_map(1.0, 1.0, 1.0, 2.0, 0.25) == pytest.approx(1.25, rel=1e-14)
-    monkeypatch.setenv("CC", f"{COMPILER} -Dpow=nothing_of_this_name -fno-such-option")
-    with pytest.raises(DeclarationError, match="no-such-option"):
-        relu.load()
-
-
-def test_a_library_that_the_system_does_not_load_is_told(relu, monkeypatch, tmp_path):
-    script = tmp_path / "compiler"
-    script.write_text('#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done; echo text > "$2"\n')
-    script.chmod(0o755)
-    monkeypatch.setenv("CC", str(script))
-    with pytest.raises(DeclarationError, match=r"loading C code: .*TMPDIR"):
-        relu.load()
 
 
 @pytest.mark.parametrize("name", ["double", "sqrt", "main"])

@@ -54,8 +54,8 @@ def erf_map(k1, k2, c):
     return 2 / math.pi * jnp.arcsin(c / jnp.sqrt((1 + k1) * (1 + k2)))
 
 
-def gram(size=12, scale=1.0):
-    x = scale * np.random.default_rng(1).normal(size=(size, 5))
+def gram():
+    x = np.random.default_rng(1).normal(size=(12, 5))
     x[1], x[3] = x[0], -x[2]  # on the diagonal
     x[5] = (1 + 1e-7) * x[4]
     products = x @ x.T / 5
