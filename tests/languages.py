@@ -8,9 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy as sp
 
 import symres as sr
+from symres.activations.activation import Activation
 from symres.codegen import targets
+from symres.codegen.planning.plan import Component
+from symres.core.symbols import K1, K2, C, x1, x2
+from symres.gaussian.calculus.expectation import Expectation
 
 SLOW, COMPILED = {"numba"}, {"jax", "c", "numba"}
 ALL = tuple(targets.names())
@@ -106,3 +111,16 @@ class Language:
 
 
 language = cache(Language)
+
+
+def open_average(formula: sp.Expr, symbols: tuple[sp.Symbol, ...] = (K1, K2, C)) -> Component:
+    """A pair average of a function of z that counts as one without a closed form."""
+    phi = Activation("phi", formula, symbols[3:])
+    return Component("average", symbols, Expectation(phi(x1) * phi(x2), K1, C, K2), None)
+
+
+def integrated(target: str, formula: sp.Expr, symbols: tuple[sp.Symbol, ...] = (K1, K2, C)) -> Callable[..., Any]:
+    """Its code in a language, alone."""
+    space: dict[str, Any] = {}
+    exec(language(target).target.standalone(open_average(formula, symbols)), space)
+    return space["average"]
