@@ -343,6 +343,7 @@ def test_a_document_shows_the_maps_of_distinct_layers_once():
         (lambda: sr.network([sr.batch_norm("relu")]), "normalises over a batch"),
         (lambda: sr.network([]), "no layers"),
         (lambda: sr.derive("sqrt(abs(z))").network(2), "unknown"),
+        (lambda: types.SimpleNamespace(layers=(sr.derive("relu"),)), "it contains no quantities"),  # no network
     ],
 )
 def test_networks_without_a_function_are_refused(network, needle):
@@ -375,9 +376,3 @@ def test_the_module_imports_one_library_and_keeps_to_the_page(target):
     imports = {line.split()[1] for line in text.splitlines() if line.startswith(("import ", "from "))}
     assert imports - {"math", "functools"} == {target}
     assert max(map(len, text.splitlines())) <= 120
-
-
-def test_what_only_looks_like_a_network_is_none():
-    lookalike = types.SimpleNamespace(layers=(sr.derive("relu"),))
-    with pytest.raises(DeclarationError, match="it contains no quantities"):
-        sr.export(lookalike)

@@ -1,4 +1,4 @@
-"""Which functions are expanded, and what stands for averages where pairs are computed."""
+"""Averages of pairs are summed once, at the kernels of the layer."""
 
 import pytest
 import sympy as sp

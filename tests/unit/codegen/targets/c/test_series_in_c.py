@@ -1,4 +1,4 @@
-"""Series in C: tiny and large kernels, normalisers, refusals, networks."""
+"""Series in C: tiny and large kernels, refusals, networks."""
 
 import subprocess
 

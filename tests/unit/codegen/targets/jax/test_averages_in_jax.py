@@ -1,4 +1,4 @@
-"""Averages of smooth functions in JAX: where series end, networks of them, and what measures them."""
+"""Averages of smooth functions in JAX: where series end, many entries, single precision."""
 
 import jax
 import mpmath as mp

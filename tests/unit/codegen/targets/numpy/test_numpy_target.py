@@ -1,4 +1,4 @@
-"""NumPy: blocks, limits at zero, averages without a closed form, docstrings, nested layers."""
+"""NumPy: limits at zero, averages without a closed form, docstrings, nested layers."""
 
 import ast
 import inspect
