@@ -8,14 +8,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy as sp
 
 import symres as sr
+from symres.activations.activation import Activation
 from symres.codegen import targets
+from symres.codegen.planning.plan import Component
+from symres.core.symbols import K1, K2, C, x1, x2
+from symres.gaussian.calculus.expectation import Expectation
 
 SLOW, COMPILED = {"numba"}, {"jax", "c", "numba"}
 ALL = tuple(targets.names())
 DIFFERENTIABLE = tuple(name for name in ALL if targets.find(name).capabilities.gradients)
 IN_PLACE = tuple(name for name in ALL if targets.find(name).capabilities.in_place)
+# kernels and covariances at the edge of what inputs can have
+EDGE = [(k, k, c) for k, c in ((1.0, 1.0), (2.0, -2.0), (1e-8, 1e-8), (1e4, 1e4), (1.0, 1.0 + 1e-15), (0.0, 0.0))]
+EDGE += [(0.3, 1.2, 0.6), (0.0, 1.0, 0.0)]
+STRICT_C = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"]
 
 
 def lanes(*names: str, slow: Collection[str] = SLOW) -> list[Any]:
@@ -44,8 +53,8 @@ class Language:
         with self.target.in_double_precision():
             return sr.export(quantities, target=self.name).load()
 
-    def array(self, values: Any, kind: type = np.float64) -> Any:
-        """An array of this language."""
+    def array(self, values: Any, kind: type | None = np.float64) -> Any:
+        """An array of this language; without a kind that of the values."""
         array = np.array(values, dtype=kind)
         return __import__("torch").as_tensor(array) if self.name == "torch" else array
 
@@ -102,3 +111,16 @@ class Language:
 
 
 language = cache(Language)
+
+
+def open_average(formula: sp.Expr, symbols: tuple[sp.Symbol, ...] = (K1, K2, C)) -> Component:
+    """A pair average of a function of z that counts as one without a closed form."""
+    phi = Activation("phi", formula, symbols[3:])
+    return Component("average", symbols, Expectation(phi(x1) * phi(x2), K1, C, K2), None)
+
+
+def integrated(target: str, formula: sp.Expr, symbols: tuple[sp.Symbol, ...] = (K1, K2, C)) -> Callable[..., Any]:
+    """Its code in a language, alone."""
+    space: dict[str, Any] = {}
+    exec(language(target).target.standalone(open_average(formula, symbols)), space)
+    return space["average"]

@@ -25,6 +25,7 @@ PAIRS = {
     "snake": C + (1 - sp.exp(-2 * K1) - sp.exp(-2 * K2) + sp.exp(-2 * K1 - 2 * K2) * sp.cosh(4 * C)) / 4,
     "square": K1 * K2 + 2 * C**2,
 }
+WILLIAMS = 2 / sp.pi * sp.asin(C / sp.sqrt((1 + K1) * (1 + K2)))  # of erf(z/sqrt(2)): Williams, 1997
 PAIRS["two angles"] = PAIRS["relu"] + 3 * PAIRS["gelu"] + PAIRS["square"]
 KERNELS = {
     "gelu": K / 4 + K * (sp.asin(K / (K + 1)) + 2 * K / ((K + 1) * sp.sqrt(2 * K + 1))) / (2 * sp.pi),

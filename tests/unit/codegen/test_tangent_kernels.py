@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+import torch
 
 import symres as sr
 from symres.core.symbols import K
@@ -45,8 +46,6 @@ def quantity(layer, name):
 
 @cache
 def function(layer, name, target):
-    if target == "torch":
-        pytest.importorskip("torch")
     return sr.export(quantity(layer, name), target).load().ntk_map
 
 
@@ -77,7 +76,6 @@ def test_tangent_kernels_are_exact_on_the_diagonal_and_beside_it(layer, name):
     with np.errstate(all="raise"):
         found = f(**arguments(layer, name))
     assert (np.abs(found - expected) <= 3e-15 * scale).all()
-    torch = pytest.importorskip("torch")
     double = {k: torch.tensor(v, dtype=torch.float64, requires_grad=True) for k, v in arguments(layer, name).items()}
     value = function(layer, name, "torch")(**double)
     value.sum().backward()
@@ -93,7 +91,6 @@ def test_tangent_kernels_are_exact_on_the_diagonal_and_beside_it(layer, name):
     ("layer", "name"), [("residual", "relu"), ("block", "relu"), ("post_ln", "erf"), ("glu", "erf")]
 )
 def test_gradients_in_all_arguments_are_those_of_the_values(layer, name):
-    torch = pytest.importorskip("torch")
     given = [v[:1] if np.ndim(v) else v for v in arguments(layer, name).values()]
     tensors = [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in given]
     assert torch.autograd.gradcheck(function(layer, name, "torch"), tensors)

@@ -6,13 +6,15 @@ import subprocess
 import sys
 import types
 import warnings
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import pytest
+import torch
 
 import symres as sr
 from symres.core.errors import DeclarationError
+from tests.languages import language
 from tests.oracles.deep import MORE, PAIRS, STEPS, declared, errors, iterate, near
 
 DEPTHS = (1, 2, 5, 20)
@@ -23,8 +25,6 @@ GAPS = (0.0, 1e-15, 1e-13, 1e-10, 1e-7, 1e-5, 1e-4, 1e-2)
 
 @cache
 def module(name, depth, target="numpy", layer="residual"):
-    if target == "torch":
-        pytest.importorskip("torch")
     built = declared(layer, name) if layer in STEPS else sr.architectures[layer](name)
     return sr.export(sr.derive(built).network(depth), target).load()
 
@@ -39,19 +39,6 @@ def test_the_function_agrees_with_50_digits(name, depth, gamma):
     for point in ((1.0, 2.0, 0.3), (0.7, 0.7, 0.7), (0.5, 2.0, -0.9), (1.0, 1.0, -1.0), (30.0, 0.01, 0.1)):
         expected = iterate(name, depth, *point, gamma, **WEIGHTS)
         assert errors(f(*point, **WEIGHTS, gamma=gamma), expected, expected) < 2e-14
-
-
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("depth", DEPTHS)
-@pytest.mark.parametrize("name", PAIRS)
-def test_the_function_agrees_with_plain_iteration(name, depth):
-    layer = sr.derive(sr.mlp(name))
-    plain = layer.dual_kernels(depth, 1, 2, "0.3", C_W="1.3", C_b="0.1")
-    C, Theta = module(name, depth, layer="mlp").dual_kernel(1.0, 2.0, 0.3, **WEIGHTS, every_layer=True)
-    assert C.shape == Theta.shape == (depth + 1,)
-    for found, expected in zip(zip(C, Theta, strict=True), plain, strict=True):
-        assert float(found[0]) == pytest.approx(float(expected.C), rel=1e-14)
-        assert float(found[1]) == pytest.approx(float(expected.Theta), rel=1e-14)
 
 
 @pytest.mark.sample(2)
@@ -100,12 +87,9 @@ def test_the_diagonal_is_that_of_the_recursion_of_one_input_to_the_last_bit():
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_float32_inputs_lose_their_own_rounding_only(target):
     K1, K2, C = (np.float32(v) for v in ([1.0, 0.3], [1.0, 2.0], [1.0, -0.5]))
-    if target == "torch":
-        torch = pytest.importorskip("torch")
-        found = module("relu", 100, target).dual_kernel(*map(torch.tensor, (K1, K2, C)), **WEIGHTS, gamma=GAMMA)
-        assert {a.dtype for a in found} == {torch.float32}
-    else:
-        found = module("relu", 100).dual_kernel(K1, K2, C, **WEIGHTS, gamma=GAMMA)
+    f = module("relu", 100, target).dual_kernel
+    found = language(target).value(f, K1, K2, C, **WEIGHTS, gamma=GAMMA, kind=np.float32)
+    assert found.dtype == (np.float32 if target == "torch" else np.float64)
     for i, point in enumerate(zip(K1, K2, C, strict=True)):
         expected = iterate("relu", 100, *point, GAMMA, **WEIGHTS)
         assert errors([a[i] for a in found], expected, expected) < 1e-7
@@ -118,9 +102,7 @@ def test_gram_matrices_have_no_nan_and_warn_of_nothing(name, target):
     x = np.random.default_rng(0).standard_normal((24, 3)) * np.geomspace(1e-3, 300, 24)[:, None]
     x[0], x[5], x[6], x[7] = 0.0, x[4], -x[4], 2 * x[4]
     gram = x @ x.T
-    arguments = [np.diag(gram)[:, None], np.diag(gram), gram]
-    if target == "torch":
-        arguments = list(map(pytest.importorskip("torch").tensor, arguments))
+    arguments = [language(target).array(a) for a in (np.diag(gram)[:, None], np.diag(gram), gram)]
     f = module(name, 5, target).dual_kernel
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -137,21 +119,14 @@ def test_kernels_whose_products_are_no_floats_count_as_zero(name, layer, target)
     own = WEIGHTS | ({"gamma": GAMMA} if layer == "pre_ln" else {})
     f = module(name, 1, target, layer=layer).dual_kernel
     (small, tangent), (zero, flat) = (
-        (float(a) for a in f(*_numbers(target, K, 1.0, K / 3), **own)) for K in (1e-170, 0.0)
+        (float(a) for a in language(target).value(f, K, 1.0, K / 3, **own)) for K in (1e-170, 0.0)
     )
     assert (small, tangent) == pytest.approx((zero, flat), nan_ok=True, rel=1e-15)
     assert np.isnan(small) == (layer == "pre_ln")
-    kernel, tangent = (float(a) for a in f(*_numbers(target, 1e-140, 1e-140, 3e-141), **own))
+    kernel, tangent = (float(a) for a in language(target).value(f, 1e-140, 1e-140, 3e-141, **own))
     built = declared(layer, name) if layer in STEPS else sr.architectures[layer](name)
     exact = sr.derive(built).dual_kernels(1, "1e-140", "1e-140", "3e-141", **{k: str(v) for k, v in own.items()})
     assert (kernel, tangent) == pytest.approx((float(exact[-1].C), float(exact[-1].Theta)), rel=1e-13)
-
-
-def _numbers(target, *values):
-    if target == "numpy":
-        return values
-    torch = pytest.importorskip("torch")
-    return [torch.tensor(v, dtype=torch.float64) for v in values]
 
 
 @pytest.mark.parametrize("target", ["numpy", "torch"])
@@ -211,8 +186,6 @@ MIXED = (
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_networks_of_different_layers(target):
-    if target == "torch":
-        pytest.importorskip("torch")
     network = sr.network(MIXED)
     exported = sr.export(network, target)
     assert exported.functions == ("dual_kernel", "dual_kernel_matrix")
@@ -246,14 +219,10 @@ KINKED = {  # kinks behind normalisers, where angles of inputs are what is known
 @pytest.mark.parametrize("name", KINKED)
 def test_kinks_behind_normalisers(name, target):
     network = KINKED[name]
-    generated = sr.export(network, target).load()
-    given = np.float64
-    if target == "torch":
-        torch = pytest.importorskip("torch")
-        given = partial(torch.tensor, dtype=torch.float64)
+    f = sr.export(network, target).load().dual_kernel
     own = {"C_W": 1.1, **({"gamma": 0.5} if "post_ln" in name else {})}
     for bias, point in itertools.product((0.1, 0.0), [(1.25, 1.25, 1.25), (1.5, 0.7, 0.2), (1, 4, 2), (1, 4, -2)]):
-        found = generated.dual_kernel(*(given(float(v)) for v in point), **own, C_b=bias)
+        found = language(target).value(f, *point, **own, C_b=bias)
         expected = network.dual_kernels(*point, **own, C_b=bias)[-1]
         assert [float(a) for a in found] == pytest.approx([float(expected.C), float(expected.Theta)], rel=2e-14)
 
@@ -279,18 +248,14 @@ def test_quotients_that_vanish_for_parallel_inputs():
 @pytest.mark.parametrize("layer", ["residual", "post_ln", "pre_ln", "ln_act", "rms_after"])
 def test_inputs_of_kernel_zero_have_no_direction(layer, name, target):
     """A normaliser that divides by their size gives nan, on the diagonal too; biases before it give them one."""
-    given = np.array
-    if target == "torch":
-        torch = pytest.importorskip("torch")
-        given = partial(torch.tensor, dtype=torch.float64)
-    points = [(0.0, 1.0, 0.0), (0.0, 0.0, 0.0), (1.0, 1.0, 0.5)]
-    found = module(name, 2, target, layer).dual_kernel(*map(given, np.transpose(points)), **WEIGHTS, gamma=GAMMA)
-    finite = np.isfinite(np.array(list(map(np.asarray, found))))
+    tool, columns = language(target), np.transpose([(0.0, 1.0, 0.0), (0.0, 0.0, 0.0), (1.0, 1.0, 0.5)])
+    f = module(name, 2, target, layer).dual_kernel
+    finite = np.isfinite(tool.value(f, *columns, **WEIGHTS, gamma=GAMMA))
     assert finite[:, 2].all()
     assert finite[:, :2].all() if layer in ("residual", "post_ln") else not finite[:, :2].any()
     theory = sr.derive(declared(layer, name))
-    maps = sr.export(theory, target).load().covariance_map(*map(given, np.transpose(points)), **WEIGHTS, gamma=GAMMA)
-    np.testing.assert_array_equal(np.isfinite(np.asarray(maps)), finite[0])
+    maps = tool.value(tool.load(theory.covariance_map).covariance_map, *columns, **WEIGHTS, gamma=GAMMA)
+    np.testing.assert_array_equal(np.isfinite(maps), finite[0])
     if not finite[0, 0]:
         with pytest.raises(DeclarationError, match="no direction"):
             theory.dual_kernels(1, 0, 1, 0, **WEIGHTS, gamma=GAMMA)
@@ -302,7 +267,6 @@ def test_inputs_of_kernel_zero_have_no_direction(layer, name, target):
 ], ids=str)  # fmt: skip
 def test_an_input_of_kernel_zero_disturbs_no_other(layers):
     """Kernels that do not depend on the one before are lost too; gradients of other rows are those without it."""
-    torch = pytest.importorskip("torch")
     network = sr.network(layers)
     own = {"C_b": 0.1, **({"gamma": 0.5} if len(layers) > 1 else {})}
     rows = np.array([[0.0, 0.0], [1.0, 2.0], [0.5, -1.0]])
@@ -323,7 +287,6 @@ def test_an_input_of_kernel_zero_disturbs_no_other(layers):
 # ---- gradients ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["relu", "leaky_relu", "erf", "gelu", "tanh"])
 def test_gradients_are_those_of_the_function(name):
-    torch = pytest.importorskip("torch")
     f = module(name, 3, "torch").dual_kernel
     own = (0.25,) if name == "leaky_relu" else ()
     values = ([1.0, 0.7, 2.0], [2.0, 0.4, 2.0], [0.3, -0.5, 1.9], 1.3, 0.1, 0.6, *own)
@@ -333,7 +296,6 @@ def test_gradients_are_those_of_the_function(name):
 
 @pytest.mark.parametrize("name", ["relu", "erf"])
 def test_gradients_on_the_diagonal_are_those_of_moving_inputs(name):
-    torch = pytest.importorskip("torch")
     f = module(name, 3, "torch").dual_kernel
 
     def kernel(x):
@@ -354,7 +316,6 @@ def test_gradients_on_the_diagonal_are_those_of_moving_inputs(name):
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["pre_ln block", "normed gate", "normed branch", "mlp, then post_ln"])
 def test_gradients_of_mixed_networks_are_the_differences_of_numpy(name):
-    torch = pytest.importorskip("torch")
     plain, generated = (sr.export(KINKED[name], target).load() for target in ("numpy", "torch"))
     own = {"C_W": 1.1, "C_b": 0.1, **({"gamma": 0.5} if "post_ln" in name else {})}
     rows, step = np.array([[1.0, 2.0, -0.5], [0.25, -1.0, 0.25], [2.0, 4.0, -1.0]]), 1e-5
@@ -382,6 +343,7 @@ def test_a_document_shows_the_maps_of_distinct_layers_once():
         (lambda: sr.network([sr.batch_norm("relu")]), "normalises over a batch"),
         (lambda: sr.network([]), "no layers"),
         (lambda: sr.derive("sqrt(abs(z))").network(2), "unknown"),
+        (lambda: types.SimpleNamespace(layers=(sr.derive("relu"),)), "it contains no quantities"),  # no network
     ],
 )
 def test_networks_without_a_function_are_refused(network, needle):
@@ -398,7 +360,6 @@ print(*(sr.export(network, target).text for target in ("numpy", "torch", "latex"
 
 @pytest.mark.exhaustive
 def test_text_does_not_depend_on_the_hash_seed():
-    pytest.importorskip("torch")
     texts = []
     for seed in ("0", "4711"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
@@ -415,9 +376,3 @@ def test_the_module_imports_one_library_and_keeps_to_the_page(target):
     imports = {line.split()[1] for line in text.splitlines() if line.startswith(("import ", "from "))}
     assert imports - {"math", "functools"} == {target}
     assert max(map(len, text.splitlines())) <= 120
-
-
-def test_what_only_looks_like_a_network_is_none():
-    lookalike = types.SimpleNamespace(layers=(sr.derive("relu"),))
-    with pytest.raises(DeclarationError, match="it contains no quantities"):
-        sr.export(lookalike)

@@ -12,7 +12,6 @@ from symres.codegen import targets
 from symres.codegen.arrays.array_target import FEATURE_ROWS, HERMITE, SEARCHES, SHARED, SLOPED
 from symres.codegen.arrays.runtime import gauss_legendre
 from symres.codegen.arrays.runtime.error_free import _determinant
-from symres.codegen.arrays.runtime.searches import _zero_between
 from symres.codegen.arrays.runtime_library import RuntimeLibrary
 from symres.codegen.targets.jax import TARGET as JAX
 from symres.codegen.targets.numpy import TARGET as NUMPY
@@ -133,10 +132,3 @@ def test_the_determinant_of_nearly_parallel_inputs_has_all_digits():
         with mp.workdps(60):
             exact = mp.mpf(a) * mp.mpf(b) - mp.mpf(c) ** 2
         assert float(_determinant(a, b, c)) == pytest.approx(max(float(exact), 0.0), rel=1e-15)
-
-
-@pytest.mark.parametrize(
-    ("function", "zero"), [(lambda x: x**3 - 2, 2 ** (1 / 3)), (lambda x: x - 0.25, 0.25), (lambda x: x * x, 0.0)]
-)
-def test_a_zero_is_found_between_two_places(function, zero):
-    assert _zero_between(function, 0.0, 2.0) == pytest.approx(zero, rel=4e-16)

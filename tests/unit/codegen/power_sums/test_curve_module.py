@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import sympy as sp
+import torch
 from numpy.polynomial.chebyshev import chebval
 
 import symres as sr
@@ -36,7 +37,6 @@ def test_the_aspect_ratio_broadcasts(theory):
 
 
 def test_torch_is_differentiable(theory):
-    torch = pytest.importorskip("torch")
     module = sr.export(theory.nu, target="torch").load()
     gamma = torch.tensor([0.3, 0.5], dtype=torch.float64, requires_grad=True)
     values = module.nu(gamma)

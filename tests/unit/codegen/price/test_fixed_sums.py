@@ -23,8 +23,8 @@ NAMES = ("hard_tanh", "relu6", "hard_sigmoid", "hard_swish", "elu", "selu", "cel
 LANGUAGES = ("numpy", "torch", "jax", "c", "numba")
 POINTS = [
     (k1, k2, rho * k1**0.5 * k2**0.5)
-    for k1, k2 in ((1e-6, 1e-6), (1e-6, 1e3), (0.3, 0.3), (2.0, 7.0), (1e3, 1.01e3), (1e6, 1e6))
-    for rho in (0.0, 0.4, -0.97, 1 - 1e-5, 1e-5 - 1)
+    for k1, k2 in ((1e-8, 1e-8), (1e-8, 1e-4), (1e-6, 1e3), (0.3, 0.3), (1.0, 30.0), (1e3, 1.01e3), (1e6, 1e6))
+    for rho in (0.0, 0.4, -0.97, 1 - 1e-5, 1e-5 - 1, 1 - 1e-12, 1e-12 - 1)
 ]
 
 
@@ -51,15 +51,17 @@ def double_precision():
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", NAMES)
-def test_values_from_tiny_to_huge_kernels_in_every_language(name):
+def test_values_from_tiny_to_huge_kernels_up_to_parallel_inputs_in_every_language(name):
     quantity = sr.expect2(name, name)
     exact = [exactly(quantity, *point) for point in POINTS]
     diagonal = {k: exactly(quantity, k, k, k) for point in POINTS for k in point[:2]}
     sizes = [(diagonal[k1] * diagonal[k2]) ** 0.5 for k1, k2, _ in POINTS]
+    # fourteen digits up to kernels of 1e4, where errors are measured
+    allowed = [size * (1e-14 if max(k1, k2) <= 1e4 else 1e-13) for size, (k1, k2, _) in zip(sizes, POINTS, strict=True)]
     for language in LANGUAGES:
         numbers = function(language, quantity)(*map(np.array, zip(*POINTS, strict=True)))
         errors = np.abs(numbers - exact)
-        assert (errors <= 1e-13 * np.array(sizes)).all(), (language, POINTS[int(np.argmax(errors / sizes))])
+        assert (errors <= allowed).all(), (language, POINTS[int(np.argmax(errors / sizes))])
 
 
 SLOPED = ("hard_tanh", "hard_swish", "elu", "exp(-abs(z))", "where(z>1,z,0)")
@@ -110,11 +112,7 @@ def test_slopes_without_a_sum_are_those_of_the_sum(formula, parameters):
 
 def test_every_language_has_what_the_others_have():
     layer = sr.derive("hard_sigmoid")
-    assert {language: export(layer, language).missing for language in ("jax", "c", "numba")} == {
-        "jax": (),
-        "c": (),
-        "numba": (),
-    }
+    assert not any(export(layer, language).missing for language in LANGUAGES)
 
 
 @pytest.mark.parametrize("rule", NODES)

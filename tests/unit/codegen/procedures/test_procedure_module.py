@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 import sympy as sp
+import torch
 
 import symres as sr
 from tests.shared import derived
@@ -67,7 +68,6 @@ def test_kernels_and_parameters_broadcast():
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["relu", "pre_ln", "tanh"])
 def test_gradients_of_the_vertex(name):
-    torch = pytest.importorskip("torch")
     layer = LAYERS[name]()
     module = sr.export(derived(layer).vertex_recursion, target="torch").load()
     values = [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (0.6, 1.4, 0.2, 0.8)]
@@ -85,8 +85,6 @@ def test_layers_without_noise_have_no_vertex():
 # ---- the response and the branch scale -----------------------------------------------------------------------------
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_response(target):
-    if target == "torch":
-        pytest.importorskip("torch")
     eta, chi, out = loaded("response", target).response(8, 0.3, xi=0.4, **FISCHER)
     expected = fischer().response(8, "0.3", xi="0.4", **decimals(FISCHER))
     assert eta.tolist() == pytest.approx(expected.eta, rel=1e-12)
@@ -98,11 +96,8 @@ def test_response(target):
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize(("depth", "expected"), [(10, 0.326509160259975), (200, 0.0685226948707319)])
 def test_branch_scale(target, depth, expected):
-    if target == "torch":
-        pytest.importorskip("torch")
-    assert float(loaded("branch_scale", target).branch_scale(depth, 0.05, **FISCHER)) == pytest.approx(
-        expected, rel=1e-12
-    )
+    found = loaded("branch_scale", target).branch_scale(depth, 0.05, **FISCHER)
+    assert float(found) == pytest.approx(expected, rel=1e-12)
 
 
 def test_the_branch_scale_broadcasts_and_may_not_exist():
@@ -116,8 +111,6 @@ def test_the_branch_scale_broadcasts_and_may_not_exist():
 
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_branch_scales_far_from_the_usual_ones(target):
-    if target == "torch":
-        pytest.importorskip("torch")
     module = loaded("branch_scale", target)
     assert float(module.branch_scale(1, 1e-6, C_W=1.25, C_b=0.0)) == pytest.approx(712.966168586, rel=1e-10)
     own = {"C_W": 1e26, "C_b": 1e25}
@@ -128,8 +121,6 @@ def test_branch_scales_far_from_the_usual_ones(target):
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("name", ["vertex", "response", "branch_scale"])
 def test_depths_that_are_none(name, target):
-    if target == "torch":
-        pytest.importorskip("torch")
     own = {"C_W": 1.25, "C_b": 0.05} | {"vertex": {"gamma": 0.5}, "response": {"xi": 0.5}}.get(name, {})
     function = getattr(loaded(name, target), name)
     for depth in (-1, 1.5, float("nan"), float("inf"), *([0] if name == "branch_scale" else [])):
@@ -159,8 +150,6 @@ def test_outputs_that_do_not_respond_have_no_branch_scale():
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_every_branch_of_the_optimal_gamma(target):
-    if target == "torch":
-        pytest.importorskip("torch")
     module, theory = loaded("optimal_gamma", target), derived(sr.residual("relu"))
     for r, outputs, count in ((0.03, 1, 2), (0.05, 1, 1), (0.2, 10, 1)):
         found = module.optimal_gamma(r, outputs)

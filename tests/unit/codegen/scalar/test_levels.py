@@ -1,54 +1,11 @@
 """What is computed for each input and for each pair: the same function, in fewer operations."""
 
-import random
-
-import pytest
 import sympy as sp
 
-import symres as sr
 from symres.codegen.scalar.economy import economical
 from symres.codegen.scalar.levels import levelled
-from symres.codegen.stable.angles import angle_form
-from symres.codegen.stable.half_angles import half_angles
-from symres.codegen.stable.primitives import AngularSum, RightHalfPlaneAngle, UpperHalfPlaneAngle, determinant
+from symres.codegen.stable.primitives import determinant
 from symres.core.symbols import C_W, K1, K2, C, C_b
-
-EXACT = {
-    UpperHalfPlaneAngle: lambda n, s, r: sp.atan2(s, -n),
-    RightHalfPlaneAngle: lambda n, s, r: sp.atan2(n, s),
-    AngularSum: lambda rest, apart, m, n, s, r: rest + m * n * sp.atan2(s, -n),
-}
-
-
-def value(expr, point):
-    for head, exact in EXACT.items():
-        expr = expr.replace(head, exact)
-    k1, k2, c = (point[s] for s in (K1, K2, C))
-    return sp.N(expr.subs({**point, determinant: k1 * k2 - c**2}), 30)
-
-
-def points():
-    source = random.Random(7)
-    for _ in range(5):
-        k1, k2 = (sp.Rational(source.randint(1, 400), 100) for _ in range(2))
-        yield {K1: k1, K2: k2, C: sp.Rational(source.randint(-9, 9), 10) * sp.Min(k1, k2)}
-
-
-@pytest.mark.parametrize("name", ["relu", "gelu", "erf", "leaky_relu", "abs"])
-def test_half_angles_are_the_closed_form(name):
-    formula = sr.expect2(name, name).expr
-    printed = half_angles(angle_form(formula, (K1, C, K2)))
-    fixed = {s: sp.Rational(1, 3) for s in printed.free_symbols - {K1, K2, C, determinant}}
-    for point in points():
-        assert abs(value(printed.subs(fixed), point) - sp.N(formula.subs(fixed).subs(point), 30)) < 1e-25
-
-
-def test_apart_is_rest_without_the_root():
-    printed = half_angles(angle_form(sr.expect2("gelu", "gelu").expr, (K1, C, K2)))
-    (found,) = printed.atoms(AngularSum)
-    rest, apart, m, _, s, _ = found.args
-    for point in points():
-        assert abs(value(rest - m * s - apart, point)) < 1e-25
 
 
 def test_what_depends_on_one_input_is_taken_out():

@@ -4,7 +4,7 @@ import pytest
 import sympy as sp
 
 from symres.codegen.stable.angles import angle_form, positive
-from symres.codegen.stable.primitives import AngularSum, Atan2, determinant
+from symres.codegen.stable.primitives import AngularSum, determinant
 from symres.core.symbols import K1, K2, C
 from tests.oracles.closed_forms import PAIRS
 
@@ -21,28 +21,6 @@ def test_gelu_has_no_negative_term_but_in_simple_fractions():
     for part in sp.preorder_traversal(found.args[0]):
         if isinstance(part, sp.Add):
             assert all(term.as_coeff_Mul()[0] > 0 for term in part.args)
-
-
-def test_relu_swallows_its_linear_term():
-    form = angle_form(PAIRS["relu"], TRIPLE)
-    assert form.rest == 0
-    s = sp.sqrt(determinant)
-    total = s / (2 * sp.pi) + C * Atan2(s, -C) / (2 * sp.pi)
-    assert form.stable() == AngularSum(total, 0, 1 / (2 * sp.pi), C, s)
-
-
-def test_relu_derivatives_have_no_pole_on_the_diagonal():
-    form = angle_form(PAIRS["relu"], TRIPLE)
-    assert form.vanishing
-    for v in TRIPLE:
-        assert form.diff(v).stable().subs(determinant, 0).subs({K1: 2, K2: 2, C: 2}).doit().is_finite is not False
-        assert not (1 / form.diff(v).stable()).has(sp.zoo)
-        assert sp.fraction(sp.together(form.diff(v).stable()))[1].has(determinant) is False
-
-
-def test_erf_and_gelu_never_vanish():
-    assert not angle_form(PAIRS["erf"], TRIPLE).vanishing
-    assert not angle_form(PAIRS["gelu"], TRIPLE).vanishing
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,6 @@ import torch
 from scipy import special
 
 import symres as sr
-from symres.codegen.stable.angles import angle_form
-from symres.codegen.stable.correlation_form import cornered, determined, in_determinant_form, restored
-from symres.codegen.stable.primitives import Atan2, complement, correlation, determinant
-from symres.codegen.stable.rewrites import stabilise
 from symres.codegen.strategy import choose
 from symres.codegen.strategy.choose import build_component
 from symres.codegen.strategy.measured_error import _deviation, round_up
@@ -23,11 +19,10 @@ from symres.codegen.targets.numpy import TARGET as NUMPY
 from symres.codegen.targets.torch import TARGET as TORCH
 from symres.codegen.wording.docstrings import error_text
 from symres.core.errors import SymresError
-from symres.core.symbols import C_W, K1, K2, C, C_b, K
+from symres.core.symbols import C_W, C_b, K
 from symres.functions.companions import Dawson
 from symres.report.export import export
 from symres.results.quantity import Quantity, Status
-from tests.oracles.closed_forms import PAIRS
 from tests.shared import Lazily, altered, derived, runtime
 
 FORMULAS = ["sign(z)+z", "sign(z)+relu(z)", "step(z)+relu(z)", "where(z>0,z+1,z)", "sign(z)*z^2+sign(z)",
@@ -95,43 +90,6 @@ def test_gradients_are_finite_at_vanishing_kernels_and_right_elsewhere(maps, for
     assert all(torch.isfinite(p.grad).all() for p in point)
     point = [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (0.7, 1.3, -0.6)]
     assert torch.autograd.gradcheck(lambda *p: f(*p, 1.0, 0.0), point, rtol=1e-7)
-
-
-def test_the_determinant_is_found_in_sums():
-    for code, expected in (
-        (sp.sqrt(K1 * K2 - C**2), sp.sqrt(determinant)),
-        (Atan2(C, sp.sqrt(4 * K1 * K2 - 4 * C**2)), Atan2(C, 2 * sp.sqrt(determinant))),
-        (sp.exp(-K2 / 2 + C**2 / (2 * K1)), sp.exp(-determinant / (2 * K1))),
-        (K1 / (1 + 2 * K1 + 4 * K1 * K2 - 4 * C**2), K1 / (1 + 2 * K1 + 4 * determinant)),
-    ):
-        assert determined(code) == expected
-    assert determined(sp.exp(-K1 / 2 - K2 / 2) + K1 + C) == sp.exp(-K1 / 2 - K2 / 2) + K1 + C
-
-
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        (C / sp.sqrt(K1), sp.sqrt(K2) * correlation),
-        ((C + K1) / sp.sqrt(K1), sp.sqrt(K1) + sp.sqrt(K2) * correlation),
-        (C / sp.sqrt(K1 + 2 * determinant), sp.sqrt(K2) * correlation / sp.sqrt(1 + 2 * K2 * complement**2)),
-        (Atan2(C, sp.sqrt(determinant)) + C / K1 * C / K2, Atan2(correlation, complement) + correlation**2),
-        (sp.exp(-determinant / (2 * K1)), sp.exp(-K2 * complement**2 / 2)),
-        (C / K1, C / K1),  # no limit
-        (Atan2(C, sp.sqrt(determinant)), Atan2(C, sp.sqrt(determinant))),  # no division
-        (1 / (1 + 2 * K1), 1 / (1 + 2 * K1)),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_quotients_in_terms_of_the_correlation(code, expected):
-    assert sp.simplify(cornered(code) - expected) == 0
-    assert cornered(code).has(correlation) == expected.has(correlation)
-
-
-@pytest.mark.parametrize("name", PAIRS)
-def test_forms_that_need_no_correlation_are_left_alone(name):
-    form = angle_form(PAIRS[name], (K1, C, K2))
-    code = stabilise(PAIRS[name]) if form is None else form.stable()
-    assert in_determinant_form(code) == restored(code)
 
 
 # ---- functions that a library lacks ------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from symres.functions import companions
 from symres.functions.function_record import RECORDS
 from symres.report.export import export
 from tests.oracles.average import average_of
+from tests.oracles.code_functions import MEANT
 
 A, B = sp.symbols("a b", real=True)
 P, Q = sp.symbols("p q", positive=True)
@@ -237,42 +238,6 @@ def test_modules_say_how_they_are_computed():
     assert "Computed from the closed form." in plain and "_mended" not in plain
 
 
-def two_signs(h, k, x, y):
-    """<sgn(h + u) sgn(k + v)> over two standard normal variables with correlation x/sqrt(x**2 + y**2)."""
-    r = x / mp.hypot(x, y)
-    rest = mp.sqrt(2 * (1 - r * r))
-    return mp.quad(lambda u: mp.sign(h + u) * mp.erf((k + r * u) / rest) * mp.npdf(u), sorted([-9, -h, 0, 9]))
-
-
-def two_tails(h, k, x, y):
-    """P(u > h, v > k) likewise."""
-    r = x / mp.hypot(x, y)
-    return mp.quad(lambda u: mp.npdf(u) * mp.ncdf((r * u - k) / mp.sqrt(1 - r * r)), [h, h + 2, h + 12])
-
-
-MEANT = {  # functions of the code in mpmath's words; the others are called alike there
-    companions.Erfc: mp.erfc,
-    companions.Erfcx: lambda u: mp.exp(u * u) * mp.erfc(u),
-    companions.Erfcxm1: lambda u: mp.exp(u * u) * mp.erfc(u) - 1,
-    companions.Expm1: mp.expm1,
-    companions.Log1p: mp.log1p,
-    companions.Sigmoid: lambda u: 1 / (1 + mp.exp(-u)),
-    companions.Softplus: lambda u: mp.log(1 + mp.exp(u)),
-    companions.ExpSinh: lambda a, b: mp.exp(a) * mp.sinh(b),
-    companions.ExpCosh: lambda a, b: mp.exp(a) * mp.cosh(b),
-    companions.ExpCoshm1: lambda a, b: mp.exp(a) * (mp.cosh(b) - 1),
-    primitives.Atan2: mp.atan2,
-    primitives.UpperAngle: mp.atan2,
-    companions.ScaledTail: lambda u, v, w: mp.exp(u) * mp.erfc(w),
-    primitives.TwoSigns: two_signs,
-    primitives.TwoTails: two_tails,
-    primitives.Restored: lambda v, x, y, b: v,
-    primitives.AbsNode: abs,
-    primitives.NonzeroDivisor: lambda u: u or mp.mpf(1),
-    primitives.CrossDifference: lambda x, y, u, v: x * y - u * v,
-    primitives.Separation: lambda k1, k2, c: mp.sqrt(k1 * k2) - c,
-    sp.Abs: abs,
-}
 # all functions that compiled code spells, and those with bounds of their own
 SPELLED = {kind for kind, record in RECORDS.items() if "scalar" in record.spellings}
 SLOPED = sorted({*SPELLED, *_SLOPES} - {sp.Max, sp.Min, sp.Heaviside}, key=lambda kind: kind.__name__)

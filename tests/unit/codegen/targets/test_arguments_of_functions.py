@@ -9,10 +9,9 @@ import pytest
 import sympy as sp
 
 import symres as sr
+from tests.languages import ALL, lanes, language
 from tests.shared import Lazily
 
-TARGETS = ("numpy", "torch", "numba", "c", "jax")
-SLOW = pytest.param("numba", marks=pytest.mark.exhaustive)  # to compile
 slope = sp.Symbol("slope", positive=True)
 BENT = sr.Activation("bent", slope * sp.erf(sr.z), parameters=(slope,))
 WEIGHTS = {"C_W": 1.3, "C_b": 0.2}
@@ -24,7 +23,7 @@ def networks():
     return Lazily(lambda target: sr.export(theory.network(2), target).load())
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", ALL)
 def test_parameters_of_an_activation_are_passed_by_their_names(target):
     function = sr.export(sr.derive(sr.mlp(BENT)).kernel_map, target).load().kernel_map
     exact = 0.2 + 1.3 * 0.7**2 * 2 / np.pi * np.arcsin(2 * 0.5 / (1 + 2 * 0.5))  # Williams, 1997
@@ -32,7 +31,7 @@ def test_parameters_of_an_activation_are_passed_by_their_names(target):
     assert float(function(0.5, 1.3, 0.2, 0.7)) == float(function(0.5, slope=0.7, **WEIGHTS))
 
 
-@pytest.mark.parametrize("target", ["numpy", "torch", SLOW, "c", pytest.param("jax", marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("target", lanes(*ALL, slow=("numba", "jax")))
 def test_what_has_no_influence_may_be_left_out(target):
     theory = sr.derive("(z + Dense(erf(z)))/sqrt(2)")
     names = ("chi_perp", "chi_parallel", "h", "kernel_map")
@@ -47,7 +46,7 @@ def test_what_has_no_influence_may_be_left_out(target):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("target", ["torch", SLOW, "c", pytest.param("jax", marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("target", [name for name in ALL if name != "numpy"])
 def test_networks_take_them_too(networks, target):
     found, expected = (networks[name].dual_kernel(1.0, 0.8, 0.3, slope=0.7, **WEIGHTS) for name in (target, "numpy"))
     tolerance = 1e-5 if target == "jax" else 1e-14
@@ -55,23 +54,22 @@ def test_networks_take_them_too(networks, target):
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("target", ["numpy", "torch", SLOW, "c"])
+@pytest.mark.parametrize("target", lanes("numpy", "torch", "numba", "c"))
 def test_inputs_of_networks_are_rows_of_matrices(networks, target):
     function = networks[target].dual_kernel_matrix
-    as_input = __import__("torch").tensor if target == "torch" else np.array
     for shapes in (((3,),), ((2, 3), (2, 4)), ((2, 0),)):
         with pytest.raises(ValueError, match="inputs are matrices with equally many columns"):
-            function(*(as_input(np.ones(shape)) for shape in shapes), slope=0.7, **WEIGHTS)
+            function(*(language(target).array(np.ones(shape)) for shape in shapes), slope=0.7, **WEIGHTS)
     whole = np.array([[1, 2, 0], [0, 1, 1]])
     for found, expected in zip(
-        function(as_input(whole), slope=0.7, **WEIGHTS),
-        function(as_input(1.0 * whole), slope=0.7, **WEIGHTS),
+        function(language(target).array(whole, None), slope=0.7, **WEIGHTS),
+        function(language(target).array(whole), slope=0.7, **WEIGHTS),
         strict=True,
     ):
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("target", [SLOW, "c"])
+@pytest.mark.parametrize("target", lanes("numba", "c"))
 def test_compiled_functions_write_to_no_array_that_is_read_only_and_drop_no_imaginary_part(target):
     function = sr.export(sr.expect2("erf", "erf"), target).load().expect2
     out = np.zeros(3)

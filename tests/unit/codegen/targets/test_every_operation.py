@@ -12,6 +12,7 @@ from symres.core.symbols import K1, K2, C
 from symres.functions.companions import Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
 from symres.results.quantity import Quantity, Status
 from tests.languages import ALL, lanes, language
+from tests.oracles.code_functions import MEANT
 
 a, b = sp.Symbol("a", positive=True), sp.Symbol("b", real=True)
 SYMBOLS = (K1, K2, C, a, b)
@@ -35,17 +36,7 @@ OPERATIONS = [
     Sigmoid(b), Softplus(b),
 ]  # fmt: skip
 OPERATIONS += [K1 + e for e in OPERATIONS if e.free_symbols == {C}]  # in tiles of a matrix
-MEANT = {  # in mpmath's words; the others are called alike there
-    "Atan2": mp.atan2,
-    "Expm1": mp.expm1,
-    "Log1p": mp.log1p,
-    "Erfcx": lambda u: mp.exp(u * u) * mp.erfc(u),
-    "ExpSinh": lambda u, v: mp.exp(u) * mp.sinh(v),
-    "ExpCosh": lambda u, v: mp.exp(u) * mp.cosh(v),
-    "ExpCoshm1": lambda u, v: mp.exp(u) * (mp.cosh(v) - 1),
-    "sigmoid": lambda u: 1 / (1 + mp.exp(-u)),
-    "softplus": lambda u: mp.log(1 + mp.exp(u)),
-}
+NAMED = {name: meaning for head, meaning in MEANT.items() for name in (head.__name__, head.__name__.lower())}
 LACKING = {"c": {Erfcx(a)}}
 LANGUAGES = [name for name in ALL if name != "numba"]  # minutes to compile; C prints the same lines
 # kernels of rows and of columns, covariances, numbers
@@ -67,7 +58,7 @@ def test_every_operation_is_spelled_right(target, monkeypatch):
     module = language(target).load(quantities)
     assert len(module.__all__) == len(own)
     for n, operation in enumerate(own):
-        exact = sp.lambdify(SYMBOLS, operation, [MEANT, "mpmath"])
+        exact = sp.lambdify(SYMBOLS, operation, [NAMED, "mpmath"])
         for arguments in (ENTRIES, MATRIX)[: 1 if target == "jax" else 2]:  # compiled for each shape
             kept = [a.copy() for a in arguments]
             found = language(target).value(getattr(module, f"f{n}"), *arguments)

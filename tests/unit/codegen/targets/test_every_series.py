@@ -8,29 +8,19 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.activations.activation import Activation
-from symres.codegen.planning.plan import Component
-from symres.codegen.strategy import choose
 from symres.codegen.strategy.measured_error import measured_quadrature
 from symres.core.errors import SymresError
-from symres.core.symbols import K1, K2, C, x1, x2, z
-from symres.gaussian.calculus.expectation import Expectation
-from tests.languages import ALL, DIFFERENTIABLE, lanes, language
+from symres.core.symbols import K1, K2, C, z
+from tests.languages import ALL, DIFFERENTIABLE, integrated, lanes, language, open_average
 from tests.oracles.average import average_of, average_of_pair
+from tests.oracles.closed_forms import WILLIAMS
 from tests.oracles.smooth_pairs import FUNCTIONS, average
 from tests.shared import altered
 
 KERNELS = [(1e-6, 1e-6), (1e-6, 2.0), (0.3, 0.3), (1.0, 4.0), (0.02, 1.3), (30.0, 30.0), (0.1, 30.0)]
 POINTS = [(k1, k2, rho) for k1, k2 in KERNELS for rho in (0.0, 0.3, -0.3, 0.99, -0.99, 1.0, -1.0)]
 beta = sp.Symbol("beta", positive=True)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quickly():
-    """Modules whose errors are not measured: that takes seconds, and has tests of its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(choose, "_measured_in", lambda component, target: component)
-        yield
+pytestmark = pytest.mark.usefixtures("unmeasured")
 
 
 @cache
@@ -107,23 +97,11 @@ def test_parameters_act_inside(formula, target):
 
 
 # ---- derivatives ---------------------------------------------------------------------------------------------------
-def integrated(target, formula, symbols=(K1, K2, C)):
-    """A pair average that counts as one without a closed form."""
-    exec(language(target).target.standalone(open_average(formula, symbols)), space := {})
-    return space["average"]
-
-
-def open_average(formula, symbols=(K1, K2, C)):
-    phi = Activation("phi", formula, symbols[3:])
-    return Component("average", symbols, Expectation(phi(x1) * phi(x2), K1, C, K2), None)
 
 
 @cache
 def erf(target):
     return integrated(target, sp.erf(z / sp.sqrt(2)))
-
-
-ERF = 2 / sp.pi * sp.asin(C / sp.sqrt((1 + K1) * (1 + K2)))  # Williams, 1997
 
 
 SYMBOLS = (K1, K2, C)
@@ -135,7 +113,7 @@ def assert_derivatives(target, columns, tolerance):
     weighed = lambda *kernels: erf(target)(*kernels) * kernels[2]  # noqa: E731
 
     def exactly(*order):
-        value = sp.lambdify(SYMBOLS, (C * ERF).diff(*order), "numpy")(*columns)
+        value = sp.lambdify(SYMBOLS, (C * WILLIAMS).diff(*order), "numpy")(*columns)
         return np.sum(value, axis=axes[order[-1]], keepdims=True) if axes[order[-1]] != () else value
 
     rows = [(language(target).slopes(weighed, *columns), ())]
@@ -199,7 +177,7 @@ def test_series_that_are_too_long_are_integrated(target):
     for rho in (1 - 1e-12, 0.999, -0.9999, 0.1, 0.0):
         c = rho * np.sqrt(k[:, None] * k)
         found = language(target).value(erf(target), k[:, None], k[None, :], c)
-        assert np.abs(found - sp.lambdify(SYMBOLS, ERF, "numpy")(k[:, None], k, c)).max() < 1e-12
+        assert np.abs(found - sp.lambdify(SYMBOLS, WILLIAMS, "numpy")(k[:, None], k, c)).max() < 1e-12
 
 
 SHORT = {

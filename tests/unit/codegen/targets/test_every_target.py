@@ -12,7 +12,7 @@ import sympy as sp
 import symres as sr
 from symres.codegen.targets import REFERENCE
 from symres.core.symbols import C_W, K1, K2, C, C_b, K, gamma
-from tests.languages import ALL, DIFFERENTIABLE, IN_PLACE, lanes, language, table
+from tests.languages import ALL, DIFFERENTIABLE, EDGE, IN_PLACE, lanes, language, table
 from tests.oracles.closed_forms import KERNELS, PAIRS, covariance_map, in_50_digits, kernel_map, pair_error
 
 ONE, NONE = {"C_W": 1.3, "C_b": 0.1, "gamma": 0.5}, {"C_W": 1.0, "C_b": 0.0, "gamma": 0.0}
@@ -21,8 +21,6 @@ VARIANCES = [(1e-8, 1e-8), (1e-8, 3e-3), (1e-3, 1e-3), (0.4, 0.9), (2.0, 2.0), (
 RHO = [s * r for r in (0.3, 0.99, 1 - 1e-6, 1 - 1e-9, 1 - 1e-12) for s in (1, -1)] + [1e-7]
 POINTS = [(k1, k2, rho * k1**0.5 * k2**0.5) for k1, k2 in VARIANCES for rho in RHO]
 INSIDE = [(1.0, 1.0, 0.3), (2.0, 0.5, -0.8), (0.5, 0.6, 0.2), (3.0, 3.0, -2.0), (1e-4, 20.0, 0.01)]
-EDGE = [(k, k, c) for k, c in ((1.0, 1.0), (2.0, -2.0), (1e-8, 1e-8), (1e4, 1e4), (1.0, 1.0 + 1e-15), (0.0, 0.0))]
-EDGE += [(0.3, 1.2, 0.6), (0.0, 1.0, 0.0)]
 SMOOTH = [name for name in PAIRS if name != "relu_slope"]  # the slope of a jump is infinite where inputs are parallel
 
 

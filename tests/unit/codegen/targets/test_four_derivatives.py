@@ -3,15 +3,20 @@
 Two inputs x and y of one feature have K1 = C_b + C_W*x**2, K2 = C_b + C_W*y**2, C = C_b + C_W*x*y.
 """
 
+import itertools
+
 import jax
 import mpmath as mp
 import numpy as np
 import pytest
+import sympy as sp
 import torch
 
 from symres.codegen.targets.jax import TARGET
 from symres.core.errors import SymresError
+from symres.core.symbols import K1, K2, C
 from symres.report.export import export
+from tests.oracles.closed_forms import PAIRS
 from tests.shared import Lazily, derived
 
 X, Y, C_W, C_B = 0.7, -0.4, 2.0, 0.3
@@ -82,6 +87,7 @@ CASES = [  # JAX compiles derivatives of series for half a minute
     *((name, "torch") for name in ("tanh", "silu", "gelu")),
     ("gelu", "jax"),
     *(pytest.param(name, "jax", marks=pytest.mark.exhaustive) for name in ("tanh", "silu")),
+    *(pytest.param(*row, marks=pytest.mark.exhaustive) for row in itertools.product(("erf", "sin"), FOURTH)),
 ]
 
 
@@ -90,25 +96,13 @@ def test_maps(modules, name, language):
     assert fourth(modules, name, language) == pytest.approx(by_weights(SECOND[name]), rel=1e-12)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("language", FOURTH)
-@pytest.mark.parametrize("name", ["erf", "sin"])
-def test_closed_forms(modules, name, language):
-    assert fourth(modules, name, language) == pytest.approx(by_weights(SECOND[name]), rel=1e-11)
-
-
 @pytest.mark.parametrize("language", FOURTH)
 def test_a_kink_off_the_diagonal(modules, language):
     """The arc-cosine kernel of relu (Cho and Saul, 2009)."""
-
-    def exact(x, y):
-        k1, k2, c = kernels(x, y)
-        angle = mp.acos(c / mp.sqrt(k1 * k2))
-        return C_W * mp.sqrt(k1 * k2) * (mp.sin(angle) + (mp.pi - angle) * mp.cos(angle)) / (2 * mp.pi)
-
+    relu = sp.lambdify((K1, K2, C), PAIRS["relu"], "mpmath")
     with mp.workdps(40):
-        expected = float(mp.diff(exact, (X, Y), (2, 2)))
-    assert fourth(modules, "relu", language) == pytest.approx(expected, rel=1e-12)
+        exact = mp.diff(lambda x, y: C_W * relu(*kernels(x, y)), (X, Y), (2, 2))
+    assert fourth(modules, "relu", language) == pytest.approx(float(exact), rel=1e-12)
 
 
 def test_a_kink_that_is_integrated_refuses(modules):

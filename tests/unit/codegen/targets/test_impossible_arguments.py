@@ -7,21 +7,19 @@ import pytest
 from scipy import special
 
 import symres as sr
-from symres.codegen import targets
+from tests.languages import ALL, SLOW, lanes, language
 from tests.shared import Lazily, derived
 
-SLOW = pytest.param("numba", marks=pytest.mark.exhaustive)  # to compile
-TARGETS = ["numpy", "torch", SLOW, "c", "jax"]
-WITHOUT = {  # what is slow to compile for many functions
-    slow: [pytest.param(t, marks=pytest.mark.exhaustive) if t == slow else t for t in TARGETS] for slow in ("c", "jax")
-}
+TARGETS = lanes(*ALL)
+WITHOUT = {slow: lanes(*ALL, slow=(*SLOW, slow)) for slow in ("c", "jax")}  # slow to compile for many functions
 # constant slopes, a closed form, exponentials, a jump, a polynomial, averages as series
 FORMULAS = [
     "relu",
     "sin",
     *(pytest.param(f, marks=pytest.mark.exhaustive) for f in ("gelu", "step", "z", "z^2", "tanh")),
 ]
-VALUES = {"C_W": 2.0, "C_b": 0.1, "Theta": 0.3}
+WEIGHTS = {"C_W": 2.0, "C_b": 0.1}
+VALUES = {**WEIGHTS, "Theta": 0.3}
 NOT_COMPLEX = r"real numbers, not .*complex"
 SINGLE = [{"K": -1.0}, {"K": math.nan}]
 PAIRS = [
@@ -53,7 +51,7 @@ NETWORKS = Lazily(lambda target: sr.export(derived("relu").network(2), target=ta
 
 
 def as_input(target, value):
-    return __import__("torch").as_tensor(value) if target == "torch" else np.asarray(value)
+    return language(target).array(value, None)
 
 
 def called(formula, target):
@@ -154,14 +152,14 @@ def test_batches_whose_inputs_have_one_kernel(target):
 def test_networks_return_nan_for_them(target):
     function = NETWORKS[target].dual_kernel
     for row in PAIRS:
-        assert all(math.isnan(float(a)) for a in function(*row.values(), C_W=2.0, C_b=0.1)), row
+        assert all(math.isnan(float(a)) for a in function(*row.values(), **WEIGHTS)), row
         pairs = [as_input(target, np.array([v, w])) for v, w in zip(row.values(), (1.0, 1.0, 0.5), strict=True)]
-        assert all(np.isnan(np.asarray(a)).tolist() == [True, False] for a in function(*pairs, C_W=2.0, C_b=0.1))
+        assert all(np.isnan(np.asarray(a)).tolist() == [True, False] for a in function(*pairs, **WEIGHTS))
     for place in range(3):
         given = [1.0, 1.0, 0.5]
         given[place] = as_input(target, np.array([given[place] + 0.1j]))
         with pytest.raises(TypeError, match=NOT_COMPLEX):
-            function(*given, C_W=2.0, C_b=0.1)
+            function(*given, **WEIGHTS)
 
 
 @pytest.mark.parametrize("target", WITHOUT["jax"])
@@ -174,8 +172,8 @@ def test_matrices_of_duplicated_rows_in_float32_have_no_nan(target):
         X = np.concatenate([X, X[::-1], -X, 3 * X, 0 * X[:1]])
         given = as_input(target, X)
         for found in (
-            module.dual_kernel_matrix(given, **_weights()),
-            module.dual_kernel_matrix(given, given, **_weights()),
+            module.dual_kernel_matrix(given, **WEIGHTS),
+            module.dual_kernel_matrix(given, given, **WEIGHTS),
         ):
             for matrix in map(np.asarray, found):
                 assert np.isfinite(matrix).all()
@@ -185,18 +183,10 @@ def test_matrices_of_duplicated_rows_in_float32_have_no_nan(target):
         C *= np.float32(1 + 4 * 2.0**-23)  # as duplicates exceed it
         arrays = [as_input(target, a) for a in (K[:, None], K[None, :], C)]
         if columns < 100:  # else BLAS itself rounds more than 64 ulp away
-            assert all(np.isfinite(np.asarray(a)).all() for a in module.dual_kernel(*arrays, **_weights()))
-            assert np.isfinite(np.asarray(MODULES["relu", target].covariance_map(*arrays, **_weights()))).all()
+            assert all(np.isfinite(np.asarray(a)).all() for a in module.dual_kernel(*arrays, **WEIGHTS))
+            assert np.isfinite(np.asarray(MODULES["relu", target].covariance_map(*arrays, **WEIGHTS))).all()
     with pytest.raises(TypeError, match=NOT_COMPLEX):
-        module.dual_kernel_matrix(as_input(target, X + 0.1j), **_weights())
-
-
-def _weights():
-    return {"C_W": 2.0, "C_b": 0.1}
-
-
-def test_every_language_stands_in_these_tables():
-    assert {getattr(t, "values", [t])[0] for t in TARGETS} == set(targets.names())
+        module.dual_kernel_matrix(as_input(target, X + 0.1j), **WEIGHTS)
 
 
 @pytest.mark.parametrize("target", ["numpy", "torch", "c", "jax"])

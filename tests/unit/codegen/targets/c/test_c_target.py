@@ -13,11 +13,13 @@ from symres.codegen.scalar import library_source
 from symres.codegen.targets.c import compiling
 from symres.codegen.targets.c.declarations import header_of
 from symres.core.errors import DeclarationError
+from tests.languages import STRICT_C
+from tests.oracles.closed_forms import PAIRS, in_50_digits
 from tests.shared import derived
 
-COMPILER = compiling.compiler()
-STRICT = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"]
 rng = np.random.default_rng(0)
+
+COMPILER = compiling.compiler()
 
 
 @pytest.fixture(scope="module")
@@ -28,12 +30,6 @@ def relu():
 @pytest.fixture(scope="module")
 def loaded(relu):
     return relu.load()
-
-
-def arc_cosine(k1, k2, c, weight, bias):
-    """Cho and Saul, by hand."""
-    angle = np.arccos(np.clip(c / np.sqrt(k1 * k2), -1, 1))
-    return weight * np.sqrt(k1 * k2) * (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / (2 * np.pi) + bias
 
 
 def test_parameters_without_influence_may_be_left_out(loaded):
@@ -55,8 +51,8 @@ def test_source_and_header_are_written_and_compile_without_a_warning(relu, tmp_p
     path = relu.write(tmp_path / "kernels.c")
     header = tmp_path / "kernels.h"
     assert header.read_text() == header_of(relu.text, "kernels")
-    for command in ([COMPILER, *STRICT, "-O1", "-c", str(path), "-o", str(tmp_path / "kernels.o")],):
-        subprocess.run(command, check=True, capture_output=True)
+    command = [COMPILER, *STRICT_C, "-O1", "-c", str(path), "-o", str(tmp_path / "kernels.o")]
+    subprocess.run(command, check=True, capture_output=True)
 
 
 def test_programs_link_it(relu, tmp_path):
@@ -67,7 +63,7 @@ def test_programs_link_it(relu, tmp_path):
     )
     program = str(tmp_path / "main")
     subprocess.run(
-        [COMPILER, *STRICT, str(tmp_path / "main.c"), str(tmp_path / "kernels.c"), "-lm", "-o", program], check=True
+        [COMPILER, *STRICT_C, str(tmp_path / "main.c"), str(tmp_path / "kernels.c"), "-lm", "-o", program], check=True
     )
     assert subprocess.run([program], check=True, capture_output=True, text=True).stdout == "1.75"
 
@@ -87,11 +83,12 @@ def test_a_program_uses_a_network_as_its_header_says(tmp_path):
     )
     (command,) = [line for line in header.splitlines() if line.endswith("-o program")]
     words = [{"FILE.c": "net.c", "cc": COMPILER}.get(word, word) for word in command.split()[1:] if word != "-fopenmp"]
-    subprocess.run([*words, *STRICT], check=True, cwd=tmp_path)
+    subprocess.run([*words, *STRICT_C], check=True, cwd=tmp_path)
     printed = subprocess.run([str(tmp_path / "program")], check=True, capture_output=True, text=True).stdout
-    k1, k2 = 1.5 * np.array([[1.0], [2.0]]) + 0.25, 1.5 * np.array([3.0, 1.0, 2.0]) + 0.25
-    c = 1.5 * np.array([[0.5, 1.0, -1.0], [1.5, 0.25, 2.0]]) + 0.25
-    assert np.array(printed.split(), float).reshape(2, 3) == pytest.approx(arc_cosine(k1, k2, c, 2, 0.5), rel=1e-7)
+    columns = ([1, 1, 1, 2, 2, 2], [3, 1, 2, 3, 1, 2], [0.5, 1, -1, 1.5, 0.25, 2])
+    for value, point in zip(printed.split(), 1.5 * np.transpose(columns) + 0.25, strict=True):
+        exact = 2 * in_50_digits(PAIRS["relu"], **dict(zip(("K1", "K2", "C"), point, strict=True))) + 0.5
+        assert float(value) == pytest.approx(float(exact), rel=1e-7)
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
@@ -141,13 +138,17 @@ def test_a_library_outlives_its_folder(tmp_path):
         ("'half a quotation", "which is not a command"),
         ("/bin/false", "/bin/false .*failed: exit code 1; .*let CC name another"),
         ("/bin/true", "no library was written"),
-        ("{here}", "Exec format error"),
+        ("{folder}/empty", "Exec format error"),
+        ("{folder}/writes_text", r"loading C code: .*TMPDIR"),
+        (f"{COMPILER} -Dpow=nothing_of_this_name -fno-such-option", "no-such-option"),
     ],
 )
 def test_a_compiler_that_does_not_compile_is_told(relu, monkeypatch, tmp_path, named, message):
-    (tmp_path / "here").write_bytes(b"\0")
-    (tmp_path / "here").chmod(0o755)
-    monkeypatch.setenv("CC", named.replace("{here}", str(tmp_path / "here")))
+    writes_text = b'#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done; echo text > "$2"\n'
+    for name, content in {"empty": b"\0", "writes_text": writes_text}.items():
+        (tmp_path / name).write_bytes(content)
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("CC", named.replace("{folder}", str(tmp_path)))
     with pytest.raises(DeclarationError, match=message):
         relu.load()
 
@@ -155,18 +156,6 @@ def test_a_compiler_that_does_not_compile_is_told(relu, monkeypatch, tmp_path, n
 def test_options_of_the_compiler_are_kept(relu, monkeypatch):
     monkeypatch.setenv("CC", f"{COMPILER} -DUNUSED '-DTEXT=\"a b\"'")
     assert relu.load().covariance_map(1.0, 1.0, 1.0, 2.0, 0.25) == pytest.approx(1.25, rel=1e-14)
-    monkeypatch.setenv("CC", f"{COMPILER} -Dpow=nothing_of_this_name -fno-such-option")
-    with pytest.raises(DeclarationError, match="no-such-option"):
-        relu.load()
-
-
-def test_a_library_that_the_system_does_not_load_is_told(relu, monkeypatch, tmp_path):
-    script = tmp_path / "compiler"
-    script.write_text('#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done; echo text > "$2"\n')
-    script.chmod(0o755)
-    monkeypatch.setenv("CC", str(script))
-    with pytest.raises(DeclarationError, match=r"loading C code: .*TMPDIR"):
-        relu.load()
 
 
 @pytest.mark.parametrize("name", ["double", "sqrt", "main"])

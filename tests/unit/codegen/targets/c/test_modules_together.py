@@ -7,12 +7,12 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.codegen.strategy import choose
 from symres.codegen.targets.c.compiling import compiler
 from symres.core.errors import DeclarationError
+from tests.languages import STRICT_C
 from tests.shared import derived
 
-STRICT = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"]
+pytestmark = pytest.mark.usefixtures("unmeasured")
 MAIN = """#include <stdio.h>
 #include "relu.h"
 #include "gelu.h"
@@ -28,14 +28,6 @@ int main(void)
 """
 
 
-@pytest.fixture(scope="module", autouse=True)
-def quickly():
-    """Modules whose errors are not measured: that takes seconds, and has a test of its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(choose, "_measured_in", lambda component, target: component)
-        yield
-
-
 @pytest.fixture(scope="module")
 def gelu():
     return sr.export(derived(sr.mlp("gelu")).kernel_map, target="c")
@@ -45,7 +37,7 @@ def test_two_modules_are_linked_into_one_program(gelu, tmp_path):
     gelu.write(tmp_path / "gelu.c")
     sr.export(derived(sr.mlp("relu")).kernel_map, target="c").write(tmp_path / "relu.c")
     (tmp_path / "main.c").write_text(MAIN)
-    command = [compiler(), *STRICT, "main.c", "relu.c", "gelu.c", "-lm", "-o", "main"]
+    command = [compiler(), *STRICT_C, "main.c", "relu.c", "gelu.c", "-lm", "-o", "main"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     printed = subprocess.run([tmp_path / "main"], check=True, capture_output=True, text=True).stdout
     # relu: K/2; gelu by Williams's formula for the error function
@@ -75,7 +67,7 @@ def test_pairs_with_means_compile_without_a_warning(tmp_path):
     m1, m2 = sp.symbols("m1 m2", real=True)
     module = sr.export(sr.expect2("relu", "step", means=(m1, m2)), target="c")
     module.write(tmp_path / "pair.c")
-    subprocess.run([compiler(), *STRICT, "-c", "pair.c"], cwd=tmp_path, check=True, capture_output=True)
+    subprocess.run([compiler(), *STRICT_C, "-c", "pair.c"], cwd=tmp_path, check=True, capture_output=True)
 
 
 def test_a_header_that_is_not_ours_stays(gelu, tmp_path):

@@ -1,4 +1,4 @@
-"""Series in C: tiny and large kernels, normalisers, refusals, networks."""
+"""Series in C: tiny and large kernels, refusals, networks."""
 
 import subprocess
 
@@ -8,23 +8,13 @@ import pytest
 
 import symres as sr
 from symres.codegen.scalar import library_source
-from symres.codegen.strategy import choose
 from symres.codegen.targets.c.compiling import compiler
 from symres.core.errors import SymresError
-from symres.layers import architectures
+from tests.languages import STRICT_C
 from tests.oracles.average import average_of
 from tests.oracles.smooth_pairs import average
 
-STRICT = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"]
-rng = np.random.default_rng(0)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quickly():
-    """Modules whose errors are not measured: that takes seconds, and has a test of its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(choose, "_measured_in", lambda component, target: component)
-        yield
+pytestmark = pytest.mark.usefixtures("unmeasured")
 
 
 @pytest.mark.exhaustive
@@ -53,17 +43,6 @@ def test_large_kernels_are_right_or_no_number():
             assert found == pytest.approx(average(np.tanh, np.tanh, 300.0, 300.0, rho, steps=80), abs=1e-12)
 
 
-@pytest.mark.exhaustive
-def test_behind_a_normaliser_kernels_are_those_of_its_output():
-    quantity = sr.derive(architectures.pre_ln("tanh")).covariance_map
-    x = rng.normal(size=(30, 9))
-    c = x @ x.T / 9
-    given = (np.diag(c)[:, None], np.diag(c), c, *(0.7 for _ in quantity.symbols[3:]))
-    mine, theirs = (sr.export(quantity, target=t).load().covariance_map(*given) for t in ("c", "numpy"))
-    assert mine == pytest.approx(theirs, rel=1e-13)
-
-
-@pytest.mark.exhaustive
 def test_kinks_are_refused():
     with pytest.raises(SymresError, match="kinks"):
         sr.export(sr.expect2("elu", "softplus"), target="c")
@@ -92,4 +71,4 @@ def test_sources_compile_without_a_warning(source, tmp_path):
     for number, text in enumerate(texts):
         path = tmp_path / f"series{number}.c"
         path.write_text(text)
-        subprocess.run([compiler(), *STRICT, "-fsyntax-only", str(path)], check=True, capture_output=True)
+        subprocess.run([compiler(), *STRICT_C, "-fsyntax-only", str(path)], check=True, capture_output=True)

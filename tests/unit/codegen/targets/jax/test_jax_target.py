@@ -3,13 +3,13 @@
 import mpmath as mp
 import numpy as np
 import pytest
-import sympy as sp
 
 import symres as sr
 from symres.codegen.emission.emitter import NoSpelling
 from symres.codegen.targets.jax import TARGET
-from symres.core.symbols import K1, K2, C, K
-from tests.oracles.closed_forms import PAIRS, covariance_map, kernel_map
+from symres.core.symbols import K
+from tests.languages import EDGE
+from tests.oracles.closed_forms import PAIRS, covariance_map, in_50_digits, kernel_map
 from tests.shared import Lazily, derived
 
 jax = pytest.importorskip("jax")
@@ -20,8 +20,6 @@ except ImportError:  # before JAX 0.8
     from jax.experimental import enable_x64
 
 WEIGHTS = {"C_W": 1.3, "C_b": 0.1, "gamma": 0.5}
-EDGE = [(k, k, c) for k, c in ((1.0, 1.0), (2.0, -2.0), (1e-8, 1e-8), (1e4, 1e4), (1.0, 1.0 + 1e-15), (0.0, 0.0))]
-EDGE += [(0.3, 1.2, 0.6), (0.0, 1.0, 0.0)]
 
 
 @pytest.fixture(autouse=True)
@@ -38,18 +36,6 @@ def maps():
         return lambda *kernels: module.covariance_map(*kernels, **WEIGHTS)
 
     return Lazily(load)
-
-
-def exactly(name):
-    """The map in 40 digits, from the formula as it was typed."""
-    formula = WEIGHTS["C_b"] + WEIGHTS["gamma"] ** 2 * C + WEIGHTS["C_W"] * PAIRS[name]
-    function = sp.lambdify((K1, K2, C), formula, "mpmath")
-
-    def value(*point):
-        with mp.workdps(40):
-            return float(mp.re(function(*(mp.mpf(v) for v in point))))
-
-    return value
 
 
 def columns(points, kind=np.float64):
@@ -69,7 +55,9 @@ def test_float32_without_float64_has_its_own_digits(maps, name):
         edge = columns(EDGE, np.float32)
         value, slopes = jax.jit(jax.value_and_grad(lambda *k: maps[name](*k).sum(), (0, 1, 2)))(*edge)
         assert value.dtype == jnp.float32 and all(np.isfinite(a).all() for a in (value, *slopes))
-    exact = np.array([exactly(name)(*map(float, point)) for point in zip(*points, strict=True)])
+    body = covariance_map(PAIRS[name]).body
+    numbers = [dict(zip(("K1", "K2", "C"), map(float, point), strict=True)) for point in zip(*points, strict=True)]
+    exact = np.array([float(mp.re(in_50_digits(body, **point, **WEIGHTS))) for point in numbers])
     assert np.max(np.abs(np.asarray(found, dtype=np.float64) / exact - 1)) < 6 * 2.0**-23
 
 

@@ -1,8 +1,7 @@
-"""NumPy: blocks, limits at zero, averages without a closed form, docstrings, nested layers."""
+"""NumPy: limits at zero, averages without a closed form, docstrings, nested layers."""
 
 import ast
 import inspect
-from fractions import Fraction
 
 import mpmath as mp
 import numpy as np
@@ -15,16 +14,8 @@ from symres.core.symbols import C_W, K1, K2, C, K, x1, x2, z
 from symres.gaussian.calculus.expectation import Expectation
 from symres.report.export import export
 from symres.results.quantity import Quantity, Status
-from tests.oracles.average import average_of
-from tests.oracles.closed_forms import KERNELS, PAIRS, covariance_map, in_50_digits, theory
+from tests.oracles.closed_forms import KERNELS, PAIRS, in_50_digits, theory
 from tests.shared import Lazily
-
-
-def test_blocks_do_not_show():
-    f = export(covariance_map(PAIRS["relu"])).load().covariance_map
-    c = np.random.default_rng(1).uniform(-0.9, 1, (700, 301))[::2, ::-3]
-    by_hand = (np.sqrt(1 - c**2) + c * (np.pi - np.arccos(c))) / (2 * np.pi)
-    np.testing.assert_allclose(f(1.0, 1.0, c, 1.0, 0.0, 0.0), by_hand, rtol=1e-13)
 
 
 def test_infinite_slope_at_zero_is_infinite():
@@ -44,16 +35,6 @@ def test_flat_function_is_zero_at_zero():
 # ---- averages without a closed form ------------------------------------------------------------------------------
 def numeric(name, symbols, body):
     return Quantity(name, symbols, body, body, Status.NUMERIC, reason="no rule applies")
-
-
-def test_numeric_average_is_fitted():
-    phi = Activation("tanh", sp.tanh(z))
-    quantity = numeric("chi_parallel", (K, C_W), C_W * Expectation(x1 * phi(x1) * phi(x1).diff(x1), K) / K)
-    f = export(quantity).load().chi_parallel
-    for k in (1e-8, 0.02, 1.0, 40.0, 1e4):
-        exact = average_of(lambda x: x * mp.tanh(x) * mp.sech(x) ** 2, k) / k
-        assert f(k, 1.0) == pytest.approx(float(exact), rel=2e-14)
-    assert f(0.0, 1.0) == pytest.approx(1.0, rel=1e-15)
 
 
 OPEN = {  # functions whose averages are known, computed as if they were not
@@ -129,27 +110,6 @@ def test_parameters_of_an_open_pair_kernel_may_be_arrays():
     found = f(1.0, 2.0, *np.array(entries).T)
     np.testing.assert_allclose(found, [f(1.0, 2.0, c, a) for c, a in entries], rtol=2e-15)
     assert found[0] != pytest.approx(f(1.0, 2.0, 0.9, 1.5), rel=1e-2)
-
-
-CATALOGUE = ("tanh", "silu", "gelu_tanh", "softsign", "hard_tanh", "hard_swish", "selu")
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", CATALOGUE)
-def test_open_pair_kernels_of_the_catalogue_agree_with_balls(name):
-    """The generated series and quadrature against rigorous enclosures, points drawn at random, in matrix and alone."""
-    quantity = sr.expect2(name, name)
-    f = export(quantity).load().expect2
-    generator = np.random.default_rng(7)
-    for _ in range(6):
-        k1, k2 = 10 ** generator.uniform(-8, 4, 2)
-        c = (1 - 10 ** generator.uniform(-12, 0)) * generator.choice([-1, 1]) * k1**0.5 * k2**0.5
-        values = [quantity.evalf(16, K1=Fraction(a), K2=Fraction(b), C=Fraction(v))
-                  for a, b, v in ((k1, k2, c), (k1, k1, k1), (k2, k2, k2))]  # fmt: skip
-        scale = float(mp.sqrt(values[1] * values[2]))
-        for copies in (1, 300):
-            found = f(np.full(copies, k1), k2, c)
-            np.testing.assert_allclose(found, float(values[0]), rtol=0, atol=1e-14 * scale)
 
 
 # ---- the text ----------------------------------------------------------------------------------------------------

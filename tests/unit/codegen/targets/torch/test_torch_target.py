@@ -16,11 +16,9 @@ from symres.core.symbols import K1, K2, C, x1, x2, z
 from symres.gaussian.calculus.expectation import Expectation
 from symres.report.export import export
 from symres.results.quantity import Quantity, Status
+from tests.languages import EDGE
 from tests.oracles.closed_forms import PAIRS, covariance_map
 from tests.shared import Lazily, derived
-
-EDGE = [(k, k, c) for k, c in ((1.0, 1.0), (2.0, -2.0), (1e-8, 1e-8), (1e4, 1e4), (1.0, 1.0 + 1e-15), (0.0, 0.0))]
-EDGE += [(0.3, 1.2, 0.6), (0.0, 1.0, 0.0)]
 
 
 def double(*values):
