@@ -193,10 +193,10 @@ def _pair_average(f: Piecewise, g: Piecewise, K1: Floats, K2: Floats, C: Floats,
     rho, apart = _correlation(K1, K2, C)
     first, second = (xp.sqrt(K.clip(1e-280)) for K in (K1, K2))
     second = xp.where(rho < 0.0, -second, second)
-    parallel = apart == 0.0
-    left = xp.argsort(xp.where(parallel, 2.0, xp.abs(rho)))
-    count = left.shape[0] - int(parallel.sum())
-    left, line, out = left[:count], left[count:], math.nan * rho
+    parallel, known = apart == 0.0, xp.isfinite(rho + apart)  # squares of kernels may be no floats
+    order = xp.argsort(xp.where(known, xp.where(parallel, 2.0, xp.abs(rho)), 3.0))[: int(known.sum())]
+    count = order.shape[0] - int(parallel.sum())
+    left, line, out = order[:count], order[count:], math.nan * rho
     for terms in _SERIES:
         some = left[xp.abs(rho[left]) ** terms <= 4e-16]
         kernels = _expansions_needed(f, g, first[some], second[some])
