@@ -103,7 +103,7 @@ class _Functions:
             anchors = (*f.breaks, *places_of_change(f))
             anchors = anchors if 0 in anchors else (*anchors, sp.Integer(0))
             parts = "".join(f"{self._part(part)}, " for part in f.parts).strip()
-            listed = f"({parts}), {self._places(f.breaks)}, {self._places(anchors)}"
+            listed = f"({parts}), {self._listed(f.breaks)}, {self._listed(anchors)}"
             self.lines.append(f"{self._variables[f]} = {listed}")
         return self._variables[f]
 
@@ -117,11 +117,11 @@ class _Functions:
             self.texts.append(text)
         return self._parts[formula]
 
-    def _places(self, places: Sequence[sp.Expr]) -> str:
+    def _listed(self, places: Sequence[sp.Expr]) -> str:
         """Points of the line: numbers, or one for each entry where parameters move them."""
-        return "(" + "".join(f"{self._place(place)}, " for place in places).strip() + ")"
+        return "(" + "".join(f"{self._anchor(place)}, " for place in places).strip() + ")"
 
-    def _place(self, place: sp.Expr) -> str:
+    def _anchor(self, place: sp.Expr) -> str:
         if not place.free_symbols:
             return repr(literal(place))
         code = Emitter(self.dialect, {p: variable(p) for p in self.parameters}).function([("return", place)])

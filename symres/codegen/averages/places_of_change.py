@@ -30,8 +30,8 @@ def _changes(e: sp.Basic) -> Iterator[sp.Expr]:
     if argument is None or not argument.has(z) or isinstance(e, _FLAT):
         return
     if isinstance(e, sp.Pow | sp.log):  # singular where the rest is -offset, near its roots if that is small
-        offset, rest = argument.as_independent(z, as_Add=True)
-        argument = argument if offset.is_zero else rest / offset
+        offset, varying = argument.as_independent(z, as_Add=True)
+        argument = argument if offset.is_zero else varying / offset
     if argument.is_polynomial(z):
         for factor, _ in sp.factor_list(argument, z)[1]:
             yield from _roots(factor)
@@ -48,14 +48,14 @@ def _argument(e: sp.Basic) -> sp.Expr | None:
 
 def _roots(u: sp.Expr) -> list[sp.Expr]:
     """Of a linear or quadratic polynomial, the vertex where it has none, or one of two terms; else empty."""
-    leading, *rest = sp.Poly(u, z).all_coeffs()
-    degree, last = len(rest), rest[-1] if rest else 0
+    leading, *lower = sp.Poly(u, z).all_coeffs()
+    degree, last = len(lower), lower[-1] if lower else 0
     if degree == 1:
         return [-last / leading]
     if degree == 2:
-        apart = sp.sqrt(sp.Max(0, rest[0] ** 2 - 4 * leading * last))
-        return list(dict.fromkeys((-rest[0] + side * apart) / (2 * leading) for side in (1, -1)))
-    if not degree or any(c != 0 for c in rest[:-1]):
+        apart = sp.sqrt(sp.Max(0, lower[0] ** 2 - 4 * leading * last))
+        return list(dict.fromkeys((-lower[0] + side * apart) / (2 * leading) for side in (1, -1)))
+    if not degree or any(c != 0 for c in lower[:-1]):
         return []
     root = sp.Abs(last / leading) ** sp.Rational(1, degree)
     return [root, -root] if degree % 2 == 0 else [-sp.sign(last / leading) * root]
@@ -69,15 +69,15 @@ def _crossings(u: sp.Expr, value: sp.Expr) -> list[sp.Expr]:
         leading, following, *others = sp.Poly(u - value, z).all_coeffs()
         places = [-following / ((1 + len(others)) * leading)] if len(others) != 1 else _roots(u - value)
         return [e for e in places if not (e.is_finite is False or e.is_extended_real is False or e.has(sp.I))]
-    offset, rest = u.as_independent(z, as_Add=True)
-    factor, rest = rest.as_independent(z, as_Add=False)
+    offset, varying = u.as_independent(z, as_Add=True)
+    factor, varying = varying.as_independent(z, as_Add=False)
     value = (value - offset) / factor
-    if isinstance(rest, sp.Add):
-        return _crossings(rest, value) if rest != u else []
-    if isinstance(rest, sp.Pow) and rest.exp.is_positive and value.is_zero:
-        return _crossings(rest.base, value)
-    record = record_of(rest)
+    if isinstance(varying, sp.Add):
+        return _crossings(varying, value) if varying != u else []
+    if isinstance(varying, sp.Pow) and varying.exp.is_positive and value.is_zero:
+        return _crossings(varying.base, value)
+    record = record_of(varying)
     if record is None or record.inverse is None:
         return []
-    value = sp.Abs(value) if isinstance(rest, sp.exp) else value  # a negative factor changes at the same place
-    return _crossings(rest.args[0], record.inverse(value))
+    value = sp.Abs(value) if isinstance(varying, sp.exp) else value  # a negative factor changes at the same place
+    return _crossings(varying.args[0], record.inverse(value))

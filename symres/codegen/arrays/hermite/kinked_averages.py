@@ -99,10 +99,10 @@ def _sorted(anchors: Sequence[Floats]) -> list[Floats]:
 def _values(f: Piecewise, z: Floats, parameters: Sequence[Floats]) -> Floats:
     """A piecewise function; parts are evaluated on their sides of the breakpoints only."""
     parts, breaks, _ = f
-    edges, given = [_wide(b, z) for b in breaks], [_wide(p, z) for p in parameters]
-    value = parts[0](z.clip(None, edges[0]) if edges else z, *given) + 0.0 * z
+    edges, columns = [_wide(b, z) for b in breaks], [_wide(p, z) for p in parameters]
+    value = parts[0](z.clip(None, edges[0]) if edges else z, *columns) + 0.0 * z
     for part, edge in zip(parts[1:], edges):
-        value = xp.where(z >= edge, part(z.clip(edge), *given), value)
+        value = xp.where(z >= edge, part(z.clip(edge), *columns), value)
     return value
 
 
@@ -135,11 +135,11 @@ def _sum(values: Floats, rule: Rule, close: float) -> Floats:
     out like those beyond the last nodes; then terms beside them are to be negligible.
     """
     _, weight, second = rule
-    known = xp.isfinite(values)
-    values = xp.where(known, values, 0.0)
+    finite = xp.isfinite(values)
+    values = xp.where(finite, values, 0.0)
     terms, ends = values * weight, 0.0 * values[..., :1] == 0.0
     value, coarse = ((0.5 * (p + xp.flip(p, (-1,)))).sum(-1) for p in (terms, values * second))
-    last = xp.concatenate([ends, ~known[..., :-1]], -1) | xp.concatenate([~known[..., 1:], ends], -1)
+    last = xp.concatenate([ends, ~finite[..., :-1]], -1) | xp.concatenate([~finite[..., 1:], ends], -1)
     sizes = xp.abs(terms)
     size, lost = sizes.sum(-1), xp.where(last, sizes, 0.0).sum(-1)
     return xp.where((xp.abs(value - coarse) <= close * size) & (lost <= _INVISIBLE * size), value, math.nan)
@@ -193,8 +193,8 @@ def _pair_average(f: Piecewise, g: Piecewise, K1: Floats, K2: Floats, C: Floats,
     rho, apart = _correlation(K1, K2, C)
     first, second = (xp.sqrt(K.clip(1e-280)) for K in (K1, K2))
     second = xp.where(rho < 0.0, -second, second)
-    parallel, known = apart == 0.0, xp.isfinite(rho + apart)  # squares of kernels may be no floats
-    order = xp.argsort(xp.where(known, xp.where(parallel, 2.0, xp.abs(rho)), 3.0))[: int(known.sum())]
+    parallel, finite = apart == 0.0, xp.isfinite(rho + apart)  # squares of kernels may be no floats
+    order = xp.argsort(xp.where(finite, xp.where(parallel, 2.0, xp.abs(rho)), 3.0))[: int(finite.sum())]
     count = order.shape[0] - int(parallel.sum())
     left, line, out = order[:count], order[count:], math.nan * rho
     for terms in _SERIES:
@@ -207,14 +207,15 @@ def _pair_average(f: Piecewise, g: Piecewise, K1: Floats, K2: Floats, C: Floats,
 
     def on_line(at: Places, finer: int, close: float) -> Floats:
         h, k, one, two = _chosen(f, at), _chosen(g, at), first[at], second[at]
-        anchors, given = [a / one for a in h[2]] + [b / two for b in k[2]], [p[at] for p in parameters]
+        anchors, columns = [a / one for a in h[2]] + [b / two for b in k[2]], [p[at] for p in parameters]
         rule = _between(anchors, _scale(finer, one, xp.abs(two)), finer)
-        product = _values(h, one[..., None] * rule[0], given) * _values(k, two[..., None] * rule[0], given)
+        product = _values(h, one[..., None] * rule[0], columns) * _values(k, two[..., None] * rule[0], columns)
         return _sum(product, rule, close)
 
     def in_plane(at: Places, finer: int, close: float) -> Floats:
-        given = first[at], second[at], xp.abs(rho[at]), apart[at], [p[at] for p in parameters]
-        return _kinked_plane(_chosen(f, at), _chosen(g, at), *given, finer, close)
+        law = first[at], second[at], xp.abs(rho[at]), apart[at]
+        columns = [p[at] for p in parameters]
+        return _kinked_plane(_chosen(f, at), _chosen(g, at), *law, columns, finer, close)
 
     out[line] = _closer(on_line, 256, 64, 1e-9, line, rho)
     left = left[xp.argsort(K1[left])]
