@@ -38,4 +38,8 @@ def mish(z):
     return z * np.tanh(softplus(z))
 
 
-FUNCTIONS = {"tanh": np.tanh, "silu": silu, "softplus": softplus, "mish": mish}
+def gelu_tanh(z):
+    return 0.5 * z * (1.0 + np.tanh(np.sqrt(2 / np.pi) * (z + 0.044715 * z**3)))
+
+
+FUNCTIONS = {"tanh": np.tanh, "silu": silu, "softplus": softplus, "mish": mish, "gelu_tanh": gelu_tanh}
