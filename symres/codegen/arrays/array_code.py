@@ -101,12 +101,8 @@ class ArrayCode(Target):
 
     # ---- layers of networks ------------------------------------------------------------------------------------
 
-    def of_one_input(self, plan: NetworkPlan, layer: DeepLayer, lines: list[str]) -> list[str]:
+    def of_one_input(self, layer: DeepLayer, lines: list[str]) -> list[str]:
         """The body of a layer's function of one input, whose result is ``kernel``, with what guards it."""
-        return lines
-
-    def of_two_inputs(self, layer: DeepLayer, lines: list[str]) -> list[str]:
-        """The same of two inputs."""
         return lines
 
     def network_notes(self, plan: NetworkPlan) -> tuple[str, ...]:

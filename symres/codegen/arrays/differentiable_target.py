@@ -8,7 +8,7 @@ import sympy as sp
 
 from ...core.symbols import K
 from ..emission.emitter import argument, variable
-from ..planning.network_plan import DeepLayer, NetworkPlan, takes_determinant
+from ..planning.network_plan import DeepLayer, takes_determinant
 from ..planning.plan import Component, Function
 from ..stable.primitives import determinant
 from .array_code import Definition
@@ -41,6 +41,6 @@ class DifferentiableTarget(ArrayTarget):
         """Assignments that compute results."""
         return lines_with_arrays(names, results, like, self.dialect)
 
-    def of_one_input(self, plan: NetworkPlan, layer: DeepLayer, lines: list[str]) -> list[str]:
+    def of_one_input(self, layer: DeepLayer, lines: list[str]) -> list[str]:
         """The body of a layer's function of one input; a constant gets its shape."""
         return lines if layer.kernel.has(K) else [*lines, "kernel = _shaped(kernel, K)"]

@@ -143,7 +143,7 @@ class NetworkText:
 
         kernel_map, covariance_map, ntk_map = layer.quantities
         results = [("kernel", layer.kernel), *((f"own{i}", e) for i, e in enumerate(layer.own))]
-        one = target.of_one_input(plan, layer, target.lines(names, results, "K"))
+        one = target.of_one_input(layer, target.lines(names, results, "K"))
         kept = ", ".join(["kernel", *(f"own{i}" for i in range(len(layer.own)))])
         found = [definition("one", "K", _doc([("K'", kernel_map)]), [*one, f"return {kept},"])]
         results = [("following", layer.covariance), ("tangent", layer.tangent)]
@@ -153,7 +153,6 @@ class NetworkText:
         if layer.is_steep:  # 0 times infinity
             both.append(f"tangent = fixed + {target.dialect.library}.where(Theta == 0.0, 0.0, Theta*slope)")
         doc = _doc([("C'", covariance_map), ("Theta'", ntk_map)]) + _errors(layer)
-        both = target.of_two_inputs(layer, both)
         pair = "K1, K2, C, Theta, determinant, first, second"
         found.append(definition("pair", pair, doc, [*unpacked, *both, "return following, tangent"]))
         if not plan.is_sharp:

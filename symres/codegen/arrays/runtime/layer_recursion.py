@@ -8,14 +8,15 @@ parallel inputs differ, or None; whether it needs the direction of an input; the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as xp
 
-from .array_types import Floats, Function, Maps, Near, Network, Own
+from .array_types import Apart, Bools, Entries, Floats, Function, Layer, Maps, Near, Network, Own, OwnOfLayers
+from .error_free import _determinant
 
-_NEAR = 1e-5  # where 1 - C/sqrt(K1*K2) is less, it is carried from layer to layer
 _SMALLEST = 1e-150  # kernels below count as 0: their products are no floats
+_LOST = xp.nan  # the kernel of an input without a direction, where a normaliser needs one
 # place and weight of the rule of Gauss and Legendre on [0, 1], and the weight in one of lower order
 _NODES = (
     (0.046910077030668004, 0.11846344252809454, 0.2029644385479832),
@@ -34,6 +35,128 @@ def _by_layer(network: Network, values: Mapping[str, object]) -> list[tuple]:
             raise ValueError(f"{name} has {len(value)} values, but the network has {len(layers)} layers")
     rows = [[values[name] for name in layer[-1]] for layer in layers]
     return [tuple([v[i] if isinstance(v, (list, tuple)) else v for v in row]) for i, row in enumerate(rows)]
+
+
+def _inputs(network: Network, K: Floats, parameters: Sequence[Own]) -> tuple[OwnOfLayers, list[Bools]]:
+    """For every layer the kernel of an input and what else the layer needs of that alone; last the final kernel.
+
+    Returns:
+        those, and where there is none behind so many layers: an input of kernel 0 has no direction, which a normaliser
+        needs. There the recursion goes on with ``_LOST``.
+    """
+    kept, lost = [], [K < 0.0]
+    K = xp.where(K >= 0.0, K, K if network[3] else xp.nan)
+    for (one, *_, directed, _), row in zip(network[0], parameters):
+        K = _replaced(K, xp.abs(K) < _SMALLEST, 0.0)
+        if network[3]:
+            lost.append(lost[-1] | ~(K > 0.0 if directed else K >= 0.0))
+            K = xp.where(lost[-1], _LOST, K)
+        following, *own = one(K, *row)
+        kept.append((K, *own))
+        K = following
+    return (*kept, (xp.where(lost[-1], _LOST, K) if network[3] else K,)), lost
+
+
+def _through_layers(
+    network: Network,
+    first: OwnOfLayers,
+    second: OwnOfLayers,
+    C: Floats,
+    Theta: Floats,
+    same: Bools,
+    parameters: Sequence[Own],
+) -> Iterator[tuple[Floats, Floats]]:
+    """The kernel and the tangent kernel before the first layer and behind each one.
+
+    Equal inputs keep the kernel of one.
+    The slope of a function with a kink changes with the root of the distance of C from sqrt(K1*K2), which rounding of
+    C would hide for nearly parallel inputs: there the distance itself is carried from layer to layer.
+    """
+    layers, sharp, determined, *_ = network
+    K1, K2 = first[0][0], second[0][0]
+    apart = _separated(K1, K2, C, same, sharp) if determined else (C, C, C)  # which no layer takes
+    yield C, Theta
+    for number, (layer, row) in enumerate(zip(layers, parameters)):
+        own, before = (first[number][1:], second[number][1:]), (K1, K2, *apart[:2])
+        C, Theta = (_full(a, C) for a in layer[1](K1, K2, C, Theta, apart[2], *own, *row))
+        K1, K2 = first[number + 1][0], second[number + 1][0]
+        C = _replaced(C, same, K1)
+        yield C, Theta
+        if determined:
+            apart = _separated_behind(K1, K2, C, same, sharp)
+        if sharp:
+            apart = _carried(layer, _is_near(*before[2:]) & ~same, before, apart, own, row)
+
+
+def _is_near(size: Floats, gap: Floats) -> Bools:
+    """Whether the distance of C from sqrt(K1*K2) is carried: 1 - C/sqrt(K1*K2) is below 1e-5 (8e-3 in float32)."""
+    return gap < 1.65 * float(xp.finfo(gap.dtype).eps) ** (1 / 3) * size
+
+
+def _separated(K1: Floats, K2: Floats, C: Floats, same: Bools, sharp: bool) -> Apart:
+    """The size sqrt(K1*K2), how far C is below it, by the determinant where inputs are near, and K1*K2 - C**2."""
+    determinant = _replaced(_full(_determinant(K1, K2, C), C), same, 0.0)
+    if not sharp:
+        return C, C, determinant
+    k1, k2, c, product = map(_fixed, (K1, K2, C, determinant))
+    size = _full(xp.sqrt(k1) * xp.sqrt(k2), C)
+    gap = size - c
+    return size, _replaced(gap, _is_near(size, gap), product / (size + c)), determinant
+
+
+def _separated_behind(K1: Floats, K2: Floats, C: Floats, same: Bools, sharp: bool) -> Apart:
+    """The same behind a layer, whose C has been rounded: no product needs more digits."""
+    size = _full(xp.sqrt(K1) * xp.sqrt(K2), C)
+    gap = size - C
+    return size, gap, _replaced(xp.maximum(gap * (2.0 * size - gap), 0.0), same, 0.0)
+
+
+def _behind(layer: Layer, before: Near, after: Apart, own: tuple[Own, Own], row: Own) -> Apart:
+    """What is known behind a layer of inputs that were near before it: their distance, if it is certain, is carried."""
+    _, pair, slope, parallel, *_ = layer
+    size, gap, determinant = after
+    narrowed, doubt = _narrowed(slope, before, own, row)
+    distance = narrowed + _parted(pair, parallel, before, size, own, row)
+    certain = doubt <= 0.5 * float(xp.finfo(size.dtype).eps) * size  # slopes may change fast
+    product = distance * (2.0 * size - distance)
+    return size, xp.where(certain, distance, gap), xp.where(certain, product, determinant)
+
+
+def _carried(layer: Layer, near: Bools, before: Near, after: Apart, own: tuple[Own, Own], row: Own) -> Apart:
+    """What is known behind a layer, with the distances of inputs that were near before it."""
+    if near.any():
+        carried = _behind(layer, _some(before, near), _some(after, near), _some(own, near), _some(row, near))
+        for whole, part in zip(after, carried):
+            whole[near] = part
+    return after
+
+
+def _some(a: Entries, near: Bools) -> Entries:
+    """The entries of an array, or of each of a tuple; what is one number stays one."""
+    if isinstance(a, tuple):
+        return tuple([_some(entry, near) for entry in a])  # type: ignore[return-value]
+    return a if isinstance(a, float) or a.ndim == 0 else xp.broadcast_to(a, near.shape)[near]  # type: ignore
+
+
+def _apart(K1: Floats, K2: Floats, C: Floats) -> Floats:
+    """K1*K2 - C**2 behind a layer, whose C has been rounded: no product needs more digits."""
+    size = xp.sqrt(K1) * xp.sqrt(K2)
+    return xp.maximum((size - C) * (size + C), 0.0)
+
+
+def _full(a: Floats | float, like: Floats) -> Floats:
+    """An array of the shape of another one."""
+    return xp.asarray(a) if xp.shape(a) == like.shape else xp.array(xp.broadcast_to(a, like.shape))
+
+
+def _replaced(a: Floats, mask: Bools, value: Floats | float) -> Floats:
+    """An array with another value in some places, where it moves as it did before."""
+    return xp.where(mask, value, a)
+
+
+def _fixed(a: Floats) -> Floats:
+    """An array without derivatives."""
+    return a
 
 
 def _narrowed(slope: Function, before: Near, own: tuple[Own, Own], row: Own) -> tuple[Floats, Floats]:

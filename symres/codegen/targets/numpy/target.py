@@ -8,12 +8,10 @@ from pathlib import Path
 import sympy as sp
 from numpy.typing import ArrayLike
 
-from ....core.symbols import K
 from ...arrays.array_code import Definition, Wording
 from ...arrays.array_target import FEATURE_ROWS, HERMITE, SEARCHES, SHARED, ArrayTarget
 from ...arrays.runtime_library import RuntimeLibrary
 from ...emission.emitter import Emitter, Source, variable
-from ...planning.network_plan import DeepLayer, NetworkPlan
 from ...planning.plan import Component, Function
 from ...planning.target import ArrayFunction, Capabilities, Floats
 from ...wording import docstrings
@@ -90,28 +88,11 @@ class NumpyTarget(ArrayTarget):
         """Assignments that compute results."""
         return Emitter(NUMPY, names).function(results)
 
-    def of_one_input(self, plan: NetworkPlan, layer: DeepLayer, lines: list[str]) -> list[str]:
-        """The body of a layer's function of one input; maps go on to the kernel 0, networks with directions do not."""
-        if layer.is_directed:
-            return [_positive("K", "K"), *lines, _positive("kernel", "K")]
-        if plan.is_directed and not layer.kernel.has(K):  # what is lost stays lost
-            return [*lines, "kernel = np.where(K >= 0.0, kernel, np.nan)"]
-        return lines
-
-    def of_two_inputs(self, layer: DeepLayer, lines: list[str]) -> list[str]:
-        """The same of two inputs."""
-        return [*(_positive(k, k) for k in ("K1", "K2")), *lines] if layer.is_directed else lines
-
     # ---- running -----------------------------------------------------------------------------------------------
 
     def call(self, function: ArrayFunction, *arguments: ArrayLike) -> Floats:
         """The value of a function of the module at NumPy arrays."""
         return function(*arguments)
-
-
-def _positive(name: str, kernel: str) -> str:
-    """The line that makes a value nan where a kernel is 0: a normaliser would divide 0 by 0."""
-    return f"{name} = np.where({kernel} > 0.0, {name}, np.nan)"
 
 
 TARGET = NumpyTarget()

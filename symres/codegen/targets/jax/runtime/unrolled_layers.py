@@ -12,9 +12,8 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from ....arrays.runtime.error_free import _possible
-from ....arrays.runtime.layer_recursion import _SMALLEST, _narrowed, _parted
+from ....arrays.runtime.layer_recursion import _behind, _inputs, _separated, _through_layers
 from .given_derivatives import _moving_with
-from .split_products import _determinant
 from .traced_arrays import _arrays, _widened
 
 
@@ -28,13 +27,10 @@ def _deep(
     every_layer: bool,
     same: Array | None = None,
 ) -> tuple[Array, ...]:
-    """All layers. Equal inputs keep the kernel of one, an excess over it is equality.
+    """All layers; an excess of C over the kernel of equal inputs is equality.
 
-    The slope of a function with a kink changes with the root of the distance of C from sqrt(K1*K2), which rounding of
-    C would hide for nearly parallel inputs: there the distance itself is carried from layer to layer.
     ``same`` tells which inputs are equal; if it is not known, those with C = K1 = K2.
     """
-    layers, sharp, determined, directed, _ = network
     like, *_ = given = _arrays(K1, K2, C, Theta, *(value for row in parameters for value in row))
     kind, shape = like.dtype, jnp.broadcast_shapes(*(a.shape for a in given))
     K1, K2, C, Theta, *others = map(_widened, given)
@@ -43,29 +39,10 @@ def _deep(
     if same is None:  # else what exceeds sqrt(K1*K2) has been cut off
         C = jnp.where(_possible(K1, K2, C, kind), C, jnp.nan)
     (first, lost), (second, gone) = (_inputs(network, K, parameters) for K in (K1, K2))
-    same = (C == K1) & (C == K2) if same is None else same
-    K1, K2 = first[0][0], second[0][0]
     C, Theta = jnp.broadcast_to(C, shape), jnp.broadcast_to(Theta, shape)
-    determinant, kept = _apart(K1, K2, C, same) if determined else None, [(C, Theta)]
-    if sharp:
-        size, gap = _gap(K1, K2, C, determinant)
-    for place, ((_, pair, slope, parallel, *_), row) in enumerate(zip(layers, parameters)):
-        own, before = (first[place][1:], second[place][1:]), (K1, K2)
-        C, Theta = pair(K1, K2, C, Theta, determinant, *own, *row)
-        K1, K2 = first[place + 1][0], second[place + 1][0]
-        C, Theta = jnp.broadcast_to(C, shape), jnp.broadcast_to(Theta, shape)
-        C = _moving_with(C, jnp.where(same, K1, C))
-        kept.append((C, Theta))
-        if determined:
-            determinant = _apart(K1, K2, C, same)
-        if sharp:
-            near = _is_near(size, gap) & ~same
-            following, other = _gap(K1, K2, C, determinant)
-            carried = _carried((slope, pair, parallel), (*before, size, gap), near, following, other, own, row)
-            size, gap = following, carried
-            known = jnp.where(_is_near(size, gap) & ~same, gap * (2.0 * size - gap), determinant)
-            determinant = _moving_with(determinant, known)
-    if directed:
+    same = (C == first[0][0]) & (C == second[0][0]) if same is None else same
+    kept = list(_through_layers(network, first, second, C, Theta, same, parameters))
+    if network[3]:
         kept = [tuple([jnp.where(a | b, jnp.nan, v) for v in row]) for a, b, row in zip(lost, gone, kept)]
     if every_layer:
         return tuple([jnp.stack(rows).astype(kind) for rows in zip(*kept)])
@@ -104,63 +81,44 @@ def _equal_rows(given: tuple[Array, ...], symmetric: bool) -> Array:
     return jax.lax.cond((near & ~known).any(), compared, lambda: known)
 
 
-def _inputs(network: tuple, K: Array, parameters: Sequence[tuple]) -> tuple[tuple, list[Array]]:
-    """For every layer the kernel of an input and what else the layer needs of that alone; last the final kernel.
-
-    Returns:
-        those, and where there is none behind so many layers: an input of kernel 0 has no direction, which a normaliser
-        needs. There the recursion goes on with another kernel, so that gradients of other inputs are what they are.
-    """
-    found, lost = [], [K < 0.0]
-    K = K if network[3] else jnp.where(K >= 0.0, K, jnp.nan)
-    for (one, *_, directed, _), row in zip(network[0], parameters):
-        K = _moving_with(K, jnp.where(jnp.abs(K) < _SMALLEST, 0.0, K))
-        if network[3]:
-            none = ~(K > 0.0) if directed else ~(K >= 0.0)
-            K = jnp.where(none, 1.0, K)
-            lost.append(lost[-1] | none)
-        following, *own = one(K, *row)
-        found.append((K, *own))
-        K = following
-    return (*found, (K,)), lost
-
-
-def _apart(K1: Array, K2: Array, C: Array, same: Array) -> Array:
-    """K1*K2 - C**2; 0 for equal inputs, although a compiler may compute K1 and C in several places and ways."""
-    determinant = _determinant(K1, K2, C)
-    return _moving_with(determinant, jnp.where(same, 0.0, determinant))
-
-
-def _is_near(size: Array, gap: Array) -> Array:
-    """Whether the distance of C from sqrt(K1*K2) is carried: 1 - C/sqrt(K1*K2) is below 1e-5 (8e-3 in float32)."""
-    return gap < 1.65 * float(jnp.finfo(gap.dtype).eps) ** (1 / 3) * size
-
-
-def _gap(K1: Array, K2: Array, C: Array, determinant: Array) -> tuple[Array, Array]:
-    """The size sqrt(K1*K2) and how far C is below it, by the determinant where the inputs are near."""
-    K1, K2, C, determinant = map(jax.lax.stop_gradient, (K1, K2, C, determinant))
-    size = jnp.broadcast_to(jnp.sqrt(K1) * jnp.sqrt(K2), C.shape)
-    gap = size - C
-    return size, jnp.where(_is_near(size, gap), determinant / (size + C), gap)
-
-
-def _carried(functions: tuple, before: tuple, near: Array, size: Array, gap: Array, own: tuple, row: tuple) -> Array:
-    """The distance behind a layer: where inputs were near before it, found from the distance there.
+def _carried(layer: tuple, near: Array, before: tuple, after: tuple, own: tuple, row: tuple) -> tuple:
+    """What is known behind a layer, with the distances of inputs that were near before it.
 
     That takes five slopes an entry, and is left out where no entry is near.
     """
-    slope, pair, parallel = functions
-    K1, K2, own, row = jax.lax.stop_gradient((*before[:2], own, row))
-    last = jnp.where(near, before[3], 1e-8 * before[2])  # where nothing is taken, something harmless
+    size, gap, determinant = after
+    before, fixed, own, row = jax.lax.stop_gradient((before, after, own, row))
+    harmless = (*before[:3], jnp.where(near, before[3], 1e-8 * before[2]))  # where nothing is taken
 
-    def found() -> Array:
-        some = (K1, K2, before[2], last)
-        narrowed, doubt = _narrowed(slope, some, own, row)
-        carried = narrowed + _parted(pair, parallel, some, size, own, row)
-        certain = doubt <= 0.5 * jnp.finfo(gap.dtype).eps * size  # slopes may change fast
-        return jnp.where(near & certain, carried, gap)
+    def replaced() -> tuple[Array, Array]:
+        _, distance, product = _behind(layer, harmless, fixed, own, row)
+        return jnp.where(near, distance, fixed[1]), jnp.where(near, product, fixed[2])
 
-    return jax.lax.cond(near.any(), found, lambda: gap)
+    gap, product = jax.lax.cond(near.any(), replaced, lambda: fixed[1:])
+    return size, gap, _moving_with(determinant, product)
+
+
+def _separated_behind(K1: Array, K2: Array, C: Array, same: Array, sharp: bool) -> tuple[Array, Array, Array]:
+    """What is known behind a layer is as before the first one: derivatives go through it."""
+    return _separated(K1, K2, C, same, sharp)
+
+
+def _full(a: Array, like: Array) -> Array:
+    """An array of the shape of another one."""
+    return jnp.broadcast_to(a, like.shape)
+
+
+def _replaced(a: Array, mask: Array, value: Array | float) -> Array:
+    """An array with another value in some places, where it moves as it did before."""
+    return _moving_with(a, jnp.where(mask, value, a))
+
+
+def _fixed(a: Array) -> Array:
+    """An array without derivatives."""
+    return jax.lax.stop_gradient(a)
+
+
+_LOST = 1.0  # so that gradients of other inputs are what they are
 
 
 def _arguments(K: ArrayLike, parameters: Mapping[str, ArrayLike]) -> tuple[Array, dict[str, Array]]:

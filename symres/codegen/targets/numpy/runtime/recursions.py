@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 
 from ....arrays.feature_rows.kernels_of_rows import _kernels_of_rows
 from ....arrays.feature_rows.real_arguments import _covariances, _real
-from ....arrays.hermite.matrix_parts import Entries, _chunk, _parts
-from ....arrays.runtime.array_types import Bools, Floats, Network
-from ....arrays.runtime.error_free import _determinant, _possible
-from ....arrays.runtime.layer_recursion import _NEAR, _SMALLEST, _narrowed, _parted
+from ....arrays.hermite.matrix_parts import _chunk, _parts
+from ....arrays.runtime.array_types import Bools, Floats, Network, Own, OwnOfLayers
+from ....arrays.runtime.error_free import _possible
+from ....arrays.runtime.layer_recursion import _full, _inputs, _through_layers
 from .blockwise import _valid
 
 
@@ -38,13 +38,13 @@ def _deep(
     rows = tuple([tuple([next(rest) for _ in row]) for row in parameters])
     with np.errstate(all="ignore"):
         few = 4 * (first.size + second.size) <= math.prod(shape)
-        both = (_inputs(network, first, rows), _inputs(network, second, rows)) if few else None
+        both = (_inputs(network, first, rows)[0], _inputs(network, second, rows)[0]) if few else None
         for part in _parts(result.shape[2:], network[4]):
             some = _chunk(rows, part)
             one, two = (
                 _chunk(both, part)
                 if both is not None
-                else [_inputs(network, _chunk(K, part), some) for K in (first, second)]
+                else [_inputs(network, _chunk(K, part), some)[0] for K in (first, second)]
             )
             out = result[(slice(None), slice(None), *part)]
             C = _chunk(covariance, part)
@@ -68,7 +68,7 @@ def _symmetric(network: Network, K: Floats, C: Floats, parameters: Sequence[tupl
     """Kernel and tangent kernel of inputs and themselves: the upper triangle in rows, and its mirror image."""
     result = np.empty((2, 1, *C.shape))
     with np.errstate(all="ignore"):
-        inputs = _inputs(network, K, parameters)
+        inputs, _ = _inputs(network, K, parameters)
         start = 0
         while start < K.size:
             rows = slice(start, start + max(network[4] // (K.size - start), 1))
@@ -83,85 +83,31 @@ def _symmetric(network: Network, K: Floats, C: Floats, parameters: Sequence[tupl
     return tuple(result[:, 0])
 
 
-def _inputs(network: Network, K: Floats, parameters: Sequence[tuple]) -> tuple[tuple[Floats, ...], ...]:
-    """For every layer the kernel of an input and what else the layer needs of that alone; last the final kernel."""
-    found = []
-    for (one, *_), row in zip(network[0], parameters):
-        K = np.where(np.abs(K) < _SMALLEST, 0.0, K)
-        following, *own = one(K, *row)
-        found.append((K, *own))
-        K = following
-    return (*found, (K,))
-
-
 def _pass(
     network: Network,
-    first: Sequence[tuple[Floats, ...]],
-    second: Sequence[tuple[Floats, ...]],
+    first: OwnOfLayers,
+    second: OwnOfLayers,
     C: Floats,
     Theta: Floats | float,
-    parameters: Sequence[tuple],
+    parameters: Sequence[Own],
     out: Floats,
 ) -> None:
-    """All layers for a part of a matrix. Equal inputs keep the kernel of one, an excess over it is equality.
-
-    The slope of a function with a kink changes with the root of the distance of C from sqrt(K1*K2), which rounding of
-    C would hide for nearly parallel inputs: there the distance itself is carried from layer to layer.
-    """
-    layers, sharp, determined, *_ = network
-    shape, every_layer = out.shape[2:], out.shape[1] > 1
-    K1, K2, C, Theta = first[0][0], second[0][0], _full(C, shape), _full(Theta, shape)
-    if every_layer:
-        out[0, 0], out[1, 0] = C, Theta
-    same = np.nonzero((C == K1) & (C == K2))
-    determinant = _full(_determinant(K1, K2, C), shape) if determined else C  # which no layer takes
-    if sharp:
-        size = _full(np.sqrt(K1) * np.sqrt(K2), shape)
-        gap = size - C
-        near = gap < _NEAR * size
-        gap[near] = determinant[near] / (size[near] + C[near])
-    for place, ((_, pair, slope, parallel, *_), row) in enumerate(zip(layers, parameters)):
-        own = first[place][1:], second[place][1:]
-        C, Theta = pair(K1, K2, C, Theta, determinant, *own, *row)
-        before = None
-        if sharp:
-            near = gap < _NEAR * size
-            near[same] = False
-            if near.any():
-                before, own = _some((K1, K2, size, gap), near), _some(own, near)
-        K1, K2, C = first[place + 1][0], second[place + 1][0], _full(C, shape)
-        C[same] = _full(K1, shape)[same]
-        if every_layer:
-            out[0, place + 1], out[1, place + 1] = C, Theta
-        if sharp:
-            size = _full(np.sqrt(K1) * np.sqrt(K2), shape)
-            gap = size - C
-            if before is not None:
-                row = _some(row, near)
-                narrowed, doubt = _narrowed(slope, before, own, row)
-                found = narrowed + _parted(pair, parallel, before, size[near], own, row)
-                gap[near] = np.where(doubt <= 1e-16 * size[near], found, gap[near])  # slopes may change fast
-            determinant = np.maximum(gap * (2.0 * size - gap), 0.0)
-            determinant[same] = 0.0
-        elif determined:
-            size = np.sqrt(K1) * np.sqrt(K2)
-            determinant = size - C
-            determinant *= size + C
-            np.maximum(determinant, 0.0, out=determinant)
-            determinant[same] = 0.0
-    out[0, -1], out[1, -1] = C, Theta
+    """All layers for a part of a matrix."""
+    like = out[0, 0]
+    same: Bools = np.broadcast_to((C == first[0][0]) & (C == second[0][0]), like.shape)
+    behind = _through_layers(network, first, second, _full(C, like), _full(Theta, like), same, parameters)
+    for number, kernels in enumerate(behind):
+        if out.shape[1] > 1:
+            out[0, number], out[1, number] = kernels
+    out[0, -1], out[1, -1] = kernels
 
 
-def _full(a: ArrayLike, shape: tuple[int, ...]) -> Floats:
-    """An array of the whole shape."""
-    return np.asarray(a) if np.shape(a) == shape else np.array(np.broadcast_to(a, shape))
-
-
-def _some(a: Entries, near: Bools) -> Entries:
-    """The entries of an array, or of each of a tuple; what is one number stays one."""
-    if isinstance(a, tuple):
-        return tuple([_some(entry, near) for entry in a])  # type: ignore[return-value]
-    return a if np.ndim(a) == 0 else np.broadcast_to(a, near.shape)[near]  # type: ignore
+def _replaced(a: Floats, mask: Bools, value: Floats | float) -> Floats:
+    """An array with another value in some places, which is written over; a number stays one."""
+    if np.ndim(a) == 0:
+        return np.where(mask, value, a)[()]
+    np.copyto(a, value, where=mask)
+    return a
 
 
 def _arguments(K: ArrayLike, parameters: Mapping[str, ArrayLike]) -> tuple[Floats, dict[str, Floats]]:

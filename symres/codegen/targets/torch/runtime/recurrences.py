@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from types import EllipsisType
-from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 from ....arrays.runtime.error_free import _possible
-from ....arrays.runtime.layer_recursion import _NEAR, _SMALLEST, _narrowed, _parted
-from .tensors import _determinant, _tensor, _tensors
-
-Entries = TypeVar("Entries")
+from ....arrays.runtime.layer_recursion import _behind, _inputs, _separated, _some, _through_layers
+from .tensors import _tensor, _tensors
 
 
 def _deep(
@@ -26,12 +22,7 @@ def _deep(
     parameters: Sequence[tuple],
     every_layer: bool,
 ) -> tuple[Tensor, ...]:
-    """All layers. Equal inputs keep the kernel of one, an excess over it is equality.
-
-    The slope of a function with a kink changes with the root of the distance of C from sqrt(K1*K2), which rounding of
-    C would hide for nearly parallel inputs: there the distance itself is carried from layer to layer.
-    """
-    layers, sharp, determined, directed, _ = network
+    """All layers; an excess of C over the kernel of equal inputs is equality."""
     given = [K1, K2, C, Theta, *(value for row in parameters for value in row)]
     like = _tensors(*given)[0]
     given = [_tensor(a, torch.float64, like.device) for a in given]
@@ -41,38 +32,10 @@ def _deep(
     parameters = [tuple([next(rest) for _ in row]) for row in parameters]
     C = torch.where(_possible(K1, K2, C, kind), C, torch.nan)
     (first, lost), (second, gone) = (_inputs(network, K, parameters) for K in (K1, K2))
-    K1, K2, C, Theta = first[0][0], second[0][0], C.expand(shape), Theta.expand(shape)
-    same, kept = (C == K1) & (C == K2), [(C, Theta)]
-    everywhere = torch.compiler.is_compiling() or C.device.type != "cpu"
-    determinant = _determinant(K1, K2, C) if determined else None
-    if sharp:
-        size, gap = _gap(K1, K2, C, determinant)
-    for place, ((_, pair, slope, parallel, *_), row) in enumerate(zip(layers, parameters)):
-        own = first[place][1:], second[place][1:]
-        C, Theta = pair(K1, K2, C, Theta, determinant, *own, *row)
-        before = None
-        if sharp:
-            near = (gap < _NEAR * size) & ~same
-            if everywhere or near.any():  # what a compiler traces, or a GPU does, does not wait for an answer
-                some = ... if everywhere else near
-                before, own = _some((K1, K2, size, gap), near.shape, some), _some(own, near.shape, some)
-        K1, K2, C, Theta = first[place + 1][0], second[place + 1][0], C.expand(shape), Theta.expand(shape)
-        C = C + torch.where(same, K1 - C, 0.0).detach()
-        kept.append((C, Theta))
-        if determined:
-            determinant = _determinant(K1, K2, C)
-        if sharp:
-            with torch.no_grad():
-                size, gap = _gap(K1, K2, C, determinant)
-                if before is not None:
-                    row = _some(row, near.shape, some)
-                    narrowed, doubt = _narrowed(slope, before, own, row)
-                    found = narrowed + _parted(pair, parallel, before, size[some], own, row)
-                    settled = near[some] & (doubt <= 1e-16 * size[some])  # slopes may change fast
-                    gap[some] = torch.where(settled, found, gap[some])
-                carried = torch.where((gap < _NEAR * size) & ~same, gap * (2.0 * size - gap) - determinant, 0.0)
-            determinant = determinant + carried
-    if directed:
+    C, Theta = C.expand(shape), Theta.expand(shape)
+    same = (C == first[0][0]) & (C == second[0][0])
+    kept: list = list(_through_layers(network, first, second, C, Theta, same, parameters))
+    if network[3]:
         kept = [tuple([torch.where(a | b, torch.nan, v) for v in row]) for a, b, row in zip(lost, gone, kept)]
     if every_layer:
         return tuple(torch.stack(rows).to(kind) for rows in zip(*kept))
@@ -104,40 +67,44 @@ def _deep_matrix(network: tuple, X1: Tensor, X2: Tensor | None, parameters: Sequ
     return tuple(a.to(kind) for a in found)
 
 
-def _inputs(network: tuple, K: Tensor, parameters: Sequence[tuple]) -> tuple[tuple, list[Tensor]]:
-    """For every layer the kernel of an input and what else the layer needs of that alone; last the final kernel.
-
-    Returns:
-        those, and where there is none behind so many layers: an input of kernel 0 has no direction, which a normaliser
-        needs. There the recursion goes on with another kernel, so that gradients of other inputs are what they are.
-    """
-    found, lost = [], [K < 0.0]
-    K = K if network[3] else torch.where(K >= 0.0, K, torch.nan)
-    for (one, *_, directed, _), row in zip(network[0], parameters):
-        K = torch.where(K.abs() < _SMALLEST, K - K.detach(), K)
-        if network[3]:
-            none = ~(K > 0.0) if directed else ~(K >= 0.0)
-            K = torch.where(none, 1.0, K)
-            lost.append(lost[-1] | none)
-        following, *own = one(K, *row)
-        found.append((K, *own))
-        K = following
-    return (*found, (K,)), lost
-
-
-def _gap(K1: Tensor, K2: Tensor, C: Tensor, determinant: Tensor) -> tuple[Tensor, Tensor]:
-    """The size sqrt(K1*K2) and how far C is below it, by the determinant where the inputs are near."""
+def _carried(layer: tuple, near: Tensor, before: tuple, after: tuple, own: tuple, row: tuple) -> tuple:
+    """What is known behind a layer, with the distances of inputs that were near before it."""
+    size, gap, determinant = after
+    everywhere = torch.compiler.is_compiling() or gap.device.type != "cpu"  # neither waits for what data say
+    if not everywhere and not near.any():
+        return after
     with torch.no_grad():
-        size = (torch.sqrt(K1) * torch.sqrt(K2)).expand(C.shape)
-        gap = size - C
-        return size, torch.where(gap < _NEAR * size, determinant / (size + C), gap)
+        if everywhere:
+            _, distance, exact = _behind(layer, before, after, own, row)
+            gap = torch.where(near, distance, gap)
+        else:
+            chosen: list = [_some(a, near) for a in (before, after, own, row)]
+            exact = determinant.clone()
+            _, gap[near], exact[near] = _behind(layer, *chosen)
+    return size, gap, _replaced(determinant, near, exact)
 
 
-def _some(a: Entries, shape: tuple[int, ...], some: Tensor | EllipsisType) -> Entries:
-    """The chosen entries of a tensor, or of each of a tuple, without their history."""
-    if isinstance(a, tuple):
-        return tuple([_some(entry, shape, some) for entry in a])  # type: ignore[return-value]
-    return a.detach().expand(shape)[some]  # type: ignore[attr-defined]
+def _separated_behind(K1: Tensor, K2: Tensor, C: Tensor, same: Tensor, sharp: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """What is known behind a layer is as before the first one: derivatives go through it."""
+    return _separated(K1, K2, C, same, sharp)
+
+
+def _full(a: Tensor, like: Tensor) -> Tensor:
+    """A tensor of the shape of another one."""
+    return a.expand(like.shape)
+
+
+def _replaced(a: Tensor, mask: Tensor, value: Tensor | float) -> Tensor:
+    """A tensor with another value in some places, where it moves as it did before."""
+    return torch.where(mask, value, a).detach() + (a - a.detach())
+
+
+def _fixed(a: Tensor) -> Tensor:
+    """A tensor without derivatives."""
+    return a.detach()
+
+
+_LOST = 1.0  # so that gradients of other inputs are what they are
 
 
 def _arguments(K: Tensor | float, parameters: Mapping[str, Tensor | float]) -> tuple[Tensor, dict[str, Tensor]]:
