@@ -77,6 +77,31 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
     return Source((f"return _flat({name}_rule, {ROWS[is_pair]}, {arguments})",), (), (*functions.texts, rule))
 
 
+def closer_text(
+    name: str, functions: Sequence[PiecewiseIntegrand], symbols: Sequence[sp.Symbol], dialect: Dialect
+) -> str:
+    """The function that averages smooth functions, and derivatives of them, where nodes around 0 are too far apart.
+
+    It is empty where they change around 0 only, on a scale that does not depend on parameters.
+    """
+    anchors = dict.fromkeys(anchor for f in functions for anchor in _anchors(f))
+    if len(anchors) == 1 and len(symbols) == 3:
+        return ""
+    code, listed = _Functions(name, tuple(symbols), 3, dialect), ", ".join(map(variable, symbols))
+    lines = [
+        '"""<f(z1) g(z2)>, with nodes where functions change that are closer than those of series."""',
+        f"anchors = {code.listed(tuple(anchors))}",
+        f"return _pair_average(((f,), (), anchors), ((g,), (), anchors), {listed})",
+    ]
+    return "\n\n\n".join([*code.texts, defined(f"{name}_closer(f, g, {listed})", lines)])
+
+
+def _anchors(f: PiecewiseIntegrand) -> tuple[sp.Expr, ...]:
+    """Where nodes crowd: at breakpoints, where a function changes, at 0."""
+    anchors = (*f.breaks, *places_of_change(f))
+    return anchors if 0 in anchors else (*anchors, sp.Integer(0))
+
+
 class _Functions:
     """The functions that are averaged, as hermite/kinked_averages.py describes them.
 
@@ -100,10 +125,8 @@ class _Functions:
     def _variable(self, f: PiecewiseIntegrand) -> str:
         if f not in self._variables:
             self._variables[f] = f"f{len(self._variables) + 1}"
-            anchors = (*f.breaks, *places_of_change(f))
-            anchors = anchors if 0 in anchors else (*anchors, sp.Integer(0))
             parts = "".join(f"{self._part(part)}, " for part in f.parts).strip()
-            listed = f"({parts}), {self._listed(f.breaks)}, {self._listed(anchors)}"
+            listed = f"({parts}), {self.listed(f.breaks)}, {self.listed(_anchors(f))}"
             self.lines.append(f"{self._variables[f]} = {listed}")
         return self._variables[f]
 
@@ -117,7 +140,7 @@ class _Functions:
             self.texts.append(text)
         return self._parts[formula]
 
-    def _listed(self, places: Sequence[sp.Expr]) -> str:
+    def listed(self, places: Sequence[sp.Expr]) -> str:
         """Points of the line: numbers, or one for each entry where parameters move them."""
         return "(" + "".join(f"{self._anchor(place)}, " for place in places).strip() + ")"
 

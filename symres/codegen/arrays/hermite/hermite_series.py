@@ -171,10 +171,13 @@ def _at(a: Floats, places: Places) -> Floats:
     return a[places] if a.shape else a
 
 
-def _smooth_entries(f: Function, g: Function, K1: Floats, K2: Floats, C: Floats, *parameters: Floats) -> Floats:
+def _smooth_entries(
+    f: Function, g: Function, K1: Floats, K2: Floats, C: Floats, *parameters: Floats, closer: Function | None = None
+) -> Floats:
     """<f(z1) g(z2)> at entries, arrays of one axis: series, and sums in the plane where they are too long.
 
-    Parameters may be numbers. Inputs of correlation 1 are one variable. Values are nan where nodes are too far apart.
+    Parameters may be numbers. Inputs of correlation 1 are one variable. Where nodes are too far apart, values are nan,
+    or what ``closer`` computes from the functions and all arguments.
     """
     rho, apart = _correlation(K1, K2, C)
     known, out = xp.isfinite(K1 + K2 + C + sum(parameters)), math.nan * rho
@@ -200,4 +203,7 @@ def _smooth_entries(f: Function, g: Function, K1: Floats, K2: Floats, C: Floats,
                 out[at] = average(K1[at], K2[at], rho[at], apart[at], [_at(p, at) for p in parameters])
         lines, rest, finer = lines[xp.isnan(out[lines])], rest[xp.isnan(out[rest])], 2 * finer
         rest = rest if finer <= _FINEST_PLANE else rest[:0]
+    if closer is not None:
+        at = xp.where(known & ~xp.isfinite(out))[0]
+        out[at] = closer(f, g, K1[at], K2[at], C[at], *(p[at] if p.shape else p + 0.0 * K1[at] for p in parameters))
     return xp.where(xp.isfinite(out), out, math.nan)

@@ -219,7 +219,7 @@ def _pair_average(f: Piecewise, g: Piecewise, K1: Floats, K2: Floats, C: Floats,
 
     out[line] = _closer(on_line, 256, 64, 1e-9, line, rho)
     left = left[xp.argsort(K1[left])]
-    out[left] = _closer(in_plane, 16, 4, 3e-8, left, rho)
+    out[left] = _closer(in_plane, 16, 4, 1e-8, left, rho)
     return out
 
 

@@ -173,6 +173,8 @@ def _series_source(component: Component, pairs: Sequence[SmoothPair]) -> Source:
     """A sum of pair averages of smooth functions, entry by entry."""
     names, listed = _smooth_functions(component, pairs), arguments(component)
     calls = {sp.Dummy(f"s{n}"): pair for n, pair in enumerate(pairs, 1)}
+    closer = average_code.closer_text(component.name, list(names), component.symbols, NUMPY)
+    listed += f", closer={component.name}_closer" if closer else ""
     lines = [f"{s.name} = _smooth_average({names[p.first]}, {names[p.second]}, {listed})" for s, p in calls.items()]
     total = sp.Add(*(pair.factor * s for s, pair in calls.items()))
     known = {p: variable(p) for p in component.parameters} | {s: s.name for s in calls}
@@ -180,4 +182,5 @@ def _series_source(component: Component, pairs: Sequence[SmoothPair]) -> Source:
         average_code.function_text(name, stabilise(f.parts[0]), component.parameters, NUMPY)
         for f, name in names.items()
     )
-    return Source((*lines, *Emitter(NUMPY, known).function([("return", total)])), (), tuple(texts))
+    preamble = [*texts, closer] if closer else [*texts]
+    return Source((*lines, *Emitter(NUMPY, known).function([("return", total)])), (), tuple(preamble))

@@ -31,7 +31,10 @@ def _quadrature_source(component: Component) -> Source:
         return _checked_source(component, component.code, component.fallback_integral)
     pairs = smooth_pairs(component)
     if pairs:
-        return sum_source(component, pairs, TORCH, '"{name}"')
+        found = sum_source(component, pairs, TORCH, '"{name}"')
+        functions = [f for pair in pairs for f in (pair.first, pair.second)]
+        closer = average_code.closer_text(component.name, functions, component.symbols, TORCH)
+        return replace(found, preamble=(*found.preamble, closer)) if closer else found
     name, listed = component.name, arguments(component)
     value = average_code.source(name, component.symbols, component.formula, TORCH)
     preamble, tables, calls = list(value.preamble), list(value.tables), []

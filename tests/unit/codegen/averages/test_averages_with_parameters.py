@@ -68,7 +68,7 @@ def test_what_was_measured_with_other_parameters_is_said():
     f = phi("isru")
     text = export(sr.expect2(f, f)).text
     public = text.split("def _expect2")[0]
-    assert "with parameters of 3/4; at most" in " ".join(public.split())
+    assert "for parameters of 3/4; at most" in " ".join(public.split())
     assert "with a = 12; at most" in " ".join(public.split())
     assert "with a = 1/12." in " ".join(public.split())
 

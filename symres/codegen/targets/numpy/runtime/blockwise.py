@@ -61,7 +61,7 @@ def _blocks(function: Function, arguments: Sequence[ArrayLike], out: Floats | No
     return out
 
 
-def _smooth_average(f: Function, g: Function, *arguments: ArrayLike) -> Floats:
+def _smooth_average(f: Function, g: Function, *arguments: ArrayLike, closer: Function | None = None) -> Floats:
     """<f(z1) g(z2)> for kernels K1, K2, covariances C and parameters, entry by entry."""
     given = [_real(a) for a in arguments]
     shape = np.broadcast_shapes(*(a.shape for a in given))
@@ -69,7 +69,7 @@ def _smooth_average(f: Function, g: Function, *arguments: ArrayLike) -> Floats:
         np.broadcast_to(a, shape).reshape(-1) if a.size > 1 or n < 3 else a.reshape(()) for n, a in enumerate(given)
     ]
     with np.errstate(all="ignore"):
-        return _smooth_entries(f, g, *flat).reshape(shape)
+        return _smooth_entries(f, g, *flat, closer=closer).reshape(shape)
 
 
 def _mended(closed: Function, doubt: Function, other: Function, *arguments: Floats) -> Floats:

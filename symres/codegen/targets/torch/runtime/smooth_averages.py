@@ -54,12 +54,13 @@ def _average_values(name: str, firsts: Sequence[str], seconds: Sequence[str], ar
     out = torch.empty((len(pairs), *(shape or (1,))), dtype=torch.float64, device=arguments[0].device)
     if not out.numel():
         return out.to(arguments[0].dtype)
+    closer = globals().get(f"{name}_closer")
     C = arguments[2].reshape(out.shape[1:]).to(torch.float64)
     K1, K2, *parameters = (_narrow(a.reshape(C.shape)).to(torch.float64) for a in (*arguments[:2], *arguments[3:]))
     parameters = [p.reshape(()) if p.numel() == 1 else p for p in parameters]
     if 8 * (K1.numel() + K2.numel()) > C.numel():  # entries have kernels of their own
         flat = [a.expand(C.shape).reshape(-1) if a.ndim else a for a in (K1, K2, C, *parameters)]
-        values = [_smooth_entries(f, g, *flat).reshape(C.shape) for f, g in pairs]
+        values = [_smooth_entries(f, g, *flat, closer=closer).reshape(C.shape) for f, g in pairs]
         return torch.stack(values).reshape((len(pairs), *shape)).to(arguments[0].dtype)
 
     mirrored = _mirrored(pairs) if _is_symmetric(K1, K2, C) else {}
@@ -77,7 +78,7 @@ def _average_values(name: str, firsts: Sequence[str], seconds: Sequence[str], ar
         places = left[number].nonzero(as_tuple=True)
         if places[0].numel():
             entries = [a.expand(C.shape)[places] if a.ndim else a for a in (K1, K2, C, *parameters)]
-            out[number][places] = _smooth_entries(*pairs[number], *entries)
+            out[number][places] = _smooth_entries(*pairs[number], *entries, closer=closer)
     for number, other in mirrored.items():
         out[number] = out[other].T
     return out.reshape((len(pairs), *shape)).to(arguments[0].dtype)
