@@ -43,7 +43,7 @@ def _steps(first: float, last: float, finer: int, like: Floats) -> tuple[Floats,
     half = math.ceil(0.5 * (last - first) / _DISTANCE * finer)
     step = 0.0 * like.reshape(-1)[:1] + (last - first) / (2 * half)
     number = _integers(2 * half + 1, like)
-    return first + number * step, step, step * (2.0 - 2.0 * (number % 2))
+    return 0.5 * (first + last) + (number - half) * step, step, step * (2.0 - 2.0 * (number % 2))
 
 
 def _half_line(scale: float, finer: int, like: Floats) -> Rule:
@@ -59,9 +59,9 @@ def _interval(grade: float, finer: int, like: Floats) -> Rule:
     """Nodes between 0 and 1, less 1 from their middle on, with weights; functions change exp(-grade) from the ends."""
     t, step, second = _steps(-grade - _ENDS, grade + _ENDS, finer, like)
     rise, fall = xp.exp(t - grade), xp.exp(-t - grade)
-    u = t + rise - fall
+    u = t + (rise - fall)  # of the other half exactly the negative: what is odd cancels
     share = 1.0 / (1.0 + xp.exp(xp.abs(u)))
-    slope = share * (1.0 - share) * (1.0 + rise + fall)
+    slope = share * (1.0 - share) * (1.0 + (rise + fall))
     return xp.where(u < 0.0, share, -share), step * slope, second * slope
 
 
@@ -77,7 +77,10 @@ def _between(anchors: Sequence[Floats], scale: float, finer: int) -> Rule:
     for number, a in enumerate(ends[:-1]):
         b = ends[number + 1]
         length = b - a
-        grade = math.log(max(float(length.max()) / scale, 1.0))
+        longest = float(length.max())
+        if longest == 0.0:
+            continue
+        grade = math.log(max(longest / scale, 1.0))
         share, *both = _interval(grade, finer, a)
         pieces.insert(-1, (xp.where(share < 0.0, b, a) + length * share, *(length * weight for weight in both)))
     densities = [0.3989422804014327 * xp.exp(-0.5 * piece[0] * piece[0]) for piece in pieces]
@@ -181,7 +184,8 @@ def _conditional_average(f: Piecewise, mean: Floats, variance: Floats, *paramete
 
     def average(at: Places, finer: int, close: float) -> Floats:
         h, m, s = _chosen(f, at), mean[at], deviation[at]
-        rule = _between([0.0 * m, *((a - m) / s for a in h[2])], _scale(finer, s), finer)
+        anchors = [(a - m) / s for a in h[2]]
+        rule = _between([0.0 * m, *anchors, *(-x for x in anchors)], _scale(finer, s), finer)  # odd functions cancel
         z = m[..., None] + s[..., None] * rule[0]
         return _sum(_values(h, z, [p[at] for p in parameters]), rule, close)
 
