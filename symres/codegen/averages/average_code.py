@@ -17,7 +17,7 @@ from ..stable.primitives import determinant
 from ..stable.rewrites import stabilise
 from . import singular_slopes
 from .integrands import PiecewiseIntegrand
-from .places_of_change import places_of_change
+from .places_of_change import changes_far_or_fast, places_of_change
 
 Terms = tuple[tuple[sp.Expr, tuple[PiecewiseIntegrand, ...]], ...]
 
@@ -82,11 +82,11 @@ def closer_text(
 ) -> str:
     """The function that averages smooth functions, and derivatives of them, where nodes around 0 are too far apart.
 
-    It is empty where they change around 0 only, on a scale that does not depend on parameters.
+    It is empty where those are close enough.
     """
-    anchors = dict.fromkeys(anchor for f in functions for anchor in _anchors(f))
-    if len(anchors) == 1 and len(symbols) == 3:
+    if not any(map(changes_far_or_fast, functions)):
         return ""
+    anchors = dict.fromkeys(anchor for f in functions for anchor in _anchors(f))
     code, listed = _Functions(name, tuple(symbols), 3, dialect), ", ".join(map(variable, symbols))
     lines = [
         '"""<f(z1) g(z2)>, with nodes where functions change that are closer than those of series."""',

@@ -11,6 +11,7 @@ from ...functions.function_record import record_of
 from .integrands import PiecewiseIntegrand
 
 _FLAT = sp.sin, sp.cos  # change everywhere alike
+_FAR = _FAST = 8  # standard deviations at K = 1, where a normal law still has mass that growth brings up; their inverse
 
 
 def places_of_change(factor: PiecewiseIntegrand) -> tuple[sp.Expr, ...]:
@@ -24,6 +25,15 @@ def places_of_change(factor: PiecewiseIntegrand) -> tuple[sp.Expr, ...]:
     return tuple(sorted(others, key=sp.default_sort_key))
 
 
+def changes_far_or_fast(factor: PiecewiseIntegrand) -> bool:
+    """Whether nodes that are close together around 0 only may miss a change of a function, or its scale is unknown."""
+    if factor.free_symbols:
+        return True
+    functions = [e for part in factor.parts for e in sp.preorder_traversal(part)]
+    places = [(place, sp.diff(_argument(e), z).subs(z, place)) for e in functions for place in _changes(e)]
+    return any(place != 0 and (abs(sp.N(place)) > _FAR or abs(sp.N(slope)) > _FAST) for place, slope in places)
+
+
 def _changes(e: sp.Basic) -> Iterator[sp.Expr]:
     """The places of one function."""
     argument = _argument(e)
@@ -33,8 +43,9 @@ def _changes(e: sp.Basic) -> Iterator[sp.Expr]:
         offset, varying = argument.as_independent(z, as_Add=True)
         argument = argument if offset.is_zero else varying / offset
     if argument.is_polynomial(z):
-        for factor, _ in sp.factor_list(argument, z)[1]:
-            yield from _roots(factor)
+        monic = sp.Poly(argument, z).monic()  # whose coefficients are rational where all others have a common factor
+        for factor, _ in sp.Poly(monic.as_expr(), z).factor_list()[1]:
+            yield from _roots(factor.as_expr())
     yield from _crossings(argument, sp.Integer(0)) or _crossings(argument, sp.Integer(1))
 
 

@@ -56,24 +56,6 @@ def _at_most(x: Array, bound: ArrayLike) -> Array:
     return jnp.where(x > bound, bound, x)
 
 
-def _root(x: Array) -> Array:
-    """The square root; its derivative at 0, which is infinite, is given as 0."""
-    vanishes = x <= 0.0
-    return jnp.where(vanishes, 0.0, jnp.sqrt(jnp.where(vanishes, 1.0, x)))
-
-
-def _radical(x: Array, power: float) -> Array:
-    """x**power for x >= 0 and a power below 1; its derivative at 0, which is infinite, is given as 0."""
-    vanishes = x <= 0.0
-    return jnp.where(vanishes, 0.0, jnp.power(jnp.where(vanishes, 1.0, x), power))
-
-
-def _ratio(a: Array, b: Array) -> Array:
-    """a/b; 0 where b = 0."""
-    nonzero = b != 0.0
-    return jnp.where(nonzero, a / jnp.where(nonzero, b, 1.0), 0.0)
-
-
 def _piecewise(u: Array, edges: Sequence[float], table: Sequence[Sequence[float]]) -> Array:
     """The piecewise Chebyshev polynomial of u with the given inner and outer edges (Clenshaw's recursion)."""
     ends, rows = jnp.asarray(edges, dtype=u.dtype), jnp.asarray(table, dtype=u.dtype)

@@ -30,7 +30,7 @@ from ....arrays.hermite.clustered_nodes import (
 )
 from ....arrays.hermite.plane_sums import _parallel_average, _plane_average
 from ....arrays.sloped.product_sums_at_nodes import _derivative, _price
-from .split_products import _correlation
+from ....arrays.sloped.two_inputs import _correlation
 from .traced_arrays import _widened
 
 Function: TypeAlias = Callable[..., Array]

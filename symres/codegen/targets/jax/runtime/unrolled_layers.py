@@ -108,11 +108,6 @@ def _full(a: Array, like: Array) -> Array:
     return jnp.broadcast_to(a, like.shape)
 
 
-def _replaced(a: Array, mask: Array, value: Array | float) -> Array:
-    """An array with another value in some places, where it moves as it did before."""
-    return _moving_with(a, jnp.where(mask, value, a))
-
-
 def _fixed(a: Array) -> Array:
     """An array without derivatives."""
     return jax.lax.stop_gradient(a)

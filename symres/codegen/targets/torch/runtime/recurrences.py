@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ....arrays.runtime.error_free import _possible
 from ....arrays.runtime.layer_recursion import _behind, _inputs, _separated, _some, _through_layers
+from ....arrays.sloped.two_inputs import _replaced
 from .tensors import _tensor, _tensors
 
 
@@ -92,11 +93,6 @@ def _separated_behind(K1: Tensor, K2: Tensor, C: Tensor, same: Tensor, sharp: bo
 def _full(a: Tensor, like: Tensor) -> Tensor:
     """A tensor of the shape of another one."""
     return a.expand(like.shape)
-
-
-def _replaced(a: Tensor, mask: Tensor, value: Tensor | float) -> Tensor:
-    """A tensor with another value in some places, where it moves as it did before."""
-    return torch.where(mask, value, a).detach() + (a - a.detach())
 
 
 def _fixed(a: Tensor) -> Tensor:

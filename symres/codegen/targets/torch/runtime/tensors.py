@@ -1,4 +1,4 @@
-"""Arguments as tensors, roots with finite derivatives, determinants and fits."""
+"""Arguments as tensors, values that move with others, products in float64, fits."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ....arrays.runtime.error_free import _two_product
-from .given_slopes import _sloped
+from ....arrays.runtime.error_free import _two_product, _two_square
 
 
 def _tensors(*values: Tensor | float) -> list[Tensor]:
@@ -44,83 +43,26 @@ def _alike(*values: Tensor | float) -> Sequence[Tensor]:
     return torch.broadcast_tensors(*(_tensor(v, like.dtype, like.device) for v in values))
 
 
-def _root(x: Tensor) -> Tensor:
-    """The square root; its derivative at 0, which is infinite, is given as 0."""
-    vanishes = x <= 0.0
-    return torch.where(vanishes, 0.0, torch.sqrt(torch.where(vanishes, 1.0, x)))
+def _moving_with(a: Tensor, value: Tensor) -> Tensor:
+    """A value with the derivatives of ``a``."""
+    return value.detach() + (a - a.detach())
 
 
-def _radical(x: Tensor, power: float) -> Tensor:
-    """x**power for x >= 0 and a power below 1; its derivative at 0, which is infinite, is given as 0."""
-    vanishes = x <= 0.0
-    return torch.where(vanishes, 0.0, torch.pow(torch.where(vanishes, 1.0, x), power))
+def _for_products(a: Tensor) -> Tensor:
+    """A tensor in float64, in which products of float32 numbers are exact."""
+    return a.to(torch.float64)
 
 
-def _ratio(a: Tensor, b: Tensor) -> Tensor:
-    """a/b; 0 where b = 0."""
-    nonzero = b != 0.0
-    return torch.where(nonzero, a / torch.where(nonzero, b, 1.0), 0.0)
+def _of_type(a: Tensor, like: Tensor) -> Tensor:
+    """A tensor in the type of another one."""
+    return a.to(like.dtype)
 
 
 def _difference_of_products(K1: Tensor, K2: Tensor, C: Tensor) -> Tensor:
     """K1*K2 - C**2 without cancellation; 0 where rounding made C a little too large."""
-    wide = [v.to(torch.float64) for v in (K1, K2, C)]  # products of float32 numbers are exact in float64
-    p, p_error = _two_product(wide[0], wide[1])
-    q, q_error = _two_product(wide[2], wide[2])
+    p, p_error = _two_product(_for_products(K1), _for_products(K2))
+    q, q_error = _two_square(_for_products(C))
     return torch.clamp((p - q) + (p_error - q_error), min=0.0).to(C.dtype)
-
-
-def _slope_in_K1(K1: Tensor, K2: Tensor, C: Tensor) -> Tensor:
-    """The derivative of K1*K2 - C**2 in K1."""
-    return K2
-
-
-def _slope_in_K2(K1: Tensor, K2: Tensor, C: Tensor) -> Tensor:
-    """The derivative of K1*K2 - C**2 in K2."""
-    return K1
-
-
-def _slope_in_C(K1: Tensor, K2: Tensor, C: Tensor) -> Tensor:
-    """The derivative of K1*K2 - C**2 in C."""
-    return -2.0 * C
-
-
-def _determinant(K1: Tensor, K2: Tensor, C: Tensor) -> Tensor:
-    """K1*K2 - C**2 without cancellation; its derivative is that of the polynomial, on the boundary too.
-
-    Autograd through a clamp would give 0 there.
-    """
-    return _sloped(_difference_of_products, (_slope_in_K1, _slope_in_K2, _slope_in_C), K1, K2, C)
-
-
-def _correlation(K1: Tensor, K2: Tensor, C: Tensor) -> tuple[Tensor, Tensor]:
-    """C/sqrt(K1*K2) and sqrt(1 - (C/sqrt(K1*K2))**2), without cancellation; 0 and 1 where a kernel vanishes."""
-    wide = [v.to(torch.float64) for v in (K1, K2, C)]  # products of tiny float32 numbers
-    size = _root(wide[0]) * _root(wide[1])
-    vanishes = size == 0.0
-    size = torch.where(vanishes, 1.0, size)
-    ratio = torch.where(vanishes, 0.0, torch.clamp(wide[2] / size, -1.0, 1.0))
-    rest = _root(_determinant(*wide)) / size
-    rest = torch.where(size > 1e-140, rest, _root((1.0 - ratio) * (1.0 + ratio)))
-    return ratio.to(C.dtype), torch.clamp(rest, max=1.0).to(C.dtype)
-
-
-def _clipped(K1: Tensor, K2: Tensor, C: Tensor) -> Tensor:
-    """Covariances, cut off at sqrt(K1*K2), where they keep their derivative."""
-    with torch.no_grad():
-        most = ((1.0 + 2.0 * torch.finfo(C.dtype).eps) * torch.sqrt(K1)) * torch.sqrt(K2)
-        most = torch.where(K1 == K2, K1, most)
-        more = torch.clamp(C, -most, most) - C
-    return C + more
-
-
-def _separation(K1: Tensor, K2: Tensor, C: Tensor) -> Tensor:
-    """sqrt(K1*K2) - C without cancellation; 0 where rounding made C a little too large."""
-    wide = [v.to(torch.float64) for v in (K1, K2, C)]
-    size = _root(wide[0]) * _root(wide[1])
-    both = size + torch.abs(wide[2])
-    near = _determinant(*wide) / (both + (both == 0.0))
-    return torch.where(wide[2] > 0.0, near, size - wide[2]).to(C.dtype)
 
 
 def _piecewise(u: Tensor, edges: Sequence[float], table: Sequence[Sequence[float]]) -> Tensor:

@@ -267,6 +267,45 @@ def _parted(pair, parallel, before, following, own, row):
     return xp.where((K1 == K2) | (apart < 1e-15 * following), 0.0, apart)
 
 
+def _replaced(a, mask, value):
+    """An array with another value in some places, where it moves as it did before."""
+    return _moving_with(a, xp.where(mask, value, a))
+
+
+def _root(x):
+    """The square root; its derivative at 0, which is infinite, is given as 0."""
+    vanishes = x <= 0.0
+    return xp.where(vanishes, 0.0, xp.sqrt(xp.where(vanishes, 1.0, x)))
+
+
+def _difference_of_products(K1, K2, C):
+    """K1*K2 - C**2 without cancellation; 0 where rounding made C a little too large."""
+    return xp.maximum(_cross_difference(K1, K2, C, C), 0.0)
+
+
+def _slope_in_K1(K1, K2, C):
+    """The derivative of K1*K2 - C**2 in K1."""
+    return K2
+
+
+def _slope_in_K2(K1, K2, C):
+    """The derivative of K1*K2 - C**2 in K2."""
+    return K1
+
+
+def _slope_in_C(K1, K2, C):
+    """The derivative of K1*K2 - C**2 in C."""
+    return -2.0 * C
+
+
+def _determinant(K1, K2, C):
+    """K1*K2 - C**2 without cancellation; its derivative is that of the polynomial, on the boundary too.
+
+    Through a maximum with 0 it would be 0 there.
+    """
+    return _sloped(_difference_of_products, (_slope_in_K1, _slope_in_K2, _slope_in_C), K1, K2, C)
+
+
 def _sloped(value, slopes, *arguments):
     """A function of arguments that broadcast, with its derivative in each; None stands for one without a part in it."""
     return _with_slopes(value, slopes, *jnp.broadcast_arrays(*arguments))
@@ -333,31 +372,6 @@ def _cross_difference(x, y, u, v):
     return total + (rest + lost)
 
 
-def _difference_of_products(K1, K2, C):
-    """K1*K2 - C**2 without cancellation; 0 where rounding made C a little too large."""
-    return jnp.maximum(_cross_difference(K1, K2, C, C), 0.0)
-
-
-def _slope_in_K1(K1, K2, C):
-    """The derivative of K1*K2 - C**2 in K1."""
-    return K2
-
-
-def _slope_in_K2(K1, K2, C):
-    """The derivative of K1*K2 - C**2 in K2."""
-    return K1
-
-
-def _slope_in_C(K1, K2, C):
-    """The derivative of K1*K2 - C**2 in C."""
-    return -2.0 * C
-
-
-def _determinant(K1, K2, C):
-    """K1*K2 - C**2 without cancellation; its derivative is that of the polynomial, on the boundary too."""
-    return _sloped(_difference_of_products, (_slope_in_K1, _slope_in_K2, _slope_in_C), K1, K2, C)
-
-
 def _arrays(*values):
     """The arguments as arrays of one floating type; numbers alone have the widest that is switched on."""
     arrays = [jnp.asarray(v) for v in values if not isinstance(v, (int, float))]
@@ -384,12 +398,6 @@ def _reduced(K, below):
     quarter = exponent // 4 if below else jnp.maximum(exponent // 4, 0)
     inverse = jnp.ldexp(jnp.ones_like(K), -2 * quarter)
     return K * inverse * inverse, inverse
-
-
-def _root(x):
-    """The square root; its derivative at 0, which is infinite, is given as 0."""
-    vanishes = x <= 0.0
-    return jnp.where(vanishes, 0.0, jnp.sqrt(jnp.where(vanishes, 1.0, x)))
 
 
 def _deep(network, K1, K2, C, Theta, parameters, every_layer, same=None):
@@ -472,11 +480,6 @@ def _separated_behind(K1, K2, C, same, sharp):
 def _full(a, like):
     """An array of the shape of another one."""
     return jnp.broadcast_to(a, like.shape)
-
-
-def _replaced(a, mask, value):
-    """An array with another value in some places, where it moves as it did before."""
-    return _moving_with(a, jnp.where(mask, value, a))
 
 
 def _fixed(a):

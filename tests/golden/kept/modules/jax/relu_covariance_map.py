@@ -149,6 +149,46 @@ def _angular_sum(total, apart, M, N, s):
     return xp.where(near, apart + M * s * (v * (1.0 + (1.0 - v) * tail)), total)
 
 
+def _root(x):
+    """The square root; its derivative at 0, which is infinite, is given as 0."""
+    vanishes = x <= 0.0
+    return xp.where(vanishes, 0.0, xp.sqrt(xp.where(vanishes, 1.0, x)))
+
+
+def _ratio(a, b):
+    """a/b; 0 where b = 0."""
+    nonzero = b != 0.0
+    return xp.where(nonzero, a / xp.where(nonzero, b, 1.0), 0.0)
+
+
+def _difference_of_products(K1, K2, C):
+    """K1*K2 - C**2 without cancellation; 0 where rounding made C a little too large."""
+    return xp.maximum(_cross_difference(K1, K2, C, C), 0.0)
+
+
+def _slope_in_K1(K1, K2, C):
+    """The derivative of K1*K2 - C**2 in K1."""
+    return K2
+
+
+def _slope_in_K2(K1, K2, C):
+    """The derivative of K1*K2 - C**2 in K2."""
+    return K1
+
+
+def _slope_in_C(K1, K2, C):
+    """The derivative of K1*K2 - C**2 in C."""
+    return -2.0 * C
+
+
+def _determinant(K1, K2, C):
+    """K1*K2 - C**2 without cancellation; its derivative is that of the polynomial, on the boundary too.
+
+    Through a maximum with 0 it would be 0 there.
+    """
+    return _sloped(_difference_of_products, (_slope_in_K1, _slope_in_K2, _slope_in_C), K1, K2, C)
+
+
 def _sloped(value, slopes, *arguments):
     """A function of arguments that broadcast, with its derivative in each; None stands for one without a part in it."""
     return _with_slopes(value, slopes, *jnp.broadcast_arrays(*arguments))
@@ -200,31 +240,6 @@ def _cross_difference(x, y, u, v):
     return total + (rest + lost)
 
 
-def _difference_of_products(K1, K2, C):
-    """K1*K2 - C**2 without cancellation; 0 where rounding made C a little too large."""
-    return jnp.maximum(_cross_difference(K1, K2, C, C), 0.0)
-
-
-def _slope_in_K1(K1, K2, C):
-    """The derivative of K1*K2 - C**2 in K1."""
-    return K2
-
-
-def _slope_in_K2(K1, K2, C):
-    """The derivative of K1*K2 - C**2 in K2."""
-    return K1
-
-
-def _slope_in_C(K1, K2, C):
-    """The derivative of K1*K2 - C**2 in C."""
-    return -2.0 * C
-
-
-def _determinant(K1, K2, C):
-    """K1*K2 - C**2 without cancellation; its derivative is that of the polynomial, on the boundary too."""
-    return _sloped(_difference_of_products, (_slope_in_K1, _slope_in_K2, _slope_in_C), K1, K2, C)
-
-
 def _arrays(*values):
     """The arguments as arrays of one floating type; numbers alone have the widest that is switched on."""
     arrays = [jnp.asarray(v) for v in values if not isinstance(v, (int, float))]
@@ -246,15 +261,3 @@ def _reduced(K, below):
     quarter = exponent // 4 if below else jnp.maximum(exponent // 4, 0)
     inverse = jnp.ldexp(jnp.ones_like(K), -2 * quarter)
     return K * inverse * inverse, inverse
-
-
-def _root(x):
-    """The square root; its derivative at 0, which is infinite, is given as 0."""
-    vanishes = x <= 0.0
-    return jnp.where(vanishes, 0.0, jnp.sqrt(jnp.where(vanishes, 1.0, x)))
-
-
-def _ratio(a, b):
-    """a/b; 0 where b = 0."""
-    nonzero = b != 0.0
-    return jnp.where(nonzero, a / jnp.where(nonzero, b, 1.0), 0.0)

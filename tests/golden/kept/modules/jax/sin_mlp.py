@@ -274,6 +274,13 @@ def _expcosh(a, b):
     return _sloped(_of_expcosh, (_expcosh, _expsinh), a, b)
 
 
+def _clipped(K1, K2, C):
+    """Covariances, cut off at sqrt(K1*K2), where they keep their derivative."""
+    most = ((1.0 + 2.0 * float(xp.finfo(C.dtype).eps)) * xp.sqrt(K1)) * xp.sqrt(K2)
+    most = xp.where(K1 == K2, K1, most)
+    return _moving_with(C, xp.clip(C, -most, most))
+
+
 def _sloped(value, slopes, *arguments):
     """A function of arguments that broadcast, with its derivative in each; None stands for one without a part in it."""
     return _with_slopes(value, slopes, *jnp.broadcast_arrays(*arguments))
@@ -311,13 +318,6 @@ def _one(first, second):
 def _moving_with(a, value):
     """A value with the derivatives of ``a``. It is no sum: what a compiler computes twice need not be equal twice."""
     return _sloped(_second, (_one, None), a, value)
-
-
-def _clipped(K1, K2, C):
-    """Covariances, cut off at sqrt(K1*K2), where they keep their derivative."""
-    most = ((1.0 + 2.0 * float(jnp.finfo(C.dtype).eps)) * jnp.sqrt(K1)) * jnp.sqrt(K2)
-    most = jnp.where(K1 == K2, K1, most)
-    return _moving_with(C, jax.lax.stop_gradient(jnp.clip(C, -most, most)))
 
 
 def _arrays(*values):

@@ -135,6 +135,63 @@ def _price(place, pair):
     return [("".join(sorted(first + one)), "".join(sorted(second + two))) for one, two in changes[min(place, 3)]]
 
 
+def _for_products(a):
+    """An array in the type in which products of kernels are computed."""
+    return a
+
+
+def _of_type(a, like):
+    """An array in the type of another one."""
+    return a
+
+
+def _root(x):
+    """The square root; its derivative at 0, which is infinite, is given as 0."""
+    vanishes = x <= 0.0
+    return xp.where(vanishes, 0.0, xp.sqrt(xp.where(vanishes, 1.0, x)))
+
+
+def _difference_of_products(K1, K2, C):
+    """K1*K2 - C**2 without cancellation; 0 where rounding made C a little too large."""
+    return xp.maximum(_cross_difference(K1, K2, C, C), 0.0)
+
+
+def _slope_in_K1(K1, K2, C):
+    """The derivative of K1*K2 - C**2 in K1."""
+    return K2
+
+
+def _slope_in_K2(K1, K2, C):
+    """The derivative of K1*K2 - C**2 in K2."""
+    return K1
+
+
+def _slope_in_C(K1, K2, C):
+    """The derivative of K1*K2 - C**2 in C."""
+    return -2.0 * C
+
+
+def _determinant(K1, K2, C):
+    """K1*K2 - C**2 without cancellation; its derivative is that of the polynomial, on the boundary too.
+
+    Through a maximum with 0 it would be 0 there.
+    """
+    return _sloped(_difference_of_products, (_slope_in_K1, _slope_in_K2, _slope_in_C), K1, K2, C)
+
+
+def _correlation(K1, K2, C):
+    """C/sqrt(K1*K2) and sqrt(1 - (C/sqrt(K1*K2))**2), without cancellation; 0 and 1 where a kernel vanishes."""
+    k1, k2, c = map(_for_products, (K1, K2, C))
+    size = _root(k1) * _root(k2)
+    vanishes = size == 0.0
+    size = xp.where(vanishes, 1.0, size)
+    ratio = xp.where(vanishes, 0.0, _at_most(_at_least(c / size, -1.0), 1.0))
+    complement = _root(_determinant(k1, k2, c)) / size
+    smallest = float(xp.finfo(size.dtype).tiny) ** 0.45  # rounding errors of products below are no floats
+    complement = xp.where(size > smallest, complement, _root((1.0 - ratio) * (1.0 + ratio)))
+    return _of_type(ratio, C), _of_type(_at_most(complement, 1.0), C)
+
+
 _FARTHEST = 20.0  # standard deviations: room for what grows like exp(5*x), whose square has its mass around 10
 _ENOUGH = 16.0  # the same as it is known, with the rounding of sums
 _HIDDEN = 4.0  # roundings of <f**2> that hide what a series leaves of it
@@ -357,43 +414,6 @@ def _cross_difference(x, y, u, v):
     return total + (rest + lost)
 
 
-def _difference_of_products(K1, K2, C):
-    """K1*K2 - C**2 without cancellation; 0 where rounding made C a little too large."""
-    return jnp.maximum(_cross_difference(K1, K2, C, C), 0.0)
-
-
-def _slope_in_K1(K1, K2, C):
-    """The derivative of K1*K2 - C**2 in K1."""
-    return K2
-
-
-def _slope_in_K2(K1, K2, C):
-    """The derivative of K1*K2 - C**2 in K2."""
-    return K1
-
-
-def _slope_in_C(K1, K2, C):
-    """The derivative of K1*K2 - C**2 in C."""
-    return -2.0 * C
-
-
-def _determinant(K1, K2, C):
-    """K1*K2 - C**2 without cancellation; its derivative is that of the polynomial, on the boundary too."""
-    return _sloped(_difference_of_products, (_slope_in_K1, _slope_in_K2, _slope_in_C), K1, K2, C)
-
-
-def _correlation(K1, K2, C):
-    """C/sqrt(K1*K2) and sqrt(1 - (C/sqrt(K1*K2))**2), without cancellation; 0 and 1 where a kernel vanishes."""
-    size = _root(K1) * _root(K2)
-    vanishes = size == 0.0
-    size = jnp.where(vanishes, 1.0, size)
-    ratio = jnp.where(vanishes, 0.0, _at_most(_at_least(C / size, -1.0), 1.0))
-    rest = _root(_determinant(K1, K2, C)) / size
-    smallest = float(jnp.finfo(C.dtype).tiny) ** 0.45  # the halves of products below are no floats
-    rest = jnp.where(size > smallest, rest, _root((1.0 - ratio) * (1.0 + ratio)))
-    return ratio, _at_most(rest, 1.0)
-
-
 def _arrays(*values):
     """The arguments as arrays of one floating type; numbers alone have the widest that is switched on."""
     arrays = [jnp.asarray(v) for v in values if not isinstance(v, (int, float))]
@@ -419,12 +439,6 @@ def _at_least(x, bound):
 def _at_most(x, bound):
     """The smaller one; what equals the bound still moves with x."""
     return jnp.where(x > bound, bound, x)
-
-
-def _root(x):
-    """The square root; its derivative at 0, which is infinite, is given as 0."""
-    vanishes = x <= 0.0
-    return jnp.where(vanishes, 0.0, jnp.sqrt(jnp.where(vanishes, 1.0, x)))
 
 
 _CHUNK = 4096  # entries at a time that have kernels of their own
