@@ -236,11 +236,11 @@ register(
     FunctionRecord(
         kind=S4,
         spellings={
-            "numpy": "_four_signs({0}, {1}, {2}, {3}, {4}, {5})",
+            "arrays": "_four_signs({0}, {1}, {2}, {3}, {4}, {5})",
             "torch": "_four_signs(*_alike({0}, {1}, {2}, {3}, {4}, {5}))",
         },
     ),
-    FunctionRecord(kind=T4, spellings={"numpy": "_equal_signs({0})", "torch": "_equal_signs({0})"}),
+    FunctionRecord(kind=T4, spellings={"arrays": "_equal_signs({0})"}),
     FunctionRecord(
         kind=Q2,
         definition=lambda h, k, r: (1 - sp.erf(h / sp.sqrt(2)) - sp.erf(k / sp.sqrt(2)) + S2(h, k, r)) / 4,

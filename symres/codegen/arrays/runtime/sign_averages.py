@@ -12,12 +12,19 @@ where the integrand has roots if the variables are linearly dependent.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as xp
 from scipy import special
 
 from .array_types import Floats
 from .entries import _flat
 from .gauss_legendre import _gauss
+
+
+def _in_parts(function: Callable[..., Floats], *arguments: Floats) -> Floats:
+    """The values of a function of entries, some at a time: each takes many nodes."""
+    return _flat(function, 512, *arguments)
 
 
 def _legs(h: Floats, k: Floats, x: Floats, y: Floats) -> tuple[Floats, Floats]:
@@ -67,7 +74,7 @@ def _of_two_tails(h: Floats, k: Floats, x: Floats, y: Floats) -> Floats:
 
 def _two_tails(h: Floats, k: Floats, x: Floats, y: Floats) -> Floats:
     """The upper tail of the bivariate normal law, see _of_two_tails."""
-    return _flat(_of_two_tails, 512, xp.clip(h, -99.0, 99.0), xp.clip(k, -99.0, 99.0), x, y)
+    return _in_parts(_of_two_tails, xp.clip(h, -99.0, 99.0), xp.clip(k, -99.0, 99.0), x, y)
 
 
 def _of_two_signs(h: Floats, k: Floats, x: Floats, y: Floats) -> Floats:
@@ -88,7 +95,7 @@ def _of_two_signs(h: Floats, k: Floats, x: Floats, y: Floats) -> Floats:
 
 def _two_signs(h: Floats, k: Floats, x: Floats, y: Floats) -> Floats:
     """The average of two signs, see _of_two_signs."""
-    return _flat(_of_two_signs, 512, xp.clip(h, -99.0, 99.0), xp.clip(k, -99.0, 99.0), x, y)
+    return _in_parts(_of_two_signs, xp.clip(h, -99.0, 99.0), xp.clip(k, -99.0, 99.0), x, y)
 
 
 _OTHERS = (
@@ -127,7 +134,7 @@ def _of_four_signs(*r: Floats) -> Floats:
 
 def _four_signs(*r: Floats) -> Floats:
     """The average of four signs, see _of_four_signs; up to 4e-11 off close to linear dependence."""
-    return _flat(_of_four_signs, 128, *r)
+    return _in_parts(_of_four_signs, *r)
 
 
 def _of_equal_signs(r: Floats) -> Floats:
@@ -141,4 +148,4 @@ def _of_equal_signs(r: Floats) -> Floats:
 
 def _equal_signs(r: Floats) -> Floats:
     """The average of four signs of equal correlations, see _of_equal_signs."""
-    return _flat(_of_equal_signs, 512, r)
+    return _in_parts(_of_equal_signs, r)

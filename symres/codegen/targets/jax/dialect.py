@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from ...arrays.array_functions import array_functions
 from ...emission.emitter import Dialect
-from ...stable.primitives import Distance, TwoSigns
+from ...stable.primitives import Distance
 
 JAX = Dialect(
     name="JAX",
     functions={
-        head: template
-        for head, template in {
-            **array_functions("jax", "jnp", "jax.scipy.special"),
-            Distance: "_at_least(({0} - {2}) + ({1} - {2}), 0.0)",
-        }.items()
-        if head is not TwoSigns  # an integral, which other targets compute a few entries at a time
+        **array_functions("jax", "jnp", "jax.scipy.special"),
+        Distance: "_at_least(({0} - {2}) + ({1} - {2}), 0.0)",
     },
     sqrt="jnp.sqrt({0})",
     root="_root({0})",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -42,6 +42,11 @@ def _shaped(value: ArrayLike, *idle: Array) -> Array:
     """A value that does not depend on the idle arguments, in their common shape and type."""
     value = jnp.asarray(value, dtype=idle[0].dtype)
     return jnp.broadcast_to(value, jnp.broadcast_shapes(value.shape, *(a.shape for a in idle)))
+
+
+def _in_parts(function: Callable[..., Array], *arguments: Array) -> Array:
+    """The values of a function of entries, all at once: a compiler fuses sums over nodes."""
+    return function(*arguments)
 
 
 def _at_least(x: Array, bound: ArrayLike) -> Array:

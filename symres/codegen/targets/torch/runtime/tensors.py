@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
+from ....arrays.runtime.entries import _few
 from ....arrays.runtime.error_free import _two_product, _two_square
 
 
@@ -41,6 +42,12 @@ def _alike(*values: Tensor | float) -> Sequence[Tensor]:
     """The arguments in their common shape; numbers become tensors."""
     like = next(v for v in values if isinstance(v, torch.Tensor))
     return torch.broadcast_tensors(*(_tensor(v, like.dtype, like.device) for v in values))
+
+
+def _in_parts(function: Callable[..., Tensor], *arguments: Tensor) -> Tensor:
+    """The values of a function of entries, some at a time: each takes many nodes."""
+    shape = arguments[0].shape
+    return torch.cat(_few(function, 512, *(a.reshape(-1) for a in arguments)) or [arguments[0]]).reshape(shape)
 
 
 def _moving_with(a: Tensor, value: Tensor) -> Tensor:

@@ -1,5 +1,6 @@
 """Averages of signs in generated modules, against their balls: values, gradients, and where closed forms are taken."""
 
+import jax
 import numpy as np
 import pytest
 import sympy as sp
@@ -149,13 +150,18 @@ FORMS = {
 @pytest.mark.parametrize("function", SPECIAL, ids=lambda f: f.__name__)
 def test_modules_with_special_functions(function):
     closed = quantity(FORMS[function])
-    f, g = (export(closed, target).load().kernel for target in ("numpy", "torch"))
+    f, g, h = (export(closed, target).load().kernel for target in ("numpy", "torch", "jax"))
     k1, k2, c = np.array([0.7, 1e-3, 30.0]), np.array([1.2, 2e-3, 20.0]), np.array([0.6, -1e-3, 24.0])
     exact = [float(closed.evalf(17, K1=a, K2=b, C=v)) for a, b, v in zip(k1, k2, c, strict=True)]
     np.testing.assert_allclose(f(k1, k2, c), exact, rtol=1e-14)
     tensors = [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (k1, k2, c)]
     np.testing.assert_allclose(g(*tensors).detach(), exact, rtol=1e-14)
     assert torch.autograd.gradcheck(g, tensors, eps=1e-7, rtol=1e-5)
+    g(*tensors).sum().backward()
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(jax.jit(h)(k1, k2, c), exact, rtol=1e-14)
+        slopes = jax.grad(lambda *at: h(*at).sum(), argnums=(0, 1, 2))(*map(jax.numpy.asarray, (k1, k2, c)))
+        np.testing.assert_allclose(slopes, [tensor.grad for tensor in tensors], rtol=1e-12)
 
 
 def test_the_legs_of_an_angle_are_passed():
