@@ -18,7 +18,7 @@ from ..core.scalars import parameter
 from ..core.symbols import K1, K2, C, K, Theta, z
 from ..results.observable import Observable
 from ..results.quantity import Quantity
-from ..results.subjects import Declaration, DerivedFluctuations, DerivedLayer
+from ..results.subjects import Declaration, DerivedLayer
 from .oracles.comparison import free_symbols
 
 GivenNumber: TypeAlias = int | float | str | Fraction | Decimal | mp.mpf | sp.Expr  # a number as users write one
@@ -77,9 +77,8 @@ def oracles(against: Collection[str] | str, theory: bool) -> tuple[str, ...]:
 
 def chosen(names: Iterable[str] | None, theory: DerivedLayer) -> list[str]:
     """The names of the observables that are compared: these, or all that are measured if None."""
-    known: dict[str, Observable] = {name: theory.observables[name] for name in theory.all_quantities}
-    if isinstance(theory, DerivedFluctuations):
-        known |= theory.depth_observables
+    functions = {name: theory.observables[name] for name in theory.all_quantities}
+    known: dict[str, Observable] = {**functions, **theory.depth_observables}
     if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
         raise DeclarationError(
             f"check of the quantities {names!r}", "they are not a list of names", 'pass ["chi_perp"]'

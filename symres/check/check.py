@@ -9,7 +9,7 @@ from ..core.progress import Progress, reported
 from ..core.scalars import whole
 from ..core.work_budget import Stage, limited
 from ..results.quantity import Quantity
-from ..results.subjects import DerivedFluctuations, DerivedLayer
+from ..results.subjects import DerivedLayer
 from ..results.verdict import CheckReport, Outcome, Verdict, inconclusive
 from .arguments import ORACLES, GivenNumber, Subject, chosen, derived, fixed_numbers, is_theory, oracles
 from .rows import quadrature_rows, simulation_rows
@@ -98,7 +98,7 @@ def check(
             )
     if quantities is not None:
         rows += _unanswered(claims, rows, names, asked, seed)
-    elif isinstance(theory, DerivedFluctuations):  # nobody asked for what networks of affordable widths do not show
+    else:  # nobody asked for what networks of affordable widths do not show
         deep = theory.depth_observables
         rows = [row for row in rows if not (row.quantity in deep and row.outcome is Outcome.INCONCLUSIVE)]
     return CheckReport(tuple(rows))

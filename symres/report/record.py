@@ -23,7 +23,7 @@ from ..results.phases import FixedPoint
 from ..results.quantity import Quantity, Status
 from ..results.report import Report
 from ..results.verdict import CheckReport, Verdict
-from ..studies.kernel_expansions import expansions
+from ..studies.criticality_summary import expansions
 from .latex.displays import latex
 
 FORMAT = 1  # raised when a key changes its meaning

@@ -198,21 +198,13 @@ class GrowthCurve(Shown):
 
 @dataclass(frozen=True)
 class VertexFormulas:
-    """``P' = chi^2 P + N + 2 sum_k A_k M(K_k, K, C_k)``, ``G' = chi m^2 G + R``, ``V = P + 2 G``.
+    """``P' = chi^2 P + N + 2 sum_k A_k M(K_k, K, C_k)``, ``G' = chi m^2 G + R``, ``V = P + 2 G``."""
 
-    Args:
-        noise: N, the variance of what one neuron adds to n times the next kernel.
-        memory_noise: M, its covariance between an earlier layer and this one; 0 where neurons remember nothing.
-        stream_noise: R, its covariance with the square of the neuron's next stream.
-        weight: m, of a neuron in the next stream.
-        steps: (symbol, definition) of what stands inside of averages.
-    """
-
-    noise: sp.Expr
-    memory_noise: sp.Expr
-    stream_noise: sp.Expr
-    weight: sp.Expr
-    steps: tuple[tuple[sp.Symbol, sp.Expr], ...]
+    noise: sp.Expr  # N, the variance of what one neuron adds to n times the next kernel
+    memory_noise: sp.Expr  # M, its covariance between an earlier layer and this one; 0 where neurons remember nothing
+    stream_noise: sp.Expr  # R, its covariance with the square of the neuron's next stream
+    weight: sp.Expr  # m, of a neuron in the next stream
+    steps: tuple[tuple[sp.Symbol, sp.Expr], ...]  # (symbol, definition) of what stands inside of averages
 
 
 @dataclass(frozen=True, repr=False)
@@ -246,12 +238,8 @@ class Response(Shown):
             ("chi_out", self.chi_out, "of the kernel of the output, after the readout"),
         ]
         facts = [fact for name, value, meaning in rows for fact in _explained(name, value, meaning)]
-        return facts if self._is_single else [*facts, Fact("rows, columns", "K11, K12, K22 after and before")]
-
-    @property
-    def _is_single(self) -> bool:
-        """Whether there is one input."""
-        return isinstance(self.chi_out, float)
+        is_single = isinstance(self.chi_out, float)
+        return facts if is_single else [*facts, Fact("rows, columns", "K11, K12, K22 after and before")]
 
 
 def _explained(name: str, value: Value, meaning: str) -> list[Fact]:

@@ -23,21 +23,13 @@ _FEW = 15  # digits of a factor whose sign alone counts
 
 @dataclass(frozen=True)
 class Arguments:
-    """The symbols of a quantity, and what their values may be.
+    """The symbols of a quantity, and what their values may be."""
 
-    Args:
-        asked: the name of the quantity, for messages.
-        symbols: that need a number.
-        unused: whose numbers are accepted and ignored.
-        directed: whether kernels must not be 0.
-        within: (symbol, low, high) of symbols that must lie strictly between two numbers.
-    """
-
-    asked: str
-    symbols: tuple[sp.Symbol, ...]
-    unused: tuple[sp.Symbol, ...]
-    directed: bool
-    within: tuple[tuple[sp.Symbol, int, int], ...] = ()
+    asked: str  # the name of the quantity, for messages
+    symbols: tuple[sp.Symbol, ...]  # that need a number
+    unused: tuple[sp.Symbol, ...]  # whose numbers are accepted and ignored
+    directed: bool  # whether kernels must not be 0
+    within: tuple[tuple[sp.Symbol, int, int], ...] = ()  # symbols that must lie strictly between two numbers
 
     def named(self, kernels: Sequence[Number], values: Mapping[str, Number]) -> dict[str, Number]:
         """Numbers by name, where those of kernels may have been passed by position.

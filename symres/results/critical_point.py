@@ -80,12 +80,9 @@ class Exponents(Shown):
 
 @dataclass(frozen=True)
 class KernelGrowth:
-    """The law of growth for large kernels.
+    """``K' - K ~ rate*K**power``, power < 1, and ``chi_perp - 1 ~ excess*K**-decay`` for large kernels.
 
-    Args:
-        rate, power: ``K' - K ~ rate*K**power`` with 0 <= power < 1 or below.
-        excess, decay: ``chi_perp - 1 ~ excess*K**-decay``; excess 0 if it vanishes faster than every power that was
-            looked at.
+    The excess is 0 if it vanishes faster than every power that was looked at.
     """
 
     rate: sp.Expr
@@ -209,19 +206,12 @@ class CriticalPoint(Shown):
 
 @dataclass(frozen=True)
 class Criticality:
-    """The outcome of the analysis, with what a reader should know about it.
+    """The outcome of the analysis, with what a reader should know about it."""
 
-    Args:
-        points: the critical points.
-        universality_class: its name.
-        remarks: for readers.
-        growth: of kernels without a fixed point, where that is what the class describes.
-    """
-
-    points: tuple[CriticalPoint, ...]
-    universality_class: str
-    remarks: tuple[str, ...] = ()
-    growth: KernelGrowth | None = None
+    points: tuple[CriticalPoint, ...]  # the critical points
+    universality_class: str  # its name
+    remarks: tuple[str, ...] = ()  # for readers
+    growth: KernelGrowth | None = None  # of kernels without a fixed point, where that is what the class describes
 
 
 @dataclass(frozen=True)

@@ -25,21 +25,13 @@ _OTHER = "0.75"
 
 @dataclass(frozen=True)
 class OracleValue:
-    """The oracle's number.
+    """The oracle's number."""
 
-    Args:
-        value: the number; infinite if the defining limit diverges, or where the oracle failed.
-        error: estimate of its absolute error.
-        scale: the natural size of the quantity, against which a small value is judged.
-        remark: what the reader should know.
-        diverges: whether an infinite value is what the oracle has seen, not the end of the range of doubles.
-    """
-
-    value: float
-    error: float
-    scale: float
-    remark: str = ""
-    diverges: bool = False
+    value: float  # the number; infinite if the defining limit diverges, or where the oracle failed
+    error: float  # estimate of its absolute error
+    scale: float  # the natural size of the quantity, against which a small value is judged
+    remark: str = ""  # what the reader should know
+    diverges: bool = False  # whether an infinite value is what the oracle has seen, not the end of the range of doubles
 
 
 @dataclass(frozen=True, eq=False, repr=False)

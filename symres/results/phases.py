@@ -15,8 +15,35 @@ CRITICAL = 1e-10  # how close chi_perp is to 1 at what is called critical
 _ROUNDED = 1e-12  # of chi_parallel at the end of a line, where it is 1
 
 
+class _KeptKernel(Shown):
+    """A kernel that layers keep, with both susceptibilities there."""
+
+    K: float | sp.Symbol
+    chi_parallel: float
+    chi_perp: float
+    _sign = ("K*", "K^*")  # of the kernel, as text and in LaTeX
+
+    @property
+    def kernel(self) -> float:
+        """K as a float; nan where every kernel is kept, and K is the symbol ``sr.K``.
+
+        Examples:
+            >>> (point,) = sr.derive("abs").fixed_points(C_W=1, C_b=0)
+            >>> point.K, point.kernel
+            (K, nan)
+        """
+        return math.nan if isinstance(self.K, sp.Symbol) else self.K
+
+    def _facts(self) -> list[Fact]:
+        return _facts_of(
+            (*self._sign, self.K),
+            ("chi_parallel", r"\chi_\parallel", self.chi_parallel),
+            ("chi_perp", r"\chi_\perp", self.chi_perp),
+        )
+
+
 @dataclass(frozen=True)
-class FixedPoint(Shown):
+class FixedPoint(_KeptKernel):
     """A kernel that a layer preserves, at given parameters.
 
     Args:
@@ -38,40 +65,19 @@ class FixedPoint(Shown):
     chi_perp: float
     phase: str
 
-    @property
-    def kernel(self) -> float:
-        """K as a float; nan where every kernel is preserved, and K is the symbol ``sr.K``.
-
-        Examples:
-            >>> (point,) = sr.derive("abs").fixed_points(C_W=1, C_b=0)
-            >>> point.K, point.kernel
-            (K, nan)
-        """
-        return _as_float(self.K)
-
     def _title(self) -> str:
         return f"fixed point, {self.phase}"
 
-    def _facts(self) -> list[Fact]:
-        return _facts_of_a_kernel("K*", "K^*", self)
 
-
-def _facts_of_a_kernel(name: str, left: str, end: FixedPoint | Phase) -> list[Fact]:
-    sides = (
-        (name, left, end.K),
-        ("chi_parallel", r"\chi_\parallel", end.chi_parallel),
-        ("chi_perp", r"\chi_\perp", end.chi_perp),
-    )
-    return [Fact("", f"{name} = {side}", _number(left, side)) for name, left, side in sides]
-
-
-def _number(left: str, side: float | sp.Symbol) -> str:
-    """``left = side`` in LaTeX; empty where the side is no finite number."""
-    return f"{left} = {side}" if isinstance(side, sp.Symbol) or math.isfinite(side) else ""
+def _facts_of(*sides: tuple[str, str, float | sp.Symbol]) -> list[Fact]:
+    """Equations from names as text and in LaTeX; no LaTeX where a side is not a finite number."""
+    finite = (isinstance(side, sp.Symbol) or math.isfinite(side) for _, _, side in sides)
+    rows = zip(sides, finite, strict=True)
+    return [Fact("", f"{name} = {side}", f"{left} = {side}" if shown else "") for (name, left, side), shown in rows]
 
 
 @dataclass(frozen=True)
-class Phase(Shown):
+class Phase(_KeptKernel):
     """The limit of infinite depth.
 
     Args:
@@ -92,17 +98,10 @@ class Phase(Shown):
     K: float | sp.Symbol
     chi_parallel: float
     chi_perp: float
-
-    @property
-    def kernel(self) -> float:
-        """K as a float; nan where every kernel is kept, and K is the symbol ``sr.K``."""
-        return _as_float(self.K)
+    _sign = ("K", "K")
 
     def _title(self) -> str:
         return f"limit of infinite depth, {self.name}"
-
-    def _facts(self) -> list[Fact]:
-        return _facts_of_a_kernel("K", "K", self)
 
     @property
     def correlation_length(self) -> float:
@@ -143,8 +142,7 @@ class DepthScales(Shown):
         return "depth scales"
 
     def _facts(self) -> list[Fact]:
-        sides = (("c*", "c^*", self.c), ("xi_q", r"\xi_q", self.xi_q), ("xi_c", r"\xi_c", self.xi_c))
-        return [Fact("", f"{name} = {side}", _number(left, side)) for name, left, side in sides]
+        return _facts_of(("c*", "c^*", self.c), ("xi_q", r"\xi_q", self.xi_q), ("xi_c", r"\xi_c", self.xi_c))
 
 
 class LinePoint(AnnotatedNumber):
@@ -173,10 +171,6 @@ class LinePoint(AnnotatedNumber):
     def __repr__(self) -> str:
         marked = "" if self.reachable else " (unreachable: the kernel flows away)"
         return f"{float(self)!r}{marked}"
-
-
-def _as_float(kernel: float | sp.Symbol) -> float:
-    return math.nan if isinstance(kernel, sp.Symbol) else kernel
 
 
 def attracts(chi_parallel: float) -> bool:

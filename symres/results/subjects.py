@@ -54,9 +54,19 @@ class DerivedLayer:
         """Whether the maps depend on the kernel and the covariance of a batch of exchangeable inputs."""
         return False
 
+    @property
+    def depth_observables(self) -> Mapping[str, DepthObservable]:
+        """What is claimed of deep networks of finite width, by name; nothing unless the theory makes such claims."""
+        return {}
+
 
 class DerivedDepth(DerivedLayer):
     """The theory of one layer that also makes claims about deep networks of such layers."""
+
+    @property
+    @abstractmethod
+    def critical_points(self) -> tuple[CriticalPoint, ...]:
+        """Where it is critical."""
 
     @abstractmethod
     def jacobian(self, /, l0: Any, l: Any, K: Any, **params: Any) -> Any:  # noqa: E741 (the name in the literature)
@@ -66,23 +76,9 @@ class DerivedDepth(DerivedLayer):
     def correlation_length(self, /, K: Any = None, **params: Any) -> float:
         """The depth over which squared Jacobians grow or fall by a factor e, from kernel K on (Doshi et al. (17))."""
 
-
-class DerivedFluctuations(DerivedLayer):
-    """The theory of one layer that also makes claims about networks of finite width."""
-
-    @property
-    @abstractmethod
-    def depth_observables(self) -> Mapping[str, DepthObservable]:
-        """What is known of its claims, by name."""
-
     @abstractmethod
     def vertex(self, /, depth: Any, K: Any, **params: Any) -> Any:
         """``[V^0, ..., V^depth]``: the four-point vertex after each layer."""
-
-    @property
-    @abstractmethod
-    def critical_points(self) -> tuple[CriticalPoint, ...]:
-        """Where it is critical."""
 
 
 class DerivedNetwork:

@@ -40,19 +40,12 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Where the three outcomes begin, in units of the oracle's error.
+    """Where the three outcomes begin, in units of the oracle's error."""
 
-    Args:
-        agree: at most this far away is agreement.
-        disagree: further away than this is a contradiction; between the two nothing is said.
-        visible: the relative error that an oracle must be able to see before its agreement counts.
-        margin: an error of ``margin`` times the oracle's error is seen (almost) every time.
-    """
-
-    agree: float
-    disagree: float
-    visible: float
-    margin: float
+    agree: float  # at most this far away is agreement
+    disagree: float  # further away than this is a contradiction; between the two nothing is said
+    visible: float  # the relative error that an oracle must be able to see before its agreement counts
+    margin: float  # an error of ``margin`` times the oracle's error is seen (almost) every time
 
 
 # The error of a quadrature is an estimate of its order of magnitude, hence the wide gap between yes and no.

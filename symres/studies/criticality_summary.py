@@ -1,4 +1,6 @@
-"""Criticality for a reader, from a report: conditions in averages, the flow near K* = 0, laws in the depth, numbers."""
+"""What a reader is shown of a report: criticality (conditions in averages, the flow near K* = 0, laws in the depth),
+numbers, and expansions around 0 and far out of functions of one kernel that have no closed form.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,11 @@ from dataclasses import dataclass
 import mpmath as mp
 import sympy as sp
 
-from ..core.errors import SymresError
+from ..core.atoms import Enclosable
+from ..core.errors import NoClosedForm, OutOfBudget, SymresError
 from ..core.symbols import C_W, C_b, K, gamma, xi
+from ..core.words import SeriesRange
+from ..core.work_budget import Stage, limited
 from ..functions.balls import evaluate
 from ..notation.decimals import at_zero_gamma, decimal, rounded, rounded_law, vanishes
 from ..results.critical_point import CriticalPoint
@@ -17,6 +22,7 @@ from ..results.quantity import Quantity, Status
 from ..results.report import Report
 
 DIGITS = 15
+SMALL, LARGE = 3, 2  # orders of expansions
 STAR = sp.Symbol("K*", positive=True)
 DEPTH = sp.Symbol("l", positive=True)
 CLASSES = {
@@ -145,14 +151,11 @@ def in_averages(report: Report, point: CriticalPoint, name: str) -> sp.Expr | No
     if name == "C_b":
         exact, general, shown = point.C_b, bias.subs(C_W, weight), bias
     claimed, derived = value(exact), at_zero_gamma(general.subs(K, point.K))
-    if claimed is None or derived is None or not _agree(claimed, derived):
+    if claimed is None or derived is None:
         return None
-    return shown.subs(K, STAR)
-
-
-def _agree(claimed: mp.mpf, derived: sp.Expr) -> bool:
     found, radius = evaluate(derived, {}, DIGITS)
-    return bool(abs(found - claimed) <= abs(claimed) * mp.mpf(10) ** (3 - DIGITS) + radius)
+    agree = abs(found - claimed) <= abs(claimed) * mp.mpf(10) ** (3 - DIGITS) + radius
+    return shown.subs(K, STAR) if agree else None
 
 
 # ---- the flow near K* = 0 ------------------------------------------------------------------------------------------
@@ -160,15 +163,10 @@ def _agree(claimed: mp.mpf, derived: sp.Expr) -> bool:
 
 @dataclass(frozen=True)
 class Flow:
-    """How the kernel moves near K* = 0 at criticality.
+    """How the kernel moves near K* = 0 at criticality."""
 
-    Args:
-        step: K' to its first correction, ``K - 2*K**2``; K where every power's correction vanishes.
-        law: the kernel in a deep layer l, if it decays with a power of l.
-    """
-
-    step: sp.Expr
-    law: sp.Expr | None
+    step: sp.Expr  # K' to its first correction, ``K - 2*K**2``; K where every power's correction vanishes
+    law: sp.Expr | None  # the kernel in a deep layer l, if it decays with a power of l
 
 
 def flow(point: CriticalPoint) -> Flow | None:
@@ -179,7 +177,7 @@ def flow(point: CriticalPoint) -> Flow | None:
         return Flow(K, None)
     coefficient, power = point.correction.as_independent(K, as_Add=False)
     exponent = power.as_base_exp()[1]
-    if not _is_negative(sp.expand(coefficient)):
+    if not sp.expand(coefficient).subs({gamma: 0, xi: 1}).is_negative:
         return Flow(K + _factored(sp.expand(coefficient)) * power, None)
     loss = _factored(sp.expand(-coefficient))  # dK/dl = -loss K**p
     law = ((exponent - 1) * loss * DEPTH) ** (-1 / (exponent - 1)) if exponent > 1 else None
@@ -200,10 +198,6 @@ def _together(coefficient: sp.Expr) -> sp.Expr:
     root = sp.Dummy("root", positive=True)
     joined = sp.factor(sp.cancel(sp.together(coefficient.subs(sp.pi, root**2))))
     return min(coefficient, joined.subs(root, sp.sqrt(sp.pi)), key=lambda e: len(str(e)))
-
-
-def _is_negative(coefficient: sp.Expr) -> bool:
-    return bool(coefficient.subs({gamma: 0, xi: 1}).is_negative)
 
 
 def weights(ends: tuple[sp.Expr, sp.Expr] | None) -> tuple[sp.Expr | str, ...]:
@@ -257,27 +251,17 @@ def onset(report: Report) -> str:
 
 @dataclass(frozen=True)
 class Samples:
-    """A small table of a theory's functions.
+    """A small table of a theory's functions."""
 
-    Args:
-        names: of the quantities, one column each.
-        rows: kernel as text, and the values.
-        setting: numbers of the parameters, as text: "C_W = 1, gamma = 0".
-    """
-
-    names: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[mp.mpf, ...]], ...]
-    setting: str
+    names: tuple[str, ...]  # of the quantities, one column each
+    rows: tuple[tuple[str, tuple[mp.mpf, ...]], ...]  # kernel as text, and the values
+    setting: str  # numbers of the parameters, as text: "C_W = 1, gamma = 0"
 
 
 def samples(report: Report, count: int = 10) -> Samples | None:
-    """Some values of g and the susceptibilities, the critical kernel among them.
+    """Some values of g and the susceptibilities, the critical kernel among them, to so many digits.
 
     None if parameters have no numbers, or formulas are there to put numbers in.
-
-    Args:
-        report: what was derived.
-        count: digits.
     """
     if all(q.status is not Status.NUMERIC or q.symbols[:1] != (K,) for q in report.quantities):
         return None
@@ -315,3 +299,36 @@ def names_of(quantity: Quantity) -> list[str]:
 def named(report: Report, name: str) -> Quantity | None:
     """The quantity of that name."""
     return next((q for q in report.quantities if q.name == name), None)
+
+
+# ---- expansions --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """An exact expansion, truncated."""
+
+    limit: sp.Expr  # 0 or oo, where K goes
+    body: sp.Expr | None  # its first terms; None where it was given up
+    reach: str  # how far it is how good, measured; after how much work it was given up
+
+
+def expansions(q: Quantity) -> list[Expansion]:
+    """The expansions whose coefficients can be written down; none where there is a closed form."""
+    if q.status is not Status.NUMERIC or q.symbols != (K,):
+        return []
+    out = []
+    for expand, order, limit in ((q.series, SMALL, sp.S.Zero), (q.asymptotics, LARGE, sp.oo)):
+        try:
+            with limited(Stage.EXPANSION, q.name):
+                found = expand(order)
+        except OutOfBudget as error:
+            out.append(Expansion(limit, None, error.found))
+            continue
+        except NoClosedForm:
+            continue
+        if found.body != 0 and not any(isinstance(node, Enclosable) for node in sp.preorder_traversal(found.body)):
+            out.append(
+                Expansion(limit, found.body, found.reason.reach if isinstance(found.reason, SeriesRange) else "")
+            )
+    return out

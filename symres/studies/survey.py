@@ -4,27 +4,83 @@
         for report in sr.survey(sr.derivation, [sr.mlp("silu"), sr.residual("mish")], pool):
             print(report.universality_class)
 
-Derivations, checks and the surveys of the command line are studies; so is any function of one subject that can be
-sent to the executor.
+Derivations, checks, the Gaussian averages of an activation and where its networks are critical are studies; so is any
+function of one subject that can be sent to the executor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
+import sympy as sp
+
+from ..activations import catalogue
 from ..activations.activation import Activation
+from ..activations.atom import Formula
 from ..activations.catalogue import Declared, activation
 from ..check import CheckReport, check
-from ..core.errors import DeclarationError
+from ..core.errors import DeclarationError, NoClosedForm, SymresError
+from ..core.symbols import K1, K2, C, K, gamma, x1, x2, z
+from ..core.words import Reason
+from ..gaussian.calculus.expectation import Expectation
+from ..layers import architectures
 from ..layers.layer import Layer
+from ..results.annotated_numbers import GrowthCurve
+from ..results.critical_point import CriticalPoint, Exponents
+from ..results.phases import Phase
+from ..results.quantity import Quantity
 from ..results.report import Report
+from ..theory.quantities.build import unknown
+from ..theory.quantities.expectations import expect, expect2
 from ..theory.theory import Theory, derive
-from . import averages_survey, criticality_survey
 
 Subject = TypeVar("Subject")
 Found = TypeVar("Found")
+
+ACTIVATIONS = ("relu", "leaky_relu", "erf", "gelu", "tanh", "sin", "silu", "softplus", "elu", "selu")
+_NUMBERS: Mapping[str, Mapping[str, str | int]] = {
+    "leaky_relu": {"slope": "0.01"},
+    "elu": {"alpha": 1},
+}  # parameters of activations
+LAYERS: Mapping[str, Callable[[Activation], Layer]] = {
+    "mlp": architectures.mlp,
+    "residual": architectures.residual,
+    "pre_ln": architectures.pre_ln,
+    "ln_act": architectures.ln_act,
+    "pre_ln, skip": lambda phi: architectures.pre_ln(phi, gamma),
+}
+_SETTING = {"C_W": sp.Rational(13, 10), "C_b": sp.Rational(1, 10), "gamma": sp.Rational(1, 2)}  # off the critical line
+
+
+@dataclass(frozen=True)
+class Known:
+    """One average of an activation."""
+
+    key: str  # what is averaged, in ASCII: ``f^2``, ``f' f'``
+    asked: sp.Expr  # the average, unevaluated
+    quantity: Quantity  # what the engine says
+
+
+@dataclass(frozen=True)
+class Surveyed:
+    """The criticality of one activation in one layer."""
+
+    activation: str  # its name
+    layer: str  # its name
+    formulas: tuple[Formula, ...]  # the activations in the layer
+    universality_class: str
+    critical_points: tuple[CriticalPoint, ...]
+    line: sp.Expr | None  # C_b on the critical line; None where it is not explicit
+    line_weights: tuple[sp.Expr, sp.Expr] | None  # between which it has kernels; None if that is all or unknown
+    line_averages: tuple[sp.Expr, sp.Expr] | None  # (C_W, C_b) along the kernel, in averages; None without such a form
+    exponents: Exponents  # of kernel and Jacobian, or why there are none
+    phase: Phase | None  # of deep networks at the setting of the survey; None if unknown
+    no_phase: str = ""  # then why
+    growth: GrowthCurve | None = None  # of the four-point vertex at the critical point; None without one
 
 
 def survey(
@@ -70,7 +126,7 @@ def quadrature_check(layer: Layer | Activation | Theory | str) -> CheckReport:
     return check(derive(layer), against="quadrature", progress=False)
 
 
-def averages(what: Declared | Layer | Theory) -> list[averages_survey.Known]:
+def averages(what: Declared | Layer | Theory) -> list[Known]:
     """The Gaussian averages that one asks for of an activation, or of the only one in a layer.
 
     Raises:
@@ -81,7 +137,7 @@ def averages(what: Declared | Layer | Theory) -> list[averages_survey.Known]:
         exp(-K1/2 - K2/2)*sinh(C)
     """
     if not isinstance(what, Layer | Theory):
-        return list(averages_survey.averages_of(activation(what)))
+        return list(averages_of(activation(what)))
     formulas = derive(what).layer.formulas
     if len(formulas) != 1:
         found, remedy = f"it has {len(formulas)} activations", 'name one of them: sr.averages("gelu")'
@@ -89,7 +145,29 @@ def averages(what: Declared | Layer | Theory) -> list[averages_survey.Known]:
     return averages(Activation(formulas[0].name, formulas[0].expr, formulas[0].parameters))
 
 
-def criticality(what: Declared | Layer | Theory) -> list[criticality_survey.Surveyed]:
+def averages_of(phi: Activation) -> Iterator[Known]:
+    """<f>, <f^2>, <f'^2>, <f^4> in one input and <f f>, <f' f'>, <f^2 f^2> in two; parameters stay symbols."""
+    f = phi(z)
+    slope = f.diff(z)
+    one = {"f": f, "f^2": f**2, "f'^2": slope**2, "f^4": f**4}
+    two = {"f f": f, "f' f'": slope, "f^2 f^2": f**2}
+    for key, integrand in one.items():
+        asked = Expectation(integrand.subs(z, x1), K)
+        yield Known(key, asked, _known(key, (K,), partial(expect, integrand)))
+    for key, integrand in two.items():
+        asked = Expectation(integrand.subs(z, x1) * integrand.subs(z, x2), K1, C, K2)
+        yield Known(key, asked, _known(key, (K1, K2, C), partial(expect2, integrand, integrand)))
+
+
+def _known(key: str, arguments: tuple[sp.Symbol, ...], ask: Callable[[], Quantity]) -> Quantity:
+    """An average, or that it does not exist: powers of infinite slopes."""
+    try:
+        return ask()
+    except NoClosedForm as error:
+        return unknown(key, arguments, Reason.listed([error.found, error.remedy]))
+
+
+def criticality(what: Declared | Layer | Theory) -> list[Surveyed]:
     """Where deep networks of an activation are critical, in every layer of the survey, or in the one that is passed.
 
     Examples:
@@ -98,7 +176,37 @@ def criticality(what: Declared | Layer | Theory) -> list[criticality_survey.Surv
         ('scale-invariant', 2/9)
     """
     if not isinstance(what, Layer | Theory):
-        return list(criticality_survey.survey(activation(what)))
+        phi = activation(what)
+        return [surveyed(phi.name, name, derive(build(phi))) for name, build in LAYERS.items()]
     theory = derive(what)
     activations = ", ".join(formula.name for formula in theory.layer.formulas)
-    return [criticality_survey.surveyed(activations, theory.layer.name, theory)]
+    return [surveyed(activations, theory.layer.name, theory)]
+
+
+def named_activation(name: str) -> Activation:
+    """An activation with numbers for its parameters."""
+    return catalogue.activation(name, **_NUMBERS.get(name, {}))
+
+
+def surveyed(activation: str, layer: str, theory: Theory) -> Surveyed:
+    """The criticality of one theory."""
+    phase, why = None, ""
+    try:
+        known = {s.name: _SETTING[s.name] for s in theory.layer.parameters if s.name in _SETTING}
+        phase = theory.phase(K=1, **known)
+    except SymresError as error:
+        why = error.found
+    return Surveyed(
+        activation,
+        layer,
+        theory.layer.formulas,
+        theory.universality_class,
+        theory.critical_points,
+        theory.critical_line_expr,
+        theory.critical_line_weights,
+        theory.critical_line_averages,
+        theory.exponents,
+        phase,
+        why,
+        theory.growth_curve,
+    )

@@ -48,7 +48,8 @@ def tune_block(
         raise DeclarationError(_ASKED, "it needs one of gamma and xi", "pass gamma=, to get xi, or xi=, to get gamma")
     sizes = {len(G) for G in (G_RR, G_zz, G_Rz) if isinstance(G, Sequence | np.ndarray)}
     if len(sizes) > 1:
-        raise DeclarationError(_ASKED, f"the correlators are of {_listed(sizes)} samples", "measure all three together")
+        listed = " and of ".join(map(str, sorted(sizes)))
+        raise DeclarationError(_ASKED, f"the correlators are of {listed} samples", "measure all three together")
     block, stream, both = (_mean_diagonal(G, name) for G, name in ((G_RR, "G_RR"), (G_zz, "G_zz"), (G_Rz, "G_Rz")))
     if block <= 0 or stream <= 0:
         raise DeclarationError(_ASKED, f"G_RR = {block:g}, G_zz = {stream:g}", "both are mean squares, greater than 0")
@@ -71,10 +72,6 @@ def tune_block(
             f"{_ASKED} at xi = {scale:g}", "xi alone makes the kernel grow", f"pass |xi| <= {most:.6g}"
         )
     return _larger_root(stream, 2 * scale * both, scale**2 * block - stream)
-
-
-def _listed(sizes: set[int]) -> str:
-    return " and of ".join(map(str, sorted(sizes)))
 
 
 def _larger_root(a: float, b: float, c: float) -> float:

@@ -18,17 +18,15 @@ from ..results.arguments_of_quantities import require_range
 from ..results.critical_point import Criticality, CriticalPoint, Exponents
 from ..results.phases import DepthScales, FixedPoint, LinePoint, Phase
 from .criticality import analysis, critical_line
-from .criticality.correlation_map import CorrelationMap
 from .criticality.critical_conditions import Maps
-from .criticality.decay_exponents import exponents_at
 from .criticality.explicit_line import explicit_line
-from .criticality.phase import fixed_points, phase, variance_maps, with_kernel
-from .observables.layer_observable import CriticalSubject
+from .criticality.kernel_flow import exponents_at
+from .criticality.phase import CorrelationMap, fixed_points, phase, variance_maps, with_kernel
 from .observables.layer_theory import LayerTheory
 
 
 @dataclass(frozen=True)
-class CriticalTheory(LayerTheory, CriticalSubject):
+class CriticalTheory(LayerTheory):
     """What deep networks of one layer do to kernels, and where that is critical."""
 
     @limited(Stage.CRITICALITY, "fixed points")
@@ -190,8 +188,8 @@ class CriticalTheory(LayerTheory, CriticalSubject):
         """
         if self.critical_line_expr is None:
             return None
-        weights = lambda: critical_line.line_weights(self.flow_maps)  # noqa: E731
-        return self.attempted(Stage.LINE, "weight variances of the critical line", weights, None)
+        asked = "weight variances of the critical line"
+        return self.attempted(Stage.LINE, asked, lambda: critical_line.line_weights(self.flow_maps), None)
 
     def critical_curve(self, /, kernels: Iterable[Number], **params: Number) -> list[tuple[float, float, bool]]:
         """(C_W, C_b, whether the kernel flows there) on the critical line, for each of some kernels.
@@ -228,10 +226,8 @@ class CriticalTheory(LayerTheory, CriticalSubject):
             >>> weight  # 1/<sin^2>
             2/(1 - exp(-2*K))
         """
-        maps = self.flow_maps
-        return self.attempted(
-            Stage.LINE, "critical line along the kernel", lambda: critical_line.parametric_line(maps), None
-        )
+        asked = "critical line along the kernel"
+        return self.attempted(Stage.LINE, asked, lambda: critical_line.parametric_line(self.flow_maps), None)
 
     @cached_property
     def critical_line_averages(self) -> tuple[sp.Expr, sp.Expr] | None:
@@ -249,16 +245,11 @@ class CriticalTheory(LayerTheory, CriticalSubject):
         if any(point.K == symbols.K or point.along for point in self.critical_points):
             return None
 
-        def tidied(weight: sp.Expr, bias: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+        def in_averages() -> tuple[sp.Expr, sp.Expr]:
+            weight, bias = critical_line.parametric_line(self.flow_maps, opened=True) or known
             return tidy_factors(sp.factor(weight)), tidy_factors(sp.collect(canonical(bias), symbols.K))
 
-        maps = self.flow_maps
-        return self.attempted(
-            Stage.LINE,
-            "critical line in averages",
-            lambda: tidied(*(critical_line.parametric_line(maps, opened=True) or known)),
-            None,
-        )
+        return self.attempted(Stage.LINE, "critical line in averages", in_averages, None)
 
     @cached_property
     def flow_maps(self) -> Maps:
@@ -285,13 +276,9 @@ class CriticalTheory(LayerTheory, CriticalSubject):
 
     @cached_property
     def _criticality(self) -> Criticality:
-        maps = self.flow_maps
-        return self.attempted(
-            Stage.CRITICALITY,
-            "critical points",
-            lambda: analysis.analyse(*maps),
-            Criticality((), "unknown", ("the search for critical points was given up",)),
-        )
+        maps, given_up = self.flow_maps, "the search for critical points was given up"
+        without = Criticality((), "unknown", (given_up,))
+        return self.attempted(Stage.CRITICALITY, "critical points", lambda: analysis.analyse(maps), without)
 
     @property
     def critical_points(self) -> tuple[CriticalPoint, ...]:

@@ -27,26 +27,23 @@ from ..results.annotated_numbers import (
 from ..results.arguments_of_quantities import require_range
 from ..results.observable import DepthObservable, Procedure, Section
 from ..results.quantity import Quantity, Status
-from ..results.subjects import DerivedFluctuations
-from .aspect_ratio.growth_numbers import GrowthNumbers, growth_numbers, growth_rows
+from .aspect_ratio.growth_curves import AspectRatioCurve, GrowthNumbers, growth_numbers, growth_rows
 from .aspect_ratio.nu import near_identity, useful_point
-from .aspect_ratio.optimal_gamma import AspectRatioCurve
 from .critical_theory import CriticalTheory
+from .depth.depth_procedures import branch_scale_procedure, response_recursion, vertex_recursion
 from .depth.fluctuating_network import Function, Kernels, Parameter, entries, kernel_matrix, single_kernel
 from .depth.infinite_depth import DepthLimit, depth_limit
 from .depth.network import Network, of_networks
-from .depth.vertex_recursion import vertex_recursion
 from .finite_width.fluctuations import DeepFluctuations
 from .observables import deep_networks, registry
 from .observables.layer_theory import Derived, LayerTheory
-from .response.branch_scale import OutputResponse, deep_branch_scale, linear_estimate, scale_for
+from .response.branch_scale import deep_branch_scale, largest_response, linear_estimate, scale_for
 from .response.kernel_response import readout_of, response_decay
 from .response.maximum_entropy import maximum_entropy_kernel
-from .response.response_recursions import branch_scale_procedure, response_recursion
 
 
 @dataclass(frozen=True)
-class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
+class FiniteWidthTheory(CriticalTheory):
     """Vertices, their growth, aspect ratios and responses of deep networks of one layer."""
 
     nu = Derived(deep_networks.NU)
@@ -249,7 +246,7 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         last = readout or readout_of((self,))
         weight, values = self._but(scale, params, last)
         kernels = np.array([float(k) for k in entries(kernel_matrix(K))])
-        return OutputResponse(self, last, whole(depth, "depth", 1), kernels, values, weight).optimum()
+        return largest_response(self, last, whole(depth, "depth", 1), kernels, values, weight)
 
     def branch_scale_limit(
         self, /, K: Number, readout: LayerTheory | None = None, scale: str = "xi", **params: Number

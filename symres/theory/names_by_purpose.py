@@ -48,21 +48,18 @@ Subject = TypeVar("Subject", bound=type)
 def parameters_by_name(cls: Subject) -> Subject:
     """Let every public method with ``**params`` refuse surplus positional arguments with the call to write.
 
-    Args:
-        cls: a class whose instances have the names of the parameters as ``parameter_names``.
+    Instances of the class have the names of the parameters as ``parameter_names``.
     """
     for name, method in inspect.getmembers(cls, inspect.isfunction):
-        if not name.startswith("_") and any(p.kind is p.VAR_KEYWORD for p in _parameters(method)):
+        kinds = {p.kind for p in inspect.signature(method).parameters.values()}
+        if not name.startswith("_") and inspect.Parameter.VAR_KEYWORD in kinds:
             setattr(cls, name, _refusing(method))
     return cls
 
 
-def _parameters(method: Callable[..., Any]) -> list[inspect.Parameter]:
-    return list(inspect.signature(method).parameters.values())
-
-
 def _refusing(method: Callable[..., Any]) -> Callable[..., Any]:
-    positional = [p for p in _parameters(method) if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][1:]
+    taken = inspect.signature(method).parameters.values()
+    positional = [p for p in taken if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][1:]
     needed = [p.name for p in positional if p.default is p.empty]
 
     @wraps(method)

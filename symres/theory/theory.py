@@ -17,6 +17,7 @@ from ..core.display import Fact, Plain, Shown, views
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, whole
 from ..core.work_budget import Stage
+from ..gaussian.algebra.canonical import canonical
 from ..layers.equation_parser import declared_layer
 from ..layers.layer import Layer
 from ..notation import latex
@@ -24,15 +25,15 @@ from ..notation.facts import equation
 from ..results.advice.advice import Advice
 from ..results.advice.sizes import DEPTH, WIDTH
 from ..results.report import Report
-from ..results.subjects import DerivedDepth
 from ..results.verdict import Verdict
 from .criticality import critical_line
+from .depth.depth_procedures import vertex_formulas
 from .depth.fluctuating_network import Parameter
-from .depth.jacobian_product import jacobian_product
 from .depth.network import DualKernel, Network, of_networks
-from .depth.vertex_recursion import vertex_formulas
 from .finite_width_theory import FiniteWidthTheory
 from .names_by_purpose import OTHER_WORDS, THEORY_NAMES, parameters_by_name
+
+_FIRST, _LAST = sp.symbols("l0 l", integer=True, nonnegative=True)  # layers, of a Jacobian
 
 
 def derive(what: Layer | Activation | Theory | str, /, layer: str | None = None, **numbers: Number) -> Theory:
@@ -93,7 +94,7 @@ def network(layers: Iterable[Layer | Activation | Theory | str]) -> Network:
 
 @parameters_by_name
 @dataclass(frozen=True)
-class Theory(FiniteWidthTheory, DerivedDepth, Shown):
+class Theory(FiniteWidthTheory, Shown):
     """Kernels, susceptibilities, criticality and finite width of a deep network of equal layers.
 
     Args:
@@ -129,9 +130,10 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
 
             Errors of attributes that exist stay what they are.
             """
-            is_inner = name.startswith("_") or hasattr(type(self), name)
-            if is_inner or ("layer" in vars(self) and name in self.observables):  # not while it is being unpickled
-                return super().__getattr__(name)
+            if "layer" in vars(self) and name in self.observables:  # not while it is being unpickled
+                return self.quantity(name)
+            if name.startswith("_") or hasattr(type(self), name):
+                return super().__getattribute__(name)  # it raises: what is missing may be another object's attribute
             guess = f"did you mean {OTHER_WORDS[name]}?" if name in OTHER_WORDS else nearest(name, dir(self))
             missing = f"'{type(self).__name__}' object has no attribute '{name}'"
             raise AttributeError(f"{missing}; {guess or 'dir(theory) lists its names'}")
@@ -217,7 +219,19 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
             >>> sr.derive("where(z > 0, z, -z/3)", layer="residual", gamma=1).jacobian_expr
             (5*C_W/9 + 1)**(l - l0)
         """
-        return jacobian_product(self.flow_maps[0], self.flow_maps[2])
+        flow, _, chi = (quantity.expr for quantity in self.flow_maps)
+        if flow is None or chi is None or chi.has(sp.oo):
+            return None
+        if not chi.has(symbols.K):
+            return chi ** (_LAST - _FIRST)
+        # K' = K + B and chi_perp = 1 + A/K, as of a normalised branch beside a skip of weight 1: the product of
+        # (K + A + m B)/(K + m B) over the layers m
+        step, excess = canonical(flow - symbols.K), canonical((chi - 1) * symbols.K)
+        if step.has(symbols.K) or excess.has(symbols.K) or step == 0:
+            return None
+        start, moved = symbols.K / step, (symbols.K + excess) / step
+        rising = sp.gamma(_LAST + moved) / sp.gamma(_FIRST + moved)
+        return rising * sp.gamma(_FIRST + start) / sp.gamma(_LAST + start)
 
     @of_networks
     def kernels(self, /, depth: Number, K: Number, **params: Parameter) -> list[mp.mpf]:

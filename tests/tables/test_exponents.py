@@ -8,7 +8,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.theory.criticality.decay_exponents import from_expansion
+from symres.theory.criticality.kernel_flow import from_expansion
 from tests.oracles.average import average_of
 from tests.oracles.recursion import FUNCTIONS, averages, iterate
 from tests.shared import derived

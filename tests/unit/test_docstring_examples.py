@@ -25,7 +25,7 @@ SLOW = {
     "kernels/sklearn.py",
     "kernels/zonal.py",
     "report/figures/phase_picture.py",
-    "results/compared_activations.py",
+    "studies/compare_activations.py",
     "results/verdict.py",
     "studies/survey.py",
     "theory/critical_theory.py",
@@ -124,8 +124,8 @@ def results():
     """Classes of results whose members users call."""
     from symres.codegen.module import Module
     from symres.results.advice.advice import Advice
-    from symres.results.compared_activations import ActivationComparison
     from symres.results.verdict import CheckReport
+    from symres.studies.compare_activations import ActivationComparison
 
     yield from (sr.Quantity, sr.Network, sr.DepthLimit, sr.PhaseDiagram, sr.Layer, sr.Activation)
     yield from (Module, Advice, CheckReport, ActivationComparison)

@@ -11,7 +11,7 @@ import sympy as sp
 
 from ...core import symbols
 from ...results.observable import Observable, OracleValue, Sample, Sampler
-from ...results.subjects import DerivedFluctuations
+from ...results.subjects import DerivedDepth
 from ...results.verdict import VERTICES, Verdict, inconclusive
 from ..oracles.layer_oracle import QuadratureOracle
 from ..sampling import random_points
@@ -73,7 +73,7 @@ def depth_rows(
 
 
 def growth_rows(
-    task: Task, observable: Observable, theory: DerivedFluctuations, tell: Callable[[float], None]
+    task: Task, observable: Observable, theory: DerivedDepth, tell: Callable[[float], None]
 ) -> list[Verdict]:
     """The growth of what is simulated between two depths, at the critical point at which kernels stay.
 

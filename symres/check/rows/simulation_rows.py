@@ -15,7 +15,7 @@ from ...core import symbols
 from ...core.progress import Progress
 from ...results.observable import DepthObservable, OracleValue
 from ...results.quantity import Quantity
-from ...results.subjects import DerivedFluctuations, DerivedLayer
+from ...results.subjects import DerivedDepth, DerivedLayer
 from ...results.verdict import SIMULATION, Outcome, Run, Verdict, contradicted, inconclusive
 from ..formulas.steepness import infinitely_steep
 from ..oracles.comparison import FAILURES, compared, free_symbols, moved, reason
@@ -87,7 +87,7 @@ def theory_rows(
     if "kernel_map" in quantities and "chi_perp" in quantities and not steep:
         runs.append(("jacobian", partial(jacobian_rows, task, K1, depth)))
         runs.append(("correlation_length", partial(correlation_length_rows, task, K1)))
-    if isinstance(theory, DerivedFluctuations) and symbols.C not in values:
+    if isinstance(theory, DerivedDepth) and symbols.C not in values:
         runs += [(name, run) for name, run in _of_finite_width(task, theory, K1, max(2, depth)) if name in asked]
     for name in ("ntk_map", "parameter_norm"):
         if name in quantities and not steep:
@@ -105,7 +105,7 @@ def theory_rows(
     return rows
 
 
-def _of_finite_width(task: Task, theory: DerivedFluctuations, K: sp.Rational, depth: int) -> Iterator[tuple[str, _Run]]:
+def _of_finite_width(task: Task, theory: DerivedDepth, K: sp.Rational, depth: int) -> Iterator[tuple[str, _Run]]:
     """The comparisons of deep networks."""
 
     def claims(observable: DepthObservable, values: Values) -> Sequence[float]:

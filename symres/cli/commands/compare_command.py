@@ -13,7 +13,7 @@ from ...report.text.console import Output
 from ..app import FORMAT, Json, LayerName, OutFile, Settings, app, place
 
 if TYPE_CHECKING:
-    from ...results.compared_activations import ActivationComparison
+    from ...studies.compare_activations import ActivationComparison
 
 
 @app.command(short_help="Compare activations: class, critical point, gains, nu, r*.")

@@ -63,10 +63,10 @@ def list_averages(name: str | None, settings: list[str], json: bool) -> None:
 def list_criticality(name: str | None, settings: list[str], json: bool) -> None:
     """Critical points and lines, classes, exponents and correlation lengths in several layers."""
     from ...report.text import criticality_table
-    from ...studies import criticality_survey
+    from ...studies.survey import ACTIVATIONS, named_activation
 
     _require_name("criticality", name, settings)
-    usual = map(criticality_survey.named_activation, criticality_survey.ACTIVATIONS)
+    usual = map(named_activation, ACTIVATIONS)
     listed = list(usual) if name is None else [chosen(name, settings)]
     out = Output()
     pages = _pages("criticality", listed, Layout(out.width, out.unicode, json, True), criticality_page, out)

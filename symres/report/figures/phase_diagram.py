@@ -20,10 +20,17 @@ from ...notation.facts import in_line
 from ...results.advice.advice import Advice
 from ...results.arguments_of_quantities import require_range
 from ...results.subjects import DerivedLayer
-from ...studies.phase_boundary import Line, along_kernels, between_pixels, distance
-from ...studies.phase_flow import DeepEnds, Parameters, PlaneFlow, require_maps
-from ...studies.phase_ranges import Axis, balanced, critical_places, usual_ranges
-from ...studies.plane_depths import depths
+from ...studies.phase_flow import DeepEnds, Parameters, PlaneMaps, depths, require_maps
+from ...studies.phase_plane import (
+    Axis,
+    Line,
+    along_kernels,
+    balanced,
+    between_pixels,
+    critical_places,
+    distance,
+    usual_ranges,
+)
 from ...theory.theory import Theory, derive
 from ..latex.displays import latex
 from .advised_point import advised_numbers, advised_place, advised_words, reason_off_the_line
@@ -104,7 +111,7 @@ def phase_diagram(
         raise DeclarationError(f"a phase diagram of {count} points on an axis", found, f"use {MOST_POINTS} or fewer")
     start, layers = number(K, "K"), whole(depth, "depth", 1)
     require_range("a phase diagram", KERNEL, start)
-    flow = PlaneFlow(*theory.flow_maps[::2])
+    flow = PlaneMaps(*theory.flow_maps[::2])
 
     def plane(x: Axis, y: Axis, points: int) -> Parameters:
         """The parameters at the points of a plane, row by row of equal y."""

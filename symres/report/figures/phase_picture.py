@@ -13,7 +13,7 @@ import sympy as sp
 
 from ...core.display import Fact, Plain, Shown, folded, listed
 from ...results.phases import CRITICAL
-from ...studies.phase_boundary import Line, length_inside
+from ...studies.phase_plane import Line, length_inside
 from ..latex.displays import latex
 from .advised_point import ring
 from .phase_colours import draw_colours, draw_depths

@@ -21,7 +21,7 @@ from ...results.quantity import Quantity, Status
 from ...results.report import Report
 from ...results.verdict import Verdict
 from ...studies import criticality_summary
-from ...studies.kernel_expansions import Expansion, expansions
+from ...studies.criticality_summary import Expansion, expansions
 from .advice_section import advice_section
 from .displays import broken, display, escape, latex, typed, width
 from .proof_appendix import Appendix

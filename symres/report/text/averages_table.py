@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...activations.activation import Activation
 from ...functions.records.gaussian_signs import legend
 from ...results.quantity import Quantity, Status
-from ...studies.averages_survey import Known
+from ...studies.survey import Known
 from ..latex.prose import absent
 from .console import Line, Span, line
 from .formula_text import Maths, Typed

@@ -14,7 +14,7 @@ from ...notation.decimals import plain_number
 from ...notation.factors import tidy_factors
 from ...results.critical_point import CriticalPoint
 from ...studies import criticality_summary
-from ...studies.criticality_survey import Surveyed
+from ...studies.survey import Surveyed
 from .console import Line, Span, line
 from .formula_text import Maths
 from .line_breaking import wrap

@@ -21,7 +21,7 @@ from ...notation import named
 from ...results.quantity import Quantity, Status
 from ...results.report import Report
 from ...studies import criticality_summary
-from ...studies.kernel_expansions import expansions
+from ...studies.criticality_summary import expansions
 from ..latex.prose import PDLT, absent, unclosed
 from .activation_facts import facts_of
 from .console import Line, Span, line

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...core.abbreviation import counted
 from ...core.display import Fact, Shown
-from .parts import DIGITS, FACTOR, MARGIN, OFF, Choice, LearningRate, Origin, Suggestion, Topic, Trial, UsualScheme
+from .parts import DIGITS, FACTOR, MARGIN, OFF, LearningRate, Origin, Path, Suggestion, Topic, Trial, UsualScheme
 
 SCHEMES = ("scheme", "C_W", "kernel", "squared gradient")  # heads of the table of customary schemes
 _SHORT = 4  # digits of what is measured
@@ -28,7 +28,7 @@ def digits(value: float, count: int = DIGITS) -> str:
     return f"{value:.{count}g}"
 
 
-def told(advice: Choice) -> tuple[tuple[Topic, str], ...]:
+def told(advice: Advice) -> tuple[tuple[Topic, str], ...]:
     """What to draw, or why nothing is advised; how to scale the inputs; how it was tried; what else there is."""
     if advice.wanted:
         names = " and ".join(f"{name} (--set {name}=...)" for name in advice.wanted)
@@ -54,21 +54,7 @@ def told(advice: Choice) -> tuple[tuple[Topic, str], ...]:
     return (*found, *((Topic.SCHEMES, text) for text in _fixed(advice.usual)))
 
 
-def outcome(advice: Choice) -> str:
-    """What became of it, behind a title; nothing where there is advice."""
-    if advice.holds:
-        return ""
-    if advice.wanted:
-        return f": {' and '.join(advice.wanted)} {'needs a number' if len(advice.wanted) == 1 else 'need numbers'}"
-    if advice.trial is None:
-        return ": nothing could be tried"
-    if advice.trial.holds_on_average:
-        single = f"{advice.trial.leaving} of {advice.trial.networks} single networks"
-        return f": kernels and squared gradients are kept on average over networks, but not in {single}"
-    return ": every setting that was tried fails"
-
-
-def _source(advice: Choice, origin: Origin) -> str:
+def _source(advice: Advice, origin: Origin) -> str:
     if origin is Origin.POINT and advice.theory is not None and advice.theory.range > 1 + _LITTLE:
         return "These are the variances of a critical point K* = 0, near which a layer changes small kernels little."
     if origin is Origin.POINT and not advice.any_scale and advice.kernel is not None:
@@ -80,7 +66,7 @@ def _source(advice: Choice, origin: Origin) -> str:
     return _SOURCE[origin] + (_off_the_lines(advice) if origin is Origin.SEARCH else "")
 
 
-def _off_the_lines(advice: Choice) -> str:
+def _off_the_lines(advice: Advice) -> str:
     """That a setting is not critical, by what its first layer does; empty where that keeps both, or nobody knows."""
     if advice.theory is None or len(advice.theory.kernels) < 2:
         return ""
@@ -92,7 +78,7 @@ def _off_the_lines(advice: Choice) -> str:
     return f" It is not critical: at infinite width, {does}."
 
 
-def _draw(advice: Choice) -> str:
+def _draw(advice: Advice) -> str:
     if advice.origin is Origin.GIVEN or advice.C_W is None or advice.C_b is None:
         return f"Networks of {_layers(advice)} with these variances keep kernels and gradients."
     chosen = [f"{name} = {digits(value)}" for name, value in advice.parameters.items()]
@@ -101,7 +87,7 @@ def _draw(advice: Choice) -> str:
     return f"{with_} weights with variance C_W/fan_in, C_W = {digits(advice.C_W)}, and {biases}."
 
 
-def _fails(advice: Choice) -> str:
+def _fails(advice: Advice) -> str:
     """What holds on average over networks, if anything does, and what does not hold in single ones."""
     numbers = {"C_W": advice.C_W, "C_b": advice.C_b, **advice.parameters}
     is_known = advice.C_W is not None and advice.C_b is not None
@@ -121,11 +107,11 @@ def _fails(advice: Choice) -> str:
     return f"{said} The setting that comes closest is {setting}." if is_known else said
 
 
-def _layers(advice: Choice) -> str:
+def _layers(advice: Advice) -> str:
     return f"{counted(advice.depth, 'layer')} and width {advice.width}"
 
 
-def _inputs(advice: Choice) -> list[tuple[Topic, str]]:
+def _inputs(advice: Advice) -> list[tuple[Topic, str]]:
     if advice.kernel is None:
         return []
     if advice.any_scale:
@@ -149,7 +135,7 @@ def _inputs(advice: Choice) -> list[tuple[Topic, str]]:
     return found
 
 
-def _tried(advice: Choice, trial: Trial) -> str:
+def _tried(advice: Advice, trial: Trial) -> str:
     kernel, gradient = (_ratio(r) for r in (trial.mean.kernel_range, trial.mean.gradient_range))
     averages = (
         f"Tried in {trial.networks} networks of {_layers(advice)}: averaged over them, the largest kernel of a layer "
@@ -166,7 +152,7 @@ def _ratio(found: float) -> str:
     return "more than a million" if found > 1e6 else digits(found, 3)
 
 
-def _drift(advice: Choice, drift: float) -> str:
+def _drift(advice: Advice, drift: float) -> str:
     percent = 100 * abs(drift)
     change = f"{digits(percent, 2)} %" if percent >= _LITTLE else f"less than {_LITTLE:g} %"
     larger = f"{100 * (OFF - 1):.0f} % larger than advised"
@@ -215,28 +201,39 @@ def _fixed(usual: tuple[UsualScheme, ...]) -> list[str]:
     return sentences
 
 
-def schemes_title(usual: tuple[UsualScheme, ...]) -> str:
-    """What the table of customary schemes shows; empty without one."""
-    if not usual:
-        return ""
-    others = "".join(f", at {name} = {digits(value)}" for name, value in usual[0].others.items())
-    of_ = "factors by which all layers change kernel and squared gradient, at infinite width"
-    return f"Usual schemes, for inputs of mean square 1{others}: {of_}"
-
-
-def schemes_rows(usual: tuple[UsualScheme, ...]) -> list[tuple[str, str, str, str]]:
-    """The table: name, C_W, by which factor the kernel changes, and the squared gradient; "-" beyond numbers."""
-    return [(s.name, digits(s.C_W, 3), _rounded(s.kernel_ratio), _rounded(s.gradient_ratio)) for s in usual]
-
-
 def _rounded(factor: float) -> str:
     """Two digits: 1400, 0.0029, 2e-24."""
     return "-" if math.isnan(factor) else f"{float(f'{factor:.2g}'):g}"
 
 
 @dataclass(frozen=True, repr=False)
-class Advice(Choice, Shown):
-    """The variances to draw and the scale of the inputs, with reasons; its fields are those of ``Choice``.
+class Advice(Shown):
+    """The variances to draw and the scale of the inputs, tried in networks of this depth and width, with reasons.
+
+    Args:
+        depth: number of layers.
+        width: of the stream.
+        holds: whether kernels and squared gradients of drawn networks stay within a factor of 5 over the depth: those
+            averaged over the networks with a margin (a factor of 4), and those of half of the single networks.
+        C_W: fan-in times the variance of a weight; None where nothing could be tried.
+        C_b: variance of a bias.
+        parameters: numbers chosen for the other free parameters of the layer: gamma, xi, by name.
+        kernel: of the first preactivations, K^0.
+        inputs_kernel: mean square of the inputs, for a read-in Dense with the same C_W and C_b: (K^0 - C_b)/C_W.
+        origin: where the numbers come from.
+        theory: kernels and Jacobians along the depth at infinite width.
+        trial: how the networks fared that were drawn.
+        fluctuation: relative standard deviation of the mean square of the last stream over networks,
+            sqrt((V + 2 K^2)/n)/K, of the finite-width theory; None where that is not known.
+        any_scale: whether networks treat inputs of all scales alike.
+        optimal: whether gamma is the weight for which depth/width is the optimal aspect ratio.
+        drift: relative change of the kernel in the last layer, at infinite width, where the first is 10 % larger.
+        learning_rate: None for layers that average over a batch.
+        usual: what customary schemes do, for comparison.
+        nearest: where nothing holds, a layer near it for which something does.
+        wanted: names of parameters that need numbers first.
+        given_inputs: the mean square of the inputs that was asked for, if any.
+        remark: why nothing was tried.
 
     Examples:
         >>> advice = sr.derive("abs").advice(depth=10, width=100)
@@ -245,6 +242,28 @@ class Advice(Choice, Shown):
         >>> round(advice.fluctuation, 6)  # sqrt((V + 2)/width), with V = 20
         0.469042
     """
+
+    depth: int
+    width: int
+    holds: bool
+    C_W: float | None = None
+    C_b: float | None = None
+    parameters: dict[str, float] = field(default_factory=dict)
+    kernel: float | None = None
+    inputs_kernel: float | None = None
+    origin: Origin | None = None
+    theory: Path | None = None
+    trial: Trial | None = None
+    fluctuation: float | None = None
+    any_scale: bool = False
+    optimal: bool = False
+    drift: float | None = None
+    learning_rate: LearningRate | None = None
+    usual: tuple[UsualScheme, ...] = ()
+    nearest: Suggestion | None = None
+    wanted: tuple[str, ...] = ()
+    given_inputs: float | None = None
+    remark: str = ""
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -289,11 +308,15 @@ class Advice(Choice, Shown):
             >>> sr.derive("abs").advice(depth=10, width=100).schemes_title.partition(": ")[2]
             'factors by which all layers change kernel and squared gradient, at infinite width'
         """
-        return schemes_title(self.usual)
+        if not self.usual:
+            return ""
+        others = "".join(f", at {name} = {digits(value)}" for name, value in self.usual[0].others.items())
+        of_ = "factors by which all layers change kernel and squared gradient, at infinite width"
+        return f"Usual schemes, for inputs of mean square 1{others}: {of_}"
 
     @property
     def schemes(self) -> list[tuple[str, str, str, str]]:
-        """Rows of customary schemes, each name, C_W and the factors by which kernel and squared gradient change.
+        """Rows of customary schemes: name, C_W, factors on kernel and squared gradient; "-" beyond numbers.
 
         Examples:
             Ten layers of ``|z|`` at ``C_W = 2`` multiply kernels and squared gradients by ``2^10``:
@@ -301,7 +324,7 @@ class Advice(Choice, Shown):
             >>> sr.derive("abs").advice(depth=10, width=100).schemes[-1]
             ("He's", '2', '1000', '1000')
         """
-        return schemes_rows(self.usual)
+        return [(s.name, digits(s.C_W, 3), _rounded(s.kernel_ratio), _rounded(s.gradient_ratio)) for s in self.usual]
 
     @property
     def outcome(self) -> str:
@@ -311,7 +334,16 @@ class Advice(Choice, Shown):
             >>> sr.derive("abs").advice(depth=10, width=100).outcome
             ''
         """
-        return outcome(self)
+        if self.holds:
+            return ""
+        if self.wanted:
+            return f": {' and '.join(self.wanted)} {'needs a number' if len(self.wanted) == 1 else 'need numbers'}"
+        if self.trial is None:
+            return ": nothing could be tried"
+        if self.trial.holds_on_average:
+            single = f"{self.trial.leaving} of {self.trial.networks} single networks"
+            return f": kernels and squared gradients are kept on average over networks, but not in {single}"
+        return ": every setting that was tried fails"
 
     def _title(self) -> str:
         return f"advice for {counted(self.depth, 'layer')} of width {self.width}{self.outcome}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from ...numerics.deferred_numpy import np
@@ -42,15 +42,10 @@ class Topic(StrEnum):
 
 @dataclass(frozen=True)
 class Path:
-    """A kernel and a squared gradient along the depth.
+    """A kernel and a squared gradient along the depth."""
 
-    Args:
-        kernels: ``K^0, ..., K^L``.
-        jacobians: ``J^{0,0} = 1, ..., J^{0,L}``, averaged partial Jacobian norms.
-    """
-
-    kernels: tuple[float, ...]
-    jacobians: tuple[float, ...]
+    kernels: tuple[float, ...]  # ``K^0, ..., K^L``
+    jacobians: tuple[float, ...]  # ``J^{0,0} = 1, ..., J^{0,L}``, averaged partial Jacobian norms
 
     @property
     def kernel_range(self) -> float:
@@ -79,17 +74,11 @@ def spread(values: tuple[float, ...] | np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Trial:
-    """Networks that were drawn with some numbers, at the depth and width that they are for.
+    """Networks that were drawn with some numbers, at the depth and width that they are for."""
 
-    Args:
-        networks: how many.
-        mean: kernel and Jacobian of each layer, averaged over the networks.
-        ranges: of each network, the larger of the ranges of its kernel and of its squared gradient.
-    """
-
-    networks: int
-    mean: Path
-    ranges: tuple[float, ...]
+    networks: int  # how many
+    mean: Path  # kernel and Jacobian of each layer, averaged over the networks
+    ranges: tuple[float, ...]  # of each network, the larger of the ranges of its kernel and of its squared gradient
 
     @property
     def typical(self) -> float:
@@ -121,36 +110,24 @@ class Trial:
 class UsualScheme:
     """What a customary initialisation does to networks of the same depth, at infinite width.
 
-    Args:
-        name: as people call it.
-        C_W: fan-in times the variance of a weight.
-        C_b: variance of a bias.
-        kernel_ratio: last kernel over the first, for inputs of mean square 1; nan where they leave double precision.
-        gradient_ratio: ``J^{0,L}``; nan as well.
-        others: numbers that these schemes have for gamma and xi, by name.
-        fixed: (chi_parallel, chi_perp) at K = 1 where that kernel is kept; None where it is not.
+    Ratios are of the last layer to the first, nan where they leave double precision.
     """
 
-    name: str
-    C_W: float
-    C_b: float
-    kernel_ratio: float
-    gradient_ratio: float
-    others: dict[str, float]
-    fixed: tuple[float, float] | None = None
+    name: str  # as people call it
+    C_W: float  # fan-in times the variance of a weight
+    C_b: float  # variance of a bias
+    kernel_ratio: float  # for inputs of mean square 1
+    gradient_ratio: float  # ``J^{0,L}``
+    others: dict[str, float]  # numbers that these schemes have for gamma and xi, by name
+    fixed: tuple[float, float] | None = None  # (chi_parallel, chi_perp) at K = 1 where that kernel is kept
 
 
 @dataclass(frozen=True)
 class LearningRate:
-    """How large a step of gradient descent may be.
+    """How large a step of gradient descent may be."""
 
-    Args:
-        tangent_kernel: Theta of an input with itself after all layers, in the NTK parametrisation.
-        exponent: Theta grows like depth**exponent around this depth.
-    """
-
-    tangent_kernel: float
-    exponent: float
+    tangent_kernel: float  # Theta of an input with itself after all layers, in the NTK parametrisation
+    exponent: float  # Theta grows like depth**exponent around this depth
 
     @property
     def largest(self) -> float:
@@ -160,71 +137,10 @@ class LearningRate:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A layer near the one that was asked for, whose networks survive.
+    """A layer near the one that was asked for, whose networks survive."""
 
-    Args:
-        forward: its forward equation.
-        C_W: fan-in times the variance of a weight.
-        C_b: variance of a bias.
-        parameters: gamma, xi, by name.
-        kernel: of the first preactivations.
-    """
-
-    forward: str
-    C_W: float
-    C_b: float
-    parameters: dict[str, float]
-    kernel: float
-
-
-@dataclass(frozen=True, repr=False)
-class Choice:
-    """The variances to draw and the scale of the inputs, tried in networks of this depth and width.
-
-    Args:
-        depth: number of layers.
-        width: of the stream.
-        holds: whether kernels and squared gradients of drawn networks stay within a factor of 5 over the depth: those
-            averaged over the networks with a margin (a factor of 4), and those of half of the single networks.
-        C_W: fan-in times the variance of a weight; None where nothing could be tried.
-        C_b: variance of a bias.
-        parameters: numbers chosen for the other free parameters of the layer: gamma, xi, by name.
-        kernel: of the first preactivations, K^0.
-        inputs_kernel: mean square of the inputs, for a read-in Dense with the same C_W and C_b: (K^0 - C_b)/C_W.
-        origin: where the numbers come from.
-        theory: kernels and Jacobians along the depth at infinite width.
-        trial: how the networks fared that were drawn.
-        fluctuation: relative standard deviation of the mean square of the last stream over networks,
-            sqrt((V + 2 K^2)/n)/K, of the finite-width theory; None where that is not known.
-        any_scale: whether networks treat inputs of all scales alike.
-        optimal: whether gamma is the weight for which depth/width is the optimal aspect ratio.
-        drift: relative change of the kernel in the last layer, at infinite width, where the first is 10 % larger.
-        learning_rate: None for layers that average over a batch.
-        usual: what customary schemes do, for comparison.
-        nearest: where nothing holds, a layer near it for which something does.
-        wanted: names of parameters that need numbers first.
-        given_inputs: the mean square of the inputs that was asked for, if any.
-        remark: why nothing was tried.
-    """
-
-    depth: int
-    width: int
-    holds: bool
-    C_W: float | None = None
-    C_b: float | None = None
-    parameters: dict[str, float] = field(default_factory=dict)
-    kernel: float | None = None
-    inputs_kernel: float | None = None
-    origin: Origin | None = None
-    theory: Path | None = None
-    trial: Trial | None = None
-    fluctuation: float | None = None
-    any_scale: bool = False
-    optimal: bool = False
-    drift: float | None = None
-    learning_rate: LearningRate | None = None
-    usual: tuple[UsualScheme, ...] = ()
-    nearest: Suggestion | None = None
-    wanted: tuple[str, ...] = ()
-    given_inputs: float | None = None
-    remark: str = ""
+    forward: str  # its forward equation
+    C_W: float  # fan-in times the variance of a weight
+    C_b: float  # variance of a bias
+    parameters: dict[str, float]  # gamma, xi, by name
+    kernel: float  # of the first preactivations

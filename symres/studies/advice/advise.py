@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
+import sympy as sp
+
+from ...check.simulation.depth_paths import depth_paths
 from ...core.errors import SymresError
 from ...core.scalars import Number
-from ...core.symbols import C_W, C_b, gamma, xi
+from ...core.symbols import C_W, C_b, gamma, xi, z
+from ...layers.layer import Layer
+from ...layers.nodes import Node
+from ...layers.normalisation import LayerNorm
 from ...numerics.deferred_numpy import np
 from ...results.advice.advice import Advice
-from ...results.advice.parts import OFF, Origin, Suggestion, Trial
+from ...results.advice.parts import OFF, Origin, Path, Suggestion, Trial, spread
 from ...results.advice.sizes import DEPTH, WIDTH
 from ...theory.finite_width.fluctuations import states_of
 from ...theory.theory import Theory
 from .candidates import groups, optimal_weight
 from .flow import DepthFlow, Setting, usual_schemes
-from .near_layers import nearest
+from .free_settings import LARGER
 from .network_sizes import require_size
-from .scales import LARGER
-from .trials import trial
 
+NETWORKS = 32  # that are drawn
+_NEURONS = 2**26  # of all networks and layers, which take some seconds
 _TUNED = {C_W, C_b, gamma, xi}
 _FEW = 6  # settings of a group that are tried
 _HOPELESS = 20.0  # a range at infinite width that no network of finite width mends
@@ -73,18 +80,54 @@ def advise(
         _drift(flow, setting, layers),
         flow.learning_rate(setting, layers) if tried.holds else None,
         usual_schemes(flow, layers, neurons),
-        _nearest(theory, layers, neurons) if near and not tried.holds else None,
+        nearest(theory, layers, neurons) if near and not tried.holds else None,
         given_inputs=given,
     )
 
 
 def _without(theory: Theory, depth: int, width: int, near: bool, remark: str) -> Advice:
-    found = _nearest(theory, depth, width) if near else None
+    found = nearest(theory, depth, width) if near else None
     return Advice(depth, width, False, nearest=found, remark=remark)
 
 
-def _nearest(theory: Theory, depth: int, width: int) -> Suggestion | None:
-    return nearest(theory, lambda other: advise(other, depth, width, near=False))
+def nearest(theory: Theory, depth: int, width: int) -> Suggestion | None:
+    """The first layer near it for which advice holds, with that advice; None if there is none."""
+    for layer in _near(theory.layer):
+        try:
+            found = advise(Theory(layer), depth, width, near=False)
+        except SymresError:
+            continue
+        if found.holds and found.C_W is not None and found.C_b is not None and found.kernel is not None:
+            return Suggestion(layer.text, found.C_W, found.C_b, found.parameters, found.kernel)
+    return None
+
+
+def _near(layer: Layer) -> Iterator[Layer]:
+    """The same branch beside a whole skip connection; the same on normalised preactivations."""
+    skip = layer.forward.coeff(z) if not isinstance(layer.forward, Node) else sp.Integer(0)
+    branch = layer.forward - skip * z
+    if not branch.has(z):
+        return
+    normalised = branch.subs(z, LayerNorm(z)) if not branch.has(LayerNorm) else None
+    options = [z + branch] * (skip != 1)
+    options += [] if normalised is None else [skip * z + normalised, z + normalised]
+    for forward in options:
+        try:
+            yield Layer(forward)
+        except SymresError:  # no layer
+            continue
+
+
+def trial(theory: Theory, setting: Setting, depth: int, width: int) -> Trial:
+    """Networks of a depth and a width with given numbers."""
+    networks = int(np.clip(_NEURONS // (depth * width), 8, NETWORKS))
+    kernels, jacobians = depth_paths(
+        theory.layer, setting.values, setting.kernel, depth, width, networks, batch=theory.is_batch
+    )
+    ranges = tuple(max(spread(k), spread(j)) for k, j in zip(kernels, jacobians, strict=True))
+    with np.errstate(all="ignore"):
+        mean = Path(tuple(map(float, kernels.mean(axis=0))), tuple(map(float, jacobians.mean(axis=0))))
+    return Trial(networks, mean, ranges)
 
 
 def _best(flow: DepthFlow, depth: int, width: int, inputs: float | None) -> tuple[Setting, Trial] | None:
@@ -114,7 +157,9 @@ def _shown(flow: DepthFlow, setting: Setting, inputs: float | None) -> Setting:
 def _promising(flow: DepthFlow, group: list[Setting], depth: int) -> list[Setting]:
     """A few settings of a group, in the order in which they are tried; the best one where none is promising."""
     ranges = {id(s): flow.range(s, depth) for s in group}
-    alive = sorted((s for s in group if ranges[id(s)] < _HOPELESS and _is_robust(flow, s, depth)), key=lambda s: s.note)
+    # those that an input whose first kernel is four times as large survives as well, at infinite width
+    robust = (s for s in group if ranges[id(s)] < _HOPELESS > flow.range(s.starting(LARGER * s.kernel), depth))
+    alive = sorted(robust, key=lambda s: s.note)
     # of settings that differ by rounding alone, the first
     return alive[:_FEW] or sorted(group, key=lambda s: float(f"{ranges[id(s)]:.9g}"))[:1]
 
@@ -132,17 +177,12 @@ def _drift(flow: DepthFlow, setting: Setting, depth: int) -> float | None:
     return found if math.isfinite(found) else None
 
 
-def _is_robust(flow: DepthFlow, setting: Setting, depth: int) -> bool:
-    """Whether an input whose first kernel is four times as large survives as well, at infinite width."""
-    return flow.range(setting.starting(LARGER * setting.kernel), depth) < _HOPELESS
-
-
 def _fluctuation(flow: DepthFlow, setting: Setting, depth: int, width: int) -> float | None:
     """Of the mean square of the last stream: sqrt((V + 2 K^2)/n)/K, with the noise of its own n neurons."""
     if flow.theory.is_batch:
         return None
     try:
-        layer = flow.theory.fluctuating[1]
+        layer = flow.theory.fluctuating(1)
         last = states_of(np.array([[setting.kernel]]), [(layer, dict(setting.values))] * depth, _SHOWN)[-1]
     except SymresError:
         return None

@@ -23,19 +23,12 @@ _LOST = 1e8  # a range from which on it does not matter how large it is
 
 @dataclass(frozen=True)
 class Setting:
-    """Numbers for the free parameters of a layer, and the first kernel.
+    """Numbers for the free parameters of a layer, and the first kernel."""
 
-    Args:
-        origin: where they come from.
-        values: of the free parameters, by symbol.
-        kernel: of the first preactivations; of a batch their variance over the inputs.
-        note: the order in which settings of one origin are tried, the lowest first.
-    """
-
-    origin: Origin
-    values: Mapping[sp.Symbol, float]
-    kernel: float
-    note: float = 0.0
+    origin: Origin  # where they come from
+    values: Mapping[sp.Symbol, float]  # of the free parameters, by symbol
+    kernel: float  # of the first preactivations; of a batch their variance over the inputs
+    note: float = 0.0  # the order in which settings of one origin are tried, the lowest first
 
     def starting(self, kernel: float) -> Setting:
         """The same variances with another first kernel."""
@@ -43,11 +36,7 @@ class Setting:
 
 
 class DepthFlow:
-    """The maps of a layer, compiled.
-
-    Args:
-        theory: of the layer, all of whose parameters but C_W, C_b and the weights of skip and branch have numbers.
-    """
+    """The maps of a layer, compiled, of which all but C_W, C_b and the weights of skip and branch have numbers."""
 
     def __init__(self, theory: Theory) -> None:
         self.theory = theory

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import product
 
 import sympy as sp
 
 from ...core.symbols import C_W, C_b, xi
+from ...numerics.brent import brent
 from ...numerics.deferred_numpy import np
 from ...results.advice.parts import Origin
 from .flow import DepthFlow, Setting
-from .scales import LARGER, where_doubled
 
+LARGER = 4.0  # the kernel of the largest of many inputs over the one that is meant
+TARGET = 2.0  # factor by which kernels and gradients may change by design
+_KEPT = 4.0  # factor that is accepted for inputs as they are given
+_LOGS = [k * math.log(10) for k in range(-10, 5)]  # of scales
+_RTOL, _SCALE_DIGITS = 1e-4, 3  # of a scale that is found: a factor near 2 needs no more
 _SMALLEST = 1e-8  # weight of a branch that is a branch
 _STARTS = (1.0, 0.01, 100.0)  # first kernels that are tried
 _KERNELS = -2.3, 9.0, 8  # logarithms of the first kernel: in smaller ones networks are linear, and slow
@@ -27,14 +32,7 @@ _ALIKE = 6  # decimals of a cost, which floats add up over the layers
 def small_branches(
     flow: DepthFlow, depth: int, fixed: Mapping[sp.Symbol, float], inputs: float | None
 ) -> Iterator[Setting]:
-    """Settings of layers that are the identity without their branch: its weight, or C_W, is small.
-
-    Args:
-        flow: of the layer.
-        depth: number of layers.
-        fixed: numbers for the weight of the skip connection.
-        inputs: the mean square of the inputs, if it is given.
-    """
+    """Settings of layers that are the identity without their branch, at a fixed skip: its weight, or C_W, is small."""
     free = set(flow.theory.layer.parameters) - set(fixed)
     small = xi if xi in free else C_W
     if small not in free:
@@ -86,3 +84,30 @@ def least_change(flow: DepthFlow, depth: int, fixed: Mapping[sp.Symbol, float]) 
     for start in best if round(cost(best[0]), _ALIKE) > 0 else best[:1]:  # where nothing changes, nothing is better
         found = minimize(cost, start, method="Nelder-Mead", options={"maxfev": _STEPS, "xatol": 1e-3, "fatol": 1e-3})
         yield setting(found.x)
+
+
+def largest_kernel(flow: DepthFlow, setting: Setting, depth: int, given: float | None = None) -> float:
+    """The largest first kernel for which a network at a critical point K* = 0 changes by a factor of 2.
+
+    A kernel that is given is preferred as long as it changes by less than a factor of 4.
+    """
+    if given is not None and flow.range(setting.starting(given), depth) <= _KEPT:
+        return given
+    found = where_doubled(lambda kernel: flow.range(setting.starting(kernel), depth))
+    return min(found or math.exp(_LOGS[0]), 1.0)
+
+
+def where_doubled(range_at: Callable[[float], float]) -> float | None:
+    """The largest scale up to which a range, 1 at scale 0, stays below ``TARGET``; None if not at the smallest."""
+
+    def excess(log_scale: float) -> float:
+        found = range_at(math.exp(log_scale))
+        return math.log(min(found, 1e3) / TARGET)
+
+    above = next((i for i, log_scale in enumerate(_LOGS) if excess(log_scale) > 0), len(_LOGS))
+    if above == 0:
+        return None
+    root = _LOGS[-1]
+    if above < len(_LOGS):
+        root = brent(excess, _LOGS[above - 1], _LOGS[above], rtol=_RTOL)
+    return float(f"{math.exp(root):.{_SCALE_DIGITS}g}")

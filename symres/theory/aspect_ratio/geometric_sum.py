@@ -8,7 +8,7 @@ of the largest ellipse around the interval inside the disc.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -22,33 +22,21 @@ from ...functions.balls.compiler import compile_ball
 from ...gaussian.quadrature.node_compression import ball_key, ball_of
 from ...numerics.deferred_numpy import np
 
-INNERMOST = 6  # below 2**-6 there is one polynomial for c(r)/r
+_INNERMOST = -1  # the level of c(r)/r around 0, which is analytic as well, with the same coefficients
+_INNER = arb(2) ** -6  # where it ends
 _DEEPEST = 200
 _WIDER = 1 + arb(2) ** -20  # so that places at the ends lie inside, rounded or not
-
 _GUARD = 32  # bits
 
 
 @dataclass(frozen=True)
 class PowerSeries:
-    """A function ``c(r) = sum_{k >= 1} c_k r^k``.
+    """A function ``c(r) = sum_{k >= 1} c_k r^k``."""
 
-    Args:
-        term: c, an expression.
-        symbols: r, then its parameters.
-        parameters: the balls of these, by their keys.
-        bits: of the arithmetic.
-    """
-
-    term: sp.Expr
-    symbols: tuple[sp.Symbol, ...]
-    parameters: tuple[tuple[int, ...], ...]
-    bits: int
-
-    @classmethod
-    def of(cls, term: sp.Expr, symbols: Sequence[sp.Symbol], parameters: Sequence[arb], bits: int) -> PowerSeries:
-        """The function for parameters that are balls."""
-        return cls(term, tuple(symbols), tuple(map(ball_key, parameters)), bits)
+    term: sp.Expr  # c, an expression
+    symbols: tuple[sp.Symbol, ...]  # r, then its parameters
+    parameters: tuple[tuple[int, ...], ...]  # the keys of their balls
+    bits: int  # of the arithmetic
 
     def __call__(self, r: arb) -> arb:
         """A value."""
@@ -59,92 +47,58 @@ class PowerSeries:
 
 @dataclass(frozen=True)
 class Interpolant:
-    """A polynomial near a function, ``|p(x) - c(r)| <= error * bound`` for ``r = centre + half*x`` with ``|x| <= 1``.
+    """A polynomial near a function: ``|p(x) - c(r)| <= error*bound`` for ``r = centre + half*x`` with ``|x| <= 1``."""
 
-    Args:
-        centre: of the interval.
-        half: of its length.
-        polynomial: in x, with exact coefficients.
-        slope: a bound of ``|p'(x)|``.
-        inexact: what rounding of values adds to the error.
-        error: in units of the sum of all ``|c_k|``.
-    """
-
-    centre: arb
-    half: arb
-    polynomial: arb_poly
-    slope: arb
-    inexact: arb
-    error: arb
-
-
-def level_of(power: arb) -> tuple[int, int]:
-    """The interval of a place: its sign, and j for ``1 - 2^-j <= |r| < 1 - 2^-(j+1)``."""
-    gap = 1 - abs(power).mid()
-    level = 0
-    while gap <= arb(2) ** -(level + 1) and level < _DEEPEST:
-        level += 1
-    return (1 if power.mid() >= 0 else -1), level
-
-
-def points_at(level: int, bits: int) -> int:
-    """How many values an interpolant takes."""
-    return _points(_ellipse(_ends(1, level)[2]), bits)
+    centre: arb  # of the interval
+    half: arb  # of its length
+    polynomial: arb_poly  # in x, with exact coefficients
+    slope: arb  # a bound of ``|p'(x)|``
+    inexact: arb  # what rounding of values adds to the error
+    error: arb  # in units of the sum of all ``|c_k|``
 
 
 @lru_cache(maxsize=1024)
 def interpolant(function: PowerSeries, sign: int, level: int) -> Interpolant:
-    """The polynomial on one interval."""
+    """The polynomial through the values at Chebyshev points of an interval, with exact coefficients.
+
+    The distance of a function bounded by B on the Bernstein ellipse of size s is at most ``4 B s^-(count-1)/(s - 1)``.
+    """
     with ctx.workprec(function.bits):
-        centre, half, distance = _ends(sign, level)
-        return _interpolant(function, centre, half, _ellipse(distance), _points(_ellipse(distance), function.bits))
+        centre, half, size = _interval(sign, level)
+        count = _points(size, function.bits)
+        if level == _INNERMOST:
+            count = 2 * (count // 2 + 1)  # even, so that 0 is none of the points
+        angles = [arb.pi() * (2 * j + 1) / (2 * count) for j in range(count)]
+        places = [centre + half * angle.cos() for angle in angles]
+        values = [function(r) / r if level == _INNERMOST else function(r) for r in places]
+        coefficients = [
+            sum((v * (k * a).cos() for v, a in zip(values, angles, strict=True)), arb(0)) * (2 if k else 1) / count
+            for k in range(count)
+        ]
+        exact = [c.mid() for c in coefficients]
+        inexact = sum((arb(c.rad()) for c in coefficients), arb(0))
+        slope = sum((k * k * abs(c) for k, c in enumerate(exact)), arb(0))  # of the k-th polynomial it is k^2 at most
+        with ctx.workprec(ctx.prec + 4 * count):  # enough for no rounding at all
+            polynomial = arb_poly(list(np.polynomial.chebyshev.cheb2poly(np.array(exact, dtype=object))))
+        error = arb((4 * size ** (1 - count) / (size - 1)).upper())
+        return Interpolant(centre.mid(), half.mid(), polynomial, slope, inexact, error)
 
 
-@lru_cache(maxsize=256)
-def innermost(function: PowerSeries) -> Interpolant:
-    """The polynomial for ``c(r)/r`` around 0, which is analytic as well, with the same coefficients."""
-    with ctx.workprec(function.bits):
-        half = arb(2) ** -INNERMOST * _WIDER
-        size = _ellipse(1 / half)
-        count = 2 * (_points(size, function.bits) // 2 + 1)  # even, so that 0 is none of the points
-        return _interpolant(lambda r: function(r) / r, arb(0), half, size, count)
+def _interval(sign: int, level: int) -> tuple[arb, arb, arb]:
+    """The middle, half the length and the size of the largest Bernstein ellipse in the unit disc of an interval.
 
-
-def _ends(sign: int, level: int) -> tuple[arb, arb, arb]:
-    """The middle and half the length of an interval, and the distance of the unit circle in units of the latter."""
-    if level == 0:
-        return arb(0), _WIDER / 2, 2 / _WIDER
-    return sign * (1 - arb(3) / 4 * arb(2) ** -level), arb(2) ** -level / 4 * _WIDER, 3 / _WIDER
-
-
-def _ellipse(distance: arb) -> arb:
-    """The size of the largest Bernstein ellipse of an interval in the unit disc."""
-    return distance + (distance * distance - 1).sqrt()
+    Its places have that sign and ``1 - 2^-level <= |r| < 1 - 2^-(level + 1)``.
+    """
+    centre, half, distance = sign * (1 - arb(3) / 4 * arb(2) ** -level), arb(2) ** -level / 4 * _WIDER, 3 / _WIDER
+    if level <= 0:
+        centre, half = arb(0), (_INNER if level == _INNERMOST else arb(1) / 2) * _WIDER
+        distance = 1 / half  # of the unit circle, in units of half the length
+    return centre, half, distance + (distance * distance - 1).sqrt()
 
 
 def _points(size: arb, bits: int) -> int:
     """How many values make the error of interpolation smaller than the precision."""
     return int(bits / float(size.log() / arb(2).log())) + 2
-
-
-def _interpolant(function: Callable[[arb], arb], centre: arb, half: arb, size: arb, count: int) -> Interpolant:
-    """The polynomial through the values at Chebyshev points, with exact coefficients.
-
-    The distance of a function bounded by B on the Bernstein ellipse of size s is at most ``4 B s^-(count-1)/(s - 1)``.
-    """
-    angles = [arb.pi() * (2 * j + 1) / (2 * count) for j in range(count)]
-    values = [function(centre + half * angle.cos()) for angle in angles]
-    coefficients = [
-        sum((v * (k * a).cos() for v, a in zip(values, angles, strict=True)), arb(0)) * (2 if k else 1) / count
-        for k in range(count)
-    ]
-    exact = [c.mid() for c in coefficients]
-    inexact = sum((arb(c.rad()) for c in coefficients), arb(0))
-    slope = sum((k * k * abs(c) for k, c in enumerate(exact)), arb(0))  # of the k-th polynomial it is k^2 at most
-    with ctx.workprec(ctx.prec + 4 * count):  # enough for no rounding at all
-        polynomial = arb_poly(list(np.polynomial.chebyshev.cheb2poly(np.array(exact, dtype=object))))
-    error = arb((4 * size ** (1 - count) / (size - 1)).upper())
-    return Interpolant(centre.mid(), half.mid(), polynomial, slope, inexact, error)
 
 
 class GeometricSum(PowerSumNode, sp.Expr):
@@ -229,7 +183,8 @@ class GeometricSum(PowerSumNode, sp.Expr):
         ratio, bound, start, *values = arguments
         if not (abs(ratio) < 1 and abs(start).mid() <= 1):
             return arb("nan")
-        function = PowerSeries.of(self.term, (self.variable, *self._parameters), values, bits + _GUARD)
+        symbols = (self.variable, *self._parameters)
+        function = PowerSeries(self.term, symbols, tuple(map(ball_key, values)), bits + _GUARD)
         with ctx.workprec(bits + _GUARD):
             return sum_of_powers(function, start, ratio, bound)
 
@@ -261,12 +216,16 @@ def sum_of_powers(function: PowerSeries, start: arb, ratio: arb, bound: arb) -> 
 
 def _of_one_sign(function: PowerSeries, power: arb, ratio: arb, bound: arb) -> arb:
     """The sum for a positive ratio: of each interval of powers the values of c, or those of a polynomial, at once."""
-    total, innermost_edge = arb(0), arb(2) ** -INNERMOST
-    while abs(power).mid() > innermost_edge:
-        sign, level = level_of(power)
-        edge = 1 - arb(2) ** -level if level else innermost_edge
-        count = _steps_to(edge / abs(power), ratio)
-        if count <= points_at(level, function.bits):
+    total, sign = arb(0), 1 if power.mid() >= 0 else -1
+    while abs(power).mid() > _INNER:
+        level, gap = 0, 1 - abs(power).mid()
+        while gap <= arb(2) ** -(level + 1) and level < _DEEPEST:
+            level += 1
+        share = (1 - arb(2) ** -level if level else _INNER) / abs(power)
+        count = 1  # of the powers that are not below the interval
+        if ratio > 0:
+            count += max(0, int(float((share.mid().log() / ratio.mid().log()).mid().floor().mid())))
+        if count <= _points(_interval(sign, level)[2], function.bits):
             for _ in range(count):
                 total += function(power)
                 power *= ratio
@@ -274,18 +233,10 @@ def _of_one_sign(function: PowerSeries, power: arb, ratio: arb, bound: arb) -> a
             own = interpolant(function, sign, level)
             total += _along(own, power, ratio, count) + count * arb(0, (own.error * bound).upper())
             power *= ratio**count
-    inner = innermost(function)
+    inner = interpolant(function, 1, _INNERMOST)
     for k, c in enumerate(inner.polynomial.coeffs()):
         total += c / inner.half**k * power ** (k + 1) / (1 - ratio ** (k + 1))
     return total + arb(0, ((inner.inexact + inner.error * bound) * abs(power) / (1 - ratio)).upper())
-
-
-def _steps_to(share: arb, ratio: arb) -> int:
-    """How many powers of a ratio are not below a share."""
-    if not ratio > 0:
-        return 1
-    steps = (share.mid().log() / ratio.mid().log()).mid()
-    return 1 + max(0, int(float(steps.floor().mid())))
 
 
 def _along(own: Interpolant, power: arb, ratio: arb, count: int) -> arb:

@@ -20,11 +20,11 @@ from ...layers.program import Program
 from ...notation.factors import tidy_factors
 from ...results.critical_point import CriticalPoint
 from ...results.quantity import NamedStep, Quantity, Status, Verification
-from ..criticality.vanishing_kernel import without_bias
+from ..criticality.kernel_flow import without_bias
 from ..quantities.build import build, unknown
 from ..quantities.expansion import verified_terms
 from .geometric_sum import GeometricSum
-from .vertex_growth import FLOW_TO_ZERO, StationaryNoise, growth_at_zero
+from .vertex_growth import FLOW_TO_ZERO, StationaryNoise, at_small_kernels
 
 _DIGITS = 15
 _NEAR = sp.Rational(1, 10**3)  # 1 - gamma, where the slope at 1 is compared with values
@@ -39,13 +39,9 @@ _APPROACH = "nu_log"
 
 
 def expansion(quantity: Quantity, order: int, *, large: bool = False, checked: bool = True) -> Quantity:
-    """The series around gamma = 0, or, for gamma -> 1, the first term ``c (1 - gamma^2)``.
+    """The series of nu up to a power of gamma, or, for gamma -> 1 if ``large``, the first term ``c (1 - gamma^2)``.
 
-    Args:
-        quantity: nu.
-        order: the highest power of gamma.
-        large: whether gamma is near 1.
-        checked: both are compared with values.
+    Both are compared with values, whatever ``checked`` says.
 
     Raises:
         NoClosedForm: the covariance at two times has no closed form, or the memory is not gamma.
@@ -60,15 +56,7 @@ def expansion(quantity: Quantity, order: int, *, large: bool = False, checked: b
 def expansion_of_ratio(
     growth: Quantity, quantity: Quantity, order: int, *, large: bool = False, checked: bool = True
 ) -> Quantity:
-    """The expansion of the aspect ratio, from that of nu; see ``expansion``.
-
-    Args:
-        growth: nu.
-        quantity: the aspect ratio.
-        order: the highest power of gamma.
-        large: whether gamma is near 1.
-        checked: both are compared with values.
-    """
+    """The expansion of the aspect ratio, from that of nu; see ``expansion``."""
     found = expansion(growth, order, large=large, checked=checked)
     symbol = quantity.steps[-1].symbol
     body = quantity.body.xreplace({symbol: found.body})
@@ -167,13 +155,7 @@ def _verified(quantity: Quantity, found: sp.Expr, order: int, large: bool) -> Ve
 
 
 def nu(program: Program, points: Sequence[CriticalPoint], parameters: Sequence[sp.Symbol]) -> Quantity:
-    """The growth of V/K^2 for each layer of deep networks at the critical point that names the universality class.
-
-    Args:
-        program: the layer.
-        points: its critical points, the most useful first.
-        parameters: of the layer.
-    """
+    """The growth of V/K^2 for each layer of deep networks at the critical point that names the universality class."""
     point = useful_point(points)
     if point is None:
         return unknown("nu", (gamma,), "no kernel is critical at any C_W and C_b")
@@ -181,11 +163,10 @@ def nu(program: Program, points: Sequence[CriticalPoint], parameters: Sequence[s
     left = tuple(s for s in parameters if s not in (C_W, C_b))
     try:
         if point.K == 0:
-            definition = FLOW_TO_ZERO * growth_at_zero(program, values)
-        elif point.K == K:  # kernels of any size are alike
-            definition = StationaryNoise(program, {**values, K: sp.Integer(1)}).growth
+            definition = FLOW_TO_ZERO * StationaryNoise(at_small_kernels(program), {**values, K: sp.Integer(1)}).growth
         else:
-            definition = StationaryNoise(program, {**values, K: point.K}).growth / point.K**2
+            kernel = sp.Integer(1) if point.K == K else point.K  # kernels of any size are alike
+            definition = StationaryNoise(program, {**values, K: kernel}).growth / kernel**2
     except (NoClosedForm, UnsupportedLayer) as error:
         return unknown("nu", (gamma,), error.found)
     found = build(
@@ -200,14 +181,7 @@ def nu(program: Program, points: Sequence[CriticalPoint], parameters: Sequence[s
 
 
 def vertex_limit(program: Program, kernel_map: Quantity, chi: Quantity, parameters: Sequence[sp.Symbol]) -> Quantity:
-    """``V/K^2`` of an infinitely deep network whose kernel settles because chi_parallel is a number below 1.
-
-    Args:
-        program: the layer.
-        kernel_map: K'.
-        chi: chi_parallel.
-        parameters: of the layer.
-    """
+    """``V/K^2`` of an infinitely deep network whose kernel settles because chi_parallel is a number below 1."""
     arguments = (gamma, C_W, C_b)
     words = "the kernel of deep networks does not converge for every input"
     if Status.UNKNOWN in (kernel_map.status, chi.status) or kernel_map.expr is None or chi.expr is None:
@@ -231,11 +205,7 @@ def useful_point(points: Sequence[CriticalPoint]) -> CriticalPoint | None:
 
 
 def aspect_ratio(growth: Quantity) -> Quantity:
-    """The depth/width that maximises the mutual information of two blocks of n_L/2 outputs (PDLT (B.36)).
-
-    Args:
-        growth: nu.
-    """
+    """The depth/width that maximises the mutual information of two blocks of n_L/2 outputs (PDLT (B.36)), from nu."""
     if growth.status is Status.UNKNOWN:
         return unknown("aspect_ratio", (gamma, n_L), growth.reason)
     symbol = sp.Symbol("nu", positive=True)
@@ -261,10 +231,6 @@ def approach(kernel_map: Quantity, points: Sequence[CriticalPoint]) -> Quantity:
     shrink by ``(chi K/K')^2 = 1 - 2 (m - 1) a K^(m - 1)`` in units of K^2, to which each layer adds 3 nu. The solution
     is ``V/(nu K^2) = l + kappa log(l) + O(1)``, whatever the kernel of the input is; that and what neurons remember
     enter the constant.
-
-    Args:
-        kernel_map: K'.
-        points: critical points, the most useful first.
     """
     point = useful_point(points)
     if point is None or point.K != 0:

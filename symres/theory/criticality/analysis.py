@@ -26,9 +26,9 @@ from .critical_conditions import (
     solved,
 )
 from .explicit_line import agree, line_of_points
+from .kernel_flow import growth, zero_points
 from .numerical_search import searched_points
-from .parameter_signs import at_generic, can_be_positive, sign_at_reference, signs_where, stability_where
-from .vanishing_kernel import growth, zero_points
+from .parameter_effects import at_generic, can_be_positive, sign_at_reference, signs_where, stability_where
 
 _LARGE = (sp.Integer(10) ** 4, sp.Integer(10) ** 7)
 _BITS = 60
@@ -42,15 +42,10 @@ _CONVERGE = "kernels converge exponentially and Jacobians to a constant"
 _UNSEEN = "not searched for critical points:"
 
 
-def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Criticality:
-    """Find the critical points of a layer and name its class.
-
-    Args:
-        kernel_map: K'(K).
-        parallel: chi_parallel(K).
-        perp: chi_perp(K).
-    """
-    lost = [q for q in (kernel_map, parallel, perp) if q.status is Status.UNKNOWN]
+def analyse(maps: Maps) -> Criticality:
+    """Find the critical points of a layer and name its class."""
+    kernel_map, parallel, perp = maps
+    lost = [q for q in maps if q.status is Status.UNKNOWN]
     if lost:
         return Criticality((), "unknown", tuple(f"{q.name} is unknown: {q.reason}" for q in lost))
     if perp.body.has(sp.oo):
@@ -62,23 +57,22 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     if C_W not in (*kernel_map.symbols, *kernel_map.unused):
         chosen = "C_W is not a free parameter of the layer: critical points are a choice of C_W and C_b"
         return Criticality((), "unknown", (chosen,))
-    invariant = _scale_invariant(kernel_map, parallel, perp)
-    if invariant is not None:
+    if (invariant := _scale_invariant(maps)) is not None:
         return invariant
     alone = _skip_alone(perp)
     if alone:
         return Criticality((), "unknown", (_FALLS,)) if _falls_to_one(perp) else Criticality((), "none", alone)
-    conditions = nested_conditions(kernel_map, parallel, perp) or conditions_of(kernel_map, parallel, perp)
+    conditions = nested_conditions(maps) or conditions_of(maps)
     fixed = next((q for q in (parallel, perp) if not expression_of(q).has(C_W) and expression_of(q) != 1), None)
     if fixed is not None:
-        positive = SearchResult(remarks=(_never(fixed, (kernel_map, parallel, perp)),))
+        positive = SearchResult(remarks=(_never(fixed, maps),))
     elif agree(conditions, parallel, perp):
-        positive = line_of_points(conditions, (kernel_map, parallel, perp))
+        positive = line_of_points(conditions, maps)
     elif isinstance(conditions, NoConditions):
-        positive = _unsolved(conditions, kernel_map, parallel, perp)
+        positive = _unsolved(conditions, maps)
     else:
         positive = _positive_points(conditions, parallel)
-    zero = zero_points(kernel_map, parallel, perp)
+    zero = zero_points(maps)
     stable = tuple(p for p in zero.points if p.stability == "stable")
     others = tuple(p for p in zero.points if p.stability != "stable")
     named, why = _named(zero, positive)
@@ -86,12 +80,11 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     return Criticality((*stable, *positive.points, *others), named, remarks)
 
 
-def _unsolved(why: NoConditions, kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> SearchResult:
+def _unsolved(why: NoConditions, maps: Maps) -> SearchResult:
     """Points of layers whose conditions have no formula: searched in numbers, where all else is numbers."""
-    maps = (kernel_map, parallel, perp)
     free = set().union(*({*q.symbols, *q.unused} for q in maps)) - {K}
     if free == {C_W, C_b}:
-        return searched_points(*maps)
+        return searched_points(maps)
     others = ", ".join(sorted(s.name for s in free - {C_W, C_b}))
     remedy = f"; set numbers for {others}" if others and not why.asks_for_numbers else ""
     return SearchResult(remarks=(f"{_UNSEEN} K* > 0, because {why.sentence}{remedy}",), complete=False)
@@ -183,17 +176,16 @@ def _undecided(point: CriticalPoint) -> str:
     return f"the stability of {which} depends on {' and '.join(map(str, names))}{where}"
 
 
-def _scale_invariant(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Criticality | None:
+def _scale_invariant(maps: Maps) -> Criticality | None:
     """Constant and equal susceptibilities: critical at every kernel, or at none."""
-    maps = (kernel_map, parallel, perp)
-    chi = expression_of(perp)
-    if chi.has(K) or not all(q.status is Status.EXACT for q in maps) or canonical(expression_of(parallel) - chi) != 0:
+    flow, parallel, chi = map(expression_of, maps)
+    if chi.has(K) or not all(q.status is Status.EXACT for q in maps) or canonical(parallel - chi) != 0:
         return None
     points = []
     for weight in solved(chi - 1):
         if not can_be_positive(weight):
             continue
-        kept = textbook((expression_of(kernel_map) - K).subs(C_W, weight))
+        kept = textbook((flow - K).subs(C_W, weight))
         without, slope = affine(kept, C_b) or (sp.nan, sp.nan)
         bias = sp.Integer(0) if without == 0 else -without / slope
         if bias == 0 or (bias.is_finite and sign_at_reference(bias) >= 0):
@@ -214,15 +206,14 @@ def _positive_points(conditions: Conditions, parallel: Quantity) -> SearchResult
     for value, exact in roots:
         star = conditions.kernel_at(value, exact)
         weight, bias = (conditions.at(solution, value, exact) for solution in (conditions.C_W, conditions.C_b))
-        if not can_be_positive(conditions.unscaled(weight)):
-            remarks.append(f"the susceptibilities meet at K = {_short(star)}, but no C_W > 0 makes it critical")
+        place = {s: conditions.unit.removed(e) for s, e in ((K, star), (C_W, weight), (C_b, bias))}  # of the same signs
+        lacks = "" if can_be_positive(place[C_W]) else "C_W > 0"
+        lacks = lacks or ("C_b >= 0" if sign_at_reference(place[C_b]) < 0 else "")
+        if lacks:
+            remarks.append(f"the susceptibilities meet at K = {sp.N(star, 6)}, but no {lacks} makes it critical")
             continue
-        if sign_at_reference(conditions.unscaled(bias)) < 0:
-            remarks.append(f"the susceptibilities meet at K = {_short(star)}, but no C_b >= 0 makes it critical")
-            continue
-        place = {s: conditions.unscaled(e) for s, e in ((K, star), (C_W, weight), (C_b, bias))}
-        curvature = conditions.unscaled(expression_of(parallel)).diff(K).subs(place)
-        stability, side = stability_where(curvature, conditions.unscaled(weight))
+        curvature = conditions.unit.removed(expression_of(parallel)).diff(K).subs(place)
+        stability, side = stability_where(curvature, place[C_W])
         inside = value if conditions.variable == S_in else None
         points.append(CriticalPoint(star, weight, bias, stability, exact, side=side, inside=inside))
     return SearchResult(tuple(points), tuple(remarks), not unseen)
@@ -258,7 +249,3 @@ def _algebraic(polynomial: sp.Poly) -> list[sp.Expr]:
                 low, high = factor.refine_root(low, high, steps=1)
             found.append(Root.between(equation, low, high))
     return found
-
-
-def _short(k: sp.Expr) -> str:
-    return str(sp.N(k, 6))

@@ -21,8 +21,7 @@ from ...gaussian.calculus.expectation import Expectation
 from ...notation.factors import tidy_factors
 from ...results.quantity import Quantity
 from ..quantities.closed_forms import closed
-from .parameter_signs import at_generic
-from .scaling_symmetry import ONE, Unit, unit_of
+from .parameter_effects import ONE, Unit, at_generic, unit_of
 
 Maps = tuple[Quantity, Quantity, Quantity]  # kernel_map, chi_parallel, chi_perp
 
@@ -38,41 +37,26 @@ class Conditions:
 
         chi_perp = p0 + p1 C_W = 1,    chi_parallel = q0 + q1 C_W = 1,    K' = k0 + k1 C_b = K
 
-    Args:
-        C_W: its solution, with ``numbers`` standing for functions of ``variable`` alone.
-        C_b: likewise.
-        numbers: {stand-in: function}, so that the parameters' part factors visibly: (1 - gamma**2)*number.
-        gap: the function of ``variable`` that vanishes where both susceptibilities can be 1 together.
-        unit: of kernels, 1 unless ``variable`` is k.
-        variable: of which all are functions: the kernel K, the kernel k in units, or the variance S_in inside of the
-            averages.
-        kernel: of the stream, a function of ``variable``.
+    All are functions of one ``variable``: the kernel K, the kernel k in units, or the variance S_in inside of averages.
     """
 
-    C_W: sp.Expr
+    C_W: sp.Expr  # the solution, with ``numbers`` standing for functions of the variable alone
     C_b: sp.Expr
-    numbers: dict[sp.Symbol, sp.Expr]
-    gap: sp.Expr
-    unit: Unit = ONE
+    numbers: dict[sp.Symbol, sp.Expr]  # {stand-in: function}: parameters then factor visibly, (1 - gamma**2)*number
+    gap: sp.Expr  # it vanishes where both susceptibilities can be 1 together
+    unit: Unit = ONE  # of kernels, 1 unless the variable is k
     variable: sp.Symbol = K
-    kernel: sp.Expr = K
+    kernel: sp.Expr = K  # of the stream
 
     def kernel_at(self, value: sp.Expr, exact: bool) -> sp.Expr:
         """The kernel of the stream where the variable has a value."""
         return value * self.unit.kernel if self.variable != S_in else self.at(self.kernel, value, exact)
 
-    def unscaled(self, expression: sp.Expr) -> sp.Expr:
-        """An expression where the unit is 1: its sign is the same."""
-        return self.unit.removed(expression)
-
-    def as_function(self, solution: sp.Expr) -> sp.Expr:
-        """A solution as a function of the variable alone."""
-        return solution.xreplace(self.numbers)
-
     def at(self, solution: sp.Expr, value: sp.Expr, exact: bool) -> sp.Expr:
-        """A solution at one value of the variable."""
-        values = {s: at_value(f, self.variable, value, exact) for s, f in self.numbers.items()}
-        return tidy_factors(solution.subs(self.variable, value).xreplace(values))
+        """A solution at one value of the variable: functions of it in canonical form where they are closed."""
+        values = {s: f.subs(self.variable, value) for s, f in self.numbers.items()}
+        closed_forms = {s: canonical(e) for s, e in values.items() if exact and not e.has(ImplicitNumber)}
+        return tidy_factors(solution.subs(self.variable, value).xreplace(values | closed_forms))
 
 
 class Obstacle(Enum):
@@ -85,15 +69,10 @@ class Obstacle(Enum):
 
 @dataclass(frozen=True)
 class NoConditions:
-    """That the critical conditions have no solution of this form.
+    """That the critical conditions have no solution of this form."""
 
-    Args:
-        obstacle: what is in its way.
-        names: of the parameters in the condition on K, where they are the obstacle.
-    """
-
-    obstacle: Obstacle
-    names: tuple[str, ...] = ()
+    obstacle: Obstacle  # what is in its way
+    names: tuple[str, ...] = ()  # of the parameters in the condition on K, where they are the obstacle
 
     @property
     def sentence(self) -> str:
@@ -106,8 +85,9 @@ class NoConditions:
         return self.obstacle is Obstacle.PARAMETERS
 
 
-def conditions_of(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Conditions | NoConditions:
+def conditions_of(maps: Maps) -> Conditions | NoConditions:
     """The solution, or why there is none."""
+    kernel_map, parallel, perp = maps
     if C_b not in (*kernel_map.symbols, *kernel_map.unused):
         return NoConditions(Obstacle.FIXED_BIAS)
     in_weight = [affine(expression_of(q), C_W) for q in (perp, parallel)]
@@ -119,7 +99,7 @@ def conditions_of(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> C
     gap = gap_of((p0, p1), (q0, q1), K)
     unit = ONE
     if gap.free_symbols - {K}:
-        if _vanishes(gap):
+        if canonical(sp.expand(gap)) == 0:
             gap = sp.Integer(0)
         elif (found := unit_of(gap)) is not None and _measured_in(found, (p0, p1), (k0, k1)):
             unit, gap = found, found.measured(gap)
@@ -137,12 +117,7 @@ def conditions_of(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> C
 def gap_of(perp: tuple[sp.Expr, sp.Expr], parallel: tuple[sp.Expr, sp.Expr], variable: sp.Symbol) -> sp.Expr:
     """The function that vanishes where ``p0 + p1*w = 1`` and ``q0 + q1*w = 1`` have the same solution w.
 
-    Factors that depend on parameters alone are left out.
-
-    Args:
-        perp: (p0, p1), functions of the variable and of parameters.
-        parallel: (q0, q1).
-        variable: K or another variance; factors without it are dropped.
+    Factors that do not have the variable, K or another variance, are left out.
     """
     (p0, p1), (q0, q1) = perp, parallel
     # with equal skip parts the parameters drop out
@@ -156,11 +131,7 @@ def stand_in(
 ) -> sp.Expr:
     """The expression with a symbol in the place of the factor that depends on the kernel, or on ``inside``, alone.
 
-    Args:
-        expression: in K, or ``inside``, and parameters.
-        unit: of K.
-        numbers: the symbols and their meanings, to which the new one is added.
-        inside: a variance in the place of the kernel.
+    The symbol and its meaning are added to ``numbers``; ``unit`` is that of the kernel.
     """
     coefficient, function = _separated(expression, inside or K)
     if inside is None:
@@ -221,10 +192,6 @@ def _varies(expression: sp.Expr, s: sp.Symbol) -> bool:
     return not one.overlaps(other)
 
 
-def _vanishes(expression: sp.Expr) -> bool:
-    return canonical(sp.expand(expression)) == 0
-
-
 def power_form(chi: sp.Expr) -> tuple[int, sp.Expr, sp.Expr] | None:
     """``(n, p, q)`` of an expression ``p + q*C_W**n``, None if it is no such expression."""
     alone = chi.subs(C_W, 0)
@@ -257,12 +224,6 @@ def _is_real(solution: sp.Expr) -> bool:
     return bool(abs(imaginary) < _REAL)
 
 
-def at_value(expression: sp.Expr, variable: sp.Symbol, value: sp.Expr, exact: bool) -> sp.Expr:
-    """A function of a variable at one value of it, in canonical form where that is a closed form."""
-    result = expression.subs(variable, value)
-    return canonical(result) if exact and not result.has(ImplicitNumber) else result
-
-
 def expression_of(quantity: Quantity) -> sp.Expr:
     """The expression of a quantity that is known."""
     expr = quantity.expr
@@ -272,33 +233,23 @@ def expression_of(quantity: Quantity) -> sp.Expr:
 
 @dataclass(frozen=True)
 class Nested:
-    """The maps of a layer with one inner variance, as functions of S_in, of C_W and of parameters.
-
-    Args:
-        perp, parallel: the susceptibilities.
-        offset, slope: ``K' - K = offset + slope*K``.
-        bias: C_b, a function of K too.
-    """
+    """The maps of a layer with one inner variance, as functions of S_in, of C_W and of parameters."""
 
     perp: sp.Expr
     parallel: sp.Expr
-    offset: sp.Expr
+    offset: sp.Expr  # of ``K' - K = offset + slope*K``
     slope: sp.Expr
-    bias: sp.Expr
+    bias: sp.Expr  # C_b, a function of K too
 
     @property
     def kernel(self) -> sp.Expr:
         """The kernel of the stream that is kept."""
         return -self.offset / self.slope
 
-    def bias_at(self, kernel: sp.Expr) -> sp.Expr:
-        """C_b where the stream has a kernel."""
-        return self.bias.subs(K, kernel)
 
-
-def nested(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Nested | None:
+def nested(maps: Maps) -> Nested | None:
     """The maps in the inner variance; None for other layers."""
-    definitions = [q.defined for q in (kernel_map, perp, parallel)]
+    definitions = [maps[place].defined for place in (0, 2, 1)]
     law = _law(definitions)
     inner = None if law is None else affine(law, C_b)
     if law is None or inner is None or inner[1] == 0 or not inner[0].has(K):
@@ -317,11 +268,11 @@ def inner_law(definition: sp.Expr) -> sp.Expr | None:
     return None if law == K else law
 
 
-def nested_conditions(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Conditions | None:
+def nested_conditions(of: Maps) -> Conditions | None:
     """The critical conditions ``p + q(S_in) C_W^n = 1`` and K' = K solved; None for other layers."""
-    maps = nested(kernel_map, parallel, perp)
-    one, other = (None, None) if maps is None else (power_form(maps.perp), power_form(maps.parallel))
-    if maps is None or one is None or other is None:
+    if (maps := nested(of)) is None:
+        return None
+    if (one := power_form(maps.perp)) is None or (other := power_form(maps.parallel)) is None:
         return None
     (n, p0, p1), (m, q0, q1) = one, other
     gap = gap_of((p0, p1), (q0, q1), S_in)
@@ -332,7 +283,7 @@ def nested_conditions(kernel_map: Quantity, parallel: Quantity, perp: Quantity) 
     offset, slope = affine(maps.offset, C_W) or (maps.offset, sp.Integer(0))
     kept = (offset + stand_in(slope, ONE, numbers, S_in) * C_W) / -maps.slope
     kernel = sp.factor_terms(kept.subs(C_W, weight))
-    return Conditions(weight, maps.bias_at(kernel).subs(C_W, weight), numbers, gap, ONE, S_in, kernel)
+    return Conditions(weight, maps.bias.subs(K, kernel).subs(C_W, weight), numbers, gap, ONE, S_in, kernel)
 
 
 def _law(definitions: list[sp.Expr]) -> sp.Expr | None:

@@ -19,7 +19,7 @@ from ...functions.floats.float_averages import number_at
 from ...functions.floats.float_compiler import CompiledFormula
 from ...functions.ranges import parameter_grid
 from ...functions.roots.bracketing import BITS, GRID
-from ...functions.roots.root import Root, scanned_roots
+from ...functions.roots.root import scanned_roots
 from ...gaussian.algebra.canonical import canonical
 from ...notation.factors import tidy_factors
 from ...numerics.brent import brent
@@ -28,7 +28,7 @@ from ...results.phases import LinePoint, attracts
 from ...results.quantity import Status
 from .critical_conditions import Maps, Nested, affine, expression_of, nested, positive_root, power_form
 from .explicit_line import NON_ALGEBRAIC, below_one, explicit_line
-from .parameter_signs import at_generic, at_reference
+from .parameter_effects import at_generic, at_reference
 
 _DIGITS = 17
 _BITS = 80
@@ -44,12 +44,7 @@ _PLACES = tuple(k for k in GRID[::2] if sp.Rational(1, 10**5) <= k <= 10**5)
 
 
 def critical_line(maps: Maps, weight: sp.Expr, values: dict[sp.Symbol, sp.Expr]) -> tuple[LinePoint, ...]:
-    """The bias variances on the critical line at one weight variance, in increasing order.
-
-    Args:
-        maps: kernel_map, chi_parallel, chi_perp.
-        weight: C_W, a number.
-        values: numbers for all other parameters but C_b.
+    """The bias variances on the critical line at a number for C_W, and for all other parameters but C_b, increasing.
 
     Raises:
         NoClosedForm: a map is unknown.
@@ -62,7 +57,7 @@ def critical_line(maps: Maps, weight: sp.Expr, values: dict[sp.Symbol, sp.Expr])
     if perp.has(sp.oo):
         return ()
     found = []
-    inner = nested(*maps)
+    inner = nested(maps)
     for k, bias in _solutions(flow, perp) if inner is None else _of_inner(inner, fixed):
         if _number(bias) >= -_ZERO * _number(k):
             slope = _number(parallel.subs({K: k or _NEAR, C_b: bias}))
@@ -74,16 +69,16 @@ def is_found(maps: Maps) -> bool:
     """Whether ``critical_line`` finds a bias variance at one of a few weight variances.
 
     Parameters other than C_W and C_b have reference values.
-
-    Args:
-        maps: kernel_map, chi_parallel, chi_perp.
     """
-    free = set().union(*({*q.symbols, *q.unused} for q in maps)) - {K, C_W, C_b}
-    values = {s: at_generic(s) for s in free}
     try:
-        return any(critical_line(maps, weight, values) for weight in _WEIGHTS)
+        return any(critical_line(maps, weight, _reference(maps)) for weight in _WEIGHTS)
     except SymresError:  # an average without a number, or Newton's method without an end
         return False
+
+
+def _reference(maps: Maps) -> dict[sp.Symbol, sp.Expr]:
+    """Numbers for all parameters but C_W and C_b."""
+    return {s: at_generic(s) for s in set().union(*({*q.symbols, *q.unused} for q in maps)) - {K, C_W, C_b}}
 
 
 def _solutions(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
@@ -96,16 +91,16 @@ def _solutions(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]
             if _vanishes(condition) and not canonical(bias).has(K):
                 yield sp.Integer(1), canonical(bias)
             return
-        for k in _roots(condition, K):
+        for k in scanned_roots(condition, K)[0]:
             yield k, bias.subs(K, k)
         yield from _at_zero(bias, condition)
     elif not flow.has(C_b):
-        kernels = [flow] if not flow.has(K) else _roots(flow / K - 1, K)
+        kernels = [flow] if not flow.has(K) else scanned_roots(flow / K - 1, K)[0]
         for k in kernels:
             condition = perp.subs(K, k) - 1
             if _vanishes(condition.subs(C_b, 0)):
                 yield k, sp.Integer(0)
-            for bias in _roots(condition, C_b):
+            for bias in scanned_roots(condition, C_b)[0]:
                 yield k, bias
     else:
         yield from _by_search(flow, perp)
@@ -113,10 +108,10 @@ def _solutions(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]
 
 def _of_inner(maps: Nested, fixed: dict[sp.Symbol, sp.Expr]) -> Iterator[tuple[sp.Expr, sp.Expr]]:
     """Biases inside of averages over one variance: it solves chi_perp = 1, then K' = K gives the kernel and C_b."""
-    for inner in _roots(maps.perp.subs(fixed) - 1, S_in):
+    for inner in scanned_roots(maps.perp.subs(fixed) - 1, S_in)[0]:
         kernel = maps.kernel.subs(fixed).subs(S_in, inner)
         if _number(kernel) > 0:
-            yield kernel, maps.bias_at(kernel).subs(fixed).subs(S_in, inner)
+            yield kernel, maps.bias.subs(K, kernel).subs(fixed).subs(S_in, inner)
 
 
 def _at_zero(bias: sp.Expr, condition: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
@@ -134,22 +129,17 @@ def _by_search(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]
 
     K' grows with the biases, so a kernel has one bias variance, or none.
     """
-
-    grown, steep = (number_at(e, (K, C_b), _BITS) for e in (flow / K - 1, perp - 1))
-
-    def excess(bias: float, k: float) -> float:
-        """K'/K - 1."""
-        return grown(k, bias)
+    excess, steep = (number_at(e, (K, C_b), _BITS) for e in (flow / K - 1, perp - 1))
 
     def kept(k: float) -> float | None:
-        if excess(0.0, k) > 0:
+        if excess(k, 0.0) > 0:
             return None
         high = k
-        while excess(high, k) < 0:
+        while excess(k, high) < 0:
             high *= 2
             if high > _LARGEST * k:
                 return None
-        return brent(lambda bias: excess(bias, k), 0.0, high, xtol=1e-300, rtol=1e-14)
+        return brent(lambda bias: excess(k, bias), 0.0, high, xtol=1e-300, rtol=1e-14)
 
     def condition(k: float) -> float:
         return steep(k, kept(k) or 0.0)
@@ -160,7 +150,7 @@ def _by_search(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]
             if kept(low) is not None:
                 yield low
             if (kept(low) is None) != (kept(high) is None):
-                yield brent(lambda k: excess(0.0, k), low, high, xtol=1e-300, rtol=1e-14)
+                yield brent(lambda k: excess(k, 0.0), low, high, xtol=1e-300, rtol=1e-14)
 
     values = {k: condition(k) for k in ends()}
     for low, high in pairwise(values):
@@ -180,11 +170,6 @@ def _polished(flow: sp.Expr, perp: sp.Expr, k: float, bias: float) -> tuple[sp.E
         found = mp.findroot(at, (k, bias), tol=mp.mpf(10) ** (-2 * _DIGITS + 6))
         kernel, variance = (number(x, "the critical line") for x in found)
     return kernel, variance
-
-
-def _roots(condition: sp.Expr, variable: sp.Symbol) -> list[Root]:
-    """The positive zeros of a function of one variable."""
-    return scanned_roots(condition, variable)[0]
 
 
 def _vanishes(expression: sp.Expr) -> bool:
@@ -215,8 +200,12 @@ def line_weights(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
         return None
     at_hand = at_reference(explicit[0])
     names = sorted(at_hand.free_symbols - {K}, key=str)
-    tried = (_along_kernels(at_hand.subs(numbers)) for numbers in parameter_grid(names))
-    weights = [run for run in tried if all(map(math.isfinite, run))]  # at zero a parameter may leave nothing
+    weights = []
+    for numbers in parameter_grid(names):
+        compiled = compile_ball(at_hand.subs(numbers), (K,))
+        with ctx.workprec(_BITS):
+            run = [float(compiled([arb(k)])) for k in (float(_NEAR), *_MAGNITUDES, 1 / float(_NEAR))]
+        weights += [run] if all(map(math.isfinite, run)) else []  # at zero a parameter may leave nothing
     steps = {(high > low) - (high < low) for run in weights for low, high in pairwise(run)} - {0}  # but for rounding
     if len(steps) != 1 or not all(weight >= 0 for run in weights for weight in run):
         return None
@@ -224,21 +213,11 @@ def line_weights(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
     return low, high
 
 
-def _along_kernels(weight: sp.Expr) -> list[float]:
-    """A function of the kernel at kernels of all magnitudes."""
-    compiled = compile_ball(weight, (K,))
-    with ctx.workprec(_BITS):
-        return [float(compiled([arb(k)])) for k in (float(_NEAR), *_MAGNITUDES, 1 / float(_NEAR))]
-
-
 def parametric_line(maps: Maps, *, opened: bool = False) -> tuple[sp.Expr, sp.Expr] | None:
     """(C_W, C_b) on the critical line as functions of the kernel K; None if the maps are not linear in them.
 
-    chi_perp = 1 gives C_W, and K' = K then C_b. Only kernels where both are positive belong to the line.
-
-    Args:
-        maps: kernel_map, chi_parallel, chi_perp.
-        opened: whether they are written in averages, C_b in C_W too.
+    chi_perp = 1 gives C_W, and K' = K then C_b. Only kernels where both are positive belong to the line. If ``opened``
+    they are written in averages, C_b in C_W too.
     """
     if any(q.status is Status.UNKNOWN for q in maps) or C_W not in (*maps[0].symbols, *maps[0].unused):
         return None
@@ -256,32 +235,21 @@ def parametric_line(maps: Maps, *, opened: bool = False) -> tuple[sp.Expr, sp.Ex
 
 @dataclass(frozen=True)
 class CriticalLine:
-    """A critical line along which kernel and variances are explicit, at numbers for all other parameters.
+    """A critical line along which kernel and variances are explicit, at numbers for all other parameters."""
 
-    Args:
-        along: what runs along it: the kernel K, the variance S_in inside of the averages, or C_W.
-        place: K, C_W and C_b as functions of that.
-        slope: chi_parallel, a function of K, C_W and C_b.
-    """
-
-    along: sp.Symbol
-    place: tuple[sp.Expr, ...]
-    slope: sp.Expr
+    along: sp.Symbol  # what runs along it: the kernel K, the variance S_in inside of the averages, or C_W
+    place: tuple[sp.Expr, ...]  # K, C_W and C_b as functions of that
+    slope: sp.Expr  # chi_parallel, a function of K, C_W and C_b
 
     @classmethod
     def of(cls, maps: Maps, values: dict[sp.Symbol, sp.Expr]) -> CriticalLine | None:
-        """The line of a layer; None where it is not explicit.
-
-        Args:
-            maps: kernel_map, chi_parallel, chi_perp.
-            values: numbers for all parameters but C_W and C_b.
-        """
+        """The line of a layer at numbers for all parameters but C_W and C_b; None where it is not explicit."""
         if (variances := parametric_line(maps)) is not None:
             along, place = K, (K, *variances)
-        elif (inner := nested(*maps)) is not None and (form := power_form(inner.perp)) is not None:
+        elif (inner := nested(maps)) is not None and (form := power_form(inner.perp)) is not None:
             weight = positive_root(1 - form[1], form[2], form[0])
             kernel = inner.kernel.subs(C_W, weight)
-            along, place = S_in, (kernel, weight, inner.bias_at(kernel).subs(C_W, weight))
+            along, place = S_in, (kernel, weight, inner.bias.subs(K, kernel).subs(C_W, weight))
         elif (explicit := explicit_line(maps)) is not None:
             along, place = C_W, (explicit[0], C_W, explicit[1])
         else:
@@ -346,17 +314,12 @@ def separation(maps: Maps, explicit: sp.Expr | None) -> str:
     """Where a critical line separates phases, as a sentence: everywhere if it is empty, or nothing is known.
 
     It is read off at kernels of many magnitudes, and says so: between those a line may be another one. Parameters
-    other than C_W and C_b have reference values.
-
-    Args:
-        maps: kernel_map, chi_parallel, chi_perp.
-        explicit: C_b on the line, if it is known as a function of C_W.
+    other than C_W and C_b have reference values. ``explicit`` is C_b as a function of C_W, where that is known.
     """
     if explicit is not None and (explicit / C_W).is_number and _number(explicit / C_W) < 0:
         return "it does not exist, as C_b would be negative"
-    free = set().union(*({*q.symbols, *q.unused} for q in maps)) - {K, C_W, C_b}
     try:
-        line = CriticalLine.of(maps, {s: at_generic(s) for s in free})
+        line = CriticalLine.of(maps, _reference(maps))
         rows = [] if line is None else list(line.sides())
     except SymresError:  # functions that oscillate too often under wide Gaussians
         return ""

@@ -30,7 +30,7 @@ from .critical_conditions import (
     positive_root,
     power_form,
 )
-from .parameter_signs import WEIGHTS, at_generic, at_reference
+from .parameter_effects import WEIGHTS, at_generic, at_reference
 
 _OTHERS = (sp.Rational(3, 5), sp.Rational(5, 11), sp.Rational(19, 8))  # other parameters
 _STEP = 6  # of the kernels where many numbers are tried
@@ -106,7 +106,9 @@ def _solved(equation: sp.Expr, variable: sp.Symbol) -> list[sp.Expr]:
     averages = {e: sp.Dummy(positive=True) for e in equation.atoms(*NON_ALGEBRAIC) if not e.has(variable)}
     masked, back = equation.xreplace(averages), {dummy: e for e, dummy in averages.items()}
     roots = {p.base for p in masked.atoms(sp.Pow) if not p.exp.is_Integer and p.has(variable)}
-    powers = _exponentials(masked, variable)
+    powers = {e: e.args[0].coeff(variable) for e in masked.atoms(sp.exp) if e.has(variable)}
+    if not all(e.args[0] == c * variable and c.is_Rational for e, c in powers.items()):
+        powers = {}
     unknown = sp.Dummy(positive=True) if variable == K or roots or powers else sp.Dummy(real=True)
     value: sp.Expr = unknown
     if powers:
@@ -129,12 +131,6 @@ def _solved(equation: sp.Expr, variable: sp.Symbol) -> list[sp.Expr]:
     found = list(sp.roots(polynomial)) if polynomial.degree() > 1 else [-last / first]
     able = [root for root in found if (root.is_positive if unknown.is_positive else root.is_real) is not False]
     return [value.xreplace({unknown: root}).xreplace(back) for root in able]
-
-
-def _exponentials(equation: sp.Expr, variable: sp.Symbol) -> dict[sp.Expr, sp.Expr]:
-    """{exp(c*variable): c} of all exponentials of a variable; empty if one has another form."""
-    found = {e: e.args[0].coeff(variable) for e in equation.atoms(sp.exp) if e.has(variable)}
-    return found if all(e.args[0] == c * variable and c.is_Rational for e, c in found.items()) else {}
 
 
 def _only(flow: sp.Expr, perp: sp.Expr, branches: list[tuple[sp.Expr, sp.Expr]]) -> tuple[sp.Expr, sp.Expr] | None:
@@ -195,13 +191,7 @@ def _weights(perp: sp.Expr, kernels: tuple[sp.Rational, ...] = GRID) -> Iterator
 def _solution(
     conditions: tuple[sp.Expr, sp.Expr], branch: tuple[sp.Expr, sp.Expr], values: dict[sp.Symbol, sp.Expr]
 ) -> sp.Expr | None:
-    """The bias variance of a branch at numbers for parameters, if both conditions hold there at a positive kernel.
-
-    Args:
-        conditions: what vanishes on the line.
-        branch: the kernel and the bias variance as formulas.
-        values: a number for every other symbol.
-    """
+    """The bias variance of a branch, kernel and C_b as formulas, if both conditions hold there at a positive kernel."""
     at = dict(values)
     try:
         for symbol, solution in zip((C_b, K), reversed(branch), strict=True):
@@ -227,12 +217,7 @@ def agree(conditions: Conditions | NoConditions, parallel: Quantity, perp: Quant
 
 
 def line_of_points(conditions: Conditions | NoConditions, maps: Maps) -> SearchResult:
-    """The points along the kernel, along C_W, or along the variance inside of averages, whichever is explicit.
-
-    Args:
-        conditions: solved, or why they are not.
-        maps: kernel_map, chi_parallel, chi_perp.
-    """
+    """The points along the kernel, along C_W, or along the variance inside of averages, whichever is explicit."""
     if isinstance(conditions, Conditions) and conditions.variable == K:
         return _along_kernel(conditions, maps[1])
     explicit = explicit_line(maps)
@@ -242,14 +227,14 @@ def line_of_points(conditions: Conditions | NoConditions, maps: Maps) -> SearchR
     if isinstance(conditions, NoConditions):
         why = f"the susceptibilities agree, so that all of the critical line is critical, but {conditions.sentence}"
         return SearchResult(remarks=(why,), complete=False)
-    place = (conditions.as_function(e) for e in (conditions.kernel, conditions.C_W, conditions.C_b))
+    place = (e.xreplace(conditions.numbers) for e in (conditions.kernel, conditions.C_W, conditions.C_b))
     kernel, weight, bias = map(sp.factor_terms, place)
     return _along(S_in, (kernel, weight, bias), "every variance S_in inside of the averages", maps[1])
 
 
 def _along_kernel(conditions: Conditions, parallel: Quantity) -> SearchResult:
     """Every kernel has a C_W and a C_b of its own."""
-    weight, bias = map(conditions.as_function, (conditions.C_W, conditions.C_b))
+    weight, bias = (e.xreplace(conditions.numbers) for e in (conditions.C_W, conditions.C_b))
     weight = sp.factor_terms(weight)
     bias = sp.Mul(*(canonical(f) if f.has(K) else f for f in sp.Mul.make_args(bias)))  # 1 - gamma**2 stays a factor
     if not weight.has(K):

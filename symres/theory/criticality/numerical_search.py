@@ -10,8 +10,6 @@ import math
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-import sympy as sp
-
 from ...core.errors import SymresError
 from ...core.symbols import K
 from ...functions.balls import enclose
@@ -20,8 +18,7 @@ from ...functions.roots.bracketing import GRID, sign
 from ...functions.roots.root import UNKNOWNS, SystemRoot
 from ...numerics.brent import brent
 from ...results.critical_point import STABILITY, CriticalPoint, SearchResult
-from ...results.quantity import Quantity
-from .critical_conditions import expression_of
+from .critical_conditions import Maps, expression_of
 
 _BITS = 60
 _SIGN_BITS = (60, 240)
@@ -36,13 +33,14 @@ Place = tuple[float, float, float]  # K, C_W, C_b
 _Function = Callable[[float, float, float], float]
 
 
-def searched_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> SearchResult:
+def searched_points(maps: Maps) -> SearchResult:
     """The critical points with K* > 0 of a layer without other parameters than C_W and C_b.
 
     It is taken for granted that K' does not fall where C_W or C_b grow: then a kernel and a weight variance have one
     bias variance at most.
     """
-    conditions = (expression_of(kernel_map) / K - 1, expression_of(perp) - 1, expression_of(parallel) - 1)
+    flow, parallel, perp = map(expression_of, maps)
+    conditions = flow / K - 1, perp - 1, parallel - 1
     excess, gradient, slope = (number_at(e, UNKNOWNS, _BITS) for e in conditions)
     points: list[CriticalPoint] = []
     last: list[Place] = []
@@ -55,7 +53,11 @@ def searched_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) ->
                 agree = agree or max(map(abs, ends)) < _EQUAL
                 if ends[0] * ends[1] < 0 and not agree:
                     start = _crossing(excess, gradient, slope, branch, one, other)
-                    points.append(_point(SystemRoot.near(conditions, start), expression_of(parallel)))
+                    place = SystemRoot.near(conditions, start)
+                    curvature, values = parallel.diff(K), dict(zip(UNKNOWNS, place, strict=True))
+                    signs = (sign(enclose(curvature, values, bits)) for bits in _SIGN_BITS)
+                    stability, side = STABILITY[next(filter(None, signs), 0)]
+                    points.append(CriticalPoint(*place, stability, exact=False, side=side))
         except (SymresError, ArithmeticError, ValueError, RuntimeError, IndexError):  # no number, or no root there
             lost, here = True, []
         lost = lost or (len(here) != len(last) and bool(here) and bool(last))
@@ -106,10 +108,3 @@ def _crossing(excess: _Function, gradient: _Function, slope: _Function, branch: 
 
     ends = math.log(one[0]), math.log(other[0])
     return at(brent(lambda logarithm: slope(*at(logarithm)), *ends, xtol=_CLOSE))
-
-
-def _point(place: tuple[SystemRoot, SystemRoot, SystemRoot], parallel: sp.Expr) -> CriticalPoint:
-    curvature, values = parallel.diff(K), dict(zip(UNKNOWNS, place, strict=True))
-    curvature_sign = next(filter(None, (sign(enclose(curvature, values, bits)) for bits in _SIGN_BITS)), 0)
-    stability, side = STABILITY[curvature_sign]
-    return CriticalPoint(*place, stability, exact=False, side=side)

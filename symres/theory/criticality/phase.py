@@ -1,4 +1,4 @@
-"""Kernels that a layer preserves at given parameters, where deep networks end, and their Jacobians there: the phase.
+"""Where deep networks end at given parameters: kernels that a layer preserves, Jacobians there, correlations.
 
 The flow of layers with BatchNorm is that of the variance K - C of a neuron over the batch.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import mpmath as mp
@@ -20,9 +21,10 @@ from ...core.symbols import C, K, kappa
 from ...functions.balls import compile_ball, enclose, evaluate
 from ...functions.roots.bracketing import float_values, zero, zeros
 from ...gaussian.algebra.canonical import canonical
-from ...results.phases import FixedPoint, Phase, phase_name
+from ...numerics.brent import brent
+from ...results.phases import CRITICAL, DepthScales, FixedPoint, Phase, phase_name
 from ...results.quantity import Quantity, Status
-from ..quantities.build import build, unknown
+from ..quantities.build import build, derivative, unknown
 from ..quantities.expansion import terms_of, verified_terms
 from .critical_conditions import Maps, expression_of
 
@@ -30,23 +32,22 @@ _DIGITS = 22
 _MARGINAL = 1e-9  # how close chi_parallel is to 1 where the flow along K tells the stability
 _BESIDE_ZERO = sp.Rational(1, 10**20)
 _BEYOND = sp.Integer(10) ** 12  # a kernel beyond all that are searched
+_MAP_DIGITS = 32  # of the map: where a correlation is nearly 1, its distance from 1 still has 15
+_GUARDED = 28  # digits of it in which values that are equal agree
+_NEAREST = 1e-12  # to 1, of a fixed point: chi_perp - 1, half the curvature times that, counts as 0 at 1e-10
 
 
-def fixed_points(maps: tuple[Quantity, Quantity, Quantity], params: Mapping[str, Number]) -> tuple[FixedPoint, ...]:
-    """The fixed points of the kernel map between 1e-9 and 1e12, and K = 0 where it is one.
-
-    Args:
-        maps: kernel_map, chi_parallel and chi_perp.
-        params: a number for every parameter, by name.
-    """
+def fixed_points(maps: Maps, params: Mapping[str, Number]) -> tuple[FixedPoint, ...]:
+    """The fixed points of the kernel map between 1e-9 and 1e12, and K = 0 where it is one, at numbers by name."""
     # critical values come as nested averages: once to 30 digits, not at every kernel
-    params = {name: _plain(number(value, name)) for name, value in params.items()}
+    exact = {name: number(value, name) for name, value in params.items()}
+    params = {n: e if e.is_Rational else number(evaluate(e, {}, 30)[0], "a parameter") for n, e in exact.items()}
 
     def at(k: Any) -> FixedPoint:
         place = mp.mpf(1) if k == K else k
         known = [q.status is not Status.UNKNOWN for q in maps]
         numbers = [float(q.evalf(16, K=place, **params)) if k else math.nan for q, k in zip(maps, known, strict=True)]
-        return _fixed_point(k, *numbers[1:])
+        return FixedPoint(k if k == K else float(k), numbers[1], numbers[2], phase_name(numbers[2]))
 
     kernel_map = maps[0]
     kernel_map.evalf(5, K=1, **params)  # complains of missing and unknown parameters
@@ -78,10 +79,6 @@ def _positive(kernel_map: Quantity, parallel: Quantity, params: dict[str, sp.Exp
     return sorted([*(zero(excess, *ends) for ends in found.crossings), *map(float, found.touches)])
 
 
-def _plain(value: sp.Expr) -> sp.Expr:
-    return value if value.is_Rational else number(evaluate(value, {}, 30)[0], "a parameter")
-
-
 def _zero_fixed_point(maps: tuple[Quantity, ...], params: Mapping[str, Number]) -> tuple[FixedPoint, ...]:
     """K = 0, where K' vanishes with K; the susceptibilities there are limits."""
 
@@ -95,26 +92,18 @@ def _zero_fixed_point(maps: tuple[Quantity, ...], params: Mapping[str, Number]) 
     if flow or any(power != 0 for limit in slopes for power in limit):
         return ()
     parallel, perp = (float(limit.get(sp.Integer(0), sp.Integer(0))) for limit in slopes)
-    return (_fixed_point(mp.mpf(0), parallel, perp),)
-
-
-def _fixed_point(k: Any, parallel: float, perp: float) -> FixedPoint:
-    return FixedPoint(k if k == K else float(k), parallel, perp, phase_name(perp))
+    return (FixedPoint(0.0, parallel, perp, phase_name(perp)),)
 
 
 def phase(
-    maps: tuple[Quantity, Quantity, Quantity],
+    maps: Maps,
     points: Sequence[FixedPoint],
     params: Mapping[str, Number],
     start: Number | None,
 ) -> Phase:
-    """The phase at given parameters.
+    """The phase at given parameters, from all fixed points there.
 
-    Args:
-        maps: kernel_map, chi_parallel, chi_perp.
-        points: all fixed points there.
-        params: a number for every parameter, by name.
-        start: the kernel of the input; None if the network ends at one place whatever it is.
+    ``start`` is the kernel of the input; None if the network ends at one place whatever it is.
 
     Raises:
         DeclarationError: it ends at several places, and ``start`` is not given.
@@ -147,7 +136,7 @@ def phase(
 class _Flow:
     """The flow of the kernel at given parameters."""
 
-    def __init__(self, maps: tuple[Quantity, Quantity, Quantity], params: Mapping[str, Number]) -> None:
+    def __init__(self, maps: Maps, params: Mapping[str, Number]) -> None:
         self._values = [{s: number(params[s.name], s.name) for s in q.symbols if s != K} for q in maps]
         self._maps = maps
 
@@ -197,11 +186,6 @@ def variance_maps(kernel_map: Quantity, covariance_map: Quantity, perp: Quantity
     """The variance over the batch of the next layer, its slope, and chi_perp, as functions of the variance, called K.
 
     Batch normalisation sees differences of inputs only, so the three do not depend on K and C otherwise.
-
-    Args:
-        kernel_map: K'(K, C) of one input.
-        covariance_map: C'(K, C) of two.
-        perp: chi_perp(K, C).
     """
     names = ("kernel_map", "chi_parallel", "chi_perp")
     try:
@@ -218,11 +202,6 @@ def with_kernel(
     found: tuple[FixedPoint, ...], kernel_map: Quantity, params: Mapping[str, Number]
 ) -> tuple[FixedPoint, ...]:
     """Fixed points of the variance over a batch, with the kernel in the place of the variance.
-
-    Args:
-        found: whose K is the variance.
-        kernel_map: K' of one input.
-        params: a number for every parameter, by name.
 
     Raises:
         NoClosedForm: the kernel depends on the covariance, or has not one fixed point of its own.
@@ -252,3 +231,106 @@ def _in_variance(expression: sp.Expr) -> sp.Expr:
         found = "the next variance over the batch depends on the kernel, too"
         raise NoClosedForm("the flow of a batch", found, "iterate kernels() at given parameters")
     return apart
+
+
+class CorrelationMap:
+    """``f(c)``, what a layer makes of the correlation c of two inputs at the kernel K* in which a network ends.
+
+    ``f(c) = C'(K*, K*, c K*)/K*`` (Poole et al., arXiv:1606.05340; Schoenholz et al., arXiv:1611.01232) maps positive
+    definite kernels on spheres of any dimension to positive definite ones, so that it is a power series whose
+    coefficients are not negative, whatever the layer (Schoenberg, 1942), and f(1) = 1. Therefore
+
+    * f is convex between 0 and 1: beside c = 1 there is one fixed point c* in [0, 1) if f'(1) = chi_perp > 1, and none
+      otherwise unless f(c) = c;
+    * with odd and even parts, ``-f(-c) = odd(c) - even(c) <= c*odd(1) <= c``: fixed points below 0 need ``even = 0``,
+      and then they are those above 0 with the other sign.
+
+    Args:
+        covariance: the covariance map of two inputs.
+        phase: where the network ends.
+        start: the kernel of the input, at which f is taken where every kernel is kept; None for 1.
+        params: a number for every parameter, by name.
+
+    Raises:
+        NoClosedForm: the network ends at no positive kernel.
+    """
+
+    def __init__(self, covariance: Quantity, phase: Phase, start: Number | None, params: Mapping[str, Number]) -> None:
+        if phase.K in (0, math.inf):
+            found = f"the kernel ends at {phase.K:g}, where correlations depend on those of the input"
+            raise NoClosedForm("the limit of correlations", found, "iterate dual_kernels()")
+        self._kernel = number((1 if start is None else start) if phase.K == K else phase.K, "K")
+        self._covariance, self._phase = covariance, phase
+        self._params = dict(params)
+
+    @cached_property
+    def fixed_points(self) -> tuple[float, ...]:
+        """All correlations that a layer keeps, in increasing order.
+
+        Raises:
+            NoClosedForm: every correlation is kept.
+        """
+        inner = self._inner
+        if inner is None:
+            # f(0) = 0, f(1) = 1 and f'(1) <= 1 leave nothing but f(c) = c to a convex function
+            if self._value(sp.Integer(0)) == 0:
+                raise NoClosedForm("the limit of correlations", "the layer keeps every correlation", "take another")
+            return (1.0,)
+        return (-1.0, 0.0, 1.0) if inner == 0 and self._is_odd else (inner, 1.0)
+
+    @property
+    def scales(self) -> DepthScales:
+        """The correlation in which deep networks end, and the depths over which they go there."""
+        inner = self._inner
+        slope = self._phase.chi_perp if inner is None else self._slope(number(inner, "c"))
+        return DepthScales(1.0 if inner is None else inner, _depth(abs(self._phase.chi_parallel)), _depth(slope))
+
+    @cached_property
+    def _inner(self) -> float | None:
+        """c* in [0, 1); None where correlations end at 1."""
+        if not self._phase.chi_perp > 1 + CRITICAL:
+            return None
+        if self._value(sp.Integer(0)) == 0:
+            return 0.0
+        apart = 1.0
+        while self._excess(apart) < 0:
+            apart /= 10
+            if apart < _NEAREST:
+                return None
+        return 1 - brent(self._excess, apart, 10 * apart, xtol=1e-300, rtol=1e-15)
+
+    @property
+    def _is_odd(self) -> bool:
+        """Whether f(-c) = -f(c): f(-1) = -1 leaves no even power."""
+        with mp.workdps(_MAP_DIGITS):
+            ends = [self._value(sp.Integer(c)) for c in (-1, 1)]
+            return bool(abs(sum(ends)) <= mp.mpf(10) ** -_GUARDED * ends[1])
+
+    def _excess(self, apart: float) -> float:
+        """``(1 - f(c))/(1 - c) - 1`` at c = 1 - apart: negative where c < c*, positive where c > c*."""
+        if apart == 1:
+            return -float(self._value(sp.Integer(0)))
+        distance = sp.Rational(apart)
+        with mp.workdps(_MAP_DIGITS):
+            gained = (self._value(sp.Integer(1)) - self._value(1 - distance)) / mp.mpf(apart)
+            return float(gained / mp.mpf(sp.Float(self._kernel, _MAP_DIGITS)) - 1)
+
+    def _value(self, c: sp.Expr) -> mp.mpf:
+        """The next covariance, K* f(c)."""
+        return self._covariance.evalf(_MAP_DIGITS, **self._pair(c))
+
+    def _slope(self, c: sp.Expr) -> float:
+        """f'(c), that of the covariance map in C."""
+        return float(derivative(self._covariance, C).evalf(_MAP_DIGITS, **self._pair(c)))
+
+    def _pair(self, c: sp.Expr) -> dict[str, Number]:
+        return {"K1": self._kernel, "K2": self._kernel, "C": c * self._kernel, **self._params}
+
+
+def _depth(factor: float) -> float:
+    """The number of layers over which something that is multiplied by a factor in each falls by a factor e."""
+    if math.isnan(factor):
+        return math.nan
+    if abs(factor - 1) < CRITICAL or factor == math.inf:
+        return math.inf
+    return 0.0 if factor == 0 else 1 / abs(math.log(factor))

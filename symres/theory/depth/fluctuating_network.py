@@ -37,12 +37,7 @@ _PARALLEL = 1e-14  # the squared sine of an angle that is 0
 def by_layer(
     layers: Sequence[LayerTheory], params: Mapping[str, Parameter], also: Sequence[LayerTheory] = ()
 ) -> list[Values]:
-    """The parameters of every layer: a sequence has one value for each.
-
-    Args:
-        layers: in their order.
-        params: numbers or sequences, by name.
-        also: other layers whose parameters may be named.
+    """The parameters of every layer: a sequence has one value for each. Those of other layers may ``also`` be named.
 
     Raises:
         DeclarationError: a sequence of another length, or a name that no layer knows.
@@ -141,7 +136,7 @@ class FluctuatingNetwork:
         kinds: dict[LayerTheory, CompiledLayer] = {}
         for layer, values in zip(self.layers, own, strict=True):
             if layer not in kinds:
-                kinds[layer] = layer.fluctuating[min(len(kernel), 2)]
+                kinds[layer] = layer.fluctuating(min(len(kernel), 2))
                 number_of(layer.kernel_map, {"K": kernel[0][0]} | values)  # refuses what is missing
         numbers = [float_values(layer, values) for layer, values in zip(self.layers, own, strict=True)]
         rows = [(kinds[layer], values) for layer, values in zip(self.layers, numbers, strict=True)]

@@ -353,7 +353,12 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
             )
         found = [state]
         for layer, own in zip(self.layers, self._by_layer(params), strict=True):
-            state = _next_pair(layer, state, own)
+            values = _as_pair(layer, state._asdict()) | own
+            first = number_of(layer.kernel_map, {"K": state.K1} | values)
+            equal = state.K1 == state.K2 == state.C
+            second = first if state.K1 == state.K2 else number_of(layer.kernel_map, {"K": state.K2} | values)
+            both = first if equal and not layer.is_batch else number_of(layer.covariance_map, values)
+            state = DualKernel(first, second, both, number_of(layer.ntk_map, values | {"Theta": state.Theta}))
             found.append(state)
         return found
 
@@ -395,15 +400,6 @@ def of_networks(method: Method) -> Method:
     is_deep = "depth" in signature(method).parameters
     method.__doc__ = text.replace("            K", "            depth: number of layers.\n            K", is_deep)
     return method
-
-
-def _next_pair(layer: LayerTheory, state: DualKernel, own: Values) -> DualKernel:
-    values = _as_pair(layer, state._asdict()) | own
-    first = number_of(layer.kernel_map, {"K": state.K1} | values)
-    equal = state.K1 == state.K2 == state.C
-    second = first if state.K1 == state.K2 else number_of(layer.kernel_map, {"K": state.K2} | values)
-    both = first if equal and not layer.is_batch else number_of(layer.covariance_map, values)
-    return DualKernel(first, second, both, number_of(layer.ntk_map, values | {"Theta": state.Theta}))
 
 
 def _as_pair(layer: LayerTheory, state: Mapping[str, Parameter]) -> Values:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 
 from ...core.abbreviation import counted
 from ...core.display import Fact, Shown
@@ -86,10 +87,6 @@ class Fluctuations:
         """How much D changes if half of the Hermite coefficients are left out."""
         return float(np.max(np.abs(self.D - self.half)))
 
-    def without_functions(self) -> Fluctuations:
-        """The same with no more of the influence than V takes: its Hermite coefficients up to degree 2."""
-        return replace(self, G=[G[(slice(None), *(slice(0, 3),) * (G.ndim - 1))].copy() for G in self.G])
-
     def covariance(self, f: Array, g: Array) -> float:
         """``n Cov(f(z_i), g(z_j))`` of two neurons, for one input.
 
@@ -119,16 +116,6 @@ def _of_product(G: Array, root: Array, a: int, b: int) -> Array:
     return np.asarray(np.sqrt(2) * squares + cross * G[:, 1, 1])
 
 
-def start(kernel: Array, degree: int) -> Fluctuations:
-    """Inputs: independent neurons with a kernel that does not fluctuate."""
-    p = len(kernel)
-    size = len(state_places(p))
-    D = np.zeros((size, size))
-    return Fluctuations(
-        kernel, roots_of(kernel), D, D, [np.zeros((size, *(degree + 1,) * len(view))) for view in views_of(p)]
-    )
-
-
 def after(state: Fluctuations, layer: LayerNumbers) -> Fluctuations:
     """The fluctuations after one more layer."""
     degree = state.G[0].shape[-1] - 1
@@ -153,12 +140,11 @@ def _next(D: Array, J: Array, cross: Array, noise: Array) -> Array:
 
 
 def through(kernel: Array, layers: Sequence[LayerNumbers], degree: int) -> Iterator[Fluctuations]:
-    """The fluctuations before the first layer, and after each."""
-    state = start(kernel, degree)
-    yield state
-    for layer in layers:
-        state = after(state, layer)
-        yield state
+    """The fluctuations of independent inputs, whose kernel does not fluctuate, and after each layer."""
+    p = len(kernel)
+    D = np.zeros((len(state_places(p)),) * 2)
+    G = [np.zeros((len(D), *(degree + 1,) * len(view))) for view in views_of(p)]
+    return accumulate(layers, after, initial=Fluctuations(kernel, roots_of(kernel), D, D, G))
 
 
 @dataclass(frozen=True, repr=False)
@@ -231,8 +217,11 @@ def _converged(
     p = len(kernel)
     numbers = list(at_kernels(layers, kernel, roots_of(kernel)))
     for degree in _DEGREES[min(p, 2)]:
-        whole = through(kernel, numbers, degree)
-        states = tuple(whole) if p == 1 else tuple(state.without_functions() for state in whole)
+        # of the influence of pairs no more is kept than V takes: Hermite coefficients up to degree 2
+        kept = (
+            s if p == 1 else replace(s, G=[G[:, :3, :3].copy() for G in s.G]) for s in through(kernel, numbers, degree)
+        )
+        states = tuple(kept)
         largest = max(float(np.max(np.abs(s.D))) for s in states)
         if not np.isfinite(largest):
             raise NoClosedForm("the fluctuations", "they exceed double precision", "take fewer layers")

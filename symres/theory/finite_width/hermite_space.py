@@ -125,15 +125,9 @@ def product_given(parts: Sequence[Array]) -> Array:
     """
     if len(parts) == 1:
         return parts[0]
-    found, *others = sorted((_cleaned(part) for part in parts), key=np.count_nonzero, reverse=True)
-    for part in others:  # polynomials, which have few coefficients
-        found = _multiplied(found, part)
-    return found
-
-
-def _cleaned(part: Array) -> Array:
-    """Coefficients without those that are rounding errors."""
-    return np.where(np.abs(part) > _NOISE * np.max(np.abs(part)), part, 0.0)
+    cleaned = (np.where(np.abs(part) > _NOISE * np.max(np.abs(part)), part, 0.0) for part in parts)
+    # all but the first are polynomials, which have few coefficients
+    return reduce(_multiplied, sorted(cleaned, key=np.count_nonzero, reverse=True))
 
 
 def _multiplied(one: Array, other: Array) -> Array:

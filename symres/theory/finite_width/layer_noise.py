@@ -7,7 +7,6 @@ average t, times how the next state responds to that average.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import sympy as sp
 
@@ -25,15 +24,10 @@ _ONE = PiecewiseFunction((), (sp.Integer(1),))
 
 @dataclass(frozen=True)
 class Group:
-    """A product of functions of one or two variables that depend on one another.
+    """A product of functions of one or two variables that depend on one another."""
 
-    Args:
-        functions: one of each variable.
-        variables: the numbers of their linear forms.
-    """
-
-    functions: tuple[FloatFunction | BoundFunction, ...]
-    variables: tuple[int, ...]
+    functions: tuple[FloatFunction | BoundFunction, ...]  # one of each variable
+    variables: tuple[int, ...]  # the numbers of their linear forms
 
     def bound(self, averages: Values) -> Group:
         """The group with numbers for the averages of the layer that stand inside of functions."""
@@ -42,88 +36,56 @@ class Group:
 
 @dataclass(frozen=True)
 class Term:
-    """A product of groups that are independent of one another.
+    """A product of groups that are independent of one another."""
 
-    Args:
-        factor: in front: a number, or the place of its expression among those of the layer.
-        groups: none for a number.
-    """
-
-    factor: float
-    groups: tuple[Group, ...]
+    factor: float  # in front: a number, or the place of its expression among those of the layer
+    groups: tuple[Group, ...]  # none for a number
 
 
 @dataclass(frozen=True)
 class ViewNumbers:
     """A layer at the p inputs of a view, p = 1 or 2, with A averages, S sources and f linear forms in these.
 
-    Args:
-        kernel: of the next stream, shape (p, p).
-        J: total derivatives of the next state in the state, shape (q, q); the state holds p means, then the kernels.
-        T: total derivatives of the next state in the noise of each average, shape (q, A).
-        noise: n times the covariance of the averages' own noise, shape (A, A).
-        integrands: of each average, whose covariance with one another is their noise times the width.
-        widths: of the populations that averages are over, in units of n, shape (A,).
-        sources: covariances of each source at the inputs, shape (S, p, p).
-        forms: the Gaussian variables of all groups, then the p streams before, then those after: shape (f, S, p).
+    The state holds p means, then the kernels. Covariances of integrands are the noise of averages times their width.
     """
 
-    kernel: Array
-    J: Array
-    T: Array
-    noise: Array
-    integrands: list[list[Term]]
-    widths: Array
-    sources: Array
-    forms: Array
+    kernel: Array  # of the next stream, shape (p, p)
+    J: Array  # total derivatives of the next state in the state, shape (q, q)
+    T: Array  # total derivatives of the next state in the noise of each average, shape (q, A)
+    noise: Array  # n times the covariance of the averages' own noise, shape (A, A)
+    integrands: list[list[Term]]  # of each average
+    widths: Array  # of the populations that averages are over, in units of n, shape (A,)
+    sources: Array  # covariances of each source at the inputs, shape (S, p, p)
+    forms: Array  # the Gaussian variables of all groups, then the p streams before, then those after: shape (f, S, p)
 
 
 class CompiledLayer:
-    """A layer at the inputs of a view: its expressions compiled once, for any values of its parameters.
-
-    Args:
-        response: the layer.
-    """
+    """A layer at the inputs of a view: its expressions compiled once, for any values of its parameters."""
 
     def __init__(self, response: LayerResponse) -> None:
-        self.response = response
-        self._order = list(response.averages)
+        walk, order, sources = response.walk, list(response.averages), response.program.sources
+        self.response, self._order, self._sources = response, order, len(sources)
+        self._values = [CompiledExpressions([value]) for value in response.values.values()]
+        self._stream = CompiledExpressions([walk.stream(a, b) for a, b in walk.kernel])
+        rows = [*(response.slopes[name] for name in order), *response.slopes_after]
+        self._slopes = [(k, s) for k, row in enumerate(rows) for s in row]  # of averages, then of the next state
+        self._partial = CompiledExpressions([slope for row in rows for slope in row.values()])
+        pairs = [(a, b) for k, a in enumerate(order) for b in order[k:]]
+        self._noise = CompiledExpressions([response.covariance(a, b) for a, b in pairs])
+        self._integrands, factors, forms = self._terms()
+        before: list[Form] = [(((z, a), sp.Integer(1)),) for a in walk.inputs]
+        forms += [*before, *(walk.out(a) for a in walk.inputs)]
+        self._forms = len(forms)
+        places = [
+            (k, sources.index(s), walk.inputs.index(a)) for k, form in enumerate(forms) for (s, a), _ in form
+        ]  # the form, source and input of each coefficient
+        self._places = tuple(map(list, zip(*places, strict=True)))
+        widths = [average.width for average in response.averages.values()]
+        covariances = [walk.covariance(s, a, b) for s in sources for a in walk.inputs for b in walk.inputs]
+        self._law = CompiledExpressions([*factors, *widths, *covariances, *(c for form in forms for _, c in form)])
+        self._ends = np.cumsum([len(factors), len(widths), len(covariances)])
 
-    @cached_property
-    def _values(self) -> list[CompiledExpressions]:
-        return [CompiledExpressions([value]) for value in self.response.values.values()]
-
-    @cached_property
-    def _slopes(self) -> CompiledExpressions:
-        """Partial slopes of the averages and of the next state, and covariances of the noise."""
-        return CompiledExpressions([slope for _, _, slope in self._entries])
-
-    @cached_property
-    def _entries(self) -> list[tuple[int, sp.Symbol, sp.Expr]]:
-        rows = [*(self.response.slopes[name] for name in self._order), *self.response.slopes_after]
-        return [(k, s, slope) for k, row in enumerate(rows) for s, slope in row.items()]
-
-    @cached_property
-    def _noise(self) -> CompiledExpressions:
-        pairs = [(a, b) for k, a in enumerate(self._order) for b in self._order[k:]]
-        return CompiledExpressions([self.response.covariance(a, b) for a, b in pairs])
-
-    @cached_property
-    def _stream(self) -> CompiledExpressions:
-        walk = self.response.walk
-        return CompiledExpressions([walk.stream(a, b) for a, b in walk.kernel])
-
-    @cached_property
-    def _law(self) -> CompiledExpressions:
-        """The factors of all terms, the widths, the covariances of the sources and the coefficients of the forms."""
-        walk = self.response.walk
-        widths = [average.width for average in self.response.averages.values()]
-        sources = [walk.covariance(s, a, b) for s in self._sources for a in walk.inputs for b in walk.inputs]
-        coefficients = [c for form in self._forms for _, c in form]
-        return CompiledExpressions([*self._integrands[1], *widths, *sources, *coefficients])
-
-    @cached_property
-    def _integrands(self) -> tuple[list[list[Term]], list[sp.Expr], list[Form]]:
+    def _terms(self) -> tuple[list[list[Term]], list[sp.Expr], list[Form]]:
         """The terms of each average, whose factors are places in a list; this list, and the forms of the variables."""
         forms: dict[Form, int] = {}
         factors: list[sp.Expr] = []
@@ -138,34 +100,8 @@ class CompiledLayer:
             found.append(own)
         return found, factors, list(forms)
 
-    @property
-    def _sources(self) -> tuple[sp.Symbol, ...]:
-        return self.response.program.sources
-
-    @cached_property
-    def _forms(self) -> list[Form]:
-        """Of the variables, of the streams before, and of those after."""
-        inputs = self.response.walk.inputs
-        before: list[Form] = [(((z, a), sp.Integer(1)),) for a in inputs]
-        return [*self._integrands[2], *before, *(self.response.walk.out(a) for a in inputs)]
-
-    @cached_property
-    def _form_places(self) -> tuple[list[int], list[int], list[int]]:
-        """The form, source and input of each of the forms' coefficients."""
-        inputs = self.response.walk.inputs
-        places = [
-            (k, self._sources.index(s), inputs.index(a)) for k, form in enumerate(self._forms) for (s, a), _ in form
-        ]
-        forms, sources, at = zip(*places, strict=True)
-        return list(forms), list(sources), list(at)
-
     def at(self, kernel: Array, values: Values) -> ViewNumbers:
-        """The layer at a kernel.
-
-        Args:
-            kernel: of the stream, shape (p, p).
-            values: of the parameters.
-        """
+        """The layer at a kernel of the stream, shape (p, p)."""
         response, p = self.response, len(kernel)
         inputs = response.walk.inputs
         places = [(inputs.index(a), inputs.index(b)) for a, b in response.kernel]
@@ -177,34 +113,26 @@ class CompiledLayer:
         for (a, b), value in zip(places, self._stream(known), strict=True):
             following[a, b] = following[b, a] = value
         J, T = self._responses(known)
-        terms, factors, _ = self._integrands
-        numbers = self._law(known)
-        ends = np.cumsum([len(factors), len(self._order), len(self._sources) * p * p])
-        own, widths, sources, coefficients = np.split(numbers, ends)
-        forms = np.zeros((len(self._forms), len(self._sources), p))
-        forms[self._form_places] = coefficients
+        own, widths, sources, coefficients = np.split(self._law(known), self._ends)
+        forms = np.zeros((self._forms, self._sources, p))
+        forms[self._places] = coefficients
         averages = {name: known[name] for name in self._order}
         integrands = [
-            [Term(float(own[int(t.factor)]), tuple(g.bound(averages) for g in t.groups)) for t in row] for row in terms
+            [Term(float(own[int(t.factor)]), tuple(g.bound(averages) for g in t.groups)) for t in row]
+            for row in self._integrands
         ]
-        noise = self._covariance(known)
-        return ViewNumbers(following, J, T, noise, integrands, widths, sources.reshape(len(self._sources), p, p), forms)
+        count = len(self._order)
+        noise, places_of_pairs = np.zeros((count, count)), np.triu_indices(count)
+        noise[places_of_pairs] = noise.T[places_of_pairs] = self._noise(known)
+        return ViewNumbers(following, J, T, noise, integrands, widths, sources.reshape(self._sources, p, p), forms)
 
     def _responses(self, known: Values) -> tuple[Array, Array]:
         count, state = len(self._order), self.response.state
-        numbers = self._slopes(known)
         rows: list[dict[sp.Symbol, float]] = [{} for _ in range(count + len(state))]
-        for (k, s, _), value in zip(self._entries, numbers, strict=True):
+        for (k, s), value in zip(self._slopes, self._partial(known), strict=True):
             rows[k][s] = float(value)
         J, T = total_slopes(rows[count:], dict(zip(self._order, rows, strict=False)), state)
         return np.array(J, dtype=float), np.array(T, dtype=float)
-
-    def _covariance(self, known: Values) -> Array:
-        count = len(self._order)
-        found = np.zeros((count, count))
-        rows, columns = np.triu_indices(count)
-        found[rows, columns] = found[columns, rows] = self._noise(known)
-        return found
 
 
 def _bound(function: FloatFunction | BoundFunction, averages: Values) -> FloatFunction | BoundFunction:

@@ -42,13 +42,7 @@ _ROUNDING = 1e-12  # of the coefficients of one form in different views
 
 
 class JointLaw:
-    """Gaussian variables of mean 0, functions of which are known.
-
-    Args:
-        covariance: of all variables.
-        values: of the parameters of functions.
-        degree: highest Hermite polynomial.
-    """
+    """Gaussian variables of mean 0, functions of which are expanded up to a degree of Hermite polynomials."""
 
     def __init__(self, covariance: Array, values: Values, degree: int) -> None:
         self._covariance = covariance
@@ -219,12 +213,7 @@ class LayerNumbers:
 
 
 class LayerNoise:
-    """What a layer adds to the fluctuations.
-
-    Args:
-        layer: at given numbers.
-        law: of its variables, with Hermite coefficients up to a degree M.
-    """
+    """What a layer at given numbers adds to the fluctuations, from Hermite coefficients up to a degree M."""
 
     def __init__(self, layer: LayerNumbers, law: JointLaw) -> None:
         self._layer = layer
@@ -270,20 +259,15 @@ def at_kernels(
 
 
 class _Averages:
-    """The averages of a layer at all inputs, each as it is in the first view that has it.
-
-    Args:
-        layer: as it was compiled.
-        views: pairs of inputs.
-        found: the layer in each of them.
-    """
+    """The averages of a layer at all inputs, each as it is in the first view, or pair of inputs, that has it."""
 
     def __init__(self, layer: CompiledLayer, views: Sequence[Inputs], found: Sequence[ViewNumbers]) -> None:
         p = 1 + max(view[-1] for view in views)
         self._known = [numbers.noise for numbers in found]
-        self._variables, forms = _distinct(
-            [_at_all_inputs(numbers, view, p) for numbers, view in zip(found, views, strict=True)]
-        )
+        spread = [np.zeros((*numbers.forms.shape[:2], p)) for numbers in found]  # the forms, in sources at all inputs
+        for forms_at_all, numbers, view in zip(spread, found, views, strict=True):
+            forms_at_all[..., list(view)] = numbers.forms
+        self._variables, forms = _distinct(spread)
         sources = np.zeros((forms.shape[1], forms.shape[2], forms.shape[2]))
         for view, numbers in zip(views, found, strict=True):
             sources[:, *block(view, view)] = numbers.sources
@@ -330,13 +314,6 @@ class _Averages:
             variables = tuple(own[group.variables[i]] for i in order)
             groups.append(Group(tuple(group.functions[i] for i in order), variables))
         return Term(term.factor, tuple(groups))
-
-
-def _at_all_inputs(numbers: ViewNumbers, view: Inputs, p: int) -> Array:
-    """The forms of a view as forms in the sources at all inputs."""
-    forms = np.zeros((*numbers.forms.shape[:2], p))
-    forms[..., list(view)] = numbers.forms
-    return forms
 
 
 def _distinct(forms: Sequence[Array]) -> tuple[list[list[int]], Array]:

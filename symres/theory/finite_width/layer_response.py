@@ -69,15 +69,10 @@ class FluctuatingWalk(Walk):
 
 @dataclass(frozen=True)
 class LayerResponse:
-    """The averages of a layer, in the order in which it computes them, and their slopes.
+    """The averages of a layer, in the order in which it computes them, and their slopes."""
 
-    Args:
-        program: the layer.
-        inputs: the number of inputs, 1 or more.
-    """
-
-    program: Program
-    inputs: int = 1
+    program: Program  # the layer
+    inputs: int = 1  # the number of inputs, 1 or more
 
     def __post_init__(self) -> None:
         if self.program.batches:

@@ -11,15 +11,15 @@ import sympy as sp
 from ...core import symbols
 from ...core.errors import NoClosedForm, UnsupportedLayer
 from ...layers.layer import Layer
-from ...results.critical_point import CriticalPoint
 from ...results.observable import Observable
 from ...results.quantity import Quantity, Status
+from ...results.subjects import DerivedDepth
 from ..quantities.build import RecordWords, build, unknown
 from ..walk.walk import Walk
 from .layer_walks import LayerWalks
 
 
-class Subject(ABC):
+class Subject(DerivedDepth, ABC):
     """What an observable is derived from: a layer, and what is derived already."""
 
     layer: Layer
@@ -32,15 +32,6 @@ class Subject(ABC):
     @abstractmethod
     def quantity(self, name: str) -> Quantity:
         """Another observable of the same layer."""
-
-
-class CriticalSubject(Subject):
-    """A layer whose criticality is analysed."""
-
-    @property
-    @abstractmethod
-    def critical_points(self) -> tuple[CriticalPoint, ...]:
-        """Where it is critical."""
 
 
 @dataclass(frozen=True)
@@ -118,16 +109,11 @@ class AtCriticality(LayerObservable):
         derive: the quantity.
     """
 
-    derive: Callable[[CriticalSubject], Quantity] | None = None
-
-    def applies_to(self, subject: Subject) -> bool:
-        """Whether criticality is analysed."""
-        return isinstance(subject, CriticalSubject)
+    derive: Callable[[Subject], Quantity] | None = None
 
     def of(self, subject: Subject) -> Quantity:
         """The quantity, with its own meaning where it is more special than that of the record."""
         assert self.derive is not None
-        assert isinstance(subject, CriticalSubject)
         found = self.derive(subject)
         words = self.words
         words["meaning"] = found.meaning or self.meaning

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from textwrap import indent
-from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+from typing import Self, TypeVar, overload
 
 from ...activations.formula_parser import nearest
 from ...core.errors import DeclarationError, OutOfBudget
@@ -15,7 +15,6 @@ from ...core.work_budget import Stage, limited
 from ...layers.layer import Layer
 from ...results.observable import Section
 from ...results.quantity import Quantity
-from ...results.subjects import DerivedLayer
 from ..finite_width.layer_noise import CompiledLayer
 from ..finite_width.layer_response import LayerResponse
 from ..quantities.build import unknown
@@ -27,11 +26,7 @@ Part = TypeVar("Part")
 
 
 class Derived:
-    """An observable of a layer as an attribute.
-
-    Args:
-        record: the observable.
-    """
+    """An observable of a layer as an attribute."""
 
     def __init__(self, record: LayerObservable) -> None:
         self.record = record
@@ -63,7 +58,7 @@ def _documented(record: LayerObservable) -> str:
 
 
 @dataclass(frozen=True)
-class LayerTheory(DerivedLayer, Subject):
+class LayerTheory(Subject):
     """What a layer does to kernels, gradients and tangent kernels: each quantity is derived when it is asked for.
 
     Args:
@@ -85,14 +80,6 @@ class LayerTheory(DerivedLayer, Subject):
     ntk_map = Derived(layer_maps.NTK_MAP)
     parameter_norm = Derived(layer_maps.PARAMETER_NORM)
 
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """An observable that was added to the catalogue."""
-            if "layer" in vars(self) and name in self.observables:  # not while it is being unpickled
-                return self.quantity(name)
-            return super().__getattribute__(name)  # it raises: what is missing may be another object's attribute
-
     @cached_property
     def walks(self) -> LayerWalks:
         """The laws of the layer's neurons."""
@@ -113,19 +100,16 @@ class LayerTheory(DerivedLayer, Subject):
         return {}
 
     def derived(self, record: LayerObservable) -> Quantity:
-        """An observable of this layer, derived once."""
+        """An observable of this layer, derived once; unknown if it takes more work than a quantity may."""
         if record.name not in self._known:
-            self._known[record.name] = self._within_budget(record)
+            try:
+                with limited(Stage.QUANTITY, record.name):
+                    self._known[record.name] = record.of(self)
+            except OutOfBudget as error:
+                self.given_up[record.name] = str(error)
+                lost = unknown(record.name, record.arguments, error.found, **record.words)
+                self._known[record.name] = lost
         return self._known[record.name]
-
-    def _within_budget(self, record: LayerObservable) -> Quantity:
-        """An observable, unknown if it takes more work than a quantity may."""
-        try:
-            with limited(Stage.QUANTITY, record.name):
-                return record.of(self)
-        except OutOfBudget as error:
-            self.given_up[record.name] = str(error)
-            return unknown(record.name, record.arguments, error.found, **record.words)
 
     def quantity(self, name: str) -> Quantity:
         """An observable by its name.
@@ -186,13 +170,18 @@ class LayerTheory(DerivedLayer, Subject):
         return layer_maps.tangent_kernel_map(rates).of(self)
 
     @cached_property
-    def fluctuating(self) -> Mapping[int, CompiledLayer]:
-        """The layer at finite width in numbers, for one input and for two.
+    def _compiled(self) -> dict[int, CompiledLayer]:
+        return {}
+
+    def fluctuating(self, inputs: int) -> CompiledLayer:
+        """The layer at finite width in numbers, for one input or for a pair.
 
         Raises:
             UnsupportedLayer: it averages over a batch.
         """
-        return {p: CompiledLayer(LayerResponse(self.layer.program, p)) for p in (1, 2)}
+        if inputs not in self._compiled:
+            self._compiled[inputs] = CompiledLayer(LayerResponse(self.layer.program, inputs))
+        return self._compiled[inputs]
 
     @property
     def is_batch(self) -> bool:
@@ -233,12 +222,7 @@ class LayerTheory(DerivedLayer, Subject):
 
 
 class LazyQuantities(Mapping[str, Quantity]):
-    """A mapping from names to quantities, each derived when it is looked up.
-
-    Args:
-        derive: makes a quantity from its name.
-        names: of the quantities, in their order.
-    """
+    """A mapping from names, in their order, to quantities, each derived when it is looked up."""
 
     def __init__(self, derive: Callable[[str], Quantity], names: tuple[str, ...]) -> None:
         self._derive, self._names = derive, names

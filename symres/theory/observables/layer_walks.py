@@ -23,12 +23,8 @@ _NOTHING = 1e-12  # more is left of what does not vanish
 _ANY = sp.Rational(7, 10)  # a value for parameters
 
 
-def needs_direction(walk: Walk) -> bool:
-    """Whether a normaliser of the layer divides by 0 at an input of kernel 0, whatever the parameters are."""
-    return any(_vanishes(walk, divisor) for divisor in walk.program.divisors)
-
-
-def _vanishes(walk: Walk, divisor: sp.Expr) -> bool:
+def _vanishes_at_zero(walk: Walk, divisor: sp.Expr) -> bool:
+    """Whether a divisor is 0 at an input of kernel 0, whatever the parameters are."""
     value = walk.at(divisor, walk.first)
     for name, meaning in reversed(walk.assignments):
         value = value.xreplace({name: meaning})
@@ -43,13 +39,9 @@ def _vanishes(walk: Walk, divisor: sp.Expr) -> bool:
 
 @dataclass(frozen=True)
 class LayerWalks:
-    """The walk of one input and that of two, and what several observables are made of.
+    """The walk of one input and that of two, and what several observables are made of."""
 
-    Args:
-        layer: the forward equation.
-    """
-
-    layer: Layer
+    layer: Layer  # the forward equation
 
     @cached_property
     def one(self) -> Walk:
@@ -68,8 +60,8 @@ class LayerWalks:
 
     @cached_property
     def is_directed(self) -> bool:
-        """Whether inputs of kernel 0 have no image."""
-        return not self.is_batch and needs_direction(self.one)
+        """Whether inputs of kernel 0 have no image: a normaliser of the layer divides by their size."""
+        return not self.is_batch and any(_vanishes_at_zero(self.one, divisor) for divisor in self.one.program.divisors)
 
     @cached_property
     def activations(self) -> frozenset[Phi]:

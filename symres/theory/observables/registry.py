@@ -11,11 +11,7 @@ from .layer_observable import LayerObservable
 
 
 class Observables(Mapping[str, Observable]):
-    """Records by name, in the order of the derivation; read-only.
-
-    Args:
-        records: the observables.
-    """
+    """Records by name, in the order of the derivation; read-only."""
 
     def __init__(self, records: Sequence[Observable]) -> None:
         self._records = {record.name: record for record in records}

@@ -1,6 +1,5 @@
 """From unevaluated averages to verified quantities.
 
 Read ``closed_forms`` first (averages replaced by closed forms, with proof), then ``build`` (the quantity, compared with
-numbers). ``expansion`` has series in the kernel, in sums of
-``power_sums``; ``expectations`` the averages that users ask for directly.
+numbers). ``expansion`` has series in the kernel; ``expectations`` the averages that users ask for directly.
 """

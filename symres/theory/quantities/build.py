@@ -31,19 +31,12 @@ _DIGITS, _BITS, _TOLERANCE = 25, 100, 1e-20  # of a verification
 
 
 class RecordWords(TypedDict, total=False):
-    """What a quantity says of itself, as its record does.
+    """What a quantity says of itself, as its record does."""
 
-    Args:
-        notation: LaTeX of the left-hand side.
-        meaning: one line that says what it is.
-        unit: in which it is measured.
-        source: document and equation that it generalises.
-    """
-
-    notation: str
-    meaning: str
-    unit: str
-    source: str
+    notation: str  # LaTeX of the left-hand side
+    meaning: str  # one line that says what it is
+    unit: str  # in which it is measured
+    source: str  # document and equation that it generalises
 
 
 def build(
@@ -73,7 +66,8 @@ def build(
     """
     words.setdefault("notation", name)
     definition, kept = inlined(definition, assignments)
-    symbols = _arguments(arguments, definition, kept)
+    free = set().union(definition.free_symbols, *(d.free_symbols for _, d in kept)) - {s for s, _ in kept}
+    symbols = (*arguments, *sorted(free - set(arguments), key=place))
     require_distinct(words.get("meaning") or name, {*symbols, *parameters, *(step for step, _ in kept)})
     closer = ClosedFormSubstitution()
     steps, inner = [], []
@@ -134,22 +128,8 @@ def _with_steps(proof: Proof, inner: Sequence[tuple[sp.Symbol, Proof]]) -> Proof
     return Proof(proof.start, tuple(steps))
 
 
-def _arguments(first: tuple[sp.Symbol, ...], definition: sp.Expr, kept: Sequence[Assignment]) -> tuple[sp.Symbol, ...]:
-    names = {s for s, _ in kept}
-    free = set().union(definition.free_symbols, *(d.free_symbols for _, d in kept)) - names - set(first)
-    return (*first, *sorted(free, key=place))
-
-
 def inlined(definition: sp.Expr, assignments: Sequence[Assignment]) -> tuple[sp.Expr, list[Assignment]]:
-    """Keep the named steps that stand inside of averages; write the others out.
-
-    Args:
-        definition: in unevaluated averages and assigned symbols.
-        assignments: the walk's straight-line list.
-
-    Returns:
-        The definition, and the assignments that are left.
-    """
+    """The definition with the steps written out that stand inside of no average, and the assignments that are left."""
     pending = dict(assignments)
     for symbol, value in reversed(list(assignments)):
         users = [definition, *(d for s, d in pending.items() if s != symbol)]

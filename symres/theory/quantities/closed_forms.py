@@ -36,22 +36,19 @@ class ClosedFormSubstitution:
         return Proof(definition, tuple(steps))
 
     def _average(self, node: Expectation) -> Average:
+        """The closed form of an average, if it is reached within the budget."""
         if node not in self.averages:
-            found = self.averages[node] = _within_budget(node)
+            try:
+                with limited(Stage.AVERAGE, str(node)):
+                    found = average(node.integrand, node.law)
+            except OutOfBudget as error:
+                found = Average(node, False, Proof(node), reason=error.found)
+            self.averages[node] = found
             if not found.exact:
                 self.open.append(found)
             else:
                 self.verifications += found.verifications
         return self.averages[node]
-
-
-def _within_budget(node: Expectation) -> Average:
-    """The closed form of an average, if it is reached within the budget."""
-    try:
-        with limited(Stage.AVERAGE, str(node)):
-            return average(node.integrand, node.law)
-    except OutOfBudget as error:
-        return Average(node, False, Proof(node), reason=error.found)
 
 
 def closed(expression: sp.Expr) -> sp.Expr:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from typing import NamedTuple, TypeVar
 
 import mpmath as mp
@@ -17,14 +17,13 @@ from ...core.proof import Proof
 from ...core.symbols import K
 from ...core.words import SeriesRange
 from ...functions.balls import evaluate
-from ...functions.ranges import of_size
+from ...functions.ranges import of_size, vanishes
 from ...gaussian.calculus.expectation import Expectation
 from ...gaussian.expansions.large_variance import large_variance, log_free_order
 from ...gaussian.expansions.small_variance import small_variance
 from ...gaussian.expansions.truncation import Truncation
 from ...results.quantity import Quantity, Status, Verification
 from .closed_forms import closed
-from .power_sums import Powers, series
 
 T = TypeVar("T")
 
@@ -38,7 +37,7 @@ def expansion(quantity: Quantity, order: int, *, large: bool = False, checked: b
 
     Args:
         quantity: a function of K.
-        order: the highest power of K that is kept, of 1/K if it is large.
+        order: the highest power of K that is kept, of 1/K if it is ``large``.
         large: whether K is.
         checked: whether to compare it with numbers, and to state how far it reaches.
 
@@ -65,17 +64,11 @@ def expansion(quantity: Quantity, order: int, *, large: bool = False, checked: b
 
 
 class VerifiedTerms(NamedTuple):
-    """The terms of an expansion.
+    """The terms of an expansion."""
 
-    Args:
-        terms: exponents of K, of 1/K if it is large, and coefficients.
-        verifications: the comparison with numbers that they passed; none where a term is infinite.
-        reach: how far the expansion is accurate, in words; it takes longer than the comparison.
-    """
-
-    terms: Mapping[sp.Expr, sp.Expr]
-    verifications: tuple[Verification, ...] = ()
-    reach: Callable[[], str] = str
+    terms: Mapping[sp.Expr, sp.Expr]  # exponents of K, of 1/K if it is large, and coefficients
+    verifications: tuple[Verification, ...] = ()  # comparisons with numbers; none where a term is infinite
+    reach: Callable[[], str] = str  # how far it is accurate, in words; it takes longer than the comparison
 
 
 def verified_terms(quantity: Quantity, order: int, large: bool = False) -> VerifiedTerms:
@@ -161,16 +154,93 @@ def _expanded_at_zero(defined: sp.Expr, order: sp.Expr | int, large: bool) -> di
 
 
 @dataclass(frozen=True)
-class _Expander:
-    """Expands expressions in averages around K = 0.
+class Powers:
+    """``sum of coefficient*K**exponent`` and terms beyond ``K**known``."""
 
-    Args:
-        terms: the expansion of an average in its variance.
-        large: whether the variances grow as K vanishes.
-    """
+    terms: Mapping[sp.Expr, sp.Expr]  # exponent -> coefficient without K
+    known: sp.Expr = sp.oo  # every term up to this exponent is there; infinite for a sum that ends
+
+    @cached_property
+    def low(self) -> sp.Expr:
+        """The lowest exponent that it may have."""
+        return min(self.terms, default=self.known)
+
+    def __add__(self, other: Powers) -> Powers:
+        total = dict(self.terms)
+        for exponent, value in other.terms.items():
+            total[exponent] = total.get(exponent, sp.Integer(0)) + value
+        return _cut(total, min(self.known, other.known))
+
+    def __mul__(self, other: Powers) -> Powers:
+        if sp.oo in (self.low, other.low):  # exactly 0
+            return ZERO
+        total: dict[sp.Expr, sp.Expr] = {}
+        for one, a in self.terms.items():
+            for two, b in other.terms.items():
+                total[one + two] = total.get(one + two, sp.Integer(0)) + a * b
+        return _cut(total, min(self.known + other.low, other.known + self.low))
+
+    @cached_property
+    def without_zeros(self) -> Powers:
+        """Coefficients multiplied out, without those that are 0 in disguise."""
+        expanded = {exponent: sp.expand_mul(value) for exponent, value in self.terms.items()}
+        return Powers({e: value for e, value in sorted(expanded.items()) if not vanishes(value)}, self.known)
+
+    def power(self, exponent: sp.Expr, wanted: sp.Expr) -> Powers:
+        """The sum to a constant power, infinite series up to K**wanted."""
+        if exponent.is_Integer and exponent >= 0:
+            result = ONE
+            for _ in range(int(exponent)):
+                result = result * self
+            return result
+        law = self.without_zeros
+        if not law.terms:
+            raise NoClosedForm(f"a power {exponent} in a series", "its base vanishes", "use evalf")
+        first = law.terms[law.low]
+        front = Powers({law.low * exponent: first**exponent})
+        rest = Powers({e - law.low: v / first for e, v in law.terms.items() if e != law.low}, law.known - law.low)
+        return front * series(lambda n: sp.binomial(exponent, n), rest.without_zeros, wanted - law.low * exponent)
+
+    def exponential(self, wanted: sp.Expr) -> Powers:
+        """The exponential of the sum, up to K**wanted; what decays faster than every power is 0.
+
+        Raises:
+            NoClosedForm: it grows faster than every power, or that depends on parameters.
+        """
+        u = self.without_zeros
+        if u.low < 0:
+            if u.terms[u.low].is_negative:
+                return ZERO
+            asked = f"a series of exp({u.terms[u.low]}*K**{u.low})"
+            raise NoClosedForm(asked, "it is not a sum of powers of K", "declare the signs of its parameters")
+        front = Powers({sp.Integer(0): sp.exp(u.terms.get(sp.Integer(0), sp.Integer(0)))})
+        rest = Powers({e: v for e, v in u.terms.items() if e != 0}, u.known)
+        return front * series(lambda n: 1 / sp.factorial(n), rest, wanted)
+
+
+def _cut(terms: Mapping[sp.Expr, sp.Expr], known: sp.Expr) -> Powers:
+    return Powers({e: value for e, value in terms.items() if e <= known and value != 0}, known)
+
+
+def series(coefficient: Callable[[int], sp.Expr], rest: Powers, wanted: sp.Expr) -> Powers:
+    """``sum of coefficient(n)*rest**n`` up to K**wanted, for a sum that vanishes with K."""
+    if not rest.terms:
+        return Powers({sp.Integer(0): coefficient(0)}, rest.known)
+    total, power = ZERO, ONE
+    for n in range(max(int(sp.floor(wanted / rest.low)), 0) + 1):
+        total, power = total + power * Powers({sp.Integer(0): coefficient(n)}), power * rest
+    return _cut(total.terms, min(total.known, wanted))
+
+
+ZERO, ONE = Powers({}), Powers({sp.Integer(0): sp.Integer(1)})
+
+
+@dataclass(frozen=True)
+class _Expander:
+    """Expands expressions in averages around K = 0, by the expansion of an average in its variance."""
 
     terms: Callable[[PiecewiseFunction, sp.Expr | int], tuple[tuple[sp.Rational, sp.Expr], ...]]
-    large: bool
+    large: bool  # whether the variances grow as K vanishes
 
     def __call__(self, e: sp.Expr, wanted: sp.Expr) -> Powers:
         """The sum of powers of K, averages and infinite series in it up to K**wanted."""

@@ -2,6 +2,5 @@
 
 Reading order: ``kernel_response`` (maps of one layer with their derivatives, compiled; products of slopes along the
 layers up to a readout, and their power law in depth), ``branch_scale`` (the maximum over xi at a depth, that of linear
-layers, and its limit for deep networks), ``maximum_entropy`` (another condition on the last kernel),
-``response_recursions`` (what of this is exported as code).
+layers, and its limit for deep networks), ``maximum_entropy`` (another condition on the last kernel).
 """

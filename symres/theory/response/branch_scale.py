@@ -12,9 +12,8 @@ where numbers end.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import TypeAlias, TypeVar
 
@@ -54,28 +53,8 @@ _CONVERGED = 1e-9  # relative error of an integral, from which on it is no numbe
 _ASKED = "the optimal branch scale of many layers"
 
 
-@dataclass(frozen=True)
-class ScannedPlaces:
-    """Places, and what a function is there.
-
-    Args:
-        rows: in increasing order of places.
-    """
-
-    rows: tuple[Value, ...]
-
-    @property
-    def crossings(self) -> list[tuple[float, float]]:
-        """Neighbours whose values have different signs."""
-        return [(low, high) for (low, left), (high, right) in pairwise(self.rows) if (left > 0) != (right > 0)]
-
-    def range_of(self, name: str) -> str:
-        """In words, where it was looked."""
-        return f"between {name} = {self.rows[0][0]:.3g} and {self.rows[-1][0]:.3g}"
-
-
-def zeros(function: Function, start: Sequence[float]) -> ScannedPlaces:
-    """Look for zeros, beyond the first places if there is none between these.
+def scanned(function: Function, start: Sequence[float]) -> list[Value]:
+    """Places and values, beyond the first places if the sign does not change between these.
 
     Args:
         function: not finite where numbers end.
@@ -84,13 +63,19 @@ def zeros(function: Function, start: Sequence[float]) -> ScannedPlaces:
     Raises:
         NoClosedForm: numbers end everywhere.
     """
-    found = ScannedPlaces(tuple(_finite(function, start)))
-    if found.crossings:
-        return found
-    first, last = found.rows[0], found.rows[-1]
-    other = (lambda value: value <= 0) if first[1] > 0 else (lambda value: value > 0)
-    below, above = (list(_outwards(function, row, by, other)) for row, by in ((first, 1 / _WIDER), (last, _WIDER)))
-    return ScannedPlaces((*reversed(below), *found.rows, *above))
+    rows = [(place, value) for place in start if np.isfinite(value := function(place))]
+    if not rows:
+        found = f"it is not finite between {start[0]:.3g} and {start[-1]:.3g}"
+        raise NoClosedForm("the response", found, "take smaller kernels, or fewer layers")
+    if crossings(rows):
+        return rows
+    below, above = (list(_outwards(function, row, by)) for row, by in ((rows[0], 1 / _WIDER), (rows[-1], _WIDER)))
+    return [*reversed(below), *rows, *above]
+
+
+def crossings(rows: Sequence[Value]) -> list[tuple[float, float]]:
+    """Neighbours whose values have different signs."""
+    return [(low, high) for (low, left), (high, right) in pairwise(rows) if (left > 0) != (right > 0)]
 
 
 def root(function: Function, low: float, high: float) -> float:
@@ -98,18 +83,9 @@ def root(function: Function, low: float, high: float) -> float:
     return brent(function, low, high, xtol=1e-15 * low, rtol=1e-14)
 
 
-def number_or_end(function: Function) -> Function:
-    """The same function, nan where numbers end."""
-    return _or_ended(function, float("nan"))
+def or_ended(function: Callable[[float], T], ended: T) -> Callable[[float], T]:
+    """The same function, with another value where numbers end."""
 
-
-def rows_of(function: Callable[[float], tuple[float, float]]) -> Rows:
-    """The rows of a function that returns a logarithm and its slope, nan where numbers end."""
-    both = _or_ended(function, (float("nan"), float("nan")))
-    return lambda places: [(place, *both(place)) for place in places]
-
-
-def _or_ended(function: Callable[[float], T], ended: T) -> Callable[[float], T]:
     def found(place: float) -> T:
         try:
             with np.errstate(all="ignore"):
@@ -120,90 +96,68 @@ def _or_ended(function: Callable[[float], T], ended: T) -> Callable[[float], T]:
     return found
 
 
-def _finite(function: Function, places: Sequence[float]) -> list[Value]:
-    rows = [(float(place), value) for place in places if np.isfinite(value := function(float(place)))]
-    if not rows:
-        found = f"it is not finite between {places[0]:.3g} and {places[-1]:.3g}"
-        raise NoClosedForm("the response", found, "take smaller kernels, or fewer layers")
-    return rows
+def rows_of(function: Callable[[float], tuple[float, float]]) -> Rows:
+    """The rows of a function that returns a logarithm and its slope, nan where numbers end."""
+    both = or_ended(function, (math.nan, math.nan))
+    return lambda places: [(place, *both(place)) for place in places]
 
 
-def _outwards(function: Function, row: Value, factor: float, done: Callable[[float], bool]) -> Iterator[Value]:
-    """Places further and further out, until one is found or numbers end."""
+def _outwards(function: Function, row: Value, factor: float) -> Iterator[Value]:
+    """Places further and further out, until the sign is another one or numbers end."""
     place, value = row
-    least = place / _BEYOND
-    while least <= place * factor <= _LARGEST_PLACE:
+    least, sign = place / _BEYOND, value > 0
+    while least <= place * factor <= _LARGEST_PLACE and (value > 0) == sign:
         place *= factor
         value = function(place)
         if not np.isfinite(value):
             return
         yield place, value
-        if done(value):
-            return
 
 
-@dataclass(frozen=True)
-class OutputResponse:
-    """``chi_out`` of a deep network as a function of the scale of its branches.
+def largest_response(
+    layer: LayerTheory, readout: LayerTheory, depth: int, kernels: Array, values: Values, scale: sp.Symbol
+) -> BranchScale:
+    """The scale at which outputs of so many layers and a readout respond most to the kernels K, or K11, K12, K22.
 
     Args:
         layer: repeated.
         readout: the last layer.
         depth: number of repetitions.
-        kernels: of the input: K, or K11, K12, K22.
+        kernels: of the input.
         values: of all parameters but the scale.
         scale: the parameter that weighs the branch.
+
+    Raises:
+        NoClosedForm: no scale between 0 and infinity makes the response largest.
     """
+    inputs = 1 if len(kernels) == 1 else 2
+    repeated, last = (ScaleSlopes(theory, inputs, scale) for theory in (layer, readout))
 
-    layer: LayerTheory
-    readout: LayerTheory
-    depth: int
-    kernels: Array
-    values: Values
-    scale: sp.Symbol
-
-    @cached_property
-    def _slopes(self) -> tuple[ScaleSlopes, ScaleSlopes]:
-        inputs = 1 if len(self.kernels) == 1 else 2
-        target = 0 if inputs == 1 else 1
-        return (
-            ScaleSlopes(self.layer, inputs, target, self.scale),
-            ScaleSlopes(self.readout, inputs, target, self.scale),
-        )
-
-    def at(self, scale: float) -> tuple[float, float, float]:
+    def response_at(place: float) -> tuple[float, float, float]:
         """``log |chi_out|``, its derivative in the scale, and the sign of chi_out."""
-        values = {**self.values, self.scale: scale}
-        kernels, moved = self.kernels, np.zeros(len(self.kernels))
+        there, state, moved = {**values, scale: place}, kernels, np.zeros(len(kernels))
         total, rate, sign = 0.0, 0.0, 1.0
-        layer, readout = self._slopes
-        for slopes in (*(layer,) * self.depth, readout):
-            kernels, moved, steep, slope = slopes.at(kernels, moved, values)
+        for slopes in (*(repeated,) * depth, last):
+            state, moved, steep, slope = slopes.at(state, moved, there)
             total, rate, sign = total + np.log(abs(steep)), rate + slope, sign * np.sign(steep)
         return float(total), rate, sign
 
-    def optimum(self) -> BranchScale:
-        """The scale of the largest response.
+    scales = (np.geomspace(*SCALES) / np.sqrt(depth)).tolist()
+    with np.errstate(all="ignore"):
+        response_at(scales[0])  # what is refused at every scale says so here
 
-        Raises:
-            NoClosedForm: no scale between 0 and infinity makes the response largest.
-        """
-        scales = (np.geomspace(*SCALES) / np.sqrt(self.depth)).tolist()
-        with np.errstate(all="ignore"):
-            self.at(scales[0])  # what is refused at every scale says so here
+    @rows_of
+    def rows_at(place: float) -> tuple[float, float]:
+        size, rate, _ = response_at(place)
+        return size, place * rate
 
-        @rows_of
-        def rows_at(scale: float) -> tuple[float, float]:
-            size, rate, _ = self.at(scale)
-            return size, scale * rate
-
-        rows, rough = _surveyed(rows_at, scales)
-        top = _highest_maximum(rows_at, rows, root)
-        if found := _instead_of_maximum(rows, rough, top, self.scale.name, "without the branch"):
-            raise NoClosedForm(f"the {self.scale} at which the output responds most", found, "choose a weight")
-        assert top is not None
-        size, _, sign = self.at(top[0])
-        return BranchScale(top[0], float(sign * np.exp(size)), (rows[0][0], rows[-1][0]))
+    rows, rough = _surveyed(rows_at, scales)
+    top = _highest_maximum(rows_at, rows, root)
+    if found := _instead_of_maximum(rows, rough, top, scale.name, "without the branch"):
+        raise NoClosedForm(f"the {scale} at which the output responds most", found, "choose a weight")
+    assert top is not None
+    size, _, sign = response_at(top[0])
+    return BranchScale(top[0], float(sign * np.exp(size)), (rows[0][0], rows[-1][0]))
 
 
 def scale_for(layer: LayerTheory, target: float, depth: int, kernel: float, values: Values, scale: sp.Symbol) -> float:
@@ -227,15 +181,13 @@ def scale_for(layer: LayerTheory, target: float, depth: int, kernel: float, valu
     scales = (np.geomspace(*SCALES) / np.sqrt(depth)).tolist()
     with np.errstate(all="ignore"):
         reached(scales[0])  # what is refused at every scale says so here
-    found = zeros(number_or_end(excess), scales)
-    if not found.crossings:
-        side = "larger" if found.rows[0][1] > 0 else "smaller"
-        raise NoClosedForm(
-            f"{scale} for which {depth} layers lead from K = {kernel:g} to {target:g}",
-            f"{found.range_of(scale.name)} all final kernels are {side}",
-            "ask for another final kernel",
-        )
-    return root(excess, *found.crossings[0])
+    rows = scanned(or_ended(excess, math.nan), scales)
+    if not crossings(rows):
+        asked = f"{scale} for which {depth} layers lead from K = {kernel:g} to {target:g}"
+        span = f"between {scale.name} = {rows[0][0]:.3g} and {rows[-1][0]:.3g}"
+        found = f"{span} all final kernels are {'larger' if rows[0][1] > 0 else 'smaller'}"
+        raise NoClosedForm(asked, found, "ask for another final kernel")
+    return root(excess, *crossings(rows)[0])
 
 
 def linear_estimate(rate: Quantity, power: int, start: float, target: float, depth: int, values: Values) -> float:
@@ -243,14 +195,6 @@ def linear_estimate(rate: Quantity, power: int, start: float, target: float, dep
 
     With ``K' = K + xi^p (b_0 + b_1 K)``, the flow at small kernels, L layers lead from K_0 to F where
     ``xi^p b_1 = ((b_1 F + b_0)/(b_1 K_0 + b_0))^(1/L) - 1`` (Fischer et al. (67), and (68) for many layers).
-
-    Args:
-        rate: ``b_0 + b_1 K + ...``, the flow of the kernel for branches of weight 1.
-        power: p.
-        start: K_0.
-        target: F.
-        depth: L.
-        values: of all other parameters.
 
     Raises:
         NoClosedForm: the flow is unknown or not linear at small kernels, or it does not lead to F.
@@ -274,14 +218,7 @@ def linear_estimate(rate: Quantity, power: int, start: float, target: float, dep
 def deep_branch_scale(
     rate: Quantity, readout_slope: Quantity, power: int, kernel: float, values: Values
 ) -> DeepBranchScale:
-    """The limit for one input.
-
-    Args:
-        rate: B(K).
-        readout_slope: G'(K), of the kernel map of the last layer.
-        power: p.
-        kernel: of the input.
-        values: of all parameters.
+    """The limit for one input, from the flow B(K), the readout's slope G'(K) and the power p of the scale.
 
     Raises:
         NoClosedForm: a map is unknown, or no kernel between the first and the last makes the response largest.
@@ -312,7 +249,9 @@ def deep_branch_scale(
 
     end = kernel / _REACH[0] if start < 0 else min(max(_REACH[0] * kernel, _REACH[1]), largest)
     places = _between(kernel, end)
-    stop = _fixed_kernel(number_or_end(flow), places)
+    ahead = or_ended(flow, math.nan)
+    ends = next(((a, b) for a, b in pairwise(places) if ahead(a) * ahead(b) <= 0), None)
+    stop = root(ahead, *sorted(ends)) if ends else None  # the kernel at which the flow ends
     if stop is not None:
         places = _between(kernel, stop)
         places[-1] += _NEAR * (places[-2] - stop)
@@ -332,14 +271,6 @@ def deep_branch_scale(
 def _between(kernel: float, end: float) -> list[float]:
     """Kernels on the way from one to another."""
     return np.geomspace(kernel, end, int(_STEPS * abs(np.log10(end / kernel))) + 3).tolist()
-
-
-def _fixed_kernel(flow: Function, places: Sequence[float]) -> float | None:
-    """The kernel at which the flow ends; None if it passes all of these."""
-    for before, after in pairwise(places):
-        if flow(before) * flow(after) <= 0:
-            return root(flow, *sorted((before, after)))
-    return None
 
 
 def _time(flow: Function, kernel: float, final: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import sympy as sp
 
@@ -17,7 +17,7 @@ from ...numerics.deferred_numpy import Array, np
 from ...results.annotated_numbers import Response, ResponseDecay, Value
 from ...results.critical_point import Exponents
 from ...results.quantity import Quantity, Status
-from ..criticality.vanishing_kernel import growth
+from ..criticality.kernel_flow import growth
 from ..observables.layer_theory import LayerTheory
 
 ONE = (K,)
@@ -66,28 +66,8 @@ def largest_kernel(expressions: Sequence[sp.Expr]) -> float:
     return LARGEST if any(e.has(Expectation) for e in expressions) else float("inf")
 
 
-@dataclass(frozen=True)
-class Slopes:
-    """Maps and their derivatives at one place.
-
-    Args:
-        kernels: the next kernels, shape (q,).
-        jacobian: their derivatives in the kernels, shape (q, q).
-        added: derivatives of what the layer adds to the kernels that the skip connection keeps, shape (q, q).
-    """
-
-    kernels: Array
-    jacobian: Array
-    added: Array
-
-
 class LayerSlopes:
-    """A layer whose maps and derivatives are compiled.
-
-    Args:
-        layer: its theory.
-        inputs: 1 or 2.
-    """
+    """The maps of a layer at one or two inputs with their derivatives, compiled."""
 
     def __init__(self, layer: LayerTheory, inputs: int) -> None:
         self.state: Sequence[sp.Symbol] = ONE if inputs == 1 else PAIR
@@ -99,12 +79,13 @@ class LayerSlopes:
         kept = [(w * x).diff(y) for w, x in zip(weights, self.state, strict=True) for y in self.state]
         self._compiled = CompiledExpressions([*maps, *slopes, *kept])
 
-    def at(self, kernels: Array, values: Values) -> Slopes:
-        """The maps and derivatives at given kernels."""
-        known = {**values, **dict(zip(self.state, map(float, kernels), strict=True))}
-        found, size = self._compiled(known), len(self.state)
+    def at(self, kernels: Array, values: Values) -> tuple[Array, Array, Array]:
+        """The next kernels, shape (q,); their derivatives in the kernels, shape (q, q); and those of what the layer
+        adds to the kernels that the skip connection keeps.
+        """
+        found, size = self._compiled({**values, **_at_kernels(self.state, kernels)}), len(self.state)
         slopes, kept = (part.reshape(size, size) for part in np.split(found[size:], 2))
-        return Slopes(found[:size], slopes, slopes - kept)
+        return found[:size], slopes, slopes - kept
 
 
 class ScaleSlopes:
@@ -112,14 +93,13 @@ class ScaleSlopes:
 
     Args:
         layer: its theory.
-        inputs: 1 or 2.
-        target: the entry t of the state, on which no other map depends.
+        inputs: 1 or 2; then t is the covariance, on which no other map depends.
         scale: the parameter.
     """
 
-    def __init__(self, layer: LayerTheory, inputs: int, target: int, scale: sp.Symbol) -> None:
+    def __init__(self, layer: LayerTheory, inputs: int, scale: sp.Symbol) -> None:
         self.state: Sequence[sp.Symbol] = ONE if inputs == 1 else PAIR
-        maps = maps_of(layer, inputs)
+        maps, target = maps_of(layer, inputs), inputs - 1
         slopes = slopes_of(layer, maps, self.state)
         steep = slopes[target][target]
         moves = [[*row, m.diff(scale)] for row, m in zip(slopes, maps, strict=True)]
@@ -129,15 +109,12 @@ class ScaleSlopes:
         self._largest = largest_kernel(found)
 
     def at(self, kernels: Array, moved: Array, values: Values) -> tuple[Array, Array, float, float]:
-        """One layer further.
+        """One layer further: the state, its derivative in the parameter, the slope, the derivative of its logarithm.
 
         Args:
-            kernels: the state.
+            kernels: the state before.
             moved: its derivative in the parameter.
             values: of all parameters.
-
-        Returns:
-            The next state, its derivative, the slope, and the derivative of its logarithm.
 
         Raises:
             NoClosedForm: kernels are too large for averages by quadrature.
@@ -146,7 +123,7 @@ class ScaleSlopes:
         if not max(kernels) <= self._largest:
             found = f"averages by quadrature lose all digits above K = {self._largest:g}"
             raise NoClosedForm(f"a response at the kernel {max(kernels):g}", found, "take smaller kernels")
-        numbers = self._compiled({**values, **dict(zip(self.state, map(float, kernels), strict=True))})
+        numbers = self._compiled({**values, **_at_kernels(self.state, kernels)})
         following, rest = numbers[:size], numbers[size:]
         slopes = rest[: size * (size + 1)].reshape(size, size + 1)
         steep, rates = rest[size * (size + 1)], rest[size * (size + 1) + 1 :]
@@ -155,30 +132,26 @@ class ScaleSlopes:
             return following, slopes[:, :size] @ moved + slopes[:, size], float(steep), total
 
 
+def _at_kernels(state: Sequence[sp.Symbol], kernels: Array) -> Values:
+    return dict(zip(state, map(float, kernels), strict=True))
+
+
 def response(
     kernels: Array, layers: Sequence[tuple[LayerTheory, Values]], readout: tuple[LayerTheory, Values]
 ) -> Response:
-    """Derivatives of the kernels of all layers in that of the input.
-
-    Args:
-        kernels: of the input: K, or K11, K12, K22.
-        layers: each with the values of its parameters.
-        readout: the layer that makes the output.
-    """
+    """Derivatives of the kernels of all layers in that of the input: K, or K11, K12, K22."""
     inputs = 1 if len(kernels) == 1 else 2
-    compiled: dict[LayerTheory, LayerSlopes] = {}
-    for layer, _ in (*layers, readout):
-        if layer not in compiled:
-            compiled[layer] = LayerSlopes(layer, inputs)
+    kinds = dict.fromkeys(layer for layer, _ in (*layers, readout))
+    compiled = {layer: LayerSlopes(layer, inputs) for layer in kinds}
     total = np.eye(len(kernels))
     chi, eta = [total], [total]
     for layer, values in layers:
-        slopes = compiled[layer].at(kernels, values)
-        eta.append(slopes.added @ total)
-        total, kernels = slopes.jacobian @ total, slopes.kernels
+        kernels, jacobian, added = compiled[layer].at(kernels, values)
+        eta.append(added @ total)
+        total = jacobian @ total
         chi.append(total)
     last, values = readout
-    out = compiled[last].at(kernels, values).jacobian @ total
+    out = compiled[last].at(kernels, values)[1] @ total
     return Response([_value(m) for m in eta], [_value(m) for m in chi], _value(out))
 
 
@@ -193,12 +166,6 @@ def response_decay(kernel_map: Quantity, chi: Quantity, memory: Quantity, critic
     ``l^-p``, so does ``eta/chi``, and chi itself converges for p > 1. Where the kernel flows to 0 like ``l^-q``,
     ``dK/dl = -a K^m`` with ``q = 1/(m - 1)``, its derivative in the kernel of the input is ``(K^l/K^0)^m``, which falls
     like ``l^-(1 + q)``.
-
-    Args:
-        kernel_map: K'.
-        chi: chi_parallel.
-        memory: rho, the weight of the skip connection.
-        critical: exponents of the kernel at the critical point, or of one that grows.
 
     Raises:
         NoClosedForm: the response falls exponentially, or no law is known.
@@ -234,4 +201,4 @@ def readout_of(layers: Sequence[LayerTheory]) -> LayerTheory:
             "pass readout=sr.derive(sr.mlp(phi)), or sr.derive(sr.Layer(sr.Dense(sr.z)))",
         )
     (formula,) = formulas
-    return LayerTheory(mlp(Activation(formula.name, formula.expr, formula.parameters)))
+    return replace(layers[-1], layer=mlp(Activation(formula.name, formula.expr, formula.parameters)))

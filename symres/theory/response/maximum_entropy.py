@@ -34,10 +34,7 @@ _NEGLIGIBLE = 1e-60  # of the range of phi, that is nothing
 
 
 def maximum_entropy_kernel(phi: Phi) -> mp.mpf:
-    """The second moment.
-
-    Args:
-        phi: a bounded activation without parameters that never falls.
+    """The second moment, of a bounded activation without parameters that never falls.
 
     Raises:
         NoClosedForm: it is not bounded, falls somewhere, or comes near its bounds too slowly.
@@ -63,17 +60,11 @@ def maximum_entropy_kernel(phi: Phi) -> mp.mpf:
 
 @dataclass(frozen=True)
 class _SecondMoment:
-    """``<z^2>`` of the density ``phi'/(phi(oo) - phi(-oo))``, in the current precision.
+    """``<z^2>`` of the density ``phi'/(phi(oo) - phi(-oo))``, in the current precision."""
 
-    Args:
-        pieces: phi.
-        bounds: its limits at both sides.
-        asked: for messages.
-    """
-
-    pieces: PiecewiseFunction
-    bounds: tuple[sp.Expr, sp.Expr]
-    asked: str
+    pieces: PiecewiseFunction  # phi
+    bounds: tuple[sp.Expr, sp.Expr]  # its limits at both sides
+    asked: str  # for messages
 
     @cached_property
     def _breaks(self) -> list[arb]:

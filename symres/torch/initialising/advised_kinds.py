@@ -13,11 +13,9 @@ from ...layers.layer import Layer
 from ...layers.nodes import Dense
 from ...results.advice.advice import Advice
 from ...results.advice.parts import Origin, Topic
-from ...studies.advice.advise import advise
+from ...studies.advice.advise import advise, nearest, trial
+from ...studies.advice.candidates import at_kernel
 from ...studies.advice.flow import DepthFlow, Setting
-from ...studies.advice.line_settings import at_kernel
-from ...studies.advice.near_layers import nearest
-from ...studies.advice.trials import trial
 from ...theory.theory import Theory, derive
 from .canonical_forms import CanonicalForm
 
@@ -138,7 +136,7 @@ class Adviser:
         if advice.C_W is None or advice.kernel is None:
             raise NoNumbers(asked, _told(advice), "initialise this model by hand, or change the layer")
         if not (self.force or advice.holds or (advice.trial is not None and advice.trial.holds_on_average)):
-            near = nearest(theory, lambda other: advise(other, depth, width, near=False))
+            near = nearest(theory, depth, width)
             raise NothingHolds(
                 asked,
                 _told(replace(advice, nearest=near)),

@@ -10,7 +10,7 @@ import symres as sr
 from symres.core.symbols import C_W, C_b, K, gamma
 from symres.report.latex.document import document
 from symres.report.record import dumps, record
-from symres.studies.kernel_expansions import expansions
+from symres.studies.criticality_summary import expansions
 from tests.oracles.closed_forms import theory
 from tests.shared import derived
 

@@ -1,5 +1,6 @@
-"""Fixed points, phases and points of critical lines are plain data; a report holds what the theory found."""
+"""Fixed points, phases, points of critical lines, numbers with errors and solutions on several branches."""
 
+import copy
 import math
 import pickle
 
@@ -8,6 +9,7 @@ import sympy as sp
 
 import symres as sr
 from symres.core.errors import DeclarationError, NoClosedForm
+from symres.results.annotated_numbers import Branches, BranchScale, EstimatedNumber, Estimates
 from symres.results.critical_point import CriticalPoint
 from symres.results.phases import CRITICAL, LinePoint, Phase, phase_name
 
@@ -34,18 +36,11 @@ def test_line_point(chi_parallel, reachable):
     assert ("unreachable" in repr(point)) is not reachable
 
 
-def test_phases_and_line_points_pickle():
-    phase, point = Phase("ordered", 1.0, 0.5, 0.9), LinePoint(0.25, 2.0, -1.5)
-    assert pickle.loads(pickle.dumps(phase)) == phase
-    again = pickle.loads(pickle.dumps(point))
-    assert (again, again.K, again.chi_parallel) == (point, point.K, point.chi_parallel)
-
-
 def test_kernels_as_floats():
     """A loop over points wants floats: the symbol for "every kernel" is none, nan stands for it."""
     theory = sr.derive("relu")
     (point,), (fixed,) = theory.critical_points, theory.fixed_points(C_W=2, C_b=0)
-    assert point.K == fixed.K == sr.K
+    assert point.K == fixed.K == sr.K and fixed.phase == "critical"
     assert math.isnan(point.kernel)
     assert math.isnan(fixed.kernel)
     assert math.isnan(theory.phase(C_W=2, C_b=0).kernel)
@@ -65,3 +60,26 @@ def test_the_kernel_is_an_ordinary_symbol():
     assert sp.Symbol("K", positive=True) == sr.K
     with pytest.raises(TypeError):
         float(sr.K)
+
+
+def test_a_single_branch_is_a_number():
+    assert float(Branches([0.5])) == 0.5
+    with pytest.raises(sr.DeclarationError, match="several"):
+        float(Branches([0.5, 0.7]))
+
+
+@pytest.mark.parametrize(
+    "number",
+    [EstimatedNumber(0.5, 0.1), BranchScale(0.5, -2.0, (0.1, 3.0)), LinePoint(0.5, 2.0, 0.9), Estimates([0.5], [0.1])],
+    ids=lambda number: type(number).__name__,
+)
+def test_copies_keep_what_is_known(number):
+    for copied in (copy.deepcopy(number), pickle.loads(pickle.dumps(number))):
+        assert type(copied) is type(number)
+        assert copied == number
+        assert vars(copied) == vars(number)
+
+
+def test_a_number_is_made_with_all_that_is_known():
+    with pytest.raises(ValueError, match="argument"):
+        EstimatedNumber(0.5)

@@ -11,7 +11,7 @@ from symres import Status
 from symres.core.errors import DeclarationError, NoClosedForm
 from symres.core.symbols import C_W, C_b, K, gamma, xi
 from symres.results.quantity import Quantity
-from symres.theory.criticality.vanishing_kernel import without_bias
+from symres.theory.criticality.kernel_flow import without_bias
 
 SKIP = sr.residual("gelu", xi=xi)
 EXACT = sr.derive(SKIP).kernel_map

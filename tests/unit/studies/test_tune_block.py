@@ -39,13 +39,9 @@ def test_a_measured_relu_block():
         ((1, 1, 0.5), {"xi": 5}, r"\|xi\| <= 1.1547"),
         ((-1, 1, 0), {"xi": 0.5}, "mean squares"),
         (([[float("nan")]], 1, 0), {"xi": 0.5}, "not finite"),
+        (([[1, 0], [0, 1]], np.eye(3).tolist()), {"gamma": 0.5}, "of 2 and of 3 samples"),
     ],
 )
 def test_bad_input(arguments, named, said):
     with pytest.raises(sr.DeclarationError, match=said):
         sr.tune_block(*arguments, **named)
-
-
-def test_correlators_are_of_the_same_samples():
-    with pytest.raises(sr.DeclarationError, match="of 2 and of 3 samples"):
-        sr.tune_block([[1, 0], [0, 1]], [[1, 0, 0], [0, 1, 0], [0, 0, 1]], gamma=0.5)

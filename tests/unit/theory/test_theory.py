@@ -24,12 +24,6 @@ def test_every_fixed_point_is_found():
     assert positive.chi_parallel < 1 < positive.chi_perp
 
 
-def test_where_every_kernel_is_preserved():
-    (point,) = derived(sr.mlp("relu")).fixed_points(C_W=2, C_b=0)
-    assert point.K == sr.K
-    assert point.phase == "critical"
-
-
 @pytest.mark.parametrize("one_half", [0.5, "0.5", "1/2", Fraction(1, 2), sp.Rational(1, 2), mp.mpf("0.5")])
 def test_numbers_of_every_kind(one_half):
     value = derived(sr.residual("erf", gamma=one_half)).chi_perp.evalf(30, K=one_half, C_W=one_half)
@@ -172,3 +166,32 @@ def test_layers_by_name_and_numbers_for_parameters(what, layer, numbers):
     """What the command line takes, derive gelu --layer residual --set gamma=1/2."""
     chi = sr.derive(what, layer, **numbers).chi_perp.evalf(K=2, C_W=1.5)
     assert chi == pytest.approx(derived(sr.residual("gelu", gamma=Fraction(1, 2))).chi_perp.evalf(K=2, C_W=1.5))
+
+
+TANH = sr.derive("tanh")
+
+
+def test_methods_of_theories_keep_their_names_and_signatures():
+    assert sr.Theory.kernels.__name__ == "kernels"
+    assert "mpmath numbers" in sr.Theory.kernels.__doc__
+
+
+def test_kernels_may_be_passed_by_position():
+    assert TANH.chi_perp(1.0, C_W=2) == TANH.chi_perp(K=1.0, C_W=2)
+    assert TANH.covariance_map(1, 2, 0.5, C_W=2, C_b=0) == TANH.covariance_map(K1=1, K2=2, C=0.5, C_W=2, C_b=0)
+    assert TANH.covariance_map(1, C_W=2, C_b=0, K2=2, C=0.5) == TANH.covariance_map(K1=1, K2=2, C=0.5, C_W=2, C_b=0)
+    with pytest.raises(sr.DeclarationError, match="C_W=1"):
+        TANH.chi_perp(1.0)
+
+
+@pytest.mark.parametrize("made", [sr.mlp("tanh"), sr.activation("tanh"), "tanh", TANH])
+def test_a_theory_of_anything_that_has_one(made):
+    theory = sr.derive(made)
+    assert theory == TANH
+    assert sr.network([made, made]) == TANH.network(2)
+    if made is TANH:
+        assert theory is TANH
+
+
+def test_layers_and_activations_derive_themselves():
+    assert sr.mlp("tanh").derive() == sr.activation("tanh").derive() == TANH

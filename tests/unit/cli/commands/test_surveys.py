@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from symres.cli.commands import surveys
-from symres.studies import criticality_survey
+from symres.studies import survey
 from tests.command_line import page
 
 ROOT = Path(__file__).parents[3]
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.mark.exhaustive
 def test_all_processors_find_what_one_finds(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(criticality_survey, "ACTIVATIONS", ("relu", "leaky_relu"))
+    monkeypatch.setattr(survey, "ACTIVATIONS", ("relu", "leaky_relu"))
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     words = ("list", "criticality", "--json")
     alone = page(capsys, *words)

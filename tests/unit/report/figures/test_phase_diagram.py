@@ -378,7 +378,7 @@ def test_a_long_legend_leaves_the_picture_wide(of_erf):
 
 
 def test_depth_scales_are_those_of_the_theory(erf):
-    """Of the theory with 32 digits, whose oracle is an iteration of integrals (test_correlation_map)."""
+    """Of the theory with 32 digits, whose oracle is an iteration of integrals (test_phase)."""
     axes = ("C_W", 0.2, 0.44), ("C_b", 0.01, 0.03)
     pictures = {q: phase_diagram(erf, *axes, quantity=q, points=3, gamma=0.9) for q in ("xi_c", "xi_q")}
     for row, column, phase in ((2, 0, "ordered"), (0, 2, "chaotic"), (2, 2, "chaotic")):

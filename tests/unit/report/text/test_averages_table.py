@@ -12,7 +12,7 @@ from symres.activations import catalogue
 from symres.core.symbols import K
 from symres.functions.records.gaussian_signs import T4
 from symres.report.text import averages_table
-from symres.studies import averages_survey
+from symres.studies import survey
 from tests.command_line import Terminal, assert_plain, page
 
 ENTRIES = [entry for entry in catalogue._TABLE if entry.name in ("relu", "leaky_relu", "sign", "tanh", "square")]
@@ -74,9 +74,9 @@ def test_one_activation_is_shown_whole_with_its_verification(capsys):
 def test_long_forms_are_left_out_of_the_list_with_the_way_to_see_them():
     phi = catalogue.activations["relu"]
     long = sp.Add(*(sp.exp(-k * K) / (1 + K) ** k for k in range(1, 20)))
-    quantity = replace(next(averages_survey.averages_of(phi)).quantity, body=long)
+    quantity = replace(next(survey.averages_of(phi)).quantity, body=long)
     sheet = averages_table.Averages(phi, 80, True)
-    known = [averages_survey.Known("f", quantity.definition, quantity)]
+    known = [survey.Known("f", quantity.definition, quantity)]
     short, whole = (["".join(s.text for s in line) for line in sheet.lines(known, w)] for w in (False, True))
     assert any(text.endswith("lines: ") for text in short)
     assert "    symres list averages relu" in short
@@ -87,10 +87,8 @@ def test_long_forms_are_left_out_of_the_list_with_the_way_to_see_them():
 
 def test_special_functions_are_explained():
     phi = catalogue.activations["relu"]
-    quantity = replace(next(averages_survey.averages_of(phi)).quantity, body=T4(K / (1 + K)))
-    lines = averages_table.Averages(phi, 80, True).lines(
-        [averages_survey.Known("f", quantity.definition, quantity)], True
-    )
+    quantity = replace(next(survey.averages_of(phi)).quantity, body=T4(K / (1 + K)))
+    lines = averages_table.Averages(phi, 80, True).lines([survey.Known("f", quantity.definition, quantity)], True)
     text = " ".join("".join(s.text for s in line).strip() for line in lines)
     assert "T₄(r): the average of sgn(x₁)*sgn(x₂)*sgn(x₃)*sgn(x₄)" in text
     assert "S₄" not in text

@@ -7,9 +7,8 @@ import re
 import mpmath as mp
 import pytest
 
-from symres.activations.catalogue import activation
 from symres.report.text import criticality_table
-from symres.studies import criticality_survey
+from symres.studies import survey
 from tests.command_line import assert_plain, page
 from tests.shared import derived
 
@@ -36,7 +35,7 @@ def records(capsys, *words):
 def erf():
     return {
         (row.activation, row.layer): criticality_table.record(row)
-        for row in map(criticality_table.entry, criticality_survey.survey(activation("erf")))
+        for row in map(criticality_table.entry, survey.criticality("erf"))
     }
 
 
@@ -105,7 +104,7 @@ def test_the_page_holds_what_the_record_holds(capsys, erf):
     for layer in LAYERS:
         assert re.search(rf"^  {re.escape(layer)} +{re.escape(erf['erf', layer]['universality_class'])}$", out, re.M)
         assert erf["erf", layer]["correlation_length"] in out
-    for found in criticality_survey.survey(activation("erf")):
+    for found in survey.criticality("erf"):
         row = criticality_table.entry(found, unicode=True)
         assert row.where and all(re.sub(r"\s+", "", text) in joined for text in row.where)
 
@@ -118,8 +117,8 @@ def test_a_formula_and_its_parameters(capsys):
 
 
 def test_without_a_name_every_activation_of_the_table_is_asked(capsys, monkeypatch):
-    monkeypatch.setattr(criticality_survey, "ACTIVATIONS", ("relu", "leaky_relu"))
-    monkeypatch.setattr(criticality_survey, "LAYERS", {"mlp": criticality_survey.LAYERS["mlp"]})
+    monkeypatch.setattr(survey, "ACTIVATIONS", ("relu", "leaky_relu"))
+    monkeypatch.setattr(survey, "LAYERS", {"mlp": survey.LAYERS["mlp"]})
     rows = records(capsys)
     assert [layer for _, layer in rows] == ["mlp", "mlp"]
     leaky = next(row for (name, _), row in rows.items() if "leaky" in name)
@@ -128,6 +127,6 @@ def test_without_a_name_every_activation_of_the_table_is_asked(capsys, monkeypat
 
 
 def test_a_parameter_without_a_number_leaves_the_phase_open():
-    found = criticality_survey.surveyed("elu", "mlp", derived("elu"))
+    found = survey.surveyed("elu", "mlp", derived("elu"))
     assert found.phase is None
     assert "alpha" in found.no_phase

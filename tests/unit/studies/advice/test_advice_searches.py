@@ -10,8 +10,7 @@ import symres as sr
 from symres.core.symbols import C_W, C_b, xi
 from symres.results.advice.parts import Origin
 from symres.studies.advice.flow import DepthFlow, Setting
-from symres.studies.advice.free_settings import least_change, small_branches
-from symres.studies.advice.scales import TARGET
+from symres.studies.advice.free_settings import TARGET, least_change, small_branches
 from tests.shared import derived
 
 KERNELS, WEIGHTS = np.exp(np.linspace(-2.3, 9, 16)), np.exp(np.linspace(-6, 9, 31))

@@ -9,8 +9,8 @@ from scipy import integrate
 import symres as sr
 from symres.check.simulation.depth_paths import depth_paths
 from symres.results.advice.parts import Origin
+from symres.studies.advice.advise import trial
 from symres.studies.advice.flow import DepthFlow, Setting
-from symres.studies.advice.trials import trial
 
 z = sr.z
 
@@ -60,11 +60,6 @@ def test_a_half_stable_point_from_which_networks_diverge_is_not_advised():
     assert advice.nearest.forward.startswith("z + Dense(") and advice.nearest.C_W < 0.02
 
 
-def test_a_jump_has_no_gradient():
-    advice = sr.derive("sign").advice()
-    assert not advice.holds and advice.C_W is None and "gradients are infinite" in advice.reasons[0]
-
-
 def test_a_critical_line_is_used_where_there_is_no_point():
     """pre_ln: chi_perp = C_W <phi'^2>/K and K = C_W <phi^2> + C_b, averages at variance 1."""
     advice = sr.derive(sr.pre_ln("gelu")).advice()
@@ -78,9 +73,14 @@ def test_free_skip_weights_are_chosen():
     assert advice.C_W == pytest.approx(2 * (1 - advice.parameters["gamma"] ** 2), rel=1e-12)
 
 
-def test_parameters_that_nobody_chose_are_asked_for():
-    advice = sr.derive("swish").advice()
-    assert not advice.holds and advice.wanted == ("beta",) and "--set beta=" in advice.reasons[0]
+@pytest.mark.parametrize(
+    ("make", "wanted", "said"),
+    [("sign", (), "gradients are infinite"), ("swish", ("beta",), "--set beta="), (sr.Layer(z / 2), (), "no Dense")],
+    ids=["a jump has no gradient", "a parameter has no number", "there are no weights"],
+)
+def test_what_cannot_be_tried_says_why(make, wanted, said):
+    advice = sr.derive(make).advice()
+    assert not advice.holds and advice.C_W is None and advice.wanted == wanted and said in advice.reasons[0]
 
 
 @pytest.mark.exhaustive
@@ -169,8 +169,7 @@ def test_inputs_that_are_larger_than_most_stay_finite():
 
 
 @pytest.mark.exhaustive
-def test_layers_without_weights_and_hopeless_networks_are_no_errors():
-    assert not sr.derive(sr.Layer(z / 2)).advice().holds
+def test_hopeless_networks_are_no_errors():
     assert not sr.derive("relu").advice(depth=60, width=4).holds
 
 

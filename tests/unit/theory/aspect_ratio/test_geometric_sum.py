@@ -52,7 +52,7 @@ def test_sums_of_many_powers(rho):
 def test_the_error_of_an_interpolant(bits, level):
     """It is a bound, and not far from what is seen of a function that is singular just outside of the disc."""
     near = sp.Rational(1001, 1000)
-    function = PowerSeries.of(r / (near - r), [r], [], bits)
+    function = PowerSeries(r / (near - r), (r,), (), bits)
     own = interpolant(function, 1, level)
     bound, worst = 1000, 0.0  # the sum of 1.001^-k
     with ctx.workprec(200):
@@ -67,7 +67,7 @@ def test_the_error_of_an_interpolant(bits, level):
 
 def test_what_is_not_known_of_the_ratio_is_in_the_result():
     """A sum of a million powers whose ratio is a ball contains the sums for both of its ends."""
-    function = PowerSeries.of(r / (2 - r), [r], [], 120)
+    function = PowerSeries(r / (2 - r), (r,), (), 120)
 
     def summed(ratio):
         with ctx.workprec(120):

@@ -4,9 +4,10 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.core.symbols import K, gamma, x1
+from symres.core.symbols import K, gamma, k, x1
 from symres.gaussian.calculus.expectation import Expectation
-from symres.theory.criticality.decay_exponents import from_expansion
+from symres.theory.criticality.kernel_flow import from_expansion
+from symres.theory.criticality.parameter_effects import Unit
 
 
 @pytest.mark.parametrize("degree", range(1, 11))
@@ -40,3 +41,9 @@ def test_the_exponents_in_units_are_those_with_a_number_for_the_scale():
     (beta,) = symbolic.amplitude.free_symbols
     assert abs(sp.N(symbolic.jacobian / numeric.jacobian - 1, 20)) < 1e-12
     assert abs(sp.N(symbolic.amplitude.subs(beta, 3) / numeric.amplitude - 1, 20)) < 1e-12
+
+
+def test_a_kernel_in_units_has_a_symbol_of_its_own():
+    beta = sp.Symbol("beta", positive=True)
+    assert Unit(beta, -2).split(sp.Integer(1), sp.erf(beta * sp.sqrt(K))) == (1, sp.erf(sp.sqrt(k)))
+    assert Unit().split(sp.Integer(2), K + 1) == (2, K + 1)

@@ -20,14 +20,6 @@ def block(phi):
     return sr.Layer(z + xi * sr.Dense(sr.activation(phi)(sr.Dense(z, C_W=INNER, C_b=0)), C_W=OUTER, C_b=0))
 
 
-def test_homogeneous_blocks_grow_exponentially():
-    limit = sr.derive(block("relu")).depth_limit()
-    assert limit.power == 2
-    assert limit.growth.expr == INNER * OUTER / 2
-    assert sp.simplify(limit.kernel_expr - K * sp.exp(INNER * OUTER * tau / 2)) == 0
-    assert limit.scale_at(L) == sp.sqrt(tau) / sp.sqrt(L)
-
-
 def test_the_kernel_of_biased_blocks_solves_its_equation():
     limit = sr.derive(RELU).depth_limit()
     found = limit.kernel_expr

@@ -8,6 +8,7 @@ from scipy.special import erf
 import symres as sr
 from symres.layers.equation_parser import written
 from symres.theory.finite_width import fluctuations
+from symres.theory.finite_width.layer_response import LayerResponse
 from tests.oracles.two_times import Residual, of_relus
 from tests.shared import derived
 
@@ -203,3 +204,10 @@ def test_activations_that_are_steps_on_the_scale_of_the_stream(K):
 def test_kinks_need_many_coefficients_and_say_what_is_left():
     found = derived(sr.residual("hard_tanh", gamma=1, xi=sr.xi)).vertex(10, 1, C_W=1, C_b=0, xi="0.2")
     assert 0 < found.errors[-1] < 1e-7 * found[-1]
+
+
+def test_populations_of_other_widths_are_independent():
+    response = LayerResponse(sr.Layer(sr.z + sr.Dense(sr.activation("relu")(sr.Dense(sr.z, width=2)))).program)
+    first, second = response.averages
+    assert response.covariance(first, second) == 0
+    assert response.averages[second].width == 2

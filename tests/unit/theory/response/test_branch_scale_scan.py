@@ -15,17 +15,18 @@ FISCHER = {"C_W": "5/4", "C_b": "1/20"}
 STEP = 1e-30  # of derivatives along the imaginary axis, which do not cancel
 
 
+def pair_of_erfs(terms, K, C):
+    """``<phi(z1) phi(z2)>`` at variances K and covariance C for phi = sum of a*erf(b*z)."""
+    return sum(
+        a * c * 2 / np.pi * np.arcsin(2 * b * d * C / np.sqrt((1 + 2 * b * b * K) * (1 + 2 * d * d * K)))
+        for a, b in terms
+        for c, d in terms
+    )
+
+
 def of_erfs(terms):
-    """``<phi^2>`` for phi = sum of a*erf(b*z)."""
-
-    def average(K):
-        return sum(
-            a * c * 2 / np.pi * np.arcsin(2 * b * d * K / np.sqrt((1 + 2 * b * b * K) * (1 + 2 * d * d * K)))
-            for a, b in terms
-            for c, d in terms
-        )
-
-    return average
+    """``<phi^2>``."""
+    return lambda K: pair_of_erfs(terms, K, K)
 
 
 def slope(average, K):
@@ -90,15 +91,20 @@ TABLE = [
 ]
 
 
-def compared(found, expected):
-    """A call that returns a scale or refuses, with what the scan says."""
+def compared(call, expected, error=sr.NoClosedForm):
+    """A call that returns places and the response there, or refuses, with what the scan says."""
     if expected is None:
-        with pytest.raises(sr.NoClosedForm, match=r"no interior maximum|highest maximum"):
-            found()
-    else:
-        value = found()
-        assert float(value) == pytest.approx(expected[0], rel=1e-4)
-        assert value.response == pytest.approx(expected[1], rel=1e-7)
+        with pytest.raises(error, match=r"no interior maximum|highest maximum"):
+            call()
+        return
+    *places, height = call()
+    assert places == pytest.approx(expected[:-1], rel=1e-4)
+    assert float(height) == pytest.approx(expected[-1], rel=1e-7)
+
+
+def scale_and_response(theory, *arguments, **named):
+    found = theory.branch_scale(*arguments, **named, **FISCHER)
+    return float(found), found.response
 
 
 @pytest.mark.sample(3)
@@ -106,7 +112,7 @@ def compared(found, expected):
 def test_branch_scales(name, depth, K, gamma):
     theory = derived(sr.residual(name, gamma=gamma, xi=sr.xi))
     expected = scanned(partial(response, name, depth, float(K), gamma=float(sp.Rational(gamma))), SCALES)
-    compared(lambda: theory.branch_scale(depth, K, **FISCHER), expected)
+    compared(lambda: scale_and_response(theory, depth, K), expected)
 
 
 def test_the_local_maximum_that_is_smaller_is_said():
@@ -124,14 +130,9 @@ def test_generated_searches(name, target):
         pytest.importorskip("torch")
     module = sr.export(derived(sr.residual(name, gamma=1, xi=sr.xi)).branch_scale_procedure(), target=target).load()
     for depth, K in ((6, 0.4), (5, 0.01), (10, 0.05)):
+        at = depth, K, C_W, C_B
         expected = scanned(partial(response, name, depth, K), SCALES)
-        if expected is None:
-            with pytest.raises(ValueError, match=r"no interior maximum|highest maximum"):
-                module.branch_scale(depth, K, C_W, C_B)
-        else:
-            assert float(module.branch_scale(depth, K, C_W, C_B)) == pytest.approx(expected[0], rel=1e-4)
-            found = module.response_at_branch_scale(depth, K, C_W, C_B)
-            assert float(found) == pytest.approx(expected[1], rel=1e-7)
+        compared(lambda at=at: (module.branch_scale(*at), module.response_at_branch_scale(*at)), expected, ValueError)
 
 
 @pytest.mark.exhaustive
@@ -141,7 +142,7 @@ def test_negative_responses_have_their_sign():
     expected = scanned(partial(response, "exp(-z^2/2)", 1, 0.001, readout="erf(z/10)"), SCALES)
     assert expected[1] < 0
     found = theory.branch_scale(1, "0.001", readout=readout, **FISCHER)
-    compared(lambda: found, expected)
+    compared(lambda: (found, found.response), expected)
     assert found.searched[0] < 1e-10 and found.searched[1] > 1e6
     module = sr.export(theory.branch_scale_procedure(readout)).load()
     assert module.response_at_branch_scale(1, 0.001, C_W, C_B) == pytest.approx(expected[1], rel=1e-7)
@@ -151,14 +152,7 @@ def test_negative_responses_have_their_sign():
 def test_two_inputs():
     """dK12_out/dK12 of erf(z)+8*erf(z/30), by the covariance map by hand."""
     name, depth = "erf(z)+8*erf(z/30)", 6
-    terms = [(1, 1), (8, 1 / 30)]
-
-    def pair(K, C):
-        return sum(
-            a * c * 2 / np.pi * np.arcsin(2 * b * d * C / np.sqrt((1 + 2 * b * b * K) * (1 + 2 * d * d * K)))
-            for a, b in terms
-            for c, d in terms
-        )
+    pair = partial(pair_of_erfs, [(1, 1), (8, 1 / 30)])
 
     def respond(xi):
         K, C, total = 0.05 + 0 * xi, 0.03 + 0 * xi, 1.0
@@ -168,8 +162,8 @@ def test_two_inputs():
         return total * C_W * slope(partial(pair, K), C)
 
     inputs = [["0.05", "0.03"], ["0.03", "0.05"]]
-    found = derived(sr.residual(name, gamma=1, xi=sr.xi)).branch_scale(depth, inputs, **FISCHER)
-    compared(lambda: found, scanned(respond, SCALES))
+    theory = derived(sr.residual(name, gamma=1, xi=sr.xi))
+    compared(lambda: scale_and_response(theory, depth, inputs), scanned(respond, SCALES))
 
 
 # ---- many layers -------------------------------------------------------------------------------------------------
@@ -206,15 +200,12 @@ def limit(name, kernel, end):
 )
 def test_limits(name, K):
     theory = derived(sr.residual(name, gamma=1, xi=sr.xi))
-    expected = limit(name, float(K), 1e9)
-    if expected is None:
-        with pytest.raises(sr.NoClosedForm, match=r"no interior maximum|highest maximum"):
-            theory.branch_scale_limit(K, **FISCHER)
-    else:
-        found = theory.branch_scale_limit(K, **FISCHER)
-        assert found.coefficient == pytest.approx(expected[0], rel=1e-4)
-        assert found.final_kernel == pytest.approx(expected[1], rel=1e-4)
-        assert found.response == pytest.approx(expected[2], rel=1e-7)
+
+    def found():
+        limit = theory.branch_scale_limit(K, **FISCHER)
+        return limit.coefficient, limit.final_kernel, limit.response
+
+    compared(found, limit(name, float(K), 1e9))
 
 
 @pytest.mark.exhaustive

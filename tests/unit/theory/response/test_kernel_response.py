@@ -5,7 +5,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.theory.response.branch_scale import linear_estimate
+from symres.theory.response.branch_scale import linear_estimate, or_ended, rows_of, scanned
 from tests.shared import derived
 
 FISCHER = {"C_W": "1.25", "C_b": "0.05"}
@@ -205,3 +205,44 @@ def test_the_numbers_are_explained():
         for said in ("of what the last layer adds", "of the stream", "of the output"):
             assert said in text
     assert "K11, K12, K22" in two and "K11" not in one
+
+
+def test_where_numbers_end():
+    def function(x):
+        if x > 1e4:
+            raise sr.NoClosedForm("a value", "it overflows", "stop")
+        return 1.0
+
+    assert np.isnan(or_ended(function, np.nan)(1e5))
+    assert or_ended(function, np.nan)(1e3) == 1.0
+    (kept, ended) = rows_of(lambda x: (function(x), 2.0))([1.0, 1e5])
+    assert kept == (1.0, 1.0, 2.0)
+    assert np.isnan(ended[1:]).all()
+    with pytest.raises(sr.NoClosedForm, match=r"it is not finite between 0\.1 and 10"):
+        scanned(lambda x: float("nan"), [0.1, 1.0, 10.0])
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name, slope", [("erf", 1 / sp.pi), ("tanh", 1 / sp.sqrt(2 * sp.pi))])
+def test_kernels_that_grow(name, slope):
+    """K grows by xi^2 (C_W + C_b) a layer, and d<phi^2>/dK = slope*K^(-3/2)."""
+    theory = sr.derive(sr.residual(name, gamma=1, xi=sr.xi))
+    found = theory.response_decay
+    assert (found.exponent, found.order) == (sp.Rational(3, 2), sp.Rational(3, 2))
+    numbers = {sr.C_W: sp.Rational(6, 5), sr.C_b: sp.Rational(1, 5), sr.xi: sp.Rational(1, 2)}
+    expected = slope * numbers[sr.C_W] / (numbers[sr.xi] * (sp.Rational(7, 5)) ** sp.Rational(3, 2))
+    assert abs(float(found.ratio.subs(numbers) / expected) - 1) < 1e-14
+    scaled = []
+    for depth in (500, 2000):
+        deep = theory.response(depth, 1, **{s.name: value for s, value in numbers.items()})
+        scaled.append(deep.eta[depth] / deep.chi[depth] * depth**1.5)
+    assert abs((2 * scaled[1] - scaled[0]) / float(expected) - 1) < 0.01  # corrections fall like the root of the depth
+
+
+@pytest.mark.exhaustive
+def test_kernels_that_flow_to_zero():
+    found = sr.derive(sr.residual("tanh")).response_decay
+    assert (found.exponent, found.ratio) == (2, 1 - sr.gamma**2)
+    deep = sr.derive(sr.residual("tanh")).response(1000, 1, gamma=0.5, C_W=0.75, C_b=0)
+    assert abs(deep.chi[1000] / deep.chi[500] * 4 - 1) < 0.02
+    assert abs(deep.eta[1000] / deep.chi[1000] / 0.75 - 1) < 0.001

@@ -7,7 +7,7 @@ import pytest
 
 import symres as sr
 from symres.report.figures.phase_diagram import phase_diagram
-from symres.studies import phase_boundary
+from symres.studies import phase_plane
 from tests.shared import derived
 
 
@@ -44,4 +44,4 @@ def test_a_border_between_two_ends_of_the_kernel_is_a_line_only_where_chi_perp_p
     xs, ys = np.linspace(0, 2, 41) + 0.01, np.linspace(0, 1, 11)
     chi = np.tile(1 + 0.05 * (xs - 1) + step * np.sign(xs - 1), (11, 1))
     kernel = np.tile(np.where(xs < 1, 0.0, np.inf), (11, 1))
-    assert len(phase_boundary.between_pixels(xs, ys, kernel, chi)) == lines
+    assert len(phase_plane.between_pixels(xs, ys, kernel, chi)) == lines

@@ -5,7 +5,7 @@ import pytest
 
 import symres as sr
 from symres.core.symbols import K1, K2, C
-from symres.theory.depth.vertex_recursion import noise_functions
+from symres.theory.depth.depth_procedures import noise_functions
 from tests.shared import derived
 
 OWN = {"C_W": "1.4", "C_b": "0.2", "gamma": "0.8"}
