@@ -129,7 +129,7 @@ MEASURING = [
     (st.tangent_kernel, mlp(1, 8).requires_grad_(False), INPUTS, {}, "no parameter requires gradients"),
     (st.measure, DIVIDING, VECTORS, {}, "a pass of Sequential: it raised ZeroDivisionError"),
     (tune, DIVIDING, VECTORS, {}, "a pass of Sequential: it raised ZeroDivisionError"),
-    (st.measure, GPT(1), IDS, {"modules": "hed"}, "did you mean head"),
+    (tune, GPT(1), IDS, {"blocks": "hed"}, "no name of a module matches; did you mean head"),
     (st.measure, GPT(1), IDS, {"modules": "h.0.atn.*"}, r"did you mean h\.0\.attn"),
     (st.measure, GPT(1), IDS, {"modules": ["head", "nothing"]}, "'nothing'"),
     (st.measure, GPT(1), IDS, {"modules": [3]}, "3 is not text"),
@@ -167,8 +167,6 @@ READING = [
 ]
 TUNING = [
     (tune, DENSE, VECTORS, {}, "the tuning of 0 at gamma = 1: only a branch of weight 0"),
-    (tune, DENSE, VECTORS, {"blocks": "blocks.*"}, "no name of a module matches"),
-    (tune, GPT(1), IDS, {"blocks": "h.0.atn"}, "h.0.attn"),
     (tune, WIDENING, VECTORS, FIRST, "shape of the stream from"),
     (tune, FIXED, VECTORS, FIRST, "it has no parameters"),
     (tune, SIGNS, VECTORS, FIRST, "not differentiable"),
@@ -202,7 +200,6 @@ TUNING = [
     (tune, DENSE, torch.randn(6, 9), {"growth": 2}, "a pass of Sequential: it raised RuntimeError"),
     (tune, DENSE, VECTORS, {"target": "norm"}, "use one of 'size', 'gradient', 'apjn', 'both'"),
     (tune, DENSE, VECTORS, {"unknown": "mu"}, "use one of 'xi', 'gamma'"),
-    (tune, DENSE, VECTORS, {"mode": "test"}, "unknown mode"),
     (tune, DENSE, VECTORS, {"growth": 0}, "growth = 0: it is not positive"),
     (tune, DENSE, VECTORS, {"probes": 1}, "probes"),
     (tune, DENSE, VECTORS, {"blocks": "0", "layers": "0.first"}, "only one of them can be tuned"),
