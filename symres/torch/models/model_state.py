@@ -5,11 +5,9 @@ Also whether two passes on the same inputs agree, and what is changed in place: 
 
 from __future__ import annotations
 
-import math
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TypeAlias
 
 import torch
 from torch import nn
@@ -23,7 +21,6 @@ from .wording import first_line, module_in_words, passing, some_of
 
 _BATCH_NORM = nn.modules.batchnorm._BatchNorm
 _DROPOUT = (nn.modules.dropout._DropoutNd, nn.RReLU)
-_Sums: TypeAlias = list[tuple[float, float]]  # stand for tensors
 _CLOSE = 1e-6  # relative difference of sums that an order of summation makes
 
 
@@ -37,41 +34,31 @@ def mixes_inputs(model: nn.Module) -> bool:
 
 def active_dropout(model: nn.Module) -> list[str]:
     """The names of modules that drop out in their present mode."""
-    found = []
-    for name, module in model.named_modules():
-        if isinstance(module, _DROPOUT):
-            share = getattr(module, "p", 1.0)
-        elif isinstance(module, nn.MultiheadAttention):
-            share = module.dropout
-        elif isinstance(module, nn.RNNBase):
-            share = module.dropout if module.num_layers > 1 else 0.0
-        else:
-            continue
-        if module.training and share > 0:
-            found.append(name or type(module).__name__)
-    return found
+
+    def share(module: nn.Module) -> float:
+        if isinstance(module, nn.MultiheadAttention) or (isinstance(module, nn.RNNBase) and module.num_layers > 1):
+            return float(module.dropout)
+        return float(getattr(module, "p", 1.0)) if isinstance(module, _DROPOUT) else 0.0
+
+    modules = model.named_modules()
+    return [name or type(module).__name__ for name, module in modules if module.training and share(module) > 0]
 
 
 def remarks_on(model: nn.Module) -> list[str]:
     """What a user should know about a model in its present mode; one line each."""
-    found = []
+    remarks = []
     if dropping := active_dropout(model):
-        found.append(
+        remarks.append(
             f"dropout is active in {some_of(dropping)}: the numbers are those of random masks; use mode='eval'"
         )
-    idle = [
-        name
-        for name, module in model.named_modules()
-        if isinstance(module, _BATCH_NORM)
-        and not module.training
-        and module.num_batches_tracked is not None
-        and int(module.num_batches_tracked) == 0
-    ]
-    if idle:
-        found.append(
-            f"{some_of(idle)} normalises by running statistics that were never updated (0 and 1): use mode='train'"
-        )
-    return found
+    norms = {
+        n: module for n, module in model.named_modules() if isinstance(module, _BATCH_NORM) and not module.training
+    }
+    updates = {name: module.num_batches_tracked for name, module in norms.items()}
+    if idle := [name for name, count in updates.items() if count is not None and int(count) == 0]:
+        reason = "normalises by running statistics that were never updated (0 and 1): use mode='train'"
+        remarks.append(f"{some_of(idle)} {reason}")
+    return remarks
 
 
 def first_nonfinite(model: nn.Module, arguments: CallArguments) -> str:
@@ -82,16 +69,16 @@ def first_nonfinite(model: nn.Module, arguments: CallArguments) -> str:
     for name, parameter in model.named_parameters():
         if not bool(parameter.isfinite().all()):
             return f"they are in the weights {name}"
-    told: list[str] = []
+    places: list[str] = []
 
     def leaving(name: str, module: nn.Module, args: object, kwargs: object, output: object) -> None:
         tensor = first_tensor(output)
-        if not told and tensor is not None and not bool(tensor.isfinite().all()):
-            told.append(f"they appear first in the output of {name or 'the model'} ({type(module).__name__})")
+        if tensor is not None and not bool(tensor.isfinite().all()):
+            places.append(f"they appear first in the output of {name or 'the model'} ({type(module).__name__})")
 
     with hooked(dict(model.named_modules()), leaving=leaving), torch.no_grad():
         arguments.call(model)
-    return told[0] if told else "they appear between modules"
+    return next(iter(places), "they appear between modules")
 
 
 def outputs_of(model: nn.Module, arguments: CallArguments) -> list[torch.Tensor]:
@@ -124,10 +111,10 @@ def where_passes_differ(model: nn.Module, arguments: CallArguments) -> str:
     return type(model).__name__
 
 
-def _calls(model: nn.Module, arguments: CallArguments) -> list[tuple[str, _Sums, _Sums]]:
+def _calls(model: nn.Module, arguments: CallArguments) -> list[tuple[str, torch.Tensor, torch.Tensor]]:
     """All calls of modules in one pass, in the order in which they end: the module, what entered and what left it."""
-    calls: list[tuple[str, _Sums, _Sums]] = []
-    entered: list[_Sums] = []
+    calls: list[tuple[str, torch.Tensor, torch.Tensor]] = []
+    entered: list[torch.Tensor] = []
 
     def entering(name: str, module: nn.Module, args: object, kwargs: object) -> None:
         entered.append(_sums((args, kwargs)))
@@ -140,21 +127,14 @@ def _calls(model: nn.Module, arguments: CallArguments) -> list[tuple[str, _Sums,
     return calls
 
 
-def _sums(value: object) -> _Sums:
-    """The sum of each tensor, and that of the sizes of its entries."""
-    found = []
-    for tensor in tensors(value):
-        numbers = torch.nan_to_num(tensor.detach().to(torch.float32))
-        found.append((float(numbers.sum()), float(numbers.abs().sum())))
-    return found
+def _sums(value: object) -> torch.Tensor:
+    """The sum of each tensor, and that of the sizes of its entries, shape (tensors, 2)."""
+    numbers = [torch.nan_to_num(tensor.detach().to(torch.float32)) for tensor in tensors(value)]
+    return torch.tensor([(float(each.sum()), float(each.abs().sum())) for each in numbers]).reshape(-1, 2)
 
 
-def _same(one: _Sums, other: _Sums) -> bool:
-    return len(one) == len(other) and all(
-        math.isclose(a, b, rel_tol=_CLOSE, abs_tol=_CLOSE * size)
-        for (total, size), (again, size_again) in zip(one, other, strict=True)
-        for a, b in ((total, again), (size, size_again))
-    )
+def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return len(one) == len(other) and bool(((one == other) | ((one - other).abs() <= _CLOSE * one[:, 1:])).all())
 
 
 def _differ(one: torch.Tensor, other: torch.Tensor) -> bool:
