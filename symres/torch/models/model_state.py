@@ -5,7 +5,6 @@ Also whether two passes on the same inputs agree, and what is changed in place: 
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
@@ -153,39 +152,31 @@ def _differ(one: torch.Tensor, other: torch.Tensor) -> bool:
 def input_changes(model: nn.Module) -> Iterator[dict[str, None]]:
     """Around a pass: the modules, by name and type, that change in place what enters the model.
 
-    Of several inside of each other it is the innermost. Tensors are not kept alive.
+    Of several inside of each other it is the innermost.
     """
-    found: dict[str, None] = {}
-    followed: list[tuple[weakref.ref[torch.Tensor], int]] = []
+    changes: dict[str, None] = {}
+    followed: list[tuple[torch.Tensor, int]] = []  # as long as they are as they were
     running: list[str] = []
 
     def look() -> None:
         """Note what has changed since the last module began or ended."""
-        kept = []
-        for each, version in followed:
-            tensor = each()
-            if tensor is not None and tensor._version == version:
-                kept.append((each, version))
-            elif tensor is not None and running:
-                found[running[-1]] = None
-        followed[:] = kept
+        unchanged = [(tensor, version) for tensor, version in followed if tensor._version == version]
+        if running and len(unchanged) < len(followed):
+            changes[running[-1]] = None
+        followed[:] = unchanged
 
     def entering(name: str, module: nn.Module, args: object, kwargs: object) -> None:
         look()
         running.append(module_in_words(name, module))
         if module is model:
-            followed.extend((weakref.ref(t), t._version) for t in tensors((args, kwargs)))
+            followed.extend((tensor, tensor._version) for tensor in tensors((args, kwargs)))
 
     def leaving(*call: object) -> None:
         look()
         running.pop()
 
     with hooked(dict(model.named_modules()), entering, leaving):
-        yield found
-
-
-class _Broken(Exception):  # it stops a pass
-    """A module from whose output no gradients go back."""
+        yield changes
 
 
 def first_without_gradients(model: nn.Module, arguments: CallArguments) -> str:
@@ -194,32 +185,26 @@ def first_without_gradients(model: nn.Module, arguments: CallArguments) -> str:
     Where an operation in place has overwritten what gradients need, it is the module that ends first after it.
     """
     broken: list[str] = []
-    given = arguments.map(torch.clone)
-    weights = list(model.parameters())
-    leaf = given.differentiable
-    if leaf is not None:
-        leaf = leaf.detach().requires_grad_()
-        given = given.with_differentiable(leaf.clone())
-        weights = [leaf, *weights]
+    copies, sources = arguments.map(torch.clone), list(model.parameters())
+    if copies.differentiable is not None:
+        leaf = copies.differentiable.detach().requires_grad_()
+        copies, sources = copies.with_differentiable(leaf.clone()), [leaf, *sources]
 
     def leaving(name: str, module: nn.Module, args: object, kwargs: object, output: object) -> None:
-        tensor = first_tensor(output)
-        if tensor is None or not tensor.requires_grad or not weights:
+        tensor, leaves = first_tensor(output), [source for source in sources if source.requires_grad]
+        if tensor is None or not tensor.requires_grad or not leaves:
             return
         try:
-            torch.autograd.grad(
-                tensor.sum(), [w for w in weights if w.requires_grad], retain_graph=True, allow_unused=True
-            )
+            torch.autograd.grad(tensor.sum(), leaves, retain_graph=True, allow_unused=True)
         except RuntimeError:
             broken.append(module_in_words(name, module))
-            raise _Broken from None
+            raise  # it stops the pass
 
-    modules = dict(model.named_modules())
-    with kept(model, train=None, dtype=None, device=None), suppress(_Broken, RuntimeError), torch.enable_grad():
+    with kept(model, train=None, dtype=None, device=None), suppress(RuntimeError), torch.enable_grad():
         for parameter in model.parameters():
             parameter.requires_grad_(parameter.is_floating_point())
-        with hooked(modules, leaving=leaving):
-            model(*given.args, **given.kwargs)
+        with hooked(dict(model.named_modules()), leaving=leaving):
+            model(*copies.args, **copies.kwargs)
     return broken[0] if broken else ""
 
 

@@ -84,28 +84,19 @@ def reading_of_run(model: nn.Module, arguments: CallArguments, check: bool, seed
             except DeclarationError as error:
                 failure = error
                 continue
-            label = type(model).__name__
-            steps = stream_steps(record, record.required_output(label))
+            steps = stream_steps(record, record.required_output(type(model).__name__))
             stretches = read_stretches(record, steps, block_finder(model), KnownActivations())
-            return assembled(label, record, stretches, torch.Generator().manual_seed(seed) if check else None)
+            generator = torch.Generator().manual_seed(seed) if check else None
+            groups: dict[tuple[Any, ...], list[StretchReading]] = {}  # equal stretches together
+            order = []
+            for stretch in stretches:
+                group = groups.setdefault(kind := _kind_of(stretch), [])
+                order.append((list(groups).index(kind), len(group)))
+                group.append(stretch)
+            blocks = tuple(_block(record, group, generator) for group in groups.values())
+            shared, notes = shared_weights(record, [stretch for stretch in stretches if stretch.layer is not None])
+            return Reading(type(model).__name__, blocks, tuple(order), notes, shared)
     raise failure
-
-
-def assembled(
-    label: str, record: RunRecord, stretches: Sequence[StretchReading], generator: torch.Generator | None
-) -> Reading:
-    """Equal stretches together, each kind checked once."""
-    kinds: dict[tuple[Any, ...], list[tuple[int, StretchReading]]] = {}
-    for position, stretch in enumerate(stretches):
-        kinds.setdefault(_kind_of(stretch), []).append((position, stretch))
-    blocks, order = [], {}
-    for number, group in enumerate(kinds.values()):
-        for which, (position, _) in enumerate(group):
-            order[position] = (number, which)
-        blocks.append(_block(record, [stretch for _, stretch in group], generator))
-    shared, notes = shared_weights(record, [stretch for stretch in stretches if stretch.layer is not None])
-    ordered = tuple(order[position] for position in sorted(order))
-    return Reading(label, tuple(blocks), ordered, notes, shared)
 
 
 def _kind_of(stretch: StretchReading) -> tuple[Any, ...]:
@@ -196,16 +187,14 @@ def _checked(
             return replace(block, form=None, reason=reason)
     if not comparisons:
         return replace(block, remarks=(*block.remarks, "too narrow to be compared with random networks"))
-    remarks_of_draws = []
+    unlike, remarks_on_draws = unlike_draws(record, group, block)
     own, theory = network.own_kernel(K), layer_value(block.form, "kernel_map", K, numbers)
     width = min([record.values[group[0].exit].shape[-1], *(use.fan_out for use in network.uses)])
     if abs(own - theory) > _FAR * (2 / width) ** 0.5 * abs(theory):
-        remarks_of_draws = [
-            f"on Gaussian inputs its own weights give the kernel {own:.4g}, independent weights {theory:.4g}"
-        ]
-    unlike, on_inputs = unlike_draws(record, group, block)
+        remark = f"on Gaussian inputs its own weights give the kernel {own:.4g}, independent weights {theory:.4g}"
+        remarks_on_draws = (remark, *remarks_on_draws)
     checks = tuple(f"{comparison}, {comparison.networks} networks" for comparison in comparisons)
-    return replace(block, checks=checks, remarks=(*block.remarks, *remarks_of_draws, *on_inputs), unlike_draws=unlike)
+    return replace(block, checks=checks, remarks=(*block.remarks, *remarks_on_draws), unlike_draws=unlike)
 
 
 _KERNELS = 16  # shares of positions
@@ -235,16 +224,12 @@ def span_of(record: RunRecord, stretch: StretchReading) -> StretchPlaces:
 
 def place_of(record: RunRecord, number: int) -> str:
     """The place at which a stream value can be observed: it leaves a module, or enters one; empty if neither."""
-    times = Counter(call.name for call in [*record.left])
-    for call, value in record.left.items():
-        if value == number and call.name and times[call.name] == 1:
-            return call.name
-    if number == 0:
-        return "input"
-    for call, value in record.entered.items():
-        if value == number and call.name and times[call.name] == 1:
-            return f"input of {call.name}"
-    return ""
+    times = Counter(call.name for call in record.left)
+    of_left, of_entered = (
+        [call.name for call, value in calls.items() if value == number and call.name and times[call.name] == 1]
+        for calls in (record.left, record.entered)
+    )
+    return next(iter([*of_left, *(["input"] if number == 0 else []), *(f"input of {name}" for name in of_entered)]), "")
 
 
 def _kernels(record: RunRecord, number: int) -> tuple[float, ...]:

@@ -177,15 +177,13 @@ def _rows(model: nn.Module, parameters: Parameters, arguments: CallArguments) ->
         return tensor.reshape(-1)
 
     try:
-        found = jacrev(outputs)(dict(parameters))
+        derivatives = jacrev(outputs)(dict(parameters))
     except (RuntimeError, NotImplementedError):  # an operation that torch.func has no rule for
         leaves = {name: p.detach().clone().requires_grad_() for name, p in parameters.items()}
         with torch.enable_grad():
             rows = [
-                torch.autograd.grad(row, list(leaves.values()), retain_graph=True, allow_unused=True)
-                for row in outputs(leaves)
+                torch.autograd.grad(entry, list(leaves.values()), retain_graph=True, materialize_grads=True)
+                for entry in outputs(leaves)
             ]
-        zeros = [torch.zeros_like(leaf) for leaf in leaves.values()]
-        full = ([z if g is None else g for g, z in zip(row, zeros, strict=True)] for row in rows)
-        found = dict(zip(leaves, map(torch.stack, zip(*full, strict=True)), strict=True))
-    return {name: rows.detach().flatten(1) for name, rows in found.items()}
+        derivatives = dict(zip(leaves, map(torch.stack, zip(*rows, strict=True)), strict=True))
+    return {name: matrix.detach().flatten(1) for name, matrix in derivatives.items()}

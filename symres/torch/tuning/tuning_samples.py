@@ -156,8 +156,7 @@ def jacobian_samples(
     norms, traces = [], []
     for signs_like in directions:
         cotangent = signs_like(result)
-        (gradient,) = torch.autograd.grad(result, source, cotangent, retain_graph=True, allow_unused=True)
-        gradient = torch.zeros_like(source) if gradient is None else gradient
+        (gradient,) = torch.autograd.grad(result, source, cotangent, retain_graph=True, materialize_grads=True)
         norms.append(squares(gradient, size) / entries)
         if source.shape == result.shape:
             traces.append(mean_products(gradient, cotangent, size))
@@ -220,8 +219,7 @@ def _pushed(source: torch.Tensor, result: torch.Tensor, tangents: Sequence[torch
         (gradient,) = torch.autograd.grad(result, source, cotangent, create_graph=True, allow_unused=True)
     if gradient is None:
         return None
-    pushed = []
-    for tangent in tangents:
-        (moved,) = torch.autograd.grad(gradient, cotangent, tangent, retain_graph=True, allow_unused=True)
-        pushed.append(torch.zeros_like(result) if moved is None else moved)
-    return pushed
+    return [
+        torch.autograd.grad(gradient, cotangent, tangent, retain_graph=True, materialize_grads=True)[0]
+        for tangent in tangents
+    ]

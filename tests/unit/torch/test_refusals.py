@@ -22,16 +22,6 @@ def tune(model, inputs, blocks=None, **options):
     return st.tune_(model, inputs, blocks, progress=False, **options)
 
 
-class Tied(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.h = nn.ModuleList([DenseBlock(8), DenseBlock(8)])
-        self.h[1].second.weight = self.h[0].second.weight
-
-    def forward(self, x):
-        return self.h[1](self.h[0](x))
-
-
 class Unstable(nn.Module):
     """Other sums in every second pass."""
 
@@ -64,6 +54,10 @@ def explosive(model):
         block.second.weight *= 1e25
 
 
+def tied(model):
+    model[1].second.weight = model[0].second.weight
+
+
 def gaudy(model):
     model[0].gamma = torch.ones(8)
 
@@ -90,6 +84,8 @@ WIDENING = nn.Sequential(Computed(lambda x, layer: layer(x), nn.Linear(8, 10)))
 FIXED = nn.Sequential(Computed(lambda x: x + torch.tanh(x)))
 SIGNS = nn.Sequential(Computed(lambda x, layer: x.detach() + layer(torch.sign(x.detach())), nn.Linear(8, 8)))
 TWICE = Computed(lambda x, block: block(block(x)), DenseBlock(8))
+RECURRENT = Computed(lambda x, layer: layer(layer(x)), nn.Linear(8, 8))
+IDLE = Computed(lambda x, layer, idle: layer(x), nn.Linear(8, 8), nn.Linear(8, 8))
 PARALLEL = Computed(lambda x, a, b: a(x) * b(x), nn.Linear(8, 8), nn.Linear(8, 8))
 LOOSE = Computed(skipped, nn.Linear(8, 8), nn.Linear(8, 8))
 BRANCHING = Computed(lambda x, layer: layer(x) if x.sum() > 0 else layer(-x), nn.Linear(32, 32))
@@ -171,7 +167,7 @@ TUNING = [
     (tune, FIXED, VECTORS, FIRST, "it has no parameters"),
     (tune, SIGNS, VECTORS, FIRST, "not differentiable"),
     (tune, TWICE, VECTORS, {"blocks": "layers.0", "growth": 2}, "layers.0: it is called 2 times"),
-    (tune, Tied(), VECTORS, {"growth": 2}, "h.0: h.0.second shares its weights"),
+    (tune, changed(dense(), tied), VECTORS, {"growth": 2}, "of 0: 0.second shares its weights"),
     (tune, DENSE, VECTORS, {"blocks": ["0", "0.second"], "growth": 2}, "0.second: it is part of another"),
     (tune, LOOSE, VECTORS, {}, "it has 1 sums that may be skip connections"),
     (tune, changed(dense(), lambda m: m[1].second.weight.zero_()), VECTORS, {"growth": 2}, "of 1: its branch gives 0"),
@@ -209,6 +205,8 @@ TUNING = [
     (tune, nn.Sequential(nn.ReLU()), VECTORS, {}, "neither blocks nor layers"),
     (tune, nn.Sequential(nn.LayerNorm(8)), VECTORS, {"layers": "0"}, "no matrix of weights"),
     (tune, PARALLEL, VECTORS, {"layers": "layers.*"}, "layers.1: its output does not depend on that of layers.0"),
+    (tune, RECURRENT, VECTORS, {"layers": "layers.0"}, "layers.0: it is called several times"),
+    (tune, IDLE, VECTORS, {"layers": "layers.*"}, "the rescaling of layers.1: it is not called in a pass"),
     (tune, Unstable(), VECTORS, {"blocks": "mlp", "growth": 2}, "differ from Unstable on"),
     (tune, lambda: None, VECTORS, {}, r"not an nn\.Module"),
 ]

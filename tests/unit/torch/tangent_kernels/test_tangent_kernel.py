@@ -8,7 +8,7 @@ from torch import nn
 import symres.torch as st
 from symres.core.errors import DeclarationError
 from symres.torch.tangent_kernels import tangent_kernel as kernel_module
-from tests.oracles.torch_blocks import NormedBlock
+from tests.oracles.torch_blocks import Computed, NormedBlock
 
 
 def direct(model, one, other):
@@ -52,13 +52,17 @@ class TestMatrix:
         assert found.matrix.shape == (5, 3) and found.outputs == 3
 
     def test_models_of_pictures_with_norms_and_what_torch_func_does_not_take(self):
-        class Rounded(nn.Module):
-            def forward(self, x):
-                return x * (1 if float(x.detach().sum()) < 1e9 else 2)  # a number of Python
+        class Doubled(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return 2 * x
 
-        model = nn.Sequential(
-            nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), Rounded(), nn.ReLU(), nn.Flatten(), nn.Linear(64, 2)
-        ).double()
+            @staticmethod
+            def backward(ctx, gradient):
+                return 2 * gradient
+
+        parts = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), Computed(Doubled.apply), nn.ReLU(), nn.Flatten()
+        model = nn.Sequential(*parts, nn.Linear(64, 2)).double()
         pictures = torch.randn(3, 3, 6, 6, dtype=torch.float64)
         found = st.tangent_kernel(model, pictures)
         assert np.allclose(found.matrix, direct(model, pictures, pictures), rtol=1e-12)
