@@ -15,6 +15,6 @@ from .scaling.coordinate_check import coordinate_check as coordinate_check
 from .scaling.width_scaling import WidthScaling as WidthScaling
 from .tangent_kernels.kernel_comparison import TangentKernel as TangentKernel
 from .tangent_kernels.tangent_kernel import tangent_kernel as tangent_kernel
-from .tuning.blockwise.block_changes import ScaledBlock as ScaledBlock
+from .tuning.scalable_weights import ScaledBlock as ScaledBlock
 from .tuning.tune import tune_ as tune_
 from .tuning.tuning_report import TuningReport as TuningReport

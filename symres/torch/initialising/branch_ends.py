@@ -144,7 +144,7 @@ def without_factors(record: RunRecord, ends: Sequence[BranchEnd]) -> RunRecord:
         else call
         for call in record.calls
     ]
-    return replace(record, calls=tuple(calls))
+    return replace(record, calls=calls)
 
 
 def _is_scaling(call: RecordedCall) -> bool:

@@ -68,7 +68,7 @@ def adam_changes_of(
             module.train()
 
     def streams(part: CallArguments) -> list[torch.Tensor]:
-        values = record_run(model, part.args, part.kwargs, part.followed).values
+        values = record_run(model, part).values
         return [values[number].detach() for number in numbers]
 
     try:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from torch import nn
 
@@ -25,23 +25,13 @@ class ChosenModules:
 
     Args:
         modules: by qualified name, in the order of declaration.
-        entries: whether also what enters them is observed, where it does not leave another one of them.
+        entered: names of those whose input is observed too, where it does not leave another one of them.
         left: names of those whose output is observed; None for all.
-        entered: names of those whose input is observed, if ``entries``; None for all.
     """
 
     modules: dict[str, nn.Module]
-    entries: bool
+    entered: frozenset[str] = frozenset()
     left: frozenset[str] | None = None
-    entered: frozenset[str] | None = None
-
-    def is_left(self, name: str) -> bool:
-        """Whether the output of a module is observed."""
-        return self.left is None or name in self.left
-
-    def is_entered(self, name: str) -> bool:
-        """Whether the input of a module is observed."""
-        return self.entries and (self.entered is None or name in self.entered)
 
 
 ModuleChoice: TypeAlias = (
@@ -63,7 +53,8 @@ def chosen_places(model: nn.Module, modules: ModuleChoice, blocks: ModuleChoice)
     """
     if modules is not None and blocks is not None:
         raise DeclarationError("modules and blocks", "only one is allowed", "pass blocks= to observe inputs, too")
-    return choose_modules(model, modules) if blocks is None else replace(choose_modules(model, blocks), entries=True)
+    chosen = choose_modules(model, modules if blocks is None else blocks)
+    return chosen if blocks is None else replace(chosen, entered=frozenset(chosen.modules))
 
 
 def choose_modules(model: nn.Module, choice: ModuleChoice = None) -> ChosenModules:
@@ -88,27 +79,23 @@ def choose_modules(model: nn.Module, choice: ModuleChoice = None) -> ChosenModul
     named = dict(model.named_modules())
     if choice is None:
         blocks = residual_blocks(model)
-        return ChosenModules(blocks or dense_layers(model) or {"model": model}, entries=bool(blocks))
-    if isinstance(choice, str):
-        return ChosenModules(_matching(named, [choice]), entries=False)
-    if isinstance(choice, type) or (isinstance(choice, tuple) and all(isinstance(c, type) for c in choice)):
-        found = {name or "model": module for name, module in named.items() if isinstance(module, choice)}
-        asked = f"modules of the type {getattr(choice, '__name__', choice)}"
-    elif isinstance(choice, Sequence):
-        return ChosenModules(_matching(named, choice), entries=False)
-    elif callable(choice):
-        found = {name or "model": module for name, module in named.items() if choice(name, module)}
-        asked = "modules chosen by a function"
-    else:
-        raise DeclarationError(
-            f"modules={choice!r}",
-            "it is not a choice of modules",
-            "pass types, patterns, a function of name and module",
-        )
+        return ChosenModules(blocks or dense_layers(model) or {"model": model}, frozenset(blocks))
+    is_type = isinstance(choice, type) or (isinstance(choice, tuple) and all(isinstance(c, type) for c in choice))
+    if isinstance(choice, (str, Sequence)) and not is_type:
+        return ChosenModules(_matching(named, [choice] if isinstance(choice, str) else choice))
+    if not is_type and not callable(choice):
+        asked, remedy = f"modules={choice!r}", "pass types, patterns, a function of name and module"
+        raise DeclarationError(asked, "it is not a choice of modules", remedy)
+    kind: Any = choice
+    fits = (lambda name, module: isinstance(module, kind)) if is_type else kind
+    found = {name or "model": module for name, module in named.items() if fits(name, module)}
     if not found:
+        asked = (
+            f"modules of the type {getattr(choice, '__name__', choice)}" if is_type else "modules chosen by a function"
+        )
         types = sorted({type(module).__name__ for module in named.values()})
         raise DeclarationError(asked, "the model has none of them", f"its types are {some_of(types, _LISTED)}")
-    return ChosenModules(found, entries=False)
+    return ChosenModules(found)
 
 
 def _matching(named: dict[str, nn.Module], patterns: Sequence[object]) -> dict[str, nn.Module]:
@@ -129,15 +116,15 @@ def _matching(named: dict[str, nn.Module], patterns: Sequence[object]) -> dict[s
 
 def matches_name(name: str, pattern: str) -> bool:
     """Whether a qualified name matches a pattern, level by level; ``**`` matches any number of levels."""
-    return _match(name.split("."), pattern.split("."))
 
+    def match(levels: list[str], patterns: list[str]) -> bool:
+        if not patterns:
+            return not levels
+        if patterns[0] == "**":
+            return any(match(levels[skipped:], patterns[1:]) for skipped in range(len(levels) + 1))
+        return bool(levels) and fnmatchcase(levels[0], patterns[0]) and match(levels[1:], patterns[1:])
 
-def _match(levels: list[str], patterns: list[str]) -> bool:
-    if not patterns:
-        return not levels
-    if patterns[0] == "**":
-        return any(_match(levels[skipped:], patterns[1:]) for skipped in range(len(levels) + 1))
-    return bool(levels) and fnmatchcase(levels[0], patterns[0]) and _match(levels[1:], patterns[1:])
+    return match(name.split("."), pattern.split("."))
 
 
 def residual_blocks(model: nn.Module) -> dict[str, nn.Module]:
@@ -150,10 +137,9 @@ def residual_blocks(model: nn.Module) -> dict[str, nn.Module]:
     Returns:
         Empty where nothing is repeated.
     """
-    found: dict[str, nn.Module] = {}
-    _collect(model, "", found)
-    counts = Counter(map(type, found.values()))
-    return {name: module for name, module in found.items() if counts[type(module)] > 1}
+    blocks = _outermost_blocks(model, "")
+    counts = Counter(map(type, blocks.values()))
+    return {name: module for name, module in blocks.items() if counts[type(module)] > 1}
 
 
 def block_finder(model: nn.Module) -> Callable[[str], str]:
@@ -162,16 +148,13 @@ def block_finder(model: nn.Module) -> Callable[[str], str]:
     return lambda name: next((block for block in blocks if f"{name}.".startswith(f"{block}.")), "")
 
 
-def _collect(module: nn.Module, prefix: str, found: dict[str, nn.Module]) -> None:
+def _outermost_blocks(module: nn.Module, prefix: str) -> dict[str, nn.Module]:
+    blocks: dict[str, nn.Module] = {}
     for name, child in module.named_children():
-        path = f"{prefix}{name}"
-        if isinstance(module, _CONTAINERS) and any(True for _ in child.children()):
-            inner: dict[str, nn.Module] = {}
-            if isinstance(child, _CONTAINERS):
-                _collect(child, f"{path}.", inner)
-            found.update(inner or {path: child})
-        else:
-            _collect(child, f"{path}.", found)
+        is_block = isinstance(module, _CONTAINERS) and any(True for _ in child.children())
+        inner = {} if is_block and not isinstance(child, _CONTAINERS) else _outermost_blocks(child, f"{prefix}{name}.")
+        blocks |= {f"{prefix}{name}": child} if is_block and not inner else inner
+    return blocks
 
 
 def dense_layers(model: nn.Module) -> dict[str, nn.Module]:

@@ -65,7 +65,10 @@ def kept(
             raise DeclarationError(
                 f"the model {type(model).__name__}", f"{name} has no shape yet", "call the model once on its inputs"
             )
-    attributes = [(module, dict(module.__dict__), _contents(module)) for module in model.modules()]
+    attributes = [(module, dict(module.__dict__)) for module in model.modules()]
+    contents: list[tuple[Any, Any]] = [
+        (value, value.copy()) for _, values in attributes for value in values.values() if type(value) in _COPIED
+    ]
     parameters = [(p, p.data, p.grad, p.requires_grad) for p in model.parameters()]
     try:
         for parameter, data, _, _ in parameters:
@@ -85,21 +88,12 @@ def kept(
             parameter.data = data
             parameter.requires_grad_(wanted)
             parameter.grad = gradient
-        for module, values, contents in attributes:
-            for name in [name for name in module.__dict__ if name not in values]:
-                del module.__dict__[name]
+        for module, values in attributes:
+            module.__dict__.clear()
             module.__dict__.update(values)
-            for value, content in contents:
-                _refill(value, content)
-
-
-def _contents(module: nn.Module) -> list[tuple[Any, Any]]:
-    return [(value, value.copy()) for value in module.__dict__.values() if type(value) in _COPIED]
-
-
-def _refill(value: Any, content: Any) -> None:
-    value.clear()
-    (value.extend if isinstance(value, list) else value.update)(content)
+        for value, content in contents:
+            value.clear()
+            (value.extend if isinstance(value, list) else value.update)(content)
 
 
 @contextmanager

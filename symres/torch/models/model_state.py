@@ -5,11 +5,8 @@ Also whether two passes on the same inputs agree, and what is changed in place: 
 
 from __future__ import annotations
 
-import math
-import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TypeAlias
 
 import torch
 from torch import nn
@@ -23,7 +20,6 @@ from .wording import first_line, module_in_words, passing, some_of
 
 _BATCH_NORM = nn.modules.batchnorm._BatchNorm
 _DROPOUT = (nn.modules.dropout._DropoutNd, nn.RReLU)
-_Sums: TypeAlias = list[tuple[float, float]]  # stand for tensors
 _CLOSE = 1e-6  # relative difference of sums that an order of summation makes
 
 
@@ -37,41 +33,31 @@ def mixes_inputs(model: nn.Module) -> bool:
 
 def active_dropout(model: nn.Module) -> list[str]:
     """The names of modules that drop out in their present mode."""
-    found = []
-    for name, module in model.named_modules():
-        if isinstance(module, _DROPOUT):
-            share = getattr(module, "p", 1.0)
-        elif isinstance(module, nn.MultiheadAttention):
-            share = module.dropout
-        elif isinstance(module, nn.RNNBase):
-            share = module.dropout if module.num_layers > 1 else 0.0
-        else:
-            continue
-        if module.training and share > 0:
-            found.append(name or type(module).__name__)
-    return found
+
+    def share(module: nn.Module) -> float:
+        if isinstance(module, nn.MultiheadAttention) or (isinstance(module, nn.RNNBase) and module.num_layers > 1):
+            return float(module.dropout)
+        return float(getattr(module, "p", 1.0)) if isinstance(module, _DROPOUT) else 0.0
+
+    modules = model.named_modules()
+    return [name or type(module).__name__ for name, module in modules if module.training and share(module) > 0]
 
 
 def remarks_on(model: nn.Module) -> list[str]:
     """What a user should know about a model in its present mode; one line each."""
-    found = []
+    remarks = []
     if dropping := active_dropout(model):
-        found.append(
+        remarks.append(
             f"dropout is active in {some_of(dropping)}: the numbers are those of random masks; use mode='eval'"
         )
-    idle = [
-        name
-        for name, module in model.named_modules()
-        if isinstance(module, _BATCH_NORM)
-        and not module.training
-        and module.num_batches_tracked is not None
-        and int(module.num_batches_tracked) == 0
-    ]
-    if idle:
-        found.append(
-            f"{some_of(idle)} normalises by running statistics that were never updated (0 and 1): use mode='train'"
-        )
-    return found
+    norms = {
+        n: module for n, module in model.named_modules() if isinstance(module, _BATCH_NORM) and not module.training
+    }
+    updates = {name: module.num_batches_tracked for name, module in norms.items()}
+    if idle := [name for name, count in updates.items() if count is not None and int(count) == 0]:
+        reason = "normalises by running statistics that were never updated (0 and 1): use mode='train'"
+        remarks.append(f"{some_of(idle)} {reason}")
+    return remarks
 
 
 def first_nonfinite(model: nn.Module, arguments: CallArguments) -> str:
@@ -82,16 +68,16 @@ def first_nonfinite(model: nn.Module, arguments: CallArguments) -> str:
     for name, parameter in model.named_parameters():
         if not bool(parameter.isfinite().all()):
             return f"they are in the weights {name}"
-    told: list[str] = []
+    places: list[str] = []
 
     def leaving(name: str, module: nn.Module, args: object, kwargs: object, output: object) -> None:
         tensor = first_tensor(output)
-        if not told and tensor is not None and not bool(tensor.isfinite().all()):
-            told.append(f"they appear first in the output of {name or 'the model'} ({type(module).__name__})")
+        if tensor is not None and not bool(tensor.isfinite().all()):
+            places.append(f"they appear first in the output of {name or 'the model'} ({type(module).__name__})")
 
     with hooked(dict(model.named_modules()), leaving=leaving), torch.no_grad():
         arguments.call(model)
-    return told[0] if told else "they appear between modules"
+    return next(iter(places), "they appear between modules")
 
 
 def outputs_of(model: nn.Module, arguments: CallArguments) -> list[torch.Tensor]:
@@ -124,10 +110,10 @@ def where_passes_differ(model: nn.Module, arguments: CallArguments) -> str:
     return type(model).__name__
 
 
-def _calls(model: nn.Module, arguments: CallArguments) -> list[tuple[str, _Sums, _Sums]]:
+def _calls(model: nn.Module, arguments: CallArguments) -> list[tuple[str, torch.Tensor, torch.Tensor]]:
     """All calls of modules in one pass, in the order in which they end: the module, what entered and what left it."""
-    calls: list[tuple[str, _Sums, _Sums]] = []
-    entered: list[_Sums] = []
+    calls: list[tuple[str, torch.Tensor, torch.Tensor]] = []
+    entered: list[torch.Tensor] = []
 
     def entering(name: str, module: nn.Module, args: object, kwargs: object) -> None:
         entered.append(_sums((args, kwargs)))
@@ -140,21 +126,14 @@ def _calls(model: nn.Module, arguments: CallArguments) -> list[tuple[str, _Sums,
     return calls
 
 
-def _sums(value: object) -> _Sums:
-    """The sum of each tensor, and that of the sizes of its entries."""
-    found = []
-    for tensor in tensors(value):
-        numbers = torch.nan_to_num(tensor.detach().to(torch.float32))
-        found.append((float(numbers.sum()), float(numbers.abs().sum())))
-    return found
+def _sums(value: object) -> torch.Tensor:
+    """The sum of each tensor, and that of the sizes of its entries, shape (tensors, 2)."""
+    numbers = [torch.nan_to_num(tensor.detach().to(torch.float32)) for tensor in tensors(value)]
+    return torch.tensor([(float(each.sum()), float(each.abs().sum())) for each in numbers]).reshape(-1, 2)
 
 
-def _same(one: _Sums, other: _Sums) -> bool:
-    return len(one) == len(other) and all(
-        math.isclose(a, b, rel_tol=_CLOSE, abs_tol=_CLOSE * size)
-        for (total, size), (again, size_again) in zip(one, other, strict=True)
-        for a, b in ((total, again), (size, size_again))
-    )
+def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return len(one) == len(other) and bool(((one == other) | ((one - other).abs() <= _CLOSE * one[:, 1:])).all())
 
 
 def _differ(one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -173,39 +152,31 @@ def _differ(one: torch.Tensor, other: torch.Tensor) -> bool:
 def input_changes(model: nn.Module) -> Iterator[dict[str, None]]:
     """Around a pass: the modules, by name and type, that change in place what enters the model.
 
-    Of several inside of each other it is the innermost. Tensors are not kept alive.
+    Of several inside of each other it is the innermost.
     """
-    found: dict[str, None] = {}
-    followed: list[tuple[weakref.ref[torch.Tensor], int]] = []
+    changes: dict[str, None] = {}
+    followed: list[tuple[torch.Tensor, int]] = []  # as long as they are as they were
     running: list[str] = []
 
     def look() -> None:
         """Note what has changed since the last module began or ended."""
-        kept = []
-        for each, version in followed:
-            tensor = each()
-            if tensor is not None and tensor._version == version:
-                kept.append((each, version))
-            elif tensor is not None and running:
-                found[running[-1]] = None
-        followed[:] = kept
+        unchanged = [(tensor, version) for tensor, version in followed if tensor._version == version]
+        if running and len(unchanged) < len(followed):
+            changes[running[-1]] = None
+        followed[:] = unchanged
 
     def entering(name: str, module: nn.Module, args: object, kwargs: object) -> None:
         look()
         running.append(module_in_words(name, module))
         if module is model:
-            followed.extend((weakref.ref(t), t._version) for t in tensors((args, kwargs)))
+            followed.extend((tensor, tensor._version) for tensor in tensors((args, kwargs)))
 
     def leaving(*call: object) -> None:
         look()
         running.pop()
 
     with hooked(dict(model.named_modules()), entering, leaving):
-        yield found
-
-
-class _Broken(Exception):  # it stops a pass
-    """A module from whose output no gradients go back."""
+        yield changes
 
 
 def first_without_gradients(model: nn.Module, arguments: CallArguments) -> str:
@@ -214,32 +185,26 @@ def first_without_gradients(model: nn.Module, arguments: CallArguments) -> str:
     Where an operation in place has overwritten what gradients need, it is the module that ends first after it.
     """
     broken: list[str] = []
-    given = arguments.map(torch.clone)
-    weights = list(model.parameters())
-    leaf = given.differentiable
-    if leaf is not None:
-        leaf = leaf.detach().requires_grad_()
-        given = given.with_differentiable(leaf.clone())
-        weights = [leaf, *weights]
+    copies, sources = arguments.map(torch.clone), list(model.parameters())
+    if copies.differentiable is not None:
+        leaf = copies.differentiable.detach().requires_grad_()
+        copies, sources = copies.with_differentiable(leaf.clone()), [leaf, *sources]
 
     def leaving(name: str, module: nn.Module, args: object, kwargs: object, output: object) -> None:
-        tensor = first_tensor(output)
-        if tensor is None or not tensor.requires_grad or not weights:
+        tensor, leaves = first_tensor(output), [source for source in sources if source.requires_grad]
+        if tensor is None or not tensor.requires_grad or not leaves:
             return
         try:
-            torch.autograd.grad(
-                tensor.sum(), [w for w in weights if w.requires_grad], retain_graph=True, allow_unused=True
-            )
+            torch.autograd.grad(tensor.sum(), leaves, retain_graph=True, allow_unused=True)
         except RuntimeError:
             broken.append(module_in_words(name, module))
-            raise _Broken from None
+            raise  # it stops the pass
 
-    modules = dict(model.named_modules())
-    with kept(model, train=None, dtype=None, device=None), suppress(_Broken, RuntimeError), torch.enable_grad():
+    with kept(model, train=None, dtype=None, device=None), suppress(RuntimeError), torch.enable_grad():
         for parameter in model.parameters():
             parameter.requires_grad_(parameter.is_floating_point())
-        with hooked(modules, leaving=leaving):
-            model(*given.args, **given.kwargs)
+        with hooked(dict(model.named_modules()), leaving=leaving):
+            model(*copies.args, **copies.kwargs)
     return broken[0] if broken else ""
 
 

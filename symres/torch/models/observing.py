@@ -70,74 +70,68 @@ class Site:
 Action: TypeAlias = Callable[[Site, torch.Tensor], torch.Tensor | None]
 
 
-class Observer:
-    """Places of a model, at which something is done with the tensor that is there; hooks last only during a pass.
+@contextmanager
+def watching(chosen: ChosenModules, action: Action) -> Iterator[None]:
+    """Do something at every place that a pass inside of the context comes by; the hooks go afterwards.
 
     Args:
         chosen: modules of the model.
+        action: of the place and its tensor; a tensor that it returns goes on in the place of the one that came.
     """
+    calls: Counter[tuple[str, Side]] = Counter()
 
-    def __init__(self, chosen: ChosenModules) -> None:
-        self._chosen = chosen
+    def at(name: str, side: Side, value: object) -> object:
+        tensor = first_tensor(value)
+        if tensor is None:
+            return None
+        calls[name, side] += 1
+        new = action(Site(name, side, calls[name, side]), tensor)
+        return None if new is None else with_first_tensor(value, new)
 
-    @contextmanager
-    def watching(self, action: Action) -> Iterator[None]:
-        """Do something at every place that a pass inside of the context comes by; the hooks go afterwards.
+    def entering(name: str, module: nn.Module, args: object, kwargs: object) -> object:
+        return at(name, Side.INPUT, (args, kwargs)) if name in chosen.entered else None
 
-        Args:
-            action: of the place and its tensor; a tensor that it returns goes on in the place of the one that came.
-        """
-        calls: Counter[tuple[str, Side]] = Counter()
+    def leaving(name: str, module: nn.Module, args: object, kwargs: object, output: object) -> object:
+        return at(name, Side.OUTPUT, output) if chosen.left is None or name in chosen.left else None
 
-        def at(name: str, side: Side, value: object) -> object:
-            tensor = first_tensor(value)
-            if tensor is None:
-                return None
-            calls[name, side] += 1
-            new = action(Site(name, side, calls[name, side]), tensor)
-            return None if new is None else with_first_tensor(value, new)
+    with hooked(chosen.modules, entering, leaving):
+        yield
 
-        def entering(name: str, module: nn.Module, args: object, kwargs: object) -> object:
-            return at(name, Side.INPUT, (args, kwargs)) if self._chosen.is_entered(name) else None
 
-        def leaving(name: str, module: nn.Module, args: object, kwargs: object, output: object) -> object:
-            return at(name, Side.OUTPUT, output) if self._chosen.is_left(name) else None
+def sites_of(
+    chosen: ChosenModules, run: Callable[[], object], visit: Callable[[Site, torch.Tensor], bool]
+) -> list[Site]:
+    """The places of a pass in the order in which it comes by.
 
-        with hooked(self._chosen.modules, entering, leaving):
-            yield
+    What enters a module is a place only where it is not what has just left another one.
 
-    def sites(self, run: Callable[[], object], visit: Callable[[Site, torch.Tensor], bool]) -> list[Site]:
-        """The places of a pass in the order in which it comes by.
+    Args:
+        chosen: modules of the model.
+        run: the pass.
+        visit: whether a place counts; it sees each tensor while the pass is there.
+    """
+    sites: list[Site] = []
+    last: list[tuple[int, int, torch.Tensor]] = []  # kept alive, so that no other object gets its identity
 
-        What enters a module is a place only where it is not what has just left another one.
+    def note(site: Site, tensor: torch.Tensor) -> None:
+        has_just_left = bool(last) and last[0][:2] == (id(tensor), tensor._version)
+        if site.side is Side.OUTPUT:
+            last[:] = [(id(tensor), tensor._version, tensor)]
+        if not (site.side is Side.INPUT and has_just_left) and visit(site, tensor):
+            sites.append(site)
 
-        Args:
-            run: the pass.
-            visit: whether a place counts; it sees each tensor while the pass is there.
-        """
-        found: list[Site] = []
-        last: list[tuple[int, int, torch.Tensor]] = []  # kept alive, so that no other object gets its identity
-
-        def note(site: Site, tensor: torch.Tensor) -> None:
-            known = bool(last) and last[0][:2] == (id(tensor), tensor._version)
-            if site.side is Side.OUTPUT:
-                last[:] = [(id(tensor), tensor._version, tensor)]
-            if not (site.side is Side.INPUT and known) and visit(site, tensor):
-                found.append(site)
-
-        with self.watching(note):
-            run()
-        return found
+    with watching(chosen, note):
+        run()
+    return sites
 
 
 def names_of(sites: list[Site]) -> list[str]:
     """What places are called: by the module; "input of h.0" is what enters h.0; "fc#2" its second call of several."""
     most: Counter[tuple[str, Side]] = Counter((site.module, site.side) for site in sites)
     last = {(site.module, site.side): site.call for site in sites}
-    found = []
+    names = []
     for site in sites:
         key = site.module, site.side
-        repeated = most[key] > 1 or last[key] > 1
-        name = f"{site.module}#{site.call}" if repeated else site.module
-        found.append(f"input of {name}" if site.side is Side.INPUT else name)
-    return found
+        name = f"{site.module}#{site.call}" if most[key] > 1 or last[key] > 1 else site.module
+        names.append(f"input of {name}" if site.side is Side.INPUT else name)
+    return names

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
+from typing import Any
 
 import torch
 
@@ -13,9 +14,8 @@ def tensors(value: object) -> Iterator[torch.Tensor]:
     """All tensors of a structure, in its order, depth first."""
     if isinstance(value, torch.Tensor):
         yield value
-    else:
-        for _, part in _parts(value):
-            yield from tensors(part)
+    for part in _parts(value).values():
+        yield from tensors(part)
 
 
 def first_tensor(value: object) -> torch.Tensor | None:
@@ -49,32 +49,29 @@ def mapped(value: object, function: Callable[[torch.Tensor], torch.Tensor]) -> o
     """The same structure with a function applied to every tensor."""
     if isinstance(value, torch.Tensor):
         return function(value)
-    for key, part in list(_parts(value)):
-        new = mapped(part, function)
-        if new is not part:
-            value = _with_part(value, key, new)
-    return value
-
-
-def _parts(value: object) -> Iterator[tuple[object, object]]:
-    """What a structure is made of, with the key of each part."""
+    parts = _parts(value)
+    new = {key: mapped(part, function) for key, part in parts.items()}
+    changed = {key: part for key, part in new.items() if part is not parts[key]}
+    if not changed:
+        return value
     if isinstance(value, Mapping):
-        yield from value.items()
-    elif isinstance(value, (tuple, list)):
-        yield from enumerate(value)
-    elif is_dataclass(value) and not isinstance(value, type):
-        yield from ((field.name, getattr(value, field.name)) for field in fields(value))
-
-
-def _with_part(value: object, key: object, part: object) -> object:
-    if isinstance(value, Mapping):
-        changed = copy.copy(value)
-        changed[key] = part  # type: ignore[index]  # outputs of models are mutable mappings
-        return changed
+        copied = copy.copy(value)
+        for key, part in changed.items():
+            copied[key] = part  # type: ignore[index]  # outputs of models are mutable mappings
+        return copied
     if isinstance(value, (tuple, list)):
-        items = [part if position == key else old for position, old in enumerate(value)]
-        named = isinstance(value, tuple) and type(value) is not tuple  # a namedtuple takes its fields one by one
-        make: Callable[..., object] = type(value)
-        return make(*items) if named else make(items)
+        make: Callable[..., object] = type(value)  # a namedtuple takes its fields one by one
+        return make(*new.values()) if hasattr(value, "_fields") else make(new.values())
     assert is_dataclass(value) and not isinstance(value, type)
-    return replace(value, **{str(key): part})
+    return replace(value, **changed)
+
+
+def _parts(value: object) -> dict[Any, object]:
+    """What a structure is made of, with the key of each part; empty for anything else."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, (tuple, list)):
+        return dict(enumerate(value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    return {}

@@ -11,7 +11,7 @@ from torch import nn
 from ..models.arguments_of_models import CallArguments
 from ..models.choosing import ChosenModules
 from ..models.keeping import kept
-from ..models.observing import Observer, Site
+from ..models.observing import Site
 from ..models.structures import first_tensor
 from .network_passes import Passes, no_fused_encoders
 
@@ -71,11 +71,10 @@ def changes_at_places(
     seed: int,
 ) -> list[float]:
     """The same of what is at places among the chosen modules of a model; nan at one that a run does not come by."""
-    observer = Observer(chosen)
 
     def streams(part: CallArguments) -> list[torch.Tensor]:
         seen: dict[Site, torch.Tensor] = {}
-        passes = Passes(model, part, observer, tuple(sites), None, stochastic=False, coupled=False)
+        passes = Passes(model, part, chosen, tuple(sites), None, stochastic=False, coupled=False)
         with torch.no_grad():
             passes.run(lambda site, tensor: seen.update({site: tensor.clone()}))
         return [seen.get(site, torch.empty(0)) for site in sites]

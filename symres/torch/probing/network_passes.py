@@ -13,7 +13,8 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ..models.arguments_of_models import CallArguments
-from ..models.observing import Action, Observer, Site
+from ..models.choosing import ChosenModules
+from ..models.observing import Action, Site, watching
 from ..models.structures import first_tensor
 
 
@@ -24,7 +25,7 @@ class Passes:
     Args:
         model: the network, prepared by ``kept``.
         arguments: the inputs of every pass; each pass gets copies, so that a model may change them in place.
-        observer: hooks at the places.
+        chosen: the modules at which the places are.
         sites: the places, in the order of execution.
         start: where Jacobians begin; None: at the input.
         stochastic: whether two passes differ (dropout), so that no graph may serve two probes.
@@ -33,7 +34,7 @@ class Passes:
 
     model: nn.Module
     arguments: CallArguments
-    observer: Observer
+    chosen: ChosenModules
     sites: tuple[Site, ...]
     start: Site | None
     stochastic: bool
@@ -91,7 +92,7 @@ class Passes:
         def at(site: Site, tensor: torch.Tensor) -> torch.Tensor | None:
             return action(site, tensor) if site in self._rows else None
 
-        with self.observer.watching(at):
+        with watching(self.chosen, at):
             return self.model(*arguments.args, **arguments.kwargs)
 
     def output(self, returned: object) -> torch.Tensor | None:

@@ -22,7 +22,7 @@ from ..models.model_state import (
     varies,
     where_passes_differ,
 )
-from ..models.observing import Observer, Site, names_of
+from ..models.observing import Site, names_of, sites_of
 from ..models.wording import first_line, some_of
 from .cotangents import LossFunction, cotangent_norms, entries_of_output
 from .network_passes import Passes, accurate, counts_inputs, no_fused_encoders
@@ -187,7 +187,7 @@ def sample_network(
     if stochastic and not active_dropout(model):
         where = where_passes_differ(model, arguments)
         notes.append(f"passes on the same inputs differ from {where} on: numbers are averages over this randomness")
-    passes = Passes(model, arguments, Observer(chosen), tuple(sites), begin, stochastic, coupled)
+    passes = Passes(model, arguments, chosen, tuple(sites), begin, stochastic, coupled)
     broken = [name for name, found in zip(names, statistics, strict=True) if not np.all(np.isfinite(found.kernel))]
     if broken:
         notes.append(f"numbers are not finite at {broken[0]}: {first_nonfinite(model, arguments)}")
@@ -224,7 +224,7 @@ def _visited(
     model: nn.Module, chosen: ChosenModules, arguments: CallArguments, notes: list[str]
 ) -> tuple[list[Site], list[PlaceStatistics], torch.dtype, list[torch.Tensor]]:
     """The places of a pass with their statistics, and what it returned."""
-    observer, size = Observer(chosen), arguments.size
+    size = arguments.size
     statistics: list[PlaceStatistics] = []
     dtypes: list[torch.dtype] = []
     outputs: list[torch.Tensor] = []
@@ -241,7 +241,7 @@ def _visited(
     def run() -> None:
         outputs.extend(outputs_of(model, arguments))
 
-    sites = observer.sites(run, visit)
+    sites = sites_of(chosen, run, visit)
     for name, shape in left.items():
         notes.append(f"{name} is left out: its shape {shape} does not begin with the number of inputs, {size}")
     seen = {*left, *(site.module for site in sites)}

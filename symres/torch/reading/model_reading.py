@@ -32,6 +32,10 @@ class Reading(Shown):
         (['0', '2', '4'], 'Sequential')
         >>> abs(reading["2"].C_W[0]["2"] - 1/3) < 0.02  # PyTorch draws weights with variance 1/(3 fan_in)
         True
+        >>> len(reading.recognised), len(reading.unrecognised), reading.network().depth
+        (3, 0, 3)
+        >>> reading.theory.layer.formulas[0].name
+        'relu'
     """
 
     model: str
@@ -48,30 +52,12 @@ class Reading(Shown):
 
     @property
     def recognised(self) -> tuple[ReadBlock, ...]:
-        """The blocks that are layers of the theory.
-
-        Examples:
-            >>> from torch.nn import Linear, ReLU, Sequential
-            >>> _ = torch.manual_seed(0)
-            >>> model = Sequential(Linear(16, 64), ReLU(), Linear(64, 64), ReLU(), Linear(64, 1))
-            >>> reading = st.read(model)
-            >>> len(reading.recognised), len(reading.unrecognised)
-            (3, 0)
-        """
+        """The blocks that are layers of the theory."""
         return tuple(block for block in self.blocks if block.is_known)
 
     @property
     def unrecognised(self) -> tuple[ReadBlock, ...]:
-        """What stays measured, each with its reason and its place in the code.
-
-        Examples:
-            >>> class Rolled(torch.nn.Module):
-            ...     def forward(self, x):
-            ...         return x.cumsum(-1)
-            >>> model = torch.nn.Sequential(torch.nn.Linear(8, 64), Rolled(), torch.nn.Linear(64, 64))
-            >>> [block.is_known for block in st.read(model).unrecognised]
-            [False]
-        """
+        """What stays measured, each with its reason and its place in the code."""
         return tuple(block for block in self.blocks if not block.is_known)
 
     @cached_property
@@ -80,12 +66,6 @@ class Reading(Shown):
 
         Raises:
             DeclarationError: parts stay measured, or there is no one layer between read-in and readout.
-
-        Examples:
-            >>> from torch.nn import Linear, Softplus, Sequential
-            >>> model = Sequential(*[part for _ in range(4) for part in (Softplus(), Linear(64, 64))])
-            >>> st.read(model, torch.randn(8, 64)).theory.layer.formulas[0].name
-            'softplus'
         """
         self._require_known("the theory")
         forms = [self.blocks[block].form_theory for block, _ in self.order]
@@ -103,14 +83,6 @@ class Reading(Shown):
 
         Raises:
             DeclarationError: parts stay measured, or weights are shared between layers.
-
-        Examples:
-            >>> from torch.nn import Linear, ReLU, Sequential
-            >>> _ = torch.manual_seed(0)
-            >>> model = Sequential(Linear(16, 64), ReLU(), Linear(64, 64), ReLU(), Linear(64, 1))
-            >>> reading = st.read(model)
-            >>> reading.network().depth
-            3
         """
         self._require_known("the network")
         if self.shared:

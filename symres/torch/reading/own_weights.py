@@ -12,22 +12,14 @@ from ...core.errors import SymresError
 from ...layers.normalisation import BatchNorm
 from ..equations.layering import StretchReading
 from ..tracing.run_record import RunRecord
-from .read_block import ReadBlock
+from .read_block import ReadBlock, layer_value
 
 _FAR = 6.0  # standard deviations of a kernel of one network
 KERNEL_SCATTER = 5.0  # n times the relative variance of a kernel: <phi^4>/<phi^2>^2 - 1, for relu (3/2)/(1/4) - 1
 
 
 def shared_weights(record: RunRecord, stretches: Sequence[StretchReading]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Weights that several calls of dense layers have, transposed perhaps, or that are the table of an embedding too.
-
-    Args:
-        record: the run.
-        stretches: those that are layers.
-
-    Returns:
-        The names of weights that several layers share, and notes.
-    """
+    """Names of weights that several dense layers share, transposed perhaps, and notes: also on tables of embeddings."""
     uses = [use for each in stretches if each.found is not None for use in each.found.dense]
     of_calls = {use.made.call.number: use for use in uses}
     tables = [
@@ -52,13 +44,10 @@ def shared_weights(record: RunRecord, stretches: Sequence[StretchReading]) -> tu
 
 def _overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether two tensors are views of the same numbers, or of a stretch of memory that both have."""
-    (start, end), (begin, stop) = map(_extent, (one, other))
-    return one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr() and start < stop and begin < end
-
-
-def _extent(tensor: torch.Tensor) -> tuple[int, int]:
-    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
-    return tensor.storage_offset(), tensor.storage_offset() + last + 1
+    start, begin = one.storage_offset(), other.storage_offset()
+    lengths = [sum((n - 1) * step for n, step in zip(t.shape, t.stride(), strict=True)) for t in (one, other)]
+    is_one_memory = one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
+    return is_one_memory and start <= begin + lengths[1] and begin <= start + lengths[0]
 
 
 def unlike_draws(
@@ -68,11 +57,6 @@ def unlike_draws(
 
     Trained weights fit to the stream that enters them. That does not show on Gaussian streams, on which their second
     moment decides nearly alone.
-
-    Args:
-        record: the run.
-        group: equal stretches.
-        block: made of them, with a layer.
 
     Returns:
         The names of the places, and a remark about the one that is farthest off; empty where kernels agree within six
@@ -87,9 +71,10 @@ def unlike_draws(
             continue
         allowed = _FAR * math.sqrt(KERNEL_SCATTER / min(span.width, span.outputs))
         try:
-            expected = block.form_numbers.value("kernel_map", float(np.mean(span.kernels)), numbers)
+            expected = layer_value(block.form, "kernel_map", float(np.mean(span.kernels)), numbers)
             if abs(own - expected) > allowed * abs(expected):  # perhaps only because kernels of positions differ
-                expected = float(np.mean([block.form_numbers.value("kernel_map", K, numbers) for K in span.kernels]))
+                kernels = [layer_value(block.form, "kernel_map", K, numbers) for K in span.kernels]
+                expected = float(np.mean(kernels))
         except SymresError:
             continue
         if abs(own - expected) > allowed * abs(expected):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.choosing import ChosenModules
 from .model_reading import Reading
 from .own_weights import KERNEL_SCATTER
-from .read_block import StretchPlaces
+from .read_block import ReadBlock, StretchPlaces, layer_value
 from .read_model import reading_of_run
 
 _PER_WIDTH = 5.0  # relative correction of order 1/n in each layer that is allowed, times n
@@ -65,7 +64,9 @@ def predict(model: nn.Module, inputs: Inputs, *, check: bool = True, seed: int =
     reading = reading_of_run(model, CallArguments.of(inputs), check, seed)
     places = [span for block in reading.recognised for span in block.spans]
     names = {name for span in places for name in (span.entry, span.exit)} - {"", "input"}
-    names |= _beginning(reading)
+    # Jacobians of models of integers begin at the first place that leaves a module: all that follows goes through it
+    ends = [reading.blocks[number].spans[which].exit for number, which in reading.order]
+    names |= set([end for end in ends if end and not end.startswith(_ENTERING)][:1])
     entered = frozenset(name.removeprefix(_ENTERING) for name in names if name.startswith(_ENTERING))
     left = frozenset(name for name in names if not name.startswith(_ENTERING))
     if not places or not names:
@@ -73,44 +74,26 @@ def predict(model: nn.Module, inputs: Inputs, *, check: bool = True, seed: int =
             f"a prediction for {reading.model}", "no part of it has a theory", "print(st.read(model, inputs))"
         )
     modules = {name: module for name, module in model.named_modules() if name in entered | left}
-    found = measure(model, inputs, ChosenModules(modules, True, left, entered), seed=seed, **measured)
+    found = measure(model, inputs, ChosenModules(modules, entered, left), seed=seed, **measured)
     return replace(found, theory=_theory(reading, found))
-
-
-def _beginning(reading: Reading) -> set[str]:
-    """The first place that leaves a module, for Jacobians of models of integers: all that follows goes through it."""
-    spans = (reading.blocks[number].spans[which] for number, which in reading.order)
-    exits = [span.exit for span in spans if span.exit and not span.exit.startswith(_ENTERING)]
-    return set(exits[:1])
 
 
 @dataclass(frozen=True)
 class _Front:
-    """What the theory knows at a place: kernels at positions, and the Jacobian norm from the start.
+    """What the theory knows at a place: kernels at positions, and the Jacobian norm from the start; relative errors."""
 
-    Args:
-        kernels: at several positions, equally many for each.
-        kernel_error: relative.
-        jacobian: nan where it is not known.
-        jacobian_error: relative.
-        rank: effective rank of the Jacobian from the start, (tr J J^T)^2/tr (J J^T)^2.
-        chi: squared Jacobian norm of the last layer.
-        made: share of the branch in that; 1 without a skip connection.
-        chi_error: relative, without the scatter of weights.
-        moved: by what chi changes, relative, if the kernel is off by its error.
-        shift: the sum of that over layers: a kernel that is off stays so.
-    """
-
-    kernels: np.ndarray
+    kernels: np.ndarray  # at several positions, equally many for each
     kernel_error: float = 0.0
-    jacobian: float = math.nan
+    jacobian: float = math.nan  # where it is not known
     jacobian_error: float = 0.0
-    rank: float = 1.0  # the least that it may be
-    chi: float = 1.0
-    made: float = 1.0
-    chi_error: float = 0.0
-    moved: float = 0.0
-    shift: float = 0.0
+    rank: float = (
+        1.0  # effective rank of the Jacobian from the start, (tr J J^T)^2/tr (J J^T)^2; the least that it may be
+    )
+    chi: float = 1.0  # squared Jacobian norm of the last layer
+    made: float = 1.0  # share of the branch in that; 1 without a skip connection
+    chi_error: float = 0.0  # without the scatter of weights
+    moved: float = 0.0  # by what chi changes if the kernel is off by its error
+    shift: float = 0.0  # the sum of that over layers: a kernel that is off stays so
 
 
 def _theory(reading: Reading, found: Measurement) -> tuple[Prediction | None, ...]:
@@ -121,20 +104,21 @@ def _theory(reading: Reading, found: Measurement) -> tuple[Prediction | None, ..
     for number, which in reading.order:
         block = reading.blocks[number]
         span = block.spans[which]
-        if not block.is_known:
-            front = None
-            layers.append((span, None))
-            continue
         front = _measured_front(found, span) if front is None else front
-        if front is not None:
-            try:
-                values = partial(block.form_numbers.step, numbers=block.numbers[which])
-                front = _behind(front, values, span, block.skip_weight)
-            except SymresError:  # a quantity that is not known
-                front = None
-        if front is not None and span.exit:
-            predictions[span.exit] = _prediction(front)
+        try:
+            front = None if front is None or not block.is_known else _behind(front, block, which)
+        except SymresError:  # a quantity that is not known
+            front = None
         layers.append((span, front))
+        if front is not None and span.exit:
+            kernel, norm = float(front.kernels.mean()), front.jacobian if math.isfinite(front.jacobian) else None
+            predictions[span.exit] = Prediction(
+                kernel=kernel,
+                kernel_error=kernel * front.kernel_error,
+                apjn_forward=norm,
+                apjn_forward_error=0.0 if norm is None else norm * math.hypot(front.jacobian_error, front.shift),
+                of_inputs=True,
+            )
     _add_backward(predictions, layers, found)
     return tuple(predictions.get(place.name) for place in found.places)
 
@@ -177,7 +161,7 @@ def _measured_front(found: Measurement, span: StretchPlaces) -> _Front | None:
     return _Front(kernels)
 
 
-def _behind(front: _Front, values: Callable[[float], tuple[float, float]], span: StretchPlaces, skip: float) -> _Front:
+def _behind(front: _Front, block: ReadBlock, which: int) -> _Front:
     """What is behind one layer.
 
     Errors add up: corrections of order 1/n; how much Jacobian norms of different positions differ; and what one
@@ -187,10 +171,19 @@ def _behind(front: _Front, values: Callable[[float], tuple[float, float]], span:
     root for a linear layer and 5 for relu; Jacobian norms likewise by the slope's moments, and by how much chi_perp
     depends on the kernel. Kernels of several inputs scatter less on the average, but not if one of them is much larger
     than all others.
+
+    Raises:
+        SymresError: the next kernel or chi is not known.
     """
+    assert block.form is not None
+    form, numbers, span = block.form, block.numbers[which], block.spans[which]
+
+    def values(kernel: float) -> tuple[float, float]:
+        return layer_value(form, "kernel_map", kernel, numbers), layer_value(form, "chi_perp", kernel, numbers)
+
     rows = np.array([values(float(K)) for K in front.kernels])
     before, after, chi = float(front.kernels.mean()), float(rows[:, 0].mean()), float(rows[:, 1].mean())
-    made, turned = (max(1 - skip**2 * part, 0.0) for part in (before / after, 1 / chi if chi > 0 else 1.0))
+    made, turned = (max(1 - block.skip_weight**2 * part, 0.0) for part in (before / after, 1 / chi if chi > 0 else 1.0))
     correction = _PER_WIDTH / span.width
     of_kernel, of_slope = (m * math.sqrt(c / span.width) for m, c in zip((made, turned), _OF_NEURONS, strict=True))
     (up, faster), (at, slope) = values(before * (1 + front.kernel_error)), values(before)
@@ -219,15 +212,3 @@ def _scatter(made: float, count: float) -> float:
 def _rank(rank: float, made: float, neurons: int) -> float:
     """The effective rank behind Gaussian weights: tr (J J^T)^2 = (1/r + 1/n)(tr J J^T)^2 for W J with n rows."""
     return 1 / (1 / rank + (made**2 + 2 * made * (1 - made)) / neurons)
-
-
-def _prediction(front: _Front) -> Prediction:
-    kernel = float(front.kernels.mean())
-    known = math.isfinite(front.jacobian)
-    return Prediction(
-        kernel=kernel,
-        kernel_error=kernel * front.kernel_error,
-        apjn_forward=front.jacobian if known else None,
-        apjn_forward_error=front.jacobian * math.hypot(front.jacobian_error, front.shift) if known else 0.0,
-        of_inputs=True,
-    )

@@ -18,11 +18,12 @@ from ...layers.layer import Layer
 from ...report.text.formula_text import Maths
 from ...theory.observables.layer_maps import CHI_PERP, KERNEL_MAP
 from ...theory.theory import Theory, derive
+from ...theory.walk.assignments import Assignment
 from ..equations.formula_values import factored
 from ..equations.opaque_parts import OpaquePart
 
 _OBSERVABLES = {observable.name: observable for observable in (KERNEL_MAP, CHI_PERP)}
-_KEPT = 64  # layers: more than one model has
+_KEPT = 128  # both observables of each layer: more layers than one model has
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,11 @@ class ReadBlock(Shown):
         Raises:
             DeclarationError: it stays measured.
         """
-        return tuple(self._form.subs(**self._used(numbers)) for numbers in self.numbers)
+        names = {str(parameter) for parameter in self._form.parameters}
+        return tuple(
+            self._form.subs(**{name: value for name, value in numbers.items() if name in names})
+            for numbers in self.numbers
+        )
 
     @property
     def layer(self) -> Layer | None:
@@ -198,23 +203,10 @@ class ReadBlock(Shown):
         return derive(self._form)
 
     @property
-    def form_numbers(self) -> FloatMaps:
-        """The maps of the block in double precision, ``numbers`` being those of its variances.
-
-        Raises:
-            DeclarationError: it stays measured.
-        """
-        return float_maps(self._form)
-
-    @property
     def _form(self) -> Layer:
         if self.form is None:
             raise DeclarationError(f"the layer of {self.place}", f"it has no theory: {self.reason}", "use st.measure")
         return self.form
-
-    def _used(self, numbers: Mapping[str, float]) -> dict[str, float]:
-        names = {str(parameter) for parameter in self._form.parameters}
-        return {name: value for name, value in numbers.items() if name in names}
 
     def _title(self) -> str:
         times = f", {self.count} times" if self.count > 1 else ""
@@ -258,48 +250,30 @@ def _range(values: Sequence[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-class FloatMaps:
-    """Numbers of a layer in double precision, each average by quadrature.
+def layer_value(form: Layer, name: str, kernel: float, numbers: Mapping[str, float]) -> float:
+    """An observable of one input in double precision; the covariance of different inputs of a batch is 0.
 
     Args:
         form: the layer, variances being symbols.
+        name: "kernel_map" or "chi_perp".
+        kernel: of the stream that goes in.
+        numbers: of the layer's parameters, by name.
+
+    Raises:
+        SymresError: it is infinite, or has no definition in averages.
     """
-
-    def __init__(self, form: Layer) -> None:
-        self._theory = derive(form)
-        self._compiled: dict[str, CompiledExpressions] = {}
-
-    def value(self, name: str, kernel: float, numbers: Mapping[str, float]) -> float:
-        """An observable of one input; the covariance of different inputs of a batch is 0.
-
-        Args:
-            name: "kernel_map" or "chi_perp".
-            kernel: of the stream that goes in.
-            numbers: of the layer's parameters, by name.
-
-        Raises:
-            SymresError: it is infinite, or has no definition in averages.
-        """
-        if name not in self._compiled:
-            self._compiled[name] = CompiledExpressions([self._definition(name)])
-        known: dict[sp.Symbol, float] = {p: numbers[p.name] for p in self._theory.layer.parameters if p.name in numbers}
-        return float(self._compiled[name]({K: kernel, C: 0.0, **known})[0])
-
-    def step(self, kernel: float, numbers: Mapping[str, float]) -> tuple[float, float]:
-        """The next kernel, and chi_perp.
-
-        Raises:
-            SymresError: as ``value``.
-        """
-        return self.value("kernel_map", kernel, numbers), self.value("chi_perp", kernel, numbers)
-
-    def _definition(self, name: str) -> sp.Expr:
-        """In unevaluated averages, named steps written out."""
-        walks = self._theory.walks
-        found = _OBSERVABLES[name].define(walks)
-        for symbol, step in reversed(walks.one.assignments):
-            found = found.xreplace({symbol: step})
-        return found
+    values = {p: numbers[p.name] for p in form.parameters if p.name in numbers}
+    return float(_compiled(form, name)({K: kernel, C: 0.0, **values})[0])
 
 
-float_maps = lru_cache(_KEPT)(FloatMaps)  # compiled once for all blocks that have a layer
+@lru_cache(_KEPT)
+def _compiled(form: Layer, name: str) -> CompiledExpressions:
+    walks = derive(form).walks
+    return compiled_expressions(walks.one.assignments, _OBSERVABLES[name].define(walks))
+
+
+def compiled_expressions(assignments: Sequence[Assignment], *definitions: sp.Expr) -> CompiledExpressions:
+    """Definitions in averages as floats, each average by quadrature; their named steps are written out."""
+    for symbol, step in reversed(assignments):
+        definitions = tuple(definition.xreplace({symbol: step}) for definition in definitions)
+    return CompiledExpressions(definitions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,6 @@ from torch import nn
 
 from ...core.abbreviation import abbreviated
 from ...core.errors import DeclarationError, SymresError
-from ...layers.layer import Layer
 from ...layers.normalisation import BatchNorm
 from ..equations.dense_variances import remarks, variances
 from ..equations.layering import StretchReading, read_stretches
@@ -28,8 +27,8 @@ from ..tracing.prepared_runs import WIDE, inputs_or_guess, recorded
 from ..tracing.run_record import RunRecord, stream_steps
 from .model_reading import Reading
 from .own_weights import shared_weights, unlike_draws
-from .read_block import DenseNumbers, FloatMaps, ReadBlock, StretchPlaces, common_name
-from .replaying import compare, own_kernel
+from .read_block import DenseNumbers, ReadBlock, StretchPlaces, common_name, layer_value
+from .replaying import RandomStretch
 
 _MOST_INPUTS = 16  # that are run
 _GUESSED = 4  # random inputs where none are given
@@ -85,28 +84,19 @@ def reading_of_run(model: nn.Module, arguments: CallArguments, check: bool, seed
             except DeclarationError as error:
                 failure = error
                 continue
-            label = type(model).__name__
-            steps = stream_steps(record, record.required_output(label))
+            steps = stream_steps(record, record.required_output(type(model).__name__))
             stretches = read_stretches(record, steps, block_finder(model), KnownActivations())
-            return assembled(label, record, stretches, torch.Generator().manual_seed(seed) if check else None)
+            generator = torch.Generator().manual_seed(seed) if check else None
+            groups: dict[tuple[Any, ...], list[StretchReading]] = {}  # equal stretches together
+            order = []
+            for stretch in stretches:
+                group = groups.setdefault(kind := _kind_of(stretch), [])
+                order.append((list(groups).index(kind), len(group)))
+                group.append(stretch)
+            blocks = tuple(_block(record, group, generator) for group in groups.values())
+            shared, notes = shared_weights(record, [stretch for stretch in stretches if stretch.layer is not None])
+            return Reading(type(model).__name__, blocks, tuple(order), notes, shared)
     raise failure
-
-
-def assembled(
-    label: str, record: RunRecord, stretches: Sequence[StretchReading], generator: torch.Generator | None
-) -> Reading:
-    """Equal stretches together, each kind checked once."""
-    kinds: dict[tuple[Any, ...], list[tuple[int, StretchReading]]] = {}
-    for position, stretch in enumerate(stretches):
-        kinds.setdefault(_kind_of(stretch), []).append((position, stretch))
-    blocks, order = [], {}
-    for number, group in enumerate(kinds.values()):
-        for which, (position, _) in enumerate(group):
-            order[position] = (number, which)
-        blocks.append(_block(record, [stretch for _, stretch in group], generator))
-    shared, notes = shared_weights(record, [stretch for stretch in stretches if stretch.layer is not None])
-    ordered = tuple(order[position] for position in sorted(order))
-    return Reading(label, tuple(blocks), ordered, notes, shared)
 
 
 def _kind_of(stretch: StretchReading) -> tuple[Any, ...]:
@@ -140,6 +130,7 @@ def _equation(stretch: StretchReading) -> str:
 def _block(record: RunRecord, group: Sequence[StretchReading], generator: torch.Generator | None) -> ReadBlock:
     first = group[0]
     places = tuple(map(_place, group))
+    norms = [stretch.found.norms for stretch in group if stretch.found is not None]
     block = ReadBlock(
         place=common_name(places),
         places=places,
@@ -147,13 +138,13 @@ def _block(record: RunRecord, group: Sequence[StretchReading], generator: torch.
         text=_equation(first),
         dense=tuple(map(_numbers, group)),
         activations=() if first.found is None else first.found.activations,
-        norms=_common_norms(group),
+        norms=tuple(common_name(names) for names in zip(*norms, strict=True)),
         opaque=first.opaque,
         reason=first.reason,
         remarks=_remarks(group),
         spans=tuple(span_of(record, stretch) for stretch in group),
     )
-    return block if block.form is None or generator is None else _checked(record, group, block, block.form, generator)
+    return block if block.form is None or generator is None else _checked(record, group, block, generator)
 
 
 def _numbers(stretch: StretchReading) -> tuple[DenseNumbers, ...]:
@@ -162,11 +153,6 @@ def _numbers(stretch: StretchReading) -> tuple[DenseNumbers, ...]:
         DenseNumbers(use.name, use.made.fan_in, use.fan_out, *variances(use), (use.C_W.name, use.C_b.name))
         for use in uses
     )
-
-
-def _common_norms(group: Sequence[StretchReading]) -> tuple[str, ...]:
-    found = [stretch.found.norms for stretch in group if stretch.found is not None]
-    return tuple(common_name(names) for names in zip(*found, strict=True)) if found else ()
 
 
 def _remarks(group: Sequence[StretchReading]) -> tuple[str, ...]:
@@ -182,12 +168,16 @@ def _remarks(group: Sequence[StretchReading]) -> tuple[str, ...]:
 
 
 def _checked(
-    record: RunRecord, group: Sequence[StretchReading], block: ReadBlock, form: Layer, generator: torch.Generator
+    record: RunRecord, group: Sequence[StretchReading], block: ReadBlock, source: torch.Generator
 ) -> ReadBlock:
     """The block with what was compared; as something that stays measured where the theory is contradicted."""
-    stretch, numbers = group[0], block.numbers[0]
+    assert block.form is not None
+    numbers = block.numbers[0]
+    K = record.mean_squares[group[0].entry]
+    K = K if 0 < K < float("inf") else 1.0
     try:
-        comparisons = compare(record, stretch, block.form_numbers, numbers, generator)
+        network = RandomStretch(record, group[0], source)
+        comparisons = network.compared(block.form, K, numbers)
     except (RuntimeError, SymresError) as error:
         reason = on_one_line(error, 120)
         return replace(block, remarks=(*block.remarks, f"not compared with random networks: {reason}"))
@@ -197,40 +187,21 @@ def _checked(
             return replace(block, form=None, reason=reason)
     if not comparisons:
         return replace(block, remarks=(*block.remarks, "too narrow to be compared with random networks"))
-    said = tuple(f"{comparison}, {comparison.networks} networks" for comparison in comparisons)
-    own = _of_own_weights(record, stretch, block.form_numbers, numbers, generator)
-    unlike, told = unlike_draws(record, group, block)
-    return replace(block, checks=said, remarks=(*block.remarks, *own, *told), unlike_draws=unlike)
-
-
-def _of_own_weights(
-    record: RunRecord,
-    stretch: StretchReading,
-    layer: FloatMaps,
-    numbers: Mapping[str, float],
-    generator: torch.Generator,
-) -> list[str]:
-    """A remark where the model's own weights do not act like independent draws."""
-    K = record.mean_squares[stretch.entry]
-    K = K if 0 < K < float("inf") else 1.0
-    own, theory = own_kernel(record, stretch, K, generator), layer.value("kernel_map", K, numbers)
-    assert stretch.found is not None
-    width = min([record.values[stretch.exit].shape[-1], *(use.fan_out for use in stretch.found.dense)])
-    if abs(own - theory) <= _FAR * (2 / width) ** 0.5 * abs(theory):
-        return []
-    return [f"on Gaussian inputs its own weights give the kernel {own:.4g}, independent weights {theory:.4g}"]
+    unlike, remarks_on_draws = unlike_draws(record, group, block)
+    own, theory = network.own_kernel(K), layer_value(block.form, "kernel_map", K, numbers)
+    width = min([record.values[group[0].exit].shape[-1], *(use.fan_out for use in network.uses)])
+    if abs(own - theory) > _FAR * (2 / width) ** 0.5 * abs(theory):
+        remark = f"on Gaussian inputs its own weights give the kernel {own:.4g}, independent weights {theory:.4g}"
+        remarks_on_draws = (remark, *remarks_on_draws)
+    checks = tuple(f"{comparison}, {comparison.networks} networks" for comparison in comparisons)
+    return replace(block, checks=checks, remarks=(*block.remarks, *remarks_on_draws), unlike_draws=unlike)
 
 
 _KERNELS = 16  # shares of positions
 
 
 def span_of(record: RunRecord, stretch: StretchReading) -> StretchPlaces:
-    """The places of a stretch, and the kernels at the first.
-
-    Args:
-        record: the run.
-        stretch: the stretch.
-    """
+    """The places of a stretch, and the kernels at the first."""
     found = stretch.found
     dense = () if found is None else found.dense
     axis = -1 if found is None or found.axis is None else found.axis
@@ -253,16 +224,12 @@ def span_of(record: RunRecord, stretch: StretchReading) -> StretchPlaces:
 
 def place_of(record: RunRecord, number: int) -> str:
     """The place at which a stream value can be observed: it leaves a module, or enters one; empty if neither."""
-    times = Counter(call.name for call in [*record.left])
-    for call, value in record.left.items():
-        if value == number and call.name and times[call.name] == 1:
-            return call.name
-    if number == 0:
-        return "input"
-    for call, value in record.entered.items():
-        if value == number and call.name and times[call.name] == 1:
-            return f"input of {call.name}"
-    return ""
+    times = Counter(call.name for call in record.left)
+    of_left, of_entered = (
+        [call.name for call, value in calls.items() if value == number and call.name and times[call.name] == 1]
+        for calls in (record.left, record.entered)
+    )
+    return next(iter([*of_left, *(["input"] if number == 0 else []), *(f"input of {name}" for name in of_entered)]), "")
 
 
 def _kernels(record: RunRecord, number: int) -> tuple[float, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,11 +13,12 @@ from torch.nn import functional
 from torch.utils._pytree import tree_map
 
 from ...core.errors import SymresError
+from ...layers.layer import Layer
 from ..equations.dense_variances import fresh_weights, is_padded
 from ..equations.formula_values import DenseUse
 from ..equations.layering import StretchReading
 from ..tracing.run_record import RecordedCall, RunRecord, made_again
-from .read_block import FloatMaps
+from .read_block import layer_value
 
 _FEWEST, _FEW, _MANY = 4, 16, 96  # networks; the many decide where the few contradict the theory
 _STANDARD_ERRORS = 5.0
@@ -26,7 +28,7 @@ _ENTRIES = 2**15  # of a Gaussian stream, unless one input has more
 _DRAWS = 2**25  # weights in all networks, for models whose layers have very many
 _PRODUCTS = 2**33  # of numbers in all networks: some ten seconds
 _BATCH = 256  # inputs over which batch normalisation averages, positions of images counting as inputs
-_COLUMNS = {"kernel_map": 0, "chi_perp": 1}  # of samples
+_ROUNDING = 1e-9  # relative, of the numbers of the theory
 
 
 @dataclass(frozen=True)
@@ -61,118 +63,103 @@ class Comparison:
         return f"{name} at K = {self.K:.4g} is {self.measured:.4g} +- {self.error:.2g}, in theory {self.theory:.4g}"
 
 
-def compare(
-    record: RunRecord,
-    stretch: StretchReading,
-    layer: FloatMaps,
-    numbers: Mapping[str, float],
-    generator: torch.Generator,
-) -> list[Comparison]:
-    """Kernel and Jacobian norm of a stretch with random weights, and what the theory says.
+class RandomStretch:
+    """The calls of a stretch as a function of stream and weights.
 
     Args:
         record: the run that the stretch is from; weights must be as they were then.
         stretch: one that is a layer.
-        layer: the numbers of that layer.
-        numbers: the variances, by symbol.
         generator: of weights and streams.
-
-    Returns:
-        At the kernel that the model had there and at twice that; nothing for layers of a few neurons.
     """
-    network = _Stretch(record, stretch, generator)
-    if network.narrowest < _NARROW:
-        return []
-    found = record.mean_squares[stretch.entry]
-    own = found if math.isfinite(found) and found > 0 else 1.0
-    compared: list[Comparison] = []
-    for K in (own, 2 * own):
-        expected = {}
-        for name in _COLUMNS:
-            try:
-                expected[name] = layer.value(name, K, numbers)
-            except SymresError:  # unknown, or infinite
-                continue
-        if network.mixes_inputs:
-            expected.pop("chi_perp", None)  # other inputs of the batch have a part in it
-        samples: list[tuple[float, float]] = []
-        for networks in network.counts:
-            while len(samples) < networks:
-                samples.append(network.sample(K))
-            found_here = [
-                _comparison(name, K, np.array(samples)[:, _COLUMNS[name]], value, network.correction)
-                for name, value in expected.items()
-                if math.isfinite(value)
-            ]
-            if all(comparison.agrees for comparison in found_here):
-                break
-        compared += found_here
-    return compared
-
-
-def own_kernel(record: RunRecord, stretch: StretchReading, K: float, generator: torch.Generator) -> float:
-    """The mean square of what comes out of a stretch with the model's own weights, Gaussian streams going in."""
-    network = _Stretch(record, stretch, generator)
-    with torch.no_grad():
-        return float(network.run(network.stream(K), {}).square().mean())
-
-
-def _comparison(name: str, K: float, samples: np.ndarray, theory: float, correction: float) -> Comparison:
-    mean, error = float(samples.mean()), float(samples.std(ddof=1) / math.sqrt(len(samples)))
-    allowed = _STANDARD_ERRORS * error + correction * abs(theory) + 1e-9 * abs(theory)
-    return Comparison(name, K, mean, error, theory, allowed, len(samples))
-
-
-class _Stretch:
-    """The calls of a stretch as a function of stream and weights."""
 
     def __init__(self, record: RunRecord, stretch: StretchReading, generator: torch.Generator) -> None:
         assert stretch.found is not None
-        self._record, self._stretch, self._generator = record, stretch, generator
-        self._uses: Sequence[DenseUse] = stretch.found.dense
+        self._stretch, self._generator = stretch, generator
+        self.uses: Sequence[DenseUse] = stretch.found.dense
         entry, end = record.values[stretch.entry], record.values[stretch.exit]
         self._shape = list(entry.shape)
-        self.mixes_inputs = any(call.name == "batch_norm" for call in stretch.calls)
+        self._mixes_inputs = any(call.name == "batch_norm" for call in stretch.calls)
         axis = -1 if stretch.found.axis is None else stretch.found.axis
-        widths = [int(end.shape[axis]), *(w for use in self._uses for w in (use.made.fan_in, use.fan_out))]
-        self.narrowest = min(widths)
-        self._inputs = self._shape[0]
+        self._narrowest = min([int(end.shape[axis]), *(w for use in self.uses for w in (use.made.fan_in, use.fan_out))])
         outside = [value.numel() // (len(value) * value.shape[axis]) for value in (entry, end) if len(value)]
-        self._positions = max(1, min(outside, default=1)) if self.mixes_inputs else 1
+        self._positions = max(1, min(outside, default=1)) if self._mixes_inputs else 1
         self._shape[0] = self._most_inputs()
         averaged = self._shape[0] * self._positions
-        self.correction = _PER_WIDTH / self.narrowest + (_PER_WIDTH / averaged if self.mixes_inputs else 0)
-        drawn = sum(use.made.tensor.numel() for use in self._uses)
+        self._correction = _PER_WIDTH / self._narrowest + (_PER_WIDTH / averaged if self._mixes_inputs else 0)
+        drawn = sum(use.made.tensor.numel() for use in self.uses)
         products = drawn * self._shape[0] * max(outside, default=1)
         few = max(_FEWEST, min(_FEW, _DRAWS // max(drawn, 1), _PRODUCTS // max(products, 1)))
-        self.counts = (few, _MANY * few // _FEW)
+        self._counts = (few, _MANY * few // _FEW)
+
+    def compared(self, form: Layer, own: float, numbers: Mapping[str, float]) -> list[Comparison]:
+        """Kernel and Jacobian norm of networks with random weights, and what the theory says.
+
+        Args:
+            form: the layer.
+            own: the kernel that the model had at the entry; they are compared at this one and at twice that.
+            numbers: the variances, by symbol.
+
+        Returns:
+            Nothing for layers of a few neurons.
+        """
+        if self._narrowest < _NARROW:
+            return []
+        compared: list[Comparison] = []
+        for K in (own, 2 * own):
+            expected = {}
+            for column, name in enumerate(("kernel_map", "chi_perp")[: 1 if self._mixes_inputs else 2]):
+                # of chi_perp, other inputs of a batch have a part in it; any of both may be unknown, or infinite
+                with suppress(SymresError):
+                    expected[column] = name, layer_value(form, name, K, numbers)
+            samples: list[tuple[float, float]] = []
+            for networks in self._counts:
+                while len(samples) < networks:
+                    samples.append(self._sample(K))
+                at_kernel = []
+                for column, (name, theory) in expected.items():
+                    values = np.array(samples)[:, column]
+                    error = float(values.std(ddof=1) / math.sqrt(networks))
+                    allowed = _STANDARD_ERRORS * error + (self._correction + _ROUNDING) * abs(theory)
+                    if math.isfinite(theory):
+                        at_kernel.append(
+                            Comparison(name, K, float(values.mean()), error, theory, allowed, len(samples))
+                        )
+                if all(comparison.agrees for comparison in at_kernel):
+                    break
+            compared += at_kernel
+        return compared
+
+    def own_kernel(self, K: float) -> float:
+        """The mean square of what comes out with the model's own weights, Gaussian streams going in."""
+        with torch.no_grad():
+            return float(self._run(self._stream(K), {}).square().mean())
 
     def _most_inputs(self) -> int:
         """As many inputs as are useful, if the calls take another number than they were recorded with."""
         each = math.prod(self._shape[1:])
-        wanted = -(-_BATCH // self._positions) if self.mixes_inputs else max(1, min(_BATCH, _ENTRIES // each))
+        wanted = -(-_BATCH // self._positions) if self._mixes_inputs else max(1, min(_BATCH, _ENTRIES // each))
         try:
             with torch.no_grad():
-                out = self.run(torch.ones([wanted, *self._shape[1:]], dtype=torch.float64), {})
-            return wanted if out.shape[0] == wanted else self._inputs
+                out = self._run(torch.ones([wanted, *self._shape[1:]], dtype=torch.float64), {})
+            return wanted if out.shape[0] == wanted else self._shape[0]
         except RuntimeError:  # shapes are written in the code
-            return self._inputs
+            return self._shape[0]
 
-    def stream(self, K: float) -> torch.Tensor:
+    def _stream(self, K: float) -> torch.Tensor:
         """A Gaussian stream."""
         return torch.randn(self._shape, generator=self._generator, dtype=torch.float64) * math.sqrt(K)
 
-    def sample(self, K: float) -> tuple[float, float]:
+    def _sample(self, K: float) -> tuple[float, float]:
         """Mean square and squared Jacobian norm of one network with fresh weights."""
-        weights = fresh_weights(self._uses, self._generator)
-        stream = self.stream(K).requires_grad_()
+        weights = fresh_weights(self.uses, self._generator)
+        stream = self._stream(K).requires_grad_()
         with torch.enable_grad():
-            out = self.run(stream, weights)
+            out = self._run(stream, weights)
             signs = torch.randint(0, 2, out.shape, generator=self._generator, dtype=torch.float64) * 2 - 1
             (gradient,) = torch.autograd.grad((out * signs).sum(), stream)
         return float(out.detach().square().mean()), float(gradient.square().sum() / out.numel())
 
-    def run(self, stream: torch.Tensor, weights: Mapping[int, torch.Tensor]) -> torch.Tensor:
+    def _run(self, stream: torch.Tensor, weights: Mapping[int, torch.Tensor]) -> torch.Tensor:
         """The calls on a stream, some weights being replaced."""
 
         def constant(leaf: object) -> object:

@@ -1,7 +1,5 @@
 """How training changes with the width of a model.
 
 coordinate_check  networks of several widths trained for a few steps: one call
-short_training    one network, and what its places hold at each step
-width_scaling     the result: exponents in the width, the best learning rates, a verdict
-scaling_figure    its figure
+width_scaling     the result: exponents in the width, the best learning rates, a verdict, a figure
 """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -15,14 +16,22 @@ from ...core.errors import DeclarationError
 from ...core.progress import Progress, reported
 from ...core.scalars import whole
 from ..models.arguments_of_models import CallArguments, Inputs
-from ..models.choosing import ModuleChoice
+from ..models.choosing import ModuleChoice, choose_modules
 from ..models.keeping import required_module, seeded
-from ..models.structures import first_tensor
+from ..models.observing import hooked
+from ..models.structures import first_tensor, mean_square
+from ..models.wording import passing
 from ..tracing.prepared_runs import inputs_or_guess
-from .short_training import OPTIMIZERS, Loss, Optimizer, WatchedPlaces, losses_of
-from .width_scaling import WidthScaling
+from .width_scaling import OUTPUT, WidthScaling
+
+Optimizer = Callable[[nn.Module, float], torch.optim.Optimizer]
+Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 _INPUTS = 16  # that are made up where none are given
+_OPTIMIZERS: Mapping[str, Optimizer] = {
+    "sgd": lambda model, rate: torch.optim.SGD(model.parameters(), rate),
+    "adam": lambda model, rate: torch.optim.Adam(model.parameters(), rate),
+}
 _RATES = tuple(2.0**power for power in range(-14, 4))
 _SMALL = 1 / 32  # of the best rate at any width: changes are in proportion to the rate there, no network is fitted yet
 
@@ -86,69 +95,112 @@ def coordinate_check(
     sizes = sorted({whole(width, "widths", 1) for width in widths})
     grid = sorted({float(rate) for rate in rates})
     if len(sizes) < 3 or len(grid) < 3 or not (grid[0] > 0 and math.isfinite(grid[-1])):
-        raise DeclarationError(
-            f"{counted(len(sizes), 'width')} and {counted(len(grid), 'rate')}",
-            "exponents and a best rate need three of each",
-            "pass more",
-        )
+        asked = f"{counted(len(sizes), 'width')} and {counted(len(grid), 'rate')}"
+        raise DeclarationError(asked, "exponents and a best rate need three of each", "pass more")
     count, networks, first = whole(steps, "steps", 1), whole(seeds, "seeds", 1), whole(seed, "seed", 0)
-    make = OPTIMIZERS.get(optimizer) if isinstance(optimizer, str) else optimizer
+    make = _OPTIMIZERS.get(optimizer) if isinstance(optimizer, str) else optimizer
     if make is None:
         raise DeclarationError(f"optimizer={optimizer!r}", "unknown optimizer", "use 'adam', 'sgd' or a function")
     with seeded(first), torch.no_grad():
         model = build(sizes[0])
         required_module(model)
-        arguments = inputs_or_guess(
-            model, inputs, CallArguments.of(inputs).size if inputs is not None else 1, _INPUTS, "coordinate_check"
-        )
+        most = CallArguments.of(inputs).size if inputs is not None else 1
+        arguments = inputs_or_guess(model, inputs, most, _INPUTS, "coordinate_check")
         output = first_tensor(arguments.call(model))
         wanted = torch.randn(output.shape).to(output) if targets is None and output is not None else targets
     if wanted is None:
         raise DeclarationError("targets", "the model returns no floating-point numbers", "pass another model")
 
-    def network(width: int, number: int) -> nn.Module:
+    def trained(width: int, number: int, rate: float, is_watched: bool = False) -> _Training:
         torch.manual_seed(first + number)
-        return build(width).train()
+        model = build(width).train()
+        places = {**choose_modules(model, modules).modules, OUTPUT: model} if is_watched else {}
+        return _Training.of(model, arguments, wanted, loss, make(model, rate), count, places)
 
-    runs = [(width, number) for width in sizes for number in range(networks)]
-    losses = np.full((len(sizes), networks, len(grid)), math.inf)
-    watched: list[list[WatchedPlaces]] = [[] for _ in sizes]
+    shape = len(sizes), networks
+    losses = np.full((*shape, len(grid)), math.inf)
     with reported(progress, "coordinate check") as report, seeded(first), torch.enable_grad():
-        for done, (width, number) in enumerate(runs):
-            report(f"width {width}", done / len(runs))
-            for column, rate in enumerate(grid):
-                trained = network(width, number)
-                path = losses_of(trained, arguments, wanted, loss, make(trained, rate), count)
-                losses[sizes.index(width), number, column] = path[-1]
+        for row, number in np.ndindex(shape):
+            report(f"width {sizes[row]}", (row * networks + number) / losses[..., 0].size)
+            losses[row, number] = [trained(sizes[row], number, rate).losses[-1] for rate in grid]
         best = [_best_rate(width, grid, of_width) for width, of_width in zip(sizes, losses, strict=True)]
         rate = _SMALL * min(best)
-        for width, number in runs:
-            trained = network(width, number)
-            places = WatchedPlaces(trained, modules)
-            with places.hooks():
-                losses_of(trained, arguments, wanted, loss, make(trained, rate), count, places.begin)
-            watched[sizes.index(width)].append(places)
-    names = tuple(watched[0][0].sizes)
+        watched = [trained(sizes[row], number, rate, is_watched=True) for row, number in np.ndindex(shape)]
+    names = tuple(watched[0].sizes)
     tables = [
-        np.array([[[getattr(net, what)[name] for name in names] for net in row] for row in watched])
-        for what in ("sizes", "changes")
+        np.array([[each[name] for name in names] for each in table]).reshape(*shape, len(names), count + 1)
+        for table in ([training.sizes for training in watched], [training.changes for training in watched])
     ]
-    entries = [row[0].entries for row in watched]
-    inside = tuple(name for name in names if len({each[name] for each in entries}) > 1)
+    inside = tuple(name for name in names if len({training.entries[name] for training in watched}) > 1)
     return WidthScaling(tuple(sizes), names, inside, tuple(grid), rate, tuple(best), losses, *tables)
 
 
-def _best_rate(width: int, rates: Sequence[float], losses: np.ndarray) -> float:
-    """Where a parabola through the least loss and its neighbours, over the logarithm of the rate, is lowest.
+@dataclass
+class _Training:
+    """One network that has been trained for a few steps.
 
     Args:
-        width: for the message.
-        rates: that were tried, ascending.
-        losses: of networks and rates.
-
-    Raises:
-        DeclarationError: no rate leaves a finite loss.
+        losses: before each step and after the last one; infinite from where on one is not finite.
+        sizes: root mean squares of what leaves modules, of each place step by step.
+        changes: of how it differs from that of step 0.
+        entries: of the tensor at each place.
     """
+
+    losses: list[float] = field(default_factory=list)
+    sizes: dict[str, list[float]] = field(default_factory=dict)
+    changes: dict[str, list[float]] = field(default_factory=dict)
+    entries: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        model: nn.Module,
+        arguments: CallArguments,
+        targets: torch.Tensor,
+        loss: Loss,
+        optimizer: torch.optim.Optimizer,
+        steps: int,
+        places: Mapping[str, nn.Module],
+    ) -> _Training:
+        """Train a network, and look at what leaves modules before each step and behind the last one.
+
+        Raises:
+            DeclarationError: the model returns no floating-point numbers, or raises an error of its own.
+        """
+        training, begun = cls(), dict[str, torch.Tensor]()
+
+        def leaving(name: str, module: nn.Module, args: object, kwargs: object, output: object) -> None:
+            tensor = first_tensor(output)
+            if tensor is None or len(training.sizes.setdefault(name, [])) > len(training.losses):
+                return  # the first call of several counts
+            now = tensor.detach().clone()
+            first, training.entries[name] = begun.setdefault(name, now), now.numel()
+            training.sizes[name].append(math.sqrt(mean_square(now)))
+            training.changes.setdefault(name, []).append(math.sqrt(mean_square(now - first)))
+
+        for step in range(steps + 1):
+            optimizer.zero_grad()
+            with hooked(places, leaving=leaving), passing(model):
+                output = first_tensor(arguments.call(model))
+                if output is None:
+                    asked, remedy = (
+                        f"the training of {type(model).__name__}",
+                        "pass a model with floating-point outputs",
+                    )
+                    raise DeclarationError(asked, "it returns no floating-point numbers", remedy)
+                value = loss(output, targets)
+            if not math.isfinite(float(value.detach())):
+                break
+            training.losses.append(float(value.detach()))
+            if step < steps:
+                value.backward()
+                optimizer.step()
+        training.losses += [math.inf] * (steps + 1 - len(training.losses))
+        return training
+
+
+def _best_rate(width: int, rates: Sequence[float], losses: np.ndarray) -> float:
+    """Where a parabola through the least loss and its neighbours, over the logarithm of the rate, is lowest."""
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = np.log(losses).mean(axis=0)
     if not np.isfinite(mean).any():

@@ -10,15 +10,19 @@ import numpy as np
 from scipy import stats
 
 from ...core.display import Fact, Shown
+from ...report.figures.style import number_axis
 from ...results.annotated_numbers import EstimatedNumber, data_frame
-from .short_training import OUTPUT
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+OUTPUT = "output"  # the place of what the model returns
 
 # between an exponent of 0 and one of 1/2 in size: these two are what the parametrisations differ by
 _CHANGING = 0.25
+_RANGE = 10.0  # the least of a vertical axis: noise does not look like a trend in it
 _PANELS = 4  # of places in a figure, the last one being the output: more would be too small to read
 
 
@@ -146,15 +150,45 @@ class WidthScaling(Shown):
         return data_frame(rows, "a coordinate check")
 
     def plot(self) -> Figure:
-        """Sizes at the start and their changes over the width; losses over the rate, the best rate over the width."""
-        from .scaling_figure import draw_scaling
+        """Sizes at the start and their changes over the width; losses over the rate, the best rate over the width.
+
+        Returns:
+            A figure that belongs to no window, and shows itself in notebooks.
+        """
+        from matplotlib import colormaps
+
+        from ...report.figures.styled_figure import styled
 
         chosen = np.linspace(0, len(self.inside) - 1, min(len(self.inside), _PANELS - 1)).round().astype(int)
         shown = [*(self.inside[place] for place in chosen), OUTPUT]
         both = np.concatenate([self.sizes[..., :1], self.changes[..., 1:]], axis=-1).mean(axis=1)
-        sizes = {name: both[:, self.places.index(name)] for name in shown}
-        losses = self.losses.mean(axis=1)
-        return draw_scaling(self._title(), self.widths, sizes, self.rates, losses, self.best_rates)
+        losses, widths, thin = self.losses.mean(axis=1), self.widths, {"marker": "o", "markersize": 3}
+        with styled(2.4 * len(shown) + 0.6, 5.2) as figure:
+            above, below = figure.subfigures(2, 1, squeeze=False)[:, 0]
+            panels = above.subplots(1, len(shown), squeeze=False)[0]
+            for panel, place in zip(panels, shown, strict=True):
+                start, *changes = both[:, self.places.index(place)].T
+                panel.loglog(widths, start, color="0.5", linestyle="--", label="start", **thin)
+                for step, column in enumerate(changes, 1):
+                    color = colormaps["viridis"](0.9 * (step - 1) / max(1, len(changes) - 1))
+                    panel.loglog(widths, column, color=color, label=f"change after step {step}", **thin)
+                panel.set_title(place, fontsize=9)
+                _over_widths(panel, widths)
+            panels[0].set_ylabel("root mean square")
+            panels[0].legend(frameon=False, fontsize=7)
+            left, right = below.subplots(1, 2)
+            for row, (width, of_width) in enumerate(zip(widths, losses, strict=True)):
+                color, kept = colormaps["plasma"](0.85 * row / (len(widths) - 1)), np.isfinite(of_width)
+                left.loglog(np.array(self.rates)[kept], of_width[kept], color=color, label=f"width {width}")
+            left.set_ylim(top=min(left.get_ylim()[1], 10 * float(np.median(losses[:, 0]))))  # failures are higher
+            left.set_xlabel("learning rate")
+            left.set_ylabel("loss after the last step")
+            left.legend(frameon=False, fontsize=7)
+            right.loglog(widths, self.best_rates, color="#D55E00", marker="o")
+            _over_widths(right, widths)
+            right.set_ylabel("best learning rate")
+            figure.suptitle(self._title(), fontsize=9)
+        return figure
 
     def _title(self) -> str:
         return f"coordinate check of widths {', '.join(map(str, self.widths))}: {self.verdict}"
@@ -163,13 +197,24 @@ class WidthScaling(Shown):
         facts = [Fact("verdict", _MEANINGS[self.verdict])]
         begun, changed = self.size_exponents, self.change_exponents
         for name in self.places:
-            told = f"grows like width^{_told(begun[name])} at the start, what training adds like "
-            facts.append(Fact(name, f"{told}width^{_told(changed[name])}"))
+            told = f"grows like width^{_in_words(begun[name])} at the start, what training adds like "
+            facts.append(Fact(name, f"{told}width^{_in_words(changed[name])}"))
         rates = ", ".join(f"{rate:.3g}" for rate in self.best_rates)
-        facts.append(Fact("best learning rates", f"{rates}: like width^{_told(self.rate_exponent)}"))
+        facts.append(Fact("best learning rates", f"{rates}: like width^{_in_words(self.rate_exponent)}"))
         steps = self.sizes.shape[-1] - 1
         return [*facts, Fact("watched", f"{steps} steps at the rate {self.rate:.3g}, {self.sizes.shape[1]} networks")]
 
 
-def _told(number: EstimatedNumber) -> str:
+def _in_words(number: EstimatedNumber) -> str:
     return f"{float(number):.2f} +- {number.error:.2f}"
+
+
+def _over_widths(panel: Axes, widths: tuple[int, ...]) -> None:
+    """The widths as ticks, and a vertical range in which noise does not look like a trend."""
+    panel.set_xlabel("width")
+    panel.set_xticks(widths, list(map(str, widths)))
+    panel.set_xticks([], minor=True)
+    low, high = panel.get_ylim()
+    wider = max(1.0, _RANGE / (high / low)) ** 0.5
+    panel.set_ylim(low / wider, high * wider)
+    number_axis(panel)

@@ -39,6 +39,8 @@ class TangentKernel(Shown):
         >>> found = st.tangent_kernel(model, torch.eye(2), networks=4, progress=False)
         >>> found.parameters, found.outputs, bool((abs(found.matrix/found.theory - 1) < 0.5).all())
         (1536, 1, True)
+        >>> found.frame().shape, found.z.shape, len(found.plot().axes)
+        ((4, 5), (2, 2), 3)
     """
 
     model: str
@@ -53,23 +55,11 @@ class TangentKernel(Shown):
 
     @property
     def z(self) -> np.ndarray | None:
-        """Differences between model and theory in units of the scatter; None without a theory or without networks.
-
-        Examples:
-            >>> st.tangent_kernel(torch.nn.Linear(2, 1), torch.eye(2), theory=False, progress=False).z is None
-            True
-        """
+        """Differences between model and theory in units of the scatter; None without a theory or without networks."""
         return None if self.theory is None or self.scatter is None else (self.matrix - self.theory) / self.scatter
 
     def frame(self) -> pd.DataFrame:
-        """A table with a row for each pair of inputs: x, y, kernel, shares by block, theory, scatter.
-
-        Examples:
-            >>> inputs = torch.tensor([[1.0, 0.0], [1.0, 1.0]])
-            >>> found = st.tangent_kernel(torch.nn.Linear(2, 1), inputs, theory=False, progress=False)
-            >>> found.frame()["kernel"].tolist()
-            [2.0, 2.0, 2.0, 3.0]
-        """
+        """A table with a row for each pair of inputs: x, y, kernel, shares by block, theory, scatter."""
         columns = {"kernel": self.matrix, **self.shares}
         columns |= {} if self.theory is None else {"theory": self.theory}
         columns |= {} if self.scatter is None else {"scatter": self.scatter}
@@ -78,13 +68,7 @@ class TangentKernel(Shown):
         return data_frame(rows, "a tangent kernel")
 
     def plot(self) -> Figure:
-        """The matrix, and beside it each entry against that of the theory, with the scatter as bars.
-
-        Examples:
-            >>> found = st.tangent_kernel(torch.nn.Linear(2, 1), torch.eye(2), theory=False, progress=False)
-            >>> len(found.plot().axes) > 0
-            True
-        """
+        """The matrix, and beside it each entry against that of the theory, with the scatter as bars."""
         from ...report.figures.styled_figure import styled
 
         with styled(3.6 if self.theory is None else 7.0, 3.4) as figure:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
@@ -74,7 +74,8 @@ def tangent_kernel(
         [[2.0, 2.0], [2.0, 3.0]]
     """
     required_module(model)
-    one, other = CallArguments.of(X1), None if X2 is None else CallArguments.of(X2)
+    one = CallArguments.of(X1)
+    other = one if X2 is None else CallArguments.of(X2)
     trained = [name for name, parameter in model.named_parameters() if parameter.requires_grad]
     label, redrawn = type(model).__name__, whole(networks, "networks", 0)
     if not trained:
@@ -82,22 +83,24 @@ def tangent_kernel(
     groups = _groups(model, trained, blocks)
     expected, reason = _expected(model, one, other, trained, seed) if theory else (None, "switched off by theory=False")
     draws = redrawn if expected is not None else 0
-    found: list[dict[str, np.ndarray]] = []
     prepared = kept(model, train=False, dtype=None, device=None)
-    with reported(progress, "tangent kernel") as report, seeded(seed), prepared:
-        parameters = {name: model.get_parameter(name).detach().clone() for name in trained}
-        for number in range(1 + draws):
-            step = lambda share, number=number: report("derivatives", (number + share) / (1 + draws))  # noqa: E731
-            drawn = parameters if number == 0 else {n: _redrawn(p) for n, p in parameters.items()}
-            asked = groups if number == 0 else {_ALL: frozenset(trained)}
-            with passing(model):
-                shares, outputs = kernel_shares(model, drawn, one, other, asked, step)
-            found.append(shares)
-    count = sum(parameter.numel() for parameter in parameters.values())
-    kernels = [np.sum(list(shares.values()), axis=0) for shares in found]
-    parts = found[0] if blocks is not None else {}
-    scatter = np.std(kernels[1:], axis=0, ddof=1) if draws > 1 else None
-    return TangentKernel(label, kernels[0], parts, outputs, count, expected, scatter, draws, reason)
+    with reported(progress, "tangent kernel") as report, seeded(seed), prepared, passing(model):
+        weights = {name: model.get_parameter(name).detach().clone() for name in trained}
+
+        def kernels(number: int, parameters: Parameters, groups: Groups) -> tuple[dict[str, np.ndarray], int]:
+            step = lambda share: report("derivatives", (number + share) / (1 + draws))  # noqa: E731
+            return _kernel_shares(model, parameters, one, other, groups, step)
+
+        shares, outputs = kernels(0, weights, groups)
+        drawn = []
+        for number in range(1, 1 + draws):
+            fresh = {name: torch.randn_like(w) * math.sqrt(mean_square(w)) for name, w in weights.items()}
+            drawn.append(kernels(number, fresh, {_ALL: frozenset(trained)})[0][_ALL])
+    count = sum(parameter.numel() for parameter in weights.values())
+    matrix = np.sum(list(shares.values()), axis=0)
+    scatter = np.std(drawn, axis=0, ddof=1) if draws > 1 else None
+    parts = shares if blocks is not None else {}
+    return TangentKernel(label, matrix, parts, outputs, count, expected, scatter, draws, reason)
 
 
 def _groups(model: nn.Module, trained: list[str], blocks: ModuleChoice) -> Groups:
@@ -113,78 +116,53 @@ def _groups(model: nn.Module, trained: list[str], blocks: ModuleChoice) -> Group
     return found | ({_OTHERS: frozenset(left)} if left else {})
 
 
-def _redrawn(parameter: torch.Tensor) -> torch.Tensor:
-    return torch.randn_like(parameter) * math.sqrt(mean_square(parameter))
-
-
 def _expected(
-    model: nn.Module, one: CallArguments, other: CallArguments | None, trained: list[str], seed: int
+    model: nn.Module, one: CallArguments, other: CallArguments, trained: list[str], seed: int
 ) -> tuple[np.ndarray | None, str]:
     """The kernel of the theory, or why there is none."""
-    vectors = [one.followed, (one if other is None else other).followed]
+    vectors = [one.followed, other.followed]
     if any(tensor.ndim != 2 or not tensor.is_floating_point() for tensor in vectors):
         return None, "the inputs are not vectors"
     rows = [tensor.detach().double().cpu().numpy() for tensor in vectors]
     try:
-        _, some = next(one.parts(_MOST_READ))
-        return tangent_theory(reading_of_run(model, some, True, seed), trained, rows[0], rows[1]), ""
+        _, first = next(one.parts(_MOST_READ))
+        return tangent_theory(reading_of_run(model, first, True, seed), trained, *rows), ""
     except SymresError as error:
         return None, error.found
 
 
-def kernel_shares(
+def _kernel_shares(
     model: nn.Module,
     parameters: Parameters,
     one: CallArguments,
-    other: CallArguments | None,
+    other: CallArguments,
     groups: Groups,
-    report: Callable[[float], None] = lambda share: None,
+    report: Callable[[float], None],
 ) -> tuple[dict[str, np.ndarray], int]:
-    """``(1/n) sum_i sum_p (df_i(x)/dp) (df_i(y)/dp)`` over the n outputs, for the parameters of each group.
-
-    Args:
-        model: that works on copies of its weights.
-        parameters: in which is differentiated, by name; the model's other ones stay as they are.
-        one: the inputs x.
-        other: the inputs y; None: the same.
-        groups: names of parameters.
-        report: told which share is done.
-
-    Returns:
-        Arrays of shape (inputs x, inputs y), by group, and the number of outputs of an input.
-
-    Raises:
-        DeclarationError: the model has no floating-point output.
-    """
-    outputs = next(iter(_rows(model, parameters, next(_each(one))).values())).shape[0]
+    """The kernel of the parameters of each group, shape (inputs x, inputs y), and the number of outputs of an input."""
+    outputs = next(iter(_rows(model, parameters, next(one.parts(1))[1]).values())).shape[0]
     most = max(1, _NUMBERS // (outputs * sum(p.numel() for p in parameters.values())))
-    second = one if other is None else other
-    found = {name: np.zeros((one.size, second.size)) for name in groups}
+    shares = {name: np.zeros((one.size, other.size)) for name in groups}
     for rows, some in one.parts(most):
         left = _stacked(model, parameters, some)
-        for columns, others in second.parts(most):
-            if other is None and columns.start < rows.start:
+        for columns, others in other.parts(most):
+            if other is one and columns.start < rows.start:
                 continue  # the matrix is symmetric
-            is_same = other is None and columns == rows
-            right = left if is_same else _stacked(model, parameters, others)
+            right = left if other is one and columns == rows else _stacked(model, parameters, others)
             for group, names in groups.items():
                 products = (torch.einsum("aop,bop->ab", left[name], right[name]) for name in names)
                 block = sum(np.asarray(product.double().cpu()) for product in products) / outputs
-                found[group][rows, columns] = block
-                if other is None and not is_same:
-                    found[group][columns, rows] = np.transpose(block)
+                shares[group][rows, columns] = block
+                if other is one:
+                    shares[group][columns, rows] = np.transpose(block)
         report(rows.stop / one.size)
-    return found, outputs
+    return shares, outputs
 
 
 def _stacked(model: nn.Module, parameters: Parameters, arguments: CallArguments) -> dict[str, torch.Tensor]:
     """Derivatives of the outputs of some inputs, shape (inputs, outputs, entries), by parameter."""
-    rows = [_rows(model, parameters, each) for each in _each(arguments)]
+    rows = [_rows(model, parameters, each) for _, each in arguments.parts(1)]
     return {name: torch.stack([row[name] for row in rows]) for name in parameters}
-
-
-def _each(arguments: CallArguments) -> Iterator[CallArguments]:
-    return (some for _, some in arguments.parts(1))
 
 
 def _rows(model: nn.Module, parameters: Parameters, arguments: CallArguments) -> dict[str, torch.Tensor]:
@@ -199,15 +177,13 @@ def _rows(model: nn.Module, parameters: Parameters, arguments: CallArguments) ->
         return tensor.reshape(-1)
 
     try:
-        found = jacrev(outputs)(dict(parameters))
+        derivatives = jacrev(outputs)(dict(parameters))
     except (RuntimeError, NotImplementedError):  # an operation that torch.func has no rule for
         leaves = {name: p.detach().clone().requires_grad_() for name, p in parameters.items()}
         with torch.enable_grad():
             rows = [
-                torch.autograd.grad(row, list(leaves.values()), retain_graph=True, allow_unused=True)
-                for row in outputs(leaves)
+                torch.autograd.grad(entry, list(leaves.values()), retain_graph=True, materialize_grads=True)
+                for entry in outputs(leaves)
             ]
-        zeros = [torch.zeros_like(leaf) for leaf in leaves.values()]
-        full = ([z if g is None else g for g, z in zip(row, zeros, strict=True)] for row in rows)
-        found = dict(zip(leaves, map(torch.stack, zip(*full, strict=True)), strict=True))
-    return {name: rows.detach().flatten(1) for name, rows in found.items()}
+        derivatives = dict(zip(leaves, map(torch.stack, zip(*rows, strict=True)), strict=True))
+    return {name: matrix.detach().flatten(1) for name, matrix in derivatives.items()}

@@ -14,13 +14,12 @@ import sympy as sp
 
 from ...core.errors import DeclarationError, SymresError
 from ...core.symbols import K1, K2, C, K, Theta
-from ...functions.floats.float_averages import CompiledExpressions
 from ...layers.layer import Layer
 from ...layers.program import Draw
 from ...theory.theory import derive
-from ...theory.walk.assignments import Assignment
 from ...theory.walk.tangent import tangent
 from ..reading.model_reading import Reading
+from ..reading.read_block import compiled_expressions
 
 _EQUAL = 1e-12  # of 1 - the cosine of two inputs: below it is rounding
 _KEPT = 64  # compiled layers: more than one model has
@@ -81,15 +80,11 @@ class _Maps:
             self._parameters |= {weight, bias}
             return weight / symbol, bias / draw.C_b if draw.C_b != 0 else sp.Integer(0)
 
-        def compiled(assignments: list[Assignment], *definitions: sp.Expr) -> CompiledExpressions:
-            for symbol, step in reversed(assignments):
-                definitions = tuple(definition.xreplace({symbol: step}) for definition in definitions)
-            return CompiledExpressions(definitions)
-
         first = walks.one.first
         alone = tangent(walks.one, first, first, Theta, rates)
-        self._alone = compiled(walks.one.assignments, walks.next_kernel, alone)
-        self._both = compiled(walks.two.assignments, walks.next_covariance, tangent(walks.two, 1, 2, Theta, rates))
+        self._alone = compiled_expressions(walks.one.assignments, walks.next_kernel, alone)
+        both = tangent(walks.two, 1, 2, Theta, rates)
+        self._both = compiled_expressions(walks.two.assignments, walks.next_covariance, both)
         self._parameters |= set(form.parameters)
 
     def step(

@@ -26,16 +26,10 @@ _DROPOUTS = (functional.dropout, functional.dropout1d, functional.dropout2d, fun
 
 
 def inputs_or_guess(model: nn.Module, inputs: Inputs | None, most: int, guessed: int, call: str) -> CallArguments:
-    """The first inputs, or all where the model needs them together.
+    """At most so many of a user's inputs, or all where the model needs them together.
 
-    Where there are none: Gaussian ones for a model that begins with an ``nn.Linear``.
-
-    Args:
-        model: the model.
-        inputs: of a user, if any.
-        most: how many of them.
-        guessed: how many Gaussian ones.
-        call: what a user calls, for the message.
+    Where there are none, a number of Gaussian ones is guessed for a model that begins with an ``nn.Linear``; an error
+    names what the user has called.
 
     Raises:
         DeclarationError: which inputs the model takes is not known.
@@ -68,16 +62,9 @@ def recorded(
     dtype: torch.dtype | None,
     inside: AbstractContextManager[None] | None = None,
 ) -> tuple[CallArguments, RunRecord]:
-    """A run of a model that works on copies of its weights.
+    """A run of a model that works on copies of its weights, as ``record_run``, and the arguments that it was run on.
 
-    Args:
-        model: the model.
-        arguments: of the call.
-        dtype: of the floating-point numbers among them; None: as they are.
-        inside: as for ``record_run``.
-
-    Returns:
-        copies of the arguments in these numbers, on the model's device, and the run.
+    These are copies on the model's device, with floating-point numbers of the type ``dtype``, if there is one.
 
     Raises:
         DeclarationError: the model fails on the arguments, or its output does not depend on them.
@@ -86,7 +73,7 @@ def recorded(
     device = device_of(model, arguments.followed)
     arguments = arguments.map(partial(converted, dtype=dtype, device=device))
     try:
-        record = record_run(model, arguments.args, arguments.kwargs, arguments.followed, inside)
+        record = record_run(model, arguments, inside)
     except SymresError:
         raise
     except Exception as error:  # whatever the user's code raises

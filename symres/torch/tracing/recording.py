@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -19,6 +18,7 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map
 
+from ..models.arguments_of_models import CallArguments
 from ..models.observing import hooked
 from ..models.structures import first_tensor, tensors
 from .run_record import PRODUCTS, ComputedWeight, ModuleCall, RecordedCall, RunRecord, StreamValue
@@ -37,38 +37,21 @@ _CUTS = frozenset({"detach", "detach_", "data"})  # gradients do not pass
 
 
 def record_run(
-    model: nn.Module,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    stream: torch.Tensor,
-    inside: AbstractContextManager[None] | None = None,
+    model: nn.Module, arguments: CallArguments, inside: AbstractContextManager[None] | None = None
 ) -> RunRecord:
-    """Run a model and record what happens to one of its inputs.
+    """Run a model and record what happens to the tensor that is followed among its arguments.
 
     Args:
         model: in the state in which it is to be read; its weights must not require gradients.
-        args: arguments by position.
-        kwargs: arguments by name.
-        stream: the tensor among them that is followed.
+        arguments: of the call.
         inside: what lasts while it is recorded: operations that this replaces are recorded as what they become.
     """
-    recorder = _Recorder(model, stream)
-    args, kwargs = tree_map(lambda value: recorder.first if value is stream else value, (args, dict(kwargs)))
+    recorder, stream = _Recorder(model, arguments.followed), arguments.followed
+    arguments = arguments.map(lambda tensor: recorder.first if tensor is stream else tensor)
     with torch.enable_grad(), recorder.watched(), recorder, inside or nullcontext():
-        output = first_tensor(model(*args, **kwargs))
-    return RunRecord(
-        calls=tuple(recorder.calls),
-        values=MappingProxyType(recorder.values),
-        mean_squares=MappingProxyType(recorder.mean_squares),
-        output=None if output is None else recorder.number(output),
-        entered=recorder.entered,
-        left=recorder.left,
-        reads=tuple(recorder.reads),
-        names=recorder.names,
-        overwritten=frozenset(recorder.overwritten),
-        memory=recorder.memory,
-        computed=recorder.computed,
-    )
+        output = first_tensor(model(*arguments.args, **arguments.kwargs))
+    recorder.record.output = None if output is None else recorder.number(output)
+    return recorder.record
 
 
 class _Recorder(TorchFunctionMode):
@@ -76,17 +59,9 @@ class _Recorder(TorchFunctionMode):
 
     def __init__(self, model: nn.Module, stream: torch.Tensor) -> None:
         super().__init__()
-        self.calls: list[RecordedCall] = []
-        self.values: dict[int, torch.Tensor] = {}
-        self.mean_squares: dict[int, float] = {}
-        self.entered: dict[ModuleCall, int] = {}
-        self.left: dict[ModuleCall, int] = {}
-        self.reads: list[tuple[ModuleCall, ...]] = []
-        self.overwritten: set[int] = set()
         named = [*model.named_buffers(), *model.named_parameters()]
-        self.names = {id(t): name for name, t in named}
-        self.memory = {t.untyped_storage().data_ptr(): name for name, t in named if t.numel()}
-        self.computed: dict[int, ComputedWeight] = {}
+        memory = {t.untyped_storage().data_ptr(): name for name, t in named if t.numel()}
+        self.record = RunRecord(names={id(t): name for name, t in named}, memory=memory)
         self._parameters = {id(p): name for name, p in model.named_parameters()}
         self._model = model
         self._numbers: dict[int, int] = {}  # by the identity of tensors, which live as long as the recorder
@@ -118,96 +93,80 @@ class _Recorder(TorchFunctionMode):
             if not sources:
                 self._note_computed(_name(func), [t for t, _, _ in before], result)
             return result
-        given = tree_map(self._frozen, (args, kwargs))
+        frozen = tree_map(self._frozen, (args, kwargs))
         if _raw_name(func) in _READS:
             if not self._of_indices.issuperset(sources):
-                self.reads.append(self._inside)
+                self.record.reads.append(self._inside)
             # that tensors require gradients is this recorder's doing, and numpy() would refuse them
             args, kwargs = tree_map(_without_gradient, (args, kwargs))
             return func(*args, **kwargs)
-        result, differentiated = self._called(func, args, kwargs)
-        changed = [t for t, version, _ in before if t._version != version]
-        found = list(tensors(result))
-        if not changed and not found:
-            return result
-        if len(found) == 1 and result is found[0] and not changed and not result.requires_grad:
-            result = self._followed(result)
-            found = [result]
-        news = [t for t in found if all(t is not other for other in changed)] + changed
-        self._note(_name(func), func, given, sources, news, changed, differentiated)
-        return result
-
-    def _note_computed(self, name: str, given: list[torch.Tensor], result: Any) -> None:
-        """What is computed from parameters, and whether it is one of them with some entries set to 0."""
-        names = {self._parameters[id(t)] for t in given if id(t) in self._parameters}
-        names = names.union(*(self.computed[id(t)].names for t in given if id(t) in self.computed))
-        if not names:
-            return
-        masked, mask = (_masked(given, self._parameters) if name in PRODUCTS else None) or (None, None)
-        for made in tensors(result):
-            # views of parameters are these themselves
-            if made.is_floating_point() and made.untyped_storage().data_ptr() not in self.memory:
-                self.computed[id(made)] = ComputedWeight(made, frozenset(names), masked, mask)
-
-    @staticmethod
-    def _called(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool]:
-        """The result, and whether PyTorch can differentiate the operation at all."""
+        has_gradients = torch.is_grad_enabled() and _name(func) not in _CUTS
         try:
-            return func(*args, **kwargs), True
+            result = func(*args, **kwargs)
         except RuntimeError:  # perhaps only because of gradients, which this recorder asks for
             args, kwargs = tree_map(_without_gradient, (args, kwargs))
-            return func(*args, **kwargs), False
+            result, has_gradients = func(*args, **kwargs), False
+        changed = [t for t, version, _ in before if t._version != version]
+        made = list(tensors(result))
+        if not changed and not made:
+            return result
+        if len(made) == 1 and result is made[0] and not changed and not result.requires_grad:
+            result = self._followed(result)
+            made = [result]
+        news = [t for t in made if all(t is not other for other in changed)] + changed
+        self._note(_name(func), func, frozen, sources, news, changed, has_gradients)
+        return result
+
+    def _note_computed(self, name: str, sources: list[torch.Tensor], result: Any) -> None:
+        """What is computed from parameters, and whether it is one of them with some entries set to 0."""
+        names = {self._parameters[id(t)] for t in sources if id(t) in self._parameters}
+        names = names.union(*(self.record.computed[id(t)].names for t in sources if id(t) in self.record.computed))
+        if not names:
+            return
+        masked, mask = (_masked(sources, self._parameters) if name in PRODUCTS else None) or (None, None)
+        for made in tensors(result):
+            # views of parameters are these themselves
+            if made.is_floating_point() and made.untyped_storage().data_ptr() not in self.record.memory:
+                self.record.computed[id(made)] = ComputedWeight(made, frozenset(names), masked, mask)
 
     def _note(
         self,
         name: str,
         func: Callable[..., Any],
-        given: tuple[Any, Any],
+        arguments: tuple[Any, Any],
         sources: list[int],
         news: list[torch.Tensor],
         changed: list[torch.Tensor],
-        differentiated: bool,
+        has_gradients: bool,
     ) -> None:
-        for tensor in changed:
-            self._mark_views(tensor)
+        for tensor in changed:  # other views of its memory
+            memory = tensor.untyped_storage().data_ptr()
+            for number, other in self.record.values.items():
+                if other is not tensor and other.untyped_storage().data_ptr() == memory:
+                    self.record.overwritten.add(number)
         is_of_indices = self._of_indices.issuperset(sources)
         results = tuple(self._new(tensor, is_of_indices) for tensor in news)
-        args, kwargs = given
+        calls = self.record.calls
         call = RecordedCall(
-            number=len(self.calls),
-            name=name,
-            function=func,
-            args=args,
-            kwargs=kwargs,
-            sources=tuple(sources),
-            results=results,
-            changed=len(changed),
-            inside=self._inside,
-            has_gradients=differentiated and torch.is_grad_enabled() and name not in _CUTS,
+            len(calls), name, func, *arguments, tuple(sources), results, len(changed), self._inside, has_gradients
         )
-        self.calls.append(call)
+        calls.append(call)
 
     def _unseen(self, tensor: torch.Tensor) -> None:
         """A tensor that depends on the input and came from code that Python does not see."""
         sources = next((entered for _, entered in reversed(self._frames) if entered), [0])
-        given: tuple[tuple[StreamValue, ...], dict[str, Any]] = (tuple(map(StreamValue, sources)), {})
-        self._note("compiled code", _not_repeatable, given, list(sources), [tensor], [], False)
+        values = tuple(map(StreamValue, sources))
+        self._note("compiled code", _not_repeatable, (values, {}), list(sources), [tensor], [], False)
 
     def _new(self, tensor: torch.Tensor, is_of_indices: bool) -> int:
-        number = len(self.values)
-        self.values[number] = tensor
-        real = tensor.is_floating_point() and tensor.numel() > 0
-        self.mean_squares[number] = float(tensor.detach().square().mean()) if real else math.nan
+        number = len(self.record.values)
+        self.record.values[number] = tensor
+        is_real = tensor.is_floating_point() and tensor.numel() > 0
+        self.record.mean_squares[number] = float(tensor.detach().square().mean()) if is_real else math.nan
         self._numbers[id(tensor)] = number
         if is_of_indices and not tensor.is_floating_point():
             self._of_indices.add(number)
         return number
-
-    def _mark_views(self, changed: torch.Tensor) -> None:
-        memory = changed.untyped_storage().data_ptr()
-        for number, tensor in self.values.items():
-            if tensor is not changed and tensor.untyped_storage().data_ptr() == memory:
-                self.overwritten.add(number)
 
     def _frozen(self, value: Any) -> Any:
         is_followed = isinstance(value, torch.Tensor) and id(value) in self._numbers
@@ -235,14 +194,14 @@ class _Recorder(TorchFunctionMode):
             followed = [number for number in numbers if number is not None]
             self._frames.append((call, followed))
             if followed:
-                self.entered[call] = followed[0]
+                self.record.entered[call] = followed[0]
 
         def leaving(name: str, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
             tensor = first_tensor(output)
             number = None if tensor is None else self.number(tensor)
             call, _ = self._frames.pop()
             if number is not None:
-                self.left[call] = number
+                self.record.left[call] = number
 
         with hooked(dict(self._model.named_modules()), entering, leaving):
             yield

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -111,11 +111,13 @@ class ComputedWeight:
     mask: torch.Tensor | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, kw_only=True)
 class RunRecord:
     """A run of a model.
 
     Args:
+        names: the names of parameters and buffers, by the identity of the tensor.
+        memory: the names of parameters and buffers, by the address of their memory, for views of them.
         calls: the operations on stream values.
         values: the tensors, by number; those that were changed in place are as they became.
         mean_squares: of the entries of each value when it was made; nan for integers.
@@ -123,23 +125,21 @@ class RunRecord:
         entered: the first stream value that went into each call of a module.
         left: the first stream value that came out of it.
         reads: the modules in which stream values became Python numbers, outermost first.
-        names: the names of parameters and buffers, by the identity of the tensor.
         overwritten: values whose memory was changed through another view of it.
-        memory: the names of parameters and buffers, by the address of their memory, for views of them.
         computed: tensors that are computed from parameters alone, by their identity.
     """
 
-    calls: tuple[RecordedCall, ...]
-    values: Mapping[int, torch.Tensor]
-    mean_squares: Mapping[int, float]
-    output: int | None
-    entered: Mapping[ModuleCall, int]
-    left: Mapping[ModuleCall, int]
-    reads: tuple[tuple[ModuleCall, ...], ...]
     names: Mapping[int, str]
-    overwritten: frozenset[int]
     memory: Mapping[int, str]
-    computed: Mapping[int, ComputedWeight]
+    calls: list[RecordedCall] = field(default_factory=list)
+    values: dict[int, torch.Tensor] = field(default_factory=dict)
+    mean_squares: dict[int, float] = field(default_factory=dict)
+    output: int | None = None
+    entered: dict[ModuleCall, int] = field(default_factory=dict)
+    left: dict[ModuleCall, int] = field(default_factory=dict)
+    reads: list[tuple[ModuleCall, ...]] = field(default_factory=list)
+    overwritten: set[int] = field(default_factory=set)
+    computed: dict[int, ComputedWeight] = field(default_factory=dict)
 
     def name_of(self, tensor: torch.Tensor, otherwise: str) -> str:
         """The name of the parameter or buffer that a tensor is, or is a view of, transposed for instance."""
@@ -151,29 +151,29 @@ class RunRecord:
         return bool(self.name_of(tensor, "")) or id(tensor) in self.computed
 
     def required_output(self, label: str) -> int:
-        """The number of the model's output.
-
-        Args:
-            label: what the model is called in messages.
+        """The number of the output of the model, which messages call by its label.
 
         Raises:
             DeclarationError: the record does not hold for other inputs, or the output does not depend on the input.
         """
+        output = self.output or 0
+        problem: tuple[str, ...] = ()
         if any(not inside or not inside[-1].name for inside in self.reads):
-            raise DeclarationError(
-                f"the model {label}",
+            problem = (
                 "its forward, or compiled code in it, converts values that depend on the input to Python numbers, to "
                 "branch on them for instance",
                 "move this code into a submodule, which symres then measures",
             )
-        if self.output is None or self.output == 0:
-            raise DeclarationError(
-                f"the model {label}", "its output does not depend on its first input", "pass inputs that it uses"
+        elif not output:
+            problem = "its output does not depend on its first input", "pass inputs that it uses"
+        elif not self.values[output].ndim:
+            problem = (
+                "its output is a single number, a loss for instance, and not one output for each input",
+                "pass a model, or a part of it, that returns outputs",
             )
-        if not self.values[self.output].ndim:
-            found = "its output is a single number, a loss for instance, and not one output for each input"
-            raise DeclarationError(f"the model {label}", found, "pass a model, or a part of it, that returns outputs")
-        return self.output
+        if problem:
+            raise DeclarationError(f"the model {label}", *problem)
+        return output
 
 
 def substituted(structure: Any, values: Mapping[int, Any]) -> Any:
@@ -184,9 +184,7 @@ def substituted(structure: Any, values: Mapping[int, Any]) -> Any:
 def made_again(call: RecordedCall, values: Mapping[int, torch.Tensor]) -> Iterator[tuple[int, torch.Tensor]]:
     """What a call makes of other stream values, by number; batch normalisation averages over their inputs.
 
-    Args:
-        call: the call.
-        values: what goes in; the call gets copies of what it changes in place.
+    The call gets copies of what it changes in place.
     """
     given = {number: values[number].clone() if call.changed else values[number] for number in call.sources}
     args, kwargs = substituted((call.args, dict(call.kwargs)), given)
@@ -221,9 +219,19 @@ class Rerun:
         Raises:
             DeclarationError: one of them cannot be repeated.
         """
-        with torch.set_grad_enabled(self._start is not None):
-            for call in calls:
-                self._repeat(call)
+        for call in calls:
+            try:
+                with torch.set_grad_enabled(self._start is not None):
+                    results = made_again(call, self.values)
+            except (NotImplementedError, RuntimeError) as error:
+                raise DeclarationError(
+                    f"the operation {call.name} in {call.inside[-1].name or 'the model'}",
+                    f"symres cannot run it again on its own: {on_one_line(error, 160)}",
+                    "initialise the module without this operation, or the model before it is compiled",
+                ) from error
+            for number, made in results:
+                self.values[number] = made
+                self._begin(number)
 
     def mean_square(self, number: int) -> float:
         """Of the entries of a stream value."""
@@ -233,20 +241,6 @@ class Rerun:
         """The variance of each neuron of a stream value over inputs and positions, on average."""
         neurons = self.values[number].detach().double().movedim(axis, 0).flatten(1)
         return float(neurons.var(1, correction=0).mean())
-
-    def _repeat(self, call: RecordedCall) -> None:
-        try:
-            results = made_again(call, self.values)
-        except (NotImplementedError, RuntimeError) as error:
-            reason = on_one_line(error, 160)
-            raise DeclarationError(
-                f"the operation {call.name} in {call.inside[-1].name or 'the model'}",
-                f"symres cannot run it again on its own: {reason}",
-                "initialise the module without this operation, or the model before it is compiled",
-            ) from error
-        for number, made in results:
-            self.values[number] = made
-            self._begin(number)
 
     def _begin(self, number: int) -> None:
         if number == self._start:
@@ -273,12 +267,13 @@ def stream_steps(record: RunRecord, output: int) -> list[StreamStep]:
 
     A tensor is a place to cut if no call after it uses anything from before it. Calls whose results do not reach the
     output, such as the keys and values that a language model keeps, count for nothing.
-
-    Args:
-        record: the run of a model.
-        output: the value at which the last step ends.
     """
-    live = _live_calls(record.calls, output)
+    needed, live = {output}, []
+    for call in reversed(record.calls):
+        if needed.intersection(call.results):
+            live.append(call)
+            needed.update(call.sources)
+    live.reverse()
     last_use: dict[int, int] = {}
     for position, call in enumerate(live):
         last_use.update(dict.fromkeys(call.sources, position))
@@ -291,12 +286,3 @@ def stream_steps(record: RunRecord, output: int) -> list[StreamStep]:
             begun, entry = position + 1, alive[0]
         reach = max([reach, *(last_use.get(number, -1) for number in alive)])
     return steps
-
-
-def _live_calls(calls: Sequence[RecordedCall], output: int) -> list[RecordedCall]:
-    needed, live = {output}, []
-    for call in reversed(calls):
-        if needed.intersection(call.results):
-            live.append(call)
-            needed.update(call.sources)
-    return live[::-1]

@@ -1,9 +1,15 @@
 """Residual blocks, and layers, of a model are rescaled until measured kernels and gradients keep their size.
 
-gradient_passes   passes in which every tensor has its graph; the sums of two tensors that they come by
-batch_errors      errors where batch normalisation makes inputs depend on each other; random cotangents
-tuning_report     what can be kept, what is solved for; what was found and set
-blockwise         residual blocks
-layer_rescaling   layers without skip connections
-tune              the call
+What is tuned gives ``gamma z + xi R``: of a residual block z is the stream and R its branch, of a layer z is what its
+biases give and R what its weights give. One after the other they are measured, their weights are solved for and set,
+and the model goes on with what the new weights give.
+
+tuned_places       where residual blocks and branches stand; a pass of a model in which every tensor has its graph
+tuning_passes      a pass in which something is done at every place, and another stream goes on
+tuning_samples     quadratic forms in gamma and xi, measured at a place; errors where inputs depend on each other
+weight_conditions  the weights at which kernel, gradient or APJN keep their size
+scalable_weights   what scales a branch, or a skip connection, exactly: verified by runs; a module around a block
+tuning_loop        all places: measured, solved, set and measured again
+tuning_report      what was found and set
+tune               the call
 """

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from torch import nn
 
@@ -15,15 +17,20 @@ from ...core.scalars import Number, number, whole
 from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.choosing import ModuleChoice, choose_modules, dense_layers, residual_blocks
 from ..models.keeping import device_of, in_train_mode, kept, required_module, seeded
-from ..models.model_state import active_dropout, remarks_on, varies, where_passes_differ
+from ..models.model_state import (
+    active_dropout,
+    first_without_gradients,
+    remarks_on,
+    varies,
+    where_passes_differ,
+    without_gradients,
+)
 from ..models.structures import tensors
-from .batch_errors import left_out_in_turn
-from .blockwise.block_changes import BlockChange
-from .blockwise.block_tuning import BlockPlan, tuned_blocks
-from .blockwise.residual_places import ResidualPlace, residual_places
-from .gradient_passes import named_in_place, sums_in
-from .layer_rescaling import LayerChange, LayerPlan, rescaled_layers
-from .tuning_report import TunedBlock, TunedLayer, TunedWeight, TuningReport, TuningTarget
+from .tuned_places import TunedPlace, layer_places, residual_places, sums_in
+from .tuning_loop import tuned_parts
+from .tuning_report import TuningReport
+from .tuning_samples import left_out_in_turn
+from .weight_conditions import TunedWeight, TuningPlan, TuningTarget
 
 _Choice = TypeVar("_Choice", bound=Enum)
 
@@ -130,138 +137,114 @@ def tune_(
         (2.0, 1.0)
     """
     required_module(model)
-    aim = _named(TuningTarget, target, "target")
-    weight = _named(TunedWeight, unknown, "unknown")
-    train = in_train_mode(mode)
-    if blocks is not None and layers is not None:
-        raise DeclarationError("blocks and layers", "only one of them can be tuned in a call", "pass one of them")
-    weights = {"gamma": gamma, "xi": xi}
-    given = {name: float(number(value, name)) for name, value in weights.items() if value is not None}
-    for name, value in given.items():
-        if aim is TuningTarget.BOTH or name == unknown:
-            raise DeclarationError(f"{name} = {value:g}", "it is solved for", "leave it out, or choose another unknown")
-    factor = _positive(growth, "growth")
-    first_seed, directions = whole(seed, "seed", 0), whole(probes, "probes", 2)
-    wanted_kernel = None if kernel is None else _positive(kernel, "kernel")
-    arguments = CallArguments.of(inputs)
-    steps = Steps()
-    device = device_of(model, next(tensors(arguments.structure)))
-    arguments = arguments.map(lambda tensor: tensor.detach().to(device))
-    common: dict[str, Any] = {"target": aim, "growth": factor, "probes": directions, "seed": first_seed, "steps": steps}
-    block_plan = BlockPlan(
-        unknown=weight,
-        gamma=given.get("gamma"),
-        xi=given.get("xi", 1.0),
+    plan = TuningPlan(
+        target=_choice(TuningTarget, target, "target"),
+        unknown=_choice(TunedWeight, unknown, "unknown"),
+        gamma=None if gamma is None else float(number(gamma, "gamma")),
+        xi=None if xi is None else float(number(xi, "xi")),
+        growth=_positive(growth, "growth"),
+        kernel=None if kernel is None else _positive(kernel, "kernel"),
         branch_weight=branch_weight,
         skip_weight=skip_weight,
         wrap=wrap,
-        **common,
+        probes=whole(probes, "probes", 2),
+        seed=whole(seed, "seed", 0),
+        steps=Steps(),
     )
-    layer_plan = LayerPlan(kernel=wanted_kernel, **common)
-    changes: list[BlockChange] | list[LayerChange]
-    parts: list[TunedBlock] | list[TunedLayer]
+    for name, weight in (("gamma", plan.gamma), ("xi", plan.xi)):
+        if weight is not None and (plan.target is TuningTarget.BOTH or name == unknown):
+            asked = f"{name} = {weight:g}"
+            raise DeclarationError(asked, "it is solved for", "leave it out, or choose another unknown")
+    if blocks is not None and layers is not None:
+        raise DeclarationError("blocks and layers", "only one of them can be tuned in a call", "pass one of them")
+    train = in_train_mode(mode)
+    arguments = CallArguments.of(inputs)
+    device = device_of(model, next(tensors(arguments.structure)))
+    arguments = arguments.map(lambda tensor: tensor.detach().to(device))
     with (
-        reported(progress, "tuning") as steps.report,
-        seeded(first_seed, device),
+        reported(progress, "tuning") as plan.steps.report,
+        seeded(plan.seed, device),
         kept(model, train=train, dtype=None, device=None),
-        named_in_place(model, arguments),
+        _gradients_named(model, arguments),
     ):
-        notes = tuple(remarks_on(model))
-        places, left = ((), ()) if layers is not None else _places(model, blocks, arguments)
-        notes += left
+        places, left_out = _places(model, blocks, layers, arguments, plan)
+        notes = (*remarks_on(model), *left_out)
         if varies(model, arguments):
             raise _varying(model, arguments)
-        passes = 3 + 2 * len(left_out_in_turn(model, arguments.size))
-        if places:
-            if wanted_kernel is not None:
-                raise DeclarationError("kernel of residual blocks", "they keep that of their input", "leave it out")
-            steps.count = passes * len(places)
-            changes, parts = tuned_blocks(model, places, arguments, block_plan)
-        else:
-            chosen = _layers(model, layers, arguments)
-            _only_of_blocks(block_plan, given.get("xi"))
-            steps.count = passes * len(chosen)
-            changes, parts = rescaled_layers(model, chosen, arguments, layer_plan)
+        plan.steps.count = (3 + 2 * len(left_out_in_turn(model, arguments.size))) * len(places)
+        changes, parts = tuned_parts(model, places, arguments, plan)
     changed = model
-    if not dry_run:
-        for change in changes:
-            changed = change.apply(changed)
+    for change in changes if not dry_run else ():
+        changed = change.apply(changed)
     for note in notes:
         warnings.warn(note, UserWarning, stacklevel=2)
     return TuningReport(
-        parts=tuple(parts),
-        target=target,
-        applied=not dry_run,
-        model=changed,
-        inputs=arguments.size,
-        probes=directions,
-        mode=mode or "as it is",
-        notes=notes,
+        tuple(parts), target, not dry_run, changed, arguments.size, plan.probes, mode or "as it is", notes
     )
+
+
+@contextmanager
+def _gradients_named(model: nn.Module, arguments: CallArguments) -> Iterator[None]:
+    """Around passes with gradients: where an operation in place makes them impossible, its module is named."""
+    try:
+        yield
+    except DeclarationError as failed:
+        error = failed.__cause__
+        if isinstance(error, RuntimeError) and first_without_gradients(model, arguments):
+            raise without_gradients(model, arguments, error) from error
+        raise
 
 
 def _varying(model: nn.Module, arguments: CallArguments) -> DeclarationError:
     asked = f"the tuning of {type(model).__name__}"
     if dropping := active_dropout(model):
         return DeclarationError(asked, f"dropout is active in {', '.join(dropping[:4])}", "use mode='eval'")
-    where = where_passes_differ(model, arguments)
-    return DeclarationError(
-        asked,
-        f"passes on the same inputs differ from {where} on",
-        "switch off its randomness, or the state that it keeps between passes",
-    )
+    reason = f"passes on the same inputs differ from {where_passes_differ(model, arguments)} on"
+    return DeclarationError(asked, reason, "switch off its randomness, or the state that it keeps between passes")
 
 
 def _places(
-    model: nn.Module, blocks: ModuleChoice, arguments: CallArguments
-) -> tuple[tuple[ResidualPlace, ...], tuple[str, ...]]:
-    """The residual blocks that are meant, and notes; those that nobody names count where a skip connection is seen."""
+    model: nn.Module, blocks: ModuleChoice, layers: ModuleChoice, arguments: CallArguments, plan: TuningPlan
+) -> tuple[tuple[TunedPlace, ...], tuple[str, ...]]:
+    """What is tuned, and notes: the chosen blocks or layers; else the blocks in which a skip connection is seen, or
+    the layers of a model that adds no streams."""
+    notes: tuple[str, ...] = ()
+    places: tuple[TunedPlace, ...] = ()
     if blocks is not None:
-        return residual_places(model, choose_modules(model, blocks).modules, arguments), ()
-    repeated = residual_blocks(model)
-    found = residual_places(model, repeated, arguments, only_clear=True) if repeated else ()
-    left = [name for name in repeated if name not in {place.name for place in found}]
-    if not found or not left:
-        return found, ()
-    return found, (f"left out, as they show no skip connection that keeps the shape: {', '.join(left)}",)
+        places = residual_places(model, choose_modules(model, blocks).modules, arguments)
+    elif layers is None and (repeated := residual_blocks(model)):
+        places = residual_places(model, repeated, arguments, only_clear=True)
+        left = [name for name in repeated if name not in {place.name for place in places}]
+        if places and left:
+            notes = (f"left out, as they show no skip connection that keeps the shape: {', '.join(left)}",)
+    if places and plan.kernel is not None:
+        raise DeclarationError("kernel of residual blocks", "they keep that of their input", "leave it out")
+    if places:
+        return places, notes
+    chosen = dense_layers(model) if layers is None else choose_modules(model, layers).modules
+    asked = f"the tuning of {type(model).__name__}"
+    if not chosen:
+        raise DeclarationError(asked, "it has neither blocks nor layers", "name blocks by blocks=")
+    if layers is None and (count := sums_in(model, arguments)):
+        reason = f"it has {count} sums that may be skip connections, but no repeated blocks that contain them"
+        raise DeclarationError(asked, reason, "name the blocks by blocks=, or layers by layers=")
+    of_blocks = [name for name in ("gamma", "xi", "branch_weight", "skip_weight") if getattr(plan, name) is not None]
+    of_blocks += ["wrap"] * plan.wrap + ["target='apjn'"] * (plan.target is TuningTarget.APJN)
+    if of_blocks:
+        asked, remedy = f"{of_blocks[0]} of layers", "choose blocks by blocks=, or leave it out"
+        raise DeclarationError(asked, "they have no skip connection", remedy)
+    return layer_places(model, chosen), ()
 
 
-def _layers(model: nn.Module, layers: ModuleChoice, arguments: CallArguments) -> dict[str, nn.Module]:
-    """The layers that are meant; where nobody names them, those of a model that adds no streams."""
-    if layers is not None:
-        return choose_modules(model, layers).modules
-    found = dense_layers(model)
-    if not found:
-        raise DeclarationError(
-            f"the tuning of {type(model).__name__}", "it has neither blocks nor layers", "name blocks by blocks="
-        )
-    if count := sums_in(model, arguments):
-        raise DeclarationError(
-            f"the tuning of {type(model).__name__}",
-            f"it has {count} sums that may be skip connections, but no repeated blocks that contain them",
-            "name the blocks by blocks=, or layers by layers=",
-        )
-    return found
-
-
-def _only_of_blocks(plan: BlockPlan, xi: float | None) -> None:
-    given = {"gamma": plan.gamma, "xi": xi, "branch_weight": plan.branch_weight, "skip_weight": plan.skip_weight}
-    names = [name for name, value in given.items() if value is not None] + ["wrap"] * plan.wrap
-    if names or plan.target is TuningTarget.APJN:
-        asked = f"{names[0]} of layers" if names else "target='apjn' of layers"
-        raise DeclarationError(asked, "they have no skip connection", "choose blocks by blocks=, or leave it out")
-
-
-def _named(kind: type[_Choice], value: str, name: str) -> _Choice:
-    for choice in kind:
-        if choice.value == value:
-            return choice
-    listed = ", ".join(repr(choice.value) for choice in kind)
-    raise DeclarationError(f"{name}={value!r}", f"unknown {name}", f"use one of {listed}")
+def _choice(kind: type[_Choice], value: str, name: str) -> _Choice:
+    values = {choice.value: choice for choice in kind}
+    if value not in values:
+        raise DeclarationError(f"{name}={value!r}", f"unknown {name}", f"use one of {', '.join(map(repr, values))}")
+    return values[value]
 
 
 def _positive(value: Number, name: str) -> float:
-    found = float(number(value, name))
-    if not 0 < found < math.inf:
-        raise DeclarationError(f"{name} = {found:g}", "it is not positive", "pass a number greater than 0")
-    return found
+    positive = float(number(value, name))
+    if not 0 < positive < math.inf:
+        raise DeclarationError(f"{name} = {positive:g}", "it is not positive", "pass a number greater than 0")
+    return positive

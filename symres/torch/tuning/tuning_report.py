@@ -1,11 +1,9 @@
-"""What tuning can keep, and its result: what was measured, what was set and what it did, as a table and as text."""
+"""What tuning has measured, what it has set and what that did, as a table and as text."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields
-from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
 from torch import nn
@@ -13,61 +11,9 @@ from torch import nn
 from ...core.display import Fact, Shown
 from ...results.annotated_numbers import EstimatedNumber, data_frame
 from ..measuring.signals import number_in_words
-from .batch_errors import InputSubset, SignSource
 
 if TYPE_CHECKING:
     import pandas as pd
-
-TUNING_PROBES = 4  # times as many as of a measurement: a tuned number should scatter less than what checks it
-
-
-class TuningTarget(Enum):
-    """What a block keeps."""
-
-    SIZE = "size"
-    GRADIENT = "gradient"
-    APJN = "apjn"
-    BOTH = "both"
-
-
-class TuningPhase(Enum):
-    """Which pass it is, each with random signs of its own."""
-
-    BEFORE = "before"
-    TUNING = "tuning"
-    AFTER = "after"
-
-
-class TunedWeight(Enum):
-    """Which weight is solved for, the other one being given."""
-
-    XI = "xi"
-    GAMMA = "gamma"
-
-
-@dataclass(frozen=True, kw_only=True)
-class TuningPlan:
-    """What is done with every block or layer.
-
-    Args:
-        target: what is kept.
-        growth: by which the kernel, or the gradient, may grow over all of them together.
-        probes: random directions.
-        seed: of their signs.
-        steps: called after every one of them in every pass.
-    """
-
-    target: TuningTarget
-    growth: float
-    probes: int
-    seed: int
-    steps: Callable[[str], None]
-
-    def sources(self, phase: TuningPhase, position: int, subset: InputSubset | None) -> list[SignSource]:
-        """Of the signs of a block or layer in a pass, one for each random direction."""
-        probes = range(self.probes * (TUNING_PROBES if phase is TuningPhase.TUNING else 1))
-        stream = list(TuningPhase).index(phase)
-        return [SignSource((self.seed, stream, position, probe), subset) for probe in probes]
 
 
 @dataclass(frozen=True)
@@ -199,6 +145,8 @@ class TuningReport(Shown):
         >>> report = st.tune_(model, 4*torch.eye(16), target="size", gamma=0.8, wrap=True, progress=False)
         >>> report.applied, round(report["0"].xi, 6)  # (1 - 0.64) = xi^2/4
         (True, 1.2)
+        >>> round(report.rows()[0]["kernel_after"], 6), report.frame().shape[0]
+        (1.0, 2)
     """
 
     parts: tuple[TunedPart, ...]
@@ -217,16 +165,7 @@ class TuningReport(Shown):
         raise KeyError(name)
 
     def rows(self) -> list[dict[str, str | float]]:
-        """The table, a dictionary for each block or layer; ``_error`` is a standard error.
-
-        Examples:
-            >>> layer = torch.nn.Linear(16, 16, bias=False)
-            >>> layer.weight.data = torch.eye(16)/2
-            >>> model = torch.nn.Sequential(layer)
-            >>> report = st.tune_(model, 4*torch.eye(16), target="size", layers="*", dry_run=True, progress=False)
-            >>> round(report.rows()[0]["kernel_before"], 6)
-            0.25
-        """
+        """The table, a dictionary for each block or layer; ``_error`` is a standard error."""
         return [_row(part) for part in self.parts]
 
     def frame(self) -> pd.DataFrame:
@@ -238,13 +177,6 @@ class TuningReport(Shown):
 
         Raises:
             SymresError: pandas is not installed.
-
-        Examples:
-            >>> model = torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.Linear(16, 16))
-            >>> report = st.tune_(model, 4*torch.eye(16), target="size", layers="*", progress=False)
-            >>> kernels = report.frame()["kernel_after"]
-            >>> bool(abs(kernels[1]/kernels[0] - 1) < 1e-5)
-            True
         """
         return data_frame(self.rows(), "a tuning")
 

@@ -22,16 +22,6 @@ def tune(model, inputs, blocks=None, **options):
     return st.tune_(model, inputs, blocks, progress=False, **options)
 
 
-class Tied(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.h = nn.ModuleList([DenseBlock(8), DenseBlock(8)])
-        self.h[1].second.weight = self.h[0].second.weight
-
-    def forward(self, x):
-        return self.h[1](self.h[0](x))
-
-
 class Unstable(nn.Module):
     """Other sums in every second pass."""
 
@@ -64,6 +54,10 @@ def explosive(model):
         block.second.weight *= 1e25
 
 
+def tied(model):
+    model[1].second.weight = model[0].second.weight
+
+
 def gaudy(model):
     model[0].gamma = torch.ones(8)
 
@@ -90,6 +84,8 @@ WIDENING = nn.Sequential(Computed(lambda x, layer: layer(x), nn.Linear(8, 10)))
 FIXED = nn.Sequential(Computed(lambda x: x + torch.tanh(x)))
 SIGNS = nn.Sequential(Computed(lambda x, layer: x.detach() + layer(torch.sign(x.detach())), nn.Linear(8, 8)))
 TWICE = Computed(lambda x, block: block(block(x)), DenseBlock(8))
+RECURRENT = Computed(lambda x, layer: layer(layer(x)), nn.Linear(8, 8))
+IDLE = Computed(lambda x, layer, idle: layer(x), nn.Linear(8, 8), nn.Linear(8, 8))
 PARALLEL = Computed(lambda x, a, b: a(x) * b(x), nn.Linear(8, 8), nn.Linear(8, 8))
 LOOSE = Computed(skipped, nn.Linear(8, 8), nn.Linear(8, 8))
 BRANCHING = Computed(lambda x, layer: layer(x) if x.sum() > 0 else layer(-x), nn.Linear(32, 32))
@@ -129,7 +125,7 @@ MEASURING = [
     (st.tangent_kernel, mlp(1, 8).requires_grad_(False), INPUTS, {}, "no parameter requires gradients"),
     (st.measure, DIVIDING, VECTORS, {}, "a pass of Sequential: it raised ZeroDivisionError"),
     (tune, DIVIDING, VECTORS, {}, "a pass of Sequential: it raised ZeroDivisionError"),
-    (st.measure, GPT(1), IDS, {"modules": "hed"}, "did you mean head"),
+    (tune, GPT(1), IDS, {"blocks": "hed"}, "no name of a module matches; did you mean head"),
     (st.measure, GPT(1), IDS, {"modules": "h.0.atn.*"}, r"did you mean h\.0\.attn"),
     (st.measure, GPT(1), IDS, {"modules": ["head", "nothing"]}, "'nothing'"),
     (st.measure, GPT(1), IDS, {"modules": [3]}, "3 is not text"),
@@ -167,13 +163,11 @@ READING = [
 ]
 TUNING = [
     (tune, DENSE, VECTORS, {}, "the tuning of 0 at gamma = 1: only a branch of weight 0"),
-    (tune, DENSE, VECTORS, {"blocks": "blocks.*"}, "no name of a module matches"),
-    (tune, GPT(1), IDS, {"blocks": "h.0.atn"}, "h.0.attn"),
     (tune, WIDENING, VECTORS, FIRST, "shape of the stream from"),
     (tune, FIXED, VECTORS, FIRST, "it has no parameters"),
     (tune, SIGNS, VECTORS, FIRST, "not differentiable"),
     (tune, TWICE, VECTORS, {"blocks": "layers.0", "growth": 2}, "layers.0: it is called 2 times"),
-    (tune, Tied(), VECTORS, {"growth": 2}, "h.0: h.0.second shares its weights"),
+    (tune, changed(dense(), tied), VECTORS, {"growth": 2}, "of 0: 0.second shares its weights"),
     (tune, DENSE, VECTORS, {"blocks": ["0", "0.second"], "growth": 2}, "0.second: it is part of another"),
     (tune, LOOSE, VECTORS, {}, "it has 1 sums that may be skip connections"),
     (tune, changed(dense(), lambda m: m[1].second.weight.zero_()), VECTORS, {"growth": 2}, "of 1: its branch gives 0"),
@@ -202,7 +196,6 @@ TUNING = [
     (tune, DENSE, torch.randn(6, 9), {"growth": 2}, "a pass of Sequential: it raised RuntimeError"),
     (tune, DENSE, VECTORS, {"target": "norm"}, "use one of 'size', 'gradient', 'apjn', 'both'"),
     (tune, DENSE, VECTORS, {"unknown": "mu"}, "use one of 'xi', 'gamma'"),
-    (tune, DENSE, VECTORS, {"mode": "test"}, "unknown mode"),
     (tune, DENSE, VECTORS, {"growth": 0}, "growth = 0: it is not positive"),
     (tune, DENSE, VECTORS, {"probes": 1}, "probes"),
     (tune, DENSE, VECTORS, {"blocks": "0", "layers": "0.first"}, "only one of them can be tuned"),
@@ -212,6 +205,8 @@ TUNING = [
     (tune, nn.Sequential(nn.ReLU()), VECTORS, {}, "neither blocks nor layers"),
     (tune, nn.Sequential(nn.LayerNorm(8)), VECTORS, {"layers": "0"}, "no matrix of weights"),
     (tune, PARALLEL, VECTORS, {"layers": "layers.*"}, "layers.1: its output does not depend on that of layers.0"),
+    (tune, RECURRENT, VECTORS, {"layers": "layers.0"}, "layers.0: it is called several times"),
+    (tune, IDLE, VECTORS, {"layers": "layers.*"}, "the rescaling of layers.1: it is not called in a pass"),
     (tune, Unstable(), VECTORS, {"blocks": "mlp", "growth": 2}, "differ from Unstable on"),
     (tune, lambda: None, VECTORS, {}, r"not an nn\.Module"),
 ]

@@ -9,6 +9,7 @@ import symres as sr
 from symres.torch.equations.formula_values import NotRead
 from symres.torch.equations.interpreting import Interpreter
 from symres.torch.equations.pointwise_chains import KnownActivations
+from symres.torch.models.arguments_of_models import CallArguments
 from symres.torch.tracing.recording import record_run
 from tests.oracles.torch_blocks import Computed
 
@@ -24,7 +25,7 @@ B1, B2 = (sp.Symbol(f"C_b{i}", nonnegative=True) for i in (1, 2))
 
 def read(function, shape=(3, 5, N), axis=-1):
     x = torch.randn(shape, dtype=torch.float64)
-    record = record_run(Computed(function), (x,), {}, x)
+    record = record_run(Computed(function), CallArguments.of(x))
     return Interpreter(record, KNOWN, 0, axis).read(record.calls, record.output)
 
 

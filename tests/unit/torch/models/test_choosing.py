@@ -58,21 +58,18 @@ def test_choices(choice, names):
     assert list(choose_modules(Gpt(), choice).modules) == names
 
 
-def test_stages_are_opened():
-    model = nn.Sequential(nn.Linear(4, 4), stage(Block(), Block()), stage(Block()), nn.Linear(4, 2))
-    assert list(choose_modules(model).modules) == ["1.0", "1.1", "2.0"]
-
-
-def test_blocks_that_are_containers():
-    model = nn.Sequential(*(nn.Sequential(nn.Linear(4, 4), nn.Tanh()) for _ in range(3)))
-    assert list(choose_modules(model).modules) == ["0", "1", "2"]
-    assert choose_modules(model).entries
-
-
-def test_without_blocks_dense_and_convolutional_layers():
-    model = nn.Sequential(nn.Conv1d(1, 1, 1), nn.ReLU(), nn.Flatten(), nn.Linear(4, 4), nn.ReLU())
-    chosen = choose_modules(model)
-    assert list(chosen.modules) == ["0", "3"] and not chosen.entries
+@pytest.mark.parametrize(
+    ("parts", "names", "entered"),
+    [
+        # stages are opened; blocks may be containers; without blocks: dense and convolutional layers
+        ([nn.Linear(4, 4), stage(Block(), Block()), stage(Block()), nn.Linear(4, 2)], ["1.0", "1.1", "2.0"], True),
+        ([stage(nn.Linear(4, 4), nn.Tanh()) for _ in range(3)], ["0", "1", "2"], True),
+        ([nn.Conv1d(1, 1, 1), nn.ReLU(), nn.Flatten(), nn.Linear(4, 4), nn.ReLU()], ["0", "3"], False),
+    ],
+)
+def test_what_is_chosen_where_nothing_is_named(parts, names, entered):
+    chosen = choose_modules(nn.Sequential(*parts))
+    assert list(chosen.modules) == names and chosen.entered == (frozenset(names) if entered else frozenset())
 
 
 def test_a_model_without_layers_is_a_place_itself():

@@ -38,6 +38,10 @@ def test_perceptron():
     for row in rows:
         assert abs(row["kernel_z"]) < 3 and abs(row["apjn_forward_z"]) < 3
         assert row["kernel_theory_error"] < 0.3 * row["kernel_theory"]
+    lines = str(found).splitlines()
+    assert len([line for line in lines if line.count("theory") >= 2 and "z = " in line]) == 7
+    assert "theory: kernel at 7 of 7 places, |z| at most" in str(found)
+    assert "apjn_forward at 7 of 7 places" in str(found)
 
 
 @pytest.mark.sample(2)
@@ -61,21 +65,19 @@ def test_what_is_allowed_is_little_more_than_what_networks_scatter_by(kind, most
 
 
 def test_a_perceptron_by_hand():
-    """Linear layers: kernels and norms are products of C_W, apart from biases."""
+    """Linear layers: kernels and norms are products of C_W. 20 inputs in 16 shares, one of them huge, have one mean."""
     torch.manual_seed(0)
-    model = nn.Sequential(*(nn.Linear(64, 64, bias=False) for _ in range(3)))
-    inputs = torch.randn(10, 64)
-    kernel, norm = float(inputs.double().square().mean()), 1.0
-    for row, module in zip(st.predict(model, inputs, progress=False).rows(), model, strict=True):
-        variance = 64 * float(module.weight.detach().double().square().mean())
-        kernel, norm = kernel * variance, norm * variance
-        assert row["kernel_theory"] == pytest.approx(kernel, rel=1e-9)
-        assert row["apjn_forward_theory"] == pytest.approx(norm, rel=1e-9)
+    model, inputs = nn.Sequential(*(nn.Linear(64, 64, bias=False) for _ in range(3))), torch.randn(20, 64)
+    inputs[3] *= 100
     rows = st.predict(model, inputs, progress=False).rows()
-    backward = 1.0
-    for row, module in zip(reversed(rows[:-1]), reversed(model), strict=False):
-        backward *= 64 * float(module.weight.detach().double().square().mean())
-        assert row["apjn_backward_theory"] == pytest.approx(backward, rel=1e-9)
+    variances = [64 * float(module.weight.detach().double().square().mean()) for module in model]
+    kernel = float(inputs.double().square().mean())
+    for number, row in enumerate(rows, 1):
+        forward, backward = math.prod(variances[:number]), math.prod(variances[number:])
+        assert row["kernel_theory"] == pytest.approx(kernel * forward, rel=1e-9)
+        assert row["apjn_forward_theory"] == pytest.approx(forward, rel=1e-9)
+        if number < len(rows):
+            assert row["apjn_backward_theory"] == pytest.approx(backward, rel=1e-9)
     assert math.isnan(rows[-1]["apjn_backward_theory"])  # it is the output itself
 
 
@@ -103,24 +105,6 @@ def test_a_huge_input_does_not_hide_that_a_theory_is_wrong(monkeypatch):
     wrong = st.predict(model, inputs, check=False, progress=False)
     assert all(row["kernel_z"] < -3 for row in wrong.rows())
     assert float(wrong.places[0].kernel.error) > 0.5 * wrong.places[0].kernel
-
-
-def test_kernels_of_inputs_have_equal_shares():
-    """20 inputs in 16 shares: the theory of one linear layer knows their mean, whatever its width."""
-    torch.manual_seed(0)
-    model, inputs = nn.Sequential(nn.Linear(16, 16, bias=False)), torch.randn(20, 16)
-    inputs[3] *= 100
-    row = st.predict(model, inputs, check=False, progress=False).rows()[0]
-    variance = 16 * float(model[0].weight.detach().double().square().mean())
-    assert row["kernel_theory"] == pytest.approx(variance * float(inputs.double().square().mean()), rel=1e-9)
-
-
-def test_every_prediction_is_told():
-    torch.manual_seed(0)
-    text = str(st.predict(perceptron(64), torch.randn(8, 64), progress=False))
-    lines = text.splitlines()
-    assert len([line for line in lines if line.count("theory") >= 2 and "z = " in line]) == 7
-    assert "theory: kernel at 7 of 7 places, |z| at most" in text and "apjn_forward at 7 of 7 places" in text
 
 
 class Mixing(nn.Module):

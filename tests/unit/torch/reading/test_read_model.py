@@ -15,11 +15,8 @@ from tests.oracles.torch_blocks import Computed, GatedBlock, NormedBlock
 from tests.torch_state import untouched
 
 WIDTH = 32
-C1, B1, C2, B2, C3, B3 = (
-    sp.Symbol(f"{name}{index}", **kind)
-    for index in (1, 2, 3)
-    for name, kind in (("C_W", {"positive": True}), ("C_b", {"nonnegative": True}))
-)
+C1, C2, C3 = (sp.Symbol(f"C_W{index}", positive=True) for index in (1, 2, 3))
+B1, B2, B3 = (sp.Symbol(f"C_b{index}", nonnegative=True) for index in (1, 2, 3))
 
 
 def dense(u, variances=(sr.C_W, sr.C_b), width=1):
@@ -72,20 +69,19 @@ def test_repeated_blocks(name):
 
 def test_variances_are_those_of_the_weights():
     torch.manual_seed(0)
-    model = nn.Sequential(
-        GatedBlock(WIDTH, lambda u: u.chunk(2, dim=-1)), GatedBlock(WIDTH, lambda u: u.chunk(2, dim=-1))
-    )
+    model = nn.Sequential(*(GatedBlock(WIDTH, lambda u: u.chunk(2, dim=-1)) for _ in range(2)))
     block = st.read(model, torch.randn(3, WIDTH), check=False).blocks[0]
-    for which, module in enumerate(model):
-        half = 2 * WIDTH
-        gate, value = (part.detach().double() for part in module.up.weight.split(half))
-        assert block.numbers[which]["C_W1"] == pytest.approx(WIDTH * float(gate.square().mean()), rel=1e-12)
-        assert block.numbers[which]["C_W2"] == pytest.approx(WIDTH * float(value.square().mean()), rel=1e-12)
-        down = module.down.weight.detach().double()
-        assert block.numbers[which]["C_W3"] == pytest.approx(half * float(down.square().mean()), rel=1e-12)
-        bias = module.down.bias.detach().double()
-        assert block.numbers[which]["C_b3"] == pytest.approx(float(bias.square().mean()), rel=1e-12)
-        layer = block.layers[which]
+    for module, numbers, layer in zip(model, block.numbers, block.layers, strict=True):
+        gate, value = module.up.weight.split(2 * WIDTH)
+        down = module.down
+        of_symbols = {
+            "C_W1": (gate, WIDTH),
+            "C_W2": (value, WIDTH),
+            "C_W3": (down.weight, 2 * WIDTH),
+            "C_b3": (down.bias, 1),
+        }
+        for name, (tensor, fan_in) in of_symbols.items():
+            assert numbers[name] == pytest.approx(fan_in * float(tensor.detach().double().square().mean()), rel=1e-12)
         assert not layer.parameters
 
 
@@ -135,9 +131,8 @@ def test_trained_norms_belong_to_the_dense_layer_behind_them():
     found = st.read(nn.Sequential(model), torch.randn(3, WIDTH)).blocks[0]
     assert found.is_known and found.checks
     gain, shift = norm.weight.detach().double(), norm.bias.detach().double()
-    raw, added = (
-        float(t.detach().double().square().mean()) for t in (WIDTH**0.5 * model.first.weight, model.first.bias)
-    )
+    raw = WIDTH * float(model.first.weight.detach().double().square().mean())
+    added = float(model.first.bias.detach().double().square().mean())
     assert raw == pytest.approx(1 / 3, rel=0.05)  # of PyTorch's default
     assert found.numbers[0]["C_W1"] == pytest.approx(raw * float(gain.square().mean()), rel=1e-6)
     assert found.numbers[0]["C_b1"] == pytest.approx(raw * float(shift.square().mean()) + added, rel=1e-6)
@@ -266,12 +261,8 @@ def test_the_model_is_as_before():
 
 def test_text_names_everything():
     torch.manual_seed(0)
-    text = str(
-        st.read(
-            nn.Sequential(*(normed(norm=nn.LayerNorm(WIDTH)) for _ in range(3)), Computed(coupling)),
-            torch.randn(3, WIDTH),
-        )
-    )
+    model = nn.Sequential(*(normed(norm=nn.LayerNorm(WIDTH)) for _ in range(3)), Computed(coupling))
+    text = str(st.read(model, torch.randn(3, WIDTH)))
     assert "3 of 4 parts" in text and "gelu(Dense(LayerNorm(z" in text and "C_W1" in text
     assert "measured" in text and "torch_blocks.py:" in text
 

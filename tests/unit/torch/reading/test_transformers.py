@@ -41,11 +41,8 @@ def tokens():
 
 
 MODELS: dict[str, Callable] = {"gpt2": gpt2, "llama": llama, "bert": bert, "vit": vit}
-C1, B1, C2, B2, C3, B3 = (
-    sp.Symbol(f"{name}{index}", **kind)
-    for index in (1, 2, 3)
-    for name, kind in (("C_W", {"positive": True}), ("C_b", {"nonnegative": True}))
-)
+C1, C2, C3 = (sp.Symbol(f"C_W{index}", positive=True) for index in (1, 2, 3))
+B1, B2, B3 = (sp.Symbol(f"C_b{index}", nonnegative=True) for index in (1, 2, 3))
 
 
 def two_layers(phi, inner):
@@ -113,11 +110,8 @@ def test_every_norm_is_found(read):
     _, model, reading = read
     kinds = (nn.LayerNorm, transformers.models.llama.modeling_llama.LlamaRMSNorm)
     there = {n for n, module in model.named_modules() if isinstance(module, kinds)}
-    found = set()
-    for block in reading.blocks:
-        for norm in block.norms:
-            found |= {norm.replace("*", str(i)) for i in range(block.count)}
-    assert there == found
+    norms = [(norm, block.count) for block in reading.blocks for norm in block.norms]
+    assert there == {norm.replace("*", str(number)) for norm, count in norms for number in range(count)}
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama"])
@@ -133,23 +127,18 @@ def test_predictions(name):
         assert rows[place]["kernel_theory_error"] < 0.4 * rows[place]["kernel_theory"]
 
 
-def dense_of(name, model):
-    """The dense layers of the first MLP block."""
-    if name == "gpt2":
-        mlp = model.transformer.h[0].mlp
-        return [mlp.c_fc, mlp.c_proj]
-    if name == "llama":
-        mlp = model.model.layers[0].mlp
-        return [mlp.gate_proj, mlp.up_proj, mlp.down_proj]
-    if name == "bert":
-        return [model.encoder.layer[0].intermediate.dense, model.encoder.layer[0].output.dense]
-    return [model.layers[0].mlp.fc1, model.layers[0].mlp.fc2]
+DENSE = {  # layers of the first MLP block
+    "gpt2": ["transformer.h.0.mlp.c_fc", "transformer.h.0.mlp.c_proj"],
+    "llama": [f"model.layers.0.mlp.{part}_proj" for part in ("gate", "up", "down")],
+    "bert": ["encoder.layer.0.intermediate.dense", "encoder.layer.0.output.dense"],
+    "vit": ["layers.0.mlp.fc1", "layers.0.mlp.fc2"],
+}
 
 
 def test_numbers_are_those_of_the_weights(read):
     name, model, reading = read
     expected = {}
-    for index, module in enumerate(dense_of(name, model), 1):
+    for index, module in enumerate(map(model.get_submodule, DENSE[name]), 1):
         weight = module.weight.detach().double()
         fan_in = weight.shape[0] if name == "gpt2" else weight.shape[1]  # Conv1D has its weights transposed
         expected[f"C_W{index}"] = fan_in * float(weight.square().mean())

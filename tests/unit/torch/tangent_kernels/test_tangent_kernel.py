@@ -8,7 +8,7 @@ from torch import nn
 import symres.torch as st
 from symres.core.errors import DeclarationError
 from symres.torch.tangent_kernels import tangent_kernel as kernel_module
-from tests.oracles.torch_blocks import NormedBlock
+from tests.oracles.torch_blocks import Computed, NormedBlock
 
 
 def direct(model, one, other):
@@ -16,11 +16,10 @@ def direct(model, one, other):
     model = model.eval()
 
     def rows(inputs):
-        found = []
-        for output in model(inputs).reshape(len(inputs), -1):
-            gradients = [torch.autograd.grad(entry, model.parameters(), retain_graph=True) for entry in output]
-            found.append(torch.stack([torch.cat([g.flatten() for g in each]) for each in gradients]))
-        return torch.stack(found)
+        entries = model(inputs).flatten()
+        gradients = [torch.autograd.grad(entry, model.parameters(), retain_graph=True) for entry in entries]
+        flat = torch.stack([torch.cat([g.flatten() for g in each]) for each in gradients])
+        return flat.reshape(len(inputs), -1, flat.shape[1])
 
     jacobians = rows(one), rows(other)
     return (torch.einsum("aop,bop->ab", *jacobians) / jacobians[0].shape[1]).numpy()
@@ -53,13 +52,17 @@ class TestMatrix:
         assert found.matrix.shape == (5, 3) and found.outputs == 3
 
     def test_models_of_pictures_with_norms_and_what_torch_func_does_not_take(self):
-        class Rounded(nn.Module):
-            def forward(self, x):
-                return x * (1 if float(x.detach().sum()) < 1e9 else 2)  # a number of Python
+        class Doubled(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return 2 * x
 
-        model = nn.Sequential(
-            nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), Rounded(), nn.ReLU(), nn.Flatten(), nn.Linear(64, 2)
-        ).double()
+            @staticmethod
+            def backward(ctx, gradient):
+                return 2 * gradient
+
+        parts = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), Computed(Doubled.apply), nn.ReLU(), nn.Flatten()
+        model = nn.Sequential(*parts, nn.Linear(64, 2)).double()
         pictures = torch.randn(3, 3, 6, 6, dtype=torch.float64)
         found = st.tangent_kernel(model, pictures)
         assert np.allclose(found.matrix, direct(model, pictures, pictures), rtol=1e-12)
@@ -111,10 +114,8 @@ class TestTheory:
     def test_what_is_not_read_has_no_theory_and_says_why(self, vectors):
         model = nn.Sequential(nn.Linear(12, 32), nn.LayerNorm(32), nn.ReLU(), nn.Linear(32, 2)).double()
         found = st.tangent_kernel(model, vectors)
-        assert (
-            found.theory is None
-            and "some trained parameters are not of a dense layer: 1.bias, 1.weight" in found.reason
-        )
+        assert found.theory is None
+        assert "some trained parameters are not of a dense layer: 1.bias, 1.weight" in found.reason
 
     def test_the_figure_has_theory_and_scatter(self, vectors):
         found = st.tangent_kernel(mlp(32), vectors[:2], networks=2)

@@ -11,23 +11,14 @@ from tests.oracles.finite_differences import chi_of_block, first
 from tests.oracles.torch_blocks import GPT, ConvBlock, GPTBlock, MixerBlock, PreActivationBlock
 
 IMAGES, TOKENS = (24, 8, 6, 6), (24, 6, 16)
+WRAP, SKIP = {"wrap": True, "gamma": 0.9}, {"skip_weight": "gamma"}
 CASES = {
-    "convolutions": (ConvBlock, IMAGES, "train", {"wrap": True, "gamma": 0.9}),
-    "convolutions, attributes": (
-        PreActivationBlock,
-        IMAGES,
-        "train",
-        {"skip_weight": "gamma", "branch_weight": "xi", "gamma": 0.8},
-    ),
-    "convolutions, last layer": (PreActivationBlock, IMAGES, "train", {"skip_weight": "gamma", "gamma": 0.8}),
-    "convolutions, skip": (
-        PreActivationBlock,
-        IMAGES,
-        "train",
-        {"skip_weight": "gamma", "unknown": "gamma", "xi": 0.5},
-    ),
-    "mixer": (MixerBlock, TOKENS, "eval", {"wrap": True, "gamma": 0.9}),
-    "gpt": (GPTBlock, TOKENS, "eval", {"wrap": True, "gamma": 0.9}),
+    "convolutions": (ConvBlock, IMAGES, "train", WRAP),
+    "convolutions, attributes": (PreActivationBlock, IMAGES, "train", SKIP | {"branch_weight": "xi", "gamma": 0.8}),
+    "convolutions, last layer": (PreActivationBlock, IMAGES, "train", SKIP | {"gamma": 0.8}),
+    "convolutions, skip": (PreActivationBlock, IMAGES, "train", SKIP | {"unknown": "gamma", "xi": 0.5}),
+    "mixer": (MixerBlock, TOKENS, "eval", WRAP),
+    "gpt": (GPTBlock, TOKENS, "eval", WRAP),
 }
 
 
@@ -72,29 +63,31 @@ def test_chi_of_a_block_is_1_on_new_inputs(name):
         assert abs(part.chi_after - 1) < 3 * math.hypot(part.chi_after.error, part.chi_tuned.error)
 
 
-def stack_of(build, depth=20):
-    return lambda: nn.Sequential(*[build() for _ in range(depth)])
-
-
 def spans(model, inputs, modules, mode):
     """How far kernels, and gradients, are apart over the blocks: the largest over the smallest."""
-    found = st.measure(model, inputs, modules, mode=mode, probes=4, exact=False, progress=False).places
-    rows = [[float(getattr(place, name)) for place in found] for name in ("kernel", "apjn_forward", "apjn_backward")]
+    places = st.measure(model, inputs, modules, mode=mode, probes=4, exact=False, progress=False).places
+    rows = [[float(getattr(place, name)) for place in places] for name in ("kernel", "apjn_forward", "apjn_backward")]
     return [max(row) / min(row) for row in rows]
 
 
+def stack_of(build):
+    return lambda: nn.Sequential(*[build() for _ in range(20)])
+
+
+def gpt():
+    return GPT(20, gain=1.4)
+
+
+LARGE = {"wrap": True, "gamma": 0.98}
 STACKS = {
     "convolutions": (stack_of(ConvBlock), None, None, "train", {"wrap": True, "gamma": 0.97, "target": "apjn"}),
     "convolutions, attributes": (
-        stack_of(PreActivationBlock),
-        None,
-        None,
-        "train",
-        {"skip_weight": "gamma", "branch_weight": "xi", "gamma": 0.98},
+        *(stack_of(PreActivationBlock), None, None, "train"),
+        SKIP | {"branch_weight": "xi", "gamma": 0.98},
     ),
-    "mixer": (stack_of(lambda: MixerBlock(gain=1.4)), None, None, "eval", {"wrap": True, "gamma": 0.98}),
-    "gpt": (lambda: GPT(20, gain=1.4), "h.*", "h.*", "eval", {"wrap": True, "gamma": 0.98}),
-    "gpt, branches": (lambda: GPT(20, gain=1.4), ["h.*.attn", "h.*.mlp"], "h.*", "eval", {"growth": 1.7}),
+    "mixer": (stack_of(lambda: MixerBlock(gain=1.4)), None, None, "eval", LARGE),
+    "gpt": (gpt, "h.*", "h.*", "eval", LARGE),
+    "gpt, branches": (gpt, ["h.*.attn", "h.*.mlp"], "h.*", "eval", {"growth": 1.7}),
 }
 
 

@@ -1,5 +1,7 @@
 """Which modules are blocks, which are branches, and which sum a branch belongs to."""
 
+import copy
+
 import pytest
 import torch
 from torch import nn
@@ -26,16 +28,13 @@ class InPlaceSums(nn.Module):
 
 def test_sums_in_place():
     torch.manual_seed(0)
-    model, plain, x = InPlaceSums(), InPlaceSums(), torch.randn(32, 8)
-    plain.load_state_dict(model.state_dict())
+    plain, x = InPlaceSums(), torch.randn(32, 8)
     for target in ("gradient", "apjn", "size"):
-        model.load_state_dict(plain.state_dict())
+        model, stream = copy.deepcopy(plain), x
         report = st.tune_(model, x, ["a", "b", "c"], growth=8, target=target, progress=False)
-        assert [part.kind for part in report.parts] == ["branch"] * 3
-        stream = x
-        for part, branch, scaled in zip(
-            report.parts, (plain.a, plain.b, plain.c), (model.a, model.b, model.c), strict=True
-        ):
+        assert [(part.name, part.kind) for part in report.parts] == [(name, "branch") for name in "abc"]
+        for part in report.parts:
+            branch, scaled = (getattr(each, part.name) for each in (plain, model))
             torch.testing.assert_close(scaled(stream), float(part.xi) * branch(stream))
             after = (stream + scaled(stream)).detach()
             grown = float(after.square().mean() / stream.square().mean())

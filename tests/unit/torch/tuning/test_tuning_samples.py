@@ -6,23 +6,22 @@ import torch
 from torch import nn
 
 import symres.torch as st
-from symres.torch.tuning.batch_errors import InputSubset, SignSource, left_out_in_turn
+from symres.torch.tuning.tuning_samples import drawn_signs, left_out_in_turn
 from tests.oracles.torch_blocks import ConvBlock
 
 
 def test_an_input_keeps_its_signs_when_others_are_left_out():
-    like, subset = torch.empty(6, 3, 2), InputSubset(np.array([0, 2, 5]), 6)
-    whole = SignSource((1, 2)).draw(like)
-    assert torch.equal(SignSource((1, 2), subset).draw(torch.empty(3, 3, 2)), whole[[0, 2, 5]])
-    windows = SignSource((1, 2)).draw(torch.empty(12, 3))  # two pieces of each input
-    assert torch.equal(SignSource((1, 2), subset).draw(torch.empty(6, 3)), windows[[0, 1, 4, 5, 10, 11]])
+    kept = np.array([True, False, True, False, False, True])
+    whole = drawn_signs((1, 2), None, torch.empty(6, 3, 2))
+    assert torch.equal(drawn_signs((1, 2), kept, torch.empty(3, 3, 2)), whole[[0, 2, 5]])
+    windows = drawn_signs((1, 2), None, torch.empty(12, 3))  # two pieces of each input
+    assert torch.equal(drawn_signs((1, 2), kept, torch.empty(6, 3)), windows[[0, 1, 4, 5, 10, 11]])
 
 
 def test_each_input_is_left_out_once():
     model = nn.BatchNorm1d(3).train()
-    found = left_out_in_turn(model, 20)
-    assert len(found) == 8 and sum(20 - len(subset.kept) for subset in found) == 20
-    assert set(np.concatenate([np.setdiff1d(np.arange(20), subset.kept) for subset in found])) == set(range(20))
+    subsets = left_out_in_turn(model, 20)
+    assert len(subsets) == 8 and np.array_equal(np.sum(np.logical_not(subsets), axis=0), np.ones(20))
     assert left_out_in_turn(model.eval(), 20) == [] and left_out_in_turn(model.train(), 3) == []
 
 
