@@ -27,36 +27,23 @@ _CALL = re.compile(r"([A-Za-z_]\w*)\s*\((.*)\)", re.ASCII | re.DOTALL)
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """One line of the catalogue.
+    """One line of the catalogue."""
 
-    Args:
-        name: of the activation.
-        formula: text for ``parse``; it may use the names of earlier entries as functions.
-        source: where the formula comes from.
-        parameters: the symbols of the formula other than z, in the order in which a call gives their values.
-    """
-
-    name: str
-    formula: str
-    source: str
+    name: str  # of the activation
+    formula: str  # text for ``parse``; it may use the names of earlier entries as functions
+    source: str  # where the formula comes from
+    # the symbols of the formula other than z, in the order in which a call gives their values
     parameters: tuple[sp.Symbol, ...] = ()
 
 
 @dataclass(frozen=True)
 class Alias:
-    """Another name for an entry.
+    """Another name for an entry."""
 
-    Args:
-        name: the other name.
-        entry: the name in the catalogue.
-        values: of the entry's first parameters.
-        was: what the name meant in earlier releases, where that has changed.
-    """
-
-    name: str
-    entry: str
-    values: tuple[sp.Expr, ...] = ()
-    was: str = ""
+    name: str  # the other name
+    entry: str  # the name in the catalogue
+    values: tuple[sp.Expr, ...] = ()  # of the entry's first parameters
+    was: str = ""  # what the name meant in earlier releases, where that has changed
 
 
 class Catalogue(Mapping[str, Activation]):

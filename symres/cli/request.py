@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import sympy as sp
 
@@ -21,6 +22,10 @@ from ..layers import architectures
 from ..layers.equation_parser import builder, is_equation, names_node, options
 from ..layers.layer import Layer
 
+if TYPE_CHECKING:
+    from ..results.observable import Observable
+    from ..theory.theory import Theory
+
 Axis = tuple[str, float, float]  # name and ends of its range
 _POSITIVE = [1.0, math.inf]  # the ends of a range of positive numbers
 ALONE = "mlp"  # the layer of an activation that is given alone
@@ -30,21 +35,13 @@ _VALUE = 16  # characters of a number in the name of a file
 
 @dataclass(frozen=True)
 class Request:
-    """A declared layer and how it was asked for.
+    """A declared layer and how it was asked for."""
 
-    Args:
-        asked: the activation as the user wrote it; empty if the user wrote a forward equation alone.
-        phi: the activation; None if there is only the equation.
-        layer: the layer built from it.
-        settings: numbers for parameters, as the user wrote them.
-        positive: names of the formula that stay positive symbols.
-    """
-
-    asked: str
-    phi: Activation | None
-    layer: Layer
-    settings: dict[str, str]
-    positive: tuple[str, ...] = ()
+    asked: str  # the activation as the user wrote it; empty if the user wrote a forward equation alone
+    phi: Activation | None  # the activation; None if there is only the equation
+    layer: Layer  # the layer built from it
+    settings: dict[str, str]  # numbers for parameters, as the user wrote them
+    positive: tuple[str, ...] = ()  # names of the formula that stay positive symbols
 
     @property
     def title(self) -> str:
@@ -105,6 +102,21 @@ def find_activation(text: str, /, **numbers: sp.Expr) -> Activation:
         remedy = f"name an activation for it: symres derive gelu --layer {name}"
         raise DeclarationError(f"activation {name}", f"{name} is a layer", remedy)
     return catalogue.activations.find(name, **numbers)
+
+
+def observable(theory: Theory, name: str) -> Observable:
+    """The record of an observable that somebody has typed.
+
+    Raises:
+        DeclarationError: the theory has none of this name.
+    """
+    known: dict[str, Observable] = {**theory.observables, **theory.depth_observables}
+    if name not in known:
+        printed = next((key for key, record in known.items() if name in record.sign), None)
+        guess = f"did you mean {printed}?" if printed else nearest(name, list(known))
+        remedy = f"{guess} choose from {', '.join(known)}".strip()
+        raise DeclarationError(f"--quantity {name}", "unknown quantity", remedy)
+    return known[name]
 
 
 def chosen(text: str, pairs: Sequence[str]) -> Activation:

@@ -11,8 +11,9 @@ from typing import Any
 import sympy as sp
 
 from .abbreviation import counted, text_of
-from .display import Fact, Shown, folded, listed, preformatted, views
+from .display import Fact, Shown, folded, listed, preformatted
 from .errors import SymresError
+from .foreign import views
 
 
 class Rule(StrEnum):

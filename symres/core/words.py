@@ -25,17 +25,11 @@ class Obstruction(Enum):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reason(Words):
-    """Why a result has no closed form.
+    """Why a result has no closed form."""
 
-    Args:
-        subject: what the reason is about, a formula or a noun; may be empty.
-        predicate: what is said of it, whatever the subject is.
-        obstruction: the kind of the reason.
-    """
-
-    subject: str
-    predicate: str
-    obstruction: Obstruction = Obstruction.OTHER
+    subject: str  # what the reason is about, a formula or a noun; may be empty
+    predicate: str  # what is said of it, whatever the subject is
+    obstruction: Obstruction = Obstruction.OTHER  # the kind of the reason
 
     def __new__(cls, subject: str, predicate: str, obstruction: Obstruction = Obstruction.OTHER) -> Self:
         """Write the words."""
@@ -54,17 +48,11 @@ class Reason(Words):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NumbersWanted(Words):
-    """What to do where parameters have no numbers: pass them by name, or type them.
+    """What to do where parameters have no numbers: pass them by name, or type them."""
 
-    Args:
-        names: of the parameters.
-        call: what is called with them, ``gain(..., {})``; empty where that is clear.
-        example: a number that may stand for each.
-    """
-
-    names: tuple[str, ...]
-    call: str = ""
-    example: str = "0.5"
+    names: tuple[str, ...]  # of the parameters
+    call: str = ""  # what is called with them, ``gain(..., {})``; empty where that is clear
+    example: str = "0.5"  # a number that may stand for each
 
     def __new__(cls, names: tuple[str, ...], call: str = "", example: str = "0.5") -> Self:
         """Write the words for callers in Python."""
@@ -94,15 +82,10 @@ def predicate(reason: str) -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SeriesRange(Words):
-    """Where a series in K ends, and how far it reaches.
+    """Where a series in K ends, and how far it reaches."""
 
-    Args:
-        terms: the last power.
-        reach: for which K it has which error; empty if it was not compared with numbers.
-    """
-
-    terms: str
-    reach: str = ""
+    terms: str  # the last power
+    reach: str = ""  # for which K it has which error; empty if it was not compared with numbers
 
     def __new__(cls, terms: str, reach: str = "") -> Self:
         """Write the words."""

@@ -55,19 +55,12 @@ class Stage(Enum):
 
 @dataclass(slots=True)
 class Meter:
-    """The work that is left of a stage.
+    """The work that is left of a stage."""
 
-    Args:
-        stage: what is measured.
-        operations_left: that it may take.
-        seconds_left: of processor time that it may take.
-        ends: whether its end ends what runs; else it only limits the stages inside of it.
-    """
-
-    stage: Stage
-    operations_left: float
-    seconds_left: float
-    ends: bool
+    stage: Stage  # what is measured
+    operations_left: float  # that it may take
+    seconds_left: float  # of processor time that it may take
+    ends: bool  # whether its end ends what runs; else it only limits the stages inside of it
 
 
 class Spent(BaseException):

@@ -137,19 +137,12 @@ def matrix(
 
 @dataclass(frozen=True)
 class _Work:
-    """How a block is computed, in whatever process.
+    """How a block is computed, in whatever process."""
 
-    Args:
-        source: of the module.
-        kernel: the place of the kernel in what the module returns.
-        parameters: of the network, by name.
-        dtype: of the block.
-    """
-
-    source: ModuleSource
-    kernel: int
-    parameters: Values
-    dtype: np.dtype
+    source: ModuleSource  # of the module
+    kernel: int  # the place of the kernel in what the module returns
+    parameters: Values  # of the network, by name
+    dtype: np.dtype  # of the block
 
     def block(self, first: Inputs, second: Inputs) -> np.ndarray:
         """The kernel of some inputs and others, or of some with themselves where ``second`` is None.

@@ -33,17 +33,11 @@ _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.r
 
 @dataclass(frozen=True)
 class Grid:
-    """The blocks of a matrix.
+    """The blocks of a matrix."""
 
-    Args:
-        shape: of the matrix.
-        chunks: of a block.
-        symmetric: whether it is its own mirror image.
-    """
-
-    shape: tuple[int, int]
-    chunks: tuple[int, int]
-    symmetric: bool
+    shape: tuple[int, int]  # of the matrix
+    chunks: tuple[int, int]  # of a block
+    symmetric: bool  # whether it is its own mirror image
 
     @property
     def blocks(self) -> list[Block]:
@@ -65,17 +59,11 @@ class Grid:
 
 @dataclass(frozen=True)
 class Store(ABC):
-    """A file of a matrix. It is pickled with the task that writes a block, which opens it by its path.
+    """A file of a matrix. It is pickled with the task that writes a block, which opens it by its path."""
 
-    Args:
-        path: where it is.
-        grid: the blocks of the matrix.
-        dtype: of its entries.
-    """
-
-    path: Path
-    grid: Grid
-    dtype: np.dtype
+    path: Path  # where it is
+    grid: Grid  # the blocks of the matrix
+    dtype: np.dtype  # of its entries
 
     @property
     def size(self) -> int:
@@ -253,14 +241,10 @@ class Journal:
 
     Its first line says what the output is; each further line names a block and its checksum, and is written after the
     block.
-
-    Args:
-        path: of the journal.
-        facts: what the output is made of, by names that people read.
     """
 
-    path: Path
-    facts: Mapping[str, object]
+    path: Path  # of the journal
+    facts: Mapping[str, object]  # what the output is made of, by names that people read
 
     def begin(self, blocks: Mapping[Block, str]) -> None:
         """Start anew, with blocks that are there."""

@@ -69,15 +69,10 @@ def parameters_of(module: ModuleType) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class ModuleSource:
-    """A module that other processes can make again, and that is known by its text.
+    """A module that other processes can make again, and that is known by its text."""
 
-    Args:
-        text: of the module.
-        exported: what makes the module of it; None where running the text does.
-    """
-
-    text: str
-    exported: Module | None = None
+    text: str  # of the module
+    exported: Module | None = None  # what makes the module of it; None where running the text does
 
     @lru_cache(maxsize=8)  # noqa: B019 (sources are equal by their text, and so few are kept that they may live on)
     def load(self) -> ModuleType:

@@ -1,6 +1,6 @@
 """What a theory shows of itself: the page of the terminal as text, HTML, and its results in words and floats.
 
-``symres/__init__.py`` hands this module to ``core.display``: a theory cannot see the rooms above it.
+``symres/__init__.py`` names this module to ``core.foreign``: a theory cannot see the rooms above it.
 """
 
 from __future__ import annotations

@@ -50,16 +50,12 @@ def branchless(quantity: Quantity, values: Values) -> mp.mpf | None:
 
 @dataclass(frozen=True)
 class LayerClaims:
-    """The claims of a derivation about the streams of two inputs after some layers.
+    """The claims of a derivation about the streams of two inputs after some layers."""
 
-    Args:
-        numbers: by name of the map, the kernel of the first input and the covariance, where they could be evaluated.
-        reasons: by name of the map, why there is no number.
-        contradiction: how the claims contradict themselves, in this layer or before; None if they do not.
-    """
-
+    # by name of the map, the kernel of the first input and the covariance, where they could be evaluated
     numbers: Mapping[str, mp.mpf]
-    reasons: Mapping[str, Remarks]
+    reasons: Mapping[str, Remarks]  # by name of the map, why there is no number
+    # how the claims contradict themselves, in this layer or before; None if they do not
     contradiction: str | None = None
 
 

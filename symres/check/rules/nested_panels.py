@@ -38,40 +38,24 @@ _CHUNK = 10**6  # of them: arrays of a few megabytes
 
 @dataclass(frozen=True)
 class _Mass:
-    """Where the weighted modulus of an integrand lies, in independent standard coordinates.
+    """Where the weighted modulus of an integrand lies, in independent standard coordinates."""
 
-    Args:
-        outer: interval of the first variable, in standard deviations.
-        inner: interval of the second variable given the first, in conditional widths.
-        quantiles: of the inner coordinate.
-    """
-
-    outer: tuple[float, float]
-    inner: tuple[float, float]
-    quantiles: np.ndarray
+    outer: tuple[float, float]  # interval of the first variable, in standard deviations
+    inner: tuple[float, float]  # interval of the second variable given the first, in conditional widths
+    quantiles: np.ndarray  # of the inner coordinate
 
 
 @dataclass(frozen=True)
 class Plane:
-    """Panels for <f(x1, x2)> as nested integrals: x1, then x2 given x1.
+    """Panels for <f(x1, x2)> as nested integrals: x1, then x2 given x1."""
 
-    Args:
-        function: takes two arrays that broadcast.
-        sigma: standard deviation of x1.
-        slope: <x2> at x1 = 1.
-        width: standard deviation of x2 given x1.
-        edges1: panels that resolve the function in x1.
-        edges2: panels that resolve it in x2.
-        knots: edges of the inner panels in conditional widths, around <x2> at x1.
-    """
-
-    function: Function
-    sigma: float
-    slope: float
-    width: float
-    edges1: np.ndarray
-    edges2: np.ndarray
-    knots: np.ndarray
+    function: Function  # takes two arrays that broadcast
+    sigma: float  # standard deviation of x1
+    slope: float  # <x2> at x1 = 1
+    width: float  # standard deviation of x2 given x1
+    edges1: np.ndarray  # panels that resolve the function in x1
+    edges2: np.ndarray  # panels that resolve it in x2
+    knots: np.ndarray  # edges of the inner panels in conditional widths, around <x2> at x1
 
     def average(self, points: int) -> tuple[float, float]:
         """<f> and <|f|>.

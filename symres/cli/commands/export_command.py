@@ -9,7 +9,6 @@ import typer
 from ...core.errors import DeclarationError, NoClosedForm
 from ...report.text.console import Output, busy, complain
 from ..app import FORMULAS, Json, LayerName, OutFile, Positive, Settings, Subject, app, place, print_json
-from .asked_quantity import observable
 
 if TYPE_CHECKING:
     from ...results.observable import Procedure
@@ -86,6 +85,7 @@ def _exported(theory: Theory, names: list[str]) -> Theory | Procedure | dict[str
     """
     from ...results.observable import DepthObservable
     from ...results.quantity import Status
+    from ..request import observable
 
     found: dict[str, Quantity] = {}
     for record in [observable(theory, name) for name in names]:

@@ -93,17 +93,11 @@ def default_folder() -> Path | None:
 
 @dataclass(frozen=True)
 class DiskCache:
-    """A folder of kept results.
+    """A folder of kept results."""
 
-    Args:
-        folder: where they are; it is made when the first one is written.
-        source: what computed them: results of another source are not seen.
-        most_bytes: size of all files together beyond which the oldest are removed.
-    """
-
-    folder: Path
-    source: str = field(default_factory=fingerprint)
-    most_bytes: int = MOST_BYTES
+    folder: Path  # where they are; it is made when the first one is written
+    source: str = field(default_factory=fingerprint)  # what computed them: results of another source are not seen
+    most_bytes: int = MOST_BYTES  # size of all files together beyond which the oldest are removed
     _pending: dict[Key, dict[str, str]] = field(default_factory=dict, compare=False)
     _read: dict[Key, dict[str, str]] = field(default_factory=dict, compare=False)
 

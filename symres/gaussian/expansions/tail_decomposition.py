@@ -24,18 +24,12 @@ _ZERO, _ONE = sp.Integer(0), sp.Integer(1)
 
 @dataclass(frozen=True)
 class TailParts:
-    """``exp(rate)*(main + rest)``.
+    """``exp(rate)*(main + rest)``."""
 
-    Args:
-        rate: a polynomial in z without constant term.
-        main: a polynomial in z.
-        rest: a function that decays exponentially.
-        body: main + rest in the original spelling, where there is one: it keeps products of long formulas short.
-    """
-
-    rate: sp.Expr
-    main: sp.Expr
-    rest: sp.Expr
+    rate: sp.Expr  # a polynomial in z without constant term
+    main: sp.Expr  # a polynomial in z
+    rest: sp.Expr  # a function that decays exponentially
+    # main + rest in the original spelling, where there is one: it keeps products of long formulas short
     body: sp.Expr | None = None
 
     @property

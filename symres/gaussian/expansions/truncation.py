@@ -34,21 +34,13 @@ Numbers = list[tuple[mp.mpf, mp.mpf]]
 
 @dataclass(frozen=True)
 class Truncation:
-    """A truncated expansion and the exact function that it approximates.
+    """A truncated expansion and the exact function that it approximates."""
 
-    Args:
-        asked: what the expansion is of, for messages.
-        kept: {exponent of K: coefficient}, coefficients without parameters.
-        omitted: the terms that follow.
-        number: the exact value at a K, to so many digits.
-        large: whether the expansion is for large K.
-    """
-
-    asked: str
-    kept: Terms
-    omitted: Terms
-    number: Callable[[sp.Rational, int], mp.mpf]
-    large: bool
+    asked: str  # what the expansion is of, for messages
+    kept: Terms  # {exponent of K: coefficient}, coefficients without parameters
+    omitted: Terms  # the terms that follow
+    number: Callable[[sp.Rational, int], mp.mpf]  # the exact value at a K, to so many digits
+    large: bool  # whether the expansion is for large K
 
     def verification(self) -> Verification:
         """Compare with numbers where the terms left out are tiny: the difference must be their sum.

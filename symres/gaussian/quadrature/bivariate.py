@@ -140,17 +140,11 @@ def _product(
 
 @dataclass(frozen=True)
 class _Marginal:
-    """One of the two functions under the marginal law of its variable.
+    """One of the two functions under the marginal law of its variable."""
 
-    Args:
-        segments: its smooth pieces.
-        weight: of its variable.
-        log2_square: log2 of a bound on the integral of its square with the weight.
-    """
-
-    segments: list[Segment]
-    weight: Weight
-    log2_square: float
+    segments: list[Segment]  # its smooth pieces
+    weight: Weight  # of its variable
+    log2_square: float  # log2 of a bound on the integral of its square with the weight
 
     @classmethod
     def of(cls, function: CompiledPieces, variance: arb, scale: arb) -> _Marginal:

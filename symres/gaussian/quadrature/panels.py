@@ -50,16 +50,11 @@ class Weight:
     """A weight in the coordinate x = z/scale with ``|weight(x + iy)| <= exp(-x**2/2v + y**2/2u)``.
 
     The Gaussian ``exp(-x**2/2v)`` is one, with u = v; a wide ball of v stands for all Gaussians in it.
-
-    Args:
-        variance: ball of v, of order one by the choice of scale.
-        scale: a power of two.
-        across: ball of u; None for v.
     """
 
-    variance: arb
-    scale: arb
-    across: arb | None = None
+    variance: arb  # ball of v, of order one by the choice of scale
+    scale: arb  # a power of two
+    across: arb | None = None  # ball of u; None for v
 
     @cached_property
     def largest_variance(self) -> float:
@@ -165,23 +160,14 @@ def sup_refined(
 
 @dataclass(frozen=True)
 class Panel:
-    """One interval with its rule.
+    """One interval with its rule."""
 
-    Args:
-        function: smooth function of z = scale*x on the interval.
-        left: where it starts, in x.
-        right: where it ends.
-        nodes: number of nodes; 0 if the whole interval goes into the error.
-        log2_error: log2 of a bound on what the rule misses.
-        log2_size: log2 of a bound on |function| around the interval, if there are nodes.
-    """
-
-    function: Function
-    left: arb
-    right: arb
-    nodes: int
-    log2_error: float
-    log2_size: float = math.inf
+    function: Function  # smooth function of z = scale*x on the interval
+    left: arb  # where it starts, in x
+    right: arb  # where it ends
+    nodes: int  # number of nodes; 0 if the whole interval goes into the error
+    log2_error: float  # log2 of a bound on what the rule misses
+    log2_size: float = math.inf  # log2 of a bound on |function| around the interval, if there are nodes
 
 
 def plan_panels(

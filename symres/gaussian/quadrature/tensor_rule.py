@@ -30,17 +30,11 @@ _PANEL_MARGIN = 8  # bits: many panels share the error allowed
 
 @dataclass(frozen=True)
 class Strip:
-    """A function of one of the variables on an interval of its coordinate.
+    """A function of one of the variables on an interval of its coordinate."""
 
-    Args:
-        segments: its smooth pieces.
-        ends: of the interval.
-        log2_square: log2 of a bound on the integral of its square times ``exp(-x**2/2k)``.
-    """
-
-    segments: list[Segment]
-    ends: Interval
-    log2_square: float
+    segments: list[Segment]  # its smooth pieces
+    ends: Interval  # of the interval
+    log2_square: float  # log2 of a bound on the integral of its square times ``exp(-x**2/2k)``
 
     @property
     def log2_size(self) -> float:

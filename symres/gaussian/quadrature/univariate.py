@@ -55,16 +55,11 @@ LOG2_TINY = -1e12  # log2 of the size of an average whose integrand has not been
 
 @dataclass(frozen=True)
 class CompiledPieces:
-    """A function ready for evaluation.
+    """A function ready for evaluation."""
 
-    Args:
-        breaks: its breakpoints.
-        parts: a program of one ball z per smooth piece, None where the function vanishes.
-        outermost: the formulas of the first one at -z, and of the last one.
-    """
-
-    breaks: tuple[sp.Expr, ...]
-    parts: tuple[Function | None, ...]
+    breaks: tuple[sp.Expr, ...]  # its breakpoints
+    parts: tuple[Function | None, ...]  # a program of one ball z per smooth piece, None where the function vanishes
+    # the formulas of the first one at -z, and of the last one
     outermost: tuple[sp.Expr, sp.Expr] = (sp.Integer(0), sp.Integer(0))
 
     def breakpoints(self) -> list[arb]:

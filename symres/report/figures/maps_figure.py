@@ -49,28 +49,17 @@ _GREY = "#999999"
 
 @dataclass(frozen=True)
 class Curves:
-    """The curves of the plot and their labels.
+    """The curves of the plot and their labels."""
 
-    Args:
-        kernels: values of K, increasing.
-        values: name -> values at ``kernels``; names as in ``_CURVES``.
-        critical: critical kernel; 0 is marked at the left edge.
-        title: above the plot.
-        setting: at which parameters, as LaTeX without dollar signs.
-        everywhere: whether every kernel is critical.
-        advised: the first kernel that advice on initialisation has at these parameters.
-        advice: what it is for, in words.
-        shape: z, phi(z) and phi'(z) of the first activation; None if it has parameters without numbers.
-    """
-
-    kernels: np.ndarray
-    values: Mapping[str, np.ndarray]
-    critical: float | None = None
-    title: str = ""
-    setting: str = ""
-    everywhere: bool = False
-    advised: float | None = None
-    advice: str = ""
+    kernels: np.ndarray  # values of K, increasing
+    values: Mapping[str, np.ndarray]  # name -> values at ``kernels``; names as in ``_CURVES``
+    critical: float | None = None  # critical kernel; 0 is marked at the left edge
+    title: str = ""  # above the plot
+    setting: str = ""  # at which parameters, as LaTeX without dollar signs
+    everywhere: bool = False  # whether every kernel is critical
+    advised: float | None = None  # the first kernel that advice on initialisation has at these parameters
+    advice: str = ""  # what it is for, in words
+    # z, phi(z) and phi'(z) of the first activation; None if it has parameters without numbers
     shape: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
     @property

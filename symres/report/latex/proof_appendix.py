@@ -99,15 +99,10 @@ _ROWS = 14  # of a table that does not break across pages
 
 @dataclass(frozen=True)
 class Lemma:
-    """A Gaussian average in closed form.
+    """A Gaussian average in closed form."""
 
-    Args:
-        statement: displayed equation.
-        paragraphs: its derivation, LaTeX.
-    """
-
-    statement: str
-    paragraphs: tuple[str, ...]
+    statement: str  # displayed equation
+    paragraphs: tuple[str, ...]  # its derivation, LaTeX
 
 
 class Appendix:

@@ -32,17 +32,11 @@ _MEANINGS = {
 
 @dataclass(frozen=True)
 class Entry:
-    """What a list has of one name.
+    """What a list has of one name."""
 
-    Args:
-        formula: beside the name.
-        words: below the formula.
-        record: the same as plain data.
-    """
-
-    formula: str
-    words: Sequence[str]
-    record: Mapping[str, object]
+    formula: str  # beside the name
+    words: Sequence[str]  # below the formula
+    record: Mapping[str, object]  # the same as plain data
 
 
 def activation_entries(unicode: bool) -> dict[str, Entry]:

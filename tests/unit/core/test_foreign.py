@@ -9,36 +9,19 @@ import pytest
 from symres.core import foreign
 
 
-@pytest.fixture(autouse=True)
-def no_readers(monkeypatch):
-    monkeypatch.setattr(foreign, "_loaders", {})
-
-
 class Tally(Counter):
     """A class of a user, derived from one of a library."""
 
 
-def test_an_object_belongs_to_the_library_of_its_class_or_a_base():
-    loaded = []
-    foreign.accept("collections", lambda: loaded.append(1) or len)
-    assert foreign.reader(OrderedDict()) is len
-    assert foreign.reader(Tally()) is len
-    assert loaded == [1, 1]
+def test_an_object_belongs_to_a_library_by_its_class_and_a_function_to_any_that_is_imported(monkeypatch):
+    monkeypatch.setattr(foreign, "_places", {})
+    foreign.accept("a_library_that_nobody_has", "a_library_that_nobody_has:read")
+    foreign.accept("collections", "math:sqrt")
+    foreign.accept("collections", "builtins:len")  # the last one counts
+    assert all(foreign.reader(what) is len for what in (OrderedDict(), Tally(), lambda x: x))
     assert foreign.reader(3) is None and foreign.reader("collections") is None
-    assert loaded == [1, 1]
-
-
-def test_a_function_belongs_to_any_library_that_is_imported():
-    foreign.accept("a_library_that_nobody_has", lambda: len)
-    assert foreign.reader(test_a_function_belongs_to_any_library_that_is_imported) is None
-    foreign.accept("collections", lambda: repr)
-    assert foreign.reader(lambda x: x) is repr
-
-
-def test_the_last_reader_counts():
-    foreign.accept("collections", lambda: len)
-    foreign.accept("collections", lambda: repr)
-    assert foreign.reader(Tally()) is repr
+    with pytest.raises(ImportError):
+        foreign.reader_of("a_library_that_nobody_has")
 
 
 def test_pytorch_is_not_imported_before_it_is_needed():
