@@ -21,7 +21,7 @@ import numpy as np
 
 from ..core import files
 from ..core.errors import DeclarationError
-from .libraries import require
+from .kernel_arguments import require
 
 Block = tuple[int, int]  # its row and its column of blocks
 Area = tuple[slice, slice]  # rows and columns of a matrix
@@ -315,7 +315,8 @@ def prepare(store: Store, journal: Journal, resume: bool) -> set[Block]:
             return set(intact)
     elif resume and store.path.exists():
         raise DeclarationError(asked, "the path exists, without a journal of symres", _ANEW)
-    free = shutil.disk_usage(store.path.parent).free + _room(store.path)
+    replaced = [path for path in (store.path, *store.path.rglob("*")) if path.exists()]
+    free = shutil.disk_usage(store.path.parent).free + sum(path.stat().st_blocks * 512 for path in replaced)
     if free < store.size:
         reason = f"it takes {store.size / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free"
         raise DeclarationError(asked, reason, "choose another disk, or dtype='float32'")
@@ -349,11 +350,6 @@ def _told(asked: str) -> Iterator[None]:
     except OSError as error:
         remedy = "make room or choose another disk, and call again: the blocks in the journal are kept"
         raise DeclarationError(asked, error.strerror or str(error), remedy) from None
-
-
-def _room(path: Path) -> int:
-    """Bytes on the disk that overwriting sets free."""
-    return sum(entry.stat().st_blocks * 512 for entry in (path, *path.rglob("*")) if entry.exists())
 
 
 def _json(line: bytes) -> object:

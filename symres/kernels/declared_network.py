@@ -165,7 +165,8 @@ def require_kernel(declared: Network, kernel: str) -> int:
     """
     place = place_of(kernel)
     if KERNELS[place] == "tangent" and not declared.has_tangent_kernel:
-        asked = f"the tangent kernel of {_names(declared)}"
+        names = dict.fromkeys(formula.name for theory in declared.layers for formula in theory.layer.formulas)
+        asked = f"the tangent kernel of {', '.join(names) or 'linear layers'}"
         if all(theory.ntk_map.expr is not None for theory in declared.layers):
             raise without_tangent_kernel(asked)
         raise without_tangent_kernel(asked, "use another activation")  # there is no code for such a network at all
@@ -176,9 +177,3 @@ def require_kernel(declared: Network, kernel: str) -> int:
 def loaded_export(declared: Network, target: str) -> ModuleType:
     """The generated module of a network: it is made once, optimisers evaluate kernels hundreds of times."""
     return export(declared, target).load()
-
-
-def _names(declared: Network) -> str:
-    """The activations of a network, in the order of its layers."""
-    names = dict.fromkeys(formula.name for theory in declared.layers for formula in theory.layer.formulas)
-    return ", ".join(names) or "linear layers"

@@ -22,7 +22,7 @@ import numpy as np
 from ..codegen.arrays.feature_rows.kernels_of_rows import _kernels_of_rows
 from ..theory.depth.network import Network
 from .declared_network import function_of, loaded_export
-from .libraries import require
+from .kernel_arguments import require
 
 if TYPE_CHECKING:
     import torch

@@ -339,7 +339,7 @@ def test_a_limit_of_the_size_of_files_is_one_error(tmp_path, name):
 
 CHILD = """
 import sys, numpy as np, symres as sr
-from symres.kernels import given_numbers, matrix
+from symres.kernels import kernel_arguments, matrix
 exported = sr.export(sr.network([sr.Layer(sr.Dense(sr.z)), "relu", "relu"]))
 X = np.load(sys.argv[1])
 matrix(exported, X, chunks=20, batch=2, out=sys.argv[2], C_W=1.9, C_b=0.1)
