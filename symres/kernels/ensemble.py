@@ -118,7 +118,7 @@ def predict(
     rate = float(number(learning_rate, "learning_rate"))
     if rate <= 0:
         raise DeclarationError(f"the learning rate {learning_rate}", "it is not positive", "pass a rate such as 1")
-    return Ensemble(train, cross, test, y, *added, rate)
+    return Ensemble(train, cross, test, y, added[0], added[1], rate)
 
 
 @dataclass(frozen=True, eq=False)

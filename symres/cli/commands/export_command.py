@@ -45,9 +45,8 @@ def export(
 ) -> None:
     """Generate a module for NumPy, PyTorch, Numba, C or JAX, or LaTeX."""
     from ...codegen.module import require_places
+    from ...report.export import default_prefix, require_prefix, require_target
     from ...report.export import export as generate
-    from ...report.export import require_target
-    from ...report.prefixes import default_prefix, require_prefix
     from ...theory.theory import derive as theory_of
     from ..request import make
 

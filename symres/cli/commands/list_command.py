@@ -27,7 +27,7 @@ def list_(
     json: Json = False,
 ) -> None:
     """List activations, layers and quantities by name, or averages and critical points."""
-    from ...report.text.catalogue_tables import activation_entries, layer_entries, table
+    from ...report.text.catalogue_tables import activation_entries, layer_entries, quantity_entries, table
 
     kinds = {"activations": activation_entries, "layers": layer_entries}
     computed = ("averages", "criticality")
@@ -44,8 +44,6 @@ def list_(
             found = "only the lists of averages and of criticality take a name and --set"
             raise DeclarationError(asked, found, f"leave out {option}, or write: symres list averages gelu")
     if what == "quantities":
-        from ...report.text.quantity_entries import quantity_entries  # apart: observables need NumPy
-
         kinds = {what: quantity_entries}
     out = Output()
     entries = {kind: entries_of(out.unicode) for kind, entries_of in kinds.items() if what in (None, kind)}

@@ -20,7 +20,7 @@ from ...notation.facts import in_line
 from ...results.advice.advice import Advice
 from ...results.arguments_of_quantities import require_range
 from ...results.subjects import DerivedLayer
-from ...studies.phase_boundary import Line, along_kernels, between_pixels, distance
+from ...studies.phase_boundary import along_kernels, between_pixels, distance
 from ...studies.phase_flow import DeepEnds, Parameters, PlaneFlow, require_maps
 from ...studies.phase_ranges import Axis, balanced, critical_places, usual_ranges
 from ...studies.plane_depths import depths
@@ -131,7 +131,9 @@ def phase_diagram(
     words = ""
     if advice is not None and place is not None:
         words = advised_words(advice)
-        if not _is_critical(place, lines, shown, xs, ys):
+        # whether the point lies on a critical line or point, as far as the picture shows
+        dots = tuple((np.array([a, a]), np.array([b, b]), True) for a, b in shown)
+        if not any(distance(place, line, xs, ys) < _ON for line in (*lines, *dots)):
             words += f"\n({reason_off_the_line(advice)})"
     return PhaseDiagram(
         *(x[0], y[0], xs, ys),
@@ -152,18 +154,6 @@ def require_quantity(quantity: str) -> None:
     if quantity not in _QUANTITIES:
         remedy = f"use {', '.join(_QUANTITIES[:-1])} or {_QUANTITIES[-1]}"
         raise DeclarationError(f"a phase diagram of {quantity}", "its colours do not show this quantity", remedy)
-
-
-def _is_critical(
-    place: tuple[float, float],
-    lines: tuple[Line, ...],
-    points: tuple[tuple[float, float], ...],
-    xs: np.ndarray,
-    ys: np.ndarray,
-) -> bool:
-    """Whether a point lies on a critical line or point, as far as the picture shows."""
-    dots = tuple((np.array([x, x]), np.array([y, y]), True) for x, y in points)
-    return any(distance(place, line, xs, ys) < _ON for line in lines + dots)
 
 
 def _title(theory: Theory, fixed: dict[str, float], start: float) -> str:

@@ -142,7 +142,8 @@ class Appendix:
     def _lemma(self, node: sp.Expr, proof: Proof) -> int:
         if node not in self._averages:
             self._averages[node] = len(self.lemmas) + 1
-            parts = _products(proof)
+            # the terms of the average: coefficient, and the proof for one product of functions
+            parts = [part for step in proof.steps if isinstance(step, TermwiseStep) for part in step.parts]
             self._determinants = _determinants(proof.result, *_formulas(proof, *(inner for _, inner in parts)))
             self._defined = set()
             statement = self._display(self._write(node), proof.result)
@@ -176,7 +177,11 @@ class Appendix:
                 yield f"the average is {label}." if step.after == claim else "the average is"
                 if step.after != claim:
                     yield self._display("", step.after)
-                yield from self._unknown(step.details)
+                for detail in step.details:  # lines that no table here knows are shown as they are
+                    if isinstance(detail, Convergence):
+                        yield f"It converges where ${self._write(detail.positive)} > 0$."
+                    elif not isinstance(detail, CitedIdentity | BoundaryTerm):
+                        yield prose(detail) + "."
             elif step.rule not in (Rule.BREAKPOINTS, Rule.CANONICAL):
                 yield prose(step.statement[0].upper() + step.statement[1:]) + "."
             elif step.rule == Rule.CANONICAL and step.after != before:
@@ -199,17 +204,12 @@ class Appendix:
     def _integrand(self, factors: Sequence[sp.Expr], names: Sequence[sp.Symbol], coefficient: sp.Expr) -> Iterator[str]:
         """The integrand, written out as functions of one variable each."""
         times = "" if coefficient == 1 else f", to be multiplied with ${self._write(coefficient)}$,"
-        yield f"The integrand{times} is{self._product_of(factors)}"
+        product = " the product of" * (len(factors) > 1)
+        if product and len(set(factors)) == 1:
+            product += " " + " and ".join(f"$f(z_{k})$" for k in range(1, len(factors) + 1)) + " with"
+        yield f"The integrand{times} is{product}"
         for name, factor, x in _functions(factors, names):
             yield display(name, factor.xreplace({z: x}), notation=self.notation)
-
-    @staticmethod
-    def _product_of(factors: Sequence[sp.Expr]) -> str:
-        if len(factors) == 1:
-            return ""
-        if len(set(factors)) > 1:
-            return " the product of"
-        return " the product of " + " and ".join(f"$f(z_{k})$" for k in range(1, len(factors) + 1)) + " with"
 
     def _boundaries(self, details: Iterable[str], names: Sequence[sp.Symbol]) -> Iterator[str]:
         """The boundary terms as a table; the noise of an error function has a column where there is any."""
@@ -222,8 +222,9 @@ class Appendix:
         rows = []
         for term in found:
             place = self._write(term.place.xreplace(renamed)) + (r" + \varepsilon" if term.noise else "")
-            values = (*([term.noise] if noisy else []), term.mean, term.variance)
-            rows.append(" & ".join(f"${cell}$" for cell in (place, *(self._write(_one_fraction(v)) for v in values))))
+            quotients = map(sp.fraction, (*([term.noise] if noisy else []), term.mean, term.variance))
+            # with the numbers of a denominator multiplied into it, which is shorter in a table
+            rows.append(" & ".join(f"${cell}$" for cell in (place, *(self._write(a / b) for a, b in quotients))))
         yield "with the boundary terms"
         for k in range(0, len(rows), _ROWS):
             body = " \\\\\n".join(rows[k : k + _ROWS])
@@ -232,14 +233,6 @@ class Appendix:
                 f"\\begin{{tabular}}{{{'l' * len(heads)}}}\n{' & '.join(heads)} \\\\\n\\hline\n"
                 f"{body}\n\\end{{tabular}}\n\\end{{center}}"
             )
-
-    def _unknown(self, details: Iterable[str]) -> Iterator[str]:
-        """Lines that no table here knows are shown as they are."""
-        for detail in details:
-            if isinstance(detail, Convergence):
-                yield f"It converges where ${self._write(detail.positive)} > 0$."
-            elif not isinstance(detail, CitedIdentity | BoundaryTerm):
-                yield prose(detail) + "."
 
     def _cite(self, keys: Sequence[str]) -> str:
         numbers = sorted(self._numbers.setdefault(key, len(self._numbers) + 1) for key in keys)
@@ -273,12 +266,6 @@ class Appendix:
         return self.notation.write(expr)
 
 
-def _one_fraction(expr: sp.Expr) -> sp.Expr:
-    """A quotient with the numbers of its denominator multiplied into it, which is shorter in a table."""
-    numerator, denominator = sp.fraction(expr)
-    return numerator / denominator
-
-
 def _averages(proof: Proof) -> Iterator[tuple[sp.Expr, Proof]]:
     """The averages that a quantity's proof inserts, also inside of its named steps."""
     for step in proof.steps:
@@ -288,11 +275,6 @@ def _averages(proof: Proof) -> Iterator[tuple[sp.Expr, Proof]]:
             yield from _averages(step.proof)
         else:
             yield step.place, step.proof
-
-
-def _products(proof: Proof) -> tuple[tuple[sp.Expr, Proof], ...]:
-    """The terms of an average: coefficient, and the proof for one product of functions."""
-    return tuple(part for step in proof.steps if isinstance(step, TermwiseStep) for part in step.parts)
 
 
 def _slopes_and_values(second: Proof) -> Iterator[SlopeAndValue]:

@@ -17,7 +17,7 @@ from ...results.critical_point import CriticalPoint
 from ...studies import criticality_summary
 from ...theory.criticality.phase import FixedPoint
 from .console import Line, Span, line
-from .line_breaking import wrap
+from .formula_text import wrap
 from .sheet import DIGITS, INDENT, LABEL, ReportSection, digits
 
 _MOST_LINES = 5  # of a number's closed form

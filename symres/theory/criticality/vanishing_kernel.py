@@ -17,7 +17,7 @@ from ...functions.ranges import parameter_grid, samples
 from ...functions.roots.bracketing import GRID
 from ...gaussian.algebra.canonical import canonical
 from ...gaussian.calculus.expectation import Expectation
-from ...notation.factors import tidy_factors
+from ...notation.shortest import tidy_factors
 from ...results.critical_point import CriticalPoint, KernelGrowth, SearchResult
 from ...results.quantity import Quantity
 from ..quantities.expansion import terms_of, verified_terms

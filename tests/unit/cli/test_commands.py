@@ -29,7 +29,7 @@ from symres.layers.layer import Layer
 from symres.layers.nodes import Dense
 from symres.report.export import export_targets
 from symres.report.text import console
-from symres.report.text.activation_facts import facts_of
+from symres.report.text.catalogue_tables import facts_of
 from symres.report.text.formula_text import Maths
 from symres.report.text.page import Page
 from symres.results.quantity import Status

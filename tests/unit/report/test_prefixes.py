@@ -4,7 +4,7 @@ import pytest
 
 import symres as sr
 from symres.core.errors import DeclarationError
-from symres.report.prefixes import default_prefix
+from symres.report.export import default_prefix
 from tests.shared import derived
 
 LONG = "z*tanh(log(1+exp(z))) + sin(z)^2/2"

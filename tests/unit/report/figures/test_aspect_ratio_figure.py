@@ -4,8 +4,8 @@ import pytest
 from matplotlib.figure import Figure
 
 import symres as sr
-from symres.report.figures import aspect_ratio_figure
-from symres.report.figures.aspect_ratio_figure import draw_aspect_ratio
+from symres.report.figures import maps_figure
+from symres.report.figures.maps_figure import draw_aspect_ratio
 from tests.shared import derived
 
 
@@ -14,7 +14,7 @@ from tests.shared import derived
 def test_numbers_are_plain_and_covered_curves_are_said_to_be(phi, same, monkeypatch, tmp_path):
     """What neurons remember makes no difference to erf at its critical point K* = 0."""
     drawn = Figure()
-    monkeypatch.setattr(aspect_ratio_figure, "write_figure", lambda path, draw, **options: draw(drawn))
+    monkeypatch.setattr(maps_figure, "write_figure", lambda path, draw, **options: draw(drawn))
     draw_aspect_ratio(tmp_path / "ratio.png", derived(sr.residual(phi)).growth_curve)
     drawn.canvas.draw()
     above, below = drawn.axes

@@ -9,8 +9,7 @@ from symres.activations.activation import Activation
 from symres.activations.formula_parser import parse
 from symres.core.symbols import C_W, K1, K2, C, C_b, K, gamma, z
 from symres.layers.nodes import Dense
-from symres.report.text.formula_text import Maths, Typed
-from symres.report.text.line_breaking import wrap
+from symres.report.text.formula_text import Maths, Typed, wrap
 from symres.report.text.sheet import Sheet
 from tests.command_line import page
 from tests.oracles.formulas import HARD
