@@ -18,7 +18,7 @@ from typing import Any, NoReturn, cast
 
 import typer
 
-from ..core.cache.disk_cache import caching, default_cache
+from ..core.disk_cache import caching, default_cache
 from ..core.errors import CheckRefuted, NoClosedForm, SymresError
 from ..core.words import as_typed
 from ..report.text.console import complain
@@ -52,9 +52,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command line.
-
-    Args:
-        arguments: the words after ``symres``.
 
     Returns:
         the exit code. Errors are one line on standard error.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from ..activations.activation import Activation
-from ..core.cache.disk_cache import ACTIVE, Key
+from ..core.disk_cache import ACTIVE, Key
 from ..layers.layer import Layer
 from ..report.text.console import Line, Output, Span
 
@@ -33,9 +33,7 @@ class KeptPage:
 def recalled(subject: Key | None, compute: Callable[[], KeptPage]) -> KeptPage:
     """The page of a subject, from the cache in use or computed.
 
-    Args:
-        subject: all that the page depends on but the sources; None if its code is not only symres'.
-        compute: makes it.
+    Without a subject its code is not only symres': it is not kept.
     """
     cache = ACTIVE.get()
     if cache is None or subject is None:

@@ -14,10 +14,10 @@ import sympy as sp
 from ..activations import catalogue
 from ..activations.activation import RESERVED, Activation, file_stem, identifier
 from ..activations.formula_parser import NAME, PARSED_FUNCTIONS, VARIABLE, nearest
-from ..core.abbreviation import with_digest
 from ..core.errors import DeclarationError
 from ..core.scalars import parameter
 from ..core.symbols import PARAMETERS, gamma, xi
+from ..core.words import with_digest
 from ..layers import architectures
 from ..layers.equation_parser import builder, is_equation, names_node, options
 from ..layers.layer import Layer
@@ -122,10 +122,6 @@ def observable(theory: Theory, name: str) -> Observable:
 def chosen(text: str, pairs: Sequence[str]) -> Activation:
     """The activation of a name or a formula, with numbers for parameters.
 
-    Args:
-        text: its name, or a formula.
-        pairs: ``key=value`` for its parameters.
-
     Raises:
         DeclarationError: as ``make``.
     """
@@ -164,11 +160,8 @@ def make(
     numbers |= {key: _within(key, *axes[key]) for key in (names & axes.keys()) - RESERVED - numbers.keys()}
     written = {key for key in numbers if key in NAME.findall(text)}
     for key in sorted((written & RESERVED) - VARIABLE):
-        raise DeclarationError(
-            f"--set {key}={settings[key]}",
-            f"the name {key} is taken by symres",
-            "call the formula's parameter something else, for instance a",
-        )
+        advice = "call the formula's parameter something else, for instance a"
+        raise DeclarationError(f"--set {key}={settings[key]}", f"the name {key} is taken by symres", advice)
     inside = {key: numbers[key] for key in NAME.findall(layer) if key in numbers} if is_equation(layer) else {}
     inside = {key: value for key, value in inside.items() if key not in map(str, PARAMETERS)}  # those stay symbols
     build = builder(layer, inside, "--layer")
@@ -184,11 +177,9 @@ def make(
     known = own | choices | {str(p) for p in built.parameters}
     for key in rest:
         if key not in known:
-            raise DeclarationError(
-                f"--set {key}={settings[key]}",
-                f"{f'{phi.name} in the layer' if phi else 'the layer'} {layer} has no parameter {key}",
-                nearest(key, sorted(known)) or f"its parameters are: {', '.join(sorted(known)) or 'none'}",
-            )
+            found = f"{f'{phi.name} in the layer' if phi else 'the layer'} {layer} has no parameter {key}"
+            advice = nearest(key, sorted(known)) or f"its parameters are: {', '.join(sorted(known)) or 'none'}"
+            raise DeclarationError(f"--set {key}={settings[key]}", found, advice)
     return Request(text.strip(), phi, built.subs(**rest) if rest else built, settings, tuple(positive))
 
 

@@ -202,9 +202,8 @@ def _inputs(text: str, seed: int) -> Inputs:
     made = _called(_found(text, "the inputs"), "the inputs", text)
     if isinstance(made, (torch.Tensor, tuple, dict)):
         return made
-    raise DeclarationError(
-        f"--inputs {text}", f"it returned an object of the type {type(made).__name__}", "return a tensor, tuple or dict"
-    )
+    found = f"it returned an object of the type {type(made).__name__}"
+    raise DeclarationError(f"--inputs {text}", found, "return a tensor, tuple or dict")
 
 
 def _found(path: str, what: str) -> Callable[[], object]:

@@ -25,9 +25,7 @@ _places: dict[str, str] = {}
 def accept(what: str, place: str) -> None:
     """Say where the reader of something lies; the last one counts.
 
-    Args:
-        what: the name under which a library is imported, or one of the names above.
-        place: ``package.module:function``; ``package.module:`` stands for the module itself.
+    A place is ``package.module:function``; ``package.module:`` stands for the module itself.
     """
     _places[what] = place
 

@@ -85,10 +85,7 @@ def spend(operations: int) -> None:
 def limited(stage: Stage, subject: str = "", *, ends: bool = True) -> Iterator[None]:
     """Run a stage within its budget, and within what is left of the stage that it is part of.
 
-    Args:
-        stage: whose budget it is.
-        subject: what is asked for, in the words of the message; the stage if empty.
-        ends: False for a stage that only limits those inside of it, so that what they leave can be put together.
+    With ``ends=False`` it only limits the stages inside of it, so that what they leave can be put together.
 
     Raises:
         OutOfBudget: the budget is spent.

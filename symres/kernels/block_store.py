@@ -257,9 +257,6 @@ class Journal:
 
         What was cut off in the middle of the last line does not count.
 
-        Args:
-            blocks: those of the matrix.
-
         Raises:
             DeclarationError: the journal is that of another matrix, or damaged.
         """
@@ -292,13 +289,7 @@ class Journal:
 def prepare(store: Store, journal: Journal, resume: bool) -> set[Block]:
     """Make the files, or find what an earlier run left in them.
 
-    Args:
-        store: of the matrix.
-        journal: beside it.
-        resume: whether to go on where an earlier run of the same matrix ended.
-
-    Returns:
-        the blocks that are there, as their checksums say.
+    The blocks that are there are those that checksums confirm.
 
     Raises:
         DeclarationError: there is another matrix or another file in this place, the journal is damaged, or the disk is

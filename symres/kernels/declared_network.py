@@ -38,12 +38,7 @@ def place_of(kernel: str) -> int:
 
 
 def without_tangent_kernel(asked: str, remedy: str = 'use kernel="nngp"') -> DeclarationError:
-    """The error of a network whose tangent kernel is infinite for equal inputs.
-
-    Args:
-        asked: what needs it.
-        remedy: what to do.
-    """
+    """The error of a network whose tangent kernel is infinite for equal inputs."""
     found = "it is infinite for equal inputs: after a trained layer, the slope of an activation has no mean square"
     return DeclarationError(asked, found, remedy)
 

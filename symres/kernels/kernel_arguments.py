@@ -32,11 +32,6 @@ PART = 1 << 24  # entries of the inputs that are looked at together
 def require(asked: str, extra: str, *packages: str) -> None:
     """Make sure that libraries are installed, without importing them.
 
-    Args:
-        asked: what needs them.
-        extra: the extra of symres that brings them.
-        packages: the names under which they are imported.
-
     Raises:
         SymresError: one is missing.
     """
@@ -47,9 +42,6 @@ def require(asked: str, extra: str, *packages: str) -> None:
 
 def namespace_of(*arrays: Array) -> ModuleType:
     """The library of arrays; lists and numbers are of none.
-
-    Args:
-        arrays: arrays, all of one library.
 
     Returns:
         its namespace; NumPy if none is an array.
@@ -65,13 +57,7 @@ def namespace_of(*arrays: Array) -> ModuleType:
 
 
 def as_array(xp: ModuleType, values: Array, dtype: Any = None) -> Array:
-    """An array as it is, with its gradients; of lists and numbers, or in another type, a new one.
-
-    Args:
-        xp: the library, as ``namespace_of`` found it.
-        values: an array of it, or lists of numbers.
-        dtype: the type that is needed; None for any.
-    """
+    """An array as it is, with its gradients; of lists and numbers, or in another type, a new one."""
     if _is_array(values) and (dtype is None or dtype == values.dtype):
         return values
     return xp.asarray(values, dtype=dtype)
@@ -96,11 +82,8 @@ def _is_array(values: Array) -> bool:
 def parameter_values(known: Sequence[str], given: Mapping[str, Value], network: Network | None = None) -> Values:
     """The parameters of a network as its module takes them.
 
-    Args:
-        known: the names of those that it has.
-        given: their values.
-        network: the network, if it is known: with it, parameters that it declares have their signs, and lists their
-            length. Without it those that all networks share have them.
+    With the network, parameters that it declares have their signs, and lists their length; without it those that
+    all networks share have them.
 
     Raises:
         DeclarationError: one is missing, or one is not of the network; no finite number, or one of the wrong sign; a
@@ -130,13 +113,6 @@ def parameter_values(known: Sequence[str], given: Mapping[str, Value], network: 
 def require_interval(asked: str, network: Network, name: str, low: float, high: float) -> None:
     """Make sure that a parameter has the sign that it is declared with wherever an optimiser may lead it.
 
-    Args:
-        asked: what has these limits.
-        network: that has the parameter.
-        name: of the parameter.
-        low: the least value; may be infinite.
-        high: the largest.
-
     Raises:
         DeclarationError: there are values of the wrong sign in between.
     """
@@ -152,14 +128,7 @@ def _symbols(network: Network | None) -> dict[str, sp.Symbol]:
 
 
 def require_inputs(X: Array, name: str = "X") -> tuple[int, int]:
-    """Make sure that an array holds inputs, a part at a time: it may be on a disk.
-
-    Args:
-        X: of shape (N, n0).
-        name: what it is called.
-
-    Returns:
-        its shape.
+    """Make sure that an array holds inputs, a part at a time: it may be on a disk. Its shape (N, n0) is returned.
 
     Raises:
         DeclarationError: another shape, no inputs or no features, complex numbers, or some that are not finite.

@@ -92,10 +92,7 @@ def kernel_and_gradient(
 
 
 def entry_derivatives(
-    evaluate: Callable[..., torch.Tensor],
-    arguments: Sequence[torch.Tensor],
-    wanted: Sequence[bool],
-    symmetric: bool,
+    evaluate: Callable[..., torch.Tensor], arguments: Sequence[torch.Tensor], wanted: Sequence[bool], symmetric: bool
 ) -> tuple[torch.Tensor, list[torch.Tensor | None]]:
     """A matrix whose entries are functions of entries of the arguments, and the derivatives of these functions.
 

@@ -245,9 +245,8 @@ def _hyperparameter(name: str, value: Value, bounds: Bounds) -> Hyperparameter:
     except (TypeError, ValueError):
         limits = np.array([])
     if limits.shape not in ((2,), (1, 2), (size, 2)) or not ((limits > 0) & np.isfinite(limits)).all():
-        raise DeclarationError(
-            f"the bounds {bounds} of {name}", "they are not positive numbers", 'pass a pair, or "fixed"'
-        )
+        found = "they are not positive numbers"
+        raise DeclarationError(f"the bounds {bounds} of {name}", found, 'pass a pair, or "fixed"')
     if not (np.asarray(_floats(value, name)) > 0).all():
         raise DeclarationError(f"{name} = {value} as a hyperparameter", "it has no logarithm", f'{name}_bounds="fixed"')
     return Hyperparameter(name, "numeric", bounds, size)

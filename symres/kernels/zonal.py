@@ -42,12 +42,7 @@ class ZonalKernel(Shown):
     """
 
     def __init__(
-        self,
-        module: Module | ModuleType,
-        K: Number = 1.0,
-        *,
-        tolerance: float = 1e-10,
-        **parameters: Value,
+        self, module: Module | ModuleType, K: Number = 1.0, *, tolerance: float = 1e-10, **parameters: Value
     ) -> None:
         """Make the table.
 
@@ -66,9 +61,8 @@ class ZonalKernel(Shown):
         self._parameters = parameter_values(parameters_of(made), parameters)
         self.K = float(number(K, "K"))
         if not self.K > 0.0:
-            raise DeclarationError(
-                f"a table of kernels at K = {self.K:g}", "inputs of kernel 0 have no angle", "pass K > 0"
-            )
+            reason = "inputs of kernel 0 have no angle"
+            raise DeclarationError(f"a table of kernels at K = {self.K:g}", reason, "pass K > 0")
         pieces = FEWEST
         while True:
             angles = np.linspace(0.0, np.pi, PLACES * pieces + 1)

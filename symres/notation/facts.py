@@ -49,9 +49,6 @@ def in_line(equations: Equations, write: Callable[[sp.Expr], str] = str) -> str:
 def named(expr: sp.Expr) -> tuple[sp.Expr, list[tuple[sp.Symbol, sp.Expr]]]:
     """Replace the determinants of two-input laws by symbols.
 
-    Args:
-        expr: a formula.
-
     Returns:
         The formula to show, and (symbol, determinant) for each that stands in it, the simplest first. One that is
         short and occurs once has no name.

@@ -61,16 +61,13 @@ def symbols(expr: sp.Basic, decimals: bool = True) -> int:
 
 @lru_cache(_KEPT)
 def shortest(expr: sp.Basic, decimals: bool = True) -> sp.Basic:
-    """The formula in its shortest form: the same value, and never more symbols.
-
-    Args:
-        expr: the formula.
-        decimals: whether rationals may be written as decimals.
-    """
+    """The formula in its shortest form: the same value, and never more symbols."""
     if not expr.args or isinstance(expr, Opaque):
         return expr
     size = partial(_size, decimals)
-    rebuilt = _rebuilt(expr, [shortest(a, decimals) for a in expr.args])
+    rebuilt, arguments = expr, [shortest(a, decimals) for a in expr.args]
+    if arguments != list(expr.args):
+        rebuilt = _product(*arguments) if isinstance(expr, sp.Mul) else expr.func(*arguments)
     if not isinstance(rebuilt, sp.Add | sp.Mul | sp.Pow) or symbols(rebuilt, decimals) > _LARGEST:
         return min(expr, rebuilt, key=size)
     starts = dict.fromkeys((rebuilt, expr))
@@ -105,12 +102,6 @@ def _tie(expr: sp.Basic) -> tuple[int, int, int]:
 
 def _is_fraction(term: sp.Expr) -> bool:
     return not _number(term).is_Integer or any(exponent < 0 for exponent in _powers(term).values())
-
-
-def _rebuilt(expr: sp.Basic, arguments: list[sp.Basic]) -> sp.Basic:
-    if arguments == list(expr.args):
-        return expr
-    return _product(*arguments) if isinstance(expr, sp.Mul) else expr.func(*arguments)
 
 
 def _forms(expr: sp.Expr, decimals: bool) -> Iterator[sp.Expr]:

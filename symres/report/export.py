@@ -114,10 +114,6 @@ def export(
 def default_prefix(subject: Any, target: str) -> str:
     """The activations of a subject and its layers, for a target with global names; else, and for a mapping, nothing.
 
-    Args:
-        subject: what ``generate`` takes; the names of a mapping are the user's.
-        target: the name of a target, or "latex".
-
     Returns:
         an identifier, such as ``gelu``, ``gelu_residual``, or ``formula_`` and a digest for a long formula.
     """
@@ -128,10 +124,6 @@ def default_prefix(subject: Any, target: str) -> str:
 
 def require_prefix(prefix: str, target: str) -> None:
     """Make sure that names of functions can begin so, or that nothing is asked for.
-
-    Args:
-        prefix: what they are to begin with; empty for nothing.
-        target: the name of a target, or "latex".
 
     Raises:
         DeclarationError: they cannot, or need not: only some targets have global names.

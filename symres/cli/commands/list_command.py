@@ -70,7 +70,7 @@ def cache(
     clear: Annotated[bool, typer.Option("--clear", help="Remove all results.")] = False, json: Json = False
 ) -> None:
     """Show where results are kept between runs and how many, or remove them."""
-    from ...core.cache.disk_cache import DiskCache, default_folder
+    from ...core.disk_cache import DiskCache, default_folder
 
     folder = default_folder()
     cache = None if folder is None else DiskCache(folder)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ...activations import catalogue
 from ...activations.activation import Activation
-from ...core.cache.disk_cache import ACTIVE, caching, default_cache
+from ...core.disk_cache import ACTIVE, caching, default_cache
 from ...core.errors import DeclarationError, SymresError
 from ...report.text.console import Output, busy, line
 from ..app import collect_seldom, print_json
@@ -94,11 +94,9 @@ def criticality_page(layout: Layout, phi: Activation) -> KeptPage:
 
 def _require_name(what: str, name: str | None, settings: list[str]) -> None:
     if name is None and settings:
-        raise DeclarationError(
-            f"list {what} --set {settings[0]}",
-            f"--set goes with the {what} of one activation",
-            f"name it: symres list {what} swish --set beta=2",
-        )
+        found = f"--set goes with the {what} of one activation"
+        remedy = f"name it: symres list {what} swish --set beta=2"
+        raise DeclarationError(f"list {what} --set {settings[0]}", found, remedy)
 
 
 def _pages(

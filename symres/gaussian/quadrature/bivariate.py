@@ -14,11 +14,11 @@ from functools import cached_property
 from flint import arb, ctx
 
 from ...activations.piecewise import PiecewiseFunction
+from ...activations.symmetries import is_odd
 from ...core.errors import SymresError
 from ...functions.balls import Ball
 from .bivariate_normal import BivariateNormal, law_of, perturbation_bound
 from .conditional_rule import conditional_average
-from .odd_symmetry import is_odd
 from .panels import LOG2_E, Function, Weight, log2_sum, log2_upper, power_of_two
 from .tensor_rule import Strip, product_average
 from .univariate import (
@@ -62,11 +62,8 @@ def bivariate_average(
         with ctx.workprec(bits + GUARD_BITS):
             return univariate_average(factors[0], K1, bits) * univariate_average(factors[1], K2, bits)
     if not (K1 > 0 and K2 > 0):
-        raise SymresError(
-            "a Gaussian average over two variables",
-            "a variance may be zero although the covariance is not",
-            "raise the precision, or pass C = 0",
-        )
+        found = "a variance may be zero although the covariance is not"
+        raise SymresError("a Gaussian average over two variables", found, "raise the precision, or pass C = 0")
     check_growth(f, gaussian_weight(K1))
     check_growth(g, gaussian_weight(K2))
     if is_odd(factors):

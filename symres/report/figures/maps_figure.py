@@ -24,13 +24,11 @@ from ...core.words import NumbersWanted
 from ...functions.balls.compiler import compile_ball
 from ...notation.decimals import at_zero_gamma
 from ...results.annotated_numbers import OUTPUTS, GrowthCurve
-from ...results.critical_point import CriticalPoint
 from ...results.quantity import Quantity, Status
 from ...results.report import Report
 from ...studies.criticality_summary import first_usable
 from ..latex.displays import latex
-from .advised_point import advised_numbers, advised_words, ring
-from .style import SAME_CURVE, coincide, number_axis, with_primes, write_figure
+from .style import SAME_CURVE, advised_numbers, advised_words, coincide, number_axis, ring, with_primes, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,8 +95,10 @@ def curves(report: Report) -> Curves:
     point = first_usable(point.at(weights) for point in report.critical_points)
     if point is not None and not numbers:
         known |= {C_W: _number(point.C_W) or 1.0, C_b: _number(point.C_b) or 0.0}
-    elif point is not None and not _is_at(point, known):
-        point = None
+    elif point is not None:  # whether it is critical at these numbers
+        pairs = ((_number(e), known[s]) for e, s in ((point.C_W, C_W), (point.C_b, C_b)))
+        if not all(found is not None and math.isclose(found, value, rel_tol=1e-9) for found, value in pairs):
+            point = None
     critical = None if point is None else _number(point.K)  # None too where every kernel is critical
     advised = None if report.advice is None or not numbers else report.advice.kernel
     marked = [kernel for kernel in (critical, advised) if kernel] or [1.0]
@@ -132,12 +132,6 @@ def _shape(report: Report) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     values = [compile_ball(function, (z,)) for function in (phi, phi.diff(z))]
     first, slope = (np.array([float(value([arb(place)]).real) for place in places]) for value in values)
     return places, first, slope
-
-
-def _is_at(point: CriticalPoint, known: Mapping[sp.Symbol, float]) -> bool:
-    """Whether a point is critical at these numbers."""
-    pairs = ((_number(e), known[s]) for e, s in ((point.C_W, C_W), (point.C_b, C_b)))
-    return all(found is not None and math.isclose(found, value, rel_tol=1e-9) for found, value in pairs)
 
 
 def _setting(symbols: set[sp.Symbol], known: Mapping[sp.Symbol, float], report: Report) -> str:
@@ -259,11 +253,8 @@ def _numbers(quantity: Quantity, known: Mapping[sp.Symbol, float]) -> list[float
     rest = [s for s in quantity.symbols if s != K]
     free = [str(s) for s in rest if s not in known]
     if free:
-        raise DeclarationError(
-            f"a figure of {quantity.name}",
-            f"{' and '.join(free)} {'has no number' if len(free) == 1 else 'have no numbers'}",
-            NumbersWanted(tuple(free), example="1"),
-        )
+        found = f"{' and '.join(free)} {'has no number' if len(free) == 1 else 'have no numbers'}"
+        raise DeclarationError(f"a figure of {quantity.name}", found, NumbersWanted(tuple(free), example="1"))
     return [known[s] for s in rest]
 
 

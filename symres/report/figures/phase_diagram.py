@@ -26,9 +26,8 @@ from ...studies.phase_ranges import Axis, balanced, critical_places, usual_range
 from ...studies.plane_depths import depths
 from ...theory.theory import Theory, derive
 from ..latex.displays import latex
-from .advised_point import advised_numbers, advised_place, advised_words, reason_off_the_line
 from .phase_picture import PhaseDiagram
-from .style import with_primes
+from .style import advised_numbers, advised_place, advised_words, reason_off_the_line, with_primes
 
 _QUANTITIES = ("chi_perp", "xi_q", "xi_c")
 POINTS, DEPTH = 300, 2000

@@ -15,9 +15,8 @@ from ...core.display import Fact, Plain, Shown, folded, listed
 from ...results.phases import CRITICAL
 from ...studies.phase_boundary import Line, length_inside
 from ..latex.displays import latex
-from .advised_point import ring
 from .phase_colours import draw_colours, draw_depths
-from .style import write_figure
+from .style import ring, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -22,13 +22,7 @@ _FORMULA = re.compile(r"[*/^(]")
 
 
 def recursion(network: DerivedNetwork, title: str, command: str) -> str:
-    """The document.
-
-    Args:
-        network: ``layers`` are theories, equal ones the same.
-        title: the heading.
-        command: the command that makes it again.
-    """
+    """The document."""
     distinct = {layer: maps_of(layer) for layer in network.layers}
     runs, count = [], 0
     for layer, equal in groupby(network.layers):
@@ -44,11 +38,7 @@ def recursion(network: DerivedNetwork, title: str, command: str) -> str:
         return {
             "runs": [{"places": places, "name": escape(layer.layer.name)} for layer, places in runs],
             "layers": [
-                {
-                    "places": placed(layer),
-                    "name": escape(layer.layer.name),
-                    "quantities": sections(maps, notation, {}),
-                }
+                {"places": placed(layer), "name": escape(layer.layer.name), "quantities": sections(maps, notation, {})}
                 for layer, maps in distinct.items()
             ],
         }
@@ -57,13 +47,7 @@ def recursion(network: DerivedNetwork, title: str, command: str) -> str:
 
 
 def procedure_document(procedure: Procedure, title: str, command: str) -> str:
-    """The document.
-
-    Args:
-        procedure: a recursion or a search.
-        title: the heading.
-        command: the command that makes it again.
-    """
+    """The document."""
     quantities = procedure.functions
 
     def shown(notation: Notation) -> dict[str, object]:

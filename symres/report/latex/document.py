@@ -55,7 +55,8 @@ def document(report: Report, caption: str = "") -> str:
             "title": _title(report, notation),
             "command": verbatim(report.command),
             "formulas": [display(f"{head}(z)", e, tail=",", notation=notation) for head, e in _functions(report)],
-            "name": _called(report),
+            # of one activation, where that is not its formula
+            "name": prose(report.activation) if len(report.formulas) == 1 and report.heads != (r"\phi",) else "",
             "source": prose(report.source),
             "forward": _forward(report, notation),
             "program": [_instruction(i, notation) for i in report.instructions],
@@ -178,11 +179,6 @@ def _functions(report: Report) -> list[tuple[str, sp.Expr]]:
     declared = [(head, formula) for head, (_, formula) in zip(written, report.formulas, strict=True)]
     named = explained(*(formula for _, formula in report.formulas))
     return declared + [(rf"\operatorname{{{record.names[0]}}}", definition) for record, definition in named]
-
-
-def _called(report: Report) -> str:
-    """The name of the one activation, if it has a name that is not its formula."""
-    return prose(report.activation) if len(report.formulas) == 1 and report.heads != (r"\phi",) else ""
 
 
 def _title(report: Report, notation: Notation) -> str:

@@ -15,84 +15,89 @@ from ...results.quantity import Quantity
 from .displays import display, escape
 from .prose import prose
 
-# what the rules and identities that a proof cites say
-RULES: dict[str, tuple[str, str]] = {
+# what the rules and identities that a proof cites say: a name, and a sentence before, in and behind a display
+_STATEMENTS: dict[str, tuple[str, str, str, str]] = {
     Rule.BREAKPOINTS: (
         "Breakpoints as signs",
-        r"A function with the parts $p_0, \ldots, p_m$ between the breakpoints $b_1 < \ldots < b_m$ is"
-        "\n\\begin{align*}\nf(z) &= \\frac{p_0 + p_m}{2} + \\sum_{i=1}^m \\frac{p_i - p_{i-1}}{2}"
-        "\\operatorname{sgn}(z - b_i).\n\\end{align*}",
+        r"A function with the parts $p_0, \ldots, p_m$ between the breakpoints $b_1 < \ldots < b_m$ is",
+        r"f(z) &= \frac{p_0 + p_m}{2} + \sum_{i=1}^m \frac{p_i - p_{i-1}}{2}\operatorname{sgn}(z - b_i).",
+        "",
     ),
     Rule.STEIN: (
         "Stein's lemma",
-        r"For jointly Gaussian $z_i$ of mean $\mu$ and covariance $\Sigma$,"
-        "\n\\begin{align*}\n\\langle z_i F \\rangle &= \\mu_i \\langle F \\rangle + \\sum_j \\Sigma_{ij}"
-        "\\langle \\partial_j F \\rangle.\n\\end{align*}\n"
+        r"For jointly Gaussian $z_i$ of mean $\mu$ and covariance $\Sigma$,",
+        r"\langle z_i F \rangle &= \mu_i \langle F \rangle + \sum_j \Sigma_{ij}\langle \partial_j F \rangle.",
         "It lowers the degree of a polynomial factor until averages of products of signs are left.",
     ),
     CitedIdentity.ERROR_FUNCTION: (
         "Error functions as signs",
-        r"For $a > 0$ and a fresh Gaussian $\varepsilon$ of variance $1/(2a^2)$,"
-        "\n\\begin{align*}\n\\operatorname{erf}(az + b) &= \\langle \\operatorname{sgn}(z + b/a + \\varepsilon)"
-        "\\rangle_\\varepsilon.\n\\end{align*}",
+        r"For $a > 0$ and a fresh Gaussian $\varepsilon$ of variance $1/(2a^2)$,",
+        r"\operatorname{erf}(az + b) &= \langle \operatorname{sgn}(z + b/a + \varepsilon)\rangle_\varepsilon.",
+        "",
     ),
     CitedIdentity.BOUNDARY: (
         "Boundary terms",
-        r"The derivative of a sign is $2\delta(y)$; with $m = \langle y \rangle$ and $V = \langle (y - m)^2 \rangle$,"
-        "\n\\begin{align*}\n\\langle 2\\delta(y) F \\rangle &= \\frac{2}{\\sqrt{2\\pi V}}\\, e^{-m^2/(2V)}"
-        "\\langle F \\rangle_{y = 0},\n\\end{align*}\nthe average on the right being conditioned on $y = 0$.",
+        r"The derivative of a sign is $2\delta(y)$; with $m = \langle y \rangle$ and $V = \langle (y - m)^2 \rangle$,",
+        r"\langle 2\delta(y) F \rangle &= \frac{2}{\sqrt{2\pi V}}\, e^{-m^2/(2V)}\langle F \rangle_{y = 0},",
+        "the average on the right being conditioned on $y = 0$.",
     ),
     CitedIdentity.GAUSSIAN_FACTOR: (
         "Gaussian factors",
-        r"With $\alpha$ the diagonal matrix of the exponents,"
-        "\n\\begin{align*}\n\\Bigl\\langle e^{z^{\\mathsf T} \\alpha z} F \\Bigr\\rangle_\\Sigma &="
-        "\\det(1 - 2\\Sigma\\alpha)^{-1/2} \\langle F \\rangle_{\\Sigma'},"
-        "\\qquad \\Sigma' = (1 - 2\\Sigma\\alpha)^{-1} \\Sigma.\n\\end{align*}",
+        r"With $\alpha$ the diagonal matrix of the exponents,",
+        r"\Bigl\langle e^{z^{\mathsf T} \alpha z} F \Bigr\rangle_\Sigma &="
+        r"\det(1 - 2\Sigma\alpha)^{-1/2} \langle F \rangle_{\Sigma'},\qquad \Sigma' = (1 - 2\Sigma\alpha)^{-1} \Sigma.",
+        "",
     ),
     CitedIdentity.EXPONENTIAL_FACTOR: (
         "Exponential factors",
-        "\\begin{align*}\n\\Bigl\\langle e^{\\beta \\cdot z} F(z) \\Bigr\\rangle &= e^{\\beta \\cdot \\Sigma\\beta/2}"
-        "\\langle F(z + \\Sigma\\beta) \\rangle.\n\\end{align*}",
+        "",
+        r"\Bigl\langle e^{\beta \cdot z} F(z) \Bigr\rangle &= e^{\beta \cdot \Sigma\beta/2}"
+        r"\langle F(z + \Sigma\beta) \rangle.",
+        "",
     ),
     CitedIdentity.ONE_SIGN: (
         "One sign",
-        r"For $y$ of mean $m$ and variance $V$,"
-        "\n\\begin{align*}\n\\langle \\operatorname{sgn}(y) \\rangle &= \\operatorname{erf}"
-        "\\Bigl( \\frac{m}{\\sqrt{2V}} \\Bigr).\n\\end{align*}",
+        r"For $y$ of mean $m$ and variance $V$,",
+        r"\langle \operatorname{sgn}(y) \rangle &= \operatorname{erf}\Bigl( \frac{m}{\sqrt{2V}} \Bigr).",
+        "",
     ),
     CitedIdentity.TWO_SIGNS: (
         "Two signs (Sheppard)",
-        r"For centred $y_1$ and $y_2$,"
-        "\n\\begin{align*}\n\\langle \\operatorname{sgn}(y_1) \\operatorname{sgn}(y_2) \\rangle &= \\frac{2}{\\pi}"
-        "\\arcsin\\frac{\\langle y_1 y_2 \\rangle}{\\sqrt{\\langle y_1^2 \\rangle \\langle y_2^2 \\rangle}}."
-        "\n\\end{align*}",
+        r"For centred $y_1$ and $y_2$,",
+        r"\langle \operatorname{sgn}(y_1) \operatorname{sgn}(y_2) \rangle &= \frac{2}{\pi}"
+        r"\arcsin\frac{\langle y_1 y_2 \rangle}{\sqrt{\langle y_1^2 \rangle \langle y_2^2 \rangle}}.",
+        "",
     ),
     CitedIdentity.TWO_SHIFTED_SIGNS: (
         "Two shifted signs (bivariate normal law)",
-        r"For centred $y_1$ and $y_2$ of variances $V_1$ and $V_2$,"
-        "\n\\begin{align*}\n\\langle \\operatorname{sgn}(m_1 + y_1) \\operatorname{sgn}(m_2 + y_2) \\rangle &="
-        "\\mathrm{S}_2 \\Bigl( \\frac{m_1}{\\sqrt{V_1}}, \\frac{m_2}{\\sqrt{V_2}},"
-        "\\frac{\\langle y_1 y_2 \\rangle}{\\sqrt{V_1 V_2}} \\Bigr), \\\\\n"
-        "\\mathrm{S}_2(h, k, r) &= \\operatorname{erf}\\frac{h}{\\sqrt{2}} \\operatorname{erf}\\frac{k}{\\sqrt{2}}"
-        "+ \\frac{2}{\\pi} \\int_0^r e^{-(h^2 - 2hks + k^2)/(2(1 - s^2))} \\frac{ds}{\\sqrt{1 - s^2}},"
-        "\n\\end{align*}\nthe integral being Plackett's identity.",
+        r"For centred $y_1$ and $y_2$ of variances $V_1$ and $V_2$,",
+        r"\langle \operatorname{sgn}(m_1 + y_1) \operatorname{sgn}(m_2 + y_2) \rangle &="
+        r"\mathrm{S}_2 \Bigl( \frac{m_1}{\sqrt{V_1}}, \frac{m_2}{\sqrt{V_2}},"
+        r"\frac{\langle y_1 y_2 \rangle}{\sqrt{V_1 V_2}} \Bigr), \\"
+        "\n"
+        r"\mathrm{S}_2(h, k, r) &= \operatorname{erf}\frac{h}{\sqrt{2}} \operatorname{erf}\frac{k}{\sqrt{2}}"
+        r"+ \frac{2}{\pi} \int_0^r e^{-(h^2 - 2hks + k^2)/(2(1 - s^2))} \frac{ds}{\sqrt{1 - s^2}},",
+        "the integral being Plackett's identity.",
     ),
     CitedIdentity.FOUR_SIGNS: (
         "Four signs",
-        r"For centred $y_i$ of variances $V_i$ and correlations $r_{ij} = \langle y_i y_j \rangle/\sqrt{V_i V_j}$,"
-        "\n\\begin{align*}\n\\langle \\operatorname{sgn}(y_1) \\operatorname{sgn}(y_2) \\operatorname{sgn}(y_3)"
-        "\\operatorname{sgn}(y_4) \\rangle &= \\mathrm{S}_4(r_{12}, r_{13}, r_{14}, r_{23}, r_{24}, r_{34}),"
-        "\\qquad \\frac{\\partial \\mathrm{S}_4}{\\partial r_{ij}} = \\frac{4}{\\pi^2}"
-        "\\frac{\\arcsin r_{kl \\mid ij}}{\\sqrt{1 - r_{ij}^2}}"
-        "\n\\end{align*}\nwith the correlation of the other two given $y_i$ and $y_j$; "
+        r"For centred $y_i$ of variances $V_i$ and correlations $r_{ij} = \langle y_i y_j \rangle/\sqrt{V_i V_j}$,",
+        r"\langle \operatorname{sgn}(y_1) \operatorname{sgn}(y_2) \operatorname{sgn}(y_3)\operatorname{sgn}(y_4)"
+        r" \rangle &= \mathrm{S}_4(r_{12}, r_{13}, r_{14}, r_{23}, r_{24}, r_{34}),\qquad \frac{\partial \mathrm{S}_4}"
+        r"{\partial r_{ij}} = \frac{4}{\pi^2}\frac{\arcsin r_{kl \mid ij}}{\sqrt{1 - r_{ij}^2}}",
+        r"with the correlation of the other two given $y_i$ and $y_j$; "
         r"$\mathrm{T}_4(r)$ is the case of equal correlations.",
     ),
     CitedIdentity.SIGNS_OF_ONE_VARIABLE: (
         "Two signs of one variable",
-        r"For $h > 0$,"
-        "\n\\begin{align*}\n\\operatorname{sgn}(y + h) \\operatorname{sgn}(y) &="
-        "1 - \\operatorname{sgn}(y + h) + \\operatorname{sgn}(y).\n\\end{align*}",
+        r"For $h > 0$,",
+        r"\operatorname{sgn}(y + h) \operatorname{sgn}(y) &=1 - \operatorname{sgn}(y + h) + \operatorname{sgn}(y).",
+        "",
     ),
+}
+RULES = {
+    key: (name, f"{before}\n\\begin{{align*}}\n{shown}\n\\end{{align*}}\n{behind}".strip("\n"))
+    for key, (name, before, shown, behind) in _STATEMENTS.items()
 }
 _ROWS = 14  # of a table that does not break across pages
 

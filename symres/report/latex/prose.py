@@ -23,22 +23,10 @@ PDLT = "D. A. Roberts, S. Yaida, B. Hanin, The Principles of Deep Learning Theor
 
 COLUMNS = 96  # of verbatim text
 _GREEK = "alpha", "beta", "gamma", "phi", "xi", "rho"
-_SIGNS = {
-    "dK'/dK": r"\mathrm{d}K'/\mathrm{d}K",
-    "C_W": "C_W",
-    "S_in": "S_{in}",
-    "C_b": "C_b",
-    "K1": "K_1",
-    "K2": "K_2",
-    "K*": r"K^*",
-    "K'": "K'",
-    "C'": "C'",
-    "phi'": r"\phi'",
-    "phi''": r"\phi''",
-    **{greek: rf"\{greek}" for greek in _GREEK},
-    **{letter: letter for letter in "KChz"},
-    **{name: record.notation for name, record in observables.functions.items()},
-}
+_SIGNS = {"dK'/dK": r"\mathrm{d}K'/\mathrm{d}K", "C_W": "C_W", "S_in": "S_{in}", "C_b": "C_b", "K1": "K_1", "K2": "K_2"}
+_SIGNS |= {"K*": "K^*", "K'": "K'", "C'": "C'", "phi'": r"\phi'", "phi''": r"\phi''"}
+_SIGNS |= {greek: rf"\{greek}" for greek in _GREEK} | {letter: letter for letter in "KChz"}
+_SIGNS |= {name: record.notation for name, record in observables.functions.items()}
 _WORD = "|".join(re.escape(sign) for sign in sorted(_SIGNS, key=len, reverse=True))
 _CALL = r"(?P<name>[a-z]\w+)\((?P<inside>[\w +]+)\)"
 _MATHS = re.compile(

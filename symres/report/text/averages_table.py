@@ -20,13 +20,7 @@ _LEGEND = (
 
 
 class Averages(Sheet):
-    """Lays out averages.
-
-    Args:
-        phi: the activation.
-        width: columns.
-        unicode: whether mathematical characters can be shown.
-    """
+    """Lays out averages."""
 
     def __init__(self, phi: Activation, width: int, unicode: bool) -> None:
         super().__init__(width, Maths(unicode, phi.formula))

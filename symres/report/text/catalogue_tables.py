@@ -149,14 +149,7 @@ def facts_page(phi: Activation, width: int, unicode: bool) -> list[Line]:
 
 
 def table(title: str, entries: Mapping[str, Entry], width: int, unicode: bool) -> list[Line]:
-    """A table of what has a name: a formula beside it, and what else is to be said below.
-
-    Args:
-        title: of the table.
-        entries: by name.
-        width: columns.
-        unicode: whether mathematical characters can be shown.
-    """
+    """A table of what has a name: a formula beside it, and what else is to be said below."""
     column = max(map(len, entries), default=0) + 2
     lines = table_head(title, width, unicode)
     for name, entry in entries.items():

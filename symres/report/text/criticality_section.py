@@ -9,8 +9,8 @@ from functools import cached_property
 import mpmath as mp
 import sympy as sp
 
-from ...core.abbreviation import counted
 from ...core.symbols import K, S_in
+from ...core.words import counted
 from ...functions.roots.root import ImplicitNumber
 from ...results.advice.advice import SCHEMES, Advice
 from ...results.critical_point import CriticalPoint

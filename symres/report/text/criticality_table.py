@@ -130,12 +130,7 @@ def _exponents(surveyed: Surveyed, maths: Maths) -> str:
 
 
 class Survey(Sheet):
-    """Lays the table out.
-
-    Args:
-        width: columns.
-        unicode: whether mathematical characters can be shown.
-    """
+    """Lays the table out."""
 
     def __init__(self, width: int, unicode: bool) -> None:
         super().__init__(width, Maths(unicode))

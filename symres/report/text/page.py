@@ -52,12 +52,7 @@ class Page(ReportSection):
         )
         self.phi = phi
 
-    def lines(
-        self,
-        files: Sequence[Path] = (),
-        missing: Sequence[str] = (),
-        explain: bool = False,
-    ) -> list[Line]:
+    def lines(self, files: Sequence[Path] = (), missing: Sequence[str] = (), explain: bool = False) -> list[Line]:
         """The whole page.
 
         Args:

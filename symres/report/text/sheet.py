@@ -28,12 +28,7 @@ _WORD = re.compile(r"(?<![\w-])[A-Za-z]\w*(?![\w=])", re.ASCII)  # not an option
 
 
 class Sheet:
-    """Lays out lines of one width.
-
-    Args:
-        width: columns.
-        maths: how formulas are printed.
-    """
+    """Lays out lines of one width."""
 
     def __init__(self, width: int, maths: Maths) -> None:
         self.width = width

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...check.simulation.depth_paths import depth_paths
+from ...check.simulation.partial_jacobians import depth_paths
 from ...numerics.deferred_numpy import np
 from ...results.advice.parts import Path, Trial, spread
 from ...theory.theory import Theory

@@ -20,9 +20,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ...core.abbreviation import counted
 from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError, NoClosedForm
+from ...core.words import counted
 from ...functions.floats.float_averages import Values
 from ...numerics.deferred_numpy import Array, np
 from ...results.annotated_numbers import Estimates
