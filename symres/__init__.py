@@ -16,9 +16,8 @@ from typing import Any
 
 import lazy_loader
 
-from .core.display import provide
 from .core.errors import SymresError
-from .core.foreign import CONSTANTS, THEORIES, Reader, accept
+from .core.foreign import CONSTANTS, THEORIES, VIEWS, accept
 
 __version__ = "0.1.0"
 _public, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
@@ -48,36 +47,8 @@ class _Public(ModuleType):
             super().__setattr__(name, value)
 
 
-def _views() -> ModuleType:
-    """Pages and summaries of theories: the rooms below ask for them, and must not see the room that draws them."""
-    from .report import views
-
-    return views
-
-
-def _reader_of_torch() -> Reader:
-    """Modules and functions of PyTorch as activations; the room that reads them is the only one to import it."""
-    from .torch.activations.conversion import read
-
-    return read
-
-
-def _reader_of_constants() -> Reader:
-    """Formulas without z as numbers: ``1/sqrt(2)``."""
-    from .activations.catalogue import constant
-
-    return constant
-
-
-def _reader_of_theories() -> Reader:
-    """Layers, activations and texts as theories, for rooms that must not see how they are derived."""
-    from .theory.theory import derive
-
-    return derive
-
-
 sys.modules[__name__].__class__ = _Public
-provide(_views)
-accept("torch", _reader_of_torch)
-accept(CONSTANTS, _reader_of_constants)
-accept(THEORIES, _reader_of_theories)
+accept(VIEWS, f"{__name__}.report.views:")  # pages and summaries of theories
+accept("torch", f"{__name__}.torch.activations.conversion:read")  # modules and functions of PyTorch as activations
+accept(CONSTANTS, f"{__name__}.activations.catalogue:constant")  # formulas without z as numbers: 1/sqrt(2)
+accept(THEORIES, f"{__name__}.theory.theory:derive")  # layers, activations and texts as theories

@@ -13,12 +13,12 @@ from typing import Any, ClassVar
 import mpmath as mp
 import sympy as sp
 
-from ..core.abbreviation import with_digest
 from ..core.display import Fact, Shown
 from ..core.errors import DeclarationError
 from ..core.foreign import THEORIES, reader_of
 from ..core.scalars import equation, parameter, scalar
 from ..core.symbols import SHARED, z
+from ..core.words import with_digest
 from ..core.work_budget import Stage, limited
 from ..functions.basic_functions import Function, in_basic_functions
 from ..functions.function_record import explained
@@ -86,7 +86,10 @@ class Activation(Shown):
     jumps: tuple[tuple[sp.Expr, sp.Expr], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _require_name(self.name)
+        name = self.name
+        if not isinstance(name, str) or not (name.strip() and name.isascii() and name.isprintable()) or len(name) > 100:
+            found, remedy = "this is not a usable name", "use up to 100 printable ASCII characters"
+            raise DeclarationError(f"activation {name!a:.60}", found, remedy)
         parameters = _required_parameters(self.name, self.parameters)
         expr = _formula(self.name, self.expr, parameters)
         with limited(Stage.DECLARATION, f"activation {self.name}"):
@@ -214,14 +217,12 @@ class Activation(Shown):
                 raise self._refused(f"{symbol} = {value}", f"{symbol} must be {wanted[0]}")
         rest = tuple(p for p in self.parameters if p not in numbers)
         expr = self.expr.subs(numbers, simultaneous=True)
-        return Activation(self._name_with(numbers), expr, rest, self.source)
-
-    def _name_with(self, numbers: dict[sp.Symbol, sp.Expr]) -> str:
-        named = PARAMETRISED.fullmatch(self.name)
+        named, written = PARAMETRISED.fullmatch(self.name), [f"{s}={_brief(v)}" for s, v in numbers.items()]
         if named is None:
-            return formula_name("; ".join([self.name, *(f"{s}={_brief(v)}" for s, v in numbers.items())]))
-        values = [part for part in (named["values"] or "").split(", ") if part]
-        return f"{named['base']}({', '.join([*values, *(f'{s}={_brief(v)}' for s, v in numbers.items())])})"
+            name = formula_name("; ".join([self.name, *written]))
+        else:
+            name = f"{named['base']}({', '.join(filter(None, [named['values'], *written]))})"
+        return Activation(name, expr, rest, self.source)
 
     def _refused(self, found: str, remedy: str) -> DeclarationError:
         return DeclarationError(f"activation {self.name}", found, remedy)
@@ -254,13 +255,6 @@ def _brief(value: sp.Expr) -> str:
     """A number in a name, as formulas are written: exact if that is short."""
     text = str(value.xreplace({sp.E: sp.Symbol("exp(1)")}))
     return text if len(text) <= 24 else mp.nstr(mp.mpf(sp.N(value, 20)), 15)
-
-
-def _require_name(name: str) -> None:
-    if not isinstance(name, str) or not name.strip() or len(name) > 100 or not (name.isascii() and name.isprintable()):
-        raise DeclarationError(
-            f"activation {name!a:.60}", "this is not a usable name", "use up to 100 printable ASCII characters"
-        )
 
 
 def _required_parameters(name: str, parameters: Iterable[sp.Symbol]) -> tuple[sp.Symbol, ...]:

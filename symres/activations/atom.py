@@ -70,9 +70,12 @@ class Formula(FormulaAtom, sp.Atom):
         base, values = self.label()
         if base is None:
             return r"\phi"
-        subscript = ",".join(_latex_value(*value.split("=")) for value in values)
+        shown = []
+        for key, value in (text.split("=") for text in values):
+            exact = sp.latex(number(value, key)) if any(map(str.isalpha, value)) else value  # sqrt(2), not 1/2
+            shown.append(f"{sp.latex(sp.Symbol(key))}={exact}")
         name = base.replace("_", r"\_")
-        return rf"\operatorname{{{name}}}" + (f"_{{{subscript}}}" if values else "")
+        return rf"\operatorname{{{name}}}" + (f"_{{{','.join(shown)}}}" if values else "")
 
     def sort_key(self, order: str | None = None) -> tuple[object, ...]:
         """Sort by name and formula."""
@@ -154,9 +157,8 @@ class Phi(ActivationNode, sp.Expr):
 
     def _eval_derivative(self, s: sp.Symbol) -> sp.Expr:
         if any(value.has(s) for value in self.args[3:]):
-            raise DeclarationError(
-                f"d/d{s} of {self}", f"{s} is a parameter of the activation", "differentiate with respect to the kernel"
-            )
+            found = f"{s} is a parameter of the activation"
+            raise DeclarationError(f"d/d{s} of {self}", found, "differentiate with respect to the kernel")
         return Phi(self.formula, self.argument, sp.Integer(self.order + 1), *self.args[3:]) * self.argument.diff(s)
 
     def _substituted_parameters(self) -> list[tuple[sp.Symbol, sp.Expr]]:
@@ -177,8 +179,3 @@ class Phi(ActivationNode, sp.Expr):
             head = f"{head[:-1]},{values}}}" if head.endswith("}") and "_{" in head else f"{head}_{{{values}}}"
         primes = "'" * self.order if self.order <= 3 else f"^{{({self.order})}}"
         return rf"{head}{primes}\left({printer._print(self.argument)}\right)"
-
-
-def _latex_value(name: str, value: str) -> str:
-    shown = sp.latex(number(value, name)) if any(map(str.isalpha, value)) else value  # sqrt(2), not 1/2
-    return f"{sp.latex(sp.Symbol(name))}={shown}"

@@ -27,36 +27,23 @@ _CALL = re.compile(r"([A-Za-z_]\w*)\s*\((.*)\)", re.ASCII | re.DOTALL)
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """One line of the catalogue.
+    """One line of the catalogue."""
 
-    Args:
-        name: of the activation.
-        formula: text for ``parse``; it may use the names of earlier entries as functions.
-        source: where the formula comes from.
-        parameters: the symbols of the formula other than z, in the order in which a call gives their values.
-    """
-
-    name: str
-    formula: str
-    source: str
+    name: str  # of the activation
+    formula: str  # text for ``parse``; it may use the names of earlier entries as functions
+    source: str  # where the formula comes from
+    # the symbols of the formula other than z, in the order in which a call gives their values
     parameters: tuple[sp.Symbol, ...] = ()
 
 
 @dataclass(frozen=True)
 class Alias:
-    """Another name for an entry.
+    """Another name for an entry."""
 
-    Args:
-        name: the other name.
-        entry: the name in the catalogue.
-        values: of the entry's first parameters.
-        was: what the name meant in earlier releases, where that has changed.
-    """
-
-    name: str
-    entry: str
-    values: tuple[sp.Expr, ...] = ()
-    was: str = ""
+    name: str  # the other name
+    entry: str  # the name in the catalogue
+    values: tuple[sp.Expr, ...] = ()  # of the entry's first parameters
+    was: str = ""  # what the name meant in earlier releases, where that has changed
 
 
 class Catalogue(Mapping[str, Activation]):
@@ -82,9 +69,8 @@ class Catalogue(Mapping[str, Activation]):
         names = [*(entry.name for entry in entries), *self._aliases]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise DeclarationError(
-                "a catalogue of activations", f"{', '.join(twice)} occurs twice", "give every activation its own name"
-            )
+            found = f"{', '.join(twice)} occurs twice"
+            raise DeclarationError("a catalogue of activations", found, "give every activation its own name")
 
     def __getitem__(self, name: str) -> Activation:
         self._tell_change(name)
@@ -193,9 +179,8 @@ class Catalogue(Mapping[str, Activation]):
         if foreign := foreign_remedy(text):
             return DeclarationError(f"activation {text}", "unknown name", foreign)
         remedy = nearest(text, list(self)) or f"symres list activations shows all names: {', '.join(list(self)[:8])}..."
-        return DeclarationError(
-            f"activation {text:.60}", "unknown name", f"{remedy} A formula in z is welcome too, such as z*tanh(z)"
-        )
+        advice = f"{remedy} A formula in z is welcome too, such as z*tanh(z)"
+        return DeclarationError(f"activation {text:.60}", "unknown name", advice)
 
     def functions(self, names: Iterable[str] | None = None) -> Mapping[str, Function]:
         """Activations as functions of formulas: all, or those of some names."""
@@ -216,11 +201,9 @@ class Catalogue(Mapping[str, Activation]):
         parameters = self._entry(name).parameters
         if len(values) > len(parameters):
             names = ", ".join(map(str, parameters))
-            raise DeclarationError(
-                f"the function {name}",
-                f"{len(values)} values were passed for {names}" if names else "it has no parameters",
-                f"write {name}({', '.join(['z', *map(str, parameters)])})",
-            )
+            found = f"{len(values)} values were passed for {names}" if names else "it has no parameters"
+            remedy = f"write {name}({', '.join(['z', *map(str, parameters)])})"
+            raise DeclarationError(f"the function {name}", found, remedy)
         return dict(zip(parameters, values, strict=False))
 
     def called(self, name: str, *values: sp.Expr) -> Activation:
@@ -239,11 +222,9 @@ class Catalogue(Mapping[str, Activation]):
             key, equals, value = argument.partition("=")
             key, value = (key.strip(), value) if equals else (names[place] if place < len(names) else "", argument)
             if key in found or key not in names:
-                raise DeclarationError(
-                    f"activation {activation.name}({text:.40})",
-                    f"{argument.strip()} is not the value of a parameter",
-                    f"its parameters are: {', '.join(names) or 'none'}",
-                )
+                reason = f"{argument.strip()} is not the value of a parameter"
+                remedy = f"its parameters are: {', '.join(names) or 'none'}"
+                raise DeclarationError(f"activation {activation.name}({text:.40})", reason, remedy)
             found[key] = value.strip()
         return found
 

@@ -17,9 +17,9 @@ from typing import TypeAlias
 import sympy as sp
 from flint import arb, ctx, fmpq
 
-from ..core.abbreviation import abbreviated
 from ..core.errors import DeclarationError
 from ..core.symbols import z
+from ..core.words import abbreviated
 from ..functions.function_record import record_of
 from ..functions.ranges import BITS, RangeProgram, range_of_assumptions, samples, sign_of
 from ..numerics.interval_arithmetic import LINE, Range, Undefined, interval
@@ -36,11 +36,8 @@ Ends: TypeAlias = tuple[sp.Expr | None, sp.Expr | None]  # of an interval; None 
 def require_finite(asked: str, part: sp.Expr, left: sp.Expr | None, right: sp.Expr | None) -> None:
     """Prove that a smooth formula is real and finite between two points.
 
-    Args:
-        asked: what the formula is part of, for messages.
-        part: the formula in ``z``, free of Abs, sign, Heaviside, Max, Min and Piecewise.
-        left: the left end of the interval, which belongs to it; None for -oo.
-        right: the right end, which belongs to it too; None for oo.
+    Both ends belong to the interval, None stands for infinity; the formula is free of Abs, sign, Heaviside, Max,
+    Min and Piecewise.
 
     Raises:
         DeclarationError: the formula is not real or not finite (the message says where), or the proof failed.
@@ -90,15 +87,7 @@ class _Condition:
 
 
 class _Prover:
-    """Proof of one condition on one interval, by bisection.
-
-    Args:
-        condition: what is proved.
-        ranges: of the parameters.
-        ends: of the interval.
-        asked: what the formula is part of.
-        where: values of the parameters, in words.
-    """
+    """Proof of one condition on one interval, by bisection."""
 
     def __init__(
         self, condition: _Condition, ranges: Mapping[sp.Symbol, Range], ends: Ends, asked: str, where: str
@@ -115,10 +104,7 @@ class _Prover:
     def _refused(self, found: str, real: bool = True, kink: bool = False) -> DeclarationError:
         """A condition that is violated, or could not be proved.
 
-        Args:
-            found: what is said of the formula.
-            real: False where the formula has no real value.
-            kink: the formula is real and finite, but the root in it is not smooth.
+        A kink is real and finite, but the root in it is not smooth.
         """
         shown = abbreviated(str(self.condition.node).replace("**", "^"), 60)
         remedy = _KINK_REMEDY if kink else _remedy(*self.ends, bool(self.where), real)
@@ -126,11 +112,15 @@ class _Prover:
 
     def run(self) -> None:
         """Refuse the formula unless the condition holds."""
-        if self.condition.kind == "nonzero":
-            self._choose_sign()
+        for point in self._points() if self.condition.kind == "nonzero" else ():
+            value = self._value(Range(point, point))
+            if value is not None and value.excludes_zero:
+                self.sign = 1 if value.is_positive else -1
+                break
         if self._holds(self.domain):
             return
-        self._probe(*self._ends(), *self._points())  # simple points first: they make the clearest messages
+        ends = (end for end in (self.domain.lo, self.domain.hi) if end.is_finite())
+        self._probe(*ends, *self._points())  # simple points first: they make the clearest messages
         boxes, spent = [self.domain], 0
         while boxes:
             box = boxes.pop()
@@ -139,7 +129,10 @@ class _Prover:
                 continue
             middle = _middle(box)
             if spent > _BOXES or middle is None:
-                raise self._refused(f"could not be shown to be finite {_location(box)}")
+                where = "for z -> oo" if box.lo.is_finite() else "for z -> -oo"
+                if box.lo.is_finite() and box.hi.is_finite():
+                    where = f"near z = {_readable(((box.lo + box.hi) / 2).mid())}"
+                raise self._refused(f"could not be shown to be finite {where}")
             self._probe(middle)
             boxes += [box._replace(lo=middle, lo_open=False), box._replace(hi=middle, hi_open=False)]
 
@@ -188,13 +181,6 @@ class _Prover:
             return None
         return value if self.sign == 1 else Range(-value.hi, -value.lo, value.hi_open, value.lo_open)
 
-    def _choose_sign(self) -> None:
-        for point in self._points():
-            value = self._value(Range(point, point))
-            if value is not None and value.excludes_zero:
-                self.sign = 1 if value.is_positive else -1
-                return
-
     def _points(self) -> Iterator[arb]:
         if self.domain.lo == self.domain.hi:
             yield self.domain.lo
@@ -224,9 +210,6 @@ class _Prover:
                     if (there := self._value(Range(beside, beside))) is not None and there.is_negative:
                         raise self._refused(f"is not real at z = {_readable(beside)}", real=False)
                 raise self._refused(f"is not smooth at z = {_readable(point)}", kink=True)
-
-    def _ends(self) -> list[arb]:
-        return [end for end in (self.domain.lo, self.domain.hi) if end.is_finite()]
 
     def _root(self, negative: arb) -> arb:
         """Where the sign changes between a point of the right sign and one of the wrong sign."""
@@ -296,12 +279,6 @@ def _remedy(left: sp.Expr | None, right: sp.Expr | None, parameters: bool = Fals
         f"give branches that are real and finite for every z of their intervals, ends included{always}: "
         "end one before that point, or keep it out as 1/max(1 - z^2, 1/100) does"
     )
-
-
-def _location(box: Range) -> str:
-    if not box.lo.is_finite():
-        return "for z -> -oo"
-    return f"near z = {_readable(((box.lo + box.hi) / 2).mid())}" if box.hi.is_finite() else "for z -> oo"
 
 
 def _readable(point: arb) -> str:

@@ -23,9 +23,9 @@ from types import MappingProxyType
 import sympy as sp
 from flint import arb, ctx
 
-from ..core.abbreviation import abbreviated
 from ..core.errors import DeclarationError
 from ..core.symbols import greek, z
+from ..core.words import abbreviated
 from ..functions.basic_functions import Function, raised
 from ..functions.function_record import RECORDS
 from ..functions.ranges import BITS, RangeProgram
@@ -43,15 +43,6 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 NAME = re.compile(rf"(?<![\w.]){_NAME.pattern}", re.ASCII)  # in running text; not the exponent of 1e5
 _OPERATOR = re.compile(r"\*\*|<=|>=|[-+*/^(),<>|]")
 _BLANK = re.compile(r"[ \t\r\n]+")
-
-
-def _complementary_error_function(u: sp.Expr) -> sp.Expr:
-    """``erfc(u)``; 1 + erf(-u), which is the same, where mpmath has no value: it squares the size of u as a float."""
-    return 1 + sp.erf(-u) if u.is_number and u < -(10**100) else sp.erfc(u)
-
-
-def _normal_distribution(u: sp.Expr) -> sp.Expr:
-    return (1 + sp.erf(u / sp.sqrt(2))) / 2
 
 
 @dataclass(frozen=True)
@@ -79,8 +70,9 @@ class _ParsedFunctions(Mapping[str, tuple[Function, int, int]]):
     _formulas: Mapping[str, tuple[Function, int, int]] = MappingProxyType(
         {
             "sqrt": (sp.sqrt, 1, 1),
-            "Phi": (_normal_distribution, 1, 1),
-            "erfc": (_complementary_error_function, 1, 1),
+            "Phi": (lambda u: (1 + sp.erf(u / sp.sqrt(2))) / 2, 1, 1),
+            # 1 + erf(-u) is the same where mpmath has no value: it squares the size of u as a float
+            "erfc": (lambda u: 1 + sp.erf(-u) if u.is_number and u < -(10**100) else sp.erfc(u), 1, 1),
             "where": (_where, 3, 3),
             "max": (sp.Max, 2, 20),
             "min": (sp.Min, 2, 20),
@@ -131,9 +123,8 @@ def parse(
     if not text.strip():
         raise DeclarationError("the formula ''", "it is empty", "write a formula in z such as 'z*tanh(z)'")
     if len(text) > MAX_LENGTH:
-        raise DeclarationError(
-            f"the formula {text[:20]!r}...", f"it has {len(text)} characters", f"use at most {MAX_LENGTH}"
-        )
+        found = f"it has {len(text)} characters"
+        raise DeclarationError(f"the formula {text[:20]!r}...", found, f"use at most {MAX_LENGTH}")
     return _Parser(text, functions, parameters).formula()
 
 
@@ -265,7 +256,11 @@ class _Parser:
     def _atom(self) -> sp.Expr:
         token = self.token
         if token.kind == "number":
-            return self._number(self._next())
+            token = self._next()
+            mantissa, _, exponent = token.text.lower().partition("e")
+            if len(mantissa) > 100 or len(exponent) > 5 or abs(int(exponent or 0)) > 300:
+                raise self.error(token, "a number too large, too small or too long", "use 1e-300 to 1e300, 100 digits")
+            return sp.Rational(token.text)
         if token.kind == "name":
             return self._name(self._next())
         if self._take("("):
@@ -283,12 +278,6 @@ class _Parser:
             if self.token.kind == "end":
                 raise self.error(opening, f"{opening.text!r} is never closed", f"add the missing {closing!r}")
             raise self._unexpected()
-
-    def _number(self, token: _Token) -> sp.Rational:
-        mantissa, _, exponent = token.text.lower().partition("e")
-        if len(mantissa) > 100 or len(exponent) > 5 or abs(int(exponent or 0)) > 300:
-            raise self.error(token, "a number too large, too small or too long", "use 1e-300 to 1e300, 100 digits")
-        return sp.Rational(token.text)
 
     def _name(self, token: _Token) -> sp.Expr:
         name = token.text

@@ -14,9 +14,9 @@ from itertools import pairwise
 import sympy as sp
 from flint import arb, ctx
 
-from ..core.abbreviation import abbreviated
 from ..core.errors import DeclarationError
 from ..core.symbols import z
+from ..core.words import abbreviated
 from ..functions.ranges import BITS, RangeProgram, sign_of, vanishes
 from ..numerics.interval_arithmetic import Undefined
 from .domain_proof import require_finite
@@ -47,10 +47,9 @@ class PiecewiseFunction:
     @cached_property
     def jumps(self) -> tuple[sp.Expr, ...]:
         """Value on the right minus value on the left, at every breakpoint (exact; zero where continuous)."""
-        return tuple(
-            _tidy_constant(value_at(right, b) - value_at(left, b))
-            for b, left, right in zip(self.breaks, self.parts, self.parts[1:], strict=False)
-        )
+        sides = zip(self.breaks, self.parts, self.parts[1:], strict=False)
+        heights = (sp.expand(value_at(right, b) - value_at(left, b)) for b, left, right in sides)
+        return tuple(sp.Integer(0) if vanishes(height) else height for height in heights)
 
     @property
     def is_continuous(self) -> bool:
@@ -111,11 +110,9 @@ class PiecewiseFunction:
         parts = tuple(p.subs(values, simultaneous=True) for p in self.parts)
         for left, right in pairwise(breaks):
             if _sign(right - left) <= 0:
-                raise DeclarationError(
-                    "numbers for the parameters of a piecewise formula",
-                    f"its breakpoints {left} and {right} are not in increasing order",
-                    "choose values that satisfy the parameters' assumptions",
-                )
+                found = f"its breakpoints {left} and {right} are not in increasing order"
+                remedy = "choose values that satisfy the parameters' assumptions"
+                raise DeclarationError("numbers for the parameters of a piecewise formula", found, remedy)
         return _merged(breaks, parts)
 
     def mirrored(self) -> PiecewiseFunction:
@@ -227,11 +224,9 @@ def value_at(part: sp.Expr, point: sp.Expr) -> sp.Expr:
         except Undefined:
             size = None
         if size is None or not arb(2) ** -20000 < size.lo <= size.hi < arb(2) ** 20000:
-            raise DeclarationError(
-                f"the value of {part} at z = {point}",
-                f"{node} is too large, too small or undefined at this z",
-                "use breakpoints and powers of ordinary size",
-            )
+            found = f"{node} is too large, too small or undefined at this z"
+            remedy = "use breakpoints and powers of ordinary size"
+            raise DeclarationError(f"the value of {part} at z = {point}", found, remedy)
     return part.subs(z, point)
 
 
@@ -240,9 +235,8 @@ def _split_piecewise(expr: sp.Piecewise) -> PiecewiseFunction:
     indicators = [_indicator(condition, expr) for _, condition in expr.args]
     covered = reduce(lambda a, b: a.map(_or, b), indicators)
     if covered.parts != (sp.Integer(1),):
-        raise DeclarationError(
-            f"the pieces of {expr}", "its conditions leave out a part of the real line", "add a branch for all other z"
-        )
+        found = "its conditions leave out a part of the real line"
+        raise DeclarationError(f"the pieces of {expr}", found, "add a branch for all other z")
     result = split(expr.args[-1].expr)
     for (branch, _), indicator in zip(reversed(expr.args[:-1]), reversed(indicators[:-1]), strict=True):
         result = _switch(indicator.map(lambda u: u - sp.Rational(1, 2)), result, split(branch))
@@ -268,9 +262,8 @@ def _indicator(condition: sp.Basic, expr: sp.Expr) -> PiecewiseFunction:
     if isinstance(condition, sp.ITE):
         test, then, otherwise = (_indicator(c, expr) for c in condition.args)
         return test.map(lambda u, v, w: u * v + (1 - u) * w, then, otherwise)
-    raise DeclarationError(
-        f"the pieces of {expr}", f"the condition {condition} is not an inequality", "use inequalities"
-    )
+    found = f"the condition {condition} is not an inequality"
+    raise DeclarationError(f"the pieces of {expr}", found, "use inequalities")
 
 
 def _or(u: sp.Expr, v: sp.Expr) -> sp.Expr:
@@ -288,7 +281,8 @@ def _switch(
     crossings = []
     for i, part in enumerate(control.parts):
         # at a pole the sign of the control changes without a zero
-        require_finite(f"the switch at {abbreviated(part, 60)} = 0", part, *_ends(control, i))
+        ends = (None, *control.breaks, None)[i : i + 2]
+        require_finite(f"the switch at {abbreviated(part, 60)} = 0", part, *ends)
         for root in zeros(part):
             after_left = i == 0 or _sign(root - control.breaks[i - 1]) > 0
             before_right = i == len(control.breaks) or _sign(control.breaks[i] - root) > 0
@@ -297,7 +291,10 @@ def _switch(
     breaks = _union([control.breaks, crossings, negative.breaks, positive.breaks, zero.breaks])
     parts = []
     for point in _samples(breaks):
-        sign = _sign_at(control.part_at(point), point)
+        part, sign = control.part_at(point), None
+        if not point.free_symbols and not part.free_symbols - {z}:
+            sign = sign_of(part, point)  # the value itself may be huge: it is not written down
+        sign = _sign(value_at(part, point)) if sign is None else sign
         parts.append((zero, positive, negative)[sign].part_at(point))
     return _merged(breaks, tuple(parts))
 
@@ -312,18 +309,10 @@ def _leading_power(side: sp.Expr, b: sp.Expr, step: sp.Expr) -> sp.Expr:
     except (NotImplementedError, ValueError):
         coefficient, power = slope, sp.nan
     if coefficient.has(_STEP) or not power.is_Rational:
-        raise DeclarationError(
-            f"the slope {abbreviated(side, 60)} at z = {b}",
-            f"whether it is finite depends on {names}" if names else "it is infinite, but not like a power of z",
-            f"give {names} a number" if names else "smooth the formula",
-        )
+        found = f"whether it is finite depends on {names}" if names else "it is infinite, but not like a power of z"
+        remedy = f"give {names} a number" if names else "smooth the formula"
+        raise DeclarationError(f"the slope {abbreviated(side, 60)} at z = {b}", found, remedy)
     return min(power, sp.Integer(0))
-
-
-def _ends(pieces: PiecewiseFunction, i: int) -> tuple[sp.Expr | None, sp.Expr | None]:
-    """The interval of the i-th piece."""
-    edges = (None, *pieces.breaks, None)
-    return edges[i], edges[i + 1]
 
 
 def _resplit(pieces: PiecewiseFunction) -> PiecewiseFunction:
@@ -354,7 +343,12 @@ def _with_squares_extracted(part: sp.Expr) -> sp.Expr:
         if _is_root(node) and node.base.is_polynomial(z):
             constant, factors = sp.sqf_list(node.base, z)
             if any(multiplicity > 1 for _, multiplicity in factors):
-                roots[node] = _squares_extracted(constant, factors, node.exp)
+                squares, rest = sp.Integer(1), constant
+                for factor, multiplicity in factors:
+                    even = multiplicity - multiplicity % 2
+                    squares *= sp.Abs(factor) ** (even * node.exp)
+                    rest *= factor ** (multiplicity - even)
+                roots[node] = squares * rest**node.exp
     return part.xreplace(roots) if roots else part
 
 
@@ -383,15 +377,6 @@ def _inverse_cosine(u: sp.Expr) -> sp.Expr:
     if len(touched) == 2:  # the angle from an end has a pole at the other one
         return sp.Piecewise((from_one, u > 0), (from_minus_one, True))
     return from_one if 1 in touched else from_minus_one
-
-
-def _squares_extracted(constant: sp.Expr, factors: list[tuple[sp.Expr, int]], exponent: sp.Rational) -> sp.Expr:
-    squares, rest = sp.Integer(1), constant
-    for factor, multiplicity in factors:
-        even = multiplicity - multiplicity % 2
-        squares *= sp.Abs(factor) ** (even * exponent)
-        rest *= factor ** (multiplicity - even)
-    return squares * rest**exponent
 
 
 def _with_combined_powers(part: sp.Expr) -> sp.Expr:
@@ -453,20 +438,6 @@ def _samples(breaks: Sequence[sp.Expr]) -> list[sp.Expr]:
     return [breaks[0] - 1, *middles, breaks[-1] + 1]
 
 
-def _sign_at(part: sp.Expr, point: sp.Expr) -> int:
-    """The sign of a formula at a point; its value is not written down if it is a number, which may be huge."""
-    if not point.free_symbols and not part.free_symbols - {z}:
-        sign = sign_of(part, point)
-        if sign is not None:
-            return sign
-    return _sign(value_at(part, point))
-
-
-def _tidy_constant(value: sp.Expr) -> sp.Expr:
-    value = sp.expand(value)
-    return sp.Integer(0) if vanishes(value) else value
-
-
 def _sign(value: sp.Expr) -> int:
     sign = sign_of(value)
     if sign is None:
@@ -474,9 +445,6 @@ def _sign(value: sp.Expr) -> int:
     if sign is None and vanishes(value):
         sign = 0
     if sign is None:
-        raise DeclarationError(
-            "the order of the breakpoints of a formula",
-            f"the sign of {value} is unknown",
-            "declare what decides it (b as a + c with Symbol('c', positive=True)), or give the parameters values",
-        )
+        remedy = "declare what decides it (b as a + c with Symbol('c', positive=True)), or give the parameters values"
+        raise DeclarationError("the order of the breakpoints of a formula", f"the sign of {value} is unknown", remedy)
     return sign

@@ -26,6 +26,24 @@ _ORDER = 12  # of a difference that vanishes for polynomials of a lower degree
 _DIGITS = 300  # to which it does, of an analytic function that is no polynomial it does not
 
 
+def is_odd(factors: tuple[PiecewiseFunction, ...]) -> bool:
+    """Whether a product of functions, one of each variable, changes its sign with all variables.
+
+    Then its average under a centred law vanishes.
+    """
+    parities = [_known_parity(f) for f in factors]
+    return None not in parities and parities.count("odd") % 2 == 1
+
+
+@lru_cache(maxsize=512)
+def _known_parity(function: PiecewiseFunction) -> Parity | None:
+    """Cached: a pure function of a frozen argument, asked for by the exact engine and by every number."""
+    try:
+        return parity(function)
+    except DeclarationError:  # a breakpoint and its mirror image whose order depends on a mean: no symmetry
+        return None
+
+
 def parity(pieces: PiecewiseFunction) -> Parity | None:
     """Whether ``f(-z) = f(z)`` or ``f(-z) = -f(z)`` for all z, single points aside."""
     mirrored = pieces.mirrored()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache, reduce
 from itertools import combinations, product
 
@@ -12,7 +12,7 @@ from ..core.errors import DeclarationError
 from ..core.symbols import PARAMETERS, SHARED, z
 from ..functions.function_record import RECORDS, record_of
 from ..functions.ranges import samples
-from ..functions.tails import Scale, TailGrowth, tail, wider
+from ..functions.tails import TailGrowth, tail, wider
 from .domain_proof import require_finite
 from .piecewise import PiecewiseFunction
 
@@ -34,12 +34,7 @@ _STRUCTURE = (
 def validate(name: str, pieces: PiecewiseFunction) -> TailGrowth:
     """Prove that a formula is real and finite on the whole line and has an average under every Gaussian.
 
-    Args:
-        name: of the activation, for messages.
-        pieces: the formula between its breakpoints.
-
-    Returns:
-        How fast it grows on either side.
+    Returns how fast it grows on either side.
 
     Raises:
         DeclarationError: the formula is not real or not finite somewhere (the message says where), the proof failed,
@@ -50,7 +45,13 @@ def validate(name: str, pieces: PiecewiseFunction) -> TailGrowth:
     growth = _tail_growth(pieces)
     fast = {side: scale for side, scale in zip(("-oo", "oo"), growth.sides, strict=True) if not scale.has_average}
     if fast:
-        found = f"it has no Gaussian average{_growth_phrase(list(fast.values()), pieces)} for z -> {' and '.join(fast)}"
+        # for which kernels there is no average, if known, and the growth of the formula
+        rates = [scale.rate if scale.order == 2 else sp.oo for scale in fast.values()]
+        phrase = ": it may grow like exp(c*z^2) or faster"
+        if not pieces.free_symbols and sp.oo not in rates:
+            rate = max(rates)
+            phrase = f" for K >= {1 / (2 * rate)}: it may grow like exp({rate * z**2})".replace("**", "^")
+        found = f"it has no Gaussian average{phrase} for z -> {' and '.join(fast)}"
         remedy = "give a formula that grows more slowly, for instance at most like exp(z)"
         raise DeclarationError(f"activation {name}", found, _missing_signs(pieces) or remedy)
     return growth
@@ -61,15 +62,6 @@ def _tail_growth(pieces: PiecewiseFunction) -> TailGrowth:
     choices = list(samples(sorted(pieces.free_symbols, key=str)))
     left, right = pieces.parts[0].xreplace({z: -z}), pieces.parts[-1]
     return TailGrowth(*(reduce(wider, (tail(side.xreplace(values)) for values in choices)) for side in (left, right)))
-
-
-def _growth_phrase(scales: Sequence[Scale], pieces: PiecewiseFunction) -> str:
-    """The end of the message: for which kernels there is no average, if known, and the growth of the formula."""
-    rates = [scale.rate if scale.order == 2 else sp.oo for scale in scales]
-    if pieces.free_symbols or sp.oo in rates:
-        return ": it may grow like exp(c*z^2) or faster"
-    rate = max(rates)
-    return f" for K >= {1 / (2 * rate)}: it may grow like exp({rate * z**2})".replace("**", "^")
 
 
 def _missing_signs(pieces: PiecewiseFunction) -> str:
@@ -87,10 +79,6 @@ def _missing_signs(pieces: PiecewiseFunction) -> str:
 
 def require_distinct(asked: str, symbols: Iterable[sp.Symbol]) -> None:
     """Refuse symbols that print alike: values are given by name, and to sympy other assumptions are another symbol.
-
-    Args:
-        asked: what contains the symbols, for messages.
-        symbols: all of its symbols.
 
     Raises:
         DeclarationError: two symbols of one name, or one that has the name of a shared symbol and is another.
@@ -113,27 +101,23 @@ def require_supported(name: str, expr: sp.Expr) -> None:
     """
     for node in sp.preorder_traversal(expr):
         if node.has(sp.I, sp.oo, sp.nan, sp.zoo) and not node.args:
-            raise DeclarationError(
-                f"activation {name}", f"the formula contains {node}", "give a formula that is real and finite"
-            )
+            reason = f"the formula contains {node}"
+            raise DeclarationError(f"activation {name}", reason, "give a formula that is real and finite")
         record = record_of(node)
         is_function = record is not None and record.names != ()
         if not (is_function or isinstance(node, _STRUCTURE) or node in (sp.pi, sp.E)):
             supported = {kind.__name__ for kind, record in RECORDS.items() if record.names}
-            raise DeclarationError(
-                f"activation {name}",
-                f"the function {type(node).__name__} is not supported",
-                f"use powers and {', '.join(sorted({*supported, 'Piecewise'}, key=str.lower))}",
-            )
+            reason = f"the function {type(node).__name__} is not supported"
+            advice = f"use powers and {', '.join(sorted({*supported, 'Piecewise'}, key=str.lower))}"
+            raise DeclarationError(f"activation {name}", reason, advice)
     for constant in expr.atoms(sp.Function):
         if constant.is_number and not is_evaluated(constant):
             found, remedy = f"the value of {constant!s:.40} is too large or too small to be computed", "write the value"
             raise DeclarationError(f"activation {name}", found, remedy)
     power = power_bound(expr)
     if power > MAX_POWER:
-        raise DeclarationError(
-            f"activation {name}", f"a power of {power} is beyond the limit of {MAX_POWER}", "use a lower power"
-        )
+        reason = f"a power of {power} is beyond the limit of {MAX_POWER}"
+        raise DeclarationError(f"activation {name}", reason, "use a lower power")
 
 
 def is_evaluated(constant: sp.Expr) -> bool:

@@ -31,23 +31,25 @@ def zeros(part: sp.Expr) -> list[sp.Expr]:
         if part.exp.has(z) or sign_of(part.exp) == -1:
             return []
         return zeros(part.base)
-    if part.is_polynomial(z) and (sp.degree(part, z) <= 2 or _has_many_powers(part)):
-        return _polynomial_zeros(part)
+    if part.is_polynomial(z):
+        polynomial = sp.Poly(part, z)
+        if polynomial.degree() <= 2 or sum(c != 0 for c in polynomial.all_coeffs()[:-1]) > 1:
+            return _polynomial_zeros(polynomial)
     constant, moving = part.as_independent(z, as_Add=True)
     coefficient, function = moving.as_independent(z, as_Add=False)
     if not isinstance(function, sp.Add) and (found := _inverted(function, -constant / coefficient)) is not None:
         return found
-    if _never_zero(part):
-        return []
+    values = {s: range_of_assumptions(s) for s in part.free_symbols - {z}}
+    try:
+        with ctx.workprec(BITS):
+            if RangeProgram(part, values)().excludes_zero:
+                return []
+    except Undefined:
+        pass
     raise _undecided(part)
 
 
-def _has_many_powers(part: sp.Expr) -> bool:
-    return len([c for c in sp.Poly(part, z).all_coeffs()[:-1] if c != 0]) > 1
-
-
-def _polynomial_zeros(part: sp.Expr) -> list[sp.Expr]:
-    polynomial = sp.Poly(part, z)
+def _polynomial_zeros(polynomial: sp.Poly) -> list[sp.Expr]:
     if polynomial.degree() == 1:
         a, b = polynomial.all_coeffs()
         _require_sign(a)
@@ -64,9 +66,9 @@ def _polynomial_zeros(part: sp.Expr) -> list[sp.Expr]:
     found = []
     for factor, _ in polynomial.factor_list()[1]:
         if factor.degree() <= 2:
-            found += _polynomial_zeros(factor.as_expr())
+            found += _polynomial_zeros(sp.Poly(factor.as_expr(), z))
         elif not (factor.domain.is_ZZ or factor.domain.is_QQ) or factor.count_roots() > 0:
-            raise _undecided(part)
+            raise _undecided(polynomial.as_expr())
     return found
 
 
@@ -111,29 +113,16 @@ def _inverted_power(base: sp.Expr, exponent: sp.Expr, value: sp.Expr) -> list[sp
     return [*zeros(base - root), *(zeros(base + root) if exponent.is_Integer else [])]
 
 
-def _never_zero(part: sp.Expr) -> bool:
-    values = {s: range_of_assumptions(s) for s in part.free_symbols - {z}}
-    try:
-        with ctx.workprec(BITS):
-            return RangeProgram(part, values)().excludes_zero
-    except Undefined:
-        return False
-
-
 def _require_sign(value: sp.Expr, zero: bool = False) -> int:
     sign = sign_of(sp.expand(value))
     if sign is None or (sign == 0 and not zero):
-        raise DeclarationError(
-            "the breakpoints of a formula",
-            f"they depend on the sign of {value}, which is unknown",
-            "declare the parameters with assumptions such as positive=True, or give them values",
-        )
+        found = f"they depend on the sign of {value}, which is unknown"
+        remedy = "declare the parameters with assumptions such as positive=True, or give them values"
+        raise DeclarationError("the breakpoints of a formula", found, remedy)
     return sign
 
 
 def _undecided(part: sp.Expr) -> DeclarationError:
-    return DeclarationError(
-        f"the breakpoints of a formula that switches where {part} = 0",
-        "the zeros of this expression cannot be listed exactly",
-        "write the formula with switches at zeros of linear or quadratic functions",
-    )
+    found = "the zeros of this expression cannot be listed exactly"
+    remedy = "write the formula with switches at zeros of linear or quadratic functions"
+    return DeclarationError(f"the breakpoints of a formula that switches where {part} = 0", found, remedy)

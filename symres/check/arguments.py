@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from decimal import Decimal
-from fractions import Fraction
 from typing import TypeAlias, TypeGuard
 
-import mpmath as mp
 import sympy as sp
 
 from ..activations.activation import Activation
 from ..activations.formula_parser import nearest
 from ..core.errors import DeclarationError
 from ..core.foreign import THEORIES, reader_of
-from ..core.scalars import parameter
+from ..core.scalars import Number, parameter
 from ..core.symbols import K1, K2, C, K, Theta, z
 from ..results.observable import Observable
 from ..results.quantity import Quantity
 from ..results.subjects import Declaration, DerivedLayer
 from .oracles.comparison import free_symbols
-
-GivenNumber: TypeAlias = int | float | str | Fraction | Decimal | mp.mpf | sp.Expr  # a number as users write one
 
 Subject: TypeAlias = DerivedLayer | Quantity | Declaration | Activation | str  # what can be checked
 
@@ -49,18 +44,12 @@ def is_theory(subject: object) -> TypeGuard[DerivedLayer]:
     if isinstance(subject, Quantity):
         return False
     shown = repr(subject) if len(repr(subject)) <= 40 else f"this {type(subject).__name__}"
-    raise DeclarationError(
-        f"check of {shown}", "it is neither a theory nor an average", "pass sr.derive(layer) or sr.expect(f)"
-    )
+    found = "it is neither a theory nor an average"
+    raise DeclarationError(f"check of {shown}", found, "pass sr.derive(layer) or sr.expect(f)")
 
 
 def oracles(against: Collection[str] | str, theory: bool) -> tuple[str, ...]:
-    """The names of the oracles that are asked.
-
-    Args:
-        against: one name, or several.
-        theory: whether a theory is checked: a single average is no network that could be simulated.
-    """
+    """The names of the oracles that are asked. A single average is no network that could be simulated."""
     use = f"use {' or '.join(ORACLES)}"
     names = (against,) if isinstance(against, str) else against
     if not isinstance(names, Sequence | set | frozenset) or not names:
@@ -69,9 +58,8 @@ def oracles(against: Collection[str] | str, theory: bool) -> tuple[str, ...]:
         if name not in ORACLES:
             raise DeclarationError(f"check against {name}", "unknown oracle", use)
     if not theory and "quadrature" not in names:
-        raise DeclarationError(
-            "check of an average against simulation", "an average is not a network", "use quadrature, or derive a layer"
-        )
+        found = "an average is not a network"
+        raise DeclarationError("check of an average against simulation", found, "use quadrature, or derive a layer")
     return tuple(name for name in ORACLES if name in names)
 
 
@@ -80,9 +68,8 @@ def chosen(names: Iterable[str] | None, theory: DerivedLayer) -> list[str]:
     functions = {name: theory.observables[name] for name in theory.all_quantities}
     known: dict[str, Observable] = {**functions, **theory.depth_observables}
     if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
-        raise DeclarationError(
-            f"check of the quantities {names!r}", "they are not a list of names", 'pass ["chi_perp"]'
-        )
+        found = "they are not a list of names"
+        raise DeclarationError(f"check of the quantities {names!r}", found, 'pass ["chi_perp"]')
     measured = (name for name, record in known.items() if record.is_measured and record.by_default)
     listed = list(measured if names is None else dict.fromkeys(names))
     for name in listed:
@@ -95,17 +82,9 @@ def chosen(names: Iterable[str] | None, theory: DerivedLayer) -> list[str]:
 
 
 def fixed_numbers(
-    values: Mapping[str, GivenNumber] | None,
-    subject: DerivedLayer | Quantity,
-    claims: Mapping[str, Quantity],
+    values: Mapping[str, Number] | None, subject: DerivedLayer | Quantity, claims: Mapping[str, Quantity]
 ) -> dict[str, sp.Expr]:
-    """The user's numbers for parameters, by name.
-
-    Args:
-        values: numbers by the name of a parameter, or None.
-        subject: a theory or an average.
-        claims: of the theory.
-    """
+    """The user's numbers for parameters, by name."""
     if values is None:
         return {}
     if not isinstance(values, Mapping) or not all(isinstance(name, str | sp.Symbol) for name in values):

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..core.errors import DeclarationError
 from ..core.progress import Progress, reported
-from ..core.scalars import whole
+from ..core.scalars import Number, whole
 from ..core.work_budget import Stage, limited
 from ..results.quantity import Quantity
 from ..results.subjects import DerivedLayer
 from ..results.verdict import CheckReport, Outcome, Verdict, inconclusive
-from .arguments import ORACLES, GivenNumber, Subject, chosen, derived, fixed_numbers, is_theory, oracles
+from .arguments import ORACLES, Subject, chosen, derived, fixed_numbers, is_theory, oracles
 from .rows import quadrature_rows, simulation_rows
 from .rows.claims import is_claim
 from .simulation.width_extrapolation import Budget
@@ -22,12 +22,12 @@ _QUADRATURE_SHARE = 0.3  # of the time, where both oracles are asked
 def check(
     theory: Subject,
     against: Sequence[str] | str = ORACLES,
-    seed: GivenNumber = 0,
+    seed: Number = 0,
     *,
-    points: GivenNumber = 4,
-    depth: GivenNumber = 3,
+    points: Number = 4,
+    depth: Number = 3,
     budget: Budget | None = None,
-    parameters: Mapping[str, GivenNumber] | None = None,
+    parameters: Mapping[str, Number] | None = None,
     quantities: Iterable[str] | None = None,
     progress: bool | Progress = True,
 ) -> CheckReport:

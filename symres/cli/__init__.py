@@ -1,7 +1,7 @@
 """The command line. Exit codes: 0 done, 1 refuted, 2 wrong use or bad input, 3 no closed form or inconclusive.
 
 Read ``app`` first (the application, and options that commands share), then a module of ``commands`` (a command each;
-``torch_commands`` and ``torch_gains`` have those about PyTorch), then ``request`` (from words to an activation and a
+``torch_commands`` has those about PyTorch), then ``request`` (from words to an activation and a
 layer); ``staging`` writes all files of a command or none.
 """
 
@@ -18,23 +18,20 @@ from typing import Any, NoReturn, cast
 
 import typer
 
-from ..core.cache.disk_cache import caching, default_cache
+from ..core.disk_cache import caching, default_cache
 from ..core.errors import CheckRefuted, NoClosedForm, SymresError
 from ..core.words import as_typed
 from ..report.text.console import complain
-from . import torch_gains  # noqa: F401  (its command joins those of ``torch_commands``)
-from .app import NO_CACHE, app
-from .commands import (  # noqa: F401  (they join the application)
-    cache_command,
+from . import torch_commands  # noqa: F401  (its commands join the application, as do those below)
+from .app import NO_CACHE, app, collect_seldom
+from .commands import (  # noqa: F401
     check_command,
     compare_command,
     derive_command,
     export_command,
     list_command,
     plot_command,
-    show_command,
 )
-from .garbage import collect_seldom
 
 # typer brings its own copy of click or uses an installed one, depending on its version: this is click's base class
 # of wrong use in both.
@@ -56,9 +53,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def run(arguments: Sequence[str]) -> int:
     """Run a command line.
 
-    Args:
-        arguments: the words after ``symres``.
-
     Returns:
         the exit code. Errors are one line on standard error.
     """
@@ -66,7 +60,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         with _unwinding(), _told_in_a_line(), caching(default_cache() if len(words) == len(arguments) else None):
             result = typer.main.get_command(app).main(
-                args=[_protected(word) for word in words], prog_name="symres", standalone_mode=False
+                args=list(map(_protected, words)), prog_name="symres", standalone_mode=False
             )
         if result == INTERRUPTED:  # typer turns an interrupt into a code
             raise KeyboardInterrupt

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +14,7 @@ from ..core.errors import DeclarationError
 from ..report.text.console import Output
 
 FORMAT = 1  # of JSON documents: raised when a key changes its meaning
+_NEW_OBJECTS = 50_000  # before garbage is looked for: Python's own 700 make a seventh of a derivation, with few cycles
 
 _EXAMPLES = """\b
 Examples:
@@ -117,8 +120,11 @@ def place(out: str | None, kind: str) -> Path | None:
     return None if out is None else Path(out)
 
 
+def collect_seldom() -> None:
+    """Look for cycles of unused objects less often: a process that ends after one command has little garbage."""
+    gc.set_threshold(_NEW_OBJECTS, 20, 50)
+
+
 def print_json(document: dict[str, Any]) -> None:
     """Print a JSON document, the number of its format in front."""
-    from json import dumps
-
     Output().text(dumps({"format": FORMAT, **document}, indent=2, allow_nan=False, ensure_ascii=False))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from ..activations.activation import Activation
-from ..core.cache.disk_cache import ACTIVE, Key
+from ..core.disk_cache import ACTIVE, Key
 from ..layers.layer import Layer
 from ..report.text.console import Line, Output, Span
 
@@ -24,28 +24,29 @@ _CATALOGUE = "symres.theory.observables.registry"  # takes longer to load than a
 
 @dataclass(frozen=True)
 class KeptPage:
-    """What a command prints and its exit code.
+    """What a command prints and its exit code."""
 
-    Args:
-        lines: of text.
-        code: 0, or 1 where a check refutes a result.
-    """
-
-    lines: list[Line]
-    code: int = 0
+    lines: list[Line]  # of text
+    code: int = 0  # 0, or 1 where a check refutes a result
 
 
 def recalled(subject: Key | None, compute: Callable[[], KeptPage]) -> KeptPage:
     """The page of a subject, from the cache in use or computed.
 
-    Args:
-        subject: all that the page depends on but the sources; None if its code is not only symres'.
-        compute: makes it.
+    Without a subject its code is not only symres': it is not kept.
     """
     cache = ACTIVE.get()
     if cache is None or subject is None:
         return compute()
-    return _from_text(cache.recall(subject, "page", lambda: _as_text(compute())))
+
+    def written() -> str:
+        page = compute()
+        lines = [[[span.text, span.style] for span in line] for line in page.lines]
+        return json.dumps({"code": page.code, "lines": lines})
+
+    stored = json.loads(cache.recall(subject, "page", written))  # a checksum says that it is what was written
+    shown: list[Line] = [tuple(Span(text, style) for text, style in line) for line in stored["lines"]]
+    return KeptPage(shown, int(stored["code"]))
 
 
 def is_kept(subject: Key | None) -> bool:
@@ -56,7 +57,10 @@ def is_kept(subject: Key | None) -> bool:
 
 def layer_key(layer: Layer) -> Key | None:
     """A layer in words that say all of it; None if it is not of symres' own nodes, or there are further observables."""
-    used = [*_observing(), *map(type, sp.preorder_traversal(layer.forward)), *_types(f.expr for f in layer.formulas)]
+    loaded = sys.modules.get(_CATALOGUE)  # a catalogue that nobody has loaded nobody has changed
+    records = () if loaded is None else loaded.observables.values()
+    functions = [value for record in records for value in vars(record).values() if callable(value)]
+    used = [*functions, *map(type, sp.preorder_traversal(layer.forward)), *_types(f.expr for f in layer.formulas)]
     if not all(str(what.__module__).startswith(_OWN) for what in used):
         return None
     return (
@@ -66,13 +70,6 @@ def layer_key(layer: Layer) -> Key | None:
         sp.srepr(layer.parameters),
         *(sp.srepr((f.expr, f.parameters)) for f in layer.formulas),
     )
-
-
-def _observing() -> list[Callable]:
-    """The functions of all observables; none of a catalogue that nobody has loaded, and so nobody has changed."""
-    loaded = sys.modules.get(_CATALOGUE)
-    records = () if loaded is None else loaded.observables.values()
-    return [value for record in records for value in vars(record).values() if callable(value)]
 
 
 def activation_key(phi: Activation) -> Key | None:
@@ -89,14 +86,3 @@ def look(output: Output) -> Key:
 
 def _types(formulas: Iterable[sp.Expr]) -> list[type]:
     return [type(node) for e in formulas for node in sp.preorder_traversal(e)]
-
-
-def _as_text(page: KeptPage) -> str:
-    lines = [[[span.text, span.style] for span in line] for line in page.lines]
-    return json.dumps({"code": page.code, "lines": lines})
-
-
-def _from_text(text: str) -> KeptPage:
-    stored = json.loads(text)  # a checksum says that it is what was written
-    lines: list[Line] = [tuple(Span(shown, style) for shown, style in line) for line in stored["lines"]]
-    return KeptPage(lines, int(stored["code"]))

@@ -7,19 +7,24 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import sympy as sp
 
 from ..activations import catalogue
 from ..activations.activation import RESERVED, Activation, file_stem, identifier
 from ..activations.formula_parser import NAME, PARSED_FUNCTIONS, VARIABLE, nearest
-from ..core.abbreviation import with_digest
 from ..core.errors import DeclarationError
 from ..core.scalars import parameter
 from ..core.symbols import PARAMETERS, gamma, xi
+from ..core.words import with_digest
 from ..layers import architectures
 from ..layers.equation_parser import builder, is_equation, names_node, options
 from ..layers.layer import Layer
+
+if TYPE_CHECKING:
+    from ..results.observable import Observable
+    from ..theory.theory import Theory
 
 Axis = tuple[str, float, float]  # name and ends of its range
 _POSITIVE = [1.0, math.inf]  # the ends of a range of positive numbers
@@ -30,21 +35,13 @@ _VALUE = 16  # characters of a number in the name of a file
 
 @dataclass(frozen=True)
 class Request:
-    """A declared layer and how it was asked for.
+    """A declared layer and how it was asked for."""
 
-    Args:
-        asked: the activation as the user wrote it; empty if the user wrote a forward equation alone.
-        phi: the activation; None if there is only the equation.
-        layer: the layer built from it.
-        settings: numbers for parameters, as the user wrote them.
-        positive: names of the formula that stay positive symbols.
-    """
-
-    asked: str
-    phi: Activation | None
-    layer: Layer
-    settings: dict[str, str]
-    positive: tuple[str, ...] = ()
+    asked: str  # the activation as the user wrote it; empty if the user wrote a forward equation alone
+    phi: Activation | None  # the activation; None if there is only the equation
+    layer: Layer  # the layer built from it
+    settings: dict[str, str]  # numbers for parameters, as the user wrote them
+    positive: tuple[str, ...] = ()  # names of the formula that stay positive symbols
 
     @property
     def title(self) -> str:
@@ -107,12 +104,23 @@ def find_activation(text: str, /, **numbers: sp.Expr) -> Activation:
     return catalogue.activations.find(name, **numbers)
 
 
+def observable(theory: Theory, name: str) -> Observable:
+    """The record of an observable that somebody has typed.
+
+    Raises:
+        DeclarationError: the theory has none of this name.
+    """
+    known: dict[str, Observable] = {**theory.observables, **theory.depth_observables}
+    if name not in known:
+        printed = next((key for key, record in known.items() if name in record.sign), None)
+        guess = f"did you mean {printed}?" if printed else nearest(name, list(known))
+        remedy = f"{guess} choose from {', '.join(known)}".strip()
+        raise DeclarationError(f"--quantity {name}", "unknown quantity", remedy)
+    return known[name]
+
+
 def chosen(text: str, pairs: Sequence[str]) -> Activation:
     """The activation of a name or a formula, with numbers for parameters.
-
-    Args:
-        text: its name, or a formula.
-        pairs: ``key=value`` for its parameters.
 
     Raises:
         DeclarationError: as ``make``.
@@ -152,11 +160,8 @@ def make(
     numbers |= {key: _within(key, *axes[key]) for key in (names & axes.keys()) - RESERVED - numbers.keys()}
     written = {key for key in numbers if key in NAME.findall(text)}
     for key in sorted((written & RESERVED) - VARIABLE):
-        raise DeclarationError(
-            f"--set {key}={settings[key]}",
-            f"the name {key} is taken by symres",
-            "call the formula's parameter something else, for instance a",
-        )
+        advice = "call the formula's parameter something else, for instance a"
+        raise DeclarationError(f"--set {key}={settings[key]}", f"the name {key} is taken by symres", advice)
     inside = {key: numbers[key] for key in NAME.findall(layer) if key in numbers} if is_equation(layer) else {}
     inside = {key: value for key, value in inside.items() if key not in map(str, PARAMETERS)}  # those stay symbols
     build = builder(layer, inside, "--layer")
@@ -172,11 +177,9 @@ def make(
     known = own | choices | {str(p) for p in built.parameters}
     for key in rest:
         if key not in known:
-            raise DeclarationError(
-                f"--set {key}={settings[key]}",
-                f"{f'{phi.name} in the layer' if phi else 'the layer'} {layer} has no parameter {key}",
-                nearest(key, sorted(known)) or f"its parameters are: {', '.join(sorted(known)) or 'none'}",
-            )
+            found = f"{f'{phi.name} in the layer' if phi else 'the layer'} {layer} has no parameter {key}"
+            advice = nearest(key, sorted(known)) or f"its parameters are: {', '.join(sorted(known)) or 'none'}"
+            raise DeclarationError(f"--set {key}={settings[key]}", found, advice)
     return Request(text.strip(), phi, built.subs(**rest) if rest else built, settings, tuple(positive))
 
 

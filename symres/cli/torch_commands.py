@@ -10,18 +10,20 @@ import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..core.errors import DeclarationError, SymresError
-from ..report.text.console import Output, complain
-from .app import Json, app
+from ..report.text.console import Output, busy, complain
+from .app import Json, Name, Settings, app, place, print_json
 from .staging import Staging
 
 if TYPE_CHECKING:
     from ..torch import Measurement
+    from ..torch.gains.gain_number import Gain
     from ..torch.models.arguments_of_models import Inputs
 
 _LONGEST = 200  # characters of somebody else's message
@@ -74,8 +76,7 @@ def measure(
 
     With --out: signals.csv, signals.json and signals.png, all of them or none.
     """
-    if out is not None and not out.strip():
-        raise DeclarationError("--out", "its value is empty", "name a folder")
+    folder = place(out, "a folder")
     st = importlib.import_module("symres.torch")
     build = _found(factory, "the model")
     if isinstance(build, importlib.import_module("torch").nn.Module):
@@ -96,14 +97,51 @@ def measure(
                 complain(f"warning: {warning.message}")
         return result
 
-    with nullcontext() if out is None else Staging(Path(out)) as staging:
+    with nullcontext() if folder is None else Staging(folder) as staging:
         result, output = measured(), Output()
         lines = [result.to_json()] if json else _table(result, output.width)
         if staging is not None:
             _write(result, staging.path)
-            lines += [] if json else ["", *(f"wrote {place}" for place in staging.places())]
+            lines += [] if json else ["", *(f"wrote {path}" for path in staging.places())]
             staging.commit()
     output.text("\n".join(lines))
+
+
+@torch_app.command()
+def gain(
+    activation: Name,
+    convention: Annotated[
+        str | None,
+        typer.Option("--convention", metavar="NAME", help="critical, forward, backward, centred, torch; default: all."),
+    ] = None,
+    settings: Settings = None,
+    json: Json = False,
+) -> None:
+    """Print the gain of an activation in each convention, and why."""
+    if find_spec("torch") is None:
+        raise DeclarationError("symres torch", "PyTorch is not installed", "install it: pip install 'symres[torch]'")
+    from ..torch.gains.gain import gain as gain_of
+    from ..torch.gains.gain import require_convention
+    from ..torch.gains.gain_number import gain_record, gain_table
+    from ..torch.gains.layer_averages import subject
+    from .request import chosen
+
+    if convention is not None:
+        require_convention(convention)
+    phi = subject(chosen(activation, settings or []), {}).activation
+    gains: dict[str, Gain | str] = {}
+    for name in (convention,) if convention is not None else ("critical", "forward", "backward", "centred", "torch"):
+        with busy(f"the {name} gain of {phi.name}"):
+            try:
+                gains[name] = gain_of(phi, name)
+            except DeclarationError as error:
+                if convention is not None:
+                    raise
+                gains[name] = error.found
+    if json:
+        return print_json(gain_record(phi.name, gains))
+    output = Output()
+    output.lines(gain_table(phi.name, gains, output.width, output.unicode))
 
 
 def _write(result: Measurement, folder: Path) -> None:
@@ -119,9 +157,9 @@ def _table(result: Measurement, width: int) -> list[str]:
     """The main columns, with standard errors; places with long names have a line of their own."""
     head = ("kernel", "cosine", "J forward", "J backward")
     rows: list[tuple[str, tuple[str, ...]]] = [("place", head)]
-    for place in result.places:
-        numbers = (place.kernel, place.cosine, place.apjn_forward, place.apjn_backward)
-        rows.append((place.name, tuple(_number(n, n.error) for n in numbers)))
+    for signal in result.places:
+        numbers = (signal.kernel, signal.cosine, signal.apjn_forward, signal.apjn_backward)
+        rows.append((signal.name, tuple(_number(n, n.error) for n in numbers)))
     column = 2 + max(len(cell) for _, cells in rows for cell in cells)
     label = max(len(name) for name, _ in rows)
     fits = label + len(head) * column <= width
@@ -164,9 +202,8 @@ def _inputs(text: str, seed: int) -> Inputs:
     made = _called(_found(text, "the inputs"), "the inputs", text)
     if isinstance(made, (torch.Tensor, tuple, dict)):
         return made
-    raise DeclarationError(
-        f"--inputs {text}", f"it returned an object of the type {type(made).__name__}", "return a tensor, tuple or dict"
-    )
+    found = f"it returned an object of the type {type(made).__name__}"
+    raise DeclarationError(f"--inputs {text}", found, "return a tensor, tuple or dict")
 
 
 def _found(path: str, what: str) -> Callable[[], object]:
@@ -200,9 +237,5 @@ def _users_code(asked: str, doing: str, remedy: str) -> Iterator[None]:
     except SymresError:
         raise
     except Exception as error:  # whatever it raises
-        raise DeclarationError(asked, f"{doing} raised {_told(error)}", remedy) from error
-
-
-def _told(error: Exception) -> str:
-    """Kind and message of an error on one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:_LONGEST]}".rstrip(": ")
+        line = f"{type(error).__name__}: {' '.join(str(error).split())[:_LONGEST]}".rstrip(": ")
+        raise DeclarationError(asked, f"{doing} raised {line}", remedy) from error

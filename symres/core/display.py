@@ -1,8 +1,7 @@
-"""Objects that show themselves: on a terminal, in a notebook, and through rooms that their own room cannot see.
+"""Objects that show themselves, on a terminal and in a notebook.
 
 A class says its facts once, and ``Shown`` writes them as text, LaTeX and HTML. What takes a room above, the page of a
-theory for instance, is a view: the package itself says where views come from (``provide``), and they are loaded when
-the first is asked for (``views``).
+theory for instance, is one of the ``views`` of ``foreign``.
 """
 
 from __future__ import annotations
@@ -10,9 +9,8 @@ from __future__ import annotations
 import html
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from types import ModuleType
 from typing import ClassVar, TypeAlias
 
 Plain: TypeAlias = str | float | bool | list["Plain"] | dict[str, "Plain"] | None
@@ -31,17 +29,11 @@ _SCROLLS = "overflow-x:auto;overflow-y:hidden"  # a formula that MathJax finds n
 
 @dataclass(frozen=True)
 class Fact:
-    """One line about an object.
+    """One line about an object."""
 
-    Args:
-        label: what it is about; empty where the text says so itself.
-        text: plain text.
-        latex: an equation that says the same, without dollar signs; empty if there is none.
-    """
-
-    label: str
-    text: str
-    latex: str = ""
+    label: str  # what it is about; empty where the text says so itself
+    text: str  # plain text
+    latex: str = ""  # an equation that says the same, without dollar signs; empty if there is none
 
 
 def plain(value: str | float) -> Plain:
@@ -142,16 +134,3 @@ def folded(summary: str, inside: str, is_open: bool = False) -> str:
     state = " open" if is_open else ""
     title = f'<summary style="cursor:pointer;font-weight:bold">{html.escape(summary)}</summary>'
     return f'<details{state}>{title}<div style="{_INDENT}">{inside}</div></details>'
-
-
-_source: list[Callable[[], ModuleType]] = []
-
-
-def provide(load: Callable[[], ModuleType]) -> None:
-    """Say which module has the functions that draw, or find out, things for objects of rooms below; the last counts."""
-    _source[:] = [load]
-
-
-def views() -> ModuleType:
-    """The views, loaded when they are first asked for."""
-    return _source[0]()

@@ -47,13 +47,7 @@ def _environment(folder: Path) -> jinja2.Environment:
 
 
 def render(template: str, values: Mapping[str, Any], folder: Path | None = None) -> str:
-    """Fill a template.
-
-    Args:
-        template: its name.
-        values: what it shows.
-        folder: where it lies; None stands for the templates of documents.
-    """
+    """Fill a template. Without a folder it is one of a document."""
     return _environment(templates() if folder is None else folder).get_template(template).render(**values)
 
 
@@ -123,10 +117,6 @@ def put_in_place(temporary: Path, path: Path) -> None:
 
     Links stay and are followed. A file is replaced in one step, and its mode and owner stay. What is not a file, such
     as a device or a pipe, stays too: the bytes are written into it.
-
-    Args:
-        temporary: the complete file, which is moved, or copied.
-        path: where it is wanted.
 
     Raises:
         OSError: it cannot be written, or is protected from that.

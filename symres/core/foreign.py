@@ -1,7 +1,7 @@
-"""What users may pass and a room above reads: objects of other libraries, such as a module of PyTorch, and text.
+"""What rooms below ask of rooms above: readers of what users may pass (objects of other libraries, text), and views.
 
-The package itself says who reads them (``accept``); a reader is loaded when the first such object arrives, so that no
-room imports the library, and the room that does may stand above all others.
+The package itself says where each lies (``accept``). It is loaded when it is first asked for, so that no room imports
+a library that is missing, and whoever answers may stand above all others.
 """
 
 from __future__ import annotations
@@ -9,25 +9,25 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import TypeAlias
+from pkgutil import resolve_name
+from types import ModuleType
+from typing import Any, TypeAlias
 
 Reader: TypeAlias = Callable[[object], object]
 
 CONSTANTS = "constants as text"  # "1/sqrt(2)": the grammar of formulas is in a room above that of numbers
-
 THEORIES = "theories"  # sr.check("gelu"): the oracles must not see the room that derives
+VIEWS = "views"  # theory.page(): a theory cannot see the room that draws it
 
-_loaders: dict[str, Callable[[], Reader]] = {}
+_places: dict[str, str] = {}
 
 
-def accept(library: str, load: Callable[[], Reader]) -> None:
-    """Say who reads the objects of a library; the last one counts.
+def accept(what: str, place: str) -> None:
+    """Say where the reader of something lies; the last one counts.
 
-    Args:
-        library: the name under which it is imported, ``CONSTANTS`` or ``THEORIES``.
-        load: imports the reader; called when an object of the library arrives.
+    A place is ``package.module:function``; ``package.module:`` stands for the module itself.
     """
-    _loaders[library] = load
+    _places[what] = place
 
 
 def reader(what: object) -> Reader | None:
@@ -37,15 +37,20 @@ def reader(what: object) -> Reader | None:
     of the sort, belongs to any library that the program has imported.
     """
     packages = {cls.__module__.partition(".")[0] for cls in type(what).__mro__}
-    for library, load in _loaders.items():
+    for library in _places:
         if library in packages or (callable(what) and library in sys.modules):
-            return load()
+            return reader_of(library)
     return None
 
 
-def reader_of(library: str) -> Reader:
-    """Who reads the objects of a library that somebody has accepted."""
-    return _loaders[library]()
+def reader_of(what: str) -> Any:
+    """What has been accepted under a name, loaded now."""
+    return resolve_name(_places[what])
+
+
+def views() -> ModuleType:
+    """The functions that draw, or find out, things for objects of rooms below."""
+    return reader_of(VIEWS)
 
 
 def is_installed(library: str) -> bool:

@@ -10,9 +10,10 @@ from typing import Any
 
 import sympy as sp
 
-from .abbreviation import counted, text_of
-from .display import Fact, Shown, folded, listed, preformatted, views
+from .display import Fact, Shown, folded, listed, preformatted
 from .errors import SymresError
+from .foreign import views
+from .words import counted, text_of
 
 
 class Rule(StrEnum):

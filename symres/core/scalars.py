@@ -87,9 +87,8 @@ def whole(value: Number, name: str, least: int) -> int:
     """
     exact = number(value, name)
     if not exact.is_Integer or exact < least:
-        raise DeclarationError(
-            f"{name} {value}", f"it is not a whole number >= {least}", f"pass one, such as {least + 1}"
-        )
+        found = f"it is not a whole number >= {least}"
+        raise DeclarationError(f"{name} {value}", found, f"pass one, such as {least + 1}")
     return int(exact)
 
 
@@ -110,19 +109,12 @@ def scalar(value: Number, name: str) -> sp.Expr:
 def equation(value: Any, name: str) -> sp.Expr:
     """Neurons, or functions of them, in a declaration.
 
-    Args:
-        value: an expression, or a number.
-        name: what it is, for messages.
-
     Raises:
         DeclarationError: text, as on the command line.
     """
     if isinstance(value, str):
-        raise DeclarationError(
-            f"{name} = {value!r}",
-            "it is text",
-            'write the equation in sympy symbols, or as one text: sr.layer("z + Dense(phi(z))")',
-        )
+        remedy = 'write the equation in sympy symbols, or as one text: sr.layer("z + Dense(phi(z))")'
+        raise DeclarationError(f"{name} = {value!r}", "it is text", remedy)
     return scalar(value, name)
 
 

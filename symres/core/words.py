@@ -1,11 +1,19 @@
-"""Sentences that keep the values that they are made of: people read the words, code reads the fields."""
+"""Sentences that keep the values that they are made of: people read the words, code reads the fields.
+
+And expressions as texts: in messages, and where they are sorted.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
-from typing import Self
+from functools import lru_cache
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    import sympy as sp
 
 
 class Words(str):
@@ -25,17 +33,11 @@ class Obstruction(Enum):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reason(Words):
-    """Why a result has no closed form.
+    """Why a result has no closed form."""
 
-    Args:
-        subject: what the reason is about, a formula or a noun; may be empty.
-        predicate: what is said of it, whatever the subject is.
-        obstruction: the kind of the reason.
-    """
-
-    subject: str
-    predicate: str
-    obstruction: Obstruction = Obstruction.OTHER
+    subject: str  # what the reason is about, a formula or a noun; may be empty
+    predicate: str  # what is said of it, whatever the subject is
+    obstruction: Obstruction = Obstruction.OTHER  # the kind of the reason
 
     def __new__(cls, subject: str, predicate: str, obstruction: Obstruction = Obstruction.OTHER) -> Self:
         """Write the words."""
@@ -54,17 +56,11 @@ class Reason(Words):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NumbersWanted(Words):
-    """What to do where parameters have no numbers: pass them by name, or type them.
+    """What to do where parameters have no numbers: pass them by name, or type them."""
 
-    Args:
-        names: of the parameters.
-        call: what is called with them, ``gain(..., {})``; empty where that is clear.
-        example: a number that may stand for each.
-    """
-
-    names: tuple[str, ...]
-    call: str = ""
-    example: str = "0.5"
+    names: tuple[str, ...]  # of the parameters
+    call: str = ""  # what is called with them, ``gain(..., {})``; empty where that is clear
+    example: str = "0.5"  # a number that may stand for each
 
     def __new__(cls, names: tuple[str, ...], call: str = "", example: str = "0.5") -> Self:
         """Write the words for callers in Python."""
@@ -94,16 +90,33 @@ def predicate(reason: str) -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SeriesRange(Words):
-    """Where a series in K ends, and how far it reaches.
+    """Where a series in K ends, and how far it reaches."""
 
-    Args:
-        terms: the last power.
-        reach: for which K it has which error; empty if it was not compared with numbers.
-    """
-
-    terms: str
-    reach: str = ""
+    terms: str  # the last power
+    reach: str = ""  # for which K it has which error; empty if it was not compared with numbers
 
     def __new__(cls, terms: str, reach: str = "") -> Self:
         """Write the words."""
         return super().__new__(cls, "; ".join(filter(None, (terms, reach))))
+
+
+def abbreviated(value: object, length: int) -> str:
+    """The text of an object, cut to a number of characters with dots at the end."""
+    text = str(value)
+    return text if len(text) <= length else f"{text[: length - 3]}..."
+
+
+def with_digest(start: str, whole: str, joint: str = "_") -> str:
+    """The start of a text with eight digits made from the whole of it: different texts stay different."""
+    return f"{start.rstrip('_')}{joint}{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things: ``1 layer``, ``2 layers``."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+@lru_cache(maxsize=2**14)
+def text_of(expression: sp.Basic) -> str:
+    """``str(expression)``: the same expressions are sorted by their texts again and again, and printing is slow."""
+    return str(expression)

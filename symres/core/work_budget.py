@@ -55,19 +55,12 @@ class Stage(Enum):
 
 @dataclass(slots=True)
 class Meter:
-    """The work that is left of a stage.
+    """The work that is left of a stage."""
 
-    Args:
-        stage: what is measured.
-        operations_left: that it may take.
-        seconds_left: of processor time that it may take.
-        ends: whether its end ends what runs; else it only limits the stages inside of it.
-    """
-
-    stage: Stage
-    operations_left: float
-    seconds_left: float
-    ends: bool
+    stage: Stage  # what is measured
+    operations_left: float  # that it may take
+    seconds_left: float  # of processor time that it may take
+    ends: bool  # whether its end ends what runs; else it only limits the stages inside of it
 
 
 class Spent(BaseException):
@@ -92,10 +85,7 @@ def spend(operations: int) -> None:
 def limited(stage: Stage, subject: str = "", *, ends: bool = True) -> Iterator[None]:
     """Run a stage within its budget, and within what is left of the stage that it is part of.
 
-    Args:
-        stage: whose budget it is.
-        subject: what is asked for, in the words of the message; the stage if empty.
-        ends: False for a stage that only limits those inside of it, so that what they leave can be put together.
+    With ``ends=False`` it only limits the stages inside of it, so that what they leave can be put together.
 
     Raises:
         OutOfBudget: the budget is spent.

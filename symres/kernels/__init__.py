@@ -15,8 +15,7 @@ zonal               kernels of inputs of one norm, tabulated in their angle: any
 ensemble            what infinitely wide networks predict, at any time of their training
 kernel_gradient     derivatives of kernels in parameters, forwards through the layers
 declared_network    which network a name or a layer stands for; what is called in its generated module
-given_numbers       parameters within their domains, inputs that are real and finite
-libraries           libraries that may be missing, and the functions of the one that an array is of
+kernel_arguments    arrays of any library, parameters within their domains, inputs that are real and finite
 """
 
 import lazy_loader

@@ -29,8 +29,7 @@ from .declared_network import (
     source_of,
     without_tangent_kernel,
 )
-from .given_numbers import PART, Value, Values, parameter_values, require_inputs
-from .libraries import Array, require
+from .kernel_arguments import PART, Array, Value, Values, parameter_values, require, require_inputs
 
 Inputs: TypeAlias = Array  # of shape (N, n0), of the library that the module is made for
 Scheduler: TypeAlias = str | Executor | Callable[..., Any] | Any  # what dask.compute takes; a client of distributed too
@@ -105,7 +104,10 @@ def matrix(
         raise DeclarationError("the kernel matrix of X and X2", reason, "pass inputs with the same features")
     shape = (first[0], second[0])
     is_array = not (out is None or isinstance(out, str | Path))
-    work = _Work(source, place_of(kernel), values, _kind_of_array(out, shape) if is_array else _kind(dtype))
+    kind = _kind_of_array(out, shape) if is_array else _type_of_blocks(dtype)
+    if kind is None or not (is_array or kind.isnative):
+        raise DeclarationError(f"a kernel matrix of type {dtype}", "unknown type", f"use {' or '.join(DTYPES)}")
+    work = _Work(source, place_of(kernel), values, kind)
     grid = Grid(shape, _pair(chunks, square=X2 is None), X2 is None)
     # before anything is written: a tangent kernel may not exist, or a parameter have too many numbers
     work.block(X[:1], None if X2 is None else X2[:1])
@@ -137,19 +139,12 @@ def matrix(
 
 @dataclass(frozen=True)
 class _Work:
-    """How a block is computed, in whatever process.
+    """How a block is computed, in whatever process."""
 
-    Args:
-        source: of the module.
-        kernel: the place of the kernel in what the module returns.
-        parameters: of the network, by name.
-        dtype: of the block.
-    """
-
-    source: ModuleSource
-    kernel: int
-    parameters: Values
-    dtype: np.dtype
+    source: ModuleSource  # of the module
+    kernel: int  # the place of the kernel in what the module returns
+    parameters: Values  # of the network, by name
+    dtype: np.dtype  # of the block
 
     def block(self, first: Inputs, second: Inputs) -> np.ndarray:
         """The kernel of some inputs and others, or of some with themselves where ``second`` is None.
@@ -258,14 +253,6 @@ def _type_of_blocks(dtype: Any) -> np.dtype | None:
     except TypeError:
         return None
     return kind if kind.name in DTYPES else None
-
-
-def _kind(dtype: str | np.dtype | type) -> np.dtype:
-    """The type in which blocks are kept."""
-    kind = _type_of_blocks(dtype)
-    if kind is None or not kind.isnative:
-        raise DeclarationError(f"a kernel matrix of type {dtype}", "unknown type", f"use {' or '.join(DTYPES)}")
-    return kind
 
 
 def _kind_of_array(out: Any, shape: tuple[int, int]) -> np.dtype:

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..core import files
 from ..core.errors import DeclarationError
-from .libraries import require
+from .kernel_arguments import require
 
 Block = tuple[int, int]  # its row and its column of blocks
 Area = tuple[slice, slice]  # rows and columns of a matrix
@@ -33,17 +33,11 @@ _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.r
 
 @dataclass(frozen=True)
 class Grid:
-    """The blocks of a matrix.
+    """The blocks of a matrix."""
 
-    Args:
-        shape: of the matrix.
-        chunks: of a block.
-        symmetric: whether it is its own mirror image.
-    """
-
-    shape: tuple[int, int]
-    chunks: tuple[int, int]
-    symmetric: bool
+    shape: tuple[int, int]  # of the matrix
+    chunks: tuple[int, int]  # of a block
+    symmetric: bool  # whether it is its own mirror image
 
     @property
     def blocks(self) -> list[Block]:
@@ -65,17 +59,11 @@ class Grid:
 
 @dataclass(frozen=True)
 class Store(ABC):
-    """A file of a matrix. It is pickled with the task that writes a block, which opens it by its path.
+    """A file of a matrix. It is pickled with the task that writes a block, which opens it by its path."""
 
-    Args:
-        path: where it is.
-        grid: the blocks of the matrix.
-        dtype: of its entries.
-    """
-
-    path: Path
-    grid: Grid
-    dtype: np.dtype
+    path: Path  # where it is
+    grid: Grid  # the blocks of the matrix
+    dtype: np.dtype  # of its entries
 
     @property
     def size(self) -> int:
@@ -253,14 +241,10 @@ class Journal:
 
     Its first line says what the output is; each further line names a block and its checksum, and is written after the
     block.
-
-    Args:
-        path: of the journal.
-        facts: what the output is made of, by names that people read.
     """
 
-    path: Path
-    facts: Mapping[str, object]
+    path: Path  # of the journal
+    facts: Mapping[str, object]  # what the output is made of, by names that people read
 
     def begin(self, blocks: Mapping[Block, str]) -> None:
         """Start anew, with blocks that are there."""
@@ -272,9 +256,6 @@ class Journal:
         """The blocks that an earlier run finished, with their checksums.
 
         What was cut off in the middle of the last line does not count.
-
-        Args:
-            blocks: those of the matrix.
 
         Raises:
             DeclarationError: the journal is that of another matrix, or damaged.
@@ -308,13 +289,7 @@ class Journal:
 def prepare(store: Store, journal: Journal, resume: bool) -> set[Block]:
     """Make the files, or find what an earlier run left in them.
 
-    Args:
-        store: of the matrix.
-        journal: beside it.
-        resume: whether to go on where an earlier run of the same matrix ended.
-
-    Returns:
-        the blocks that are there, as their checksums say.
+    The blocks that are there are those that checksums confirm.
 
     Raises:
         DeclarationError: there is another matrix or another file in this place, the journal is damaged, or the disk is
@@ -331,7 +306,8 @@ def prepare(store: Store, journal: Journal, resume: bool) -> set[Block]:
             return set(intact)
     elif resume and store.path.exists():
         raise DeclarationError(asked, "the path exists, without a journal of symres", _ANEW)
-    free = shutil.disk_usage(store.path.parent).free + _room(store.path)
+    replaced = [path for path in (store.path, *store.path.rglob("*")) if path.exists()]
+    free = shutil.disk_usage(store.path.parent).free + sum(path.stat().st_blocks * 512 for path in replaced)
     if free < store.size:
         reason = f"it takes {store.size / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free"
         raise DeclarationError(asked, reason, "choose another disk, or dtype='float32'")
@@ -365,11 +341,6 @@ def _told(asked: str) -> Iterator[None]:
     except OSError as error:
         remedy = "make room or choose another disk, and call again: the blocks in the journal are kept"
         raise DeclarationError(asked, error.strerror or str(error), remedy) from None
-
-
-def _room(path: Path) -> int:
-    """Bytes on the disk that overwriting sets free."""
-    return sum(entry.stat().st_blocks * 512 for entry in (path, *path.rglob("*")) if entry.exists())
 
 
 def _json(line: bytes) -> object:

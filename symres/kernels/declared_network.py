@@ -38,12 +38,7 @@ def place_of(kernel: str) -> int:
 
 
 def without_tangent_kernel(asked: str, remedy: str = 'use kernel="nngp"') -> DeclarationError:
-    """The error of a network whose tangent kernel is infinite for equal inputs.
-
-    Args:
-        asked: what needs it.
-        remedy: what to do.
-    """
+    """The error of a network whose tangent kernel is infinite for equal inputs."""
     found = "it is infinite for equal inputs: after a trained layer, the slope of an activation has no mean square"
     return DeclarationError(asked, found, remedy)
 
@@ -69,15 +64,10 @@ def parameters_of(module: ModuleType) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class ModuleSource:
-    """A module that other processes can make again, and that is known by its text.
+    """A module that other processes can make again, and that is known by its text."""
 
-    Args:
-        text: of the module.
-        exported: what makes the module of it; None where running the text does.
-    """
-
-    text: str
-    exported: Module | None = None
+    text: str  # of the module
+    exported: Module | None = None  # what makes the module of it; None where running the text does
 
     @lru_cache(maxsize=8)  # noqa: B019 (sources are equal by their text, and so few are kept that they may live on)
     def load(self) -> ModuleType:
@@ -170,7 +160,8 @@ def require_kernel(declared: Network, kernel: str) -> int:
     """
     place = place_of(kernel)
     if KERNELS[place] == "tangent" and not declared.has_tangent_kernel:
-        asked = f"the tangent kernel of {_names(declared)}"
+        names = dict.fromkeys(formula.name for theory in declared.layers for formula in theory.layer.formulas)
+        asked = f"the tangent kernel of {', '.join(names) or 'linear layers'}"
         if all(theory.ntk_map.expr is not None for theory in declared.layers):
             raise without_tangent_kernel(asked)
         raise without_tangent_kernel(asked, "use another activation")  # there is no code for such a network at all
@@ -181,9 +172,3 @@ def require_kernel(declared: Network, kernel: str) -> int:
 def loaded_export(declared: Network, target: str) -> ModuleType:
     """The generated module of a network: it is made once, optimisers evaluate kernels hundreds of times."""
     return export(declared, target).load()
-
-
-def _names(declared: Network) -> str:
-    """The activations of a network, in the order of its layers."""
-    names = dict.fromkeys(formula.name for theory in declared.layers for formula in theory.layer.formulas)
-    return ", ".join(names) or "linear layers"

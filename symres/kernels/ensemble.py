@@ -22,7 +22,7 @@ from typing import NamedTuple
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, number
 from .declared_network import KERNELS, place_of, without_tangent_kernel
-from .libraries import Array, as_array, is_finite, namespace_of
+from .kernel_arguments import Array, as_array, is_finite, namespace_of
 
 Pair = tuple[Array, Array]  # kernel of the Gaussian process and tangent kernel, as dual_kernel_matrix returns them
 
@@ -111,11 +111,14 @@ def predict(
     if len(y.shape) > 2 or 0 in y.shape:
         shape = tuple(y.shape)
         raise DeclarationError("predictions from y_train", f"its shape is {shape}", "pass (N,) or (N, outputs)")
-    values = {name: _at_least_0(v, name) for name, v in (("ridge", ridge), ("noise", noise))}
+    added = [float(number(ridge, "ridge")), float(number(noise, "noise"))]
+    for name, value in zip(("ridge", "noise"), added, strict=True):
+        if value < 0:
+            raise DeclarationError(f"{name} = {value:g}", "it is negative", f"pass {name} >= 0")
     rate = float(number(learning_rate, "learning_rate"))
     if rate <= 0:
         raise DeclarationError(f"the learning rate {learning_rate}", "it is not positive", "pass a rate such as 1")
-    return Ensemble(train, cross, test, y, values["ridge"], values["noise"], rate)
+    return Ensemble(train, cross, test, y, added[0], added[1], rate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,15 +257,9 @@ def _require_sound(xp: ModuleType, values: Array, name: str, symmetric: bool) ->
 
 
 def _require_regular(values: Array, asked: str, kernel: str, name: str, present: float, otherwise: str = "") -> None:
-    """Refuse what divides by eigenvalues that are rounding errors.
+    """Refuse to divide by eigenvalues of a kernel that are rounding errors.
 
-    Args:
-        values: eigenvalues of the kernel, with what is added to its diagonal.
-        asked: what divides by them.
-        kernel: its name.
-        name: of what is added to the diagonal.
-        present: how much that is.
-        otherwise: another remedy.
+    ``name`` is what is added to the diagonal of the kernel, ``present`` how much; ``otherwise`` is a further remedy.
     """
     least, largest = float(values.min()), float(values.max())
     needed = SINGULAR * float(namespace_of(values).finfo(values.dtype).eps) * largest
@@ -271,10 +268,3 @@ def _require_regular(values: Array, asked: str, kernel: str, name: str, present:
         enough = present + 2 * (needed - least)  # with a margin: what is printed is rounded
         said = f"pass {name}={enough:.1e} or more" + f" in the place of {present:g}" * bool(present)
         raise DeclarationError(asked, found, said + otherwise)
-
-
-def _at_least_0(value: Number, name: str) -> float:
-    found = float(number(value, name))
-    if found < 0:
-        raise DeclarationError(f"{name} = {value}", "it is negative", f"pass {name} >= 0")
-    return found

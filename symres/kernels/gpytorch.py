@@ -17,9 +17,8 @@ from ..core.errors import DeclarationError
 from ..core.scalars import Number, number
 from ..theory.depth.network import Network
 from .declared_network import Declared, declared_network, function_of, loaded_export, parameters_of, require_kernel
-from .given_numbers import parameter_values, require_interval
+from .kernel_arguments import parameter_values, require, require_interval
 from .kernel_gradient import entry_derivatives, threads_for
-from .libraries import require
 
 require("symres.kernels.gpytorch", "gpytorch", "torch", "gpytorch")
 
@@ -103,7 +102,11 @@ class NeuralKernel(Kernel):
         given = {name: v for name, v in given.items() if name in self.names} | dict(parameters or {})
         values: dict[str, Any] = dict(parameter_values(self.names, given, self.network))
         if self.ard_num_dims is not None:
-            values[_INPUTS] = self._first_variances(input_variances)
+            first = [1.0] * self.ard_num_dims if input_variances is None else input_variances
+            values[_INPUTS] = [float(number(v, _INPUTS)) for v in first]
+            if len(first) != self.ard_num_dims:
+                asked = f"{len(first)} input variances, ard_num_dims={self.ard_num_dims}"
+                raise DeclarationError(asked, "each feature needs one", "leave ard_num_dims out")
         for role, named in (("constraint", constraints or {}), ("prior", priors or {})):
             for name in named:
                 if name not in values:
@@ -121,19 +124,6 @@ class NeuralKernel(Kernel):
             if prior is not None:
                 get, put = partial(NeuralKernel.value, name=name), partial(NeuralKernel._set, name=name)
                 self.register_prior(f"{name}_prior", prior, get, put)
-
-    def _first_variances(self, variances: Sequence[Number] | None) -> list[float]:
-        """The input variances at first.
-
-        Raises:
-            DeclarationError: not one for each of ``ard_num_dims`` features.
-        """
-        numbers = [1.0] * self.ard_num_dims if variances is None else variances
-        first = [float(number(v, _INPUTS)) for v in numbers]
-        if len(first) != self.ard_num_dims:
-            asked = f"{len(first)} input variances, ard_num_dims={self.ard_num_dims}"
-            raise DeclarationError(asked, "each feature needs one", "leave ard_num_dims out")
-        return first
 
     def value(self, name: str) -> torch.Tensor:
         """A parameter by name, of shape ``(*batch_shape, 1, 1)``; input variances have ``(*batch_shape, 1, n0)``.

@@ -22,7 +22,7 @@ import numpy as np
 from ..codegen.arrays.feature_rows.kernels_of_rows import _kernels_of_rows
 from ..theory.depth.network import Network
 from .declared_network import function_of, loaded_export
-from .libraries import require
+from .kernel_arguments import require
 
 if TYPE_CHECKING:
     import torch
@@ -92,10 +92,7 @@ def kernel_and_gradient(
 
 
 def entry_derivatives(
-    evaluate: Callable[..., torch.Tensor],
-    arguments: Sequence[torch.Tensor],
-    wanted: Sequence[bool],
-    symmetric: bool,
+    evaluate: Callable[..., torch.Tensor], arguments: Sequence[torch.Tensor], wanted: Sequence[bool], symmetric: bool
 ) -> tuple[torch.Tensor, list[torch.Tensor | None]]:
     """A matrix whose entries are functions of entries of the arguments, and the derivatives of these functions.
 

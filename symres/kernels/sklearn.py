@@ -18,9 +18,8 @@ from ..core.errors import DeclarationError
 from ..core.scalars import number
 from ..theory.depth.network import Network
 from .declared_network import Declared, declared_network, function_of, loaded_export, parameters_of, require_kernel
-from .given_numbers import parameter_values, require_inputs
+from .kernel_arguments import parameter_values, require, require_inputs
 from .kernel_gradient import Seed, kernel_and_gradient
-from .libraries import require
 
 require("symres.kernels.sklearn", "sklearn", "sklearn")
 
@@ -157,10 +156,16 @@ class NeuralKernel(Kernel):
         if Y is not None:
             found = "it exists for one set of inputs, not two"
             raise DeclarationError("the gradient of a kernel matrix", found, "pass X alone")
-        seeds, scales = self._seeds
+        # parameters of the network that are differentiated, in the order of theta
+        seeds: list[Seed] = []
+        for h in self.hyperparameters:
+            if not (h.fixed or h.name == _INPUTS):
+                several = bool(np.ndim(self._values[h.name]))
+                seeds += [(h.name, place if several else None) for place in range(h.n_elements)]
         is_relevance = any(h.name == _INPUTS and not h.fixed for h in self.hyperparameters)
         matrix, *slopes = kernel_and_gradient(self._network, place, first, values, seeds, in_features=is_relevance)
-        slopes[0] = slopes[0] * scales  # in logarithms: times the values, which the features have already
+        # in logarithms: times the values, which the features have already
+        slopes[0] = slopes[0] * np.exp(self.theta[: len(seeds)])
         return matrix, np.concatenate(slopes, axis=-1)
 
     def diag(self, X: Any) -> np.ndarray:
@@ -205,31 +210,20 @@ class NeuralKernel(Kernel):
         rows = np.asarray(X)
         require_inputs(rows, name)
         rows = rows.astype(np.float64, copy=False)
-        return rows if self.input_variances is None else rows * np.sqrt(self._variances(rows.shape[1]))
-
-    def _variances(self, features: int) -> np.ndarray:
-        variances = np.ravel(_floats(self._numbers[_INPUTS], _INPUTS))
+        if self.input_variances is None:
+            return rows
+        features, variances = rows.shape[1], np.ravel(_floats(self.input_variances, _INPUTS))
         if variances.shape != (features,) or not (variances >= 0).all():
             asked = f"{len(variances)} input variances for {features} features"
             remedy = f"pass {features}: input_variances=numpy.ones({features})"
             raise DeclarationError(asked, "each feature needs one that is not negative", remedy)
-        return variances
+        return rows * np.sqrt(variances)
 
     @property
     def _checked(self) -> dict[str, float | list[float]]:
         """The parameters of the network as its module takes them."""
         network = self._network
         return parameter_values(parameters_of(loaded_export(network, self.target)), self._values, network)
-
-    @property
-    def _seeds(self) -> tuple[list[Seed], np.ndarray]:
-        """Parameters of the network that are differentiated, in the order of theta, with their values."""
-        seeds: list[Seed] = []
-        for h in self.hyperparameters:
-            if not (h.fixed or h.name == _INPUTS):
-                several = bool(np.ndim(self._values[h.name]))
-                seeds += [(h.name, place if several else None) for place in range(h.n_elements)]
-        return seeds, np.exp(self.theta[: len(seeds)])
 
     def _function(self, name: str) -> Any:
         return function_of(loaded_export(self._network, self.target), name)
@@ -251,9 +245,8 @@ def _hyperparameter(name: str, value: Value, bounds: Bounds) -> Hyperparameter:
     except (TypeError, ValueError):
         limits = np.array([])
     if limits.shape not in ((2,), (1, 2), (size, 2)) or not ((limits > 0) & np.isfinite(limits)).all():
-        raise DeclarationError(
-            f"the bounds {bounds} of {name}", "they are not positive numbers", 'pass a pair, or "fixed"'
-        )
+        found = "they are not positive numbers"
+        raise DeclarationError(f"the bounds {bounds} of {name}", found, 'pass a pair, or "fixed"')
     if not (np.asarray(_floats(value, name)) > 0).all():
         raise DeclarationError(f"{name} = {value} as a hyperparameter", "it has no logarithm", f'{name}_bounds="fixed"')
     return Hyperparameter(name, "numeric", bounds, size)

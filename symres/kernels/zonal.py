@@ -16,7 +16,7 @@ from ..core.display import Fact, Shown
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, number
 from .declared_network import function_of, loaded, parameters_of, without_tangent_kernel
-from .given_numbers import Value, parameter_values
+from .kernel_arguments import Value, parameter_values
 
 Floats = NDArray[np.float64]
 
@@ -42,12 +42,7 @@ class ZonalKernel(Shown):
     """
 
     def __init__(
-        self,
-        module: Module | ModuleType,
-        K: Number = 1.0,
-        *,
-        tolerance: float = 1e-10,
-        **parameters: Value,
+        self, module: Module | ModuleType, K: Number = 1.0, *, tolerance: float = 1e-10, **parameters: Value
     ) -> None:
         """Make the table.
 
@@ -66,13 +61,13 @@ class ZonalKernel(Shown):
         self._parameters = parameter_values(parameters_of(made), parameters)
         self.K = float(number(K, "K"))
         if not self.K > 0.0:
-            raise DeclarationError(
-                f"a table of kernels at K = {self.K:g}", "inputs of kernel 0 have no angle", "pass K > 0"
-            )
+            reason = "inputs of kernel 0 have no angle"
+            raise DeclarationError(f"a table of kernels at K = {self.K:g}", reason, "pass K > 0")
         pieces = FEWEST
         while True:
             angles = np.linspace(0.0, np.pi, PLACES * pieces + 1)
-            exact = self._exact(angles)
+            both = self._dual_kernel(self.K, self.K, self.K * np.cos(angles), **self._parameters)
+            exact = np.stack([np.asarray(kernel, dtype=np.float64) for kernel in both], axis=-1)  # (angles, 2)
             if not np.isfinite(exact).all():
                 if np.isfinite(exact[:, 0]).all():
                     raise without_tangent_kernel("a table of the tangent kernel", 'use matrix(..., kernel="nngp")')
@@ -97,11 +92,6 @@ class ZonalKernel(Shown):
         numbers = {"K": self.K} | self._parameters
         facts = [Fact("", f"{name} = {value}") for name, value in numbers.items()]
         return [*facts, Fact("pieces", str(len(self._spline.x) - 1)), Fact("error", f"{self.error:.1g}")]
-
-    def _exact(self, angles: Floats) -> Floats:
-        """Both kernels at angles, of shape (angles, 2)."""
-        found = self._dual_kernel(self.K, self.K, self.K * np.cos(angles), **self._parameters)
-        return np.stack([np.asarray(a, dtype=np.float64) for a in found], axis=-1)
 
     def __call__(self, rho: ArrayLike) -> tuple[Floats, Floats]:
         """Both kernels.

@@ -1,12 +1,11 @@
 """How formulas are written: in which order, and in LaTeX with the field's names.
 
 Read ``shortest`` first (which of several equal forms is printed), then ``term_order`` (which term and factor stands
-where), ``factors``, ``determinants`` (names for long determinants) and ``latex``. ``long_numbers`` has what is done
-about integers of many digits, ``decimals`` shortens numbers, ``facts`` makes equations for objects
-that show themselves, and ``formula_reader`` finds the formulas in sentences.
+where) and ``latex``. ``long_numbers`` has what is done about integers of many digits, ``decimals`` shortens numbers,
+and ``facts`` makes equations for objects that show themselves, with names for long determinants.
 """
 
-from .determinants import named as named
+from .facts import named as named
 from .latex import Notation as Notation
 from .latex import escape as escape
 from .latex import latex as latex

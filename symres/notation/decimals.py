@@ -32,13 +32,12 @@ def at_zero_gamma(expr: sp.Expr) -> sp.Expr | None:
 def decimal(value: sp.Expr, digits: int = 20) -> str:
     """The correctly rounded decimal of a number."""
     value = sp.sympify(value)
-    if value.is_Rational or value.is_Float:
-        with mp.workdps(digits + 10):
-            number = mp.mpf(value.p) / value.q if value.is_Rational else mp.mpf(value._mpf_)
-            return _plain(number, digits)
     with mp.workdps(digits + 10):
-        found, _ = evaluate(value, {}, digits + 3)
-        return _plain(found, digits)
+        if value.is_Rational:
+            number = mp.mpf(value.p) / value.q
+        else:
+            number = mp.mpf(value._mpf_) if value.is_Float else evaluate(value, {}, digits + 3)[0]
+        return mp.nstr(number, digits).removesuffix(".0")
 
 
 def plain_number(expr: sp.Expr | None) -> float | str | None:
@@ -90,10 +89,6 @@ def _generic(expression: sp.Expr) -> sp.Expr:
     return sp.N(expression.subs(values), 40)
 
 
-def _plain(number: mp.mpf, digits: int) -> str:
-    return mp.nstr(number, digits).removesuffix(".0")
-
-
 def denested(number: sp.Expr) -> sp.Expr:
     """A shorter form of a number, without roots inside of roots where it has such a form; else the number itself.
 
@@ -112,8 +107,11 @@ def denested(number: sp.Expr) -> sp.Expr:
         if plain.is_algebraic:  # with arcs of roots among its terms, rationalising takes many seconds
             candidates += [sp.radsimp(plain), sp.sqrtdenest(sp.radsimp(sp.expand(plain)))]
         shorter = min(candidates, key=lambda e: len(str(e)))
-        if len(str(shorter)) < len(str(number)) and _are_equal(shorter, number):
-            return sp.factor_terms(shorter)
+        if len(str(shorter)) < len(str(number)):
+            value, radius = evaluate(shorter - number, {}, _AGREEING)
+            size = abs(evaluate(number, {}, _AGREEING)[0])
+            if abs(value) + radius <= size * sp.Float(10, 5) ** -(_AGREEING - 5):
+                return sp.factor_terms(shorter)
     except SymresError:  # it has no enclosure: nothing can be compared
         pass
     return number
@@ -129,9 +127,3 @@ def _joined_roots(product: sp.Expr) -> sp.Expr:
     if any(power.exp.is_Rational and power.exp.q == 2 and power.base.is_Add for power in root.atoms(sp.Pow)):
         return product
     return root * sp.Mul(*(f for f in sp.Mul.make_args(product) if f not in roots))
-
-
-def _are_equal(one: sp.Expr, other: sp.Expr) -> bool:
-    value, radius = evaluate(one - other, {}, _AGREEING)
-    size = abs(evaluate(other, {}, _AGREEING)[0])
-    return bool(abs(value) + radius <= size * sp.Float(10, 5) ** -(_AGREEING - 5))

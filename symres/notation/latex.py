@@ -27,21 +27,9 @@ _WORD = re.compile(r"^([A-Za-z]{2,})")  # a name of several letters is no produc
 _NAMED = re.compile(r"(\\(?:[a-z]*(?:sin|cos|tan|log)h?|operatorname\{\w+\}))\{(\([^(){}]*\))\}")
 
 _TYPED = re.compile(r"[A-Za-z0-9_]+'*|\\([A-Za-z]+)(_\{?\w+\}?)?", re.ASCII)  # a name, or the command of a Greek letter
-_ESCAPES = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "_": r"\_",
-    "%": r"\%",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-}
+_ESCAPES = {"\\": r"\textbackslash{}", **{character: rf"\{character}" for character in "{}$&#_%"}}
+_ESCAPES |= {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_ESCAPES |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
 
 _SILENT = {"left", "right", "Bigl", "Bigr", "bigl", "bigr", "mathrm", "operatorname", "displaystyle", "!", "tfrac"}
 # names of functions are set letter by letter; other words, such as Greek letters, are one sign
@@ -74,16 +62,12 @@ class Notation(LatexPrinter):
 
     def write(self, expr: sp.Expr) -> str:
         """A formula on one line, without dollar signs."""
-        return self._brief(self.doprint(self.readable(expr)))
+        # brackets of one line's height are plain: they do not stretch, and stand close to a function's name
+        return _NAMED.sub(r"\1\2", _SHORT.sub(r"(\1)", self.doprint(self.readable(expr))))
 
     def readable(self, expr: sp.Expr) -> sp.Expr:
         """The formula in the form in which it is written."""
         return readable(expr, self._decimals, r"\ldots", r" \cdot 10^{{{}}}")
-
-    @staticmethod
-    def _brief(text: str) -> str:
-        """Brackets of one line's height are plain: they do not stretch, and stand close to a function's name."""
-        return _NAMED.sub(r"\1\2", _SHORT.sub(r"(\1)", text))
 
     # ---- leaves ------------------------------------------------------------------------------------------------
 

@@ -52,9 +52,7 @@ def _multiplied(expr: sp.Expr) -> sp.Expr:
 def is_decimal(number: sp.Expr, decimals: bool = True) -> bool:
     """Whether a rational is written as a decimal: one of three digits or more, shorter so than as a fraction.
 
-    Args:
-        number: the rational.
-        decimals: whether there are decimals where it is written; if not, every rational is a fraction.
+    Where there are no decimals, every rational is a fraction.
     """
     if not (decimals and number.is_Rational and number.q >= 1000):
         return False
@@ -65,12 +63,8 @@ def is_decimal(number: sp.Expr, decimals: bool = True) -> bool:
 def shortened(expr: sp.Expr, dots: str = "...", ten: str = "e{}") -> sp.Expr:
     """The formula with constants of many digits (those of selu) as 8 digits and dots: to be read, not computed.
 
-    Nodes that know their own notation (averages, roots) are left as they are.
-
-    Args:
-        expr: the formula.
-        dots: what follows the digits that are shown.
-        ten: how a power of ten is written after them.
+    Nodes that know their own notation (averages, roots) are left as they are. ``ten`` is how a power of ten is written
+    after the dots.
     """
     expr = sp.sympify(expr)
     if isinstance(expr, sp.Rational):

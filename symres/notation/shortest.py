@@ -13,8 +13,7 @@ from functools import lru_cache, partial
 import sympy as sp
 
 from ..core.atoms import Opaque
-from ..core.symbols import K
-from .factors import tidy_factors
+from ..core.symbols import K, xi
 from .long_numbers import is_decimal, is_long, short_factors, shortened
 from .term_order import arranged, positive_arguments
 
@@ -62,16 +61,13 @@ def symbols(expr: sp.Basic, decimals: bool = True) -> int:
 
 @lru_cache(_KEPT)
 def shortest(expr: sp.Basic, decimals: bool = True) -> sp.Basic:
-    """The formula in its shortest form: the same value, and never more symbols.
-
-    Args:
-        expr: the formula.
-        decimals: whether rationals may be written as decimals.
-    """
+    """The formula in its shortest form: the same value, and never more symbols."""
     if not expr.args or isinstance(expr, Opaque):
         return expr
     size = partial(_size, decimals)
-    rebuilt = _rebuilt(expr, [shortest(a, decimals) for a in expr.args])
+    rebuilt, arguments = expr, [shortest(a, decimals) for a in expr.args]
+    if arguments != list(expr.args):
+        rebuilt = _product(*arguments) if isinstance(expr, sp.Mul) else expr.func(*arguments)
     if not isinstance(rebuilt, sp.Add | sp.Mul | sp.Pow) or symbols(rebuilt, decimals) > _LARGEST:
         return min(expr, rebuilt, key=size)
     starts = dict.fromkeys((rebuilt, expr))
@@ -106,12 +102,6 @@ def _tie(expr: sp.Basic) -> tuple[int, int, int]:
 
 def _is_fraction(term: sp.Expr) -> bool:
     return not _number(term).is_Integer or any(exponent < 0 for exponent in _powers(term).values())
-
-
-def _rebuilt(expr: sp.Basic, arguments: list[sp.Basic]) -> sp.Basic:
-    if arguments == list(expr.args):
-        return expr
-    return _product(*arguments) if isinstance(expr, sp.Mul) else expr.func(*arguments)
 
 
 def _forms(expr: sp.Expr, decimals: bool) -> Iterator[sp.Expr]:
@@ -299,6 +289,28 @@ def _partly_expanded(product: sp.Mul, decimals: bool) -> Iterator[sp.Expr]:
             else:
                 continue
             yield _product(joined**power, *(f for f in product.args if f not in (total, factor)))
+
+
+# ---- factors in parameters alone, as one writes them --------------------------------------------------------------
+
+
+def tidy_factors(expression: sp.Expr) -> sp.Expr:
+    """An expression with (1 - gamma)(1 + gamma) written as 1 - gamma^2, and xi^2/|xi| as |xi|, as one does."""
+    if expression.has(sp.Abs(xi)) and expression.subs(xi, -xi) == expression:  # even in xi: written in |xi|
+        size = sp.Dummy(positive=True)
+        expression = expression.subs(xi, size).subs(size, sp.Abs(xi))
+    return expression.replace(lambda e: e.is_Mul, _with_squares)
+
+
+def _with_squares(product: sp.Expr) -> sp.Expr:
+    factors = dict(f.as_base_exp() for f in product.args)
+    for base, exponent in factors.items():
+        for s in base.free_symbols if base.is_Add else ():
+            if factors.get(s + 1) != exponent or not (base == 1 - s or (base == s - 1 and exponent.is_Integer)):
+                continue
+            rest = [f for f in product.args if f not in (base**exponent, (s + 1) ** exponent)]
+            return sp.Mul(*((-1) ** exponent,) * (base == s - 1), *rest, (1 - s**2) ** exponent)
+    return product
 
 
 # ---- counting ------------------------------------------------------------------------------------------------------

@@ -23,19 +23,12 @@ _ALGEBRA = (sp.Add, sp.Mul, sp.Pow, sp.Atom)
 
 @dataclass(frozen=True)
 class Product:
-    """A product as one writes it.
+    """A product as one writes it."""
 
-    Args:
-        negative: whether a minus sign stands in front.
-        number: its positive rational factor.
-        over: the other factors above the line, in order.
-        under: factors below it.
-    """
-
-    negative: bool
-    number: sp.Rational
-    over: tuple[sp.Expr, ...]
-    under: tuple[sp.Expr, ...]
+    negative: bool  # whether a minus sign stands in front
+    number: sp.Rational  # its positive rational factor
+    over: tuple[sp.Expr, ...]  # the other factors above the line, in order
+    under: tuple[sp.Expr, ...]  # factors below it
 
     def digits(self, decimals: bool) -> tuple[str, str]:
         """The number as texts above and below the line: a fraction, or all of a decimal above it."""

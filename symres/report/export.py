@@ -1,13 +1,17 @@
-"""``export``: a quantity, or all of a theory, as a module of a programming language or as LaTeX."""
+"""``export``: a quantity, or all of a theory, as a module of a programming language or as LaTeX.
+
+Functions have prefixes in languages with one space of names for all modules.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..activations.activation import Activation
+from ..activations.activation import Activation, Formula, file_stem, identifier
 from ..codegen import targets
 from ..codegen.generate import (
     call_of,
+    checked_prefix,
     generate,
     network_call,
     network_title,
@@ -19,13 +23,16 @@ from ..codegen.generate import (
 from ..codegen.module import LATEX, Module
 from ..core.errors import DeclarationError
 from ..core.progress import Progress, reported
+from ..layers.equation_parser import is_equation
 from ..layers.layer import Layer
 from ..results.observable import Procedure
-from ..results.subjects import DerivedNetwork
+from ..results.quantity import Quantity
+from ..results.subjects import DerivedLayer, DerivedNetwork
 from ..theory.theory import derive
 from .latex.depth_documents import procedure_document, recursion
 from .latex.document import equations
-from .prefixes import default_prefix, require_prefix
+
+_PLAIN = "mlp"  # the layer of an activation alone
 
 
 def export_targets() -> tuple[str, ...]:
@@ -102,3 +109,42 @@ def export(
     name = next(iter(quantities)) if len(quantities) == 1 else "theory"
     title, command = title or title_of(subject, quantities), command or call_of(subject, quantities, arguments)
     return Module(name, LATEX, equations(tuple(quantities.values()), title, command), functions=tuple(quantities))
+
+
+def default_prefix(subject: Any, target: str) -> str:
+    """The activations of a subject and its layers, for a target with global names; else, and for a mapping, nothing.
+
+    Returns:
+        an identifier, such as ``gelu``, ``gelu_residual``, or ``formula_`` and a digest for a long formula.
+    """
+    if target == LATEX or not targets.find(target).has_global_names:
+        return ""
+    return "_".join(dict.fromkeys(_parts(subject)))
+
+
+def require_prefix(prefix: str, target: str) -> None:
+    """Make sure that names of functions can begin so, or that nothing is asked for.
+
+    Raises:
+        DeclarationError: they cannot, or need not: only some targets have global names.
+    """
+    if target != LATEX:
+        checked_prefix(prefix, targets.find(target))
+    elif prefix:
+        raise DeclarationError(f"the prefix {prefix!r}", "LaTeX has no names of functions", "leave it out")
+
+
+def _parts(subject: Any) -> list[str]:
+    match subject:
+        case DerivedNetwork():
+            return [part for theory in subject.layers for part in _parts(theory)]
+        case DerivedLayer(layer=Layer() as layer):
+            plain = "layer" if is_equation(layer.name) else identifier(layer.name)
+            return [*map(file_stem, layer.formulas), *([plain] if layer.name != _PLAIN else [])]
+        case Procedure(functions=quantities):
+            return [part for quantity in quantities for part in _parts(quantity)]
+        case Quantity():
+            expressions = [subject.definition, *(step.definition for step in subject.steps)]
+            formulas = {formula for e in expressions for formula in e.atoms(Formula)}
+            return sorted(map(file_stem, formulas))
+    return []

@@ -17,7 +17,7 @@ from ..notation.decimals import at_zero_gamma, decimal
 from ..notation.facts import in_line
 from ..results.advice.advice import Advice
 from ..results.advice.parts import Path
-from ..results.annotated_numbers import GrowthCurve, GrowthRow, VertexFormulas
+from ..results.annotated_numbers import GrowthCurve, VertexFormulas
 from ..results.critical_point import CriticalPoint, Exponents
 from ..results.phases import FixedPoint
 from ..results.quantity import Quantity, Status
@@ -47,7 +47,7 @@ def record(report: Report) -> dict[str, object]:
         checks, command, versions. Expressions are text that sympy reads, and LaTeX; beside them stand, where they are
         numbers, the ``value`` as a JSON number (null if it is none) and, of critical points, 20 digits of it as text.
     """
-    rows = report.critical_points
+    rows, weights, curve = report.critical_points, report.critical_line_weights, report.critical_curve
     free = any(gamma in sp.sympify(e).free_symbols for row in rows for e in (row.K, row.C_W, row.C_b))
     return {
         "format": FORMAT,
@@ -60,15 +60,11 @@ def record(report: Report) -> dict[str, object]:
         "quantities": {q.name: _quantity(q) for q in report.quantities},
         "critical_points": [_point(row) for row in rows],
         "critical_points_decimals_at": "gamma = 0" if free else "",
-        "fixed_points": None if report.fixed_points is None else [_fixed_point(row) for row in report.fixed_points],
+        "fixed_points": None if report.fixed_points is None else list(map(_fixed_point, report.fixed_points)),
         "universality_class": report.universality_class,
         "critical_line": None if report.critical_line is None else _expression(report.critical_line),
-        "critical_line_weights": None
-        if report.critical_line_weights is None
-        else [_expression(e) for e in report.critical_line_weights],
-        "critical_curve": None
-        if report.critical_curve is None
-        else {name: _expression(e) for name, e in zip(("C_W", "C_b"), report.critical_curve, strict=True)},
+        "critical_line_weights": None if weights is None else list(map(_expression, weights)),
+        "critical_curve": None if curve is None else dict(zip(("C_W", "C_b"), map(_expression, curve), strict=True)),
         "line_remark": report.line_remark,
         "exponents": None if report.exponents is None else _exponents(report.exponents),
         "vertex": None if report.vertex is None else _vertex(report.vertex),
@@ -100,14 +96,15 @@ def _growth(curve: GrowthCurve, formulas: tuple[Quantity, ...]) -> dict[str, obj
     return {
         "quantities": {q.name: _quantity(q) for q in formulas},
         "nu_near_gamma_1": None if curve.edge is None else _expression(curve.edge),
-        "rows": [_rounded(_growth_row(row)) for row in curve.rows],
+        # at one weight of the skip connection, and what follows from the recursion in PDLT (B.26)
+        "rows": [
+            _rounded(
+                {"gamma": row.gamma, "nu": row.nu, "aspect_ratio": row.aspect_ratio}
+                | {"nu_by_pdlt": row.second, "aspect_ratio_by_pdlt": row.published}
+            )
+            for row in curve.rows
+        ],
     }
-
-
-def _growth_row(row: GrowthRow) -> dict[str, float | None]:
-    """What is found at one weight of the skip connection, and what follows from the recursion in PDLT (B.26)."""
-    complete = {"gamma": row.gamma, "nu": row.nu, "aspect_ratio": row.aspect_ratio}
-    return complete | {"nu_by_pdlt": row.second, "aspect_ratio_by_pdlt": row.published}
 
 
 def _vertex(found: VertexFormulas) -> dict[str, object]:
@@ -197,11 +194,11 @@ def _point(row: CriticalPoint) -> dict[str, object]:
     return out
 
 
-def _fixed_point(row: FixedPoint) -> dict[str, object]:
+def _fixed_point(row: FixedPoint) -> object:
     """K is "any" where every kernel is preserved."""
     kernel = "any" if isinstance(row.K, sp.Expr) else row.K
-    values = {"K": kernel, "chi_parallel": row.chi_parallel, "chi_perp": row.chi_perp, "phase": row.phase}
-    return {name: _plain(value) for name, value in values.items()}
+    slopes = {"chi_parallel": row.chi_parallel, "chi_perp": row.chi_perp}
+    return _plain({"K": kernel, **slopes, "phase": row.phase})
 
 
 def _expression(e: sp.Expr) -> dict[str, object]:

@@ -1,11 +1,10 @@
 """What a theory shows of itself: the page of the terminal as text, HTML, and its results in words and floats.
 
-``symres/__init__.py`` hands this module to ``core.display``: a theory cannot see the rooms above it.
+``symres/__init__.py`` names this module to ``core.foreign``: a theory cannot see the rooms above it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 import sympy as sp
@@ -18,7 +17,6 @@ from ..core.scalars import Number
 from ..core.symbols import C_W, C_b, K, gamma
 from ..core.work_budget import Stage, limited
 from ..layers.architectures import architectures
-from ..layers.layer import Layer
 from ..notation import latex
 from ..notation.decimals import plain_number
 from ..notation.facts import equation
@@ -36,17 +34,13 @@ _WIDTH = 80  # columns of a page in a notebook
 
 def page(theory: Theory, width: int) -> str:
     """The page that ``symres derive`` prints, without checks, in mathematical characters."""
-    phi = _activation(theory.layer)
-    with limited(Stage.PAGE, ends=False):
-        return _text(_report(theory, phi), phi, width)
+    return _report_and_page(theory, width)[1]
 
 
 def html(theory: Theory) -> str:
     """The results of a theory for notebooks, with the page of the terminal folded."""
-    phi = _activation(theory.layer)
-    with limited(Stage.PAGE, ends=False):
-        report = _report(theory, phi)
-        return theory_in_html(report, theory._title(), _text(report, phi, _WIDTH))
+    report, text = _report_and_page(theory, _WIDTH)
+    return theory_in_html(report, theory._title(), text)
 
 
 def summary(theory: Theory) -> dict[str, Plain]:
@@ -102,37 +96,27 @@ def known_fixed_points(theory: Theory) -> tuple[FixedPoint, ...] | None:
     return None if any(set(q.symbols) - {K} for q in maps) else theory.fixed_points()
 
 
-def _text(report: Report, phi: Activation | None, width: int) -> str:
-    lines = Page(report, phi, width, unicode=True).lines()
-    return "\n".join("".join(span.text for span in spans).rstrip() for spans in lines)
-
-
-def _report(theory: Theory, phi: Activation | None) -> Report:
-    return replace(
-        theory.report(command="" if phi is None else _command(theory.layer, phi)),
-        instructions=theory.layer.program.instructions,
-        fixed_points=known_fixed_points(theory),
-        source="" if phi is None else phi.source,
-        advice=theory.advice(),
-    )
-
-
-def _activation(layer: Layer) -> Activation | None:
-    """The first activation of a layer, with its source if the catalogue has it; None of a layer without."""
-    if not layer.formulas:
-        return None
-    found = layer.formulas[0]
-    declared = Activation(found.name, found.expr, found.parameters)
-    known = activations.find(found.name) if found.name in activations else None
-    return known if known == declared else declared
-
-
-def _command(layer: Layer, phi: Activation) -> str:
-    """The command that prints the page of a layer with a name; empty for any other, which has no name to be typed."""
-    build = architectures.get(layer.name)
-    if build is None or not NAME.fullmatch(phi.name) or build(phi) != layer:
-        return ""
-    return f"symres derive {phi.name} --layer {layer.name}"
+def _report_and_page(theory: Theory, width: int) -> tuple[Report, str]:
+    """What was derived, and the page about it."""
+    layer, phi, command = theory.layer, None, ""
+    if layer.formulas:  # the first activation, with its source if the catalogue has it
+        formula = layer.formulas[0]
+        phi = Activation(formula.name, formula.expr, formula.parameters)
+        if formula.name in activations and activations.find(formula.name) == phi:
+            phi = activations.find(formula.name)
+        build = architectures.get(layer.name)
+        if build is not None and NAME.fullmatch(phi.name) and build(phi) == layer:  # else it has no name to be typed
+            command = f"symres derive {phi.name} --layer {layer.name}"
+    with limited(Stage.PAGE, ends=False):
+        report = replace(
+            theory.report(command=command),
+            instructions=layer.program.instructions,
+            fixed_points=known_fixed_points(theory),
+            source="" if phi is None else phi.source,
+            advice=theory.advice(),
+        )
+        lines = Page(report, phi, width, unicode=True).lines()
+    return report, "\n".join("".join(span.text for span in spans).rstrip() for spans in lines)
 
 
 def _point(point: CriticalPoint) -> dict[str, Plain]:
@@ -159,26 +143,19 @@ def theory_in_html(report: Report, title: str, page: str) -> str:
     declared = [equation(f"{name}(z)", f"{head}(z)", side) for (name, side), head in named if name != str(side.func)]
     declared += [equation(str(left), latex(left), side) for left, side in report.equations]
     results = "".join(quantity._repr_html_() for quantity in report.quantities)
+    # critical points, the line, explicit or along the kernel, the laws of the depth, remarks
+    sides = (report.critical_line,) if report.critical_line is not None else report.critical_curve or ()
+    lines = zip((C_W, C_b)[-len(sides) :], sides, strict=False)
+    criticality = "".join(point._repr_html_() for point in report.critical_points)
+    criticality += listed(equation(s.name, latex(s), side, label="critical line") for s, side in lines)
+    criticality += "" if report.exponents is None else report.exponents._repr_html_()
+    criticality += listed(Fact("", remark) for remark in report.remarks)
     parts = [
         heading(title),
         listed(declared),
         folded("Results", results, is_open=True),
-        folded(f"Criticality: universality class {report.universality_class}", _criticality(report), is_open=True),
+        folded(f"Criticality: universality class {report.universality_class}", criticality, is_open=True),
     ]
     if report.advice is not None:
         parts.append(folded(report.advice._title().capitalize(), listed(report.advice._facts())))
     return "".join([*parts, folded("The whole page, as symres derive prints it", preformatted(page))])
-
-
-def _criticality(report: Report) -> str:
-    """Critical points, the line, the laws of the depth, remarks."""
-    laws = "" if report.exponents is None else report.exponents._repr_html_()
-    points = "".join(point._repr_html_() for point in report.critical_points)
-    return points + listed(_line(report)) + laws + listed(Fact("", remark) for remark in report.remarks)
-
-
-def _line(report: Report) -> Iterable[Fact]:
-    """The critical line, explicit or along the kernel."""
-    sides = (report.critical_line,) if report.critical_line is not None else report.critical_curve or ()
-    for symbol, side in zip((C_W, C_b)[-len(sides) :], sides, strict=False):
-        yield equation(symbol.name, latex(symbol), side, label="critical line")

@@ -14,8 +14,8 @@ from ..core.symbols import C_b, K
 from ..functions.balls import evaluate
 from ..notation import latex
 from ..notation.decimals import rounded, rounded_law
-from ..notation.factors import tidy_factors
 from ..notation.facts import equation
+from ..notation.shortest import tidy_factors
 
 _DEPTH = sp.Symbol("l", positive=True)
 _DIGITS = 17

@@ -13,7 +13,7 @@ from ..core.errors import DeclarationError, UnsupportedLayer
 from ..core.scalars import Number, number, parameter
 from ..core.work_budget import Stage, limited
 from ..gaussian.algebra.canonical import canonical
-from ..notation.factors import tidy_factors
+from ..notation.shortest import tidy_factors
 from ..results.arguments_of_quantities import require_range
 from ..results.critical_point import Criticality, CriticalPoint, Exponents
 from ..results.phases import DepthScales, FixedPoint, LinePoint, Phase

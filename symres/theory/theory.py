@@ -13,8 +13,9 @@ import sympy as sp
 from ..activations.activation import Activation
 from ..activations.formula_parser import nearest
 from ..core import symbols
-from ..core.display import Fact, Plain, Shown, views
+from ..core.display import Fact, Plain, Shown
 from ..core.errors import DeclarationError
+from ..core.foreign import views
 from ..core.scalars import Number, whole
 from ..core.work_budget import Stage
 from ..gaussian.algebra.canonical import canonical

@@ -28,6 +28,12 @@ from ...functions.function_record import written_out
 
 _FAR = mp.mpf(10) ** 12  # exponentials of it are infinite or 0 to every double
 _DIGITS = 40  # of switching points
+_STEEP_DIGITS = 360  # more than the farthest distance has decades: differences over it keep digits
+_STEP = 15  # decades between the distances from a switching point: 10^-300, 10^-315 and 10^-330
+_DISTANCES = tuple(-300 - _STEP * k for k in range(3))
+_LOST_DIGITS = 15  # digits that a formula may lose
+_ROOT = 0.5  # phi ~ |u|^a has an infinite average of phi'^2 up to this a
+_EXACT = 1e-9  # error of a
 
 Operation: TypeAlias = Callable[..., Any]
 
@@ -36,11 +42,8 @@ class _Refusing(AbstractPythonCodePrinter):
     """Functions that a library does not have are errors, not comments in the code."""
 
     def _print_not_supported(self, expr: sp.Basic) -> str:
-        raise UnsupportedLayer(
-            f"numbers of {expr}",
-            f"the check has no rule for {expr.func.__name__}",
-            "write the formula with elementary functions",
-        )
+        found = f"the check has no rule for {expr.func.__name__}"
+        raise UnsupportedLayer(f"numbers of {expr}", found, "write the formula with elementary functions")
 
 
 _PRODUCTS = {1: "{0}", 2: "{0}**2", 3: "{0}**2*{0}", 4: "({0}**2)**2"}  # other powers of NumPy's are 20 times slower
@@ -78,16 +81,15 @@ class _MpmathPrinter(_Refusing, MpmathPrinter):
         return "*".join(f"({self._print(factor)})" for factor in expr.args)
 
 
-def _power(base: mp.mpf, exponent: mp.mpf) -> mp.mpf:
-    return mp.inf if base == 0 and exponent < 0 else mp.power(base, exponent)
-
-
 def _saturating(function: Operation) -> Operation:
     """Of mpmath, which needs as many bits as the argument is large: tanh(exp(1e15)) would fill the memory."""
     return lambda x: function(x if abs(x) < _FAR else mp.sign(x) * mp.inf)
 
 
-_MPMATH = {"power": _power, **{name: _saturating(getattr(mp, name)) for name in ("exp", "sinh", "cosh", "tanh")}}
+_MPMATH: dict[str, Operation] = {
+    "power": lambda base, exponent: mp.inf if base == 0 and exponent < 0 else mp.power(base, exponent),
+    **{name: _saturating(getattr(mp, name)) for name in ("exp", "sinh", "cosh", "tanh")},
+}
 
 
 def _stable_log(logarithm: sp.log) -> sp.Expr:
@@ -176,11 +178,13 @@ class NumericFunction:
             return u.apply(self)
         u = np.asarray(u, dtype=float)
         result = self._rounded(u)
-        for rescued in (self._longer, self._unlimited):
-            lost = ~np.isfinite(result)
-            if lost.any():  # exp(z)/(1 + exp(z)) at z = 1000 and the like
-                result = result.copy()
-                result[lost] = rescued(u[lost])
+        if (lost := ~np.isfinite(result)).any():  # exp(z)/(1 + exp(z)) at z = 1000 and the like
+            result = result.copy()
+            result[lost] = self._rounded(u[lost].astype(np.longdouble))  # the largest is 1e4932 on most machines
+        if (lost := ~np.isfinite(result)).any():  # by mpmath, which has no largest number, point by point
+            with mp.workdps(30):
+                values = [self.precise(mp.mpf(point)) if np.isfinite(point) else mp.nan for point in u[lost]]
+            result[lost] = [float(value) if isinstance(value, mp.mpf) else np.nan for value in values]
         return result
 
     @cached_property
@@ -205,16 +209,6 @@ class NumericFunction:
             except TypeError:  # SciPy takes no long doubles
                 return np.full_like(u, np.nan)
         return values.reshape(u.shape) if values.size == u.size else np.broadcast_to(values, u.shape)
-
-    def _longer(self, u: np.ndarray) -> np.ndarray:
-        """In long doubles, whose largest number is 1e4932 on most machines."""
-        return self._rounded(u.astype(np.longdouble))
-
-    def _unlimited(self, u: np.ndarray) -> list[float]:
-        """By mpmath, which has no largest number, point by point."""
-        with mp.workdps(30):
-            values = [self.precise(mp.mpf(point)) if np.isfinite(point) else mp.nan for point in u]
-        return [float(value) if isinstance(value, mp.mpf) else np.nan for value in values]
 
 
 def activation_function(atom: Phi, values: dict[sp.Symbol, sp.Expr]) -> NumericFunction:
@@ -281,3 +275,36 @@ def _zeros(control: sp.Expr, variable: sp.Symbol, digits: int) -> list[mp.mpf]:
 def _unrounded(value: sp.Expr, digits: int) -> mp.mpf:
     """A sympy number as mpf with all its digits, whatever mpmath's current precision is."""
     return mp.make_mpf(sp.Float(value, digits)._mpf_)
+
+
+# ---- where chi_perp is infinite ------------------------------------------------------------------------------------
+
+
+def infinitely_steep(forward: sp.Expr, values: Mapping[sp.Symbol, sp.Expr]) -> bool | None:
+    """Whether an activation of a forward equation jumps or rises like a root, which makes chi_perp infinite.
+
+    It is read off its values, not its derivatives: a jump of 10^-14 makes the average of phi'(z)^2 infinite as a jump
+    of 1 does, but no difference of neighbours in double precision sees it. The formula itself is asked at its switching
+    points, at distances and with digits below any number that can be written in it. Near a place where phi ~ |u|^a the
+    average of phi'^2 is that of u^(2a - 2), which is finite for a > 1/2 only.
+    """
+    functions = [activation_function(atom, dict(values)) for atom in forward.atoms(Phi)]
+    with mp.workdps(_STEEP_DIGITS):
+        known = {
+            _steep_at(f.precise, place) for f in functions for place in switch_points(f.expr, f.variable, _STEEP_DIGITS)
+        }
+    return True if True in known else None if None in known else False
+
+
+def _steep_at(value: Callable[[mp.mpf], mp.mpf], place: mp.mpf) -> bool | None:
+    distances = [(1 + abs(place)) * mp.mpf(10) ** power for power in _DISTANCES]
+    left, right = ([value(place + side * distance) for distance in distances] for side in (-1, 1))
+    if not all(isinstance(number, mp.mpf | int) for number in (*left, *right)):
+        return None
+    noise = max(map(abs, (*left, *right))) * mp.mpf(10) ** (_LOST_DIGITS - _STEEP_DIGITS)
+    # what is still between the two sides, where neither has changed as much on the way there, stays
+    if abs(left[2] - right[2]) > noise + sum(abs(side[1] - side[2]) for side in (left, right)):
+        return True
+    # whether the values of a side approach their limit with at most the root of the distance
+    falls = [(abs(side[0] - side[1]), abs(side[1] - side[2])) for side in (left, right)]
+    return any(inner > noise and mp.log10(outer / inner) <= (_ROOT + _EXACT) * _STEP for outer, inner in falls)

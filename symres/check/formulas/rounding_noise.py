@@ -42,10 +42,7 @@ def of_square(function: NumericFunction, centre: float, sigma: float) -> float:
 def of_average(function: Callable[..., np.ndarray], precise: Callable[..., mp.mpf], factor: np.ndarray) -> float:
     """Estimate the relative error of <|f(x1, x2)|> that comes from evaluating f in doubles.
 
-    Args:
-        function: takes two arrays.
-        precise: takes two numbers of mpmath.
-        factor: lower triangular; x = factor @ (standard Gaussians).
+    For x = factor @ (standard Gaussians) with a lower triangular factor; ``precise`` is f in mpmath.
     """
     s, t = (grid.ravel() for grid in np.meshgrid(_PLANE, _PLANE))
     x, y = factor[0, 0] * s, factor[1, 0] * s + factor[1, 1] * t

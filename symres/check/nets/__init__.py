@@ -1,16 +1,13 @@
 """Networks through which a forward equation is walked: sampled from Gram matrices or weights, or infinitely wide.
 
-Reading order: ``forward_walk`` (the equation, step by step); the finite networks ``gram_net``, ``weight_net``,
-``learning_net`` with ``dual_numbers`` and ``torch_tensor`` as their neurons; the infinitely wide ``limit_net`` on
-``random_field`` (its neurons) and ``source_law`` (its integrals), then ``coupled_net`` and ``limit_batch``.
+Reading order: ``forward_walk`` (the equation, step by step); the finite networks of ``gram_net`` and ``recording_net``
+with ``dual_numbers`` and ``torch_tensor`` as their neurons; the infinitely wide ones of ``limit_net`` on
+``random_field`` (their neurons) and ``source_law`` (their integrals), then ``limit_batch``.
 """
 
-from .coupled_net import CoupledNet
 from .dual_numbers import Dual
-from .gram_net import GramNet
-from .learning_net import LearningNet
+from .gram_net import GramNet, LearningNet, WeightNet
 from .limit_batch import CoupledBatch, LimitBatch
-from .limit_net import LimitNet
-from .weight_net import WeightNet
+from .limit_net import CoupledNet, LimitNet
 
 __all__ = ["CoupledBatch", "CoupledNet", "Dual", "GramNet", "LearningNet", "LimitBatch", "LimitNet", "WeightNet"]

@@ -73,10 +73,13 @@ class Forward:
 
             return sample
         if not expr.has(z, Node):
-            number = self._number(expr)
+            number = float(self._exact(expr))
             return lambda net, held: number
         if isinstance(expr, Phi):
-            return self._pointwise(self._function(expr), expr.argument)
+            atom = Phi(expr.formula, z, sp.Integer(expr.order), *expr.args[3:])
+            if atom not in self._functions:
+                self._functions[atom] = activation_function(expr, self._values)
+            return self._pointwise(self._functions[atom], expr.argument)
         if isinstance(expr, sp.Add | sp.Mul | sp.Max | sp.Min):
             combine = {sp.Add: np.add, sp.Mul: np.multiply, sp.Max: np.maximum, sp.Min: np.minimum}[expr.func]
             places = [self._slot(a) for a in expr.args]
@@ -86,31 +89,17 @@ class Forward:
             others = {a: self._exact(a) for a in expr.args if a is not argument}
             formula = expr.func(*(others.get(a, z) for a in expr.args))
             return self._pointwise(NumericFunction(formula, z), argument)
-        raise UnsupportedLayer(
-            f"a network with {expr.func.__name__} of several streams",
-            "the check has no rule for it",
-            "write the forward equation with sums, products, activations and nodes",
-        )
+        found = "the check has no rule for it"
+        remedy = "write the forward equation with sums, products, activations and nodes"
+        raise UnsupportedLayer(f"a network with {expr.func.__name__} of several streams", found, remedy)
 
     def _pointwise(self, function: NumericFunction, argument: sp.Expr) -> Operation:
         slot = self._slot(argument)
         return lambda net, held: function(held[slot])
 
-    def _function(self, atom: Phi) -> NumericFunction:
-        key = Phi(atom.formula, z, sp.Integer(atom.order), *atom.args[3:])
-        if key not in self._functions:
-            self._functions[key] = activation_function(atom, self._values)
-        return self._functions[key]
-
     def _exact(self, expr: sp.Expr) -> sp.Expr:
         value = expr.subs(self._values).replace(lambda e: isinstance(e, Phi), lambda e: e.expanded)
         if value.free_symbols:
-            raise UnsupportedLayer(
-                f"numbers of {expr}",
-                f"{', '.join(sorted(map(str, value.free_symbols)))} has no value",
-                "give every parameter a number",
-            )
+            found = f"{', '.join(sorted(map(str, value.free_symbols)))} has no value"
+            raise UnsupportedLayer(f"numbers of {expr}", found, "give every parameter a number")
         return value
-
-    def _number(self, expr: sp.Expr) -> float:
-        return float(self._exact(expr))

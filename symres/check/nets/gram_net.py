@@ -1,4 +1,4 @@
-"""Finite networks drawn from Gram matrices: the exact law of a dense layer without its weights."""
+"""Finite networks, drawn from Gram matrices (the exact law of a dense layer without its weights) or from weights."""
 
 from __future__ import annotations
 
@@ -66,6 +66,33 @@ class GramNet:
         for a in range(inputs):
             result[..., a] = sum(factor[:, a, b, None] * fresh[..., b] for b in range(a + 1))
         return result
+
+
+class WeightNet(GramNet):
+    """As :class:`GramNet`, but every dense layer draws its weights and biases: slow, the definition of all else."""
+
+    def dense(self, u: Neurons, C_W: float, C_b: float, width: float = 1.0) -> Neurons:
+        """A dense layer with fresh weights and biases, shape (nets, width*n, inputs)."""
+        nets, fan_in, _ = u.shape
+        fan_out = max(1, round(width * self.n))
+        weights = self.rng.standard_normal((nets, fan_out, fan_in))
+        biases = self.rng.standard_normal((nets, fan_out, 1))
+        return np.sqrt(C_W / fan_in) * (weights @ u) + np.sqrt(C_b) * biases
+
+
+class LearningNet(GramNet):
+    """As :class:`GramNet` for neurons with one tangent, to which every dense layer adds a change of its own.
+
+    With ``y = W u + b`` the tangent is ``dy = W du + dW u + db``, where dW and db have the law of W and b: in the NTK
+    parametrisation the average of ``dy_a dy_b`` over the changes is the tangent kernel of the inputs a and b.
+    """
+
+    def _gram(self, u: Neurons, C_W: float, C_b: float) -> np.ndarray:
+        gram, inputs = super()._gram(u, C_W, C_b), u.shape[2]
+        if not isinstance(u, Dual) or gram.shape[-1] != 2 * inputs:
+            raise TypeError("a network that learns takes neurons with one tangent")
+        gram[:, inputs:, inputs:] += gram[:, :inputs, :inputs]
+        return gram
 
 
 def root(gram: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..rules.shared_panels import SharedPanels
+from ..rules.nested_panels import SharedPanels
 from .limit_net import LimitNet
 from .random_field import Affine, Operand, OracleLimit, RandomField, at_input
 
@@ -27,9 +27,8 @@ class _Exchangeable(LimitNet):
         if not isinstance(u, RandomField):
             return at_input(u, -1)
         if not isinstance(u, Affine):
-            raise OracleLimit(
-                "an average over a batch at infinite width", "its argument is not linear", "rely on simulation"
-            )
+            found = "its argument is not linear"
+            raise OracleLimit("an average over a batch at infinite width", found, "rely on simulation")
         same = np.ones(self._inputs)
         shared = {s: c[-1] * same for s, c in u.coefficients.items() if s in self._common}
         return Affine(shared, u.constant[-1] * same)
@@ -49,14 +48,8 @@ class _Exchangeable(LimitNet):
 class LimitBatch(_Exchangeable):
     """A network with one batch. One input is added, the last one, a member of the batch like the others.
 
-    What it has in common with the first is what any two members have.
-
-    Args:
-        covariance: of the stream over the inputs that are looked at, (inputs, inputs), kernels on the diagonal.
-        shared: the covariance of any two members of the batch, between 0 and the kernel.
-        resolution: 0 or 1, the finer one.
-        differences: <(z_a - z_b)^2>, where the covariance cannot hold its digits.
-        panels: what is known of averages in other nets of the same functions.
+    What it has in common with the first is what any two members have: the covariance ``shared``, between 0 and the
+    kernel. Further arguments are those of ``LimitNet``, over the inputs that are looked at.
     """
 
     def __init__(
@@ -93,9 +86,8 @@ class CoupledBatch(_Exchangeable):
         shared: the covariance of any two inputs in one network.
         lost: by how much covariances between networks are smaller.
         fall: 1 minus the correlation of the weights.
-        resolution: 0 or 1, the finer one.
+        resolution: as of ``LimitNet``, like panels.
         same: whether the last input is the first one.
-        panels: what is known of averages in other nets of the same functions.
     """
 
     def __init__(

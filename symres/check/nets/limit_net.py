@@ -6,7 +6,7 @@ import numpy as np
 
 from ..formulas.rounding_noise import of_square
 from ..rules.adaptive_panels import rounding
-from ..rules.shared_panels import SharedPanels
+from ..rules.nested_panels import SharedPanels
 from .random_field import (
     Affine,
     Operand,
@@ -107,7 +107,8 @@ class LimitNet(SourceLaw):
         """Second moment, squared difference and size for one pair, those of each input with itself being known."""
         if a == b:
             for c in range(a):  # known already: susceptibilities are measured by inputs of one kernel
-                if self._is_alike(u, a, c):
+                known = (*self._sources, *self._sizes)  # the same function of sources with the same laws
+                if all(law[a, a] == law[c, c] for law in known) and is_same_function(u, a, c):
                     return second[c, c], 0.0, size[c, c]
             value, own = self._second(u, a, a)
             return value, 0.0, own
@@ -123,13 +124,11 @@ class LimitNet(SourceLaw):
         else:
             mixed, apart = (both - direct) / 2, size[a, a] + size[b, b]
         # where the arguments are sources made here, their errors are relative to their standard deviations
-        known = isinstance(u, Affine) or not self._made(u, a, b)
-        return mixed, direct, apart if known else max(apart, np.sqrt(second[a, a]) * np.sqrt(second[b, b]))
-
-    def _is_alike(self, u: Operand, a: int, b: int) -> bool:
-        """Whether a field has the same law at two inputs: it is the same function of sources with the same laws."""
-        known = (*self._sources, *self._sizes)
-        return all(law[a, a] == law[b, b] for law in known) and is_same_function(u, a, b)
+        forms = leaves([(u, a), (u, b)]).values() if isinstance(u, RandomField) else ()
+        made = any(source >= self._given for form, _ in forms for source in form.coefficients)
+        if made and not isinstance(u, Affine):
+            apart = max(apart, np.sqrt(second[a, a]) * np.sqrt(second[b, b]))
+        return mixed, direct, apart
 
     def _is_one(self, u: Operand, a: int, b: int) -> bool:
         """Whether a field is the same variable at two inputs: all that it is made of is, and all laws are."""
@@ -156,10 +155,6 @@ class LimitNet(SourceLaw):
             error = of_square(function, float(argument.constant[a]), float(sigma))
             found[id(function)] = max(found.get(id(function), 0.0), error)
         return sum(found.values())
-
-    def _made(self, u: Operand, *inputs: int) -> bool:
-        found = leaves([(u, a) for a in inputs]) if isinstance(u, RandomField) else {}
-        return any(source >= self._given for form, _ in found.values() for source in form.coefficients)
 
     def _second(self, u: Operand, a: int, b: int) -> np.ndarray:
         if not isinstance(u, RandomField):
@@ -219,6 +214,34 @@ class LimitNet(SourceLaw):
             if known is not None:
                 return first, second, known
         return first, second, float(self._integral(group, _squared_distance)[0])
+
+
+class CoupledNet(LimitNet):
+    """Networks, one for each input, whose weights and biases have a correlation below 1: they tell a tangent kernel.
+
+    The covariance of what a dense layer gives to two inputs falls by that factor. By Price's theorem the slope of any
+    later covariance in the correlation, at 1, is the sum over all weights and biases, of variance 1 but for their
+    scale, of the products of the derivatives in them.
+
+    The covariance of the stream has whatever coupling the streams have; ``fall`` is 1 minus the correlation of the
+    weights.
+    """
+
+    def __init__(
+        self,
+        covariance: np.ndarray,
+        fall: float,
+        resolution: int = 1,
+        differences: np.ndarray | None = None,
+        panels: SharedPanels | None = None,
+    ) -> None:
+        self._fall = 0.0  # the stream is as it was given
+        super().__init__(covariance, resolution, differences, panels)
+        self._fall = fall
+
+    def _drawn(self, covariance: np.ndarray, differences: np.ndarray, sizes: np.ndarray) -> Affine:
+        fallen = self._fall * (covariance - np.diag(np.diag(covariance)))
+        return super()._drawn(covariance - fallen, differences + 2 * fallen, sizes)
 
 
 def _squared_distance(*values: np.ndarray) -> np.ndarray:

@@ -28,9 +28,6 @@ class RandomField(NDArrayOperatorsMixin, Elementwise):
 
     Reductions, indexing and shapes are refused on purpose: an average over the neurons of an infinitely wide
     network is ``net.mean`` and nothing else.
-
-    Args:
-        inputs: number of inputs.
     """
 
     def __init__(self, inputs: int) -> None:
@@ -226,9 +223,7 @@ def value(field: Operand, a: int, held: Held) -> np.ndarray | float:
 def straight_line(places: Iterable[Place], given: Sequence[tuple[int, int]]) -> tuple[Hashable, ...]:
     """What fields do with leaves, as hashable data: equal data are equal functions of the leaves.
 
-    Args:
-        places: fields, each at an input.
-        given: the leaves in their order, by identity and input (see ``leaves``).
+    Leaves are given by identity and input, in their order (see ``leaves``).
     """
     slots: dict[tuple[int, int], int] = {key: slot for slot, key in enumerate(given)}
     steps: list[Hashable] = []

@@ -12,12 +12,7 @@ _MOST = 4  # earlier draws with which products are looked at
 
 
 class RecordingNet(GramNet):
-    """Networks of one input, with averages over their neurons whose law is known.
-
-    Args:
-        n: width of the stream.
-        rng: source of random numbers.
-    """
+    """Networks of one input, with averages over their neurons whose law is known."""
 
     def __init__(self, n: int, rng: np.random.Generator) -> None:
         super().__init__(n, rng)
@@ -31,10 +26,6 @@ class RecordingNet(GramNet):
 
     def fluctuation(self, z: Neurons, kernel: float) -> tuple[np.ndarray, np.ndarray]:
         """What is looked at, for each network.
-
-        Args:
-            z: the stream.
-            kernel: its kernel at infinite width.
 
         Returns:
             ``n (z_i^2 - kernel) (z_j^2 - kernel)`` over all pairs of different neurons, and the root of n times

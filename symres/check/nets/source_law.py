@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 import numpy as np
 
 from ..rules.adaptive_panels import average_tensor, hermite, trapezoidal
-from ..rules.shared_panels import SharedPanels
+from ..rules.nested_panels import SharedPanels
 from .random_field import Affine, Leaf, OracleLimit, Place, kinks, leaves, straight_line, value
 
 # nodes per panel in one and two dimensions; two resolutions give the error
@@ -85,23 +85,19 @@ class SourceLaw:
         if len(places) <= 2 and len(forms) == len(places):
             result = pair_of(np.prod([f.constant[a] for f, a in forms]))
             if len(forms) == 2:
-                result += [self._covariance(*forms), self._covariance_size(*forms)]
+                x, y = forms
+                result += np.array([self._covariance(x, y), self._covariance(x, y, size=True)])
             return result
         return self._integral(places, _product)
 
-    def _covariance(self, x: Leaf, y: Leaf) -> float:
+    def _covariance(self, x: Leaf, y: Leaf, size: bool = False) -> float:
+        """The covariance of two forms, or the sum of the sizes of its terms."""
         (f, a), (g, b) = x, y
-        return sum(
-            float(f.coefficients[s][a] * g.coefficients[s][b] * self._sources[s][a, b])
-            for s in f.coefficients.keys() & g.coefficients.keys()
-        )
-
-    def _covariance_size(self, x: Leaf, y: Leaf) -> float:
-        (f, a), (g, b) = x, y
-        return sum(
-            float(abs(f.coefficients[s][a] * g.coefficients[s][b]) * self._sizes[s][a, b])
-            for s in f.coefficients.keys() & g.coefficients.keys()
-        )
+        shared = f.coefficients.keys() & g.coefficients.keys()
+        products = {s: f.coefficients[s][a] * g.coefficients[s][b] for s in shared}
+        if size:
+            return sum(float(abs(product) * self._sizes[s][a, b]) for s, product in products.items())
+        return sum(float(product * self._sources[s][a, b]) for s, product in products.items())
 
     def _reduced(self, places: list[Place]) -> tuple[dict[tuple[int, int], Leaf], list[int], np.ndarray]:
         """Leaves, the positions of those that form a basis, and all of them as combinations of the basis."""
@@ -160,9 +156,8 @@ class SourceLaw:
         if dimension == 0:
             return float(integrand()), abs(float(integrand()))
         if dimension > 4:
-            raise OracleLimit(
-                "the infinitely wide network", f"it needs a {dimension}-dimensional integral", "rely on simulation"
-            )
+            found = f"it needs a {dimension}-dimensional integral"
+            raise OracleLimit("the infinitely wide network", found, "rely on simulation")
         covariance = np.array([[self._covariance(x, y) for y in basis] for x in basis])
         sigma = np.sqrt(np.diag(covariance))
         if dimension == 1:

@@ -78,11 +78,10 @@ def _chosen(conditions: Sequence[Operand], values: Sequence[Operand], default: f
     return Tensor(result)
 
 
-def _sinc(argument: Tensor) -> Tensor:
-    return Tensor(torch().sinc(argument.data))
-
-
-_FUNCTIONS: Mapping[Callable[..., Any], Callable[..., Tensor]] = {np.select: _chosen, np.sinc: _sinc}
+_FUNCTIONS: Mapping[Callable[..., Any], Callable[..., Tensor]] = {
+    np.select: _chosen,
+    np.sinc: lambda argument: Tensor(torch().sinc(argument.data)),
+}
 
 
 def _tensor(argument: Operand) -> pytorch.Tensor:

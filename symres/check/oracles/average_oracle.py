@@ -29,10 +29,7 @@ _SPLITS = (0.125, 0.25, 0.5, 1, 2, 4, 7, 10, 14, 20, 30, 42)
 def average_oracle(definition: sp.Expr, values: Values, steps: tuple[NamedStep, ...] = ()) -> OracleValue:
     """A definition in unevaluated averages, as a number.
 
-    Args:
-        definition: expression with nodes that have an ``integrand`` in x1 (and x2) and a ``covariance``.
-        values: exact numbers for its symbols.
-        steps: named intermediate results (``symbol``, ``definition``) that occur in it.
+    Nodes have an ``integrand`` in x1 (and x2) and a ``covariance``; named intermediate steps may occur in it.
 
     Raises:
         OracleLimit: an average over more than two variables.

@@ -58,17 +58,8 @@ def compared(
 ) -> Verdict:
     """A verdict, infinite values included.
 
-    Args:
-        name: of the quantity.
-        oracle: its name.
-        point: the arguments, as text.
-        claim: the number that was derived.
-        found: the oracle's number.
-        thresholds: of that oracle.
-        small: fraction of the natural scale on which a claim of 0 is judged.
-        steep: whether an activation of the layer is so steep that this quantity may be infinite; None if that cannot
-            be told.
-        run: seed, widths, samples.
+    ``small`` is the fraction of the natural scale on which a claim of 0 is judged; ``steep`` says whether an
+    activation of the layer is so steep that this quantity may be infinite, None if that cannot be told.
     """
     remarks = (found.remark,) if found.remark else ()
     if math.isinf(found.value) and not found.diverges:
@@ -98,10 +89,7 @@ def compared(
 def moved(row: Verdict, first: Verdict, place: str) -> Verdict:
     """The row of a comparison that was moved from a place where nothing is seen.
 
-    Args:
-        row: the comparison at the new place.
-        first: the one at the old place, of whose remarks only the cause is repeated.
-        place: the old one.
+    Of the remarks of the first one only the cause is repeated.
     """
     cause, *_ = first.remarks
     return replace(row, remarks=(*row.remarks, f"moved here from {place} ({cause})"))
@@ -110,9 +98,7 @@ def moved(row: Verdict, first: Verdict, place: str) -> Verdict:
 def require_sensitivity(verdict: Verdict, bare: mp.mpf | None) -> Verdict:
     """The verdict, INCONCLUSIVE if it would hardly have been another one without the branch of the layer.
 
-    Args:
-        verdict: a comparison.
-        bare: what the claim would be without the branch; None if that is not known.
+    ``bare`` is what the claim would be without it; None if that is not known.
     """
     if verdict.outcome is not Outcome.PASSED or bare is None or not mp.isfinite(bare) or not verdict.claimed:
         return verdict

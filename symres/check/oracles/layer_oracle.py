@@ -20,11 +20,10 @@ from ...core import symbols
 from ...core.errors import SymresError, UnsupportedLayer
 from ...results.observable import OracleValue
 from ..formulas.rounding_noise import ORDINARY
-from ..nets.coupled_net import CoupledNet
 from ..nets.forward_walk import Forward
 from ..nets.gram_net import pair
 from ..nets.limit_batch import CoupledBatch, LimitBatch
-from ..nets.limit_net import LimitNet
+from ..nets.limit_net import CoupledNet, LimitNet
 from ..nets.random_field import OracleLimit
 from ..nets.source_law import unplanned
 from ..rules.adaptive_panels import rounding
@@ -51,9 +50,8 @@ def _in_range() -> Iterator[None]:
         try:
             yield
         except FloatingPointError as error:
-            raise OracleLimit(
-                "quadrature in double precision", f"its numbers leave the range ({error})", "use smaller parameters"
-            ) from None
+            found = f"its numbers leave the range ({error})"
+            raise OracleLimit("quadrature in double precision", found, "use smaller parameters") from None
 
 
 class QuadratureOracle:
@@ -222,13 +220,6 @@ def _log_derivative(
 ) -> tuple[float, float]:
     """df/dK by interpolation in log(K - floor), where maps of kernels above it are analytic in a wide strip.
 
-    Args:
-        function: of K.
-        K: the place.
-        count: number of nodes.
-        noise: error of the function's values.
-        floor: where kernels begin.
-
     Returns:
         The derivative, and its error: the part that the highest odd term contributes (generous), and the noise. The
         interval shrinks where a function is steep and its noise allows it.
@@ -249,18 +240,12 @@ def _log_derivative(
     return best
 
 
-def _limit(
-    ratios: Callable[[int, range], np.ndarray],
-    scale: float,
-    lost: float,
-) -> tuple[OracleValue, range]:
+def _limit(ratios: Callable[[int, range], np.ndarray], scale: float, lost: float) -> tuple[OracleValue, range]:
     """The limit of ratios of differences, and the steps that were enough: more of them where an activation is steep.
 
-    Args:
-        ratios: at a resolution, for some steps, and their rounding errors where they are of differences of large
-            numbers, shape (steps, 2); expanded in powers of what halves from step to step.
-        scale: of the limit.
-        lost: the relative error of the functions' own evaluation.
+    Ratios come with their rounding errors where they are of differences of large numbers, shape (steps, 2); they
+    are expanded in powers of what halves from step to step. ``lost`` is the relative error of the functions' own
+    evaluation.
     """
     best = found = OracleValue(np.inf, np.inf, scale)
     enough, coarse, fine = _STEPS, np.empty((0, 2)), np.empty((0, 2))

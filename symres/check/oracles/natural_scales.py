@@ -111,17 +111,7 @@ def _quantiles(number: int) -> np.ndarray:
 
 
 def natural_units(forward: sp.Expr, free: Iterable[sp.Symbol], seed: int, fixed: Mapping[str, sp.Expr]) -> Units:
-    """The units of a layer at generic values of its parameters.
-
-    Args:
-        forward: its forward equation.
-        free: the symbols that need numbers.
-        seed: of the numbers that are drawn for symbols.
-        fixed: numbers of parameters that the user has fixed, by name.
-
-    Returns:
-        The units; ordinary ones for a layer that cannot be walked.
-    """
+    """The units of a layer at generic values of its parameters. They are ordinary for a layer that cannot be walked."""
 
     def again(units: Units) -> Units:
         return measured(forward, tuple(parameters(free, stream(seed, "units"), fixed, units).items()))
@@ -149,10 +139,16 @@ def measured(forward: sp.Expr, values: tuple[tuple[sp.Symbol, sp.Expr], ...]) ->
         return ORDINARY
     least = np.min(np.where(known, exponents[0], np.inf), axis=0)
     excess = np.max(exponents[0] - least, axis=1)
-    first, last = _longest(np.all(known, axis=1) & (excess <= _STEEP))
+    # the longest run of good intervals of the grid
+    good = np.all(known, axis=1) & (excess <= _STEEP)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], good, [False]]).astype(int)))
+    first, last = max(zip(edges[::2], edges[1::2], strict=True), key=lambda run: run[1] - run[0], default=(0, 0))
     if last - first < 2:
         return ORDINARY
-    changes = _changes(exponents[:, first:last])
+    # by how much the exponents change from one step of the grid to the next, as far as all rulers agree
+    steps = np.diff(exponents[:, first:last], axis=1)
+    agreed = np.abs(steps).min(axis=0) * np.all(np.sign(steps) == np.sign(steps[:1]), axis=0)
+    changes = np.asarray(agreed.max(axis=1))
     changes[np.maximum(excess[first : last - 1], excess[first + 1 : last]) > _MILD] = 0.0
     low, high = _GRID[first], _GRID[last]
     centre = _centre(changes, _GRID[first + 1 : last], float(np.clip(0.0, low, high)))
@@ -162,13 +158,6 @@ def measured(forward: sp.Expr, values: tuple[tuple[sp.Symbol, sp.Expr], ...]) ->
     with np.errstate(divide="ignore"):
         square = float(np.interp(units.typical, _GRID[: len(squares)], np.log10(squares)))
     return replace(units, weight=_unit(units.typical - square, _ORDINARY["weight"]))
-
-
-def _changes(exponents: np.ndarray) -> np.ndarray:
-    """By how much the exponents change from one step of the grid to the next, as far as all rulers agree."""
-    steps = np.diff(exponents, axis=1)
-    agreed = np.abs(steps).min(axis=0) * np.all(np.sign(steps) == np.sign(steps[:1]), axis=0)
-    return np.asarray(agreed.max(axis=1))
 
 
 def _centre(changes: np.ndarray, places: np.ndarray, nothing: float) -> float:
@@ -191,7 +180,11 @@ def _walked(forward: Forward) -> tuple[np.ndarray, np.ndarray]:
     for exponent in _GRID:
         with np.errstate(all="ignore"):
             nets = [_Ruler(number, watched=number == 0) for number in range(_RULERS)]
-            runs = [_entering(forward, net, exponent) for net in nets]
+            results = [forward(net, net.stream(10.0**exponent)) for net in nets]
+            runs = [
+                [np.asarray(u, dtype=float) for u in net.entered or [result]]
+                for net, result in zip(nets, results, strict=True)
+            ]
             second = np.array([[np.mean(u * u) for u in run] for run in runs])
             spread = np.array([[np.var(u) for u in run] for run in runs])
         if not np.all(second < _LARGE):
@@ -202,18 +195,6 @@ def _walked(forward: Forward) -> tuple[np.ndarray, np.ndarray]:
         squares.append(second[0, -1])
     table = np.array(rows).reshape(len(rows), _RULERS, -1).swapaxes(0, 1)
     return table[:, :, ~np.all(np.isnan(table), axis=(0, 1))], np.array(squares)
-
-
-def _entering(forward: Forward, net: _Ruler, exponent: float) -> list[np.ndarray]:
-    result = forward(net, net.stream(10.0**exponent))
-    return [np.asarray(u, dtype=float) for u in net.entered or [result]]
-
-
-def _longest(good: np.ndarray) -> tuple[int, int]:
-    """First and last grid point of the longest run of good intervals."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], good, [False]]).astype(int)))
-    runs = list(zip(edges[::2], edges[1::2], strict=True))
-    return max(runs, key=lambda run: run[1] - run[0], default=(0, 0))
 
 
 def _unit(exponent: float, ordinary: float) -> sp.Rational:
@@ -237,16 +218,8 @@ class _Listening(GramNet):
 def needs_batch(forward: sp.Expr, free: Iterable[sp.Symbol], seed: int, fixed: Mapping[str, sp.Expr]) -> bool:
     """Whether a node of a forward equation asks a network for an average over the inputs: read off a walk.
 
-    Then the theory of the layer is that of a batch, with one kernel and one covariance.
-
-    Args:
-        forward: the forward equation.
-        free: the symbols that need numbers.
-        seed: of the numbers that are drawn for symbols.
-        fixed: numbers of parameters that the user has fixed, by name.
-
-    Returns:
-        False also for a layer that cannot be walked: each comparison says why.
+    Then the theory of the layer is that of a batch, with one kernel and one covariance. False also for a layer that
+    cannot be walked: each comparison says why.
     """
     net = _Listening(_WIDTH, stream(seed, "batch"))
     try:

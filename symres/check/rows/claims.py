@@ -11,7 +11,7 @@ import numpy as np
 import sympy as sp
 
 from ...core import symbols
-from ...core.abbreviation import counted
+from ...core.words import counted
 from ...results.quantity import Quantity, Status
 from ...results.verdict import Remarks
 from ..nets.random_field import OracleLimit
@@ -50,16 +50,12 @@ def branchless(quantity: Quantity, values: Values) -> mp.mpf | None:
 
 @dataclass(frozen=True)
 class LayerClaims:
-    """The claims of a derivation about the streams of two inputs after some layers.
+    """The claims of a derivation about the streams of two inputs after some layers."""
 
-    Args:
-        numbers: by name of the map, the kernel of the first input and the covariance, where they could be evaluated.
-        reasons: by name of the map, why there is no number.
-        contradiction: how the claims contradict themselves, in this layer or before; None if they do not.
-    """
-
+    # by name of the map, the kernel of the first input and the covariance, where they could be evaluated
     numbers: Mapping[str, mp.mpf]
-    reasons: Mapping[str, Remarks]
+    reasons: Mapping[str, Remarks]  # by name of the map, why there is no number
+    # how the claims contradict themselves, in this layer or before; None if they do not
     contradiction: str | None = None
 
 
@@ -113,12 +109,6 @@ _LOWER = [sp.Rational(7, 10) ** k for k in range(1, 11)]  # times the first kern
 def travelled(quantities: Mapping[str, Quantity], place: Values, values: Values, layers: int) -> list[Values]:
     """The kernel, and for a batch the covariance, at the beginning and after each of some layers.
 
-    Args:
-        quantities: the maps, by name.
-        place: the kernel, and for a batch the covariance, of the first stream.
-        values: numbers of the parameters.
-        layers: their number.
-
     Raises:
         OracleLimit: a kernel leaves the range of doubles.
     """
@@ -134,11 +124,6 @@ def travelled(quantities: Mapping[str, Quantity], place: Values, values: Values,
 
 def fixed_point(quantities: Mapping[str, Quantity], start: Values, values: Values) -> Values | None:
     """The place at which the kernels of a deep network arrive, found along their flow by Aitken's extrapolation.
-
-    Args:
-        quantities: the maps, by name.
-        start: the place of the first stream.
-        values: numbers of the parameters.
 
     Returns:
         None if the kernels grow without bound, vanish, or do not settle soon.
@@ -165,11 +150,6 @@ def fixed_point(quantities: Mapping[str, Quantity], start: Values, values: Value
 def falling_start(quantities: Mapping[str, Quantity], start: Values, values: Values) -> Values | None:
     """The place of the largest smaller kernel that a layer makes smaller still: its flow has an end.
 
-    Args:
-        quantities: the maps, by name.
-        start: a place; its kernel and its covariance are scaled together.
-        values: numbers of the parameters.
-
     Returns:
         None if each of some smaller kernels grows.
     """
@@ -186,11 +166,6 @@ def falling_start(quantities: Mapping[str, Quantity], start: Values, values: Val
 
 def contraction(quantities: Mapping[str, Quantity], place: Values, values: Values) -> float:
     """By which factor a layer changes small distances from a fixed point, in the long run: below 1 it attracts.
-
-    Args:
-        quantities: the maps, by name.
-        place: the fixed point.
-        values: numbers of the parameters.
 
     Returns:
         The spectral radius of the derivative of the maps, by differences over 1 % to both sides.

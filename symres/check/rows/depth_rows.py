@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import mpmath as mp
@@ -43,16 +43,13 @@ def depth_rows(
 
     The kernels of infinite width that are subtracted come from quadrature, not from the theory. Where the last claim is
     small on its natural scale, networks with smaller biases or a smaller skip may show more: the comparison is moved.
-
-    Args:
-        task: the layer.
-        observable: what is claimed.
-        claimed_at: the claims for 0, 1, 2, ... layers, two at least, at values of the parameters.
-        K: kernel of the input.
-        tell: is called with the share of the work that is done.
+    Claims are those for 0, 1, 2, ... layers, two at least, at values of the parameters.
     """
     shares: list[float] = []
-    for values in (settings := list(_settings(task.values))):
+    biases = {s: v / 10 for s, v in task.values.items() if s == symbols.C_b}
+    skips = {s: v / 2 for s, v in task.values.items() if s == symbols.gamma}
+    settings = [task.values, task.values | biases, task.values | biases | skips]
+    for values in settings:
         there, claims = task.at(values), claimed_at(values)
         shares.append(abs(claims[-1]) / float(_natural(observable, there, K, len(claims) - 1)[1][-1]))
         if shares[-1] >= _LARGE:
@@ -95,7 +92,13 @@ def growth_rows(
     kernels, natural = [float(K)] * (_LAST + 1), np.array([float(K) ** 2])
     assert observable.simulated is not None
     every = observable.simulated(there.simulation, float(K), kernels[1:])
-    estimate = _estimate(there, name, _slope(every), kernels, natural, tell)
+
+    def growth(n: int, nets: int, rng: np.random.Generator) -> Sample:
+        """The growth for each layer, from observables after each."""
+        observed, controls = every(n, nets, rng)
+        return (observed[:, _LAST - 1] - observed[:, _SETTLED - 1])[:, None] / (_LAST - _SETTLED), controls
+
+    estimate = _estimate(there, name, growth, kernels, natural, tell)
     found = OracleValue(float(estimate.values[0] / natural[0]), float(estimate.errors[0] / natural[0]), 1.0)
     shown = f"{random_points.text({symbols.K: K} | values)}; layers {_SETTLED} to {_LAST}"
     return [_row(there, name, shown, claimed(quantity, values), found, estimate)]
@@ -104,14 +107,6 @@ def growth_rows(
 def _later(task: Task, name: str, values: Values) -> Verdict:
     said = "vertices reach their final law only in networks too deep to be simulated"
     return inconclusive(name, "simulation", random_points.text(values), (said,), seed=task.seed)
-
-
-def _settings(values: Values) -> Iterator[Values]:
-    """The parameters, then with smaller biases, then with a smaller skip too."""
-    yield values
-    smaller = values | {s: v / 10 for s, v in values.items() if s == symbols.C_b}
-    yield smaller
-    yield smaller | {s: v / 2 for s, v in values.items() if s == symbols.gamma}
 
 
 def _natural(observable: Observable, task: Task, K: sp.Rational, depth: int) -> tuple[list[float], np.ndarray]:
@@ -143,17 +138,6 @@ def _estimate(
     spread = task.fluctuations(sizes, lambda values: np.repeat(after, 2), rng)
     ladder, budget = replace(_LADDER, spread=spread), task.budget.coarser(_COARSER, _NEURONS)
     return task.extrapolated(sampler, at_least(SMALL * natural), rng, tell, budget, ladder)
-
-
-def _slope(every: Sampler) -> Sampler:
-    """The growth for each layer, from observables after each."""
-
-    def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
-        observed, controls = every(n, nets, rng)
-        growth = (observed[:, _LAST - 1] - observed[:, _SETTLED - 1]) / (_LAST - _SETTLED)
-        return growth[:, None], controls
-
-    return sample
 
 
 def _rounded(expression: sp.Expr, values: Values) -> sp.Rational:

@@ -17,7 +17,7 @@ import numpy as np
 import sympy as sp
 
 from ...core import symbols
-from ...core.abbreviation import counted
+from ...core.words import counted
 from ...results.observable import OracleValue
 from ...results.subjects import DerivedDepth
 from ...results.verdict import SIMULATION, Verdict, inconclusive
@@ -59,7 +59,9 @@ def jacobian_rows(task: Task, K: sp.Rational, depth: int, tell: Callable[[float]
     if task.batched:  # networks so narrow have no room for a batch
         return rows
     layers = min(_EXACT_DEPTH, deepest)
-    estimate = _exact(task, float(K), layers, lambda share: tell((1 + share) / 2))
+    sampler = task.simulation.with_weights().jacobians(float(K), layers, exact=True)
+    budget, rng = Budget(asked, min(task.budget.neurons, _EXACT_NEURONS), _EXACT), task.rng("jacobian, all derivatives")
+    estimate = task.extrapolated(sampler, np.abs, rng, lambda share: tell((1 + share) / 2), budget, _NARROW)
     seen = SIMULATION.margin * estimate.errors <= SIMULATION.visible * np.abs(estimate.values)
     if seen.any():
         layers = 1 + int(np.flatnonzero(seen)[-1])
@@ -73,11 +75,11 @@ def correlation_length_rows(task: Task, K: sp.Rational, tell: Callable[[float], 
     At a fixed point that repels, rounding would decide where a claim takes the kernel to flow. No row where, at a few
     settings of the parameters, the kernels arrive nowhere or the length is out of reach.
     """
-    rng = task.rng("correlation_length")
-    settings = _settings(task, rng)
+    rng, free = task.rng("correlation_length"), free_symbols(task.theory, *task.quantities.values())
+    others = [random_points.parameters(free, rng, task.fixed, task.units) for _ in range(_SETTINGS - 1)]
     undecided: Task | None = None
     for chosen_start in (lambda quantities, start, values: start, falling_start):
-        for values in settings:
+        for values in [task.values, *others]:
             start = chosen_start(task.quantities, _place(task, K), values)
             place = fixed_point(task.quantities, start, values) if start else None
             if place is None:
@@ -95,12 +97,6 @@ def correlation_length_rows(task: Task, K: sp.Rational, tell: Callable[[float], 
     return [inconclusive("correlation_length", "simulation", point, (_UNDECIDED,), seed=task.seed)]
 
 
-def _settings(task: Task, rng: np.random.Generator) -> list[Values]:
-    free = free_symbols(task.theory, *task.quantities.values())
-    others = [random_points.parameters(free, rng, task.fixed, task.units) for _ in range(_SETTINGS - 1)]
-    return [task.values, *others]
-
-
 def _length_row(task: Task, chi: float, rng: np.random.Generator, tell: Callable[[float], None]) -> Verdict:
     K, slope = float(task.values[symbols.K]), math.log(chi)
     # what a finite batch does to one layer is done to the next, and grows with the square of their number
@@ -112,13 +108,17 @@ def _length_row(task: Task, chi: float, rng: np.random.Generator, tell: Callable
     # the slope has the sign of the claimed one, or the length is negative
     length = depth / (math.log(estimate.values[-1]) * math.copysign(1.0, slope))
     error = length**2 * float(estimate.errors[-1] / estimate.values[-1]) / depth
-    theory = task.theory
-    own = theory.correlation_length(**_start(task)) if isinstance(theory, DerivedDepth) else 1 / abs(slope)
-    claim = mp.mpf(own)
+    claim = 1 / abs(slope)
+    if isinstance(task.theory, DerivedDepth):  # of parameters, and as K the kernel of the first stream
+        numbers = {str(symbol): value for symbol, value in task.values.items() if symbol is not symbols.C}
+        if task.batched:  # its variance over the inputs
+            numbers["K"] -= task.values[symbols.C]
+        claim = task.theory.correlation_length(**numbers)
     point = f"{random_points.text(_ordered(task))}; {counted(depth, 'layer')} from a fixed point on"
     skip = branchless(task.quantities["chi_perp"], task.values)
     without = 1 / abs(mp.log(skip)) if skip is not None and skip > 0 and skip != 1 else None
-    return task.row("correlation_length", point, claim, OracleValue(length, error, abs(length)), estimate, without)
+    found = OracleValue(length, error, abs(length))
+    return task.row("correlation_length", point, mp.mpf(claim), found, estimate, without)
 
 
 def _row(task: Task, K: sp.Rational, layers: int, estimate: Estimate, how: str) -> Verdict:
@@ -137,12 +137,6 @@ def _row(task: Task, K: sp.Rational, layers: int, estimate: Estimate, how: str) 
     return task.row("jacobian", point, claim, found, estimate, without)
 
 
-def _exact(task: Task, K: float, layers: int, tell: Callable[[float], None]) -> Estimate:
-    sampler = task.simulation.with_weights().jacobians(K, layers, exact=True)
-    budget = Budget(task.budget.precision, min(task.budget.neurons, _EXACT_NEURONS), _EXACT)
-    return task.extrapolated(sampler, np.abs, task.rng("jacobian, all derivatives"), tell, budget, _NARROW)
-
-
 def _place(task: Task, K: sp.Rational) -> Values:
     return {symbols.K: K} | ({symbols.C: task.values[symbols.C]} if task.batched else {})
 
@@ -151,9 +145,3 @@ def _ordered(task: Task) -> Values:
     """The setting, kernels first and with six digits."""
     shown = {s: sp.Float(task.values[s], 6) for s in (symbols.K, symbols.C) if s in task.values}
     return shown | {s: v for s, v in task.values.items() if s not in shown}
-
-
-def _start(task: Task) -> dict[str, sp.Expr]:
-    """The parameters, and as K the kernel of the first stream; of a batch, its variance over the inputs."""
-    numbers = {str(symbol): value for symbol, value in task.values.items() if symbol is not symbols.C}
-    return numbers | ({"K": numbers["K"] - task.values[symbols.C]} if task.batched else {})

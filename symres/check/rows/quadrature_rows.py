@@ -19,7 +19,7 @@ from ...results.observable import Divergence, Observable, OracleValue
 from ...results.quantity import Quantity
 from ...results.subjects import DerivedLayer
 from ...results.verdict import QUADRATURE, Outcome, Verdict, inconclusive, judge
-from ..formulas.steepness import infinitely_steep
+from ..formulas.numeric_formula import infinitely_steep
 from ..oracles.average_oracle import DIGITS, average_oracle
 from ..oracles.comparison import FAILURES, compared, free_symbols, moved, reason
 from ..oracles.layer_oracle import QuadratureOracle
@@ -62,7 +62,9 @@ def theory_rows(
         rng = random_points.stream(seed, "quadrature", name)
         own = observable.arguments
         count = (points + 1) // 2 if observable.costly else points
-        places = _places(_of_batch(own) if batched else own, count, rng, units, special=count >= _FULL)
+        if batched:  # all inputs have one kernel and all pairs one covariance
+            own = (symbols.K, symbols.C, *(symbol for symbol in own if symbol is symbols.Theta))
+        places = _places(own, count, rng, units, special=count >= _FULL)
         for number, place in enumerate(places):
             report(f"{name} by quadrature", (done + number / len(places)) / len(quantities))
             values = random_points.parameters(free_symbols(theory, quantity), rng, fixed, units)
@@ -78,7 +80,12 @@ def average_rows(
     rng = random_points.stream(seed, "quadrature", "average")
     arguments = tuple(s for s in (symbols.K1, symbols.K2, symbols.C, symbols.K) if s in quantity.symbols)
     rows = []
-    units = natural_units(_entering(quantity), quantity.symbols, seed, fixed)
+    # the integrands as what enters dense layers, all variables alike: they have its units
+    definitions = [quantity.definition, *(step.definition for step in quantity.steps)]
+    nodes = [node for e in definitions for node in sp.preorder_traversal(e) if isinstance(node, AverageNode)]
+    alike = {symbols.x1: symbols.z, symbols.x2: symbols.z}
+    entering = sp.Add(*(Dense(node.integrand.xreplace(alike), 1, 0) for node in nodes))
+    units = natural_units(entering, quantity.symbols, seed, fixed)
     places = _places(arguments, points, rng, units)
     for number, place in enumerate(places):
         report(f"{quantity.name} by quadrature", number / len(places))
@@ -94,19 +101,6 @@ def average_rows(
         numbers, scale = (claim, found.value, found.error), _SMALL * found.scale
         rows.append(judge(quantity.name, "quadrature", point, *numbers, QUADRATURE, scale=scale, seed=seed))
     return rows
-
-
-def _entering(quantity: Quantity) -> sp.Expr:
-    """The integrands of an average as what enters dense layers, all variables alike: they have its units."""
-    found = [quantity.definition, *(step.definition for step in quantity.steps)]
-    nodes = [node for expr in found for node in sp.preorder_traversal(expr) if isinstance(node, AverageNode)]
-    alike = {symbols.x1: symbols.z, symbols.x2: symbols.z}
-    return sp.Add(*(Dense(node.integrand.xreplace(alike), 1, 0) for node in nodes))
-
-
-def _of_batch(arguments: tuple[sp.Symbol, ...]) -> tuple[sp.Symbol, ...]:
-    """The arguments of a map where all inputs have one kernel and all pairs one covariance."""
-    return (symbols.K, symbols.C, *(symbol for symbol in arguments if symbol is symbols.Theta))
 
 
 def _places(

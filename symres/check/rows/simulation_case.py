@@ -30,27 +30,16 @@ _UNTAMED = "a few networks dominate the average, so that its standard error is u
 
 @dataclass(frozen=True)
 class Task:
-    """One layer, its claims, and the setting at which they are compared.
+    """One layer, its claims, and the setting at which they are compared."""
 
-    Args:
-        theory: the theory that is checked.
-        quantities: its claims, by name.
-        values: numbers for the layer's parameters; for a batch, also the covariance C of its inputs.
-        seed: of all random numbers.
-        budget: how much to simulate.
-        units: of the layer.
-        steep: whether an activation is so steep that chi_perp may be infinite; None if that cannot be told.
-        fixed: numbers that the user has fixed, by name.
-    """
-
-    theory: DerivedLayer
-    quantities: Mapping[str, Quantity]
-    values: Values
-    seed: int
-    budget: Budget
-    units: random_points.Units
-    steep: bool | None
-    fixed: Mapping[str, sp.Expr]
+    theory: DerivedLayer  # the theory that is checked
+    quantities: Mapping[str, Quantity]  # its claims, by name
+    values: Values  # numbers for the layer's parameters; for a batch, also the covariance C of its inputs
+    seed: int  # of all random numbers
+    budget: Budget  # how much to simulate
+    units: random_points.Units  # of the layer
+    steep: bool | None  # whether an activation is so steep that chi_perp may be infinite; None if that cannot be told
+    fixed: Mapping[str, sp.Expr]  # numbers that the user has fixed, by name
     simulation: Simulation = field(init=False)
 
     def __post_init__(self) -> None:

@@ -17,7 +17,7 @@ from ...results.observable import DepthObservable, OracleValue
 from ...results.quantity import Quantity
 from ...results.subjects import DerivedDepth, DerivedLayer
 from ...results.verdict import SIMULATION, Outcome, Run, Verdict, contradicted, inconclusive
-from ..formulas.steepness import infinitely_steep
+from ..formulas.numeric_formula import infinitely_steep
 from ..oracles.comparison import FAILURES, compared, free_symbols, moved, reason
 from ..oracles.natural_scales import natural_units, needs_batch
 from ..sampling import random_points
@@ -49,18 +49,7 @@ def theory_rows(
     fixed: Mapping[str, sp.Expr],
     report: Progress,
 ) -> list[Verdict]:
-    """What a theory claims of one layer and of ``depth`` layers that networks show.
-
-    Args:
-        theory: that is checked.
-        quantities: its claims about one layer.
-        asked: the names of all that is compared.
-        seed: of all random numbers.
-        depth: number of layers.
-        budget: how much to simulate.
-        fixed: numbers that the user has fixed, by name.
-        report: is called with the comparison and the share of the work that is done.
-    """
+    """What a theory claims of one layer and of ``depth`` layers that networks show."""
     rng = random_points.stream(seed, "simulation")
     free = free_symbols(theory, *quantities.values())
     units = natural_units(theory.layer.forward, free, seed, fixed)
@@ -143,13 +132,7 @@ def _kernel_rows(task: Task, start: Values, depth: int, tell: Callable[[float], 
 
 
 def _kernel_row(
-    task: Task,
-    name: str,
-    point: str,
-    claims: LayerClaims,
-    found: OracleValue,
-    estimate: Estimate,
-    bare: mp.mpf | None,
+    task: Task, name: str, point: str, claims: LayerClaims, found: OracleValue, estimate: Estimate, bare: mp.mpf | None
 ) -> Verdict:
     """One claim after some layers, judged by itself; a contradiction between claims counts against the covariance."""
     run: Run = {"seed": task.seed, "widths": estimate.widths, "samples": estimate.samples}

@@ -106,10 +106,7 @@ def adapted(
             break
         if np.count_nonzero(rough) > _MAX_REFINED:
             raise too_fast()
-        left, right = (
-            np.concatenate([left[rough], middle[rough]]),
-            np.concatenate([middle[rough], right[rough]]),
-        )
+        left, right = (np.concatenate([left[rough], middle[rough]]), np.concatenate([middle[rough], right[rough]]))
         value = np.concatenate([low[:, rough], high[:, rough]], axis=1)
     else:
         done.append(left)
@@ -127,11 +124,8 @@ def _finite_reach(function: Function, sigma: float) -> float:
 
 def out_of_range() -> SymresError:
     """The mass of an average lies where doubles or the rules do not reach."""
-    return SymresError(
-        "quadrature in double precision",
-        "the integrand exceeds the range of doubles where it contributes most",
-        "check at a smaller kernel",
-    )
+    found = "the integrand exceeds the range of doubles where it contributes most"
+    return SymresError("quadrature in double precision", found, "check at a smaller kernel")
 
 
 def too_fast() -> SymresError:
@@ -188,10 +182,8 @@ def average_tensor(
 ) -> tuple[float, float]:
     """<f(x1..xd)> and <|f|> for x = factor @ (standard Gaussians) on a tensor grid: smooth functions only.
 
-    Args:
-        function: takes d arrays that broadcast.
-        factor: lower triangular.
-        axes: nodes and weights for the average over a standard Gaussian, for every axis.
+    ``f`` takes d arrays that broadcast, the factor is lower triangular, axes are nodes and weights of the average
+    over a standard Gaussian.
     """
     dimension = len(axes)
     grids = [nodes.reshape([-1 if j == i else 1 for j in range(dimension)]) for i, (nodes, _) in enumerate(axes)]

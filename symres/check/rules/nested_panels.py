@@ -1,4 +1,4 @@
-"""Averages over two correlated Gaussian variables by nested panel rules.
+"""Averages over two correlated Gaussian variables by nested panel rules, and what is kept of averages.
 
 The integrand may carry its mass far from the origin: an exponential shifts it by its slope times the covariance. A
 scan finds the mass first; the panels then adapt to slices through it, along the conditional laws.
@@ -6,7 +6,7 @@ scan finds the mass first; the panels then adapt to slices through it, along the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ from .adaptive_panels import (
     TAIL_TOLERANCE,
     Function,
     adapted,
+    average1,
     composite,
     legendre,
     out_of_range,
@@ -38,46 +39,27 @@ _CHUNK = 10**6  # of them: arrays of a few megabytes
 
 @dataclass(frozen=True)
 class _Mass:
-    """Where the weighted modulus of an integrand lies, in independent standard coordinates.
+    """Where the weighted modulus of an integrand lies, in independent standard coordinates."""
 
-    Args:
-        outer: interval of the first variable, in standard deviations.
-        inner: interval of the second variable given the first, in conditional widths.
-        quantiles: of the inner coordinate.
-    """
-
-    outer: tuple[float, float]
-    inner: tuple[float, float]
-    quantiles: np.ndarray
+    outer: tuple[float, float]  # interval of the first variable, in standard deviations
+    inner: tuple[float, float]  # interval of the second variable given the first, in conditional widths
+    quantiles: np.ndarray  # of the inner coordinate
 
 
 @dataclass(frozen=True)
 class Plane:
-    """Panels for <f(x1, x2)> as nested integrals: x1, then x2 given x1.
+    """Panels for <f(x1, x2)> as nested integrals: x1, then x2 given x1."""
 
-    Args:
-        function: takes two arrays that broadcast.
-        sigma: standard deviation of x1.
-        slope: <x2> at x1 = 1.
-        width: standard deviation of x2 given x1.
-        edges1: panels that resolve the function in x1.
-        edges2: panels that resolve it in x2.
-        knots: edges of the inner panels in conditional widths, around <x2> at x1.
-    """
-
-    function: Function
-    sigma: float
-    slope: float
-    width: float
-    edges1: np.ndarray
-    edges2: np.ndarray
-    knots: np.ndarray
+    function: Function  # takes two arrays that broadcast
+    sigma: float  # standard deviation of x1
+    slope: float  # <x2> at x1 = 1
+    width: float  # standard deviation of x2 given x1
+    edges1: np.ndarray  # panels that resolve the function in x1
+    edges2: np.ndarray  # panels that resolve it in x2
+    knots: np.ndarray  # edges of the inner panels in conditional widths, around <x2> at x1
 
     def average(self, points: int) -> tuple[float, float]:
         """<f> and <|f|>.
-
-        Args:
-            points: nodes per panel.
 
         Raises:
             SymresError: the panels are too many, or mass lies beyond their ends.
@@ -154,6 +136,52 @@ def plane(
         extra = ((np.asarray(breaks[1])[:, None] + _SMEAR * width) / slope).ravel()
         edges1 = np.unique(np.concatenate([edges1, extra[(extra > edges1[0]) & (extra < edges1[-1])]]))
     return Plane(function, sigma1, slope, width, edges1, edges2, _between(*mass.inner))
+
+
+class SharedPanels:
+    """What is known of integrands that have names: equal names are equal functions with equal breaks.
+
+    The same integrand is averaged under the same law at two resolutions and in many nets: a sequence of nearby inputs
+    has one kernel, and planning panels costs many times what averaging on them does.
+
+    Args:
+        points: nodes per panel, in one and in two dimensions, that panels are planned for.
+        tolerance: allowed error of a panel, in one and in two dimensions.
+    """
+
+    def __init__(self, points: tuple[int, int], tolerance: tuple[float, float]) -> None:
+        self._points, self._tolerance = points, tolerance
+        self._edges: dict[tuple[Hashable, float], np.ndarray] = {}
+        self._averages: dict[tuple[Hashable, float, int], tuple[float, float]] = {}
+        self._planes: dict[tuple[Hashable, bytes, float], Plane] = {}
+
+    def average1(
+        self, name: Hashable, function: Function, sigma: float, breaks: Sequence[float], points: int
+    ) -> tuple[float, float]:
+        """<f(x)> and <|f(x)|> for x ~ N(0, sigma^2), with so many nodes per panel.
+
+        Raises:
+            SymresError: the function varies too fast, or the average has mass that doubles do not reach.
+        """
+        if (name, sigma) not in self._edges:
+            self._edges[name, sigma] = adapted(function, sigma, breaks, self._points[0], self._tolerance[0])
+        if (name, sigma, points) not in self._averages:
+            self._averages[name, sigma, points] = average1(function, sigma, self._edges[name, sigma], points)
+        return self._averages[name, sigma, points]
+
+    def plane(
+        self,
+        name: Hashable,
+        function: Function,
+        covariance: np.ndarray,
+        width: float,
+        breaks: Sequence[Sequence[float]],
+    ) -> Plane:
+        """Panels for <f(x1, x2)>, as the function ``plane`` makes them."""
+        law = name, covariance.tobytes(), width
+        if law not in self._planes:
+            self._planes[law] = plane(function, covariance, width, breaks, self._points[1], self._tolerance[1])
+        return self._planes[law]
 
 
 def _scanned(function: Function, sigma: float, slope: float, width: float) -> _Mass:

@@ -83,14 +83,7 @@ def decimal(value: float) -> sp.Rational:
 def parameters(
     free: Iterable[sp.Symbol], rng: np.random.Generator, fixed: Mapping[str, sp.Expr], units: Units = ORDINARY
 ) -> Values:
-    """Numbers for the parameters of a layer.
-
-    Args:
-        free: its symbols; arguments of the maps (kernels) among them are left out.
-        rng: source of random numbers.
-        fixed: numbers fixed by the user, by name.
-        units: of the layer.
-    """
+    """Numbers for the parameters of a layer. Kernels among the symbols are left out."""
     unit = {symbols.C_W: units.weight, symbols.C_b: units.bias}
     arguments = {symbols.z, symbols.K, symbols.K1, symbols.K2, symbols.C, symbols.Theta}
     values: Values = {}

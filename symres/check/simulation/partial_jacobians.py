@@ -1,4 +1,8 @@
-"""Partial Jacobians of finite networks with real weights, in NumPy (forward mode) or PyTorch (autograd)."""
+"""Finite networks along their depth.
+
+Partial Jacobians of networks with real weights, in NumPy (forward mode) or PyTorch (autograd); kernels and squared
+gradients of single networks.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +14,19 @@ import sympy as sp
 
 from ...core import symbols
 from ...core.errors import DeclarationError
-from ...core.scalars import number, parameter, whole
+from ...core.scalars import Number, number, parameter, whole
 from ...results.subjects import Declaration
-from ..arguments import GivenNumber
+from ..nets.dual_numbers import Dual
 from ..nets.forward_walk import Forward
-from ..nets.weight_net import WeightNet
+from ..nets.gram_net import GramNet, WeightNet
 from ..oracles.natural_scales import needs_batch
-from .jacobian_norms import Rule, autograd, forward_mode
-from .simulate import Simulation
+from .simulate import Rule, Simulation, autograd, forward_mode
 
 _BACKENDS: Mapping[str, Rule] = {"numpy": forward_mode, "torch": autograd}
 _ESTIMATORS = ("exact", "hutchinson")
+_NUMBERS = 2**24  # neurons and tangents of all networks at a time
+_LOST = np.log(1e12)
+_BATCH = 32  # inputs of a layer that averages over them
 
 
 @dataclass(frozen=True)
@@ -46,15 +52,15 @@ class PartialJacobians:
 
 def simulate_jacobian(
     forward: Declaration | sp.Expr,
-    K: GivenNumber,
+    K: Number,
     *,
-    depth: GivenNumber = 1,
-    n: GivenNumber = 64,
-    nets: GivenNumber = 100,
+    depth: Number = 1,
+    n: Number = 64,
+    nets: Number = 100,
     estimator: str = "exact",
     backend: str = "numpy",
-    seed: GivenNumber = 0,
-    parameters: Mapping[str, GivenNumber] | None = None,
+    seed: Number = 0,
+    parameters: Mapping[str, Number] | None = None,
 ) -> PartialJacobians:
     """The averaged partial Jacobian norm (APJN) of networks of equal layers with real Gaussian weights.
 
@@ -107,7 +113,73 @@ def _shared(equation: sp.Expr, numbers: Mapping[str, sp.Expr], kernel: sp.Expr) 
     found = numbers.get(str(symbols.C))
     if found is None or not 0 <= found < kernel:
         said = "it has no value" if found is None else f"it is {found}"
-        raise DeclarationError(
-            f"C in networks of {equation}", said, "in a batch, C is the covariance of two inputs: 0 <= C < K"
-        )
+        remedy = "in a batch, C is the covariance of two inputs: 0 <= C < K"
+        raise DeclarationError(f"C in networks of {equation}", said, remedy)
     return float(found)
+
+
+def depth_paths(
+    layer: Declaration,
+    values: Mapping[sp.Symbol, float],
+    kernel: float,
+    depth: int,
+    width: int,
+    networks: int,
+    seed: int = 0,
+    batch: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Networks of equal layers, drawn one by one.
+
+    Args:
+        layer: the declaration.
+        values: numbers for all of its parameters.
+        kernel: of the first stream, whose neurons are independent Gaussian.
+        depth: number of layers.
+        width: of the stream.
+        networks: how many.
+        seed: of all random numbers.
+        batch: whether the layer averages over inputs: then there are 32 independent ones.
+
+    Returns:
+        ``K^l`` and ``J^{0,l}`` for l = 0..depth, each of shape (networks, depth + 1). The Jacobian norm is that along
+        one random direction (Hutchinson), averaged over the inputs. A network is left, and has nan from there on, once
+        one of both has changed by a factor of 1e12.
+
+    Raises:
+        UnsupportedLayer: a parameter without a number, or a function that has no rule in networks.
+
+    Source:
+        Doshi et al. (3).
+    """
+    forward = Forward(layer.forward, {s: sp.Float(v, 17) for s, v in values.items()})
+    inputs = _BATCH if batch else 1
+    most = max(1, _NUMBERS // (width * inputs * 2))
+    parts = []
+    for start in range(0, networks, most):
+        count, rng = min(most, networks - start), np.random.default_rng([seed, start])
+        parts.append(_walked(forward, kernel, depth, width, inputs, count, rng))
+    kernels, jacobians = zip(*parts, strict=True)
+    return np.concatenate(kernels), np.concatenate(jacobians)
+
+
+def _walked(
+    forward: Forward, kernel: float, depth: int, width: int, inputs: int, networks: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    net = GramNet(width, rng)
+    first = np.sqrt(kernel) * rng.standard_normal((networks, width, inputs))
+    neurons = Dual(first, rng.integers(0, 2, (*first.shape, 1)) * 2.0 - 1.0)
+    found = np.full((2, networks, depth + 1), np.nan)
+    left = np.arange(networks)  # functions of huge numbers are slow
+    with np.errstate(all="ignore"):
+        for place in range(depth + 1):
+            if place:
+                neurons = forward(net, neurons)
+            found[0, left, place] = np.square(neurons.value).mean(axis=(1, 2))
+            found[1, left, place] = np.square(neurons.tangent).sum(axis=3).mean(axis=(1, 2))
+            change = np.abs(np.log(found[:, left, place] / found[:, left, 0]))
+            alive = np.all(change < _LOST, axis=0)
+            if not alive.all():
+                left, neurons = left[alive], Dual(neurons.value[alive], neurons.tangent[alive])
+            if not len(left):
+                break
+    return found[0], found[1]

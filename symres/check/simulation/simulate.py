@@ -9,11 +9,9 @@ import numpy as np
 from ...results.observable import Sample, Sampler
 from ..nets.dual_numbers import Dual
 from ..nets.forward_walk import Forward
-from ..nets.gram_net import GramNet, pair
-from ..nets.learning_net import LearningNet
+from ..nets.gram_net import GramNet, LearningNet, WeightNet, pair
 from ..nets.recording_net import RecordingNet, SpectatorNet
-from ..nets.weight_net import WeightNet
-from .jacobian_norms import Rule, forward_mode
+from ..nets.torch_tensor import Tensor, torch
 from .width_extrapolation import BATCH, SINGLE, Ladder
 
 _STEP = 0.01  # relative step of K in the response; the bias of the central difference is its square
@@ -21,6 +19,56 @@ _OWN = 1.1  # the tangent kernel of an input with itself over that of two inputs
 _PER_INPUT = 4  # the width over the number of inputs of a batch
 _LEARNING = 2048  # networks that tell on what kernels depend
 _BATCHES = Ladder(narrowest=64, rungs=3, pilots=256, neurons=2e4, coarseness=_PER_INPUT, glance=(64, 256), ease=2.0)
+
+
+Rule = Callable[[Forward, GramNet, np.ndarray, int, bool, np.random.Generator], np.ndarray]  # of squared Jacobian norms
+
+
+def forward_mode(
+    layer: Forward, net: GramNet, z: np.ndarray, depth: int, exact: bool, rng: np.random.Generator
+) -> np.ndarray:
+    """(1/n) sum_ij (d z^l_i / d z_j)^2 for l = 1..depth, from tangents that walk with the neurons.
+
+    Args:
+        layer: the forward equation.
+        net: the network, which draws the layers.
+        z: the first stream, (nets, n, inputs); the result is an average over the inputs of derivatives in the own one.
+        depth: number of layers.
+        exact: all n directions j; else one direction with entries +-1, whose average is the same (Hutchinson).
+        rng: source of the signs: those of different inputs are independent, so that only the own input adds up.
+
+    Returns:
+        Shape (nets, depth).
+    """
+    nets, n, inputs = z.shape
+    neurons = Dual(z, _signs(rng, nets, 1, inputs, 1) * np.eye(n)[:, None] if exact else _signs(rng, *z.shape, 1))
+    found = []
+    for _ in range(depth):
+        neurons = layer(net, neurons)
+        found.append(np.square(neurons.tangent).sum(axis=3).mean(axis=(1, 2)))
+    return np.stack(found, axis=1)
+
+
+def autograd(
+    layer: Forward, net: GramNet, z: np.ndarray, depth: int, exact: bool, rng: np.random.Generator
+) -> np.ndarray:
+    """The norms of ``forward_mode`` by PyTorch: gradients of a later stream's neurons, or of one signed sum of them.
+
+    Args, returns: as for ``forward_mode``.
+    """
+    t = torch()
+    first = t.from_numpy(z).requires_grad_()
+    neurons = Tensor(first)
+    found = []
+    for _ in range(depth):
+        neurons = layer(net, neurons)
+        nets, n, inputs = neurons.shape
+        signs = _signs(rng, nets, 1, inputs) * np.eye(n)[:, None, :, None] if exact else _signs(rng, 1, nets, n, inputs)
+        (gradients,) = t.autograd.grad(
+            neurons.data, first, t.from_numpy(signs), retain_graph=True, is_grads_batched=True
+        )
+        found.append((gradients**2).sum(dim=(0, 2)).mean(dim=1).numpy() / n)
+    return np.stack(found, axis=1)
 
 
 class Simulation:
@@ -114,35 +162,27 @@ class Simulation:
 
     def chi_parallel(self, K: float) -> Sampler:
         """Observable [K'(K + step) - K'(K - step)]/(2 step), the same random numbers at both kernels."""
-        step = _STEP * (K - (self._shared or 0.0))
-
-        def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
-            seed = int(rng.integers(2**62))
-            results = []
-            for kernel in (K + step, K - step):
-                net = self._net(n, np.random.default_rng(seed))
-                z = self._inputs(net, nets, kernel)
-                control = _norm(z) / kernel - 1
-                results.append(_norm(self._forward(net, z)))
-            return (results[0] - results[1]) / (2 * step), control
-
-        return self._in_parts(sample)
+        return self._differences(K, 1, lambda z: _norm(z) - 1)
 
     def responses(self, K: float, depth: int) -> Sampler:
         """Observables [K^l(K + step) - K^l(K - step)]/(2 step) after each layer, the same random numbers at both."""
-        step = _STEP * K
+        return self._differences(K, depth, _hermite)
+
+    def _differences(self, K: float, depth: int, control: Callable[[np.ndarray], np.ndarray]) -> Sampler:
+        """Slopes of kernels after each layer; controls are of the first stream in units of its deviation."""
+        step = _STEP * (K - (self._shared or 0.0))
 
         def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
-            seed, results, controls = int(rng.integers(2**62)), [], []
-            for kernel in (K + step, K - step):
+            seed, results = int(rng.integers(2**62)), []
+            for kernel in (K - step, K + step):
                 net = self._net(n, np.random.default_rng(seed))
-                z, found = net.stream(nets, np.array([[kernel]])), []
-                controls.append(_hermite(z / np.sqrt(kernel)))
+                z, kernels = self._inputs(net, nets, kernel), []
+                controls = control(z / np.sqrt(kernel))
                 for _ in range(depth):
                     z = self._forward(net, z)
-                    found.append(_norm(z))
-                results.append(np.concatenate(found, axis=1))
-            return (results[0] - results[1]) / (2 * step), controls[0]
+                    kernels.append(_norm(z))
+                results.append(np.concatenate(kernels, axis=1))
+            return (results[1] - results[0]) / (2 * step), controls
 
         return self._in_parts(sample)
 
@@ -251,6 +291,10 @@ class Simulation:
             return np.concatenate(observed), np.concatenate(controls)
 
         return sample
+
+
+def _signs(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return rng.integers(0, 2, shape) * 2.0 - 1.0
 
 
 def _moments(z: np.ndarray) -> np.ndarray:

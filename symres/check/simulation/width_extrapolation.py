@@ -169,10 +169,7 @@ def extrapolated(
 
 
 def pilot(
-    sampler: Sampler,
-    scales: Callable[[np.ndarray], np.ndarray],
-    rng: np.random.Generator,
-    ladder: Ladder = SINGLE,
+    sampler: Sampler, scales: Callable[[np.ndarray], np.ndarray], rng: np.random.Generator, ladder: Ladder = SINGLE
 ) -> np.ndarray:
     """The relative variance of every observable over networks times n, from a short run; infinite if it overflows."""
     means, errors, _ = measured(sampler, ladder.narrowest, ladder.pilots, rng)

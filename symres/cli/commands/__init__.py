@@ -1,5 +1,4 @@
-"""The commands, a module each: ``NAME_command``.
+"""The commands, a module each: ``NAME_command``; ``list_command`` has ``show`` and ``cache`` as well.
 
-``bundle`` writes the files of ``derive --out``, ``surveys`` the long lists, ``asked_quantity`` finds what
-``--quantity`` names.
+``bundle`` writes the files of ``derive --out``, ``surveys`` the long lists.
 """

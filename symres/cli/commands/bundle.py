@@ -8,8 +8,7 @@ from ...core.errors import DeclarationError, SymresError
 from ...core.files import write_text
 from ...core.words import as_typed
 from ...report.export import export
-from ...report.figures.aspect_ratio_figure import can_be_drawn, draw_aspect_ratio
-from ...report.figures.maps_figure import Curves, curves, draw
+from ...report.figures.maps_figure import Curves, can_be_drawn, curves, draw, draw_aspect_ratio
 from ...report.figures.style import METADATA
 from ...report.latex.document import document
 from ...report.record import dumps

@@ -9,7 +9,6 @@ import typer
 from ...core.errors import DeclarationError
 from ...report.text.console import Output, Span, busy, line
 from ..app import FORMULAS, Json, LayerName, Positive, Settings, Subject, app, print_json
-from .asked_quantity import observable
 
 ORACLES = ("quadrature", "simulation")
 
@@ -34,7 +33,7 @@ def check(
     from ...check import Outcome
     from ...check import check as compare
     from ...theory.theory import derive as theory_of
-    from ..request import make
+    from ..request import make, observable
 
     if seed < 0:
         raise DeclarationError(f"--seed {seed}", "it is negative", "use 0, 1, 2, ...")
@@ -56,7 +55,7 @@ def check(
         subject = {"activation": request.title, "layer": request.layer.name, "settings": request.settings}
         print_json({**subject, **check_record(report)})
     else:
-        Output().lines(_coloured(text) for text in report.table().splitlines())
+        Output().lines(map(_coloured, report.table().splitlines()))
     if report.outcome is not Outcome.PASSED:
         raise typer.Exit(1 if report.outcome is Outcome.REFUTED else 3)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated
+from json import dumps
+from typing import Annotated
 
 import typer
 
@@ -11,9 +11,6 @@ from ...core.errors import DeclarationError
 from ...core.files import require_place, write_text
 from ...report.text.console import Output
 from ..app import FORMAT, Json, LayerName, OutFile, Settings, app, place
-
-if TYPE_CHECKING:
-    from ...studies.compare_activations import ActivationComparison
 
 
 @app.command(short_help="Compare activations: class, critical point, gains, nu, r*.")
@@ -43,21 +40,10 @@ def compare(
     with Bar("compare") as progress:
         comparison = compared(*activations, layer=layer, progress=progress, **settings_of(settings or []))
     output = Output()
-    text = _FORMS[chosen[0] if chosen else "table"](comparison, output.width).rstrip("\n")
+    if json:
+        about = {"format": FORMAT, "layer": comparison.layer, "settings": dict(comparison.settings)}
+        text = dumps(about | {"activations": comparison.records()}, indent=2, allow_nan=False)
+    else:
+        text = comparison.latex() if latex else comparison.csv() if csv else comparison.table(output.width)
+    text = text.rstrip("\n")
     output.text(text if path is None else f"wrote {write_text(path, text + chr(10))}")
-
-
-def _as_json(comparison: ActivationComparison, width: int) -> str:
-    from json import dumps
-
-    settings = dict(comparison.settings)
-    document = {"format": FORMAT, "layer": comparison.layer, "settings": settings, "activations": comparison.records()}
-    return dumps(document, indent=2, allow_nan=False)
-
-
-_FORMS: Mapping[str, Callable[[ActivationComparison, int], str]] = {
-    "table": lambda comparison, width: comparison.table(width),
-    "latex": lambda comparison, width: comparison.latex(),
-    "csv": lambda comparison, width: comparison.csv(),
-    "json": _as_json,
-}

@@ -45,11 +45,17 @@ def derive(
     require_size(depth, width, inputs_kernel)
     folder = place(out, "a folder")
     request = make(activation, layer or ALONE, settings or [], positive=positive or [])
-    output = Output()
-    sizes = _sizes(depth, width, inputs_kernel)
+    output, network = Output(), (depth, width, inputs_kernel)
+    usual = {"--depth": DEPTH, "--width": WIDTH, "--inputs-kernel": None}
+    sizes = [
+        word
+        for (name, default), value in zip(usual.items(), network, strict=True)
+        if value != default
+        for word in (name, str(value))
+    ]
 
     def page() -> KeptPage:
-        return _derived(request, folder, sizes, (depth, width, inputs_kernel), output, json=json, explain=explain)
+        return _derived(request, folder, sizes, network, output, json, explain)
 
     if folder is None and (declared := layer_key(request.layer)) is not None:
         shown = (f"derive {factor()}", request.title, request.command("derive", *sizes), request.source)
@@ -91,26 +97,19 @@ def _derived(
     sizes: list[str],
     network: tuple[int, int, str | None],
     output: Output,
-    *,
     json: bool,
     explain: bool,
 ) -> KeptPage:
     """Derive what is asked for, write the files if there is a folder for them, and lay out the page.
 
-    Args:
-        request: the layer.
-        folder: of the files; None for the page alone.
-        sizes: the options that say for which networks the advice is.
-        network: their depth, width and the mean square of their inputs.
-        output: where the page will go.
-        json: lay out one JSON document instead.
-        explain: print the proofs.
+    Of the advised networks ``sizes`` are the options, ``network`` the depth, the width and the inputs' mean square.
     """
     from contextlib import nullcontext
     from dataclasses import replace
     from json import dumps
 
     from ...core.work_budget import Stage, limited
+    from ...results.verdict import Outcome
     from ..kept_pages import KeptPage
     from ..staging import Staging
 
@@ -139,14 +138,10 @@ def _derived(
                 shown = page.lines(files, missing, explain)
         if staging is not None:
             staging.commit()  # when nothing is left that could fail
-    return KeptPage(shown, _code(report))
-
-
-def _sizes(depth: int, width: int, inputs_kernel: str | None) -> list[str]:
-    """The options that are not as they are without them."""
-    given = {"--depth": depth, "--width": width, "--inputs-kernel": inputs_kernel}
-    usual = {"--depth": DEPTH, "--width": WIDTH, "--inputs-kernel": None}
-    return [word for name, value in given.items() if value != usual[name] for word in (name, str(value))]
+    # 1 if the quick check contradicts a result, 3 if something took more than its budget; a quantity that does not
+    # exist (h of a jump) is a finding
+    refuted = any(row.outcome is Outcome.REFUTED for row in report.checks)
+    return KeptPage(shown, 1 if refuted else 3 if report.given_up else 0)
 
 
 def _report(request: Request) -> tuple[Theory, Report]:
@@ -169,15 +164,3 @@ def _report(request: Request) -> tuple[Theory, Report]:
         fixed_points=known_fixed_points(theory),
         source=request.source,
     )
-
-
-def _code(report: Report) -> int:
-    """1 if the quick check contradicts a result, 3 if something took more than its budget.
-
-    A quantity that does not exist (h of a jump) is a finding.
-    """
-    from ...check import Outcome
-
-    if any(row.outcome is Outcome.REFUTED for row in report.checks):
-        return 1
-    return 3 if report.given_up else 0

@@ -9,7 +9,6 @@ import typer
 from ...core.errors import DeclarationError, NoClosedForm
 from ...report.text.console import Output, busy, complain
 from ..app import FORMULAS, Json, LayerName, OutFile, Positive, Settings, Subject, app, place, print_json
-from .asked_quantity import observable
 
 if TYPE_CHECKING:
     from ...results.observable import Procedure
@@ -46,9 +45,8 @@ def export(
 ) -> None:
     """Generate a module for NumPy, PyTorch, Numba, C or JAX, or LaTeX."""
     from ...codegen.module import require_places
+    from ...report.export import default_prefix, require_prefix, require_target
     from ...report.export import export as generate
-    from ...report.export import require_target
-    from ...report.prefixes import default_prefix, require_prefix
     from ...theory.theory import derive as theory_of
     from ..request import make
 
@@ -86,6 +84,7 @@ def _exported(theory: Theory, names: list[str]) -> Theory | Procedure | dict[str
     """
     from ...results.observable import DepthObservable
     from ...results.quantity import Status
+    from ..request import observable
 
     found: dict[str, Quantity] = {}
     for record in [observable(theory, name) for name in names]:

@@ -42,9 +42,8 @@ def plot(
     from ..request import axis, make
 
     if points > MOST_POINTS:  # before anything is derived
-        raise DeclarationError(
-            f"--points {points}", f"{points}^2 values need too much memory", f"use {MOST_POINTS} or fewer"
-        )
+        found = f"{points}^2 values need too much memory"
+        raise DeclarationError(f"--points {points}", found, f"use {MOST_POINTS} or fewer")
     require_quantity(quantity)
     axes = axis(x), axis(y)
     request = make(activation, layer, settings or [], free=[given for given in axes if given is not None])

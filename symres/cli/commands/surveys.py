@@ -17,30 +17,22 @@ from pathlib import Path
 
 from ...activations import catalogue
 from ...activations.activation import Activation
-from ...core.cache.disk_cache import ACTIVE, caching, default_cache
+from ...core.disk_cache import ACTIVE, caching, default_cache
 from ...core.errors import DeclarationError, SymresError
-from ...report.text.console import Line, Output, busy, line
-from ..app import print_json
-from ..garbage import collect_seldom
+from ...report.text.console import Output, busy, line
+from ..app import collect_seldom, print_json
 from ..kept_pages import KeptPage, activation_key, is_kept, look, recalled
 from ..request import chosen
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How the part of a list about one activation is printed.
+    """How the part of a list about one activation is printed."""
 
-    Args:
-        width: columns.
-        unicode: whether mathematical characters can be shown.
-        json: one line of JSON instead.
-        whole: with long formulas, reasons and verifications.
-    """
-
-    width: int
-    unicode: bool
-    json: bool
-    whole: bool
+    width: int  # columns
+    unicode: bool  # whether mathematical characters can be shown
+    json: bool  # one line of JSON instead
+    whole: bool  # with long formulas, reasons and verifications
 
 
 def list_averages(name: str | None, settings: list[str], json: bool) -> None:
@@ -53,8 +45,7 @@ def list_averages(name: str | None, settings: list[str], json: bool) -> None:
     layout = Layout(out.width, out.unicode, json, name is not None)
     pages = _pages("averages", listed, layout, averages_page, out)
     if json:
-        activations = [loads(page.lines[0][0].text) for page in pages]
-        return print_json({"activations": activations})
+        return print_json({"activations": [loads(page.lines[0][0].text) for page in pages]})
     legend = averages_table.Averages(listed[0], out.width, out.unicode).legend()
     for position, page in enumerate(pages):
         out.lines((legend if position == 0 else []) + page.lines)
@@ -71,8 +62,7 @@ def list_criticality(name: str | None, settings: list[str], json: bool) -> None:
     out = Output()
     pages = _pages("criticality", listed, Layout(out.width, out.unicode, json, True), criticality_page, out)
     if json:
-        rows = [row for page in pages for row in loads(page.lines[0][0].text)]
-        return print_json({"criticality": rows})
+        return print_json({"criticality": [row for page in pages for row in loads(page.lines[0][0].text)]})
     out.lines(criticality_table.Survey(out.width, out.unicode).legend())
     for page in pages:
         out.lines(page.lines)
@@ -85,7 +75,7 @@ def averages_page(layout: Layout, phi: Activation) -> KeptPage:
 
     known = averages(phi)
     if layout.json:
-        return _one_line(averages_table.record(phi, known))
+        return KeptPage([line(dumps(averages_table.record(phi, known), allow_nan=False))])
     return KeptPage(averages_table.Averages(phi, layout.width, layout.unicode).lines(known, layout.whole))
 
 
@@ -96,7 +86,7 @@ def criticality_page(layout: Layout, phi: Activation) -> KeptPage:
 
     rows = [criticality_table.entry(found, layout.unicode and not layout.json) for found in criticality(phi)]
     if layout.json:
-        return _one_line(list(map(criticality_table.record, rows)))
+        return KeptPage([line(dumps(list(map(criticality_table.record, rows)), allow_nan=False))])
     sheet = criticality_table.Survey(layout.width, layout.unicode)
     parts = [sheet.lines(row, first=position == 0) for position, row in enumerate(rows)]
     return KeptPage([shown for part in parts for shown in part])
@@ -104,16 +94,9 @@ def criticality_page(layout: Layout, phi: Activation) -> KeptPage:
 
 def _require_name(what: str, name: str | None, settings: list[str]) -> None:
     if name is None and settings:
-        raise DeclarationError(
-            f"list {what} --set {settings[0]}",
-            f"--set goes with the {what} of one activation",
-            f"name it: symres list {what} swish --set beta=2",
-        )
-
-
-def _one_line(document: object) -> KeptPage:
-    lines: list[Line] = [line(dumps(document, allow_nan=False))]
-    return KeptPage(lines)
+        found = f"--set goes with the {what} of one activation"
+        remedy = f"name it: symres list {what} swish --set beta=2"
+        raise DeclarationError(f"list {what} --set {settings[0]}", found, remedy)
 
 
 def _pages(
@@ -132,7 +115,11 @@ def _pages(
     workers = min(len(missing), os.cpu_count() or 1)
     with _pool(workers) if workers > 1 and _is_command() else nullcontext() as pool:
         work = partial(study, layout) if pool is None else partial(_with_cache, study, layout, ACTIVE.get() is not None)
-        new = _studied(work, missing, pool)
+        new: Iterator[KeptPage] = iter(())
+        if missing:  # where all pages are kept, nothing that computes is loaded
+            from ...studies.survey import survey
+
+            new = survey(work, missing, pool)
         for position, (phi, subject) in enumerate(zip(listed, subjects, strict=True), 1):
             with busy(f"{what} of {phi.name}" + f" ({position} of {len(listed)})" * (len(listed) > 1)):
                 try:
@@ -141,17 +128,6 @@ def _pages(
                     found = "one of its processes was killed by the system"
                     raise SymresError(f"list {what}", found, "run it again, with more free memory") from None
             yield page
-
-
-def _studied(
-    study: Callable[[Activation], KeptPage], missing: Sequence[Activation], pool: ProcessPoolExecutor | None
-) -> Iterator[KeptPage]:
-    """The survey of what is not kept; where all is, nothing that computes is loaded."""
-    if not missing:
-        return iter(())
-    from ...studies.survey import survey
-
-    return survey(study, missing, pool)
 
 
 def _with_cache(

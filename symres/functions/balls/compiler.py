@@ -17,9 +17,9 @@ from flint import acb, arb, ctx, fmpq
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import BooleanFalse, BooleanTrue
 
-from ...core.abbreviation import abbreviated
 from ...core.atoms import Enclosable, Opaque
 from ...core.errors import DeclarationError
+from ...core.words import abbreviated
 from ...core.work_budget import spend
 from ...numerics.ball_functions import Ball, half_integer_power, integer_power, real_power
 from ..basic_functions import one_plus_exp

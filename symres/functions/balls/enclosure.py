@@ -12,8 +12,8 @@ import sympy as sp
 from flint import acb, arb, ctx, fmpq
 from mpmath.libmp import from_man_exp
 
-from ...core.abbreviation import abbreviated
 from ...core.errors import DeclarationError, SymresError
+from ...core.words import abbreviated
 from ...numerics.ball_functions import Ball
 from .compiler import compile_ball, from_binary_float, symbols_of
 

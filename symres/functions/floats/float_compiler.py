@@ -10,9 +10,9 @@ from typing import Any
 import sympy as sp
 from flint import acb, arb, ctx
 
-from ...core.abbreviation import abbreviated
 from ...core.atoms import AverageNode
 from ...core.errors import DeclarationError
+from ...core.words import abbreviated
 from ...numerics.deferred_numpy import Array, np
 from ..balls.compiler import compile_ball
 from ..balls.exponential_forms import HALF_LINE, TwoForms, exponential_forms, group_exponentials

@@ -11,7 +11,7 @@ from itertools import islice, product
 
 import sympy as sp
 
-from ...core.abbreviation import text_of
+from ...core.words import text_of
 from ...functions.records.gaussian_signs import Q2, S2
 from .radical_forms import Atoms, Radicals
 from .rational_functions import Frac, RationalField, accumulate

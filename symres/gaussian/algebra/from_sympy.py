@@ -9,7 +9,7 @@ from math import prod
 
 import sympy as sp
 
-from ...core.abbreviation import text_of
+from ...core.words import text_of
 from ...core.work_budget import NODE, spend
 from ...functions.companions import Sigmoid
 from ...functions.function_record import RECORDS, record_of

@@ -12,7 +12,7 @@ from fractions import Fraction
 import sympy as sp
 from flint import fmpz_mpoly
 
-from ...core.abbreviation import text_of
+from ...core.words import text_of
 from .complementary import Row, Table, with_complements, written_atoms
 from .radical_forms import Atoms, Form, Monomial
 from .rational_functions import Frac, RationalField, accumulate, factored, monomials

@@ -9,6 +9,7 @@ from functools import lru_cache, partial
 import sympy as sp
 
 from ...activations.piecewise import PiecewiseFunction
+from ...activations.symmetries import is_odd
 from ...core.errors import NoClosedForm
 from ...core.proof import Proof, TermwiseStep
 from ...core.symbols import K1, K2, C, K
@@ -18,7 +19,6 @@ from ..algebra.canonical import canonical
 from ..calculus.expectation import Expectation, Gaussian
 from ..calculus.integrand import separate
 from ..quadrature.average_ball import average_ball
-from ..quadrature.odd_symmetry import is_odd
 from .engine import ProductAverage, closed_form, name_coefficients, restore_coefficients, unsigned_coefficients
 from .identities import check_identities
 from .price_proof import price_proof

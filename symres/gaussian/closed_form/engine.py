@@ -10,7 +10,7 @@ from functools import partial
 import sympy as sp
 
 from ...activations.piecewise import PiecewiseFunction
-from ...activations.symmetries import even_part
+from ...activations.symmetries import even_part, is_odd
 from ...core.errors import NoClosedForm
 from ...core.proof import Proof, Rule, Step
 from ...core.symbols import variables, z
@@ -21,7 +21,6 @@ from ..algebra.from_sympy import Reader
 from ..algebra.radical_forms import UndecidedSign
 from ..algebra.rational_functions import Frac, RationalField
 from ..algebra.to_sympy import write_terms
-from ..quadrature.odd_symmetry import is_odd
 from .absolute_moments import MOMENT, half_line_moments
 from .orthants import Matrix
 from .stein import average_terms

@@ -46,12 +46,7 @@ _INVERSE = sp.Dummy("t", positive=True)
 def exact_moment(remainder: PiecewiseFunction, n: int) -> sp.Expr | None:
     """The exact moment of a function on the half-line, None if it is not known to close.
 
-    Args:
-        remainder: the function on the right of 0.
-        n: the power of z.
-
-    Returns:
-        The moment. It may contain zeta(3), zeta(5), ..., which often cancel against those of another moment.
+    It may contain zeta(3), zeta(5), ..., which often cancel against those of another moment.
     """
     remainder = remainder.map(written_out)
     total, ends = sp.Integer(0), (sp.Integer(0), *remainder.breaks)
@@ -66,13 +61,10 @@ def exact_moment(remainder: PiecewiseFunction, n: int) -> sp.Expr | None:
     if len(ends) > 1:
         return None
     found = _in_exponentials(formula)
-    return _moment_of_erfs(formula, n) if found is None else _mellin(*found, n)
-
-
-# ---------------------------------------------------------------------------------------------------- exponentials
-def _mellin(powers: tuple[Power, ...], rate: sp.Expr, n: int) -> sp.Expr:
-    """The moment of a sum of powers, by their Mellin transforms."""
-    total = sp.Integer(0)
+    if found is None:
+        return _moment_of_erfs(formula, n)
+    powers, rate = found
+    total = sp.Integer(0)  # by Mellin transforms
     for j, log, e, value in powers:
         s = n + j + 1
         front = value * sp.factorial(s - 1) / rate**s
@@ -80,6 +72,7 @@ def _mellin(powers: tuple[Power, ...], rate: sp.Expr, n: int) -> sp.Expr:
     return sp.expand(total)
 
 
+# ---------------------------------------------------------------------------------------------------- exponentials
 @lru_cache(maxsize=256)
 def _in_exponentials(formula: sp.Expr) -> tuple[tuple[Power, ...], sp.Expr] | None:
     """A decaying formula as a sum of ``c z**j (1 + q)**e`` and ``c z**j log(1 + q)``, and the rate of ``q``."""
@@ -227,17 +220,14 @@ def algebraic_right(part: sp.Expr) -> tuple[sp.Expr, sp.Expr, int] | None:
             polynomial += coefficient * z**-power
         elif coefficient != 0:
             first = min(first, power)
-    if first is sp.oo or not _decays_like_power(part - polynomial, int(first)):
+    if first is sp.oo:
         return None
+    with mp.workdps(80):  # whether z**power times the remainder has a limit other than 0: the series is sympy's
+        function = sp.lambdify(z, part - polynomial, "mpmath")
+        early, late = (abs(mp.mpf(n) ** int(first) * function(mp.mpf(n))) for n in _FAR_POINTS)
+        if not (late > 0 and abs(early / late - 1) < mp.mpf(10) ** -3):
+            return None
     return polynomial, part - polynomial, int(first)
-
-
-def _decays_like_power(remainder: sp.Expr, power: int) -> bool:
-    """Whether z**power times a remainder has a limit other than 0, in numbers: the series is sympy's."""
-    with mp.workdps(80):
-        function = sp.lambdify(z, remainder, "mpmath")
-        early, late = (abs(mp.mpf(n) ** power * function(mp.mpf(n))) for n in _FAR_POINTS)
-        return bool(late > 0 and abs(early / late - 1) < mp.mpf(10) ** -3)
 
 
 def algebraic_moment(remainder: PiecewiseFunction, n: int) -> sp.Expr | None:

@@ -16,12 +16,11 @@ from functools import lru_cache
 import sympy as sp
 
 from ...activations.piecewise import PiecewiseFunction
-from ...activations.symmetries import even_part
+from ...activations.symmetries import even_part, is_odd
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
 from ...functions.function_record import written_out
 from ..closed_form.absolute_moments import absolute_moment
-from ..quadrature.odd_symmetry import is_odd
 from .exact_tail_moments import algebraic_moment, algebraic_right, exact_moment
 from .tail_decomposition import split_right_tail
 from .tail_moments import TailMoment
@@ -46,11 +45,8 @@ def large_variance(factor: PiecewiseFunction, order: sp.Expr | int) -> tuple[Ter
     if is_odd((factor,)):
         return ()
     if order > log_free_order(factor):
-        raise NoClosedForm(
-            "a large-variance expansion",
-            f"its function has algebraic tails, and logarithms below K**{-log_free_order(factor)}",
-            "use evalf instead",
-        )
+        found = f"its function has algebraic tails, and logarithms below K**{-log_free_order(factor)}"
+        raise NoClosedForm("a large-variance expansion", found, "use evalf instead")
     factor = even_part(factor.map(written_out))
     halves = [_half(factor), _half(factor.mirrored())]
     terms: dict[sp.Rational, sp.Expr] = {}

@@ -72,9 +72,8 @@ def _sides(factor: PiecewiseFunction) -> tuple[sp.Expr, sp.Expr]:
         elif b.is_negative or (b.is_positive is None and b.is_number and enclose(b, {}, 64) < 0):
             left = right = part
         elif not (b.is_positive or b.is_number):
-            raise NoClosedForm(
-                "a small-variance series", f"the sign of the breakpoint {b} is unknown", "declare its parameters' signs"
-            )
+            found = f"the sign of the breakpoint {b} is unknown"
+            raise NoClosedForm("a small-variance series", found, "declare its parameters' signs")
     return left, right
 
 
@@ -138,11 +137,8 @@ def _product(a: Constant, b: Constant) -> Constant:
             if number != 0:
                 total[monomial] = number
     if len(total) > _MAX_COEFFICIENT_TERMS:
-        raise NoClosedForm(
-            "a small-variance series",
-            f"a coefficient has more than {_MAX_COEFFICIENT_TERMS} terms",
-            "use evalf instead",
-        )
+        found = f"a coefficient has more than {_MAX_COEFFICIENT_TERMS} terms"
+        raise NoClosedForm("a small-variance series", found, "use evalf instead")
     return total
 
 

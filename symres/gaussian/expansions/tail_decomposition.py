@@ -13,9 +13,9 @@ from functools import reduce
 import sympy as sp
 from sympy.utilities.iterables import sift
 
-from ...core.abbreviation import abbreviated
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
+from ...core.words import abbreviated
 from ...functions.function_record import FunctionRecord, record_of, written_out
 from ...functions.ranges import sign_of
 
@@ -24,18 +24,12 @@ _ZERO, _ONE = sp.Integer(0), sp.Integer(1)
 
 @dataclass(frozen=True)
 class TailParts:
-    """``exp(rate)*(main + rest)``.
+    """``exp(rate)*(main + rest)``."""
 
-    Args:
-        rate: a polynomial in z without constant term.
-        main: a polynomial in z.
-        rest: a function that decays exponentially.
-        body: main + rest in the original spelling, where there is one: it keeps products of long formulas short.
-    """
-
-    rate: sp.Expr
-    main: sp.Expr
-    rest: sp.Expr
+    rate: sp.Expr  # a polynomial in z without constant term
+    main: sp.Expr  # a polynomial in z
+    rest: sp.Expr  # a function that decays exponentially
+    # main + rest in the original spelling, where there is one: it keeps products of long formulas short
     body: sp.Expr | None = None
 
     @property
@@ -80,7 +74,7 @@ class _TailSplitter:
         if isinstance(node, sp.Add):
             return reduce(_sum, map(self, node.args))
         if isinstance(node, sp.Mul):
-            waves, others = sift(node.args, _is_oscillation, binary=True)
+            waves, others = sift(node.args, _oscillates, binary=True)
             if waves and others and _growth_sign(reduce(_product, map(self, others)).rate) < 0:
                 return TailParts(_ZERO, _ZERO, node)
             return reduce(_product, map(self, node.args))
@@ -117,7 +111,12 @@ class _TailSplitter:
     def _power(self, node: sp.Expr) -> TailParts:
         base, exponent = self(node.base), node.exp
         if exponent.is_Integer:
-            return _integer_power(base if exponent > 0 else _inverse(base, node), abs(int(exponent)))
+            if exponent < 0:
+                base = _inverse(base, node)
+            power = abs(int(exponent))
+            # (p + r)**n - p**n = r*sum_k p**(n-1-k) (p + r)**k
+            rest = base.rest * sp.Add(*(base.main ** (power - 1 - k) * base.sum**k for k in range(power)))
+            return TailParts(sp.expand(power * base.rate), sp.expand(base.main**power), rest)
         front = _constant(base, node)
         if sign_of(front) != 1:
             raise _algebraic(node)
@@ -146,7 +145,7 @@ class _TailSplitter:
         return self(record.definition(inner))
 
 
-def _is_oscillation(node: sp.Expr) -> bool:
+def _oscillates(node: sp.Expr) -> bool:
     """Whether a factor stays bounded as it oscillates."""
     if isinstance(node, sp.Pow) and node.exp.is_Integer and node.exp > 0:
         node = node.base
@@ -175,12 +174,6 @@ def _sum(a: TailParts, b: TailParts) -> TailParts:
 def _product(a: TailParts, b: TailParts) -> TailParts:
     rest = a.main * b.rest + a.rest * b.sum
     return TailParts(sp.expand(a.rate + b.rate), sp.expand(a.main * b.main), rest)
-
-
-def _integer_power(u: TailParts, power: int) -> TailParts:
-    """By ``(p + r)**n - p**n = r*sum_k p**(n-1-k) (p + r)**k``."""
-    rest = u.rest * sp.Add(*(u.main ** (power - 1 - k) * u.sum**k for k in range(power)))
-    return TailParts(sp.expand(power * u.rate), sp.expand(u.main**power), rest)
 
 
 def _inverse(u: TailParts, node: sp.Expr) -> TailParts:
@@ -220,11 +213,9 @@ def _growth_sign(rate: sp.Expr) -> int:
 
 
 def _refusal(node: sp.Expr, found: str) -> NoClosedForm:
-    return NoClosedForm(
-        "a large-variance expansion", f"{abbreviated(node, 60)} {found} for |z| -> oo", "use evalf instead"
-    )
+    reason = f"{abbreviated(node, 60)} {found} for |z| -> oo"
+    return NoClosedForm("a large-variance expansion", reason, "use evalf instead")
 
 
 def _algebraic(node: sp.Expr) -> NoClosedForm:
-    found = "is not a polynomial up to exponentially small terms: it has algebraic or unknown tails,"
-    return _refusal(node, found)
+    return _refusal(node, "is not a polynomial up to exponentially small terms: it has algebraic or unknown tails,")

@@ -8,6 +8,7 @@ until they have fallen by 16 times the bits asked for. From there the function i
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import lru_cache
 
 import sympy as sp
@@ -63,9 +64,8 @@ class TailMoment(Opaque, sp.Expr):
 
     def _ball(self, arguments: list[arb], bits: int) -> arb:
         for symbol in sorted(self.free_symbols, key=str):
-            raise DeclarationError(
-                f"a number for {self}", f"the parameter {symbol} has no value", f"pass {symbol}=... as a number"
-            )
+            found = f"the parameter {symbol} has no value"
+            raise DeclarationError(f"a number for {self}", found, f"pass {symbol}=... as a number")
         return _enclosed(self.remainder, int(self.args[0]), bits)
 
     def _eval_evalf(self, prec: int) -> sp.Expr | None:
@@ -88,8 +88,10 @@ class TailMoment(Opaque, sp.Expr):
 @lru_cache(maxsize=1024)
 def _enclosed(remainder: PiecewiseFunction, n: int, bits: int) -> arb:
     """Enclose a moment to a relative accuracy; the tail is evaluated by a formula without cancellation."""
-    function = compile_pieces(remainder.map(lambda u: z**n * u))
-    tail = compile_ball(z**n * _cancellation_free(remainder.parts[-1]), (z,))
+    function, last = compile_pieces(remainder.map(lambda u: z**n * u)), remainder.parts[-1]
+    with suppress(NoClosedForm):  # factors oscillate: the formula stays as it is
+        last = split_right_tail(last)[1]
+    tail = compile_ball(z**n * last, (z,))
 
     def attempt(size: float | None, precision: int) -> tuple[arb, float]:
         with ctx.workprec(precision):
@@ -102,14 +104,6 @@ def _enclosed(remainder: PiecewiseFunction, n: int, bits: int) -> arb:
             return _integral(segments, tail, flat, size - bits - 6, precision), size
 
     return refine(attempt, bits + GUARD_BITS, bits)
-
-
-def _cancellation_free(part: sp.Expr) -> sp.Expr:
-    """A decaying formula written without cancellation; unchanged where factors oscillate."""
-    try:
-        return split_right_tail(part)[1]
-    except NoClosedForm:
-        return part
 
 
 def _integral(segments: list[Segment], tail: Function, flat: Weight, tolerance: float, precision: int) -> arb:
@@ -131,9 +125,8 @@ def _truncation_point(segments: list[Segment], flat: Weight, tolerance: float, b
     Raises:
         SymresError: the function does not seem to decay.
     """
-    end = max(
-        [2.0, *(2 * float(s.left.upper()) for s in segments if s.left is not None)]
-    )  # the function may end before
+    lefts = [2 * float(s.left.upper()) for s in segments if s.left is not None]
+    end = max([2.0, *lefts])  # the function may end before
     while end < 1e9:
         bounds: list[float] = []
         inner = end

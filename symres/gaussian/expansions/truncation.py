@@ -34,21 +34,13 @@ Numbers = list[tuple[mp.mpf, mp.mpf]]
 
 @dataclass(frozen=True)
 class Truncation:
-    """A truncated expansion and the exact function that it approximates.
+    """A truncated expansion and the exact function that it approximates."""
 
-    Args:
-        asked: what the expansion is of, for messages.
-        kept: {exponent of K: coefficient}, coefficients without parameters.
-        omitted: the terms that follow.
-        number: the exact value at a K, to so many digits.
-        large: whether the expansion is for large K.
-    """
-
-    asked: str
-    kept: Terms
-    omitted: Terms
-    number: Callable[[sp.Rational, int], mp.mpf]
-    large: bool
+    asked: str  # what the expansion is of, for messages
+    kept: Terms  # {exponent of K: coefficient}, coefficients without parameters
+    omitted: Terms  # the terms that follow
+    number: Callable[[sp.Rational, int], mp.mpf]  # the exact value at a K, to so many digits
+    large: bool  # whether the expansion is for large K
 
     def verification(self) -> Verification:
         """Compare with numbers where the terms left out are tiny: the difference must be their sum.
@@ -137,7 +129,12 @@ class Truncation:
     def _range_end(self, error: float) -> sp.Rational | None:
         """The first of 1, 2, 5, 10, ... from which on the error is small; None if it is small at all points tried."""
         with mp.workdps(_DIGITS):
-            index = _index(self._estimate(error) if self._next else sp.Integer(1), self.large)
+            estimate = self._estimate(error) if self._next else sp.Integer(1)
+            index = 3 * int(mp.floor(mp.log10(as_mpf(estimate))))  # of the number of the list that is not nearer
+            while _place(index) < estimate:
+                index += 1
+            while _place(index) > estimate and not self.large:
+                index -= 1
             out = 1 if self.large else -1
             if not self._next:  # no estimate: look on both sides of 1
                 while abs(index) < _MAX_STEPS // 3 and self._relative_error(index - out) <= error:
@@ -165,16 +162,6 @@ def _relative(error: mp.mpf, size: mp.mpf) -> mp.mpf:
 def _place(index: int) -> sp.Rational:
     """The numbers 1, 2, 5, 10, ... by index, 1 at 0."""
     return sp.Integer(_MANTISSAS[index % 3]) * sp.Integer(10) ** (index // 3)
-
-
-def _index(K: sp.Rational, large: bool) -> int:
-    """The number of the list that is not nearer than K."""
-    index = 3 * int(mp.floor(mp.log10(as_mpf(K))))
-    while _place(index) < K:
-        index += 1
-    while _place(index) > K and not large:
-        index -= 1
-    return index
 
 
 def _power_of_two_beyond(K: mp.mpf, large: bool) -> sp.Rational:

@@ -3,6 +3,5 @@
 Reading order: ``average_ball.py`` (the entry point), ``panels.py`` (Gauss-Legendre rules and where their error bound
 comes from), ``univariate.py`` (one variable: tails, cancellation, vanishing variance), ``bivariate.py`` (two variables)
 with ``bivariate_normal.py`` (their law, and what it means to know it roughly), ``tensor_rule.py`` (the product of two
-rules, with fewer nodes by ``node_compression.py``) and ``conditional_rule.py`` (nearly dependent variables).
-``odd_symmetry.py`` finds averages that vanish, ``memo.py`` keeps values.
+rules, with fewer nodes) and ``conditional_rule.py`` (nearly dependent variables).
 """

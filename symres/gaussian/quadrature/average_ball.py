@@ -13,11 +13,11 @@ import sympy as sp
 from flint import arb, ctx
 
 from ...activations.piecewise import PiecewiseFunction
-from ...core.cache.disk_cache import ACTIVE, Key
+from ...core.disk_cache import ACTIVE, Key
 from ...core.errors import DeclarationError, NoClosedForm
 from ...core.work_budget import MOST_PANELS
 from .bivariate import bivariate_average
-from .node_compression import ball_key, ball_of
+from .tensor_rule import ball_key, ball_of
 from .univariate import univariate_average
 
 _MOST_BITS = 4096  # beyond, a result is thousands of digits
@@ -38,9 +38,8 @@ def average_ball(factors: tuple[PiecewiseFunction, ...], covariance: tuple[arb, 
         NoClosedForm: more than two variables.
     """
     for symbol in sorted(set().union(*(f.free_symbols for f in factors)), key=str):
-        raise DeclarationError(
-            "the number of a Gaussian average", f"the parameter {symbol} has no value", f"pass {symbol}=..."
-        )
+        found = f"the parameter {symbol} has no value"
+        raise DeclarationError("the number of a Gaussian average", found, f"pass {symbol}=...")
     if (len(factors), len(covariance)) not in ((1, 1), (2, 3)):
         raise NoClosedForm(
             f"the number of an average over {len(factors)} variables with {len(covariance)} covariances",

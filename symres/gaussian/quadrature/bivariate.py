@@ -14,11 +14,11 @@ from functools import cached_property
 from flint import arb, ctx
 
 from ...activations.piecewise import PiecewiseFunction
+from ...activations.symmetries import is_odd
 from ...core.errors import SymresError
 from ...functions.balls import Ball
 from .bivariate_normal import BivariateNormal, law_of, perturbation_bound
 from .conditional_rule import conditional_average
-from .odd_symmetry import is_odd
 from .panels import LOG2_E, Function, Weight, log2_sum, log2_upper, power_of_two
 from .tensor_rule import Strip, product_average
 from .univariate import (
@@ -62,11 +62,8 @@ def bivariate_average(
         with ctx.workprec(bits + GUARD_BITS):
             return univariate_average(factors[0], K1, bits) * univariate_average(factors[1], K2, bits)
     if not (K1 > 0 and K2 > 0):
-        raise SymresError(
-            "a Gaussian average over two variables",
-            "a variance may be zero although the covariance is not",
-            "raise the precision, or pass C = 0",
-        )
+        found = "a variance may be zero although the covariance is not"
+        raise SymresError("a Gaussian average over two variables", found, "raise the precision, or pass C = 0")
     check_growth(f, gaussian_weight(K1))
     check_growth(g, gaussian_weight(K2))
     if is_odd(factors):
@@ -140,17 +137,11 @@ def _product(
 
 @dataclass(frozen=True)
 class _Marginal:
-    """One of the two functions under the marginal law of its variable.
+    """One of the two functions under the marginal law of its variable."""
 
-    Args:
-        segments: its smooth pieces.
-        weight: of its variable.
-        log2_square: log2 of a bound on the integral of its square with the weight.
-    """
-
-    segments: list[Segment]
-    weight: Weight
-    log2_square: float
+    segments: list[Segment]  # its smooth pieces
+    weight: Weight  # of its variable
+    log2_square: float  # log2 of a bound on the integral of its square with the weight
 
     @classmethod
     def of(cls, function: CompiledPieces, variance: arb, scale: arb) -> _Marginal:

@@ -105,11 +105,8 @@ def law_of(covariance: tuple[arb, arb, arb]) -> BivariateNormal:
         k1, k2, scale = one.variance, two.variance, one.scale * two.scale
         law = BivariateNormal(one.scale, two.scale, k1, k1 if single else C / scale, k2, determinant / scale**2)
     if determinant < 0 or not C.is_finite():
-        raise DeclarationError(
-            "a Gaussian average over two variables",
-            f"|C| = {abs(C).str(5)} exceeds sqrt(K1*K2) = {(K1 * K2).sqrt().str(5)}",
-            "pass a covariance with C**2 <= K1*K2",
-        )
+        found = f"|C| = {abs(C).str(5)} exceeds sqrt(K1*K2) = {(K1 * K2).sqrt().str(5)}"
+        raise DeclarationError("a Gaussian average over two variables", found, "pass a covariance with C**2 <= K1*K2")
     return law
 
 
@@ -123,13 +120,8 @@ def perturbation_bound(
 ) -> arb | None:
     """A bound on the distance between the averages at any covariance in a ball and at its middle.
 
-    Args:
-        factors: (f, g).
-        covariance: (K1, C, K2), of positive variances; the middle must be a covariance too.
-        precision: in which the balls are looked at.
-
-    Returns:
-        The bound; None if a function jumps, or has a slope without mean square.
+    Variances are positive; the middle must be a covariance too. None if a function jumps, or has a slope without
+    mean square.
     """
     if not all(map(_has_finite_slopes, factors)):
         return None

@@ -43,22 +43,16 @@ def conditional_average(
 ) -> tuple[arb, list[Interval]]:
     """Enclose the average of f(z1) g(z2) over |y| < reach and x between two places, but for some intervals of x.
 
-    Args:
-        f: the smooth pieces of f, in x.
-        g: the other function.
-        law: nearly singular, so that the slope is not 0; its density need not be known.
-        ends: where x starts and ends.
-        reach: in standard deviations of z2 given z1.
-        log2_tolerance: log2 of the error to aim at.
-
-    Returns:
-        The enclosure, and the intervals left out, in order.
+    The law is nearly singular, its slope is not 0 and its density need not be known; ``reach`` counts standard
+    deviations of z2 given z1. Intervals left out come in order.
     """
     weight, norm = Weight(law.k1, law.scale1), (2 * arb.pi() * law.k1).sqrt()
     goal = log2_tolerance + log2_upper(norm) - _PANEL_MARGIN
     slope, deviation = law.slope * law.scale2 / law.scale1, law.conditional_deviation * law.scale2  # from z1 to z2
     smooth = _smooth_intervals(g, law, ends, reach)
-    rule = _single_node_rule(reach)
+    # for a density that is not known one node, the ball of all values of y
+    beyond = abs(arb(0, 1) * (arb(-reach) * reach / 2).exp())
+    rule = _Rule(((arb(0, reach), 1 - beyond),), reach, 0.0, math.inf)
     if law.is_regular:
         lost_bits = max(
             [0.0, *(_bound(f, part, weight, slope) - goal - ctx.prec for *_, part in smooth if part is not None)]
@@ -130,18 +124,12 @@ def _merged(intervals: list[Interval]) -> list[Interval]:
 
 @dataclass(frozen=True)
 class _Rule:
-    """An average over y: the sum of mass*h(y) over the nodes.
+    """An average over y: the sum of mass*h(y) over the nodes."""
 
-    Args:
-        nodes: (y, mass).
-        wide, high: a rectangle around 0.
-        bits: the error is below 2**-bits times the largest |h| on the rectangle, if h is analytic there.
-    """
-
-    nodes: tuple[tuple[arb, arb], ...]
-    wide: float
+    nodes: tuple[tuple[arb, arb], ...]  # (y, mass)
+    wide: float  # of a rectangle around 0
     high: float
-    bits: float
+    bits: float  # the error is below 2**-bits times the largest |h| on the rectangle, if h is analytic there
 
 
 @lru_cache(maxsize=64)
@@ -154,32 +142,17 @@ def _gaussian_rule(reach: float, bits: int) -> _Rule:
     return _Rule(normal_pairs(reach, n, bits), wide * (1 + 1e-12), high * (1 + 1e-12), 2 * n * math.log2(_RHO) - size)
 
 
-def _single_node_rule(reach: float) -> _Rule:
-    """A rule with one node, the ball of all values of y: for a density that is not known."""
-    mass = arb(0, 1) * (arb(-reach) * reach / 2).exp()
-    return _Rule(((arb(0, reach), 1 - abs(mass)),), reach, 0.0, math.inf)
-
-
 @dataclass(frozen=True)
 class _ConditionalIntegrand(BoundedFunction):
-    """z1 -> f(z1) <g(slope*z1 + deviation*y)>, the average by a rule.
+    """z1 -> f(z1) <g(slope*z1 + deviation*y)>, the average by a rule."""
 
-    Args:
-        f, g: smooth pieces.
-        slope: the mean of z2 is slope*z1.
-        deviation: the standard deviation of z2.
-        rule: for y.
-        weight: of z1.
-        goal: log2 of the error that the integral over z1 can bear.
-    """
-
-    f: Function
+    f: Function  # smooth pieces, as g
     g: Function
-    slope: arb
-    deviation: arb
-    rule: _Rule
-    weight: Weight
-    goal: float
+    slope: arb  # the mean of z2 is slope*z1
+    deviation: arb  # the standard deviation of z2
+    rule: _Rule  # for y
+    weight: Weight  # of z1
+    goal: float  # log2 of the error that the integral over z1 can bear
 
     def __call__(self, values: list[Ball], analytic: bool) -> Ball:
         """Evaluate at one real z1, but for the error of the rule."""

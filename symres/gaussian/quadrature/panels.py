@@ -13,24 +13,58 @@ from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, wraps
 from itertools import accumulate
+from typing import TypeVar
 
 from flint import acb, arb, ctx
 
 from ...core.errors import SymresError
 from ...core.work_budget import MOST_PANELS
-from ...functions.balls import Ball
+from ...functions.balls import Ball, CompiledExpression
 from ...numerics.gauss_rules import gauss_legendre
-from .memo import memoised
 
 Function = Callable[[list[Ball], bool], Ball]
+Result = TypeVar("Result")
 
 LOW_BITS = 32  # bits: enough for bounds
 LOG2_E = 1.4426950408889634
 _NEGLIGIBLE = 4  # bits below what a rule misses
 _NODE_COUNTS = tuple(sorted({2 * round(2 ** (k / 4)) for k in range(4, 45)}))  # 4, 6, ... 4096: steps of a fifth
+_MOST_BITS = 256  # beyond, panels have hundreds of nodes, whose values take megabytes to keep
 _MAX_HALVINGS = 900  # halvings: widths remain floats
+
+
+def memoised(most: int) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+    """Keep the last results, so many, of a computation with a function and numbers, at the same precision.
+
+    A scan for critical points asks for hundreds of averages of the same functions, and the panels have round ends. Only
+    where the function is a compiled expression (other callables are made anew for each average), every ball among the
+    numbers is exact, and the precision is not high.
+    """
+
+    def decorate(compute: Callable[..., Result]) -> Callable[..., Result]:
+        @lru_cache(maxsize=most)
+        def kept(function: CompiledExpression, precision: int, *numbers: tuple | float) -> Result:
+            return compute(function, *(arb(n) if isinstance(n, tuple) else n for n in numbers))
+
+        @wraps(compute)
+        def memoised_call(function: Callable, *numbers: arb | float) -> Result:
+            if type(function) is not CompiledExpression or ctx.prec > _MOST_BITS:
+                return compute(function, *numbers)
+            key: list[tuple | float] = []
+            for n in numbers:  # a loop, because this is called a million times
+                if not isinstance(n, arb):
+                    key.append(n)
+                elif n.is_exact() and n.is_finite():
+                    key.append(n.man_exp())
+                else:
+                    return compute(function, *numbers)
+            return kept(function, ctx.prec, *key)
+
+        return memoised_call
+
+    return decorate
 
 
 class BoundedFunction:
@@ -50,16 +84,11 @@ class Weight:
     """A weight in the coordinate x = z/scale with ``|weight(x + iy)| <= exp(-x**2/2v + y**2/2u)``.
 
     The Gaussian ``exp(-x**2/2v)`` is one, with u = v; a wide ball of v stands for all Gaussians in it.
-
-    Args:
-        variance: ball of v, of order one by the choice of scale.
-        scale: a power of two.
-        across: ball of u; None for v.
     """
 
-    variance: arb
-    scale: arb
-    across: arb | None = None
+    variance: arb  # ball of v, of order one by the choice of scale
+    scale: arb  # a power of two
+    across: arb | None = None  # ball of u; None for v
 
     @cached_property
     def largest_variance(self) -> float:
@@ -165,23 +194,14 @@ def sup_refined(
 
 @dataclass(frozen=True)
 class Panel:
-    """One interval with its rule.
+    """One interval with its rule."""
 
-    Args:
-        function: smooth function of z = scale*x on the interval.
-        left: where it starts, in x.
-        right: where it ends.
-        nodes: number of nodes; 0 if the whole interval goes into the error.
-        log2_error: log2 of a bound on what the rule misses.
-        log2_size: log2 of a bound on |function| around the interval, if there are nodes.
-    """
-
-    function: Function
-    left: arb
-    right: arb
-    nodes: int
-    log2_error: float
-    log2_size: float = math.inf
+    function: Function  # smooth function of z = scale*x on the interval
+    left: arb  # where it starts, in x
+    right: arb  # where it ends
+    nodes: int  # number of nodes; 0 if the whole interval goes into the error
+    log2_error: float  # log2 of a bound on what the rule misses
+    log2_size: float = math.inf  # log2 of a bound on |function| around the interval, if there are nodes
 
 
 def plan_panels(
@@ -195,14 +215,9 @@ def plan_panels(
 ) -> list[Panel]:
     """Cut an interval into panels whose bounded errors stay below a tolerance each, from left to right.
 
-    Args:
-        function: smooth function of z = scale*x on the interval.
-        weight: the weight of the integral.
-        left: where the interval starts, in x.
-        right: where it ends.
-        log2_tolerance: log2 of the error allowed per panel, for the integral over x without the constant.
-        most_nodes: panels that need more are halved.
-        shortest: panels of this width are not halved; they come back without nodes and with too large an error.
+    The function is smooth, of z = scale*x. The tolerance is that of a panel, for the integral over x without the
+    constant; panels that need more nodes are halved, but for those of the shortest width: they come back without
+    nodes and with too large an error.
 
     Raises:
         SymresError: more panels than can be evaluated in reasonable time.
@@ -213,44 +228,29 @@ def plan_panels(
         a, b, depth = stack.pop()
         panel = _rule(function, weight, a, b, log2_tolerance, most_nodes)
         endless = len(panels) + len(stack) > most_panels
-        if panel is None and (depth > _MAX_HALVINGS or _is_narrow(b - a, shortest)):
+        # halving gains nothing where the ends are not known any better, or the caller wants no shorter panels
+        is_narrow = (b - a).rel_accuracy_bits() < 2 or (shortest and not b - a > shortest)
+        if panel is None and (depth > _MAX_HALVINGS or is_narrow):
             panel = Panel(function, a, b, 0, _log2_mass(function, weight, a, b))
             # if the bound is infinite, the function has no finite value there, and the caller reports it
             endless |= depth > _MAX_HALVINGS and panel.log2_error < math.inf
         if endless:
-            raise SymresError(
-                "a Gaussian average",
-                "the function varies too fast within the width of the Gaussian",
-                "use a smaller variance",
-            )
+            found = "the function varies too fast within the width of the Gaussian"
+            raise SymresError("a Gaussian average", found, "use a smaller variance")
         if panel is not None:
             panels.append(panel)
         else:
-            middle = _roundest_middle(a, b)
+            # the number with the fewest binary digits in the middle half: equal panels recur everywhere
+            step = arb(2) ** (int(log2_upper((b - a).mid())) - 2)
+            middle = ((a + b).mid() / (2 * step) + 0.5).floor().mid() * step
             stack += [(middle, b, depth + 1), (a, middle, depth + 1)]
     return panels
-
-
-def _is_narrow(width: arb, shortest: float) -> bool:
-    """Whether halving gains nothing: the ends are not known any better, or the caller wants no shorter panels."""
-    return width.rel_accuracy_bits() < 2 or bool(shortest and not width > shortest)
-
-
-def _roundest_middle(a: arb, b: arb) -> arb:
-    """The number with the fewest binary digits in the middle half of an interval: equal panels recur everywhere."""
-    step = arb(2) ** (int(log2_upper((b - a).mid())) - 2)
-    return ((a + b).mid() / (2 * step) + 0.5).floor().mid() * step
 
 
 def _extent(a: arb, b: arb) -> tuple[float, float, float]:
     """Floats outside the ends of a panel, and above its half-width."""
     half = math.nextafter(float((b - a).upper()), math.inf) / 2
     return math.nextafter(float(a.lower()), -math.inf), math.nextafter(float(b.upper()), math.inf), half
-
-
-def _rounded_up(number: float) -> float:
-    """A number of few digits, not below."""
-    return math.ceil(number * 1024) / 1024
 
 
 def _log2_mass(function: Function, weight: Weight, a: arb, b: arb) -> float:
@@ -297,8 +297,9 @@ def _rule(function: Function, weight: Weight, a: arb, b: arb, log2_tolerance: fl
 
 @lru_cache(maxsize=16)
 def _ellipse(rho: float) -> tuple[float, float]:
-    """The extent of an ellipse beyond the ends and above the axis, rounded: round panels have round rectangles."""
-    return _rounded_up((rho + 1 / rho) / 2 - 1), _rounded_up((rho - 1 / rho) / 2)
+    """The extent of an ellipse beyond the ends and above the axis, rounded up: round panels have round rectangles."""
+    beyond_ends, above_axis = (rho + 1 / rho) / 2 - 1, (rho - 1 / rho) / 2
+    return math.ceil(beyond_ends * 1024) / 1024, math.ceil(above_axis * 1024) / 1024
 
 
 @memoised(2**14)
@@ -333,10 +334,7 @@ class PlannedRule:
     def of(cls, panels: Iterable[Panel], scale: arb, bits: int) -> PlannedRule:
         """The rule of planned panels, in the current ``flint.ctx`` precision.
 
-        Args:
-            panels: of functions of z = scale*x.
-            scale: a power of two.
-            bits: precision in which nodes are kept.
+        Panels are of functions of z = scale*x, the scale is a power of two.
         """
         masses: dict[tuple[int, int], tuple[arb, arb]] = {}
         missed, stored = arb(0), stored_bits(bits)

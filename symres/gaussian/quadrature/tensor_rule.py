@@ -7,40 +7,43 @@ x0 and w0 meet in two vectors and the matrix ``exp(-p12*(x - x0)*(w - w0))``, th
 What the rules miss: the quadratic form is above ``x**2/k1`` and above ``w**2/k2``, so above half their sum, and an
 imaginary part y of x lowers it by ``p11*y**2``. So each rule faces its own function with a weight of one variable, and
 its error is multiplied by the size of the other function.
+
+A sum of ``mass*k(x)`` over nodes in an interval around x0 may be replaced by one over the N zeros of the Chebyshev
+polynomial on that interval, with the masses that give the same sum for polynomials of lower degree. For k analytic and
+below M in an ellipse as in panels.py, the error is at most ``4*M*rho**(1-N)/(rho - 1)`` times the sum of |mass|: the
+coefficients of k are below ``2*M*rho**-n``, and interpolation turns ``T_n`` into some ``+/-T_j`` or 0.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import groupby
 from typing import TypeAlias
 
 from flint import arb, arb_mat, ctx
 
 from ...core.work_budget import spend
 from ...numerics.deferred_numpy import np
+from ...numerics.gauss_rules import half_rule
 from .bivariate_normal import BivariateNormal
-from .node_compression import Block, ball_key, block_of, compress
-from .panels import LOG2_E, Panel, Weight, log2_sum, log2_upper, plan_panels, power_of_two
+from .panels import LOG2_E, Panel, Weight, log2_sum, log2_upper, plan_panels, power_of_two, stored_bits
 from .univariate import Interval, Segment, clip
 
 _Floats: TypeAlias = "np.ndarray | float"
 _PANEL_MARGIN = 8  # bits: many panels share the error allowed
+_RHOS = (2.2, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0)
 
 
 @dataclass(frozen=True)
 class Strip:
-    """A function of one of the variables on an interval of its coordinate.
+    """A function of one of the variables on an interval of its coordinate."""
 
-    Args:
-        segments: its smooth pieces.
-        ends: of the interval.
-        log2_square: log2 of a bound on the integral of its square times ``exp(-x**2/2k)``.
-    """
-
-    segments: list[Segment]
-    ends: Interval
-    log2_square: float
+    segments: list[Segment]  # its smooth pieces
+    ends: Interval  # of the interval
+    log2_square: float  # log2 of a bound on the integral of its square times ``exp(-x**2/2k)``
 
     @property
     def log2_size(self) -> float:
@@ -65,11 +68,7 @@ class Strip:
 def product_average(f: Strip, g: Strip, law: BivariateNormal, log2_tolerance: float) -> arb:
     """Enclose the average of f(z1) g(z2) over the rectangle where both strips are, zero elsewhere.
 
-    Args:
-        f: of z1.
-        g: of z2.
-        law: of exact numbers, with a density.
-        log2_tolerance: log2 of the error to aim at.
+    The law is one of exact numbers, with a density.
     """
     p11, _, p22 = law.inverse
     norm = 2 * arb.pi() * law.determinant.sqrt()
@@ -164,3 +163,135 @@ class _QuadraticFormBound:
         gap = gap - self._doubt * np.maximum(abs(low), abs(high)) - 1e-14 * np.maximum(abs(start), abs(end))
         nearest = np.maximum(np.maximum(low, -high), 0)
         return np.maximum(gap, 0) ** 2 / self._variance + nearest**2 / self._k
+
+
+# ---- nodes and masses, of panels or fewer --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Nodes ``x = centre +/- half*unit`` with masses.
+
+    Args:
+        low, high: floats outside all nodes.
+        centre: the middle.
+        half: half the width.
+        units: the nodes on (-1, 1), only the positive ones.
+        masses: of the nodes, those of the positive units first.
+    """
+
+    low: float
+    high: float
+    centre: arb
+    half: arb
+    units: tuple[arb, ...]
+    masses: list[arb]
+
+    @cached_property
+    def steps(self) -> list[arb]:
+        """The nodes from the centre."""
+        steps = [self.half * unit for unit in self.units]
+        return steps + [-step for step in steps]
+
+    @cached_property
+    def points(self) -> list[arb]:
+        """The nodes."""
+        return [self.centre + step for step in self.steps]
+
+    @cached_property
+    def log2_size(self) -> float:
+        """log2 of a bound on the sum of |mass|."""
+        return log2_upper(sum((abs(mass) for mass in self.masses), arb(0)))
+
+
+def block_of(panel: Panel, scale: arb) -> Block:
+    """The nodes of a panel; each mass is the weight of the rule times the value of the function at z = scale*x."""
+    half, centre = (panel.right - panel.left) / 2, (panel.right + panel.left) / 2
+    units, shares = half_rule(panel.nodes, stored_bits(ctx.prec))
+    block = Block(float(panel.left.lower()), float(panel.right.upper()), centre, half, units, [])
+    values = [panel.function([scale * x], False) for x in block.points]
+    return replace(block, masses=[half * mass * value for mass, value in zip(shares * 2, values, strict=True)])
+
+
+def compress(blocks: list[Block], weight: Weight, log2_tolerance: float) -> tuple[list[Block], float]:
+    """Replace clusters of nodes by fewer nodes.
+
+    Blocks go from left to right, and every k is at most the weight in the complex plane. The second value is log2
+    of a bound on the error of their sums.
+    """
+    half = 2.0 ** round(math.log2(2 * math.sqrt(weight.smallest_across)))
+    errors = []
+    for cell in (half / 16, half):  # in two steps: the first needs few nodes, and leaves few to the second
+        blocks, error = _compress_cells(blocks, cell, weight, log2_tolerance)
+        errors.append(error)
+    return blocks, log2_sum(errors)
+
+
+def _compress_cells(
+    blocks: list[Block], half: float, weight: Weight, log2_tolerance: float
+) -> tuple[list[Block], float]:
+    """Replace the clusters in cells of one size."""
+    size = log2_sum(block.log2_size for block in blocks)
+    if size == -math.inf:
+        return blocks, size
+
+    def order(rho: float) -> tuple[int, float]:
+        error = size + 2 - math.log2(rho - 1) + weight.log2_sup(0.0, 0.0, half * (rho - 1 / rho) / 2 * (1 + 1e-9))
+        n = 2 + 2 * max(1, math.ceil((error - log2_tolerance) / math.log2(rho) / 2))
+        return n, error - (n - 1) * math.log2(rho)
+
+    n, error = min(map(order, _RHOS))
+    result: list[Block] = []
+    known: dict[tuple, arb_mat] = {}
+    # equal cells: the matrix of a block depends on its place in the cell only, and is computed once
+    for cell, group in groupby(blocks, key=lambda block: math.floor(float(block.centre) / (2 * half))):
+        members, centre = list(group), arb((cell + 0.5) * 2 * half)
+        cluster = [block for block in members if abs(block.centre - centre) + block.half <= half]
+        if sum(len(block.masses) for block in cluster) > n:
+            members = [block for block in members if block not in cluster]
+            members.append(_interpolated(cluster, centre, arb(half), n, known))
+        result += members
+    return result, error if known else -math.inf
+
+
+def _interpolated(cluster: list[Block], centre: arb, half: arb, n: int, known: dict[tuple, arb_mat]) -> Block:
+    """Replace the nodes of a cluster by the n zeros of the Chebyshev polynomial on the cell."""
+    masses = arb_mat(n, 1)
+    for block in cluster:
+        shift, ratio = (block.centre - centre) / half, block.half / half
+        key = (id(block.units), ball_key(shift), ball_key(ratio))
+        if key not in known:
+            known[key] = _interpolation_matrix(shift, ratio, block.units, n)
+        masses += known[key] * arb_mat(len(block.masses), 1, block.masses)
+    units, _ = _chebyshev(n, stored_bits(ctx.prec))
+    low, high = float(centre - half), float(centre + half)
+    return Block(low, high, centre, half, units, masses.entries())
+
+
+def ball_key(ball: arb) -> tuple[int, ...]:
+    """A ball as a key: printing would drop digits."""
+    return tuple(map(int, (*ball.mid().man_exp(), *ball.rad().man_exp())))
+
+
+def ball_of(key: Iterable[int]) -> arb:
+    """The ball of a key; flint rounds a radius up, in its 30th digit."""
+    middle, shift, radius, order = key
+    return arb((middle, shift), arb((radius, order)))
+
+
+def _interpolation_matrix(shift: arb, ratio: arb, units: tuple[arb, ...], n: int) -> arb_mat:
+    """The values of the n basic polynomials of a cell at the nodes of a block."""
+    nodes = [shift + s * ratio * unit for s in (1, -1) for unit in units]
+    tops = [x.chebyshev_t(n) for x in nodes]
+    zeros, factors = _chebyshev(n, stored_bits(ctx.prec))
+    rows = zip((*zeros, *(-zero for zero in zeros)), factors, strict=True)
+    return arb_mat([[top * factor / (x - zero) for top, x in zip(tops, nodes, strict=True)] for zero, factor in rows])
+
+
+@lru_cache(maxsize=64)
+def _chebyshev(n: int, bits: int) -> tuple[tuple[arb, ...], tuple[arb, ...]]:
+    """Zeros c of the polynomial T of even degree n, and 1/T'(c): the basis of interpolation is T(x)/(T'(c)(x - c))."""
+    with ctx.workprec(bits):
+        angles = [arb.pi() * (2 * m + 1) / (2 * n) for m in range(n // 2)]
+        slopes = [(-1) ** m * angle.sin() / n for m, angle in enumerate(angles)]
+        return tuple(angle.cos() for angle in angles), (*slopes, *(-slope for slope in slopes))

@@ -17,12 +17,12 @@ import sympy as sp
 from flint import acb, arb, ctx
 
 from ...activations.piecewise import PiecewiseFunction
+from ...activations.symmetries import is_odd
 from ...core.errors import DeclarationError, SymresError
 from ...core.symbols import z
 from ...core.work_budget import panel_budget
-from ...functions.balls import Ball, compile_ball, enclose
+from ...functions.balls import compile_ball, enclose
 from ...functions.tails import tail
-from .odd_symmetry import is_odd
 from .panels import (
     LOG2_E,
     Function,
@@ -55,16 +55,11 @@ LOG2_TINY = -1e12  # log2 of the size of an average whose integrand has not been
 
 @dataclass(frozen=True)
 class CompiledPieces:
-    """A function ready for evaluation.
+    """A function ready for evaluation."""
 
-    Args:
-        breaks: its breakpoints.
-        parts: a program of one ball z per smooth piece, None where the function vanishes.
-        outermost: the formulas of the first one at -z, and of the last one.
-    """
-
-    breaks: tuple[sp.Expr, ...]
-    parts: tuple[Function | None, ...]
+    breaks: tuple[sp.Expr, ...]  # its breakpoints
+    parts: tuple[Function | None, ...]  # a program of one ball z per smooth piece, None where the function vanishes
+    # the formulas of the first one at -z, and of the last one
     outermost: tuple[sp.Expr, sp.Expr] = (sp.Integer(0), sp.Integer(0))
 
     def breakpoints(self) -> list[arb]:
@@ -141,15 +136,10 @@ def _average(factor: PiecewiseFunction, variance: arb, bits: int) -> arb:
 
 @lru_cache(maxsize=_KEPT)
 def _shared_rule(factor: PiecewiseFunction, reach: int, place: int, bits: int) -> PlannedRule | None:
-    """The rule for all variances within a factor ``2**reach`` of the square of a scale; None where it is too costly.
+    """The rule for all variances within a factor ``2**reach`` of the square of the scale ``2**(reach*place)``.
 
-    Scans, roots and what is said of them ask for the averages of few functions at hundreds of variances.
-
-    Args:
-        factor: the function.
-        reach: how far the variances go.
-        place: the scale is ``2**(reach*place)``.
-        bits: relative accuracy.
+    None where it is too costly. Scans, roots and what is said of them ask for the averages of few functions at hundreds
+    of variances.
     """
     weight = Weight(_between(reach), arb(2) ** (reach * place))
     try:
@@ -186,10 +176,8 @@ def _rule(factor: PiecewiseFunction, weight: Weight, bits: int, variances: tuple
 def refine(attempt: Callable[[float | None, int], tuple[arb, float]], bits: int, attainable: int) -> arb:
     """Repeat an integration whose result is smaller than its integrand, aiming at the size of the result.
 
-    Args:
-        attempt: integrates, given log2 of the size to be accurate to (None: its own guess) and a working precision.
-        bits: relative accuracy asked for.
-        attainable: relative accuracy that the balls put in allow.
+    An attempt gets log2 of the size to be accurate to (None: its own guess) and a working precision; ``attainable``
+    is the accuracy that the balls put in allow.
     """
     size, precision = None, bits + GUARD_BITS
     for _ in range(3):
@@ -209,9 +197,8 @@ def check_variance(variance: arb | acb) -> None:
         DeclarationError: the ball is not finite, not real, or negative.
     """
     if not variance.is_finite() or isinstance(variance, acb) or variance < 0:
-        raise DeclarationError(
-            "a Gaussian average", f"the variance is {variance.str(5)}", "pass a finite variance >= 0"
-        )
+        found = f"the variance is {variance.str(5)}"
+        raise DeclarationError("a Gaussian average", found, "pass a finite variance >= 0")
 
 
 def gaussian_weight(variance: arb) -> Weight:
@@ -239,9 +226,8 @@ def rule(segments: list[Segment], weight: Weight, size: float, bits: int) -> Pla
     if not segments:
         return PlannedRule((), arb(0))
     if tolerance == math.inf:
-        raise SymresError(
-            "a Gaussian average", "the integrand may be infinite for large arguments", "use a smaller variance"
-        )
+        found = "the integrand may be infinite for large arguments"
+        raise SymresError("a Gaussian average", found, "use a smaller variance")
     left, left_rest = tail_cutoff(segments, weight, -1, tolerance, bits)
     right, right_rest = tail_cutoff(segments, weight, 1, tolerance, bits)
     panels = []
@@ -253,11 +239,8 @@ def rule(segments: list[Segment], weight: Weight, size: float, bits: int) -> Pla
     missed = inside.missed + arb(0, power_of_two(left_rest)) + arb(0, power_of_two(right_rest))
     if missed.is_finite() and all(mass.is_finite() for _, mass in inside.masses):
         return PlannedRule(inside.masses, missed)
-    raise SymresError(
-        "a Gaussian average",
-        "the integrand is infinite somewhere, or too intricate to be bounded",
-        f"check the formula at its breakpoints; {_INTRICATE}",
-    )
+    found = "the integrand is infinite somewhere, or too intricate to be bounded"
+    raise SymresError("a Gaussian average", found, f"check the formula at its breakpoints; {_INTRICATE}")
 
 
 def clip(segment: Segment, low: arb | float, high: arb | float) -> tuple[arb, arb]:
@@ -298,19 +281,16 @@ def rough_log2_size(segment: Segment, weight: Weight) -> float:
 
 def tail_cutoff(segments: list[Segment], weight: Weight, side: int, tolerance: float, bits: int) -> tuple[float, float]:
     """Where to end the panels on one side, and log2 of a bound on the integral beyond."""
-    x = side * _round_above(math.sqrt(2 * weight.largest_variance * (bits + 8) / LOG2_E))
+    distance = math.sqrt(2 * weight.largest_variance * (bits + 8) / LOG2_E)
+    # the next multiple of an eighth of the power of two below: panels up to it recur with other variances
+    unit = 2.0 ** (math.frexp(distance)[1] - 4)
+    x = side * math.ceil(distance / unit) * unit
     while abs(x) < 1e9:
         rest = log2_tail(segments, weight, x, tolerance, bits)
         if rest <= tolerance:
             return x, rest
         x *= 1.25
     raise SymresError("a Gaussian average", "its tails could not be bounded", _INTRICATE)
-
-
-def _round_above(x: float) -> float:
-    """The next multiple of an eighth of the power of two below: panels up to it recur with other variances."""
-    unit = 2.0 ** (math.frexp(x)[1] - 4)
-    return math.ceil(x / unit) * unit
 
 
 def check_growth(function: CompiledPieces, weight: Weight) -> None:
@@ -336,9 +316,8 @@ def check_growth(function: CompiledPieces, weight: Weight) -> None:
                 continue
             least = log2_upper(value.abs_lower()) - 2 if value.is_finite() else -math.inf
             if least > limit or ((growth := tail(formula)).is_sharp and not growth.has_average):
-                raise DeclarationError(
-                    "a Gaussian average", "the function outgrows the Gaussian weight", "use a smaller variance"
-                )
+                found = "the function outgrows the Gaussian weight"
+                raise DeclarationError("a Gaussian average", found, "use a smaller variance")
             raise SymresError("a Gaussian average", "its tails could not be bounded", _INTRICATE)
 
 
@@ -358,9 +337,8 @@ def log2_tail(segments: list[Segment], weight: Weight, x: float, tolerance: floa
         low, high = sorted((inner, outer))
         size = log2_largest(segments, weight, low, high)
         narrow = not leaping and ratio < NARROWEST_SHELL**2
-        if (
-            narrow and size + mass > tolerance and log2_bound_at(segments, weight, inner) + mass <= tolerance
-        ):  # a poor bound?
+        is_poor = narrow and size + mass > tolerance and log2_bound_at(segments, weight, inner) + mass <= tolerance
+        if is_poor:  # perhaps the bound alone
             size = log2_largest(segments, weight, low, high, tolerance - mass)
         if size + mass > tolerance:
             if leaping:
@@ -394,14 +372,9 @@ def log2_largest(
 
 def log2_bound_at(segments: list[Segment], weight: Weight, place: float) -> float:
     """log2 of a bound on |function| at one place."""
-    return max(
-        (log2_at(s.function, weight.scale * arb(place)) for s in segments if _contains(s, place)), default=-math.inf
-    )
-
-
-def _contains(segment: Segment, place: float) -> bool:
-    a, b = clip(segment, place, place)
-    return not a > b
+    ends = ((s, clip(s, place, place)) for s in segments)
+    here = (s for s, (left, right) in ends if not left > right)
+    return max((log2_at(s.function, weight.scale * arb(place)) for s in here), default=-math.inf)
 
 
 def limit_at_zero_variance(factor: PiecewiseFunction) -> arb:
@@ -417,7 +390,7 @@ def near_zero_variance(function: CompiledPieces, variance: arb, bits: int) -> ar
     reach = math.sqrt(2 * bits)
     breakpoints = [b / weight.scale for b in function.breakpoints()]
     inside = []
-    for s in segments_between(breakpoints, [part or _zero for part in function.parts]):
+    for s in segments_between(breakpoints, [part or (lambda values, analytic: arb(0)) for part in function.parts]):
         a, b = clip(s, -reach, reach)
         if not a > b:
             inside.append(s.function([weight.scale * a.union(b)], False))
@@ -425,7 +398,3 @@ def near_zero_variance(function: CompiledPieces, variance: arb, bits: int) -> ar
     rest = max(log2_tail(segments, weight, side * reach, math.inf, bits) for side in (-1, 1)) + 1
     mass = (1 - arb(2) ** -bits).union(1)  # Gaussian mass inside the reach
     return reduce(arb.union, inside) * mass + arb(0, power_of_two(rest))
-
-
-def _zero(values: list[Ball], analytic: bool) -> Ball:
-    return arb(0)

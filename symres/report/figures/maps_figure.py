@@ -1,4 +1,7 @@
-"""The plot of a theory: the activation and its slope; over the kernel its growth and the susceptibilities."""
+"""The plots of a theory: the activation and its slope; over the kernel its growth and the susceptibilities.
+
+And the optimal aspect ratio over the weight of the skip connection, beside the published one.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +23,12 @@ from ...core.symbols import C_W, C_b, K, gamma, xi, z
 from ...core.words import NumbersWanted
 from ...functions.balls.compiler import compile_ball
 from ...notation.decimals import at_zero_gamma
-from ...results.critical_point import CriticalPoint
+from ...results.annotated_numbers import OUTPUTS, GrowthCurve
 from ...results.quantity import Quantity, Status
 from ...results.report import Report
 from ...studies.criticality_summary import first_usable
 from ..latex.displays import latex
-from .advised_point import advised_numbers, advised_words, ring
-from .style import coincide, number_axis, with_primes, write_figure
+from .style import SAME_CURVE, advised_numbers, advised_words, coincide, number_axis, ring, with_primes, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,32 +47,22 @@ _CURVES = {
     RATIO: (with_primes("$K'/K$"), "#009E73", "-"),
 }
 _GREY = "#999999"
+_COMPLETE, _PUBLISHED = "#0072B2", "#D55E00"
 
 
 @dataclass(frozen=True)
 class Curves:
-    """The curves of the plot and their labels.
+    """The curves of the plot and their labels."""
 
-    Args:
-        kernels: values of K, increasing.
-        values: name -> values at ``kernels``; names as in ``_CURVES``.
-        critical: critical kernel; 0 is marked at the left edge.
-        title: above the plot.
-        setting: at which parameters, as LaTeX without dollar signs.
-        everywhere: whether every kernel is critical.
-        advised: the first kernel that advice on initialisation has at these parameters.
-        advice: what it is for, in words.
-        shape: z, phi(z) and phi'(z) of the first activation; None if it has parameters without numbers.
-    """
-
-    kernels: np.ndarray
-    values: Mapping[str, np.ndarray]
-    critical: float | None = None
-    title: str = ""
-    setting: str = ""
-    everywhere: bool = False
-    advised: float | None = None
-    advice: str = ""
+    kernels: np.ndarray  # values of K, increasing
+    values: Mapping[str, np.ndarray]  # name -> values at ``kernels``; names as in ``_CURVES``
+    critical: float | None = None  # critical kernel; 0 is marked at the left edge
+    title: str = ""  # above the plot
+    setting: str = ""  # at which parameters, as LaTeX without dollar signs
+    everywhere: bool = False  # whether every kernel is critical
+    advised: float | None = None  # the first kernel that advice on initialisation has at these parameters
+    advice: str = ""  # what it is for, in words
+    # z, phi(z) and phi'(z) of the first activation; None if it has parameters without numbers
     shape: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
     @property
@@ -98,11 +90,15 @@ def curves(report: Report) -> Curves:
     known = {C_W: 1.0, C_b: 0.0, gamma: 0.0, xi: 1.0}
     numbers = advised_numbers(report.advice)
     known |= {s: numbers[s.name] for s in known if s.name in numbers}
-    point = _example(report, {s: sp.Rational(str(numbers[s.name])) for s in (gamma, xi) if s.name in numbers})
+    # the first critical point at which a network can be built, with these weights of skip and branch
+    weights = {s: sp.Rational(str(numbers[s.name])) for s in (gamma, xi) if s.name in numbers}
+    point = first_usable(point.at(weights) for point in report.critical_points)
     if point is not None and not numbers:
         known |= {C_W: _number(point.C_W) or 1.0, C_b: _number(point.C_b) or 0.0}
-    elif point is not None and not _is_at(point, known):
-        point = None
+    elif point is not None:  # whether it is critical at these numbers
+        pairs = ((_number(e), known[s]) for e, s in ((point.C_W, C_W), (point.C_b, C_b)))
+        if not all(found is not None and math.isclose(found, value, rel_tol=1e-9) for found, value in pairs):
+            point = None
     critical = None if point is None else _number(point.K)  # None too where every kernel is critical
     advised = None if report.advice is None or not numbers else report.advice.kernel
     marked = [kernel for kernel in (critical, advised) if kernel] or [1.0]
@@ -138,17 +134,6 @@ def _shape(report: Report) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     return places, first, slope
 
 
-def _example(report: Report, at: Mapping[sp.Symbol, sp.Expr]) -> CriticalPoint | None:
-    """The first critical point at which a network can be built, with these weights of skip and branch."""
-    return first_usable(point.at(at) for point in report.critical_points)
-
-
-def _is_at(point: CriticalPoint, known: Mapping[sp.Symbol, float]) -> bool:
-    """Whether a point is critical at these numbers."""
-    pairs = ((_number(e), known[s]) for e, s in ((point.C_W, C_W), (point.C_b, C_b)))
-    return all(found is not None and math.isclose(found, value, rel_tol=1e-9) for found, value in pairs)
-
-
 def _setting(symbols: set[sp.Symbol], known: Mapping[sp.Symbol, float], report: Report) -> str:
     """The parameters of the curves: what the user set, and what was chosen here."""
     shown = [(latex(sp.Symbol(name)), value) for name, value in report.settings]
@@ -177,11 +162,13 @@ def _plot(drawn: Curves, figure: Figure) -> None:
     panels = figure.subplots(len(heights), 1, height_ratios=list(heights.values()), squeeze=False)[:, 0]
     axes_of = dict(zip(heights, panels, strict=True))
     lower, growth = axes_of["chi"], axes_of.get(RATIO)
+    slopes = [drawn.values[name] for name in ("chi_parallel", "chi_perp") if name in drawn.values]
+    is_one_curve = len(slopes) == 2 and coincide(*slopes)
     over_kernels = [lower] if growth is None else [growth, lower]
     for layer, (name, series) in enumerate(drawn.values.items(), 2):
         label, colour, dash = _CURVES[name]
-        if twin := _twin(drawn, name):  # one curve covers the other
-            label = f"{label} $=$ {_CURVES[twin][0]}"
+        if name == "chi_perp" and is_one_curve:  # which covers the other
+            label = f"{label} $=$ {_CURVES['chi_parallel'][0]}"
         axes = axes_of.get(name, lower)
         if np.isposinf(series).all():  # words alone: there is no curve
             axes.plot([], [], linestyle="", label=rf"{label} $= \infty$")
@@ -199,7 +186,14 @@ def _plot(drawn: Curves, figure: Figure) -> None:
         growth.set_ylim(*_growth_limits(drawn.values[RATIO]))
         number_axis(growth)
     if drawn.shape is not None:
-        _draw_shape(axes_of["shape"], *drawn.shape)
+        places, phi, slope = drawn.shape
+        axes = axes_of["shape"]
+        axes.plot(places, phi, color="#000000", linewidth=1.6, label=r"$\phi(z)$")
+        dashed = {"linewidth": 1.6, "linestyle": (0, (6, 2))}
+        axes.plot(places, slope, color="#CC79A7", label=with_primes(r"$\phi'(z)$"), **dashed)
+        axes.axhline(0.0, color=_GREY, linewidth=0.8, zorder=1)
+        axes.set_xlim(places[0], places[-1])
+        axes.set_xlabel("$z$")
     _mark(over_kernels, drawn)
     setting = f"${drawn.setting}$" if drawn.setting else ""
     figure.suptitle("\n".join(filter(None, (drawn.title, setting))), fontsize=11)
@@ -209,22 +203,6 @@ def _plot(drawn: Curves, figure: Figure) -> None:
     if drawn.advised is not None:
         words = rf"first kernel $K^0 = {_short(drawn.advised)}$, {drawn.advice}"
         figure.legend([ring(size=8)], [words], loc="outside lower center", frameon=False)
-
-
-def _draw_shape(axes: Axes, places: np.ndarray, phi: np.ndarray, slope: np.ndarray) -> None:
-    """The panel of the activation."""
-    axes.plot(places, phi, color="#000000", linewidth=1.6, label=r"$\phi(z)$")
-    axes.plot(places, slope, color="#CC79A7", linewidth=1.6, linestyle=(0, (6, 2)), label=with_primes(r"$\phi'(z)$"))
-    axes.axhline(0.0, color=_GREY, linewidth=0.8, zorder=1)
-    axes.set_xlim(places[0], places[-1])
-    axes.set_xlabel("$z$")
-
-
-def _twin(drawn: Curves, name: str) -> str | None:
-    """The susceptibility that another one covers; None if there is none."""
-    if name != "chi_perp" or "chi_parallel" not in drawn.values:
-        return None
-    return "chi_parallel" if coincide(drawn.values["chi_parallel"], drawn.values[name]) else None
 
 
 def _growth_limits(growth: np.ndarray) -> tuple[float, float]:
@@ -275,9 +253,43 @@ def _numbers(quantity: Quantity, known: Mapping[sp.Symbol, float]) -> list[float
     rest = [s for s in quantity.symbols if s != K]
     free = [str(s) for s in rest if s not in known]
     if free:
-        raise DeclarationError(
-            f"a figure of {quantity.name}",
-            f"{' and '.join(free)} {'has no number' if len(free) == 1 else 'have no numbers'}",
-            NumbersWanted(tuple(free), example="1"),
-        )
+        found = f"{' and '.join(free)} {'has no number' if len(free) == 1 else 'have no numbers'}"
+        raise DeclarationError(f"a figure of {quantity.name}", found, NumbersWanted(tuple(free), example="1"))
     return [known[s] for s in rest]
+
+
+def can_be_drawn(curve: GrowthCurve | None) -> bool:
+    """Whether there is a curve: a layer with a free weight of its skip connection."""
+    return curve is not None and len(curve.rows) > 1
+
+
+def draw_aspect_ratio(path: Path, curve: GrowthCurve, title: str = "") -> None:
+    """Draw nu and r* over gamma.
+
+    Args:
+        path: of the file; its ending is the format.
+        curve: of a layer with a free gamma.
+        title: above the plot.
+    """
+
+    def draw(figure: Figure) -> None:
+        gammas = [row.gamma for row in curve.rows]
+        above, below = figure.subplots(2, 1, sharex=True)
+        for axes, complete, published in (
+            (above, [r.nu for r in curve.rows], [r.second for r in curve.rows]),
+            (below, [r.aspect_ratio for r in curve.rows], [r.published for r in curve.rows]),
+        ):
+            axes.plot(gammas, published, color=_PUBLISHED, linestyle=(0, (6, 2)), label="PDLT (B.26), (B.36)")
+            label = "with what neurons remember" + SAME_CURVE * coincide(complete, published)
+            axes.plot(gammas, complete, color=_COMPLETE, label=label)
+        above.set_ylabel(r"$\nu(\gamma)$, growth of $V/K^2$ for each layer")
+        below.set_ylabel(rf"$r^\star(\gamma)$, optimal depth/width, $n_L = {OUTPUTS}$")
+        below.set_xlabel(r"$\gamma$, weight of the skip connection")
+        below.set_yscale("log")
+        number_axis(below)
+        above.set_ylim(bottom=0)
+        above.legend(frameon=False)
+        if title:
+            above.set_title(title, fontsize=10)
+
+    write_figure(path, draw, figsize=(5.2, 5.6))

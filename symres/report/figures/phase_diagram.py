@@ -23,7 +23,6 @@ from ...results.subjects import DerivedLayer
 from ...studies.phase_flow import DeepEnds, Parameters, PlaneMaps, depths, require_maps
 from ...studies.phase_plane import (
     Axis,
-    Line,
     along_kernels,
     balanced,
     between_pixels,
@@ -33,9 +32,8 @@ from ...studies.phase_plane import (
 )
 from ...theory.theory import Theory, derive
 from ..latex.displays import latex
-from .advised_point import advised_numbers, advised_place, advised_words, reason_off_the_line
 from .phase_picture import PhaseDiagram
-from .style import with_primes
+from .style import advised_numbers, advised_place, advised_words, reason_off_the_line, with_primes
 
 _QUANTITIES = ("chi_perp", "xi_q", "xi_c")
 POINTS, DEPTH = 300, 2000
@@ -138,7 +136,9 @@ def phase_diagram(
     words = ""
     if advice is not None and place is not None:
         words = advised_words(advice)
-        if not _is_critical(place, lines, shown, xs, ys):
+        # whether the point lies on a critical line or point, as far as the picture shows
+        dots = tuple((np.array([a, a]), np.array([b, b]), True) for a, b in shown)
+        if not any(distance(place, line, xs, ys) < _ON for line in (*lines, *dots)):
             words += f"\n({reason_off_the_line(advice)})"
     return PhaseDiagram(
         *(x[0], y[0], xs, ys),
@@ -159,18 +159,6 @@ def require_quantity(quantity: str) -> None:
     if quantity not in _QUANTITIES:
         remedy = f"use {', '.join(_QUANTITIES[:-1])} or {_QUANTITIES[-1]}"
         raise DeclarationError(f"a phase diagram of {quantity}", "its colours do not show this quantity", remedy)
-
-
-def _is_critical(
-    place: tuple[float, float],
-    lines: tuple[Line, ...],
-    points: tuple[tuple[float, float], ...],
-    xs: np.ndarray,
-    ys: np.ndarray,
-) -> bool:
-    """Whether a point lies on a critical line or point, as far as the picture shows."""
-    dots = tuple((np.array([x, x]), np.array([y, y]), True) for x, y in points)
-    return any(distance(place, line, xs, ys) < _ON for line in lines + dots)
 
 
 def _title(theory: Theory, fixed: dict[str, float], start: float) -> str:

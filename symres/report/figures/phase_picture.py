@@ -15,9 +15,8 @@ from ...core.display import Fact, Plain, Shown, folded, listed
 from ...results.phases import CRITICAL
 from ...studies.phase_plane import Line, length_inside
 from ..latex.displays import latex
-from .advised_point import ring
 from .phase_colours import draw_colours, draw_depths
-from .style import write_figure
+from .style import ring, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -82,13 +81,14 @@ class PhaseDiagram(Shown):
 
     def _facts(self) -> list[Fact]:
         """What is drawn, in numbers."""
-        axes = ((self.x, self.xs), (self.y, self.ys))
+        facts = []
+        for name, values in ((self.x, self.xs), (self.y, self.ys)):
+            formula = rf"{_label(name).strip('$')} \in [{values[0]:g}, {values[-1]:g}]"
+            facts.append(Fact("", f"{name} from {values[0]:g} to {values[-1]:g}, {len(values)} values", formula))
         return [
-            *(
-                Fact("", f"{name} from {values[0]:g} to {values[-1]:g}, {len(values)} values", _range(name, values))
-                for name, values in axes
-            ),
-            Fact("phases", self._shares),
+            *facts,
+            # how much of the picture each phase takes: ``ordered 62 %, chaotic 38 %``
+            Fact("phases", ", ".join(f"{name} {region.mean():.0%}" for name, region in self._phases.items())),
             Fact("critical lines", str(len(self.lines))),
             *(Fact("critical point", f"{self.x} = {x:.10g}, {self.y} = {y:.10g}") for x, y in self.points),
             *(Fact(self.advice, f"{self.x} = {x:.10g}, {self.y} = {y:.10g}") for x, y in filter(None, (self.advised,))),
@@ -121,11 +121,6 @@ class PhaseDiagram(Shown):
         """The phases that are seen, and what has not converged, as masks."""
         regions = {**self.regions, "not converged": ~self.settled}
         return {name: region for name, region in regions.items() if visible(region).any()}
-
-    @property
-    def _shares(self) -> str:
-        """How much of the picture each phase takes: ``ordered 62 %, chaotic 38 %``."""
-        return ", ".join(f"{name} {region.mean():.0%}" for name, region in self._phases.items())
 
     def _repr_html_(self) -> str:
         """The picture, and its numbers folded."""
@@ -253,10 +248,6 @@ class PhaseDiagram(Shown):
             'phases.pdf'
         """
         return write_figure(path, lambda figure: self.plot(figure.subplots()), figsize=_SIZE, dpi=_DENSITY)
-
-
-def _range(name: str, values: np.ndarray) -> str:
-    return rf"{_label(name).strip('$')} \in [{values[0]:g}, {values[-1]:g}]"
 
 
 def _label(name: str) -> str:

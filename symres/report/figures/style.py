@@ -1,8 +1,9 @@
-"""The style of all figures: type, formats, and files that are the same for the same picture."""
+"""What all figures share: type, formats, files that are the same for the same picture, and what they show of advice."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +11,15 @@ import numpy as np
 
 from ...core import files
 from ...core.errors import DeclarationError
+from ...core.symbols import C_W, C_b
+from ...core.words import counted
+from ...results.advice.advice import Advice
+from ...results.advice.parts import Origin
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 STYLE = {
     "font.size": 10,
@@ -35,6 +41,12 @@ METADATA: dict[str, dict[str, None]] = {
 SAME_CURVE = " (the same curve)"  # behind the label of a curve that covers another one
 _SAME = 5e-3  # relative difference of such curves
 _WIDE, _DECADES = 6, 1000  # ratios of ends beyond which fewer, and no, numbers between powers of ten are written
+_COLOUR = "#CC79A7"
+_WHY = {  # a layer need not be critical to be advised
+    Origin.BRANCH: "branches so small that all layers together change little",
+    Origin.SEARCH: "the setting that changes kernels and gradients least",
+    Origin.GIVEN: "these variances were given",
+}
 _NUMBERS = 8  # at most, on an axis that is narrower: three at least
 
 
@@ -81,10 +93,7 @@ def format_of(path: Path) -> str:
 def write_figure(path: str | Path, draw: Callable[[Figure], None], **options: Any) -> Path:
     """Draw a figure into a file, whole or not at all.
 
-    Args:
-        path: of the file; its ending (.pdf, .png, .svg) is the format.
-        draw: fills the figure.
-        options: of the figure: its size, its density.
+    The ending of its path (.pdf, .png, .svg) is the format; options are those of the figure.
 
     Raises:
         DeclarationError: another ending, or a folder that cannot be written.
@@ -98,3 +107,40 @@ def write_figure(path: str | Path, draw: Callable[[Figure], None], **options: An
         figure = Figure(layout="constrained", **options)
         draw(figure)
         return files.write_whole(path, lambda staged: figure.savefig(staged, format=kind, metadata=metadata))
+
+
+def advised_numbers(advice: Advice | None) -> dict[str, float]:
+    """The numbers of the parameters by name, in units of the layer's variances; empty unless advice holds."""
+    if advice is None or not advice.holds:
+        return {}
+    variances = {C_W.name: advice.C_W, C_b.name: advice.C_b}
+    return {**{name: value for name, value in variances.items() if value is not None}, **advice.parameters}
+
+
+def advised_words(advice: Advice) -> str:
+    """What the mark says in a legend."""
+    return f"advised for {counted(advice.depth, 'layer')} of width {advice.width}"
+
+
+def reason_off_the_line(advice: Advice) -> str:
+    """Why an advised point does not lie on a critical line."""
+    if advice.origin in _WHY:
+        return f"not critical: {_WHY[advice.origin]}"
+    return "critical for another kernel of the input" + ("" if advice.kernel is None else f", {advice.kernel:.9g}")
+
+
+def advised_place(
+    numbers: Mapping[str, float], x: str, y: str, fixed: Mapping[str, float]
+) -> tuple[float, float] | None:
+    """Where advice lies in a plane of two parameters; None if it is not in this plane."""
+    same = all(math.isclose(numbers[name], value, rel_tol=1e-9) for name, value in fixed.items() if name in numbers)
+    return (numbers[x], numbers[y]) if same and x in numbers and y in numbers else None
+
+
+def ring(xs: Sequence[float] = (), ys: Sequence[float] = (), size: float = 11) -> Line2D:
+    """The mark: a ring, which leaves that of a critical point visible where both are one."""
+    from matplotlib.lines import Line2D
+
+    found = Line2D(xs, ys, linestyle="", marker="o", markersize=size, markerfacecolor="none", color=_COLOUR, zorder=6)
+    found.set(markeredgewidth=2, clip_on=False)
+    return found

@@ -41,11 +41,7 @@ class StyledFigure(Figure):
         return stream.getvalue()
 
     def in_html(self, words: str) -> str:
-        """An image that stands in the page itself.
-
-        Args:
-            words: what it shows, for readers who do not see it.
-        """
+        """An image that stands in the page itself."""
         data = base64.b64encode(self._repr_png_()).decode()
         return f'<img alt="{html.escape(words)}" src="data:image/png;base64,{data}">'
 

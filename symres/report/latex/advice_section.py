@@ -15,9 +15,6 @@ _FACTORS = 3  # digits of what is measured
 def advice_section(advice: Advice) -> dict[str, object]:
     """What the template shows; a table only where something holds.
 
-    Args:
-        advice: for one depth and one width.
-
     Returns:
         keys: depth, width, rows (of the table, empty if there is none), code, sentences; schemes_title and schemes, the
         rows of the table of customary schemes.

@@ -18,30 +18,27 @@ from .document import derivations, framed, sections
 from .proof_appendix import Appendix
 from .prose import prose
 
+_FORMULA = re.compile(r"[*/^(]")
+
 
 def recursion(network: DerivedNetwork, title: str, command: str) -> str:
-    """The document.
-
-    Args:
-        network: ``layers`` are theories, equal ones the same.
-        title: the heading.
-        command: the command that makes it again.
-    """
+    """The document."""
     distinct = {layer: maps_of(layer) for layer in network.layers}
     runs, count = [], 0
     for layer, equal in groupby(network.layers):
         first, count = count + 1, count + len(list(equal))
         runs.append((layer, f"{first}" if first == count else f"{first} to {count}"))
 
+    def placed(layer: object) -> str:
+        places = [place for other, place in runs if other == layer]
+        is_one = len(places) == 1 and places[0].isdigit()
+        return f"{'Layer' if is_one else 'Layers'} {', '.join(places)}"
+
     def shown(notation: Notation) -> dict[str, object]:
         return {
             "runs": [{"places": places, "name": escape(layer.layer.name)} for layer, places in runs],
             "layers": [
-                {
-                    "places": _placed([places for other, places in runs if other == layer]),
-                    "name": escape(layer.layer.name),
-                    "quantities": sections(maps, notation, {}),
-                }
+                {"places": placed(layer), "name": escape(layer.layer.name), "quantities": sections(maps, notation, {})}
                 for layer, maps in distinct.items()
             ],
         }
@@ -49,22 +46,8 @@ def recursion(network: DerivedNetwork, title: str, command: str) -> str:
     return framed("network.tex.j2", chain(*distinct.values()), escape(title), command, shown)
 
 
-def _placed(places: list[str]) -> str:
-    one = len(places) == 1 and places[0].isdigit()
-    return f"{'Layer' if one else 'Layers'} {', '.join(places)}"
-
-
-_FORMULA = re.compile(r"[*/^(]")
-
-
 def procedure_document(procedure: Procedure, title: str, command: str) -> str:
-    """The document.
-
-    Args:
-        procedure: a recursion or a search.
-        title: the heading.
-        command: the command that makes it again.
-    """
+    """The document."""
     quantities = procedure.functions
 
     def shown(notation: Notation) -> dict[str, object]:
@@ -79,13 +62,10 @@ def procedure_document(procedure: Procedure, title: str, command: str) -> str:
             **derivations(appendix, quantities),
         }
 
-    return framed("procedure.tex.j2", quantities, _heading(title, procedure), command, shown)
-
-
-def _heading(title: str, procedure: Procedure) -> str:
-    """A title without a full stop: what is computed, and of what; formulas as they were typed."""
-    name, found, layer = title.rstrip(".").partition(" in the layer ")
-    if not found:
-        return prose(name)
-    subject, place = (typed(part) if _FORMULA.search(part) else prose(part) for part in (name, layer))
-    return f"{prose(procedure.meaning.capitalize())}: {subject}{found}{place}"
+    # a title without a full stop: what is computed, and of what; formulas as they were typed
+    name, separator, layer = title.rstrip(".").partition(" in the layer ")
+    heading = prose(name)
+    if separator:
+        subject, place = (typed(part) if _FORMULA.search(part) else prose(part) for part in (name, layer))
+        heading = f"{prose(procedure.meaning.capitalize())}: {subject}{separator}{place}"
+    return framed("procedure.tex.j2", quantities, heading, command, shown)

@@ -79,7 +79,8 @@ class Breaker:
         if width(whole) <= self.room:
             return [whole]
         if isinstance(expr, AverageNode):
-            return self._average(expr)
+            law = ", ".join(map(self._write, expr.covariance))
+            return self._enclosed(r"\Bigl\langle", expr.printed_integrand, rf"\Bigr\rangle_{{{law}}}")
         if isinstance(expr, sp.Pow) and width(self._write(expr.exp)) > self.room:  # an exponent does not break
             return self._enclosed(r"\exp\Bigl[", expr.exp * sp.log(expr.base), r"\Bigr]")
         if isinstance(expr, sp.Mul) or (isinstance(expr, sp.Pow) and expr.exp.could_extract_minus_sign()):
@@ -139,10 +140,6 @@ class Breaker:
     def _bracketed(self, expr: sp.Expr) -> list[str]:
         return self._enclosed(r"\Bigl[", expr, r"\Bigr]")
 
-    def _average(self, expr: AverageNode) -> list[str]:
-        law = ", ".join(map(self._write, expr.covariance))
-        return self._enclosed(r"\Bigl\langle", expr.printed_integrand, rf"\Bigr\rangle_{{{law}}}")
-
     def _cases(self, expr: sp.Piecewise) -> str:
         """Branches under each other; a long one on several lines."""
         rows = []
@@ -170,10 +167,7 @@ class Breaker:
         return [f"{opening} {first}", *rest, closing]
 
 
-_BREAK = r"\allowbreak{}"
-
-
 def typed(formula: str) -> str:
     """A formula as somebody typed it; a line may end behind its commas and around its operators."""
     parts = re.split(r"(?<=[,+*/^<>(-])", formula)
-    return rf"\texttt{{{_BREAK.join(map(escape, parts))}}}"
+    return r"\texttt{" + r"\allowbreak{}".join(map(escape, parts)) + "}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import sympy as sp
@@ -45,7 +45,8 @@ def document(report: Report, caption: str = "") -> str:
     """
     maps = report.quantities
     report = replace(report, quantities=(*maps, *report.finite_width))
-    heads = _heads(report)
+    declared = formulas_of([*(side for _, side in report.equations), *(q.definition for q in report.quantities)])
+    heads = dict.fromkeys(declared, r"\phi") if len(report.formulas) == 1 else {}  # several keep their names
     notation = Notation(heads)
     appendix = Appendix(report.quantities, notation)
     return files.render(
@@ -53,11 +54,9 @@ def document(report: Report, caption: str = "") -> str:
         {
             "title": _title(report, notation),
             "command": verbatim(report.command),
-            "formulas": [
-                display(f"{head}(z)", formula, tail=",", notation=notation)
-                for head, formula in _functions(report, heads)
-            ],
-            "name": _called(report),
+            "formulas": [display(f"{head}(z)", e, tail=",", notation=notation) for head, e in _functions(report)],
+            # of one activation, where that is not its formula
+            "name": prose(report.activation) if len(report.formulas) == 1 and report.heads != (r"\phi",) else "",
             "source": prose(report.source),
             "forward": _forward(report, notation),
             "program": [_instruction(i, notation) for i in report.instructions],
@@ -138,21 +137,15 @@ def framed(
     """
     formulas = sorted(formulas_of(q.definition for q in quantities), key=str)
     notation = Notation(decimals=has_decimals(*(f.expr for f in formulas)))
+    declared = [(f"{notation.write(formula)}(z)", formula.expr) for formula in formulas]
+    declared += [(latex(record.kind(z)), side) for record, side in explained(*(f.expr for f in formulas))]
     frame = {
         "title": title,
         "command": verbatim(command),
-        "formulas": [display(left, right, notation=notation) for left, right in _declared(formulas, notation)],
+        "formulas": [display(left, right, notation=notation) for left, right in declared],
         "reference": escape(PDLT),
     }
     return files.render(template, {**frame, **shown(notation)})
-
-
-def _declared(formulas: Iterable[FormulaAtom], notation: Notation) -> Iterator[tuple[str, sp.Expr]]:
-    """Activations with their formulas, and the functions in these that have names of their own."""
-    for formula in formulas:
-        yield f"{notation.write(formula)}(z)", formula.expr
-    for record, definition in explained(*(formula.expr for formula in formulas)):
-        yield latex(record.kind(z)), definition
 
 
 def derivations(appendix: Appendix, quantities: Iterable[Quantity]) -> dict[str, object]:
@@ -181,22 +174,11 @@ def _forward(report: Report, notation: Notation) -> list[str]:
     ]
 
 
-def _heads(report: Report) -> Heads:
-    """A single activation is phi; several keep their names."""
-    found = formulas_of([*(side for _, side in report.equations), *(q.definition for q in report.quantities)])
-    return {formula: r"\phi" for formula in found} if len(report.formulas) == 1 else {}
-
-
-def _functions(report: Report, heads: Heads) -> list[tuple[str, sp.Expr]]:
+def _functions(report: Report) -> list[tuple[str, sp.Expr]]:
     written = [r"\phi"] if len(report.formulas) == 1 else list(report.heads)
     declared = [(head, formula) for head, (_, formula) in zip(written, report.formulas, strict=True)]
     named = explained(*(formula for _, formula in report.formulas))
     return declared + [(rf"\operatorname{{{record.names[0]}}}", definition) for record, definition in named]
-
-
-def _called(report: Report) -> str:
-    """The name of the one activation, if it has a name that is not its formula."""
-    return prose(report.activation) if len(report.formulas) == 1 and report.heads != (r"\phi",) else ""
 
 
 def _title(report: Report, notation: Notation) -> str:
@@ -248,22 +230,18 @@ def _section(q: Quantity, notation: Notation, uses: Sequence[int], known: set[st
     rows += [(notation.write(step.symbol), list(dict.fromkeys([step.definition, step.expr]))) for step in q.steps]
     tails = [*["," for _ in rows[1:]], "."]
     shown = [display(head, *sides, tail=t, notation=notation) for (head, sides), t in zip(rows, tails, strict=False)]
+    text = _text(q, uses, known)
+    meanings = [kind.tex for kind in legend(q.body, *(step.expr for step in q.steps)) if kind.tex not in known]
+    known.update(meanings)
     return {
         "title": _meaning(q),
         "displays": shown,
         "status": absent(q.reason) if q.status is Status.UNKNOWN else str(q.status),
-        "text": _text(q, uses, known),
+        "text": text,
         "expansions": [_expansion(found, left, notation) for found in expansions(q)],
         "source": escape(q.source),
-        "legend": _first(known, [kind.tex for kind in legend(q.body, *(step.expr for step in q.steps))]),
+        "legend": meanings,
     }
-
-
-def _first(known: set[str], texts: list[str]) -> list[str]:
-    """The texts that the document has not told yet; now it has."""
-    new = [text for text in texts if text not in known]
-    known.update(new)
-    return new
 
 
 def _text(q: Quantity, uses: Sequence[int], known: set[str]) -> str:
@@ -273,7 +251,9 @@ def _text(q: Quantity, uses: Sequence[int], known: set[str]) -> str:
     again = kind in known
     known.add(kind)
     if q.status is Status.EXACT:
-        sentences.append("closed form" + (f", by {_listed(uses)}" if uses else ""))
+        labels = [f"(A{n})" for n in uses]
+        joined = " and ".join(filter(None, (", ".join(labels[:-1]), *labels[-1:])))
+        sentences.append("closed form" + (f", by {joined}" if uses else ""))
     elif q.status is Status.NUMERIC and again:
         sentences.append("no closed form, for the reason above; numbers are enclosed in the same way")
     elif q.status is Status.NUMERIC:
@@ -289,11 +269,6 @@ def _text(q: Quantity, uses: Sequence[int], known: set[str]) -> str:
         found = f"largest relative deviation ${scientific(v.worst)}$" if v.worst else "without deviation"
         sentences.append(f"Verified at {v.points} points ({v.oracle}), {found}")
     return ". ".join(sentences) + "."
-
-
-def _listed(numbers: Sequence[int]) -> str:
-    shown = [f"(A{n})" for n in numbers]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def _expansion(found: Expansion, left: str, notation: Notation) -> dict[str, str]:
@@ -334,10 +309,8 @@ def _line(report: Report, heads: Heads) -> str:
 
 
 def _point(row: CriticalPoint, report: Report, heads: Heads) -> dict[str, object]:
-    star = {criticality_summary.STAR: "K^*"} | (
-        {row.K: "K^*"} if row.K == K or not row.exact else {}
-    )  # K: on a line of points
-    notation = Notation({**heads, **star})
+    stars = [criticality_summary.STAR, *([row.K] if row.K == K or not row.exact else [])]  # K: on a line of points
+    notation = Notation({**heads, **dict.fromkeys(stars, "K^*")})
     rows = []
     for name, value in (("K", row.K), ("C_W", row.C_W), ("C_b", row.C_b)):
         left = "K^*" if name == "K" else name
@@ -378,9 +351,9 @@ def _short(value: sp.Expr, name: str, row: CriticalPoint, report: Report, notati
             lines = broken(candidate, 10.0 * _NARROW, notation)
             if len(lines) == 1 and width(lines[0]) <= _NARROW:
                 return lines[0]
-    return (
-        "" if criticality_summary.value(value) is not None else " \\\\\n&\\quad ".join(broken(value, _WIDE, notation))
-    )
+    if criticality_summary.value(value) is not None:
+        return ""
+    return " \\\\\n&\\quad ".join(broken(value, _WIDE, notation))
 
 
 def _flow(moves: criticality_summary.Flow, notation: Notation) -> str:
@@ -427,11 +400,10 @@ def _deep(report: Report) -> str:
     for count, (left, law) in enumerate(laws, 1):
         tail = "," if count < len(laws) else "."
         inline = rf"{_star(left)} \sim {notation.write(law)}"
-        wide = width(inline) > _INLINE
-        shown = (
-            display(_star(left), law, relation=r"\sim", tail=tail, notation=notation) if wide else f"${inline}${tail}"
-        )
-        parts.append(shown)
+        if width(inline) > _INLINE:
+            parts.append(display(_star(left), law, relation=r"\sim", tail=tail, notation=notation))
+        else:
+            parts.append(f"${inline}${tail}")
     return "\n".join(parts)
 
 

@@ -15,99 +15,99 @@ from ...results.quantity import Quantity
 from .displays import display, escape
 from .prose import prose
 
-# what the rules and identities that a proof cites say
-RULES: dict[str, tuple[str, str]] = {
+# what the rules and identities that a proof cites say: a name, and a sentence before, in and behind a display
+_STATEMENTS: dict[str, tuple[str, str, str, str]] = {
     Rule.BREAKPOINTS: (
         "Breakpoints as signs",
-        r"A function with the parts $p_0, \ldots, p_m$ between the breakpoints $b_1 < \ldots < b_m$ is"
-        "\n\\begin{align*}\nf(z) &= \\frac{p_0 + p_m}{2} + \\sum_{i=1}^m \\frac{p_i - p_{i-1}}{2}"
-        "\\operatorname{sgn}(z - b_i).\n\\end{align*}",
+        r"A function with the parts $p_0, \ldots, p_m$ between the breakpoints $b_1 < \ldots < b_m$ is",
+        r"f(z) &= \frac{p_0 + p_m}{2} + \sum_{i=1}^m \frac{p_i - p_{i-1}}{2}\operatorname{sgn}(z - b_i).",
+        "",
     ),
     Rule.STEIN: (
         "Stein's lemma",
-        r"For jointly Gaussian $z_i$ of mean $\mu$ and covariance $\Sigma$,"
-        "\n\\begin{align*}\n\\langle z_i F \\rangle &= \\mu_i \\langle F \\rangle + \\sum_j \\Sigma_{ij}"
-        "\\langle \\partial_j F \\rangle.\n\\end{align*}\n"
+        r"For jointly Gaussian $z_i$ of mean $\mu$ and covariance $\Sigma$,",
+        r"\langle z_i F \rangle &= \mu_i \langle F \rangle + \sum_j \Sigma_{ij}\langle \partial_j F \rangle.",
         "It lowers the degree of a polynomial factor until averages of products of signs are left.",
     ),
     CitedIdentity.ERROR_FUNCTION: (
         "Error functions as signs",
-        r"For $a > 0$ and a fresh Gaussian $\varepsilon$ of variance $1/(2a^2)$,"
-        "\n\\begin{align*}\n\\operatorname{erf}(az + b) &= \\langle \\operatorname{sgn}(z + b/a + \\varepsilon)"
-        "\\rangle_\\varepsilon.\n\\end{align*}",
+        r"For $a > 0$ and a fresh Gaussian $\varepsilon$ of variance $1/(2a^2)$,",
+        r"\operatorname{erf}(az + b) &= \langle \operatorname{sgn}(z + b/a + \varepsilon)\rangle_\varepsilon.",
+        "",
     ),
     CitedIdentity.BOUNDARY: (
         "Boundary terms",
-        r"The derivative of a sign is $2\delta(y)$; with $m = \langle y \rangle$ and $V = \langle (y - m)^2 \rangle$,"
-        "\n\\begin{align*}\n\\langle 2\\delta(y) F \\rangle &= \\frac{2}{\\sqrt{2\\pi V}}\\, e^{-m^2/(2V)}"
-        "\\langle F \\rangle_{y = 0},\n\\end{align*}\nthe average on the right being conditioned on $y = 0$.",
+        r"The derivative of a sign is $2\delta(y)$; with $m = \langle y \rangle$ and $V = \langle (y - m)^2 \rangle$,",
+        r"\langle 2\delta(y) F \rangle &= \frac{2}{\sqrt{2\pi V}}\, e^{-m^2/(2V)}\langle F \rangle_{y = 0},",
+        "the average on the right being conditioned on $y = 0$.",
     ),
     CitedIdentity.GAUSSIAN_FACTOR: (
         "Gaussian factors",
-        r"With $\alpha$ the diagonal matrix of the exponents,"
-        "\n\\begin{align*}\n\\Bigl\\langle e^{z^{\\mathsf T} \\alpha z} F \\Bigr\\rangle_\\Sigma &="
-        "\\det(1 - 2\\Sigma\\alpha)^{-1/2} \\langle F \\rangle_{\\Sigma'},"
-        "\\qquad \\Sigma' = (1 - 2\\Sigma\\alpha)^{-1} \\Sigma.\n\\end{align*}",
+        r"With $\alpha$ the diagonal matrix of the exponents,",
+        r"\Bigl\langle e^{z^{\mathsf T} \alpha z} F \Bigr\rangle_\Sigma &="
+        r"\det(1 - 2\Sigma\alpha)^{-1/2} \langle F \rangle_{\Sigma'},\qquad \Sigma' = (1 - 2\Sigma\alpha)^{-1} \Sigma.",
+        "",
     ),
     CitedIdentity.EXPONENTIAL_FACTOR: (
         "Exponential factors",
-        "\\begin{align*}\n\\Bigl\\langle e^{\\beta \\cdot z} F(z) \\Bigr\\rangle &= e^{\\beta \\cdot \\Sigma\\beta/2}"
-        "\\langle F(z + \\Sigma\\beta) \\rangle.\n\\end{align*}",
+        "",
+        r"\Bigl\langle e^{\beta \cdot z} F(z) \Bigr\rangle &= e^{\beta \cdot \Sigma\beta/2}"
+        r"\langle F(z + \Sigma\beta) \rangle.",
+        "",
     ),
     CitedIdentity.ONE_SIGN: (
         "One sign",
-        r"For $y$ of mean $m$ and variance $V$,"
-        "\n\\begin{align*}\n\\langle \\operatorname{sgn}(y) \\rangle &= \\operatorname{erf}"
-        "\\Bigl( \\frac{m}{\\sqrt{2V}} \\Bigr).\n\\end{align*}",
+        r"For $y$ of mean $m$ and variance $V$,",
+        r"\langle \operatorname{sgn}(y) \rangle &= \operatorname{erf}\Bigl( \frac{m}{\sqrt{2V}} \Bigr).",
+        "",
     ),
     CitedIdentity.TWO_SIGNS: (
         "Two signs (Sheppard)",
-        r"For centred $y_1$ and $y_2$,"
-        "\n\\begin{align*}\n\\langle \\operatorname{sgn}(y_1) \\operatorname{sgn}(y_2) \\rangle &= \\frac{2}{\\pi}"
-        "\\arcsin\\frac{\\langle y_1 y_2 \\rangle}{\\sqrt{\\langle y_1^2 \\rangle \\langle y_2^2 \\rangle}}."
-        "\n\\end{align*}",
+        r"For centred $y_1$ and $y_2$,",
+        r"\langle \operatorname{sgn}(y_1) \operatorname{sgn}(y_2) \rangle &= \frac{2}{\pi}"
+        r"\arcsin\frac{\langle y_1 y_2 \rangle}{\sqrt{\langle y_1^2 \rangle \langle y_2^2 \rangle}}.",
+        "",
     ),
     CitedIdentity.TWO_SHIFTED_SIGNS: (
         "Two shifted signs (bivariate normal law)",
-        r"For centred $y_1$ and $y_2$ of variances $V_1$ and $V_2$,"
-        "\n\\begin{align*}\n\\langle \\operatorname{sgn}(m_1 + y_1) \\operatorname{sgn}(m_2 + y_2) \\rangle &="
-        "\\mathrm{S}_2 \\Bigl( \\frac{m_1}{\\sqrt{V_1}}, \\frac{m_2}{\\sqrt{V_2}},"
-        "\\frac{\\langle y_1 y_2 \\rangle}{\\sqrt{V_1 V_2}} \\Bigr), \\\\\n"
-        "\\mathrm{S}_2(h, k, r) &= \\operatorname{erf}\\frac{h}{\\sqrt{2}} \\operatorname{erf}\\frac{k}{\\sqrt{2}}"
-        "+ \\frac{2}{\\pi} \\int_0^r e^{-(h^2 - 2hks + k^2)/(2(1 - s^2))} \\frac{ds}{\\sqrt{1 - s^2}},"
-        "\n\\end{align*}\nthe integral being Plackett's identity.",
+        r"For centred $y_1$ and $y_2$ of variances $V_1$ and $V_2$,",
+        r"\langle \operatorname{sgn}(m_1 + y_1) \operatorname{sgn}(m_2 + y_2) \rangle &="
+        r"\mathrm{S}_2 \Bigl( \frac{m_1}{\sqrt{V_1}}, \frac{m_2}{\sqrt{V_2}},"
+        r"\frac{\langle y_1 y_2 \rangle}{\sqrt{V_1 V_2}} \Bigr), \\"
+        "\n"
+        r"\mathrm{S}_2(h, k, r) &= \operatorname{erf}\frac{h}{\sqrt{2}} \operatorname{erf}\frac{k}{\sqrt{2}}"
+        r"+ \frac{2}{\pi} \int_0^r e^{-(h^2 - 2hks + k^2)/(2(1 - s^2))} \frac{ds}{\sqrt{1 - s^2}},",
+        "the integral being Plackett's identity.",
     ),
     CitedIdentity.FOUR_SIGNS: (
         "Four signs",
-        r"For centred $y_i$ of variances $V_i$ and correlations $r_{ij} = \langle y_i y_j \rangle/\sqrt{V_i V_j}$,"
-        "\n\\begin{align*}\n\\langle \\operatorname{sgn}(y_1) \\operatorname{sgn}(y_2) \\operatorname{sgn}(y_3)"
-        "\\operatorname{sgn}(y_4) \\rangle &= \\mathrm{S}_4(r_{12}, r_{13}, r_{14}, r_{23}, r_{24}, r_{34}),"
-        "\\qquad \\frac{\\partial \\mathrm{S}_4}{\\partial r_{ij}} = \\frac{4}{\\pi^2}"
-        "\\frac{\\arcsin r_{kl \\mid ij}}{\\sqrt{1 - r_{ij}^2}}"
-        "\n\\end{align*}\nwith the correlation of the other two given $y_i$ and $y_j$; "
+        r"For centred $y_i$ of variances $V_i$ and correlations $r_{ij} = \langle y_i y_j \rangle/\sqrt{V_i V_j}$,",
+        r"\langle \operatorname{sgn}(y_1) \operatorname{sgn}(y_2) \operatorname{sgn}(y_3)\operatorname{sgn}(y_4)"
+        r" \rangle &= \mathrm{S}_4(r_{12}, r_{13}, r_{14}, r_{23}, r_{24}, r_{34}),\qquad \frac{\partial \mathrm{S}_4}"
+        r"{\partial r_{ij}} = \frac{4}{\pi^2}\frac{\arcsin r_{kl \mid ij}}{\sqrt{1 - r_{ij}^2}}",
+        r"with the correlation of the other two given $y_i$ and $y_j$; "
         r"$\mathrm{T}_4(r)$ is the case of equal correlations.",
     ),
     CitedIdentity.SIGNS_OF_ONE_VARIABLE: (
         "Two signs of one variable",
-        r"For $h > 0$,"
-        "\n\\begin{align*}\n\\operatorname{sgn}(y + h) \\operatorname{sgn}(y) &="
-        "1 - \\operatorname{sgn}(y + h) + \\operatorname{sgn}(y).\n\\end{align*}",
+        r"For $h > 0$,",
+        r"\operatorname{sgn}(y + h) \operatorname{sgn}(y) &=1 - \operatorname{sgn}(y + h) + \operatorname{sgn}(y).",
+        "",
     ),
+}
+RULES = {
+    key: (name, f"{before}\n\\begin{{align*}}\n{shown}\n\\end{{align*}}\n{behind}".strip("\n"))
+    for key, (name, before, shown, behind) in _STATEMENTS.items()
 }
 _ROWS = 14  # of a table that does not break across pages
 
 
 @dataclass(frozen=True)
 class Lemma:
-    """A Gaussian average in closed form.
+    """A Gaussian average in closed form."""
 
-    Args:
-        statement: displayed equation.
-        paragraphs: its derivation, LaTeX.
-    """
-
-    statement: str
-    paragraphs: tuple[str, ...]
+    statement: str  # displayed equation
+    paragraphs: tuple[str, ...]  # its derivation, LaTeX
 
 
 class Appendix:
@@ -147,7 +147,8 @@ class Appendix:
     def _lemma(self, node: sp.Expr, proof: Proof) -> int:
         if node not in self._averages:
             self._averages[node] = len(self.lemmas) + 1
-            parts = _products(proof)
+            # the terms of the average: coefficient, and the proof for one product of functions
+            parts = [part for step in proof.steps if isinstance(step, TermwiseStep) for part in step.parts]
             self._determinants = _determinants(proof.result, *_formulas(proof, *(inner for _, inner in parts)))
             self._defined = set()
             statement = self._display(self._write(node), proof.result)
@@ -181,7 +182,11 @@ class Appendix:
                 yield f"the average is {label}." if step.after == claim else "the average is"
                 if step.after != claim:
                     yield self._display("", step.after)
-                yield from self._unknown(step.details)
+                for detail in step.details:  # lines that no table here knows are shown as they are
+                    if isinstance(detail, Convergence):
+                        yield f"It converges where ${self._write(detail.positive)} > 0$."
+                    elif not isinstance(detail, CitedIdentity | BoundaryTerm):
+                        yield prose(detail) + "."
             elif step.rule not in (Rule.BREAKPOINTS, Rule.CANONICAL):
                 yield prose(step.statement[0].upper() + step.statement[1:]) + "."
             elif step.rule == Rule.CANONICAL and step.after != before:
@@ -204,17 +209,12 @@ class Appendix:
     def _integrand(self, factors: Sequence[sp.Expr], names: Sequence[sp.Symbol], coefficient: sp.Expr) -> Iterator[str]:
         """The integrand, written out as functions of one variable each."""
         times = "" if coefficient == 1 else f", to be multiplied with ${self._write(coefficient)}$,"
-        yield f"The integrand{times} is{self._product_of(factors)}"
+        product = " the product of" * (len(factors) > 1)
+        if product and len(set(factors)) == 1:
+            product += " " + " and ".join(f"$f(z_{k})$" for k in range(1, len(factors) + 1)) + " with"
+        yield f"The integrand{times} is{product}"
         for name, factor, x in _functions(factors, names):
             yield display(name, factor.xreplace({z: x}), notation=self.notation)
-
-    @staticmethod
-    def _product_of(factors: Sequence[sp.Expr]) -> str:
-        if len(factors) == 1:
-            return ""
-        if len(set(factors)) > 1:
-            return " the product of"
-        return " the product of " + " and ".join(f"$f(z_{k})$" for k in range(1, len(factors) + 1)) + " with"
 
     def _boundaries(self, details: Iterable[str], names: Sequence[sp.Symbol]) -> Iterator[str]:
         """The boundary terms as a table; the noise of an error function has a column where there is any."""
@@ -227,8 +227,9 @@ class Appendix:
         rows = []
         for term in found:
             place = self._write(term.place.xreplace(renamed)) + (r" + \varepsilon" if term.noise else "")
-            values = (*([term.noise] if noisy else []), term.mean, term.variance)
-            rows.append(" & ".join(f"${cell}$" for cell in (place, *(self._write(_one_fraction(v)) for v in values))))
+            quotients = map(sp.fraction, (*([term.noise] if noisy else []), term.mean, term.variance))
+            # with the numbers of a denominator multiplied into it, which is shorter in a table
+            rows.append(" & ".join(f"${cell}$" for cell in (place, *(self._write(a / b) for a, b in quotients))))
         yield "with the boundary terms"
         for k in range(0, len(rows), _ROWS):
             body = " \\\\\n".join(rows[k : k + _ROWS])
@@ -237,14 +238,6 @@ class Appendix:
                 f"\\begin{{tabular}}{{{'l' * len(heads)}}}\n{' & '.join(heads)} \\\\\n\\hline\n"
                 f"{body}\n\\end{{tabular}}\n\\end{{center}}"
             )
-
-    def _unknown(self, details: Iterable[str]) -> Iterator[str]:
-        """Lines that no table here knows are shown as they are."""
-        for detail in details:
-            if isinstance(detail, Convergence):
-                yield f"It converges where ${self._write(detail.positive)} > 0$."
-            elif not isinstance(detail, CitedIdentity | BoundaryTerm):
-                yield prose(detail) + "."
 
     def _cite(self, keys: Sequence[str]) -> str:
         numbers = sorted(self._numbers.setdefault(key, len(self._numbers) + 1) for key in keys)
@@ -278,12 +271,6 @@ class Appendix:
         return self.notation.write(expr)
 
 
-def _one_fraction(expr: sp.Expr) -> sp.Expr:
-    """A quotient with the numbers of its denominator multiplied into it, which is shorter in a table."""
-    numerator, denominator = sp.fraction(expr)
-    return numerator / denominator
-
-
 def _averages(proof: Proof) -> Iterator[tuple[sp.Expr, Proof]]:
     """The averages that a quantity's proof inserts, also inside of its named steps."""
     for step in proof.steps:
@@ -293,11 +280,6 @@ def _averages(proof: Proof) -> Iterator[tuple[sp.Expr, Proof]]:
             yield from _averages(step.proof)
         else:
             yield step.place, step.proof
-
-
-def _products(proof: Proof) -> tuple[tuple[sp.Expr, Proof], ...]:
-    """The terms of an average: coefficient, and the proof for one product of functions."""
-    return tuple(part for step in proof.steps if isinstance(step, TermwiseStep) for part in step.parts)
 
 
 def _slopes_and_values(second: Proof) -> Iterator[SlopeAndValue]:

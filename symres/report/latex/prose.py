@@ -1,16 +1,21 @@
-"""Sentences of the program as LaTeX: names of quantities and small formulas in them become mathematics."""
+"""Sentences of the program: the formulas in them, and LaTeX in which these and names of quantities are mathematics."""
 
 from __future__ import annotations
 
+import ast
 import re
 import textwrap
+from collections.abc import Iterator
+from contextlib import suppress
 
 import mpmath as mp
+import sympy as sp
 
 from ...core.errors import DeclarationError
 from ...core.scalars import number
+from ...core.symbols import SHARED
 from ...core.words import Obstruction, obstruction
-from ...notation.formula_reader import segments
+from ...functions.function_record import RECORDS
 from ...theory.observables.registry import observables
 from .displays import escape, latex
 
@@ -18,22 +23,10 @@ PDLT = "D. A. Roberts, S. Yaida, B. Hanin, The Principles of Deep Learning Theor
 
 COLUMNS = 96  # of verbatim text
 _GREEK = "alpha", "beta", "gamma", "phi", "xi", "rho"
-_SIGNS = {
-    "dK'/dK": r"\mathrm{d}K'/\mathrm{d}K",
-    "C_W": "C_W",
-    "S_in": "S_{in}",
-    "C_b": "C_b",
-    "K1": "K_1",
-    "K2": "K_2",
-    "K*": r"K^*",
-    "K'": "K'",
-    "C'": "C'",
-    "phi'": r"\phi'",
-    "phi''": r"\phi''",
-    **{greek: rf"\{greek}" for greek in _GREEK},
-    **{letter: letter for letter in "KChz"},
-    **{name: record.notation for name, record in observables.functions.items()},
-}
+_SIGNS = {"dK'/dK": r"\mathrm{d}K'/\mathrm{d}K", "C_W": "C_W", "S_in": "S_{in}", "C_b": "C_b", "K1": "K_1", "K2": "K_2"}
+_SIGNS |= {"K*": "K^*", "K'": "K'", "C'": "C'", "phi'": r"\phi'", "phi''": r"\phi''"}
+_SIGNS |= {greek: rf"\{greek}" for greek in _GREEK} | {letter: letter for letter in "KChz"}
+_SIGNS |= {name: record.notation for name, record in observables.functions.items()}
 _WORD = "|".join(re.escape(sign) for sign in sorted(_SIGNS, key=len, reverse=True))
 _CALL = r"(?P<name>[a-z]\w+)\((?P<inside>[\w +]+)\)"
 _MATHS = re.compile(
@@ -45,6 +38,53 @@ _POWER = re.compile(r"(?<![\w.])(\d[\d.]*)e([-+]?\d+)(?!\w)")
 _TYPED = re.compile(r"(--[a-z]+ \w+=\.\.\.)")  # what a user is to type
 _RELATIONS = {">=": r"\ge", "<=": r"\le"}
 _SIDES = re.compile(r"(>=|<=)")
+_FUNCTIONS = {"sqrt": sp.sqrt} | {kind.__name__: kind for kind in RECORDS}
+_OPERATORS = {ast.Add: sp.Add, ast.Mult: sp.Mul, ast.Pow: sp.Pow}
+_SUBJECT = re.compile(r"(?:^|(?<=; ))[^;]+?(?= is not an? )")
+_EQUATION = re.compile(r"(?<!\w)(?:C_W|C_b|chi_parallel|chi_perp) = ")
+_END = re.compile(r", | with |; |$")
+
+
+def segments(sentence: str) -> Iterator[str | sp.Expr]:
+    """A sentence as words and formulas: ``C_W = <formula> with ...``, ``<formula> is not a polynomial``.
+
+    Formulas are read back from the program's own text without evaluation: only names, numbers, operators and known
+    functions. Unknown symbols are positive ones.
+    """
+    start = 0
+    places = [found.span() for found in _SUBJECT.finditer(sentence)]  # before "is not a"
+    for found in _EQUATION.finditer(sentence):  # and behind the sign of an equation
+        places += [(found.end(), end.start()) for end in _END.finditer(sentence, found.end())]
+    for first, last in sorted(places):
+        formula = None
+        if first >= start:
+            with suppress(SyntaxError, ValueError, KeyError):
+                formula = _expression(ast.parse(sentence[first:last], mode="eval").body)
+        if formula is not None and not formula.is_Atom:
+            yield sentence[start:first]
+            yield formula
+            start = last
+    yield sentence[start:]
+
+
+def _expression(node: ast.expr) -> sp.Expr:
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return sp.Integer(node.value)
+    if isinstance(node, ast.Name):
+        known = {"pi": sp.pi, "E": sp.E, **SHARED}
+        return known.get(node.id) or sp.Symbol(node.id, positive=True)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_expression(node.operand)
+    if isinstance(node, ast.BinOp):
+        left, right = (_expression(side) for side in (node.left, node.right))
+        if isinstance(node.op, ast.Sub):
+            return left - right
+        if isinstance(node.op, ast.Div):
+            return left / right
+        return _OPERATORS[type(node.op)](left, right)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+        return _FUNCTIONS[node.func.id](*(_expression(a) for a in node.args))
+    raise ValueError(f"not a formula: {ast.dump(node)}")
 
 
 def prose(text: str) -> str:

@@ -8,8 +8,7 @@ from ...results.quantity import Quantity, Status
 from ...studies.survey import Known
 from ..latex.prose import absent
 from .console import Line, Span, line
-from .formula_text import Maths, Typed
-from .line_breaking import wrap
+from .formula_text import Maths, Typed, wrap
 from .sheet import INDENT, STATUS_STYLES, Sheet
 
 _STATUS = 9  # columns
@@ -21,13 +20,7 @@ _LEGEND = (
 
 
 class Averages(Sheet):
-    """Lays out averages.
-
-    Args:
-        phi: the activation.
-        width: columns.
-        unicode: whether mathematical characters can be shown.
-    """
+    """Lays out averages."""
 
     def __init__(self, phi: Activation, width: int, unicode: bool) -> None:
         super().__init__(width, Maths(unicode, phi.formula))
@@ -60,24 +53,23 @@ class Averages(Sheet):
             lines += self._row(start, INDENT + column + _STATUS, one.quantity, whole)
             notes = self._notes(label, one.quantity, said) if whole else []
             lines += [row for note in notes for row in self.wrapped(note, "dim", 2 * INDENT)]
-        return lines + (self._functions(known) if whole else [])
+        # a line for each special function in the results: its definition
+        used = legend(*(one.quantity.body for one in known)) if whole else ()
+        meanings = [row for kind in used for row in self.wrapped(self.words(kind.meaning), "dim")]
+        return [*lines, line(""), *meanings] if meanings else lines
 
     def _row(self, start: list[str | Span], column: int, q: Quantity, whole: bool) -> list[Line]:
-        text = self._result(q)
+        if q.status is Status.UNKNOWN:
+            text = absent(q.reason)
+        else:
+            text = f"to {q.error_bound:.0e} or better" if q.status is Status.NUMERIC else self.maths(q.expr)
         beside, below = wrap(text, max(self.width - column, 1)), wrap(text, self.width - 2 * INDENT)
         if len(beside) == 1:
-            rows = [line(*start, text)]
-        elif len(below) <= _LONGEST or whole:
-            rows = [line(*start), *(line(" " * (2 * INDENT), part) for part in below)]
-        else:
-            command = f"symres list averages {self.phi.name}"
-            rows = [line(*start, f"{len(below)} lines: "), *self.wrapped(command, "dim", 2 * INDENT)]
-        return rows
-
-    def _result(self, q: Quantity) -> str:
-        if q.status is Status.UNKNOWN:
-            return absent(q.reason)
-        return f"to {q.error_bound:.0e} or better" if q.status is Status.NUMERIC else self.maths(q.expr)
+            return [line(*start, text)]
+        if len(below) <= _LONGEST or whole:
+            return [line(*start), *(line(" " * (2 * INDENT), part) for part in below)]
+        command = f"symres list averages {self.phi.name}"
+        return [line(*start, f"{len(below)} lines: "), *self.wrapped(command, "dim", 2 * INDENT)]
 
     def _notes(self, label: str, q: Quantity, said: dict[str, str]) -> list[str]:
         """Why there is no closed form, told once under its first label, and by what it was verified."""
@@ -88,12 +80,6 @@ class Averages(Sheet):
         if q.verified is not None:
             notes.append(str(q.verified))
         return notes
-
-    def _functions(self, known: list[Known]) -> list[Line]:
-        """A line for each special function in the results: its definition."""
-        meanings = [kind.meaning for kind in legend(*(one.quantity.body for one in known))]
-        rows = [row for meaning in meanings for row in self.wrapped(self.words(meaning), "dim")]
-        return [line(""), *rows] if rows else []
 
 
 def record(phi: Activation, known: list[Known]) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""The tables of ``symres list`` and the page of ``symres show``."""
+"""The tables of ``symres list``, the page of ``symres show``, and the facts about an activation in words."""
 
 from __future__ import annotations
 
@@ -16,10 +16,8 @@ from ...functions.function_record import explained
 from ...layers import architectures
 from ...layers.layer import Layer
 from ...notation import latex
-from .activation_facts import facts_of
 from .console import Line, Span, line
-from .formula_text import Maths, Typed
-from .line_breaking import wrap
+from .formula_text import Maths, Typed, wrap
 
 _MEANINGS = {
     "C_W": "fan-in times the variance of a weight",
@@ -28,31 +26,29 @@ _MEANINGS = {
     "xi": "weight of the branch",
     "units": "number of units in the branch",
 }
+# What may happen to phi and its derivatives at a point: a jump, or no finite value.
+_ORDERS = (
+    ("jump", "infinite value"),
+    ("kink", "infinite slope"),
+    *((f"{order} derivative jumps", f"{order} derivative infinite") for order in ("second", "third", "fourth")),
+)
+_NO_NUMBERS = (sp.nan, sp.zoo, sp.oo, -sp.oo)
+_NOUNS = 2  # of them take an s where there are several places
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What a list has of one name.
+    """What a list has of one name."""
 
-    Args:
-        formula: beside the name.
-        words: below the formula.
-        record: the same as plain data.
-    """
-
-    formula: str
-    words: Sequence[str]
-    record: Mapping[str, object]
+    formula: str  # beside the name
+    words: Sequence[str]  # below the formula
+    record: Mapping[str, object]  # the same as plain data
 
 
 def activation_entries(unicode: bool) -> dict[str, Entry]:
     """Every activation of the catalogue with its formula, which can be typed as it stands, and its facts."""
-    maths, typed = Maths(unicode), Typed()
-    entries = {}
-    for name, phi in catalogue.activations.items():
-        record = activation_record(phi, unicode)
-        entries[name] = Entry(typed(phi.expr), [facts_of(phi, maths)], record)
-    return entries
+    records = {name: activation_record(phi, unicode) for name, phi in catalogue.activations.items()}
+    return {name: Entry(str(record["formula"]), [str(record["facts"])], record) for name, record in records.items()}
 
 
 def activation_record(phi: Activation, unicode: bool) -> dict[str, object]:
@@ -82,6 +78,59 @@ def layer_entries(unicode: bool) -> dict[str, Entry]:
     return entries
 
 
+def quantity_entries(unicode: bool) -> dict[str, Entry]:
+    """Every observable with its sign and arguments, its meaning, unit and source."""
+    from ...theory.observables import registry  # needs NumPy, which takes longer to load than a list to print
+
+    maths, entries = Maths(unicode), {}
+    for name, observable in registry.observables.items():
+        sign = observable.sign[0 if unicode else 1]
+        arguments = [maths(s) for s in observable.arguments]
+        unit = "a number" if observable.unit == "1" else f"in units of {observable.unit}"
+        record = {
+            "name": name,
+            "sign": sign,
+            "arguments": arguments,
+            "meaning": observable.meaning,
+            "unit": observable.unit,
+            "source": observable.source,
+        }
+        words = "; ".join(filter(None, (observable.meaning, unit, observable.source)))
+        entries[name] = Entry(f"{sign}({', '.join(arguments)})", [words], record)
+    return entries
+
+
+def facts_of(phi: Activation, maths: Maths) -> str:
+    """Parity, homogeneity, breakpoints and growth in one line."""
+    facts: list[str] = [phi.parity] if phi.parity else []
+    if phi.homogeneity is not None:
+        facts.append(f"homogeneous of degree {phi.homogeneity}")
+    for order, breaks in enumerate(broken_at(phi)):
+        for word, places in breaks.items():
+            plural = "s" * (len(places) > 1 and order < _NOUNS)
+            facts.append(f"{word}{plural} at {', '.join(map(maths, places))}")
+    if not phi.breakpoints:
+        facts.append("smooth")
+    return "; ".join([*facts, f"tails: {phi.growth}"])
+
+
+def broken_at(phi: Activation) -> list[dict[str, list[sp.Expr]]]:
+    """Breakpoints by the lowest derivative that jumps or is infinite there, each with its name; smooth ones last."""
+    function, left = phi.pieces, list(phi.breakpoints)
+    result: list[dict[str, list[sp.Expr]]] = []
+    for jumping, infinite in _ORDERS:
+        found: dict[str, list[sp.Expr]] = {}
+        for b, jump in zip(function.breaks, function.jumps, strict=True):
+            if b in left and not jump.is_zero:
+                found.setdefault(infinite if jump.has(*_NO_NUMBERS) else jumping, []).append(b)
+                left.remove(b)
+        result.append(found)
+        if not left:
+            return result
+        function = function.diff()
+    return [*result, {"formula changes": left}]
+
+
 def facts_page(phi: Activation, width: int, unicode: bool) -> list[Line]:
     """One activation: formula, facts, parameters, source."""
     maths = Maths(unicode, phi.formula)
@@ -100,14 +149,7 @@ def facts_page(phi: Activation, width: int, unicode: bool) -> list[Line]:
 
 
 def table(title: str, entries: Mapping[str, Entry], width: int, unicode: bool) -> list[Line]:
-    """A table of what has a name: a formula beside it, and what else is to be said below.
-
-    Args:
-        title: of the table.
-        entries: by name.
-        width: columns.
-        unicode: whether mathematical characters can be shown.
-    """
+    """A table of what has a name: a formula beside it, and what else is to be said below."""
     column = max(map(len, entries), default=0) + 2
     lines = table_head(title, width, unicode)
     for name, entry in entries.items():

@@ -5,34 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TextIO
 
 WIDTH = 80
 _SAMPLE = "γχπ√⟨φ⟩²₁⁺−·─═∥⊥≤"
 _ASCII = str.maketrans(
-    {
-        "─": "-",
-        "═": "=",
-        "·": "*",
-        "–": "-",
-        "—": "-",
-        "±": "+-",
-        "∥": "par",
-        "⊥": "perp",
-        "χ": "chi",
-        "γ": "gamma",
-        "φ": "phi",
-        "⟨": "<",
-        "⟩": ">",
-        "²": "^2",
-        "√": "sqrt",
-        "≤": "<=",
-        "≥": ">=",
-        "∞": "oo",
-        "…": "...",
-    }
+    {"─": "-", "═": "=", "·": "*", "–": "-", "—": "-", "±": "+-", "∥": "par", "⊥": "perp", "χ": "chi", "γ": "gamma"}
+    | {"φ": "phi", "⟨": "<", "⟩": ">", "²": "^2", "√": "sqrt", "≤": "<=", "≥": ">=", "∞": "oo", "…": "..."}
 )
 
 
@@ -64,7 +45,8 @@ class Output:
         self.terminal = self._stream.isatty() and os.environ.get("TERM") != "dumb"
         self.width = WIDTH
         if self.terminal:
-            self.width = max(min(_columns(self._stream), WIDTH), 40)
+            with suppress(OSError):
+                self.width = max(min(os.get_terminal_size(self._stream.fileno()).columns or WIDTH, WIDTH), 40)
 
     @property
     def unicode(self) -> bool:
@@ -109,13 +91,6 @@ class Output:
         except BrokenPipeError:
             # Python flushes standard output once more when it exits; that must find an open file.
             os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
-
-
-def _columns(stream: TextIO) -> int:
-    try:
-        return os.get_terminal_size(stream.fileno()).columns or WIDTH
-    except OSError:
-        return WIDTH
 
 
 def complain(message: str) -> None:

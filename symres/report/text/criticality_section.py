@@ -9,15 +9,15 @@ from functools import cached_property
 import mpmath as mp
 import sympy as sp
 
-from ...core.abbreviation import counted
 from ...core.symbols import K, S_in
+from ...core.words import counted
 from ...functions.roots.root import ImplicitNumber
 from ...results.advice.advice import SCHEMES, Advice
 from ...results.critical_point import CriticalPoint
 from ...studies import criticality_summary
 from ...theory.criticality.phase import FixedPoint
 from .console import Line, Span, line
-from .line_breaking import wrap
+from .formula_text import wrap
 from .sheet import DIGITS, INDENT, LABEL, ReportSection, digits
 
 _MOST_LINES = 5  # of a number's closed form

@@ -11,13 +11,11 @@ from ...core.symbols import C_W, K, S_in
 from ...functions.roots.root import ImplicitNumber
 from ...gaussian.calculus.expectation import Expectation
 from ...notation.decimals import plain_number
-from ...notation.factors import tidy_factors
-from ...results.critical_point import CriticalPoint
+from ...notation.shortest import tidy_factors
 from ...studies import criticality_summary
 from ...studies.survey import Surveyed
 from .console import Line, Span, line
-from .formula_text import Maths
-from .line_breaking import wrap
+from .formula_text import Maths, wrap
 from .sheet import INDENT, Sheet
 
 _DIGITS = 12
@@ -60,22 +58,24 @@ class SurveyEntry:
 
 def entry(found: Surveyed, unicode: bool = False) -> SurveyEntry:
     """One row."""
-    maths = Maths(unicode, *found.formulas)
+    maths, phase = Maths(unicode, *found.formulas), found.phase
+    length = f"unknown: {found.no_phase}"
+    if phase is not None:
+        finite = f"{phase.correlation_length:.{_DIGITS}g}"
+        length = f"{'infinite' if math.isinf(phase.correlation_length) else finite} ({phase.name})"
     return SurveyEntry(
         found.activation,
         found.layer,
         found.universality_class,
         _where(found, maths),
         _exponents(found, maths),
-        _length(found),
-        tuple(map(_numbers, found.critical_points)),
+        length,
+        tuple(
+            {"stability": p.stability, **{name: plain_number(getattr(p, name)) for name in ("K", "C_W", "C_b")}}
+            for p in found.critical_points
+        ),
         {} if found.growth is None else {f"{row.gamma or 0:g}": row.nu for row in found.growth.at(*_GAMMAS)},
     )
-
-
-def _numbers(point: CriticalPoint) -> dict[str, float | str | None]:
-    values = {name: plain_number(value) for name, value in (("K", point.K), ("C_W", point.C_W), ("C_b", point.C_b))}
-    return {"stability": point.stability, **values}
 
 
 def _where(found: Surveyed, maths: Maths) -> tuple[str, ...]:
@@ -125,25 +125,12 @@ def _exponents(surveyed: Surveyed, maths: Maths) -> str:
     if found.stretch is not None:
         rate = _value(found.stretch.rate, maths)
         return f"{kernel}; log J ~ {rate} l^{_value(found.stretch.power, maths)}"
-    return (
-        f"{kernel}, q = {_value(found.jacobian, maths)}" if found.jacobian is not None else f"{kernel}; {found.remark}"
-    )
-
-
-def _length(found: Surveyed) -> str:
-    if found.phase is None:
-        return f"unknown: {found.no_phase}"
-    length = found.phase.correlation_length
-    return f"{'infinite' if math.isinf(length) else f'{length:.{_DIGITS}g}'} ({found.phase.name})"
+    jacobian = found.jacobian
+    return f"{kernel}; {found.remark}" if jacobian is None else f"{kernel}, q = {_value(jacobian, maths)}"
 
 
 class Survey(Sheet):
-    """Lays the table out.
-
-    Args:
-        width: columns.
-        unicode: whether mathematical characters can be shown.
-    """
+    """Lays the table out."""
 
     def __init__(self, width: int, unicode: bool) -> None:
         super().__init__(width, Maths(unicode))

@@ -8,7 +8,7 @@ import mpmath as mp
 
 from ...core.symbols import gamma
 from ...results.advice.sizes import WIDTH
-from ...results.annotated_numbers import OUTPUTS, GrowthCurve, GrowthRow, VertexFormulas
+from ...results.annotated_numbers import OUTPUTS, GrowthCurve, VertexFormulas
 from ...results.quantity import Quantity
 from .console import Line, Span, line
 from .sheet import INDENT, ReportSection, digits
@@ -70,7 +70,13 @@ class FiniteWidthSection(ReportSection):
         lines = self.wrapped(self.words(said))
         for quantity in self.report.finite_width:
             lines += self._formula(quantity, curve)
-        lines += self._table(curve) + self._weights(curve)
+        lines += self._table(curve)
+        optimal = []  # the skip connections at which some aspect ratios are
+        for ratio in _RATIOS:
+            if weights := curve.weights_of(float(Fraction(ratio))):
+                optimal.append(f"{ratio} at gamma = {' and '.join(f'{weight:.3f}' for weight in weights)}")
+        if optimal:
+            lines += self.wrapped(self.words(f"optimal depth/width: {', '.join(optimal)}"))
         differs = max(abs(row.nu / row.second - 1) for row in curve.rows)
         if differs > 1e-9:
             row = max(curve.rows, key=lambda r: abs(r.nu / r.second - 1) if (r.gamma or 0) <= 0.9 else 0)
@@ -94,15 +100,6 @@ class FiniteWidthSection(ReportSection):
             )
         return lines
 
-    def _weights(self, curve: GrowthCurve) -> list[Line]:
-        """At which skip connection some aspect ratios are optimal."""
-        told = []
-        for ratio in _RATIOS:
-            found = curve.weights_of(float(Fraction(ratio)))
-            if found:
-                told.append(f"{ratio} at gamma = {' and '.join(f'{weight:.3f}' for weight in found)}")
-        return self.wrapped(self.words(f"optimal depth/width: {', '.join(told)}")) if told else []
-
     def _few_layers(self, curve: GrowthCurve) -> list[Line]:
         """That V/K^2 does not grow by nu yet after few layers, where the table has depths of as few."""
         if self.report.vertex is None or self.report.universality_class not in _KEEPING:
@@ -125,7 +122,14 @@ class FiniteWidthSection(ReportSection):
 
     def _table(self, curve: GrowthCurve) -> list[Line]:
         heads = [self.maths.symbol("gamma"), self.maths.symbol("nu"), "r*", *(f"n = {width}" for width in self._widths)]
-        rows = [self._row(row) for row in curve.at(*_GAMMAS)]
+        rows = [
+            [
+                f"{row.gamma or 0.0:g}",
+                *(digits(mp.mpf(number), _DIGITS) for number in (row.nu, row.aspect_ratio)),
+                *(str(max(round(row.aspect_ratio * width), 1)) for width in self._widths),
+            ]
+            for row in curve.at(*_GAMMAS)
+        ]
         if curve.rows[0].gamma is None:
             heads, rows = heads[1:], [row[1:] for row in rows]
         lines = self.wrapped(self.words(f"Optimal depth in layers for three widths n, with n_L = {OUTPUTS} output"))
@@ -136,11 +140,3 @@ class FiniteWidthSection(ReportSection):
     def _widths(self) -> tuple[int, int, int]:
         width = WIDTH if self.report.advice is None else self.report.advice.width
         return max(width // _FACTOR, 1), width, _FACTOR * width
-
-    def _row(self, row: GrowthRow) -> list[str]:
-        return [
-            f"{row.gamma or 0.0:g}",
-            digits(mp.mpf(row.nu), _DIGITS),
-            digits(mp.mpf(row.aspect_ratio), _DIGITS),
-            *(str(max(round(row.aspect_ratio * width), 1)) for width in self._widths),
-        ]

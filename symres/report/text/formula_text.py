@@ -1,4 +1,4 @@
-"""Formulas as one line of text.
+"""Formulas as one line of text, and how a long one is broken into lines.
 
 sympy's own printers write either two-dimensional art or Python; a page needs ``K/4 + K·asin(K/(1 + K))/(2π)``.
 """
@@ -19,15 +19,13 @@ from ...functions.roots.root import ImplicitNumber, Value
 from ...layers.nodes import Node
 from ...notation.long_numbers import decimal_text, is_decimal
 from ...notation.shortest import readable
-from ...notation.term_order import (
-    arranged,
-    has_decimals,
-    ordered_terms,
-)
+from ...notation.term_order import arranged, has_decimals, ordered_terms
 
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _SUM, _PRODUCT, _POWER, _ATOM = range(4)  # how tightly a text holds together
+_OPENING, _CLOSING = "([{⟨", ")]}⟩"
+_LEAST = 12  # narrower columns are not worth an indentation
 
 
 class Maths:
@@ -137,7 +135,9 @@ class Maths:
     def _pow(self, e: sp.Pow) -> tuple[str, int]:
         base, exponent = e.args
         if exponent == sp.Rational(1, 2):
-            return self._square_root(base), _ATOM
+            text, strength = self._print(base)
+            bare = strength == _ATOM and not text.startswith("√")
+            return (f"sqrt({text})" if not self.unicode else f"√{text}" if bare else f"√({text})"), _ATOM
         if exponent.is_Rational and exponent.is_negative:
             return self._mul(e)
         held = self._in(base, _ATOM)
@@ -145,18 +145,11 @@ class Maths:
             return held + str(exponent).translate(_SUPERSCRIPTS), _POWER
         return f"{held}^{self._in(exponent, _ATOM)}", _POWER
 
-    def _square_root(self, radicand: sp.Expr) -> str:
-        text, strength = self._print(radicand)
-        if not self.unicode:
-            return f"sqrt({text})"
-        return f"√{text}" if strength == _ATOM and not text.startswith("√") else f"√({text})"
-
     # ---- functions ---------------------------------------------------------------------------------------------
 
-    def _exp(self, e: sp.exp) -> tuple[str, int]:
-        return f"exp({self(e.args[0])})", _ATOM
-
     def _function(self, e: sp.Function) -> tuple[str, int]:
+        if isinstance(e, sp.Abs):
+            return f"|{self(e.args[0])}|", _ATOM
         arguments = e.args[:1] if isinstance(e, sp.Heaviside) else e.args
         record = record_of(e)
         name = record.names[0] if record is not None and record.names else type(e).__name__
@@ -165,9 +158,6 @@ class Maths:
         if isinstance(e, sp.gamma):  # not the weight of the skip connection
             name = self.symbol("Gamma")
         return f"{name}({', '.join(map(self, arguments))})", _ATOM
-
-    def _abs(self, e: sp.Abs) -> tuple[str, int]:
-        return f"|{self(e.args[0])}|", _ATOM
 
     def _piecewise(self, e: sp.Piecewise) -> tuple[str, int]:
         """Nested where(); the last branch is for the rest: the formula of an activation has a value everywhere."""
@@ -189,13 +179,12 @@ class Maths:
             return then
         if isinstance(condition, sp.Not):
             return self._choice(condition.args[0], otherwise, then)
-        return f"where({self._condition(condition)}, {then}, {otherwise})"
-
-    def _condition(self, e: sp.Basic) -> str:
-        if not isinstance(e, sp.core.relational.Relational):
-            return str(e)
-        sign = {">=": "≥", "<=": "≤"}.get(e.rel_op, e.rel_op) if self.unicode else e.rel_op
-        return f"{self(e.lhs)} {sign} {self(e.rhs)}"
+        shown = str(condition)
+        if isinstance(condition, sp.core.relational.Relational):
+            sign = condition.rel_op
+            sign = {">=": "≥", "<=": "≤"}.get(sign, sign) if self.unicode else sign
+            shown = f"{self(condition.lhs)} {sign} {self(condition.rhs)}"
+        return f"where({shown}, {then}, {otherwise})"
 
     # ---- symres' own nodes -------------------------------------------------------------------------------------
 
@@ -264,9 +253,93 @@ _METHODS: tuple[
     ((type(sp.pi), type(sp.E), type(sp.oo)), "_constant"),
     (sp.Add, "_add"),
     (sp.Mul, "_mul"),
-    (sp.exp, "_exp"),
+    (sp.exp, "_function"),
     (sp.Pow, "_pow"),
-    (sp.Abs, "_abs"),
     (sp.Piecewise, "_piecewise"),
     ((sp.Function, sp.Max, sp.Min), "_function"),
 )
+
+
+# ---- lines ---------------------------------------------------------------------------------------------------------
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Break a formula into lines of at most ``width``, at the operators that bind least.
+
+    Later lines begin with their operator. Nothing but white space is added or removed.
+    """
+    if len(text) <= width:
+        return [text]
+    if width < _LEAST:
+        return _cut(text, width)
+    for operators, joint in (((" + ", " - "), " "), ((", ", "; "), " "), (("·", "*", "/"), "")):
+        parts = _split(text, operators)
+        if len(parts) > 1:
+            return _packed(parts, joint, width)
+    return _opened(text, width)
+
+
+def _split(text: str, operators: tuple[str, ...]) -> list[str]:
+    """The parts of a text between operators outside brackets; a part begins with its operator (a comma ends it)."""
+    parts, depth, start = [], 0, 0
+    for k, character in enumerate(text):
+        depth += (character in _OPENING) - (character in _CLOSING)
+        if depth == 0 and k > start and text.startswith(operators, k) and "**" not in text[k - 1 : k + 2]:
+            cut = k + (character in ",;")
+            parts.append(text[start:cut].strip())
+            start = cut
+    return [*parts, text[start:].strip()]
+
+
+def _packed(parts: list[str], joint: str, width: int) -> list[str]:
+    """Fill lines with parts; a part too long for a line is broken in itself."""
+    lines: list[str] = []
+    for part in parts:
+        room = width - len(lines[-1]) - len(joint) if lines else 0
+        if lines and len(part) <= room:
+            lines[-1] += joint + part
+        elif lines and len(part) > width and room > 2 * width // 3:
+            first, *rest = _broken(part, room)
+            margin = " " * (width - room)
+            lines[-1] += joint + first
+            lines += [margin + line for line in rest]
+        else:
+            lines += _broken(part, width)
+    return lines
+
+
+def _broken(part: str, width: int) -> list[str]:
+    """One part over several lines, indented behind its operator."""
+    operator = part[:2] if part[:2] in ("+ ", "- ") else part[:1] if part[0] in "·*/-" else ""
+    first, *rest = wrap(part[len(operator) :], width - len(operator))
+    return [operator + first, *(" " * len(operator) + line for line in rest)]
+
+
+def _opened(text: str, width: int) -> list[str]:
+    """Break inside the longest bracket of a text without operators outside brackets."""
+    spans, depth, opened = [(0, 0, 0)], 0, 0
+    for k, character in enumerate(text):
+        if character in _OPENING:
+            opened, depth = (k if depth == 0 else opened), depth + 1
+        elif character in _CLOSING:
+            depth -= 1
+            if depth == 0:
+                spans.append((k - opened, opened + 1, k))
+    length, left, right = max(spans)
+    head, tail = text[:left], text[right:]
+    room = width - len(head) - len(tail)
+    if length == 0 or room < _LEAST:
+        return _cut(text, width)
+    first, *rest = wrap(text[left:right], room)
+    lines = [head + first, *(" " * len(head) + line for line in rest)]
+    return [*lines[:-1], lines[-1] + tail]
+
+
+def _cut(text: str, width: int) -> list[str]:
+    """Lines of a text without a better place to break: a power stays whole."""
+    lines = []
+    while text:
+        end = width - (text[width - 1 : width + 1] == "**" and width > 1)
+        lines.append(text[:end])
+        text = text[end:]
+    return lines

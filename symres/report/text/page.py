@@ -23,12 +23,11 @@ from ...results.report import Report
 from ...studies import criticality_summary
 from ...studies.criticality_summary import expansions
 from ..latex.prose import PDLT, absent, unclosed
-from .activation_facts import facts_of
+from .catalogue_tables import facts_of
 from .console import Line, Span, line
 from .criticality_section import CriticalitySection
 from .finite_width_section import FiniteWidthSection
-from .formula_text import Maths
-from .line_breaking import wrap
+from .formula_text import Maths, wrap
 from .sheet import INDENT, LABEL, STATUS_STYLES, ReportSection, digits
 
 _KERNELS, _VALUES = 16, 20  # least widths of columns in the table of values
@@ -53,12 +52,7 @@ class Page(ReportSection):
         )
         self.phi = phi
 
-    def lines(
-        self,
-        files: Sequence[Path] = (),
-        missing: Sequence[str] = (),
-        explain: bool = False,
-    ) -> list[Line]:
+    def lines(self, files: Sequence[Path] = (), missing: Sequence[str] = (), explain: bool = False) -> list[Line]:
         """The whole page.
 
         Args:
@@ -151,7 +145,8 @@ class Page(ReportSection):
     def _quantity(self, q: Quantity, reasons: set[str]) -> list[Line]:
         status = absent(q.reason).upper() if q.status is Status.UNKNOWN else str(q.status)
         if q.status is Status.NUMERIC:
-            status += f" to {_short(q.error_bound)}"
+            mantissa, _, exponent = f"{q.error_bound:.1e}".partition("e")
+            status += f" to {mantissa.removesuffix('.0')}e{int(exponent)}"
         room = self.width - INDENT - len(status) - 2
         first, *rest = textwrap.wrap(self.words(q.meaning), room) or [""]
         lines = [line(" " * INDENT, first.ljust(room + 2), Span(status, STATUS_STYLES[q.status]))]
@@ -168,14 +163,15 @@ class Page(ReportSection):
         for step in q.steps:
             both = [self.maths(step.definition), self.maths(step.expr)]
             lines += self.equation(f"with {self.maths(step.symbol)}", list(dict.fromkeys(both)), style="")
-        notes = []
         lines += self._expansions(q)
+        notes = []
         kind = predicate(q.reason)  # "tanh(z) is no polynomial ...": say it once, not for each f
         if kind and kind not in reasons:
             reasons.add(kind)
             lead = f"{unclosed(q.reason)}: " if q.status is Status.NUMERIC else ""
             notes.append(lead + self.words(q.reason))
-        notes.append("; ".join(filter(None, (q.source and f"generalises {q.source}", _verified(q)))))
+        verified = "" if q.verified is None else str(q.verified)
+        notes.append("; ".join(filter(None, (q.source and f"generalises {q.source}", verified))))
         indent = INDENT + LABEL + 2
         return lines + [shown for note in filter(None, notes) for shown in self.wrapped(note, "dim", indent)]
 
@@ -278,13 +274,3 @@ def _with_values(words: Sequence[str]) -> list[str]:
         else:
             result.append(shlex.quote(word))
     return result
-
-
-def _verified(q: Quantity) -> str:
-    """By what a result was verified."""
-    return "" if q.verified is None else str(q.verified)
-
-
-def _short(value: float) -> str:
-    mantissa, _, exponent = f"{value:.1e}".partition("e")
-    return f"{mantissa.removesuffix('.0')}e{int(exponent)}"

@@ -8,13 +8,12 @@ from collections.abc import Iterable
 
 import mpmath as mp
 
-from ...notation.formula_reader import segments
 from ...results.quantity import Status
 from ...results.report import Report
 from ...theory.observables import registry
+from ..latex.prose import segments
 from .console import Line, Span, line
-from .formula_text import Maths
-from .line_breaking import wrap
+from .formula_text import Maths, wrap
 
 INDENT = 2
 LABEL = 6  # columns of a left-hand side
@@ -29,12 +28,7 @@ _WORD = re.compile(r"(?<![\w-])[A-Za-z]\w*(?![\w=])", re.ASCII)  # not an option
 
 
 class Sheet:
-    """Lays out lines of one width.
-
-    Args:
-        width: columns.
-        maths: how formulas are printed.
-    """
+    """Lays out lines of one width."""
 
     def __init__(self, width: int, maths: Maths) -> None:
         self.width = width
@@ -47,14 +41,14 @@ class Sheet:
 
     def words(self, sentence: str) -> str:
         """A sentence of the program with its formulas and susceptibilities as the page writes them."""
-        return "".join(self._plain(part) if isinstance(part, str) else self.maths(part) for part in segments(sentence))
+        known, maths = registry.observables.functions, self.maths
 
-    def _plain(self, text: str) -> str:
-        """Words, with Greek letters and the names and signs of the page."""
-        for sign, shown in _SIGNS.items():
-            text = text.replace(sign, shown if self.maths.unicode else sign)
-        known = registry.observables.functions
-        return _WORD.sub(lambda word: self.name(word[0]) if word[0] in known else self.maths.symbol(word[0]), text)
+        def plain(text: str) -> str:
+            for sign, shown in _SIGNS.items() if maths.unicode else ():
+                text = text.replace(sign, shown)
+            return _WORD.sub(lambda word: self.name(word[0]) if word[0] in known else maths.symbol(word[0]), text)
+
+        return "".join(plain(part) if isinstance(part, str) else maths(part) for part in segments(sentence))
 
     def rule(self, title: str) -> list[Line]:
         """The title of a section."""
@@ -84,13 +78,7 @@ class Sheet:
 
 
 class ReportSection(Sheet):
-    """A part of a page about a report.
-
-    Args:
-        report: what was derived.
-        width: columns.
-        maths: how formulas are printed.
-    """
+    """A part of a page about a report."""
 
     def __init__(self, report: Report, width: int, maths: Maths) -> None:
         super().__init__(width, maths)

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ...core.abbreviation import counted
 from ...core.display import Fact, Shown
+from ...core.words import counted
 from .parts import DIGITS, FACTOR, MARGIN, OFF, LearningRate, Origin, Path, Suggestion, Topic, Trial, UsualScheme
 
 SCHEMES = ("scheme", "C_W", "kernel", "squared gradient")  # heads of the table of customary schemes

@@ -19,7 +19,7 @@ from sympy.printing.printer import Printer
 from ...core.atoms import PowerSumNode
 from ...core.symbols import r as power_symbol
 from ...functions.balls.compiler import compile_ball
-from ...gaussian.quadrature.node_compression import ball_key, ball_of
+from ...gaussian.quadrature.tensor_rule import ball_key, ball_of
 from ...numerics.deferred_numpy import np
 
 _INNERMOST = -1  # the level of c(r)/r around 0, which is analytic as well, with the same coefficients

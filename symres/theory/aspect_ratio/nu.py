@@ -17,7 +17,7 @@ from ...functions.balls import evaluate
 from ...gaussian.algebra.canonical import canonical
 from ...gaussian.calculus.expectation import Expectation
 from ...layers.program import Program
-from ...notation.factors import tidy_factors
+from ...notation.shortest import tidy_factors
 from ...results.critical_point import CriticalPoint
 from ...results.quantity import NamedStep, Quantity, Status, Verification
 from ..criticality.kernel_flow import without_bias

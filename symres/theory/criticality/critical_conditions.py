@@ -18,7 +18,7 @@ from ...functions.balls import enclose
 from ...functions.roots.root import ImplicitNumber
 from ...gaussian.algebra.canonical import canonical
 from ...gaussian.calculus.expectation import Expectation
-from ...notation.factors import tidy_factors
+from ...notation.shortest import tidy_factors
 from ...results.quantity import Quantity
 from ..quantities.closed_forms import closed
 from .parameter_effects import ONE, Unit, at_generic, unit_of

@@ -21,7 +21,7 @@ from ...functions.ranges import parameter_grid
 from ...functions.roots.bracketing import BITS, GRID
 from ...functions.roots.root import scanned_roots
 from ...gaussian.algebra.canonical import canonical
-from ...notation.factors import tidy_factors
+from ...notation.shortest import tidy_factors
 from ...numerics.brent import brent
 from ...numerics.deferred_numpy import np
 from ...results.phases import LinePoint, attracts

@@ -18,7 +18,7 @@ from ...functions.ranges import of_size, parameter_grid, samples, signed_sizes
 from ...functions.roots.bracketing import GRID, sign, value_with_sign
 from ...gaussian.algebra.canonical import canonical
 from ...gaussian.calculus.expectation import Expectation
-from ...notation.factors import tidy_factors
+from ...notation.shortest import tidy_factors
 from ...results.critical_point import STABILITY, CriticalPoint, SearchResult
 from ...results.quantity import Quantity, Status
 from .critical_conditions import (

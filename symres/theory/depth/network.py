@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import mpmath as mp
 import sympy as sp
 
-from ...core.abbreviation import counted
 from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError
 from ...core.scalars import Number, number, whole
 from ...core.symbols import K as KERNEL
+from ...core.words import counted
 from ...notation import latex
 from ...notation.facts import equation
 from ...results.arguments_of_quantities import undirected

@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 
-from ...core.abbreviation import counted
 from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError, NoClosedForm
+from ...core.words import counted
 from ...functions.floats.float_averages import Values
 from ...numerics.deferred_numpy import Array, np
 from ...results.annotated_numbers import Estimates

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from ...core.abbreviation import counted
 from ...core.display import Fact, Shown
+from ...core.words import counted
 from ...results.advice.advice import Advice
 from ...results.advice.parts import DIGITS, Origin, Topic
 from ...results.annotated_numbers import data_frame

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from ...core.abbreviation import counted
 from ...core.display import Fact, Plain, Shown, plain
 from ...core.errors import DeclarationError
+from ...core.words import counted
 from ...results.annotated_numbers import EstimatedNumber, data_frame
 from .depth_fit import FITTED, DepthFit, DepthVerdict, fit_depth
 from .place_signals import MEASURED, PREDICTED, PlaceSignals, Prediction, comparison

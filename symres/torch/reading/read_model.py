@@ -13,8 +13,8 @@ import sympy as sp
 import torch
 from torch import nn
 
-from ...core.abbreviation import abbreviated
 from ...core.errors import DeclarationError, SymresError
+from ...core.words import abbreviated
 from ...layers.normalisation import BatchNorm
 from ..equations.dense_variances import remarks, variances
 from ..equations.layering import StretchReading, read_stretches

@@ -11,10 +11,10 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from ...core.abbreviation import counted
 from ...core.errors import DeclarationError
 from ...core.progress import Progress, reported
 from ...core.scalars import whole
+from ...core.words import counted
 from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.choosing import ModuleChoice, choose_modules
 from ..models.keeping import required_module, seeded

@@ -18,7 +18,7 @@ from symres.functions.companions import Sigmoid
 from symres.layers.equation_parser import written
 from tests.oracles.sections import CATALOGUE, PARAMETERS, sections
 
-PLACES = (
+PLACES = [
     "-40",
     "-9.5",
     "-6",
@@ -34,7 +34,7 @@ PLACES = (
     "3.5",
     "5.9",
     "30",
-)
+]
 POINTS = [sp.Rational(place) for place in PLACES]
 
 T, LEVEL, VALUE = sp.Symbol("threshold", positive=True), *sp.symbols("level value", real=True)

@@ -1,11 +1,13 @@
 """What is refused as an activation, and with which words; formulas that the words recommend are accepted."""
 
+import mpmath as mp
 import pytest
 import sympy as sp
 
+import symres as sr
 from symres.activations.activation import Activation
 from symres.activations.catalogue import activation
-from symres.core.errors import DeclarationError
+from symres.core.errors import DeclarationError, SymresError
 from symres.core.symbols import K, z
 
 a = sp.Symbol("a", positive=True)
@@ -166,3 +168,106 @@ def test_values_beyond_the_range_of_floats_are_refused(value):
     with pytest.raises(DeclarationError, match="1e-300 to 1e300"):
         activation("leaky_relu", slope=value)
     assert activation("leaky_relu", slope="1e300").name == "leaky_relu(slope=1.0e+300)"
+
+
+ELSEWHERE = "symres has no theory for {}; symres.torch measures, reads and initialises"
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("attention", ELSEWHERE.format("attention")),
+        ("MultiheadAttention", ELSEWHERE.format("attention")),
+        ("softmax", ELSEWHERE.format("softmax")),
+        ("MaxPool", ELSEWHERE.format("pooling")),
+        ("LSTM", ELSEWHERE.format("recurrent layers")),
+        ("Conv2d", ELSEWHERE.format("convolutions and other mixing of positions")),
+        ("dropout", "leave it out: in evaluation it does nothing"),
+        ("Linear", "layers with weights are called Dense: write Dense(u)"),
+        ("GroupNorm", "write LayerNorm(u)"),
+        ("Scale", "write the factor: z + xi*Dense(phi(z))"),
+        ("resnet", "the layer is residual"),
+    ],
+)
+def test_a_name_of_another_library_is_answered_wherever_it_stands(name, remedy):
+    for declare in (
+        lambda: sr.activation(name),
+        lambda: sr.activation(f"relu({name}(z))"),
+        lambda: sr.layer(name, phi="relu"),
+        lambda: sr.layer(f"z + Dense({name}(phi(z)))", phi="relu"),
+    ):
+        with pytest.raises(sr.DeclarationError) as refusal:
+            declare()
+        assert remedy in refusal.value.remedy
+        assert "did you mean" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", ["foobar", "max2d", "snail"])
+def test_nothing_is_guessed_for_what_is_not_alike(name):
+    with pytest.raises(sr.DeclarationError) as refusal:
+        sr.activation(name)
+    assert "did you mean" not in str(refusal.value)
+
+
+def test_a_parameter_may_have_a_name_of_another_library():
+    with pytest.raises(sr.DeclarationError, match="give a parameter a number with --set scale="):
+        sr.activation("tanh(scale*z)")
+
+
+def _maximum(c):
+    """<max(z, c)^2> for z ~ N(0, 1): c^2 P(z < c) + <z^2; z > c>."""
+    return c**2 * mp.ncdf(c) + c * mp.npdf(c) + mp.ncdf(-c)
+
+
+# formula: the mean square at K = 1, by hand
+FORMULAS = {
+    "1e20*z": mp.mpf(10) ** 40,
+    "max(z,1e20)": _maximum(mp.mpf(10) ** 20),
+    "z*atan(1e20)": mp.atan(mp.mpf(10) ** 20) ** 2,
+    "max(z,1e-160)": _maximum(mp.mpf(10) ** -160),
+    "z*erfc(-1e300)": mp.mpf(4),
+    "z*tanh(1e300)": mp.mpf(1),
+    "z/3e-70": mp.mpf(10) ** 140 / 9,
+    "z*log(1e300)": (300 * mp.log(10)) ** 2,
+    "z*12345678901234567890123456789/7": (mp.mpf(12345678901234567890123456789) / 7) ** 2,
+}
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_every_stage_has_the_number(formula):
+    theory = sr.derive(formula)
+    values = dict(K=1, C_W=1, C_b=0)
+    expected = float(FORMULAS[formula])
+    assert float(theory.kernel_map.evalf(15, **values)) == pytest.approx(expected, rel=1e-13)
+    for target in ("numpy", "c"):
+        found = sr.export(theory.kernel_map, target).load().kernel_map(1.0, 1.0, 0.0)
+        assert float(found) == pytest.approx(expected, rel=1e-13)
+    report = sr.check(theory, "quadrature", points=1, quantities=["kernel_map"])
+    assert report.outcome.name == "PASSED"
+    assert formula in theory.page()
+
+
+@pytest.mark.exhaustive
+def test_a_saturated_formula_has_a_page():
+    """Tanh far beyond where floats tell it from 1: neither exponentials of 1e60 nor their powers have digits."""
+    assert "φ(z)" in sr.derive("sinh(tanh(1e60 + z))").page()
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("formula", ["1e-200*z", "1e200*z", "max(z,1e200)"])
+def test_code_refuses_numbers_that_floats_do_not_have(formula):
+    """Their squares overflow to inf, or vanish: evalf has them, code says why it has not."""
+    theory = sr.derive(formula)
+    size = float(mp.log10(theory.kernel_map.evalf(15, K=1, C_W=1, C_b=0)))
+    assert abs(size) == pytest.approx(400)
+    assert theory.page()
+    for target in ("numpy", "c"):
+        with pytest.raises(SymresError, match="beyond the range of float64"):
+            sr.export(theory.kernel_map, target)
+
+
+@pytest.mark.parametrize("constant", [sp.erfc(10**300), sp.erfc(-(10**300))])
+def test_functions_that_mpmath_cannot_evaluate_are_refused_in_python_too(constant):
+    with pytest.raises(SymresError, match="is too large or too small to be computed"):
+        sr.Activation("a", sr.z * constant)

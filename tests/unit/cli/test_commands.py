@@ -29,7 +29,7 @@ from symres.layers.layer import Layer
 from symres.layers.nodes import Dense
 from symres.report.export import export_targets
 from symres.report.text import console
-from symres.report.text.activation_facts import facts_of
+from symres.report.text.catalogue_tables import facts_of
 from symres.report.text.formula_text import Maths
 from symres.report.text.page import Page
 from symres.results.quantity import Status
@@ -104,11 +104,8 @@ def test_no_line_of_the_head_ends_inside_a_setting():
 @pytest.mark.parametrize(("formula", "stem"), [("relu", "relu"), ("z^2+1", "z_pow_2_plus_1_"), (LONG, "formula_")])
 def test_names_of_files_are_short_and_stable(capsys, formula, stem):
     settings = {"alpha": sp.Integer(1)} if formula == LONG else {}
-    stems = {
-        file_stem(find_activation(text, **settings).formula)
-        for text in (formula, formula.replace(" ", "").replace("^", "**"))
-    }
-    (found,) = stems
+    texts = formula, formula.replace(" ", "").replace("^", "**")
+    (found,) = {file_stem(find_activation(text, **settings).formula) for text in texts}
     assert found.startswith(stem) and len(found) <= 32 and found.isidentifier()
     if formula == LONG:
         others = {file_stem(find_activation(formula, alpha=sp.Integer(k)).formula) for k in (1, 2, 3)}
@@ -184,9 +181,7 @@ def test_pages_say_what_was_found_and_nothing_else(capsys, words, said, unsaid):
 def test_explain_prints_every_proof(capsys):
     out = page(capsys, "derive", "relu", "--explain")
     assert_plain(out)
-    assert out.count("Proof of") == 6
-    assert "Gaussian average" in out
-    assert "canonical form" in out
+    assert out.count("Proof of") == 6 and "Gaussian average" in out and "canonical form" in out
 
 
 @pytest.mark.exhaustive
@@ -339,9 +334,7 @@ def test_the_exit_code_of_check_is_its_verdict(capsys, monkeypatch, outcomes, ex
 def test_check_passes_a_right_theory(capsys):
     out = page(capsys, "check", "relu", "--layer", "residual", "--against", "quadrature")
     assert_plain(out)
-    assert "PASSED: " in out
-    assert "chi_perp" in out
-    assert "simulation" not in out
+    assert "PASSED: " in out and "chi_perp" in out and "simulation" not in out
 
 
 # ---- what others add -----------------------------------------------------------------------------------------------
@@ -357,13 +350,10 @@ def test_new_activations_and_layers_need_no_other_edit(capsys, monkeypatch):
     monkeypatch.setattr(catalogue, "activations", catalogue.activations.extended(entry))
     monkeypatch.setattr(architectures, "architectures", {**architectures.architectures, "doubled": doubled})
     listed = page(capsys, "list")
-    assert "wobble" in listed
-    assert "A layer with two branches" in listed
+    assert "wobble" in listed and "A layer with two branches" in listed
     out = page(capsys, "derive", "wobble", "--layer", "doubled", "--set", "gamma=0")
     # <(z + sin(z)/2)²> = K + K exp(-K/2) + (1 - exp(-2K))/8, twice
-    assert "2C_W" in out
-    assert "exp(-K/2)" in out
-    assert "made up here" in out
+    assert "2C_W" in out and "exp(-K/2)" in out and "made up here" in out
 
 
 # ---- streams -------------------------------------------------------------------------------------------------------
@@ -385,7 +375,8 @@ def test_a_full_disk_is_one_line():
 def test_help_and_version(capsys):
     assert "derive" in page(capsys, "--help")
     assert page(capsys) == page(capsys, "--help")
-    assert "--layer" in page(capsys, "derive", "-h")
+    for command in ("derive", "check", "export", "plot", "compare"):
+        assert "--layer NAME" in page(capsys, command, "-h")
     assert re.fullmatch(r"symres \d+\.\d+\.\d+\n", page(capsys, "--version"))
 
 
@@ -396,25 +387,17 @@ def test_help_tells_what_a_formula_may_contain(capsys, command):
     assert max(map(len, told.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("command", ["derive", "check", "export", "plot", "compare"])
-def test_help_tells_what_a_layer_is(capsys, command):
-    assert "--layer NAME" in page(capsys, command, "--help")
-
-
 @pytest.mark.exhaustive
 def test_the_formula_of_the_help_is_one(capsys):
     (example,) = re.findall(r'^ *(symres derive "where.*)$', page(capsys, "derive", "--help"), re.MULTILINE)
-    assert "where(z > 1, z - 1, where(z < -1, a*(z + 1), 0)) in the layer mlp, a = 1/2" in page(
-        capsys, *shlex.split(example)[1:]
-    )
+    title = "where(z > 1, z - 1, where(z < -1, a*(z + 1), 0)) in the layer mlp, a = 1/2"
+    assert title in page(capsys, *shlex.split(example)[1:])
 
 
 def test_messages_are_one_printable_line(capsys):
     console.complain("a\nb\x1b[31m\tc" + "d" * 2000)
     err = capsys.readouterr().err
-    assert err.count("\n") == 1
-    assert "\x1b" not in err
-    assert len(err) < 600
+    assert err.count("\n") == 1 and "\x1b" not in err and len(err) < 600
 
 
 @pytest.mark.exhaustive
@@ -483,9 +466,8 @@ def test_a_repeated_option_exports_every_quantity_it_names(capsys, tmp_path):
     functions = runpy.run_path(str(path))
     assert functions["chi_perp"](K=1.5, C_W=3.0) == 1.5 and functions["phi_squared"](K=1.5) == 0.75
     assert "kernel_map" not in functions
-    assert (
-        "symres export relu --layer mlp --quantity chi_perp --quantity phi_squared --target numpy" in path.read_text()
-    )
+    command = "symres export relu --layer mlp --quantity chi_perp --quantity phi_squared --target numpy"
+    assert command in path.read_text()
     text = page(capsys, "export", "relu", *asked, "--target", "latex")
     assert r"\chi_\perp &=" in text and "phi^2" in text and "K' &=" not in text
 
@@ -529,9 +511,18 @@ def test_an_activation_alone_is_told_what_else_can_be_asked(capsys):
     for words in commands[:1] + commands[3:4]:
         page(capsys, *words[1:])
     assert "further" not in page(capsys, "derive", "leaky_relu", "--set", "slope=1/2", "--layer", "mlp")
-
-
-def test_what_else_can_be_asked_names_all_targets():
+    # all targets are named
     last = derive_command._further(request.make("relu", "mlp", []), 200)[-1]
     told = "".join(span.text for span in last).rpartition("code; also ")[2]
     assert sorted([*told.split(", "), "torch"]) == sorted(export_targets())
+
+
+def test_a_table_on_the_page_and_in_a_file(capsys, tmp_path):
+    assert cli.run(["compare", "relu", "abs", "--set", "gamma=1/2", "--layer", "residual"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("activations in the layer residual, gamma = 1/2\n\n")
+    place = tmp_path / "table.json"
+    assert cli.run(["compare", "relu", "leaky_relu", "--set", "slope=1/10", "--json", "--out", str(place)]) == 0
+    document = json.loads(place.read_text())
+    assert [row["activation"] for row in document["activations"]] == ["relu", "leaky_relu(slope=1/10)"]
+    assert document["activations"][0]["nu"] == pytest.approx(5, rel=1e-14)

@@ -14,7 +14,7 @@ SECTIONS = {
     for title, body in re.findall(r"^## `symres ([a-z ]+)`\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
 }
 NAMED = {  # keys of these are names that people chose, or numbers
-    *("formulas", "settings", "phases", "axes", "gains", "nu", "steps", "parameters", "quantities"),
+    *("formulas", "settings", "phases", "axes", "gains", "nu", "steps", "parameters", "quantities")
 }
 PARTS = {"text", "latex", "value", "decimal", "format"}  # of formulas and of all documents, told once in the beginning
 COMMANDS = {

@@ -7,7 +7,7 @@ import symres as sr
 from symres import cli
 from symres.cli.commands import derive_command
 from symres.cli.kept_pages import activation_key, layer_key
-from symres.core.cache.disk_cache import DiskCache
+from symres.core.disk_cache import DiskCache
 from symres.theory.observables import registry
 from symres.theory.observables.registry import observables
 from tests.command_line import page

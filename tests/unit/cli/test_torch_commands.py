@@ -7,7 +7,7 @@ import sys
 import pandas as pd
 import pytest
 
-from symres.cli import torch_gains
+from symres.cli import torch_commands
 from tests.command_line import process, run
 
 MODEL = """
@@ -152,7 +152,7 @@ def test_json(capsys):
 
 
 def test_without_pytorch(capsys, monkeypatch):
-    monkeypatch.setattr(torch_gains, "find_spec", lambda name: None)
+    monkeypatch.setattr(torch_commands, "find_spec", lambda name: None)
     code, out, err = run(capsys, "torch", "gain", "gelu")
     assert code == 2 and out == "" and "install it: pip install 'symres[torch]'" in err
     assert run(capsys, "torch")[0] == 0

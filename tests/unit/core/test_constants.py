@@ -1,6 +1,8 @@
 """A constant expression is a number wherever a number is taken, and stays exact."""
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import sympy as sp
 import symres as sr
 from symres.core.errors import DeclarationError
 from symres.core.scalars import number
+from symres.core.words import Obstruction, Reason, SeriesRange, obstruction, predicate
 
 EXACT = {
     "sqrt(2)": sp.sqrt(2),
@@ -139,3 +142,31 @@ def test_names_of_activations_say_the_constant():
     assert phi.name == "leaky_relu(slope=sqrt(2)/2)" == str(sr.activation("leaky_relu(1/sqrt(2))").name)
     assert r"slope=\frac{\sqrt{2}}{2}" in sp.latex(phi(sr.z))
     assert sr.activation(sr.activation("elu", alpha="exp(1)").name) == sr.activation("elu", alpha=sp.E)
+
+
+def test_a_reason_is_its_words_and_knows_its_kind():
+    reason = Reason("tanh(z)", "is not a polynomial", Obstruction.OUTSIDE)
+    assert reason == "tanh(z) is not a polynomial" and predicate(reason) == "is not a polynomial"
+    assert obstruction(reason) is Obstruction.OUTSIDE
+    for twin in (copy.deepcopy(reason), pickle.loads(pickle.dumps(reason))):
+        assert twin == reason and (twin.subject, twin.obstruction) == ("tanh(z)", Obstruction.OUTSIDE)
+    assert obstruction("plain words") is Obstruction.OTHER and predicate("plain words") == "plain words"
+
+
+def test_several_reasons_are_of_the_first_kind_that_says_something():
+    inside = Reason("the sign of w", "is unknown")
+    outside = Reason("tanh(z)", "is not a polynomial", Obstruction.OUTSIDE)
+    assert Reason.listed([]) == "" and Reason.listed([outside, outside]) is outside
+    both = Reason.listed([inside, outside])
+    assert both == "the sign of w is unknown; tanh(z) is not a polynomial"
+    assert obstruction(both) is Obstruction.OUTSIDE
+    plain = Reason.listed(["unknown", outside])
+    assert plain == "unknown; tanh(z) is not a polynomial" and obstruction(plain) is Obstruction.OUTSIDE
+
+
+def test_quantities_have_typed_reasons():
+    assert obstruction(sr.derive("tanh").kernel_map.reason) is Obstruction.OUTSIDE
+    assert obstruction(sr.derive("sign(z)").chi_perp.reason) is Obstruction.INFINITE
+    assert obstruction(sr.derive("sign(z)").chi_delta.reason) is Obstruction.INFINITE
+    found = sr.derive("tanh").kernel_map.series(4).reason
+    assert isinstance(found, SeriesRange) and found == f"{found.terms}; {found.reach}"

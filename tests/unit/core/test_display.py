@@ -2,6 +2,8 @@
 
 import re
 import subprocess
+import sys
+from collections import Counter, OrderedDict
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
@@ -10,6 +12,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
+from symres.core import foreign
 from symres.core.display import Fact, Shown, listed
 from symres.kernels import ZonalKernel
 from symres.report.figures.phase_diagram import phase_diagram
@@ -195,3 +198,36 @@ def test_a_long_closed_form_is_told_by_its_definition():
     hopeless = replace(quantity, definition=long)
     assert "is a formula too long to be shown" in str(hopeless)
     assert hopeless._repr_latex_() is None
+
+
+class Tally(Counter):
+    """A class of a user, derived from one of a library."""
+
+
+def test_an_object_belongs_to_a_library_by_its_class_and_a_function_to_any_that_is_imported(monkeypatch):
+    monkeypatch.setattr(foreign, "_places", {})
+    foreign.accept("a_library_that_nobody_has", "a_library_that_nobody_has:read")
+    foreign.accept("collections", "math:sqrt")
+    foreign.accept("collections", "builtins:len")  # the last one counts
+    assert all(foreign.reader(what) is len for what in (OrderedDict(), Tally(), lambda x: x))
+    assert foreign.reader(3) is None and foreign.reader("collections") is None
+    with pytest.raises(ImportError):
+        foreign.reader_of("a_library_that_nobody_has")
+
+
+def test_pytorch_is_not_imported_before_it_is_needed():
+    code = """
+import sys
+import symres as sr
+sr.activation("gelu")
+try:
+    sr.activation(len)
+except sr.DeclarationError as error:
+    print(error)
+print("torch" in sys.modules, "symres.torch" in sys.modules)
+import torch
+print(sr.activation(torch.nn.GELU()).name)
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert "this is not an activation" in out[0]
+    assert out[1:] == ["False False", "gelu"]

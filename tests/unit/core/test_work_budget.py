@@ -140,10 +140,7 @@ def test_an_average_that_takes_too_much_stays_a_number(monkeypatch):
 
 # what ran for minutes, or took gigabytes, without a word
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    "formula",
-    ["erfc(z-1e10)", pytest.param("nested", marks=pytest.mark.exhaustive)],
-)
+@pytest.mark.parametrize("formula", ["erfc(z-1e10)", pytest.param("nested", marks=pytest.mark.exhaustive)])
 def test_formulas_beyond_all_budgets_end(formula):
     if formula == "nested":
         formula = "z"

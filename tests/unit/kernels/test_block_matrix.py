@@ -154,48 +154,34 @@ def damaged_lines(journal, lines):
     journal.write_bytes(b"\n".join([first, *lines, b""]))
 
 
-def cut_off(out):
-    """The last third of the file is gone."""
-    with out.open("rb+") as file:
-        file.truncate(out.stat().st_size * 2 // 3)
+def entry(row, column, value):
+    """An entry of the matrix that has another value."""
+    return lambda out: np.load(out, mmap_mode="r+").__setitem__((row, column), value)
 
 
-def changed_bytes(out):
-    np.load(out, mmap_mode="r+")[45, 3] *= 1 + 1e-15
+def chunk(row, column, change):
+    """A chunk whose bytes are changed."""
 
+    def damage(out):
+        path = out / "c" / str(row) / str(column)
+        path.write_bytes(change(path.read_bytes()))
 
-def changed_mirror_image(out):
-    np.load(out, mmap_mode="r+")[3, 45] = 0
-
-
-def lost_chunk(out):
-    (out / "c" / "0" / "2").unlink()
-
-
-def cut_chunk(out):
-    chunk = out / "c" / "4" / "4"  # at the edge: it is not written as a whole
-    chunk.write_bytes(chunk.read_bytes()[:-8])
-
-
-def changed_chunk(out):
-    chunk = out / "c" / "1" / "1"
-    data = bytearray(chunk.read_bytes())
-    data[17] ^= 1
-    chunk.write_bytes(data)
+    return damage
 
 
 @pytest.mark.parametrize(
     ("name", "damage", "lost"),
     [
         ("a.npy", lambda out: None, 0),
-        ("a.npy", cut_off, 12),  # all but those of which neither rows nor columns reach row 55
-        ("a.npy", changed_bytes, 1),
-        ("a.npy", changed_mirror_image, 1),
+        # the last third is gone: all but those of which neither rows nor columns reach row 55
+        ("a.npy", lambda out: os.truncate(out, out.stat().st_size * 2 // 3), 12),
+        ("a.npy", lambda out: entry(45, 3, np.load(out)[45, 3] * (1 + 1e-15))(out), 1),
+        ("a.npy", entry(3, 45, 0), 1),  # of the mirror image
         ("a.npy", lambda out: out.unlink(), 15),
         ("a.zarr", lambda out: None, 0),
-        ("a.zarr", lost_chunk, 1),
-        ("a.zarr", cut_chunk, 1),
-        ("a.zarr", changed_chunk, 1),
+        ("a.zarr", lambda out: (out / "c" / "0" / "2").unlink(), 1),
+        ("a.zarr", chunk(4, 4, lambda data: data[:-8]), 1),  # at the edge: it is not written as a whole
+        ("a.zarr", chunk(1, 1, lambda data: data[:17] + bytes([data[17] ^ 1]) + data[18:]), 1),
     ],
 )
 def test_damaged_blocks_are_computed_again(tmp_path, exported, inputs, name, damage, lost):
@@ -215,22 +201,10 @@ def another_array(dtype="float64", shape=(SIZE, SIZE)):
     return lambda out: np.save(out, np.load(out).astype(dtype).reshape(shape))
 
 
-def in_columns(out):
-    np.save(out, np.asfortranarray(np.load(out) + np.arange(SIZE)))
-
-
-def sharded_zarr(out):
-    layout = {"chunks": (CHUNK, CHUNK), "shards": (2 * CHUNK, 2 * CHUNK)}
-    zarr.create_array(store=out, shape=(SIZE, SIZE), dtype="float64", overwrite=True, **layout)
-
-
-def another_zarr(out):
-    zarr.create_array(store=out, shape=(SIZE, SIZE), dtype="float32", chunks=(CHUNK, CHUNK), overwrite=True)
-
-
-def appended(out):
-    with out.open("ab") as file:
-        np.save(file, np.arange(3))
+def another_zarr(**layout):
+    return lambda out: zarr.create_array(
+        store=out, shape=(SIZE, SIZE), chunks=(CHUNK, CHUNK), overwrite=True, **{"dtype": "float64", **layout}
+    )
 
 
 @pytest.mark.parametrize(
@@ -239,15 +213,15 @@ def appended(out):
         ("a.npy", another_array(dtype="float32"), "an array of float32 of shape"),
         ("a.npy", another_array(shape=(SIZE * SIZE,)), rf"of shape \({SIZE * SIZE},\)"),
         ("a.npy", another_array(dtype=">f8"), "an array of >f8"),
-        ("a.npy", in_columns, "in the order of columns"),
-        ("a.npy", appended, "152 bytes too long"),
+        ("a.npy", lambda out: np.save(out, np.asfortranarray(np.load(out) + range(SIZE))), "in the order of columns"),
+        ("a.npy", lambda out: out.write_bytes(out.read_bytes() + bytes(152)), "152 bytes too long"),
         ("a.npy", lambda out: out.write_bytes(b"text"), "its header is damaged"),
         ("a.npy", lambda out: out.write_bytes(b""), "its header is damaged"),
         ("a.npy", lambda out: out.write_bytes(out.read_bytes()[:40]), "its header is damaged"),
         ("a.npy", lambda out: out.write_bytes(out.read_bytes().replace(b"'shape'", b"'shade'")), "header is damaged"),
         ("a.npy", lambda out: out.write_bytes(out.read_bytes().replace(b"}", b"(", 1)), "header is damaged"),
-        ("a.zarr", another_zarr, "an array of float32"),
-        ("a.zarr", sharded_zarr, "in shards"),
+        ("a.zarr", another_zarr(dtype="float32"), "an array of float32"),
+        ("a.zarr", another_zarr(shards=(2 * CHUNK, 2 * CHUNK)), "in shards"),
         ("a.zarr", lambda out: (out / "zarr.json").unlink(), "zarr does not open it"),
         ("a.zarr", lambda out: (out / "zarr.json").write_bytes(b"\xff{"), "zarr does not open it"),
         ("a.zarr", lambda out: (out / "zarr.json").write_text("[]"), "zarr does not open it"),
@@ -339,7 +313,7 @@ def test_a_limit_of_the_size_of_files_is_one_error(tmp_path, name):
 
 CHILD = """
 import sys, numpy as np, symres as sr
-from symres.kernels import given_numbers, matrix
+from symres.kernels import kernel_arguments, matrix
 exported = sr.export(sr.network([sr.Layer(sr.Dense(sr.z)), "relu", "relu"]))
 X = np.load(sys.argv[1])
 matrix(exported, X, chunks=20, batch=2, out=sys.argv[2], C_W=1.9, C_b=0.1)

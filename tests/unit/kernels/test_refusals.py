@@ -11,7 +11,7 @@ import zarr
 from gpytorch.constraints import Interval, LessThan, Positive
 
 import symres as sr
-from symres.kernels import ZonalKernel, given_numbers, matrix, predict
+from symres.kernels import ZonalKernel, kernel_arguments, matrix, predict
 from symres.kernels import gpytorch as for_gpytorch
 from symres.kernels import sklearn as for_sklearn
 
@@ -150,7 +150,7 @@ PREDICTIONS = [
 @pytest.mark.parametrize(("door", "arguments", "message"), MATRICES + CLASSES + PREDICTIONS)
 def test_what_is_refused_is_named_and_nothing_is_written(door, arguments, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(given_numbers, "PART", 12)  # two rows at a time
+    monkeypatch.setattr(kernel_arguments, "PART", 12)  # two rows at a time
     with pytest.raises(sr.DeclarationError, match=message):
         door(**arguments)
     assert not list(tmp_path.iterdir())

@@ -1,5 +1,7 @@
 """Formulas in LaTeX: they mean what they should, and say what they are of."""
 
+import re
+
 import mpmath as mp
 import pytest
 import sympy as sp
@@ -7,7 +9,10 @@ import sympy as sp
 import symres as sr
 from symres.core.symbols import C_W, K1, K2, C, C_b, K, gamma, z
 from symres.notation import Notation, latex, named, shortened
+from symres.notation.decimals import denested
+from symres.notation.long_numbers import short_factors
 from symres.report.latex.displays import broken
+from symres.report.text.formula_text import Maths
 from tests.oracles.closed_forms import KERNELS
 from tests.oracles.formulas import HARD
 from tests.oracles.latex_value import value
@@ -133,3 +138,77 @@ def test_determinants_have_names_where_that_helps():
     assert shown.xreplace(dict(names)) == sp.sqrt(gelu) + sp.exp(1 / plain) + C * plain
     no_determinant = sp.sqrt(K1 + K2 - C) + sp.sqrt(K1 * K2 + C**2) + sp.sqrt(K1**2 * K2 - C**2)
     assert named(no_determinant) == (no_determinant, [])
+
+
+S17 = sp.sqrt(17)
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        sp.sqrt(3 + 2 * sp.sqrt(2)),
+        sp.sqrt(S17 - 1) / sp.sqrt(4 + S17),  # neither of the two denests alone
+        sp.sqrt(S17 - 1) * sp.sqrt(4 + S17) ** 3,
+        sp.asin(sp.Rational(1, 3)) + sp.pi * sp.sqrt(3 + 2 * sp.sqrt(2)),
+    ],
+)
+def test_what_denests(number):
+    found = denested(number)
+    assert len(str(found)) < len(str(number))
+    assert abs(sp.N(found - number, 50)) < 1e-45
+    assert max(len(power.base.atoms(sp.Pow)) for power in found.atoms(sp.Pow)) == 0
+
+
+@pytest.mark.parametrize(
+    "number", [sp.sqrt(1 + sp.sqrt(3)), sp.Integer(3), sp.pi / 4, sp.sqrt(sr.K + 1), sp.sqrt(2) * sr.gamma]
+)
+def test_what_does_not_is_left_as_it_is(number):
+    assert denested(number) == number
+
+
+def test_a_form_that_is_another_number_is_not_believed(monkeypatch):
+    number = 1 / (1 + sp.sqrt(3 + 2 * sp.sqrt(2)))
+    assert denested(number) != number
+    monkeypatch.setattr("symres.notation.decimals.sp.radsimp", lambda e: sp.Integer(2))
+    assert abs(sp.N(denested(number) - number, 40)) < 1e-35
+
+
+def test_the_exponent_of_gelu_is_exact_and_short():
+    """Doshi et al. (169) print 66.668."""
+    assert sr.derive("gelu").exponents.jacobian.expand() == -8 * S17 - 32
+
+
+STAR_RELU = "0.8944*relu(z)^2 - 0.4472"
+EXPRESSIONS = [
+    -(195288750722 * C_W**2 - 244125781250 * C_W - 152587890625) / (976503125000 * C_W),
+    (380689 * C_W - 25000000) ** 2 / (1591212100000000 * C_W),
+    -(7 * K + sp.Rational(1, 10**14)) * sp.exp(sp.Rational(123456789012345, 10**15) * K) / 98765432109876543,
+    sp.Rational("1.0507009873554804934193349852946") * K + sp.Rational(10**15, 3),
+]
+
+
+@pytest.mark.parametrize("expr", EXPRESSIONS)
+def test_the_value_stays(expr):
+    at = {C_W: sp.Rational(17, 10), K: sp.Rational(3, 7)}
+    assert sp.simplify(short_factors(expr).subs(at) - expr.subs(at)) == 0
+
+
+@pytest.mark.parametrize("expr", EXPRESSIONS)
+def test_no_printer_shows_integers_of_many_digits(expr):
+    for text in (Maths()(expr), Notation().write(expr), latex(expr)):
+        assert not re.search(r"(?<![\d.])\d{13,}(?![\d.])", text), text
+
+
+def test_what_is_common_cancels():
+    assert Maths()(EXPRESSIONS[0]) == "-0.19998784·C_W + 1/4 + 390625/(2499848C_W)"
+
+
+def test_programs_get_all_digits():
+    expr = sr.derive(STAR_RELU).critical_line_expr
+    text = sr.derive(STAR_RELU).summary()["critical_line"]
+    assert sp.simplify(sp.sympify(text, locals={"C_W": C_W, "K": K}) - expr) == 0
+
+
+def test_the_line_of_a_formula_with_decimals():
+    line = sr.derive(STAR_RELU).critical_line_expr
+    assert all(max(abs(n.p), n.q) < 10**8 for n in short_factors(line).atoms(sp.Rational))

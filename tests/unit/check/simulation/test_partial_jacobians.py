@@ -77,7 +77,7 @@ def test_numpy_and_autograd_differentiate_the_same_networks(layer):
 
 
 def test_kinks_and_switches_in_both_backends():
-    for formula in (
+    for formula in [
         "relu",
         "leaky_relu",
         "max(min(z,1),-1)",
@@ -85,7 +85,7 @@ def test_kinks_and_switches_in_both_backends():
         "abs(z)*z",
         "softplus",
         "sin(z)*exp(-z^2)",
-    ):
+    ]:
         runs = [
             simulate_jacobian(sr.mlp(formula), 1.1, depth=2, n=12, nets=3, backend=backend, parameters=VALUES).samples
             for backend in ("numpy", "torch")

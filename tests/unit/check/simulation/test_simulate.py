@@ -16,7 +16,7 @@ from symres.check.oracles.layer_oracle import QuadratureOracle
 from symres.check.rows import simulation_rows
 from symres.check.rows.claims import iterated
 from symres.check.sampling import random_points
-from symres.check.simulation.depth_paths import depth_paths
+from symres.check.simulation.partial_jacobians import depth_paths
 from symres.check.simulation.simulate import Simulation
 from symres.check.simulation.width_extrapolation import extrapolated, measured, pilot
 from symres.core import symbols
@@ -78,14 +78,8 @@ LAYERS = {
 def test_the_two_oracles_agree_on_every_layer(name):
     report = check(by_quadrature(LAYERS[name]), "simulation", seed=5, budget=ROUGH)
     assert report.outcome is Outcome.PASSED, report.table()
-    assert [v.quantity for v in report.verdicts if v.quantity not in DEEP] == [
-        "kernel_map",
-        "covariance_map",
-        "kernel_map",
-        "covariance_map",
-        "chi_parallel",
-        "chi_perp",
-    ]
+    expected = ["kernel_map", "covariance_map", "kernel_map", "covariance_map", "chi_parallel", "chi_perp"]
+    assert [v.quantity for v in report.verdicts if v.quantity not in DEEP] == expected
     assert sum("3 layers" in v.point for v in report.verdicts if v.quantity not in DEEP) == 2
     assert {v.quantity for v in report.verdicts} >= {"jacobian"}
 
@@ -163,9 +157,7 @@ def test_fluctuations_choose_widths_and_depth():
     assert tame.max() < 20 < 400 < wild.max()
     right = FakeTheory(
         Dense(cube(z)),
-        {
-            "kernel_map": Claim("kernel_map", (symbols.K, C_W, C_b), lambda K, C_W, C_b: C_b + 15 * C_W * K**3),
-        },
+        {"kernel_map": Claim("kernel_map", (symbols.K, C_W, C_b), lambda K, C_W, C_b: C_b + 15 * C_W * K**3)},
     )
     report = check(right, "simulation", budget=Budget(precision=0.006))
     assert report.outcome is Outcome.PASSED
@@ -176,10 +168,7 @@ def test_fluctuations_choose_widths_and_depth():
 @pytest.mark.parametrize(("claim", "outcome"), [(mp.inf, Outcome.PASSED), (mp.mpf(3), Outcome.REFUTED)])
 def test_a_jump_diverges_in_networks_too(claim, outcome):
     step = FakeTheory(
-        gamma * z + Dense(STEP(z)),
-        {
-            "chi_perp": Claim("chi_perp", (symbols.K, C_W, C_b, gamma), lambda **_: claim),
-        },
+        gamma * z + Dense(STEP(z)), {"chi_perp": Claim("chi_perp", (symbols.K, C_W, C_b, gamma), lambda **_: claim)}
     )
     report = check(step, "simulation", budget=ROUGH)
     assert [v.outcome for v in report.verdicts] == [outcome]

@@ -5,10 +5,10 @@ import pytest
 import sympy as sp
 
 import symres as sr
+from symres.activations.symmetries import is_odd
 from symres.core.errors import NoClosedForm
 from symres.core.symbols import x1, x2
 from symres.gaussian.closed_form.verification import verify, verify_odd
-from symres.gaussian.quadrature.odd_symmetry import is_odd
 
 CLAIM = sr.K**2 * sp.exp(-3 * sr.K)
 

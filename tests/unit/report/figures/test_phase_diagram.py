@@ -21,7 +21,6 @@ GAMMA = 0.5
 
 def drawn(found):
     """The axes with the picture of a diagram."""
-
     axes = Figure().subplots()
     found.plot(axes)
     return axes
@@ -142,8 +141,7 @@ def test_the_file_is_a_picture(of_erf, tmp_path, ending):
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
 
-def test_the_picture_shows_lines_points_and_axes(of_erf):
-
+def test_the_picture_shows_lines_points_axes_and_phases(of_erf):
     axes = drawn(of_erf)
     line, star = axes.lines
     assert line.get_xdata().tolist() == of_erf.lines[0][0].tolist() and line.get_linestyle() == "-"
@@ -154,6 +152,10 @@ def test_the_picture_shows_lines_points_and_axes(of_erf):
     assert np.allclose(shade, [value - 1 if value < 1 else 1 - 1 / value for value in chi])
     assert axes.collections[0].get_clim() == (shade.min(), shade.max())  # no colour stands for two values
     assert axes.collections[0].norm(0.0) == 0.5  # chi_perp = 1 is white
+    bar = next(other for other in axes.figure.axes if other is not axes)
+    assert bar.get_ylabel() == r"ordered $\leftarrow\;\chi_\perp\;\rightarrow$ chaotic"
+    ticks = [float(label.get_text()) for label in bar.get_yticklabels()]
+    assert {f"{end(of_erf.chi_perp):.3g}" for end in (np.min, np.max)} | {"1"} <= {f"{tick:.3g}" for tick in ticks}
 
 
 @pytest.mark.parametrize(
@@ -171,6 +173,7 @@ def test_the_picture_shows_lines_points_and_axes(of_erf):
         ((), {"gamma": 0.5, "points": 1}, "points"),
         ((), {"gamma": 0.5, "points": 5000}, "too much memory"),
         ((), {"gamma": 0.5, "depth": 0}, "depth"),
+        ((), {"gamma": 0.5, "quantity": "chi"}, "use chi_perp, xi_q or xi_c"),
     ],
 )
 def test_wrong_use_is_refused(erf, words, params, said):
@@ -178,7 +181,7 @@ def test_wrong_use_is_refused(erf, words, params, said):
         phase_diagram(erf, *words, **params)
 
 
-def test_unknown_maps_are_refused(erf):
+def test_unknown_maps_and_free_parameters_are_refused(erf):
     unknown = replace(erf.chi_perp, status=sr.Status.UNKNOWN, reason="for the test")
 
     class Unfinished(sr.Theory):
@@ -186,6 +189,10 @@ def test_unknown_maps_are_refused(erf):
 
     with pytest.raises(NoClosedForm, match="chi_perp is unknown: for the test"):
         phase_diagram(Unfinished(erf.layer), points=2)
+    with pytest.raises(DeclarationError, match=r"pass numbers by name: beta=0\.5"):
+        phase_diagram("swish")
+    with pytest.raises(UnsupportedLayer, match="moves the correlations of all"):
+        phase_diagram(sr.batch_norm("relu"), points=4, quantity="xi_c")
 
 
 def test_a_layer_that_normalises_over_a_batch():
@@ -197,26 +204,27 @@ def test_a_layer_that_normalises_over_a_batch():
     assert names(drawn(found)) == {"chaotic\n$\\chi_\\perp = 1.467$"} and drawn(found).get_legend() is None
 
 
-def test_lines_over_other_parameters_are_where_chi_perp_is_one(erf):
+def test_lines_over_other_parameters_are_where_chi_perp_is_one_between_the_names_of_phases(erf):
     found = phase_diagram(erf, ("C_W", 0.1, 2), ("gamma", 0.0, 0.95), points=80, C_b=0.05)
     ((weights, skips, reachable),) = found.lines
     assert reachable and len(weights) > 80
     for C_W, gamma in list(zip(weights, skips, strict=True))[::9]:
         assert end_of_erf(C_W, 0.05, gamma)[1] == pytest.approx(1, abs=2e-4)  # linear between pixels
+    axes = drawn(found)
+    assert names(axes) == {"ordered", "chaotic"}
+    for text in axes.texts:
+        C_W, gamma = text.get_position()
+        assert (end_of_erf(C_W, 0.05, gamma)[1] > 1) == (text.get_text() == "chaotic")
 
 
 def test_kernels_that_still_move_are_marked(erf):
     """Of erf at C_b = 0 those at the critical point fall like 1/l; all others have converged."""
-
     at = math.pi / 4 * (1 - GAMMA**2)
     found = phase_diagram(erf, ("C_W", at / 2, 3 * at / 2), ("C_b", 0.0, 0.2), points=3, gamma=GAMMA)
     assert found.settled.tolist() == [[True, False, True], [True] * 3, [True] * 3]
-    axes = drawn(found)
-    words = entries(axes)
-    assert words == [r"$\chi_\perp = 1$", "critical point", "kernel still changes in layer 2000"]
+    assert entries(drawn(found)) == [r"$\chi_\perp = 1$", "critical point", "kernel still changes in layer 2000"]
     settled = phase_diagram(erf, ("C_W", at / 2, 0.6 * at), ("C_b", 0.1, 0.2), points=2, gamma=GAMMA)
-    axes = drawn(settled)
-    assert settled.settled.all() and axes.get_legend() is None
+    assert settled.settled.all() and drawn(settled).get_legend() is None
 
 
 @pytest.mark.exhaustive
@@ -238,18 +246,15 @@ def test_the_title_has_the_numbers_that_were_put_in():
 
 def test_kernels_that_grow_without_bound_are_hatched():
     """Of relu they do above C_W = 2, where chi_perp = C_W/2 and C_b > 0."""
-
     found = phase_diagram(derived("relu"), ("C_W", 1.0, 3.0), ("C_b", 0.1, 0.2), points=4)
     assert np.isinf(found.kernel).tolist() == [[False, False, True, True]] * 4
     axes = drawn(found)
-    words = entries(axes)
-    assert "kernel grows without bound" in words
+    assert "kernel grows without bound" in entries(axes)
     (region,) = (c for c in axes.collections if any(getattr(c, "hatches", ())))
     corners = np.concatenate([path.vertices for path in region.get_paths()])
     assert (corners[:, 0].min(), corners[:, 0].max()) == (pytest.approx(2, abs=0.01), 3.0)
     bounded = phase_diagram(derived("relu"), ("C_W", 0.5, 1.5), ("C_b", 0.1, 0.2), points=2)
-    axes = drawn(bounded)
-    assert not any(hasattr(c, "hatches") for c in axes.collections)
+    assert not any(hasattr(c, "hatches") for c in drawn(bounded).collections)
 
 
 @pytest.mark.exhaustive
@@ -275,21 +280,17 @@ def test_axes_contain_what_is_advised_where_no_point_is_critical():
 
 
 def test_the_advised_point_has_a_mark_and_words():
-
     theory = derived("gelu")
     axes = drawn(phase_diagram(theory, points=3, advice=theory.advice(depth=20, width=1024)))
-    words = entries(axes)
-    assert "advised for 20 layers of width 1024" in words
+    assert "advised for 20 layers of width 1024" in entries(axes)
     assert any(line.get_marker() == "o" for line in axes.get_lines())
 
 
 @pytest.mark.parametrize("subject", ["relu", sr.activation("relu"), sr.mlp("relu")])
 def test_what_can_be_derived_has_a_diagram(subject):
     axes = (("C_W", 1, 2), ("C_b", 0, 1))
-    assert (
-        phase_diagram(subject, *axes, points=2).chi_perp.tolist()
-        == phase_diagram(derived("relu"), *axes, points=2).chi_perp.tolist()
-    )
+    expected = phase_diagram(derived("relu"), *axes, points=2)
+    assert phase_diagram(subject, *axes, points=2).chi_perp.tolist() == expected.chi_perp.tolist()
 
 
 @pytest.mark.parametrize("subject", ["tanh", "gelu", sr.pre_ln("gelu"), sr.residual("erf", gamma="9/10")])
@@ -302,23 +303,6 @@ def test_both_phases_are_seen_and_named_by_default(subject):
     assert min(shares) > 0.2 and f"phases: ordered {shares[0]:.0%}" in str(found)
     for x, y in found.points:
         assert found.xs[0] <= x <= found.xs[-1] and found.ys[0] <= y <= found.ys[-1]
-
-
-def test_a_name_stands_in_its_region(erf):
-    found = phase_diagram(erf, ("C_W", 0.1, 2), ("gamma", 0.0, 0.95), points=80, C_b=0.05)
-    axes = drawn(found)
-    assert names(axes) == {"ordered", "chaotic"}
-    for text in axes.texts:
-        C_W, gamma = text.get_position()
-        assert (end_of_erf(C_W, 0.05, gamma)[1] > 1) == (text.get_text() == "chaotic")
-
-
-def test_the_bar_says_which_phase_is_where_and_ends_at_the_values(of_erf):
-    axes = drawn(of_erf)
-    bar = next(other for other in axes.figure.axes if other is not axes)
-    assert bar.get_ylabel() == r"ordered $\leftarrow\;\chi_\perp\;\rightarrow$ chaotic"
-    ticks = [float(label.get_text()) for label in bar.get_yticklabels()]
-    assert {f"{end(of_erf.chi_perp):.3g}" for end in (np.min, np.max)} | {"1"} <= {f"{tick:.3g}" for tick in ticks}
 
 
 def test_the_legend_has_what_is_seen_only(of_erf):
@@ -394,12 +378,3 @@ def test_depth_scales_are_drawn_and_left_out_where_no_kernel_stays():
     assert np.isnan(found.depths[:, 3:]).all() and np.isnan(found.depths[0, 0])  # it diverges; it ends at 0
     assert drawn(found).figure.axes[1].get_ylabel() == r"$\xi_{c}$, layers"
     assert "with xi_c" in str(found)
-
-
-def test_wrong_quantities_and_free_parameters_are_refused():
-    with pytest.raises(DeclarationError, match=r"pass numbers by name: beta=0\.5"):
-        phase_diagram("swish")
-    with pytest.raises(DeclarationError, match="use chi_perp, xi_q or xi_c"):
-        phase_diagram("relu", quantity="chi")
-    with pytest.raises(UnsupportedLayer, match="moves the correlations of all"):
-        phase_diagram(sr.batch_norm("relu"), points=4, quantity="xi_c")

@@ -10,9 +10,12 @@ from symres.core import files
 from symres.core.symbols import C_W, K1, C_b, K, gamma, z
 from symres.functions.records.gaussian_signs import S2
 from symres.report.export import export
+from symres.report.latex.advice_section import advice_section
 from symres.report.latex.displays import broken, display, escape, latex, typed, width
 from symres.report.latex.document import document
+from symres.report.latex.prose import prose
 from symres.report.record import record
+from symres.results.advice.advice import Advice
 from tests.command_line import needs_latex, typeset
 from tests.oracles.closed_forms import KERNELS, theory
 from tests.shared import derived
@@ -172,3 +175,85 @@ def test_long_branches_functions_and_averages_are_broken():
         assert text.count(r"\Bigl") == text.count(r"\Bigr")
         for line in text.splitlines():
             assert width(line.replace(r"\\", "")) < 75 or r"\begin{cases}" in line
+
+
+@pytest.mark.exhaustive
+def test_numbers_are_a_table_and_sentences_are_paragraphs():
+    theory = derived(sr.residual("gelu"))
+    advice = theory.advice()
+    rows = dict(row.split(" & ") for row in advice_section(advice)["rows"])
+    assert rows["fan-in times variance of weights, $C_W$"] == f"${advice.C_W:.9g}$"
+    assert rows[r"$\gamma$"] == "$0.93$" and rows["mean square of the inputs"] == f"${advice.inputs_kernel:.9g}$"
+    mean = advice.trial.mean
+    assert rows["largest mean kernel of a layer over the smallest"] == f"${mean.kernel_range:.3g}$"
+    assert rows["largest mean squared gradient of a layer over the smallest"] == f"${mean.gradient_range:.3g}$"
+    text = document(replace(theory.report(), advice=advice))
+    assert r"\subsection*{How to initialise 50 layers of width 512}" in text
+    assert all(f"\n{prose(reason)}\n\n" in text for reason in advice.reasons) and len(advice.reasons) > 5
+
+
+def test_without_advice_there_is_no_table():
+    for advice in (derived("swish").advice(), Advice(50, 512, False, 1.25, 0.125, {}, 0.5, 0.3)):
+        shown = advice_section(advice)
+        assert shown["rows"] == [] == shown["code"] and shown["sentences"]
+
+
+def test_inputs_of_any_scale_have_no_mean_square():
+    advice = Advice(50, 512, True, 2.0, 0.0, {}, 2.0, 1.0, any_scale=True)
+    assert not any("mean square" in row or "K^0" in row for row in advice_section(advice)["rows"])
+
+
+MAKE = {
+    "vertex": lambda: derived(sr.residual("relu")).vertex_recursion,
+    "vertex of an mlp": lambda: derived(sr.mlp("relu")).vertex_recursion,
+    "vertex without a closed form": lambda: derived(sr.residual("tanh")).vertex_recursion,
+    "response": lambda: fischer().response_recursion(),
+    "branch_scale": lambda: fischer().branch_scale_procedure(),
+    "optimal_gamma": lambda: derived(sr.residual("tanh")).aspect_ratio_curve(1).inverse,
+}
+SHOWN = {
+    "vertex": r"A^l_k\, M(K^k, K^l, C^l_k)",
+    "vertex of an mlp": r"G^{l+1} &= 0",
+    "vertex without a closed form": r"R(K^l)",
+    "response": r"\eta^{l+1}",
+    "branch_scale": r"\xi^\star",
+    "optimal_gamma": r"r^\star(\gamma, n_L) &= r",
+}
+
+
+def fischer():
+    return derived(sr.residual("erf", gamma=1, xi=sr.xi))
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_it_shows_the_equations_and_every_function(name):
+    procedure = MAKE[name]()
+    text = sr.export(procedure, target="latex").text
+    assert SHOWN[name] in text
+    for quantity in procedure.functions:
+        assert f"{quantity.notation} &" in text
+    assert procedure.call in text
+
+
+def test_headings_are_typeset():
+    """They have no full stop, and formulas in them stand as they were typed."""
+    text = sr.export(MAKE["branch_scale"](), target="latex").text
+    assert r"\section*{Weight of the branch at which outputs respond most to the kernel of their input}" in text
+    text = sr.export(MAKE["response"](), target="latex", title="erf in the layer z + xi*Dense(phi(z)).").text
+    heading = next(line for line in text.splitlines() if line.startswith(r"\section*"))
+    assert heading.startswith(
+        r"\section*{Response of deep networks to the kernel of their input: erf in the layer \texttt{z"
+    )
+    assert not heading.endswith(".}")
+
+
+def test_averages_are_derived():
+    text = sr.export(MAKE["vertex"](), target="latex").text
+    assert r"\subsection*{(A1)}" in text and "Stein's lemma" in text
+
+
+@needs_latex
+@pytest.mark.parametrize("name", MAKE)
+def test_it_compiles(name, tmp_path):
+    (tmp_path / "all.tex").write_text(sr.export(MAKE[name](), target="latex").text)
+    typeset(tmp_path / "all.tex")

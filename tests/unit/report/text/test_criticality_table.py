@@ -13,16 +13,9 @@ from tests.command_line import assert_plain, page
 from tests.shared import derived
 
 LAYERS = ["mlp", "residual", "pre_ln", "ln_act", "pre_ln, skip"]
-FIELDS = {
-    "activation",
-    "layer",
-    "universality_class",
-    "where",
-    "exponents",
-    "correlation_length",
-    "critical_points",
-    "nu",
-}
+FIELDS = set(
+    ["activation", "layer", "universality_class", "where", "exponents", "correlation_length", "critical_points", "nu"]
+)
 
 
 def records(capsys, *words):

@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate
 
 import symres as sr
-from symres.check.simulation.depth_paths import depth_paths
+from symres.check.simulation.partial_jacobians import depth_paths
 from symres.results.advice.parts import Origin
 from symres.studies.advice.advise import trial
 from symres.studies.advice.flow import DepthFlow, Setting

@@ -23,8 +23,8 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from ..errors import DeclarationError
-from ..files import installed, unfinished
+from .errors import DeclarationError
+from .files import installed, unfinished
 
 _BELOW = ("sympy", "mpmath", "python-flint", "numpy", "scipy", "rich")  # what results, digits or layout come from
 
@@ -32,16 +32,12 @@ _BELOW = ("sympy", "mpmath", "python-flint", "numpy", "scipy", "rich")  # what r
 @lru_cache(maxsize=1)
 def fingerprint() -> str:
     """A hash of every source file of this package and of what it runs on; another one after any edit or upgrade."""
-    package = Path(__file__).resolve().parents[2]
+    package = Path(__file__).resolve().parents[1]
     return fingerprint_of(package)
 
 
 def fingerprint_of(package: Path) -> str:
-    """A hash of the sources in a folder, with their places, and of the versions and the machine.
-
-    Args:
-        package: the folder.
-    """
+    """A hash of the sources in a folder, with their places, and of the versions and the machine."""
     found = hashlib.blake2b(digest_size=16)
     for path in sorted(package.rglob("*.py")):
         _add(found, str(path.relative_to(package)).encode(), path.read_bytes())
@@ -93,28 +89,16 @@ def default_folder() -> Path | None:
 
 @dataclass(frozen=True)
 class DiskCache:
-    """A folder of kept results.
+    """A folder of kept results."""
 
-    Args:
-        folder: where they are; it is made when the first one is written.
-        source: what computed them: results of another source are not seen.
-        most_bytes: size of all files together beyond which the oldest are removed.
-    """
-
-    folder: Path
-    source: str = field(default_factory=fingerprint)
-    most_bytes: int = MOST_BYTES
+    folder: Path  # where they are; it is made when the first one is written
+    source: str = field(default_factory=fingerprint)  # what computed them: results of another source are not seen
+    most_bytes: int = MOST_BYTES  # size of all files together beyond which the oldest are removed
     _pending: dict[Key, dict[str, str]] = field(default_factory=dict, compare=False)
     _read: dict[Key, dict[str, str]] = field(default_factory=dict, compare=False)
 
     def recall(self, subject: Key, name: str, compute: Callable[[], str]) -> str:
-        """A result of one subject, kept or computed now; what is new is written by ``flush``.
-
-        Args:
-            subject: what the results in one file are about.
-            name: of the result.
-            compute: finds it; whatever it raises is raised.
-        """
+        """A result of one subject, kept or computed now; what is new is written by ``flush``."""
         known = self._entries(subject)
         if name not in known:
             known[name] = self._pending.setdefault(subject, {})[name] = compute()

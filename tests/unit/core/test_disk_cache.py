@@ -8,10 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from symres.core.cache.disk_cache import ACTIVE, MOST_BYTES, OFF, DiskCache, caching, default_cache, default_folder
+from symres.core import disk_cache as module
+from symres.core.disk_cache import (
+    ACTIVE,
+    MOST_BYTES,
+    OFF,
+    DiskCache,
+    caching,
+    default_cache,
+    default_folder,
+    fingerprint,
+    fingerprint_of,
+)
 from tests.command_line import run
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 SUBJECT = ("average", "z**2")
 
 
@@ -36,16 +47,16 @@ def test_what_is_flushed_is_there_in_the_next_run(tmp_path):
 
 @pytest.mark.parametrize(
     ("subject", "name", "source"),
-    [(("average", "z**3"), "name", "one"), (SUBJECT, "other", "one"), (SUBJECT, "name", "two")],
+    [
+        (("average", "z**3"), "name", "one"),
+        (("average z**2",), "name", "one"),  # parts do not run together
+        (SUBJECT, "other", "one"),
+        (SUBJECT, "name", "two"),
+    ],
 )
 def test_another_subject_name_or_source_is_computed(tmp_path, subject, name, source):
     kept(tmp_path)
     assert DiskCache(tmp_path, source).recall(subject, name, lambda: "new") == "new"
-
-
-def test_parts_of_a_subject_do_not_run_together(tmp_path):
-    kept(tmp_path, subject=("a b", "c"))
-    assert DiskCache(tmp_path, "one").recall(("a", "b c"), "name", lambda: "new") == "new"
 
 
 def test_a_file_in_the_place_of_another_is_ignored(tmp_path):
@@ -68,7 +79,7 @@ def test_two_caches_of_one_folder_keep_what_both_found(tmp_path):
 
 def test_processes_that_write_at_once_leave_whole_files(tmp_path):
     program = (
-        "import sys; from pathlib import Path; from symres.core.cache.disk_cache import DiskCache\n"
+        "import sys; from pathlib import Path; from symres.core.disk_cache import DiskCache\n"
         "for k in range(60):\n"
         "    cache = DiskCache(Path(sys.argv[1]), 'one')\n"
         "    cache.recall(('shared',), f'{sys.argv[2]} {k}', lambda: 'x' * 20000)\n"
@@ -106,21 +117,6 @@ def test_the_oldest_files_make_room(tmp_path):
     assert not found.has(("subject 0",), "name")
 
 
-def test_a_folder_that_cannot_be_made_costs_nothing_but_time(tmp_path):
-    (tmp_path / "file").write_text("in the way")
-    cache = DiskCache(tmp_path / "file" / "folder", "one")
-    assert cache.recall(SUBJECT, "name", lambda: "17") == "17"
-    cache.flush()
-
-
-def test_clearing_removes_everything(tmp_path):
-    kept(tmp_path)
-    cache = kept(tmp_path, source="two")
-    assert cache.clear() == 2
-    assert cache.size() == (0, 0)
-    assert cache.recall(SUBJECT, "name", lambda: "new") == "new"
-
-
 def test_a_cache_is_in_use_inside_of_its_context_only(tmp_path):
     cache = DiskCache(tmp_path, "one")
     with pytest.raises(KeyError), caching(cache):
@@ -149,34 +145,6 @@ def test_the_environment_says_where_and_whether(tmp_path, monkeypatch):
     assert default_cache() == DiskCache(tmp_path / "own")
 
 
-def others(path):
-    os.chown(path, 12345, -1)
-
-
-def writable_by_others(path):
-    path.chmod(0o602)
-
-
-def pipe(path):
-    path.unlink()
-    os.mkfifo(path)
-
-
-def link(path):
-    path.rename(path.with_name("elsewhere"))
-    path.symlink_to("elsewhere")
-
-
-def folder_in_its_place(path):
-    path.unlink()
-    path.mkdir()
-
-
-def huge(path):
-    with path.open("ab") as file:
-        file.truncate(MOST_BYTES + 1)
-
-
 def changed(change):
     return lambda path: path.write_text(change(path.read_text()))
 
@@ -188,7 +156,12 @@ DAMAGES = {
     "no document": changed(lambda text: "not json"),
     "no text": changed(lambda text: "\n"),
     "longer": changed(lambda text: text + " "),
-    **{plant.__name__: plant for plant in (others, writable_by_others, pipe, link, folder_in_its_place, huge)},
+    "others": lambda path: os.chown(path, 12345, -1),
+    "writable by others": lambda path: path.chmod(0o602),
+    "pipe": lambda path: (path.unlink(), os.mkfifo(path)),
+    "link": lambda path: path.rename(path.with_name("elsewhere")) and path.symlink_to("elsewhere"),
+    "folder": lambda path: (path.unlink(), path.mkdir()),
+    "huge": lambda path: os.truncate(path, MOST_BYTES + 1),
 }
 
 
@@ -221,9 +194,10 @@ def test_clearing_and_pruning_leave_what_is_not_kept_here(tmp_path):
     left = sorted([*names, f"{'a' * 32}.kept", f"{'b' * 32}.kept"])
     assert sorted(path.name for path in tmp_path.iterdir()) == left  # its only file is larger than allowed
     (tmp_path / "symres-killed.tmp").write_text("half")
-    cache = kept(tmp_path)
-    assert cache.clear() == 2
+    cache = kept(tmp_path, source="two")
+    assert cache.clear() == 2 and cache.size() == (0, 0)
     assert sorted(path.name for path in tmp_path.iterdir()) == left
+    assert cache.recall(SUBJECT, "name", lambda: "new") == "new"
 
 
 @pytest.mark.parametrize("folder", ["a" * 300, "a/" * 3000, "file", "file/below", "circle"])
@@ -262,3 +236,32 @@ def test_a_folder_out_of_reach_is_named(monkeypatch, capsys, tmp_path):
     assert run(capsys, "show", "relu")[0] == 0
     code, out, err = run(capsys, "cache")
     assert (code, err) == (0, "") and "no results are kept: " in out and "File name too long" in out
+
+
+def test_edits_moves_and_additions_are_seen(tmp_path):
+    (tmp_path / "room").mkdir()
+    path = tmp_path / "room" / "one.py"
+    found = []
+    for change in (
+        lambda: path.write_text("x = 1\n"),
+        lambda: path.write_text("x = 2\n"),
+        lambda: (tmp_path / "two.py").write_text(""),
+        lambda: path.rename(tmp_path / "one.py"),
+        lambda: (tmp_path / "one.py").rename(tmp_path / "room" / "three.py"),
+    ):
+        change()
+        found.append(fingerprint_of(tmp_path))
+    assert len(set(found)) == len(found)
+    assert fingerprint_of(tmp_path) == found[-1]
+    (tmp_path / "notes.txt").write_text("no source")
+    assert fingerprint_of(tmp_path) == found[-1]
+
+
+def test_upgrades_are_seen(tmp_path, monkeypatch):
+    before = fingerprint_of(tmp_path)
+    monkeypatch.setattr(module, "installed", lambda name: "99")
+    assert fingerprint_of(tmp_path) != before
+
+
+def test_that_of_symres_is_that_of_its_own_folder():
+    assert fingerprint() == fingerprint_of(Path(module.__file__).parents[1])
