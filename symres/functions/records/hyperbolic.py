@@ -31,11 +31,6 @@ def _inverse_sinh_tail(u: Scale) -> Scale:
     return Scale(logs=1, lead=None if sign is None or u.power == 0 else sign * u.power)
 
 
-def inverse_tanh(u: sp.Expr) -> sp.Expr:
-    """``atanh(u)``; of a small u without cancellation."""
-    return (sp.log(1 + u) - sp.log(1 - u)) / 2
-
-
 def inverse_cosh(u: sp.Expr) -> sp.Expr:
     """``acosh(u)``, u >= 1."""
     return sp.log(u + sp.sqrt(u**2 - 1))
@@ -106,7 +101,7 @@ register(
     FunctionRecord(
         kind=sp.atanh,
         names=("atanh",),
-        definition=inverse_tanh,
+        definition=lambda u: (sp.log(1 + u) - sp.log(1 - u)) / 2,  # of a small u without cancellation
         is_abbreviation=True,
         ball=(balls.restricted(arb.atanh), balls.complex_atanh),
         limits=(-_INF, _INF),
