@@ -248,11 +248,9 @@ def test_slopes_are_bounds_of_derivatives(head):
             if head is sp.sign:
                 assert slope == 0
                 continue
-            own = {e: MEANT[type(e)](*map(mp.mpf, e.args)) for e in _innermost(slope)}
             bound = slope
-            while own:
-                bound = bound.xreplace({e: sp.Float(v, 15) for e, v in own.items()})
-                own = {e: MEANT[type(e)](*map(mp.mpf, e.args)) for e in _innermost(bound)}
+            while values := {e: sp.Float(MEANT[type(e)](*map(mp.mpf, e.args)), 15) for e in _innermost(bound)}:
+                bound = bound.xreplace(values)
             derivative = abs(mp.diff(function, tuple(place), tuple(int(k == n) for k in range(len(place)))))
             assert derivative * (1 - 1e-6) <= float(bound) <= loose * derivative + 1e-9
 
