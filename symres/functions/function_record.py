@@ -18,7 +18,7 @@ import sympy as sp
 
 from ..core.errors import DeclarationError
 from ..core.symbols import z
-from ..numerics.ball_functions import BallRule
+from ..numerics.ball_functions import BallRule, from_flint
 from ..numerics.interval_arithmetic import LINE, Operation, Range
 
 Formula = TypeVar("Formula", bound=sp.Basic)
@@ -122,6 +122,15 @@ RECORDS: dict[type, FunctionRecord] = {}
 def called(arrays: str, scalar: str = "", library: str = "library") -> dict[str, str]:
     """The spellings of a function of one argument that array libraries and scalar code have by a name."""
     return {"arrays": f"{{{library}}}.{arrays}({{0}})", "scalar": f"{scalar or arrays}({{0}})"}
+
+
+def elementary(kind: type[sp.Function], arrays: str = "", **columns: Any) -> FunctionRecord:
+    """The record of a function with the name of its class in formulas, code and flint, unless columns say otherwise."""
+    name = kind.__name__
+    if "ball" not in columns:
+        columns["ball"] = from_flint(name)
+    columns = {"names": (name,), "spellings": called(arrays or name, name), **columns}
+    return FunctionRecord(kind=kind, **columns)
 
 
 def spelled(language: str, family: str, **libraries: str) -> dict[type, str]:

@@ -51,23 +51,18 @@ class RangeProgram:
             Undefined: a division by zero, a root or a logarithm of a negative number cannot be excluded.
         """
         spend(len(self._steps))
-        if self._error_arguments and (far := self._far_out(box)) is not None:
-            return far(box)
+        if self._error_arguments:
+            ranges = [program(box) for program in self._error_arguments]
+            sides = tuple(bool(u.lo > FAR) - bool(u.hi < -FAR) for u in ranges)
+            if all(sides):  # all error functions are far out: the formula is written without their cancellation
+                if sides not in self._far_programs:
+                    form = far_form(self._expr, sides, box.is_positive - box.is_negative)
+                    self._far_programs[sides] = RangeProgram(form, {})
+                return self._far_programs[sides](box)
         registers = [box]
         for operation, places in self._steps:
             registers.append(operation(*[registers[i] for i in places]))
         return registers[self._result]
-
-    def _far_out(self, box: arithmetic.Range) -> RangeProgram | None:
-        """A formula of error functions, all of them far out, written without their cancellation."""
-        ranges = [program(box) for program in self._error_arguments]
-        sides = tuple(bool(u.lo > FAR) - bool(u.hi < -FAR) for u in ranges)
-        if not all(sides):
-            return None
-        if sides not in self._far_programs:
-            form = far_form(self._expr, sides, box.is_positive - box.is_negative)
-            self._far_programs[sides] = RangeProgram(form, {})
-        return self._far_programs[sides]
 
     def _visit(self, node: sp.Basic) -> int:
         if node not in self._places:
@@ -151,8 +146,7 @@ def is_bounded(record: FunctionRecord) -> bool:
     """Whether a function is known to be bounded on its domain."""
     if record.range is None and record.limits is None:
         return False
-    image = _rule(record)(record.domain)
-    return bool(image.lo.is_finite() and image.hi.is_finite())
+    return _rule(record)(record.domain).is_finite
 
 
 def sign_of(expr: sp.Expr, point: sp.Expr | None = None) -> int | None:

@@ -81,20 +81,14 @@ class Scale:
             return "decaying"
         if self.is_bounded:
             return "bounded"
-        return self._growing if self.is_sharp else f"at most {self._growing}"
-
-    @property
-    def _growing(self) -> str:
-        """The scale of a formula that is not bounded."""
-        if self.order != 0:
-            if self.order == sp.oo:
-                return "faster than any exponential"
-            return "exponential" if self.order == 1 else f"like the exponential of |z|^{self.order}"
-        if self.power == 0:
-            return "logarithmic"
-        names = {1: "linear", 2: "quadratic", 3: "cubic"}
-        name = names.get(self.power, f"of degree {self.power}")
-        return name if self.logs == 0 else f"{name} times a logarithm"
+        if self.order == 0:
+            powers = {0: "logarithmic", 1: "linear", 2: "quadratic", 3: "cubic"}
+            growth = powers.get(self.power, f"of degree {self.power}")
+            growth += " times a logarithm" if self.power != 0 and self.logs != 0 else ""
+        else:
+            orders = {sp.oo: "faster than any exponential", 1: "exponential"}
+            growth = orders.get(self.order, f"like the exponential of |z|^{self.order}")
+        return growth if self.is_sharp else f"at most {growth}"
 
 
 ZERO_TAIL = Scale(order=sp.oo, rate=-sp.oo, lead=_ZERO)
@@ -253,29 +247,25 @@ def scaled(u: Scale, factor: sp.Expr) -> Scale:
 
 def tail(part: sp.Expr) -> Scale:
     """The scale of a formula without parameters for z -> oo; for the left side pass the mirrored formula."""
-    analysis = _ScaleAnalysis()
-    scale, arguments = analysis(part), error_arguments(part)
-    sides = tuple(sign_of(u.lead) or 0 if u.is_sharp and not u.is_bounded else 0 for u in map(analysis, arguments))
+    scales = _Scales()
+    scale, arguments = scales[part], (scales[u] for u in error_arguments(part))
+    sides = tuple(sign_of(u.lead) or 0 if u.is_sharp and not u.is_bounded else 0 for u in arguments)
     if scale.is_sharp or not any(sides):
         return scale
-    far = analysis(far_form(part, sides, 1))
+    far = scales[far_form(part, sides, 1)]
     return far if far.is_sharp else min(far, scale, key=_by_growth)  # both are bounds
 
 
-class _ScaleAnalysis:
-    """Scales of all sub-formulas of one formula."""
+class _Scales(dict[sp.Basic, Scale]):
+    """Scales of all sub-formulas of one formula, each found where it is asked for."""
 
-    def __init__(self) -> None:
-        self._known: dict[sp.Basic, Scale] = {}
-
-    def __call__(self, node: sp.Expr) -> Scale:
-        if node not in self._known:
-            spend(NODE)
-            scale = self._find(node)
-            if scale.lead is not None and scale.lead.count_ops() > _LONGEST_LEAD:
-                scale = replace(scale, lead=None)
-            self._known[node] = scale
-        return self._known[node]
+    def __missing__(self, node: sp.Expr) -> Scale:
+        spend(NODE)
+        scale = self._find(node)
+        if scale.lead is not None and scale.lead.count_ops() > _LONGEST_LEAD:
+            scale = replace(scale, lead=None)
+        self[node] = scale
+        return scale
 
     def _find(self, node: sp.Expr) -> Scale:
         if not node.has(z):
@@ -286,26 +276,31 @@ class _ScaleAnalysis:
                     return Scale(power=sp.Integer(degree), lead=coefficient)
             return ZERO_TAIL
         if isinstance(node, sp.Add):
-            scale = reduce(add, map(self, _without_cancellation(node)))
+            scale = reduce(add, map(self.__getitem__, _without_cancellation(node)))
             return self._over_one_denominator(node, scale) if scale.lead == 0 and node.has(sp.exp) else scale
         if isinstance(node, sp.Mul):
-            return reduce(multiply, map(self, node.args))
+            return reduce(multiply, map(self.__getitem__, node.args))
         if isinstance(node, sp.exp):
-            return exponential(self(node.exp))
+            return exponential(self[node.exp])
         if isinstance(node, sp.Pow):
             if node.exp.has(z):
-                return exponential(multiply(self(node.exp), self._logarithm(node.base)))
-            return self._power(node.base, node.exp)
+                return exponential(multiply(self[node.exp], self._logarithm(node.base)))
+            scale = self[node.base]
+            if scale.is_sharp or sign_of(node.exp) == 1:
+                return raised(scale, node.exp)
+            bounds = _far_range(node.base)
+            return BOUNDED if bounds is not None and (bounds.lo > 0 or bounds.hi < 0) else UNKNOWN_TAIL
         if isinstance(node, sp.log):
             return self._logarithm(node.args[0])
-        if isinstance(node, sp.tan):
-            return self._tangent(node)
+        if isinstance(node, sp.tan) and not self[node.args[0]].vanishes:
+            bounds = _far_range(node)
+            return BOUNDED if bounds is not None and bounds.is_finite else UNKNOWN_TAIL
         record = record_of(node)
         return UNKNOWN_TAIL if record is None or len(node.args) > 1 else self._function(record, node.args[0])
 
     def _function(self, record: FunctionRecord, argument: sp.Expr) -> Scale:
         """By the rule of a function, else by its limit, its value at 0, its bounds or its definition."""
-        u = self(argument)
+        u = self[argument]
         if u.limit:  # another one than 0: by continuity
             return Scale(lead=exact(record.kind(u.limit)))
         if record.tail is not None:
@@ -318,34 +313,25 @@ class _ScaleAnalysis:
             if limit.is_finite and limit != 0:
                 return Scale(lead=limit)
         if record.definition is not None:
-            return self(record.definition(argument))
+            return self[record.definition(argument)]
         return BOUNDED if is_bounded(record) else UNKNOWN_TAIL
 
     def _over_one_denominator(self, node: sp.Add, scale: Scale) -> Scale:
         """The scale of a sum whose leading terms cancel, as those of ``1 - 1/(1 + exp(-z))``."""
         above, below = (sp.expand(part) for part in sp.fraction(sp.together(node)))
-        if not self(below).is_sharp or below == 1:
+        if not self[below].is_sharp or below == 1:
             return scale
-        return multiply(reduce(add, map(self, sp.Add.make_args(above))), raised(self(below), -_ONE))
-
-    def _power(self, base: sp.Expr, exponent: sp.Expr) -> Scale:
-        scale = self(base)
-        if sign_of(exponent) == 1:
-            return raised(scale, exponent)
-        if scale.is_sharp:
-            return raised(scale, exponent)
-        bounds = _far_range(base)
-        return BOUNDED if bounds is not None and (bounds.lo > 0 or bounds.hi < 0) else UNKNOWN_TAIL
+        return multiply(reduce(add, map(self.__getitem__, sp.Add.make_args(above))), raised(self[below], -_ONE))
 
     def _logarithm(self, u: sp.Expr) -> Scale:
-        scale = self(u)
-        if isinstance(u, sp.Add) and sp.S.One in u.args and self(u - 1).vanishes:
-            return self(u - 1)
+        scale = self[u]
+        if isinstance(u, sp.Add) and sp.S.One in u.args and self[u - 1].vanishes:
+            return self[u - 1]
         if isinstance(u, sp.Add) and scale.order == sp.oo:
-            fast = [term for term in u.args if self(term).order == sp.oo and not self(term).vanishes]
+            fast = [term for term in u.args if self[term].order == sp.oo and not self[term].vanishes]
             factor, exponential = fast[0].as_independent(z) if len(fast) == 1 else (_ONE, _ONE)
             if isinstance(exponential, sp.exp) and factor.is_positive:
-                return self(exponential.exp)  # beside which every other term, and the factor, is nothing
+                return self[exponential.exp]  # beside which every other term, and the factor, is nothing
         if scale.is_sharp and scale.order == 0:
             if (scale.power, scale.logs) != (0, 0):
                 return Scale(logs=1, lead=scale.power if scale.power != 0 else None)
@@ -358,14 +344,6 @@ class _ScaleAnalysis:
         if scale.order == 0:
             return BOUNDED if scale.is_bounded else Scale(logs=1)
         return UNKNOWN_TAIL if scale.order == sp.oo else Scale(power=scale.order)
-
-    def _tangent(self, node: sp.Expr) -> Scale:
-        scale = self(node.args[0])
-        if scale.vanishes:
-            return scale
-        bounds = _far_range(node)
-        finite = bounds is not None and bounds.lo.is_finite() and bounds.hi.is_finite()
-        return BOUNDED if finite else UNKNOWN_TAIL
 
 
 def _without_cancellation(node: sp.Add) -> tuple[sp.Expr, ...]:

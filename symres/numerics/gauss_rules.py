@@ -192,34 +192,25 @@ def averages(
     Returns:
         Shape (1 + number of moments, number of functions).
     """
-    with np.errstate(all="ignore"):
-        return _averages(function, marks, moments, most)
-
-
-def _averages(
-    function: Callable[[NDArray[np.int64], Array], Array],
-    marks: Sequence[Iterable[float]],
-    moments: Sequence[Callable[[Array], Array]],
-    most: int,
-) -> Array:
     totals = np.zeros((1 + len(moments), len(marks)))
 
     def add(rows: NDArray[np.int64], places: Array, masses: Array) -> None:
         for total, moment in zip(totals, [None, *moments], strict=True):
             np.add.at(total, rows, (masses if moment is None else masses * moment(places)).sum(axis=1))
 
-    lost, cut, unseen = _panelled(
-        function, [panel_edges(0, _within(row_marks, REACH)) for row_marks in marks], most, take=add
-    )
-    begins = np.array([any(REACH <= abs(m) < FURTHEST for m in row_marks) for row_marks in marks])
-    if (far := np.flatnonzero(cut | (unseen & begins))).size:
-        totals[:, far] = 0.0
-        edges = [panel_edges(0, [*_within(marks[k], FURTHEST), *far_marks(0)]) for k in far.tolist()]
-        edges = [_finite_part(ends, function(far[k], ends)) for k, ends in enumerate(edges)]
-        lost[far], cut[far], _ = _panelled(
-            lambda rows, x: function(far[rows], x), edges, most, take=lambda rows, *masses: add(far[rows], *masses)
+    with np.errstate(all="ignore"):
+        lost, cut, unseen = _panelled(
+            function, [panel_edges(0, _within(row_marks, REACH)) for row_marks in marks], most, take=add
         )
-    totals[:, lost | cut] = np.nan
+        begins = np.array([any(REACH <= abs(m) < FURTHEST for m in row_marks) for row_marks in marks])
+        if (far := np.flatnonzero(cut | (unseen & begins))).size:
+            totals[:, far] = 0.0
+            edges = [panel_edges(0, [*_within(marks[k], FURTHEST), *far_marks(0)]) for k in far.tolist()]
+            edges = [_finite_part(ends, function(far[k], ends)) for k, ends in enumerate(edges)]
+            lost[far], cut[far], _ = _panelled(
+                lambda rows, x: function(far[rows], x), edges, most, take=lambda rows, *masses: add(far[rows], *masses)
+            )
+        totals[:, lost | cut] = np.nan
     return totals
 
 

@@ -50,6 +50,11 @@ class Range(NamedTuple):
         return bool(self.hi <= 0)
 
     @property
+    def is_finite(self) -> bool:
+        """Both ends are numbers."""
+        return bool(self.lo.is_finite() and self.hi.is_finite())
+
+    @property
     def excludes_zero(self) -> bool:
         """Zero is not a value."""
         return self.is_positive or self.is_negative

@@ -206,16 +206,10 @@ def _weight(u: arb, v: arb, t: acb, analytic: bool) -> acb:
 
 
 def _without_pole(residue: arb, distance: arb, missed: arb, bound: arb) -> tuple[arb, arb]:
-    """Leave a pole out if that changes next to nothing, or if the residue cannot be told from zero.
+    """The residue of a pole, 0 if leaving it out changes next to nothing or if it is not known to be none.
 
-    Args:
-        residue: of the pole.
-        distance: from the pole to the interval.
-        missed: what was left out before.
-        bound: largest value of the rest of the integrand on the interval.
-
-    Returns:
-        The residue, now perhaps 0, and what is left out now.
+    And what is missed then: ``bound`` is the largest value of the rest of the integrand on the interval, at a distance
+    from the pole.
     """
     largest = residue.abs_upper()
     effect = arb.pi() * largest.sqrt()  # the integral of min(1, residue/sin(t)**2)
@@ -261,22 +255,19 @@ def _integral(function: Callable[[acb, bool], acb], start: arb, end: arb) -> arb
             moved += border.rad() * abs(function(acb(border), False).real).upper()
     start, end = start.mid(), end.mid()
     length = end - start
+    # a lower estimate of the largest value on the way
+    sizes = (abs(function(acb((start + length * u / 8).mid()), False)).mid() for u in range(9))
+    size = max((v for v in sizes if v.is_finite()), default=arb(1)) / 64
     result = acb.integral(
         lambda u, analytic: function(start + length * u, analytic),
         0,
         1,
         rel_tol=arb(2) ** -bits,
-        abs_tol=(_lower_estimate(function, start, length) + moved) * arb(2) ** -bits,
+        abs_tol=(size + moved) * arb(2) ** -bits,
         eval_limit=_MAX_EVALUATIONS * bits,
         depth_limit=8 * bits,
     )
     return result.real * length + arb(0, 1) * moved
-
-
-def _lower_estimate(function: Callable[[acb, bool], acb], start: arb, length: arb) -> arb:
-    """A lower estimate of the largest value on the way."""
-    values = (abs(function(acb((start + length * u / 8).mid()), False)).mid() for u in range(9))
-    return max((v for v in values if v.is_finite()), default=arb(1)) / 64
 
 
 def _half_angle(r: arb) -> arb:

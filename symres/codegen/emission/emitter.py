@@ -288,7 +288,11 @@ class Emitter:
         if is_constant(e):
             return self._literal(literal(e))
         if isinstance(e, sp.Add):
-            return self._lower_sum(e)
+            split = [constant_factor(term) for term in sorted(e.args, key=default_sort_key)]
+            split.sort(
+                key=lambda pair: bool(pair[0] < 0)
+            )  # a positive term first: no leading minus where it can be helped
+            return self._sum([(bool(c >= 0), self._scaled(abs(c), rest)) for c, rest in split])
         if isinstance(e, sp.Mul):
             return self._scaled(*constant_factor(e))
         if isinstance(e, sp.Pow):
@@ -306,14 +310,6 @@ class Emitter:
             first, *others = sorted(e.args, key=default_sort_key)
             return reduce(lambda out, a: self._call(template, [out, self._visit(a)]), others, self._visit(first))
         return self._call(template, [self._visit(a) for a in e.args])
-
-    def _lower_sum(self, e: sp.Expr) -> int:
-        terms = []
-        for argument in sorted(e.args, key=default_sort_key):
-            coefficient, rest = constant_factor(argument)
-            terms.append((coefficient >= 0, self._scaled(abs(coefficient), rest)))
-        terms.sort(key=lambda term: not term[0])  # a positive term first: no leading minus where it can be helped
-        return self._sum(terms)
 
     def _scaled(self, coefficient: sp.Expr, rest: sp.Expr) -> int:
         """A constant times an expression (sympy would multiply the constant into a sum)."""

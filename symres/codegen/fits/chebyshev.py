@@ -12,7 +12,7 @@ E = a**2/2 is found from its values, exp(-E/K) stands in front, and the rest is 
 units of 2*E. Below K = E/800, where exp(-E/K) is no float, the value is 0.
 
 Where the activation grows exponentially, so does a function at large K: exp(r*K) stands in front. It ends where its
-values are no floats, and others end where no number was found (overflow.py): beyond, there is no polynomial.
+values are no floats, and others end where no number was found (asymptotics.py): beyond, there is no polynomial.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ import sympy as sp
 from ...core.errors import SymresError
 from ...core.symbols import K
 from ...functions.balls import as_mpf
-from .overflow import End, end_of
-from .small_kernel import TINY, decay_of, power_of
+from .asymptotics import TINY, End, decay_of, end_of, power_of
 
 DIGITS = 32  # of the arithmetic on the way from values to coefficients
 SMALLEST, LARGEST = mp.mpf("1e-12"), mp.mpf("1e6")  # where values are asked for, and below with roots of K
@@ -115,10 +114,7 @@ class Shape:
 
     def place(self, k: mp.mpf) -> mp.mpf:
         """The variable u at a kernel."""
-        k = mp.mpf(k) / self.unit
-        if self.root > 1:
-            return mp.root(k, self.root) / (1 + mp.root(k, self.root))
-        return k / (mp.sqrt(1 + k) * (1 + mp.sqrt(1 + k)))
+        return sp.lambdify(K, self.map, "mpmath")(mp.mpf(k))
 
     def divide(self, value: mp.mpf, k: mp.mpf) -> mp.mpf:
         """A value of the function without the factors."""
@@ -166,15 +162,11 @@ def fit(values: Values, what: str) -> Fit:
         if found.edges[-1] < 1 and math.isinf(found.max_kernel):
             farther = _fitted(known, FARTHEST, what)
             found = farther if math.isinf(farther.max_kernel) else found
-        if found.edges[-1] < 1 and math.isinf(found.max_kernel) and _moves(known, found.shape):
-            found = replace(found, max_kernel=float(FARTHEST), reason="a polynomial does not describe it there")
+        if found.edges[-1] < 1 and math.isinf(found.max_kernel):
+            last, before = (found.shape.divide(known(k), k) for k in (FARTHEST, FARTHEST / 10))
+            if abs(last - before) > MOVING * abs(last):  # it still changes there: the last value is not kept
+                found = replace(found, max_kernel=float(FARTHEST), reason="a polynomial does not describe it there")
     return found
-
-
-def _moves(values: Values, shape: Shape) -> bool:
-    """Whether a function without its factors still changes at the largest kernel: its last value is not kept then."""
-    last, before = (shape.divide(values(k), k) for k in (FARTHEST, FARTHEST / 10))
-    return abs(last - before) > MOVING * abs(last)
 
 
 def _fitted(values: Values, largest: mp.mpf, what: str) -> Fit:
@@ -195,7 +187,8 @@ def _fitted(values: Values, largest: mp.mpf, what: str) -> Fit:
     numbers = [number for row in table for number in row]
     if not all(map(math.isfinite, numbers)) or not (any(numbers) or values(last) == 0):
         raise SymresError(f"a fit of {what}", "its values are beyond the range of float64", "use smaller constants")
-    sign = _sign(values, last) if absolute else 0
+    signs = {int(mp.sign(values(min(SMALLEST * 4**j, last)))) for j in range(30 if absolute else 0)} - {0}
+    sign = signs.pop() if len(signs) == 1 else 0
     return Fit(shape, absolute, edges, table, sign, end.max_kernel, end.reason)
 
 
@@ -212,12 +205,6 @@ def _shapes(values: Values, end: End, largest: mp.mpf) -> Iterator[tuple[Shape, 
             yield Shape(small, large, root, growth=end.growth), False
     for root in (2, 1):
         yield Shape(sp.Integer(0), large, root, growth=end.growth), True
-
-
-def _sign(values: Values, largest: mp.mpf) -> int:
-    """The sign of a function; 0 if it changes."""
-    found = {int(mp.sign(values(min(SMALLEST * 4**j, largest)))) for j in range(30)} - {0}
-    return found.pop() if len(found) == 1 else 0
 
 
 def number(value: float) -> sp.Rational:

@@ -1,6 +1,6 @@
 """What a module computes, before any language.
 
-Read ``plan`` first: quantities become functions that call components. ``decomposition`` takes their formulas apart,
-``homogeneity`` finds parameters that only set a scale, ``guards`` says what is done where code has no number.
+Read ``plan`` first: quantities become functions that call components. ``decomposition`` takes their formulas apart
+and finds parameters that only set a scale, ``guards`` says what is done where code has no number.
 ``module_plan`` and ``network_plan`` are what a target is given, ``target`` is what it has to be.
 """

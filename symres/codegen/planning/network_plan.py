@@ -20,7 +20,7 @@ from ...results.quantity import Quantity, Status
 from ...results.subjects import DerivedLayer, DerivedNetwork
 from ..emission.largest_parts import MIXED, with_parts_named
 from ..stable.primitives import PAIRED, Atan2, GeneratedSymbol, UpperAngle, determinant
-from .common_factors import with_common_factors
+from .decomposition import with_common_factors
 from .plan import Component, Function
 
 PAIR = (K1, K2, C)
@@ -218,11 +218,9 @@ def require_layers(layers: Sequence[DerivedLayer]) -> None:
         raise DeclarationError("code for a network", "it has no layers", "pass a depth of at least 1")
     for layer in layers:
         if layer.is_batch:
-            raise DeclarationError(
-                "code for a network",
-                "one of its layers normalises over a batch, whose inputs all have one kernel K and one covariance C",
-                "iterate kernel_map, covariance_map and ntk_map, or use dual_kernels of the network",
-            )
+            found = "one of its layers normalises over a batch, whose inputs all have one kernel K and one covariance C"
+            remedy = "iterate kernel_map, covariance_map and ntk_map, or use dual_kernels of the network"
+            raise DeclarationError("code for a network", found, remedy)
         for quantity in maps_of(layer):
             if quantity.status is Status.UNKNOWN:
                 found = f"{quantity.name} of one of its layers is unknown ({quantity.reason})"
@@ -243,7 +241,9 @@ def deep_layer(
     components = {c.name: c for f in functions for c in f.components}
     codes = {c.name: (c.symbols, code) for c in components.values() if (code := in_layer(c)) is not None}
     kernel, covariance, tangent = (written_out(f.lines, f.names) for f in functions)
-    codes_in = (inlined(e, codes, PAIR) for e in (covariance, tangent))
+    pair = [inlined(e, codes, PAIR) for e in (covariance, tangent)]
+    # one spelling of each angle: where those differ both its legs are 0, and it has no factor
+    same = {Atan2(*angle.args): angle for e in pair for angle in e.atoms(UpperAngle)}
     own: list[sp.Expr] = []
 
     def named(e: sp.Expr, kernel: sp.Symbol) -> sp.Expr:
@@ -254,20 +254,12 @@ def deep_layer(
             own.append(formula)
         return _own(1 if kernel == K1 else 2, own.index(formula))
 
-    covariance, tangent = (without_single_inputs(with_common_factors(e), named) for e in _same_angles(*codes_in))
+    covariance, tangent = (without_single_inputs(with_common_factors(e.xreplace(same)), named) for e in pair)
     quantities = [f.quantity for f in functions]
-    known = {s for q in quantities for s in (*q.symbols, *q.unused)} - set(KERNELS)
+    symbols = {s for q in quantities for s in (*q.symbols, *q.unused)} - set(KERNELS)
+    parameters, parallel, called = tuple(sorted(symbols, key=place)), _parallel(*quantities[:2]), components.values()
     return DeepLayer(
-        name,
-        label,
-        tuple(functions),
-        tuple(sorted(known, key=place)),
-        kernel,
-        tuple(own),
-        covariance,
-        tangent,
-        _parallel(*quantities[:2]),
-        tuple(components.values()),
+        name, label, tuple(functions), parameters, kernel, tuple(own), covariance, tangent, parallel, tuple(called)
     )
 
 
@@ -299,13 +291,6 @@ def inlined(
             arguments, code = codes[name]
             found[call] = code.xreplace(dict(zip(arguments, call.args, strict=True)))
     return expr.xreplace(found)
-
-
-def _same_angles(*expressions: sp.Expr) -> list[sp.Expr]:
-    """Expressions with one spelling of each angle; where those differ, both its legs are 0, it has no factor."""
-    upper = {angle for e in expressions for angle in e.atoms(UpperAngle)}
-    same = {Atan2(*angle.args): angle for angle in upper}
-    return [e.xreplace(same) for e in expressions]
 
 
 def without_single_inputs(

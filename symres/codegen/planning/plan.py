@@ -8,7 +8,7 @@ called by every function that contains it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import sympy as sp
@@ -22,13 +22,13 @@ from ..averages.average_code import averages
 from ..emission.emitter import argument, distinct
 from ..fits.chebyshev import Fit
 from ..price.fixed_sum import FixedSum
-from ..stable.angles import AngleForm, positive
+from ..stable.angles import AngleForm
 from ..stable.kernel_powers import reduced
+from ..stable.positive_terms import positive
 from ..stable.primitives import EXPONENTIALS, GeneratedSymbol, determinant
 from ..stable.rewrites import stabilise
-from .decomposition import adds_up, decompose, normalised_products, of_angles
+from .decomposition import adds_up, decompose, normalised_products, of_angles, scaling
 from .guards import FLOOR, Guards
-from .homogeneity import scaling
 
 KERNELS = (K, K1, K2)  # what is no variance below 0
 INSIDE = {C_W, C_b}  # what fresh neurons bring into averages
@@ -235,26 +235,6 @@ class Function:
         return tuple(s for s in self.arguments if s not in used)
 
 
-@dataclass(frozen=True)
-class _Scope:
-    """What the planning of one quantity knows.
-
-    Args:
-        parameters: the arguments that are neither kernels nor scalars of the layer.
-        triples: (K1, C, K2) and the like, the covariances of its averages over two variables.
-        used: the components that it calls, by name, as they are found.
-    """
-
-    parameters: frozenset[sp.Symbol]
-    triples: list[tuple[sp.Symbol, sp.Symbol, sp.Symbol]]
-    used: dict[str, Component] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, quantity: Quantity) -> _Scope:
-        """That of a quantity."""
-        return cls(frozenset(quantity.symbols) - GLOBAL - {K, K1, K2, C}, _triples(quantity))
-
-
 @dataclass
 class Planner:
     """Finds the components of quantities; equal ones are shared between the functions of one module.
@@ -276,108 +256,104 @@ class Planner:
             raise NoClosedForm(
                 f"code for {quantity.name}", f"it is unknown ({quantity.reason})", "export another quantity"
             )
-        scope = _Scope.of(quantity)
+        splitting = _Splitting(self, quantity)
         arguments = (*quantity.symbols, *quantity.unused)
         distinct(arguments, argument)
         names = distinct(arguments)
         lines = []
         for step in quantity.steps:
             names[step.symbol] = step.symbol.name
-            lines.append((names[step.symbol], self._split(step.expr, step.definition, scope)))
-        lines.append(("return", self._split(quantity.body, quantity.definition, scope)))
+            lines.append((names[step.symbol], splitting.split(step.expr, step.definition)))
+        lines.append(("return", splitting.split(quantity.body, quantity.definition)))
         unknown = sorted({str(s) for _, e in lines for s in e.free_symbols if s not in (*names, determinant)})
         if unknown:
             raise DeclarationError(
                 f"code for {quantity.name}", f"{', '.join(unknown)} is not an argument of it", "give it a value first"
             )
-        return Function(quantity, tuple(lines), tuple(names.items()), tuple(scope.used.values()))
+        return Function(quantity, tuple(lines), tuple(names.items()), tuple(splitting.used.values()))
 
-    # ---- splitting ---------------------------------------------------------------------------------------------
 
-    def _split(self, expr: sp.Expr, definition: sp.Expr, scope: _Scope) -> sp.Expr:
+class _Splitting:
+    """The formulas of one quantity with calls of components in the place of what depends on kernels."""
+
+    def __init__(self, planner: Planner, quantity: Quantity) -> None:
+        self._planner = planner
+        self._parameters = frozenset(quantity.symbols) - GLOBAL - {K, K1, K2, C}
+        self._triples = _triples(quantity)
+        self.used: dict[str, Component] = {}  # by name, as they are found
+
+    def split(self, expr: sp.Expr, definition: sp.Expr) -> sp.Expr:
         """The expression with everything that depends on kernels alone replaced by calls.
 
         Args:
             expr: closed forms, and averages that have none.
             definition: the same in averages; where terms of a closed form cancel, they are integrated.
-            scope: what is known about the quantity.
         """
         nested = [a for a in averages(expr) if not all(c.is_Symbol for c in a.covariance)]
         held = {node: sp.Dummy(f"average{i}") for i, node in enumerate(nested)}
         opaque = expr.xreplace(held)
         others = (opaque.free_symbols & GLOBAL) | set(held.values())
-        parts = decompose(opaque, others | scope.parameters)
+        parts = decompose(opaque, others | self._parameters)
         if parts is None and decompose(opaque, others) is None:
             normalised = normalised_products(expr)
             if normalised is not None:
-                return sp.Add(*(self._product(factors, scope) for factors in normalised))
+                products = ([factor.as_base_exp() for factor in factors] for factors in normalised)
+                return sp.Add(*(sp.Mul(*(self.split(base, base) ** p for base, p in powers)) for powers in products))
             others -= INSIDE
         integrals: dict[sp.Expr, sp.Expr] = {}
-        may_cancel = scope.parameters and not averages(opaque)
+        may_cancel = self._parameters and not averages(opaque)
         if parts is None or (may_cancel and not adds_up(parts)):
             parts = decompose(opaque, others) or {sp.Integer(1): opaque}
             if all(c.is_Symbol for a in averages(definition) for c in a.covariance):
                 integrals = decompose(definition.xreplace(held), others) or {}
-        out = sp.Add(*(m * self._kernel_function(f, scope, integrals.get(m)) for m, f in parts.items()))
-        return out.xreplace({dummy: self._average(node, scope) for node, dummy in held.items()})
+        out = sp.Add(*(m * self._kernel_function(f, integrals.get(m)) for m, f in parts.items()))
+        return out.xreplace({dummy: self._average(node) for node, dummy in held.items()})
 
-    def _product(self, factors: Iterable[sp.Expr], scope: _Scope) -> sp.Expr:
-        """A product whose factors are split one by one, inside of powers."""
-        parts = (factor.as_base_exp() for factor in factors)
-        return sp.Mul(*(self._split(base, base, scope) ** power for base, power in parts))
-
-    def _kernel_function(self, expr: sp.Expr, scope: _Scope, fallback_integral: sp.Expr | None = None) -> sp.Expr:
-        """Calls of components.
-
-        Args:
-            expr: a function of kernels and parameters.
-            scope: what is known about the quantity.
-            fallback_integral: the function in averages, if they are known.
-        """
+    def _kernel_function(self, expr: sp.Expr, fallback_integral: sp.Expr | None = None) -> sp.Expr:
+        """Calls of components for a function of kernels and parameters, which may be known in averages too."""
         open_ = averages(expr)
         if not open_ and expr.is_polynomial(*expr.free_symbols):
             return expr
         variables = expr.free_symbols
-        parameters = scope.parameters | GLOBAL  # the latter where they stand inside of averages
+        parameters = self._parameters | GLOBAL  # the latter where they stand inside of averages
         single = variables - parameters
         if len(single) == 1:
             (v,) = single
-            return self._call(expr.xreplace({v: K}), (K,), (v,), scope, _renamed(fallback_integral, {v: K}))
+            integral = fallback_integral and fallback_integral.xreplace({v: K})
+            return self._call(expr.xreplace({v: K}), (K,), (v,), integral)
         if open_:
             held = {node: sp.Dummy(f"average{i}") for i, node in enumerate(open_)}
             parts = decompose(expr.xreplace(held), held.values())
             if parts is None:
                 raise NoClosedForm(f"code for {expr}", "it has averages inside of functions", "export it to LaTeX")
-            out = sp.Add(*(m * self._kernel_function(f, scope) for m, f in parts.items()))
-            return out.xreplace({dummy: self._average(node, scope) for node, dummy in held.items()})
-        for triple in scope.triples:
-            if triple[1] in variables and variables <= set(triple) | parameters:
-                canonical = dict(zip(triple, (K1, C, K2), strict=True))
-                arguments = (triple[0], triple[2], triple[1])
-                return self._call(
-                    expr.xreplace(canonical), (K1, K2, C), arguments, scope, _renamed(fallback_integral, canonical)
-                )
+            out = sp.Add(*(m * self._kernel_function(f) for m, f in parts.items()))
+            return out.xreplace({dummy: self._average(node) for node, dummy in held.items()})
+        for first, both, second in self._triples:
+            if both in variables and variables <= {first, both, second} | parameters:
+                canonical = {first: K1, both: C, second: K2}
+                integral = fallback_integral and fallback_integral.xreplace(canonical)
+                return self._call(expr.xreplace(canonical), (K1, K2, C), (first, second, both), integral)
         if isinstance(expr, sp.Add):  # functions of different kernels: one at a time
             groups: dict[frozenset, list[sp.Expr]] = {}
             for term in expr.args:
                 groups.setdefault(frozenset(term.free_symbols), []).append(term)
             if len(groups) > 1:
-                return sp.Add(*(self._kernel_function(sp.Add(*g), scope) for g in groups.values()))
+                return sp.Add(*(self._kernel_function(sp.Add(*g)) for g in groups.values()))
         return stabilise(expr)
 
-    def _average(self, node: AverageNode, scope: _Scope) -> sp.Expr:
+    def _average(self, node: AverageNode) -> sp.Expr:
         """A call of the component of an average without a closed form; kernels in its integrand become parameters."""
         if not node.free_symbols - {*variables}:
             return sp.Float(evaluate(node, {}, 20)[0], 20)
         inside = node.integrand.free_symbols - {*variables}
-        given = {s: GeneratedSymbol(f"{s}_given", **s.assumptions0) for s in inside - scope.parameters}
+        given = {s: GeneratedSymbol(f"{s}_given", **s.assumptions0) for s in inside - self._parameters}
         integrand, back = node.integrand.xreplace(given), {name: s for s, name in given.items()}
         if node.dimension == 1:  # the variance of one input given the other is a determinant over a kernel
             variance = positive(node.covariance[0], (K1, C, K2))
-            return self._call(node.func(integrand, K), (K,), (variance,), scope).xreplace(back)
+            return self._call(node.func(integrand, K), (K,), (variance,)).xreplace(back)
         if node.dimension == 2:
             k1, c, k2 = node.covariance
-            return self._call(node.func(integrand, K1, C, K2), (K1, K2, C), (k1, k2, c), scope).xreplace(back)
+            return self._call(node.func(integrand, K1, C, K2), (K1, K2, C), (k1, k2, c)).xreplace(back)
         raise NoClosedForm(f"code for {node}", "it is an average over more than two variables", "export it to LaTeX")
 
     def _call(
@@ -385,7 +361,6 @@ class Planner:
         expr: sp.Expr,
         kernels: tuple[sp.Symbol, ...],
         arguments: tuple[sp.Expr, ...],
-        scope: _Scope,
         fallback_integral: sp.Expr | None = None,
     ) -> sp.Expr:
         """A call of the component for a function of kernels and parameters; mere scales stay outside."""
@@ -393,13 +368,13 @@ class Planner:
         angles, rest = of_angles(expr) if kernels == (K1, K2, C) else (None, expr)
         if angles is not None:
             first, second, _ = arguments
-            return self._call(angles, kernels, arguments, scope) / (sp.sqrt(first) * sp.sqrt(second)) + rest
+            return self._call(angles, kernels, arguments) / (sp.sqrt(first) * sp.sqrt(second)) + rest
         if len(parameters) == 1:
             (p,) = parameters
             law = scaling(expr, kernels, p)
             if law is not None:
                 m, s = law
-                component = self._component(expr.xreplace({p: sp.Integer(1)}), kernels, scope)
+                component = self._component(expr.xreplace({p: sp.Integer(1)}), kernels)
                 return p**m * component.call(*(p**s * a for a in arguments))
         symbols = (*kernels, *parameters)
         if (
@@ -410,25 +385,20 @@ class Planner:
             or any(2 * a.dimension - 1 != len(kernels) for a in averages(fallback_integral))
         ):
             fallback_integral = None
-        component = self._component(expr, symbols, scope, fallback_integral)
+        component = self._component(expr, symbols, fallback_integral)
         return component.call(*arguments, *parameters)
 
     def _component(
-        self, expr: sp.Expr, symbols: tuple[sp.Symbol, ...], scope: _Scope, fallback_integral: sp.Expr | None = None
+        self, expr: sp.Expr, symbols: tuple[sp.Symbol, ...], fallback_integral: sp.Expr | None = None
     ) -> Component:
-        key = (expr, symbols)
-        if key not in self.components:
+        components, key = self._planner.components, (expr, symbols)
+        if key not in components:
             distinct(symbols)
-            self.components[key] = self.build(
-                f"_average_{len(self.components) + 1}", symbols, expr, fallback_integral=fallback_integral
-            )
-        component = self.components[key]
-        scope.used[component.name] = component
+            name = f"_average_{len(components) + 1}"
+            components[key] = self._planner.build(name, symbols, expr, fallback_integral=fallback_integral)
+        component = components[key]
+        self.used[component.name] = component
         return component
-
-
-def _renamed(expr: sp.Expr | None, names: Mapping[sp.Symbol, sp.Symbol]) -> sp.Expr | None:
-    return None if expr is None else expr.xreplace(dict(names))
 
 
 def _triples(quantity: Quantity) -> list[tuple[sp.Symbol, sp.Symbol, sp.Symbol]]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import sympy as sp
 
-from ..planning.common_factors import PAIR, with_common_factors
+from ..planning.decomposition import PAIR, with_common_factors
 from ..stable.primitives import GeneratedSymbol
 from .levels import Assignment
 

@@ -15,7 +15,7 @@ from ..planning.network_plan import inlined, written_out
 from ..planning.plan import KERNELS, Component, Function
 from ..price.fixed_sum import NODES, PLAIN, node, nodes_and_weights, table_name
 from ..price.written_code import WrittenCode, WrittenSum
-from ..stable.half_angles import half_angles
+from ..stable.angles import half_angles
 from ..stable.primitives import Clipped, Possible, determinant
 from .economy import economical
 from .levels import Assignment, Levels, levelled

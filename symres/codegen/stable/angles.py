@@ -16,14 +16,11 @@ from typing import Any
 import sympy as sp
 from sympy.polys.fields import FracField
 
-from ...core.symbols import K1, K2, C
-from .primitives import AngularSum, Atan2, Distance, UpperAngle, determinant
-from .simple_fractions import simple_fractions, steadier
+from ...core.symbols import K1, K2
+from .positive_terms import ROOTS, Triple, positive, simple_fractions, steadier
+from .primitives import AngularSum, Atan2, RightHalfPlaneAngle, UpperAngle, UpperHalfPlaneAngle, determinant
 
-Triple = tuple[sp.Symbol, sp.Symbol, sp.Symbol]
-ROOTS = (sp.Dummy("s1", positive=True), C, sp.Dummy("s2", positive=True))  # K1 = s1**2 and K2 = s2**2
 _KERNELS = {K1: ROOTS[0], K2: ROOTS[2]}
-Terms = dict[tuple[int, int, int, int, sp.Expr], sp.Expr]  # powers of K1, K2, C, D, what has no kernel -> number
 
 
 @dataclass(frozen=True)
@@ -118,7 +115,9 @@ class AngleForm:
     def diff(self, v: sp.Symbol) -> AngleForm:
         """The derivative, its poles at D = 0 cancelled where they can be."""
         if self.triple == ROOTS and v in _KERNELS:
-            return self.diff(_KERNELS[v])._times(1 / (2 * _KERNELS[v]))
+            root, form = _KERNELS[v], self.diff(_KERNELS[v])
+            parts = (replace(a, A=sp.cancel(a.A / (2 * root)), R=sp.cancel(a.R / (2 * root))) for a in form.angles)
+            return AngleForm(self.triple, tuple(parts), sp.cancel(form.rest / (2 * root)))
         angles = []
         for a in self.angles:
             slope = _cancelled(
@@ -127,10 +126,6 @@ class AngleForm:
             )
             angles.append(Angle(a.N, a.Q, sp.cancel(a.A.diff(v)), slope, a.shift))
         return AngleForm(self.triple, tuple(angles), sp.cancel(self.rest.diff(v)))
-
-    def _times(self, factor: sp.Expr) -> AngleForm:
-        parts = (Angle(a.N, a.Q, sp.cancel(a.A * factor), sp.cancel(a.R * factor), a.shift) for a in self.angles)
-        return AngleForm(self.triple, tuple(parts), sp.cancel(self.rest * factor))
 
     @property
     def vanishing(self) -> bool:
@@ -253,84 +248,51 @@ def _contains(total: sp.Expr, step: sp.Expr) -> bool:
     return bool(ratios) and all(ratio.is_number and ratio >= 1 for ratio in ratios)
 
 
-# ---- sums of positive terms --------------------------------------------------------------------------------------
-def positive(expr: sp.Expr, triple: Triple) -> sp.Expr:
-    """A rational function with each polynomial factor rewritten, where possible, as a sum of positive terms.
+def half_angles(form: AngleForm) -> sp.Expr | None:
+    """The expression with tangents of half angles: one root, one division and no choice between octants.
 
-    K1*K2 - C**2 is the symbol ``determinant`` in the result, also beside parameters. Odd powers of C have no sign and
-    are left alone. In roots of kernels everything is.
+    The point (x, y) at the distance r has the angle 2*arctan(y/(r + x)) for x >= 0. Where r**2 = F(K1)*G(K2), as for
+    all centred orthants, r is a product of what each input has of its own; None if it is not for some angle.
+
+    R*s + M*N*theta with the angle theta of (-N, s) cancels as N -> -r: there s + N*theta = s*v*(1 + (1 - v)*Q(v)) with
+    v = (s/(r + abs(N)))**2 and arctan(u) = u*(1 - v*Q(v)) at u**2 = v does not, and R - M is written without
+    cancellation.
     """
-    if not expr.has(*triple):
-        return sp.factor(expr) if expr.free_symbols else expr  # (1 - a)**2 keeps its digits next to a = 1
-    if triple == ROOTS:
-        return sp.factor(expr)
-    over, under = sp.fraction(sp.factor(expr))
-    return _positive_product(over, triple) / _positive_product(under, triple)
+    if form.triple == ROOTS:
+        return None
+    total = positive(form.rest, form.triple)
+    for angle in form.angles:
+        radius = _radius(angle, form)
+        if radius is None:
+            return None
+        total += _printed(angle, form, radius)
+    return total
 
 
-def _positive_product(expr: sp.Expr, triple: Triple) -> sp.Expr:
-    out = sp.Integer(1)
-    for factor in sp.Mul.make_args(expr):
-        base, exponent = factor.as_base_exp()
-        if base.is_Add and exponent.is_Integer and base.is_polynomial(*triple):
-            factor = _positive_sum(base, triple) ** exponent
-        out *= factor
-    return out
+def _printed(angle: Angle, form: AngleForm, radius: sp.Expr) -> sp.Expr:
+    triple = form.triple
+    s = sp.sqrt(positive(angle.D, triple))
+    if angle.shift == 0:
+        return positive(angle.A, triple) * RightHalfPlaneAngle(angle.N, s, radius) + form.times_root(angle.R, angle, s)
+    parts = form.angular_sum(angle)
+    if parts is None:
+        turn = angle.shift * UpperHalfPlaneAngle(angle.shift * angle.N, s, radius)  # theta, and its negative
+        return positive(angle.A, triple) * turn + form.times_root(angle.R, angle, s)
+    rest, apart, factor, towards = parts
+    return AngularSum(
+        form.times_root(rest, angle, s), form.apart_times_root(apart, angle, s), factor, towards, s, radius
+    )
 
 
-def _positive_sum(expr: sp.Expr, triple: Triple) -> sp.Expr:
-    best, least = expr, _cost(_terms(expr, triple))
-    for sign in (1, -1):
-        terms = _paired(_terms(sign * expr, triple))
-        if _cost(terms) < least:
-            least = _cost(terms)
-            total = _distances(terms, triple)
-            best = total if sign == 1 else sp.Mul(-1, total, evaluate=False)
-    return best
-
-
-def _terms(polynomial: sp.Expr, triple: Triple) -> Terms:
-    K1, C, K2 = triple
-    return {
-        (*powers, 0, p): number
-        for powers, c in sp.Poly(polynomial, K1, K2, C).terms()
-        for p, number in sp.expand(c).as_coefficients_dict().items()
-    }
-
-
-def _distances(terms: Terms, triple: Triple) -> sp.Expr:
-    """The sum of terms; c*(K1 + K2 - 2*C) with c > 0 is a distance, which vanishes without cancellation."""
-    K1, C, K2 = triple
-    terms, total = dict(terms), sp.Integer(0)
-    for i, j, k, d, p in sorted(((i - 1, *rest) for i, *rest in terms if i > 0), key=str):
-        corners = (i + 1, j, k, d, p), (i, j + 1, k, d, p), (i, j, k + 1, d, p)
-        first, second, cross = (terms.get(corner, sp.Integer(0)) for corner in corners)
-        if first == second == -cross / 2 and first.is_positive:
-            total += first * p * K1**i * K2**j * C**k * determinant**d * Distance(K1, K2, C)
-            terms = {key: c for key, c in terms.items() if key not in corners}
-    return total + sp.Add(*(c * p * K1**i * K2**j * C**k * determinant**d for (i, j, k, d, p), c in terms.items()))
-
-
-def _cost(terms: Terms) -> tuple[int, int]:
-    """How many terms may be negative, but for odd powers of C, and how many there are."""
-    even = [c * p for (_, _, k, _, p), c in terms.items() if k % 2 == 0]
-    return sum(1 for c in even if not c.is_nonnegative), len(terms)
-
-
-def _paired(terms: Terms) -> Terms:
-    """Pair c*K1**i*K2**j*C**k with -c*K1**(i+m)*K2**(j+m)*C**(k-2m), first for c < 0: their sum has a factor D."""
-    terms = dict(terms)
-    for key in sorted(terms, key=lambda key: (bool(terms[key] > 0), key[:4], str(key[4]))):
-        i, j, k, d, p = key
-        for m in range(1, k // 2 + 1) if k % 2 == 0 else ():
-            partner = (i + m, j + m, k - 2 * m, d, p)
-            here, there = terms[key], terms.get(partner, sp.Integer(0))
-            if here * there >= 0:
-                continue
-            amount = sp.sign(there) * min(abs(here), abs(there))
-            terms[key] += amount
-            terms[partner] -= amount
-            for q in range(m):  # (K1*K2)**m - C**(2m) = D*sum_q (K1*K2)**(m-1-q)*C**(2q)
-                new = (i + m - 1 - q, j + m - 1 - q, k - 2 * m + 2 * q, d + 1, p)
-                terms[new] = terms.get(new, sp.Integer(0)) + amount
-    return {k: c for k, c in terms.items() if c != 0}
+def _radius(angle: Angle, form: AngleForm) -> sp.Expr | None:
+    """The root of Q as a product of functions of one kernel each."""
+    K1, C, K2 = form.triple
+    constant, factors = sp.factor_list(angle.Q)
+    if not constant.is_positive:
+        return None
+    radius = sp.sqrt(constant)
+    for factor, power in factors:
+        if factor.has(C) or (factor.has(K1) and factor.has(K2)):
+            return None
+        radius *= sp.sqrt(factor) ** power
+    return radius

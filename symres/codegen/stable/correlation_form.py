@@ -10,21 +10,11 @@ from __future__ import annotations
 import sympy as sp
 
 from ...core.symbols import K1, K2, C
-from .angles import positive
-from .primitives import (
-    Atan2,
-    Distance,
-    ExpCosh,
-    ExpCoshm1,
-    ExpSinh,
-    NonzeroDivisor,
-    Restored,
-    Separation,
-    complement,
-    correlation,
-    determinant,
-)
-from .rewrites import bottom_up
+from ...functions import companions as co
+from . import primitives as pr
+from .positive_terms import positive
+from .primitives import complement, correlation, determinant
+from .rewrites import bottom_up, factor_and_exponent
 
 TRIPLE = (K1, C, K2)
 _FIRST, _SECOND = sp.Dummy("s1", positive=True), sp.Dummy("s2", positive=True)
@@ -50,7 +40,7 @@ def separated(code: sp.Expr) -> sp.Expr:
         if remainder != 0:
             return e
         rest = sp.factor_terms(rest).xreplace({_FIRST: sp.sqrt(K1), _SECOND: sp.sqrt(K2)})
-        return Separation(K1, K2, C) ** e.exp * sp.Max(rest, 0, evaluate=False) ** e.exp
+        return pr.Separation(K1, K2, C) ** e.exp * sp.Max(rest, 0, evaluate=False) ** e.exp
 
     return bottom_up(code, rule)
 
@@ -87,7 +77,7 @@ def divided(code: sp.Expr) -> sp.Expr:
             return e
         poles = [p for p in e.args if isinstance(p, sp.Pow) and p.exp.is_negative and p.base.has(determinant)]
         poles = [p for p in poles if _removable(p.base, e / p)]
-        return e.xreplace({p: NonzeroDivisor(p.base) ** p.exp for p in poles})
+        return e.xreplace({p: pr.NonzeroDivisor(p.base) ** p.exp for p in poles})
 
     return bottom_up(code, rule)
 
@@ -107,7 +97,7 @@ def _removable(base: sp.Expr, rest: sp.Expr) -> bool:
 
 def _undone(code: sp.Expr) -> sp.Expr:
     """Distances written out."""
-    return code.replace(Distance, lambda first, second, both: first + second - 2 * both)
+    return code.replace(pr.Distance, lambda first, second, both: first + second - 2 * both)
 
 
 def _placed(code: sp.Expr, point: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
@@ -129,10 +119,10 @@ def _vanishes(base: sp.Expr) -> bool:
 
 def _factored(e: sp.Expr) -> sp.Expr:
     """A sum with the powers of the deviations that all terms share in front; an angle without those of both sides."""
-    if isinstance(e, Atan2):
+    if isinstance(e, pr.Atan2):
         y, x = e.args
         shared = _shared(y, x)
-        return Atan2(y / shared, x / shared)
+        return pr.Atan2(y / shared, x / shared)
     if isinstance(e, sp.Add):
         shared = _shared(*e.args)
         if shared != 1:
@@ -148,9 +138,6 @@ def _shared(*terms: sp.Expr) -> sp.Expr:
     return out
 
 
-_WAVES = (ExpSinh, ExpCosh, ExpCoshm1)
-
-
 def restored(code: sp.Expr) -> sp.Expr:
     """Code of a pair kernel whose exponentials of K1, K2 and C have all digits."""
     return bottom_up(bottom_up(code, _cosh), _restored)
@@ -162,22 +149,21 @@ def _cosh(e: sp.Expr) -> sp.Expr:
         return e
     exponents: dict[sp.Expr, list[sp.Expr]] = {}
     for term in e.args:
-        found = [f for f in sp.Mul.make_args(term) if isinstance(f, sp.exp)]
-        if len(found) == 1 and found[0].has(C):
-            q = sp.Mul(*(f for f in sp.Mul.make_args(term) if f is not found[0]))
-            exponents.setdefault(q, []).append(found[0].args[0])
-    for q, listed in exponents.items():
-        if len(listed) == 2:
-            u, v = sorted(listed, key=sp.default_sort_key)
+        q, u = factor_and_exponent(term)
+        if u.has(C):
+            exponents.setdefault(q, []).append(u)
+    for q, pair in exponents.items():
+        if len(pair) == 2:
+            u, v = sorted(pair, key=sp.default_sort_key)
             total, difference = sp.expand((u + v) / 2), sp.expand((u - v) / 2)
             if not total.has(C):
-                e += 2 * q * ExpCosh(total, difference) - q * sp.exp(u) - q * sp.exp(v)
+                e += 2 * q * co.ExpCosh(total, difference) - q * sp.exp(u) - q * sp.exp(v)
     return e
 
 
 def _restored(e: sp.Expr) -> sp.Expr:
-    if not isinstance(e, _WAVES):
+    if not isinstance(e, co.ExpSinh | co.ExpCosh | co.ExpCoshm1):
         return e
     parts = sp.Add.make_args(sp.expand(e.args[0]))
     sides = [{*part.free_symbols} & {K1, K2} for part in parts]
-    return Restored(e, *parts, e.args[1]) if sides in ([{K1}, {K2}], [{K2}, {K1}]) else e
+    return pr.Restored(e, *parts, e.args[1]) if sides in ([{K1}, {K2}], [{K2}, {K1}]) else e

@@ -8,14 +8,8 @@ from __future__ import annotations
 import sympy as sp
 
 from ...core.symbols import C, Theta
-from ...functions.companions import (
-    Companion,
-    ExpCosh,
-    ExpCoshm1,
-    Expm1,
-    ExpSinh,
-    ScaledTail,
-)
+from ...functions import companions as co
+from ...functions.companions import Companion
 
 
 class GeneratedSymbol(sp.Symbol):
@@ -105,7 +99,7 @@ class AngularSum(Companion, nargs=(5, 6)):
     """
 
 
-EXPONENTIALS = (sp.exp, sp.sinh, sp.cosh, ExpSinh, ExpCosh, ExpCoshm1, Expm1, ScaledTail)
+EXPONENTIALS = (sp.exp, sp.sinh, sp.cosh, co.ExpSinh, co.ExpCosh, co.ExpCoshm1, co.Expm1, co.ScaledTail)
 
 
 class Restored(Companion, nargs=4):

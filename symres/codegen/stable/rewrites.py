@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import sympy as sp
+from sympy.utilities.iterables import sift
 
 from ...core.symbols import z
 from ...functions import companions as co
@@ -96,11 +97,11 @@ def _log_sum(e: sp.Expr) -> sp.Expr:
     """
     if not (isinstance(e, sp.log) and isinstance(e.args[0], sp.Add)):
         return e
-    terms = [_exponential(term) for term in e.args[0].args]
+    terms = [factor_and_exponent(term) for term in e.args[0].args]
     if not any(u.has(z) for _, u in terms):
         return e
     multiplied = sp.expand_mul(e.args[0].rewrite((sp.cosh, sp.sinh), sp.exp))
-    positive = [_exponential(term) for term in sp.Add.make_args(multiplied)]
+    positive = [factor_and_exponent(term) for term in sp.Add.make_args(multiplied)]
     if all(c.is_positive and not c.has(z) for c, _ in positive):
         growing, rest = _growing(positive)
         top = sp.Max(*(u + sp.log(c / (rest or 1)) for c, u in growing))
@@ -120,11 +121,10 @@ def _growing(terms: list[tuple[sp.Expr, sp.Expr]]) -> tuple[list[tuple[sp.Expr, 
     return [(c, u) for c, u in terms if u.has(z)], sp.Add(*(c * sp.exp(u) for c, u in terms if not u.has(z)))
 
 
-def _exponential(term: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    """(c, u) for c*exp(u)."""
-    factors = sp.Mul.make_args(term)
-    exponents = [f.args[0] for f in factors if isinstance(f, sp.exp)]
-    return sp.Mul(*(f for f in factors if not isinstance(f, sp.exp))), sp.Add(*exponents)
+def factor_and_exponent(term: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """(c, u) for c*exp(u); u is 0 where there is no exponential."""
+    exponentials, factors = sift(sp.Mul.make_args(term), lambda f: isinstance(f, sp.exp), binary=True)
+    return sp.Mul(*factors), sp.Add(*(f.args[0] for f in exponentials))
 
 
 def _saturated(e: sp.Expr) -> sp.Expr:
@@ -151,17 +151,16 @@ def _scaled_erfc(e: sp.Expr) -> sp.Expr:
     """
     if not isinstance(e, sp.Mul):
         return e
+    factor, inside = factor_and_exponent(e)
     tails = [f for f in e.args if isinstance(f, sp.erfc | co.Erfc) and not f.args[0].is_nonpositive]
-    exponents = [f.args[0] for f in e.args if isinstance(f, sp.exp)]
-    if len(tails) != 1 or not exponents:
+    if len(tails) != 1 or inside == 0:
         return e
     (w,) = tails[0].args
     if w.has(pr.CrossDifference):  # beside a density: where the tail is no float the product is none
         return e
-    rest = [f for f in e.args if f is not tails[0] and not isinstance(f, sp.exp)]
-    inside = sp.Add(*exponents)
     beyond = sp.expand(inside - w**2)
-    return sp.Mul(*rest, sp.exp(beyond) * co.Erfcx(w) if w.is_nonnegative else co.ScaledTail(inside, beyond, w))
+    scaled = sp.exp(beyond) * co.Erfcx(w) if w.is_nonnegative else co.ScaledTail(inside, beyond, w)
+    return factor / tails[0] * scaled
 
 
 def _tail_quotients(e: sp.Expr) -> sp.Expr:
@@ -171,15 +170,15 @@ def _tail_quotients(e: sp.Expr) -> sp.Expr:
     """
     powers = [factor.as_base_exp() for factor in e.args] if isinstance(e, sp.Mul) else []
     tails = [(f.args[0], n) for f, n in powers if isinstance(f, sp.erfc | co.Erfc) and f.has(z)]
-    exponents = [f.args[0] for f in e.args if isinstance(f, sp.exp)]
-    if not any(n.is_negative for _, n in tails) or len(tails) + len(exponents) < 2:
+    _, exponent = factor_and_exponent(e)
+    if not any(n.is_negative for _, n in tails) or len(tails) + (exponent != 0) < 2:
         return e
     w, moved = tails[0][0], sp.Dummy()
     ratios = [sp.cancel(other / w) for other, _ in tails]
     if not w.is_polynomial(z) or sp.degree(w, z) != 1 or any(r.has(z) for r in ratios):
         return e
     slope, offset = sp.Poly(w, z).all_coeffs()
-    inside = sp.expand(sp.Add(*exponents).subs(z, (moved - offset) / slope))
+    inside = sp.expand(exponent.subs(z, (moved - offset) / slope))
     square, low, high = inside.coeff(moved, 2), sp.Min(w, 0), sp.Max(w, 0)
     left = square - sum(n * r**2 for (_, n), r in zip(tails, ratios, strict=True) if r.is_negative)
     right = square - sum(n * r**2 for (_, n), r in zip(tails, ratios, strict=True) if r.is_positive)
@@ -206,13 +205,11 @@ def _without_decay(w: sp.Expr) -> sp.Expr:
 
 def _scaled_erfi(e: sp.Expr) -> sp.Expr:
     """exp(u)*erfi(w) -> exp(u + w**2)*dawson(w)*2/sqrt(pi): neither overflows where the product does not."""
-    factors = e.args if isinstance(e, sp.Mul) else ()
-    growing = [f.args[0] for f in factors if isinstance(f, sp.erfi)]
-    if not growing:
-        return e
-    exponent = sp.Add(*(w**2 for w in growing), *(f.args[0] for f in factors if isinstance(f, sp.exp)))
-    rest = [f for f in factors if not isinstance(f, sp.erfi | sp.exp)]
-    return sp.Mul(*rest, sp.exp(sp.expand(exponent)), *(2 / sp.sqrt(sp.pi) * co.Dawson(w) for w in growing))
+    factor, exponent = factor_and_exponent(e)
+    growing = [f for f in sp.Mul.make_args(factor) if isinstance(f, sp.erfi)] if isinstance(e, sp.Mul) else []
+    for f in growing:
+        factor, exponent = factor / f * 2 / sp.sqrt(sp.pi) * co.Dawson(f.args[0]), exponent + f.args[0] ** 2
+    return factor * sp.exp(sp.expand(exponent)) if growing else e
 
 
 def _bare_erfi(e: sp.Expr) -> sp.Expr:
@@ -222,15 +219,12 @@ def _bare_erfi(e: sp.Expr) -> sp.Expr:
 
 def _scaled_hyperbolic(e: sp.Expr) -> sp.Expr:
     """exp(a)*sinh(b), exp(a)*cosh(b): one function each, so that the growth of one cancels that of the other."""
-    if not isinstance(e, sp.Mul):
-        return e
-    waves = [f for f in e.args if isinstance(f, sp.sinh | sp.cosh)]
-    exponents = [f.args[0] for f in e.args if isinstance(f, sp.exp)]
-    if len(waves) != 1 or not exponents:
+    factor, exponent = factor_and_exponent(e)
+    waves = [f for f in sp.Mul.make_args(factor) if isinstance(f, sp.sinh | sp.cosh)]
+    if len(waves) != 1 or exponent == 0:
         return e
     scaled = co.ExpSinh if isinstance(waves[0], sp.sinh) else co.ExpCosh
-    rest = [f for f in e.args if f is not waves[0] and not isinstance(f, sp.exp)]
-    return sp.Mul(*rest, scaled(sp.Add(*exponents), waves[0].args[0]))
+    return factor / waves[0] * scaled(exponent, waves[0].args[0])
 
 
 def _offset_waves(e: sp.Expr) -> sp.Expr:
@@ -281,24 +275,20 @@ def _differences(e: sp.Expr) -> sp.Expr:
 def _small_differences(e: sp.Expr) -> sp.Expr:
     """C*exp(u) - c -> c*expm1(u), c - c*erf(w) -> c*erfc(w), c - c*cos(u) -> 2*c*sin(u/2)**2.
 
-    Also where several such terms share a constant.
+    Also where several such terms share a constant: all numbers k in k*head(u) -> k - k*(1 - head(u)), if that makes the
+    constant term smaller.
     """
     for head, record in RECORDS.items():
-        if isinstance(e, sp.Add) and record.complements is not None:
-            e = _without_constant(e, head, record.complements)
+        if not isinstance(e, sp.Add) or record.complements is None:
+            continue
+        constant, terms = e.as_coeff_Add()
+        split = [term.as_coeff_Mul() for term in sp.Add.make_args(terms)]
+        moving = [bool(f.free_symbols) and isinstance(f, head) for _, f in split]
+        moved = constant + sum(k for (k, _), moves in zip(split, moving, strict=True) if moves)
+        if abs(moved) < abs(constant):
+            pairs = zip(split, moving, strict=True)
+            e = sp.Add(moved, *(k * (-record.complements(f.args[0])[0] if moves else f) for (k, f), moves in pairs))
     return e
-
-
-def _without_constant(
-    e: sp.Add, head: type[sp.Function], complements: Callable[[sp.Expr], tuple[sp.Expr, sp.Expr | None]]
-) -> sp.Expr:
-    """k*head(u) -> k - k*(1 - head(u)) for all numbers k, if that makes the constant term smaller."""
-    constant, terms = e.as_coeff_Add()
-    split = [(*term.as_coeff_Mul(), bool(term.free_symbols)) for term in sp.Add.make_args(terms)]
-    moved = constant + sum(k for k, f, d in split if d and isinstance(f, head))
-    if abs(moved) >= abs(constant):
-        return e
-    return sp.Add(moved, *(k * (-complements(f.args[0])[0] if d and isinstance(f, head) else f) for k, f, d in split))
 
 
 def _log1p(e: sp.Expr) -> sp.Expr:

@@ -7,7 +7,6 @@ terms cancel for nearly parallel inputs; as a sum of squares it does not.
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import product
 
 import sympy as sp
@@ -31,7 +30,9 @@ def tailed(expr: sp.Expr) -> sp.Expr:
     candidates = [expr]
     for first, second, beside in SIDES:
         tails = expr.xreplace({node: _in_tails(node, first, second) for node in signs})
-        candidates.append(_collected(tails.replace(sp.erf, partial(_in_tail, side=beside))))
+        sides = {e: beside * _orientation(e.args[0]) for e in tails.atoms(sp.erf)}  # as parameters move them
+        tails = tails.xreplace({e: side * (Erfc(-side * e.args[0]) - 1) for e, side in sides.items()})
+        candidates.append(_collected(tails))
     return min(candidates, key=lambda e: len(sp.Add.make_args(sp.expand_mul(e))))
 
 
@@ -42,12 +43,6 @@ def _in_tails(node: S2, first: int, second: int) -> sp.Expr:
     both = first * second
     tail = Q2(-first * h, -second * k, both * r)
     return both * (4 * tail - 1 - first * sp.erf(h / sp.sqrt(2)) - second * sp.erf(k / sp.sqrt(2)))
-
-
-def _in_tail(u: sp.Expr, side: int) -> sp.Expr:
-    """erf(u) by the tail on a side, as parameters move it."""
-    side *= _orientation(u)
-    return side * (Erfc(-side * u) - 1)
 
 
 def _orientation(shift: sp.Expr) -> int:
@@ -86,11 +81,8 @@ def squared(e: sp.Expr) -> sp.Expr:
     if a == 0:
         return e
     b = sp.cancel(-N.coeff_monomial(C) / (2 * a))
-    determinant = v1 * v2 - C**2
-    if (
-        sp.expand(under - unit * determinant) != 0
-        or sp.expand(N.as_expr() - v2 * a**2 + 2 * C * a * b - v1 * b**2) != 0
-    ):
+    determinant, form = v1 * v2 - C**2, v2 * a**2 - 2 * C * a * b + v1 * b**2
+    if sp.expand(under - unit * determinant) != 0 or sp.expand(N.as_expr() - form) != 0:
         return e
     return sp.exp(-(a**2) / (2 * v1) - CrossDifference(v1, b, C, a) ** 2 / (2 * v1 * determinant))
 

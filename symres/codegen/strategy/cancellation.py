@@ -8,7 +8,7 @@ points and goes on around the worst ones, closer and closer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 
@@ -17,8 +17,7 @@ import sympy as sp
 
 from ...core.symbols import C, K
 from ..planning.plan import Component
-from ..planning.target import ArrayFunction, Floats, Target
-from ..stable.angles import AngleForm
+from ..planning.target import Floats, Target
 from ..stable.correlation_form import in_determinant_form
 from ..stable.rewrites import stabilise
 from ..stable.rounding_error import cancels, doubt
@@ -32,49 +31,8 @@ SIZES = (0.0, 1e-8, 1e-3, 1 / 12, 0.5, 0.75, 1 - 1e-3, 1 - 1e-8, 1.0, 1 + 1e-8, 
 FORMS = 9  # so many ways to count two angles are tried
 
 
-@dataclass(frozen=True)
-class _Points:
-    """Kernels and parameters, in the coordinates of the search.
-
-    Args:
-        columns: one for each point: exponents of kernels, -log10(1 - abs(rho)), the sign of rho, parameters.
-        kernels: 1 or 2.
-    """
-
-    columns: Floats
-    kernels: int
-
-    def take(self, index: np.ndarray) -> _Points:
-        """Some of them."""
-        return _Points(self.columns[:, index], self.kernels)
-
-    @property
-    def _parts(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """The coordinates: of shapes (kernels, n), (n,), (n,) and (parameters, n)."""
-        digits = self.kernels
-        return self.columns[:digits], self.columns[digits], self.columns[digits + 1], self.columns[digits + 2 :]
-
-    def around(self, random: np.random.Generator, scale: float) -> _Points:
-        """As many others at a distance of about ``scale``, in some of the coordinates each."""
-
-        def moved(a: Floats) -> Floats:
-            return np.where(random.random(a.shape) < 0.5, scale * random.standard_normal(a.shape), 0.0)
-
-        before, digits, signs, parameters = self._parts
-        exponents = np.clip(before + moved(before), *EXPONENTS)
-        if len(exponents) == 2:
-            exponents[1] = np.where(before[0] == before[1], exponents[0], exponents[1])
-        digits = np.clip(digits + moved(digits), 0.0, CLOSEST)
-        return _Points(np.vstack([exponents, digits, signs, parameters * (1.0 + moved(parameters))]), self.kernels)
-
-    def arguments(self) -> list[Floats]:
-        """Them as arguments of a component."""
-        exponents, digits, signs, parameters = self._parts
-        kernels = list(10.0**exponents)
-        if len(kernels) == 2:
-            rho = np.where(digits >= CLOSEST, 1.0, 1.0 - 10.0**-digits)
-            kernels.append(signs * rho * np.sqrt(kernels[0]) * np.sqrt(kernels[1]))
-        return [*kernels, *parameters]
+# For each point, along the last axis: exponents of its kernels, -log10(1 - abs(rho)), the sign of rho, parameters.
+_Points = list[Floats]
 
 
 @lru_cache(maxsize=256)
@@ -122,16 +80,16 @@ def largest_share(component: Component, reference: Target) -> float:
         return float("inf")
     random = np.random.default_rng(1)
     points = _first(component, random)
-    found = share(points)
+    shares = share(points)
     for number in range(ROUNDS):
-        best = np.argsort(-found)[:KEPT]
-        near = points.take(np.repeat(best, CHILDREN)).around(random, 0.5 * 0.6**number)
-        more = share(near)
-        points = replace(near, columns=np.hstack([points.take(best).columns, near.columns]))
-        found = np.concatenate([found[best], more])
-        if np.isinf(found).any():
+        best = np.argsort(-shares)[:KEPT]
+        kept = [a[..., best] for a in points]
+        near = _around([np.repeat(a, CHILDREN, axis=-1) for a in kept], random, 0.5 * 0.6**number)
+        shares = np.concatenate([shares[best], share(near)])
+        points = [np.concatenate(pair, axis=-1) for pair in zip(kept, near, strict=True)]
+        if np.isinf(shares).any():
             break
-    return float(found.max())
+    return float(shares.max())
 
 
 def _share(component: Component, reference: Target) -> Callable[[_Points], Floats] | None:
@@ -139,22 +97,27 @@ def _share(component: Component, reference: Target) -> Callable[[_Points], Float
     v = C if component.is_pair else K
     if not isinstance(component.code, sp.Expr):
         return None
-    value, slope = _bounded(component, component.code, reference), None
+    value = _bounded(component, component.code, reference)
     if value is None:
         return None
-    slope = _bounded(component, _slope(component.formula, component.form, v), reference)
+    if component.form is not None:
+        steepness = component.form.diff(v).stable()
+    else:
+        steepness = stabilise(component.formula.diff(v))
+        steepness = in_determinant_form(steepness) if component.is_pair else steepness
+    slope = _bounded(component, steepness, reference)
     place = component.symbols.index(v)
 
     def share(points: _Points) -> Floats:
-        given = points.arguments()
+        numbers = _arguments(points)
         with np.errstate(all="ignore"):
-            size, lost = value(given)
+            size, lost = value(numbers)
             scale = size - ROUNDING * lost  # what is there beside the error of this very evaluation
             if slope is not None:
-                steep, unsure = slope(given)
-                scale = np.fmax(scale, np.abs(given[place]) * (steep - ROUNDING * unsure))
-            found = np.where(lost == 0.0, 0.0, lost / np.where(scale > 0.0, scale, 0.0))
-        return np.where(np.isnan(found), np.inf, found)
+                steep, unsure = slope(numbers)
+                scale = np.fmax(scale, np.abs(numbers[place]) * (steep - ROUNDING * unsure))
+            shares = np.where(lost == 0.0, 0.0, lost / np.where(scale > 0.0, scale, 0.0))
+        return np.where(np.isnan(shares), np.inf, shares)
 
     return share
 
@@ -166,38 +129,50 @@ def _bounded(
     bound = doubt(code)
     if bound is None or reference.unspelled(code) or reference.unspelled(bound):
         return None
-    functions = [_run(component, expr, reference) for expr in (code, bound)]
+    bare = Component(component.name, component.symbols, component.formula, None)
+    functions = [reference.run(replace(bare, code=expr)) for expr in (code, bound)]
 
-    def evaluated(given: list[Floats]) -> tuple[Floats, Floats]:
-        shape = given[0].shape
-        size, lost = (np.broadcast_to(f(*given), shape) for f in functions)
+    def evaluated(numbers: list[Floats]) -> tuple[Floats, Floats]:
+        size, lost = (np.broadcast_to(f(*numbers), numbers[0].shape) for f in functions)
         return np.abs(size), lost
 
     return evaluated
 
 
-def _run(component: Component, code: sp.Expr, reference: Target) -> ArrayFunction:
-    return reference.run(Component(component.name, component.symbols, component.formula, code))
-
-
-def _slope(formula: sp.Expr, form: AngleForm | None, v: sp.Symbol) -> sp.Expr:
-    if form is not None:
-        return form.diff(v).stable()
-    slope = stabilise(formula.diff(v))
-    return in_determinant_form(slope) if v == C else slope
-
-
 def _first(component: Component, random: np.random.Generator) -> _Points:
     """Points all over the kernels and parameters."""
-    exponents = random.uniform(*EXPONENTS, (2 if component.is_pair else 1, FIRST))
+    exponents = random.uniform(*EXPONENTS, (len(component.kernels), FIRST))
     if component.is_pair:
         exponents[1] = np.where(random.random(FIRST) < 0.5, exponents[0], exponents[1])
     near = random.random(FIRST) < 0.5
     digits = np.where(near, random.uniform(0.0, CLOSEST, FIRST), -np.log10(random.uniform(1e-3, 1.0, FIRST)))
     digits = np.where(random.random(FIRST) < 0.1, CLOSEST, digits)
     parameters = [random.choice(_values(p), FIRST) for p in component.parameters]
-    signs = random.choice([-1.0, 1.0], FIRST)
-    return _Points(np.vstack([exponents, digits, signs, *parameters]), len(exponents))
+    return [exponents, digits, random.choice([-1.0, 1.0], FIRST), np.reshape(parameters, (-1, FIRST))]
+
+
+def _around(points: _Points, random: np.random.Generator, scale: float) -> _Points:
+    """As many other points at a distance of about ``scale``, in some of the coordinates each."""
+    before, digits, signs, parameters = points
+
+    def moved(a: Floats) -> Floats:
+        return np.where(random.random(a.shape) < 0.5, scale * random.standard_normal(a.shape), 0.0)
+
+    exponents = np.clip(before + moved(before), *EXPONENTS)
+    if len(exponents) == 2:
+        exponents[1] = np.where(before[0] == before[1], exponents[0], exponents[1])
+    digits = np.clip(digits + moved(digits), 0.0, CLOSEST)
+    return [exponents, digits, signs, parameters * (1.0 + moved(parameters))]
+
+
+def _arguments(points: _Points) -> list[Floats]:
+    """Points as arguments of a component."""
+    exponents, digits, signs, parameters = points
+    kernels = list(10.0**exponents)
+    if len(kernels) == 2:
+        rho = np.where(digits >= CLOSEST, 1.0, 1.0 - 10.0**-digits)
+        kernels.append(signs * rho * np.sqrt(kernels[0]) * np.sqrt(kernels[1]))
+    return [*kernels, *parameters]
 
 
 def _values(parameter: sp.Symbol) -> list[float]:

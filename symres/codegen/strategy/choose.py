@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 
@@ -26,25 +26,15 @@ from ..stable.correlation_form import in_determinant_form
 from ..stable.primitives import Certain, TwoSigns, TwoTails
 from ..stable.rewrites import stabilise
 from ..stable.rounding_error import doubt
+from . import measured_error as errors
 from .cancellation import is_harmless, steadiest
-from .measured_error import (
-    BITS,
-    deviation,
-    measured_kernel,
-    measured_pair,
-    measured_quadrature,
-    round_up,
-    running,
-    with_ends,
-    with_numbers,
-)
 from .parameter_ranges import parameter_ranges
 from .sample_points import MEASURED, Values, named, other_values
 
 _SLOW = (TwoSigns, TwoTails, S4, T4)
 UNIT = sp.Float(2.0**-53)  # what a rounding is, relative to a number
 MAX_CLOSED_FORM_ERROR = (
-    1e-9  # a larger error of any closed form, beside the largest value for the same kernels, and the same is done
+    1e-9  # of any closed form, beside the largest value for the same kernels; else averages are taken
 )
 HARD = ((1e-8, 1e-8, 3e-9), (1e-8, 1e-4, 9e-7), (0.7, 0.7, 0.7 * (1 - 1e-12)), (60.0, 60.0, 18.0), (1e4, 1e4, 9.99e3),
         (1e4, 1e4, (1e-12 - 1) * 1e4))  # fmt: skip
@@ -80,22 +70,22 @@ def build_component(
     average = Component(name, symbols, formula, summed_averages(formula) if C in symbols else None)
     if averages(formula) and symbols != (K,) and average.code is None and not target.computes(average):
         raise not_integrated(formula, target.title)  # it would be measured for nothing
-    if C in symbols and formula.has(*SPECIAL):  # likewise
-        unspelled = target.unspelled(in_determinant_form(stabilise(formula)))
-        if unspelled:
-            raise NoSpelling.of(target.title, formula, unspelled)
-    if C in symbols and formula.has(*SPECIAL) and not accept_cancellation:
+    is_special = C in symbols and formula.has(*SPECIAL)
+    if is_special and (unspelled := target.unspelled(in_determinant_form(stabilise(formula)))):  # likewise
+        raise NoSpelling.of(target.title, formula, unspelled)
+    if is_special and not accept_cancellation:
         _check_digits(name, symbols, formula, target.title, reference, fallback_integral)
     component = _built(name, symbols, formula, reference, accept_cancellation, fallback_integral)
     if component.fallback_integral is not None and not target.capabilities.mends:
-        if C in symbols and formula.has(*SPECIAL):
+        if is_special:
             component = _certain_or_summed(component, target.title, reference)
         else:
             component = replace(_built(name, symbols, formula, reference, accept_cancellation), mended=False)
     component = _spelled(component, target, reference)
-    measured_on = target if target.is_runnable else reference
-    component = component if measured_on is reference else _measured_in(component, target)
-    return replace(component, ranges=parameter_ranges(component, measured_on))
+    if not target.is_runnable or target is reference:
+        return replace(component, ranges=parameter_ranges(component, reference))
+    component = _measured_in(component, target)
+    return replace(component, ranges=parameter_ranges(component, target))
 
 
 def _certain_or_summed(component: Component, title: str, reference: Target) -> Component:
@@ -107,11 +97,9 @@ def _certain_or_summed(component: Component, title: str, reference: Target) -> C
     try:
         return _measured_certain(component, title, reference)
     except LosesDigits:
-        assert component.fallback_integral is not None
-        summed = _as_sums(component, component.fallback_integral)
-        if summed is None:
+        if (summed := _as_sums(component, component.fallback_integral)) is None:
             raise
-        return _measured(measured_quadrature, summed, reference)
+        return _measured(summed, reference)
 
 
 @lru_cache(maxsize=256)
@@ -121,22 +109,18 @@ def _measured_certain(component: Component, title: str, reference: Target) -> Co
     Raises:
         LosesDigits: that is where ordinary kernels and parameters are.
     """
-    code = component.code
-    assert isinstance(code, sp.Expr)
-    bounded = Certain(code, UNIT * doubt(code))
+    bounded = Certain(component.code, UNIT * doubt(component.code))
     certain = replace(component, code=bounded, fallback_integral=None, floored=True)
-    found = measured_pair(certain, reference)
+    found = errors.measured_pair(certain, reference)
     if not math.isfinite(found.error):
         where = f"its terms cancel in floats at {found.worst}, where code for NumPy and PyTorch integrates"
         raise _refused(component, title, where)
-    return _measured(measured_pair, certain, reference, accept_cancellation=True)
+    return _measured(certain, reference, accept_cancellation=True)
 
 
 def _spelled(component: Component, target: Target, reference: Target) -> Component:
     """A component whose code the target has words for: a fit where a closed form of one kernel has none."""
-    if not isinstance(component.code, sp.Expr):
-        return component
-    unspelled = target.unspelled(component.code)
+    unspelled = target.unspelled(component.code) if isinstance(component.code, sp.Expr) else ""
     if not unspelled and not _is_unspelled(component, reference):
         return component
     if component.symbols != (K,):
@@ -147,33 +131,19 @@ def _spelled(component: Component, target: Target, reference: Target) -> Compone
 @lru_cache(maxsize=256)
 def _measured_in(component: Component, target: Target) -> Component:
     """A component with the errors of its code in another target; errors on the reference chose the code."""
-    found = _remeasured(component, None, target)
+    found = _remeasured(component, target)
     unended = replace(component, max_measured_kernel=math.inf)  # averages end elsewhere with other parameters
-    texts = []
-    for values in other_values(component.parameters):
-        try:
-            other = _remeasured(unended, values, target)
-        except SymresError as error:
-            texts.append(f"not measured {_where(values)}: {error.found}")
-            continue
-        texts.append(f"{_outcome(other, found.last)} {_where(values)}")
-    return replace(found, measured_in=target.title, elsewhere=_listed(component, texts))
+    others = _elsewhere(component, lambda values: _remeasured(unended, target, values))
+    return replace(found, measured_in=target.title, elsewhere=_listed(component, others, found.last))
 
 
-def _remeasured(component: Component, values: Values | None, target: Target) -> Component:
-    """A component with the error of its code in a target.
-
-    The error is infinite where that code has no number, or a wrong one, although the reference has one.
+def _remeasured(component: Component, target: Target, values: Values | None = None) -> Component:
+    """A component with the error of its code in a target; infinite where that alone has no number, or a wrong one.
 
     Raises:
         SymresError: kernels of order one are inaccurate.
     """
-    if not component.is_pair:
-        found = measured_kernel(component, target, values)
-    elif component.is_pair_average:
-        found = measured_quadrature(component, target, values)
-    else:
-        found = measured_pair(component, target, values)
+    found = errors.measured(component, target, values)
     if found.origin != component.origin:
         return replace(component, error=math.inf, worst="K = 0")
     if found.max_kernel < component.max_kernel and values is None:
@@ -194,25 +164,21 @@ def _check_digits(
     component = Component(name, symbols, formula, in_determinant_form(stabilise(formula)))
     if _is_unspelled(component, reference):
         return
-    component = with_ends(component, reference)
-    formula, extra = with_numbers(component, None)
-    function = running(component, reference)
+    component = errors.with_ends(component, reference)
+    formula, extra = errors.with_numbers(component, None)
+    function = errors.running(component, reference)
     with np.errstate(all="ignore"):
         values = {point: float(function(*map(np.array, point), *extra)) for point in (*PARALLEL, *HARD)}
     if fallback_integral is None and not all(math.isfinite(values[point]) for point in PARALLEL):
         raise _refused(component, title, "it is 0/0 in floats where inputs are parallel")
-    most = (
-        FEW_DIGITS if fallback_integral is None else MAX_CLOSED_FORM_ERROR
-    )  # averages mend what is lost here and there
+    most = FEW_DIGITS if fallback_integral is None else MAX_CLOSED_FORM_ERROR  # averages mend what is lost in places
     for point in HARD:
-        _check_error(component, title, deviation(formula, point, values[point]), named(point), most)
+        if not (error := errors.deviation(formula, point, values[point])) <= most:
+            raise _refused(component, title, f"its terms cancel in floats (error {error:.0e} at {named(point)})")
     measured = _built(name, symbols, component.formula, reference, False, fallback_integral)  # as in the call below
-    _check_error(component, title, measured.error, measured.worst)
-
-
-def _check_error(component: Component, title: str, error: float, place: str, most: float = FEW_DIGITS) -> None:
-    if not error <= most:
-        raise _refused(component, title, f"its terms cancel in floats (error {error:.0e} at {place})")
+    if not measured.error <= FEW_DIGITS:
+        where = f"error {measured.error:.0e} at {measured.worst}"
+        raise _refused(component, title, f"its terms cancel in floats ({where})")
 
 
 def _check_loss(component: Component, title: str, where: str = "") -> None:
@@ -242,23 +208,20 @@ def _built(
     open_ = bool(averages(formula))
     if C in symbols:
         if open_:
-            code = summed_averages(formula)
-            return _measured(measured_quadrature, Component(name, symbols, formula, code), reference)
+            return _measured(Component(name, symbols, formula, summed_averages(formula)), reference)
         form = angle_form(formula, (K1, C, K2))
         code = in_determinant_form(stabilise(formula) if form is None else form.stable())
         component = Component(name, symbols, formula, code, form)
         if not _is_unspelled(component, reference):  # its angles are counted from where least cancels
             component = steadiest(component, reference)
         component = _guarded(component, fallback_integral, reference)
-        if _is_unspelled(component, reference):
-            return component
-        measure = measured_quadrature if component.is_pair_average else _measured_pair
-        return _measured(measure, component, reference, accept_cancellation)
+        unspelled = _is_unspelled(component, reference)
+        return component if unspelled else _measured(component, reference, accept_cancellation)
     if open_ and len(symbols) > 1:
-        return _measured(measured_kernel, Component(name, symbols, formula, None), reference)
+        return _measured(Component(name, symbols, formula, None), reference)
     closed = _guarded(Component(name, symbols, formula, stabilise(formula)), fallback_integral, reference)
     if not open_ and not _is_unspelled(closed, reference):
-        closed = _measured(measured_kernel, closed, reference, accept_cancellation)
+        closed = _measured(closed, reference, accept_cancellation)
         if closed.error <= ACCURATE or len(symbols) > 1:
             return closed
         try:
@@ -282,12 +245,12 @@ def _guarded(component: Component, fallback_integral: sp.Expr | None, reference:
     return replace(component, fallback_integral=fallback_integral) if summed is None else summed
 
 
-def _as_sums(component: Component, integral: sp.Expr) -> Component | None:
+def _as_sums(component: Component, integral: sp.Expr | None) -> Component | None:
     """A component as fixed sums; None if it is not one of pairs or an average is no such sum."""
-    total = summed_averages(integral) if component.is_pair else None
-    return (
-        None if total is None else replace(component, formula=integral, code=total, form=None, fallback_integral=None)
-    )
+    total = summed_averages(integral) if component.is_pair and integral is not None else None
+    if integral is None or total is None:
+        return None
+    return replace(component, formula=integral, code=total, form=None, fallback_integral=None)
 
 
 def _is_unspelled(component: Component, reference: Target) -> bool:
@@ -300,84 +263,82 @@ def _is_unspelled(component: Component, reference: Target) -> bool:
 @lru_cache(maxsize=256)
 def _fitted(name: str, formula: sp.Expr, reference: Target) -> Component:
     """A function of one kernel as a fit."""
-    fitted = fit(_values(formula), str(formula))
-    component = Component(name, (K,), formula, fitted, max_kernel=fitted.max_kernel, reason=fitted.reason)
-    return replace(measured_kernel(component, reference), measured_in=reference.title)
 
-
-def _values(formula: sp.Expr) -> Callable[[mp.mpf], mp.mpf]:
     def value(k: mp.mpf) -> mp.mpf:
         try:
             return evaluate(formula, {K: k}, 20)[0]
         except SymresError:  # smaller than any precision: exp(-1/K) and the like
-            ball = enclose(formula, {K: k}, 2 * BITS)
+            ball = enclose(formula, {K: k}, 2 * errors.BITS)
             if ball.is_finite() and float(ball.rad()) < 1e-30:
                 return mp.mpf(float(ball.mid()))
             raise
 
-    return value
+    fitted = fit(value, str(formula))
+    component = Component(name, (K,), formula, fitted, max_kernel=fitted.max_kernel, reason=fitted.reason)
+    return replace(errors.measured_kernel(component, reference), measured_in=reference.title)
 
 
-def _measured_pair(component: Component, target: Target, values: Values | None) -> Component:
-    return measured_pair(with_ends(component, target, values), target, values)
-
-
-def _measured(
-    measure: Callable[[Component, Target, Values | None], Component],
-    component: Component,
-    reference: Target,
-    accept_cancellation: bool = False,
-) -> Component:
+def _measured(component: Component, reference: Target, accept_cancellation: bool = False) -> Component:
     """A component with the error of its code in the reference, and those at other values of its parameters.
 
     Raises:
         LosesDigits: a closed form, unless ``accept_cancellation``, whose terms cancel in floats with one of these
             values; or one whose limit at K = 0 depends on parameters and is not found at small kernels.
     """
-    found, texts = measure(component, reference, None), []
+
+    def measure(values: Values | None = None) -> Component:
+        return errors.measured(errors.with_ends(component, reference, values), reference, values)
+
+    found, others = measure(), []
     if not accept_cancellation:
         _check_loss(found, reference.title)
-    for values in other_values(component.parameters):
-        try:
-            other = measure(component, reference, values)
-        except SymresError as error:
-            texts.append(f"not measured {_where(values)}: {error.found}")
+    for where, other in _elsewhere(component, measure):
+        others.append((where, other))
+        if isinstance(other, SymresError):
             continue
         moves = found.origin != other.origin  # the limit at K = 0, with a parameter
         if moves and component.floored and not accept_cancellation:
             raise _refused(component, reference.title, "its limit at K = 0 depends on parameters")
         if moves or (other.floored and not found.floored):  # one code serves all values
-            return _measured(measure, replace(component, floored=True), reference, accept_cancellation)
+            return _measured(replace(component, floored=True), reference, accept_cancellation)
         if not accept_cancellation:
-            _check_loss(other, reference.title, f" {_where(values)}")
-        texts.append(f"{_outcome(other, found.last)} {_where(values)}")
-    return replace(found, measured_in=reference.title, elsewhere=_listed(component, texts))
+            _check_loss(other, reference.title, f" {where}")
+    return replace(found, measured_in=reference.title, elsewhere=_listed(component, others, found.last))
 
 
-def _where(values: Values) -> str:
-    return "with " + ", ".join(f"{name} = {value}" for name, value in values.items())
+_Outcome = tuple[str, Component | SymresError]  # with which values of parameters, and what was found
 
 
-def _listed(component: Component, outcomes: list[str]) -> str:
+def _elsewhere(component: Component, measure: Callable[[Values], Component]) -> Iterator[_Outcome]:
+    """The measurements of a component at other values of its parameters, one after the other."""
+    for values in other_values(component.parameters):
+        where = "with " + ", ".join(f"{name} = {value}" for name, value in values.items())
+        try:
+            yield where, measure(values)
+        except SymresError as error:
+            yield where, error
+
+
+def _listed(component: Component, outcomes: Iterable[_Outcome], last: float) -> str:
     """The outcomes of the measurements at other values of the parameters, as one text."""
-    if outcomes and averages(component.formula) and not component.is_pair:  # errors are relative to the value itself
-        return "; ".join([*outcomes, "fewer digits where values of both signs cancel"])
-    return "; ".join(outcomes)
+    texts = [
+        f"not measured {where}: {other.found}" if isinstance(other, SymresError) else f"{_outcome(other, last)} {where}"
+        for where, other in outcomes
+    ]
+    if texts and averages(component.formula) and not component.is_pair:  # errors are relative to the value itself
+        texts.append("fewer digits where values of both signs cancel")
+    return "; ".join(texts)
 
 
 def _outcome(found: Component, last: float) -> str:
-    """The error of a component, as text.
-
-    Args:
-        found: the component, measured.
-        last: the largest kernel measured at the usual parameters; another one is named.
-    """
+    """The error of a component, as text; it names the largest kernel unless that is ``last``, of usual parameters."""
     if not math.isfinite(found.error):
         return f"no value at {found.worst}"
-    error = round_up(found.error)
+    error = errors.round_up(found.error)
     text = f"at most {error:.0e}" if error < 1 else "no digits"
     if found.error > FEW_DIGITS:
         beside = found.error_over_max
-        text += f" (worst at {found.worst}{'' if beside is None else f'; {round_up(beside):.0e} of the largest value'})"
+        of_largest = "" if beside is None else f"; {errors.round_up(beside):.0e} of the largest value"
+        text += f" (worst at {found.worst}{of_largest})"
     text += f"; no value {found.undefined}" if found.undefined else ""
     return text + (f" for kernels up to {min(found.last, MEASURED):g}" if found.last != last else "")

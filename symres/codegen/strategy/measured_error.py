@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -27,19 +27,8 @@ from ..averages.integrands import PiecewiseIntegrand
 from ..fits.chebyshev import Fit, grid
 from ..planning.plan import FEW_DIGITS, INACCURATE, Component
 from ..planning.target import ArrayFunction, Floats, Target
-from .sample_points import (
-    DIAGONAL,
-    ENDS,
-    NEAR_ZERO,
-    PARAMETER,
-    TINY,
-    Point,
-    Values,
-    all_pairs,
-    larger,
-    named,
-    open_pairs,
-)
+from . import sample_points as samples
+from .sample_points import PARAMETER, Point, Values, larger, named, open_pairs
 
 Place = tuple[tuple[sp.Symbol, float], ...]  # the value of each kernel
 
@@ -62,6 +51,12 @@ def running(component: Component, target: Target) -> ArrayFunction:
     return target.run(component)
 
 
+def measured(component: Component, target: Target, values: Values | None = None) -> Component:
+    """A component with the error of its code in a target, as components of its kind are measured."""
+    of_pairs = measured_quadrature if component.is_pair_average else measured_pair
+    return (of_pairs if component.is_pair else measured_kernel)(component, target, values)
+
+
 def measured_kernel(component: Component, target: Target, values: Values | None = None) -> Component:
     """Error relative to max(|f|, |K f'|) on K = 1e-8 .. 1e4; a value at K = 0 is supplied where the code has none.
 
@@ -78,17 +73,17 @@ def measured_kernel(component: Component, target: Target, values: Values | None 
         inside = int(np.argmin(np.isfinite(found)))
         component = replace(component, max_measured_kernel=float(f"{points[inside - 1]:.2g}"), reason=UNREACHED)
         points, found = points[:inside], found[:inside]
-    errors = []
-    for k, value in zip(points, found, strict=True):
-        variable = None if component.by_value else K
-        errors.append((_deviation(formula, ((K, float(k)),), float(value), variable), f"K = {k:.3g}"))
+    errors = [
+        (deviation(formula, (float(k),), float(value), component.by_value), f"K = {k:.3g}")
+        for k, value in zip(points, found, strict=True)
+    ]
     if isinstance(component.code, Fit) and component.code.absolute:
-        exact = np.array([float(_ball(formula, ((K, float(k)),), BITS).mid()) for k in points])
+        exact = np.array([float(_ball(formula, _at((float(k),)), BITS).mid()) for k in points])
         component = replace(component, error_over_max=float(np.max(np.abs(found - exact)) / np.max(np.abs(exact))))
     worst, where = max(errors)
     poor = [k for k, (error, _) in zip(points, errors, strict=True) if error > INACCURATE]
     if poor and component.error_over_max is not None:
-        where = f"K in {min(poor):.1e}..{max(poor):.1e}"
+        where = f"K in {poor[0]:.1e}..{poor[-1]:.1e}"
     return replace(component, error=worst, worst=where)
 
 
@@ -100,11 +95,13 @@ def _values(function: ArrayFunction, points: Sequence[Sequence[float]], extra: S
 
 def _with_limit(component: Component, formula: sp.Expr, function: ArrayFunction, extra: Sequence[float]) -> Component:
     """A component with its limit at K = 0 where the code has no value there; its error is infinite if none is found."""
-    tiny = _values(function, [(k,) for k in NEAR_ZERO], extra)
-    origin, divides = _at_zero(function, extra)
+    tiny = _values(function, [(k,) for k in samples.NEAR_ZERO], extra)
+    divisions: list[str] = []
+    with np.errstate(all="ignore", divide="call"), np.errstate(call=lambda kind, _: divisions.append(kind)):
+        origin = float((function(np.zeros(1), *extra) * np.ones(1))[0])
     integrated = component.code is None or component.fallback_integral is not None  # nan is lack of digits then
     undefined = np.isnan(tiny) & (not integrated)
-    if component.origin is not None or not (divides or undefined.any() or not math.isfinite(origin)):
+    if component.origin is not None or not (divisions or undefined.any() or not math.isfinite(origin)):
         return component
     if isinstance(component.code, sp.Expr):
         limit = _limit(formula)
@@ -112,25 +109,14 @@ def _with_limit(component: Component, formula: sp.Expr, function: ArrayFunction,
             origin = math.nan if limit is None else limit
     if math.isnan(origin):
         return replace(component, error=math.inf, worst="K = 0")
-    start = _start(tiny, origin) if undefined.any() else 0.0
-    if start is None:
-        return replace(component, error=math.inf, worst=f"K = {NEAR_ZERO[np.argmax(undefined)]:g}")
-    return replace(component, origin=origin, start=start)
-
-
-def _at_zero(function: ArrayFunction, extra: Sequence[float]) -> tuple[float, bool]:
-    """The value at K = 0, and whether it takes a division by zero."""
-    divisions: list[str] = []
-    with np.errstate(all="ignore", divide="call"), np.errstate(call=lambda kind, _: divisions.append(kind)):
-        value = float((function(np.zeros(1), *extra) * np.ones(1))[0])
-    return value, bool(divisions)
-
-
-def _start(tiny: Floats, limit: float) -> float | None:
-    """A kernel below which a function is its limit or, in floats, no number; None if some value is neither."""
-    close = np.isnan(tiny) | (np.abs(tiny - limit) <= 1e-16 * abs(limit))
-    last = int(np.argmin(close)) if not close.all() else len(NEAR_ZERO)
-    return None if np.isnan(tiny[last:]).any() else NEAR_ZERO[last - 1]
+    if not undefined.any():
+        return replace(component, origin=origin, start=0.0)
+    # in floats the function is its limit or no number up to some kernel, and has values from there on
+    close = np.isnan(tiny) | (np.abs(tiny - origin) <= 1e-16 * abs(origin))
+    last = int(np.argmin(close)) if not close.all() else len(tiny)
+    if np.isnan(tiny[last:]).any():
+        return replace(component, error=math.inf, worst=f"K = {samples.NEAR_ZERO[np.argmax(undefined)]:g}")
+    return replace(component, origin=origin, start=samples.NEAR_ZERO[last - 1])
 
 
 def _limit(formula: sp.Expr) -> float | None:
@@ -149,7 +135,7 @@ def _limit(formula: sp.Expr) -> float | None:
 def measured_pair(component: Component, target: Target, values: Values | None = None) -> Component:
     """Error relative to max(|F|, |C dF/dC|) over kernels 1e-8 .. 1e4 and correlations to 1 - 1e-12."""
     formula, extra = with_numbers(component, values)
-    points = open_pairs() if formula.has(S4) else all_pairs()  # a ball of S4 takes a second
+    points = open_pairs() if formula.has(S4) else samples.all_pairs()  # a ball of S4 takes a second
     function = running(component, target)
     found = _values(function, points, extra)
     errors = (deviation(formula, point, float(value)) for point, value in zip(points, found, strict=True))
@@ -161,7 +147,9 @@ def measured_pair(component: Component, target: Target, values: Values | None = 
 
 
 def with_ends(component: Component, target: Target, values: Values | None = None) -> Component:
-    """A closed form of two inputs as it is, or floored if that gives it values where inputs are parallel or vanish."""
+    """A component; floored, if that gives a closed form of two inputs values where these are parallel or vanish."""
+    if not component.is_pair or component.is_pair_average:
+        return component
     floored = replace(component, floored=True)
     ended = undefined_ends(component, target, values) and not undefined_ends(floored, target, values)
     return floored if ended else component
@@ -170,33 +158,24 @@ def with_ends(component: Component, target: Target, values: Values | None = None
 def undefined_ends(component: Component, target: Target, values: Values | None = None) -> str:
     """Where a closed form has no value in floats, or a floored one none that continues those beside it."""
     function, (_, extra) = running(component, target), with_numbers(component, values)
-    found = []
-    for name, ends in ENDS.items():
+    undefined = []
+    for name, ends in samples.ENDS.items():
         at, beside = (_values(function, points, extra) for points in zip(*ends, strict=True))
         jumps = np.abs(at - beside) > ALIKE * np.max(np.abs(beside))
         if np.any(np.isnan(at)) or (component.floored and np.any(jumps)):
-            found.append(name)
-    return " and ".join(found)
+            undefined.append(name)
+    return " and ".join(undefined)
 
 
 def _beside_largest(formula: sp.Expr, points: Sequence[Point], found: Floats) -> float:
     """The largest error of a pair kernel, relative to its largest value for the same two kernels."""
-    errors: dict[tuple[float, float], list[tuple[float, float]]] = {}
+    groups: dict[tuple[float, float], list[tuple[float, float]]] = {}
     for (k1, k2, c), value in zip(points, found, strict=True):
         exact = _known(formula, _at((k1, k2, c)))
         if exact.is_finite():
-            errors.setdefault((k1, k2), []).append((abs(float(value) - float(exact.mid())), _size(exact)))
-    largest = {kernels: max(size for _, size in group) for kernels, group in errors.items()}
-    return max(
-        max(e for e, _ in errors[kernels]) / size if size > UNDERFLOW else 0.0 for kernels, size in largest.items()
-    )
-
-
-def deviation(formula: sp.Expr, point: Sequence[float], value: float) -> float:
-    """The error of a value at (K1, K2, C) or (K,), relative to max(|F|, |v dF/dv|) with v = C, or K of one kernel."""
-    at = _at(point)
-    variable, _ = at[-1]
-    return _deviation(formula, at, value, variable)
+            groups.setdefault((k1, k2), []).append((abs(float(value) - float(exact.mid())), _size(exact)))
+    largest = (map(max, zip(*group, strict=True)) for group in groups.values())
+    return max(error / size if size > UNDERFLOW else 0.0 for error, size in largest)
 
 
 def _gap(function: ArrayFunction, extra: Sequence[float]) -> tuple[float, float] | None:
@@ -204,7 +183,7 @@ def _gap(function: ArrayFunction, extra: Sequence[float]) -> tuple[float, float]
 
     They do for activations that jump at 0: the correlation of what vanishes counts as 0.
     """
-    diagonal = [(k, k, k) for k in (0.0, *DIAGONAL, 1.0)]
+    diagonal = [(k, k, k) for k in (0.0, *samples.DIAGONAL, 1.0)]
     corner, near, nearer, ordinary = map(float, _values(function, diagonal, extra))
     rounding = 1e-12 * abs(ordinary)  # an average that vanishes leaves the rounding of terms that cancel
     if not abs(near - nearer) <= 1e-9 * abs(nearer) or not abs(corner - nearer) > 1e-9 * abs(nearer) + rounding:
@@ -245,21 +224,20 @@ def measured_quadrature(component: Component, target: Target, values: Values | N
             component = replace(component, max_kernel=reached, reason=reason)
         break
     worst, where = max(errors)
-    tiny = _next_to_zero(formula, [(point, float(function(*map(np.array, point), *extra))) for point in TINY])
-    return replace(component, error=worst, worst=where, gap=_gap(function, extra), next_to_zero=tiny)
+    tiny = [0.0]  # errors relative to the value itself, which may be as small as these covariances
+    for point in samples.TINY:
+        exact = _ball(formula, _at(point), LITTLE)
+        if exact.rel_accuracy_bits() > 45 and _size(exact) > SMALLEST:
+            tiny.append(abs(float(function(*map(np.array, point), *extra)) / float(exact.mid()) - 1))
+    return replace(component, error=worst, worst=where, gap=_gap(function, extra), next_to_zero=max(tiny))
 
 
 def _last_number(
     formula: sp.Expr, function: ArrayFunction, extra: Sequence[float], reached: float, beyond: float
 ) -> tuple[float, float]:
-    """The kernel up to which nearly parallel inputs have a number, and the error there.
+    """The kernel, before ``beyond``, up to which nearly parallel inputs have a number, and the error there.
 
-    Args:
-        formula: a pair kernel.
-        function: its code.
-        extra: the parameters.
-        reached: a kernel of which some inputs have numbers; it stands if nearly parallel ones have none at all.
-        beyond: one of which some have none.
+    Where they have none at all it is ``reached``, a kernel of which other inputs have numbers.
     """
     last, following, value = SHORTEST, beyond, math.nan
     for _ in range(2):  # the second time between two neighbours
@@ -272,16 +250,6 @@ def _last_number(
         following = float(kernels[min(ended, SOUGHT - 1)])
     error, _ = _pair_error(formula, (last, last, NEARLY * last), [value])
     return (last, error) if error < INACCURATE else (reached, 0.0)
-
-
-def _next_to_zero(formula: sp.Expr, found: Iterable[tuple[Point, float]]) -> float:
-    """The largest error relative to the value itself at tiny covariances, where it may be as small as they are."""
-    errors = [0.0]
-    for point, value in found:
-        exact = _ball(formula, _at(point), LITTLE)
-        if exact.rel_accuracy_bits() > 45 and _size(exact) > SMALLEST:
-            errors.append(abs(value / float(exact.mid()) - 1))
-    return max(errors)
 
 
 def _pair_error(formula: sp.Expr, point: Point, found: Sequence[float]) -> tuple[float, str]:
@@ -339,16 +307,17 @@ def _ball(formula: sp.Expr, at: Place, bits: int) -> arb:
     return enclose(formula, {symbol: Fraction(value) for symbol, value in at}, bits)
 
 
-@lru_cache(maxsize=64)
-def _slope(formula: sp.Expr, variable: sp.Symbol) -> sp.Expr:
-    return formula.diff(variable)
+_slope = lru_cache(maxsize=64)(sp.diff)
 
 
-def _deviation(formula: sp.Expr, at: Place, value: float, variable: sp.Symbol | None) -> float:
-    """The error of a value, relative to it or, if there is a variable, to that times the slope if this is larger."""
-    scale = 0.0
-    if variable is not None:
-        scale = _size(_ball(_slope(formula, variable), at, BITS)) * abs(dict(at)[variable])
+def deviation(formula: sp.Expr, point: Sequence[float], value: float, by_value: bool = False) -> float:
+    """The error of a value at (K1, K2, C) or (K,).
+
+    It is relative to max(|F|, |v dF/dv|) with v = C, or K of one kernel; to |F| if ``by_value``.
+    """
+    at = _at(point)
+    v, place = at[-1]
+    scale = 0.0 if by_value else _size(_ball(_slope(formula, v), at, BITS)) * abs(place)
     exact = _known(formula, at)
     if math.isinf(value) and exact.is_finite() and math.copysign(1.0, value) * exact > LARGEST:
         return 0.0  # it is no float

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import takewhile
 
 import numpy as np
 import sympy as sp
@@ -30,38 +31,25 @@ def parameter_ranges(component: Component, target: Target) -> tuple[ParameterRan
         signs = [sign for sign, barred in ((1.0, p.is_nonpositive), (-1.0, p.is_nonnegative)) if not barred]
         ways = [[sign * size for size in STEPS] for sign in signs]
         ways += [[signs[0] * size for size in INWARDS]] if len(signs) == 1 else []
-        ends = [_last_right(component, function, p, way, math.copysign(usual, way[0])) for way in ways]
+        is_right = partial(_is_right, component, function, p)
+        ends = [[math.copysign(usual, way[0]), *takewhile(is_right, way)][-1] for way in ways]
         whole = all(end == way[-1] for end, way in zip(ends, ways, strict=True))
         out.append(ParameterRange(p, min(ends), max(ends), whole))
     return tuple(out)
 
 
-def _last_right(
-    component: Component, function: ArrayFunction, p: sp.Symbol, values: list[float], start: float
-) -> float:
-    """The last value of a parameter, on the way outwards, at which code is right."""
-    last = start
-    for value in values:
-        if not _error(component, function, p, value) <= INACCURATE:
-            break
-        last = value
-    return last
-
-
-def _error(component: Component, function: ArrayFunction, p: sp.Symbol, value: float) -> float:
-    """The largest error at some kernels; nan if the code has no number, or no ball tells."""
+def _is_right(component: Component, function: ArrayFunction, p: sp.Symbol, value: float) -> bool:
+    """Whether code is right to six digits at some kernels; not if it has no number, or no ball tells."""
     values = {q: PARAMETER if q != p else sp.Rational(value) for q in component.parameters}
     formula, extra = with_numbers(component, values)
-    worst = 0.0
     few = 1 if averages(component.formula) else None  # balls of averages take long
     for k1, k2, c in PAIRS[:few]:
         point = (k1, k2, c) if component.is_pair else (k2,)
         with np.errstate(all="ignore"):
             found = float(np.ravel(function(*(np.array([x]) for x in point), *extra))[0])
-        if math.isnan(found):
-            return math.nan
         try:
-            worst = max(worst, deviation(formula, point, found))
+            if math.isnan(found) or not deviation(formula, point, found) <= INACCURATE:
+                return False
         except SymresError:
-            return math.nan
-    return worst
+            return False
+    return True

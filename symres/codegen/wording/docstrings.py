@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import sympy as sp
 
@@ -121,17 +121,13 @@ def component_lines(component: Component, of_averages: str = "") -> list[str]:
         of_averages: how averages of two variables are computed, where that is no series with quadrature of the rest.
     """
     lines = [*formula_lines(component.formula, 4), ""]
-    if isinstance(component.code, Fit):
-        fit = component.code
+    if isinstance(fit := component.code, Fit):
+        end = "on" if fit.edges[-1] == 1.0 else "to 1e12, beyond which the polynomial keeps its last value"
         text = (
             f"Computed as {_shown(fit.shape.scale)} times a piecewise Chebyshev polynomial of "
             f"u = {_shown(fit.shape.map)} with {len(fit.table[0])} pieces of degree {len(fit.table) - 1}; holds from "
-            "K = 0 "
+            f"K = 0 {f'to {component.max_kernel:g}' if math.isfinite(component.max_kernel) else end}."
         )
-        if math.isfinite(component.max_kernel):
-            text += f"to {component.max_kernel:g}."
-        else:
-            text += "on." if fit.edges[-1] == 1.0 else "to 1e12, beyond which the polynomial keeps its last value."
     elif component.code is None and component.is_pair and of_averages:
         text = of_averages
     elif component.code is None and component.is_pair:
@@ -183,14 +179,9 @@ def _shown(expr: sp.Expr) -> str:
 
 
 def _ended(component: Component) -> str:
-    """Beyond which kernels there are no numbers."""
-    with_ = f" with parameters of {PARAMETER}" if _ends_with_parameters(component) else ""
-    return f"beyond kernels of {component.last:g}{with_}"
-
-
-def _ends_with_parameters(component: Component) -> bool:
-    """Whether the last kernel depends on parameters."""
-    return math.isfinite(component.max_measured_kernel) and bool(component.parameters)
+    """Beyond which kernels there are no numbers, and with which parameters where that depends on these."""
+    depends = math.isfinite(component.max_measured_kernel) and component.parameters
+    return f"beyond kernels of {component.last:g}{f' with parameters of {PARAMETER}' if depends else ''}"
 
 
 def _measured(last: float) -> str:
@@ -201,16 +192,11 @@ def _measured(last: float) -> str:
 def error_text(component: Component) -> str:
     """The measured error as one sentence, and with other parameters."""
     elsewhere = f" This is for parameters of {PARAMETER}; {component.elsewhere}." if component.elsewhere else ""
-    return f"{_error_text(component)}{elsewhere}"
-
-
-def _error_text(component: Component) -> str:
-    """The measured error as one sentence."""
     if component.is_inaccurate and component.error_over_max is not None:
-        beside = round_up(component.error_over_max)
-        return f"Error: fewer than 6 digits for {component.worst}; at most {beside:.0e} of the largest value."
+        beside = f"at most {round_up(component.error_over_max):.0e} of the largest value"
+        return f"Error: fewer than 6 digits for {component.worst}; {beside}.{elsewhere}"
     if math.isinf(component.error):
-        return f"Error: unbounded, no value at {component.worst}."
+        return f"Error: unbounded, no value at {component.worst}.{elsewhere}"
     bound, measured = f"Error: at most {round_up(component.error):.0e}", _measured(component.last)
     if component.is_pair_average:
         tiny = component.next_to_zero
@@ -218,7 +204,7 @@ def _error_text(component: Component) -> str:
         return (
             f"{bound} of sqrt(<f**2> <g**2>), for equal functions the geometric mean of the two diagonal values (much "
             f"smaller values have fewer digits, and finally no sign), measured for kernels in {measured} and "
-            f"correlations up to 1 - 1e-12 and of 1; worst at {component.worst}{small}."
+            f"correlations up to 1 - 1e-12 and of 1; worst at {component.worst}{small}.{elsewhere}"
         )
     if component.is_pair:
         scope = f"of max(|F|, |C dF/dC|), measured for kernels in {measured} and |C| <= (1 - 1e-12) sqrt(K1 K2)"
@@ -231,7 +217,7 @@ def _error_text(component: Component) -> str:
     worst = f"; worst at {component.worst}" if component.error > 1e-13 else ""
     if component.error_over_max is not None:
         worst += f"; at most {round_up(component.error_over_max):.0e} of the largest value"
-    return f"{bound} {scope}{worst}."
+    return f"{bound} {scope}{worst}.{elsewhere}"
 
 
 def measured_code(components: Iterable[Component], title: str) -> str:
@@ -244,23 +230,20 @@ def first_paragraph(function: Function) -> str:
     """What a function computes, and in which range of each of its parameters it is right."""
     text = function.quantity.meaning or function.quantity.name
     ranges = _ranges(function)
-    right = f" Right to six digits, as measured, for {_listed_ranges(ranges)}." if ranges else ""
+    right = f" Right to six digits, as measured, for {ranges}." if ranges else ""
     return f"{text[:1].upper()}{text[1:]}.{right}"
 
 
-def _ranges(*functions: Function) -> list[ParameterRange]:
-    """The ranges in which all components of functions are right, of each parameter."""
+def _ranges(*functions: Function, narrow: bool = False) -> str:
+    """The ranges in which all components of functions are right, of each parameter; of those with an end alone."""
     groups: dict[sp.Symbol, list[ParameterRange]] = {}
     for r in (r for f in functions for c in f.components for r in c.ranges if r.symbol in f.arguments):
         groups.setdefault(r.symbol, []).append(r)
-    return [
-        ParameterRange(symbol, max(r.low for r in several), min(r.high for r in several), all(r.whole for r in several))
-        for symbol, several in groups.items()
-    ]
-
-
-def _listed_ranges(ranges: Iterable[ParameterRange]) -> str:
-    return ", ".join(f"{argument(r.symbol)} in {r.low:g}..{r.high:g}" for r in ranges)
+    return ", ".join(
+        f"{argument(symbol)} in {max(r.low for r in ranges):g}..{min(r.high for r in ranges):g}"
+        for symbol, ranges in groups.items()
+        if not narrow or not all(r.whole for r in ranges)
+    )
 
 
 def warnings(*functions: Function) -> list[str]:
@@ -270,12 +253,12 @@ def warnings(*functions: Function) -> list[str]:
     number; which parameters are needed.
     """
     components = {c.name: c for f in functions for c in f.components}.values()
-    narrow = [r for r in _ranges(*functions) if not r.whole]
-    beyond = [f"right to six digits for {_listed_ranges(narrow)} only, as measured"] if narrow else []
+    narrow = _ranges(*functions, narrow=True)
+    beyond = [f"right to six digits for {narrow} only, as measured"] if narrow else []
     out = [f"{c.name} is inaccurate: {error_text(c).removeprefix('Error: ')}" for c in components if c.is_inaccurate]
     ends: dict[bool, Component] = {}  # the first, by whether it is known for some parameters only
     for c in sorted((c for c in components if c.last < MEASURED), key=lambda c: c.last):
-        ends.setdefault(_ends_with_parameters(c), c)
+        ends.setdefault(math.isfinite(c.max_measured_kernel) and bool(c.parameters), c)
     return [*out, *(f"nan {_ended(c)}: {c.reason}" for c in ends.values()), *beyond]
 
 
@@ -318,49 +301,49 @@ def _places(plan: NetworkPlan, layer: DeepLayer) -> str:
 
 def function_lines(function: Function, gradients: bool) -> list[str]:
     """Domain, error and source of a public function; of its gradients, if it has any, where they are cut off."""
-    quantity = function.quantity
+    return [line for text in _statements(function, gradients) for line in wrapped(text, 4, 4)]
+
+
+def _statements(function: Function, gradients: bool) -> Iterator[str]:
+    quantity, components = function.quantity, function.components
     if quantity.body == sp.oo:
-        source = wrapped(f"Generalises: {quantity.source}.", 4, 4) if quantity.source else []
-        return [*wrapped(f"Infinite for every kernel > 0: {quantity.reason}.", 4, 4), *source]
-    last = min((c.last for c in function.components), default=math.inf)
-    until = "on" if math.isinf(last) else f"to {last:g}, nan beyond"
-    if any(c.parameters and c.code is None for c in function.components):
-        until += f" with parameters of {PARAMETER}"
-    start = f"{'above' if quantity.directed else 'from'} K = 0"
-    kernels = f"kernels in {_measured(last)} (measured); finite {start} {until}"
-    holes = [f"at {c.worst}" if math.isinf(c.error) else c.undefined for c in function.components]
-    undefined = " and ".join(dict.fromkeys(filter(None, holes)))
-    if undefined:
-        valid = f"kernels in {_measured(last)} (measured); no value {undefined}"
+        yield f"Infinite for every kernel > 0: {quantity.reason}."
     else:
-        valid = f"{kernels}{', on the diagonal and at |C| = sqrt(K1 K2)' if C in quantity.symbols else ''}"
-    lines = wrapped(f"Valid when: {valid}.", 4, 4)
-    for c in function.components:
-        if c.gap is not None:
-            corner, limit = c.gap
-            text = f"At K1 = K2 = C = 0, where the inputs count as uncorrelated, {c.name} is {corner:.6g}"
-            lines += wrapped(f"{text}; its limit along the diagonal is {limit:.6g}.", 4, 4)
-    for text in warnings(function):
-        lines += wrapped(f"Warning: {text}", 4, 4)
-    if not function.components:
-        lines += ["Error: rounding of the operations shown."]
-    for component in function.components:
-        if component.is_inaccurate:
-            continue
-        lines += wrapped(error_text(component).replace("Error:", f"Error ({component.name}):", 1), 4, 4)
-    pairs = (node for c in function.components if c.is_pair for node in averages(c.formula))
-    if gradients and any(map(both_jump, pairs)):
-        lines += wrapped(
-            "Derivatives diverge towards C**2 = K1*K2 where both functions jump at the same place: within "
-            f"{float(NEAREST):g} of K1*K2 they are cut off. Derivatives in parameters that move the jumps stay finite, "
-            "and are right to seven digits.",
-            4,
-            4,
-        )
-    if quantity.reason:
-        unused = quantity.reason.removeprefix("there is one, but ")
-        what = "No closed form" if unused == quantity.reason else "Closed form not used"
-        lines += wrapped(f"{what}: {unused}.", 4, 4)
+        yield f"Valid when: {_valid(function)}."
+        for c in components:
+            if c.gap is not None:
+                corner, limit = c.gap
+                text = f"At K1 = K2 = C = 0, where the inputs count as uncorrelated, {c.name} is {corner:.6g}"
+                yield f"{text}; its limit along the diagonal is {limit:.6g}."
+        yield from (f"Warning: {text}" for text in warnings(function))
+        if not components:
+            yield "Error: rounding of the operations shown."
+        for c in components:
+            if not c.is_inaccurate:
+                yield error_text(c).replace("Error:", f"Error ({c.name}):", 1)
+        if gradients and any(both_jump(node) for c in components if c.is_pair for node in averages(c.formula)):
+            yield (
+                "Derivatives diverge towards C**2 = K1*K2 where both functions jump at the same place: within "
+                f"{float(NEAREST):g} of K1*K2 they are cut off. Derivatives in parameters that move the jumps stay "
+                "finite, and are right to seven digits."
+            )
+        if quantity.reason:
+            unused = quantity.reason.removeprefix("there is one, but ")
+            yield f"{'No closed form' if unused == quantity.reason else 'Closed form not used'}: {unused}."
     if quantity.source:
-        lines += wrapped(f"Generalises: {quantity.source}.", 4, 4)
-    return lines
+        yield f"Generalises: {quantity.source}."
+
+
+def _valid(function: Function) -> str:
+    """For which kernels a function has values."""
+    quantity, components = function.quantity, function.components
+    last = min((c.last for c in components), default=math.inf)
+    undefined = [f"at {c.worst}" if math.isinf(c.error) else c.undefined for c in components]
+    if any(undefined):
+        places = " and ".join(dict.fromkeys(filter(None, undefined)))
+        return f"kernels in {_measured(last)} (measured); no value {places}"
+    until = "on" if math.isinf(last) else f"to {last:g}, nan beyond"
+    if any(c.parameters and c.code is None for c in components):
+        until += f" with parameters of {PARAMETER}"
+    until += ", on the diagonal and at |C| = sqrt(K1 K2)" if C in quantity.symbols else ""
+    return f"kernels in {_measured(last)} (measured); finite {'above' if quantity.directed else 'from'} K = 0 {until}"

@@ -24,7 +24,19 @@ def renamed(mapping: Mapping[str, Quantity]) -> dict[str, Quantity]:
     Raises:
         DeclarationError: a value is no quantity, or a name cannot be that of a function.
     """
-    return {name: _named(name, quantity) for name, quantity in mapping.items()}
+    quantities = {}
+    for name, quantity in mapping.items():
+        asked = f"export of {name!r}"
+        if not isinstance(quantity, Quantity):
+            found = f"it is of the type {type(quantity).__name__}"
+            raise DeclarationError(asked, found, "pass a mapping name -> Quantity")
+        usable = isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name)
+        if not usable or name.startswith("_"):
+            remedy = "use letters and digits, and no keyword of Python"
+            raise DeclarationError(asked, "it cannot be the name of a function", remedy)
+        # a quantity under its own name keeps its notation; another name is what stands on the left of its formula
+        quantities[name] = quantity if name == quantity.name else replace(quantity, name=name, notation="")
+    return quantities
 
 
 def require_distinct(name: str, names: Iterable[str]) -> None:
@@ -41,19 +53,6 @@ def require_distinct(name: str, names: Iterable[str]) -> None:
         if count > 1:
             found = f"the module itself needs the name {needed}"
             raise DeclarationError(f"code for {name}", found, "give the quantity another name")
-
-
-def _named(name: str, quantity: Quantity) -> Quantity:
-    asked = f"export of {name!r}"
-    if not isinstance(quantity, Quantity):
-        raise DeclarationError(asked, f"it is of the type {type(quantity).__name__}", "pass a mapping name -> Quantity")
-    usable = isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name)
-    if not usable or name.startswith("_"):
-        raise DeclarationError(
-            asked, "it cannot be the name of a function", "use letters and digits, and no keyword of Python"
-        )
-    # a quantity under its own name keeps its notation; another name is what stands on the left of its formula
-    return quantity if name == quantity.name else replace(quantity, name=name, notation="")
 
 
 def signature(quantity: Quantity, module: Sequence[Quantity], options: Sequence[str] = ()) -> str:

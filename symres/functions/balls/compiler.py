@@ -115,9 +115,9 @@ class CompiledExpression:
 
     def _lower(self, node: sp.Basic) -> int:
         if isinstance(node, Enclosable):
-            operands = tuple(map(self._visit, _operands(node)))
-            real = lambda *balls: node._ball(list(balls), ctx.prec)  # noqa: E731
-            return self._emit(("node", node), real, lambda analytic, *balls: real(*map(_real_part, balls)), *operands)
+            operands = map(self._visit, _operands(node))
+            real = lambda *balls: node._ball([*map(_real_part, balls)], ctx.prec)  # noqa: E731
+            return self._emit(("node", node), real, lambda analytic, *balls: real(*balls), *operands)
         if isinstance(node, sp.log) and (exponent := one_plus_exp(node.args[0])) is not None:
             return self._visit(Softplus(exponent))
         if self._far_forms and isinstance(node, sp.acos | sp.asin) and error_arguments(node):
@@ -138,7 +138,9 @@ class CompiledExpression:
             if base is sp.S.Exp1:
                 return self._call(RECORDS[sp.exp], exponent)
             return self._power(self._visit(base), exponent, (base, exponent))
-        if isinstance(node, sp.log) and _is_one_plus(node.args[0]):
+        terms = sp.Add.make_args(node.args[0]) if isinstance(node, sp.log) else ()
+        # unless another term cancels the 1, as in 1 - tanh(u)**2 = sech(u)**2
+        if sp.S.One in terms and all(partner != 1 for term in terms for partner, *_ in cancelling(term)):
             return self._visit(Log1p(node.args[0] - 1))
         record = record_of(node)
         if record is not None and record.ball is not None and isinstance(node, sp.Max | sp.Min):
@@ -242,9 +244,9 @@ class CompiledExpression:
 
             return combined
         if isinstance(node, Relational):
-            place = len(operands)
+            place, (holds, fails) = len(operands), _RELATIONS[node.rel_op]
             operands.append(self._visit(node.lhs - node.rhs))
-            return lambda balls: _compare(node.rel_op, balls[place])
+            return lambda balls: True if holds(balls[place], 0) else False if fails(balls[place], 0) else None
         raise self._refused(f"the condition {node}", "use inequalities between real formulas")
 
 
@@ -326,13 +328,6 @@ class _FarOut:
 _far_out = lru_cache(maxsize=512)(_FarOut)
 
 
-def _is_one_plus(node: sp.Basic) -> bool:
-    """Whether it is 1 + rest and no term of the rest cancels the 1, as in 1 - tanh(u)**2 = sech(u)**2."""
-    if not isinstance(node, sp.Add) or sp.S.One not in node.args:
-        return False
-    return not any(partner == 1 for term in node.args for partner, *_ in cancelling(term))
-
-
 def constant_ball(node: sp.Basic) -> Callable[[], Ball] | None:
     """What makes the ball of a number in the current precision; None for what is no number that has a name."""
     if isinstance(node, sp.Integer):
@@ -380,12 +375,6 @@ _RELATIONS = {
     "==": (operator.eq, operator.ne),
     "!=": (operator.ne, operator.eq),
 }  # a comparison and its opposite: of balls both are false where it is not decided
-
-
-def _compare(relation: str, difference: arb) -> bool | None:
-    """Whether ``difference relation 0`` holds: True, False, or None if the ball does not decide."""
-    holds, fails = _RELATIONS[relation]
-    return True if holds(difference, 0) else False if fails(difference, 0) else None
 
 
 @lru_cache(maxsize=4096)

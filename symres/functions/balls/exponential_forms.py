@@ -46,6 +46,7 @@ class TwoForms:
     slope: TwoForms | None = None
 
 
+@lru_cache(maxsize=4096)
 def exponential_forms(node: sp.Expr) -> tuple[sp.Expr, TwoForms] | None:
     """A formula in ``exp(u)`` as u and two forms; None if ordinary evaluation is good enough.
 
@@ -53,10 +54,22 @@ def exponential_forms(node: sp.Expr) -> tuple[sp.Expr, TwoForms] | None:
         node: a quotient or root of sums of exponentials, or a logarithm or an inverse function of one.
     """
     if isinstance(node, sp.log | sp.atan | sp.asin | sp.acos | sp.atanh):
-        return _forms(node) if _has_exponential_function(node) else None
-    if isinstance(node, sp.Mul) or (isinstance(node, sp.Pow) and not _is_whole(node.exp)):
-        return _forms(node) if _has_quotient(node) else None
-    return None
+        helps = _has_exponential_function(node)
+    else:
+        helps = isinstance(node, sp.Mul | sp.Pow) and not _is_whole(node) and _has_quotient(node)
+    if not helps:
+        return None
+    try:
+        inner = node.args[0] if isinstance(node, sp.Function) else node
+        direction, multiples = _multiples(inner)
+        unit = reduce(lambda a, b: a.gcd(b), map(abs, multiples.values()))
+        if any(abs(multiple / unit) > _MAX_DEGREE for multiple in multiples.values()):
+            return None
+        in_E = {f: _in_powers(f.func, E ** (multiple / unit)) for f, multiple in multiples.items()}
+        forms = _forms_of(type(node), _powers(inner, in_E))
+    except _NotExponentialProduct:
+        return None
+    return None if forms is None else (unit * direction, forms)
 
 
 def group_exponentials(factors: Iterable[sp.Expr]) -> list[sp.Expr]:
@@ -73,21 +86,6 @@ def group_exponentials(factors: Iterable[sp.Expr]) -> list[sp.Expr]:
         product = sp.Mul(*group, evaluate=False)
         result += [product] if len(group) > 1 and exponential_forms(product) is not None else group
     return result
-
-
-@lru_cache(maxsize=512)
-def _forms(node: sp.Expr) -> tuple[sp.Expr, TwoForms] | None:
-    try:
-        inner = node.args[0] if isinstance(node, sp.Function) else node
-        direction, multiples = _multiples(inner)
-        unit = reduce(lambda a, b: a.gcd(b), map(abs, multiples.values()))
-        if any(abs(multiple / unit) > _MAX_DEGREE for multiple in multiples.values()):
-            return None
-        in_E = {f: _in_powers(f.func, E ** (multiple / unit)) for f, multiple in multiples.items()}
-        forms = _forms_of(type(node), _powers(inner, in_E))
-    except _NotExponentialProduct:
-        return None
-    return None if forms is None else (unit * direction, forms)
 
 
 def _forms_of(kind: type[sp.Basic], inner: _Powers) -> TwoForms | None:
@@ -242,10 +240,11 @@ def _has_exponential_function(node: sp.Basic) -> bool:
 @lru_cache(maxsize=4096)
 def _has_quotient(node: sp.Basic) -> bool:
     """Whether it divides by, or takes a root of, a sum of exponentials."""
-    if isinstance(node, sp.Pow) and not _is_whole(node.exp) and _has_exponential_function(node.base):
+    if isinstance(node, sp.Pow) and not _is_whole(node) and _has_exponential_function(node.base):
         return True
     return isinstance(node, sp.Add | sp.Mul | sp.Pow) and any(map(_has_quotient, node.args))
 
 
-def _is_whole(exponent: sp.Expr) -> bool:
-    return bool(exponent.is_Integer and exponent.is_positive)
+def _is_whole(node: sp.Expr) -> bool:
+    """Whether it is a power with a positive integer exponent."""
+    return bool(isinstance(node, sp.Pow) and node.exp.is_Integer and node.exp.is_positive)

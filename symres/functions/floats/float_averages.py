@@ -8,7 +8,7 @@ met.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Protocol, TypeAlias
@@ -17,18 +17,9 @@ import sympy as sp
 
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
+from ...numerics import gauss_rules as gauss
 from ...numerics.deferred_numpy import Array, NDArray, np
-from ...numerics.gauss_rules import (
-    REACH,
-    averages,
-    far_marks,
-    hermite_rows,
-    is_cut_off,
-    on_panels,
-    panel_edges,
-    refined,
-    rule,
-)
+from ...numerics.gauss_rules import hermite_rows, refined
 from .float_compiler import CompiledFormula, WithoutOverflow, by_balls
 
 Values: TypeAlias = dict[sp.Symbol, float]
@@ -39,7 +30,7 @@ _CHUNK = 128  # variances at once
 _MOST = 500  # panels of each of many averages: where a function oscillates that much, it is left to others
 
 
-class Pieces(Protocol):
+class Pieces(Hashable, Protocol):
     """A function of ``z``, a formula between its breakpoints."""
 
     @property
@@ -64,35 +55,32 @@ class FloatFunction:
 
     Args:
         pieces: the function of ``z``, with parameters.
+        bound: numbers of some parameters, such as the averages of a layer.
     """
 
     pieces: Pieces
+    bound: tuple[tuple[sp.Symbol, float], ...] = ()
 
     @cached_property
     def parameters(self) -> list[sp.Symbol]:
         """The symbols that need a number."""
-        return sorted(self.pieces.free_symbols, key=str)
+        return [s for s in self._compiled.parameters if s not in dict(self.bound)]
 
     @cached_property
-    def _breaks(self) -> Callable[..., Sequence[float]]:
-        return CompiledFormula(self.parameters, list(self.pieces.breaks))
+    def _compiled(self) -> _Compiled:
+        return _compiled(self.pieces)
 
-    @cached_property
-    def _centres(self) -> Callable[..., Sequence[float]]:
-        centres = {place for part in self.pieces.parts for place in _steep_places(part)}
-        return CompiledFormula(self.parameters, sorted(centres, key=sp.default_sort_key))
-
-    @cached_property
-    def _parts(self) -> list[Callable[..., Array | float]]:
-        return [WithoutOverflow(part, [z, *self.parameters]) for part in self.pieces.parts]
+    def _numbers(self, values: Values) -> list[float]:
+        numbers = {**values, **dict(self.bound)}
+        return [numbers[s] for s in self._compiled.parameters]
 
     def breaks(self, values: Values) -> Array:
         """The breakpoints."""
-        return np.array(self._breaks(*(values[s] for s in self.parameters)), dtype=float)
+        return np.array(self._compiled.breaks(*self._numbers(values)), dtype=float)
 
     def marks(self, values: Values) -> Array:
         """Where it breaks, or functions in it have the argument 0."""
-        centres = np.array(self._centres(*(values[s] for s in self.parameters)), dtype=float)
+        centres = np.array(self._compiled.centres(*self._numbers(values)), dtype=float)
         return np.unique(np.concatenate([self.breaks(values), centres[np.isfinite(centres)]]))
 
     def __call__(self, w: Array, values: Values) -> Array:
@@ -112,42 +100,36 @@ class FloatFunction:
 
     def unchecked(self, w: Array, values: Values) -> Array:
         """The values, which are not finite where floating-point numbers overflow."""
-        parameters = [values[s] for s in self.parameters]
-        breaks = self.breaks(values)
+        parameters, parts, breaks = self._numbers(values), self._compiled.parts, self.breaks(values)
         side = np.searchsorted(breaks, w) if len(breaks) else np.zeros(w.shape, dtype=int)
         result = np.empty(w.shape)
         with np.errstate(all="ignore"):
-            for k, part in enumerate(self._parts):
+            for k, part in enumerate(parts):
                 here = side == k
-                if len(self._parts) == 1:
+                if len(parts) == 1:
                     result[...] = part(w, *parameters)
                 elif here.any():
                     result[here] = part(w[here], *parameters)
         return result
 
 
-float_function = lru_cache(maxsize=512)(FloatFunction)  # compiled once
-
-
 @dataclass(frozen=True)
-class BoundFunction:
-    """A function some of whose parameters have numbers, such as the averages of a layer.
+class _Compiled:
+    """The formulas of a function, with its parameters in the order in which they are taken."""
 
-    Args:
-        function: with parameters.
-        bound: their numbers.
-    """
+    parameters: list[sp.Symbol]
+    breaks: CompiledFormula
+    centres: CompiledFormula
+    parts: list[WithoutOverflow]
 
-    function: FloatFunction
-    bound: tuple[tuple[sp.Symbol, float], ...]
 
-    def marks(self, values: Values) -> Array:
-        """Where it breaks, or functions in it have the argument 0."""
-        return self.function.marks({**values, **dict(self.bound)})
-
-    def __call__(self, w: Array, values: Values) -> Array:
-        """The values at places of any shape."""
-        return self.function(w, {**values, **dict(self.bound)})
+@lru_cache(maxsize=512)
+def _compiled(pieces: Pieces) -> _Compiled:
+    parameters = sorted(pieces.free_symbols, key=str)
+    steep = {place for part in pieces.parts for place in _steep_places(part)}
+    centres = CompiledFormula(parameters, sorted(steep, key=sp.default_sort_key))
+    parts = [WithoutOverflow(part, [z, *parameters]) for part in pieces.parts]
+    return _Compiled(parameters, CompiledFormula(parameters, list(pieces.breaks)), centres, parts)
 
 
 @dataclass(frozen=True)
@@ -158,7 +140,7 @@ class FloatProduct:
         factors: functions, each with what the variable is multiplied by.
     """
 
-    factors: tuple[tuple[FloatFunction | BoundFunction, float], ...]
+    factors: tuple[tuple[FloatFunction, float], ...]
 
     def marks(self, values: Values) -> Array:
         """Those of all factors."""
@@ -169,7 +151,7 @@ class FloatProduct:
         return np.asarray(np.prod([f(scale * w, values) for f, scale in self.factors], axis=0))
 
 
-Function: TypeAlias = FloatFunction | BoundFunction | FloatProduct
+Function: TypeAlias = FloatFunction | FloatProduct
 
 
 def _steep_places(part: sp.Expr) -> Iterator[sp.Expr]:
@@ -236,15 +218,10 @@ def average_at(functions: tuple[FloatFunction, ...], covariance: Sequence[Array]
 def means(function: FloatFunction, variances: Array, values: Values) -> Array:
     """``<f(w)>`` at several variances, all positive; nan where floating-point numbers overflow or f oscillates."""
     different, place = np.unique(variances, return_inverse=True)
-    marks = function.marks(values)
-
-    def of_part(scales: Array) -> Array:
-        return averages(
-            lambda rows, x: function.unchecked(scales[rows] * x, values), [marks / s for s in scales], most=_MOST
-        )[0]
-
-    scales = np.sqrt(different)
-    results = [of_part(scales[start : start + _CHUNK]) for start in range(0, len(scales), _CHUNK)]
+    marks, results = function.marks(values), []
+    for scales in np.split(np.sqrt(different), range(_CHUNK, len(different), _CHUNK)):
+        at = lambda rows, x, scales=scales: function.unchecked(scales[rows] * x, values)  # noqa: E731
+        results.append(gauss.averages(at, [marks / s for s in scales], most=_MOST)[0])
     return np.asarray(np.concatenate(results)[place])
 
 
@@ -255,7 +232,7 @@ def coefficients(function: Function, variance: float, degree: int, values: Value
         results[0] = function(np.zeros(1), values)[0]
         return results
     scale = np.sqrt(variance)
-    panels = rule(degree, refined(lambda x: function(scale * x, values), degree, function.marks(values) / scale))
+    panels = gauss.rule(degree, refined(lambda x: function(scale * x, values), degree, function.marks(values) / scale))
     return np.asarray(panels.rows @ function(scale * panels.places, values))
 
 
@@ -272,7 +249,7 @@ def pair_coefficients(functions: tuple[Function, Function], root: Array, degree:
     whole = np.hypot(b, c)
     steps = second.marks(values)
     more = refined(lambda x: second(whole * x, values), degree, steps / whole)
-    is_far = any(abs(m) > REACH for m in more)
+    is_far = any(abs(m) > gauss.REACH for m in more)
     marks = np.unique([*steps, *(whole * m for m in more)])  # 0 is one for all places of the first
     edges = refined(lambda x: first(a * x, values), degree, first.marks(values) / a)
     if c < _NARROW * abs(b) or len(marks) > len(steps):  # the average over the rest is steep as well
@@ -281,11 +258,11 @@ def pair_coefficients(functions: tuple[Function, Function], root: Array, degree:
             degree,
             [*edges, *(steps / b if b else ())],
         )
-    for outside in ((), far_marks(degree)):
-        outer = rule(degree, (*edges, *outside))
+    for outside in ((), gauss.far_marks(degree)):
+        outer = gauss.rule(degree, (*edges, *outside))
         along = _shifted_coefficients(second, b * outer.places, c, degree, values, marks, is_far)
         mass = first(a * outer.places, values)[:, None] * along
-        if not is_cut_off(mass[:, 0], outer.places):
+        if not gauss.is_cut_off(mass[:, 0], outer.places):
             break
     else:
         lost = "it comes from too many standard deviations"
@@ -304,12 +281,12 @@ def _shifted_coefficients(
     Panels are the same for all shifts but for those that a mark falls into; these are divided there. They reach
     further out for functions that grow fast.
     """
-    far = far_marks(degree) if is_far else ()
-    base = rule(degree, far)
+    far = gauss.far_marks(degree) if is_far else ()
+    base = gauss.rule(degree, far)
     sampled = function(shifts[:, None] + scale * base.places, values)
     if not len(marks):
         return np.asarray(sampled @ base.rows.T)
-    edges = panel_edges(degree, far)
+    edges = gauss.panel_edges(degree, far)
     at = np.clip((marks - shifts[:, None]) / scale, edges[0], edges[-1])
     panel = _panel(edges, at)
     whole = np.ones((len(shifts), len(edges) - 1))
@@ -318,7 +295,7 @@ def _shifted_coefficients(
     ends = np.sort(np.concatenate([at, edges[panel], edges[panel + 1]], axis=1), axis=1)
     broken = np.take_along_axis(whole, _panel(edges, (ends[:, 1:] + ends[:, :-1]) / 2), axis=1) == 0
     right = np.where(broken, ends[:, 1:], ends[:, :-1])
-    places, shares = (part.reshape(len(shifts), -1) for part in on_panels(ends[:, :-1], right))
+    places, shares = (part.reshape(len(shifts), -1) for part in gauss.on_panels(ends[:, :-1], right))
     shares = shares * function(shifts[:, None] + scale * places, values)
     for start in range(0, len(shifts), _AT_ONCE):
         rows = slice(start, start + _AT_ONCE)
@@ -353,9 +330,8 @@ class CompiledExpressions:
                 results = np.array(self._function(*(values[s] for s in self._symbols)))
             except OverflowError:  # of an integer that a parameter has made, gamma = 1e300 for instance
                 results = np.array(np.inf)
-        if (
-            np.iscomplexobj(results) or not np.isfinite(results).all()
-        ):  # Python's powers of negative numbers are complex
+        # Python's powers of negative numbers are complex
+        if np.iscomplexobj(results) or not np.isfinite(results).all():
             shown = ", ".join(f"{s} = {float(values[s]):.3g}" for s in self._symbols if s in values)
             lost = "they overflow, or rounding makes the argument of a root negative"
             raise NoClosedForm(f"the numbers of a layer at {shown}", lost, "take smaller kernels, or fewer layers")

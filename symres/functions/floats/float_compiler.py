@@ -37,7 +37,16 @@ class CompiledFormula:
 
     def __init__(self, symbols: Sequence[sp.Symbol], expressions: sp.Expr | Sequence[sp.Expr]) -> None:
         self._formula = symbols, expressions
-        self._function = _Program(symbols).function(expressions)
+        self._names: dict[sp.Basic, str] = {s: f"x{k}" for k, s in enumerate(symbols)}
+        self._lines: list[str] = []  # one for each distinct node
+        self._known: dict[str, Any] = {"np": np, "inf": math.inf, "nan": math.nan}
+        head = f"def function({', '.join(self._names.values())}):"
+        if isinstance(expressions, sp.Expr):
+            values = self._name(expressions)
+        else:
+            values = f"[{', '.join(map(self._name, expressions))}]"
+        exec("\n ".join([head, *self._lines, f"return {values}"]), self._known)
+        self._function = self._known["function"]
 
     def __call__(self, *arguments: Array | float) -> Any:
         """The values, each of the shape of the arguments together; a constant is a number."""
@@ -45,29 +54,6 @@ class CompiledFormula:
 
     def __reduce__(self) -> tuple[type[CompiledFormula], tuple[Any, ...]]:
         return CompiledFormula, self._formula
-
-
-class _Program:
-    """The text of a function, a line for each distinct node.
-
-    Args:
-        symbols: the arguments.
-    """
-
-    def __init__(self, symbols: Sequence[sp.Symbol]) -> None:
-        self._names: dict[sp.Basic, str] = {s: f"x{k}" for k, s in enumerate(symbols)}
-        self._arguments = list(self._names.values())
-        self._lines: list[str] = []
-        self._known: dict[str, Any] = {"np": np, "inf": math.inf, "nan": math.nan}
-
-    def function(self, expressions: sp.Expr | Sequence[sp.Expr]) -> Callable[..., Any]:
-        """The function of one expression, or of several."""
-        one = isinstance(expressions, sp.Expr)
-        names = [self._name(e) for e in ([expressions] if one else expressions)]
-        values = names[0] if one else f"[{', '.join(names)}]"
-        body = "\n ".join([*self._lines, f"return {values}"])
-        exec(f"def function({', '.join(self._arguments)}):\n {body}", self._known)
-        return self._known["function"]
 
     def _name(self, node: sp.Basic) -> str:
         if node not in self._names:
@@ -92,12 +78,19 @@ class _Program:
         match node:
             case sp.Add():
                 return f"({' + '.join(map(self._name, node.args))})"
-            case sp.Mul():
-                return self._product(group_exponentials(node.args))
+            case sp.Mul():  # divided by what has a negative power
+                factors = group_exponentials(node.args)
+                above = [f for f in factors if not (f.is_Pow and f.exp.is_Rational and f.exp.is_negative)]
+                below = [f.base**-f.exp for f in factors if f not in above]
+                texts = [" * ".join(map(self._name, part)) or "1.0" for part in (above, below)]
+                return f"({texts[0]})" if not below else f"({texts[0]} / ({texts[1]}))"
             case sp.Pow():
                 return self._power(node.base, node.exp)
             case sp.Piecewise():
-                return self._piecewise(node)
+                text = "nan"
+                for value, condition in reversed(node.args):
+                    text = f"np.where({self._name(condition)}, {self._name(value)}, {text})"
+                return text
             case sp.Max() | sp.Min():
                 first, *others = node.args
                 return self._spelled(node.func, first, node.func(*others, evaluate=len(others) == 1))
@@ -131,13 +124,6 @@ class _Program:
             self._known["special"] = special
         return template.format(*map(self._name, arguments))
 
-    def _product(self, factors: Sequence[sp.Expr]) -> str:
-        """A product, divided by what has a negative power."""
-        above = [f for f in factors if not (f.is_Pow and f.exp.is_Rational and f.exp.is_negative)]
-        below = [f.base**-f.exp for f in factors if f not in above]
-        texts = [" * ".join(map(self._name, part)) or "1.0" for part in (above, below)]
-        return f"({texts[0]})" if not below else f"({texts[0]} / ({texts[1]}))"
-
     def _power(self, base: sp.Expr, exponent: sp.Expr) -> str:
         if exponent.is_Rational and exponent.is_negative:
             return f"(1.0 / {self._name(base**-exponent)})"
@@ -148,12 +134,6 @@ class _Program:
         if exponent.is_Integer:
             return f"{self._name(base)}**{exponent}"
         return f"{self._name(base)}**{self._name(exponent)}"
-
-    def _piecewise(self, node: sp.Piecewise) -> str:
-        text = "nan"
-        for value, condition in reversed(node.args):
-            text = f"np.where({self._name(condition)}, {self._name(value)}, {text})"
-        return text
 
 
 @lru_cache(maxsize=1024)

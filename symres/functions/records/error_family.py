@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import sympy as sp
 from flint import arb
 
@@ -9,7 +11,7 @@ from ...numerics import ball_functions as balls
 from ...numerics.interval_arithmetic import Range
 from ..balls.far_form import scaled_ierfc
 from ..companions import Dawson, Erfc, Erfcx, Erfcxm1, ScaledTail
-from ..function_record import FunctionRecord, called, register
+from ..function_record import FunctionRecord, called, elementary, register
 from ..ranges import sign_of
 from ..tails import BOUNDED, Scale, raised, scaled
 
@@ -37,28 +39,25 @@ def _erfc_tail(u: Scale) -> Scale:
     return Scale(order=2 * u.power, rate=-(u.lead**2), lead=_ONE)
 
 
+ERFC = elementary(
+    sp.erfc,
+    spellings=called("erfc", library="special"),
+    ball=(balls.restricted(arb.erfc), balls.from_flint("erfc")[1]),
+    definition=lambda u: 1 - sp.erf(u),
+    limits=(_TWO, _ZERO),
+    tail=_erfc_tail,
+)
 register(
-    FunctionRecord(
-        kind=sp.erf,
-        names=("erf",),
+    elementary(
+        sp.erf,
         spellings=called("erf", library="special"),
         ball=(balls.restricted(arb.erf), balls.from_flint("erf")[1]),
         limits=(-_ONE, _ONE),
         is_odd=True,
         complements=lambda u: (_erfc(u), _erfc(-u)),
     ),
-    *(
-        FunctionRecord(
-            kind=kind,
-            names=names,
-            spellings=called("erfc", library="special"),
-            definition=lambda u: 1 - sp.erf(u),
-            ball=(balls.restricted(arb.erfc), balls.from_flint("erfc")[1]),
-            limits=(_TWO, _ZERO),
-            tail=_erfc_tail,
-        )
-        for kind, names in ((sp.erfc, ("erfc",)), (Erfc, ()))
-    ),
+    ERFC,
+    replace(ERFC, kind=Erfc, names=()),
     FunctionRecord(
         kind=scaled_ierfc,
         definition=lambda u: 1 - sp.sqrt(sp.pi) * u * sp.exp(u**2) * sp.erfc(u),

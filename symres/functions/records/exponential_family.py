@@ -8,7 +8,7 @@ from flint import acb, arb
 from ...numerics import ball_functions as balls
 from ...numerics.interval_arithmetic import Range
 from ..companions import ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
-from ..function_record import FunctionRecord, called, register
+from ..function_record import FunctionRecord, called, elementary, register
 from ..tails import add, constant, exponential
 
 _ZERO, _ONE, _INF = sp.Integer(0), sp.Integer(1), sp.oo
@@ -16,20 +16,16 @@ _POSITIVE = Range(arb(0), arb.pos_inf(), True, True)
 _ABOVE_MINUS_1 = Range(arb(-1), arb.pos_inf(), True, True)
 
 register(
-    FunctionRecord(
-        kind=sp.exp,
-        names=("exp",),
-        spellings=called("exp"),
-        ball=balls.from_flint("exp"),
+    elementary(
+        sp.exp,
         limits=(_ZERO, _INF),
         inverse=sp.log,
         complements=lambda u: (-Expm1(u), None),
         product=lambda s, d: 2 * ExpSinh(s, d),
     ),
-    FunctionRecord(
-        kind=sp.log,
+    elementary(
+        sp.log,
         names=("log", "ln"),
-        spellings=called("log"),
         ball=(arb.log, lambda analytic, x: acb(x).log(analytic)),
         limits=(-_INF, _INF),
         domain=_POSITIVE,
@@ -80,19 +76,16 @@ register(
         limits=(_ZERO, _INF),
         inverse=lambda value: sp.log(sp.exp(value) - 1),
     ),
-    FunctionRecord(
-        kind=ExpSinh,
-        spellings={"arrays": "_expsinh({0}, {1})", "scalar": "exp_sinh({0}, {1})"},
-        definition=lambda a, b: sp.exp(a) * sp.sinh(b),
-    ),
-    FunctionRecord(
-        kind=ExpCosh,
-        spellings={"arrays": "_expcosh({0}, {1})", "scalar": "exp_cosh({0}, {1})"},
-        definition=lambda a, b: sp.exp(a) * sp.cosh(b),
-    ),
-    FunctionRecord(
-        kind=ExpCoshm1,
-        spellings={"arrays": "_expcoshm1({0}, {1})", "scalar": "exp_coshm1({0}, {1})"},
-        definition=lambda a, b: sp.exp(a) * (sp.cosh(b) - 1),
+    *(
+        FunctionRecord(
+            kind=kind,
+            spellings={"arrays": f"_{name.replace('_', '')}({{0}}, {{1}})", "scalar": f"{name}({{0}}, {{1}})"},
+            definition=definition,
+        )
+        for kind, name, definition in (
+            (ExpSinh, "exp_sinh", lambda a, b: sp.exp(a) * sp.sinh(b)),
+            (ExpCosh, "exp_cosh", lambda a, b: sp.exp(a) * sp.cosh(b)),
+            (ExpCoshm1, "exp_coshm1", lambda a, b: sp.exp(a) * (sp.cosh(b) - 1)),
+        )
     ),
 )

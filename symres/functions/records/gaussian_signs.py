@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import sympy as sp
@@ -11,6 +12,7 @@ from sympy.printing.printer import Printer
 
 from ...core.atoms import Enclosable
 from ...core.errors import SymresError
+from ...numerics.deferred_numpy import np
 from ...numerics.plackett import conditional_on_pair, four_signs, two_signs, two_tails
 from ..balls import as_float, evaluate
 from ..function_record import FunctionRecord, register
@@ -28,6 +30,7 @@ class _SignAverage(Enclosable, sp.Function):
     is_commutative = True
     meaning: str  # for the reader of a page
     tex: str  # and of a document
+    _enclosed: Callable[..., arb]  # on balls
     _first_correlation = 0  # the argument from which on all are correlations
 
     @classmethod
@@ -35,12 +38,16 @@ class _SignAverage(Enclosable, sp.Function):
         """The value in double precision, from a ball; nan where no Gaussian law has these correlations."""
         symbols = sp.symbols(f"a:{len(arguments)}", real=True)
         shifts, correlations = arguments[: cls._first_correlation], arguments[cls._first_correlation :]
-        values = [*(min(max(shift, -_FAR), _FAR) for shift in shifts), *map(_rounded, correlations)]
+        rounded = [min(max(r, -1.0), 1.0) if abs(r) <= 1 + _SLACK else r for r in correlations]
+        values = [*(min(max(shift, -_FAR), _FAR) for shift in shifts), *rounded]
         try:
             value, _ = evaluate(cls(*symbols), dict(zip(symbols, values, strict=True)), _DIGITS)
         except SymresError:
             return float("nan")
         return float(value)
+
+    def _ball(self, arguments: list[arb], bits: int) -> arb:
+        return type(self)._enclosed(*arguments)
 
     def _eval_evalf(self, prec: int) -> sp.Expr | None:
         try:
@@ -68,6 +75,7 @@ class S2(_SignAverage):
 
     nargs = 3
     _first_correlation = 2
+    _enclosed = staticmethod(two_signs)
     meaning = "S2(h, k, r): the average of sgn(h + x)*sgn(k + y), x and y standard normal with correlation r"
     tex = (
         r"$\mathrm{S}_2(h, k, r) = \langle \operatorname{sgn}(h + x) \operatorname{sgn}(k + y) \rangle$, "
@@ -108,9 +116,6 @@ class S2(_SignAverage):
             h, k = k, h
         return sp.sqrt(2 / sp.pi) * sp.exp(-(h**2) / 2) * sp.erf((k - r * h) / sp.sqrt(2 * rest))
 
-    def _ball(self, arguments: list[arb], bits: int) -> arb:
-        return two_signs(*arguments)
-
 
 class Q2(_SignAverage):
     """``P(x > h, y > k)`` of standard normal x and y with correlation r: the upper tail of the bivariate normal law.
@@ -125,6 +130,7 @@ class Q2(_SignAverage):
 
     nargs = 3
     _first_correlation = 2
+    _enclosed = staticmethod(two_tails)
     meaning = "Q2(h, k, r): the probability of x > h and y > k, x and y standard normal with correlation r"
     tex = (
         r"$\mathrm{Q}_2(h, k, r)$ is the probability of $x > h$ and $y > k$, "
@@ -155,9 +161,6 @@ class Q2(_SignAverage):
             h, k = k, h
         return -sp.exp(-(h**2) / 2) * sp.erfc((k - r * h) / sp.sqrt(2 * rest)) / sp.sqrt(8 * sp.pi)
 
-    def _ball(self, arguments: list[arb], bits: int) -> arb:
-        return two_tails(*arguments)
-
 
 class S4(_SignAverage):
     """``<sgn(x1) sgn(x2) sgn(x3) sgn(x4)>`` of centred Gaussian variables.
@@ -167,6 +170,7 @@ class S4(_SignAverage):
     """
 
     nargs = 6
+    _enclosed = staticmethod(lambda *r: four_signs(r))
     meaning = "S4(r12, ..., r34): the average of sgn(x1)*sgn(x2)*sgn(x3)*sgn(x4), centred, with these correlations"
     tex = (
         r"$\mathrm{S}_4(r_{12}, \ldots, r_{34}) = \langle \operatorname{sgn}(x_1 x_2 x_3 x_4) \rangle$, "
@@ -191,9 +195,6 @@ class S4(_SignAverage):
         correlation = covariance / sp.sqrt(one * other)
         return 4 / sp.pi**2 * sp.asin(correlation) / sp.sqrt(1 - self.args[place] ** 2)
 
-    def _ball(self, arguments: list[arb], bits: int) -> arb:
-        return four_signs(tuple(arguments))
-
 
 class T4(_SignAverage):
     """``<sgn(x1) sgn(x2) sgn(x3) sgn(x4)>`` of centred Gaussian variables with equal correlations.
@@ -206,6 +207,7 @@ class T4(_SignAverage):
     """
 
     nargs = 1
+    _enclosed = staticmethod(lambda r: four_signs((r,) * 6))
     meaning = "T4(r): the average of sgn(x1)*sgn(x2)*sgn(x3)*sgn(x4), centred, all correlations r"
     tex = (
         r"$\mathrm{T}_4(r) = \langle \operatorname{sgn}(x_1 x_2 x_3 x_4) \rangle$, "
@@ -225,9 +227,6 @@ class T4(_SignAverage):
         """Plackett's identity, six times."""
         (r,) = self.args
         return 24 / sp.pi**2 * sp.asin(r / (1 + 2 * r)) / sp.sqrt(1 - r**2)
-
-    def _ball(self, arguments: list[arb], bits: int) -> arb:
-        return four_signs((arguments[0],) * 6)
 
 
 SPECIAL = (S2, Q2, S4, T4)
@@ -254,21 +253,10 @@ def legend(*expressions: sp.Basic) -> list[type[_SignAverage]]:
     return [kind for kind in SPECIAL if kind in present]
 
 
-def _rounded(correlation: float) -> float:
-    """The correlation, at most 1 in size where rounding has made it larger."""
-    return min(max(correlation, -1.0), 1.0) if abs(correlation) <= 1 + _SLACK else correlation
+def _values(function: type[_SignAverage], *arguments: Any) -> Any:
+    """The numbers of a function, entry by entry."""
+    return np.vectorize(function.number, [float])(*arguments)
 
 
-def _of_arrays(number: Callable[..., float]) -> Callable[..., Any]:
-    """A function of floats as one of arrays, entry by entry."""
-
-    def values(*arguments: Any) -> Any:
-        import numpy as np  # here, because lists of names need no arrays
-
-        return np.vectorize(number, [float])(*arguments)
-
-    return values
-
-
-NUMBERS: Mapping[str, Callable[..., Any]] = {f.__name__: _of_arrays(f.number) for f in SPECIAL}
+NUMBERS: Mapping[str, Callable[..., Any]] = {f.__name__: partial(_values, f) for f in SPECIAL}
 """The special functions of floats and arrays, by name: for formulas that are compiled to NumPy."""

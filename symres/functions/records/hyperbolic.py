@@ -9,7 +9,7 @@ from ...numerics import ball_functions as balls
 from ...numerics import interval_arithmetic as intervals
 from ...numerics.interval_arithmetic import Range
 from ..companions import Sigmoid
-from ..function_record import FunctionRecord, called, register
+from ..function_record import FunctionRecord, elementary, register
 from ..tails import BOUNDED, UNKNOWN_TAIL, Scale
 
 _ONE, _INF = sp.Integer(1), sp.oo
@@ -31,41 +31,20 @@ def _inverse_sinh_tail(u: Scale) -> Scale:
     return Scale(logs=1, lead=None if sign is None or u.power == 0 else sign * u.power)
 
 
-def inverse_tanh(u: sp.Expr) -> sp.Expr:
-    """``atanh(u)``; of a small u without cancellation."""
-    return (sp.log(1 + u) - sp.log(1 - u)) / 2
-
-
 def inverse_cosh(u: sp.Expr) -> sp.Expr:
     """``acosh(u)``, u >= 1."""
     return sp.log(u + sp.sqrt(u**2 - 1))
 
 
 register(
-    FunctionRecord(
-        kind=sp.sinh,
-        names=("sinh",),
-        spellings=called("sinh"),
-        definition=lambda u: (sp.exp(u) - sp.exp(-u)) / 2,
-        ball=balls.from_flint("sinh"),
-        limits=(-_INF, _INF),
-        inverse=sp.asinh,
-        is_odd=True,
+    elementary(
+        sp.sinh, definition=lambda u: (sp.exp(u) - sp.exp(-u)) / 2, limits=(-_INF, _INF), inverse=sp.asinh, is_odd=True
     ),
-    FunctionRecord(
-        kind=sp.cosh,
-        names=("cosh",),
-        spellings=called("cosh"),
-        definition=lambda u: (sp.exp(u) + sp.exp(-u)) / 2,
-        ball=balls.from_flint("cosh"),
-        range=intervals.hyperbolic_cosine,
-    ),
-    FunctionRecord(
-        kind=sp.tanh,
-        names=("tanh",),
-        spellings=called("tanh"),
-        definition=lambda u: 1 - 2 / (sp.exp(2 * u) + 1),
+    elementary(sp.cosh, definition=lambda u: (sp.exp(u) + sp.exp(-u)) / 2, range=intervals.hyperbolic_cosine),
+    elementary(
+        sp.tanh,
         ball=(balls.restricted(arb.tanh), balls.from_flint("tanh")[1]),
+        definition=lambda u: 1 - 2 / (sp.exp(2 * u) + 1),
         limits=(-_ONE, _ONE),
         inverse=sp.atanh,
         is_odd=True,
@@ -79,14 +58,11 @@ register(
         )
     ),
     FunctionRecord(
-        kind=sp.sech,
-        definition=lambda u: 2 / (sp.exp(u) + sp.exp(-u)),
-        ball=(balls.sech, balls.from_flint("sech")[1]),
+        kind=sp.sech, definition=lambda u: 2 / (sp.exp(u) + sp.exp(-u)), ball=(balls.sech, balls.from_flint("sech")[1])
     ),
-    FunctionRecord(
-        kind=sp.asinh,
-        names=("asinh",),
-        spellings=called("arcsinh", "asinh"),
+    elementary(
+        sp.asinh,
+        "arcsinh",
         ball=(balls.restricted(arb.asinh), balls.complex_asinh),
         limits=(-_INF, _INF),
         tail=_inverse_sinh_tail,
@@ -106,7 +82,7 @@ register(
     FunctionRecord(
         kind=sp.atanh,
         names=("atanh",),
-        definition=inverse_tanh,
+        definition=lambda u: (sp.log(1 + u) - sp.log(1 - u)) / 2,  # of a small u without cancellation
         is_abbreviation=True,
         ball=(balls.restricted(arb.atanh), balls.complex_atanh),
         limits=(-_INF, _INF),

@@ -8,40 +8,22 @@ from flint import arb
 from ...numerics import ball_functions as balls
 from ...numerics import interval_arithmetic as intervals
 from ...numerics.interval_arithmetic import Range
-from ..function_record import FunctionRecord, called, register
+from ..function_record import FunctionRecord, elementary, register
 
 _HALF_TURN = sp.pi / 2
 _UNIT = Range(arb(-1), arb(1))
 
 register(
-    FunctionRecord(
-        kind=sp.sin,
-        names=("sin",),
-        spellings=called("sin"),
-        ball=balls.from_flint("sin"),
-        range=intervals.oscillation(arb.sin),
-        is_odd=True,
-        product=lambda s, d: 2 * sp.cos(s) * sp.sin(d),
+    elementary(
+        sp.sin, range=intervals.oscillation(arb.sin), is_odd=True, product=lambda s, d: 2 * sp.cos(s) * sp.sin(d)
     ),
-    FunctionRecord(
-        kind=sp.cos,
-        names=("cos",),
-        spellings=called("cos"),
-        ball=balls.from_flint("cos"),
+    elementary(
+        sp.cos,
         range=intervals.oscillation(arb.cos),
         complements=lambda u: (2 * sp.sin(u / 2) ** 2, 2 * sp.cos(u / 2) ** 2),
         product=lambda s, d: -2 * sp.sin(s) * sp.sin(d),
     ),
-    FunctionRecord(
-        kind=sp.tan,
-        names=("tan",),
-        spellings=called("tan"),
-        definition=lambda u: sp.sin(u) / sp.cos(u),
-        ball=balls.from_flint("tan"),
-        poles=sp.cos,
-        range=intervals.tangent,
-        is_odd=True,
-    ),
+    elementary(sp.tan, definition=lambda u: sp.sin(u) / sp.cos(u), poles=sp.cos, range=intervals.tangent, is_odd=True),
     *(
         FunctionRecord(kind=f, definition=of, ball=balls.from_flint(f.__name__), poles=poles, is_odd=f is not sp.sec)
         for f, of, poles in (
@@ -50,30 +32,27 @@ register(
             (sp.csc, lambda u: 1 / sp.sin(u), sp.sin),
         )
     ),
-    FunctionRecord(
-        kind=sp.asin,
-        names=("asin",),
-        spellings=called("arcsin", "asin"),
+    elementary(
+        sp.asin,
+        "arcsin",
         ball=(balls.restricted(arb.asin, -1, 1), balls.complex_asin),
         limits=(-_HALF_TURN, _HALF_TURN),
         domain=_UNIT,
         inverse=sp.sin,
         is_odd=True,
     ),
-    FunctionRecord(
-        kind=sp.acos,
-        names=("acos",),
-        spellings=called("arccos", "acos"),
+    elementary(
+        sp.acos,
+        "arccos",
         definition=lambda u: sp.pi / 2 - sp.asin(u),
         ball=(balls.restricted(arb.acos, -1, 1), balls.complex_acos),
         limits=(sp.pi, sp.Integer(0)),
         domain=_UNIT,
         inverse=sp.cos,
     ),
-    FunctionRecord(
-        kind=sp.atan,
-        names=("atan",),
-        spellings=called("arctan", "atan"),
+    elementary(
+        sp.atan,
+        "arctan",
         ball=(arb.atan, balls.complex_atan),
         limits=(-_HALF_TURN, _HALF_TURN),
         inverse=sp.tan,

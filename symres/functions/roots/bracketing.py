@@ -30,7 +30,8 @@ GRID = tuple(
     for k in range(_DECADES[0] * _PER_DECADE, _DECADES[1] * _PER_DECADE + 1)
 )
 _BEYOND = GRID[0] ** 2 / GRID[1], GRID[-1] ** 2 / GRID[-2]  # next to its ends
-_MIDDLE = -_DECADES[0] * _PER_DECADE  # where the kernel is 1
+_KERNELS = (_BEYOND[0], *GRID, _BEYOND[1])
+_MIDDLE = 1 - _DECADES[0] * _PER_DECADE  # where the kernel is 1
 BITS = (24, 60)  # of an evaluation; the second only where the first leaves a sign open
 _CLEAR_BITS = 5  # of a value in a scan: enough to tell it from its neighbours, which spares its slope
 _FAILURES = 2  # kernels without a value after which a scan ends
@@ -48,23 +49,6 @@ Function = Callable[[sp.Rational, int], arb]
 Floats = Callable[[Array], Array]
 _ValueAndSlope = Callable[[sp.Rational], tuple[arb, arb]]
 _Row = tuple[sp.Rational, tuple[arb, arb]]
-
-
-@dataclass(frozen=True)
-class Scan:
-    """The values of a function on the grid.
-
-    Args:
-        rows: (kernel, value of the function there), kernels increasing.
-        stopped: why the scan ended before the end of the grid; empty if it did not.
-        before: the value next to the first one, outside of the grid, if floats tell it.
-        after: likewise next to the last one.
-    """
-
-    rows: tuple[tuple[sp.Rational, arb | float], ...]
-    stopped: str = ""
-    before: tuple[float, ...] = ()
-    after: tuple[float, ...] = ()
 
 
 def at_kappa(expression: sp.Expr, k: Number, bits: int) -> arb:
@@ -86,70 +70,71 @@ def float_values(expression: sp.Expr) -> Floats | None:
     return values
 
 
-def scan(function: Function, floats: Floats | None = None) -> Scan:
+def scan(function: Function, floats: Floats | None = None) -> tuple[list[tuple[sp.Rational, arb | float]], str]:
     """The values of a function on the grid of kernels, from small to large ones.
 
     Args:
         function: maps a kernel and a precision in bits to a ball. Where it raises a SymresError (an activation that
             oscillates too often under a wide Gaussian) the kernel is left out, and after the second the scan ends.
         floats: the same in double precision.
+
+    Returns:
+        Rows (kernel, value), next to the ends of the grid too if floats tell them, and why the scan ended before the
+        end of the grid; an empty text if it did not.
     """
     rows: list[tuple[sp.Rational, arb | float]] = []
     failures, level = 0, 0
     with panel_budget(_PANELS):
         trusted = _trusted(function, floats)
-        for k in GRID:
+        for k in _KERNELS:
             try:
                 if k in trusted:
                     rows.append((k, trusted[k]))
-                    continue
-                value, level = _clear_value(function, k, level)
-                rows.append((k, value))
+                elif k not in _BEYOND:
+                    value, level = _clear_value(function, k, level)
+                    rows.append((k, value))
             except SymresError as error:
                 failures += 1
                 if failures == _FAILURES:
-                    return Scan(tuple(rows), f"kernels above {float(rows[-1][0]) if rows else 0:.3g}: {error.found}")
-    before, after = (tuple(trusted[k] for k in (end,) if k in trusted) for end in _BEYOND)
-    return Scan(tuple(rows), "", before, after)
+                    return rows, f"kernels above {float(rows[-1][0]) if rows else 0:.3g}: {error.found}"
+    return rows, ""
 
 
 def _trusted(function: Function, floats: Floats | None) -> dict[sp.Rational, float]:
     """The values in floats where they are smooth, between the first and the last that agrees with a ball."""
     if floats is None:
         return {}
-    beyond = floats(np.array([float(k) for k in (_BEYOND[0], *GRID, _BEYOND[1])]))
-    values = beyond[1:-1]
+    values = floats(np.array([float(k) for k in _KERNELS]))
     with np.errstate(all="ignore"):
-        signs, bends = np.sign(beyond), np.diff(np.log(np.abs(beyond)), 2)
-    clear = (np.abs(bends) < _BEND) & (signs[:-2] == signs[2:]) & (signs[1:-1] != 0)
+        signs, bends = np.sign(values), np.diff(np.log(np.abs(values)), 2)
+    smooth = (np.abs(bends) < _BEND) & (signs[:-2] == signs[2:]) & (signs[1:-1] != 0)
+    clear = [True, *smooth.tolist(), True]
 
     def agrees(place: int) -> bool:
         try:
-            ball = clear[place] and _clear_value(function, GRID[place], 0)[0]
-            return bool(clear[place]) and bool(abs(ball - values[place]) < _AGREE * abs(values[place]))
+            ball = clear[place] and _clear_value(function, _KERNELS[place], 0)[0]
+            return clear[place] and bool(abs(ball - values[place]) < _AGREE * abs(values[place]))
         except SymresError:
             return False
 
     def furthest(place: int) -> int:
-        """The place next to an end of the grid up to which floats are right from the middle on; -1 for none."""
+        """The place next to an end of the grid up to which floats are right from the middle on; 0 for none."""
         near, far = _MIDDLE, place
         if agrees(far):
             return far
         if not agrees(near):
-            return -1
+            return 0
         while abs(far - near) > 1:
             between = (near + far) // 2
             near, far = (between, far) if agrees(between) else (near, between)
         return near
 
-    first = furthest(0)
-    last = furthest(len(GRID) - 1) if first >= 0 else -1
-    found = {GRID[k]: float(values[k]) for k in range(max(first, 0), last + 1) if clear[k]}
-    if first == 0:
-        found[_BEYOND[0]] = float(beyond[0])
-    if last == len(GRID) - 1:
-        found[_BEYOND[1]] = float(beyond[-1])
-    return found
+    first = furthest(1)
+    last = furthest(len(GRID)) if first else 0
+    if not last:
+        return {}
+    seen = range(first if first > 1 else 0, last + 1 if last < len(GRID) else len(_KERNELS))
+    return {_KERNELS[k]: float(values[k]) for k in seen if clear[k]}
 
 
 @dataclass(frozen=True)
@@ -176,21 +161,20 @@ def zeros(function: Function, slope: Function, floats: Floats | None = None) -> 
         floats: the function in double precision.
     """
 
-    seen = scan(function, floats)
-    known = {k: value for k, value in seen.rows if isinstance(value, arb)}
+    scanned, stopped = scan(function, floats)
+    known = {k: value for k, value in scanned if isinstance(value, arb)}
 
     @cache  # neighbouring cells share an end
     def both(k: sp.Rational) -> tuple[arb, arb]:
         return known[k] if k in known else value_with_sign(function, k), value_with_sign(slope, k)
 
-    rows = [row for row in seen.rows if sign(row[1])]
-    values = [*seen.before, *(value for _, value in rows), *seen.after]
+    rows = [row for row in scanned if sign(row[1])]
+    values = [value for _, value in rows]
     crossings: list[tuple[sp.Rational, sp.Rational]] = []
     touches: list[sp.Rational] = []
     for i, (first, last) in enumerate(pairwise(rows)):
-        at = i + len(seen.before)
-        neighbours = values[max(at - 1, 0) : at + 3]
-        if _moves_one_way(neighbours) and len(neighbours) > 3:
+        neighbours = values[max(i - 1, 0) : i + 3]
+        if {first[0], last[0]} & {*_BEYOND} or (_moves_one_way(neighbours) and len(neighbours) > 3):
             continue
         if len(crossings) > _MAX_ZEROS:
             return Zeros(tuple(crossings), tuple(touches), f"kernels above {float(first[0]):.3g}: too many zeros")
@@ -213,7 +197,7 @@ def zeros(function: Function, slope: Function, floats: Floats | None = None) -> 
                     touches.append(turn)
                 elif extremum * value_a < 0:
                     crossings += [(a, turn), (turn, b)]
-    return Zeros(tuple(crossings), tuple(touches), seen.stopped)
+    return Zeros(tuple(crossings), tuple(touches), stopped)
 
 
 def _moves_one_way(values: list[arb | float]) -> bool:
@@ -274,10 +258,7 @@ def value_with_sign(function: Function, k: sp.Rational) -> arb:
 def _clear_value(function: Function, k: sp.Rational, level: int) -> tuple[arb, int]:
     """A value with its first digit, if a reasonable precision gives it, and the precision to begin with beside it.
 
-    Args:
-        function: of a kernel and a precision.
-        k: the kernel.
-        level: the place in ``BITS`` of the precision to begin with.
+    Precisions are places in ``BITS``, from ``level`` on.
     """
     for used in range(level, len(BITS)):
         value = function(k, BITS[used])

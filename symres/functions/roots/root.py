@@ -196,18 +196,14 @@ class SystemRoot(ImplicitNumber):
 
     def _ball(self, arguments: list[arb], bits: int) -> arb:
         with mp.workprec(bits + 20):
-            value = self._solved(bits + 4)[int(self.args[2])]
+            known, place = self._closest
+            if known < bits + 4:
+                place = self._refined(bits + 4, place)
+                self._closest = bits + 4, place
+            value = place[int(self.args[2])]
             radius = abs(value) * mp.mpf(2) ** -bits
             ends = [enclose(K, {K: end}, bits + 20) for end in (value - radius, value + radius)]
         return ends[0].union(ends[1])
-
-    def _solved(self, bits: int) -> list[mp.mpf]:
-        """The solution with so many bits."""
-        known, place = self._closest
-        if known < bits:
-            place = self._refined(bits, place)
-            self._closest = bits, place
-        return place
 
     @cached_property
     def _closest(self) -> tuple[int, list[mp.mpf]]:

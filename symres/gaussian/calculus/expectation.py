@@ -16,7 +16,7 @@ from ...core.atoms import AverageNode
 from ...core.errors import DeclarationError
 from ...core.symbols import variables, z
 from ...functions.balls import as_float
-from ...functions.floats.float_averages import average, average_at, float_function
+from ...functions.floats.float_averages import FloatFunction, average, average_at
 from ..quadrature.average_ball import average_ball
 from .derivatives import covariance_derivative, parameter_derivative
 from .integrand import Term, separate
@@ -183,7 +183,7 @@ class Expectation(AverageNode, sp.Expr):
         values = dict(zip(self._parameters, arguments[size + count :], strict=True))
         of_numbers = all(isinstance(a, int | float) for a in (*covariance, *values.values()))
         return sum(
-            c * (average if of_numbers else average_at)(tuple(map(float_function, factors)), covariance, values)
+            c * (average if of_numbers else average_at)(tuple(map(FloatFunction, factors)), covariance, values)
             for c, (_, factors) in zip(coefficients, self.terms, strict=True)
         )
 

@@ -6,14 +6,14 @@ average t, times how the next state responds to that average.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sympy as sp
 
 from ...activations.piecewise import PiecewiseFunction, product
 from ...core.errors import UnsupportedLayer
 from ...core.symbols import z
-from ...functions.floats.float_averages import BoundFunction, CompiledExpressions, FloatFunction, Values, float_function
+from ...functions.floats.float_averages import CompiledExpressions, FloatFunction, Values
 from ...gaussian.calculus.integrand import distributed, pieces_of
 from ...numerics.deferred_numpy import Array, np
 from ..walk.linear_forms import Averager, Form
@@ -26,12 +26,14 @@ _ONE = PiecewiseFunction((), (sp.Integer(1),))
 class Group:
     """A product of functions of one or two variables that depend on one another."""
 
-    functions: tuple[FloatFunction | BoundFunction, ...]  # one of each variable
+    functions: tuple[FloatFunction, ...]  # one of each variable
     variables: tuple[int, ...]  # the numbers of their linear forms
 
     def bound(self, averages: Values) -> Group:
         """The group with numbers for the averages of the layer that stand inside of functions."""
-        return Group(tuple(_bound(f, averages) for f in self.functions), self.variables)
+        inside = (tuple((s, averages[s]) for s in f.parameters if s in averages) for f in self.functions)
+        functions = (replace(f, bound=f.bound + bound) for f, bound in zip(self.functions, inside, strict=True))
+        return Group(tuple(functions), self.variables)
 
 
 @dataclass(frozen=True)
@@ -135,14 +137,6 @@ class CompiledLayer:
         return np.array(J, dtype=float), np.array(T, dtype=float)
 
 
-def _bound(function: FloatFunction | BoundFunction, averages: Values) -> FloatFunction | BoundFunction:
-    """The function as it is where no average stands in it."""
-    if isinstance(function, BoundFunction):
-        return function
-    inside = tuple((s, averages[s]) for s in function.parameters if s in averages)
-    return BoundFunction(function, inside) if inside else function
-
-
 def _products(
     averager: Averager, integrand: sp.Expr
 ) -> list[tuple[sp.Expr, list[tuple[tuple[FloatFunction, ...], tuple[Form, ...]]]]]:
@@ -172,7 +166,7 @@ def _products(
                     "write the layer so that functions of at most two different arguments are multiplied",
                 )
             groups.append(
-                (tuple(float_function(by_variable[k]) for k in members), tuple(averager.forms[k] for k in members))
+                (tuple(FloatFunction(by_variable[k]) for k in members), tuple(averager.forms[k] for k in members))
             )
         found.append((coefficient, groups))
     return found

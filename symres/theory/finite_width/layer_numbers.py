@@ -19,7 +19,6 @@ import sympy as sp
 
 from ...core.errors import UnsupportedLayer
 from ...functions.floats.float_averages import (
-    BoundFunction,
     FloatFunction,
     FloatProduct,
     Function,
@@ -122,9 +121,9 @@ class JointLaw:
             found = found * self._means[functions, variables]
         return found
 
-    def _merged(self, factors: Sequence[tuple[FloatFunction | BoundFunction, int]]) -> dict[int, Function]:
+    def _merged(self, factors: Sequence[tuple[FloatFunction, int]]) -> dict[int, Function]:
         """Functions by variable, those of multiples of one variable as one function."""
-        parts: dict[int, list[tuple[FloatFunction | BoundFunction, float]]] = {}
+        parts: dict[int, list[tuple[FloatFunction, float]]] = {}
         for f, k in factors:
             for j in parts:
                 own, both = self._covariance[j, j], self._covariance[j, k]

@@ -15,7 +15,8 @@ from itertools import product
 import sympy as sp
 
 from ....core.symbols import K1, K2, C
-from ...stable.angles import Angle, AngleForm, positive
+from ...stable.angles import Angle, AngleForm
+from ...stable.positive_terms import positive
 from ...stable.primitives import complement, correlation, determinant
 from .tiles import FastPath, Precondition
 

@@ -10,7 +10,6 @@ import sympy as sp
 import symres as sr
 from symres.codegen.arrays.runtime.stable_functions import _piecewise
 from symres.codegen.fits.chebyshev import fit, grid
-from symres.codegen.fits.small_kernel import decay_of
 from symres.core.errors import SymresError
 from symres.core.symbols import K
 from symres.functions.balls import evaluate
@@ -29,8 +28,9 @@ def exact(formula):
 @pytest.mark.parametrize("name", ["elu", "hard_tanh", "sin", "gelu", "gaussian_slope"])
 def test_fit_holds_to_rounding(name):
     values = exact(KERNELS[name])
-    kernels = np.array([1e-12, *grid()[::7], 1e6])
-    found = run(fit(values, name), kernels)
+    kernels, fitted = np.array([1e-12, *grid()[::7], 1e6]), fit(values, name)
+    assert fitted.shape.decay == 0
+    found = run(fitted, kernels)
     for k, value in zip(kernels, found, strict=True):
         assert value == pytest.approx(float(values(mp.mpf(k))), rel=1e-15, abs=0)
 
@@ -68,9 +68,7 @@ def test_series_in_roots_at_small_kernels(power, root, large):
     for k, value in zip(kernels, run(fitted, kernels), strict=True):
         assert value == pytest.approx(float(values.evalf(20, K=float(k))), rel=1e-13)
     if power != "2/3":
-        assert (
-            fitted.max_kernel == 1e12
-        )  # beyond, what is left of it still falls like a root of K: no last value is kept
+        assert fitted.max_kernel == 1e12  # beyond it still falls like a root of K: no last value is kept
     else:
         assert run(fitted, np.array([1e20]))[0] == pytest.approx(float(values.evalf(20, K="1e20")), rel=1e-9)
 
@@ -147,12 +145,6 @@ def test_a_decay_is_found_and_divided_out(name):
 
 def test_a_rational_decay_is_exact():
     assert fit(DECAYS["tail"][0], "tail").shape.decay == 0.5
-
-
-@pytest.mark.parametrize("name", ["elu", "hard_tanh", "sin", "gelu", "gaussian_slope", "erf"])
-def test_ordinary_functions_have_no_decay(name):
-    with mp.workdps(32):
-        assert decay_of(exact(KERNELS[name]), mp.mpf("1e-12"), mp.mpf("1e6")) is None
 
 
 @pytest.mark.parametrize("power", [9, 40])

@@ -1,8 +1,6 @@
 """Functions without numbers at large kernels: where they end, what they return beyond, and what they say of it."""
 
 import math
-import re
-import warnings
 
 import mpmath as mp
 import numpy as np
@@ -11,8 +9,8 @@ import sympy as sp
 import torch
 
 import symres as sr
+from symres.codegen.fits.asymptotics import End, end_of
 from symres.codegen.fits.chebyshev import fit
-from symres.codegen.fits.overflow import End, end_of
 from symres.codegen.planning.plan import Component
 from symres.codegen.strategy import choose
 from symres.codegen.strategy.measured_error import measured_quadrature
@@ -78,24 +76,6 @@ def test_exponential_growth_is_divided_out(growing, target):
     for k, value in zip(kernels[:5], found, strict=False):
         assert value == pytest.approx(float(growing.evalf(17, K=mp.mpf(k))), rel=1e-15 * max(1, k))
     assert np.isnan(found[5:]).all()
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("target", ["numpy", "torch"])
-def test_the_pair_kernel_of_a_growing_activation_ends_with_its_digits(target):
-    """The mass of the integrand lies up to 8 deviations from 0; beyond, cosh(z) is no float."""
-    quantity = sr.expect2("cosh(z)^(1/2)", "cosh(z)^(1/2)")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        module = export(quantity, target)
-    (warning,) = module.warnings
-    assert re.match("expect2: nan beyond kernels of 60: quadrature fails at K1 = 1", warning)
-    points = [(30.0, 30.0, 29.0), (59.0, 59.0, 59.0), (50.0, 2.0, -8.0), (61.0, 1.0, 0.5), (1.0, 1e4, 50.0)]
-    columns = [torch.tensor(c, dtype=torch.float64) for c in zip(*points, strict=True)]
-    found = np.asarray(module.load().expect2(*(columns if target == "torch" else map(np.asarray, columns))))
-    for (k1, k2, c), value in zip(points[:3], found, strict=False):
-        assert value == pytest.approx(float(quantity.evalf(17, K1=k1, K2=k2, C=c)), rel=2e-13)
-    assert np.isnan(found[3:]).all()
 
 
 @pytest.mark.exhaustive

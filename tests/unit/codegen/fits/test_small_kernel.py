@@ -157,10 +157,6 @@ def test_values_without_digits_are_announced_in_the_module_and_stay_positive():
         np.testing.assert_allclose(found[k > 1], exact[k > 1], rtol=1e-12)
 
 
-def test_accurate_modules_warn_of_nothing():
-    assert export(sr.derive("relu")).warnings == ()
-
-
 def test_the_command_line_warns_on_standard_error(capsys, monkeypatch):
     module = Module("kernel_map", "numpy", "text = 1\n", (), ("kernel_map: _average_1 is inaccurate: so much.",))
     monkeypatch.setattr(sys.modules["symres.report.export"], "export", lambda *_, **__: module)

@@ -3,12 +3,14 @@
 import pytest
 import sympy as sp
 
-from symres.codegen.stable.angles import angle_form, positive
+from symres.codegen.stable.angles import angle_form
+from symres.codegen.stable.positive_terms import positive, simple_fractions, steadier
 from symres.codegen.stable.primitives import AngularSum, determinant
 from symres.core.symbols import K1, K2, C
 from tests.oracles.closed_forms import PAIRS
 
 TRIPLE = (K1, C, K2)
+X, Y = sp.symbols("x y", positive=True)
 A, B, R = *sp.symbols("a b", positive=True), sp.Symbol("r", real=True)
 
 
@@ -54,3 +56,24 @@ def test_sums_of_positive_terms(polynomial, expected):
     found = positive(sp.expand(polynomial), TRIPLE)
     assert sp.expand(found - expected) == 0
     assert sp.expand(found.subs(determinant, K1 * K2 - C**2) - polynomial) == 0
+
+
+def test_the_constants_are_found():
+    R = 3 / (1 + X) - sp.pi / (2 + Y) + sp.Rational(1, 2) / (X * Y - 5)
+    found = simple_fractions(sp.together(sp.expand(R)), (X, Y))
+    assert len(found) == 3
+    assert sp.simplify(sum(c / f for c, f in found) - R) == 0
+    assert all(not c.has(X, Y) for c, _ in found)
+
+
+def test_what_has_no_such_form_has_none():
+    for R in (X / ((1 + X) * (1 + Y)), 1 / (1 + X) ** 2, 1 / (1 + X), X + Y, 1 / (1 + X) + X):
+        assert simple_fractions(R, (X, Y)) is None
+
+
+def test_a_form_whose_terms_cancel_is_not_taken():
+    """1/x - 1/(1 + x) loses digits at large x; the other way round at none."""
+    one, other = 1 / X - 1 / (1 + X), 1 / (X * (1 + X))
+    points = [{X: 1e-3}, {X: 1e6}]
+    assert steadier(one, other, points) == other
+    assert steadier(other, one, points) == other

@@ -8,8 +8,11 @@ import pytest
 import sympy as sp
 
 import symres as sr
+from symres.codegen.arrays.runtime.error_free import _restored
 from symres.codegen.emission.emitter import Emitter
-from symres.codegen.stable.primitives import Atan2
+from symres.codegen.scalar.library.exponentials import restored as of_scalars
+from symres.codegen.stable.correlation_form import restored
+from symres.codegen.stable.primitives import Atan2, Restored
 from symres.codegen.stable.rewrites import stabilise
 from symres.codegen.targets.numpy import TARGET
 from symres.codegen.targets.numpy.dialect import NUMPY
@@ -101,21 +104,18 @@ def test_a_rewrite_is_an_identity_that_keeps_its_digits_where_the_formula_loses_
         assert in_floats(stable, point) == pytest.approx(exact, rel=1e-15, abs=0)
 
 
-def test_a_formula_without_hard_points_is_left_alone():
-    for formula in (K / (1 + 2 * K) ** sp.Rational(3, 2), sp.exp(-K) + K, 2 + sp.exp(-K), sp.exp(K) * sp.sin(K)):
-        assert stabilise(formula) == formula
+LEFT_ALONE = [
+    *(K / (1 + 2 * K) ** sp.Rational(3, 2), sp.exp(-K) + K, 2 + sp.exp(-K), sp.exp(K) * sp.sin(K)),
+    # constants become floats, and only sympy's own functions have numbers for that
+    *(K + n for n in (sp.exp(sp.tanh(2)) - sp.exp(-sp.tanh(2)), sp.exp(2) - 1, sp.cos(2) - 1)),
+    # log(a cosh(z)) is log(a) + log(cosh(z)) for a > 0 only
+    *(sp.log(a * sp.cosh(z)) for a in (-sp.Symbol("a", positive=True), sp.Symbol("a", real=True))),
+]
 
 
-def test_constants_beside_a_formula_are_left_alone():
-    """They become floats, and only sympy's own functions have numbers for that."""
-    for number in (sp.exp(sp.tanh(2)) - sp.exp(-sp.tanh(2)), sp.exp(2) - 1, sp.cos(2) - 1):
-        assert stabilise(K + number) == K + number
-
-
-@pytest.mark.parametrize("factor", [-sp.Symbol("a", positive=True), sp.Symbol("a", real=True)])
-def test_a_factor_of_unknown_sign_stays_inside_of_its_logarithm(factor):
-    """log(a cosh(z)) is log(a) + log(cosh(z)) for a > 0 only."""
-    assert stabilise(sp.log(factor * sp.cosh(z))) == sp.log(factor * sp.cosh(z))
+@pytest.mark.parametrize("formula", LEFT_ALONE, ids=str)
+def test_other_formulas_are_left_alone(formula):
+    assert stabilise(formula) == formula
 
 
 @pytest.mark.parametrize("place", [0.3, 0.99, 1.0, 1.01, 3.0, 700.0, 1e5])
@@ -150,3 +150,39 @@ def test_constants_of_stable_functions_are_numbers(formula, target):
         values = {s.name: 0.7 for s in quantity.symbols}
         found = float(getattr(sr.export(quantity, target).load(), quantity.name)(**values))
         assert found == pytest.approx(float(quantity.evalf(17, **values)), rel=1e-15)
+
+
+# ---- exponentials of sums keep the digits that rounding of their exponents costs ----------------------------------
+SUMS = [
+    (1151.6088178948328, 1.1817029625419155e-07, 0.0036),
+    (496.26589237, 413.67242847, 2.5e-6),
+    (300.1, 17.3, -0.7),
+]
+
+
+def test_sums_of_exponentials_are_hyperbolic():
+    found = restored(sp.exp(C - K1 / 2 - K2 / 2) / 2 + sp.exp(-C - K1 / 2 - K2 / 2) / 2)
+    (cosh,) = found.atoms(ExpCosh)
+    assert found.func is Restored
+    assert cosh.args[0] == -K1 / 2 - K2 / 2
+
+
+@pytest.mark.parametrize("function", [_restored, of_scalars])
+@pytest.mark.parametrize("point", SUMS)
+def test_a_value_is_restored(function, point):
+    k1, k2, c = point
+    with mp.workdps(40):
+        exponent = (-0.5 * k1 - 0.5 * k2) + abs(c)
+        rounded = float(mp.exp(exponent))
+        exact = mp.exp(-(mp.mpf(k1) + k2) / 2 + abs(mp.mpf(c)))
+        found = function(np.float64(rounded), np.float64(-0.5 * k1), np.float64(-0.5 * k2), np.float64(c))
+        assert abs(mp.mpf(float(found)) / exact - 1) < 4e-16
+
+
+@pytest.mark.parametrize("point", SUMS)
+def test_the_kernel_of_sin_has_all_digits(point):
+    function = sr.export(sr.expect2("sin", "sin")).load().expect2
+    k1, k2, c = map(mp.mpf, point)
+    with mp.workdps(40):
+        exact = mp.exp(-(k1 + k2) / 2) * mp.sinh(c)
+        assert abs(mp.mpf(float(function(*point))) / exact - 1) < 5e-16

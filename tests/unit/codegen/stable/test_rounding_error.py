@@ -124,24 +124,6 @@ def test_matrices_take_either_way_entry_by_entry():
                 assert abs(found[i, j] - exact) < 1e-11 * max(abs(exact), 1e-15)
 
 
-def test_a_vectorised_gradient_of_a_checked_closed_form():
-    function = export(sr.expect(phi(WAVE)(z) ** 2), "torch").load().expect
-    kernels = torch.tensor([1e-8, 0.3, 1e-2], dtype=torch.float64)
-    a, b = torch.tensor(0.75, dtype=torch.float64), torch.tensor(0.0, dtype=torch.float64)
-    slopes = torch.func.vmap(torch.func.grad(function), in_dims=(0, None, None))(kernels, a, b)
-    exact = 0.5625 * torch.exp(-2 * 0.5625 * kernels)  # of (1 - exp(-2 a**2 K))/2
-    assert torch.allclose(slopes, exact, rtol=1e-12, atol=0)
-
-
-def test_second_derivatives_where_nothing_cancels():
-    function = export(sr.expect(phi(WAVE)(z) ** 2), "torch").load().expect
-    k = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
-    (first,) = torch.autograd.grad(function(k, torch.tensor(0.75), torch.tensor(0.4)), k, create_graph=True)
-    (second,) = torch.autograd.grad(first, k)
-    exact = -2 * 0.75**4 * np.exp(-2 * 0.75**2 * 0.7) * np.cos(2 * np.float32(0.4))
-    assert float(second) == pytest.approx(exact, rel=1e-6)
-
-
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_a_closed_form_stays_where_integration_is_worse(target):
     """<sin(a z) exp(b z)> = exp(K (b**2 - a**2)/2) sin(K a b) is tiny beside its integrand."""
@@ -266,11 +248,9 @@ def test_slopes_are_bounds_of_derivatives(head):
             if head is sp.sign:
                 assert slope == 0
                 continue
-            own = {e: MEANT[type(e)](*map(mp.mpf, e.args)) for e in _innermost(slope)}
             bound = slope
-            while own:
-                bound = bound.xreplace({e: sp.Float(v, 15) for e, v in own.items()})
-                own = {e: MEANT[type(e)](*map(mp.mpf, e.args)) for e in _innermost(bound)}
+            while values := {e: sp.Float(MEANT[type(e)](*map(mp.mpf, e.args)), 15) for e in _innermost(bound)}:
+                bound = bound.xreplace(values)
             derivative = abs(mp.diff(function, tuple(place), tuple(int(k == n) for k in range(len(place)))))
             assert derivative * (1 - 1e-6) <= float(bound) <= loose * derivative + 1e-9
 

@@ -37,19 +37,32 @@ def test_a_simple_zero_costs_little_more_than_the_grid(floats):
     assert calls["slope"] <= 12
 
 
-@pytest.mark.parametrize("apart", [1.4, 1.1, 1.01, 1.0001])
-def test_pairs_of_zeros_in_one_cell_are_seen(apart, floats):
-    places = sp.Rational("0.0031"), sp.Rational("0.0031") * sp.Rational(str(apart))
-    result, _ = found((sp.log(kappa / places[0])) * (sp.log(kappa / places[1])) / (1 + kappa), floats)
-    assert len(result.crossings) == 2
+R, LARGE = sp.Rational, sp.Integer(10) ** 8
+
+
+def logarithms(*places):
+    return sp.Mul(*(sp.log(kappa / place) for place in places))
+
+
+ZEROS = {
+    **{f"{apart} apart": (logarithms(R("0.0031"), R("0.0031") * R(apart)) / (1 + kappa),
+                          [R("0.0031"), R("0.0031") * R(apart)]) for apart in ("1.4", "1.1", "1.01", "1.0001")},
+    "three in a cell": (logarithms(22, 24, R("26.4")), [22, 24, R("26.4")]),
+    "steep between flat ends": (sp.tanh(40 * logarithms(R("3.7"))) + R(1, 2),
+                                [3.7 * math.exp(math.atanh(-0.5) / 40)]),
+    # in floats sqrt(1 + k^2) - 1 is 0 up to k = 1e-8, so that the function seems to be negative there
+    "lost digits": (sp.sqrt(1 + kappa**2) - 1 - kappa**2 / 3, [math.sqrt(3)]),
+    "digits that balls see": (sp.sqrt(kappa**2 + LARGE**2) - sp.sqrt(9 + LARGE**2), [3]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ZEROS)
+def test_all_zeros_are_seen_and_no_others(name, floats):
+    expression, places = ZEROS[name]
+    result, _ = found(expression, floats)
+    assert not result.touches and not result.unseen
     for (low, high), place in zip(result.crossings, places, strict=True):
         assert low <= place <= high
-
-
-def test_three_zeros_in_one_cell_are_seen(floats):
-    places = [sp.Rational("20") * sp.Rational(r) for r in ("1.1", "1.2", "1.32")]
-    result, _ = found(sp.Mul(*(sp.log(kappa / place) for place in places)), floats)
-    assert [low < place < high for (low, high), place in zip(result.crossings, places, strict=True)] == [True] * 3
 
 
 def test_a_double_zero_is_a_touch(floats):
@@ -58,15 +71,9 @@ def test_a_double_zero_is_a_touch(floats):
     assert math.isclose(float(result.touches[0]), 5, rel_tol=1e-6)
 
 
-def test_a_steep_function_between_flat_ends_has_its_zero(floats):
-    result, _ = found(sp.tanh(40 * sp.log(kappa / sp.Rational("3.7"))) + sp.Rational(1, 2), floats)
-    (ends,) = result.crossings
-    assert ends[0] < 3.7 * math.exp(math.atanh(-0.5) / 40) < ends[1]
-
-
 def test_signs_that_few_bits_leave_open_are_decided(floats):
     cancelling = sp.sqrt(1 + kappa**2) - 1 - kappa**2 / 2 + kappa**4 / 9
-    rows = scan(lambda k, bits: at_kappa(cancelling, k, bits), floats and floats(cancelling)).rows
+    rows, _ = scan(lambda k, bits: at_kappa(cancelling, k, bits), floats and floats(cancelling))
     decided = [k for k, value in rows if value < 0 or value > 0]
     assert decided[0] < sp.Rational(1, 1000)
     assert all(value < 0 for k, value in rows if k in decided and k < sp.Rational(1, 10))  # -kappa**4/72
@@ -74,21 +81,6 @@ def test_signs_that_few_bits_leave_open_are_decided(floats):
     scan(lambda k, bits: levels.append(bits) or at_kappa(cancelling, k, bits))
     assert set(levels) == set(BITS)
     assert len(levels) <= 1.6 * len(GRID)
-
-
-def test_zeros_of_lost_digits_are_none(floats):
-    """In floats sqrt(1 + k^2) - 1 is 0 up to k = 1e-8, so that the function seems to be negative there."""
-    result, _ = found(sp.sqrt(1 + kappa**2) - 1 - kappa**2 / 3, floats)
-    (ends,) = result.crossings
-    assert ends[0] < math.sqrt(3) < ends[1]
-    assert not result.touches
-
-
-def test_where_floats_lose_digits_balls_see(floats):
-    large = sp.Integer(10) ** 8
-    result, _ = found(sp.sqrt(kappa**2 + large**2) - sp.sqrt(9 + large**2), floats)
-    (ends,) = result.crossings
-    assert ends[0] < 3 < ends[1]
 
 
 def test_kernels_without_a_number_are_reported(floats):

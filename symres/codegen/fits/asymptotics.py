@@ -1,13 +1,19 @@
-"""How a function of one kernel vanishes at small K: as K**p, or as exp(-E/K)*K**p, found from its values."""
+"""How a function of one kernel behaves at small and at large K, found from its values.
+
+It vanishes as K**p, or as exp(-E/K)*K**p. Its numbers go to the largest float, or to where none can be found.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
 import mpmath as mp
 import sympy as sp
+
+from ...core.errors import SymresError
 
 TINY = 800.0  # exp(-TINY) is no float
 STEEPEST = 1000  # a power of K; what vanishes faster is tried for a decay
@@ -17,6 +23,9 @@ NEARLY_LIMIT = 1e-3  # the same, of the slope in the limit
 FAR = 200  # E/K where the decay is read off: corrections in powers of K are small there
 TERMS = 10  # of the series behind the decay that are solved for with it
 SIMPLE = 10**5  # largest denominator of a rate that is taken to be rational
+LOG_LARGEST = 650  # exp of it is a float, and times a power of K still
+STEEPER = 3  # an exponential grows ten times more from decade to decade, in logarithms, a power as much as before
+GROWN = 20  # and by more than this
 
 Values = Callable[[mp.mpf], mp.mpf]
 
@@ -32,10 +41,9 @@ def power_of(values: Values, end: mp.mpf, inner: mp.mpf) -> sp.Rational:
     slope = _slope(values, end, inner)
     if slope is None:
         return sp.Integer(0)
-    found = _root_near(slope, NEARLY)
-    if found is None and (limit := _limit(values, end, inner)) is not None:
-        found = _root_near(limit, NEARLY_LIMIT)
-    return sp.Rational(round(2 * _bounded(slope)), 2) if found is None else found
+    if (power := _root_near(slope, NEARLY)) is None and (limit := _limit(values, end, inner)) is not None:
+        power = _root_near(limit, NEARLY_LIMIT)
+    return sp.Rational(round(2 * _bounded(slope)), 2) if power is None else power
 
 
 def _bounded(slope: mp.mpf) -> float:
@@ -43,8 +51,8 @@ def _bounded(slope: mp.mpf) -> float:
 
 
 def _root_near(slope: mp.mpf, tolerance: float) -> sp.Rational | None:
-    found = Fraction(_bounded(slope)).limit_denominator(ROOTS)
-    return sp.Rational(found.numerator, found.denominator) if abs(_bounded(slope) - found) < tolerance else None
+    fraction = Fraction(_bounded(slope)).limit_denominator(ROOTS)
+    return sp.Rational(fraction) if abs(_bounded(slope) - fraction) < tolerance else None
 
 
 def _limit(values: Values, end: mp.mpf, inner: mp.mpf) -> mp.mpf | None:
@@ -98,3 +106,53 @@ def simple(rate: float) -> float:
     """The rational number that a positive rate seems to be: half the square of a breakpoint, or of a growth."""
     found = Fraction(rate).limit_denominator(SIMPLE)
     return float(found) if abs(rate - found) < 1e-9 * rate else rate
+
+
+@dataclass(frozen=True)
+class End:
+    """Where a function of K ends.
+
+    Args:
+        max_kernel: the last kernel that has a number; infinite if the largest that was asked for has one.
+        growth: r of the factor exp(r*K) at large K; 0 if there is none.
+        reason: why there are no numbers beyond.
+    """
+
+    max_kernel: float = mp.inf
+    growth: float = 0.0
+    reason: str = ""
+
+
+def end_of(values: Values, largest: mp.mpf) -> End:
+    """The end of a function, looked for in steps of a decade from K = 1 on.
+
+    Raises:
+        SymresError: there is no number at K = 1.
+    """
+    last, logs = mp.mpf(1), [_log(values(mp.mpf(1)))]
+    while last < largest:
+        before, now = (b - a for a, b in pairwise(logs[-3:])) if len(logs) > 2 else (0, 0)
+        growth = _growth(values, last) if now > max(GROWN, STEEPER * abs(before)) else 0.0
+        if growth:
+            return End(float(f"{LOG_LARGEST / growth:.2g}"), growth, "values exceed the range of floats")
+        try:
+            logs.append(_log(values(10 * last)))
+        except SymresError as error:
+            try:
+                values(3 * last)
+            except SymresError:
+                return End(float(last), 0.0, error.found)
+            return End(float(3 * last), 0.0, error.found)  # to half a decade
+        last *= 10
+    return End()
+
+
+def _log(value: mp.mpf) -> mp.mpf:
+    return mp.log(abs(value)) if value else mp.mpf(0)
+
+
+def _growth(values: Values, k: mp.mpf) -> float:
+    """The rate r for which the logarithm is r*K + p*log(K) + c; 0 if it is not."""
+    a, b, c = (_log(values(k / 2**j)) for j in range(3))
+    rate = 4 * ((a - b) - (b - c)) / k
+    return simple(float(rate)) if rate * k > GROWN else 0.0
