@@ -169,6 +169,21 @@ def expand(begin: int, number: int, p: Given, count: int, K: Given, choice: Give
     return failed
 
 
+def kernels_of(count: int, K: Given, step: int, least: float, out: Written) -> None:
+    """Kernels that are so many numbers apart, nan where there are no such kernels; zeros up to a multiple of 64."""
+    for i in range(count):
+        out[i] = K[step * i] if K[step * i] >= least else NAN
+    for i in range(count, (count + 63) // 64 * 64):
+        out[i] = 0.0
+
+
+def without_values(rows: int, columns: int, out: Written, step: int) -> None:
+    """A matrix of nan, which stays where memory lacks."""
+    for i in range(rows):
+        for j in range(columns):
+            out[step * i + j] = NAN
+
+
 def are_same(count: int, K1: Given, K2: Given) -> int:
     """1 for equal kernels, what is not a number at equal indices included; else 0."""
     different: int = 0

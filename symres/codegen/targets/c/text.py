@@ -19,7 +19,6 @@ from ...scalar.descriptions import documented, head_lines, meaning, units_and_er
 from ...scalar.functions import component_function, public_function
 from ...scalar.library_source import Precision, called, library
 from ...scalar.scalar_target import Parts, in_rows, is_public, parts_of_functions
-from ...scalar.series import HOOK
 from ...scalar.spelling import standard_functions
 from ...scalar.translate import DOUBLE, Names, translated
 from ...wording import docstrings
@@ -77,16 +76,17 @@ def source(
     """
     single, functions = library("single"), parts.functions("single")
     offered = [tree.name for tree in functions if is_public(tree.name)]
-    expanding = {name for name in offered if any(t.name == HOOK for t in single.program([name], functions))}
-    narrow = single.program([name for name in offered if name not in expanding], functions)
-    mixed = [tree for tree in functions if tree.name in expanding]
+    mixed = [tree for tree in functions if is_public(tree.name) and f"{DOUBLE}{tree.name}" in called(tree)]
+    narrow = single.program(set(offered) - {tree.name for tree in mixed}, functions)
     whole = {t.name for t in narrow if all(a.annotation and ast.unparse(a.annotation) == "int" for a in t.args.args)}
     wide = [name.removeprefix(DOUBLE) for t in narrow for name in called(t) if name.startswith(DOUBLE)]
     wide += [*whole, *(name for tree in mixed for name in called(tree))]
     double = library("double").program([*wide, *offered], parts.functions("double"))
+    explained = {tree.name for tree in double}
+    narrow = tuple(_without_comment(t) if t.name in explained else t for t in narrow if t.name not in whole)
     precisions = [
         _precision("double", double, parts, whole),
-        _precision("single", [t for t in narrow if t.name not in whole], parts, whole, mixed),
+        _precision("single", narrow, parts, whole, mixed),
     ]
     code = "\n".join(p["functions"] for p in precisions)
     names = {variable(p): public(p) for p in parameters}
@@ -97,7 +97,7 @@ def source(
         arguments = re.sub(r"\w+", lambda word: names.get(word[0], word[0]), listed)
         prototypes[owner].append(f"{kind} {head['prefix']}{name}({arguments});")
     processor = machine(code)
-    used = {"float": "_EPSILON", "stdint": "uint", "stdlib": "malloc("}
+    used = {"float": "_EPSILON", "stdint": "uint", "stdlib": "calloc("}
     values = {
         **{key: _plain(value) for key, value in head.items()},
         "documented": [
@@ -109,6 +109,12 @@ def source(
         "precisions": precisions,
     }
     return files.render("module.c.j2", {"depth": 0, **values}, TEMPLATES)
+
+
+def _without_comment(tree: ast.FunctionDef) -> ast.FunctionDef:
+    """A function whose meaning stands above, where its like of double is."""
+    body = tree.body[1:] if ast.get_docstring(tree) is not None else tree.body
+    return ast.FunctionDef(tree.name, tree.args, body, [], tree.returns)
 
 
 def _plain(value: Any) -> Any:

@@ -2,8 +2,7 @@
 
 import sympy as sp
 
-from symres.codegen.scalar.economy import economical
-from symres.codegen.scalar.levels import levelled
+from symres.codegen.scalar.levels import economical, levelled
 from symres.codegen.stable.primitives import determinant
 from symres.core.symbols import C_W, K1, K2, C, C_b
 
