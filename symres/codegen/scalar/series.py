@@ -26,8 +26,9 @@ KINKS = (
     "which compiled code does not"
 )
 PLACE = "its averages are not taken at the kernels and the covariance of two inputs"
-HOOK = "factor_block"  # what needs it computes in double
-BLOCK = f"{HOOK}(number: int, nodes: int, step: float, roots: Given, p: Given, even: Written, odd: Written) -> None"
+BLOCK = (
+    "factor_block(number: int, nodes: int, step: float, roots: Given, p: Given, even: Written, odd: Written) -> None"
+)
 KERNEL = "factor_kernel(number: int, K: float, p: Given)"
 SUM = "place_of_sum(number: int, K1: float, K2: float, C: float, p: Given)"
 

@@ -71,11 +71,13 @@ def header_of(text: str, stem: str) -> str:
         stem: the name of the header's file without its ending. With what the names begin with it is that of the guard:
             in folders of their own two modules may have files of one name.
     """
-    parts = dict.fromkeys((prefix_of(text).rstrip("_"), stem))
-    guard = re.sub(r"\W", "_", "_".join(["SYMRES", *filter(None, parts), "H"]), flags=re.ASCII)
+    names = dict.fromkeys((prefix_of(text).rstrip("_"), stem))
+    guard = re.sub(r"\W", "_", "_".join(["SYMRES", *filter(None, names), "H"]), flags=re.ASCII)
     head = f"{text.splitlines()[0]}\n *\n * {_ABOUT} */"
-    declarations = _EXPLAINED.sub(r"\1 */", declarations_of(text))
-    return f"{head}\n\n#ifndef {guard}\n#define {guard}\n\n{declarations}\n#endif\n"
+    include, _, declarations = _EXPLAINED.sub(r"\1 */", declarations_of(text)).partition("\n")
+    begin, end = (f"#ifdef __cplusplus\n{bracket}\n#endif\n" for bracket in ('extern "C" {', "}"))
+    parts = head, f"#ifndef {guard}", f"#define {guard}\n{include}\n", begin + declarations.rstrip(), end, "#endif\n"
+    return "\n".join(parts)
 
 
 def is_header(text: str) -> bool:

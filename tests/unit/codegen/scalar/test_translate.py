@@ -107,7 +107,7 @@ def test_arrays_bit_for_bit(c_library):
     row, rho = numbers[5::64].copy(), rng.uniform(-0.05, 0.05, 64)
     both("summed", 1, 1, row, numbers, rho, np.zeros(64))
     both("largest_logarithm", rho)
-    both("probed", terms, nodes, 64, *values, np.zeros(4 * nodes), np.zeros(terms))
+    both("probed", terms, nodes, nodes, *values, np.zeros(4 * nodes), np.zeros(terms))
     both("judge", 1.0, 1.0, row / 10, row / 10, np.array([64.0, float(terms), 0.0, 1e-15]))
     with_nan = np.array([1.0, math.nan, -3.0, 4.0, 0.0])
     for least in (0.0, 5e-324):
