@@ -17,8 +17,7 @@ from ..price.fixed_sum import NODES, PLAIN, node, nodes_and_weights, table_name
 from ..price.written_code import WrittenCode, WrittenSum
 from ..stable.angles import half_angles
 from ..stable.primitives import Clipped, Possible, determinant
-from .economy import economical
-from .levels import Assignment, Levels, levelled
+from .levels import Assignment, Levels, economical, levelled
 from .series import PLACE, Series, is_series, refused, with_sums
 from .spelling import IN_SUMS, SCALAR, lines
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -21,7 +22,7 @@ class Library:
     constants: Mapping[str, float]
 
     def program(self, roots: Iterable[str], functions: Iterable[ast.FunctionDef]) -> tuple[ast.FunctionDef, ...]:
-        """All functions that are needed, each behind those that it calls.
+        """All functions that are needed, each behind those that it calls, with expressions in the place of marked ones.
 
         Args:
             roots: the names of functions that are called from outside.
@@ -29,13 +30,19 @@ class Library:
         """
         trees = {**self.functions, **{tree.name: tree for tree in functions}}
         program: dict[str, ast.FunctionDef] = {}
+        expressions: dict[str, ast.FunctionDef] = {}
 
         def add(name: str) -> None:
-            if name in trees and name not in program:
-                for callee in called(trees[name]):
-                    add(callee)
-                program[name] = trees[name]
+            if name not in trees or name in program or name in expressions:
+                return
+            for callee in called(trees[name]):
+                add(callee)
+            tree = _WrittenOut(expressions).visit(copy.deepcopy(trees[name]))
+            is_expression = name not in roots and _is_expression(tree)
+            tree.decorator_list = []
+            (expressions if is_expression else program)[name] = tree
 
+        roots = tuple(roots)
         for root in roots:
             add(root)
         return tuple(program.values())
@@ -54,6 +61,37 @@ def library(precision: Precision = "double") -> Library:
             elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 constants[node.targets[0].id] = ast.literal_eval(node.value)
     return Library(functions, constants)
+
+
+def _is_expression(tree: ast.FunctionDef) -> bool:
+    """Whether what a function returns stands wherever it is called: it is marked, and there is nothing else in it."""
+    return bool(tree.decorator_list) and all(isinstance(node, ast.Return | ast.Expr) for node in tree.body)
+
+
+class _WrittenOut(ast.NodeTransformer):
+    """Calls become the expressions that functions return, with arguments in the place of names."""
+
+    def __init__(self, functions: Mapping[str, ast.FunctionDef]) -> None:
+        self.functions = functions
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """The expression; whoever marks a function passes what costs nothing for arguments that it has twice."""
+        self.generic_visit(node)
+        tree = self.functions.get(node.func.id) if isinstance(node.func, ast.Name) else None
+        if tree is None:
+            return node
+        returned = tree.body[-1]
+        assert isinstance(returned, ast.Return) and returned.value is not None
+        arguments = dict(zip((a.arg for a in tree.args.args), node.args, strict=True))
+        return _Filled(arguments).visit(copy.deepcopy(returned.value))
+
+
+class _Filled(ast.NodeTransformer):
+    def __init__(self, arguments: Mapping[str, ast.expr]) -> None:
+        self.arguments = arguments
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return copy.deepcopy(self.arguments.get(node.id, node))
 
 
 def called(tree: ast.AST) -> Iterator[str]:

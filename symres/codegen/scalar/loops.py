@@ -52,15 +52,13 @@ def function_loops(function: ScalarFunction, begin: Mapping[str, int], precision
         "entry_of_arrays": f"{function.name}_entry({', '.join([*(f'{a}[j]' for a in arrays), *numbers])})",
     }
     if function.levels is not None:
-        sums = () if function.series is None else function.series.symbols
         values |= {
-            "rows": [*(f"row_{variable(s)}" for s in function.varying), *map(str, sums)],
             "first": function.of_input("first", "k1"),
             "second": [str(s) for s, _ in function.levels.second],
             "second_alone": function.of_input("second", "k2"),
             "second_of_tile": function.of_input("second", "k2[j]", "{0}[j]"),
             "pair_of_row": function.pair(("k1", "k2[j]"), "{0}[j]", "row_{0}[j]", "{0}[j]"),
-            "pair_of_entries": function.pair(("k1", "k2"), "{0}", "row_{0}[j]", "{0}[j]"),
+            "pair_of_entries": function.pair(("k1", "k2"), "{0}", "{0}[at + j]", "{0}[j]"),
         }
     return files.render("functions.py.j2", values, TEMPLATES)
 

@@ -12,7 +12,7 @@ from ...core.symbols import K1, K2, C, K, Theta
 from ..emission.emitter import defined, variable
 from ..planning.network_plan import DeepLayer, NetworkPlan
 from ..stable.primitives import determinant
-from .economy import economical
+from .levels import economical
 from .series import Series, with_sums
 from .spelling import lines
 

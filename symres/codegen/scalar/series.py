@@ -26,8 +26,9 @@ KINKS = (
     "which compiled code does not"
 )
 PLACE = "its averages are not taken at the kernels and the covariance of two inputs"
-HOOK = "factor_block"  # what needs it computes in double
-BLOCK = f"{HOOK}(number: int, nodes: int, step: float, roots: Given, p: Given, even: Written, odd: Written) -> None"
+BLOCK = (
+    "factor_block(number: int, nodes: int, step: float, roots: Given, p: Given, even: Written, odd: Written) -> None"
+)
 KERNEL = "factor_kernel(number: int, K: float, p: Given)"
 SUM = "place_of_sum(number: int, K1: float, K2: float, C: float, p: Given)"
 
@@ -81,7 +82,8 @@ def hooks(series: Sequence[Series]) -> list[str]:
     """The functions at the end of ``library/machine.py``, and those that they call."""
     factors, sums = [f for one in series for f in one.factors], [s for one in series for s in one.sums]
     hooked = (BLOCK, [f.block for f in factors]), (KERNEL, [f.kernel for f in factors]), (SUM, [s.place for s in sums])
-    return [*(f.source for f in factors), *(defined(head, _chosen(bodies)) for head, bodies in hooked if bodies)]
+    sources = [*(f.source for f in factors), *(defined(head, _chosen(bodies)) for head, bodies in hooked if bodies)]
+    return [f"@inlined\n{source}" for source in sources]  # those that are one expression
 
 
 def _chosen(bodies: Sequence[list[str]]) -> list[str]:
@@ -198,8 +200,10 @@ class _Found:
             "        above[j] = right + left",
             "        below[j] = right - left",
         ]
-        ended = "value" if math.isinf(largest) else f"value if value <= {largest!r} else NAN"
-        place = [*self._lines([("value", kernel)], K), f"return {ended}"]
+        if math.isinf(largest):
+            place = self._lines([("return", kernel)], K)
+        else:
+            place = [*self._lines([("value", kernel)], K), f"return value if value <= {largest!r} else NAN"]
         return ExpandedFunction(function_text(name, function, own, SCALAR), block, place)
 
     def _lines(self, results: Sequence[Assignment], *symbols: sp.Symbol) -> list[str]:

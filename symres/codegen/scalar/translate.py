@@ -4,10 +4,10 @@ Functions of numbers, whole numbers and arrays: assignments, arithmetic, compari
 loops. Parts of arrays are pointers; whole numbers are divided where they are not negative. Each local name is declared
 where it first stands. What is fused stays fused, and nothing else is: the text says ``fma`` where it means it.
 
-Three functions of ``library/machine.py`` stand for more than a call. ``in_threads(count, worthwhile)`` is a loop of
+Four functions of ``library/machine.py`` stand for more than a call. ``in_threads(count, worthwhile)`` is a loop of
 OpenMP. ``room(count)`` is an array: on the stack where its size is a constant and small, otherwise what ``symres_room``
 allocates for the rest of the block, which does not run where memory lacks; then ``failed``, where the function has it,
-becomes 1. ``present(array)`` is false of what is NULL.
+becomes 1. ``present(array)`` is false of ``absent()``, which is NULL.
 """
 
 from __future__ import annotations
@@ -66,9 +66,10 @@ class Names:
     def function(self, name: str) -> str:
         """The name of a function."""
         suffix = "" if name.startswith(DOUBLE) or name in self.whole else self.suffix
+        outer = "f" if self.outer == "float" and not name.startswith(DOUBLE) else ""
         name = name.removeprefix(DOUBLE)
         if name in self.public:
-            return f"SYMRES_NAME({self.public[name]}{'f' if self.outer == 'float' else ''})"
+            return f"SYMRES_NAME({self.public[name]}{outer})"
         return f"{'' if name in self.known else self.prefix}{name}{suffix}"
 
     def literal(self, value: float) -> str:
@@ -174,9 +175,10 @@ class _Translator:
                 return [f"{indent}{self._declared(name, self.names.real)}{name} = {self._text(value)};"]
             case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Call(func=ast.Name(id=name), args=arguments)):
                 found = [target.id for target in targets if isinstance(target, ast.Name)]
-                new = [f"{indent}{self.names.real} {target};" for target in found if self._declared(target, "real")]
+                new = ", ".join(target for target in found if self._declared(target, "real"))
                 listed = [*map(self._text, arguments), *(f"&{self._text(target)}" for target in targets)]
-                return [*new, f"{indent}{self.names.function(name)}({', '.join(listed)});"]
+                declared = [f"{indent}{self.names.real} {new};"] if new else []
+                return [*declared, f"{indent}{self.names.function(name)}({', '.join(listed)});"]
             case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=ast.expr() as value):
                 return [f"{indent}{self._declared(name, self._type(annotation))}{name} = {self._text(value)};"]
             case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
@@ -198,11 +200,21 @@ class _Translator:
             case ast.For(
                 target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="in_threads"), args=[count, test]), body=body
             ):
-                pragma = f"SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ({self._text(test)}))"
+                choice = f"schedule(dynamic){self._reduction(node)} if ({self._text(test)})"
+                pragma = f"SYMRES_PRAGMA(omp parallel for {choice})"
                 return [pragma, *self._loop(name, [count], body, indent)]
             case ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"), args=limits), body=body):
                 return self._loop(name, limits, body, indent)
         raise NotImplementedError(ast.unparse(node))
+
+    def _reduction(self, loop: ast.For) -> str:
+        """The clause for numbers to which all threads add; none of them may assign what is declared before the loop."""
+        added = [node.target for node in ast.walk(loop) if isinstance(node, ast.AugAssign)]
+        names = (node for node in ast.walk(loop) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+        if any(node.id in self.declared and node not in added for node in names):
+            raise NotImplementedError(ast.unparse(loop))
+        sums = {node.id for node in added if isinstance(node, ast.Name)} & self.declared
+        return f" reduction(+:{', '.join(sorted(sums))})" if sums else ""
 
     def _declared(self, name: str, kind: str) -> str:
         if name in self.declared:
@@ -263,6 +275,8 @@ class _Translator:
                 return f"(ptrdiff_t){self._text(number, _PLACE)}", _SIGN
             case ast.Call(func=ast.Name(id="present"), args=[array]):
                 return f"{self._text(array)} != NULL", _COMPARISON
+            case ast.Call(func=ast.Name(id="absent")):
+                return "NULL", _PLACE
             case ast.Name(id=name) if name in self.sizes:
                 return f"(ptrdiff_t){name}", _SIGN
         return self._atom(node), _PLACE

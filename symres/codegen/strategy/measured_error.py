@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache, lru_cache
+from itertools import groupby
 
 import numpy as np
 import sympy as sp
@@ -201,18 +202,16 @@ def measured_quadrature(component: Component, target: Target, values: Values | N
     function = running(component, target)
     points = [point for point in sorted(open_pairs(), key=larger) if larger(point) <= component.max_kernel]
     points = points[:: 1 if values is None else 2]  # balls take most of the time
-    with np.errstate(all="ignore"):
-        single = np.array([float(function(*map(np.array, point), *extra)) for point in points])
-        matrix = single
-        if target.capabilities.quadrature:  # what integrates nothing computes every entry by itself
-            matrix = function(*(np.repeat(column, SHARED) for column in np.array(points).T), *extra)[::SHARED]
-    errors = [(0.0, "")]
-    for place, (point, *found) in enumerate(zip(points, single, matrix, strict=True)):
+    alike = (list(group) for _, group in groupby(points, larger))  # large kernels take long: only until some fail
+    measured = ((point, found) for group in alike for point, found in _in_each_way(function, group, extra, target))
+    errors, reached, previous = [(0.0, "")], 0.0, 0.0
+    for point, found in measured:
+        if larger(point) > previous:
+            reached, previous = previous, larger(point)
         error, reason = _pair_error(formula, point, found)
         if error < INACCURATE:
             errors.append((error, named(point)))
             continue
-        reached = max((larger(p) for p in points[:place] if larger(p) < larger(point)), default=0.0)
         if reached < SHORTEST:
             raise SymresError(f"code for {component.formula}", reason, "export it to LaTeX")
         if (component.parameters or target.ends) and not np.isfinite(found).any():
@@ -230,6 +229,22 @@ def measured_quadrature(component: Component, target: Target, values: Values | N
         if exact.rel_accuracy_bits() > 45 and _size(exact) > SMALLEST:
             tiny.append(abs(float(function(*map(np.array, point), *extra)) / float(exact.mid()) - 1))
     return replace(component, error=worst, worst=where, gap=_gap(function, extra), next_to_zero=max(tiny))
+
+
+def _in_each_way(
+    function: ArrayFunction, points: Sequence[Point], extra: Sequence[float], target: Target
+) -> Iterator[tuple[Point, tuple[float, ...]]]:
+    """Points with the values of a pair kernel there, in each way in which entries are computed."""
+    columns = np.array(points).T
+    with np.errstate(all="ignore"):
+        if target.capabilities.code == "scalar":  # pairs, however many, and matrices
+            K1, K2, C = columns
+            ways = [function(*columns, *extra), np.diag(function(K1[:, np.newaxis], K2, np.diag(C), *extra))]
+        else:
+            ways = [np.array([float(function(*map(np.array, point), *extra)) for point in points])]
+            if target.capabilities.quadrature:  # what integrates nothing computes every entry by itself
+                ways.append(function(*(np.repeat(column, SHARED) for column in columns), *extra)[::SHARED])
+    return zip(points, zip(*(way.tolist() for way in ways), strict=True), strict=True)
 
 
 def _last_number(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import copysign, fabs, sqrt
 
 from .double_precision import SMALLEST_DEVIATION
-from .machine import NAN, precision
+from .machine import NAN, inlined, precision
 
 
 def maximum(a: float, b: float) -> float:
@@ -42,6 +42,7 @@ def nonzero(u: float) -> float:
     return 1.0 if u == 0.0 else u
 
 
+@inlined
 def valid(K: float) -> float:
     """A kernel, no number where it is negative."""
     return NAN if K < 0.0 else K

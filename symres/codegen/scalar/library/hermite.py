@@ -170,19 +170,20 @@ def compensated(nodes: int, weights: Given, values: Given) -> float:
     return total
 
 
-def probed(terms: int, nodes: int, apart: int, even: Given, odd: Given, work: Written, coefficients: Written) -> float:
+def probed(terms: int, nodes: int, among: int, even: Given, odd: Given, work: Written, coefficients: Written) -> float:
     """<f**2> and the coefficients of the first input of a block.
 
     Args:
         terms: how many.
         nodes: how many.
-        apart: how far numbers of one node are from those of the next: 64, or a multiple to leave nodes out.
+        among: how many have values: as many, or a multiple of which others are left out.
         even: f(x) + f(-x), node by node, for each input of the block.
         odd: the same of f(x) - f(-x).
         work: room for four numbers for each node.
         coefficients: receives them.
     """
     step = REACH / nodes
+    apart: int = 64 * (among // nodes)
     here: Written = work[0:nodes]
     before: Written = work[nodes : 2 * nodes]
     above: Written = work[2 * nodes : 3 * nodes]

@@ -6,6 +6,7 @@ The last three functions call those of a module that averages expand, by their n
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -19,6 +20,11 @@ Fixed: TypeAlias = int  # a constant wherever the function is called, of which i
 
 INFINITY = math.inf
 NAN = math.nan
+
+
+def inlined(function: Callable[..., float]) -> Callable[..., float]:
+    """Mark a function of one expression, which stands wherever it is called."""
+    return function
 
 
 def precision(x: float) -> float:
@@ -49,6 +55,11 @@ def in_threads(count: int, worthwhile: bool) -> range:
 def present(numbers: Given) -> bool:
     """Whether there is an array, which an argument may leave out."""
     return numbers.size > 0
+
+
+def absent() -> Given:
+    """An array that an argument leaves out."""
+    return np.empty(0)
 
 
 def power_of_two(k: float) -> float:

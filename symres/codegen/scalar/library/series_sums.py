@@ -20,6 +20,7 @@ from .machine import (
     factor_kernel,
     fma,
     in_threads,
+    inlined,
     place_of_sum,
     room,
 )
@@ -35,15 +36,16 @@ def numbers_of_block(terms: int) -> int:
     return 64 * terms + 192 + (terms // 4 + 65) // 64 * 64
 
 
+@inlined
 def numbers_of_expansion(count: int, terms: int) -> int:
     """How many numbers the expansion of a function takes at so many inputs."""
     return (count + 63) // 64 * numbers_of_block(terms)
 
 
+@inlined
 def root_of(number: int, K: float, p: Given) -> float:
     """The root of the variance of the argument of a function; nan where it is not a number."""
-    kernel = factor_kernel(number, K, p)
-    return sqrt(kernel) if kernel >= 0.0 else NAN
+    return sqrt(factor_kernel(number, K, p))
 
 
 def tried(number: int, largest: float, p: Given, choice: Written, work: Written) -> float:
@@ -72,8 +74,8 @@ def tried(number: int, largest: float, p: Given, choice: Written, work: Written)
         nodes: int = int(choice[0])
         terms: int = int(choice[1])
         factor_block(number, 2 * nodes, 0.5 * REACH / nodes, roots, p, even, odd)
-        total = probed(terms, nodes, 128, even, odd, probe, one)
-        finer = probed(terms, 2 * nodes, 64, even, odd, probe, two)
+        total = probed(terms, nodes, 2 * nodes, even, odd, probe, one)
+        finer = probed(terms, 2 * nodes, 2 * nodes, even, odd, probe, two)
         judge(total, finer, one, two, choice)
         if choice[2] == 2.0:
             choice[1] = begin
@@ -167,6 +169,21 @@ def expand(begin: int, number: int, p: Given, count: int, K: Given, choice: Give
             begin + k, p, 64 * b, count, K, nodes, terms, choice[2 + k], out[numbers * k + size * b :]
         )
     return failed
+
+
+def kernels_of(count: int, K: Given, step: int, least: float, out: Written) -> None:
+    """Kernels that are so many numbers apart, nan where there are no such kernels; zeros up to a multiple of 64."""
+    for i in range(count):
+        out[i] = K[step * i] if K[step * i] >= least else NAN
+    for i in range(count, (count + 63) // 64 * 64):
+        out[i] = 0.0
+
+
+def without_values(rows: int, columns: int, out: Written, step: int) -> None:
+    """A matrix of nan, which stays where memory lacks."""
+    for i in range(rows):
+        for j in range(columns):
+            out[step * i + j] = NAN
 
 
 def are_same(count: int, K1: Given, K2: Given) -> int:

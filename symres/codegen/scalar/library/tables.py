@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .machine import fma
+from .machine import fma, inlined
 
 
+@inlined
 def three_steps(value: float, u: float, a: float, b: float, c: float) -> float:
     """Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave."""
     return fma(fma(fma(value, u, a), u, b), u, c)

@@ -84,7 +84,7 @@ class CFunction:
         self.__name__ = self.__qualname__ = function.name
         listed = [f"{name}=0.0" if name in function.idle else name for name in function.arguments]
         self._shown = f"{function.name}({', '.join(listed)}, *, out=None)"
-        self.__doc__ = f"{self._shown}, from C; its header explains it."
+        self.__doc__ = f"{self._shown}, from C; its source explains it."
 
     def __call__(self, /, *arguments: ArrayLike, out: Reals | None = None, **named: ArrayLike) -> Any:
         """The values, of the broadcast shape; a number where all arguments are numbers.

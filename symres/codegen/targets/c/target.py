@@ -11,8 +11,7 @@ from ...planning.target import Capabilities
 from ...scalar.scalar_target import ScalarTarget
 from .compiling import compiler
 from .declarations import KEYWORDS, PROTOTYPE, declarations_of, header_of, is_header
-from .network_text import network_text
-from .text import KNOWN, TITLE, component_module, module_text
+from .text import KNOWN, TITLE, component_module, module_text, network_text
 
 
 class CTarget(ScalarTarget):

@@ -1,4 +1,4 @@
-"""The source of functions in C, with their declarations at its head."""
+"""The source of functions and networks in C, with their declarations at its head."""
 
 from __future__ import annotations
 
@@ -14,12 +14,20 @@ import sympy as sp
 from ....core import files
 from ...emission.emitter import argument, variable
 from ...planning.module_plan import ModulePlan
+from ...planning.network_plan import NetworkPlan
 from ...planning.plan import Component
-from ...scalar.descriptions import documented, head_lines, meaning, units_and_errors
+from ...scalar.descriptions import (
+    SERIES,
+    documented,
+    head_lines,
+    meaning,
+    network_lines,
+    parameter_lines,
+    units_and_errors,
+)
 from ...scalar.functions import component_function, public_function
 from ...scalar.library_source import Precision, called, library
-from ...scalar.scalar_target import Parts, in_rows, is_public, parts_of_functions
-from ...scalar.series import HOOK
+from ...scalar.scalar_target import Parts, in_rows, is_public, parts_of_functions, parts_of_network
 from ...scalar.spelling import standard_functions
 from ...scalar.translate import DOUBLE, Names, translated
 from ...wording import docstrings
@@ -37,6 +45,28 @@ ABOUT = (
     "numbers. NAME_matrix takes K1 of each row, K2 of each column, and row-major matrices whose rows are ``step`` "
     "numbers apart. "
     "Parameters are single numbers. Modules that share a program need different prefixes: --prefix, in Python prefix=."
+)
+OF_NETWORKS = (
+    "Functions of double and, with the letter f at the end of their name, of float. The int that they return is 0, or "
+    "1 if memory ran out: then C and Theta are not results. Matrices are row-major: the entry of row i and column j is "
+    "at i*columns + j. Each parameter is an array of one number for every layer.",
+    f"{docstrings.PARAMETRISATION} {docstrings.INPUTS}.",
+    "Functions of float are for kernels of order 1: those below 1e-18 count as 0, powers of large ones overflow, in "
+    "some layers from 1e9 on. Functions of double hold for all kernels in the range of double.",
+)
+MATRIX = (
+    "K1, K2: kernels of the inputs of rows and of columns; >= 0, else nan.",
+    "symmetric: 1 if rows and columns are the same inputs, so that half of the matrices is computed; 0 else.",
+    "blank: 1 if Theta need not be read, as it is 0 before the first layer; 0 else.",
+    "C: before the call the covariances x.x'/n0 of all pairs of inputs, on the diagonal of a symmetric matrix K1; "
+    "replaced by those after the network.",
+    "Theta: before the call the tangent kernels of the inputs, unless blank is 1; replaced by those after the network.",
+)
+ENTRIES = (
+    "K1, K2: kernels of the inputs of each pair; >= 0, else nan.",
+    "C, Theta: before the call the covariances x.x'/n0 and the tangent kernels of the inputs, which are 0 where no "
+    "trained layer comes before; replaced by those after the network.",
+    "every_C, every_Theta: those after each layer, one layer after the other; may be NULL.",
 )
 
 
@@ -61,6 +91,28 @@ def component_module(component: Component) -> str:
     return source(head, {function.name: (component.name, [])}, parts, function.parameters)
 
 
+def network_text(plan: NetworkPlan) -> str:
+    """The source of a network."""
+    parts = parts_of_network(plan)
+    about = [*OF_NETWORKS, *([SERIES] if parts.series else []), units_and_errors(plan.components, TITLE)]
+    head = {
+        "title": plan.title,
+        "command": plan.command,
+        "about": [*network_lines(plan), "", *head_lines(about, (), 3)],
+        "prefix": plan.prefix,
+        "depth": sum(count for _, count in plan.runs),
+    }
+    documented = {
+        name: (f"{name}: {meaning}", [*(line for text in texts for line in docstrings.wrapped(text, 3, 4)), *own])
+        for own in [parameter_lines(plan, "an array, one for each layer")]
+        for name, meaning, texts in (
+            ("dual_kernel_matrix", "kernel and tangent kernel of all pairs of inputs.", MATRIX),
+            ("dual_kernel", "kernel and tangent kernel of pairs of inputs.", ENTRIES),
+        )
+    }
+    return source(head, documented, parts, plan.parameters)
+
+
 def source(
     head: Mapping[str, Any],
     described: Mapping[str, tuple[str, Sequence[str]]],
@@ -77,16 +129,17 @@ def source(
     """
     single, functions = library("single"), parts.functions("single")
     offered = [tree.name for tree in functions if is_public(tree.name)]
-    expanding = {name for name in offered if any(t.name == HOOK for t in single.program([name], functions))}
-    narrow = single.program([name for name in offered if name not in expanding], functions)
-    mixed = [tree for tree in functions if tree.name in expanding]
+    mixed = [tree for tree in functions if is_public(tree.name) and f"{DOUBLE}{tree.name}" in called(tree)]
+    narrow = single.program(set(offered) - {tree.name for tree in mixed}, functions)
     whole = {t.name for t in narrow if all(a.annotation and ast.unparse(a.annotation) == "int" for a in t.args.args)}
     wide = [name.removeprefix(DOUBLE) for t in narrow for name in called(t) if name.startswith(DOUBLE)]
     wide += [*whole, *(name for tree in mixed for name in called(tree))]
     double = library("double").program([*wide, *offered], parts.functions("double"))
+    explained = {tree.name for tree in double}
+    narrow = tuple(_without_comment(t) if t.name in explained else t for t in narrow if t.name not in whole)
     precisions = [
         _precision("double", double, parts, whole),
-        _precision("single", [t for t in narrow if t.name not in whole], parts, whole, mixed),
+        _precision("single", narrow, parts, whole, mixed),
     ]
     code = "\n".join(p["functions"] for p in precisions)
     names = {variable(p): public(p) for p in parameters}
@@ -97,7 +150,7 @@ def source(
         arguments = re.sub(r"\w+", lambda word: names.get(word[0], word[0]), listed)
         prototypes[owner].append(f"{kind} {head['prefix']}{name}({arguments});")
     processor = machine(code)
-    used = {"float": "_EPSILON", "stdint": "uint", "stdlib": "malloc("}
+    used = {"float": "_EPSILON", "stdint": "uint", "stdlib": "calloc("}
     values = {
         **{key: _plain(value) for key, value in head.items()},
         "documented": [
@@ -109,6 +162,12 @@ def source(
         "precisions": precisions,
     }
     return files.render("module.c.j2", {"depth": 0, **values}, TEMPLATES)
+
+
+def _without_comment(tree: ast.FunctionDef) -> ast.FunctionDef:
+    """A function whose meaning stands above, where its like of double is."""
+    body = tree.body[1:] if ast.get_docstring(tree) is not None else tree.body
+    return ast.FunctionDef(tree.name, tree.args, body, [], tree.returns)
 
 
 def _plain(value: Any) -> Any:

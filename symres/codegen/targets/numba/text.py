@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import copy
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,11 @@ from ...scalar.scalar_target import Parts, in_rows, is_public, parts_of_function
 from ...scalar.spelling import standard_functions
 from ...wording import docstrings
 from ...wording.function_names import signature
-from .inlining import renamed
 
 HERE = Path(__file__).parent
 INTRINSICS = RuntimeLibrary.read(HERE / "runtime" / "intrinsics.py")
 INLINED = RuntimeLibrary.read(HERE / "runtime" / "intrinsics.py", Path(arrays.__file__), FEATURE_ROWS)
+DOCSTRING = re.compile(r'^( +"""[^"\n]+)\n\n.*?"""', re.MULTILINE | re.DOTALL)  # the first sentence is enough there
 TITLE, PREFIX = "Numba", "_"
 MATH = sorted(standard_functions() - {"fma"})
 ABOUT = (
@@ -101,7 +102,8 @@ def _text(
     known = frozenset(MATH)
     # formulas stand before what they call, which Python looks up later, and loops at the end
     ordered = sorted(reversed(trees), key=lambda tree: is_public(tree.name))
-    code = [f"@{_kind(t)}\n{_in_doubles(renamed(t, known, PREFIX, constants))}" for t in ordered]
+    of_python = {name for tree in trees if _is_python(tree) for name in called(tree)}
+    code = [_decorated(t, of_python) + _in_doubles(_renamed(t, known, PREFIX, constants)) for t in ordered]
     read = {node.id for text in code for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
     needed = INLINED.needed(*code, *(line for f in functions for line in f["body"]))
     return files.render(
@@ -111,6 +113,7 @@ def _text(
             "command": docstrings.quoted(command),
             "about": about,
             "threads": threads,
+            "decorators": {line for text in code for line in text.splitlines()[:1]},
             "depth": depth,
             "math": [name for name in (*MATH, "inf", "nan") if name in read],
             "functions": functions,
@@ -120,7 +123,7 @@ def _text(
                 if name in read
             ],
             "has_intrinsics": not INTRINSICS.texts.keys().isdisjoint(needed),
-            "code": [*code, *(INLINED.texts[name] for name in needed)],
+            "code": [*code, *(DOCSTRING.sub(r'\1"""', INLINED.texts[name]) for name in needed)],
         },
         HERE / "templates",
     )
@@ -134,14 +137,69 @@ def _in_doubles(text: str) -> str:
     return re.sub(r"\bC \* C\b", "1.0 * C * C", text)
 
 
-def _kind(tree: ast.FunctionDef) -> str:
-    """The decorator of a scalar function, of one that fills arrays, and of loops in threads."""
+def _renamed(tree: ast.FunctionDef, known: Set[str], prefix: str, constants: Mapping[str, object]) -> str:
+    """The text of a scalar function whose callees have a prefix, but for known ones, and constants their values."""
+    return ast.unparse(ast.fix_missing_locations(_Renamed(known, prefix, constants).visit(copy.deepcopy(tree))))
+
+
+class _Renamed(ast.NodeTransformer):
+    def __init__(self, known: Set[str], prefix: str, constants: Mapping[str, object]) -> None:
+        self.known, self.prefix, self.constants = known, prefix, constants
+
+    def _named(self, name: str) -> str:
+        return name if name in self.known or name in ("range", "int") else f"{self.prefix}{name}"
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        """Its own name too; of its docstring the first line."""
+        node.name, node.returns = self._named(node.name), None
+        for parameter in node.args.args:
+            parameter.annotation = None
+        about = ast.get_docstring(node)
+        if about is not None:
+            node.body[0] = ast.Expr(ast.Constant(about.splitlines()[0]))
+        self.generic_visit(node)
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        """A plain assignment."""
+        assert node.value is not None
+        return ast.copy_location(ast.Assign([node.target], self.visit(node.value)), node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """What is called; arguments may have the same name."""
+        assert isinstance(node.func, ast.Name)
+        arguments = [self.visit(a) for a in node.args]
+        match node.func.id:
+            case "room":
+                return ast.Call(ast.Name("np.empty"), arguments, [])
+            case "in_threads":
+                return ast.Call(ast.Name("prange"), arguments[:1], [])
+            case "present":
+                return ast.Compare(ast.Attribute(arguments[0], "size"), [ast.Gt()], [ast.Constant(0)])
+        return ast.Call(ast.Name(self._named(node.func.id)), arguments, node.keywords)
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        """Constants become their values."""
+        value = self.constants.get(node.id)
+        return node if value is None else ast.parse(str(value), mode="eval").body
+
+
+def _is_python(tree: ast.FunctionDef) -> bool:
+    """Whether a function only calls compiled ones, each of which is compiled for itself then, and in less time."""
+    has_loops = any(isinstance(node, ast.For | ast.While) for node in ast.walk(tree))
+    return not has_loops and (is_public(tree.name) or "room" in called(tree))
+
+
+def _decorated(tree: ast.FunctionDef, of_python: Set[str]) -> str:
+    """The decorator of a scalar function, of one that fills arrays, of loops in threads, and of what Python calls."""
+    if _is_python(tree):
+        return ""
     if "in_threads" in called(tree):
-        return "_loop"
-    if is_public(tree.name):
-        return "_whole"
+        return "@_loop\n"
+    if is_public(tree.name) or tree.name in of_python:
+        return "@_whole\n"
     kinds = {ast.unparse(a.annotation) for a in tree.args.args if a.annotation is not None}
-    return "_plain" if "Written" in kinds and "Fixed" not in kinds else "_scalar"
+    return "@_plain\n" if "Written" in kinds and "Fixed" not in kinds else "@_scalar\n"
 
 
 def _arguments(quantity: Quantity) -> list[str]:

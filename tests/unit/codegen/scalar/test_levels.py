@@ -1,9 +1,13 @@
-"""What is computed for each input and for each pair: the same function, in fewer operations."""
+"""What is computed for each input and for each pair, in fewer operations; averages of pairs that are summed once."""
 
+import pytest
 import sympy as sp
 
-from symres.codegen.scalar.economy import economical
-from symres.codegen.scalar.levels import levelled
+import symres as sr
+from symres.codegen.emission.emitter import NoSpelling
+from symres.codegen.planning.plan import Component
+from symres.codegen.scalar.levels import economical, levelled
+from symres.codegen.scalar.series import with_sums
 from symres.codegen.stable.primitives import determinant
 from symres.core.symbols import C_W, K1, K2, C, C_b
 
@@ -31,3 +35,31 @@ def test_common_factors_stand_in_front():
     ((_, found),) = economical([("return", polynomial)])
     assert sp.expand(found - polynomial) == 0
     assert sp.count_ops(found) < sp.count_ops(polynomial)
+
+
+# ---- series ------------------------------------------------------------------------------------------------------
+beta = sp.Symbol("beta", real=True)
+
+
+def component(formula, *parameters):
+    return Component("_average_1", (K1, K2, C, *parameters), formula, None)
+
+
+@pytest.fixture(scope="module")
+def tanh():
+    return component(sr.expect2("tanh", "tanh").definition)
+
+
+def test_equal_averages_are_summed_once(tanh):
+    calls = tanh.call(K1, K2, C), tanh.call(4 * K1, 4 * K2, 4 * C)
+    found, series = with_sums("f", [("one", calls[0]), ("two", calls[0] + calls[1])], [tanh], [])
+    assert len(series.sums) == len(series.factors) == 2
+    assert found[1][1] - found[0][1] == series.symbols[1] or found[1][1] - found[0][1] == series.symbols[0]
+    assert any("4.0*K" in line for factor in series.factors for line in factor.kernel)
+
+
+def test_other_places_are_refused(tanh):
+    with pytest.raises(NoSpelling, match="not taken at the kernels"):
+        with_sums("f", [("return", tanh.call(K1 + K2, K2, C))], [tanh], [])
+    with pytest.raises(NoSpelling, match="not taken at the kernels"):
+        with_sums("f", [("return", tanh.call(beta * K1, beta * K2, beta * C))], [tanh], [])

@@ -4,6 +4,8 @@ import ast
 import ctypes
 import math
 import subprocess
+from contextlib import suppress
+from functools import partial
 
 import numpy as np
 import pytest
@@ -27,6 +29,7 @@ from symres.codegen.targets.c.text import KNOWN, machine
 MODULES = (choices, angles, corners, exponentials, tables, recursion, double_precision, hermite, series_sums)
 HEADERS = ("float.h", "math.h", "stddef.h", "stdint.h", "stdlib.h")
 HEAD = "".join(f"#include <{name}>\n" for name in HEADERS) + f"#define SYMRES_PRAGMA(...)\n{machine()}\n"
+ARRAY, WHOLE, REAL = ctypes.POINTER(ctypes.c_double), ctypes.c_ssize_t, ctypes.c_double
 rng = np.random.default_rng(3)
 
 
@@ -56,74 +59,63 @@ def test_floats_have_constants_of_their_own(tmp_path):
         assert function(0.0, 0.0, x, y) == pytest.approx(0.25 + math.atan2(x, y) / (2 * math.pi), rel=1e-6)  # Sheppard
 
 
+def called(compiled_library, name, *arguments, result=WHOLE):
+    """What a function in C returns."""
+    function = getattr(compiled_library, f"symres_{name}")
+    function.restype = result
+    kinds = {int: WHOLE, float: REAL}
+    return function(*(a.ctypes.data_as(ARRAY) if isinstance(a, np.ndarray) else kinds[type(a)](a) for a in arguments))
+
+
+def written_by_both(compiled_library, name, *arguments):
+    """The last argument behind a function in Python and in C, which have changed and returned the same."""
+    (python,) = (vars(m)[name] for m in MODULES if name in vars(m) and vars(m)[name].__module__ == m.__name__)
+    mine, theirs = ([a.copy() if isinstance(a, np.ndarray) else a for a in arguments] for _ in range(2))
+    value = python(*mine)
+    returned = called(compiled_library, name, *theirs, result=REAL if isinstance(value, float) else WHOLE)
+    assert value is None or returned == value or (math.isnan(returned) and math.isnan(value)), arguments
+    for a, b in zip(mine, theirs, strict=True):
+        assert np.array_equal(a, b, equal_nan=True), name
+    return mine[-1]
+
+
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("name, count", list(scalar_functions()))
 def test_bit_for_bit(c_library, name, count):
-    (python,) = (vars(m)[name] for m in MODULES if name in vars(m) and vars(m)[name].__module__ == m.__name__)
-    function = getattr(c_library, f"symres_{name}")
-    function.restype, function.argtypes = ctypes.c_double, [ctypes.c_double] * count
     points = rng.normal(0, 1, (200, count)) * 10.0 ** rng.uniform(-3, 2, (200, count))
     if name in ("separation", "correlation", "complement", "is_near", "gap_of_parallel"):
         points = np.abs(points)
     if name in ("correlation", "complement"):
         points[:, 2] = np.sqrt(points[:, 0] * points[:, 1]) * rng.uniform(0, 1, 200)
     for point in points.tolist():
-        try:
-            mine = python(*point)
-        except (ValueError, ZeroDivisionError):  # math's functions refuse what is nan in C
-            continue
-        theirs = function(*point)
-        assert mine == theirs or (math.isnan(mine) and math.isnan(theirs)), point
+        with suppress(ValueError, ZeroDivisionError):  # math's functions refuse what is nan in C
+            written_by_both(c_library, name, *point)
 
 
-def test_piecewise_polynomial(c_library):
-    edges, table = [0.0, 0.25, 1.0], rng.normal(0, 1, 12)
-    function = c_library.symres_piecewise
-    array = ctypes.POINTER(ctypes.c_double)
-    function.restype = ctypes.c_double
-    function.argtypes = [ctypes.c_double, array, ctypes.c_long, array, ctypes.c_long]
-    given = [np.array(edges), np.array(table)]
-    for u in (0.0, 0.1, 0.25, 0.9, 2.0):
-        pointers = [a.ctypes.data_as(array) for a in given]
-        assert function(u, pointers[0], 2, pointers[1], 6) == tables.piecewise(u, edges, 2, table.tolist(), 6)
-
-
-def test_series_bit_for_bit(c_library):
-    array, whole = ctypes.POINTER(ctypes.c_double), ctypes.c_long
+def test_arrays_bit_for_bit(c_library):
     terms, nodes = 8, 16
     values, numbers = rng.normal(0, 1, (2, 64 * nodes)), rng.normal(0, 1, 64 * terms)
-    rho = rng.uniform(-0.05, 0.05, 64)
-
-    def both(name, *arguments):
-        """What a function writes into its arguments, and what it returns."""
-        mine, theirs = ([a.copy() if isinstance(a, np.ndarray) else a for a in arguments] for _ in range(2))
-        python = getattr(hermite, name, None) or getattr(series_sums, name)
-        function = getattr(c_library, f"symres_{name}")
-        function.restype = ctypes.c_double
-        kinds = {int: whole, float: ctypes.c_double}
-        passed = [a.ctypes.data_as(array) if isinstance(a, np.ndarray) else kinds[type(a)](a) for a in theirs]
-        returned = python(*mine), function(*passed)
-        for a, b in zip(mine, theirs, strict=True):
-            assert np.array_equal(a, b, equal_nan=True), name
-        return mine, returned
-
+    both = partial(written_by_both, c_library)
+    for u in (0.0, 0.1, 0.25, 0.9, 2.0):
+        both("piecewise", u, np.array([0.0, 0.25, 1.0]), 2, rng.normal(0, 1, 12), 6)
     table = np.zeros(6 * nodes)
     for begin in (0, 4):
-        table = both("polynomials", begin, nodes, 0.8, table)[0][-1]
-        numbers[64 * begin :] = both("products", nodes, table[2 * nodes :], values[0], numbers[64 * begin :])[0][-1]
-    sizes = both("squares", nodes, table[2 * nodes :].copy(), *values, np.zeros(64))[0][-1]
+        table = both("polynomials", begin, nodes, 0.8, table)
+        numbers[64 * begin :] = both("products", nodes, table[2 * nodes :], values[0], numbers[64 * begin :])
+    sizes = both("squares", nodes, table[2 * nodes :].copy(), *values, np.zeros(64))
     both("remainders", terms, numbers, sizes, np.zeros(4), np.zeros(64))
-    row = numbers[5::64].copy()
+    row, rho = numbers[5::64].copy(), rng.uniform(-0.05, 0.05, 64)
     both("summed", 1, 1, row, numbers, rho, np.zeros(64))
-    _, (mine, theirs) = both("largest_logarithm", rho)
-    assert mine == theirs
-    _, (mine, theirs) = both("probed", terms, nodes, 64, *values, np.zeros(4 * nodes), np.zeros(terms))
-    assert mine == theirs
+    both("largest_logarithm", rho)
+    both("probed", terms, nodes, nodes, *values, np.zeros(4 * nodes), np.zeros(terms))
     both("judge", 1.0, 1.0, row / 10, row / 10, np.array([64.0, float(terms), 0.0, 1e-15]))
+    with_nan = np.array([1.0, math.nan, -3.0, 4.0, 0.0])
+    for least in (0.0, 5e-324):
+        both("kernels_of", 3, with_nan, 2, least, np.ones(64))
+    both("without_values", 2, 3, np.ones(9), 4)
 
 
 # ---- whole arrays -------------------------------------------------------------------------------------------------
-ARRAY, WHOLE, REAL = ctypes.POINTER(ctypes.c_double), ctypes.c_ssize_t, ctypes.c_double
 SQUARES = """
 def factor_block(number: int, nodes: int, step: float, roots: Given, p: Given, even: Written, odd: Written) -> None:
     for q in range(nodes):
@@ -151,33 +143,20 @@ def in_c(source, *names):
         return ctypes.CDLL(str(path))
 
 
-def called(compiled_library, name, *arguments):
-    function = getattr(compiled_library, f"symres_{name}")
-    function.restype = WHOLE
-    kinds = {int: WHOLE, float: REAL}
-    passed = [a.ctypes.data_as(ARRAY) if isinstance(a, np.ndarray) else kinds[type(a)](a) for a in arguments]
-    return function(*passed)
-
-
 @pytest.fixture(scope="module")
 def drivers():
     return in_c(SQUARES, "choose", "expand", "sums_of_block", "are_same", "columns_of_pairs")
 
 
-def test_equal_kernels_are_seen(drivers):
+def test_kernels_of_equal_inputs_and_of_matrices_are_seen(drivers):
     one, two = np.array([1.0, math.nan, 3.0]), np.array([1.0, math.nan, 4.0])
-    for function in (series_sums.are_same, lambda *a: called(drivers, "are_same", *a)):
-        assert function(3, one, one) == 1
-        assert function(3, one, two) == 0
-        assert function(2, one, two) == 1
-
-
-def test_pairs_of_matrices_are_seen(drivers):
     K1, K2 = np.repeat([1.0, 2.0, 1.0], 4), np.tile([3.0, math.inf, 4.0, 4.0], 3)
-    for function in (series_sums.columns_of_pairs, lambda *a: called(drivers, "columns_of_pairs", *a)):
-        assert function(12, K1, K2) == function(8, K1, K2) == 4
-        assert function(11, K1, K2) == function(12, K2, K1) == function(12, K1, np.arange(12.0)) == 1
-        assert function(3, K1, K2) == 3 and function(0, K1, K2) == 1
+    cases = {"are_same": [(3, one, one, 1), (3, one, two, 0), (2, one, two, 1)], "columns_of_pairs": [
+        (12, K1, K2, 4), (8, K1, K2, 4), (11, K1, K2, 1), (12, K2, K1, 1), (12, K1, np.arange(12.0), 1),
+        (3, K1, K2, 3), (0, K1, K2, 1),
+    ]}  # fmt: skip
+    for name, arguments, value in ((name, case[:-1], case[-1]) for name, listed in cases.items() for case in listed):
+        assert getattr(series_sums, name)(*arguments) == called(drivers, name, *arguments) == value
 
 
 def test_expansions_are_sums_by_hand(drivers):
@@ -239,7 +218,17 @@ def test_brackets_are_those_that_c_needs(text):
         assert function(a, b, c) == eval(text, {"a": a, "b": b, "c": c})
 
 
-@pytest.mark.parametrize("text", ["x = [1.0]", "while x:\n    break", "x = 'word'", "x = a if b else True"])
+def test_what_threads_count_is_added_up():
+    source = (
+        "def f(x: float) -> int:\n    n: int = 0\n    for i in in_threads(9, x > 0.0):\n        n += 1\n    return n\n"
+    )
+    assert "reduction(+:n)" in translated(ast.parse(source).body, Names("double", "double", KNOWN, "symres_", {}))
+
+
+@pytest.mark.parametrize("text", [
+    "x = [1.0]", "while x:\n    break", "x = 'word'", "x = a if b else True",
+    "y = x\nfor i in in_threads(9, x > 0.0):\n    y = 2.0 * x",  # all threads would share y
+])  # fmt: skip
 def test_what_has_no_words_in_c_is_refused(text):
     (tree,) = ast.parse("def f(x):\n    " + text.replace("\n", "\n    ")).body
     with pytest.raises(NotImplementedError):

@@ -20,10 +20,10 @@ static inline float symres_power_of_twof(float k)
     return u.number;
 }
 
-/* Room for numbers at a multiple of 64 bytes, as vector code likes it; the address of the block stands before it. */
+/* Room for zeros at a multiple of 64 bytes, as vector code likes it; the address of the block stands before it. */
 static inline void *symres_room(size_t count, size_t size)
 {
-    char *const block = malloc(count * size + 128);
+    char *const block = calloc(count * size + 128, 1);
     if (!block)
         return NULL;
     char *const room = block + 128 - (uintptr_t)block % 64;

@@ -11,13 +11,9 @@
  * Kernels, covariances and C_b are in units of a squared preactivation, everything else is dimensionless.
  * Errors are those of float64, measured on this code, against ball arithmetic.
  *
- * Compile it with a program that includes its header,
+ * Compile it with a program that includes its header; for a shared library say -shared -fPIC FILE.c:
  *
  *     cc -O3 -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off -fopenmp program.c FILE.c -lm -o program
- *
- * or as a shared library,
- *
- *     cc -O3 -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off -fopenmp -shared -fPIC FILE.c -lm -o FILE.so
  *
  * Without -fopenmp everything runs on one core. Never use -ffast-math: it removes the compensation of rounding errors. */
 
@@ -72,12 +68,6 @@ void relu_covariance_map_matrixf(size_t rows, size_t columns, const float *K1, c
 #define symres_precision(x) DBL_EPSILON
 #define symres_precisionf(x) FLT_EPSILON
 /* ---- double ---------------------------------------------------------------------------------------------------- */
-/* A kernel, no number where it is negative. */
-static inline double symres_valid(double K)
-{
-    return K < 0.0 ? NAN : K;
-}
-
 /* K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large. */
 static inline double symres_determinant(double K1, double K2, double C)
 {
@@ -93,24 +83,18 @@ static inline double symres_possible(double root1, double root2, double C, doubl
     return fabs(C) <= (1.0 + 64.0 * symres_precision(C)) * root1 * root2 ? value : NAN;
 }
 
-/* Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave. */
-static inline double symres_three_steps(double value, double u, double a, double b, double c)
-{
-    return fma(fma(fma(value, u, a), u, b), u, c);
-}
-
 /* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side. */
 static inline double symres_arctan_tail(double v)
 {
     double w = v * v;
     double y = w * w;
-    double a = symres_three_steps(0.0034958859739163094, y, 0.031277189066996385, 0.052579733342841106, 0.09090908590891934);
+    double a = fma(fma(fma(0.0034958859739163094, y, 0.031277189066996385), y, 0.052579733342841106), y, 0.09090908590891934);
     a = fma(a, y, 0.3333333333333333);
-    double b = symres_three_steps(-0.0010496035084968515, y, -0.023696731580048622, -0.04737749579527779, -0.07692298971033217);
+    double b = fma(fma(fma(-0.0010496035084968515, y, -0.023696731580048622), y, -0.04737749579527779), y, -0.07692298971033217);
     b = fma(b, y, -0.1999999999999753);
-    double c = symres_three_steps(0.00019996189377901382, y, 0.015535152475414177, 0.04260356632601652, 0.06666564699289104);
+    double c = fma(fma(fma(0.00019996189377901382, y, 0.015535152475414177), y, 0.04260356632601652), y, 0.06666564699289104);
     c = fma(c, y, 0.14285714285384132);
-    double d = symres_three_steps(-1.806195461861215e-05, y, -0.008368931178450162, -0.03749486812535247, -0.05881506877793656);
+    double d = fma(fma(fma(-1.806195461861215e-05, y, -0.008368931178450162), y, -0.03749486812535247), y, -0.05881506877793656);
     d = fma(d, y, -0.11111111093490827);
     return fma(fma(d, v, c), w, fma(b, v, a));
 }
@@ -140,8 +124,8 @@ static inline double symres_covariance_map_pair(double K1, double first0, double
 
 static inline double symres_covariance_map_entry(double K1, double K2, double C, double C_W, double C_b)
 {
-    K1 = symres_valid(K1);
-    K2 = symres_valid(K2);
+    K1 = K1 < 0.0 ? NAN : K1;
+    K2 = K2 < 0.0 ? NAN : K2;
     double first0 = sqrt(K1);
     double second0 = sqrt(K2);
     return symres_covariance_map_pair(K1, first0, K2, second0, C, C_W, C_b);
@@ -179,11 +163,11 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
         for (ptrdiff_t left = 0; left < (ptrdiff_t)columns; left += 2048) {
             ptrdiff_t width = symres_smaller(2048, (ptrdiff_t)columns - left);
             for (ptrdiff_t j = 0; j < width; ++j) {
-                k2[j] = symres_valid(K2[left + j]);
+                k2[j] = K2[left + j] < 0.0 ? NAN : K2[left + j];
                 second0[j] = sqrt(k2[j]);
             }
             for (ptrdiff_t i = 32 * block; i < symres_smaller(32 * block + 32, (ptrdiff_t)rows); ++i) {
-                double k1 = symres_valid(K1[i]);
+                double k1 = K1[i] < 0.0 ? NAN : K1[i];
                 double first0 = sqrt(k1);
                 const double * row_C = C + (i * (ptrdiff_t)step_C + left);
                 double *restrict row = out + (i * (ptrdiff_t)step + left);
@@ -195,13 +179,6 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
 }
 
 /* ---- float ---------------------------------------------------------------------------------------------------- */
-/* A kernel, no number where it is negative. */
-static inline float symres_validf(float K)
-{
-    return K < 0.0f ? NAN : K;
-}
-
-/* K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large. */
 static inline float symres_determinantf(float K1, float K2, float C)
 {
     float square = C * C;
@@ -210,29 +187,20 @@ static inline float symres_determinantf(float K1, float K2, float C)
     return difference < 0.0f ? 0.0f : difference;
 }
 
-/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
 static inline float symres_possiblef(float root1, float root2, float C, float value)
 {
     return fabsf(C) <= (1.0f + 64.0f * symres_precisionf(C)) * root1 * root2 ? value : NAN;
 }
 
-/* Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave. */
-static inline float symres_three_stepsf(float value, float u, float a, float b, float c)
-{
-    return fmaf(fmaf(fmaf(value, u, a), u, b), u, c);
-}
-
-/* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; two chains of operations, which processors do side by side. */
 static inline float symres_arctan_tailf(float v)
 {
     float w = v * v;
-    float a = symres_three_stepsf(0.002386997316724113f, w, 0.03587153898204336f, 0.08656880430154522f, 0.14278568748210602f);
+    float a = fmaf(fmaf(fmaf(0.002386997316724113f, w, 0.03587153898204336f), w, 0.08656880430154522f), w, 0.14278568748210602f);
     a = fmaf(a, w, 0.3333333173306352f);
-    float b = symres_three_stepsf(-0.013507771427020535f, w, -0.06250169444749563f, -0.11033764115313455f, -0.1999973932983558f);
+    float b = fmaf(fmaf(fmaf(-0.013507771427020535f, w, -0.06250169444749563f), w, -0.11033764115313455f), w, -0.1999973932983558f);
     return fmaf(b, v, a);
 }
 
-/* Rest + M*N*theta, theta the angle of the point (-N, s) at the distance r, from ``apart`` = rest - M*s too. */
 static inline float symres_angular_sumf(float rest, float apart, float M, float N, float s, float r)
 {
     float both = r + fabsf(N);
@@ -257,8 +225,8 @@ static inline float symres_covariance_map_pairf(float K1, float first0, float K2
 
 static inline float symres_covariance_map_entryf(float K1, float K2, float C, float C_W, float C_b)
 {
-    K1 = symres_validf(K1);
-    K2 = symres_validf(K2);
+    K1 = K1 < 0.0f ? NAN : K1;
+    K2 = K2 < 0.0f ? NAN : K2;
     float first0 = sqrtf(K1);
     float second0 = sqrtf(K2);
     return symres_covariance_map_pairf(K1, first0, K2, second0, C, C_W, C_b);
@@ -298,12 +266,12 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
             ptrdiff_t width = symres_smaller(2048, (ptrdiff_t)columns - left);
             ptrdiff_t wide = 0;
             for (ptrdiff_t j = 0; j < width; ++j) {
-                k2[j] = symres_validf(K2[left + j]);
+                k2[j] = K2[left + j] < 0.0f ? NAN : K2[left + j];
                 wide += symres_is_widef(k2[j], 3.552713678800501e-15f, 1.152921504606847e+18f) == 1.0f ? 1 : 0;
                 second0[j] = sqrtf(k2[j]);
             }
             for (ptrdiff_t i = 32 * block; i < symres_smaller(32 * block + 32, (ptrdiff_t)rows); ++i) {
-                float k1 = symres_validf(K1[i]);
+                float k1 = K1[i] < 0.0f ? NAN : K1[i];
                 float first0 = sqrtf(k1);
                 const float * row_C = C + (i * (ptrdiff_t)step_C + left);
                 float *restrict row = out + (i * (ptrdiff_t)step + left);

@@ -11,13 +11,9 @@
  * Kernels, covariances and C_b are in units of a squared preactivation, everything else is dimensionless.
  * Errors are those of float64, measured on this code, against ball arithmetic.
  *
- * Compile it with a program that includes its header,
+ * Compile it with a program that includes its header; for a shared library say -shared -fPIC FILE.c:
  *
  *     cc -O3 -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off -fopenmp program.c FILE.c -lm -o program
- *
- * or as a shared library,
- *
- *     cc -O3 -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off -fopenmp -shared -fPIC FILE.c -lm -o FILE.so
  *
  * Without -fopenmp everything runs on one core. Never use -ffast-math: it removes the compensation of rounding errors. */
 
@@ -54,8 +50,8 @@ extern "C" {
  *     function.
  * Generalises: PDLT (B.11).
  */
-void tanh_covariance_map_matrix(size_t rows, size_t columns, const double *K1, const double *K2, const double *C, size_t step_C, double C_W, double C_b, double *out, size_t step);
 void tanh_covariance_map(size_t entries, const double *K1, const double *K2, const double *C, double C_W, double C_b, double *out);
+void tanh_covariance_map_matrix(size_t rows, size_t columns, const double *K1, const double *K2, const double *C, size_t step_C, double C_W, double C_b, double *out, size_t step);
 void tanh_covariance_mapf(size_t entries, const float *K1, const float *K2, const float *C, float C_W, float C_b, float *out);
 void tanh_covariance_map_matrixf(size_t rows, size_t columns, const float *K1, const float *K2, const float *C, size_t step_C, float C_W, float C_b, float *out, size_t step);
 
@@ -107,6 +103,14 @@ static inline void symres_free(void *room)
 }
 
 /* ---- double ---------------------------------------------------------------------------------------------------- */
+/* A covariance of narrow floats, cut off where their rounding has brought it above sqrt(K1*K2). */
+static inline double symres_rounded(double K1, double K2, double C)
+{
+    double size = sqrt(K1) * sqrt(K2);
+    double excess = fabs(C) - size;
+    return excess > 8.881784197001252e-16 * size && excess <= 7.62939453125e-06 * size ? copysign(size, C) : C;
+}
+
 /* The number of columns, if pairs are those of a matrix row by row; 1 if they are not. */
 static inline ptrdiff_t symres_columns_of_pairs(ptrdiff_t entries, const double *K1, const double *K2)
 {
@@ -119,24 +123,30 @@ static inline ptrdiff_t symres_columns_of_pairs(ptrdiff_t entries, const double 
     return others == 0 ? columns : 1;
 }
 
-/* A kernel, no number where it is negative. */
-static inline double symres_valid(double K)
+/* A matrix of nan, which stays where memory lacks. */
+static inline void symres_without_values(ptrdiff_t rows, ptrdiff_t columns, double *restrict out, ptrdiff_t step)
 {
-    return K < 0.0 ? NAN : K;
+    for (ptrdiff_t i = 0; i < rows; ++i) {
+        for (ptrdiff_t j = 0; j < columns; ++j)
+            out[step * i + j] = NAN;
+    }
 }
 
-/* Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave. */
-static inline double symres_three_steps(double value, double u, double a, double b, double c)
+/* Kernels that are so many numbers apart, nan where there are no such kernels; zeros up to a multiple of 64. */
+static inline void symres_kernels_of(ptrdiff_t count, const double *K, ptrdiff_t step, double least, double *restrict out)
 {
-    return fma(fma(fma(value, u, a), u, b), u, c);
+    for (ptrdiff_t i = 0; i < count; ++i)
+        out[i] = K[step * i] >= least ? K[step * i] : NAN;
+    for (ptrdiff_t i = count; i < (count + 63) / 64 * 64; ++i)
+        out[i] = 0.0;
 }
 
 /* (exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2. */
 static inline double symres_exp_tail(double u)
 {
-    double value = symres_three_steps(2.091467944897855e-09, u, 2.5105206475334834e-08, 2.7557273661174726e-07, 2.75572554255029e-06);
-    value = symres_three_steps(value, u, 2.4801587325533502e-05, 0.00019841269874800683, 0.0013888888888883752);
-    value = symres_three_steps(value, u, 0.008333333333326141, 0.04166666666666667, 0.1666666666666667);
+    double value = fma(fma(fma(2.091467944897855e-09, u, 2.5105206475334834e-08), u, 2.7557273661174726e-07), u, 2.75572554255029e-06);
+    value = fma(fma(fma(value, u, 2.4801587325533502e-05), u, 0.00019841269874800683), u, 0.0013888888888883752);
+    value = fma(fma(fma(value, u, 0.008333333333326141), u, 0.04166666666666667), u, 0.1666666666666667);
     return fma(value, u, 0.5);
 }
 
@@ -154,8 +164,7 @@ static inline void symres_exp_parts(double u, double *result0, double *result1)
 /* exp(u) - 1. */
 static inline double symres_expm1(double u)
 {
-    double half;
-    double part;
+    double half, part;
     symres_exp_parts(u, &half, &part);
     return u > 709.782712893384 ? INFINITY : 2.0 * fma(half, part, half - 0.5);
 }
@@ -168,11 +177,6 @@ static inline double symres_tanh(double u)
     return copysign(-rest / (2.0 + rest), u);
 }
 
-static inline double symres_covariance_map_factor0(double z)
-{
-    return symres_tanh(z);
-}
-
 static inline void symres_factor_block(ptrdiff_t number, ptrdiff_t nodes, double step, const double *roots, const double *p, double *restrict even, double *restrict odd)
 {
     (void)number, (void)p;
@@ -182,8 +186,8 @@ static inline void symres_factor_block(ptrdiff_t number, ptrdiff_t nodes, double
         double *restrict below = odd + 64 * q;
         for (ptrdiff_t j = 0; j < 64; ++j) {
             double u = roots[j] * x;
-            double right = symres_covariance_map_factor0(u);
-            double left = symres_covariance_map_factor0(-u);
+            double right = symres_tanh(u);
+            double left = symres_tanh(-u);
             above[j] = right + left;
             below[j] = right - left;
         }
@@ -216,8 +220,7 @@ static inline double symres_compensated(ptrdiff_t nodes, const double *weights, 
 /* The exponential; 0 where that is not a normal float. */
 static inline double symres_exp(double u)
 {
-    double half;
-    double part;
+    double half, part;
     symres_exp_parts(u, &half, &part);
     double value = u > 709.782712893384 ? INFINITY : 2.0 * fma(half, part, half);
     return u < (-707.0) ? 0.0 : value;
@@ -327,17 +330,11 @@ static inline double symres_tried(ptrdiff_t number, double largest, const double
     return root;
 }
 
-static inline double symres_factor_kernel(ptrdiff_t number, double K, const double *p)
-{
-    (void)number, (void)p;
-    double value = K;
-    return value;
-}
-
 /* The root of the variance of the argument of a function; nan where it is not a number. */
 static inline double symres_root_of(ptrdiff_t number, double K, const double *p)
 {
-    double kernel = symres_factor_kernel(number, K, p);
+    (void)number, (void)p;
+    double kernel = K;
     return kernel >= 0.0 ? sqrt(kernel) : NAN;
 }
 
@@ -541,22 +538,13 @@ static inline ptrdiff_t symres_expand(ptrdiff_t begin, ptrdiff_t number, const d
     ptrdiff_t numbers = symres_numbers_of_expansion(count, terms);
     ptrdiff_t size = symres_numbers_of_block(terms);
     ptrdiff_t blocks = (count + 63) / 64;
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (number * blocks > 3))
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) reduction(+:failed) if (number * blocks > 3))
     for (ptrdiff_t part = 0; part < number * blocks; ++part) {
         ptrdiff_t k = part / blocks;
         ptrdiff_t b = part % blocks;
         failed += symres_expand_block(begin + k, p, 64 * b, count, K, nodes, terms, choice[2 + k], out + (numbers * k + size * b));
     }
     return failed;
-}
-
-/* 1 for equal kernels, what is not a number at equal indices included; else 0. */
-static inline ptrdiff_t symres_are_same(ptrdiff_t count, const double *K1, const double *K2)
-{
-    ptrdiff_t different = 0;
-    for (ptrdiff_t i = 0; i < count; ++i)
-        different += K1[i] == K2[i] || (K1[i] != K1[i] && K2[i] != K2[i]) ? 0 : 1;
-    return different == 0 ? 1 : 0;
 }
 
 /* The smaller of two whole numbers. */
@@ -590,12 +578,6 @@ static inline ptrdiff_t symres_needed(ptrdiff_t groups, double logarithm, const 
     while (k < groups && 8.0 * k * logarithm + 0.5 * (one[k] + two[k]) > (-33.152))
         k += 1;
     return k;
-}
-
-static inline double symres_place_of_sum(ptrdiff_t number, double K1, double K2, double C, const double *p)
-{
-    (void)number, (void)K1, (void)K2, (void)p;
-    return C;
 }
 
 /* A correlation from a covariance and the inverse roots of kernels, from -1 to 1. */
@@ -662,6 +644,7 @@ static inline double symres_certain_sum(ptrdiff_t terms, double rest1, double re
 /* The averages of up to 64 pairs of inputs. */
 static inline void symres_sums_of_block(const ptrdiff_t step, ptrdiff_t number, ptrdiff_t equal, const double *p, ptrdiff_t terms, const double *one, ptrdiff_t i, const double *two, ptrdiff_t width, const double *K1, const double *K2, const double *C, double *restrict work, double *restrict out)
 {
+    (void)number, (void)p, (void)K1, (void)K2;
     double rho[64];
     ptrdiff_t groups = terms / 8;
     const double * left1 = one + (64 * terms + i);
@@ -669,7 +652,7 @@ static inline void symres_sums_of_block(const ptrdiff_t step, ptrdiff_t number, 
     const double * tails1 = one + (64 * terms + 192);
     const double * tails2 = two + (64 * terms + 192);
     for (ptrdiff_t j = 0; j < width; ++j) {
-        double covariance = symres_place_of_sum(number, K1[step * j], K2[j], C[j], p);
+        double covariance = C[j];
         rho[j] = symres_correlated(covariance, left1[64 + step * j], left2[64 + j]);
     }
     for (ptrdiff_t j = width; j < 64; ++j)
@@ -710,61 +693,65 @@ static inline double symres_covariance_map_pair(double K1, double first0, double
     return symres_possible(first0, second0, C, C_b + C_W * sum0);
 }
 
-void SYMRES_NAME(covariance_map_matrix)(size_t rows, size_t columns, const double *K1, const double *K2, const double *C, size_t step_C, double C_W, double C_b, double *out, size_t step)
+/* A matrix from the expansions of its inputs, of which those of columns begin at ``column``. */
+static inline void symres_covariance_map_tiles(ptrdiff_t rows, ptrdiff_t columns, const double *kernels, ptrdiff_t column, const double *p, ptrdiff_t terms, const double *expansions, const double *C, ptrdiff_t step_C, double C_W, double C_b, double *restrict out, ptrdiff_t step)
 {
+    ptrdiff_t size = symres_numbers_of_block(terms);
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (rows * columns > 65536))
+    for (ptrdiff_t block = 0; block < (rows + 31) / 32; ++block) {
+        double second0[256];
+        double sum0[256];
+        double work[4096];
+        for (ptrdiff_t left = 0; left < columns; left += 256) {
+            ptrdiff_t width = symres_smaller(256, columns - left);
+            const double * k2 = kernels + (column + left);
+            for (ptrdiff_t j = 0; j < width; ++j)
+                second0[j] = sqrt(k2[j]);
+            for (ptrdiff_t i = 32 * block; i < symres_smaller(32 * block + 32, rows); ++i) {
+                double k1 = kernels[i];
+                double first0 = sqrt(k1);
+                const double * row_C = C + (i * step_C + left);
+                const double * one = expansions + i / 64 * size;
+                for (ptrdiff_t at = 0; at < width; at += 64) {
+                    const double * two = expansions + (column + left + at) / 64 * size;
+                    symres_sums_of_block(0, 0, 1, p, terms, one, i % 64, two, symres_smaller(64, width - at), kernels + i, k2 + at, row_C + at, work, sum0 + at);
+                }
+                for (ptrdiff_t j = 0; j < width; ++j)
+                    out[i * step + left + j] = symres_covariance_map_pair(k1, first0, k2[j], second0[j], row_C[j], sum0[j], C_W, C_b);
+            }
+        }
+    }
+}
+
+/* 1 for equal kernels, what is not a number at equal indices included; else 0. */
+static inline ptrdiff_t symres_are_same(ptrdiff_t count, const double *K1, const double *K2)
+{
+    ptrdiff_t different = 0;
+    for (ptrdiff_t i = 0; i < count; ++i)
+        different += K1[i] == K2[i] || (K1[i] != K1[i] && K2[i] != K2[i]) ? 0 : 1;
+    return different == 0 ? 1 : 0;
+}
+
+/* The matrix of rows whose kernels are so many numbers apart. */
+static inline void symres_covariance_map_rows(ptrdiff_t rows, ptrdiff_t columns, const double *K1, ptrdiff_t step_K1, const double *K2, const double *C, ptrdiff_t step_C, double C_W, double C_b, double *restrict out, ptrdiff_t step)
+{
+    symres_without_values(rows, columns, out, step);
     double p[3];
     double choice[3];
-    ptrdiff_t second = ((ptrdiff_t)rows + 63) / 64 * 64;
-    double *const kernels = symres_room((size_t)(second + (ptrdiff_t)columns), sizeof(double));
+    p[0] = C_W;
+    p[1] = C_b;
+    ptrdiff_t second = (rows + 63) / 64 * 64;
+    double *const kernels = symres_room((size_t)(second + columns + 63), sizeof(double));
     if (kernels) {
-        p[0] = C_W;
-        p[1] = C_b;
-        for (ptrdiff_t i = 0; i < (ptrdiff_t)rows; ++i) {
-            for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
-                out[i * (ptrdiff_t)step + j] = NAN;
-        }
-        for (ptrdiff_t i = 0; i < second; ++i)
-            kernels[i] = i < (ptrdiff_t)rows ? symres_valid(K1[i]) : 0.0;
-        for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
-            kernels[second + j] = symres_valid(K2[j]);
-        ptrdiff_t column = (ptrdiff_t)rows == (ptrdiff_t)columns && symres_are_same((ptrdiff_t)rows, kernels, kernels + second) == 1 ? 0 : second;
-        ptrdiff_t count = column + (ptrdiff_t)columns;
-        if (symres_choose(0, 1, p, count, kernels, choice) == 0) {
+        symres_kernels_of(rows, K1, step_K1, 0.0, kernels);
+        symres_kernels_of(columns, K2, 1, 0.0, kernels + second);
+        ptrdiff_t column = rows == columns && symres_are_same(rows, kernels, kernels + second) == 1 ? 0 : second;
+        if (symres_choose(0, 1, p, column + columns, kernels, choice) == 0) {
             ptrdiff_t terms = (ptrdiff_t)choice[1];
-            ptrdiff_t share = symres_numbers_of_expansion(count, terms);
-            ptrdiff_t size = symres_numbers_of_block(terms);
-            double *const expansions = symres_room((size_t)(1 * share), sizeof(double));
+            double *const expansions = symres_room((size_t)(symres_numbers_of_expansion(column + columns, terms)), sizeof(double));
             if (expansions) {
-                if (symres_expand(0, 1, p, count, kernels, choice, expansions) == 0) {
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_t)columns > 65536))
-                    for (ptrdiff_t block = 0; block < ((ptrdiff_t)rows + 31) / 32; ++block) {
-                        double k2[256];
-                        double second0[256];
-                        double row_C[256];
-                        double sum0[256];
-                        double work[4096];
-                        for (ptrdiff_t left = 0; left < (ptrdiff_t)columns; left += 256) {
-                            ptrdiff_t width = symres_smaller(256, (ptrdiff_t)columns - left);
-                            for (ptrdiff_t j = 0; j < width; ++j) {
-                                k2[j] = symres_valid(K2[left + j]);
-                                second0[j] = sqrt(k2[j]);
-                            }
-                            for (ptrdiff_t i = 32 * block; i < symres_smaller(32 * block + 32, (ptrdiff_t)rows); ++i) {
-                                double k1 = symres_valid(K1[i]);
-                                double first0 = sqrt(k1);
-                                for (ptrdiff_t j = 0; j < width; ++j)
-                                    row_C[j] = C[i * (ptrdiff_t)step_C + left + j];
-                                for (ptrdiff_t at = 0; at < width; at += 64) {
-                                    ptrdiff_t first = i / 64 * size;
-                                    second = (column + left + at) / 64 * size;
-                                    symres_sums_of_block(0, 0, 1, p, terms, expansions + (0 * share + first), i % 64, expansions + (0 * share + second), symres_smaller(64, width - at), kernels + i, k2 + at, row_C + at, work, sum0 + at);
-                                }
-                                for (ptrdiff_t j = 0; j < width; ++j)
-                                    out[i * (ptrdiff_t)step + left + j] = symres_covariance_map_pair(k1, first0, k2[j], second0[j], row_C[j], sum0[j], C_W, C_b);
-                            }
-                        }
-                    }
-                }
+                if (symres_expand(0, 1, p, column + columns, kernels, choice, expansions) == 0)
+                    symres_covariance_map_tiles(rows, columns, kernels, column, p, terms, expansions, C, step_C, C_W, C_b, out, step);
             }
             symres_free(expansions);
         }
@@ -772,210 +759,109 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
     symres_free(kernels);
 }
 
-/* A covariance of narrow floats, cut off where their rounding has brought it above sqrt(K1*K2). */
-static inline double symres_rounded(double K1, double K2, double C)
+/* Pairs of inputs, 64 of either side at a time. */
+static inline void symres_covariance_map_pairs(ptrdiff_t entries, const double *kernels, const double *p, const double *choice, const double *C, double C_W, double C_b, double *restrict out)
 {
-    double size = sqrt(K1) * sqrt(K2);
-    double excess = fabs(C) - size;
-    return excess > 8.881784197001252e-16 * size && excess <= 7.62939453125e-06 * size ? copysign(size, C) : C;
+    ptrdiff_t terms = (ptrdiff_t)choice[1];
+    ptrdiff_t share = symres_numbers_of_block(terms);
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (entries > 2048))
+    for (ptrdiff_t block = 0; block < (entries + 2047) / 2048; ++block) {
+        double *const work = symres_room((size_t)(65 * terms + 2 * share), sizeof(double));
+        if (work) {
+            double *restrict ones = work + 65 * terms;
+            double *restrict twos = ones + share;
+            double sum0[64];
+            for (ptrdiff_t at = 2048 * block; at < symres_smaller(2048 * block + 2048, entries); at += 64) {
+                ptrdiff_t width = symres_smaller(64, entries - at);
+                const double * K1 = kernels + at;
+                const double * K2 = kernels + (entries + at);
+                ptrdiff_t lost = symres_expand(0, 1, p, width, K1, choice, ones);
+                lost += symres_expand(0, 1, p, width, K2, choice, twos);
+                symres_sums_of_block(1, 0, 1, p, terms, ones, 0, twos, width, K1, K2, C + at, work, sum0);
+                for (ptrdiff_t j = 0; j < (lost == 0 ? width : 0); ++j) {
+                    double k1 = K1[j];
+                    double k2 = K2[j];
+                    double first0 = sqrt(k1);
+                    double second0 = sqrt(k2);
+                    out[at + j] = symres_covariance_map_pair(k1, first0, k2, second0, C[at + j], sum0[j], C_W, C_b);
+                }
+            }
+        }
+        symres_free(work);
+    }
 }
 
 void SYMRES_NAME(covariance_map)(size_t entries, const double *K1, const double *K2, const double *C, double C_W, double C_b, double *out)
 {
-    for (ptrdiff_t i = 0; i < (ptrdiff_t)entries; ++i)
-        out[i] = NAN;
-    double *const kernels = symres_room((size_t)(2 * (ptrdiff_t)entries), sizeof(double));
-    if (kernels) {
+    ptrdiff_t columns = symres_columns_of_pairs((ptrdiff_t)entries, K1, K2);
+    if (columns > 63) {
+        symres_covariance_map_rows((ptrdiff_t)entries / columns, columns, K1, columns, K2, C, columns, C_W, C_b, out, columns);
+    } else {
+        symres_without_values(1, (ptrdiff_t)entries, out, (ptrdiff_t)entries);
         double p[3];
         double choice[3];
         p[0] = C_W;
         p[1] = C_b;
-        for (ptrdiff_t i = 0; i < (ptrdiff_t)entries; ++i) {
-            kernels[i] = symres_valid(K1[i]);
-            kernels[(ptrdiff_t)entries + i] = symres_valid(K2[i]);
+        double *const kernels = symres_room((size_t)(2 * (ptrdiff_t)entries + 63), sizeof(double));
+        if (kernels) {
+            symres_kernels_of((ptrdiff_t)entries, K1, 1, 0.0, kernels);
+            symres_kernels_of((ptrdiff_t)entries, K2, 1, 0.0, kernels + (ptrdiff_t)entries);
+            if (symres_choose(0, 1, p, 2 * (ptrdiff_t)entries, kernels, choice) == 0)
+                symres_covariance_map_pairs((ptrdiff_t)entries, kernels, p, choice, C, C_W, C_b, out);
         }
-        ptrdiff_t columns = symres_columns_of_pairs((ptrdiff_t)entries, kernels, kernels + (ptrdiff_t)entries);
-        if (columns > 63) {
-            ptrdiff_t rows = (ptrdiff_t)entries / columns;
-            double *const firsts = symres_room((size_t)(rows), sizeof(double));
-            if (firsts) {
-                for (ptrdiff_t i = 0; i < rows; ++i)
-                    firsts[i] = K1[i * columns];
-                SYMRES_NAME(covariance_map_matrix)(rows, columns, firsts, K2, C, columns, C_W, C_b, out, columns);
-            }
-            symres_free(firsts);
-        } else {
-            if (symres_choose(0, 1, p, 2 * (ptrdiff_t)entries, kernels, choice) == 0) {
-                ptrdiff_t terms = (ptrdiff_t)choice[1];
-                ptrdiff_t share = symres_numbers_of_block(terms);
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 2048))
-                for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
-                    double *const work = symres_room((size_t)(65 * terms), sizeof(double));
-                    if (work) {
-                        double *const ones = symres_room((size_t)(1 * share), sizeof(double));
-                        if (ones) {
-                            double *const twos = symres_room((size_t)(1 * share), sizeof(double));
-                            if (twos) {
-                                double row_C[64];
-                                double sum0[64];
-                                for (ptrdiff_t at = 2048 * block; at < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); at += 64) {
-                                    ptrdiff_t width = symres_smaller(64, (ptrdiff_t)entries - at);
-                                    const double * first = kernels + at;
-                                    const double * second = kernels + ((ptrdiff_t)entries + at);
-                                    ptrdiff_t lost = symres_expand(0, 1, p, width, first, choice, ones);
-                                    lost += symres_expand(0, 1, p, width, second, choice, twos);
-                                    for (ptrdiff_t j = 0; j < width; ++j)
-                                        row_C[j] = C[at + j];
-                                    symres_sums_of_block(1, 0, 1, p, terms, ones + 0 * share, 0, twos + 0 * share, width, first, second, row_C, work, sum0);
-                                    for (ptrdiff_t j = 0; j < (lost == 0 ? width : 0); ++j) {
-                                        double k1 = first[j];
-                                        double k2 = second[j];
-                                        double first0 = sqrt(k1);
-                                        double second0 = sqrt(k2);
-                                        out[at + j] = symres_covariance_map_pair(k1, first0, k2, second0, row_C[j], sum0[j], C_W, C_b);
-                                    }
-                                }
-                            }
-                            symres_free(twos);
-                        }
-                        symres_free(ones);
-                    }
-                    symres_free(work);
-                }
-            }
-        }
+        symres_free(kernels);
     }
-    symres_free(kernels);
+}
+
+void SYMRES_NAME(covariance_map_matrix)(size_t rows, size_t columns, const double *K1, const double *K2, const double *C, size_t step_C, double C_W, double C_b, double *out, size_t step)
+{
+    symres_covariance_map_rows((ptrdiff_t)rows, (ptrdiff_t)columns, K1, 1, K2, C, (ptrdiff_t)step_C, C_W, C_b, out, (ptrdiff_t)step);
 }
 
 /* ---- float ---------------------------------------------------------------------------------------------------- */
+/* In double, of which nothing is left where memory lacks. */
 void SYMRES_NAME(covariance_mapf)(size_t entries, const float *K1, const float *K2, const float *C, float C_W, float C_b, float *out)
 {
     for (ptrdiff_t i = 0; i < (ptrdiff_t)entries; ++i)
         out[i] = NAN;
-    double *const kernels = symres_room((size_t)(2 * (ptrdiff_t)entries), sizeof(double));
-    if (kernels) {
-        double p[3];
-        double choice[3];
-        p[0] = C_W;
-        p[1] = C_b;
+    double *const wide = symres_room((size_t)(4 * (ptrdiff_t)entries), sizeof(double));
+    if (wide) {
         for (ptrdiff_t i = 0; i < (ptrdiff_t)entries; ++i) {
-            kernels[i] = symres_valid(K1[i]);
-            kernels[(ptrdiff_t)entries + i] = symres_valid(K2[i]);
+            wide[i] = K1[i];
+            wide[(ptrdiff_t)entries + i] = K2[i];
+            wide[2 * (ptrdiff_t)entries + i] = symres_rounded(K1[i], K2[i], C[i]);
         }
-        ptrdiff_t columns = symres_columns_of_pairs((ptrdiff_t)entries, kernels, kernels + (ptrdiff_t)entries);
-        if (columns > 63) {
-            ptrdiff_t rows = (ptrdiff_t)entries / columns;
-            float *const firsts = symres_room((size_t)(rows), sizeof(float));
-            if (firsts) {
-                for (ptrdiff_t i = 0; i < rows; ++i)
-                    firsts[i] = K1[i * columns];
-                SYMRES_NAME(covariance_map_matrixf)(rows, columns, firsts, K2, C, columns, C_W, C_b, out, columns);
-            }
-            symres_free(firsts);
-        } else {
-            if (symres_choose(0, 1, p, 2 * (ptrdiff_t)entries, kernels, choice) == 0) {
-                ptrdiff_t terms = (ptrdiff_t)choice[1];
-                ptrdiff_t share = symres_numbers_of_block(terms);
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 2048))
-                for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
-                    double *const work = symres_room((size_t)(65 * terms), sizeof(double));
-                    if (work) {
-                        double *const ones = symres_room((size_t)(1 * share), sizeof(double));
-                        if (ones) {
-                            double *const twos = symres_room((size_t)(1 * share), sizeof(double));
-                            if (twos) {
-                                double row_C[64];
-                                double sum0[64];
-                                for (ptrdiff_t at = 2048 * block; at < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); at += 64) {
-                                    ptrdiff_t width = symres_smaller(64, (ptrdiff_t)entries - at);
-                                    const double * first = kernels + at;
-                                    const double * second = kernels + ((ptrdiff_t)entries + at);
-                                    ptrdiff_t lost = symres_expand(0, 1, p, width, first, choice, ones);
-                                    lost += symres_expand(0, 1, p, width, second, choice, twos);
-                                    for (ptrdiff_t j = 0; j < width; ++j)
-                                        row_C[j] = symres_rounded(first[j], second[j], C[at + j]);
-                                    symres_sums_of_block(1, 0, 1, p, terms, ones + 0 * share, 0, twos + 0 * share, width, first, second, row_C, work, sum0);
-                                    for (ptrdiff_t j = 0; j < (lost == 0 ? width : 0); ++j) {
-                                        double k1 = first[j];
-                                        double k2 = second[j];
-                                        double first0 = sqrt(k1);
-                                        double second0 = sqrt(k2);
-                                        out[at + j] = symres_covariance_map_pair(k1, first0, k2, second0, row_C[j], sum0[j], C_W, C_b);
-                                    }
-                                }
-                            }
-                            symres_free(twos);
-                        }
-                        symres_free(ones);
-                    }
-                    symres_free(work);
-                }
-            }
-        }
+        SYMRES_NAME(covariance_map)((ptrdiff_t)entries, wide, wide + (ptrdiff_t)entries, wide + 2 * (ptrdiff_t)entries, C_W, C_b, wide + 3 * (ptrdiff_t)entries);
+        for (ptrdiff_t i = 0; i < (ptrdiff_t)entries; ++i)
+            out[i] = wide[3 * (ptrdiff_t)entries + i];
     }
-    symres_free(kernels);
+    symres_free(wide);
 }
 
 void SYMRES_NAME(covariance_map_matrixf)(size_t rows, size_t columns, const float *K1, const float *K2, const float *C, size_t step_C, float C_W, float C_b, float *out, size_t step)
 {
-    double p[3];
-    double choice[3];
-    ptrdiff_t second = ((ptrdiff_t)rows + 63) / 64 * 64;
-    double *const kernels = symres_room((size_t)(second + (ptrdiff_t)columns), sizeof(double));
-    if (kernels) {
-        p[0] = C_W;
-        p[1] = C_b;
+    ptrdiff_t size = (ptrdiff_t)rows * (ptrdiff_t)columns;
+    for (ptrdiff_t i = 0; i < (ptrdiff_t)rows; ++i) {
+        for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
+            out[i * (ptrdiff_t)step + j] = NAN;
+    }
+    double *const wide = symres_room((size_t)((ptrdiff_t)rows + (ptrdiff_t)columns + 2 * size), sizeof(double));
+    if (wide) {
+        double *restrict others = wide + ((ptrdiff_t)rows + (ptrdiff_t)columns);
+        for (ptrdiff_t i = 0; i < (ptrdiff_t)rows; ++i)
+            wide[i] = K1[i];
+        for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
+            wide[(ptrdiff_t)rows + j] = K2[j];
         for (ptrdiff_t i = 0; i < (ptrdiff_t)rows; ++i) {
             for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
-                out[i * (ptrdiff_t)step + j] = NAN;
+                others[size + i * (ptrdiff_t)columns + j] = symres_rounded(K1[i], K2[j], C[i * (ptrdiff_t)step_C + j]);
         }
-        for (ptrdiff_t i = 0; i < second; ++i)
-            kernels[i] = i < (ptrdiff_t)rows ? symres_valid(K1[i]) : 0.0;
-        for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
-            kernels[second + j] = symres_valid(K2[j]);
-        ptrdiff_t column = (ptrdiff_t)rows == (ptrdiff_t)columns && symres_are_same((ptrdiff_t)rows, kernels, kernels + second) == 1 ? 0 : second;
-        ptrdiff_t count = column + (ptrdiff_t)columns;
-        if (symres_choose(0, 1, p, count, kernels, choice) == 0) {
-            ptrdiff_t terms = (ptrdiff_t)choice[1];
-            ptrdiff_t share = symres_numbers_of_expansion(count, terms);
-            ptrdiff_t size = symres_numbers_of_block(terms);
-            double *const expansions = symres_room((size_t)(1 * share), sizeof(double));
-            if (expansions) {
-                if (symres_expand(0, 1, p, count, kernels, choice, expansions) == 0) {
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_t)columns > 65536))
-                    for (ptrdiff_t block = 0; block < ((ptrdiff_t)rows + 31) / 32; ++block) {
-                        double k2[256];
-                        double second0[256];
-                        double row_C[256];
-                        double sum0[256];
-                        double work[4096];
-                        for (ptrdiff_t left = 0; left < (ptrdiff_t)columns; left += 256) {
-                            ptrdiff_t width = symres_smaller(256, (ptrdiff_t)columns - left);
-                            for (ptrdiff_t j = 0; j < width; ++j) {
-                                k2[j] = symres_valid(K2[left + j]);
-                                second0[j] = sqrt(k2[j]);
-                            }
-                            for (ptrdiff_t i = 32 * block; i < symres_smaller(32 * block + 32, (ptrdiff_t)rows); ++i) {
-                                double k1 = symres_valid(K1[i]);
-                                double first0 = sqrt(k1);
-                                for (ptrdiff_t j = 0; j < width; ++j)
-                                    row_C[j] = symres_rounded(k1, k2[j], C[i * (ptrdiff_t)step_C + left + j]);
-                                for (ptrdiff_t at = 0; at < width; at += 64) {
-                                    ptrdiff_t first = i / 64 * size;
-                                    second = (column + left + at) / 64 * size;
-                                    symres_sums_of_block(0, 0, 1, p, terms, expansions + (0 * share + first), i % 64, expansions + (0 * share + second), symres_smaller(64, width - at), kernels + i, k2 + at, row_C + at, work, sum0 + at);
-                                }
-                                for (ptrdiff_t j = 0; j < width; ++j)
-                                    out[i * (ptrdiff_t)step + left + j] = symres_covariance_map_pair(k1, first0, k2[j], second0[j], row_C[j], sum0[j], C_W, C_b);
-                            }
-                        }
-                    }
-                }
-            }
-            symres_free(expansions);
+        SYMRES_NAME(covariance_map_matrix)((ptrdiff_t)rows, (ptrdiff_t)columns, wide, wide + (ptrdiff_t)rows, others + size, (ptrdiff_t)columns, C_W, C_b, others, (ptrdiff_t)columns);
+        for (ptrdiff_t i = 0; i < (ptrdiff_t)rows; ++i) {
+            for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
+                out[i * (ptrdiff_t)step + j] = others[i * (ptrdiff_t)columns + j];
         }
     }
-    symres_free(kernels);
+    symres_free(wide);
 }
 

@@ -22,9 +22,12 @@ from numba.extending import intrinsic
 __all__ = ["covariance_map"]
 
 _KEPT = "__file__" in globals() and __name__ in sys.modules  # compiled code on disk finds its module by name
-_scalar = njit(error_model="numpy", nogil=True, forceinline=True)
-_plain = njit(error_model="numpy", nogil=True)
+_inner = {"error_model": "numpy", "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_scalar = njit(forceinline=True, **_inner)
+_plain = njit(**_inner)
+_whole = njit(error_model="numpy", nogil=True, cache=_KEPT)
 _loop = njit(error_model="numpy", nogil=True, parallel=True, cache=_KEPT)
+
 
 
 def covariance_map(K1, K2, C, C_W, C_b, *, out=None):
@@ -62,6 +65,84 @@ def covariance_map(K1, K2, C, C_W, C_b, *, out=None):
     return evaluated(_covariance_map_entries, _covariance_map_matrix, (K1, K2, C), (C_W, C_b), out)
 
 
+@_loop
+def _covariance_map_pairs(entries, kernels, p, choice, C, C_W, C_b, out):
+    """Pairs of inputs, 64 of either side at a time."""
+    terms = int(choice[1])
+    share = _numbers_of_block(terms)
+    for block in prange((entries + 2047) // 2048):
+        work = np.empty(65 * terms + 2 * share)
+        ones = work[65 * terms:]
+        twos = ones[share:]
+        sum0 = np.empty(64)
+        for at in range(2048 * block, _smaller(2048 * block + 2048, entries), 64):
+            width = _smaller(64, entries - at)
+            K1 = kernels[at:at + width]
+            K2 = kernels[entries + at:entries + at + width]
+            lost = _expand(0, 1, p, width, K1, choice, ones)
+            lost += _expand(0, 1, p, width, K2, choice, twos)
+            _sums_of_block(1, 0, 1, p, terms, ones, 0, twos, width, K1, K2, C[at:], work, sum0)
+            for j in range(width if lost == 0 else 0):
+                k1 = K1[j]
+                k2 = K2[j]
+                first0 = sqrt(k1)
+                second0 = sqrt(k2)
+                out[at + j] = _covariance_map_pair(k1, first0, k2, second0, C[at + j], sum0[j], C_W, C_b)
+
+
+def _covariance_map_rows(rows, columns, K1, step_K1, K2, C, step_C, C_W, C_b, out, step):
+    """The matrix of rows whose kernels are so many numbers apart."""
+    _without_values(rows, columns, out, step)
+    p = np.empty(3)
+    choice = np.empty(3)
+    p[0] = C_W
+    p[1] = C_b
+    second = (rows + 63) // 64 * 64
+    kernels = np.empty(second + columns + 63)
+    _kernels_of(rows, K1, step_K1, 0.0, kernels)
+    _kernels_of(columns, K2, 1, 0.0, kernels[second:])
+    column = 0 if rows == columns and _are_same(rows, kernels, kernels[second:]) == 1 else second
+    if _choose(0, 1, p, column + columns, kernels, choice) == 0:
+        terms = int(choice[1])
+        expansions = np.empty(_numbers_of_expansion(column + columns, terms))
+        if _expand(0, 1, p, column + columns, kernels, choice, expansions) == 0:
+            _covariance_map_tiles(rows, columns, kernels, column, p, terms, expansions, C, step_C, C_W, C_b, out, step)
+
+
+@_whole
+def _are_same(count, K1, K2):
+    """1 for equal kernels, what is not a number at equal indices included; else 0."""
+    different = 0
+    for i in range(count):
+        different += 0 if K1[i] == K2[i] or (K1[i] != K1[i] and K2[i] != K2[i]) else 1
+    return 1 if different == 0 else 0
+
+
+@_loop
+def _covariance_map_tiles(rows, columns, kernels, column, p, terms, expansions, C, step_C, C_W, C_b, out, step):
+    """A matrix from the expansions of its inputs, of which those of columns begin at ``column``."""
+    size = _numbers_of_block(terms)
+    for block in prange((rows + 31) // 32):
+        second0 = np.empty(256)
+        sum0 = np.empty(256)
+        work = np.empty(4096)
+        for left in range(0, columns, 256):
+            width = _smaller(256, columns - left)
+            k2 = kernels[column + left:column + left + width]
+            for j in range(width):
+                second0[j] = sqrt(k2[j])
+            for i in range(32 * block, _smaller(32 * block + 32, rows)):
+                k1 = kernels[i]
+                first0 = sqrt(k1)
+                row_C = C[i * step_C + left:i * step_C + left + width]
+                one = expansions[i // 64 * size:]
+                for at in range(0, width, 64):
+                    two = expansions[(column + left + at) // 64 * size:]
+                    _sums_of_block(0, 0, 1, p, terms, one, i % 64, two, _smaller(64, width - at), kernels[i:], k2[at:], row_C[at:], work, sum0[at:])
+                for j in range(width):
+                    out[i * step + left + j] = _covariance_map_pair(k1, first0, k2[j], second0[j], row_C[j], sum0[j], C_W, C_b)
+
+
 @_scalar
 def _covariance_map_pair(K1, first0, K2, second0, C, sum0, C_W, C_b):
     return _possible(first0, second0, C, C_b + C_W * sum0)
@@ -83,7 +164,7 @@ def _sums_of_block(step, number, equal, p, terms, one, i, two, width, K1, K2, C,
     tails1 = one[64 * terms + 192:]
     tails2 = two[64 * terms + 192:]
     for j in range(width):
-        covariance = _place_of_sum(number, K1[step * j], K2[j], C[j], p)
+        covariance = C[j]
         rho[j] = _correlated(covariance, left1[64 + step * j], left2[64 + j])
     for j in range(width, 64):
         rho[j] = 0.0
@@ -169,11 +250,6 @@ def _correlated(c, inverse1, inverse2):
 
 
 @_scalar
-def _place_of_sum(number, K1, K2, C, p):
-    return C
-
-
-@_scalar
 def _needed(groups, logarithm, one, two):
     """How many groups of four terms of a parity leave little enough."""
     k = 0
@@ -202,15 +278,6 @@ def _largest_logarithm(rho):
 def _smaller(a, b):
     """The smaller of two whole numbers."""
     return a if a < b else b
-
-
-@_scalar
-def _are_same(count, K1, K2):
-    """1 for equal kernels, what is not a number at equal indices included; else 0."""
-    different = 0
-    for i in range(count):
-        different += 0 if K1[i] == K2[i] or (K1[i] != K1[i] and K2[i] != K2[i]) else 1
-    return 1 if different == 0 else 0
 
 
 @_loop
@@ -356,7 +423,7 @@ def _largest_share(part, total):
     return log(largest)
 
 
-@_scalar
+@_whole
 def _numbers_of_expansion(count, terms):
     """How many numbers the expansion of a function takes at so many inputs."""
     return (count + 63) // 64 * _numbers_of_block(terms)
@@ -368,7 +435,7 @@ def _numbers_of_block(terms):
     return 64 * terms + 192 + (terms // 4 + 65) // 64 * 64
 
 
-@_plain
+@_whole
 def _choose(begin, number, p, count, K, choice):
     """How many nodes and terms all functions take, and up to which root of a kernel they have numbers."""
     failed = 0
@@ -393,14 +460,8 @@ def _choose(begin, number, p, count, K, choice):
 @_scalar
 def _root_of(number, K, p):
     """The root of the variance of the argument of a function; nan where it is not a number."""
-    kernel = _factor_kernel(number, K, p)
+    kernel = K
     return sqrt(kernel) if kernel >= 0.0 else nan
-
-
-@_scalar
-def _factor_kernel(number, K, p):
-    value = K
-    return value
 
 
 @_plain
@@ -533,15 +594,10 @@ def _factor_block(number, nodes, step, roots, p, even, odd):
         below = odd[64 * q:64 * q + 64]
         for j in range(64):
             u = roots[j] * x
-            right = _covariance_map_factor0(u)
-            left = _covariance_map_factor0(-u)
+            right = _tanh(u)
+            left = _tanh(-u)
             above[j] = right + left
             below[j] = right - left
-
-
-@_scalar
-def _covariance_map_factor0(z):
-    return _tanh(z)
 
 
 @_scalar
@@ -572,25 +628,30 @@ def _exp_parts(u):
 @_scalar
 def _exp_tail(u):
     """(exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2."""
-    value = _three_steps(2.091467944897855e-09, u, 2.5105206475334834e-08, 2.7557273661174726e-07, 2.75572554255029e-06)
-    value = _three_steps(value, u, 2.4801587325533502e-05, 0.00019841269874800683, 0.0013888888888883752)
-    value = _three_steps(value, u, 0.008333333333326141, 0.04166666666666667, 0.1666666666666667)
+    value = _fma(_fma(_fma(2.091467944897855e-09, u, 2.5105206475334834e-08), u, 2.7557273661174726e-07), u, 2.75572554255029e-06)
+    value = _fma(_fma(_fma(value, u, 2.4801587325533502e-05), u, 0.00019841269874800683), u, 0.0013888888888883752)
+    value = _fma(_fma(_fma(value, u, 0.008333333333326141), u, 0.04166666666666667), u, 0.1666666666666667)
     return _fma(value, u, 0.5)
 
 
-@_scalar
-def _three_steps(value, u, a, b, c):
-    """Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave."""
-    return _fma(_fma(_fma(value, u, a), u, b), u, c)
+@_whole
+def _kernels_of(count, K, step, least, out):
+    """Kernels that are so many numbers apart, nan where there are no such kernels; zeros up to a multiple of 64."""
+    for i in range(count):
+        out[i] = K[step * i] if K[step * i] >= least else nan
+    for i in range(count, (count + 63) // 64 * 64):
+        out[i] = 0.0
 
 
-@_scalar
-def _valid(K):
-    """A kernel, no number where it is negative."""
-    return nan if K < 0.0 else K
+@_whole
+def _without_values(rows, columns, out, step):
+    """A matrix of nan, which stays where memory lacks."""
+    for i in range(rows):
+        for j in range(columns):
+            out[step * i + j] = nan
 
 
-@_scalar
+@_whole
 def _columns_of_pairs(entries, K1, K2):
     """The number of columns, if pairs are those of a matrix row by row; 1 if they are not."""
     columns = 1
@@ -602,96 +663,25 @@ def _columns_of_pairs(entries, K1, K2):
     return columns if others == 0 else 1
 
 
-@_loop
-def _covariance_map_entries(entries, K1, K2, C, C_W, C_b, out):
-    for i in range(entries):
-        out[i] = nan
-    kernels = np.empty(2 * entries)
-    p = np.empty(3)
-    choice = np.empty(3)
-    p[0] = C_W
-    p[1] = C_b
-    for i in range(entries):
-        kernels[i] = _valid(K1[i])
-        kernels[entries + i] = _valid(K2[i])
-    columns = _columns_of_pairs(entries, kernels, kernels[entries:])
-    if columns > 63:
-        rows = entries // columns
-        firsts = np.empty(rows)
-        for i in range(rows):
-            firsts[i] = K1[i * columns]
-        _covariance_map_matrix(rows, columns, firsts, K2, C, columns, C_W, C_b, out, columns)
-    elif _choose(0, 1, p, 2 * entries, kernels, choice) == 0:
-        terms = int(choice[1])
-        share = _numbers_of_block(terms)
-        for block in prange((entries + 2047) // 2048):
-            work = np.empty(65 * terms)
-            ones = np.empty(1 * share)
-            twos = np.empty(1 * share)
-            row_C = np.empty(64)
-            sum0 = np.empty(64)
-            for at in range(2048 * block, _smaller(2048 * block + 2048, entries), 64):
-                width = _smaller(64, entries - at)
-                first = kernels[at:at + width]
-                second = kernels[entries + at:entries + at + width]
-                lost = _expand(0, 1, p, width, first, choice, ones)
-                lost += _expand(0, 1, p, width, second, choice, twos)
-                for j in range(width):
-                    row_C[j] = C[at + j]
-                _sums_of_block(1, 0, 1, p, terms, ones[0 * share:], 0, twos[0 * share:], width, first, second, row_C, work, sum0)
-                for j in range(width if lost == 0 else 0):
-                    k1 = first[j]
-                    k2 = second[j]
-                    first0 = sqrt(k1)
-                    second0 = sqrt(k2)
-                    out[at + j] = _covariance_map_pair(k1, first0, k2, second0, row_C[j], sum0[j], C_W, C_b)
-
-
-@_loop
 def _covariance_map_matrix(rows, columns, K1, K2, C, step_C, C_W, C_b, out, step):
-    p = np.empty(3)
-    choice = np.empty(3)
-    second = (rows + 63) // 64 * 64
-    kernels = np.empty(second + columns)
-    p[0] = C_W
-    p[1] = C_b
-    for i in range(rows):
-        for j in range(columns):
-            out[i * step + j] = nan
-    for i in range(second):
-        kernels[i] = _valid(K1[i]) if i < rows else 0.0
-    for j in range(columns):
-        kernels[second + j] = _valid(K2[j])
-    column = 0 if rows == columns and _are_same(rows, kernels, kernels[second:]) == 1 else second
-    count = column + columns
-    if _choose(0, 1, p, count, kernels, choice) == 0:
-        terms = int(choice[1])
-        share = _numbers_of_expansion(count, terms)
-        size = _numbers_of_block(terms)
-        expansions = np.empty(1 * share)
-        if _expand(0, 1, p, count, kernels, choice, expansions) == 0:
-            for block in prange((rows + 31) // 32):
-                k2 = np.empty(256)
-                second0 = np.empty(256)
-                row_C = np.empty(256)
-                sum0 = np.empty(256)
-                work = np.empty(4096)
-                for left in range(0, columns, 256):
-                    width = _smaller(256, columns - left)
-                    for j in range(width):
-                        k2[j] = _valid(K2[left + j])
-                        second0[j] = sqrt(k2[j])
-                    for i in range(32 * block, _smaller(32 * block + 32, rows)):
-                        k1 = _valid(K1[i])
-                        first0 = sqrt(k1)
-                        for j in range(width):
-                            row_C[j] = C[i * step_C + left + j]
-                        for at in range(0, width, 64):
-                            first = i // 64 * size
-                            second = (column + left + at) // 64 * size
-                            _sums_of_block(0, 0, 1, p, terms, expansions[0 * share + first:], i % 64, expansions[0 * share + second:], _smaller(64, width - at), kernels[i:], k2[at:], row_C[at:], work, sum0[at:])
-                        for j in range(width):
-                            out[i * step + left + j] = _covariance_map_pair(k1, first0, k2[j], second0[j], row_C[j], sum0[j], C_W, C_b)
+    _covariance_map_rows(rows, columns, K1, 1, K2, C, step_C, C_W, C_b, out, step)
+
+
+def _covariance_map_entries(entries, K1, K2, C, C_W, C_b, out):
+    columns = _columns_of_pairs(entries, K1, K2)
+    if columns > 63:
+        _covariance_map_rows(entries // columns, columns, K1, columns, K2, C, columns, C_W, C_b, out, columns)
+    else:
+        _without_values(1, entries, out, entries)
+        p = np.empty(3)
+        choice = np.empty(3)
+        p[0] = C_W
+        p[1] = C_b
+        kernels = np.empty(2 * entries + 63)
+        _kernels_of(entries, K1, 1, 0.0, kernels)
+        _kernels_of(entries, K2, 1, 0.0, kernels[entries:])
+        if _choose(0, 1, p, 2 * entries, kernels, choice) == 0:
+            _covariance_map_pairs(entries, kernels, p, choice, C, C_W, C_b, out)
 
 
 @intrinsic
@@ -729,15 +719,7 @@ def _power_of_two(typing, k):
 
 
 def evaluated(entries, matrix, inputs, parameters, out):
-    """The values of a function of the broadcast shape: in float32 where all inputs are, else in float64.
-
-    Args:
-        entries: NAME_entries of ``loops.py``.
-        matrix: NAME_matrix of ``loops.py``; None if there is one input.
-        inputs: kernels and covariances.
-        parameters: the others.
-        out: receives the values.
-    """
+    """The values of a function of the broadcast shape: in float32 where all inputs are, else in float64."""
     given = [np.asarray(a) for a in inputs]
     kind = np.dtype(np.float32 if all(a.dtype == np.float32 for a in given) else np.float64)
     if matrix is not None:
@@ -802,10 +784,7 @@ def _real(value, kind=np.float64):
 
 
 def _covariances(K1, K2, C, kind=np.float64):
-    """Covariances; where an argument has fewer digits than ``kind``, they exceed sqrt(K1*K2) by the rounding of that.
-
-    What exceeds it by 64 ulp of the shortest type at most is cut off there; all else stays as it is.
-    """
+    """Covariances; where an argument has fewer digits than ``kind``, they exceed sqrt(K1*K2) by the rounding of that."""
     kinds = [np.asarray(a).dtype for a in (K1, K2, C)]
     unit = max([np.finfo(k).eps for k in kinds if k.kind == "f"], default=0.0)
     if unit <= np.finfo(kind).eps:

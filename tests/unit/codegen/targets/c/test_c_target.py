@@ -49,31 +49,19 @@ def test_wrong_arguments_are_named(loaded, call, found):
 
 def test_source_and_header_are_written_and_compile_without_a_warning(relu, tmp_path):
     path = relu.write(tmp_path / "kernels.c")
-    header = tmp_path / "kernels.h"
-    assert header.read_text() == header_of(relu.text, "kernels")
+    header = (tmp_path / "kernels.h").read_text()
+    assert header == header_of(relu.text, "kernels") and "explains the functions" in header
+    assert "/* Covariance of the next layer, two inputs. */\nvoid relu_covariance_map(size_t entries" in header
     command = [COMPILER, *STRICT_C, "-O1", "-c", str(path), "-o", str(tmp_path / "kernels.o")]
     subprocess.run(command, check=True, capture_output=True)
 
 
-def test_programs_link_it(relu, tmp_path):
-    relu.write(tmp_path / "kernels.c")
-    (tmp_path / "main.c").write_text(
-        '#include <stdio.h>\n#include "kernels.h"\nint main(void)\n{\n    double K = 2, out;\n'
-        '    relu_kernel_map(1, &K, 1.5, 0.25, &out);\n    printf("%.17g", out);\n    return 0;\n}\n'
-    )
-    program = str(tmp_path / "main")
-    subprocess.run(
-        [COMPILER, *STRICT_C, str(tmp_path / "main.c"), str(tmp_path / "kernels.c"), "-lm", "-o", program], check=True
-    )
-    assert subprocess.run([program], check=True, capture_output=True, text=True).stdout == "1.75"
-
-
-def test_a_program_uses_a_network_as_its_header_says(tmp_path):
-    """Kernels of relu before and after, against Cho and Saul; the compile line is that of the header."""
+def test_a_program_uses_a_network_as_its_source_says(tmp_path):
+    """Kernels of relu before and after, against Cho and Saul; the compile line is that of the source."""
     sr.export(sr.network([sr.Layer(sr.Dense(sr.z)), "relu"]), target="c").write(tmp_path / "net.c")
-    header = (tmp_path / "net.h").read_text()
-    assert "return is 0, or 1 if memory ran out" in " ".join(header.replace(" *", " ").split())
-    assert "row-major" in header and header.count("before the call the covariances x.x'/n0") == 2
+    source = (tmp_path / "net.c").read_text()
+    assert "return is 0, or 1 if memory ran out" in " ".join(source.replace(" *", " ").split())
+    assert "row-major" in source and source.count("before the call the covariances x.x'/n0") == 2
     (tmp_path / "program.c").write_text(
         '#include <stdio.h>\n#include "net.h"\nint main(void)\n{\n'
         "    const double K1[] = {1, 2}, K2[] = {3, 1, 2}, C_W[] = {1.5, 2}, C_b[] = {0.25, 0.5};\n"
@@ -81,7 +69,7 @@ def test_a_program_uses_a_network_as_its_header_says(tmp_path):
         "    if (layer_relu_dual_kernel_matrix(2, 3, K1, K2, 0, 1, C_W, C_b, C, Theta))\n        return 1;\n"
         '    for (int i = 0; i < 6; ++i)\n        printf("%.17g ", C[i]);\n    return 0;\n}\n'
     )
-    (command,) = [line for line in header.splitlines() if line.endswith("-o program")]
+    (command,) = [line for line in source.splitlines() if line.endswith("-o program")]
     words = [{"FILE.c": "net.c", "cc": COMPILER}.get(word, word) for word in command.split()[1:] if word != "-fopenmp"]
     subprocess.run([*words, *STRICT_C], check=True, cwd=tmp_path)
     printed = subprocess.run([str(tmp_path / "program")], check=True, capture_output=True, text=True).stdout
