@@ -232,13 +232,7 @@ class T4(_SignAverage):
 SPECIAL = (S2, Q2, S4, T4)
 register(
     FunctionRecord(kind=S2),
-    FunctionRecord(
-        kind=S4,
-        spellings={
-            "arrays": "_four_signs({0}, {1}, {2}, {3}, {4}, {5})",
-            "torch": "_four_signs(*_alike({0}, {1}, {2}, {3}, {4}, {5}))",
-        },
-    ),
+    FunctionRecord(kind=S4, spellings={"arrays": "_four_signs({0}, {1}, {2}, {3}, {4}, {5})"}),
     FunctionRecord(kind=T4, spellings={"arrays": "_equal_signs({0})"}),
     FunctionRecord(
         kind=Q2,

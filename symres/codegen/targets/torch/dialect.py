@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from ...arrays.array_functions import array_functions
 from ...emission.emitter import Dialect
-from ...stable.primitives import Distance, TwoSigns, TwoTails
+from ...stable.primitives import Distance
 
 TORCH = Dialect(
     name="PyTorch",
     functions={
         **array_functions("torch", "torch", "torch"),
         Distance: "torch.clamp(({0} - {2}) + ({1} - {2}), min=0.0)",
-        TwoSigns: "_two_signs(*_alike({0}, {1}, {2}, {3}))",
-        TwoTails: "_two_tails(*_alike({0}, {1}, {2}, {3}))",
     },
     sqrt="torch.sqrt({0})",
     root="_root({0})",

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
+from .tensors import _alike
+
 Function: TypeAlias = Callable[..., Tensor]
 
 
@@ -39,13 +41,13 @@ class _Given(torch.autograd.Function):
         return _sloped(value, slopes, *moved), 0
 
 
-def _sloped(value: Function, slopes: Sequence[Function | None], *arguments: Tensor) -> Tensor:
-    """A function of arguments that broadcast, with its derivative in each of them."""
-    arguments = torch.broadcast_tensors(*arguments)
-    if torch.compiler.is_compiling() and not (torch.is_grad_enabled() and any(a.requires_grad for a in arguments)):
+def _sloped(value: Function, slopes: Sequence[Function | None], *arguments: Tensor | float) -> Tensor:
+    """A function of arguments that broadcast, tensors and numbers, with its derivative in each of them."""
+    tensors = _alike(*arguments)
+    if torch.compiler.is_compiling() and not (torch.is_grad_enabled() and any(a.requires_grad for a in tensors)):
         # torch.compile inlines forward then, and would pass a context to one with a variable number of arguments
-        return value(*arguments)
-    return _Given.apply(value, slopes, *arguments)
+        return value(*tensors)
+    return _Given.apply(value, slopes, *tensors)
 
 
 def _of_dawson(x: Tensor) -> Tensor:

@@ -250,3 +250,12 @@ def test_slopes_at_zero_beside_roots_of_kernels():
     assert slope[0].item() == pytest.approx(3, rel=1e-12)
     for k, found in zip((1e-15, 0.5), slope[1:].tolist(), strict=True):
         assert found == pytest.approx(float(exact.evalf(K=k, C_W=3)), rel=1e-9)
+
+
+def test_numbers_stand_beside_tensors_in_functions_with_slopes():
+    """Behind a norm the exponent of sin's average is a number."""
+    quantity = derived(sr.pre_ln("sin")).ntk_map
+    arguments = double(0.7, 1.3, 0.4, 0.5, 1.1, 0.2)
+    value = export(quantity, "torch").load().ntk_map(*arguments)
+    assert value.item() == pytest.approx(export(quantity).load().ntk_map(*(a.item() for a in arguments)), rel=1e-14)
+    assert all(torch.isfinite(slope) for slope in torch.autograd.grad(value, arguments))
