@@ -97,22 +97,12 @@ def check(
                 lambda what, done: report(what, done if share == 1.0 else share + (1 - share) * done),
             )
     if quantities is not None:
-        rows += _unanswered(claims, rows, names, asked, seed)
+        known = {row.quantity for row in rows}
+        for name in (name for name in asked if name not in known):  # no oracle has a row about it
+            said = "this oracle compares it only together with kernel_map, or not at all"
+            said = said if name in claims else "the derivation left it unknown"
+            rows += [inconclusive(name, oracle, "", (said,), seed=seed) for oracle in names]
     else:  # nobody asked for what networks of affordable widths do not show
         deep = theory.depth_observables
         rows = [row for row in rows if not (row.quantity in deep and row.outcome is Outcome.INCONCLUSIVE)]
     return CheckReport(tuple(rows))
-
-
-def _unanswered(
-    claims: Mapping[str, Quantity], rows: Sequence[Verdict], oracles: Sequence[str], asked: Iterable[str], seed: int
-) -> list[Verdict]:
-    """An inconclusive row for every quantity that was asked for and about which no oracle has a row."""
-    known = {row.quantity for row in rows}
-    found = []
-    for name in (name for name in asked if name not in known):
-        said = "this oracle compares it only together with kernel_map, or not at all"
-        if name not in claims:
-            said = "the derivation left it unknown"
-        found += [inconclusive(name, oracle, "", (said,), seed=seed) for oracle in oracles]
-    return found

@@ -110,12 +110,16 @@ def curves(report: Report) -> Curves:
         found = getattr(module, name)(kernels, *_numbers(shown[name], known))
         if not np.isnan(found).all():
             values[name if name != "kernel_map" else RATIO] = found / kernels if name == "kernel_map" else found
+    symbols = {s for q in shown.values() for s in q.symbols}
+    # what the user set, and what was chosen here
+    settings = [(latex(sp.Symbol(name)), value) for name, value in report.settings]
+    settings += [(latex(s), _short(known[s])) for s in (C_W, C_b, gamma, xi) if s in symbols]
     return Curves(
         kernels,
         {name: values[name] for name in _CURVES if name in values},
         critical,
         f"{report.activation}, {report.layer}",
-        _setting({s for q in shown.values() for s in q.symbols}, known, report),
+        r",\ ".join(f"{name} = {value}" for name, value in settings),
         point is not None and point.K == K,
         advised,
         "" if report.advice is None else advised_words(report.advice),
@@ -132,13 +136,6 @@ def _shape(report: Report) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     values = [compile_ball(function, (z,)) for function in (phi, phi.diff(z))]
     first, slope = (np.array([float(value([arb(place)]).real) for place in places]) for value in values)
     return places, first, slope
-
-
-def _setting(symbols: set[sp.Symbol], known: Mapping[sp.Symbol, float], report: Report) -> str:
-    """The parameters of the curves: what the user set, and what was chosen here."""
-    shown = [(latex(sp.Symbol(name)), value) for name, value in report.settings]
-    shown += [(latex(s), _short(known[s])) for s in (C_W, C_b, gamma, xi) if s in symbols]
-    return r",\ ".join(f"{name} = {value}" for name, value in shown)
 
 
 def _short(value: float) -> str:
