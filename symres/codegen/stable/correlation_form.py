@@ -59,7 +59,8 @@ def determined(code: sp.Expr) -> sp.Expr:
 
 def cornered(code: sp.Expr) -> sp.Expr:
     """The same in terms of the correlation, if the code divides by what vanishes with a kernel and need not."""
-    if not any(_vanishes(p.base) for p in code.atoms(sp.Pow) if p.exp.is_negative):
+    divisors = [p.base for p in code.atoms(sp.Pow) if p.exp.is_negative]
+    if all(d.subs({k: 0, C: 0, determinant: 0}) != 0 for d in divisors for k in (K1, K2)):
         return code
     point = {K1: _FIRST**2, K2: _SECOND**2, C: correlation * _FIRST * _SECOND}
     point[determinant] = (complement * _FIRST * _SECOND) ** 2
@@ -112,11 +113,6 @@ def _placed(code: sp.Expr, point: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
     return walk(code)
 
 
-def _vanishes(base: sp.Expr) -> bool:
-    """Whether a positive function of kernels is 0 where one of them is."""
-    return any(base.subs({k: 0, C: 0, determinant: 0}) == 0 for k in (K1, K2))
-
-
 def _factored(e: sp.Expr) -> sp.Expr:
     """A sum with the powers of the deviations that all terms share in front; an angle without those of both sides."""
     if isinstance(e, pr.Atan2):
@@ -140,7 +136,15 @@ def _shared(*terms: sp.Expr) -> sp.Expr:
 
 def restored(code: sp.Expr) -> sp.Expr:
     """Code of a pair kernel whose exponentials of K1, K2 and C have all digits."""
-    return bottom_up(bottom_up(code, _cosh), _restored)
+
+    def rule(e: sp.Expr) -> sp.Expr:
+        if not isinstance(e, co.ExpSinh | co.ExpCosh | co.ExpCoshm1):
+            return e
+        parts = sp.Add.make_args(sp.expand(e.args[0]))
+        sides = [{*part.free_symbols} & {K1, K2} for part in parts]
+        return pr.Restored(e, *parts, e.args[1]) if sides in ([{K1}, {K2}], [{K2}, {K1}]) else e
+
+    return bottom_up(bottom_up(code, _cosh), rule)
 
 
 def _cosh(e: sp.Expr) -> sp.Expr:
@@ -159,11 +163,3 @@ def _cosh(e: sp.Expr) -> sp.Expr:
             if not total.has(C):
                 e += 2 * q * co.ExpCosh(total, difference) - q * sp.exp(u) - q * sp.exp(v)
     return e
-
-
-def _restored(e: sp.Expr) -> sp.Expr:
-    if not isinstance(e, co.ExpSinh | co.ExpCosh | co.ExpCoshm1):
-        return e
-    parts = sp.Add.make_args(sp.expand(e.args[0]))
-    sides = [{*part.free_symbols} & {K1, K2} for part in parts]
-    return pr.Restored(e, *parts, e.args[1]) if sides in ([{K1}, {K2}], [{K2}, {K1}]) else e

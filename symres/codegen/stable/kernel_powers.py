@@ -7,7 +7,7 @@ Nothing is rounded by that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -88,7 +88,9 @@ def reduced(e: sp.Expr) -> Reduced:
         base, p = found[0], e.exp
         return Reduced(base.value**p, (base.powers[0] * p, base.powers[1] * p), max(steepest, abs(_total(base) * p)))
     if isinstance(e, (sp.Add, *_ALIKE)):
-        return _aligned(e.func, found, steepest, isinstance(e, _BARE))
+        powers = _largest(found)  # one for all terms, which the function has then as well
+        value = e.func(*(f.raised(powers) for f in found))
+        return Reduced(value, (sp.S.Zero, sp.S.Zero) if isinstance(e, _BARE) else powers, steepest)
     if isinstance(e, _OF_ONE):
         powers = (sp.S.Zero, sp.S.Zero) if isinstance(e, _BARE) else found[0].powers
         return Reduced(e.func(found[0].value), powers, steepest)
@@ -113,13 +115,6 @@ def _size(factors: Sequence[Reduced], sign: int) -> sp.Expr:
 
 def _largest(found: Sequence[Reduced]) -> Powers:
     return max(f.powers[0] for f in found), max(f.powers[1] for f in found)
-
-
-def _aligned(func: Callable[..., sp.Expr], found: Sequence[Reduced], steepest: sp.Expr, bare: bool) -> Reduced:
-    """A function of terms that get one power, which it has then as well."""
-    powers = _largest(found)
-    value = func(*(f.raised(powers) for f in found))
-    return Reduced(value, (sp.S.Zero, sp.S.Zero) if bare else powers, steepest)
 
 
 def _angular_sum(found: Sequence[Reduced], steepest: sp.Expr) -> Reduced:

@@ -67,20 +67,23 @@ def build_component(
         LosesDigits: a closed form whose terms cancel in floats, or whose limit at K = 0 depends on parameters; the
             same holds.
     """
-    average = Component(name, symbols, formula, summed_averages(formula) if C in symbols else None)
-    if averages(formula) and symbols != (K,) and average.code is None and not target.computes(average):
-        raise not_integrated(formula, target.title)  # it would be measured for nothing
-    is_special = C in symbols and formula.has(*SPECIAL)
+    wanted = Component(name, symbols, formula, None, fallback_integral=fallback_integral)
+    if averages(formula) and symbols != (K,):
+        sums = summed_averages(formula) if wanted.is_pair else None
+        if sums is None and not target.computes(wanted):
+            raise not_integrated(formula, target.title)  # it would be measured for nothing
+    is_special = wanted.is_pair and formula.has(*SPECIAL)
     if is_special and (unspelled := target.unspelled(in_determinant_form(stabilise(formula)))):  # likewise
         raise NoSpelling.of(target.title, formula, unspelled)
     if is_special and not accept_cancellation:
-        _check_digits(name, symbols, formula, target.title, reference, fallback_integral)
-    component = _built(name, symbols, formula, reference, accept_cancellation, fallback_integral)
+        _check_digits(wanted, target.title, reference)
+    component = _built(wanted, reference, accept_cancellation)
     if component.fallback_integral is not None and not target.capabilities.mends:
         if is_special:
             component = _certain_or_summed(component, target.title, reference)
         else:
-            component = replace(_built(name, symbols, formula, reference, accept_cancellation), mended=False)
+            unmended = replace(wanted, fallback_integral=None)
+            component = replace(_built(unmended, reference, accept_cancellation), mended=False)
     component = _spelled(component, target, reference)
     if not target.is_runnable or target is reference:
         return replace(component, ranges=parameter_ranges(component, reference))
@@ -152,16 +155,10 @@ def _remeasured(component: Component, target: Target, values: Values | None = No
 
 
 @lru_cache(maxsize=256)
-def _check_digits(
-    name: str,
-    symbols: tuple[sp.Symbol, ...],
-    formula: sp.Expr,
-    title: str,
-    reference: Target,
-    fallback_integral: sp.Expr | None,
-) -> None:
+def _check_digits(wanted: Component, title: str, reference: Target) -> None:
     """Refuse a closed form in special functions that is inaccurate where terms are most likely to cancel."""
-    component = Component(name, symbols, formula, in_determinant_form(stabilise(formula)))
+    may_mend = wanted.fallback_integral is not None
+    component = replace(wanted, code=in_determinant_form(stabilise(wanted.formula)), fallback_integral=None)
     if _is_unspelled(component, reference):
         return
     component = errors.with_ends(component, reference)
@@ -169,13 +166,13 @@ def _check_digits(
     function = errors.running(component, reference)
     with np.errstate(all="ignore"):
         values = {point: float(function(*map(np.array, point), *extra)) for point in (*PARALLEL, *HARD)}
-    if fallback_integral is None and not all(math.isfinite(values[point]) for point in PARALLEL):
+    if not may_mend and not all(math.isfinite(values[point]) for point in PARALLEL):
         raise _refused(component, title, "it is 0/0 in floats where inputs are parallel")
-    most = FEW_DIGITS if fallback_integral is None else MAX_CLOSED_FORM_ERROR  # averages mend what is lost in places
+    most = MAX_CLOSED_FORM_ERROR if may_mend else FEW_DIGITS  # averages mend what is lost in places
     for point in HARD:
         if not (error := errors.deviation(formula, point, values[point])) <= most:
             raise _refused(component, title, f"its terms cancel in floats (error {error:.0e} at {named(point)})")
-    measured = _built(name, symbols, component.formula, reference, False, fallback_integral)  # as in the call below
+    measured = _built(wanted, reference)  # as it is called afterwards
     if not measured.error <= FEW_DIGITS:
         where = f"error {measured.error:.0e} at {measured.worst}"
         raise _refused(component, title, f"its terms cancel in floats ({where})")
@@ -196,41 +193,35 @@ def _refused(component: Component, title: str, found: str) -> LosesDigits:
 
 
 @lru_cache(maxsize=256)
-def _built(
-    name: str,
-    symbols: tuple[sp.Symbol, ...],
-    formula: sp.Expr,
-    reference: Target,
-    accept_cancellation: bool = False,
-    fallback_integral: sp.Expr | None = None,
-) -> Component:
-    """The component, measured on the reference."""
-    open_ = bool(averages(formula))
-    if C in symbols:
+def _built(wanted: Component, reference: Target, accept_cancellation: bool = False) -> Component:
+    """The component with its code, measured on the reference."""
+    formula, integral, open_ = wanted.formula, wanted.fallback_integral, bool(averages(wanted.formula))
+    bare, is_single = replace(wanted, fallback_integral=None), wanted.symbols == (K,)
+    if wanted.is_pair:
         if open_:
-            return _measured(Component(name, symbols, formula, summed_averages(formula)), reference)
+            return _measured(replace(bare, code=summed_averages(formula)), reference)
         form = angle_form(formula, (K1, C, K2))
         code = in_determinant_form(stabilise(formula) if form is None else form.stable())
-        component = Component(name, symbols, formula, code, form)
+        component = replace(bare, code=code, form=form)
         if not _is_unspelled(component, reference):  # its angles are counted from where least cancels
             component = steadiest(component, reference)
-        component = _guarded(component, fallback_integral, reference)
+        component = _guarded(component, integral, reference)
         unspelled = _is_unspelled(component, reference)
         return component if unspelled else _measured(component, reference, accept_cancellation)
-    if open_ and len(symbols) > 1:
-        return _measured(Component(name, symbols, formula, None), reference)
-    closed = _guarded(Component(name, symbols, formula, stabilise(formula)), fallback_integral, reference)
+    if open_ and not is_single:
+        return _measured(bare, reference)
+    closed = _guarded(replace(bare, code=stabilise(formula)), integral, reference)
     if not open_ and not _is_unspelled(closed, reference):
         closed = _measured(closed, reference, accept_cancellation)
-        if closed.error <= ACCURATE or len(symbols) > 1:
+        if closed.error <= ACCURATE or not is_single:
             return closed
         try:
-            fitted = _fitted(name, formula, reference)
+            fitted = _fitted(wanted.name, formula, reference)
         except SymresError:  # waves
             return closed
         # a closed form of exponentials goes on to the largest floats: a fit that ends before must be much better
         return fitted if math.isinf(fitted.max_kernel) or 10 * fitted.error < closed.error else closed
-    return closed if len(symbols) > 1 else _fitted(name, formula, reference)
+    return _fitted(wanted.name, formula, reference) if is_single else closed
 
 
 def _guarded(component: Component, fallback_integral: sp.Expr | None, reference: Target) -> Component:

@@ -126,7 +126,11 @@ def to_ball(value: Number, bits: int) -> Ball:
         if isinstance(value, bool):
             raise DeclarationError(f"the value {value}", "it is a truth value", "pass a number")
         if isinstance(value, str):
-            return _parse(value)
+            match = _NUMBER.fullmatch(value.strip())
+            if match is None or (match[2] and not int(match[2])):
+                remedy = "write a decimal such as 0.1 or a ratio such as 1/3"
+                raise DeclarationError(f"the value {value!r}", "it is not a number", remedy)
+            return arb(match[1]) / arb(match[2] or 1)  # flint's parser: 1e-999999999 must not fill the memory
         if isinstance(value, int | sp.Integer):
             return arb(int(value))
         if isinstance(value, Fraction | sp.Rational):
@@ -142,16 +146,6 @@ def to_ball(value: Number, bits: int) -> Ball:
         if not isinstance(value, sp.Expr) or value.free_symbols or value.has(sp.nan, sp.zoo, sp.oo, -sp.oo):
             raise DeclarationError(f"the value {value!r}", "it is not a finite number", "pass a number")
         return enclose(value, {}, bits)
-
-
-def _parse(text: str) -> arb:
-    match = _NUMBER.fullmatch(text.strip())
-    if match is None or (match[2] and not int(match[2])):
-        raise DeclarationError(
-            f"the value {text!r}", "it is not a number", "write a decimal such as 0.1 or a ratio such as 1/3"
-        )
-    numerator, denominator = match.groups()
-    return arb(numerator) / arb(denominator or 1)  # flint's parser, not Fraction: 1e-999999999 must not fill the memory
 
 
 def _mpf(ball: arb) -> mpmath.mpf:

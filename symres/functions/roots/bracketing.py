@@ -225,10 +225,13 @@ def _subdivided(functions: _ValueAndSlope, first: _Row, last: _Row, depth: int =
     """The rows of a cell, divided where the slope is large enough for the function to reach zero inside."""
     (a, (value_a, slope_a)), (b, (value_b, slope_b)) = first, last
     steepest = max(abs(float(slope_a.mid())), abs(float(slope_b.mid())))
-    reach = steepest * math.log(b / a) * _MARGIN
-    if depth and _is_straight(first, last):
+    width = math.log(b / a)
+    secant = float((value_b - value_a).mid()) / width
+    ratios = [float(slope.mid()) / secant for slope in (slope_a, slope_b)] if secant else [0.0]
+    if depth and all(1 / _STRAIGHT < ratio < _STRAIGHT for ratio in ratios):  # it has one zero at most
         return [first, last]
-    if depth == _MAX_HALVINGS or not reach >= min(abs(float(value_a.mid())), abs(float(value_b.mid()))):
+    nearest = min(abs(float(value_a.mid())), abs(float(value_b.mid())))
+    if depth == _MAX_HALVINGS or not steepest * width * _MARGIN >= nearest:
         return [first, last]
     k = sp.Rational(round(math.sqrt(a * b) * 10**15), 10**15)
     middle = (k, functions(k))
@@ -236,14 +239,6 @@ def _subdivided(functions: _ValueAndSlope, first: _Row, last: _Row, depth: int =
         return [first, last]
     left, right = (_subdivided(functions, *ends, depth + 1) for ends in ((first, middle), (middle, last)))
     return [*left[:-1], *right]
-
-
-def _is_straight(first: _Row, last: _Row) -> bool:
-    """Whether a function goes nearly straight from one end of a half cell to the other: it has one zero at most."""
-    (a, (value_a, slope_a)), (b, (value_b, slope_b)) = first, last
-    secant = float((value_b - value_a).mid()) / math.log(b / a)
-    ratios = [float(slope.mid()) / secant for slope in (slope_a, slope_b)] if secant else [0.0]
-    return all(1 / _STRAIGHT < ratio < _STRAIGHT for ratio in ratios)
 
 
 def value_with_sign(function: Function, k: sp.Rational) -> arb:
