@@ -316,7 +316,7 @@ class Advice(Shown):
 
     @property
     def schemes(self) -> list[tuple[str, str, str, str]]:
-        """Rows of customary schemes: name, C_W, factors on kernel and squared gradient; "-" beyond numbers.
+        """Rows of customary schemes, each name, C_W and the factors on kernel and squared gradient; "-" beyond numbers.
 
         Examples:
             Ten layers of ``|z|`` at ``C_W = 2`` multiply kernels and squared gradients by ``2^10``:

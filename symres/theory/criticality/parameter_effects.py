@@ -32,7 +32,7 @@ _POWERS = (-2, 2, -1, 1, -4, 4)
 _UNIT_BITS = 140
 _AGREED = arb(2) ** -80  # relative
 # kernel in units, value of the parameter: no simple ratios, and several of each
-_POINTS = tuple(
+_COMPARED_AT = tuple(
     (sp.Rational(*kernel), sp.Rational(*p))
     for kernel, p in (((1409, 1013), (2503, 1009)), ((311, 1123), (2503, 1009)), ((4877, 1009), (433, 1021)))
 )
@@ -169,14 +169,14 @@ class Unit:
         if not function.free_symbols <= {K, self.parameter}:
             return None
         try:
-            ratios = [self._ratio(function, *place) for place in _POINTS]
+            ratios = [self._ratio(function, *place) for place in _COMPARED_AT]
         except SymresError:  # no number somewhere
             return None
-        exponent = _half_integer(ratios[0], _POINTS[0][1])
+        exponent = _half_integer(ratios[0], _COMPARED_AT[0][1])
         if exponent is None:
             return None
         with ctx.workprec(_UNIT_BITS):
-            expected = [enclose(p**exponent, {}, _UNIT_BITS) for _, p in _POINTS]
+            expected = [enclose(p**exponent, {}, _UNIT_BITS) for _, p in _COMPARED_AT]
             agreed = all(abs(ratio / power - 1) < _AGREED for ratio, power in zip(ratios, expected, strict=True))
         return self.parameter**exponent if agreed else None
 

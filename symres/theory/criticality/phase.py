@@ -282,7 +282,10 @@ class CorrelationMap:
     def scales(self) -> DepthScales:
         """The correlation in which deep networks end, and the depths over which they go there."""
         inner = self._inner
-        slope = self._phase.chi_perp if inner is None else self._slope(number(inner, "c"))
+        slope = self._phase.chi_perp
+        if inner is not None:  # f'(c) is that of the covariance map in C
+            there = self._pair(number(inner, "c"))
+            slope = float(derivative(self._covariance, C).evalf(_MAP_DIGITS, **there))
         return DepthScales(1.0 if inner is None else inner, _depth(abs(self._phase.chi_parallel)), _depth(slope))
 
     @cached_property
@@ -318,10 +321,6 @@ class CorrelationMap:
     def _value(self, c: sp.Expr) -> mp.mpf:
         """The next covariance, K* f(c)."""
         return self._covariance.evalf(_MAP_DIGITS, **self._pair(c))
-
-    def _slope(self, c: sp.Expr) -> float:
-        """f'(c), that of the covariance map in C."""
-        return float(derivative(self._covariance, C).evalf(_MAP_DIGITS, **self._pair(c)))
 
     def _pair(self, c: sp.Expr) -> dict[str, Number]:
         return {"K1": self._kernel, "K2": self._kernel, "C": c * self._kernel, **self._params}

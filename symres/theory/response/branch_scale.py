@@ -54,11 +54,7 @@ _ASKED = "the optimal branch scale of many layers"
 
 
 def scanned(function: Function, start: Sequence[float]) -> list[Value]:
-    """Places and values, beyond the first places if the sign does not change between these.
-
-    Args:
-        function: not finite where numbers end.
-        start: the first places, increasing.
+    """Places and values, beyond the first places, which increase, where the sign is the same at all of these.
 
     Raises:
         NoClosedForm: numbers end everywhere.
@@ -119,13 +115,7 @@ def largest_response(
 ) -> BranchScale:
     """The scale at which outputs of so many layers and a readout respond most to the kernels K, or K11, K12, K22.
 
-    Args:
-        layer: repeated.
-        readout: the last layer.
-        depth: number of repetitions.
-        kernels: of the input.
-        values: of all parameters but the scale.
-        scale: the parameter that weighs the branch.
+    ``values`` are those of all parameters but the scale, which weighs the branch.
 
     Raises:
         NoClosedForm: no scale between 0 and infinity makes the response largest.

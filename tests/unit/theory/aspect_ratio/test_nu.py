@@ -92,14 +92,6 @@ def test_layers_without_a_critical_point():
 # ---- the aspect ratio ---------------------------------------------------------------------------------------------
 
 
-def test_the_aspect_ratio():
-    theory = derived(sr.residual("relu"))
-    assert theory.aspect_ratio.symbols == (sr.gamma, sr.n_L)
-    for gamma in GAMMAS:
-        expected = 4 / (23 * float(theory.nu.evalf(gamma=gamma)))
-        assert theory.aspect_ratio.evalf(gamma=gamma, n_L=1) == pytest.approx(expected, rel=1e-14)
-
-
 def test_layers_without_a_skip_connection_need_no_gamma():
     assert derived(sr.mlp("relu")).nu.evalf() == 5
     assert derived(sr.mlp("relu")).nu.evalf(gamma="1/2") == 5
