@@ -22,7 +22,7 @@ SUFFIXES = (".py", ".j2", ".h", ".c")
 TARGETS = "targets"  # several targets may call the same part by the same name
 SERVED = {("kernels", "NeuralKernel")}  # one class for each library, and users see one library only
 CROWD = 12  # modules of a folder
-TOTALS = {"lines": sum, "hasattr": sum, "Any": sum, "longest function": max, "longest folder": max}
+TOTALS = {"lines": sum, "longest function": max, "longest folder": max}
 
 # files at most: where there are fewer, the limit follows, and it never rises
 LIMITS = {"tables": 3, "tables of check": 2, "Gauss rules": 7, "Gauss rules of check": 3}
@@ -98,17 +98,6 @@ def repeated_classes(package=PACKAGE):
 
 
 # ---- one module ----------------------------------------------------------------------------------------------------
-
-
-def uses(word, tree):
-    """How often a name stands in code, strings and comments left out."""
-    count = 0
-    for node in ast.walk(tree):
-        count += isinstance(node, ast.Name) and node.id == word
-        # annotations as text
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 60:
-            count += bool(re.fullmatch(rf"[\w\[\], |.]*\b{word}\b[\w\[\], |.]*", node.value)) and "[" in node.value
-    return count
 
 
 def listed_functions(tree):
@@ -276,12 +265,9 @@ def figures(root=ROOT):
     files = parsed(root)
     trees = {path: tree for path, tree in files.items() if not isinstance(tree, str)}
     lines = {path.relative_to(root): path.read_text().splitlines() for path in texts(root)}
-    by_room, used = Counter(), {word: Counter() for word in ("hasattr", "Any")}
+    by_room = Counter()
     for path, found in lines.items():
         by_room[_room(path)] += len(found)
-    for name, tree in trees.items():
-        for word, counted in used.items():
-            counted[_room(Path(name))] += uses(word, tree)
     written = [line for found in lines.values() for line in found if line.strip()]
     code = [path.read_text() for path in sources(package)]
     comments = sum(len(commentary(text)) for text in code)
@@ -298,7 +284,6 @@ def figures(root=ROOT):
         f"folders of more than {CROWD} modules": {name: size for name, size in folders.items() if size > CROWD},
         "module names that occur twice": {name: len(paths) for name, paths in repeated_modules(package).items()},
         "public class names that occur twice": {name: len(paths) for name, paths in repeated_classes(package).items()},
-        **{word: {room: count for room, count in sorted(counted.items()) if count} for word, counted in used.items()},
         "mean length of a line": round(sum(map(len, written)) / len(written), 1),
         "share of commentary, %": round(100 * comments / sum(bool(r.strip()) for t in code for r in t.splitlines()), 1),
     }

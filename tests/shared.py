@@ -1,7 +1,5 @@
 """What several tests share: theories, derived once in a worker, and tables that are filled when asked."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from functools import cache

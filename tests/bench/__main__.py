@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from tests.bench import against
+from tests.bench.against import WorkerProcess
 from tests.bench.instructions import counted
-from tests.bench.worker_process import WorkerProcess
 
 PEERS = ("jax==0.4.30", "jaxlib==0.4.30", "numpy<2", "scipy<1.13", "tf2jax==0.3.6", "neural-tangents==0.6.5")
 ACTIVATIONS = ("gelu", "relu", "erf")

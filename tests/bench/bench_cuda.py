@@ -1,15 +1,13 @@
 """Generated PyTorch modules on an accelerator: ``python tests/bench/bench_cuda.py``, as a table in Markdown.
 
 For each function: the largest difference to the same code on the processor in float64, relative to the largest entry;
-whether it waits for an answer of the accelerator; whether it compiles in one graph, with the difference that this
-makes; times of an N x N matrix as ratios to a copy of it, and nanoseconds for an entry: eager, compiled, and with
-gradients. Networks take the compiler minutes: they are traced to one graph and not timed compiled.
-``--device cpu`` runs everything but what only an accelerator can say.
+whether it compiles in one graph, with the difference that this makes; times of an N x N matrix as ratios to a copy of
+it, and nanoseconds for an entry: eager, compiled, and with gradients. Networks take the compiler minutes: they are
+traced to one graph and not timed compiled. ``--device cpu`` runs everything but what only an accelerator can say.
 """
 
 import argparse
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -19,7 +17,7 @@ import symres as sr
 
 C_W, C_b, FEATURES, DEPTH = 1.7, 0.1, 100, 5
 CLOSED, OPEN = ("relu", "gelu", "erf", "sin"), ("silu", "tanh")
-HEAD = ("function", "difference", "of gradients", "waits", "one graph", "copies", "compiled", "with gradients")
+HEAD = ("function", "difference", "of gradients", "one graph", "copies", "compiled", "with gradients")
 
 
 def maps(name: str) -> Callable:
@@ -56,29 +54,6 @@ def far(one: torch.Tensor, two: torch.Tensor) -> float:
     return float((one.cpu() - two.cpu()).abs().max() / two.abs().max())
 
 
-@contextmanager
-def no_waiting(device: str) -> Iterator[None]:
-    if device == "cpu":
-        yield
-        return
-    torch.cuda.set_sync_debug_mode("error")
-    try:
-        yield
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
-
-
-def waits(function: Callable, X: torch.Tensor) -> str:
-    """What waits: nothing, values, or gradients only."""
-    for what, run in (("values", function), ("gradients", lambda given: gradients(function, given))):
-        try:
-            with no_waiting(X.device.type):
-                run(X)
-        except RuntimeError as error:
-            return f"{what}: {str(error).splitlines()[0][:60]}"
-    return "no"
-
-
 def compiled(function: Callable, X: torch.Tensor, backend: str) -> tuple[Callable | None, str]:
     torch._dynamo.reset()
     found = torch.compile(function, fullgraph=True, backend=backend)
@@ -104,7 +79,7 @@ def row(function: Callable, device: str, kind: torch.dtype, size: int, rounds: i
     found.append(float("nan") if quick is None or backend != "inductor" else seconds(lambda: quick(many), rounds))
     found.append(seconds(lambda: gradients(function, many), rounds))
     ratios = [f"{t / copy:.1f} ({t / size**2 * 1e9:.2f} ns)" for t in found]
-    return [f"{values:.0e}", f"{slopes:.0e}", waits(function, few), one_graph, *ratios]
+    return [f"{values:.0e}", f"{slopes:.0e}", one_graph, *ratios]
 
 
 def main() -> None:

@@ -41,17 +41,8 @@ def instructions(text: str, program: str) -> float:
         folder = Path(name)
         sr.codegen.module.Module("kernel", "c", text).write(folder / "kernel.c")
         (folder / "main.c").write_text(f"#define SIZE {SIZE}\n{program}")
-        command = [
-            "cc",
-            *FLAGS,
-            "-I",
-            name,
-            str(folder / "main.c"),
-            str(folder / "kernel.c"),
-            "-lm",
-            "-o",
-            name + "/run",
-        ]
+        files = [str(folder / part) for part in ("main.c", "kernel.c")]
+        command = ["cc", *FLAGS, "-I", name, *files, "-lm", "-o", name + "/run"]
         subprocess.run(command, check=True)
         both = []
         for arguments in ([], ["compute"]):

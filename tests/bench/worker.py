@@ -84,15 +84,17 @@ def lambdified(activation, similar=False):
     return build
 
 
-def _by_library(activation, library, compile_, array):
-    import sympy as sp
-
-    names = {"sqrt": library.sqrt, "asin": library.arcsin, "pi": np.pi}
-    symbols, expr = formula(activation)
-    source = sp.lambdify(symbols, expr, modules=[names], cse=False)
-    compiled = compile_(source)
+def by_library(activation, name):
+    """The formula as it stands, compiled by JAX or PyTorch."""
 
     def build(size):
+        import sympy as sp
+
+        library = importlib.import_module("torch") if name == "torch" else _jax().numpy
+        array = library.as_tensor if name == "torch" else library.asarray
+        names = {"sqrt": library.sqrt, "asin": library.arcsin, "pi": np.pi}
+        source = sp.lambdify(*formula(activation), modules=[names], cse=False)
+        compiled = library.compile(source) if name == "torch" else _jax().jit(source)
         K, C = covariances(size)
         one, two, both = array(K[:, None]), array(K[None, :]), array(C)
         return lambda: _waited(compiled(one, two, both, C_W, C_b))
@@ -109,19 +111,6 @@ def _jax():
 
 def _waited(result):
     return result.block_until_ready() if hasattr(result, "block_until_ready") else result
-
-
-def by_jax(activation):
-    return lambda size: _by_library(activation, _jax().numpy, _jax().jit, _jax().numpy.asarray)(size)
-
-
-def by_torch(activation):
-    def build(size):
-        import torch
-
-        return _by_library(activation, torch, torch.compile, torch.as_tensor)(size)
-
-    return build
 
 
 def by_numexpr(activation):
@@ -194,28 +183,25 @@ def by_neural_tangents(activation):
     return build
 
 
-TARGETS = ("c", "numba", "numpy", "torch", "jax")
-WAYS = {
-    "copy": copied,
-    "rbf": by_radial_basis,
-    "paper relu": by_paper,
-    **{f"lambdify {a}": lambdified(a) for a in ("gelu", "relu", "erf")},
-    **{f"similar lambdify {a}": lambdified(a, similar=True) for a in ("gelu", "relu", "erf")},
-    **{f"similar numpy {a}": generated_map("numpy", a, similar=True) for a in ("gelu", "relu", "erf")},
-    **{f"jax {a}": by_jax(a) for a in ("gelu", "relu", "erf")},
-    **{f"torch.compile {a}": by_torch(a) for a in ("gelu", "relu", "erf")},
-    **{f"numexpr {a}": by_numexpr(a) for a in ("gelu", "relu", "erf")},
-    **{
-        f"map {t} {a}": generated_map(t, a)
-        for t in TARGETS
-        for a in ("gelu", "relu", "erf", "sin", "silu", "tanh", "mish", "softplus")
-    },
-    **{f"entries {t} {a}": generated_entries(t, a) for t in ("c", "numba", "numpy") for a in ("gelu", "relu", "erf")},
-    **{f"map32 {t} {a}": generated_map(t, a, np.float32) for t in TARGETS for a in ("gelu", "relu", "erf")},
-    **{f"network {t} {a}": generated_network(t, a) for t in TARGETS for a in ("gelu", "relu", "erf", "tanh")},
-    **{f"network32 {t} {a}": generated_network(t, a, np.float32) for t in TARGETS for a in ("gelu", "relu", "erf")},
-    **{f"neural-tangents {a}": by_neural_tangents(a) for a in ("gelu", "relu", "erf")},
-}
+TARGETS, CLOSED = ("c", "numba", "numpy", "torch", "jax"), ("gelu", "relu", "erf")
+WAYS = {"copy": copied, "rbf": by_radial_basis, "paper relu": by_paper}
+for a in CLOSED:
+    WAYS |= {f"lambdify {a}": lambdified(a), f"similar lambdify {a}": lambdified(a, similar=True)}
+    WAYS |= {
+        f"similar numpy {a}": generated_map("numpy", a, similar=True),
+        f"neural-tangents {a}": by_neural_tangents(a),
+    }
+    WAYS |= {
+        f"jax {a}": by_library(a, "jax"),
+        f"torch.compile {a}": by_library(a, "torch"),
+        f"numexpr {a}": by_numexpr(a),
+    }
+    WAYS |= {f"entries {t} {a}": generated_entries(t, a) for t in ("c", "numba", "numpy")}
+for t in TARGETS:
+    WAYS |= {f"map {t} {a}": generated_map(t, a) for a in (*CLOSED, "sin", "silu", "tanh", "mish", "softplus")}
+    WAYS |= {f"map32 {t} {a}": generated_map(t, a, np.float32) for a in CLOSED}
+    WAYS |= {f"network {t} {a}": generated_network(t, a) for a in (*CLOSED, "tanh")}
+    WAYS |= {f"network32 {t} {a}": generated_network(t, a, np.float32) for a in CLOSED}
 
 
 def main(way, size):

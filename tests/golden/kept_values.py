@@ -18,12 +18,10 @@ layers
     of a network: the sum of the scales of all layers, each times the slopes of the layers after it.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal, getcontext
 from fractions import Fraction
@@ -89,7 +87,7 @@ def _place(name: str, at: dict[str, float]) -> Place | None:
         return None
     if not math.isfinite(float(exact)):
         return None
-    scales = {"layers": _recursion(name, at)[1]} if name in NETWORKS else _scales(name, at)
+    scales = {"layers": _recursion(name, at)[1]} if name in NETWORKS else _scales(name, exactly(at))
     scales = {kind: max(size, abs(float(exact))) for kind, size in scales.items()}
     return {"at": at, "exact": exact, "scales": {kind: float(f"{size:.3g}") for kind, size in scales.items()}}
 
@@ -138,22 +136,22 @@ def _slope(term: sr.Quantity, symbol: str) -> sr.Quantity:
     return sr.derivative(term, symbol)
 
 
-def _size(quantity: sr.Quantity, at: dict[str, float], symbol: str = "") -> float:
+def _size(quantity: sr.Quantity, at: dict[str, Any], symbol: str = "") -> float:
     """The absolute value, or that of the slope times the symbol; 0 where there is none, or an infinite one."""
     try:
         quantity = _slope(quantity, symbol) if symbol else quantity
-        named = {s.name: at[s.name] for s in quantity.symbols}
-        size = abs(float(quantity.evalf(6, **exactly(named)))) * (abs(at[symbol]) if symbol else 1.0)
+        size = abs(float(quantity.evalf(6, **{s.name: at[s.name] for s in quantity.symbols})))
     except sr.SymresError:
         return 0.0
+    size *= abs(float(at[symbol])) if symbol else 1.0
     return size if math.isfinite(size) else 0.0
 
 
-def _scales(name: str, at: dict[str, float]) -> dict[str, float]:
+def _scales(name: str, at: dict[str, Fraction]) -> dict[str, float]:
     scales = dict.fromkeys(("value", "slope", "norm"), 0.0)
     terms = _terms(name)
     for monomial, term in terms:
-        weight = abs(float(monomial.subs({s: at[s.name] for s in monomial.free_symbols})))
+        weight = abs(float(monomial.subs({s: sp.Rational(at[s.name]) for s in monomial.free_symbols})))
         value = _size(term, at)
         moved = [s for s in ("C", "K") if s in at] or [s.name for s in term.symbols]
         slopes = [_size(term, at, s) for s in moved]
@@ -193,7 +191,7 @@ def _recursion(name: str, at: dict[str, float]) -> tuple[mp.mpf, float]:
                 for s in quantity.symbols:
                     variable = other.get(s.name, s.name)
                     if variable in state and size[variable]:
-                        errors[left] += _finite(_slope(quantity, s.name), named) * size[variable]
+                        errors[left] += _size(_slope(quantity, s.name), named) * size[variable]
             if equal:
                 following["C"], errors["C"] = following["K1"], errors["K1"]
             bound = mp.sqrt(following["K1"] * following["K2"])
@@ -206,19 +204,11 @@ def _recursion(name: str, at: dict[str, float]) -> tuple[mp.mpf, float]:
 def _own_error(quantity: sr.Quantity, named: dict[str, Any]) -> float:
     """The scale of a layer's map: its value, what its covariance or kernel makes of it, or that of equal inputs."""
     moved = "C" if "C" in named else "K"
-    sizes = [_finite(quantity, named), _finite(_slope(quantity, moved), named) * abs(float(named[moved]))]
+    sizes = [_size(quantity, named), _size(quantity, named, moved)]
     if "C" in named:
         both = [{**named, "K1": named[k], "K2": named[k], "C": named[k]} for k in ("K1", "K2")]
-        sizes.append(math.sqrt(math.prod(_finite(quantity, values) for values in both)))
+        sizes.append(math.sqrt(math.prod(_size(quantity, values) for values in both)))
     return max(sizes)
-
-
-def _finite(quantity: sr.Quantity, named: dict[str, Any]) -> float:
-    try:
-        size = abs(float(quantity.evalf(6, **{s.name: named[s.name] for s in quantity.symbols})))
-    except sr.SymresError:
-        return 0.0
-    return size if math.isfinite(size) else 0.0
 
 
 # ---- generated code ----------------------------------------------------------------------------------------------
@@ -333,7 +323,8 @@ def _values(name: str, function: Callable[..., Any], places: list[Place], langua
     result = NETWORKS[name][1] if name in NETWORKS else None
     unused = {} if name in NETWORKS else {s.name: 0.0 for s in _quantity(name).unused}
     with np.errstate(all="ignore"):
-        for numbers in scalars_grouped(scalars, len(places)):
+        for _, group in groupby(sorted(range(len(places)), key=scalars), key=scalars):
+            numbers = list(group)
             given = [places[n]["at"] for n in numbers]
             passed: dict[str, Any] = {n: np.array([at[n] for at in given]) for n in given[0] if n in arrays}
             pair = "C" in passed
@@ -350,12 +341,6 @@ def _values(name: str, function: Callable[..., Any], places: list[Place], langua
                 if language != "jax":  # its functions are slow for single numbers, unless they are compiled
                     found[n].append(float(_called(function, language, {**unused, **places[n]["at"]}, result)))
     return found
-
-
-def scalars_grouped(key: Callable[[int], Any], count: int) -> Iterable[list[int]]:
-    """The numbers of places with the same parameters."""
-    for _, numbers in groupby(sorted(range(count), key=key), key=key):
-        yield list(numbers)
 
 
 def _called(function: Callable[..., Any], language: str, given: dict[str, Any], result: int | None) -> Any:
@@ -379,8 +364,8 @@ def require_not_worse(kept: Record, now: Record, name: str = "", is_network: boo
     if "missing" in now:
         raise Worse(f"{name}: there was code, now it is missing: {now['missing']}")
     problems = []
-    was, is_ = _as_numbers(kept), _as_numbers(now)
-    if kept["stated"] is not None and (now["stated"] is None or is_["stated"] > NOISE * was["stated"]):
+    was, stated = (math.inf if record["stated"] is None else record["stated"] for record in (kept, now))
+    if kept["stated"] is not None and (now["stated"] is None or stated > NOISE * was):
         problems.append(f"an error of {now['stated']} is stated, it was {kept['stated']}")
     if _weakest(now) > _weakest(kept):
         problems.append(f"it is relative to {now['scales']}, it was to {kept['scales']}")
@@ -395,10 +380,10 @@ def require_not_worse(kept: Record, now: Record, name: str = "", is_network: boo
         if share > NOISE * kept["outside"].get(place, 0.0):
             problems.append(f"an error of {share} at place {place}, although {now['stated']} is stated")
     for part in ("within", "beyond"):
-        if part == "within" and math.isfinite(is_["stated"]) and not is_network:
+        if part == "within" and math.isfinite(stated) and not is_network:
             continue  # the statement is compared at every place
         # where nothing is stated, an error that may be elsewhere is as good as a smaller one
-        elsewhere = was["stated"] if part == "beyond" and math.isfinite(was["stated"]) else 0.0
+        elsewhere = was if part == "beyond" and math.isfinite(was) else 0.0
         if now[part] > max(NOISE * kept[part], elsewhere, UNNOTICED):
             problems.append(f"an error of {now[part]} {part} what is measured, it was {kept[part]}")
     if problems:
@@ -415,10 +400,6 @@ def better(kept: Record, now: Record) -> Record:
             if kept[part] is not None and now[part] is not None:
                 merged[part] = min(kept[part], now[part])
     return merged
-
-
-def _as_numbers(record: Record) -> dict[str, float]:
-    return {"stated": math.inf if record["stated"] is None else record["stated"]}
 
 
 def _weakest(record: Record) -> int:

@@ -1,17 +1,29 @@
 """What users see, kept as files: page, JSON, LaTeX and generated modules of many activations and layers.
 
-NumPy and PyTorch modules are kept beside the page of their layer, modules in C, Numba and JAX in ``kept/modules``.
+NumPy and PyTorch modules are kept beside the page of their layer, modules in C, Numba and JAX in ``kept/modules``, the
+HTML that notebooks show of the objects that users hold in ``kept/notebooks``, a line each element. In
+``kept/formulas.json`` are forty formulas of the catalogue as a theorist would write them, each to be read, and none
+longer than it once was: ``before`` counts the symbols of the text at commit 3c7a0c1, before one step chose the shortest
+form.
 
 ``python -m pytest tests/golden -m "" --renew-golden`` writes the files anew; ``git diff`` then shows what changed.
 """
 
+import base64
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 import symres as sr
+from symres.activations.catalogue import activations
 from symres.codegen import targets
+from symres.notation import named, symbols
+from symres.notation.shortest import readable
+from symres.report.text.formula_text import Maths
+from symres.results.observable import OracleValue
+from symres.results.verdict import QUADRATURE, CheckReport, contradicted, judge
 from tests.command_line import page
 from tests.shared import derived
 
@@ -148,3 +160,100 @@ def _texts(case, tmp_path, monkeypatch, capsys):
     printed = printed[:folder] + printed[printed.index("\n\n", folder) + 2 :]
     files = {name: next(Path("out").glob(pattern)) for name, pattern in KINDS.items() if pattern}
     return {"page.txt": printed, **{name: path.read_text() for name, path in files.items()}}
+
+
+NOTEBOOKS = Path(__file__).parent / "kept" / "notebooks"
+PICTURE = re.compile(r'src="data:image/png;base64,([^"]*)"')
+
+
+def check(*claims):
+    agree = [judge("kernel_map", "quadrature", "K = 1", claim, 0.5, 1e-12, QUADRATURE) for claim in claims]
+    return CheckReport((*agree, *([] if len(claims) > 1 else [REFUTED])))
+
+
+REFUTED = contradicted("chi_perp", "quadrature", "K = 2", "it is negative", -1.0, OracleValue(1.0, 0.1, 1.0))
+
+SHOWN = {
+    "theory": lambda: derived("erf"),
+    "quantity": lambda: derived(sr.residual("gelu")).covariance_map,
+    "unknown_quantity": lambda: derived("step").h,
+    "critical_point": lambda: derived(sr.residual("gelu")).critical_points[0],
+    "exponents": lambda: derived("erf").exponents,
+    "advice": lambda: derived("relu").advice(depth=10, width=64),
+    "layer": lambda: sr.pre_ln("gelu"),
+    "network": lambda: sr.network([sr.Layer(sr.Dense(sr.z)), *[sr.residual("erf", gamma=0.5)] * 3]),
+    "proof": lambda: sr.expect("relu").proof,
+    "check": lambda: check(0.5, 0.5),
+    "refuted_check": lambda: check(0.5),
+    "module": lambda: sr.export(derived("relu").chi_perp),
+    "phase_diagram": lambda: sr.phase_diagram("relu", points=6),
+}
+
+
+def in_lines(html):
+    return re.sub(r"(?<!^)(<(?:div|details|summary|pre|img))", r"\n\1", html) + "\n"
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("name", SHOWN)
+def test_what_notebooks_show_is_what_was_kept(name, request):
+    text = in_lines(PICTURE.sub('src="..."', SHOWN[name]()._repr_html_()))
+    path = NOTEBOOKS / f"{name}.html"
+    if request.config.getoption("--renew-golden"):
+        NOTEBOOKS.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert_same(path.read_text(), text)
+
+
+def test_every_kept_file_is_shown():
+    assert {path.stem for path in NOTEBOOKS.iterdir()} == SHOWN.keys()
+
+
+def test_a_phase_diagram_has_its_picture_in_the_page():
+    (data,) = PICTURE.findall(SHOWN["phase_diagram"]()._repr_html_())
+    assert base64.b64decode(data).startswith(b"\x89PNG")
+
+
+FORMULAS = Path(__file__).parent / "kept" / "formulas.json"
+ROWS = json.loads(FORMULAS.read_text())
+# names, numbers, roots, averages, exponents and operators, read from what is printed
+PRINTED = re.compile(
+    r"⟨|Σ|√|(?![²³¹⁰⁴-⁹⁻\d])\w(?:(?![²³¹⁰⁴-⁹⁻])\w)*\*?'*|\d+(?:\.\d+)?(?:\.\.\.)?|[-+/·^|*]|[²³¹⁰⁴-⁹⁻]+"
+)
+
+
+def formula(row):
+    theory = derived(sr.architectures[row["layer"]](row["activation"]))
+    name, _, part = row["name"].partition(".")
+    if name == "point":
+        return getattr(theory.critical_points[0], part)
+    if name == "exponents":
+        return getattr(theory.exponents, part)
+    if name == "critical_line_expr":
+        return theory.critical_line_expr
+    return named(getattr(theory, name).body)[0]
+
+
+@pytest.mark.sample(8)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: "-".join((row["activation"], row["layer"], row["name"])))
+def test_formulas_are_written_in_their_shortest_form(row, request):
+    text = Maths(True, activations[row["activation"]].formula)(formula(row))
+    if request.config.getoption("--renew-golden"):
+        row["text"] = text
+        FORMULAS.write_text(json.dumps(ROWS, ensure_ascii=False, indent=1) + "\n")
+    assert text == row["text"]
+    assert len(PRINTED.findall(text)) <= row["before"]
+
+
+def test_forty_formulas_became_shorter_together():
+    assert len(ROWS) == 40
+    lengths = [len(PRINTED.findall(row["text"])) for row in ROWS]
+    assert sum(lengths) < 0.75 * sum(row["before"] for row in ROWS)
+
+
+@pytest.mark.exhaustive  # derives a dozen layers again where the rows above ran in another worker
+def test_symbols_are_counted_as_they_are_printed():
+    rows = [row for row in ROWS if row["activation"] in ("relu", "erf", "sin") and "Σ" not in row["text"]]
+    assert len(rows) > 8
+    for row in rows:
+        assert symbols(readable(formula(row))) == len(PRINTED.findall(row["text"]))

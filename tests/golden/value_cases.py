@@ -4,8 +4,6 @@ A new quantity is one line of ``QUANTITIES``, a new network one of ``NETWORKS``.
 they have.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 

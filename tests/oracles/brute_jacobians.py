@@ -1,7 +1,5 @@
 """Jacobians of small models entry by entry, by ``torch.autograd.functional.jacobian``, and kernels."""
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 

@@ -1,7 +1,5 @@
 """Known closed forms, written by hand, as quantities: material for tests of the export room alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 

@@ -5,20 +5,7 @@ import sympy as sp
 
 from symres.codegen.stable import primitives
 from symres.functions import companions
-
-
-def two_signs(h, k, x, y):
-    """<sgn(h + u) sgn(k + v)> over two standard normal variables with correlation x/sqrt(x**2 + y**2)."""
-    r = x / mp.hypot(x, y)
-    rest = mp.sqrt(2 * (1 - r * r))
-    return mp.quad(lambda u: mp.sign(h + u) * mp.erf((k + r * u) / rest) * mp.npdf(u), sorted([-9, -h, 0, 9]))
-
-
-def two_tails(h, k, x, y):
-    """P(u > h, v > k) likewise."""
-    r = x / mp.hypot(x, y)
-    return mp.quad(lambda u: mp.npdf(u) * mp.ncdf((r * u - k) / mp.sqrt(1 - r * r)), [h, h + 2, h + 12])
-
+from tests.oracles import signs
 
 MEANT = {
     companions.Erfc: mp.erfc,
@@ -34,8 +21,8 @@ MEANT = {
     primitives.Atan2: mp.atan2,
     primitives.UpperAngle: mp.atan2,
     companions.ScaledTail: lambda u, v, w: mp.exp(u) * mp.erfc(w),
-    primitives.TwoSigns: two_signs,
-    primitives.TwoTails: two_tails,
+    primitives.TwoSigns: lambda h, k, x, y: signs.S2(h, k, x / mp.hypot(x, y)),
+    primitives.TwoTails: lambda h, k, x, y: signs.Q2(h, k, x / mp.hypot(x, y)),
     primitives.Restored: lambda v, x, y, b: v,
     primitives.AbsNode: abs,
     primitives.NonzeroDivisor: lambda u: u or mp.mpf(1),

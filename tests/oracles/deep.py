@@ -5,9 +5,9 @@ import numpy as np
 
 import symres as sr
 from tests.oracles import kernels
+from tests.oracles.layers import BUILD
 
 DIGITS = 50
-z, gamma, Dense, LayerNorm, RMSNorm = sr.z, sr.gamma, sr.Dense, sr.LayerNorm, sr.RMSNorm
 
 
 def both(name):
@@ -109,15 +109,6 @@ def two_layers(name, K1, K2, C, Theta, g, w, b):
 
 
 STEPS = {f.__name__: f for f in (residual, post_ln, pre_ln, ln_act, rms_after, glu, two_layers)}
-FORWARD = {
-    "residual": lambda phi: gamma * z + Dense(phi(z)),
-    "post_ln": lambda phi: LayerNorm(gamma * z + Dense(phi(z))),
-    "pre_ln": lambda phi: gamma * z + Dense(phi(LayerNorm(z))),
-    "ln_act": lambda phi: gamma * z + Dense(LayerNorm(phi(z))),
-    "rms_after": lambda phi: gamma * z + Dense(RMSNorm(phi(z))),
-    "glu": lambda phi: gamma * z + Dense(phi(Dense(z)) * Dense(z)),
-    "two_layers": lambda phi: gamma * z + Dense(phi(Dense(z))),
-}
 
 
 # ---- networks ------------------------------------------------------------------------------------------------------
@@ -158,7 +149,9 @@ def slopes_of_sums(rows, name, depth, gamma, C_W, C_b, layer):
 
 def declared(layer, name):
     """The same layer as symres knows it."""
-    return sr.Layer(FORWARD[layer](sr.activation(name)))
+    if layer == "two_layers":
+        return sr.Layer(sr.gamma * sr.z + sr.Dense(sr.activation(name)(sr.Dense(sr.z))))
+    return BUILD[layer](name)
 
 
 def near(K1, K2, gap, sign=1):

@@ -5,8 +5,6 @@ two integrations from covariance 0 give it back. Nothing here is shared with the
 one variable after the other.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import mpmath as mp

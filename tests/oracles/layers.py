@@ -1,7 +1,5 @@
 """Layers of every architecture, each with a few activations: what a check of networks should be able to say yes to."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 import symres as sr
@@ -12,40 +10,7 @@ from symres.check.simulation.width_extrapolation import Budget
 from tests.oracles.kernels import FakeTheory
 
 z, gamma, xi = sr.z, sr.gamma, sr.xi
-Dense, LayerNorm, RMSNorm = sr.Dense, sr.LayerNorm, sr.RMSNorm
-
-
-def post_ln(phi):
-    return LayerNorm(gamma * z + Dense(phi(z)))
-
-
-def glu(phi):
-    return gamma * z + Dense(phi(Dense(z)) * Dense(z))
-
-
-def rms_before(phi):
-    return gamma * z + Dense(phi(RMSNorm(z)))
-
-
-def rms_after(phi):
-    return gamma * z + Dense(RMSNorm(phi(z)))
-
-
-def branch_twice(phi):
-    h = Dense(phi(z))
-    return gamma * z + xi * h + Dense(sr.activation("erf")(h))
-
-
-def of_a_sum(phi):
-    return Dense(sr.activation("erf")(gamma * z + Dense(phi(z))))
-
-
-def gate(phi):
-    return Dense(z * phi(z + Dense(z)))
-
-
-def normed_branch(phi):
-    return z + LayerNorm(Dense(phi(z)))
+Dense, LayerNorm, RMSNorm, erf = sr.Dense, sr.LayerNorm, sr.RMSNorm, sr.activation("erf")
 
 
 BUILD = {
@@ -57,8 +22,17 @@ BUILD = {
     "batch_norm": lambda phi: sr.batch_norm(phi, gamma),
     "batch_norm, 2 units": lambda phi: sr.batch_norm(phi, gamma, units=2),
 } | {
-    build.__name__: lambda phi, build=build: sr.Layer(build(sr.activation(phi)))
-    for build in (post_ln, glu, rms_before, rms_after, branch_twice, of_a_sum, gate, normed_branch)
+    name: lambda phi, forward=forward: sr.Layer(forward(sr.activation(phi)))
+    for name, forward in {
+        "post_ln": lambda phi: LayerNorm(gamma * z + Dense(phi(z))),
+        "glu": lambda phi: gamma * z + Dense(phi(Dense(z)) * Dense(z)),
+        "rms_before": lambda phi: gamma * z + Dense(phi(RMSNorm(z))),
+        "rms_after": lambda phi: gamma * z + Dense(RMSNorm(phi(z))),
+        "branch_twice": lambda phi: (lambda h: gamma * z + xi * h + Dense(erf(h)))(Dense(phi(z))),
+        "of_a_sum": lambda phi: Dense(erf(gamma * z + Dense(phi(z)))),
+        "gate": lambda phi: Dense(z * phi(z + Dense(z))),
+        "normed_branch": lambda phi: z + LayerNorm(Dense(phi(z))),
+    }.items()
 }
 
 PAIRS = [

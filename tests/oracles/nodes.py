@@ -1,7 +1,5 @@
 """Nodes for tests of the check room: sampled only, never lowered."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from symres.layers.nodes import Node
@@ -13,13 +11,6 @@ class Normed(Node):
     def sample(self, net, u, *rest):
         mean = net.mean(u)
         return (u - mean) / np.sqrt(net.mean((u - mean) ** 2))
-
-
-class Scaled(Node):
-    """u / root mean square."""
-
-    def sample(self, net, u, *rest):
-        return u / np.sqrt(net.mean(u**2))
 
 
 class Sorting(Node):

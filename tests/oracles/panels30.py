@@ -1,7 +1,5 @@
 """Gauss-Legendre panels for quadrature to 30 digits."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

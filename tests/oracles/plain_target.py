@@ -1,7 +1,5 @@
 """A throw-away target: scalar functions of plain Python, one entry at a time. Tests add it as a package."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -124,9 +124,9 @@ class CausalAttention(nn.Module):
 
 
 class GPTBlock(nn.Module):
-    def __init__(self, width, heads):
+    def __init__(self, width, heads, attention=CausalAttention):
         super().__init__()
-        self.ln_1, self.attn, self.ln_2 = nn.LayerNorm(width), CausalAttention(width, heads), nn.LayerNorm(width)
+        self.ln_1, self.attn, self.ln_2 = nn.LayerNorm(width), attention(width, heads), nn.LayerNorm(width)
         self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU("tanh"), nn.Linear(4 * width, width))
 
     def forward(self, x):

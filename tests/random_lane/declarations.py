@@ -1,7 +1,5 @@
 """Random forward equations with constants of every kind, and names that a parameter may be given."""
 
-from __future__ import annotations
-
 import builtins
 import keyword
 import re

@@ -4,8 +4,6 @@ A stage ends well if it returns, or raises a ``SymresError`` whose reason is tru
 the values of a formula are tested on its values, by mpmath.
 """
 
-from __future__ import annotations
-
 import math
 import traceback
 from collections.abc import Callable, Iterator, Sequence

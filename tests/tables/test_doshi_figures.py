@@ -25,6 +25,7 @@ from derivations.doshi_figures.kernels_of_pixels import WideResNet
 from derivations.doshi_figures.last_block import Trial, chi_of_last_block, images, last_two, sphere
 from derivations.doshi_figures.models.deep_mlp import DeepMlp
 from derivations.doshi_figures.models.resnet import ResNet
+from tests.oracles.torch_blocks import Computed
 from tests.shared import derived
 
 ERRORS = 4.0
@@ -114,21 +115,12 @@ def test_zero_padding_in_networks_with_many_channels():
     assert abs(found.value - zeros) < ERRORS * found.error < abs(found.value - circular)
 
 
-class Scaled(nn.Module):
-    def __init__(self, sigma_w):
-        super().__init__()
-        self.sigma_w = sigma_w
-
-    def forward(self, h):
-        return self.sigma_w * h
-
-
 class Chain(nn.Module):
     """Blocks of which each multiplies by 1.25*sigma_w: critical at 0.8."""
 
     def __init__(self, sigma_w):
         super().__init__()
-        self.layers = nn.Sequential(*(Scaled(1.25 * sigma_w) for _ in range(3)))
+        self.layers = nn.Sequential(*(Computed(lambda h: 1.25 * sigma_w * h) for _ in range(3)))
 
     def forward(self, h):
         return self.layers(h)
@@ -201,16 +193,8 @@ def test_the_command_line_writes_and_prints(tmp_path, capsys):
 
 
 def test_a_model_of_ones_own_is_searched_from_the_command_line(tmp_path, capsys):
-    model = [
-        "--model",
-        "tests.tables.test_doshi_figures:Chain",
-        "--shape",
-        "8",
-        "--blocks",
-        "layers",
-        "--networks",
-        "2",
-    ]
+    chain = "tests.tables.test_doshi_figures:Chain"
+    model = ["--model", chain, "--shape", "8", "--blocks", "layers", "--networks", "2"]
     find_critical_weights.main([*model, "--out", str(tmp_path)])
     assert "Chain: sigma_w where chi_J = 1 0.8" in " ".join(capsys.readouterr().out.split())
     for options, message in (

@@ -1,7 +1,5 @@
 """Names of parameters mean nothing: no name that a user chooses meets one of those that generated code makes itself."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re
@@ -23,6 +21,7 @@ from symres.core.errors import DeclarationError
 from symres.core.symbols import SHARED, K, z
 from symres.report.export import export
 from symres.results.quantity import Quantity, Status
+from tests.languages import language
 
 B = sp.Symbol("be", real=True)
 POINT = {"K": 1.3, "K1": 1.3, "K2": 0.6, "C": 0.4, "be": 0.75}
@@ -40,6 +39,12 @@ NASTY = {
 
 def phi(formula):
     return sr.Activation("h", formula, parameters=(B,))
+
+
+def decaying(name):
+    """exp(-p |z|) with a parameter p of some name."""
+    p = sp.Symbol(name, positive=True)
+    return sr.Activation("h", sp.exp(-p * sp.Abs(z)), parameters=(p,))
 
 
 KINDS = {
@@ -94,11 +99,6 @@ def assigned(text):
     return names, arguments
 
 
-@cache
-def text_of(kind, target):
-    return export(made(kind), target).text
-
-
 CASES = [(kind, target) for kind in KINDS for target in ("numpy", "torch")]
 
 
@@ -106,7 +106,7 @@ CASES = [(kind, target) for kind in KINDS for target in ("numpy", "torch")]
 @pytest.mark.parametrize(("kind", "target"), CASES)
 def test_no_name_of_the_code_looks_like_that_of_a_parameter(kind, target):
     """A letter first and an underscore last."""
-    names, arguments = assigned(text_of(kind, target))
+    names, arguments = assigned(export(made(kind), target).text)
     mixed = {name for name in names if name[0].isalpha() and name.endswith("_")}
     assert mixed <= arguments and "be_" in arguments
     assert "be" in arguments
@@ -130,14 +130,11 @@ def test_values_and_gradients_are_the_same_whatever_the_parameter_is_called(kind
     for name in ["be", *sorted(NASTY - set(SHARED))]:
         own = called(quantity, parameter_of(quantity), name)
         function = getattr(export(own, target).load(), own.name)
-        if target == "numpy":
-            assert float(function(*numbers)) == pytest.approx(exact, rel=1e-12), name
-        else:
-            tensors = [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in numbers]
-            value = function(*tensors)
-            found = [float(value.detach()), *(float(s) for s in torch.autograd.grad(value, tensors))]
-            expected = expected or [exact, *found[1:]]
-            assert found == pytest.approx(expected, rel=1e-12), name
+        assert float(language(target).value(function, *numbers)) == pytest.approx(exact, rel=1e-12), name
+        if target == "torch":
+            slopes = list(map(float, language(target).slopes(function, *numbers)))
+            expected = expected or slopes
+            assert slopes == pytest.approx(expected, rel=1e-12), name
 
 
 @pytest.mark.exhaustive
@@ -154,23 +151,16 @@ def test_gradients_in_parameters_that_differ_in_a_letters_case():
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("name", ["t0", "a2", "s1", "f1", "value"])
-def test_names_of_temporaries_from_end_to_end(name):
-    """Nothing is replaced here: what a user does, and what was wrong."""
-    p = sp.Symbol(name, positive=True)
-    quantity = sr.expect(sr.Activation("h", sp.exp(-p * sp.Abs(z)), parameters=(p,)), mean=sp.Rational(1, 3))
-    assert export(quantity).load().expect(1.3, **{name: 0.75}) == pytest.approx(0.554391326767, rel=1e-11)
-    pair = sr.expect2("relu", sr.Activation("h", sp.exp(-p * sp.Abs(z)), parameters=(p,)))
+@pytest.mark.parametrize("name", ["t0", "a2", "s1", "f1", "value", "b1", "p7", "S1", "y1"])
+def test_names_of_temporaries_and_kernels_from_end_to_end(name):
+    """Nothing is replaced here: what a user does. A component is measured, and has a value at parallel inputs."""
+    mean = sr.expect(decaying(name), mean=sp.Rational(1, 3))
+    assert export(mean).load().expect(1.3, **{name: 0.75}) == pytest.approx(0.554391326767, rel=1e-11)
+    pair = sr.expect2("relu", decaying(name))
     exact = float(pair.evalf(15, K1=1.3, K2=0.6, C=0.4, **{name: 0.75}))
     for target in ("numpy", "torch"):
         found = float(export(pair, target).load().expect2(1.3, 0.6, 0.4, **{name: 0.75}))
         assert found == pytest.approx(exact, rel=1e-12)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", ["b1", "a2", "p7", "s1", "S1", "y1"])
-def test_a_parameter_is_none_of_the_kernels_whatever_it_is_called(name):
-    """Its formula is a component, measured, and has a value at parallel inputs."""
     p = sp.Symbol(name, positive=True)
     quantity = sr.expect2(sr.Activation("h", sp.erf(p * z), (p,)), sr.Activation("g", sp.Max(z - p, 0), (p,)))
     module = export(quantity)
@@ -205,28 +195,20 @@ def test_a_mean_that_is_called_like_a_kernel_with_a_number():
 )
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_the_signature_has_the_users_name_or_says_what_it_is(name, shown, target):
-    p = sp.Symbol(name, positive=True)
-    module = export(sr.expect(sr.Activation("h", sp.exp(-p * sp.Abs(z)), parameters=(p,))), target)
+    module = export(sr.expect(decaying(name)), target)
     function = module.load().expect
-    exact = float(made_plain().evalf(15, K=1.3, be=0.75))
+    exact = float(sr.expect(decaying("be")).evalf(15, K=1.3, be=0.75))
     assert float(function(K=1.3, **{shown: 0.75})) == pytest.approx(exact, rel=1e-13)
     meaning = "parameter of the layer or of an activation;"
     assert f"{shown}: {'' if name == shown else f'{name}, '}{meaning}" in function.__doc__
 
 
 def test_the_slope_in_a_symbol_that_is_no_name_of_python():
-    p = sp.Symbol(r"\alpha", positive=True)
-    slope = sr.derivative(sr.expect(sr.Activation("h", sp.exp(-p * sp.Abs(z)), parameters=(p,))), p)
+    slope = sr.derivative(sr.expect(decaying(r"\alpha")), r"\alpha")
     (name,) = (module := export(slope)).functions
     assert name == "dexpect_d_alpha"
     exact = float(slope.evalf(15, **{"K": 1.3, r"\alpha": 0.75}))
     assert getattr(module.load(), name)(K=1.3, alpha=0.75) == pytest.approx(exact, rel=1e-13)
-
-
-@cache
-def made_plain():
-    p = sp.Symbol("be", positive=True)
-    return sr.expect(sr.Activation("h", sp.exp(-p * sp.Abs(z)), parameters=(p,)))
 
 
 @pytest.mark.parametrize(("one", "other"), [("out", "out_"), ("a b", "a_b"), ("_w", "w")])
@@ -291,31 +273,15 @@ def test_a_parameter_that_is_ignored_has_a_place_where_no_function_needs_another
         module.h(1.3, 1.7, 0.5)
 
 
-WORDS = (
-    "α",
-    "α_1",
-    "é",
-    "中",
-    "NULL",
-    "NAN",
-    "offsetof",
-    "class",
-    "linux",
-    "size_t",
-    r"\input{x}",
-    "a%b",
-    "self",
-    "text",
-)
-WORDS += ("what", "a" * 100)
+WORDS = ("α", "α_1", "é", "中", "NULL", "NAN", "offsetof", "class", "linux", "size_t", r"\input{x}", "a%b", "self",
+         "text", "what", "a" * 100)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WORDS)
 def test_a_word_of_a_language_is_a_name_like_any_other(name):
     """In every value, in NumPy and C, and in LaTeX, where it is no command."""
-    p = sp.Symbol(name, positive=True)
-    quantity = sr.expect(sr.Activation("h", sp.exp(-p * sp.Abs(z)), parameters=(p,)))
-    exact = float(made_plain().evalf(15, K=1.3, be=0.75))
+    quantity = sr.expect(decaying(name))
+    exact = float(sr.expect(decaying("be")).evalf(15, K=1.3, be=0.75))
     assert float(quantity.evalf(15, K=1.3, **{name: 0.75})) == pytest.approx(exact, rel=1e-14)
     for target in ("numpy", "c"):
         assert export(quantity, target).load().expect(1.3, 0.75) == pytest.approx(exact, rel=1e-13)

@@ -9,23 +9,16 @@ import torch
 
 import symres as sr
 from symres.core.symbols import K
+from tests.oracles.layers import BUILD
 
-LAYERS = {
-    "mlp": lambda phi: sr.mlp(phi),
-    "residual": lambda phi: sr.residual(phi),
-    "pre_ln": lambda phi: sr.pre_ln(phi, sr.gamma),
-    "ln_act": lambda phi: sr.ln_act(phi, sr.gamma),
-    "block": lambda phi: sr.two_layer_block(phi),
-    "post_ln": lambda phi: sr.Layer(sr.LayerNorm(sr.gamma * sr.z + sr.Dense(phi(sr.z)))),
-    "glu": lambda phi: sr.Layer(sr.gamma * sr.z + sr.Dense(phi(sr.Dense(sr.z)) * sr.Dense(sr.z))),
-    "rms_act": lambda phi: sr.Layer(sr.gamma * sr.z + sr.Dense(sr.RMSNorm(phi(sr.z)))),
-    "batch": lambda phi: sr.batch_norm(phi, sr.gamma),
-    "batch_2": lambda phi: sr.batch_norm(phi, sr.gamma, units=2),
-}
+LAYERS = ("residual", "two_layer_block", "post_ln", "glu")
 CASES = [
-    *((layer, "erf") for layer in LAYERS),
-    *((layer, "relu") for layer in ("residual", "pre_ln", "block", "post_ln", "glu")),
-    *((layer, "tanh") for layer in ("pre_ln", "post_ln", "batch_2")),
+    *(
+        (layer, "erf")
+        for layer in (*LAYERS, "mlp", "pre_ln", "ln_act", "rms_after", "batch_norm", "batch_norm, 2 units")
+    ),
+    *((layer, "relu") for layer in (*LAYERS, "pre_ln")),
+    *((layer, "tanh") for layer in ("pre_ln", "post_ln", "batch_norm, 2 units")),
 ]
 VALUES = {"C_W": 1.3, "C_b": 0.2, "gamma": 0.6, "xi": 0.7, "K": 2.0}
 POINTS = (  # K1, K2, C, Theta
@@ -41,7 +34,7 @@ POINTS = (  # K1, K2, C, Theta
 
 @cache
 def quantity(layer, name):
-    return sr.derive(LAYERS[layer](sr.activation(name))).ntk_map
+    return sr.derive(BUILD[layer](name)).ntk_map
 
 
 @cache
@@ -88,7 +81,7 @@ def test_tangent_kernels_are_exact_on_the_diagonal_and_beside_it(layer, name):
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
-    ("layer", "name"), [("residual", "relu"), ("block", "relu"), ("post_ln", "erf"), ("glu", "erf")]
+    ("layer", "name"), [("residual", "relu"), ("two_layer_block", "relu"), ("post_ln", "erf"), ("glu", "erf")]
 )
 def test_gradients_in_all_arguments_are_those_of_the_values(layer, name):
     given = [v[:1] if np.ndim(v) else v for v in arguments(layer, name).values()]
@@ -104,7 +97,7 @@ def test_theta_broadcasts_and_is_documented():
     assert "Theta: tangent kernel of the two inputs, of any sign" in text
 
 
-@pytest.mark.parametrize("layer", ["residual", "batch", "post_ln"])
+@pytest.mark.parametrize("layer", ["residual", "batch_norm", "post_ln"])
 def test_documents_write_the_map(layer):
     assert r"\Theta' &=" in sr.export(quantity(layer, "erf"), "latex").text
 
@@ -116,7 +109,7 @@ def test_nearly_parallel_inputs_have_numbers_in_nested_layers():
     first = rng.uniform(0.1, 5, 20000)
     second = first * (1 + 10 ** rng.uniform(-17, -5, 20000))
     both = np.sqrt(first) * np.sqrt(second) * (1 - 10 ** rng.uniform(-17, -5, 20000))
-    for layer in ("block", "glu"):
+    for layer in ("two_layer_block", "glu"):
         rest, f = [VALUES[s.name] for s in quantity(layer, "relu").symbols[4:]], function(layer, "relu", "numpy")
         with np.errstate(all="raise"):
             assert np.isfinite(f(first, second, both, 1.7, *rest)).all()

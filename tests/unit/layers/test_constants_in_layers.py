@@ -92,20 +92,16 @@ def test_formulas_of_real_waves_have_no_imaginary_unit(text, phi):
 
 @pytest.mark.exhaustive
 def test_a_bias_that_vanishes_is_0():
-    """The critical bias of a layer with several constants, whose sum is 0 only after they cancel."""
+    """Critical biases of layers with several constants, and with fractions under fractions: 0 after they cancel."""
     theory = sr.derive(sr.layer("tanh(1)*z + Dense(cos(1/2)*z) + Dense(phi(z))", phi="relu"))
-    (point,) = theory.critical_points
-    assert point.C_b == 0
-    assert float(point.C_W) == pytest.approx((1 - math.tanh(1) ** 2) / (math.cos(0.5) ** 2 + 0.5), rel=1e-12)
-    assert "φ(z)" in theory.page()
-
-
-@pytest.mark.exhaustive
-def test_a_bias_of_fractions_under_fractions_that_vanishes_is_0():
-    (point,) = sr.derive(sr.mlp("abs(z/1000) + z/(1 + erf(10)^2)")).critical_points
-    assert point.C_b == 0
     slope = 1 / (1 + math.erf(10) ** 2)
-    assert float(point.C_W) == pytest.approx(2 / ((slope + 1e-3) ** 2 + (slope - 1e-3) ** 2), rel=1e-12)
+    for layer, weight in (
+        (theory, (1 - math.tanh(1) ** 2) / (math.cos(0.5) ** 2 + 0.5)),
+        (sr.derive(sr.mlp("abs(z/1000) + z/(1 + erf(10)^2)")), 2 / ((slope + 1e-3) ** 2 + (slope - 1e-3) ** 2)),
+    ):
+        (point,) = layer.critical_points
+        assert point.C_b == 0 and float(point.C_W) == pytest.approx(weight, rel=1e-12)
+    assert "φ(z)" in theory.page()
 
 
 def test_python_and_text_declare_the_same_layer():

@@ -7,13 +7,11 @@ import sympy as sp
 
 import symres as sr
 from symres.check import Budget, Outcome, check
+from tests.oracles.average import average_of_pair
 from tests.oracles.kernels import FakeTheory
 
 EPSILON = sp.Symbol("epsilon", positive=True)
 NUMBERS = {"C_W": "1.3", "C_b": "0.2", "gamma": "0.6", "epsilon": "0.5"}
-ROOT_PI = np.sqrt(np.pi)
-NODES, WEIGHTS = np.polynomial.hermite.hermgauss(90)
-X, W = np.sqrt(2) * NODES, WEIGHTS / ROOT_PI
 
 
 def before(node, name):
@@ -26,30 +24,23 @@ def after(node, name):
     return sr.Layer(sr.gamma * sr.z + sr.Dense(node(sr.activation(name)(sr.z), epsilon=EPSILON)))
 
 
-# what enters the Dense for neurons (nets average = quadrature), from the definition of the nodes
-def centred(node, u):
-    return u - (W * u).sum() if node is sr.LayerNorm else u
-
-
 PHI = {"tanh": np.tanh, "softplus": lambda u: np.logaddexp(u, 0)}
 
 
 def plain(place, node, name, K1, K2, C):
-    """C' by a tensor grid of Gauss-Hermite nodes, from the definition of the layer."""
+    """C' by quadrature, from the definition of the layer."""
     C_W, C_b, gamma, epsilon = (float(NUMBERS[key]) for key in ("C_W", "C_b", "gamma", "epsilon"))
     phi = PHI[name]
-    one = np.sqrt(K1) * X[:, None] * np.ones_like(X)
-    other = C / np.sqrt(K1) * X[:, None] + np.sqrt(K2 - C**2 / K1) * X[None, :]
-    joint = W[:, None] * W[None, :]
-    ends = []
-    for z, kernel in ((one, K1), (other, K2)):
-        u = np.sqrt(kernel) * X  # one input by itself: what the node measures
-        if place is before:
-            ends.append(phi(z / np.sqrt((W * centred(node, u) ** 2).sum() + epsilon)))
-        else:
-            mean = (W * phi(u)).sum() if node is sr.LayerNorm else 0.0
-            ends.append((phi(z) - mean) / np.sqrt((W * centred(node, phi(u)) ** 2).sum() + epsilon))
-    return gamma**2 * C + C_b + C_W * (joint * ends[0] * ends[1]).sum()
+
+    def entering(K):
+        """What enters the Dense, of a neuron."""
+        normed = (lambda z: z) if place is before else phi
+        mean = average_of_pair(normed, np.ones_like, K, K, K) if node is sr.LayerNorm else 0.0
+        centred = lambda z: normed(z) - mean  # noqa: E731
+        size = np.sqrt(average_of_pair(centred, centred, K, K, K) + epsilon)
+        return lambda z: phi(centred(z) / size) if place is before else centred(z) / size
+
+    return gamma**2 * C + C_b + C_W * average_of_pair(entering(K1), entering(K2), K1, K2, C)
 
 
 CASES = [(before, sr.LayerNorm, "tanh"), (after, sr.LayerNorm, "softplus"), (after, sr.RMSNorm, "softplus")]
@@ -61,7 +52,7 @@ def value(quantity, **kernels):
 
 
 @pytest.mark.parametrize(("place", "node", "name"), CASES)
-def test_maps_are_those_of_a_plain_grid(place, node, name):
+def test_maps_are_those_of_quadrature(place, node, name):
     theory = sr.derive(place(node, name))
     K1, K2, C, step = 0.9, 0.6, 0.3, 1e-3
     assert value(theory.covariance_map, K1=K1, K2=K2, C=C) == pytest.approx(

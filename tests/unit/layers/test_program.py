@@ -10,12 +10,12 @@ import sympy as sp
 
 import symres as sr
 from symres.activations.catalogue import activation
-from symres.core.symbols import C_W, C_b, gamma, xi, z
+from symres.core.symbols import gamma, z
 from symres.layers.architectures import mlp, residual
 from symres.layers.layer import Layer
-from symres.layers.nodes import Dense, Node
-from symres.layers.program import Draw, Mean
+from symres.layers.nodes import Dense
 from symres.layers.program import lower as lower_with_names
+from tests.command_line import texts_of_seeds
 
 tanh, erf, relu = activation("tanh"), activation("erf"), activation("relu")
 
@@ -25,27 +25,11 @@ def lower(forward):
     return program
 
 
-def test_residual_lowers_to_one_draw():
-    program = residual(tanh, xi=xi).program
-    (draw,) = program.instructions
-    assert isinstance(draw, Draw)
-    assert (draw.u, draw.C_W, draw.C_b, draw.width) == (tanh(z), C_W, C_b, 1)
-    assert program.coefficients == {z: gamma, draw.name: xi}
-
-
 def test_two_calls_are_two_draws_and_one_name_is_one():
     h = Dense(z)
     assert len(lower(Dense(tanh(h) * h)).instructions) == 2
     assert len(lower(Dense(tanh(Dense(z)) * Dense(z))).instructions) == 3
     assert len(lower(Dense(z) + Dense(z)).instructions) == 2
-
-
-def test_composition_of_forward_equations_keeps_branches_apart():
-    first, second = residual(tanh), residual(tanh)
-    both = Layer(first.forward + second.forward)
-    assert len(both.program.instructions) == 2
-    nested = Layer(first.forward.subs(z, first.forward))
-    assert len(nested.program.instructions) == 2
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda e: pickle.loads(pickle.dumps(e))])
@@ -108,18 +92,8 @@ def test_text_is_the_same_under_any_hash_seed():
         "t, e = activation('tanh'), activation('erf'); h = Dense(e(z));"
         "print(lower(gamma*z + Dense(t(h)*z + e(z)) + Dense(t(gamma*z + h)) + h)[0].text)"
     )
-    texts = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            check=True,
-            text=True,
-            env={"PYTHONHASHSEED": seed, "PATH": "", "PYTHONPATH": ":".join(sys.path)},
-        ).stdout
-        for seed in ("1", "2", "77")
-    }
-    assert len(texts) == 1
-    assert "y3" in texts.pop()
+    (text,) = texts_of_seeds(code, "1", "2", "77")
+    assert "y3" in text
 
 
 def test_numbers_are_exact():
@@ -127,21 +101,6 @@ def test_numbers_are_exact():
     assert draw.C_W == sp.Rational(17, 10)
     assert draw.C_b == sp.Rational(1, 3)
     assert Layer(0.1 * z + Dense(z)).program.coefficients[z] == sp.Rational(1, 10)
-
-
-def test_a_new_node_is_one_class():
-    class Standardised(Node):
-        """u divided by its root mean square."""
-
-        def lower(self, program, u):
-            return u / sp.sqrt(program.mean(u**2))
-
-        def sample(self, net, u):
-            return u / net.mean(u**2) ** 0.5
-
-    program = lower(gamma * z + Dense(tanh(Standardised(z)) + Standardised(z)))
-    assert [type(i) for i in program.instructions] == [Mean, Draw]
-    assert program.instructions[0].integrand == z**2
 
 
 def test_substitution_of_the_stream_never_touches_a_formula():

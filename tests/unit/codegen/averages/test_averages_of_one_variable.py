@@ -3,8 +3,6 @@
 The oracle is mpmath's quadrature of the formula as it is declared, between points that crowd where it changes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import mpmath as mp
@@ -13,13 +11,11 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.codegen.planning.plan import Component
-from symres.codegen.targets.numpy import TARGET as NUMPY
-from symres.codegen.targets.torch import TARGET as TORCH
-from symres.core.symbols import K, z
+from symres.core.symbols import z
+from tests.languages import unmeasured
 from tests.oracles.average import average_of
 
-LANGUAGES = {"numpy": NUMPY, "torch": TORCH}
+LANGUAGES = ("numpy", "torch")
 A, B = sp.Symbol("a", positive=True), sp.Symbol("b", real=True)
 SOFTPLUS = sp.log(1 + sp.exp(z))
 ROOTS = sp.sqrt(B), -sp.sqrt(B)
@@ -95,10 +91,8 @@ CASES = {
 
 def generated(case, target):
     """The generated average, as yet unmeasured."""
-    parameters = tuple(sorted(case.formula.free_symbols - {z}, key=str))
-    f = sr.Activation("f", case.formula, parameters)
-    component = Component("_average_1", (K, *parameters), sr.expect(f(z) ** case.power).body, None)
-    return LANGUAGES[target].run(component)
+    f = sr.Activation("f", case.formula, tuple(sorted(case.formula.free_symbols - {z}, key=str)))
+    return unmeasured(target, sr.expect(f(z) ** case.power))
 
 
 def exact(case, kernel, *values):

@@ -1,48 +1,38 @@
 """Generated averages of activations with parameters: nodes follow the scale that a parameter sets, far from 3/4 too."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import pytest
 import sympy as sp
-import torch
 
 import symres as sr
 from symres.codegen.planning.plan import Component
-from symres.codegen.strategy import choose, measured_error, sample_points
+from symres.codegen.strategy import choose, measured_error
 from symres.codegen.targets.numpy import TARGET as NUMPY
-from symres.core.symbols import K1, K2, C, K, z
+from symres.core.symbols import K1, K2, C, z
 from symres.report.export import export
+from tests.languages import language
 
 A, B = sp.Symbol("a", positive=True), sp.Symbol("b", real=True)
-FORMULAS = {
-    "isru": z / sp.sqrt(1 + A * z**2),
-    "srelu": (z + sp.sqrt(z**2 + A)) / 2,
-    "softsq": z**2 / (1 + A * sp.Abs(z)),
-    "bump": sp.erf((z + 1) * A) - sp.erf((z - 1) * A),
-    "steep": sp.atan(A * z),
-}
+ISRU = sr.Activation("isru", z / sp.sqrt(1 + A * z**2), (A,))
+SRELU = sr.Activation("srelu", (z + sp.sqrt(z**2 + A)) / 2, (A,))
+SOFTSQ = sr.Activation("softsq", z**2 / (1 + A * sp.Abs(z)), (A,))
+BUMP = sr.Activation("bump", sp.erf((z + 1) * A) - sp.erf((z - 1) * A), (A,))
 TWO = [
-    ("isru", 1.0, 1.0, -0.999, 100.0),
-    ("isru", 100.0, 1.0, 0.99, 1e4),
-    ("srelu", 1e-4, 1.0, -1.0, 0.01),
-    ("srelu", 1.0, 1.0, -0.999, 1e-4),
-    ("bump", 1.0, 1.0, -0.999, 10.0),
-    ("bump", 1.0, 1.0, -0.999, 20.0),
-    ("softsq", 3.0, 1.0, 0.9, 20.0),
+    (ISRU, 1.0, 1.0, -0.999, 100.0),
+    (ISRU, 100.0, 1.0, 0.99, 1e4),
+    (SRELU, 1e-4, 1.0, -1.0, 0.01),
+    (SRELU, 1.0, 1.0, -0.999, 1e-4),
+    (BUMP, 1.0, 1.0, -0.999, 10.0),
+    (BUMP, 1.0, 1.0, -0.999, 20.0),
+    (SOFTSQ, 3.0, 1.0, 0.9, 20.0),
 ]
 
 
-def phi(name):
-    return sr.Activation(name, FORMULAS[name], (A,))
-
-
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(("name", "k1", "k2", "rho", "a"), TWO)
-def test_two_inputs_at_parameters_far_from_the_measured_one(name, k1, k2, rho, a):
-    f = phi(name)
+@pytest.mark.parametrize(("f", "k1", "k2", "rho", "a"), TWO)
+def test_two_inputs_at_parameters_far_from_the_measured_one(f, k1, k2, rho, a):
     quantity, square = sr.expect2(f, f), sr.expect(f(z) ** 2)
     c = rho * math.sqrt(k1 * k2)
     exact = float(quantity.evalf(15, K1=k1, K2=k2, C=c, a=a))
@@ -53,24 +43,20 @@ def test_two_inputs_at_parameters_far_from_the_measured_one(name, k1, k2, rho, a
 @pytest.mark.exhaustive
 def test_entries_with_parameters_of_their_own():
     """The scale differs from entry to entry, in the series, on the line and in the plane."""
-    f = phi("isru")
-    quantity = sr.expect2(f, f)
+    quantity = sr.expect2(ISRU, ISRU)
     a = np.array([1e-2, 1.0, 30.0, 1e3])
     c = np.array([0.1, 0.999, 1.0, -0.999])
-    for target, made in (("numpy", np.asarray), ("torch", torch.tensor)):
-        found = export(quantity, target=target).load().expect2(made(np.ones(4)), made(np.ones(4)), made(c), made(a))
+    for target in ("numpy", "torch"):
+        found = language(target).value(export(quantity, target=target).load().expect2, np.ones(4), np.ones(4), c, a)
         exact = [float(quantity.evalf(15, K1=1, K2=1, C=x, a=y)) for x, y in zip(c, a, strict=True)]
         np.testing.assert_allclose(np.asarray(found), exact, rtol=1e-13)
 
 
 @pytest.mark.exhaustive
 def test_what_was_measured_with_other_parameters_is_said():
-    f = phi("isru")
-    text = export(sr.expect2(f, f)).text
-    public = text.split("def _expect2")[0]
-    assert "for parameters of 3/4; at most" in " ".join(public.split())
-    assert "with a = 12; at most" in " ".join(public.split())
-    assert "with a = 1/12." in " ".join(public.split())
+    text = " ".join(export(sr.expect2(ISRU, ISRU)).text.split("def _expect2")[0].split())
+    assert "for parameters of 3/4; at most" in text
+    assert "with a = 12; at most" in text and "with a = 1/12." in text
 
 
 @pytest.mark.exhaustive
@@ -142,33 +128,6 @@ def test_closed_forms_with_parameters_keep_their_digits_near_correlation_one(oth
 
 
 # ---- places far out beside a small scale -------------------------------------------------------------------------
-GATE = 1 / (1 + sp.exp(-A * (z - B)))
-FAINT = {
-    "gate": (GATE, (12.0, 12.0, 0.38), (0, 3, 4.56, 7, 12, 20)),
-    "gate, beyond all panels": (GATE, (10.0, 50.0, 1.0), (0, 5, 10, 15, 30, 50, 60)),
-    "kinked": (sp.Max(z - B, 0) * sp.tanh(A * z), (0.75, 0.75, 0.00131), (0.75, 0.76, 0.8, 1, 2)),
-}
-
-
-def component(formula, pair=False):
-    """What computes an average, as yet unmeasured."""
-    f = sr.Activation("f", formula, (A, B))
-    body = sr.expect2(f, f).body if pair else sr.expect(f).body
-    return Component("_average_1", (*((K1, K2, C) if pair else (K,)), A, B), body, None)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", ["gate", "kinked"])
-def test_pairs_of_functions_that_are_faint_around_zero(name):
-    formula, (a, b, kernel), _ = FAINT[name]
-    f = sr.Activation("f", formula, (A, B))
-    square = sr.expect(f(z) ** 2).evalf(15, K=kernel, a=a, b=b)
-    average = NUMPY.run(component(formula, pair=True))
-    for rho in (1.0, 0.5, -0.9):
-        exact = sr.expect2(f, f).evalf(12, K1=kernel, K2=kernel, C=rho * kernel, a=a, b=b)
-        assert abs(average(kernel, kernel, rho * kernel, a, b) - exact) < 1e-13 * square
-
-
 @pytest.mark.exhaustive
 def test_a_pair_that_is_faint_around_zero_without_parameters():
     gate = "1/(1 + exp(-12*(z - 12)))"
@@ -180,21 +139,6 @@ def test_a_pair_that_is_faint_around_zero_without_parameters():
 
 
 # ---- measuring ---------------------------------------------------------------------------------------------------
-def test_parameters_are_large_and_small_in_turn_and_zero():
-    small, one = sp.Rational(1, 12), sp.Symbol("a", nonnegative=True)
-    zero = {A: sp.Rational(3, 4), B: 0}
-    assert sample_points.other_values((A, B)) == [{A: 12, B: 12}, {A: 12, B: -12}, {A: small, B: 12}, zero]
-    assert sample_points.other_values((one, A)) == [
-        {one: 12, A: 12},
-        {one: 12, A: small},
-        {one: small, A: 12},
-        {one: 0, A: sample_points.PARAMETER},
-    ]
-    assert sample_points.other_values((B,)) == [{B: 12}, {B: -12}, {B: small}, {B: 0}]
-    assert sample_points.other_values((A,)) == [{A: 12}, {A: small}]
-    assert sample_points.other_values(()) == []
-
-
 @pytest.mark.exhaustive
 def test_a_place_far_out_beside_a_small_scale_is_looked_at(monkeypatch):
     """An error that only one mixture shows is said, with the mixture."""
@@ -205,7 +149,9 @@ def test_a_place_far_out_beside_a_small_scale_is_looked_at(monkeypatch):
         return lambda k, a, b: f(k, a, b) * (1 + 9e-4 * ((a < 1) & (b > 1)))
 
     monkeypatch.setattr(NUMPY, "run", wrong)
-    found = choose._measured(measured_error.measured_kernel, component(sp.tanh(A * (z - B))), NUMPY)
+    quantity = sr.expect(sr.Activation("f", sp.tanh(A * (z - B)), (A, B)))
+    component = Component("_average_1", quantity.symbols, quantity.body, None)
+    found = choose._measured(measured_error.measured_kernel, component, NUMPY)
     assert found.error < 1e-13
     *right, last, _, cancels = found.elsewhere.split("; ")
     assert cancels == "fewer digits where values of both signs cancel"

@@ -1,7 +1,5 @@
 """Generated averages at values of parameters where digits of a function cancel, or what divides it vanishes."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -18,20 +16,15 @@ from symres.codegen.strategy import choose
 from symres.codegen.targets.numpy import TARGET as NUMPY
 from symres.core.symbols import K1, K2, C, K, x1, z
 from symres.report.export import export
+from tests.oracles.average import average_of
 
 A, B = sp.Symbol("a", positive=True), sp.Symbol("b", real=True)
 GATE = sr.Activation("gate", z / (1 + sp.exp(-A * (z - B))), (A, B))
 
 
 def average(f, kernel, mean=0):
-    """<f(mean + z)> to 30 digits or more, over intervals that grow with the distance from the mean and from 0."""
-    with mp.workdps(100):
-        law, mean = mp.mpf(kernel), mp.mpf(mean)
-        near = [sign * mp.mpf(x) for x in (0.02, 0.1, 0.5, 1, 2, 4, 7, 11, 16, 25, 40) for sign in (1, -1)]
-        ends = {mp.mpf(0), -mean, *near, *(x - mean for x in near), *(x * mp.sqrt(law) for x in near)}
-        reach = 40 * mp.sqrt(law)
-        places = sorted({-reach, reach, *(x for x in ends if abs(x) < reach)})
-        return mp.quad(lambda x: f(mean + x) * mp.exp(-x * x / (2 * law)), places) / mp.sqrt(2 * mp.pi * law)
+    """<f(mean + z)>, also where it is faint."""
+    return average_of(f, kernel, mean=mean, digits=90)
 
 
 def deviation(found, exact):

@@ -1,7 +1,5 @@
 """The exact engine: textbook forms, identities, proofs, refusals."""
 
-from __future__ import annotations
-
 import pickle
 
 import mpmath as mp
@@ -18,12 +16,12 @@ from symres.gaussian.closed_form import average
 from symres.gaussian.closed_form import engine as exact
 from symres.gaussian.closed_form.engine import closed_form
 from symres.layers.architectures import mlp
+from symres.results.quantity import Status
 from symres.theory.theory import derive
 from tests.command_line import texts_of_seeds
 from tests.oracles.average import average_of
 
 R = sp.Rational
-PI = sp.pi
 ALPHA = sp.Symbol("alpha", positive=True)
 A, B = sp.symbols("a b", real=True)
 GELU = z * (1 + sp.erf(z / sp.sqrt(2))) / 2
@@ -295,3 +293,37 @@ def test_coefficients_beyond_machine_integers_are_factored() -> None:
     steep = derive(mlp("erf(100000*z)"))
     expected = 4 * 10**10 / sp.sqrt(1 + 4 * 10**10 * K) / sp.pi
     assert sp.simplify(steep.chi_perp.expr.coeff(C_W) - expected) == 0
+
+
+p = sp.Symbol("p", positive=True)
+NUMBERS = {"K": sp.Rational(5, 3), "p": sp.Rational(7, 10)}
+CASES = {
+    "power": abs(z) ** p,
+    "times a square": abs(z) ** p * z**2,
+    "another exponent": 3 * abs(z) ** (2 * p + 1) - abs(z),
+    "one side": sp.Max(z, 0) ** p,
+    "two sides": sp.Piecewise((z ** sp.Rational(3, 2), z > 0), (-5 * (-z) ** sp.Rational(1, 3), True)),
+}
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("name", CASES)
+def test_averages_of_powers_are_exact_and_those_of_quadrature(name):
+    found = sr.expect(CASES[name])
+    assert found.status is Status.EXACT
+    assert {v.oracle for v in found.verifications} >= {"quadrature", "Stein's lemma"}
+    assert found.proof.replay() == found.expr
+    value = average_of(CASES[name].subs(p, NUMBERS["p"]), "5/3")
+    own = {name: number for name, number in NUMBERS.items() if name in map(str, found.symbols)}
+    assert abs(found.evalf(20, **own) - value) < 1e-12 * abs(value)
+
+
+def test_the_moment_is_that_of_the_literature():
+    expected = 2 ** (p / 2) * sp.gamma((p + 1) / 2) * K ** (p / 2) / sp.sqrt(sp.pi)
+    assert sp.simplify(sr.expect(abs(z) ** p).expr - expected) == 0
+    assert sr.expect(abs(z) ** p * z).expr == 0
+
+
+@pytest.mark.parametrize("formula", [abs(z) ** p * sp.tanh(z) ** 2, abs(z - 1) ** p, abs(z) ** p * sp.exp(-abs(z))])
+def test_other_integrands_are_numbers(formula):
+    assert sr.expect(formula).status is Status.NUMERIC

@@ -1,6 +1,7 @@
-"""The expansions for small and for large K: the whole catalogue against 30 digits, stated ranges, sabotage."""
+"""The expansions for small and for large K: the whole catalogue against 30 digits, stated ranges, sabotage.
 
-from __future__ import annotations
+Exponentials that one sign cuts off, at kernels where each term of a closed form is e**5000: numbers all the same.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -19,8 +20,7 @@ from symres.gaussian.expansions.tail_moments import TailMoment
 from symres.gaussian.expansions.truncation import Truncation
 from symres.results.quantity import Status
 from symres.theory.quantities import expansion
-from tests.oracles.line30 import average
-from tests.oracles.plane30 import average2
+from tests.oracles.quadrature30 import average, average2
 from tests.oracles.sections import OF_ONE, PARAMETERS, Sections, sections, x
 
 R = sp.Rational

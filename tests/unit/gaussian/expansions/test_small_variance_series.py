@@ -14,8 +14,6 @@ from tests.oracles.average import average_of
 R = sp.Rational
 alpha, beta = sp.symbols("alpha beta", positive=True)
 SOFTPLUS = sp.log(1 + sp.exp(z))
-SILU = z / (1 + sp.exp(-z))
-LOG2 = sp.log(2)
 HALF = sp.sqrt(2 / sp.pi)
 
 KNOWN = {

@@ -1,4 +1,7 @@
-"""Averages are computed once, and never given for another law, function, precision or budget."""
+"""Averages are computed once, and never given for another law, function, precision or budget.
+
+One rule serves many variances: right at each of them, planned once, and left where one Gaussian needs its own.
+"""
 
 import math
 import random
@@ -117,45 +120,27 @@ def counted():
     return value, calls
 
 
-def test_the_same_place_is_computed_once():
+EXP, SIN = (compile_ball(f(z), (z,)) for f in (sp.exp, sp.sin))
+
+
+@pytest.mark.parametrize(
+    ("function", "bits", "count"), [(EXP, 60, 1), (EXP, 1000, 2), (lambda values, analytic: values[0], 60, 2)]
+)
+def test_values_of_compiled_functions_are_computed_once_but_those_of_very_many_digits(function, bits, count):
     value, calls = counted()
-    function = compile_ball(sp.exp(z), (z,))
-    assert value(function, arb(3)).mid() == value(function, arb(3)).mid()
-    assert len(calls) == 1
+    with ctx.workprec(bits):
+        assert value(function, arb(3)).mid() == value(function, arb(3)).mid()
+    assert len(calls) == count
 
 
 def test_other_places_functions_shifts_and_precisions_are_their_own():
     value, calls = counted()
-    exp, sin = (compile_ball(f(z), (z,)) for f in (sp.exp, sp.sin))
-    for function, place, shift, bits in (
-        (exp, arb(3), 0.0, 60),
-        (exp, arb(-3), 0.0, 60),
-        (exp, arb(6), 0.0, 60),
-        (sin, arb(3), 0.0, 60),
-        (exp, arb(3), 3.0, 60),
-        (exp, arb(3), 0.0, 90),
-    ):
+    others = [(EXP, -3, 0.0, 60), (EXP, 6, 0.0, 60), (SIN, 3, 0.0, 60), (EXP, 3, 3.0, 60), (EXP, 3, 0.0, 90)]
+    for function, place, shift, bits in ((EXP, 3, 0.0, 60), *others):
         with ctx.workprec(bits):
-            found = value(function, place, shift)
-            fresh = function([place + shift], False)
-            assert (found.mid() - fresh.mid()).is_zero()
-            assert (found.rad() - fresh.rad()).is_zero()
+            found, fresh = value(function, arb(place), shift), function([arb(place) + shift], False)
+            assert (found.mid() - fresh.mid()).is_zero() and (found.rad() - fresh.rad()).is_zero()
     assert len(calls) == 6
-
-
-def test_values_of_high_precision_are_not_kept():
-    value, calls = counted()
-    function = compile_ball(sp.exp(z), (z,))
-    with ctx.workprec(1000):
-        assert value(function, arb(3)).mid() == value(function, arb(3)).mid()
-    assert len(calls) == 2
-
-
-def test_other_callables_are_not_kept():
-    value, calls = counted()
-    for _ in range(2):
-        value(lambda values, analytic: values[0], arb(1))
-    assert len(calls) == 2
 
 
 BUMP = sp.exp(-((z - 40) ** 2))
@@ -202,29 +187,23 @@ def test_a_rule_is_right_from_end_to_end_of_its_reach(planned, name, bits):
     assert len(planned) == 1
 
 
-def test_the_next_variances_have_a_rule_of_their_own(planned):
-    for K in ("1/100", "1/20", "1", "20", "200"):
-        deviation("Gaussian", K, 24)
-    assert len(planned) == 3
+SEVERAL = [  # averages that no one rule serves: their variances and bits, and the number of rules
+    ("Gaussian", [(K, 24) for K in ("1/100", "1/20", "1", "20", "200")], 3),  # variances too far apart
+    ("Gaussian", [("1", bits) for bits in (24, 60, 64, 65, 128)], 2),  # more bits
+    ("far bump", [(K, 40) for K in ("1/8", "2", "10")], 3),  # sizes that differ too much
+    ("steep", [(K, 40) for K in ("1/10", "1", "3")], 3),  # not all variances have this average
+]
 
 
-def test_more_bits_have_a_rule_of_their_own(planned):
-    for bits in (24, 60, 64, 65, 128):
-        deviation("Gaussian", "1", bits)
-    assert len(planned) == 2
+@pytest.mark.parametrize(("name", "asked", "count"), SEVERAL)
+def test_others_have_rules_of_their_own(planned, name, asked, count):
+    for variance, bits in asked:
+        deviation(name, variance, bits)
+    assert len(planned) == count
+    assert name != "far bump" or all(ball.rad() < 1e-9 for ball in planned)
 
 
-def test_sizes_that_differ_too_much_are_not_shared(planned):
-    for K in ("1/8", "2", "10"):
-        deviation("far bump", K, 40)
-    assert len(planned) == 3
-    assert all(ball.rad() < 1e-9 for ball in planned)
-
-
-def test_an_average_that_not_all_variances_have(planned):
-    for K in ("1/10", "1", "3"):
-        deviation("steep", K, 40)
-    assert len(planned) == 3
+def test_an_average_that_a_variance_does_not_have_is_refused(planned):
     with pytest.raises(DeclarationError, match="outgrows"):
         univariate.univariate_average(split(SHARING["steep"][0]), arb(6), 40)
 

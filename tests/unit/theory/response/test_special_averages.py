@@ -5,8 +5,7 @@ import sympy as sp
 
 import symres as sr
 from tests.oracles.average import average_of
-from tests.oracles.line30 import average
-from tests.oracles.plane30 import average2
+from tests.oracles.quadrature30 import average, average2
 from tests.oracles.sections import PARAMETERS, sections
 from tests.shared import derived
 

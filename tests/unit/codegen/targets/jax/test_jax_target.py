@@ -1,15 +1,16 @@
-"""JAX: float32 without float64, determinants that are compiled, special functions, networks."""
+"""JAX: float32 without float64, determinants that are compiled, special functions, averages of smooth functions."""
 
 import mpmath as mp
 import numpy as np
 import pytest
+import sympy as sp
 
 import symres as sr
 from symres.codegen.emission.emitter import NoSpelling
 from symres.codegen.targets.jax import TARGET
-from symres.core.symbols import K
-from tests.languages import EDGE
-from tests.oracles.closed_forms import PAIRS, covariance_map, in_50_digits, kernel_map
+from symres.core.symbols import K1, K2, C, K, z
+from tests.languages import EDGE, integrated
+from tests.oracles.closed_forms import PAIRS, WILLIAMS, covariance_map, in_50_digits, kernel_map
 from tests.shared import Lazily, derived
 
 jax = pytest.importorskip("jax")
@@ -148,9 +149,6 @@ def test_special_functions_and_their_first_two_derivatives(call):
                     )
 
 
-# ---- networks ----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.exhaustive
 def test_vertices_are_those_of_numpy_and_map_over_kernels():
     vertex = derived(sr.residual("relu")).vertex_recursion
@@ -158,3 +156,42 @@ def test_vertices_are_those_of_numpy_and_map_over_kernels():
     kernels = np.array([0.3, 2.0])
     compiled = jax.jit(lambda K: found.vertex(4, K, C_W=1.5, C_b=0.1, gamma=0.8))
     np.testing.assert_allclose(compiled(kernels), exact.vertex(4, kernels, C_W=1.5, C_b=0.1, gamma=0.8), rtol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def erf():
+    return integrated("jax", sp.erf(z / sp.sqrt(2)))
+
+
+def gram():
+    x = np.random.default_rng(1).normal(size=(12, 5))
+    x[1], x[3] = x[0], -x[2]  # on the diagonal
+    x[5] = (1 + 1e-7) * x[4]
+    products = x @ x.T / 5
+    kernels = np.diagonal(products)
+    return kernels[:, None], kernels[None, :], products
+
+
+@pytest.mark.exhaustive
+def test_many_entries_with_kernels_of_their_own(erf):
+    """In chunks; mapped entries are one call; only those without a number are none."""
+    generator = np.random.default_rng(2)
+    k1, k2 = 10 ** generator.uniform(-6, 1.2, (2, 5000))
+    c = np.sqrt(k1 * k2) * generator.uniform(-1, 1, 5000)
+    k1[7], k2[8], c[9], k1[10] = np.nan, np.inf, np.nan, -1.0
+    found = np.array(jax.jit(jax.vmap(erf))(k1, k2, c))
+    assert np.isnan(found[7:11]).all()
+    numbers = [np.delete(a, range(7, 11)) for a in (k1, k2, c)]
+    exact = sp.lambdify((K1, K2, C), WILLIAMS, "numpy")(*numbers)
+    np.testing.assert_allclose(np.delete(found, range(7, 11)), exact, atol=3e-15)
+
+
+def test_single_precision_without_float64(erf):
+    """And no more than a float32 result of float32 arrays where float64 is switched on."""
+    arguments = [np.float32(a) for a in gram()]
+    exact = sp.lambdify((K1, K2, C), WILLIAMS, "numpy")(*map(np.float64, arguments))
+    with enable_x64(False):
+        found = jax.jit(erf)(*arguments)
+        assert found.dtype == jnp.float32
+    np.testing.assert_allclose(found, exact, atol=2e-6)
+    assert jax.eval_shape(erf, *arguments).dtype == jnp.float32

@@ -100,18 +100,6 @@ def test_an_odd_function_keeps_its_digits_at_small_correlation(open_pairs):
         assert open_pairs["erf"](3.0, 0.5, rho) == pytest.approx(exact, rel=2e-15, abs=0)
 
 
-@pytest.mark.exhaustive
-def test_parameters_of_an_open_pair_kernel_may_be_arrays():
-    slope = sp.Symbol("slope", positive=True)
-    phi = Activation("bent", sp.Piecewise((z, z > 0), (slope * sp.tanh(z), True)), (slope,))
-    body = Expectation(phi(x1) * phi(x2), K1, C, K2)
-    f = export(numeric("covariance_map", (K1, K2, C, slope), body)).load().covariance_map
-    entries = [(0.9, 0.2), (-1.3, 0.2), (1.4, 1.5)]
-    found = f(1.0, 2.0, *np.array(entries).T)
-    np.testing.assert_allclose(found, [f(1.0, 2.0, c, a) for c, a in entries], rtol=2e-15)
-    assert found[0] != pytest.approx(f(1.0, 2.0, 0.9, 1.5), rel=1e-2)
-
-
 # ---- the text ----------------------------------------------------------------------------------------------------
 
 

@@ -1,14 +1,14 @@
 """Tiles of generated NumPy modules: the same numbers as entry by entry, in any layout, in little memory."""
 
+import math
 import tracemalloc
 
-import mpmath as mp
 import numpy as np
 import pytest
 import sympy as sp
 
 import symres as sr
-from symres.codegen.emission.emitter import NoSpelling
+from symres.codegen.arrays.hermite import hermite_series
 from symres.codegen.targets.numpy.dialect import NUMPY
 from symres.codegen.targets.numpy.tiles import FastPath, Precondition, Tiler
 from symres.core.symbols import K1, K2, C, K, z
@@ -58,18 +58,6 @@ def test_matrices_of_all_correlations_have_13_digits(modules, name):
     assert (covariance == 0.0).any()
     for i, j in places[covariance[*places.T] != 0.0]:
         assert pair_error(name, found[i, j], first[i], second[j], covariance[i, j]) < 1e-14
-
-
-@pytest.mark.parametrize("k", [0.3, 0.7, 5.0, 1100.0])
-def test_a_short_road_alone_would_lose_digits(modules, k):
-    """What the guards are for: the square of the complement from a rounded sine, which is all that a tile has."""
-    module, c = modules["relu"], k * (1 - 1e-13)
-    arguments, scratch, fine = [np.float64(v) for v in (k, k, c)], [np.empty(1) for _ in range(8)], []
-    module._average_1_tile(*arguments, module._average_1_axes(*arguments), scratch, fine)
-    assert not np.logical_and.reduce(fine).any()
-    sine = mp.mpf(float(c * ((1 / np.sqrt(k)) * (1 / np.sqrt(k)))))
-    with mp.workdps(40):
-        assert abs((1 - sine**2) / (1 - mp.mpf(c) ** 2 / mp.mpf(k) ** 2) - 1) > 1e-4
 
 
 def test_a_matrix_of_parallel_inputs_is_that_of_the_long_road(modules):
@@ -204,24 +192,30 @@ def test_a_guard_sees_what_it_compares_before_it_is_written_over():
     np.testing.assert_array_equal(fine[1], 1 - x**2 >= 0.5)
 
 
-def test_a_tile_reuses_its_scratch_arrays():
-    power = sp.Add(*(sp.sin(C + i) for i in range(1, 20)))
-    tile, _ = by_tile(FastPath(power))
-    assert tile.arrays < 24
-    chain = C
-    for i in range(1, 20):
-        chain = sp.sin(chain + K1 * i)
-    assert by_tile(FastPath(chain))[0].arrays <= 3
+@pytest.mark.parametrize("largest", [300.0, 3e3, 1e4])
+def test_waves_of_large_kernels(largest):
+    """Nodes come as close as waves of length 2*pi/100 need."""
+    kernels = np.array([1e-8, 1.0, 30.0, 100.0, largest])
+    sines, _ = hermite_series._hermite_pair(np.sin, np.tanh, kernels, kernels, 0.99 * kernels)
+    n = np.arange(sines[0].shape[1])
+    with np.errstate(divide="ignore"):
+        sizes = np.exp(0.5 * (n * np.log(kernels[:, None]) - kernels[:, None] - [[math.lgamma(k + 1) for k in n]]))
+    sizes *= (n % 2) * (1 - 2 * (n // 2 % 2))  # <sin(s x) h_n(x)> = s**n exp(-s*s/2)/sqrt(n!), by parts
+    total = np.sqrt(-np.expm1(-2 * kernels) / 2)[:, None]
+    assert np.abs((sines[0] - sizes) / total).max() < 5e-13
+    left = np.sqrt(np.clip(1 - (sizes**2).sum(1) / total[:, 0] ** 2, 0, None))
+    np.testing.assert_allclose(sines[1], left, rtol=0, atol=2e-6)
 
 
-def test_a_function_without_spelling_is_refused():
-    with pytest.raises(NoSpelling, match="zeta"):
-        by_tile(FastPath(sp.zeta(C)))
+@pytest.mark.parametrize("rate", [50.0, 1e3, 1e6])
+def test_functions_too_fast_for_nodes_have_no_value(rate):
+    """But none that is wrong; those of scale 1/50 have one."""
+    k, c = np.array([1.0, 1.0, 100.0]), np.array([0.5, 1.0, 99.9])
 
+    def steep(z):
+        return np.tanh(rate * z)
 
-@pytest.mark.parametrize("name", ["gelu", "erf", "relu"])
-def test_no_line_of_a_tile_makes_an_array_but_masks(name):
-    text = export(covariance_map(PAIRS[name])).text
-    body = text.split("def _average_1_tile(")[1].split("\n\n\n")[0].splitlines()[3:]
-    for line in body:
-        assert "out=scratch[" in line or line.strip().startswith(("if not safe", "fine.append("))
+    found = hermite_series._smooth_entries(steep, steep, k, k, c)
+    signs = 2 / np.pi * np.arcsin(c / k)  # to first order in 1/rate
+    assert np.isfinite(found).all() or rate > 50.0
+    assert np.nanmax(np.abs(found - signs), initial=0.0) < 2 / rate

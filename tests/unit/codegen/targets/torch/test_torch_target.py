@@ -25,32 +25,6 @@ def double(*values):
     return [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in values]
 
 
-@pytest.fixture(scope="module")
-def modules():
-    return Lazily(lambda name: tuple(export(covariance_map(PAIRS[name]), t).load() for t in ("torch", "numpy")))
-
-
-@pytest.mark.sample(1)
-@pytest.mark.parametrize(("formula", "pair"), [(sp.Max(z, 0), "relu"), (sp.erf(z), "erf")])
-def test_quadrature_has_the_derivatives_of_the_closed_form(modules, formula, pair):
-    phi = Activation(pair, formula)
-    body = Expectation(phi(x1) * phi(x2), K1, C, K2)
-    quantity = Quantity("covariance_map", (K1, K2, C), body, body, Status.NUMERIC)
-    generated = export(quantity, "torch").load()
-    points = ([0.7, 3.0, 2.0, 1.0, 4.0], [1.9, 0.4, 2.0, 1.0, 4.0], [0.6, -0.9, 2.0, 0.0, 3.99])
-    arguments, others = double(*points), double(*points)
-    value = generated.covariance_map(*arguments)
-    exact = modules[pair][0].covariance_map(*others, 1.0, 0.0, 0.0)
-    value.sum().backward()
-    exact.sum().backward()
-    np.testing.assert_allclose(value.detach(), exact.detach(), rtol=1e-12, atol=1e-14)
-    for a, b in zip(arguments, others, strict=True):
-        np.testing.assert_allclose(a.grad, b.grad, rtol=1e-11, atol=1e-12)
-    single = generated.covariance_map(*(a.detach().float() for a in arguments))
-    assert single.dtype == torch.float32
-    np.testing.assert_allclose(single, exact.detach(), rtol=1e-6, atol=1e-7)
-
-
 # ---- averages without a closed form ------------------------------------------------------------------------------
 NUMERIC = {"hard_tanh": {}, "tanh": {}, "elu": {"alpha": 0.8}, "swish": {"beta": 1.4}}
 
@@ -231,8 +205,8 @@ def test_the_arguments_that_may_be_left_out_are_documented():
     assert "C_b: variance of a bias; C_b >= 0; tensor or number; not used here, may be left out." in text
 
 
-def test_module_works_under_vmap(modules):
-    f = modules["relu"][0].covariance_map
+def test_module_works_under_vmap():
+    f = export(covariance_map(PAIRS["relu"]), "torch").load().covariance_map
     c = torch.linspace(-1, 1, 7, dtype=torch.float64)
     slope = torch.func.vmap(torch.func.grad(lambda c: f(1.0, 1.0, c, 1.0, 0.0, 0.0)))(c)
     np.testing.assert_allclose(slope, (np.pi - np.arccos(c.numpy())) / (2 * np.pi), atol=1e-15)

@@ -1,17 +1,102 @@
-"""The sweep over model families: hooks against a network computed by hand, tables, families of PyTorch alone."""
+"""The gallery, the experiment on digits and the sweep over model families: what they compute, and that they run."""
 
 import math
+import re
 import time
+from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
 from derivations import tiny_language_models
+from derivations import trained_initialisation as experiment
+from derivations.gallery.__main__ import main
+from derivations.gallery.pictures import EXAMPLES
 from derivations.model_sweep import own_process, sweep_table
 from derivations.model_sweep.families import Family, all_families
 from derivations.model_sweep.family_run import STAGES, stages_of
 from derivations.model_sweep.hook_signals import hook_signals, ratio_of_ends
+
+GALLERY = Path(__file__).parents[2] / "derivations" / "gallery"
+TOPICS = ("init", "training", "residual", "kernels", "phases", "maths", "code")
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_runs_and_makes_a_picture(name, monkeypatch, tmp_path):
+    """Its own asserts compare its main number with something that shares no code with symres."""
+    from matplotlib import pyplot
+
+    monkeypatch.chdir(tmp_path)
+    paths = main([name])
+    assert paths[0].name == f"{name}.png" and all(path.read_bytes().startswith(b"\x89PNG") for path in paths)
+    pyplot.close("all")
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_answers_a_question(name):
+    text = (GALLERY / f"{name}.py").read_text()
+    title, question = re.match(r'r?"""\n(.+)\n=+\n\n\*((?:.|\n)+?)\*\n', text).groups()
+    assert question.rstrip().endswith("?") and len(title) <= 72
+    assert "What it shows" in text
+    assert re.search(r"^ *assert ", text, re.MULTILINE) or "testing.assert" in text
+    assert name.split("_")[1] in TOPICS
+
+
+def test_examples_are_listed_with_their_questions(capsys):
+    assert main([]) == []
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[::2] == EXAMPLES and all(line.rstrip().endswith("?") for line in lines[1::2])
+
+
+def test_an_example_without_its_library_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setattr("derivations.gallery.__main__.pictures", lambda name: __import__("no_library_of_this_name"))
+    with pytest.raises(SystemExit) as stop:
+        main([EXAMPLES[0]])
+    assert stop.value.code == 2
+    assert 'needs no_library_of_this_name: pip install ".[docs]"' in capsys.readouterr().err
+
+
+def test_there_are_examples_for_everybody():
+    titles = [(GALLERY / f"{name}.py").read_text().splitlines()[1] for name in EXAMPLES]
+    assert len(EXAMPLES) >= 25 and len(set(titles)) == len(titles)
+    assert {name.split("_")[1] for name in EXAMPLES} == set(TOPICS)
+
+
+@pytest.mark.parametrize("adam", [False, True])
+def test_networks_that_run_together_train_like_single_ones(adam):
+    sizes = experiment.Sizes(depth=3, width=8)
+    x, y, _, _ = experiment.digits()
+    x, y = x[:16], y[:16]
+    torch.manual_seed(0)
+    nets = [experiment.network(nn.Tanh, 64, sizes) for _ in range(2)]
+    rates = (0.1, 0.01)
+    stack = experiment.Stack(nets, nn.Tanh(), rates, adam)
+    for _ in range(3):
+        stack.step(x, y)
+    found = stack.losses(x, y).detach().view(2, 2)
+    for column, net in enumerate(nets):
+        for row, rate in enumerate(rates):
+            single = experiment.network(nn.Tanh, 64, sizes)
+            single.load_state_dict(net.state_dict())
+            made = torch.optim.Adam if adam else torch.optim.SGD
+            optimiser = made(single.parameters(), lr=rate, **({} if adam else {"momentum": experiment.MOMENTUM}))
+            for _ in range(3):
+                optimiser.zero_grad()
+                nn.functional.cross_entropy(single(x), y).backward()
+                optimiser.step()
+            expected = nn.functional.cross_entropy(single(x), y).detach()
+            assert float(found[row, column]) == pytest.approx(float(expected), rel=1e-4)
+
+
+@pytest.mark.exhaustive
+def test_a_small_run_has_a_row_for_each_initialisation_and_a_figure(tmp_path, monkeypatch):
+    monkeypatch.setattr(experiment, "ACTIVATIONS", {"tanh": nn.Tanh, "erf": experiment.Erf})
+    lines = experiment.main(tmp_path / "figure.png", experiment.QUICK)
+    assert len(lines) == 2 + 2 * len(experiment.SCHEMES)
+    assert all(any(scheme in line for line in lines) for scheme in experiment.SCHEMES)
+    assert (tmp_path / "figure.png").stat().st_size > 1000
 
 
 def test_hooks_against_a_network_computed_by_hand():
@@ -59,16 +144,12 @@ def test_what_a_model_raises_is_told_and_ends_the_run():
 
 
 def test_defects_are_exceptions_silence_slowness_and_worse_signals():
-    def row(**stages):
-        signals = {"outcome": "done", "seconds": 1.0, "said": "", "activations": 2.0, "gradients": 0.5}
-        init = {"outcome": "done", "seconds": 1.0, "said": "set", "changed": 3, "left": 0, "notes": ["set"]}
-        return {
-            "name": "a",
-            "library": "torch",
-            "stages": {"before": signals, "init": init, "after": signals, **stages},
-        }
-
     done = {"outcome": "done", "seconds": 1.0, "said": "", "activations": 2.0, "gradients": 0.5}
+
+    def row(**stages):
+        init = {"outcome": "done", "seconds": 1.0, "said": "set", "changed": 3, "left": 0, "notes": ["set"]}
+        return {"name": "a", "library": "torch", "stages": {"before": done, "init": init, "after": done, **stages}}
+
     assert sweep_table.defects(row()) == []
     assert sweep_table.defects(row(after={**done, "gradients": 0.04})) == ["gradients are worse afterwards"]
     assert sweep_table.defects(row(after={**done, "activations": None})) == ["activations are worse afterwards"]

@@ -1,4 +1,7 @@
-"""Pair kernels of piecewise polynomials: accuracy near correlation one, speed, gradients, how one average is closed."""
+"""Pair kernels of piecewise polynomials, with exponentials too: accuracy near correlation one, speed, gradients.
+
+Jumps, other activations, breakpoints that move, and how one average is closed.
+"""
 
 import itertools
 import re
@@ -8,11 +11,11 @@ import numpy as np
 import pytest
 import sympy as sp
 import torch
-from scipy import special
 
 import symres as sr
 from symres.core.symbols import z
 from symres.report.export import export
+from tests.oracles.average import average_of_pair
 from tests.oracles.kinks import HARD_TANH, RELU6, SOFTSHRINK, Kinked
 from tests.shared import Lazily
 
@@ -57,30 +60,6 @@ BUMPS = {  # bounded, narrow beside a law of variance 1e4: the inner piece, wher
     "where(abs(z)<1,z*(3-z^2)/2,sign(z))": (lambda x: x * (3 - x * x) / 2, -1, 1, (-1, 1)),
     "min(max(z-1/2,0),1)^4": (lambda x: (x - 0.5) ** 4, 0.5, 1.5, (0, 1)),
 }
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
-
-
-def panel(left, right):
-    return (left + right) / 2 + (right - left) / 2 * NODES, (right - left) / 2 * WEIGHTS
-
-
-def in_the_plane(bump, narrow, wide, c):
-    """<f(z1) f(z2)>, z1 of the small variance: what z2 gives on each side of its breakpoints is added up."""
-    f, left, right, (below, above) = bump
-    spread = (wide - c * c / narrow) ** 0.5
-    x2, w2 = panel(left, right)
-    total, edges = 0.0, sorted({*np.linspace(-11, 11, 23), left, right})
-    for start, end in itertools.pairwise(edges):
-        x1, w1 = panel(start, end)
-        mean = (c / narrow * x1)[:, None]
-        law = np.exp(-0.5 * ((x2 - mean) / spread) ** 2) / (spread * (2 * np.pi) ** 0.5)
-        inner = (f(x2) * w2 * law).sum(-1)
-        inner += below * special.ndtr((left - mean[:, 0]) / spread) + above * special.ndtr(
-            (mean[:, 0] - right) / spread
-        )
-        outer = f(x1) if left <= start < right else below if end <= left else above
-        total += (outer * inner * w1 * np.exp(-0.5 * x1 * x1 / narrow)).sum() / (2 * np.pi * narrow) ** 0.5
-    return total
 
 
 @pytest.mark.exhaustive
@@ -88,8 +67,17 @@ def in_the_plane(bump, narrow, wide, c):
 def test_bounded_polynomials_do_not_cancel_beside_a_wide_law(formula):
     f = export(sr.expect2(formula, formula)).load().expect2
     for k1, k2, c in ((1.0, 1e4, 50.0), (1e4, 1.0, 50.0), (1e4, 1.0, -50.0)):
-        exact = in_the_plane(BUMPS[formula], min(k1, k2), max(k1, k2), c)
+        inner, left, right, (below, above) = BUMPS[formula]
+        bump = lambda x: np.where(x < left, below, np.where(x < right, inner(x), above))  # noqa: B023, E731
+        exact = average_of_pair(bump, bump, min(k1, k2), max(k1, k2), c, [left, right])
         assert f(k1, k2, c) == pytest.approx(exact, rel=1e-13, abs=0)
+
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
+
+
+def panel(left, right):
+    return (left + right) / 2 + (right - left) / 2 * NODES, (right - left) / 2 * WEIGHTS
 
 
 def power(a, b, k, rho):
@@ -150,16 +138,28 @@ def test_smooth_functions_that_change_away_from_0_have_pair_kernels(formula):
         assert module.load().expect2(k1, k2, c) == pytest.approx(exact, rel=1e-12)
 
 
+JUMP, BENT = "where(z>1,z/3,z/7)", "where(z>1/2,z+exp(1-2*z),exp(3*z-3/2)+exp(z-1/2))"
+PAIRS = [  # functions, language, (K1, K2, correlation), and what is allowed
+    # the height of a jump was once rounded to float32 in PyTorch
+    *((JUMP, JUMP, target, [(1.3, 0.8, 0.97)], {"rel": 1e-14}) for target in ("numpy", "torch")),
+    # in either order the average is over the polynomial side
+    ("tanh", "hard_tanh", "numpy", [(1.0, 1.0, 0.9999), (0.3, 20.0, -0.99), (1e-3, 5.0, 1 - 1e-9)], {"rel": 4e-15}),
+    ("hard_tanh", "tanh", "numpy", [(1.0, 1.0, 0.9999), (20.0, 0.3, -0.99), (5.0, 1e-3, 1 - 1e-9)], {"rel": 4e-15}),
+    # both signs, of functions of order one
+    (BENT, "hard_tanh", "numpy", [(1e-4, 1e-4, 0.9999), (1.0, 2.0, -0.99), (20.0, 1.0, 1 - 1e-9)],
+     {"rel": 1e-13, "abs": 5e-14}),
+]  # fmt: skip
+
+
 @pytest.mark.exhaustive
-def test_a_product_with_a_smooth_function_is_averaged_over_the_polynomial_side():
-    """<tanh(z1) hard_tanh(z2)> in either order."""
-    one = export(sr.expect2("tanh", "hard_tanh")).load().expect2
-    two = export(sr.expect2("hard_tanh", "tanh")).load().expect2
-    for k1, k2, rho in ((1.0, 1.0, 0.9999), (0.3, 20.0, -0.99), (1e-3, 5.0, 1 - 1e-9)):
+@pytest.mark.parametrize(("f", "g", "target", "points", "allowed"), PAIRS)
+def test_pairs_of_jumps_smooth_functions_and_exponentials(f, g, target, points, allowed):
+    quantity = sr.expect2(f, g)
+    average = export(quantity, target).load().expect2
+    for k1, k2, rho in points:
         c = rho * (k1 * k2) ** 0.5
-        exact = float(sr.expect2("tanh", "hard_tanh").evalf(16, K1=k1, K2=k2, C=c))
-        assert one(k1, k2, c) == pytest.approx(exact, rel=4e-15)
-        assert two(k2, k1, c) == pytest.approx(exact, rel=4e-15)
+        exact = quantity.evalf(17, K1=sp.Rational(k1), K2=sp.Rational(k2), C=sp.Rational(c))
+        assert float(average(k1, k2, c)) == pytest.approx(float(exact), **allowed)
 
 
 @pytest.mark.exhaustive
@@ -200,3 +200,27 @@ def test_squares_of_exponentials_less_1_keep_their_digits_at_the_smallest_kernel
         )
         assert abs(module.load().expect2(kernel, kernel, c) - exact) < 1e-14 * size
     assert float(stated) < 1e-14
+
+
+SHIFT, MEAN = sp.Symbol("b", real=True), sp.Symbol("c", real=True)
+SHIFTED = {
+    "means": lambda: sr.expect2(*[sr.activation("elu", alpha=1)] * 2, means=(SHIFT, MEAN)),
+    "cusp": lambda: sr.expect2(sr.activation("exp(-abs(z-b))", b=SHIFT), "relu"),
+    "beside a steep one": lambda: sr.expect2(
+        sr.activation("exp(-abs(z-b))", b=SHIFT), sr.activation("tanh(c*z)", c=MEAN)
+    ),
+    "layer": lambda: sr.derive(sr.mlp(sr.activation("elu(z-b,1)", b=SHIFT))).covariance_map,
+}
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize("name", SHIFTED)
+def test_breakpoints_may_move(name, target):
+    """A shift stands inside of the exponential, but changes its height alone."""
+    quantity = SHIFTED[name]()
+    function = getattr(export(quantity, target).load(), quantity.name)
+    rest = {n: v for n, v in {"b": 0.3, "c": -0.7, "C_W": 1.5, "C_b": 0.1}.items() if n in map(str, quantity.symbols)}
+    for k1, k2, c in ((1.3, 0.6, 0.4), (100.0, 30.0, -50.0), (5.0, 5.0, 5.0 * (1 - 1e-9)), (2.0, 8.0, 4.0)):
+        point = {"K1": k1, "K2": k2, "C": c, **rest}
+        assert float(function(**point)) == pytest.approx(float(quantity.evalf(17, **point)), rel=1e-14)
