@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 Given: TypeAlias = NDArray[np.float64]  # numbers that are read
 Written: TypeAlias = NDArray[np.float64]  # numbers that are written; they overlap no others
 
+Function = TypeVar("Function", bound=Callable[..., float])
+
 Fixed: TypeAlias = int  # a constant wherever the function is called, of which it becomes a part
 
 INFINITY = math.inf
 NAN = math.nan
 
 
-def inlined(function: Callable[..., float]) -> Callable[..., float]:
+def inlined(function: Function) -> Function:
     """Mark a function of one expression, which stands wherever it is called."""
     return function
 
