@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 Given: TypeAlias = NDArray[np.float64]  # numbers that are read
 Written: TypeAlias = NDArray[np.float64]  # numbers that are written; they overlap no others
 
-Function = TypeVar("Function", bound=Callable[..., float])
-
 Fixed: TypeAlias = int  # a constant wherever the function is called, of which it becomes a part
+
+Function = TypeVar("Function", bound=Callable[..., float])
 
 INFINITY = math.inf
 NAN = math.nan
