@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,13 @@ Written: TypeAlias = NDArray[np.float64]  # numbers that are written; they overl
 
 Fixed: TypeAlias = int  # a constant wherever the function is called, of which it becomes a part
 
+Function = TypeVar("Function", bound=Callable[..., float])
+
 INFINITY = math.inf
 NAN = math.nan
 
 
-def inlined(function: Callable[..., float]) -> Callable[..., float]:
+def inlined(function: Function) -> Function:
     """Mark a function of one expression, which stands wherever it is called."""
     return function
 

@@ -18,22 +18,14 @@
  * Kernels, covariances and C_b are in units of a squared preactivation, everything else is dimensionless.
  * Errors are those of float64, measured on this code, against ball arithmetic.
  *
- * Compile it with a program that includes its header,
+ * Compile it with a program that includes its header; for a shared library say -shared -fPIC FILE.c:
  *
  *     cc -O3 -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off -fopenmp program.c FILE.c -lm -o program
- *
- * or as a shared library,
- *
- *     cc -O3 -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off -fopenmp -shared -fPIC FILE.c -lm -o FILE.so
  *
  * Without -fopenmp everything runs on one core. Never use -ffast-math: it removes the compensation of rounding errors. */
 
 /* ==== declarations: the header ==== */
 #include <stddef.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* dual_kernel_matrix: kernel and tangent kernel of all pairs of inputs.
  *
@@ -62,9 +54,6 @@ int erf_dual_kernel_matrixf(size_t rows, size_t columns, const float *K1, const 
 int erf_dual_kernel(size_t entries, const double *K1, const double *K2, const double *C_W, const double *C_b, double *C, double *Theta, double *every_C, double *every_Theta);
 int erf_dual_kernelf(size_t entries, const float *K1, const float *K2, const float *C_W, const float *C_b, float *C, float *Theta, float *every_C, float *every_Theta);
 
-#ifdef __cplusplus
-}
-#endif
 /* ==== end of the declarations ==== */
 
 #include <math.h>
@@ -84,10 +73,10 @@ int erf_dual_kernelf(size_t entries, const float *K1, const float *K2, const flo
 #define symres_precision(x) DBL_EPSILON
 #define symres_precisionf(x) FLT_EPSILON
 
-/* Room for numbers at a multiple of 64 bytes, as vector code likes it; the address of the block stands before it. */
+/* Room for zeros at a multiple of 64 bytes, as vector code likes it; the address of the block stands before it. */
 static inline void *symres_room(size_t count, size_t size)
 {
-    char *const block = malloc(count * size + 128);
+    char *const block = calloc(count * size + 128, 1);
     if (!block)
         return NULL;
     char *const room = block + 128 - (uintptr_t)block % 64;
@@ -114,24 +103,18 @@ static inline double symres_counted(double K)
     return fabs(K) < 1e-150 ? 0.0 : K;
 }
 
-/* Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave. */
-static inline double symres_three_steps(double value, double u, double a, double b, double c)
-{
-    return fma(fma(fma(value, u, a), u, b), u, c);
-}
-
 /* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side. */
 static inline double symres_arctan_tail(double v)
 {
     double w = v * v;
     double y = w * w;
-    double a = symres_three_steps(0.0034958859739163094, y, 0.031277189066996385, 0.052579733342841106, 0.09090908590891934);
+    double a = fma(fma(fma(0.0034958859739163094, y, 0.031277189066996385), y, 0.052579733342841106), y, 0.09090908590891934);
     a = fma(a, y, 0.3333333333333333);
-    double b = symres_three_steps(-0.0010496035084968515, y, -0.023696731580048622, -0.04737749579527779, -0.07692298971033217);
+    double b = fma(fma(fma(-0.0010496035084968515, y, -0.023696731580048622), y, -0.04737749579527779), y, -0.07692298971033217);
     b = fma(b, y, -0.1999999999999753);
-    double c = symres_three_steps(0.00019996189377901382, y, 0.015535152475414177, 0.04260356632601652, 0.06666564699289104);
+    double c = fma(fma(fma(0.00019996189377901382, y, 0.015535152475414177), y, 0.04260356632601652), y, 0.06666564699289104);
     c = fma(c, y, 0.14285714285384132);
-    double d = symres_three_steps(-1.806195461861215e-05, y, -0.008368931178450162, -0.03749486812535247, -0.05881506877793656);
+    double d = fma(fma(fma(-1.806195461861215e-05, y, -0.008368931178450162), y, -0.03749486812535247), y, -0.05881506877793656);
     d = fma(d, y, -0.11111111093490827);
     return fma(fma(d, v, c), w, fma(b, v, a));
 }
@@ -191,12 +174,6 @@ static inline void symres_inputs_of_layers(ptrdiff_t count, const double *parame
     }
 }
 
-/* A kernel, no number where it is negative. */
-static inline double symres_valid(double K)
-{
-    return K < 0.0 ? NAN : K;
-}
-
 /* What a layer needs of inputs that stand one behind the other, and their next kernels and roots. */
 static inline void symres_numbers_of_layer(ptrdiff_t layer, ptrdiff_t count, const double *inputs, ptrdiff_t begin, ptrdiff_t width, double *restrict out)
 {
@@ -251,8 +228,7 @@ static inline double symres_next_determinant(double root1, double root2, double 
 static inline void symres__layer_1_step(double K1, double first0, double K2, double second0, double C, double Theta, double D, double next1, double root1, double next2, double root2, double C_W, double C_b, double *result0, double *result1, double *result2)
 {
     (void)next2;
-    double following;
-    double tangent;
+    double following, tangent;
     symres__layer_1_pair(K1, first0, K2, second0, C, Theta, D, C_W, C_b, &following, &tangent);
     double same = C == K1 && C == K2 ? 1.0 : 0.0;
     following = same == 1.0 ? next1 : following;
@@ -292,9 +268,9 @@ int SYMRES_NAME(dual_kernel_matrix)(size_t rows, size_t columns, const double *K
         for (ptrdiff_t i = 0; i < count; ++i)
             inputs[i] = 0.0;
         for (ptrdiff_t i = 0; i < (ptrdiff_t)rows; ++i)
-            inputs[i] = symres_valid(K1[i]);
+            inputs[i] = K1[i] < 0.0 ? NAN : K1[i];
         for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
-            inputs[column + j] = symres_valid(K2[j]);
+            inputs[column + j] = K2[j] < 0.0 ? NAN : K2[j];
         symres_inputs_of_layers(count, parameters, inputs);
         ptrdiff_t blocks = ((ptrdiff_t)rows + 127) / 128;
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_t)columns > 16384))
@@ -366,8 +342,8 @@ int SYMRES_NAME(dual_kernel)(size_t entries, const double *K1, const double *K2,
         for (ptrdiff_t start = 0; start < (ptrdiff_t)entries; start += 4096) {
             ptrdiff_t pairs = symres_smaller(4096, (ptrdiff_t)entries - start);
             for (ptrdiff_t i = 0; i < pairs; ++i) {
-                inputs[i] = symres_valid(K1[start + i]);
-                inputs[pairs + i] = symres_valid(K2[start + i]);
+                inputs[i] = K1[start + i] < 0.0 ? NAN : K1[start + i];
+                inputs[pairs + i] = K2[start + i] < 0.0 ? NAN : K2[start + i];
             }
             symres_inputs_of_layers(2 * pairs, parameters, inputs);
             for (ptrdiff_t left = 0; left < pairs; left += 128) {
@@ -409,29 +385,20 @@ SYMRES_PRAGMA(omp atomic write)
 }
 
 /* ---- float ---------------------------------------------------------------------------------------------------- */
-/* A kernel as networks see it: too small a one counts as 0. */
 static inline float symres_countedf(float K)
 {
     return fabsf(K) < 1e-18f ? 0.0f : K;
 }
 
-/* Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave. */
-static inline float symres_three_stepsf(float value, float u, float a, float b, float c)
-{
-    return fmaf(fmaf(fmaf(value, u, a), u, b), u, c);
-}
-
-/* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; two chains of operations, which processors do side by side. */
 static inline float symres_arctan_tailf(float v)
 {
     float w = v * v;
-    float a = symres_three_stepsf(0.002386997316724113f, w, 0.03587153898204336f, 0.08656880430154522f, 0.14278568748210602f);
+    float a = fmaf(fmaf(fmaf(0.002386997316724113f, w, 0.03587153898204336f), w, 0.08656880430154522f), w, 0.14278568748210602f);
     a = fmaf(a, w, 0.3333333173306352f);
-    float b = symres_three_stepsf(-0.013507771427020535f, w, -0.06250169444749563f, -0.11033764115313455f, -0.1999973932983558f);
+    float b = fmaf(fmaf(fmaf(-0.013507771427020535f, w, -0.06250169444749563f), w, -0.11033764115313455f), w, -0.1999973932983558f);
     return fmaf(b, v, a);
 }
 
-/* The angle of the point (x, y), from -pi to pi; 0 at the origin. */
 static inline float symres_anglef(float y, float x)
 {
     float width = fabsf(x);
@@ -460,7 +427,6 @@ static inline void symres__layer_1_onef(float K, float C_W, float C_b, float *re
     *result1 = own0;
 }
 
-/* What a layer needs of each input alone, and the next kernels. */
 static inline void symres__layer_1_inputsf(ptrdiff_t layer, const float *parameters, ptrdiff_t count, float *restrict now, float *restrict following)
 {
     float C_W = parameters[layer];
@@ -469,7 +435,6 @@ static inline void symres__layer_1_inputsf(ptrdiff_t layer, const float *paramet
         symres__layer_1_onef(now[i], C_W, C_b, &following[i], &now[2 * count + i]);
 }
 
-/* What all layers need of each input alone, whose kernels stand at the beginning. */
 static inline void symres_inputs_of_layersf(ptrdiff_t count, const float *parameters, float *restrict inputs)
 {
     for (ptrdiff_t layer = 0; layer < 4; ++layer) {
@@ -486,13 +451,6 @@ static inline void symres_inputs_of_layersf(ptrdiff_t count, const float *parame
     }
 }
 
-/* A kernel, no number where it is negative. */
-static inline float symres_validf(float K)
-{
-    return K < 0.0f ? NAN : K;
-}
-
-/* What a layer needs of inputs that stand one behind the other, and their next kernels and roots. */
 static inline void symres_numbers_of_layerf(ptrdiff_t layer, ptrdiff_t count, const float *inputs, ptrdiff_t begin, ptrdiff_t width, float *restrict out)
 {
     for (ptrdiff_t k = 0; k < 5; ++k) {
@@ -501,13 +459,11 @@ static inline void symres_numbers_of_layerf(ptrdiff_t layer, ptrdiff_t count, co
     }
 }
 
-/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
 static inline float symres_possiblef(float root1, float root2, float C, float value)
 {
     return fabsf(C) <= (1.0f + 64.0f * symres_precisionf(C)) * root1 * root2 ? value : NAN;
 }
 
-/* K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large. */
 static inline float symres_determinantf(float K1, float K2, float C)
 {
     float square = C * C;
@@ -516,7 +472,6 @@ static inline float symres_determinantf(float K1, float K2, float C)
     return difference < 0.0f ? 0.0f : difference;
 }
 
-/* The angle of the point (s, N) at the distance r, s >= 0. */
 static inline float symres_right_half_plane_anglef(float N, float s, float r)
 {
     float both = r + s;
@@ -534,7 +489,6 @@ static inline void symres__layer_1_pairf(float K1, float first0, float K2, float
     *result1 = tangent;
 }
 
-/* K1*K2 - C**2 from the roots of kernels; 0 of equal inputs. */
 static inline float symres_next_determinantf(float root1, float root2, float C, float same)
 {
     float size = root1 * root2;
@@ -546,8 +500,7 @@ static inline float symres_next_determinantf(float root1, float root2, float C, 
 static inline void symres__layer_1_stepf(float K1, float first0, float K2, float second0, float C, float Theta, float D, float next1, float root1, float next2, float root2, float C_W, float C_b, float *result0, float *result1, float *result2)
 {
     (void)next2;
-    float following;
-    float tangent;
+    float following, tangent;
     symres__layer_1_pairf(K1, first0, K2, second0, C, Theta, D, C_W, C_b, &following, &tangent);
     float same = C == K1 && C == K2 ? 1.0f : 0.0f;
     following = same == 1.0f ? next1 : following;
@@ -556,7 +509,6 @@ static inline void symres__layer_1_stepf(float K1, float first0, float K2, float
     *result2 = symres_next_determinantf(root1, root2, following, same);
 }
 
-/* One layer for pairs of inputs. */
 static inline void symres__layer_1_layerf(const ptrdiff_t step, ptrdiff_t width, ptrdiff_t layer, const float *parameters, const float *one, const float *two, float *restrict pair, float *restrict gaps)
 {
     (void)gaps;
@@ -566,7 +518,6 @@ static inline void symres__layer_1_layerf(const ptrdiff_t step, ptrdiff_t width,
         symres__layer_1_stepf(one[step * j], one[256 + step * j], two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one[384 + step * j], one[512 + step * j], two[384 + j], two[512 + j], C_W, C_b, &pair[j], &pair[136 + j], &pair[272 + j]);
 }
 
-/* One layer of the network for pairs of inputs. */
 static inline void symres_layer_of_networkf(const ptrdiff_t step, ptrdiff_t width, ptrdiff_t layer, const float *parameters, const float *one, const float *two, float *restrict pair, float *restrict gaps)
 {
     symres__layer_1_layerf(step, width, layer, parameters, one, two, pair, gaps);
@@ -587,9 +538,9 @@ int SYMRES_NAME(dual_kernel_matrixf)(size_t rows, size_t columns, const float *K
         for (ptrdiff_t i = 0; i < count; ++i)
             inputs[i] = 0.0f;
         for (ptrdiff_t i = 0; i < (ptrdiff_t)rows; ++i)
-            inputs[i] = symres_validf(K1[i]);
+            inputs[i] = K1[i] < 0.0f ? NAN : K1[i];
         for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
-            inputs[column + j] = symres_validf(K2[j]);
+            inputs[column + j] = K2[j] < 0.0f ? NAN : K2[j];
         symres_inputs_of_layersf(count, parameters, inputs);
         ptrdiff_t blocks = ((ptrdiff_t)rows + 127) / 128;
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_t)columns > 16384))
@@ -661,8 +612,8 @@ int SYMRES_NAME(dual_kernelf)(size_t entries, const float *K1, const float *K2, 
         for (ptrdiff_t start = 0; start < (ptrdiff_t)entries; start += 4096) {
             ptrdiff_t pairs = symres_smaller(4096, (ptrdiff_t)entries - start);
             for (ptrdiff_t i = 0; i < pairs; ++i) {
-                inputs[i] = symres_validf(K1[start + i]);
-                inputs[pairs + i] = symres_validf(K2[start + i]);
+                inputs[i] = K1[start + i] < 0.0f ? NAN : K1[start + i];
+                inputs[pairs + i] = K2[start + i] < 0.0f ? NAN : K2[start + i];
             }
             symres_inputs_of_layersf(2 * pairs, parameters, inputs);
             for (ptrdiff_t left = 0; left < pairs; left += 128) {

@@ -11,22 +11,14 @@
  * Kernels, covariances and C_b are in units of a squared preactivation, everything else is dimensionless.
  * Errors are those of float64, measured on this code, against ball arithmetic.
  *
- * Compile it with a program that includes its header,
+ * Compile it with a program that includes its header; for a shared library say -shared -fPIC FILE.c:
  *
  *     cc -O3 -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off -fopenmp program.c FILE.c -lm -o program
- *
- * or as a shared library,
- *
- *     cc -O3 -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off -fopenmp -shared -fPIC FILE.c -lm -o FILE.so
  *
  * Without -fopenmp everything runs on one core. Never use -ffast-math: it removes the compensation of rounding errors. */
 
 /* ==== declarations: the header ==== */
 #include <stddef.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* Gaussian average of the squared activation.
  *
@@ -154,9 +146,6 @@ void gelu_residual_chi_perpf(size_t entries, const float *K, float C_W, float ga
 void gelu_residual_h(size_t entries, const double *K, double C_W, double C_b, double gamma, double *out);
 void gelu_residual_hf(size_t entries, const float *K, float C_W, float C_b, float gamma, float *out);
 
-#ifdef __cplusplus
-}
-#endif
 /* ==== end of the declarations ==== */
 
 #include <math.h>
@@ -173,30 +162,18 @@ void gelu_residual_hf(size_t entries, const float *K, float C_W, float C_b, floa
 #define symres_precision(x) DBL_EPSILON
 #define symres_precisionf(x) FLT_EPSILON
 /* ---- double ---------------------------------------------------------------------------------------------------- */
-/* A kernel, no number where it is negative. */
-static inline double symres_valid(double K)
-{
-    return K < 0.0 ? NAN : K;
-}
-
-/* Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave. */
-static inline double symres_three_steps(double value, double u, double a, double b, double c)
-{
-    return fma(fma(fma(value, u, a), u, b), u, c);
-}
-
 /* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side. */
 static inline double symres_arctan_tail(double v)
 {
     double w = v * v;
     double y = w * w;
-    double a = symres_three_steps(0.0034958859739163094, y, 0.031277189066996385, 0.052579733342841106, 0.09090908590891934);
+    double a = fma(fma(fma(0.0034958859739163094, y, 0.031277189066996385), y, 0.052579733342841106), y, 0.09090908590891934);
     a = fma(a, y, 0.3333333333333333);
-    double b = symres_three_steps(-0.0010496035084968515, y, -0.023696731580048622, -0.04737749579527779, -0.07692298971033217);
+    double b = fma(fma(fma(-0.0010496035084968515, y, -0.023696731580048622), y, -0.04737749579527779), y, -0.07692298971033217);
     b = fma(b, y, -0.1999999999999753);
-    double c = symres_three_steps(0.00019996189377901382, y, 0.015535152475414177, 0.04260356632601652, 0.06666564699289104);
+    double c = fma(fma(fma(0.00019996189377901382, y, 0.015535152475414177), y, 0.04260356632601652), y, 0.06666564699289104);
     c = fma(c, y, 0.14285714285384132);
-    double d = symres_three_steps(-1.806195461861215e-05, y, -0.008368931178450162, -0.03749486812535247, -0.05881506877793656);
+    double d = fma(fma(fma(-1.806195461861215e-05, y, -0.008368931178450162), y, -0.03749486812535247), y, -0.05881506877793656);
     d = fma(d, y, -0.11111111093490827);
     return fma(fma(d, v, c), w, fma(b, v, a));
 }
@@ -216,6 +193,22 @@ static inline double symres_angle(double y, double x)
     return copysign(turn, y);
 }
 
+static inline double symres__average_3(double K)
+{
+    double t0 = 1.0 + K;
+    double t1 = 1.0 + 2.0 * K;
+    double t2 = sqrt(t1);
+    double value = 0.25 + 0.15915494309189535 * (K * (5.0 + 11.0 * K + 4.0 * K * K) / (t0 * t0 * t1 * t2) + symres_angle(K, t2));
+    return value;
+}
+
+static inline double symres_chi_parallel_entry(double K, double C_W, double gamma, double C_b)
+{
+    (void)C_b;
+    K = K < 0.0 ? NAN : K;
+    return gamma * gamma + C_W * symres__average_3(K);
+}
+
 static inline double symres__average_1(double K)
 {
     double t0 = 2.0 * K;
@@ -227,14 +220,8 @@ static inline double symres__average_1(double K)
 static inline double symres_phi_squared_entry(double K, double C_W, double C_b, double gamma)
 {
     (void)C_W, (void)C_b, (void)gamma;
-    K = symres_valid(K);
+    K = K < 0.0 ? NAN : K;
     return symres__average_1(K);
-}
-
-static inline double symres_kernel_map_entry(double K, double C_W, double C_b, double gamma)
-{
-    K = symres_valid(K);
-    return C_b + C_W * symres__average_1(K) + K * gamma * gamma;
 }
 
 /* K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large. */
@@ -279,8 +266,8 @@ static inline double symres_covariance_map_pair(double K1, double first0, double
 
 static inline double symres_covariance_map_entry(double K1, double K2, double C, double C_W, double C_b, double gamma)
 {
-    K1 = symres_valid(K1);
-    K2 = symres_valid(K2);
+    K1 = K1 < 0.0 ? NAN : K1;
+    K2 = K2 < 0.0 ? NAN : K2;
     double first0 = sqrt(K1);
     double first1 = K1 * K1;
     double t0 = 1.0 + K1;
@@ -302,22 +289,6 @@ static inline double symres_rounded(double K1, double K2, double C)
     return excess > 8.881784197001252e-16 * size && excess <= 7.62939453125e-06 * size ? copysign(size, C) : C;
 }
 
-static inline double symres__average_3(double K)
-{
-    double t0 = 1.0 + K;
-    double t1 = 1.0 + 2.0 * K;
-    double t2 = sqrt(t1);
-    double value = 0.25 + 0.15915494309189535 * (K * (5.0 + 11.0 * K + 4.0 * K * K) / (t0 * t0 * t1 * t2) + symres_angle(K, t2));
-    return value;
-}
-
-static inline double symres_chi_parallel_entry(double K, double C_W, double gamma, double C_b)
-{
-    (void)C_b;
-    K = symres_valid(K);
-    return gamma * gamma + C_W * symres__average_3(K);
-}
-
 static inline double symres__average_4(double K)
 {
     double t0 = 1.0 + 2.0 * K;
@@ -329,8 +300,14 @@ static inline double symres__average_4(double K)
 static inline double symres_chi_perp_entry(double K, double C_W, double gamma, double C_b)
 {
     (void)C_b;
-    K = symres_valid(K);
+    K = K < 0.0 ? NAN : K;
     return gamma * gamma + C_W * symres__average_4(K);
+}
+
+static inline double symres_kernel_map_entry(double K, double C_W, double C_b, double gamma)
+{
+    K = K < 0.0 ? NAN : K;
+    return C_b + C_W * symres__average_1(K) + K * gamma * gamma;
 }
 
 static inline double symres__average_5(double K)
@@ -345,7 +322,7 @@ static inline double symres__average_5(double K)
 static inline double symres_h_entry(double K, double C_W, double C_b, double gamma)
 {
     (void)C_b, (void)gamma;
-    K = symres_valid(K);
+    K = K < 0.0 ? NAN : K;
     return C_W * symres__average_5(K);
 }
 
@@ -394,7 +371,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
         for (ptrdiff_t left = 0; left < (ptrdiff_t)columns; left += 2048) {
             ptrdiff_t width = symres_smaller(2048, (ptrdiff_t)columns - left);
             for (ptrdiff_t j = 0; j < width; ++j) {
-                k2[j] = symres_valid(K2[left + j]);
+                k2[j] = K2[left + j] < 0.0 ? NAN : K2[left + j];
                 second0[j] = sqrt(k2[j]);
                 second1[j] = k2[j] * k2[j];
                 double t0 = 1.0 + k2[j];
@@ -402,7 +379,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
                 second3[j] = sqrt(t0);
             }
             for (ptrdiff_t i = 32 * block; i < symres_smaller(32 * block + 32, (ptrdiff_t)rows); ++i) {
-                double k1 = symres_valid(K1[i]);
+                double k1 = K1[i] < 0.0 ? NAN : K1[i];
                 double first0 = sqrt(k1);
                 double first1 = k1 * k1;
                 double t0 = 1.0 + k1;
@@ -445,29 +422,15 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
 }
 
 /* ---- float ---------------------------------------------------------------------------------------------------- */
-/* A kernel, no number where it is negative. */
-static inline float symres_validf(float K)
-{
-    return K < 0.0f ? NAN : K;
-}
-
-/* Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave. */
-static inline float symres_three_stepsf(float value, float u, float a, float b, float c)
-{
-    return fmaf(fmaf(fmaf(value, u, a), u, b), u, c);
-}
-
-/* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; two chains of operations, which processors do side by side. */
 static inline float symres_arctan_tailf(float v)
 {
     float w = v * v;
-    float a = symres_three_stepsf(0.002386997316724113f, w, 0.03587153898204336f, 0.08656880430154522f, 0.14278568748210602f);
+    float a = fmaf(fmaf(fmaf(0.002386997316724113f, w, 0.03587153898204336f), w, 0.08656880430154522f), w, 0.14278568748210602f);
     a = fmaf(a, w, 0.3333333173306352f);
-    float b = symres_three_stepsf(-0.013507771427020535f, w, -0.06250169444749563f, -0.11033764115313455f, -0.1999973932983558f);
+    float b = fmaf(fmaf(fmaf(-0.013507771427020535f, w, -0.06250169444749563f), w, -0.11033764115313455f), w, -0.1999973932983558f);
     return fmaf(b, v, a);
 }
 
-/* The angle of the point (x, y), from -pi to pi; 0 at the origin. */
 static inline float symres_anglef(float y, float x)
 {
     float width = fabsf(x);
@@ -482,6 +445,46 @@ static inline float symres_anglef(float y, float x)
     return copysignf(turn, y);
 }
 
+static inline float symres__average_3f(float K)
+{
+    float t0 = 1.0f + K;
+    float t1 = 1.0f + 2.0f * K;
+    float t2 = sqrtf(t1);
+    float value = 0.25f + 0.15915494309189535f * (K * (5.0f + 11.0f * K + 4.0f * K * K) / (t0 * t0 * t1 * t2) + symres_anglef(K, t2));
+    return value;
+}
+
+static inline float symres_chi_parallel_entryf(float K, float C_W, float gamma, float C_b)
+{
+    (void)C_b;
+    K = K < 0.0f ? NAN : K;
+    return gamma * gamma + C_W * symres__average_3f(K);
+}
+
+/* 1 where powers of a kernel, or their rounding errors, may be no floats; 0 else. Of 0 they are. */
+static inline float symres_is_widef(float K, float least, float largest)
+{
+    return (K > largest ? 1.0f : 0.0f) + (K > 0.0f ? 1.0f : 0.0f) * (K < least ? 1.0f : 0.0f);
+}
+
+void SYMRES_NAME(chi_parallelf)(size_t entries, const float *K, float C_W, float gamma, float C_b, float *out)
+{
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        ptrdiff_t end = symres_smaller(2048 * block + 2048, (ptrdiff_t)entries);
+        ptrdiff_t wide = 0;
+        for (ptrdiff_t j = 2048 * block; j < end; ++j)
+            wide += symres_is_widef(K[j], 5.535760108891688e-09f, 20942495112.742683f) == 1.0f ? 1 : 0;
+        if (wide > 0) {
+            for (ptrdiff_t j = 2048 * block; j < end; ++j)
+                out[j] = symres_chi_parallel_entry(K[j], C_W, gamma, C_b);
+        } else {
+            for (ptrdiff_t j = 2048 * block; j < end; ++j)
+                out[j] = symres_chi_parallel_entryf(K[j], C_W, gamma, C_b);
+        }
+    }
+}
+
 static inline float symres__average_1f(float K)
 {
     float t0 = 2.0f * K;
@@ -493,14 +496,8 @@ static inline float symres__average_1f(float K)
 static inline float symres_phi_squared_entryf(float K, float C_W, float C_b, float gamma)
 {
     (void)C_W, (void)C_b, (void)gamma;
-    K = symres_validf(K);
+    K = K < 0.0f ? NAN : K;
     return symres__average_1f(K);
-}
-
-/* 1 where powers of a kernel, or their rounding errors, may be no floats; 0 else. Of 0 they are. */
-static inline float symres_is_widef(float K, float least, float largest)
-{
-    return (K > largest ? 1.0f : 0.0f) + (K > 0.0f ? 1.0f : 0.0f) * (K < least ? 1.0f : 0.0f);
 }
 
 void SYMRES_NAME(phi_squaredf)(size_t entries, const float *K, float C_W, float C_b, float gamma, float *out)
@@ -521,31 +518,6 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
     }
 }
 
-static inline float symres_kernel_map_entryf(float K, float C_W, float C_b, float gamma)
-{
-    K = symres_validf(K);
-    return C_b + C_W * symres__average_1f(K) + K * gamma * gamma;
-}
-
-void SYMRES_NAME(kernel_mapf)(size_t entries, const float *K, float C_W, float C_b, float gamma, float *out)
-{
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
-        ptrdiff_t end = symres_smaller(2048 * block + 2048, (ptrdiff_t)entries);
-        ptrdiff_t wide = 0;
-        for (ptrdiff_t j = 2048 * block; j < end; ++j)
-            wide += symres_is_widef(K[j], 5.421010862427522e-20f, 1.2089258196146292e+24f) == 1.0f ? 1 : 0;
-        if (wide > 0) {
-            for (ptrdiff_t j = 2048 * block; j < end; ++j)
-                out[j] = symres_kernel_map_entry(K[j], C_W, C_b, gamma);
-        } else {
-            for (ptrdiff_t j = 2048 * block; j < end; ++j)
-                out[j] = symres_kernel_map_entryf(K[j], C_W, C_b, gamma);
-        }
-    }
-}
-
-/* K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large. */
 static inline float symres_determinantf(float K1, float K2, float C)
 {
     float square = C * C;
@@ -554,7 +526,6 @@ static inline float symres_determinantf(float K1, float K2, float C)
     return difference < 0.0f ? 0.0f : difference;
 }
 
-/* Rest + M*N*theta, theta the angle of the point (-N, s) at the distance r, from ``apart`` = rest - M*s too. */
 static inline float symres_angular_sumf(float rest, float apart, float M, float N, float s, float r)
 {
     float both = r + fabsf(N);
@@ -568,7 +539,6 @@ static inline float symres_angular_sumf(float rest, float apart, float M, float 
     return s < -1.5f * N ? near : fmaf(M * N, theta, rest);
 }
 
-/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
 static inline float symres_possiblef(float root1, float root2, float C, float value)
 {
     return fabsf(C) <= (1.0f + 64.0f * symres_precisionf(C)) * root1 * root2 ? value : NAN;
@@ -587,8 +557,8 @@ static inline float symres_covariance_map_pairf(float K1, float first0, float fi
 
 static inline float symres_covariance_map_entryf(float K1, float K2, float C, float C_W, float C_b, float gamma)
 {
-    K1 = symres_validf(K1);
-    K2 = symres_validf(K2);
+    K1 = K1 < 0.0f ? NAN : K1;
+    K2 = K2 < 0.0f ? NAN : K2;
     float first0 = sqrtf(K1);
     float first1 = K1 * K1;
     float t0 = 1.0f + K1;
@@ -633,7 +603,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
             ptrdiff_t width = symres_smaller(2048, (ptrdiff_t)columns - left);
             ptrdiff_t wide = 0;
             for (ptrdiff_t j = 0; j < width; ++j) {
-                k2[j] = symres_validf(K2[left + j]);
+                k2[j] = K2[left + j] < 0.0f ? NAN : K2[left + j];
                 wide += symres_is_widef(k2[j], 5.960464477539063e-08f, 1073741824.0f) == 1.0f ? 1 : 0;
                 second0[j] = sqrtf(k2[j]);
                 second1[j] = k2[j] * k2[j];
@@ -642,7 +612,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
                 second3[j] = sqrtf(t0);
             }
             for (ptrdiff_t i = 32 * block; i < symres_smaller(32 * block + 32, (ptrdiff_t)rows); ++i) {
-                float k1 = symres_validf(K1[i]);
+                float k1 = K1[i] < 0.0f ? NAN : K1[i];
                 float first0 = sqrtf(k1);
                 float first1 = k1 * k1;
                 float t0 = 1.0f + k1;
@@ -662,40 +632,6 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
     }
 }
 
-static inline float symres__average_3f(float K)
-{
-    float t0 = 1.0f + K;
-    float t1 = 1.0f + 2.0f * K;
-    float t2 = sqrtf(t1);
-    float value = 0.25f + 0.15915494309189535f * (K * (5.0f + 11.0f * K + 4.0f * K * K) / (t0 * t0 * t1 * t2) + symres_anglef(K, t2));
-    return value;
-}
-
-static inline float symres_chi_parallel_entryf(float K, float C_W, float gamma, float C_b)
-{
-    (void)C_b;
-    K = symres_validf(K);
-    return gamma * gamma + C_W * symres__average_3f(K);
-}
-
-void SYMRES_NAME(chi_parallelf)(size_t entries, const float *K, float C_W, float gamma, float C_b, float *out)
-{
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
-        ptrdiff_t end = symres_smaller(2048 * block + 2048, (ptrdiff_t)entries);
-        ptrdiff_t wide = 0;
-        for (ptrdiff_t j = 2048 * block; j < end; ++j)
-            wide += symres_is_widef(K[j], 5.535760108891688e-09f, 20942495112.742683f) == 1.0f ? 1 : 0;
-        if (wide > 0) {
-            for (ptrdiff_t j = 2048 * block; j < end; ++j)
-                out[j] = symres_chi_parallel_entry(K[j], C_W, gamma, C_b);
-        } else {
-            for (ptrdiff_t j = 2048 * block; j < end; ++j)
-                out[j] = symres_chi_parallel_entryf(K[j], C_W, gamma, C_b);
-        }
-    }
-}
-
 static inline float symres__average_4f(float K)
 {
     float t0 = 1.0f + 2.0f * K;
@@ -707,7 +643,7 @@ static inline float symres__average_4f(float K)
 static inline float symres_chi_perp_entryf(float K, float C_W, float gamma, float C_b)
 {
     (void)C_b;
-    K = symres_validf(K);
+    K = K < 0.0f ? NAN : K;
     return gamma * gamma + C_W * symres__average_4f(K);
 }
 
@@ -729,6 +665,30 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
     }
 }
 
+static inline float symres_kernel_map_entryf(float K, float C_W, float C_b, float gamma)
+{
+    K = K < 0.0f ? NAN : K;
+    return C_b + C_W * symres__average_1f(K) + K * gamma * gamma;
+}
+
+void SYMRES_NAME(kernel_mapf)(size_t entries, const float *K, float C_W, float C_b, float gamma, float *out)
+{
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        ptrdiff_t end = symres_smaller(2048 * block + 2048, (ptrdiff_t)entries);
+        ptrdiff_t wide = 0;
+        for (ptrdiff_t j = 2048 * block; j < end; ++j)
+            wide += symres_is_widef(K[j], 5.421010862427522e-20f, 1.2089258196146292e+24f) == 1.0f ? 1 : 0;
+        if (wide > 0) {
+            for (ptrdiff_t j = 2048 * block; j < end; ++j)
+                out[j] = symres_kernel_map_entry(K[j], C_W, C_b, gamma);
+        } else {
+            for (ptrdiff_t j = 2048 * block; j < end; ++j)
+                out[j] = symres_kernel_map_entryf(K[j], C_W, C_b, gamma);
+        }
+    }
+}
+
 static inline float symres__average_5f(float K)
 {
     float t0 = K * K;
@@ -741,7 +701,7 @@ static inline float symres__average_5f(float K)
 static inline float symres_h_entryf(float K, float C_W, float C_b, float gamma)
 {
     (void)C_b, (void)gamma;
-    K = symres_validf(K);
+    K = K < 0.0f ? NAN : K;
     return C_W * symres__average_5f(K);
 }
 

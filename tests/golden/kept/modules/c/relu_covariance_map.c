@@ -20,10 +20,6 @@
 /* ==== declarations: the header ==== */
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Covariance of the next layer, two inputs.
  *
  *     C_W*<relu(z1)*relu(z2)>_{K1, C, K2} + C_b
@@ -49,9 +45,6 @@ void relu_covariance_map_matrix(size_t rows, size_t columns, const double *K1, c
 void relu_covariance_mapf(size_t entries, const float *K1, const float *K2, const float *C, float C_W, float C_b, float *out);
 void relu_covariance_map_matrixf(size_t rows, size_t columns, const float *K1, const float *K2, const float *C, size_t step_C, float C_W, float C_b, float *out, size_t step);
 
-#ifdef __cplusplus
-}
-#endif
 /* ==== end of the declarations ==== */
 
 #include <math.h>

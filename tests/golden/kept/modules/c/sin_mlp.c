@@ -11,22 +11,14 @@
  * Kernels, covariances and C_b are in units of a squared preactivation, everything else is dimensionless.
  * Errors are those of float64, measured on this code, against ball arithmetic.
  *
- * Compile it with a program that includes its header,
+ * Compile it with a program that includes its header; for a shared library say -shared -fPIC FILE.c:
  *
  *     cc -O3 -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off -fopenmp program.c FILE.c -lm -o program
- *
- * or as a shared library,
- *
- *     cc -O3 -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off -fopenmp -shared -fPIC FILE.c -lm -o FILE.so
  *
  * Without -fopenmp everything runs on one core. Never use -ffast-math: it removes the compensation of rounding errors. */
 
 /* ==== declarations: the header ==== */
 #include <stddef.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* Gaussian average of the squared activation.
  *
@@ -124,9 +116,6 @@ void sin_chi_perpf(size_t entries, const float *K, float C_W, float C_b, float *
 void sin_h(size_t entries, const double *K, double C_W, double C_b, double *out);
 void sin_hf(size_t entries, const float *K, float C_W, float C_b, float *out);
 
-#ifdef __cplusplus
-}
-#endif
 /* ==== end of the declarations ==== */
 
 #include <math.h>
@@ -168,24 +157,12 @@ static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b)
     return a < b ? a : b;
 }
 
-/* A kernel, no number where it is negative. */
-static inline double symres_valid(double K)
-{
-    return K < 0.0 ? NAN : K;
-}
-
-/* Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave. */
-static inline double symres_three_steps(double value, double u, double a, double b, double c)
-{
-    return fma(fma(fma(value, u, a), u, b), u, c);
-}
-
 /* (exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2. */
 static inline double symres_exp_tail(double u)
 {
-    double value = symres_three_steps(2.091467944897855e-09, u, 2.5105206475334834e-08, 2.7557273661174726e-07, 2.75572554255029e-06);
-    value = symres_three_steps(value, u, 2.4801587325533502e-05, 0.00019841269874800683, 0.0013888888888883752);
-    value = symres_three_steps(value, u, 0.008333333333326141, 0.04166666666666667, 0.1666666666666667);
+    double value = fma(fma(fma(2.091467944897855e-09, u, 2.5105206475334834e-08), u, 2.7557273661174726e-07), u, 2.75572554255029e-06);
+    value = fma(fma(fma(value, u, 2.4801587325533502e-05), u, 0.00019841269874800683), u, 0.0013888888888883752);
+    value = fma(fma(fma(value, u, 0.008333333333326141), u, 0.04166666666666667), u, 0.1666666666666667);
     return fma(value, u, 0.5);
 }
 
@@ -203,8 +180,7 @@ static inline void symres_exp_parts(double u, double *result0, double *result1)
 /* exp(u) - 1. */
 static inline double symres_expm1(double u)
 {
-    double half;
-    double part;
+    double half, part;
     symres_exp_parts(u, &half, &part);
     return u > 709.782712893384 ? INFINITY : 2.0 * fma(half, part, half - 0.5);
 }
@@ -218,7 +194,7 @@ static inline double symres__average_1(double K)
 static inline double symres_phi_squared_entry(double K, double C_W, double C_b)
 {
     (void)C_W, (void)C_b;
-    K = symres_valid(K);
+    K = K < 0.0 ? NAN : K;
     return symres__average_1(K);
 }
 
@@ -233,7 +209,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
 
 static inline double symres_kernel_map_entry(double K, double C_W, double C_b)
 {
-    K = symres_valid(K);
+    K = K < 0.0 ? NAN : K;
     return C_b + C_W * symres__average_1(K);
 }
 
@@ -277,8 +253,7 @@ static inline double symres_restored(double value, double x, double y, double b)
 /* The exponential; 0 where that is not a normal float. */
 static inline double symres_exp(double u)
 {
-    double half;
-    double part;
+    double half, part;
     symres_exp_parts(u, &half, &part);
     double value = u > 709.782712893384 ? INFINITY : 2.0 * fma(half, part, half);
     return u < (-707.0) ? 0.0 : value;
@@ -300,8 +275,8 @@ static inline double symres_covariance_map_pair(double K1, double first0, double
 
 static inline double symres_covariance_map_entry(double K1, double K2, double C, double C_W, double C_b)
 {
-    K1 = symres_valid(K1);
-    K2 = symres_valid(K2);
+    K1 = K1 < 0.0 ? NAN : K1;
+    K2 = K2 < 0.0 ? NAN : K2;
     double first0 = sqrt(K1);
     double first1 = -0.5 * K1;
     double second0 = sqrt(K2);
@@ -328,12 +303,12 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
         for (ptrdiff_t left = 0; left < (ptrdiff_t)columns; left += 2048) {
             ptrdiff_t width = symres_smaller(2048, (ptrdiff_t)columns - left);
             for (ptrdiff_t j = 0; j < width; ++j) {
-                k2[j] = symres_valid(K2[left + j]);
+                k2[j] = K2[left + j] < 0.0 ? NAN : K2[left + j];
                 second0[j] = sqrt(k2[j]);
                 second1[j] = -0.5 * k2[j];
             }
             for (ptrdiff_t i = 32 * block; i < symres_smaller(32 * block + 32, (ptrdiff_t)rows); ++i) {
-                double k1 = symres_valid(K1[i]);
+                double k1 = K1[i] < 0.0 ? NAN : K1[i];
                 double first0 = sqrt(k1);
                 double first1 = -0.5 * k1;
                 const double * row_C = C + (i * (ptrdiff_t)step_C + left);
@@ -354,7 +329,7 @@ static inline double symres__average_3(double K)
 static inline double symres_chi_parallel_entry(double K, double C_W, double C_b)
 {
     (void)C_b;
-    K = symres_valid(K);
+    K = K < 0.0 ? NAN : K;
     return C_W * symres__average_3(K);
 }
 
@@ -376,7 +351,7 @@ static inline double symres__average_4(double K)
 static inline double symres_chi_perp_entry(double K, double C_W, double C_b)
 {
     (void)C_b;
-    K = symres_valid(K);
+    K = K < 0.0 ? NAN : K;
     return C_W * symres__average_4(K);
 }
 
@@ -398,7 +373,7 @@ static inline double symres__average_5(double K)
 static inline double symres_h_entry(double K, double C_W, double C_b)
 {
     (void)C_b;
-    K = symres_valid(K);
+    K = K < 0.0 ? NAN : K;
     return C_W * symres__average_5(K);
 }
 
@@ -412,26 +387,12 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
 }
 
 /* ---- float ---------------------------------------------------------------------------------------------------- */
-/* A kernel, no number where it is negative. */
-static inline float symres_validf(float K)
-{
-    return K < 0.0f ? NAN : K;
-}
-
-/* Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave. */
-static inline float symres_three_stepsf(float value, float u, float a, float b, float c)
-{
-    return fmaf(fmaf(fmaf(value, u, a), u, b), u, c);
-}
-
-/* (exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2. */
 static inline float symres_exp_tailf(float u)
 {
-    float value = symres_three_stepsf(0.0013926176191150312f, u, 0.00836317313152351f, 0.04166655466162291f, 0.16666577025255677f);
+    float value = fmaf(fmaf(fmaf(0.0013926176191150312f, u, 0.00836317313152351f), u, 0.04166655466162291f), u, 0.16666577025255677f);
     return fmaf(value, u, 0.5f);
 }
 
-/* Numbers h and r with exp(u) = 2*(h + h*r), h half of a power of 2: 2**1024 is not a float. */
 static inline void symres_exp_partsf(float u, float *result0, float *result1)
 {
     float inside = u > 88.72283f ? 88.72283f : u;
@@ -442,11 +403,39 @@ static inline void symres_exp_partsf(float u, float *result0, float *result1)
     *result1 = fmaf(rest * rest, symres_exp_tailf(rest), rest);
 }
 
-/* exp(u) - 1. */
+static inline float symres_expf(float u)
+{
+    float half, part;
+    symres_exp_partsf(u, &half, &part);
+    float value = u > 88.72283f ? INFINITY : 2.0f * fmaf(half, part, half);
+    return u < (-86.0f) ? 0.0f : value;
+}
+
+static inline float symres__average_3f(float K)
+{
+    float value = symres_expf(-2.0f * K);
+    return value;
+}
+
+static inline float symres_chi_parallel_entryf(float K, float C_W, float C_b)
+{
+    (void)C_b;
+    K = K < 0.0f ? NAN : K;
+    return C_W * symres__average_3f(K);
+}
+
+void SYMRES_NAME(chi_parallelf)(size_t entries, const float *K, float C_W, float C_b, float *out)
+{
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_chi_parallel_entryf(K[j], C_W, C_b);
+    }
+}
+
 static inline float symres_expm1f(float u)
 {
-    float half;
-    float part;
+    float half, part;
     symres_exp_partsf(u, &half, &part);
     return u > 88.72283f ? INFINITY : 2.0f * fmaf(half, part, half - 0.5f);
 }
@@ -460,7 +449,7 @@ static inline float symres__average_1f(float K)
 static inline float symres_phi_squared_entryf(float K, float C_W, float C_b)
 {
     (void)C_W, (void)C_b;
-    K = symres_validf(K);
+    K = K < 0.0f ? NAN : K;
     return symres__average_1f(K);
 }
 
@@ -473,22 +462,6 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
     }
 }
 
-static inline float symres_kernel_map_entryf(float K, float C_W, float C_b)
-{
-    K = symres_validf(K);
-    return C_b + C_W * symres__average_1f(K);
-}
-
-void SYMRES_NAME(kernel_mapf)(size_t entries, const float *K, float C_W, float C_b, float *out)
-{
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
-        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
-            out[j] = symres_kernel_map_entryf(K[j], C_W, C_b);
-    }
-}
-
-/* A covariance, cut off at sqrt(K1*K2); next to it only what its own rounding does not explain. */
 static inline float symres_clippedf(float K1, float K2, float root1, float root2, float C)
 {
     float product = (1.0f + 2.0f * symres_precisionf(C)) * root1 * root2;
@@ -497,13 +470,11 @@ static inline float symres_clippedf(float K1, float K2, float root1, float root2
     return copysignf(size > most ? most : size, C);
 }
 
-/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
 static inline float symres_possiblef(float root1, float root2, float C, float value)
 {
     return fabsf(C) <= (1.0f + 64.0f * symres_precisionf(C)) * root1 * root2 ? value : NAN;
 }
 
-/* An exponential times 1 + e, e what its exponent (x + y) + abs(b) has lost to rounding (Knuth). */
 static inline float symres_restoredf(float value, float x, float y, float b)
 {
     float size = fabsf(b);
@@ -516,17 +487,6 @@ static inline float symres_restoredf(float value, float x, float y, float b)
     return value * (1.0f + lost);
 }
 
-/* The exponential; 0 where that is not a normal float. */
-static inline float symres_expf(float u)
-{
-    float half;
-    float part;
-    symres_exp_partsf(u, &half, &part);
-    float value = u > 88.72283f ? INFINITY : 2.0f * fmaf(half, part, half);
-    return u < (-86.0f) ? 0.0f : value;
-}
-
-/* exp(a)*sinh(b), without overflow where a + abs(b) <= 0 and without cancellation at b = 0. */
 static inline float symres_exp_sinhf(float a, float b)
 {
     float size = fabsf(b);
@@ -542,8 +502,8 @@ static inline float symres_covariance_map_pairf(float K1, float first0, float fi
 
 static inline float symres_covariance_map_entryf(float K1, float K2, float C, float C_W, float C_b)
 {
-    K1 = symres_validf(K1);
-    K2 = symres_validf(K2);
+    K1 = K1 < 0.0f ? NAN : K1;
+    K2 = K2 < 0.0f ? NAN : K2;
     float first0 = sqrtf(K1);
     float first1 = -0.5f * K1;
     float second0 = sqrtf(K2);
@@ -570,12 +530,12 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
         for (ptrdiff_t left = 0; left < (ptrdiff_t)columns; left += 2048) {
             ptrdiff_t width = symres_smaller(2048, (ptrdiff_t)columns - left);
             for (ptrdiff_t j = 0; j < width; ++j) {
-                k2[j] = symres_validf(K2[left + j]);
+                k2[j] = K2[left + j] < 0.0f ? NAN : K2[left + j];
                 second0[j] = sqrtf(k2[j]);
                 second1[j] = -0.5f * k2[j];
             }
             for (ptrdiff_t i = 32 * block; i < symres_smaller(32 * block + 32, (ptrdiff_t)rows); ++i) {
-                float k1 = symres_validf(K1[i]);
+                float k1 = K1[i] < 0.0f ? NAN : K1[i];
                 float first0 = sqrtf(k1);
                 float first1 = -0.5f * k1;
                 const float * row_C = C + (i * (ptrdiff_t)step_C + left);
@@ -584,28 +544,6 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
                     row[j] = symres_covariance_map_pairf(k1, first0, first1, k2[j], second0[j], second1[j], row_C[j], C_W, C_b);
             }
         }
-    }
-}
-
-static inline float symres__average_3f(float K)
-{
-    float value = symres_expf(-2.0f * K);
-    return value;
-}
-
-static inline float symres_chi_parallel_entryf(float K, float C_W, float C_b)
-{
-    (void)C_b;
-    K = symres_validf(K);
-    return C_W * symres__average_3f(K);
-}
-
-void SYMRES_NAME(chi_parallelf)(size_t entries, const float *K, float C_W, float C_b, float *out)
-{
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
-        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
-            out[j] = symres_chi_parallel_entryf(K[j], C_W, C_b);
     }
 }
 
@@ -618,7 +556,7 @@ static inline float symres__average_4f(float K)
 static inline float symres_chi_perp_entryf(float K, float C_W, float C_b)
 {
     (void)C_b;
-    K = symres_validf(K);
+    K = K < 0.0f ? NAN : K;
     return C_W * symres__average_4f(K);
 }
 
@@ -631,6 +569,21 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
     }
 }
 
+static inline float symres_kernel_map_entryf(float K, float C_W, float C_b)
+{
+    K = K < 0.0f ? NAN : K;
+    return C_b + C_W * symres__average_1f(K);
+}
+
+void SYMRES_NAME(kernel_mapf)(size_t entries, const float *K, float C_W, float C_b, float *out)
+{
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_kernel_map_entryf(K[j], C_W, C_b);
+    }
+}
+
 static inline float symres__average_5f(float K)
 {
     float value = -0.5f * symres_expf(-2.0f * K);
@@ -640,7 +593,7 @@ static inline float symres__average_5f(float K)
 static inline float symres_h_entryf(float K, float C_W, float C_b)
 {
     (void)C_b;
-    K = symres_validf(K);
+    K = K < 0.0f ? NAN : K;
     return C_W * symres__average_5f(K);
 }
 

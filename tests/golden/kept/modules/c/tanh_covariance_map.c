@@ -20,10 +20,6 @@
 /* ==== declarations: the header ==== */
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Covariance of the next layer, two inputs.
  *
  *     C_W*<tanh(z1)*tanh(z2)>_{K1, C, K2} + C_b
@@ -55,9 +51,6 @@ void tanh_covariance_map_matrix(size_t rows, size_t columns, const double *K1, c
 void tanh_covariance_mapf(size_t entries, const float *K1, const float *K2, const float *C, float C_W, float C_b, float *out);
 void tanh_covariance_map_matrixf(size_t rows, size_t columns, const float *K1, const float *K2, const float *C, size_t step_C, float C_W, float C_b, float *out, size_t step);
 
-#ifdef __cplusplus
-}
-#endif
 /* ==== end of the declarations ==== */
 
 #include <math.h>
@@ -85,10 +78,10 @@ static inline double symres_power_of_two(double k)
     return u.number;
 }
 
-/* Room for numbers at a multiple of 64 bytes, as vector code likes it; the address of the block stands before it. */
+/* Room for zeros at a multiple of 64 bytes, as vector code likes it; the address of the block stands before it. */
 static inline void *symres_room(size_t count, size_t size)
 {
-    char *const block = malloc(count * size + 128);
+    char *const block = calloc(count * size + 128, 1);
     if (!block)
         return NULL;
     char *const room = block + 128 - (uintptr_t)block % 64;
@@ -227,9 +220,10 @@ static inline double symres_exp(double u)
 }
 
 /* <f**2> and the coefficients of the first input of a block. */
-static inline double symres_probed(ptrdiff_t terms, ptrdiff_t nodes, ptrdiff_t apart, const double *even, const double *odd, double *restrict work, double *restrict coefficients)
+static inline double symres_probed(ptrdiff_t terms, ptrdiff_t nodes, ptrdiff_t among, const double *even, const double *odd, double *restrict work, double *restrict coefficients)
 {
     double step = 13.0 / nodes;
+    ptrdiff_t apart = 64 * (among / nodes);
     double *restrict here = work + 0;
     double *restrict before = work + nodes;
     double *restrict above = work + 2 * nodes;
@@ -317,8 +311,8 @@ static inline double symres_tried(ptrdiff_t number, double largest, const double
         ptrdiff_t nodes = (ptrdiff_t)choice[0];
         ptrdiff_t terms = (ptrdiff_t)choice[1];
         symres_factor_block(number, 2 * nodes, 0.5 * 13.0 / nodes, roots, p, even, odd);
-        double total = symres_probed(terms, nodes, 128, even, odd, probe, one);
-        double finer = symres_probed(terms, 2 * nodes, 64, even, odd, probe, two);
+        double total = symres_probed(terms, nodes, 2 * nodes, even, odd, probe, one);
+        double finer = symres_probed(terms, 2 * nodes, 2 * nodes, even, odd, probe, two);
         symres_judge(total, finer, one, two, choice);
         if (choice[2] == 2.0) {
             choice[1] = begin;
@@ -328,14 +322,6 @@ static inline double symres_tried(ptrdiff_t number, double largest, const double
         }
     }
     return root;
-}
-
-/* The root of the variance of the argument of a function; nan where it is not a number. */
-static inline double symres_root_of(ptrdiff_t number, double K, const double *p)
-{
-    (void)number, (void)p;
-    double kernel = K;
-    return kernel >= 0.0 ? sqrt(kernel) : NAN;
 }
 
 /* How many nodes and terms all functions take, and up to which root of a kernel they have numbers. */
@@ -350,7 +336,7 @@ static inline ptrdiff_t symres_choose(ptrdiff_t begin, ptrdiff_t number, const d
         for (ptrdiff_t k = 0; k < number; ++k) {
             choice[2 + k] = 0.0;
             for (ptrdiff_t i = 0; i < count; ++i) {
-                double root = symres_root_of(begin + k, K[i], p);
+                double root = sqrt(K[i]);
                 choice[2 + k] = root > choice[2 + k] && root < INFINITY ? root : choice[2 + k];
             }
         }
@@ -373,12 +359,6 @@ SYMRES_PRAGMA(omp atomic write)
 static inline ptrdiff_t symres_numbers_of_block(ptrdiff_t terms)
 {
     return 64 * terms + 192 + (terms / 4 + 65) / 64 * 64;
-}
-
-/* How many numbers the expansion of a function takes at so many inputs. */
-static inline ptrdiff_t symres_numbers_of_expansion(ptrdiff_t count, ptrdiff_t terms)
-{
-    return (count + 63) / 64 * symres_numbers_of_block(terms);
 }
 
 /* The logarithm of the largest share; what is not a number does not count. */
@@ -508,7 +488,7 @@ static inline ptrdiff_t symres_expand_block(ptrdiff_t number, const double *p, p
         double *restrict table = work + 128 * nodes;
         ptrdiff_t behind = 64 * terms;
         for (ptrdiff_t j = 0; j < 64; ++j) {
-            double root = begin + j < count ? symres_root_of(number, K[begin + j], p) : 0.0;
+            double root = begin + j < count ? sqrt(K[begin + j]) : 0.0;
             roots[j] = root <= limit ? root : NAN;
             out[behind + 64 + j] = roots[j] == 0.0 ? 0.0 : 1.0 / roots[j];
         }
@@ -535,7 +515,7 @@ static inline ptrdiff_t symres_expand(ptrdiff_t begin, ptrdiff_t number, const d
     ptrdiff_t failed = 0;
     ptrdiff_t nodes = (ptrdiff_t)choice[0];
     ptrdiff_t terms = (ptrdiff_t)choice[1];
-    ptrdiff_t numbers = symres_numbers_of_expansion(count, terms);
+    ptrdiff_t numbers = (count + 63) / 64 * symres_numbers_of_block(terms);
     ptrdiff_t size = symres_numbers_of_block(terms);
     ptrdiff_t blocks = (count + 63) / 64;
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) reduction(+:failed) if (number * blocks > 3))
@@ -748,7 +728,7 @@ static inline void symres_covariance_map_rows(ptrdiff_t rows, ptrdiff_t columns,
         ptrdiff_t column = rows == columns && symres_are_same(rows, kernels, kernels + second) == 1 ? 0 : second;
         if (symres_choose(0, 1, p, column + columns, kernels, choice) == 0) {
             ptrdiff_t terms = (ptrdiff_t)choice[1];
-            double *const expansions = symres_room((size_t)(symres_numbers_of_expansion(column + columns, terms)), sizeof(double));
+            double *const expansions = symres_room((size_t)((column + columns + 63) / 64 * symres_numbers_of_block(terms)), sizeof(double));
             if (expansions) {
                 if (symres_expand(0, 1, p, column + columns, kernels, choice, expansions) == 0)
                     symres_covariance_map_tiles(rows, columns, kernels, column, p, terms, expansions, C, step_C, C_W, C_b, out, step);
@@ -762,6 +742,7 @@ static inline void symres_covariance_map_rows(ptrdiff_t rows, ptrdiff_t columns,
 /* Pairs of inputs, 64 of either side at a time. */
 static inline void symres_covariance_map_pairs(ptrdiff_t entries, const double *kernels, const double *p, const double *choice, const double *C, double C_W, double C_b, double *restrict out)
 {
+    ptrdiff_t nodes = (ptrdiff_t)choice[0];
     ptrdiff_t terms = (ptrdiff_t)choice[1];
     ptrdiff_t share = symres_numbers_of_block(terms);
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (entries > 2048))
@@ -775,8 +756,11 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (entries > 2048))
                 ptrdiff_t width = symres_smaller(64, entries - at);
                 const double * K1 = kernels + at;
                 const double * K2 = kernels + (entries + at);
-                ptrdiff_t lost = symres_expand(0, 1, p, width, K1, choice, ones);
-                lost += symres_expand(0, 1, p, width, K2, choice, twos);
+                ptrdiff_t lost = 0;
+                for (ptrdiff_t k = 0; k < 1; ++k) {
+                    lost += symres_expand_block(0 + k, p, at, entries, kernels, nodes, terms, choice[2 + k], ones + k * share);
+                    lost += symres_expand_block(0 + k, p, at, entries, kernels + entries, nodes, terms, choice[2 + k], twos + k * share);
+                }
                 symres_sums_of_block(1, 0, 1, p, terms, ones, 0, twos, width, K1, K2, C + at, work, sum0);
                 for (ptrdiff_t j = 0; j < (lost == 0 ? width : 0); ++j) {
                     double k1 = K1[j];

@@ -30,10 +30,12 @@ from threadpoolctl import ThreadpoolController
 __all__ = ["dual_kernel", "dual_kernel_matrix"]
 
 _KEPT = "__file__" in globals() and __name__ in sys.modules  # compiled code on disk finds its module by name
-_scalar = njit(error_model="numpy", nogil=True, forceinline=True)
-_plain = njit(error_model="numpy", nogil=True)
+_inner = {"error_model": "numpy", "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_scalar = njit(forceinline=True, **_inner)
+_plain = njit(**_inner)
 _whole = njit(error_model="numpy", nogil=True, cache=_KEPT)
 _loop = njit(error_model="numpy", nogil=True, parallel=True, cache=_KEPT)
+
 
 
 def dual_kernel(K1, K2, C, C_W, C_b, *, Theta=0.0, every_layer=False):
@@ -151,12 +153,6 @@ def _smaller(a, b):
     return a if a < b else b
 
 
-@_scalar
-def _valid(K):
-    """A kernel, no number where it is negative."""
-    return nan if K < 0.0 else K
-
-
 @_plain
 def _inputs_of_layers(count, parameters, inputs):
     """What all layers need of each input alone, whose kernels stand at the beginning."""
@@ -213,21 +209,15 @@ def _arctan_tail(v):
     """(1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side."""
     w = v * v
     y = w * w
-    a = _three_steps(0.0034958859739163094, y, 0.031277189066996385, 0.052579733342841106, 0.09090908590891934)
+    a = _fma(_fma(_fma(0.0034958859739163094, y, 0.031277189066996385), y, 0.052579733342841106), y, 0.09090908590891934)
     a = _fma(a, y, 0.3333333333333333)
-    b = _three_steps(-0.0010496035084968515, y, -0.023696731580048622, -0.04737749579527779, -0.07692298971033217)
+    b = _fma(_fma(_fma(-0.0010496035084968515, y, -0.023696731580048622), y, -0.04737749579527779), y, -0.07692298971033217)
     b = _fma(b, y, -0.1999999999999753)
-    c = _three_steps(0.00019996189377901382, y, 0.015535152475414177, 0.04260356632601652, 0.06666564699289104)
+    c = _fma(_fma(_fma(0.00019996189377901382, y, 0.015535152475414177), y, 0.04260356632601652), y, 0.06666564699289104)
     c = _fma(c, y, 0.14285714285384132)
-    d = _three_steps(-1.806195461861215e-05, y, -0.008368931178450162, -0.03749486812535247, -0.05881506877793656)
+    d = _fma(_fma(_fma(-1.806195461861215e-05, y, -0.008368931178450162), y, -0.03749486812535247), y, -0.05881506877793656)
     d = _fma(d, y, -0.11111111093490827)
     return _fma(_fma(d, v, c), w, _fma(b, v, a))
-
-
-@_scalar
-def _three_steps(value, u, a, b, c):
-    """Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave."""
-    return _fma(_fma(_fma(value, u, a), u, b), u, c)
 
 
 @_scalar
@@ -252,8 +242,8 @@ def _dual_kernel(entries, K1, K2, C_W, C_b, C, Theta, every_C, every_Theta):
     for start in range(0, entries, 4096):
         pairs = _smaller(4096, entries - start)
         for i in range(pairs):
-            inputs[i] = _valid(K1[start + i])
-            inputs[pairs + i] = _valid(K2[start + i])
+            inputs[i] = nan if K1[start + i] < 0.0 else K1[start + i]
+            inputs[pairs + i] = nan if K2[start + i] < 0.0 else K2[start + i]
         _inputs_of_layers(2 * pairs, parameters, inputs)
         for left in range(0, pairs, 128):
             width = _smaller(128, pairs - left)
@@ -294,9 +284,9 @@ def _dual_kernel_matrix(rows, columns, K1, K2, symmetric, blank, C_W, C_b, C, Th
     for i in range(count):
         inputs[i] = 0.0
     for i in range(rows):
-        inputs[i] = _valid(K1[i])
+        inputs[i] = nan if K1[i] < 0.0 else K1[i]
     for j in range(columns):
-        inputs[column + j] = _valid(K2[j])
+        inputs[column + j] = nan if K2[j] < 0.0 else K2[j]
     _inputs_of_layers(count, parameters, inputs)
     blocks = (rows + 127) // 128
     for block in prange(blocks):
@@ -356,16 +346,7 @@ def _fma(typing, a, b, c):
 
 
 def pairs_through_layers(call, depth, inputs, parameters, every_layer, kind):
-    """Kernel and tangent kernel of pairs of inputs behind all layers.
-
-    Args:
-        call: dual_kernel of ``loops.py``.
-        depth: how many layers there are.
-        inputs: K1, K2, C and Theta before them.
-        parameters: by name, a number or one for each layer.
-        every_layer: whether to return the kernels behind every layer.
-        kind: what is computed in.
-    """
+    """Kernel and tangent kernel of pairs of inputs behind all layers."""
     K1, K2, C, Theta = inputs
     arrays = [_real(a, kind) for a in (K1, K2, _covariances(K1, K2, C, kind), Theta)]
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
@@ -380,15 +361,7 @@ def pairs_through_layers(call, depth, inputs, parameters, every_layer, kind):
 
 
 def rows_through_layers(call, depth, kernels, symmetric, parameters):
-    """Kernel and tangent kernel of all pairs of rows behind all layers.
-
-    Args:
-        call: dual_kernel_matrix of ``loops.py``.
-        depth: how many layers there are.
-        kernels: K1, K2 and C before them; C is overwritten.
-        symmetric: whether rows and columns are the same inputs.
-        parameters: by name, a number or one for each layer.
-    """
+    """Kernel and tangent kernel of all pairs of rows behind all layers."""
     K1, K2, C = kernels
     Theta = np.empty_like(C)
     numbers = _by_layer(parameters, depth, C.dtype)
@@ -413,19 +386,7 @@ def _require_memory(failed):
 
 
 def _kernels_of_rows(X1, X2, kind, each=map):
-    """Kernels x.x'/n0 of the rows of one matrix, of another, and of their pairs.
-
-    Equal rows, whose products may be summed in different orders, get one kernel; what exceeds sqrt(K1*K2) is cut off.
-
-    Args:
-        X1: of shape (N, n0).
-        X2: of shape (M, n0); None stands for X1.
-        kind: what is computed in.
-        each: applies a function to blocks of rows, in any order: the map of an executor does so in its threads.
-
-    Returns:
-        (K1, K2, C), of shapes (N,), (M,) and (N, M); without X2, C below the diagonal is not computed.
-    """
+    """Kernels x.x'/n0 of the rows of one matrix, of another, and of their pairs."""
     given = [np.asarray(X) for X in (X1, X2) if X is not None]
     if any(X.ndim != 2 for X in given) or given[0].shape[1] != given[-1].shape[1] or not given[0].shape[1]:
         raise ValueError(f"inputs are matrices with equally many columns, not of shapes {[X.shape for X in given]}")
@@ -471,10 +432,7 @@ def _real(value, kind=np.float64):
 
 
 def _covariances(K1, K2, C, kind=np.float64):
-    """Covariances; where an argument has fewer digits than ``kind``, they exceed sqrt(K1*K2) by the rounding of that.
-
-    What exceeds it by 64 ulp of the shortest type at most is cut off there; all else stays as it is.
-    """
+    """Covariances; where an argument has fewer digits than ``kind``, they exceed sqrt(K1*K2) by the rounding of that."""
     kinds = [np.asarray(a).dtype for a in (K1, K2, C)]
     unit = max([np.finfo(k).eps for k in kinds if k.kind == "f"], default=0.0)
     if unit <= np.finfo(kind).eps:
@@ -504,11 +462,7 @@ def _kernels_beside_threads(X1, X2, kind):
 
 @contextmanager
 def _single_blas():
-    """A context in which BLAS, which all threads of the process share, has one thread.
-
-    Yields:
-        as many threads as BLAS has otherwise; 1 where another context has not ended.
-    """
+    """A context in which BLAS, which all threads of the process share, has one thread."""
     context, threads = object(), 1
     with _LOCK:
         if not _OPEN:

@@ -22,9 +22,10 @@ from numba.extending import intrinsic
 __all__ = ["phi_squared", "kernel_map", "covariance_map", "chi_parallel", "chi_perp", "h"]
 
 _KEPT = "__file__" in globals() and __name__ in sys.modules  # compiled code on disk finds its module by name
-_scalar = njit(error_model="numpy", nogil=True, forceinline=True)
-_plain = njit(error_model="numpy", nogil=True)
+_inner = {"error_model": "numpy", "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_scalar = njit(forceinline=True, **_inner)
 _loop = njit(error_model="numpy", nogil=True, parallel=True, cache=_KEPT)
+
 
 
 def phi_squared(K, C_W=0.0, *, C_b=0.0, gamma=0.0, out=None):
@@ -189,7 +190,7 @@ def h(K, C_W, *, C_b=0.0, gamma=0.0, out=None):
 
 @_scalar
 def _h_entry(K, C_W, C_b, gamma):
-    K = _valid(K)
+    K = nan if K < 0.0 else K
     return C_W * __average_5(K)
 
 
@@ -204,7 +205,7 @@ def __average_5(K):
 
 @_scalar
 def _chi_perp_entry(K, C_W, gamma, C_b):
-    K = _valid(K)
+    K = nan if K < 0.0 else K
     return gamma * gamma + C_W * __average_4(K)
 
 
@@ -218,7 +219,7 @@ def __average_4(K):
 
 @_scalar
 def _chi_parallel_entry(K, C_W, gamma, C_b):
-    K = _valid(K)
+    K = nan if K < 0.0 else K
     return gamma * gamma + C_W * __average_3(K)
 
 
@@ -233,8 +234,8 @@ def __average_3(K):
 
 @_scalar
 def _covariance_map_entry(K1, K2, C, C_W, C_b, gamma):
-    K1 = _valid(K1)
-    K2 = _valid(K2)
+    K1 = nan if K1 < 0.0 else K1
+    K2 = nan if K2 < 0.0 else K2
     first0 = sqrt(K1)
     first1 = K1 * K1
     t0 = 1.0 + K1
@@ -290,13 +291,13 @@ def _determinant(K1, K2, C):
 
 @_scalar
 def _kernel_map_entry(K, C_W, C_b, gamma):
-    K = _valid(K)
+    K = nan if K < 0.0 else K
     return C_b + C_W * __average_1(K) + K * gamma * gamma
 
 
 @_scalar
 def _phi_squared_entry(K, C_W, C_b, gamma):
-    K = _valid(K)
+    K = nan if K < 0.0 else K
     return __average_1(K)
 
 
@@ -328,27 +329,15 @@ def _arctan_tail(v):
     """(1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side."""
     w = v * v
     y = w * w
-    a = _three_steps(0.0034958859739163094, y, 0.031277189066996385, 0.052579733342841106, 0.09090908590891934)
+    a = _fma(_fma(_fma(0.0034958859739163094, y, 0.031277189066996385), y, 0.052579733342841106), y, 0.09090908590891934)
     a = _fma(a, y, 0.3333333333333333)
-    b = _three_steps(-0.0010496035084968515, y, -0.023696731580048622, -0.04737749579527779, -0.07692298971033217)
+    b = _fma(_fma(_fma(-0.0010496035084968515, y, -0.023696731580048622), y, -0.04737749579527779), y, -0.07692298971033217)
     b = _fma(b, y, -0.1999999999999753)
-    c = _three_steps(0.00019996189377901382, y, 0.015535152475414177, 0.04260356632601652, 0.06666564699289104)
+    c = _fma(_fma(_fma(0.00019996189377901382, y, 0.015535152475414177), y, 0.04260356632601652), y, 0.06666564699289104)
     c = _fma(c, y, 0.14285714285384132)
-    d = _three_steps(-1.806195461861215e-05, y, -0.008368931178450162, -0.03749486812535247, -0.05881506877793656)
+    d = _fma(_fma(_fma(-1.806195461861215e-05, y, -0.008368931178450162), y, -0.03749486812535247), y, -0.05881506877793656)
     d = _fma(d, y, -0.11111111093490827)
     return _fma(_fma(d, v, c), w, _fma(b, v, a))
-
-
-@_scalar
-def _three_steps(value, u, a, b, c):
-    """Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave."""
-    return _fma(_fma(_fma(value, u, a), u, b), u, c)
-
-
-@_scalar
-def _valid(K):
-    """A kernel, no number where it is negative."""
-    return nan if K < 0.0 else K
 
 
 @_scalar
@@ -389,14 +378,14 @@ def _covariance_map_matrix(rows, columns, K1, K2, C, step_C, C_W, C_b, gamma, ou
         for left in range(0, columns, 2048):
             width = _smaller(2048, columns - left)
             for j in range(width):
-                k2[j] = _valid(K2[left + j])
+                k2[j] = nan if K2[left + j] < 0.0 else K2[left + j]
                 second0[j] = sqrt(k2[j])
                 second1[j] = k2[j] * k2[j]
                 t0 = 1.0 + k2[j]
                 second2[j] = 1.0 / t0
                 second3[j] = sqrt(t0)
             for i in range(32 * block, _smaller(32 * block + 32, rows)):
-                k1 = _valid(K1[i])
+                k1 = nan if K1[i] < 0.0 else K1[i]
                 first0 = sqrt(k1)
                 first1 = k1 * k1
                 t0 = 1.0 + k1
@@ -451,15 +440,7 @@ def _fma(typing, a, b, c):
 
 
 def evaluated(entries, matrix, inputs, parameters, out):
-    """The values of a function of the broadcast shape: in float32 where all inputs are, else in float64.
-
-    Args:
-        entries: NAME_entries of ``loops.py``.
-        matrix: NAME_matrix of ``loops.py``; None if there is one input.
-        inputs: kernels and covariances.
-        parameters: the others.
-        out: receives the values.
-    """
+    """The values of a function of the broadcast shape: in float32 where all inputs are, else in float64."""
     given = [np.asarray(a) for a in inputs]
     kind = np.dtype(np.float32 if all(a.dtype == np.float32 for a in given) else np.float64)
     if matrix is not None:
@@ -524,10 +505,7 @@ def _real(value, kind=np.float64):
 
 
 def _covariances(K1, K2, C, kind=np.float64):
-    """Covariances; where an argument has fewer digits than ``kind``, they exceed sqrt(K1*K2) by the rounding of that.
-
-    What exceeds it by 64 ulp of the shortest type at most is cut off there; all else stays as it is.
-    """
+    """Covariances; where an argument has fewer digits than ``kind``, they exceed sqrt(K1*K2) by the rounding of that."""
     kinds = [np.asarray(a).dtype for a in (K1, K2, C)]
     unit = max([np.finfo(k).eps for k in kinds if k.kind == "f"], default=0.0)
     if unit <= np.finfo(kind).eps:

@@ -22,9 +22,10 @@ from numba.extending import intrinsic
 __all__ = ["phi_squared", "kernel_map", "covariance_map", "chi_parallel", "chi_perp", "h"]
 
 _KEPT = "__file__" in globals() and __name__ in sys.modules  # compiled code on disk finds its module by name
-_scalar = njit(error_model="numpy", nogil=True, forceinline=True)
-_plain = njit(error_model="numpy", nogil=True)
+_inner = {"error_model": "numpy", "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_scalar = njit(forceinline=True, **_inner)
 _loop = njit(error_model="numpy", nogil=True, parallel=True, cache=_KEPT)
+
 
 
 def phi_squared(K, C_W=0.0, C_b=0.0, *, out=None):
@@ -159,7 +160,7 @@ def h(K, C_W, C_b=0.0, *, out=None):
 
 @_scalar
 def _h_entry(K, C_W, C_b):
-    K = _valid(K)
+    K = nan if K < 0.0 else K
     return C_W * __average_5(K)
 
 
@@ -171,7 +172,7 @@ def __average_5(K):
 
 @_scalar
 def _chi_perp_entry(K, C_W, C_b):
-    K = _valid(K)
+    K = nan if K < 0.0 else K
     return C_W * __average_4(K)
 
 
@@ -183,7 +184,7 @@ def __average_4(K):
 
 @_scalar
 def _chi_parallel_entry(K, C_W, C_b):
-    K = _valid(K)
+    K = nan if K < 0.0 else K
     return C_W * __average_3(K)
 
 
@@ -195,8 +196,8 @@ def __average_3(K):
 
 @_scalar
 def _covariance_map_entry(K1, K2, C, C_W, C_b):
-    K1 = _valid(K1)
-    K2 = _valid(K2)
+    K1 = nan if K1 < 0.0 else K1
+    K2 = nan if K2 < 0.0 else K2
     first0 = sqrt(K1)
     first1 = -0.5 * K1
     second0 = sqrt(K2)
@@ -256,13 +257,13 @@ def _clipped(K1, K2, root1, root2, C):
 
 @_scalar
 def _kernel_map_entry(K, C_W, C_b):
-    K = _valid(K)
+    K = nan if K < 0.0 else K
     return C_b + C_W * __average_1(K)
 
 
 @_scalar
 def _phi_squared_entry(K, C_W, C_b):
-    K = _valid(K)
+    K = nan if K < 0.0 else K
     return __average_1(K)
 
 
@@ -292,22 +293,10 @@ def _exp_parts(u):
 @_scalar
 def _exp_tail(u):
     """(exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2."""
-    value = _three_steps(2.091467944897855e-09, u, 2.5105206475334834e-08, 2.7557273661174726e-07, 2.75572554255029e-06)
-    value = _three_steps(value, u, 2.4801587325533502e-05, 0.00019841269874800683, 0.0013888888888883752)
-    value = _three_steps(value, u, 0.008333333333326141, 0.04166666666666667, 0.1666666666666667)
+    value = _fma(_fma(_fma(2.091467944897855e-09, u, 2.5105206475334834e-08), u, 2.7557273661174726e-07), u, 2.75572554255029e-06)
+    value = _fma(_fma(_fma(value, u, 2.4801587325533502e-05), u, 0.00019841269874800683), u, 0.0013888888888883752)
+    value = _fma(_fma(_fma(value, u, 0.008333333333326141), u, 0.04166666666666667), u, 0.1666666666666667)
     return _fma(value, u, 0.5)
-
-
-@_scalar
-def _three_steps(value, u, a, b, c):
-    """Three steps of Horner's method in u: coefficients a, b and c behind what the steps before gave."""
-    return _fma(_fma(_fma(value, u, a), u, b), u, c)
-
-
-@_scalar
-def _valid(K):
-    """A kernel, no number where it is negative."""
-    return nan if K < 0.0 else K
 
 
 @_scalar
@@ -346,11 +335,11 @@ def _covariance_map_matrix(rows, columns, K1, K2, C, step_C, C_W, C_b, out, step
         for left in range(0, columns, 2048):
             width = _smaller(2048, columns - left)
             for j in range(width):
-                k2[j] = _valid(K2[left + j])
+                k2[j] = nan if K2[left + j] < 0.0 else K2[left + j]
                 second0[j] = sqrt(k2[j])
                 second1[j] = -0.5 * k2[j]
             for i in range(32 * block, _smaller(32 * block + 32, rows)):
-                k1 = _valid(K1[i])
+                k1 = nan if K1[i] < 0.0 else K1[i]
                 first0 = sqrt(k1)
                 first1 = -0.5 * k1
                 row_C = C[i * step_C + left:i * step_C + left + width]
@@ -415,15 +404,7 @@ def _power_of_two(typing, k):
 
 
 def evaluated(entries, matrix, inputs, parameters, out):
-    """The values of a function of the broadcast shape: in float32 where all inputs are, else in float64.
-
-    Args:
-        entries: NAME_entries of ``loops.py``.
-        matrix: NAME_matrix of ``loops.py``; None if there is one input.
-        inputs: kernels and covariances.
-        parameters: the others.
-        out: receives the values.
-    """
+    """The values of a function of the broadcast shape: in float32 where all inputs are, else in float64."""
     given = [np.asarray(a) for a in inputs]
     kind = np.dtype(np.float32 if all(a.dtype == np.float32 for a in given) else np.float64)
     if matrix is not None:
@@ -488,10 +469,7 @@ def _real(value, kind=np.float64):
 
 
 def _covariances(K1, K2, C, kind=np.float64):
-    """Covariances; where an argument has fewer digits than ``kind``, they exceed sqrt(K1*K2) by the rounding of that.
-
-    What exceeds it by 64 ulp of the shortest type at most is cut off there; all else stays as it is.
-    """
+    """Covariances; where an argument has fewer digits than ``kind``, they exceed sqrt(K1*K2) by the rounding of that."""
     kinds = [np.asarray(a).dtype for a in (K1, K2, C)]
     unit = max([np.finfo(k).eps for k in kinds if k.kind == "f"], default=0.0)
     if unit <= np.finfo(kind).eps:

@@ -68,6 +68,7 @@ def covariance_map(K1, K2, C, C_W, C_b, *, out=None):
 @_loop
 def _covariance_map_pairs(entries, kernels, p, choice, C, C_W, C_b, out):
     """Pairs of inputs, 64 of either side at a time."""
+    nodes = int(choice[0])
     terms = int(choice[1])
     share = _numbers_of_block(terms)
     for block in prange((entries + 2047) // 2048):
@@ -79,8 +80,10 @@ def _covariance_map_pairs(entries, kernels, p, choice, C, C_W, C_b, out):
             width = _smaller(64, entries - at)
             K1 = kernels[at:at + width]
             K2 = kernels[entries + at:entries + at + width]
-            lost = _expand(0, 1, p, width, K1, choice, ones)
-            lost += _expand(0, 1, p, width, K2, choice, twos)
+            lost = 0
+            for k in range(1):
+                lost += _expand_block(0 + k, p, at, entries, kernels, nodes, terms, choice[2 + k], ones[k * share:])
+                lost += _expand_block(0 + k, p, at, entries, kernels[entries:], nodes, terms, choice[2 + k], twos[k * share:])
             _sums_of_block(1, 0, 1, p, terms, ones, 0, twos, width, K1, K2, C[at:], work, sum0)
             for j in range(width if lost == 0 else 0):
                 k1 = K1[j]
@@ -104,7 +107,7 @@ def _covariance_map_rows(rows, columns, K1, step_K1, K2, C, step_C, C_W, C_b, ou
     column = 0 if rows == columns and _are_same(rows, kernels, kernels[second:]) == 1 else second
     if _choose(0, 1, p, column + columns, kernels, choice) == 0:
         terms = int(choice[1])
-        expansions = np.empty(_numbers_of_expansion(column + columns, terms))
+        expansions = np.empty((column + columns + 63) // 64 * _numbers_of_block(terms))
         if _expand(0, 1, p, column + columns, kernels, choice, expansions) == 0:
             _covariance_map_tiles(rows, columns, kernels, column, p, terms, expansions, C, step_C, C_W, C_b, out, step)
 
@@ -286,7 +289,7 @@ def _expand(begin, number, p, count, K, choice, out):
     failed = 0
     nodes = int(choice[0])
     terms = int(choice[1])
-    numbers = _numbers_of_expansion(count, terms)
+    numbers = (count + 63) // 64 * _numbers_of_block(terms)
     size = _numbers_of_block(terms)
     blocks = (count + 63) // 64
     for part in prange(number * blocks):
@@ -307,7 +310,7 @@ def _expand_block(number, p, begin, count, K, nodes, terms, limit, out):
     table = work[128 * nodes:134 * nodes]
     behind = 64 * terms
     for j in range(64):
-        root = _root_of(number, K[begin + j], p) if begin + j < count else 0.0
+        root = sqrt(K[begin + j]) if begin + j < count else 0.0
         roots[j] = root if root <= limit else nan
         out[behind + 64 + j] = 0.0 if roots[j] == 0.0 else 1.0 / roots[j]
     _factor_block(number, nodes, 13.0 / nodes, roots, p, even, odd)
@@ -424,12 +427,6 @@ def _largest_share(part, total):
 
 
 @_whole
-def _numbers_of_expansion(count, terms):
-    """How many numbers the expansion of a function takes at so many inputs."""
-    return (count + 63) // 64 * _numbers_of_block(terms)
-
-
-@_scalar
 def _numbers_of_block(terms):
     """How many numbers the part of a block takes, with room for its tails."""
     return 64 * terms + 192 + (terms // 4 + 65) // 64 * 64
@@ -446,7 +443,7 @@ def _choose(begin, number, p, count, K, choice):
     for k in range(number):
         choice[2 + k] = 0.0
         for i in range(count):
-            root = _root_of(begin + k, K[i], p)
+            root = sqrt(K[i])
             choice[2 + k] = root if root > choice[2 + k] and root < inf else choice[2 + k]
     for k in range(2 * number if number > 1 else 1):
         one[0] = choice[0]
@@ -455,13 +452,6 @@ def _choose(begin, number, p, count, K, choice):
         choice[0] = one[0] if one[0] > choice[0] else choice[0]
         choice[1] = one[1] if k == 0 or one[1] > choice[1] else choice[1]
     return failed
-
-
-@_scalar
-def _root_of(number, K, p):
-    """The root of the variance of the argument of a function; nan where it is not a number."""
-    kernel = K
-    return sqrt(kernel) if kernel >= 0.0 else nan
 
 
 @_plain
@@ -483,8 +473,8 @@ def _tried(number, largest, p, choice, work):
         nodes = int(choice[0])
         terms = int(choice[1])
         _factor_block(number, 2 * nodes, 0.5 * 13.0 / nodes, roots, p, even, odd)
-        total = _probed(terms, nodes, 128, even, odd, probe, one)
-        finer = _probed(terms, 2 * nodes, 64, even, odd, probe, two)
+        total = _probed(terms, nodes, 2 * nodes, even, odd, probe, one)
+        finer = _probed(terms, 2 * nodes, 2 * nodes, even, odd, probe, two)
         _judge(total, finer, one, two, choice)
         if choice[2] == 2.0:
             choice[1] = begin
@@ -530,9 +520,10 @@ def _judge(total, finer, one, two, choice):
 
 
 @_plain
-def _probed(terms, nodes, apart, even, odd, work, coefficients):
+def _probed(terms, nodes, among, even, odd, work, coefficients):
     """<f**2> and the coefficients of the first input of a block."""
     step = 13.0 / nodes
+    apart = 64 * (among // nodes)
     here = work[0:nodes]
     before = work[nodes:2 * nodes]
     above = work[2 * nodes:3 * nodes]
