@@ -9,50 +9,37 @@ import symres.torch as st
 from symres.core.errors import DeclarationError
 from symres.torch.models.arguments_of_models import CallArguments
 from symres.torch.models.model_state import varies
+from tests.oracles.torch_blocks import Computed
 
 X = torch.randn(4, 8, generator=torch.Generator().manual_seed(0))
 
 
-class Drops(nn.Module):
+def drops(x):
     """Dropout that no mode switches off."""
-
-    def forward(self, x):
-        return functional.dropout(x, 0.3, training=True)
+    return functional.dropout(x, 0.3, training=True)
 
 
-class Noisy(nn.Module):
+def noisy(x, dense):
     """Noise in its own forward, behind a module that draws nothing."""
-
-    def __init__(self):
-        super().__init__()
-        self.dense = nn.Linear(8, 8)
-
-    def forward(self, x):
-        h = self.dense(x)
-        return h + 0.1 * torch.randn(h.shape)
+    h = dense(x)
+    return h + 0.1 * torch.randn(h.shape)
 
 
-class Skips(nn.Module):
+def skips(x, *layers):
     """Stochastic depth: other modules run each time."""
-
-    def __init__(self):
-        super().__init__()
-        self.h = nn.ModuleList(nn.Linear(8, 8) for _ in range(12))
-
-    def forward(self, x):
-        for layer in self.h:
-            x = layer(x) if float(torch.rand(())) < 0.5 else x
-        return x
+    for layer in layers:
+        x = layer(x) if float(torch.rand(())) < 0.5 else x
+    return x
 
 
-def stack(part):
-    return nn.Sequential(nn.Linear(8, 8), part, nn.Linear(8, 8))
-
-
-@pytest.mark.parametrize(("part", "named"), [(Drops, r"1 \(Drops\)"), (Noisy, r"1 \(Noisy\)"), (Skips, "Sequential")])
-def test_the_module_that_draws_is_named(part, named):
+@pytest.mark.parametrize(
+    ("forward", "layers", "named"),
+    [(drops, 0, r"1 \(Computed\)"), (noisy, 1, r"1 \(Computed\)"), (skips, 12, "Sequential")],
+)
+def test_the_module_that_draws_is_named(forward, layers, named):
     torch.manual_seed(0)
-    model, state = stack(part()), torch.get_rng_state()
+    part = Computed(forward, *(nn.Linear(8, 8) for _ in range(layers)))
+    model, state = nn.Sequential(nn.Linear(8, 8), part, nn.Linear(8, 8)), torch.get_rng_state()
     with pytest.warns(UserWarning, match=f"passes on the same inputs differ from {named} on") as caught:
         found = st.measure(model, X, "2", probes=2, progress=False)
     assert [each.category for each in caught].count(UserWarning) == 1 and len(found.notes) == 1
@@ -69,21 +56,16 @@ def test_the_module_that_draws_is_named(part, named):
     ],
 )
 def test_modules_that_drop_out_by_themselves_are_named(build):
-    class Net(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.mix, self.dense = build(), nn.Linear(8, 8)
+    def forward(x, mix, dense):
+        return dense(mix(x, x, x)[0] if isinstance(mix, nn.MultiheadAttention) else mix(x)[0])
 
-        def forward(self, x):
-            return self.dense(self.mix(x, x, x)[0] if isinstance(self.mix, nn.MultiheadAttention) else self.mix(x)[0])
-
-    model, inputs = Net(), torch.randn(2, 3, 8)
-    with pytest.warns(UserWarning, match="dropout is active in mix") as caught:
-        st.measure(model, inputs, "dense", mode="train", probes=1, progress=False)
+    model, inputs = Computed(forward, build(), nn.Linear(8, 8)), torch.randn(2, 3, 8)
+    with pytest.warns(UserWarning, match=r"dropout is active in layers\.0") as caught:
+        st.measure(model, inputs, "layers.1", mode="train", probes=1, progress=False)
     assert [each.category for each in caught].count(UserWarning) == 1
-    assert not st.measure(model, inputs, "dense", probes=1, progress=False).notes
-    with pytest.raises(DeclarationError, match=r"dropout is active in mix; use mode='eval'"):
-        st.tune_(model, inputs, layers="dense", mode="train", progress=False)
+    assert not st.measure(model, inputs, "layers.1", probes=1, progress=False).notes
+    with pytest.raises(DeclarationError, match=r"dropout is active in layers\.0; use mode='eval'"):
+        st.tune_(model, inputs, layers="layers.1", mode="train", progress=False)
 
 
 def test_differences_of_rounding_do_not_count():

@@ -20,7 +20,7 @@ TIES = {
 
 @pytest.mark.parametrize("how", TIES)
 def test_tied_weights_are_named_however_they_are_used(how):
-    """An encoder whose weights decode too."""
+    """An encoder whose weights decode too; a language model whose readout is its table of embeddings."""
     torch.manual_seed(0)
     encoder = Computed(lambda x, code: TIES[how](torch.tanh(code(x)), code.weight), nn.Linear(WIDTH, WIDTH))
     reading = st.read(encoder, torch.randn(4, WIDTH))
@@ -29,15 +29,9 @@ def test_tied_weights_are_named_however_they_are_used(how):
     with pytest.raises(DeclarationError, match=r"layers share the weights layers\.0"):
         reading.network()
 
-
-@pytest.mark.parametrize("how", TIES)
-def test_readouts_that_are_the_table_of_embeddings_are_named(how):
-    """A language model whose readout is its table of embeddings."""
-
     def forward(ids, table, dense):
         return TIES[how](torch.tanh(dense(table(ids))), table.weight)
 
-    torch.manual_seed(0)
     words = Computed(forward, nn.Embedding(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH))
     reading = st.read(words, torch.randint(0, WIDTH, (4, 8)))
     assert "layers.0.weight" in [block.place for block in reading.recognised]
@@ -45,16 +39,11 @@ def test_readouts_that_are_the_table_of_embeddings_are_named(how):
 
 
 def test_parts_of_one_tensor_are_not_shared():
-    class Parts(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.both = nn.Parameter(torch.randn(2 * WIDTH, WIDTH) / WIDTH**0.5)
-
-        def forward(self, x):
-            return functional.linear(torch.tanh(functional.linear(x, self.both[:WIDTH])), self.both[WIDTH:])
+    def forward(x, both):
+        return functional.linear(torch.tanh(functional.linear(x, both.weight[:WIDTH])), both.weight[WIDTH:])
 
     torch.manual_seed(0)
-    reading = st.read(Parts(), torch.randn(4, WIDTH))
+    reading = st.read(Computed(forward, nn.Linear(WIDTH, 2 * WIDTH, bias=False)), torch.randn(4, WIDTH))
     assert len(reading.recognised) == 2 and not reading.notes and reading.network() is not None
 
 
