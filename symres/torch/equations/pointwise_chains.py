@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import sympy as sp
@@ -11,10 +11,8 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_map
 
-from ...activations.activation import Activation
 from ...core.errors import SymresError
 from ...core.symbols import z
-from ..activations.conversion import read as read_activation
 from ..activations.symbolic_tensor import Recording, SymbolicTensor
 from ..tracing.run_record import RecordedCall, made_again
 from .formula_values import NotRead
@@ -31,12 +29,6 @@ def applied(
     call: RecordedCall, formulas: Mapping[int, sp.Expr], values: Mapping[int, torch.Tensor], recording: Recording
 ) -> sp.Expr:
     """The formula of what comes out of a call.
-
-    Args:
-        call: one operation.
-        formulas: of the stream values that go into it.
-        values: all stream values; shapes and types are taken from them.
-        recording: of everything that belongs together.
 
     Raises:
         NotRead: the operation does not act on each entry alone, or cannot be read.
@@ -118,27 +110,6 @@ class PointwiseChain(nn.Module):
             is_passing = call.number in self._passing
             values |= dict.fromkeys(call.results, values[call.sources[0]]) if is_passing else made_again(call, values)
         return values[self._end]
-
-
-@dataclass
-class KnownActivations:
-    """Activations that were read before, by their formulas: repeated blocks have the same."""
-
-    found: dict[sp.Expr, Activation] = field(default_factory=dict)
-
-    def read(self, formula: sp.Expr, chain: PointwiseChain) -> Activation:
-        """The activation that a chain computes, verified against it.
-
-        Args:
-            formula: of the chain, in ``sr.z``.
-            chain: the calls.
-
-        Raises:
-            SymresError: it is no activation, or differs from the formula that was read.
-        """
-        if formula not in self.found:
-            self.found[formula] = read_activation(chain)
-        return self.found[formula]
 
 
 def multiple_of_identity(formula: sp.Expr) -> sp.Expr | None:

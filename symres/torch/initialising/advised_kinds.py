@@ -126,11 +126,6 @@ class Adviser:
     def ask(self, form: CanonicalForm, depth: int, width: int) -> KindAdvice:
         """Numbers for a kind of layer.
 
-        Args:
-            form: the kind.
-            depth: number of layers.
-            width: of the stream.
-
         Raises:
             NoNumbers: nothing holds, with the reasons and the nearest layer for which something does.
             DeclarationError: no variances are critical at the kernel that ``target="match"`` asks for.

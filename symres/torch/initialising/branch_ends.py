@@ -64,9 +64,11 @@ def branch_ends(
 ) -> list[BranchEnd]:
     """The ends of all branches of a model.
 
+    A branch is one of two summands that end a step, unless it is what enters the step.
+
     Args:
         record: a run of the model.
-        steps: of the run; a branch is one of two summands that end a step, unless it is what enters the step.
+        steps: of the run.
         norms: the parameters of norms: 1 for weights, 0 for biases.
         fixed: names of the parameters and buffers that are not trained.
     """
@@ -164,10 +166,6 @@ def norm_parameters(model: nn.Module, record: RunRecord) -> dict[str, float]:
     Parameters of PyTorch's norms count; those that are arguments of its norm functions; and in modules without
     submodules that divide their stream by a root, such as Llama's norms, what has one number for each neuron and
     multiplies or is added.
-
-    Args:
-        model: the model.
-        record: a run of it.
     """
     values: dict[int, float] = {}
     for module in model.modules():

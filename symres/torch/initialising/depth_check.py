@@ -160,13 +160,6 @@ def check_depth(
 ) -> DepthCheck:
     """Measure kernels and gradients.
 
-    Args:
-        stream: what goes in.
-        calls: of the whole run.
-        output: the number of the model's output.
-        predicted: the places, in order.
-        generator: of the random directions.
-
     Raises:
         RuntimeError: PyTorch cannot differentiate the output.
     """

@@ -312,12 +312,6 @@ class _Initialisation:
         """What in the measurement forbids to keep a network, with what to do about it.
 
         Kernels that the theory wants to differ, and those that frozen weights make, are not compared.
-
-        Args:
-            check: the measurement.
-            places: its streams.
-            advice: for the kinds of layers, with trials in random networks.
-            scatter: the factor by which one network may change more than networks do on average.
         """
         failures = []
         stages: dict[int, list[StreamLevel]] = {}

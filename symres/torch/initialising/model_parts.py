@@ -20,10 +20,8 @@ from ...layers.layer import Layer
 from ...layers.nodes import Dense
 from ...layers.normalisation import Normaliser
 from ..equations.dense_variances import DENSE, weighted
-from ..equations.equation_state import Interpretation
-from ..equations.formula_values import DenseUse, NotRead, WeightedCall, factored
+from ..equations.formula_values import DenseUse, Interpretation, NotRead, WeightedCall, factored
 from ..equations.layering import StretchReading, is_drawn, read_stretches
-from ..equations.pointwise_chains import KnownActivations
 from ..models.choosing import block_finder
 from ..models.wording import enclosing_module
 from ..tracing.run_record import CONVOLUTIONS, TRANSPOSED, RecordedCall, RunRecord, StreamStep, StreamValue
@@ -157,16 +155,10 @@ def model_parts(
     dense layer whose output goes through the activation of the layers before it is no readout. Linear layers that
     follow the first without an activation between are read-ins too, unless all of the model is linear.
 
-    Args:
-        model: the model.
-        record: a run of it.
-        steps: of the run.
-        ends: of the branches of the run.
-
     Raises:
         DeclarationError: there is no dense layer and no convolution.
     """
-    stretches = read_stretches(record, steps, block_finder(model), KnownActivations())
+    stretches = read_stretches(record, steps, block_finder(model))
     pairs = zip(stretches, [*stretches[1:], None], strict=True)
     parts = [_part(record, stretch, following, ends) for stretch, following in pairs]
     heavy = [position for position, part in enumerate(parts) if part.uses]

@@ -351,9 +351,12 @@ class StreamSetter:
             near = (p for p in (*self.parts[position:], *self.parts[:position][::-1]) if p.role is PartRole.RESIDUAL)
             size = next((self.kind(p).values.get(xi) for p in near), None)
             said = f"with xi = {size:.{DIGITS}g} as in other branches" if size else _BRANCHES
+            kernel, has_norm = self._rerun.mean_square(part.stretch.entry), part.form.forward.has(Normaliser)
             if not size:
-                size, remark = self._size_of_branches(part)
-                said += remark
+                size = self._branches**-0.5
+                if has_norm and not part.form.is_post_norm and 0 < kernel < 1:  # which makes branches large beside it
+                    size = (kernel / self._branches) ** 0.5
+                    said += f", times the root of the stream's mean square {kernel:.4g}"
             said += "" if self.attempt.share == 1 else f"; xi is {self.attempt.share:g} times as large, to keep signals"
             weight, _ = self._branch_weights(part, self.attempt.share * size)
             last = (weight**2, 0.0, InitReason.MEASURED, f"C_W = 1 times xi^2, {said}")
@@ -364,13 +367,6 @@ class StreamSetter:
             self._course = None
         else:
             self._run_to(part.stretch.calls[-1].number + 1)
-
-    def _size_of_branches(self, part: ModelPart) -> tuple[float, str]:
-        """The weight of branches that stay measured, and why; a norm makes them large on a stream that is small."""
-        kernel = self._rerun.mean_square(part.stretch.entry)
-        if part.form.is_post_norm or not part.form.forward.has(Normaliser) or not 0 < kernel < 1:
-            return self._branches**-0.5, ""
-        return (kernel / self._branches) ** 0.5, f", times the root of the stream's mean square {kernel:.4g}"
 
     def _draw_run(self, part: ModelPart, settings: Mapping[WeightUse, Drawn]) -> bool:
         """Draw weights, and let the part act.
@@ -391,8 +387,10 @@ class StreamSetter:
                     self.store.keep(name, f"{what} at 0: what starts small is kept")
             settings = self._balanced({use: drawn for use, drawn in settings.items() if use not in zeros})
         for use, (C, bias, how, why) in settings.items():
-            if self.attempt.is_filled and use.entering >= 0 and (share := self._share_inside(use)) != 1:
-                C, why = C / share, f"{why}, divided by the unpadded share {share:.4g}"
+            if self.attempt.is_filled and use.entering >= 0:
+                self._run_to(use.call.number)
+                share = share_inside(use.call, self._rerun.values[use.entering])
+                C, why = C / share, why + ("" if share == 1 else f", divided by the unpadded share {share:.4g}")
             if use.is_normed and C != 0:  # their size changes the stream only by the share that a step changes of it
                 C, bias, why = _USUAL, bias * _USUAL / C, _BEFORE_NORM
             self.store.draw(use, C, bias, how, why)
@@ -401,11 +399,6 @@ class StreamSetter:
                 self._draw_shortcut(part, use)
         self._run_to(part.stretch.calls[-1].number + 1)
         return not zeros
-
-    def _share_inside(self, use: WeightUse) -> float:
-        """The share of a convolution's mean square that zeros beyond the border leave; 1 for other layers."""
-        self._run_to(use.call.number)
-        return share_inside(use.call, self._rerun.values[use.entering])
 
     def _balanced(self, settings: dict[WeightUse, Drawn]) -> dict[WeightUse, Drawn]:
         """The weights of a branch with one size at its begin and end, if that is asked for; their product is kept."""

@@ -76,15 +76,7 @@ class WeightStore:
         self._done: dict[_Entries, float] = {}  # with the standard deviation or the constant
 
     def draw(self, use: WeightUse, C_W: float, C_b: float, reason: InitReason, why: str) -> None:
-        """Fill weights and biases of one layer.
-
-        Args:
-            use: where they are.
-            C_W: fan_in*Var(weight).
-            C_b: Var(bias).
-            reason: why.
-            why: why, in a sentence.
-        """
+        """Fill weights and biases of one layer."""
         mask = self._mask(use.tensor)
         if mask is not None:
             share = float(mask.movedim(use.rows, 0).flatten(1).any(1).double().mean())

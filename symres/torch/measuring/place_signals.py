@@ -135,10 +135,8 @@ TheoryOfPlaces: TypeAlias = Predictor | Mapping[str, Prediction] | Iterable[Pred
 def predictions_for(places: Sequence[str], theory: TheoryOfPlaces) -> tuple[Prediction | None, ...]:
     """A prediction for each place.
 
-    Args:
-        places: their names.
-        theory: one entry for each place: a ``Prediction``, or the pair of kernel and forward APJN, or None; or a
-            mapping from names of places to predictions; or an object whose attribute ``predictions`` is one of these.
+    The theory is one entry for each place: a ``Prediction``, or the pair of kernel and forward APJN, or None; or a
+    mapping from names of places to predictions; or an object whose attribute ``predictions`` is one of these.
 
     Raises:
         DeclarationError: another number of entries than places, an unknown name, or an entry that is no prediction.
@@ -179,11 +177,6 @@ def comparison(place: PlaceSignals, prediction: Prediction | None, name: str) ->
     The error of the measured side is its standard error, or, for a prediction from these very inputs, what random
     directions make of it. The standard error over inputs would be wrong there: a single input with huge entries makes
     it as large as the average, and no difference would be seen any more.
-
-    Args:
-        place: what was measured.
-        prediction: of the place.
-        name: a name in ``PREDICTED``.
     """
     if prediction is None or (expected := getattr(prediction, name)) is None:
         return None

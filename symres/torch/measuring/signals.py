@@ -241,13 +241,7 @@ class Measurement(Shown):
 
 
 def place_facts(places: Sequence[PlaceSignals], theory: Sequence[Prediction | None], start: str) -> list[Fact]:
-    """A line for each place, or for the first and the last of many; with a theory what it says, and a summary.
-
-    Args:
-        places: in the order of execution.
-        theory: one entry for each place, or empty.
-        start: where forward Jacobians begin.
-    """
+    """A line for each place, or for the first and the last of many; with a theory what it says, and a summary."""
     names = {"kernel": "kernel", "apjn_forward": f"J from {start}", "apjn_backward": "J to the output"}
     predictions = theory or [None] * len(places)
     lines = [

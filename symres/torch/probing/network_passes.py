@@ -77,9 +77,8 @@ class Passes:
     def run(self, action: Action, enter: Callable[[torch.Tensor], torch.Tensor] | None = None) -> object:
         """One pass of the model.
 
-        Args:
-            action: at each of the places; it returns the tensor that goes on, or None.
-            enter: of the first tensor of floating-point numbers among the inputs; it returns the one that enters.
+        The action returns the tensor that goes on at a place, or None; ``enter`` what enters in the place of the first
+        tensor of floating-point numbers among the inputs.
 
         Returns:
             what the model returns.

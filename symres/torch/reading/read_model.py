@@ -19,7 +19,6 @@ from ...layers.layer import Layer
 from ...layers.normalisation import BatchNorm
 from ..equations.dense_variances import remarks, variances
 from ..equations.layering import StretchReading, read_stretches
-from ..equations.pointwise_chains import KnownActivations
 from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.choosing import block_finder
 from ..models.keeping import kept, required_module, seeded
@@ -87,7 +86,7 @@ def reading_of_run(model: nn.Module, arguments: CallArguments, check: bool, seed
                 continue
             label = type(model).__name__
             steps = stream_steps(record, record.required_output(label))
-            stretches = read_stretches(record, steps, block_finder(model), KnownActivations())
+            stretches = read_stretches(record, steps, block_finder(model))
             return assembled(label, record, stretches, torch.Generator().manual_seed(seed) if check else None)
     raise failure
 

@@ -1,7 +1,9 @@
-"""Squared norms of the Jacobians from every place to the output, and gradients of a loss, by reverse passes.
+"""Squared norms of the Jacobians from the start to every place and from there to the output; gradients of a loss.
 
-One reverse pass takes a cotangent with entries +-1 from the output back to all places. The sum of its squares at a
-place over N_L is, averaged over the signs, ``(1/N_L) sum_ij (dh^L_i/dh^l_j)^2`` of each input.
+One pass carries a tangent with entries +-1 from the start to all places. Its mean square at a place is, averaged over
+the signs, ``(1/N_l) sum_ij (dh^l_i/dh^0_j)^2`` of each input (Hutchinson; Doshi et al. (3)). One reverse pass takes a
+cotangent with entries +-1 from the output back to all places. The sum of its squares at a place over N_L is, averaged
+over the signs, ``(1/N_L) sum_ij (dh^L_i/dh^l_j)^2`` of each input.
 """
 
 from __future__ import annotations
@@ -11,16 +13,106 @@ from typing import TypeAlias
 
 import numpy as np
 import torch
+from torch.autograd import forward_ad
 from torch.nn import functional
 
 from ...core.errors import DeclarationError
 from ..models.model_state import without_gradients
 from ..models.observing import Site
 from ..models.structures import first_tensor
-from .network_passes import Passes, squares
+from .network_passes import Passes, plain_attention, squares
 
 LossFunction = Callable[[object], torch.Tensor]
 Loss: TypeAlias = str | LossFunction
+
+
+def entries_at_start(passes: Passes) -> int:
+    """The number N_0 of entries of one input at the start."""
+    found: list[int] = []
+    if passes.start is None:
+        assert passes.arguments.differentiable is not None
+        return passes.arguments.differentiable.numel() // passes.size
+
+    def note(site: Site, tensor: torch.Tensor) -> None:
+        if site == passes.start:
+            found.append(tensor.numel() // passes.size)
+
+    with torch.no_grad():
+        passes.run(note)
+    return found[0]
+
+
+def tangent_norms(passes: Passes, rng: np.random.Generator, position: int | None = None) -> np.ndarray:
+    """The mean square of a tangent at each place.
+
+    Args:
+        passes: the network.
+        rng: source of the signs, which are independent for each input.
+        position: the entry of the start that varies; None: all of them.
+
+    Returns:
+        Shape (places, inputs); nan at places before the start, 1 at the start (its share for one entry).
+
+    Raises:
+        NotImplementedError, RuntimeError: an operation that has no forward rule.
+    """
+    size, found = passes.size, passes.table(np.nan if passes.start is not None else 0.0)
+
+    def dual(tensor: torch.Tensor) -> torch.Tensor:
+        return forward_ad.make_dual(tensor, passes.direction(position, rng, tensor))
+
+    def at(site: Site, tensor: torch.Tensor) -> torch.Tensor | None:
+        row, entries = passes.row(site), tensor.numel() // size
+        if site == passes.start:
+            found[:] = 0.0
+            found[:row] = np.nan
+            found[row] = 1.0 if position is None else 1.0 / passes.directions(entries)
+            return dual(tensor.clone())
+        tangent = forward_ad.unpack_dual(tensor).tangent
+        if tangent is not None:
+            found[row] = squares(tangent, size) / entries
+        return None
+
+    with torch.no_grad(), plain_attention(), forward_ad.dual_level():
+        passes.run(at, dual if passes.start is None else None)
+    return found
+
+
+def reverse_norms(passes: Passes, rng: np.random.Generator, exact: bool) -> np.ndarray:
+    """The norms of ``tangent_norms`` where an operation has no forward rule: one reverse pass for every place.
+
+    They are exact with all entries of every place, one after the other, in the place of random signs.
+    """
+    size, found = passes.size, passes.table(np.nan if passes.start is not None else 0.0)
+    first: list[torch.Tensor] = []
+    there: dict[Site, torch.Tensor] = {}
+
+    def leaf(tensor: torch.Tensor) -> torch.Tensor:
+        first.append(tensor.detach().clone().requires_grad_())
+        return first[0].clone()  # a leaf must not be changed in place
+
+    def at(site: Site, tensor: torch.Tensor) -> torch.Tensor | None:
+        if site == passes.start:
+            found[:] = 0.0
+            found[: passes.row(site)] = np.nan
+            found[passes.row(site)] = 1.0
+            return leaf(tensor)
+        if not torch.is_grad_enabled():  # inside of torch.no_grad: it has no graph
+            found[passes.row(site)] = np.nan
+        elif tensor.requires_grad:
+            there[site] = tensor.clone()  # what comes afterwards may change it in place
+        return None
+
+    with torch.enable_grad():
+        passes.run(at, leaf if passes.start is None else None)
+        for site, tensor in there.items():
+            entries = tensor.numel() // size
+            for position in range(passes.directions(entries)) if exact else [None]:
+                cotangent = passes.direction(position, rng, tensor)
+                (gradient,) = torch.autograd.grad(tensor, first[0], cotangent, retain_graph=True, allow_unused=True)
+                if gradient is not None:
+                    found[passes.row(site)] += squares(gradient, size) / entries
+    return found
 
 
 class ReverseGraph:
@@ -66,11 +158,7 @@ class ReverseGraph:
         return self.output is not None and self.output.requires_grad
 
     def gradients(self, of: torch.Tensor, cotangent: torch.Tensor | None = None) -> np.ndarray:
-        """The sum of the squares of the gradient at each place, of each input.
-
-        Args:
-            of: the output, or a loss.
-            cotangent: weights of its entries; None for a scalar.
+        """The sum of the squares of the gradient of an output or of a loss at each place, of each input.
 
         Returns:
             Shape (places, inputs); 0 where ``of`` does not depend on a place, nan at places without a graph.
@@ -105,15 +193,9 @@ def cotangent_norms(
 ) -> Iterator[tuple[np.ndarray | None, np.ndarray | None]]:
     """Norms from the places to the output for one probe after the other, and first those of the gradient of a loss.
 
-    Args:
-        passes: the network.
-        rngs: sources of the signs, one for each probe.
-        exact: all entries of the output, one after the other, instead of probes; the result is their sum.
-        loss: of what the model returns; None: no loss.
-
-    Returns:
-        The squared gradients of the loss and None, if there is a loss; then None and the norms of each probe, shape
-        (places, inputs). Where the output is not differentiable, no norms.
+    That is the squared gradients of the loss and None, if there is a loss; then None and the norms of each probe, shape
+    (places, inputs), or, if they are to be exact, the sum over all entries of the output. Where the output is not
+    differentiable, no norms.
     """
     graph = ReverseGraph(passes)
     if loss is not None:
@@ -156,20 +238,11 @@ def _cross_entropy(output: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     return functional.cross_entropy(output.flatten(0, -2), targets.flatten())
 
 
-_NAMED: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
-    "mse": _mean_square,
-    "cross_entropy": _cross_entropy,
-}
+_NAMED = {"mse": _mean_square, "cross_entropy": _cross_entropy}
 
 
 def loss_of_part(loss: Loss | None, targets: torch.Tensor | None, part: slice, size: int) -> LossFunction | None:
-    """The loss of some of the inputs, as a function of what the model returns.
-
-    Args:
-        loss: a name, a function, or None.
-        targets: for a name.
-        part: which inputs.
-        size: how many inputs there are.
+    """The loss of a part of the inputs, as a function of what the model returns; a name needs targets.
 
     Raises:
         DeclarationError: an unknown name, missing targets, or (when it is called) a loss that is no single number.
