@@ -132,7 +132,8 @@ def _run(module: Pointwise, columns: int, recording: Recording) -> sp.Expr:
     except Exception as error:  # whatever the user's code raises
         raise _failed(recording.module, f"it fails on a tensor of shape (2, {columns})", error) from error
     if not isinstance(result, torch.Tensor):
-        raise recording.refused(f"it returns {_article(type(result).__name__)}")
+        kind = type(result).__name__
+        raise recording.refused(f"it returns a{'n' * (kind[0].lower() in 'aeiou')} {kind}")
     if result.shape != entries.shape:
         raise recording.refused(f"it changes the shape from {tuple(entries.shape)} to {tuple(result.shape)}")
     if not isinstance(result, SymbolicTensor):
@@ -173,10 +174,6 @@ def _failed(label: str, found: str, error: Exception) -> DeclarationError:
     return DeclarationError(f"the activation {label}", f"{found} ({shown})", "pass a pointwise function of one tensor")
 
 
-def _article(word: str) -> str:
-    return f"a{'n' * (word[0].lower() in 'aeiou')} {word}"
-
-
 def known_formula(phi: Activation, numbers: Iterable[sp.Expr]) -> Activation | None:
     """The activation of the catalogue that is the same function, with its name and source.
 
@@ -205,16 +202,14 @@ def _specialised(entry: Activation, given: Sequence[sp.Expr], values: Sequence[m
         found = entry.subs(**{str(p): value for p, value in zip(entry.parameters, given, strict=True)})
     except DeclarationError:
         return None
-    pairs = zip(_POINTS, values, strict=True)
-    return found if all(_same(_values(found, (point,))[0], value) for point, value in pairs) else None
+    for point, value in zip(_POINTS, values, strict=True):
+        if not abs(_values(found, (point,))[0] - value) <= mp.mpf(10) ** -40 * (1 + abs(value)):  # not of nan either
+            return None
+    return found
 
 
 def _values(phi: Activation, points: Sequence[sp.Rational]) -> list[mp.mpf]:
     return [sp.lambdify((), phi.pieces.part_at(x).subs(z, x), "mpmath")() + mp.mpf(0) for x in points]
-
-
-def _same(a: mp.mpf, b: mp.mpf) -> bool:
-    return bool(abs(a - b) <= mp.mpf(10) ** -40 * (1 + abs(a)))
 
 
 def require_agreement(
@@ -243,17 +238,17 @@ def require_agreement(
     ):
         if computed is None:
             continue
-        found = computed.reshape(-1)
+        flat = computed.reshape(-1)
         expected = evaluate(PiecewiseFunction(pieces.breaks, formula), points)
         scale = np.maximum(np.maximum(1, np.abs(points)), np.abs(expected))
         with np.errstate(invalid="ignore"):
-            deviation = np.abs(found - expected) / scale
-        is_known = np.isfinite(found) & np.isfinite(expected)
+            deviation = np.abs(flat - expected) / scale
+        is_known = np.isfinite(flat) & np.isfinite(expected)
         deviation = np.where(is_known | (np.abs(points) < _OVERFLOW), deviation, 0)
         compared = np.where(away, np.nan_to_num(deviation, nan=np.inf), 0)
         place = int(np.argmax(compared))
         if compared[place] > tolerance:
-            raise _refuted(name, kind, points[place], found[place], expected[place])
+            raise _refuted(name, kind, points[place], flat[place], expected[place])
 
 
 def values_and_gradients(module: Pointwise, points: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:

@@ -25,7 +25,7 @@ from . import axes
 from .dense_variances import DENSE, weighted
 from .formula_values import DenseUse, FormulaValue, Interpretation, NotRead, OpaquePart, Uneven, WeightedCall, factored
 from .norm_statistics import AVERAGES, NORMS, NeuronAverages, affine, norm_call, vector_of_neurons
-from .pointwise_chains import PointwiseChain, applied, multiple_of_identity
+from .pointwise_chains import applied, multiple_of_identity, pointwise_chain
 
 COPIES = frozenset({"to", "clone", "float", "double", "half", "bfloat16", "type"})
 _WIDTH = sp.Dummy("n", positive=True)  # of the stream, known when all calls are read
@@ -318,9 +318,10 @@ class Interpreter:
         calls = [self._calls[number] for number in sorted(value.calls)]
         assert last is not None
         try:
-            chain = PointwiseChain(_name(calls, formula), calls, value.start, last.results[0], frozenset(self._passing))
-            if formula not in self.activations:
-                self.activations[formula] = read_activation(chain)  # verified against it
+            if formula not in self.activations:  # what is read is verified against the calls
+                label, passing = _name(calls, formula), frozenset(self._passing)
+                chain = pointwise_chain(label, calls, value.start, last.results[0], passing)
+                self.activations[formula] = read_activation(chain)
         except SymresError as error:
             raise NotRead(last, error.found) from error
         activation = self.activations[formula]

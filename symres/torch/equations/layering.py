@@ -223,14 +223,11 @@ def _kind(reading: StepReading) -> StepKind:
         return StepKind.DENSE
     if isinstance(bare, sp.Add):
         terms = [factored(term)[1] for term in bare.args]
-        if z in terms or all(map(is_drawn, terms)) or any(map(_is_gated, terms)):
+        # the stream times what dense layers make of it, as in highway networks
+        has_gate = any(isinstance(term, sp.Mul) and z in term.args and term.has(Dense) for term in terms)
+        if z in terms or all(map(is_drawn, terms)) or has_gate:
             return StepKind.SUM
     return StepKind.OTHER
-
-
-def _is_gated(term: sp.Expr) -> bool:
-    """Whether a summand is the stream times what dense layers make of it, as in highway networks."""
-    return isinstance(term, sp.Mul) and z in term.args and term.has(Dense)
 
 
 def is_drawn(term: sp.Expr) -> bool:

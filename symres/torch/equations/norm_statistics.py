@@ -99,8 +99,9 @@ class NeuronAverages:
 
     def normaliser(self, formula: sp.Expr) -> tuple[type[Normaliser], sp.Expr, sp.Expr] | None:
         """The normaliser that a formula is, its epsilon, and the factor before it; None if it is none."""
+        means = [symbol for symbol, definition in self.defined.items() if definition == z]
         for symbol, definition in self.defined.items():
-            for node, centre in ((RMSNorm, sp.Integer(0)), *((LayerNorm, m) for m in self._means())):
+            for node, centre in ((RMSNorm, sp.Integer(0)), *((LayerNorm, mean) for mean in means)):
                 same = sp.expand(definition - (z - centre) ** 2) == 0
                 if not same or not formula.has(symbol):
                     continue
@@ -115,9 +116,6 @@ class NeuronAverages:
                     if epsilon.is_nonnegative and at.subs(z, 1).is_positive:
                         return node, epsilon, factor
         return None
-
-    def _means(self) -> list[sp.Symbol]:
-        return [symbol for symbol, definition in self.defined.items() if definition == z]
 
 
 def vector_of_neurons(leaf: Any, axis: int | None, shape: torch.Size) -> torch.Tensor | None:

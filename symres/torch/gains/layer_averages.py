@@ -9,9 +9,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ...activations import piecewise
 from ...activations.activation import Activation
 from ...activations.catalogue import Declared, activation
+from ...activations.piecewise import PiecewiseFunction
+from ...activations.piecewise import derivative as slope_of
 from ...core.errors import CheckRefuted, DeclarationError, NoClosedForm, SymresError
 from ...core.scalars import Number
 from ...core.words import NumbersWanted
@@ -114,30 +115,33 @@ class GainSubject:
     def _values(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and slopes: of the module as PyTorch computes them in float64, of a formula to 30 digits."""
         if self.source is None:
-            pieces = self.activation.pieces
-            slopes = type(pieces)(pieces.breaks, tuple(map(piecewise.derivative, pieces.parts)))
-            return evaluate(pieces, points), evaluate(slopes, points)
+            return evaluate(self.activation.pieces, points), evaluate(self._slopes, points)
         padding = np.zeros(-len(points) % self.source.columns)  # to whole rows of what the module takes
         rows = np.concatenate([points, padding]).reshape(-1, self.source.columns)
         values, gradients = values_and_gradients(self.source.pointwise, rows)
         gradients = np.zeros_like(values) if gradients is None else gradients
         return values.reshape(-1)[: len(points)], gradients.reshape(-1)[: len(points)]
 
+    @cached_property
+    def _slopes(self) -> PiecewiseFunction:
+        pieces = self.activation.pieces
+        return PiecewiseFunction(pieces.breaks, tuple(map(slope_of, pieces.parts)))
+
     def _compared(
         self, K: float, what: str, derived: float, integrated: tuple[float, float], size: float, limit: float
     ) -> float:
         """The relative difference, the quadrature's error included; a derivative that vanishes counts by ``size/K``."""
-        found, error = integrated
+        number, error = integrated
         limit = limit if self.source is None else max(limit, self.source.resolution)
         scale = max(abs(derived), size / K if K else 0.0)
-        if abs(found - derived) <= limit * scale < error:
+        if abs(number - derived) <= limit * scale < error:
             resolved = f"quadrature resolves {what} at K = {K:.6g} only to {error:.1g}"
             raise self._unchecked(f"{resolved}, too little to check {derived:.12g}")
-        deviation = (abs(found - derived) + error) / scale if scale else math.inf
+        deviation = (abs(number - derived) + error) / scale if scale else math.inf
         if not deviation <= limit:
             raise CheckRefuted(
                 f"the gain of {self.activation.name}",
-                f"{what} at K = {K:.6g} is {derived:.12g}, and quadrature of the module gives {found:.12g}",
+                f"{what} at K = {K:.6g} is {derived:.12g}, and quadrature of the module gives {number:.12g}",
                 "please report it: no gain is returned that fails its check",
             )
         return deviation
@@ -202,7 +206,7 @@ def quadrature(function: Function, kernel: float, breaks: Sequence[float]) -> li
         found = averages(integrand, [marks, [*marks, *_OTHER_PANELS]], moments)
         return [(float(one), float(abs(one - other))) for one, other in found]
 
-    found = [*means(2, False, True), *means(2, True), *means(1, False, True)]
+    found = [*means(2, False, True), *means(2, True, False), *means(1, False, True)]
     if not np.isfinite(found).all():
         why = "the integrand exceeds the range of doubles where it contributes most, or varies too fast"
         raise SymresError("quadrature in double precision", why, "take a smaller kernel")

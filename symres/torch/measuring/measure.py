@@ -151,7 +151,12 @@ def measure(
                     chosen = chosen_places(built, modules, blocks)
                     most, sample = _sample(built, chosen, arguments, (loss, targets), plan, number, most)
                     parts = [part for _, part in arguments.parts(most)]
-                    changes.append(_changes(built, chosen, sample, parts, weights, first_seed + number, notes))
+                    try:
+                        seed_here = first_seed + number
+                        changes.append(changes_at_places(built, chosen, sample.sites, parts, weights, seed_here))
+                    except RuntimeError as error:  # operations without derivatives, or memory too small for them
+                        notes.append(f"the change by one step of Adam could not be computed: {first_line(error)}")
+                        changes.append([math.nan] * len(sample.names))
             if found and sample.names != found[0].names:
                 raise DeclarationError(
                     f"{networks} networks", "their modules have different names", "build the same model each time"
@@ -229,23 +234,6 @@ def _sample(
             if most == 1 or mixes_inputs(model):
                 raise
             most = (most + 1) // 2
-
-
-def _changes(
-    model: nn.Module,
-    chosen: ChosenModules,
-    sample: NetworkSample,
-    parts: list[CallArguments],
-    weights: list[nn.Parameter],
-    seed: int,
-    notes: list[str],
-) -> list[float]:
-    """What one step of Adam does at each place; nan, and a note, where no gradients of weights are to be had."""
-    try:
-        return changes_at_places(model, chosen, sample.sites, parts, weights, seed)
-    except RuntimeError as error:  # operations without derivatives, or memory that does not suffice for them
-        notes.append(f"the change by one step of Adam could not be computed: {first_line(error)}")
-        return [math.nan] * len(sample.names)
 
 
 def _place(samples: list[NetworkSample], row: int, changes: list[float]) -> PlaceSignals:

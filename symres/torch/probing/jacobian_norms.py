@@ -26,22 +26,6 @@ LossFunction = Callable[[object], torch.Tensor]
 Loss: TypeAlias = str | LossFunction
 
 
-def entries_at_start(passes: Passes) -> int:
-    """The number N_0 of entries of one input at the start."""
-    found: list[int] = []
-    if passes.start is None:
-        assert passes.arguments.differentiable is not None
-        return passes.arguments.differentiable.numel() // passes.size
-
-    def note(site: Site, tensor: torch.Tensor) -> None:
-        if site == passes.start:
-            found.append(tensor.numel() // passes.size)
-
-    with torch.no_grad():
-        passes.run(note)
-    return found[0]
-
-
 def tangent_norms(passes: Passes, rng: np.random.Generator, position: int | None = None) -> np.ndarray:
     """The mean square of a tangent at each place.
 

@@ -24,14 +24,7 @@ from ..models.model_state import (
 )
 from ..models.observing import Observer, Site, names_of
 from ..models.wording import first_line, some_of
-from .jacobian_norms import (
-    LossFunction,
-    cotangent_norms,
-    entries_at_start,
-    entries_of_output,
-    reverse_norms,
-    tangent_norms,
-)
+from .jacobian_norms import LossFunction, cotangent_norms, entries_of_output, reverse_norms, tangent_norms
 from .network_passes import Passes, accurate, counts_inputs, no_fused_encoders
 
 PAIRED = 128  # inputs of which all pairs are compared: their number grows with the square
@@ -162,7 +155,10 @@ def sample_network(
         [np.random.default_rng((plan.seed, *stream, direction, probe)) for probe in range(plan.probes)]
         for direction in (0, 1)  # forward and backward: streams of signs
     ]
-    arrays["apjn_forward"], forward_method = _forward(passes, rngs[0], plan)
+    entries = axes[0 if begin is None else sites.index(begin)][1]
+    if begin is None and arguments.differentiable is not None:
+        entries = arguments.differentiable.numel() // passes.size
+    arrays["apjn_forward"], forward_method = _forward(passes, rngs[0], plan, entries)
     backward, gradients, backward_method, output_entries = _backward(passes, rngs[1], plan, loss, notes)
     arrays |= {"apjn_backward": backward} if gradients is None else {"apjn_backward": backward, "loss": gradients}
     is_hidden = np.isnan(backward).all(axis=(1, 2)) & is_finite
@@ -238,8 +234,9 @@ def _start(names: list[str], sites: list[Site], arguments: CallArguments, start:
     return sites[names.index(start)]
 
 
-def _forward(passes: Passes, rngs: list[np.random.Generator], plan: Plan) -> tuple[np.ndarray, str]:
-    directions_there = passes.directions(entries_at_start(passes))
+def _forward(passes: Passes, rngs: list[np.random.Generator], plan: Plan, entries: int) -> tuple[np.ndarray, str]:
+    """The norms from the start, which has so many entries of one input, and how they were found."""
+    directions_there = passes.directions(entries)
     exact = plan.exact or (plan.exact is None and directions_there <= plan.probes)
     also = "; with derivatives by the other inputs of the batch, of order 1/inputs" if passes.coupled else ""
     directions = f"all {directions_there} directions" if exact else f"{plan.probes} random directions"

@@ -12,7 +12,7 @@ import symres.torch as st
 from symres.core.errors import DeclarationError
 from symres.results.annotated_numbers import EstimatedNumber
 from symres.torch.measuring.depth_fit import fit_depth
-from symres.torch.measuring.place_signals import PlaceSignals
+from symres.torch.measuring.place_signals import MEASURED, PlaceSignals
 
 DEPTH = 24
 
@@ -29,33 +29,13 @@ def places_of(samples, name="apjn_forward"):
     found = []
     for position in range(samples.shape[1]):
         number = EstimatedNumber(float(samples[:, position].mean()), 0.1)
-        numbers = dict.fromkeys(
-            (
-                "kernel",
-                "mean",
-                "cosine",
-                "covariance",
-                "token_cosine",
-                "apjn_forward",
-                "apjn_backward",
-                "gradient_norm",
-            ),
-            number,
-        )
-        found.append(
-            PlaceSignals(name=f"h.{position}", axes="", entries=1, gram=np.eye(1), units={name: samples[:, position]},
-                         **numbers)
-        )  # fmt: skip
+        of_place = {"name": f"h.{position}", "axes": "", "entries": 1, "units": {name: samples[:, position]}}
+        found.append(PlaceSignals(**of_place, gram=np.eye(1), **dict.fromkeys(MEASURED, number)))
     return found
 
 
 LAYERS = np.arange(1, DEPTH + 1)
-LAWS = {
-    "ordered": -0.1 * LAYERS,
-    "chaotic": 0.1 * LAYERS,
-    "critical": -np.log(LAYERS),
-    "flat": 0.0 * LAYERS,
-}
+LAWS = {"ordered": -0.1 * LAYERS, "chaotic": 0.1 * LAYERS, "critical": -np.log(LAYERS), "flat": 0.0 * LAYERS}
 
 
 @pytest.mark.parametrize("name", LAWS)
