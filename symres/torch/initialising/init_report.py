@@ -125,12 +125,10 @@ class InitReport(Shown):
             >>> frame.loc[frame.kind == "weight", "C_W"].round(6).tolist()
             [2.0, 2.0, 1.0]
         """
+        variances = {"C_W": "weight", "C_b": "bias"}
         rows = [
-            {
-                **{"module": s.module, "tensor": s.tensor, "kind": s.kind, "std": s.std},
-                **{"C_W": s.variance if s.kind == "weight" else math.nan},
-                **{"C_b": s.variance if s.kind == "bias" else math.nan, "reason": s.reason.value, "why": s.why},
-            }
+            {**vars(s), "reason": s.reason.value}
+            | {symbol: s.variance if s.kind == kind else math.nan for symbol, kind in variances.items()}
             for s in self.settings
         ]
         return data_frame(rows, "an initialisation", ["module", "tensor", "kind", "std", "C_W", "C_b", "reason", "why"])

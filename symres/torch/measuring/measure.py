@@ -24,7 +24,7 @@ from ..models.model_state import mixes_inputs, remarks_on
 from ..models.structures import converted, tensors
 from ..models.wording import first_line
 from ..probing.adam_step import LARGE, caution, changes_at_places
-from ..probing.jacobian_norms import Loss, loss_of_part
+from ..probing.jacobian_passes import Loss, loss_of_part
 from ..probing.network_sample import NetworkSample, Plan, joined, sample_network
 from .averaging import average, average_of_pairs, error_of_directions, root_of_sums, units_of
 from .place_signals import PlaceSignals, TheoryOfPlaces, predictions_for

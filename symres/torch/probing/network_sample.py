@@ -24,7 +24,7 @@ from ..models.model_state import (
 )
 from ..models.observing import Observer, Site, names_of
 from ..models.wording import first_line, some_of
-from .jacobian_norms import LossFunction, cotangent_norms, entries_of_output, reverse_norms, tangent_norms
+from .jacobian_passes import LossFunction, ReverseGraph, reverse_norms, tangent_norms
 from .network_passes import Passes, accurate, counts_inputs, no_fused_encoders
 
 PAIRED = 128  # inputs of which all pairs are compared: their number grows with the square
@@ -264,28 +264,32 @@ def _forward(passes: Passes, rngs: list[np.random.Generator], plan: Plan, entrie
 def _backward(
     passes: Passes, rngs: list[np.random.Generator], plan: Plan, loss: LossFunction | None, notes: list[str]
 ) -> tuple[np.ndarray, np.ndarray | None, str, int | None]:
-    entries = entries_of_output(passes)
-    all_of_them = None if entries is None else passes.directions(entries)
-    exact = bool(plan.exact or (plan.exact is None and all_of_them is not None and all_of_them <= plan.probes))
-    also = "; with derivatives of the other inputs of the batch, of order 1/inputs" if passes.coupled else ""
-    gradients: np.ndarray | None = None
-    found: list[np.ndarray] = []
-    for of_loss, norms in cotangent_norms(passes, rngs, exact, loss):
-        if of_loss is not None:
-            gradients = of_loss
-        if norms is not None:
-            found.append(norms)
+    """The norms to the output, squared gradients of the loss, how the norms were found, and N_L."""
+    graph, gradients, entries = ReverseGraph(passes), None, None
+    if loss is not None:
+        gradients = graph.loss_gradients(loss)
         plan.steps("backward")
-    if not found:
+    if graph.output is not None:
+        entries = graph.output.numel() // passes.size
+    if entries is None or graph.output is None or not graph.output.requires_grad:
         notes.append("the output is not differentiable with respect to any place, so that there are no backward norms")
         return passes.table(np.nan)[:, :, None], gradients, "none: the output is not differentiable", entries
+    all_of_them = passes.directions(entries)
+    exact = plan.exact or (plan.exact is None and all_of_them <= plan.probes)
+    norms: list[np.ndarray] = []
+    for rng in rngs[:1] if exact else rngs:
+        if passes.stochastic and norms:
+            graph = ReverseGraph(passes)
+        assert graph.output is not None
+        total = passes.table()
+        for position in range(all_of_them) if exact else [None]:
+            total += graph.gradients(graph.output, passes.direction(position, rng, graph.output))
+        norms.append(total / entries)
+        plan.steps("backward")
+    also = "; with derivatives of the other inputs of the batch, of order 1/inputs" if passes.coupled else ""
     directions = f"all {all_of_them} entries" if exact else f"{plan.probes} random cotangents"
-    return (
-        np.stack(found, axis=2),
-        gradients,
-        f"reverse-mode derivatives from {directions} of the output{also}",
-        entries,
-    )
+    method = f"reverse-mode derivatives from {directions} of the output{also}"
+    return np.stack(norms, axis=2), gradients, method, entries
 
 
 def joined(parts: Sequence[NetworkSample]) -> NetworkSample:

@@ -8,7 +8,7 @@ over the signs, ``(1/N_L) sum_ij (dh^L_i/dh^l_j)^2`` of each input.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -40,7 +40,7 @@ def tangent_norms(passes: Passes, rng: np.random.Generator, position: int | None
     Raises:
         NotImplementedError, RuntimeError: an operation that has no forward rule.
     """
-    size, found = passes.size, passes.table(np.nan if passes.start is not None else 0.0)
+    size, norms = passes.size, passes.norms_from_start()
 
     def dual(tensor: torch.Tensor) -> torch.Tensor:
         return forward_ad.make_dual(tensor, passes.direction(position, rng, tensor))
@@ -48,18 +48,16 @@ def tangent_norms(passes: Passes, rng: np.random.Generator, position: int | None
     def at(site: Site, tensor: torch.Tensor) -> torch.Tensor | None:
         row, entries = passes.row(site), tensor.numel() // size
         if site == passes.start:
-            found[:] = 0.0
-            found[:row] = np.nan
-            found[row] = 1.0 if position is None else 1.0 / passes.directions(entries)
+            norms[row] = 1.0 if position is None else 1.0 / passes.directions(entries)
             return dual(tensor.clone())
         tangent = forward_ad.unpack_dual(tensor).tangent
         if tangent is not None:
-            found[row] = squares(tangent, size) / entries
+            norms[row] = squares(tangent, size) / entries
         return None
 
     with torch.no_grad(), plain_attention(), forward_ad.dual_level():
         passes.run(at, dual if passes.start is None else None)
-    return found
+    return norms
 
 
 def reverse_norms(passes: Passes, rng: np.random.Generator, exact: bool) -> np.ndarray:
@@ -67,7 +65,7 @@ def reverse_norms(passes: Passes, rng: np.random.Generator, exact: bool) -> np.n
 
     They are exact with all entries of every place, one after the other, in the place of random signs.
     """
-    size, found = passes.size, passes.table(np.nan if passes.start is not None else 0.0)
+    size, norms = passes.size, passes.norms_from_start()
     first: list[torch.Tensor] = []
     there: dict[Site, torch.Tensor] = {}
 
@@ -77,12 +75,9 @@ def reverse_norms(passes: Passes, rng: np.random.Generator, exact: bool) -> np.n
 
     def at(site: Site, tensor: torch.Tensor) -> torch.Tensor | None:
         if site == passes.start:
-            found[:] = 0.0
-            found[: passes.row(site)] = np.nan
-            found[passes.row(site)] = 1.0
             return leaf(tensor)
         if not torch.is_grad_enabled():  # inside of torch.no_grad: it has no graph
-            found[passes.row(site)] = np.nan
+            norms[passes.row(site)] = np.nan
         elif tensor.requires_grad:
             there[site] = tensor.clone()  # what comes afterwards may change it in place
         return None
@@ -95,8 +90,8 @@ def reverse_norms(passes: Passes, rng: np.random.Generator, exact: bool) -> np.n
                 cotangent = passes.direction(position, rng, tensor)
                 (gradient,) = torch.autograd.grad(tensor, first[0], cotangent, retain_graph=True, allow_unused=True)
                 if gradient is not None:
-                    found[passes.row(site)] += squares(gradient, size) / entries
-    return found
+                    norms[passes.row(site)] += squares(gradient, size) / entries
+    return norms
 
 
 class ReverseGraph:
@@ -136,11 +131,6 @@ class ReverseGraph:
         tensor.register_hook(note)
         return None
 
-    @property
-    def is_differentiable(self) -> bool:
-        """Whether the output depends on the input or on a place by differentiable operations."""
-        return self.output is not None and self.output.requires_grad
-
     def gradients(self, of: torch.Tensor, cotangent: torch.Tensor | None = None) -> np.ndarray:
         """The sum of the squares of the gradient of an output or of a loss at each place, of each input.
 
@@ -170,38 +160,6 @@ class ReverseGraph:
         with torch.enable_grad():
             value = loss(self._returned)
         return self.gradients(value) if value.requires_grad else self._passes.table(np.nan)
-
-
-def cotangent_norms(
-    passes: Passes, rngs: list[np.random.Generator], exact: bool, loss: LossFunction | None
-) -> Iterator[tuple[np.ndarray | None, np.ndarray | None]]:
-    """Norms from the places to the output for one probe after the other, and first those of the gradient of a loss.
-
-    That is the squared gradients of the loss and None, if there is a loss; then None and the norms of each probe, shape
-    (places, inputs), or, if they are to be exact, the sum over all entries of the output. Where the output is not
-    differentiable, no norms.
-    """
-    graph = ReverseGraph(passes)
-    if loss is not None:
-        yield graph.loss_gradients(loss), None
-    if not graph.is_differentiable:
-        return
-    for rng in rngs[:1] if exact else rngs:
-        graph = ReverseGraph(passes) if passes.stochastic and rng is not rngs[0] else graph
-        output = graph.output
-        assert output is not None
-        entries = output.numel() // passes.size
-        total = passes.table()
-        for position in range(passes.directions(entries)) if exact else [None]:
-            total += graph.gradients(output, passes.direction(position, rng, output))
-        yield None, total / entries
-
-
-def entries_of_output(passes: Passes) -> int | None:
-    """The number N_L of entries of the output of one input; None where it has no floating-point numbers."""
-    with torch.no_grad():
-        output = passes.output(passes.run(lambda site, tensor: None))
-    return None if output is None else output.numel() // passes.size
 
 
 def _mean_square(output: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
