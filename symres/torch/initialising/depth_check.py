@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import torch
 
+from ...results.advice.advice import Advice
 from ...results.advice.parts import FACTOR
 from ...results.annotated_numbers import data_frame
-from ..probing.adam_step import RATE
+from ..probing.adam_step import DESTRUCTIVE, RATE, change_in_words
 from ..tracing.run_record import RecordedCall, Rerun
 
 if TYPE_CHECKING:
@@ -188,6 +189,45 @@ def check_depth(
         kernel = _mean(_of_inputs(tensor).mean(1))
         streams.append(StreamLevel(place.place, *kernel, place.kernel, *_mean(gradient), level))
     return DepthCheck(tuple(reversed(streams)), inputs)
+
+
+def failures(
+    check: DepthCheck, places: Sequence[PredictedStream], advice: Sequence[Advice], scatter: float, smallest: float
+) -> list[tuple[str, str]]:
+    """What in a measurement forbids to keep a network, with what to do about it.
+
+    Kernels that the theory wants to differ, and those that frozen weights make, are not compared.
+
+    Args:
+        check: the measurement.
+        places: its streams.
+        advice: for the kinds of layers, with trials in random networks.
+        scatter: the factor by which one network may change more than networks do on average.
+        smallest: the root mean square of the smallest trained tensor that is not 0. A step that changes streams by more
+            than it changes any weights, as in chains of many wide layers, asks for a smaller learning rate only.
+    """
+    reasons = []
+    stages: dict[int, list[StreamLevel]] = {}
+    for level, place in zip(check.streams, places, strict=True):
+        if place.is_drawn:
+            stages.setdefault(place.stage, []).append(level)
+    checks = [replace(check, streams=tuple(levels)) for levels in stages.values()]
+    # where networks of infinite width survive and those of this width scatter, as far as they do
+    tried = [max(each.trial.ranges) for each in advice if each.trial is not None]
+    allowed = max([scatter * FACTOR, *(NEAR * most for most in tried if most > FACTOR)])
+    ranges = [(one.kernel_range, "kernels", one.steepest) for one in checks]
+    ranges += [(one.gradient_range, "squared gradients", one.steepest) for one in checks]
+    worst, what, where = max(ranges, default=(1.0, "", ""))
+    if worst > allowed:
+        said = f"in this network {what} change by a factor of {worst:.3g} over the depth, most of it at {where}"
+        remedy = "initialise it by hand or change the model there, or use force=True"
+        reasons.append((f"{said}; up to {allowed:.3g} is usual for networks that can be trained", remedy))
+    moved = check.most_changed
+    if moved is not None and moved.adam_change > DESTRUCTIVE and smallest < RATE:
+        rate = f"learning rates below about {RATE / moved.adam_change:.2g}"
+        said = change_in_words(moved.place, moved.adam_change)
+        reasons.append((said, f"use force=True and start with {rate}, or change the model"))
+    return reasons
 
 
 def _of_inputs(tensor: torch.Tensor) -> torch.Tensor:

@@ -15,20 +15,19 @@ from ...core.errors import DeclarationError
 from ...core.scalars import whole
 from ...layers.normalisation import Normaliser
 from ...results.advice.advice import Advice
-from ...results.advice.parts import FACTOR
 from ..equations.dense_variances import is_padded
 from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.keeping import drawn_seed, kept, required_module, seeded
 from ..models.model_state import active_dropout, without_gradients
 from ..models.structures import mean_square
 from ..models.wording import some_of
-from ..probing.adam_step import DESTRUCTIVE, LARGE, RATE, adam_changes, caution, change_in_words
+from ..probing.adam_step import LARGE, adam_changes, caution
 from ..tracing.prepared_runs import WIDE, MeanDropout, inputs_or_guess, recorded
 from ..tracing.recording import record_run
 from ..tracing.run_record import DROPOUTS, RunRecord, StreamStep, stream_steps
 from .advised_kinds import TARGETS, Adviser, NoNumbers
 from .branch_ends import branch_ends, norm_parameters, without_factors
-from .depth_check import NEAR, DepthCheck, PredictedStream, StreamLevel, check_depth
+from .depth_check import NEAR, DepthCheck, check_depth, failures
 from .init_report import InitReport
 from .model_parts import ModelPart, PartRole, model_parts
 from .setting_weights import Attempt, StreamSetter
@@ -221,8 +220,8 @@ class _Initialisation:
             DeclarationError: the network is not kept.
         """
         model, generator = self.model, torch.Generator().manual_seed(self.seed)
-        reasons = kept_parameters(model, before, self.frozen)
-        store = WeightStore(model, reasons, generator, self.frozen, self.distribution)
+        kept_names = kept_parameters(model, before, self.frozen)
+        store = WeightStore(model, kept_names, generator, self.frozen, self.distribution)
         steps, parts = self._read(store, arguments, before)
         kernel = _present_kernel(before, parts) if self.target == "match" else None
         adviser = Adviser(self.target, self.force, kernel, self.advice, self.refused)
@@ -244,15 +243,17 @@ class _Initialisation:
             return replace(attempt, is_balanced=True)
         following = _following(attempt, parts)
         scatter = NEAR if following is None else 1.0
-        failures = self._failures(check, setter.predicted, [kind.advice for kind in kinds.values()], scatter)
-        if failures and following is not None:
+        sizes = [math.sqrt(mean_square(model.get_parameter(name))) for name in self.trained]
+        tried, smallest = [kind.advice for kind in kinds.values()], min(filter(None, sizes), default=0.0)
+        reasons = failures(check, setter.predicted, tried, scatter, smallest)
+        if reasons and following is not None:
             return following
-        if failures and not self.force:
-            raise DeclarationError(f"the initialisation of {self.label}", *failures[0])
+        if reasons and not self.force:
+            raise DeclarationError(f"the initialisation of {self.label}", *reasons[0])
         store.note_others(_OTHER)
         regimes = (kind.regime for kind in kinds.values() if kind not in setter.smaller)
         notes = [*store.notes, *filter(None, regimes), *_notes(parts, check)]
-        notes += [*(f"{what}; {remedy}" for what, remedy in failures), *[_GUESSED] * self.is_guessed]
+        notes += [*(f"{what}; {remedy}" for what, remedy in reasons), *[_GUESSED] * self.is_guessed]
         return InitReport(
             *(self.label, self.target, self.seed, False, tuple(store.settings)),
             advice=tuple((text, kind.advice) for text, kind in kinds.items()),
@@ -305,39 +306,6 @@ class _Initialisation:
                 return adam_changes(self.model, [arguments], weights, streams, 0)
         except (RuntimeError, ValueError):  # an operation without derivatives, or one input for a batch norm
             return [math.nan] * len(numbers)
-
-    def _failures(
-        self, check: DepthCheck, places: Sequence[PredictedStream], advice: Sequence[Advice], scatter: float
-    ) -> list[tuple[str, str]]:
-        """What in the measurement forbids to keep a network, with what to do about it.
-
-        Kernels that the theory wants to differ, and those that frozen weights make, are not compared.
-        """
-        failures = []
-        stages: dict[int, list[StreamLevel]] = {}
-        for level, place in zip(check.streams, places, strict=True):
-            if place.is_drawn:
-                stages.setdefault(place.stage, []).append(level)
-        checks = [replace(check, streams=tuple(levels)) for levels in stages.values()]
-        # where networks of infinite width survive and those of this width scatter, as far as they do
-        tried = [max(each.trial.ranges) for each in advice if each.trial is not None]
-        allowed = max([scatter * FACTOR, *(NEAR * most for most in tried if most > FACTOR)])
-        ranges = [(one.kernel_range, "kernels", one.steepest) for one in checks]
-        ranges += [(one.gradient_range, "squared gradients", one.steepest) for one in checks]
-        worst, what, where = max(ranges, default=(1.0, "", ""))
-        if worst > allowed:
-            said = f"in this network {what} change by a factor of {worst:.3g} over the depth, most of it at {where}"
-            remedy = "initialise it by hand or change the model there, or use force=True"
-            failures.append((f"{said}; up to {allowed:.3g} is usual for networks that can be trained", remedy))
-        # a step that changes streams by more than it changes any weights, as in chains of many wide layers, asks for a
-        # smaller learning rate only
-        sizes = [math.sqrt(mean_square(self.model.get_parameter(name))) for name in self.trained]
-        smallest, moved = min(filter(None, sizes), default=0.0), check.most_changed
-        if moved is not None and moved.adam_change > DESTRUCTIVE and smallest < RATE:
-            rate = f"learning rates below about {RATE / moved.adam_change:.2g}"
-            said = change_in_words(moved.place, moved.adam_change)
-            failures.append((said, f"use force=True and start with {rate}, or change the model"))
-        return failures
 
     def _notes_on_dropout(self, record: RunRecord) -> Iterator[str]:
         """Which modules drop out, by a run in eval mode: switched on by train mode, or at work in eval mode too."""

@@ -93,19 +93,22 @@ class WeightStore:
 
     def constant(self, name: str, value: float, why: str) -> None:
         """Fill a parameter of a norm with one number."""
-        if self._is_free(name):
-            tensor = self.model.get_parameter(name)
-            tensor.detach().fill_(value)
+        if (tensor := self._undone(name)) is not None:
+            tensor.fill_(value)
             self._done[_entries(tensor)] = value
             self._note(name, "norm", InitReason.CONVENTION, why)
 
     def draw_token(self, name: str, std: float, why: str) -> None:
         """Fill a parameter that is a part of the stream with normal numbers."""
-        if self._is_free(name):
-            tensor = self.model.get_parameter(name)
-            tensor.detach().copy_(standard_numbers("normal", tensor.shape, self.generator).to(tensor) * std)
+        if (tensor := self._undone(name)) is not None:
+            tensor.copy_(standard_numbers("normal", tensor.shape, self.generator).to(tensor) * std)
             self._done[_entries(tensor)] = std
             self._note(name, "other", InitReason.MEASURED, why, std)
+
+    def _undone(self, name: str) -> torch.Tensor | None:
+        """A parameter that is neither kept nor done."""
+        tensor = self.model.get_parameter(name).detach()
+        return None if name in self.kept or _entries(tensor) in self._done else tensor
 
     def keep(self, name: str, why: str) -> None:
         """Leave a parameter as it is, and everything that it is tied to."""
@@ -147,9 +150,6 @@ class WeightStore:
         for name, _ in self.model.named_parameters():
             if name not in names:
                 self._note(name, "other", InitReason.LEFT, self.kept.get(name, why))
-
-    def _is_free(self, name: str) -> bool:
-        return name not in self.kept and _entries(self.model.get_parameter(name)) not in self._done
 
     def _fill(
         self, tensor: torch.Tensor, use: WeightUse, kind: str, variance: float, std: float, reason: InitReason, why: str

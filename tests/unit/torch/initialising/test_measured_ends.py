@@ -16,11 +16,6 @@ from tests.oracles.torch_blocks import Computed, mlp
 from tests.torch_state import untouched
 
 
-@pytest.fixture(scope="module")
-def images():
-    return torch.randn(8, 3, 24, 24, generator=torch.Generator().manual_seed(2))
-
-
 class TestBehindWhatIsNotRead:
     def test_dense_layers_behind_both_signs(self, vectors):
         """relu(x)^2 + relu(-x)^2 = x^2, in twice as many neurons: C_W = 2 keeps the kernel."""
@@ -33,8 +28,8 @@ class TestBehindWhatIsNotRead:
         kernels, gradients = hooked_streams(model.double(), places, (vectors.double(),))
         assert max(kernels) < 5 * min(kernels) and max(gradients) < 5 * min(gradients)
 
-    def test_convolutions_behind_relu_and_pools(self, images):
-        model = nets.pooled_net()
+    def test_convolutions_behind_relu_and_pools(self):
+        model, images = nets.pooled_net(), torch.randn(8, 3, 24, 24, generator=torch.Generator().manual_seed(2))
         report = st.init_(model, inputs=images, seed=0)
         kernels, entering = {}, {}
         for name, module in model.named_modules():
