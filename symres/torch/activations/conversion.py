@@ -10,18 +10,19 @@ from itertools import product
 from typing import TypeAlias, TypeGuard
 
 import mpmath as mp
+import numpy as np
 import sympy as sp
 import torch
 
 from ...activations.activation import Activation, formula_name
 from ...activations.catalogue import activations
-from ...activations.piecewise import split
-from ...core.errors import DeclarationError, SymresError
+from ...activations.piecewise import PiecewiseFunction, derivative, split
+from ...core.errors import CheckRefuted, DeclarationError, SymresError
 from ...core.symbols import z
-from .agreement import ROUNDINGS, Agreement, Pointwise, agree
 from .symbolic_tensor import Recording, SymbolicTensor
 
-PointwiseModule: TypeAlias = torch.nn.Module | Callable[[torch.Tensor], torch.Tensor]
+Pointwise = Callable[[torch.Tensor], torch.Tensor]
+PointwiseModule: TypeAlias = torch.nn.Module | Pointwise
 
 _COLUMNS = 2  # of the input, unless parameters have more entries
 _CUTS = 4.0  # how much an average of squares may differ, in units of a relative difference of values
@@ -30,6 +31,13 @@ _DIGITS = 45  # the constants of SELU have 32
 _POINTS = tuple(map(sp.Rational, ("-1973/211", "-4001/1009", "-733/409", "-307/499", "-11/701", "13/907")))
 _POINTS += tuple(map(sp.Rational, ("359/613", "1201/797", "2203/887", "4217/823", "6553/947", "11003/601")))
 _MOST_NUMBERS = 8  # candidates for the values of parameters
+# of a formula against the module
+_WORKING_DIGITS = 30
+_VALUES = 1e-12  # relative to the largest of 1, |z| and the formula's number
+_GRADIENTS = 2.0**-23  # kernels of PyTorch have constants in float32, hardsigmoid's 1/6 for instance
+_ROUNDINGS = 64  # of the coarsest floating-point type that a module uses
+_OVERFLOW = 80.0  # |z| from which on exp overflows in float32, and a module need not be finite
+_CLOSE = 1e-9  # relative distance from a breakpoint at which neither side is meant
 
 
 @dataclass(frozen=True)
@@ -38,7 +46,6 @@ class Conversion:
 
     Args:
         activation: the formula, under the catalogue's name where it has one.
-        agreement: of the formula with the module.
         pointwise: the module in float64 on the CPU, a copy.
         columns: the size of the last dimension that it takes.
         resolution: how well it follows the formula, relative: by the floating-point types that it uses inside, and by
@@ -46,7 +53,6 @@ class Conversion:
     """
 
     activation: Activation
-    agreement: Agreement
     pointwise: Pointwise
     columns: int
     resolution: float
@@ -80,7 +86,7 @@ def read(what: object) -> Activation:
 
 
 def conversion(what: object) -> Conversion:
-    """As ``read``, with the module's copy in float64 and how well the formula agrees with it."""
+    """As ``read``, with the module's copy in float64 and how well it follows the formula."""
     label = _label(what)
     if isinstance(what, type):
         remedy = f"pass {what.__name__}()" if issubclass(what, torch.nn.Module) else "pass a module or a function"
@@ -95,12 +101,12 @@ def conversion(what: object) -> Conversion:
     as_computed = split(formula.subs(recording.cut.on, 1))
     places = [float(number) for number in dict.fromkeys(recording.constants)]
     try:
-        agreement = agree(label, module, as_computed, places, recording.precision, columns)
+        require_agreement(label, module, as_computed, places, recording.precision, columns)
     except RuntimeError as error:  # of PyTorch
         raise _failed(label, "it fails on numbers in float64", error) from error
     known = known_formula(found, recording.constants)
-    resolution = max(ROUNDINGS * recording.precision, _CUTS * recording.cut.size)
-    return Conversion(known or found, agreement, module, columns, resolution)
+    resolution = max(_ROUNDINGS * recording.precision, _CUTS * recording.cut.size)
+    return Conversion(known or found, module, columns, resolution)
 
 
 def _prepared(what: PointwiseModule, label: str) -> tuple[Pointwise, dict[str, torch.Tensor]]:
@@ -126,7 +132,8 @@ def _run(module: Pointwise, columns: int, recording: Recording) -> sp.Expr:
     except Exception as error:  # whatever the user's code raises
         raise _failed(recording.module, f"it fails on a tensor of shape (2, {columns})", error) from error
     if not isinstance(result, torch.Tensor):
-        raise recording.refused(f"it returns {_article(type(result).__name__)}")
+        kind = type(result).__name__
+        raise recording.refused(f"it returns a{'n' * (kind[0].lower() in 'aeiou')} {kind}")
     if result.shape != entries.shape:
         raise recording.refused(f"it changes the shape from {tuple(entries.shape)} to {tuple(result.shape)}")
     if not isinstance(result, SymbolicTensor):
@@ -167,10 +174,6 @@ def _failed(label: str, found: str, error: Exception) -> DeclarationError:
     return DeclarationError(f"the activation {label}", f"{found} ({shown})", "pass a pointwise function of one tensor")
 
 
-def _article(word: str) -> str:
-    return f"a{'n' * (word[0].lower() in 'aeiou')} {word}"
-
-
 def known_formula(phi: Activation, numbers: Iterable[sp.Expr]) -> Activation | None:
     """The activation of the catalogue that is the same function, with its name and source.
 
@@ -199,13 +202,110 @@ def _specialised(entry: Activation, given: Sequence[sp.Expr], values: Sequence[m
         found = entry.subs(**{str(p): value for p, value in zip(entry.parameters, given, strict=True)})
     except DeclarationError:
         return None
-    pairs = zip(_POINTS, values, strict=True)
-    return found if all(_same(_values(found, (point,))[0], value) for point, value in pairs) else None
+    for point, value in zip(_POINTS, values, strict=True):
+        if not abs(_values(found, (point,))[0] - value) <= mp.mpf(10) ** -40 * (1 + abs(value)):  # not of nan either
+            return None
+    return found
 
 
 def _values(phi: Activation, points: Sequence[sp.Rational]) -> list[mp.mpf]:
     return [sp.lambdify((), phi.pieces.part_at(x).subs(z, x), "mpmath")() + mp.mpf(0) for x in points]
 
 
-def _same(a: mp.mpf, b: mp.mpf) -> bool:
-    return bool(abs(a - b) <= mp.mpf(10) ** -40 * (1 + abs(a)))
+def require_agreement(
+    name: str, module: Pointwise, pieces: PiecewiseFunction, places: Sequence[float], precision: float, columns: int
+) -> None:
+    """Compare values and gradients on a grid: the bulk, both tails up to 1000, and both sides of special places.
+
+    Args:
+        name: of the module, for messages.
+        module: of tensors in float64.
+        pieces: the formula.
+        places: arguments near which the module may change its rule.
+        precision: spacing at 1 of the coarsest floating-point type that the module uses.
+        columns: the size of the last dimension of the module's input.
+
+    Raises:
+        CheckRefuted: values or gradients differ by more than rounding errors.
+    """
+    points = _grid([*places, *(float(b) for b in pieces.breaks)], columns)
+    values, gradients = values_and_gradients(module, points.reshape(-1, columns))
+    breaks = np.array([float(b) for b in pieces.breaks])
+    away = np.all(np.abs(points[:, None] - breaks) > _CLOSE * (1 + np.abs(breaks)), axis=1)
+    for kind, computed, formula, tolerance in (
+        ("value", values, pieces.parts, max(_VALUES, _ROUNDINGS * precision)),
+        ("gradient", gradients, tuple(map(derivative, pieces.parts)), max(_GRADIENTS, _ROUNDINGS * precision)),
+    ):
+        if computed is None:
+            continue
+        flat = computed.reshape(-1)
+        expected = evaluate(PiecewiseFunction(pieces.breaks, formula), points)
+        scale = np.maximum(np.maximum(1, np.abs(points)), np.abs(expected))
+        with np.errstate(invalid="ignore"):
+            deviation = np.abs(flat - expected) / scale
+        is_known = np.isfinite(flat) & np.isfinite(expected)
+        deviation = np.where(is_known | (np.abs(points) < _OVERFLOW), deviation, 0)
+        compared = np.where(away, np.nan_to_num(deviation, nan=np.inf), 0)
+        place = int(np.argmax(compared))
+        if compared[place] > tolerance:
+            raise _refuted(name, kind, points[place], flat[place], expected[place])
+
+
+def values_and_gradients(module: Pointwise, points: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """What PyTorch computes in float64, entry by entry.
+
+    Returns:
+        Values and gradients in that shape; no gradients where an operation has none.
+    """
+    with torch.enable_grad():
+        leaf = torch.tensor(points, dtype=torch.float64, requires_grad=True)
+        result = module(leaf.clone())  # the module may change it in place
+        found = result.detach().to(torch.float64).numpy().copy()
+        if not result.requires_grad:
+            return found, np.zeros_like(found)
+        try:
+            (gradient,) = torch.autograd.grad(result.sum(), leaf, allow_unused=True)
+        except RuntimeError:  # an operation without derivative
+            return found, None
+    return found, np.zeros_like(found) if gradient is None else gradient.numpy(force=True).copy()
+
+
+def evaluate(pieces: PiecewiseFunction, points: np.ndarray) -> np.ndarray:
+    """A formula without free parameters at some points, each to 30 digits, then rounded to floats."""
+    parts = [sp.lambdify(z, part, "mpmath") for part in pieces.parts]
+    places = np.searchsorted(np.array([float(b) for b in pieces.breaks]), points, side="right")
+    return np.array([_number(parts[i], float(x)) for i, x in zip(places, points, strict=True)])
+
+
+def _number(formula: Callable[[mp.mpf], mp.mpf], point: float) -> float:
+    """The value to 30 digits; to 600 where fewer lose all, as in the derivative of ``sqrt(log(1 + exp(-99)))``."""
+    for digits in (_WORKING_DIGITS, 20 * _WORKING_DIGITS):
+        with mp.workdps(digits):
+            try:
+                return float(formula(mp.mpf(point)))
+            except ZeroDivisionError:
+                continue
+    return float("nan")
+
+
+def _grid(places: Sequence[float], columns: int) -> np.ndarray:
+    """Points in an order without symmetry, so many that they fill whole rows."""
+    tails = np.geomspace(1e-8, 1e3, 34)
+    steps = np.array([-0.5, -1e-3, -1e-6, 0.0, 1e-6, 1e-3, 0.5])
+    special = [sign * place + steps for place in places for sign in (1, -1) if abs(place) <= 1e3]
+    points = np.unique(np.concatenate([np.linspace(-9, 9, 109), tails, -tails, *special]))
+    points = np.concatenate([points, points[-1] + np.arange(1, 1 + (-len(points)) % columns)])
+    return np.random.default_rng(0).permutation(points)
+
+
+def _refuted(name: str, kind: str, point: float, found: float, expected: float) -> CheckRefuted:
+    remedy = (
+        "it is not a function of each entry alone, or uses operations in a way that cannot be read; pass its formula"
+        if kind == "value"
+        else "its backward pass is not the derivative of its forward pass; pass the formula that you mean"
+    )
+    return CheckRefuted(
+        f"the activation {name}",
+        f"at z = {point:.6g} its {kind} is {found:.15g}, but the formula read from it gives {expected:.15g}",
+        remedy,
+    )

@@ -20,12 +20,6 @@ SLICES = frozenset({"chunk", "split", "split_with_sizes", "getitem", "narrow", "
 def after_view(call: RecordedCall, value: FormulaValue, before: torch.Size, after: torch.Size) -> FormulaValue:
     """A value behind a call that moves axes, or joins or divides positions.
 
-    Args:
-        call: the call.
-        value: what goes in; an axis that is not known is taken for the last.
-        before: the shape before.
-        after: the shape after.
-
     Raises:
         NotRead: neurons are spread over several axes, or joined with positions.
     """
@@ -45,11 +39,6 @@ def after_view(call: RecordedCall, value: FormulaValue, before: torch.Size, afte
 
 def parts(call: RecordedCall, axis: int, before: torch.Size) -> list[tuple[int, ...]]:
     """Which neurons each tensor has that a call takes out of one.
-
-    Args:
-        call: the call.
-        axis: of neurons, negative.
-        before: the shape of the tensor.
 
     Raises:
         NotRead: it takes some of the positions.

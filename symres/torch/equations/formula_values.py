@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import sympy as sp
 import torch
 
+from ...activations.activation import Activation
 from ...core.symbols import z
 from ..tracing.run_record import RecordedCall
 
@@ -167,3 +168,43 @@ class FormulaValue:
             formula=self.formula if formula is None else formula,
             axis=self.axis if axis is None else axis,
         )
+
+
+@dataclass(frozen=True)
+class Interpretation:
+    """What calls compute.
+
+    Args:
+        expression: of the last one, in ``sr.z`` and nodes.
+        dense: the draws in it, in order.
+        activations: in order, each once.
+        norms: the names of modules that normalise.
+        axis: of neurons in the last value, negative; None where nothing says it.
+        is_uneven: whether the last value is a norm whose weights differ between neurons.
+    """
+
+    expression: sp.Expr
+    dense: tuple[DenseUse, ...]
+    activations: tuple[Activation, ...]
+    norms: tuple[str, ...]
+    axis: int | None
+    is_uneven: bool
+
+
+@dataclass(frozen=True)
+class OpaquePart:
+    """Calls that are taken as they come.
+
+    Args:
+        place: the qualified name of the module in which they are; empty for the model itself.
+        kind: the class of that module, or the operation if the model itself calls it.
+        code: file and line of the class; empty where there is none, and for classes of PyTorch.
+        reason: why they cannot be read.
+        calls: their numbers.
+    """
+
+    place: str
+    kind: str
+    code: str
+    reason: str
+    calls: frozenset[int]

@@ -3,37 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 import sympy as sp
 import torch
 from torch.utils._pytree import tree_leaves
 
-from ...activations.activation import Formula
+from ...activations.activation import Activation, Formula, formula_name
 from ...core import symbols
+from ...core.errors import SymresError
 from ...core.symbols import z
+from ...layers.nodes import Dense
 from ...layers.normalisation import Normaliser
+from ...report.text.formula_text import Maths
+from ..activations.conversion import read as read_activation
+from ..activations.symbolic_tensor import Recording
 from ..models.structures import mean_square
-from ..tracing.run_record import DROPOUTS, PRODUCTS, SUMS, RecordedCall, StreamValue
+from ..tracing.run_record import DROPOUTS, PRODUCTS, SUMS, RecordedCall, RunRecord, StreamValue
 from . import axes
 from .dense_variances import DENSE, weighted
-from .equation_state import WIDTH, EquationState, Interpretation
-from .formula_values import DenseUse, FormulaValue, NotRead, Uneven, factored
-from .norm_statistics import AVERAGES, NORMS, affine, norm_call, vector_of_neurons
-from .pointwise_chains import applied
+from .formula_values import DenseUse, FormulaValue, Interpretation, NotRead, OpaquePart, Uneven, WeightedCall, factored
+from .norm_statistics import AVERAGES, NORMS, NeuronAverages, affine, norm_call, vector_of_neurons
+from .pointwise_chains import applied, multiple_of_identity, pointwise_chain
 
 COPIES = frozenset({"to", "clone", "float", "double", "half", "bfloat16", "type"})
+_WIDTH = sp.Dummy("n", positive=True)  # of the stream, known when all calls are read
 
 
-class Interpreter(EquationState):
-    """Reads calls one after the other."""
+@dataclass
+class Interpreter:
+    """Reads calls one after the other; every stream value becomes a formula of neurons.
+
+    Args:
+        record: the run that the calls are from.
+        activations: those that were read before, by their formulas: repeated blocks have the same.
+        entry: the stream value that is ``sr.z``.
+        axis: of neurons in the entry, negative; None if it is not known.
+        hidden: calls that are not looked at; what they make is a function of what goes in.
+    """
+
+    record: RunRecord
+    activations: dict[sp.Expr, Activation]
+    entry: int
+    axis: int | None = None
+    hidden: Sequence[OpaquePart] = ()
+
+    def __post_init__(self) -> None:
+        self._values = {self.entry: FormulaValue(z, self.entry, axis=self.axis)}
+        self._recording = Recording("a stretch of the model")
+        self._averages = NeuronAverages()
+        self._weights: dict[int, WeightedCall] = {}  # by the number of the call
+        self._inputs: dict[int, tuple[sp.Expr, Uneven, tuple[int, ...] | None]] = {}
+        self._uses_of_entry = 0
+        self._hidden_values: set[int] = set()
+        self._draws: dict[tuple[int, tuple[int, ...] | None], FormulaValue] = {}
+        self._activations: list[Activation] = []
+        self._norms: list[str] = []
+        self._passing: set[int] = set()
+        self._calls: dict[int, RecordedCall] = {}
+        self._closed: dict[FormulaValue, sp.Expr] = {}
 
     def read(self, calls: Sequence[RecordedCall], end: int) -> Interpretation:
         """The last value, closed.
-
-        Args:
-            calls: in order; those that are ``hidden`` are not looked at.
-            end: the stream value that is meant.
 
         Raises:
             NotRead: a call, or the last value, is no part of a layer.
@@ -43,7 +75,7 @@ class Interpreter(EquationState):
             self._calls[call.number] = call
             part = next((part for part in self.hidden if call.number in part.calls), None)
             if part is not None:
-                self._hide(part)
+                self._hide(part, calls, end)
                 continue
             if self.record.overwritten.intersection(call.sources):
                 raise NotRead(call, "a tensor is changed in place through another view of it")
@@ -53,7 +85,7 @@ class Interpreter(EquationState):
         width = None if value.axis is None else int(self.record.values[end].shape[value.axis])
         uses = self._uses_in(expression, calls[-1])
         numbered = _numbered(uses)
-        expression = expression.xreplace({**numbered, WIDTH: sp.Integer(1 if width is None else width)})
+        expression = expression.xreplace({**numbered, _WIDTH: sp.Integer(1 if width is None else width)})
         dense = tuple(replace(use, C_W=numbered[use.C_W], C_b=numbered[use.C_b]) for use in uses)
         named = {formula.name for formula in expression.atoms(Formula)}
         activations = tuple(activation for activation in self._activations if activation.name in named)
@@ -126,16 +158,15 @@ class Interpreter(EquationState):
         self._set(call, self._drawn(call, None))
 
     def _read_norm(self, call: RecordedCall) -> None:
-        found = norm_call(call, self._shape(call))
-        source = self._values[found.entering]
-        if source.axis not in (None, found.axis):
+        node, epsilon, axis = norm_call(call, self._shape(call))
+        arguments = call.by_name
+        source = self._values[arguments["input"].number]
+        if source.axis not in (None, axis):
             raise NotRead(call, "a norm acts along an axis that is not the axis of the neurons")
-        factor, uneven = affine(call, found.weight, found.bias)
-        node = found.node(self._expression(source, call), found.epsilon)
+        factor, uneven = affine(call, arguments.get("weight"), arguments.get("bias"))
+        base = factor * node(self._expression(source, call), epsilon)
         self._norms.append(call.inside[-1].name or call.name)
-        self._set(
-            call, FormulaValue(factor * node, call.results[0], axis=found.axis, uneven=uneven, order=source.order)
-        )
+        self._set(call, FormulaValue(base, call.results[0], axis=axis, uneven=uneven, order=source.order))
 
     def _read_slices(self, call: RecordedCall, source: FormulaValue) -> None:
         axis = -1 if source.axis is None else source.axis
@@ -217,6 +248,103 @@ class Interpreter(EquationState):
             self._set(
                 call, FormulaValue(factor * node(value.base, epsilon), call.results[0], axis=axis, order=value.order)
             )
+
+    def _hide(self, part: OpaquePart, calls: Sequence[RecordedCall], end: int) -> None:
+        """What comes out of hidden calls and is used, as a function of what goes in as far as that was read."""
+        inner = [call for call in calls if call.number in part.calls]
+        used = {end}.union(*(call.sources for call in calls if call.number not in part.calls))
+        results = {number for call in inner for number in call.results}
+        arguments: dict[sp.Expr, None] = {}
+        for number in dict.fromkeys(number for call in inner for number in call.sources if number not in results):
+            try:
+                arguments[self._expression(self._values[number], None)] = None
+            except (NotRead, KeyError):
+                arguments[sp.Symbol("u", real=True)] = None
+        outputs = sorted(results & used)
+        self._hidden_values.update(outputs)
+        for index, number in enumerate(outputs, 1):
+            name = part.kind if len(outputs) == 1 else f"{part.kind}.output{index}"
+            self._values.setdefault(number, FormulaValue(sp.Function(name, real=True)(*arguments), number))
+
+    def _uses_in(self, expression: sp.Expr, last: RecordedCall) -> list[DenseUse]:
+        """The draws in an expression, in the order of the model."""
+        drawn = expression.atoms(Dense)
+        used = [value for value in self._draws.values() if value.base in drawn]
+        for value in used:
+            if value.part is not None and any(o.start == value.start and o.part is None for o in used):
+                raise NotRead(last, "the output of a dense layer is used both as a whole and in parts")
+        for value, other in combinations(used, 2):
+            same = value.start == other.start and value.part is not None and other.part is not None
+            if same and set(value.part or ()) & set(other.part or ()):
+                raise NotRead(last, "parts of the output of a dense layer that are used separately overlap")
+        return [value.dense for value in used if value.dense is not None]
+
+    def _drawn(self, call: RecordedCall, part: tuple[int, ...] | None) -> FormulaValue:
+        """The neurons of a dense layer, or some of them: each set a draw of its own."""
+        number = call.results[0]
+        if (number, part) not in self._draws:
+            made = self._weights[call.number]
+            inner, uneven, order = self._inputs[call.number]
+            index = len(self._draws) + 1
+            use = DenseUse(
+                call.inside[-1].name or self.record.name_of(made.tensor, call.name),
+                sp.Dummy(f"C_W{index}", positive=True),
+                sp.Dummy(f"C_b{index}", nonnegative=True),
+                made,
+                part,
+                uneven.scale,
+                uneven.shift,
+            )
+            node = Dense(inner, use.C_W, use.C_b, sp.Rational(use.fan_out) / _WIDTH)
+            self._draws[number, part] = FormulaValue(node, number, axis=made.axis, part=part, dense=use, order=order)
+        return self._draws[number, part]
+
+    def _expression(self, value: FormulaValue, consumer: RecordedCall | None, *, uneven: bool = False) -> sp.Expr:
+        """A value as an expression of the layer, its formula as an activation."""
+        last = self._calls[max(value.calls)] if value.calls else consumer
+        if value.uneven is not None and not uneven:
+            raise NotRead(last, "the weights or biases of a norm differ between neurons")
+        if value not in self._closed:
+            self._closed[value] = self._activated(value, last)
+        return self._closed[value]
+
+    def _activated(self, value: FormulaValue, last: RecordedCall | None) -> sp.Expr:
+        formula = value.formula.subs(self._recording.cut.on, 0)
+        if self._averages.is_in(formula):
+            raise NotRead(last, "averages over neurons are used in a way that is neither LayerNorm nor RMSNorm")
+        factor = multiple_of_identity(formula)
+        if factor is not None:
+            return factor * value.base
+        calls = [self._calls[number] for number in sorted(value.calls)]
+        assert last is not None
+        try:
+            if formula not in self.activations:  # what is read is verified against the calls
+                label, passing = _name(calls, formula), frozenset(self._passing)
+                chain = pointwise_chain(label, calls, value.start, last.results[0], passing)
+                self.activations[formula] = read_activation(chain)
+        except SymresError as error:
+            raise NotRead(last, error.found) from error
+        activation = self.activations[formula]
+        if activation not in self._activations:
+            self._activations.append(activation)
+        return activation(value.base)
+
+    def _set(self, call: RecordedCall, value: FormulaValue) -> None:
+        if len(call.results) != 1:
+            raise NotRead(call, f"symres has no rule for the operation {call.name}")
+        self._values[call.results[0]] = value
+
+    def _shape(self, call: RecordedCall) -> torch.Size:
+        return self.record.values[call.sources[0]].shape
+
+
+def _name(calls: Sequence[RecordedCall], formula: sp.Expr) -> str:
+    """The name of a chain of operations: that of the innermost module with all of them; of a block, their formula."""
+    shared = [module for module in calls[0].inside if all(module in call.inside for call in calls)]
+    innermost = shared[-1].module
+    if any(True for _ in innermost.children()):
+        return formula_name(Maths(unicode=False)(formula))
+    return type(innermost).__name__
 
 
 def _numbered(uses: Sequence[DenseUse]) -> dict[sp.Symbol, sp.Symbol]:

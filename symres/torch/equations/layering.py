@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
+from typing import TypeAlias
 
 import sympy as sp
+from torch import nn
 
+from ...activations.activation import Activation
 from ...core.errors import SymresError
 from ...core.symbols import z
 from ...layers.layer import Layer
 from ...layers.nodes import Dense
 from ...layers.normalisation import Normaliser
-from ..tracing.run_record import RecordedCall, RunRecord, StreamStep
+from ..tracing.run_record import SUMS, ModuleCall, RecordedCall, RunRecord, StreamStep
 from .axes import SLICES
 from .dense_variances import DENSE
-from .equation_state import Interpretation
-from .formula_values import factored
-from .opaque_parts import OpaquePart, StepReading, read_calls
-from .pointwise_chains import KnownActivations
+from .formula_values import Interpretation, NotRead, OpaquePart, factored
+from .interpreting import Interpreter
+
+_ATTENTION = frozenset({"scaled_dot_product_attention", "multi_head_attention_forward"})
+_PRODUCTS_OF_MATRICES = frozenset({"matmul", "bmm", "baddbmm", "einsum"})
+_MIXING = "attention: it mixes positions"
+_BRANCHES = "it converts values that depend on the input to Python numbers, to branch on them for instance"
 
 
 class StepKind(Enum):
@@ -32,6 +40,10 @@ class StepKind(Enum):
     DENSE = "dense"
     SUM = "sum"
     OTHER = "other"
+
+
+# the forward equation of a step, opaque parts being functions in it, None if all of it is opaque; and these parts
+StepReading: TypeAlias = tuple[Interpretation | None, tuple[OpaquePart, ...]]
 
 
 @dataclass(frozen=True)
@@ -58,20 +70,14 @@ class StretchReading:
 
 
 def read_stretches(
-    record: RunRecord, steps: Sequence[StreamStep], block_of: Callable[[str], str], known: KnownActivations
+    record: RunRecord, steps: Sequence[StreamStep], block_of: Callable[[str], str]
 ) -> list[StretchReading]:
     """Layers and what lies between them, in the order of the model.
 
     A layer ends behind a dense layer or a sum, and behind the norm that follows a sum in the same block (post-LN). A
     norm before a sum or before something opaque is a layer of its own.
-
-    Args:
-        record: the run.
-        steps: of the model.
-        block_of: the repeated block in which a module is, by its name; empty for none.
-        known: activations that were read before.
     """
-    return _Layering(record, _with_their_slices(steps), block_of, known).stretches()
+    return _Layering(record, _with_their_slices(steps), block_of).stretches()
 
 
 def _with_their_slices(steps: Sequence[StreamStep]) -> list[StreamStep]:
@@ -92,15 +98,15 @@ class _Layering:
     record: RunRecord
     steps: Sequence[StreamStep]
     block_of: Callable[[str], str]
-    known: KnownActivations
 
     def stretches(self) -> list[StretchReading]:
         readings: list[StepReading] = []
         self.axes: list[int | None] = [None]
+        self.activations: dict[sp.Expr, Activation] = {}
         for s in self.steps:
-            readings.append(read_calls(self.record, self.known, s.entry, s.exit, s.calls, self.axes[-1]))
-            found_last = readings[-1].found
-            self.axes.append(None if found_last is None or readings[-1].opaque else found_last.axis)
+            readings.append(self._read(s.entry, s.exit, s.calls, self.axes[-1]))
+            equation, opaque = readings[-1]
+            self.axes.append(None if equation is None or opaque else equation.axis)
         kinds = [_kind(reading) for reading in readings]
         found: list[StretchReading] = []
         begun = 0
@@ -167,42 +173,99 @@ class _Layering:
         """Steps as one layer, if they are one; if they are one step, its reading may be given."""
         entry, end = self.steps[first].entry, self.steps[last].exit
         calls = tuple(call for step in self.steps[first : last + 1] for call in step.calls)
-        reading = reading or read_calls(self.record, self.known, entry, end, calls, self.axes[first])
-        if reading.opaque or reading.found is None:
-            reason = "; ".join(dict.fromkeys(part.reason for part in reading.opaque))
-            return StretchReading(entry, end, calls, reading.found, None, reading.opaque, reason)
-        if reading.found.is_uneven:
-            reason = "the weights or biases of its norm differ between neurons"
-            return StretchReading(entry, end, calls, reading.found, None, (), reason)
-        try:
-            layer = Layer(reading.found.expression)
-        except SymresError as error:
-            return StretchReading(entry, end, calls, reading.found, None, (), error.found.split("; ")[0])
-        return StretchReading(entry, end, calls, reading.found, layer)
+        equation, opaque = reading or self._read(entry, end, calls, self.axes[first])
+        layer, reason = None, "; ".join(dict.fromkeys(part.reason for part in opaque))
+        if equation is not None and not opaque:
+            try:
+                layer = None if equation.is_uneven else Layer(equation.expression)
+                reason = "the weights or biases of its norm differ between neurons" if equation.is_uneven else ""
+            except SymresError as error:
+                reason = error.found.split("; ")[0]
+        return StretchReading(entry, end, calls, equation, layer, opaque, reason)
+
+    def _read(self, entry: int, end: int, calls: Sequence[RecordedCall], axis: int | None) -> StepReading:
+        """Read calls from one stream value to another, setting apart what cannot be read: as few calls as possible.
+
+        The axis is that of neurons in what goes in, negative, None if it is not known.
+        """
+        opaque: list[OpaquePart] = []
+        for module in dict.fromkeys(inside[-1] for inside in self.record.reads):
+            if group := frozenset(call.number for call in calls if module in call.inside):
+                opaque = _merged([*opaque, _part(module, "", _BRANCHES, group)])
+        while True:
+            if any(part.calls >= {call.number for call in calls} for part in opaque):
+                return None, tuple(opaque)
+            try:
+                return Interpreter(self.record, self.activations, entry, axis, opaque).read(calls, end), tuple(opaque)
+            except NotRead as problem:
+                call = problem.call or calls[-1]
+                module = call.inside[-1]
+                inner = [c for c in calls if c is call or (module.name and module in c.inside)]
+                if len(inner) == len(calls) and call is not calls[-1] and calls[-1].name in SUMS:
+                    inner = inner[:-1]  # the sum of stream and branch can be read, also in a module that cannot
+                reason = _MIXING if _is_attention(inner) else problem.reason
+                part = _part(module, call.name, reason, frozenset(c.number for c in inner))
+                if any(part.calls <= old.calls for old in opaque):  # even as it is it cannot stand in an equation
+                    part = _part(module, call.name, reason, frozenset(c.number for c in calls))
+                opaque = _merged([*opaque, part])
 
 
 def _kind(reading: StepReading) -> StepKind:
-    if reading.found is None or reading.opaque:
+    equation, opaque = reading
+    if equation is None or opaque:
         return StepKind.OPAQUE
-    bare = factored(reading.found.expression)[1]
+    bare = factored(equation.expression)[1]
     if bare == z:
-        return StepKind.SAME if reading.found.expression == z else StepKind.SCALED
+        return StepKind.SAME if equation.expression == z else StepKind.SCALED
     if isinstance(bare, Normaliser) and not bare.atoms(Dense):
         return StepKind.NORM
     if isinstance(bare, Dense):
         return StepKind.DENSE
     if isinstance(bare, sp.Add):
         terms = [factored(term)[1] for term in bare.args]
-        if z in terms or all(map(is_drawn, terms)) or any(map(_is_gated, terms)):
+        # the stream times what dense layers make of it, as in highway networks
+        has_gate = any(isinstance(term, sp.Mul) and z in term.args and term.has(Dense) for term in terms)
+        if z in terms or all(map(is_drawn, terms)) or has_gate:
             return StepKind.SUM
     return StepKind.OTHER
-
-
-def _is_gated(term: sp.Expr) -> bool:
-    """Whether a summand is the stream times what dense layers make of it, as in highway networks."""
-    return isinstance(term, sp.Mul) and z in term.args and term.has(Dense)
 
 
 def is_drawn(term: sp.Expr) -> bool:
     """Whether a summand is what a dense layer gives, or a norm of that."""
     return isinstance(term.args[0] if isinstance(term, Normaliser) else term, Dense)
+
+
+def _part(module: ModuleCall, operation: str, reason: str, calls: frozenset[int]) -> OpaquePart:
+    kind = "" if module.name else operation
+    return OpaquePart(module.name, kind or type(module.module).__name__, code_of(module.module), reason, calls)
+
+
+def _is_attention(calls: Sequence[RecordedCall]) -> bool:
+    """Whether positions are weighted by products of what is there."""
+    names = {call.name for call in calls}
+    products = any(call.name in _PRODUCTS_OF_MATRICES and len(call.sources) > 1 for call in calls)
+    return bool(names & _ATTENTION) or ("softmax" in names and products)
+
+
+def _merged(parts: list[OpaquePart]) -> list[OpaquePart]:
+    """Parts without those that lie in others."""
+    return [
+        part
+        for index, part in enumerate(parts)
+        if not any(
+            part.calls < other.calls or (part.calls == other.calls and index > position)
+            for position, other in enumerate(parts)
+            if position != index
+        )
+    ]
+
+
+def code_of(module: nn.Module) -> str:
+    """File and line where the class of a module is written; empty where that is unknown or PyTorch."""
+    if type(module).__module__.partition(".")[0] == "torch":  # its name says which it is
+        return ""
+    try:
+        lines = inspect.getsourcelines(type(module))[1]
+        return f"{Path(inspect.getfile(type(module))).name}:{lines}"
+    except (OSError, TypeError):
+        return ""

@@ -20,52 +20,22 @@ NORMS = frozenset({"layer_norm", "rms_norm", "batch_norm"})
 AVERAGES = frozenset({"mean", "var"})
 
 
-@dataclass(frozen=True)
-class NormCall:
-    """A call of one of PyTorch's normalising functions.
-
-    Args:
-        entering: the number of the stream value that is normalised.
-        node: which normaliser of symres it is.
-        epsilon: what is added to the variance.
-        axis: of the neurons.
-        weight: factors, one for each neuron, or None.
-        bias: summands, or None.
-    """
-
-    entering: int
-    node: type[Normaliser]
-    epsilon: sp.Expr
-    axis: int
-    weight: torch.Tensor | None
-    bias: torch.Tensor | None
-
-
-def norm_call(call: RecordedCall, shape: torch.Size) -> NormCall:
-    """Read a call of a normalising function.
-
-    Args:
-        call: the call.
-        shape: of what is normalised.
+def norm_call(call: RecordedCall, shape: torch.Size) -> tuple[type[Normaliser], sp.Expr, int]:
+    """The normaliser that a call of a normalising function is, its epsilon, and the axis of the neurons.
 
     Raises:
         NotRead: it normalises over more than the neurons.
     """
-    given = call.by_name
-    entering = given["input"]
-    if not isinstance(entering, StreamValue):
+    epsilon = call.by_name.get("eps")
+    if not isinstance(call.by_name["input"], StreamValue):
         raise NotRead(call, f"the operation {call.name} acts on a constant")
-    epsilon, weight, bias = given.get("eps"), given.get("weight"), given.get("bias")
     if call.name == "batch_norm":
-        kept = 1e-5 if epsilon is None else epsilon
-        return NormCall(entering.number, BatchNorm, number(kept, "eps"), 1 - len(shape), weight, bias)
-    over = given["normalized_shape"]
-    if tuple(over) != tuple(shape[-1:]):
+        return BatchNorm, number(1e-5 if epsilon is None else epsilon, "eps"), 1 - len(shape)
+    if tuple(call.by_name["normalized_shape"]) != tuple(shape[-1:]):
         raise NotRead(call, f"the operation {call.name} normalises over several axes")
     if epsilon is None:
         epsilon = 1e-5 if call.name == "layer_norm" else torch.finfo(torch.float32).eps
-    node = LayerNorm if call.name == "layer_norm" else RMSNorm
-    return NormCall(entering.number, node, number(epsilon, "eps"), -1, weight, bias)
+    return LayerNorm if call.name == "layer_norm" else RMSNorm, number(epsilon, "eps"), -1
 
 
 def affine(call: RecordedCall, weight: torch.Tensor | None, bias: torch.Tensor | None) -> tuple[sp.Expr, Uneven | None]:
@@ -129,8 +99,9 @@ class NeuronAverages:
 
     def normaliser(self, formula: sp.Expr) -> tuple[type[Normaliser], sp.Expr, sp.Expr] | None:
         """The normaliser that a formula is, its epsilon, and the factor before it; None if it is none."""
+        means = [symbol for symbol, definition in self.defined.items() if definition == z]
         for symbol, definition in self.defined.items():
-            for node, centre in ((RMSNorm, sp.Integer(0)), *((LayerNorm, m) for m in self._means())):
+            for node, centre in ((RMSNorm, sp.Integer(0)), *((LayerNorm, mean) for mean in means)):
                 same = sp.expand(definition - (z - centre) ** 2) == 0
                 if not same or not formula.has(symbol):
                     continue
@@ -145,9 +116,6 @@ class NeuronAverages:
                     if epsilon.is_nonnegative and at.subs(z, 1).is_positive:
                         return node, epsilon, factor
         return None
-
-    def _means(self) -> list[sp.Symbol]:
-        return [symbol for symbol, definition in self.defined.items() if definition == z]
 
 
 def vector_of_neurons(leaf: Any, axis: int | None, shape: torch.Size) -> torch.Tensor | None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import sympy as sp
 import torch
-from torch import nn
 from torch.utils._pytree import tree_map
 
-from ...activations.activation import Activation
 from ...core.errors import SymresError
 from ...core.symbols import z
-from ..activations.conversion import read as read_activation
 from ..activations.symbolic_tensor import Recording, SymbolicTensor
 from ..tracing.run_record import RecordedCall, made_again
 from .formula_values import NotRead
@@ -31,12 +28,6 @@ def applied(
     call: RecordedCall, formulas: Mapping[int, sp.Expr], values: Mapping[int, torch.Tensor], recording: Recording
 ) -> sp.Expr:
     """The formula of what comes out of a call.
-
-    Args:
-        call: one operation.
-        formulas: of the stream values that go into it.
-        values: all stream values; shapes and types are taken from them.
-        recording: of everything that belongs together.
 
     Raises:
         NotRead: the operation does not act on each entry alone, or cannot be read.
@@ -86,8 +77,10 @@ def is_uniform(tensor: torch.Tensor) -> bool:
     return bool(flat.numel() > 0 and (flat == flat[0]).all())
 
 
-class PointwiseChain(nn.Module):
-    """Recorded calls as a module of one tensor.
+def pointwise_chain(
+    label: str, calls: Sequence[RecordedCall], start: int, end: int, passing: frozenset[int]
+) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Recorded calls as a function of one tensor.
 
     Args:
         label: what it is called.
@@ -96,49 +89,17 @@ class PointwiseChain(nn.Module):
         end: the number of the one that comes out.
         passing: numbers of calls that leave the formula of an entry as it is.
     """
+    scalar = [call if call.number in passing else with_scalars(call) for call in calls]
 
-    def __init__(
-        self, label: str, calls: Sequence[RecordedCall], start: int, end: int, passing: frozenset[int]
-    ) -> None:
-        super().__init__()
-        self._label = label
-        self._calls = [call if call.number in passing else with_scalars(call) for call in calls]
-        self._start, self._end, self._passing = start, end, passing
-
-    def __repr__(self) -> str:
-        return self._label
-
-    def __deepcopy__(self, memo: dict[int, object]) -> PointwiseChain:
-        return self  # it has no parameters
-
-    def forward(self, entries: torch.Tensor) -> torch.Tensor:
-        """All calls on a tensor."""
-        values = {self._start: entries}
-        for call in self._calls:
-            is_passing = call.number in self._passing
+    def chain(entries: torch.Tensor) -> torch.Tensor:
+        values = {start: entries}
+        for call in scalar:
+            is_passing = call.number in passing
             values |= dict.fromkeys(call.results, values[call.sources[0]]) if is_passing else made_again(call, values)
-        return values[self._end]
+        return values[end]
 
-
-@dataclass
-class KnownActivations:
-    """Activations that were read before, by their formulas: repeated blocks have the same."""
-
-    found: dict[sp.Expr, Activation] = field(default_factory=dict)
-
-    def read(self, formula: sp.Expr, chain: PointwiseChain) -> Activation:
-        """The activation that a chain computes, verified against it.
-
-        Args:
-            formula: of the chain, in ``sr.z``.
-            chain: the calls.
-
-        Raises:
-            SymresError: it is no activation, or differs from the formula that was read.
-        """
-        if formula not in self.found:
-            self.found[formula] = read_activation(chain)
-        return self.found[formula]
+    chain.__name__ = label
+    return chain
 
 
 def multiple_of_identity(formula: sp.Expr) -> sp.Expr | None:

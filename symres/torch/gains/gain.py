@@ -49,10 +49,14 @@ def _backward(subject: GainSubject) -> Gain:
         why = "infinite" if at.slope == math.inf else "0" if at.slope == 0 else "not known"
         raise _none("backward", subject, f"<phi'(z)^2> at K = 1 is {why}")
     C_W = 1 / at.slope
+    factor = C_W * at.squared
+    kept = f"A layer takes the kernel 1 to C_W <phi(z)^2>_1 = {_g(factor)}"
+    if abs(factor - 1) <= _EQUAL:
+        kept = "It keeps the kernel too, C_W <phi(z)^2>_1 = 1"
     reason = (
         f"C_W = 1/<phi'(z)^2>_1 = {_g(C_W)} makes chi_perp = 1 at K = 1, which keeps squared gradient norms from layer "
         f"to layer there, so the gain is sqrt(C_W) = {_g(math.sqrt(C_W))}. "
-        f"{_kernels(C_W * at.squared)}, and the condition holds only as long as the kernel is 1."
+        f"{kept}, and the condition holds only as long as the kernel is 1."
     )
     return _made(subject, "backward", C_W, 0.0, at, reason)
 
@@ -64,17 +68,15 @@ def _centred(subject: GainSubject) -> Gain:
     if not variance > _VARIANCE * at.squared:
         raise _none("centred", subject, "the variance of phi(z) is 0 at K = 1")
     C_W = 1 / variance
+    # a relative error of <phi^2> is one of the variance, times what the mean takes away
+    error = at.deviation * (at.squared + 2 * at.mean**2) / variance
+    centred = replace(at, squared=variance, growth=at.growth - 2 * at.mean * at.drift, deviation=error)
     reason = (
         f"Weights that add up to 0 over the inputs of each neuron see the variance <phi(z)^2>_1 - <phi(z)>_1^2 = "
         f"{_g(variance)} alone, so C_W = {_g(C_W)} and C_b = 0 keep the kernel at K = 1, and the gain is sqrt(C_W) = "
-        f"{_g(math.sqrt(C_W))}. {_gradients(C_W * at.slope)}, and kernels near K = 1 "
-        f"{_nearby(C_W * (at.growth - 2 * at.mean * at.drift))}."
+        f"{_g(math.sqrt(C_W))}. {_effects(C_W, centred)}."
     )
-    # a relative error of <phi^2> is one of the variance, times what the mean takes away
-    error = math.sqrt(C_W) * at.deviation * (at.squared + 2 * at.mean**2) / variance / 2
-    found = _made(subject, "centred", C_W, 0.0, at, reason)
-    slope = C_W * (at.growth - 2 * at.mean * at.drift)
-    return Gain(found, replace(found.facts, next_kernel=C_W * variance, chi_parallel=slope, error=error))
+    return _made(subject, "centred", C_W, 0.0, centred, reason)
 
 
 def _critical(subject: GainSubject) -> Gain:
@@ -89,7 +91,14 @@ def _critical(subject: GainSubject) -> Gain:
     numbers = [value(point.C_W), value(point.C_b), value(point.K) if point.K != ANY_KERNEL else 1]
     C_W, C_b, K = (float(number) for number in numbers if number is not None)
     at = subject.averages(K)
-    _require_critical(subject, C_W, C_b, at)
+    gradient, kernel, slope = C_W * at.slope, C_b + C_W * at.squared, C_W * at.growth
+    misses = (gradient - 1, slope - 1, (kernel - K) / max(K, C_b, 1e-3))
+    if not all(abs(miss) <= _HOLDS for miss in misses):  # the point, from averages that met the quadrature
+        raise CheckRefuted(
+            f"the critical gain of {subject.activation.name}",
+            f"at K = {K:.6g} the next kernel is {kernel:.12g}, chi_perp {gradient:.12g}, chi_parallel {slope:.12g}",
+            "please report it: no gain is returned that fails its check",
+        )
     rule = f"C_W = 1/<phi'(z)^2>_{_g(K)} = {_g(C_W)} and C_b = {_g(C_b)} make both susceptibilities 1"
     where, then = _place(point, C_W, C_b, K)
     why = f"{rule} at {where}, so the gain is sqrt(C_W) = {_g(math.sqrt(C_W))}. {then}."
@@ -108,18 +117,6 @@ def _place(point: CriticalPoint, C_W: float, C_b: float, K: float) -> tuple[str,
     if point.stability == "half-stable":
         stays += "; for deep networks ask theory.advice(depth=..., width=...) or st.init_(model), which try networks"
     return f"the kernel K = {_g(K)} = C_b + C_W <phi(z)^2>_K", f"{needed}, and {stays}"
-
-
-def _require_critical(subject: GainSubject, C_W: float, C_b: float, at: LayerAverages) -> None:
-    """The point, once more, from averages that met the quadrature."""
-    gradient, kernel, slope = C_W * at.slope, C_b + C_W * at.squared, C_W * at.growth
-    misses = (gradient - 1, slope - 1, (kernel - at.K) / max(at.K, C_b, 1e-3))
-    if not all(abs(miss) <= _HOLDS for miss in misses):
-        raise CheckRefuted(
-            f"the critical gain of {subject.activation.name}",
-            f"at K = {at.K:.6g} the next kernel is {kernel:.12g}, chi_perp {gradient:.12g}, chi_parallel {slope:.12g}",
-            "please report it: no gain is returned that fails its check",
-        )
 
 
 def _torch(subject: GainSubject) -> Gain:
@@ -196,32 +193,21 @@ def _none(convention: str, subject: GainSubject, found: str) -> DeclarationError
 
 
 def _effects(C_W: float, at: LayerAverages) -> str:
-    """What a gain that keeps the kernel at K = 1 does besides."""
-    return f"{_gradients(C_W * at.slope)}, and kernels near K = 1 {_nearby(C_W * at.growth)}"
-
-
-def _gradients(chi_perp: float) -> str:
+    """What a gain that keeps the kernel at K = 1 does to gradients, and to kernels near it."""
+    chi_perp, chi_parallel = C_W * at.slope, C_W * at.growth
+    gradients = f"Each layer multiplies squared gradient norms by chi_perp = C_W <phi'(z)^2>_1 = {_g(chi_perp)}"
     if math.isnan(chi_perp):
-        return "Its effect on gradients is unknown"
-    if math.isinf(chi_perp):
-        return "Gradients have no finite mean square, since the activation jumps or is too steep"
-    if abs(chi_perp - 1) <= _EQUAL:
-        return "It keeps squared gradient norms too, chi_perp = C_W <phi'(z)^2>_1 = 1"
-    return f"Each layer multiplies squared gradient norms by chi_perp = C_W <phi'(z)^2>_1 = {_g(chi_perp)}"
-
-
-def _kernels(factor: float) -> str:
-    if abs(factor - 1) <= _EQUAL:
-        return "It keeps the kernel too, C_W <phi(z)^2>_1 = 1"
-    return f"A layer takes the kernel 1 to C_W <phi(z)^2>_1 = {_g(factor)}"
-
-
-def _nearby(chi_parallel: float) -> str:
+        gradients = "Its effect on gradients is unknown"
+    elif math.isinf(chi_perp):
+        gradients = "Gradients have no finite mean square, since the activation jumps or is too steep"
+    elif abs(chi_perp - 1) <= _EQUAL:
+        gradients = "It keeps squared gradient norms too, chi_perp = C_W <phi'(z)^2>_1 = 1"
+    nearby = f"are {'repelled' if abs(chi_parallel) > 1 else 'attracted'}, chi_parallel = {_g(chi_parallel)}"
     if math.isnan(chi_parallel):
-        return "behave in an unknown way"
-    if abs(chi_parallel - 1) <= _EQUAL:
-        return "are neither attracted nor repelled, chi_parallel = 1"
-    return f"are {'repelled' if abs(chi_parallel) > 1 else 'attracted'}, chi_parallel = {_g(chi_parallel)}"
+        nearby = "behave in an unknown way"
+    elif abs(chi_parallel - 1) <= _EQUAL:
+        nearby = "are neither attracted nor repelled, chi_parallel = 1"
+    return f"{gradients}, and kernels near K = 1 {nearby}"
 
 
 def _g(number: float) -> str:
@@ -283,20 +269,16 @@ def gain(activation: Declared, convention: str = "critical", **parameters: Numbe
         1.96
     """
     if not isinstance(convention, str):
-        raise _no_word(activation, convention)
+        # a number where the convention stands, as calculate_gain takes it: the parameter that it is meant for
+        names = [] if is_pointwise_module(activation) else declared(activation).parameters
+        remedy = "leave it out, or give a convention"
+        if names:
+            remedy = f"give the parameter by its name: gain({activation!r}, {names[0]}={convention!r})"
+        said = f"the second argument is the convention, one of {', '.join(CONVENTIONS)}"
+        raise DeclarationError(f"gain({activation!r}, {convention!r})", said, remedy)
     require_convention(convention)
     named = "linear" if isinstance(activation, str) and activation in LINEAR_NAMES else activation
     return CONVENTIONS[convention](subject(named, parameters))
-
-
-def _no_word(what: Declared, given: object) -> DeclarationError:
-    """A number where the convention stands, as ``calculate_gain`` takes it: the parameter that it is meant for."""
-    known = [] if is_pointwise_module(what) else declared(what).parameters
-    call = f"gain({what!r}, {given!r})"
-    found = f"the second argument is the convention, one of {', '.join(CONVENTIONS)}"
-    if not known:
-        return DeclarationError(call, found, "leave it out, or give a convention")
-    return DeclarationError(call, found, f"give the parameter by its name: gain({what!r}, {known[0]}={given!r})")
 
 
 def require_convention(name: str) -> None:

@@ -107,14 +107,7 @@ class Gain(float, GainFacts, Shown):
 
 
 def gain_table(name: str, gains: Mapping[str, Gain | str], width: int, unicode: bool) -> list[Line]:
-    """A row for each convention, and its reason under it.
-
-    Args:
-        name: of the activation.
-        gains: by convention; text says why there is none.
-        width: columns.
-        unicode: whether the terminal has other characters than ASCII.
-    """
+    """A row for each convention, and its reason under it."""
     lines = table_head(f"Gains of {name}: weights with std = gain/sqrt(fan_in)", width, unicode)
     heads = "".join(head.ljust(_WIDTH) for head in _HEADS)
     lines.append(line(" " * _COLUMN, Span(heads.rstrip(), "dim")))

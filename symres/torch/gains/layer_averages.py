@@ -9,9 +9,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ...activations import piecewise
 from ...activations.activation import Activation
 from ...activations.catalogue import Declared, activation
+from ...activations.piecewise import PiecewiseFunction
+from ...activations.piecewise import derivative as slope_of
 from ...core.errors import CheckRefuted, DeclarationError, NoClosedForm, SymresError
 from ...core.scalars import Number
 from ...core.words import NumbersWanted
@@ -20,8 +21,7 @@ from ...numerics.gauss_rules import averages
 from ...results.quantity import Quantity
 from ...theory.quantities.expectations import derivative, expect
 from ...theory.theory import Theory, derive
-from ..activations.agreement import evaluate, values_and_gradients
-from ..activations.conversion import Conversion, conversion, is_pointwise_module
+from ..activations.conversion import Conversion, conversion, evaluate, is_pointwise_module, values_and_gradients
 
 _DIGITS = 16
 _VALUES = 1e-9  # relative: averages of values in float64
@@ -74,16 +74,10 @@ class GainSubject:
         """Of the multilayer perceptron, ``K' = C_b + C_W <phi(z)^2>_K``."""
         return derive(mlp(self.activation))
 
-    @cached_property
-    def _function(self) -> Function:
-        return formula_function(self.activation) if self.source is None else module_function(self.source)
-
     def averages(self, K: float, has_mean: bool = False) -> LayerAverages:
         """The averages at a kernel: derived by symres, and compared with quadrature of the module itself.
 
-        Args:
-            K: the kernel; 0 means the limit, in which only the slope is compared.
-            has_mean: whether the mean is asked for too; then K is not 0.
+        At K = 0, the limit, only the slope is compared; the mean is not defined there.
 
         Raises:
             DeclarationError: the activation nearly vanishes at this kernel, so that no float holds its averages, or it
@@ -100,42 +94,54 @@ class GainSubject:
                 "shift or scale the activation so that it differs from 0 near z = 0",
             )
         try:
-            checked = quadrature(self._function, K or _SMALL, [float(b) for b in self.activation.breakpoints])
+            checked = quadrature(self._values, K or _SMALL, [float(b) for b in self.activation.breakpoints])
         except SymresError as error:
             raise self._unchecked(f"at K = {K:.6g} {error.found}") from error
         of_squared, of_growth, of_slope, of_mean, of_drift = checked
-        resolution = 0.0 if self.source is None else self.source.resolution
-        rows = [
-            ("<phi'(z)^2>", slope, *of_slope, max(resolution, _SLOPES)),
-            ("<phi(z)^2>", squared, *of_squared, max(resolution, _VALUES)),
-            ("d<phi(z)^2>/dK", growth, *of_growth, max(resolution, _VALUES)),
-        ]
-        known = [row for row in (rows if K else rows[:1]) if math.isfinite(row[1])]
-        deviations = [self._compared(K, squared, *row) for row in known]
+        rows = [("<phi'(z)^2>", slope, of_slope, squared, _SLOPES)]
+        if K:
+            rows.append(("<phi(z)^2>", squared, of_squared, squared, _VALUES))
+            rows.append(("d<phi(z)^2>/dK", growth, of_growth, squared, _VALUES))
+        rows = [row for row in rows if math.isfinite(row[1])]
         mean = drift = 0.0
         if has_mean:
-            expected = expect(self.activation)
+            expected, root = expect(self.activation), math.sqrt(squared)
             mean, drift = _number(expected, K), _number(derivative(expected, "K"), K)
-            rows = [
-                ("<phi(z)>", mean, *of_mean, max(resolution, _VALUES)),
-                ("d<phi(z)>/dK", drift, *of_drift, max(resolution, _VALUES)),
-            ]
-            deviations += [self._compared(K, math.sqrt(squared), *row) for row in rows]
+            rows.append(("<phi(z)>", mean, of_mean, root, _VALUES))
+            rows.append(("d<phi(z)>/dK", drift, of_drift, root, _VALUES))
+        deviations = [self._compared(K, *row) for row in rows]
         return LayerAverages(K, squared, slope, growth, max(deviations, default=math.nan), mean, drift)
 
+    def _values(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values and slopes: of the module as PyTorch computes them in float64, of a formula to 30 digits."""
+        if self.source is None:
+            return evaluate(self.activation.pieces, points), evaluate(self._slopes, points)
+        padding = np.zeros(-len(points) % self.source.columns)  # to whole rows of what the module takes
+        rows = np.concatenate([points, padding]).reshape(-1, self.source.columns)
+        values, gradients = values_and_gradients(self.source.pointwise, rows)
+        gradients = np.zeros_like(values) if gradients is None else gradients
+        return values.reshape(-1)[: len(points)], gradients.reshape(-1)[: len(points)]
+
+    @cached_property
+    def _slopes(self) -> PiecewiseFunction:
+        pieces = self.activation.pieces
+        return PiecewiseFunction(pieces.breaks, tuple(map(slope_of, pieces.parts)))
+
     def _compared(
-        self, K: float, size: float, what: str, derived: float, found: float, error: float, limit: float
+        self, K: float, what: str, derived: float, integrated: tuple[float, float], size: float, limit: float
     ) -> float:
         """The relative difference, the quadrature's error included; a derivative that vanishes counts by ``size/K``."""
+        number, error = integrated
+        limit = limit if self.source is None else max(limit, self.source.resolution)
         scale = max(abs(derived), size / K if K else 0.0)
-        if abs(found - derived) <= limit * scale < error:
+        if abs(number - derived) <= limit * scale < error:
             resolved = f"quadrature resolves {what} at K = {K:.6g} only to {error:.1g}"
             raise self._unchecked(f"{resolved}, too little to check {derived:.12g}")
-        deviation = (abs(found - derived) + error) / scale if scale else math.inf
+        deviation = (abs(number - derived) + error) / scale if scale else math.inf
         if not deviation <= limit:
             raise CheckRefuted(
                 f"the gain of {self.activation.name}",
-                f"{what} at K = {K:.6g} is {derived:.12g}, and quadrature of the module gives {found:.12g}",
+                f"{what} at K = {K:.6g} is {derived:.12g}, and quadrature of the module gives {number:.12g}",
                 "please report it: no gain is returned that fails its check",
             )
         return deviation
@@ -171,25 +177,6 @@ def _number(quantity: Quantity, K: float) -> float:
         return math.nan
 
 
-def module_function(source: Conversion) -> Function:
-    """Values and gradients as PyTorch computes them in float64."""
-
-    def function(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        columns = source.columns
-        filled = np.concatenate([points, np.zeros(-len(points) % columns)]).reshape(-1, columns)
-        values, slopes = values_and_gradients(source.pointwise, filled)
-        found = np.zeros_like(values) if slopes is None else slopes
-        return values.reshape(-1)[: len(points)], found.reshape(-1)[: len(points)]
-
-    return function
-
-
-def formula_function(phi: Activation) -> Function:
-    """Values and derivatives of a formula to 30 digits."""
-    slopes = type(phi.pieces)(phi.pieces.breaks, tuple(map(piecewise.derivative, phi.pieces.parts)))
-    return lambda points: (evaluate(phi.pieces, points), evaluate(slopes, points))
-
-
 def quadrature(function: Function, kernel: float, breaks: Sequence[float]) -> list[tuple[float, float]]:
     """Averages over N(0, kernel), by a rule that knows nothing of how symres derives them.
 
@@ -208,7 +195,7 @@ def quadrature(function: Function, kernel: float, breaks: Sequence[float]) -> li
     deviation = float(np.sqrt(kernel))
     marks = np.array(breaks, dtype=float) / deviation
 
-    def means(power: int, has_slope: bool, is_moved: bool = False) -> list[tuple[float, float]]:
+    def means(power: int, has_slope: bool, is_moved: bool) -> list[tuple[float, float]]:
         """The average of a power of the values, or slopes; and its derivative in the kernel."""
 
         def integrand(rows: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -219,7 +206,7 @@ def quadrature(function: Function, kernel: float, breaks: Sequence[float]) -> li
         found = averages(integrand, [marks, [*marks, *_OTHER_PANELS]], moments)
         return [(float(one), float(abs(one - other))) for one, other in found]
 
-    found = [*means(2, False, True), *means(2, True), *means(1, False, True)]
+    found = [*means(2, False, True), *means(2, True, False), *means(1, False, True)]
     if not np.isfinite(found).all():
         why = "the integrand exceeds the range of doubles where it contributes most, or varies too fast"
         raise SymresError("quadrature in double precision", why, "take a smaller kernel")

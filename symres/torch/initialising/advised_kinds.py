@@ -16,8 +16,8 @@ from ...results.advice.parts import Origin, Topic
 from ...studies.advice.advise import advise, nearest, trial
 from ...studies.advice.candidates import at_kernel
 from ...studies.advice.flow import DepthFlow, Setting
-from ...theory.theory import Theory, derive
-from .canonical_forms import CanonicalForm
+from ...theory.theory import derive
+from .model_parts import CanonicalForm
 
 TARGETS = ("critical", "match")
 
@@ -67,6 +67,11 @@ class KindAdvice:
         return float(self.advice.kernel or 1.0)
 
     @property
+    def variances(self) -> tuple[float, float]:
+        """C_W and C_b; 0 where they do not stand in the form."""
+        return self.values.get(C_W, 0.0), self.values.get(C_b, 0.0)
+
+    @property
     def branch_weight(self) -> float:
         """xi; 1 where it does not stand in the form."""
         return self.values.get(xi, 1.0)
@@ -74,8 +79,26 @@ class KindAdvice:
     def step(self, kernel: float, branch_weight: float | None = None) -> tuple[float, float]:
         """The next kernel, and chi_perp; of branches of another weight, if it is given."""
         values = self.values if branch_weight is None else {**self.values, xi: branch_weight}
-        known = self.flow.theory.layer.parameters
-        return self.flow.step({s: v for s, v in values.items() if s in known}, kernel)
+        parameters = self.flow.theory.layer.parameters
+        return self.flow.step({s: v for s, v in values.items() if s in parameters}, kernel)
+
+    @property
+    def regime(self) -> str:
+        """How a network trains whose branches have the advised weight; empty where the theory does not say."""
+        if xi not in self.values:
+            return ""
+        try:
+            limit = self.flow.theory.depth_limit(xi.name)
+            # draws of C_W/M for each of the M hidden units, times xi = c/sqrt(L)
+            regime = limit.regime(1 / sp.sqrt(M * L))
+        except SymresError:
+            return ""
+        weight = self.values[xi]
+        scale = weight * self.advice.depth ** (1 / limit.power)
+        return (
+            f"xi = {weight:.4g} = {scale:.3g} depth^(-1/{limit.power}): kernels stay finite at any depth; "
+            f'a network of large width and depth with this scaling trains in the regime "{regime.name}".'
+        )
 
 
 @dataclass
@@ -88,6 +111,7 @@ class Adviser:
         kernel: of the first stream, where it is given by the model: by its embedding, or by ``target="match"``.
         given: advice that is known, by equation.
         refused: kinds for which there is none, with the reason.
+        kinds: what was asked for, by layer, depth and width.
     """
 
     target: str
@@ -95,15 +119,10 @@ class Adviser:
     kernel: float | None = None
     given: Mapping[str, Advice] = field(default_factory=dict)
     refused: dict[tuple[object, int, int, float | None], NoNumbers] = field(default_factory=dict)
-    found: dict[tuple[object, int, int], KindAdvice] = field(default_factory=dict)
+    kinds: dict[tuple[object, int, int], KindAdvice] = field(default_factory=dict)
 
     def ask(self, form: CanonicalForm, depth: int, width: int) -> KindAdvice:
         """Numbers for a kind of layer.
-
-        Args:
-            form: the kind.
-            depth: number of layers.
-            width: of the stream.
 
         Raises:
             NoNumbers: nothing holds, with the reasons and the nearest layer for which something does.
@@ -113,57 +132,55 @@ class Adviser:
         kernel = self.kernel if form.is_residual or self.target == "match" else None
         if (*key, kernel) in self.refused:
             raise self.refused[*key, kernel]
-        if key not in self.found:
+        if key not in self.kinds:
             try:
-                self.found[key] = self._asked(form, depth, width)
+                self.kinds[key] = self._asked(form, depth, width)
             except NoNumbers as error:
                 self.refused[*key, kernel] = error
                 raise
-        return self.found[key]
+        return self.kinds[key]
 
     def _asked(self, form: CanonicalForm, depth: int, width: int) -> KindAdvice:
-        theory = derive(form.layer)
+        layer, theory = form.layer, derive(form.layer)
         flow = DepthFlow(theory)
-        known = self.given.get(form.layer.text)
-        if known is not None and (known.depth, known.width) == (depth, width):
-            advice = known
-        elif self.target == "match" and self.kernel is not None and not form.is_residual:
-            advice = self._matched(theory, flow, depth, width, self.kernel)
-        else:
-            whole = self._whole(form, flow, depth, width) if form.is_weighted and form.is_post_norm else None
-            advice = whole or advise(theory, depth, width, self.kernel if form.is_residual else None, near=False)
-        asked = f"the initialisation of {depth} layers z' = {form.layer.text} of width {width}"
+        advice = self._advice(form, flow, depth, width)
+        asked = f"the initialisation of {depth} layers z' = {layer.text} of width {width}"
         if advice.C_W is None or advice.kernel is None:
-            raise NoNumbers(asked, _told(advice), "initialise this model by hand, or change the layer")
+            raise NoNumbers(asked, _reasons(advice), "initialise this model by hand, or change the layer")
         if not (self.force or advice.holds or (advice.trial is not None and advice.trial.holds_on_average)):
             near = nearest(theory, depth, width)
             raise NothingHolds(
                 asked,
-                _told(replace(advice, nearest=near)),
+                _reasons(replace(advice, nearest=near)),
                 "use a wider or another model, or force=True for the setting that changes signals least",
             )
-        others = {s: advice.parameters[s.name] for s in theory.layer.parameters if s.name in advice.parameters}
+        others = {s: advice.parameters[s.name] for s in layer.parameters if s.name in advice.parameters}
         return KindAdvice(form, advice, flow, {C_W: advice.C_W, C_b: float(advice.C_b or 0.0), **others})
 
-    def _matched(self, theory: Theory, flow: DepthFlow, depth: int, width: int, kernel: float) -> Advice:
-        """The point of the critical line at a kernel."""
-        setting = None if C_W not in theory.layer.parameters else at_kernel(flow, {}, kernel)
-        if setting is None:
-            found = advise(theory, depth, width, near=False)
-            if found.any_scale and found.kernel is not None:
-                return replace(found, kernel=kernel, inputs_kernel=kernel / float(found.C_W or 1.0))
+    def _advice(self, form: CanonicalForm, flow: DepthFlow, depth: int, width: int) -> Advice:
+        """Advice that is given, or for the kernel of the model, or of the theory at large."""
+        layer, kernel = flow.theory.layer, self.kernel
+        given = self.given.get(layer.text)
+        if given is not None and (given.depth, given.width) == (depth, width):
+            return given
+        if form.is_weighted and form.is_post_norm:  # branches of weight 1 and C_W = 1 before a norm keep the kernel
+            values = {s: 0.0 if s == C_b else 1.0 for s in layer.parameters}
+            whole = _tried(flow, Setting(Origin.GIVEN, values, 1.0), depth, width)
+            if whole.holds:  # gradients survive too
+                return whole
+        if self.target != "match" or kernel is None or form.is_residual:
+            return advise(flow.theory, depth, width, kernel if form.is_residual else None, near=False)
+        setting = at_kernel(flow, {}, kernel) if C_W in layer.parameters else None  # on the critical line
+        if setting is not None:
+            return _tried(flow, setting, depth, width)
+        advice = advise(flow.theory, depth, width, near=False)
+        if not advice.any_scale or advice.kernel is None:
             raise DeclarationError(
                 f"the kernel {kernel:.4g} of the first layer",
-                f"no C_W and C_b >= 0 make z' = {theory.layer.text} critical at this kernel",
+                f"no C_W and C_b >= 0 make z' = {layer.text} critical at this kernel",
                 'use target="critical"',
             )
-        return _tried(flow, setting, depth, width)
-
-    def _whole(self, form: CanonicalForm, flow: DepthFlow, depth: int, width: int) -> Advice | None:
-        """Branches of weight 1 and C_W = 1 before a norm, which keeps the kernel; None if gradients do not survive."""
-        values = {s: 0.0 if s == C_b else 1.0 for s in form.layer.parameters}
-        found = _tried(flow, Setting(Origin.GIVEN, values, 1.0), depth, width)
-        return found if found.holds else None
+        return replace(advice, kernel=kernel, inputs_kernel=kernel / float(advice.C_W or 1.0))
 
 
 def _tried(flow: DepthFlow, setting: Setting, depth: int, width: int) -> Advice:
@@ -181,7 +198,7 @@ def _tried(flow: DepthFlow, setting: Setting, depth: int, width: int) -> Advice:
     )
 
 
-def _told(advice: Advice) -> str:
+def _reasons(advice: Advice) -> str:
     """Why nothing is advised, on one line."""
     has_near = advice.nearest is not None
     reasons = advice.reasons_but(Topic.SCHEMES, Topic.DRIFT)[:4] if has_near else advice.reasons[:3]
@@ -191,20 +208,3 @@ def _told(advice: Advice) -> str:
 def averaged(entering: sp.Expr, kernel: float) -> float:
     """The mean square of a function of a stream, which is what a dense layer gives at C_W = 1 and C_b = 0."""
     return DepthFlow(derive(Layer(Dense(entering, 1, 0)))).step({}, kernel)[0]
-
-
-def regime(kind: KindAdvice) -> str:
-    """How a residual network trains whose branches have the advised weight; empty where the theory does not say."""
-    if xi not in kind.values:
-        return ""
-    try:
-        limit = kind.flow.theory.depth_limit(xi.name)
-        # draws of C_W/M for each of the M hidden units, times xi = c/sqrt(L)
-        found = limit.regime(1 / sp.sqrt(M * L))
-    except SymresError:
-        return ""
-    scale = kind.values[xi] * kind.advice.depth ** (1 / limit.power)
-    return (
-        f"xi = {kind.values[xi]:.4g} = {scale:.3g} depth^(-1/{limit.power}): kernels stay finite at any depth; "
-        f'a network of large width and depth with this scaling trains in the regime "{found.name}".'
-    )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
+from torch import nn
 from torch.utils._pytree import tree_leaves, tree_map
 
 from ..equations.axes import VIEWS
@@ -16,6 +17,13 @@ from ..models.structures import mean_square
 from ..tracing.run_record import DROPOUTS, PRODUCTS, SUMS, RecordedCall, RunRecord, StreamStep, StreamValue
 
 ALL_NORMS = NORMS | {"group_norm", "instance_norm"}
+_NORM_MODULES = (
+    nn.LayerNorm,
+    nn.GroupNorm,
+    nn.modules.batchnorm._NormBase,
+    *((nn.RMSNorm,) if "RMSNorm" in dir(nn) else ()),
+)
+_SUMMANDS = frozenset(name for name, sign in SUMS.items() if sign > 0)
 _PASSING = VIEWS | COPIES | DROPOUTS | SUMS.keys()  # with one stream value: a summand is a bias
 _QUOTIENTS = frozenset({"div", "truediv", "true_divide"})
 # a factor inside a branch that starts below is meant to be small, as LayerScale is; larger ones belong to the layer
@@ -48,7 +56,7 @@ class BranchEnd:
     @property
     def norm_size(self) -> float:
         """The root mean square of the norm's weights; 1 without a norm."""
-        return 1.0 if self.norm_values is None else _size(self.norm_values)
+        return 1.0 if self.norm_values is None else math.sqrt(mean_square(self.norm_values))
 
 
 def branch_ends(
@@ -56,9 +64,11 @@ def branch_ends(
 ) -> list[BranchEnd]:
     """The ends of all branches of a model.
 
+    A branch is one of two summands that end a step, unless it is what enters the step.
+
     Args:
         record: a run of the model.
-        steps: of the run; a branch is one of two summands that end a step, unless it is what enters the step.
+        steps: of the run.
         norms: the parameters of norms: 1 for weights, 0 for biases.
         fixed: names of the parameters and buffers that are not trained.
     """
@@ -93,14 +103,13 @@ class _Walk:
         if call is None or len(sources) != 1:
             yield end
             return
-        behind = replace(end, start=sources[0])
-        trained = self._trained(call)
+        behind, trained = replace(end, start=sources[0]), self._trained(call)
         weight = next((name for name in trained if self.norms.get(name) == 1.0), "")
         if weight and call.name in ALL_NORMS | PRODUCTS:
-            values = trained[weight].detach().clone()
-            yield replace(behind, norm=weight, norm_values=values, size=end.size * _size(values))
+            behind = replace(behind, norm=weight, norm_values=trained[weight].detach().clone())
+            yield replace(behind, size=end.size * behind.norm_size)
         elif _is_scaling(call) and len(trained) == 1:
-            yield from self.backwards(self._with_factor(behind, call, trained))
+            yield from self.backwards(_with_factor(behind, call, trained))
         elif call.name in _PASSING or (_is_scaling(call) and not trained):
             yield from self.backwards(behind)
         else:
@@ -112,7 +121,7 @@ class _Walk:
         while call is not None and call.name not in ALL_NORMS and len(set(call.sources)) == 1:
             trained = self._trained(call)
             if _is_scaling(call) and len(trained) == 1:
-                longer = self._with_factor(end, call, trained)
+                longer = _with_factor(end, call, trained)
                 end = longer if longer.size <= _SMALL * end.size else end
             call = self.makers.get(call.sources[0])
         return end
@@ -123,12 +132,18 @@ class _Walk:
         tensors = {self.record.name_of(leaf, ""): leaf for leaf in leaves}
         return {name: tensor for name, tensor in tensors.items() if name not in self.fixed}
 
-    def _with_factor(self, end: BranchEnd, call: RecordedCall, trained: Mapping[str, torch.Tensor]) -> BranchEnd:
-        ((name, tensor),) = trained.items()
-        size = _size(tensor)
-        size = size if call.name in PRODUCTS else 1.0 / size if size else math.inf
-        names = (*end.names, *filter(None, [name]))
-        return replace(end, factors=(*end.factors, call.number), names=names, size=end.size * size)
+
+def _with_factor(end: BranchEnd, call: RecordedCall, trained: Mapping[str, torch.Tensor]) -> BranchEnd:
+    ((name, tensor),) = trained.items()
+    size = math.sqrt(mean_square(tensor))
+    size = size if call.name in PRODUCTS else 1.0 / size if size else math.inf
+    names = (*end.names, *filter(None, [name]))
+    return replace(end, factors=(*end.factors, call.number), names=names, size=end.size * size)
+
+
+def _is_scaling(call: RecordedCall) -> bool:
+    """Whether it multiplies or divides what comes in; ``g/x`` divides by it."""
+    return call.name in PRODUCTS or (call.name in _QUOTIENTS and isinstance(call.args[0], StreamValue))
 
 
 def without_factors(record: RunRecord, ends: Sequence[BranchEnd]) -> RunRecord:
@@ -138,19 +153,40 @@ def without_factors(record: RunRecord, ends: Sequence[BranchEnd]) -> RunRecord:
     def one(leaf: object) -> object:
         return torch.ones_like(leaf) if isinstance(leaf, torch.Tensor) else leaf
 
-    calls = [
-        replace(call, args=tree_map(one, call.args), kwargs=tree_map(one, dict(call.kwargs)))
-        if call.number in factors
-        else call
-        for call in record.calls
-    ]
+    calls = list(record.calls)
+    for number in factors:
+        args, kwargs = tree_map(one, (calls[number].args, dict(calls[number].kwargs)))
+        calls[number] = replace(calls[number], args=args, kwargs=kwargs)
     return replace(record, calls=calls)
 
 
-def _is_scaling(call: RecordedCall) -> bool:
-    """Whether it multiplies or divides what comes in; ``g/x`` divides by it."""
-    return call.name in PRODUCTS or (call.name in _QUOTIENTS and isinstance(call.args[0], StreamValue))
+def norm_parameters(model: nn.Module, record: RunRecord) -> dict[str, float]:
+    """The numbers that parameters of norms get, by qualified name: 1 for weights, 0 for biases.
+
+    Parameters of PyTorch's norms count; those that are arguments of its norm functions; and in modules without
+    submodules that divide their stream by a root, such as Llama's norms, what has one number for each neuron and
+    multiplies or is added.
+    """
+    values: dict[int, float] = {}
+    for module in model.modules():
+        if isinstance(module, _NORM_MODULES):
+            values |= {id(p): float(name == "weight") for name, p in module.named_parameters(recurse=False)}
+    for call in record.calls:
+        pairs: list[tuple[object, float]] = []
+        if call.name in NORMS - {"batch_norm"}:
+            pairs = [(call.by_name.get("weight"), 1.0), (call.by_name.get("bias"), 0.0)]
+        elif call.name in PRODUCTS | _SUMMANDS and _is_in_norm(record, call):
+            vectors = [leaf for leaf in call.args if isinstance(leaf, nn.Parameter) and leaf.ndim == 1]
+            pairs = [(leaf, float(call.name in PRODUCTS)) for leaf in vectors]
+        for tensor, value in pairs:
+            values.setdefault(id(tensor), value)
+    return {name: values[id(parameter)] for name, parameter in model.named_parameters() if id(parameter) in values}
 
 
-def _size(tensor: torch.Tensor) -> float:
-    return math.sqrt(mean_square(tensor))
+def _is_in_norm(record: RunRecord, call: RecordedCall) -> bool:
+    """Whether a call is in a module that divides its stream by a root, without submodules."""
+    inside = call.inside[-1]
+    if next(inside.module.children(), None) is not None:
+        return False
+    operations = {other.name for other in record.calls if other.inside and other.inside[-1] is inside}
+    return bool(operations & {"mean", "var", "sum", "norm"} and operations & {"rsqrt", "sqrt", "norm", "var"})

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import torch
 
+from ...results.advice.advice import Advice
 from ...results.advice.parts import FACTOR
 from ...results.annotated_numbers import data_frame
-from ..probing.adam_step import RATE
+from ..probing.adam_step import DESTRUCTIVE, RATE, change_in_words
 from ..tracing.run_record import RecordedCall, Rerun
 
 if TYPE_CHECKING:
@@ -160,49 +161,82 @@ def check_depth(
 ) -> DepthCheck:
     """Measure kernels and gradients.
 
-    Args:
-        stream: what goes in.
-        calls: of the whole run.
-        output: the number of the model's output.
-        predicted: the places, in order.
-        generator: of the random directions.
+    Raises:
+        RuntimeError: PyTorch cannot differentiate the output.
     """
+    inputs = int(stream.shape[0])
     if not predicted:
-        return DepthCheck((), int(stream.shape[0]))
-    first = predicted[0].number
-    rerun = Rerun(stream, first)
+        return DepthCheck((), inputs)
+    rerun = Rerun(stream, predicted[0].number)
     rerun.run(calls)
     tensors = [rerun.values[place.number] for place in predicted]
     final = rerun.values[output]
     gradients = [torch.zeros(tensor.shape[0], dtype=torch.float64) for tensor in tensors]
     for _ in range(_PROBES):
         signs = torch.randint(0, 2, final.shape, generator=generator, dtype=torch.float64).to(final.device) * 2 - 1
-        found = torch.autograd.grad((final * signs).sum(), tensors, retain_graph=True, allow_unused=True)
-        for total, part in zip(gradients, found, strict=True):
-            total += math.nan if part is None else part.detach().flatten(1).square().sum(1).cpu().double() / _PROBES
-    each = final.numel() / final.shape[0]
-    measured = [gradient / each for gradient in gradients]
-    levels = _predicted_gradients(predicted, [float(gradient.mean()) for gradient in measured])
-    streams = []
-    for place, tensor, gradient, level in zip(predicted, tensors, measured, levels, strict=True):
-        kernel, kernel_error = _mean(tensor.detach().flatten(1).square().mean(1).cpu().double())
-        streams.append(StreamLevel(place.place, kernel, kernel_error, place.kernel, *_mean(gradient), level))
-    return DepthCheck(tuple(streams), int(stream.shape[0]))
-
-
-def _predicted_gradients(predicted: Sequence[PredictedStream], measured: Sequence[float]) -> list[float]:
-    """From the end of each stretch that the theory knows backwards."""
-    found = [math.nan] * len(predicted)
-    for position in range(len(predicted) - 1, -1, -1):
-        behind = predicted[position + 1].chi_perp if position + 1 < len(predicted) else math.nan
-        if math.isnan(behind):  # here a stretch ends, or there is none
-            found[position] = measured[position] if not math.isnan(predicted[position].chi_perp) else math.nan
+        of_places = torch.autograd.grad((final * signs).sum(), tensors, retain_graph=True, allow_unused=True)
+        for total, gradient in zip(gradients, of_places, strict=True):
+            total += math.nan if gradient is None else _of_inputs(gradient).sum(1) / _PROBES
+    streams, level, behind = [], math.nan, math.nan
+    # gradients of the theory begin at the end of each stretch that it knows, and go backwards
+    for place, tensor, total in reversed(list(zip(predicted, tensors, gradients, strict=True))):
+        gradient = total / (final.numel() / final.shape[0])
+        if not math.isnan(behind):
+            level = level * behind
         else:
-            found[position] = found[position + 1] * behind
-    return found
+            level = math.nan if math.isnan(place.chi_perp) else float(gradient.mean())
+        behind = place.chi_perp
+        kernel = _mean(_of_inputs(tensor).mean(1))
+        streams.append(StreamLevel(place.place, *kernel, place.kernel, *_mean(gradient), level))
+    return DepthCheck(tuple(reversed(streams)), inputs)
+
+
+def failures(
+    check: DepthCheck, places: Sequence[PredictedStream], advice: Sequence[Advice], scatter: float, smallest: float
+) -> list[tuple[str, str]]:
+    """What in a measurement forbids to keep a network, with what to do about it.
+
+    Kernels that the theory wants to differ, and those that frozen weights make, are not compared.
+
+    Args:
+        check: the measurement.
+        places: its streams.
+        advice: for the kinds of layers, with trials in random networks.
+        scatter: the factor by which one network may change more than networks do on average.
+        smallest: the root mean square of the smallest trained tensor that is not 0. A step that changes streams by more
+            than it changes any weights, as in chains of many wide layers, asks for a smaller learning rate only.
+    """
+    reasons = []
+    stages: dict[int, list[StreamLevel]] = {}
+    for level, place in zip(check.streams, places, strict=True):
+        if place.is_drawn:
+            stages.setdefault(place.stage, []).append(level)
+    checks = [replace(check, streams=tuple(levels)) for levels in stages.values()]
+    # where networks of infinite width survive and those of this width scatter, as far as they do
+    tried = [max(each.trial.ranges) for each in advice if each.trial is not None]
+    allowed = max([scatter * FACTOR, *(NEAR * most for most in tried if most > FACTOR)])
+    ranges = [(one.kernel_range, "kernels", one.steepest) for one in checks]
+    ranges += [(one.gradient_range, "squared gradients", one.steepest) for one in checks]
+    worst, what, where = max(ranges, default=(1.0, "", ""))
+    if worst > allowed:
+        said = f"in this network {what} change by a factor of {worst:.3g} over the depth, most of it at {where}"
+        remedy = "initialise it by hand or change the model there, or use force=True"
+        reasons.append((f"{said}; up to {allowed:.3g} is usual for networks that can be trained", remedy))
+    moved = check.most_changed
+    if moved is not None and moved.adam_change > DESTRUCTIVE and smallest < RATE:
+        rate = f"learning rates below about {RATE / moved.adam_change:.2g}"
+        said = change_in_words(moved.place, moved.adam_change)
+        reasons.append((said, f"use force=True and start with {rate}, or change the model"))
+    return reasons
+
+
+def _of_inputs(tensor: torch.Tensor) -> torch.Tensor:
+    """The squares of all entries, a row for each input."""
+    return tensor.detach().flatten(1).square().cpu().double()
 
 
 def _mean(values: torch.Tensor) -> tuple[float, float]:
+    """With its standard error; nan for one number."""
     error = float(values.std()) / math.sqrt(len(values)) if len(values) > 1 else math.nan
     return float(values.mean()), error
 
@@ -214,7 +248,6 @@ def _range(values: Sequence[float]) -> float:
 
 
 def _factor(pairs: Sequence[tuple[float, float]]) -> float:
-    known = [(a, b) for a, b in pairs if not math.isnan(b)]
-    if not known:
-        return math.nan
-    return max(math.inf if not (a > 0 and b > 0) else max(a / b, b / a) for a, b in known)
+    """The largest factor between two numbers of a pair; nan where no pair has both."""
+    factors = [max(a / b, b / a) if a > 0 and b > 0 else math.inf for a, b in pairs if not math.isnan(b)]
+    return max(factors, default=math.nan)

@@ -125,12 +125,10 @@ class InitReport(Shown):
             >>> frame.loc[frame.kind == "weight", "C_W"].round(6).tolist()
             [2.0, 2.0, 1.0]
         """
+        variances = {"C_W": "weight", "C_b": "bias"}
         rows = [
-            {
-                **{"module": s.module, "tensor": s.tensor, "kind": s.kind, "std": s.std},
-                **{"C_W": s.variance if s.kind == "weight" else math.nan},
-                **{"C_b": s.variance if s.kind == "bias" else math.nan, "reason": s.reason.value, "why": s.why},
-            }
+            {**vars(s), "reason": s.reason.value}
+            | {symbol: s.variance if s.kind == kind else math.nan for symbol, kind in variances.items()}
             for s in self.settings
         ]
         return data_frame(rows, "an initialisation", ["module", "tensor", "kind", "std", "C_W", "C_b", "reason", "why"])
@@ -144,10 +142,16 @@ class InitReport(Shown):
         return f"{self.model}: {tensors}; target {self.target}, seed {self.seed}{how}"
 
     def _facts(self) -> list[Fact]:
+        alike: dict[tuple[object, ...], list[TensorSetting]] = {}  # tensors with equal numbers and reasons
+        for s in self.settings:
+            alike.setdefault((s.tensor, s.kind, f"{s.variance:.6g}", s.reason, s.why), []).append(s)
         facts = []
-        for setting, names in _alike(self.settings):
-            label = f"{names[0]} ... {names[-1]} ({len(names)})" if len(names) > 1 else names[0]
-            facts.append(Fact(label, f"{_numbers(setting)}{setting.reason.value}: {setting.why}"))
+        for first, *others in alike.values():
+            label = f"{first.name} ... {others[-1].name} ({len(others) + 1})" if others else first.name
+            numbers, symbol = "", {"weight": "C_W", "bias": "C_b"}.get(first.kind)
+            if symbol and not math.isnan(first.variance):
+                numbers = f"std {first.std:.4g} ({symbol} = {first.variance:.{DIGITS}g}), "
+            facts.append(Fact(label, f"{numbers}{first.reason.value}: {first.why}"))
         for text, advice in self.advice:
             said = "linear layers without an activation before them, " if text in self.linear else ""
             said += f"in a model of {counted(advice.depth, 'layer')} of width {advice.width}{advice.outcome}"
@@ -160,19 +164,3 @@ class InitReport(Shown):
             facts += [Fact(f"z' = {text}", said), *(Fact("", reason) for reason in reasons)]
         facts += [Fact("afterwards", sentence) for sentence in self.check.sentences]
         return facts + [Fact("note", note) for note in self.notes]
-
-
-def _alike(settings: tuple[TensorSetting, ...]) -> list[tuple[TensorSetting, list[str]]]:
-    """Tensors with equal numbers and reasons together, in the order of the first of each."""
-    found: dict[tuple[object, ...], tuple[TensorSetting, list[str]]] = {}
-    for s in settings:
-        key = (s.tensor, s.kind, f"{s.variance:.6g}", s.reason, s.why)
-        found.setdefault(key, (s, []))[1].append(s.name)
-    return list(found.values())
-
-
-def _numbers(setting: TensorSetting) -> str:
-    if setting.kind not in ("weight", "bias") or math.isnan(setting.variance):
-        return ""
-    symbol = "C_W" if setting.kind == "weight" else "C_b"
-    return f"std {setting.std:.4g} ({symbol} = {setting.variance:.{DIGITS}g}), "

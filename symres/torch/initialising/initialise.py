@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -13,32 +13,30 @@ from torch.nn.utils import prune
 
 from ...core.errors import DeclarationError
 from ...core.scalars import whole
+from ...layers.normalisation import Normaliser
 from ...results.advice.advice import Advice
-from ...results.advice.parts import FACTOR
 from ..equations.dense_variances import is_padded
 from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.keeping import drawn_seed, kept, required_module, seeded
 from ..models.model_state import active_dropout, without_gradients
 from ..models.structures import mean_square
 from ..models.wording import some_of
-from ..probing.adam_step import DESTRUCTIVE, LARGE, RATE, caution, change_in_words
+from ..probing.adam_step import LARGE, adam_changes, caution
 from ..tracing.prepared_runs import WIDE, MeanDropout, inputs_or_guess, recorded
-from ..tracing.run_record import RunRecord, StreamStep, stream_steps
-from .advised_kinds import TARGETS, Adviser, NoNumbers, regime
-from .branch_ends import branch_ends, without_factors
-from .canonical_forms import largest_epsilon
-from .depth_check import NEAR, DepthCheck, PredictedStream, StreamLevel, check_depth
+from ..tracing.recording import record_run
+from ..tracing.run_record import DROPOUTS, RunRecord, StreamStep, stream_steps
+from .advised_kinds import TARGETS, Adviser, NoNumbers
+from .branch_ends import branch_ends, norm_parameters, without_factors
+from .depth_check import NEAR, DepthCheck, check_depth, failures
 from .init_report import InitReport
-from .model_parts import ModelPart, PartRole
-from .model_run import adam_changes_of, dropout_calls, kept_parameters, norm_parameters, own_kernel, parts_of
+from .model_parts import ModelPart, PartRole, model_parts
 from .setting_weights import Attempt, StreamSetter
-from .weight_store import DISTRIBUTIONS, WeightStore
+from .weight_store import DISTRIBUTIONS, WeightStore, kept_parameters
 
 _MOST_INPUTS = 64  # that are run
 _GUESSED_INPUTS = 16  # Gaussian ones, where none are given
 _GUESSED = "No inputs were given: their mean square is assumed to be 1, and Gaussian ones were measured."
 _OTHER = "no weights of a dense layer, convolution or norm through which the output depends on the (first) input"
-_NORM = "norms begin with {}"
 _DROPPING = (
     "dropout is active in {}: weights are set and measured for train mode, where each multiplies mean squares by "
     "1/(1 - p); in eval mode they are smaller by these factors"
@@ -132,19 +130,19 @@ def init_(
         raise DeclarationError("seed= and generator=", "both decide which weights are drawn", "pass only one of them")
     _check(model, target)
     if distribution not in DISTRIBUTIONS:
-        known = ", ".join(map(repr, DISTRIBUTIONS))
-        raise DeclarationError(f"distribution={distribution!r}", "unknown distribution", f"use {known}")
+        choices = ", ".join(map(repr, DISTRIBUTIONS))
+        raise DeclarationError(f"distribution={distribution!r}", "unknown distribution", f"use {choices}")
     source = torch.default_generator if generator is None else generator
     number = drawn_seed(source.clone_state()) if seed is None else whole(seed, "seed", 0)
     advice = dict(like.advice) if like is not None and like.target == target else {}
-    request = _Request(model, target, distribution, number, force, advice, inputs is None)
-    report, made = _planned(request, inputs_or_guess(model, inputs, _MOST_INPUTS, _GUESSED_INPUTS, "init_"))
+    plan = _Initialisation(model, target, distribution, number, force, inputs is None, advice)
+    report, tensors = plan.made(inputs_or_guess(model, inputs, _MOST_INPUTS, _GUESSED_INPUTS, "init_"))
     moved = report.check.most_changed
     if moved is not None and moved.adam_change > LARGE:
         warnings.warn(caution(moved.place, moved.adam_change), UserWarning, stacklevel=2)
     if dry_run:
         return report
-    _copy(model, made)
+    _copy(model, tensors)
     if seed is None:
         drawn_seed(source)
     return replace(report, changed=True)
@@ -164,9 +162,9 @@ def _check(model: nn.Module, target: str) -> None:
         raise DeclarationError(asked, "none of its parameters asks for gradients", "unfreeze some of them")
 
 
-@dataclass(frozen=True)
-class _Request:
-    """What a user asks for.
+@dataclass
+class _Initialisation:
+    """What a user asks for, and what is known of the model before its weights are drawn.
 
     Args:
         model: the model; it works on copies of its weights, in float64 where it can.
@@ -174,8 +172,8 @@ class _Request:
         distribution: of the weights.
         seed: of the weights.
         force: whether a network that fails is kept.
-        advice: that is taken over, by equation.
         is_guessed: whether nobody gave inputs.
+        advice: that is taken over, by equation.
         refused: kinds of layers without advice, with the reason.
     """
 
@@ -184,173 +182,168 @@ class _Request:
     distribution: str
     seed: int
     force: bool
-    advice: dict[str, Advice]
     is_guessed: bool
+    advice: dict[str, Advice]
     refused: dict[tuple[object, int, int, float | None], NoNumbers] = field(default_factory=dict)
 
-    @property
-    def label(self) -> str:
-        """What the model is called in messages."""
-        return type(self.model).__name__
+    def __post_init__(self) -> None:
+        self.label = type(self.model).__name__  # in messages
+        self.dropout = MeanDropout(self.model)
+        self.dropping = active_dropout(self.model)
+        self.training = frozenset(name for name, module in self.model.named_modules() if module.training)
+        named = list(self.model.named_parameters())
+        self.trained = [name for name, parameter in named if parameter.requires_grad]
+        self.frozen = frozenset(name for name, parameter in named if not parameter.requires_grad)
+
+    def made(self, arguments: CallArguments) -> tuple[InitReport, dict[str, torch.Tensor]]:
+        """What is to be done, and the new tensors."""
+        for dtype in WIDE:
+            attempt: Attempt | InitReport = Attempt()
+            while isinstance(attempt, Attempt):
+                with seeded(self.seed), kept(self.model, train=False, dtype=dtype, device=None):
+                    try:
+                        copies, before = recorded(self.model, arguments, dtype, self.dropout.applied())
+                    except DeclarationError as error:
+                        failure = error
+                        break
+                    attempt = self._attempted(copies, before, attempt)
+                    tensors = {name: parameter.detach().clone() for name, parameter in self.model.named_parameters()}
+            else:
+                left = {setting.name for setting in attempt.left}
+                return attempt, {name: tensor for name, tensor in tensors.items() if name not in left}
+        raise failure
+
+    def _attempted(self, arguments: CallArguments, before: RunRecord, attempt: Attempt) -> InitReport | Attempt:
+        """Fill the weights of the model, and say what was done, or what is to be attempted instead.
+
+        Raises:
+            DeclarationError: the network is not kept.
+        """
+        model, generator = self.model, torch.Generator().manual_seed(self.seed)
+        kept_names = kept_parameters(model, before, self.frozen)
+        store = WeightStore(model, kept_names, generator, self.frozen, self.distribution)
+        steps, parts = self._read(store, arguments, before)
+        kernel = _present_kernel(before, parts) if self.target == "match" else None
+        adviser = Adviser(self.target, self.force, kernel, self.advice, self.refused)
+        calls = [call for step in steps for call in step.calls]
+        setter = StreamSetter(parts, calls, adviser, store, arguments.followed, self.is_guessed, attempt)
+        setter.set_all()
+        output = steps[-1].exit if setter.readout_entry is None else setter.readout_entry
+        try:
+            check = check_depth(arguments.followed, calls, output, setter.predicted, generator)
+        except RuntimeError as error:  # the model changes in place what its gradients need
+            raise without_gradients(model, arguments, error) from error
+        changes = self._adam_changes(arguments, [place.number for place in setter.predicted])
+        streams = [replace(s, adam_change=change) for s, change in zip(check.streams, changes, strict=True)]
+        check = replace(check, streams=tuple(streams))
+        kinds = {kind.form.layer.text: kind for kind in adviser.kinds.values()}
+        self.advice.update({text: kind.advice for text, kind in kinds.items()})
+        moved = check.most_changed
+        if moved is not None and moved.adam_change > LARGE and not attempt.is_balanced and setter.is_unbalanced:
+            return replace(attempt, is_balanced=True)
+        following = _following(attempt, parts)
+        scatter = NEAR if following is None else 1.0
+        sizes = [math.sqrt(mean_square(model.get_parameter(name))) for name in self.trained]
+        tried, smallest = [kind.advice for kind in kinds.values()], min(filter(None, sizes), default=0.0)
+        reasons = failures(check, setter.predicted, tried, scatter, smallest)
+        if reasons and following is not None:
+            return following
+        if reasons and not self.force:
+            raise DeclarationError(f"the initialisation of {self.label}", *reasons[0])
+        store.note_others(_OTHER)
+        regimes = (kind.regime for kind in kinds.values() if kind not in setter.smaller)
+        notes = [*store.notes, *filter(None, regimes), *_notes(parts, check)]
+        notes += [*(f"{what}; {remedy}" for what, remedy in reasons), *[_GUESSED] * self.is_guessed]
+        return InitReport(
+            *(self.label, self.target, self.seed, False, tuple(store.settings)),
+            advice=tuple((text, kind.advice) for text, kind in kinds.items()),
+            check=check,
+            notes=(*dict.fromkeys(notes), *self._notes_on_dropout(before)),
+            distribution=self.distribution,
+            kept=tuple(text for text, kind in kinds.items() if kind in setter.smaller and kind not in setter.weighted),
+            linear=tuple(text for text, kind in kinds.items() if kind.form.is_linear),
+        )
+
+    def _read(
+        self, store: WeightStore, arguments: CallArguments, before: RunRecord
+    ) -> tuple[list[StreamStep], list[ModelPart]]:
+        """The steps and the parts of the model, read with norms of weight 1 and branches of weight 1.
+
+        Other norms than those at the ends of branches and shortcuts are set for good.
+        """
+        model, norms = self.model, norm_parameters(self.model, before)
+        fixed = self.frozen | {name for name, _ in model.named_buffers()}
+        ends = branch_ends(before, stream_steps(before, before.required_output("")), norms, fixed)
+        at_ends = {end.norm for end in ends}
+        for name, value in norms.items():
+            if name in at_ends:
+                model.get_parameter(name).detach().fill_(value)  # what it starts with depends on the branch
+            else:
+                store.constant(name, value, f"norms begin with {'weight 1' if value else 'bias 0'}")
+        record = recorded(model, arguments, None, self.dropout.applied())[1] if norms else before
+        store.computed = record.computed
+        read = without_factors(record, ends)
+        steps = stream_steps(read, record.required_output(""))
+        parts = model_parts(model, read, steps, ends)
+        weighed = {name for part in parts for name in (*part.shortcut_norms, *(end.norm for end in part.ends))}
+        for name in at_ends - weighed - {""}:
+            store.constant(name, 1.0, "norms begin with weight 1")
+        return [replace(step, calls=tuple(record.calls[c.number] for c in step.calls)) for step in steps], parts
+
+    def _adam_changes(self, arguments: CallArguments, numbers: Sequence[int]) -> list[float]:
+        """What one step of Adam does to stream values, batch norms being in train mode; nan without gradients."""
+        for module in self.model.modules():
+            if isinstance(module, nn.modules.batchnorm._BatchNorm):
+                module.train()
+
+        def streams(part: CallArguments) -> list[torch.Tensor]:
+            values = record_run(self.model, part).values
+            return [values[number].detach() for number in numbers]
+
+        try:
+            with self.dropout.applied():
+                weights = [self.model.get_parameter(name) for name in self.trained]
+                return adam_changes(self.model, [arguments], weights, streams, 0)
+        except (RuntimeError, ValueError):  # an operation without derivatives, or one input for a batch norm
+            return [math.nan] * len(numbers)
+
+    def _notes_on_dropout(self, record: RunRecord) -> Iterator[str]:
+        """Which modules drop out, by a run in eval mode: switched on by train mode, or at work in eval mode too."""
+        switched: dict[str, None] = {}  # in the order of the run, each once
+        always: dict[str, None] = {}
+        for call in record.calls:
+            arguments = call.by_name if call.name in DROPOUTS else {"p": 0}
+            module = call.inside[-1].name
+            if arguments.get("p", 0.5) > 0 and arguments.get("training", True):
+                always[module or self.label] = None
+            elif arguments.get("p", 0.5) > 0 and module in self.training:
+                switched[module or self.label] = None
+        followed = [*self.dropout.names]
+        called = {call.name or self.label for call in record.entered} - set(followed)
+        unfollowed = [name for name in dict.fromkeys([*self.dropping, *switched]) if name in called]
+        for text, names in ((_DROPPING, followed), (_UNFOLLOWED, unfollowed), (_ALWAYS_DROPPING, [*always])):
+            if names:
+                yield text.format(some_of(names))
 
 
-def _planned(request: _Request, arguments: CallArguments) -> tuple[InitReport, dict[str, torch.Tensor]]:
-    """What is to be done, and the new tensors."""
-    model, dropping = request.model, active_dropout(request.model)
-    dropout = MeanDropout(model)
-    training = frozenset(name for name, module in model.named_modules() if module.training)
-    frozen = frozenset(name for name, parameter in model.named_parameters() if not parameter.requires_grad)
-    for dtype in WIDE:
-        attempt: Attempt | InitReport = Attempt()
-        while isinstance(attempt, Attempt):
-            with seeded(request.seed), kept(model, train=False, dtype=dtype, device=None):
-                try:
-                    copies, before = recorded(model, arguments, dtype, dropout.applied())
-                except DeclarationError as error:
-                    failure = error
-                    break
-                attempt = _set(request, copies, before, frozen, dropout, attempt)
-                tensors = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
-        else:
-            switched, always = dropout_calls(before, training)
-            called = {call.name or request.label for call in before.entered}
-            unfollowed = [name for name in dict.fromkeys([*dropping, *switched]) if name in called - {*dropout.names}]
-            places = {_DROPPING: dropout.names, _UNFOLLOWED: unfollowed, _ALWAYS_DROPPING: always}
-            notes = (*attempt.notes, *(text.format(some_of([*names])) for text, names in places.items() if names))
-            left = {setting.name for setting in attempt.left}
-            return replace(attempt, notes=notes), {name: t for name, t in tensors.items() if name not in left}
-    raise failure
+def _present_kernel(record: RunRecord, parts: Sequence[ModelPart]) -> float:
+    """The kernel that the first layer makes of the inputs with its present weights."""
+    first = next(part for part in parts if part.uses)
+    kernel = record.mean_squares[first.stretch.entry if first.is_residual else first.stretch.exit]
+    if not 0 < kernel < math.inf:
+        said = f"it is {kernel:g} with the present weights"
+        raise DeclarationError(f"the kernel behind {first.place}", said, 'use target="critical"')
+    return kernel
 
 
-def _set(
-    request: _Request,
-    arguments: CallArguments,
-    before: RunRecord,
-    frozen: frozenset[str],
-    dropout: MeanDropout,
-    attempt: Attempt,
-) -> InitReport | Attempt:
-    """Fill the weights of the model, and say what was done, or what is to be attempted instead.
-
-    Raises:
-        DeclarationError: the network is not kept.
-    """
-    model, stream = request.model, arguments.followed
-    generator = torch.Generator().manual_seed(request.seed)
-    store = WeightStore(model, kept_parameters(model, before, frozen), generator, frozen, request.distribution)
-    steps, parts = _read(store, arguments, before, frozen, dropout)
-    kernel = own_kernel(before, parts) if request.target == "match" else None
-    adviser = Adviser(request.target, request.force, kernel, request.advice, request.refused)
-    calls = [call for step in steps for call in step.calls]
-    setter = StreamSetter(parts, calls, adviser, store, stream, 1.0 if request.is_guessed else None, attempt)
-    setter.set_all()
-    output = steps[-1].exit if setter.readout_entry is None else setter.readout_entry
-    try:
-        check = check_depth(stream, calls, output, setter.predicted, generator)
-    except RuntimeError as error:  # the model changes in place what its gradients need
-        raise without_gradients(model, arguments, error) from error
-    trained = [name for name, _ in model.named_parameters() if name not in frozen]
-    numbers = [place.number for place in setter.predicted]
-    changes = adam_changes_of(model, arguments, numbers, trained, dropout)
-    streams = [replace(s, adam_change=change) for s, change in zip(check.streams, changes, strict=True)]
-    check = replace(check, streams=tuple(streams))
-    kinds = {kind.form.layer.text: kind for kind in adviser.found.values()}
-    request.advice.update({text: kind.advice for text, kind in kinds.items()})
-    moved = check.most_changed
-    if moved is not None and moved.adam_change > LARGE and not attempt.is_balanced and setter.is_unbalanced:
-        return replace(attempt, is_balanced=True)
-    sizes = [size for name in trained if (size := math.sqrt(mean_square(model.get_parameter(name))))]
-    others = []
+def _following(attempt: Attempt, parts: Sequence[ModelPart]) -> Attempt | None:
+    """What can be attempted where a network fails; None where nothing is left."""
     chains = [use.call for part in parts if part.role is PartRole.LAYER for use in part.uses]
     if not attempt.is_filled and any(map(is_padded, chains)):
-        others.append(replace(attempt, is_filled=True))
+        return replace(attempt, is_filled=True)
     if attempt.share > _LEAST_SHARE and any(part.role is PartRole.MEASURED_BRANCH for part in parts):
-        others.append(replace(attempt, share=attempt.share / 2))
-    tried = [kind.advice for kind in kinds.values()]
-    failures = _failures(check, setter.predicted, tried, 1.0 if others else NEAR, min(sizes, default=0.0))
-    if failures and others:
-        return others[0]
-    if failures and not request.force:
-        raise DeclarationError(f"the initialisation of {request.label}", *failures[0])
-    for name, _ in model.named_parameters():
-        if name not in store.set_names:
-            store.leave(name, store.kept.get(name, _OTHER))
-    regimes = filter(None, (regime(kind) for kind in kinds.values() if kind not in setter.smaller))
-    notes = [*store.notes, *regimes, *_notes(parts, check), *(f"{what}; {remedy}" for what, remedy in failures)]
-    notes += [_GUESSED] if request.is_guessed else []
-    advice = tuple((text, kind.advice) for text, kind in kinds.items())
-    settings, distinct = tuple(store.settings), tuple(dict.fromkeys(notes))
-    done = (request.label, request.target, request.seed, False, settings, advice, check, distinct)
-    kept = tuple(text for text, kind in kinds.items() if kind in setter.smaller and kind not in setter.weighted)
-    linear = tuple(text for text, kind in kinds.items() if kind.form.is_linear)
-    return InitReport(*done, distribution=request.distribution, kept=kept, linear=linear)
-
-
-def _read(
-    store: WeightStore, arguments: CallArguments, before: RunRecord, frozen: frozenset[str], dropout: MeanDropout
-) -> tuple[list[StreamStep], list[ModelPart]]:
-    """The steps and the parts of the model, read with norms of weight 1 and branches of weight 1.
-
-    Other norms than those at the ends of branches and shortcuts are set for good.
-    """
-    model = store.model
-    norms = norm_parameters(model, before)
-    fixed = frozen | {name for name, _ in model.named_buffers()}
-    ends = branch_ends(before, stream_steps(before, before.required_output("")), norms, fixed)
-    at_ends = {end.norm for end in ends}
-    for name, value in norms.items():
-        if name in at_ends:
-            model.get_parameter(name).detach().fill_(value)  # for reading; what it starts with depends on the branch
-        else:
-            store.constant(name, value, _NORM.format("weight 1" if value else "bias 0"))
-    record = recorded(model, arguments, None, dropout.applied())[1] if norms else before
-    store.computed = record.computed
-    read = without_factors(record, ends)
-    steps = stream_steps(read, record.required_output(""))
-    parts = parts_of(model, read, steps, ends)
-    weighed = {name for part in parts for name in (*part.shortcut_norms, *(end.norm for end in part.ends))}
-    for name in at_ends - weighed - {""}:
-        store.constant(name, 1.0, _NORM.format("weight 1"))
-    return [replace(step, calls=tuple(record.calls[c.number] for c in step.calls)) for step in steps], parts
-
-
-def _failures(
-    check: DepthCheck, places: Sequence[PredictedStream], advice: Sequence[Advice], scatter: float, smallest: float
-) -> list[tuple[str, str]]:
-    """What in the measurement forbids to keep a network, with what to do about it.
-
-    Kernels that the theory wants to differ, and those that frozen weights make, are not compared.
-
-    Args:
-        check: the measurement.
-        places: its streams.
-        advice: for the kinds of layers, with trials in random networks.
-        scatter: the factor by which one network may change more than networks do on average.
-        smallest: the root mean square of the smallest trained tensor that is not 0. A step that changes streams by more
-            than it changes any weights, as in chains of many wide layers, asks for a smaller learning rate only.
-    """
-    failures = []
-    stages: dict[int, list[StreamLevel]] = {}
-    for level, place in zip(check.streams, places, strict=True):
-        if place.is_drawn:
-            stages.setdefault(place.stage, []).append(level)
-    checks = [replace(check, streams=tuple(levels)) for levels in stages.values()]
-    # where networks of infinite width survive and those of this width scatter, as far as they do
-    tried = [max(each.trial.ranges) for each in advice if each.trial is not None]
-    allowed = max([scatter * FACTOR, *(NEAR * most for most in tried if most > FACTOR)])
-    ranges = [(one.kernel_range, "kernels", one.steepest) for one in checks]
-    ranges += [(one.gradient_range, "squared gradients", one.steepest) for one in checks]
-    worst, what, where = max(ranges, default=(1.0, "", ""))
-    if worst > allowed:
-        said = f"in this network {what} change by a factor of {worst:.3g} over the depth, most of it at {where}"
-        remedy = "initialise it by hand or change the model there, or use force=True"
-        failures.append((f"{said}; up to {allowed:.3g} is usual for networks that can be trained", remedy))
-    moved = check.most_changed
-    if moved is not None and moved.adam_change > DESTRUCTIVE and smallest < RATE:
-        rate = f"learning rates below about {RATE / moved.adam_change:.2g}"
-        said = change_in_words(moved.place, moved.adam_change)
-        failures.append((said, f"use force=True and start with {rate}, or change the model"))
-    return failures
+        return replace(attempt, share=attempt.share / 2)
+    return None
 
 
 def _notes(parts: Sequence[ModelPart], check: DepthCheck) -> list[str]:
@@ -361,7 +354,8 @@ def _notes(parts: Sequence[ModelPart], check: DepthCheck) -> list[str]:
             what = "without theory" if part.stretch.layer is None else "measured, without advice of the theory"
             unread.setdefault((what, part.reason or "symres cannot read it"), []).append(part.place)
     notes = [f"{what}: {', '.join(places)} ({reason})" for (what, reason), places in unread.items()]
-    added = max((largest_epsilon(part.stretch.found) for part in parts if part.stretch.found is not None), default=0.0)
+    equations = [part.stretch.found.expression for part in parts if part.stretch.found is not None]
+    added = max((float(norm.args[1]) for e in equations for norm in e.atoms(Normaliser)), default=0.0)
     lowest = min((stream.kernel for stream in check.streams), default=math.inf)
     if added > _SMALL * lowest:
         smallest = f"the smallest of them is {lowest:.3g}"
@@ -369,12 +363,12 @@ def _notes(parts: Sequence[ModelPart], check: DepthCheck) -> list[str]:
     return notes
 
 
-def _copy(model: nn.Module, made: dict[str, torch.Tensor]) -> None:
+def _copy(model: nn.Module, tensors: dict[str, torch.Tensor]) -> None:
     """All tensors, or none."""
     before: dict[str, torch.Tensor] = {}
     with torch.no_grad():
         try:
-            for name, tensor in made.items():
+            for name, tensor in tensors.items():
                 parameter = model.get_parameter(name)
                 before[name] = parameter.detach().clone()
                 parameter.copy_(tensor)

@@ -1,4 +1,7 @@
-"""The parts of a model in the order of its stream: read-in, layers, residual layers, readout, what stays measured."""
+"""The parts of a model in the order of its stream: read-in, layers, residual layers, readout, what stays measured.
+
+Equal layers have equal forms: one symbol C_W, one symbol C_b, and xi before the branch of a residual layer.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +12,20 @@ from enum import StrEnum
 
 import sympy as sp
 import torch
+from torch import nn
 
-from ...core.errors import SymresError
-from ...core.symbols import z
+from ...core.errors import DeclarationError, SymresError
+from ...core.symbols import C_W, C_b, xi, z
 from ...layers.layer import Layer
 from ...layers.nodes import Dense
+from ...layers.normalisation import Normaliser
 from ..equations.dense_variances import DENSE, weighted
-from ..equations.formula_values import NotRead, WeightedCall
-from ..equations.layering import StretchReading
+from ..equations.formula_values import DenseUse, Interpretation, NotRead, WeightedCall, factored
+from ..equations.layering import StretchReading, is_drawn, read_stretches
+from ..models.choosing import block_finder
 from ..models.wording import enclosing_module
-from ..tracing.run_record import CONVOLUTIONS, TRANSPOSED, RecordedCall, RunRecord, StreamValue
+from ..tracing.run_record import CONVOLUTIONS, TRANSPOSED, RecordedCall, RunRecord, StreamStep, StreamValue
 from .branch_ends import ALL_NORMS, BranchEnd
-from .canonical_forms import CanonicalForm, canonical_form
 
 _ATTENTION = "multi_head_attention_forward"
 
@@ -37,6 +42,43 @@ class PartRole(StrEnum):
     IDLE = "without weights"
 
 
+@dataclass(frozen=True)
+class CanonicalForm:
+    """A part of a model as the theory is asked about it.
+
+    Args:
+        forward: its equation, ``skip*z + xi*branch`` for residual layers.
+        is_residual: whether the stream goes on beside a branch.
+        is_weighted: whether xi stands in the equation.
+        outer: the draws at the end of the branch, by C_W: those that xi multiplies.
+        shortcut: what stands for the stream where its width changes; None where the stream itself goes on.
+        stream: what goes on beside the branch, but for widths: a function of z.
+        is_post_norm: whether a norm is behind the sum.
+    """
+
+    forward: sp.Expr
+    is_residual: bool = False
+    is_weighted: bool = False
+    outer: frozenset[sp.Symbol] = frozenset()
+    shortcut: sp.Expr | None = None
+    stream: sp.Expr = z
+    is_post_norm: bool = False
+
+    @property
+    def layer(self) -> Layer:
+        """The layer.
+
+        Raises:
+            SymresError: the equation is not one of a layer.
+        """
+        return Layer(self.forward)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether it is a dense layer of the stream itself, with no activation before it."""
+        return isinstance(self.forward, Dense) and self.forward.args[0] == z
+
+
 @dataclass(frozen=True, eq=False)
 class WeightUse(WeightedCall):
     """Weights that a call multiplies by.
@@ -44,7 +86,6 @@ class WeightUse(WeightedCall):
     Args:
         module: the qualified name of the module that calls.
         part: of the neurons that come out those that are meant; None for all.
-        C_W: the symbol for fan_in*Var(weight) in the equation of the part; None where it has none.
         is_last: whether a branch ends with it.
         is_shortcut: whether it stands for the stream where its width changes.
         is_normed: whether a norm in the same part takes its size away.
@@ -52,15 +93,14 @@ class WeightUse(WeightedCall):
 
     module: str = ""
     part: tuple[int, ...] | None = None
-    C_W: sp.Symbol | None = None
     is_last: bool = False
     is_shortcut: bool = False
     is_normed: bool = False
 
     @property
-    def starts_at_zero(self) -> bool:
-        """Whether all of these weights are 0."""
-        return not bool(self.weights(self.part).any())
+    def width(self) -> int:
+        """The neurons that come out, of a convolution times the positions that it sees."""
+        return (self.fan_out if self.part is None else len(self.part)) * math.prod(self.tensor.shape[2:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +111,8 @@ class ModelPart:
         place: a name for people.
         role: what it does.
         stretch: its calls, and what was read of them.
-        form: what the theory is asked about it; None where nothing was read.
-        layer: of that form; None for what stays measured.
+        form: what the theory is asked about it; z where nothing was read.
         uses: its weights, in the order of the calls.
-        width: neurons of the stream that comes out, of a convolution times the positions that it sees; 0 for none.
         reason: why it stays measured.
         ends: of its branches, as far as trained numbers multiply them there.
         shortcut_norms: the names of the weights of norms that end a shortcut.
@@ -84,10 +122,8 @@ class ModelPart:
     place: str
     role: PartRole
     stretch: StretchReading
-    form: CanonicalForm | None
-    layer: Layer | None
+    form: CanonicalForm
     uses: tuple[WeightUse, ...]
-    width: int
     reason: str = ""
     ends: tuple[BranchEnd, ...] = ()
     shortcut_norms: tuple[str, ...] = ()
@@ -98,153 +134,143 @@ class ModelPart:
         """Whether the stream goes on beside a branch."""
         return self.role in (PartRole.RESIDUAL, PartRole.MEASURED_BRANCH)
 
+    @property
+    def is_layer(self) -> bool:
+        """Whether the theory has a layer for it; not for what stays measured, and for what has no weights."""
+        return self.role not in (PartRole.MEASURED, PartRole.MEASURED_BRANCH, PartRole.IDLE)
 
-def model_parts(record: RunRecord, stretches: Sequence[StretchReading], ends: Sequence[BranchEnd]) -> list[ModelPart]:
+    @property
+    def width(self) -> int:
+        """Neurons of the stream that comes out; 0 without weights."""
+        last = (use.width for use in self.uses if use.is_last or len(self.uses) == 1)
+        return min(last, default=0) or min((use.width for use in self.uses), default=0)
+
+
+def model_parts(
+    model: nn.Module, record: RunRecord, steps: Sequence[StreamStep], ends: Sequence[BranchEnd]
+) -> list[ModelPart]:
     """The parts with their roles.
 
     The first part with weights is the read-in, the last one the readout, if they are dense layers of the stream; a
     dense layer whose output goes through the activation of the layers before it is no readout. Linear layers that
     follow the first without an activation between are read-ins too, unless all of the model is linear.
 
-    Args:
-        record: the run.
-        stretches: of the run, in order.
-        ends: of the branches of the run.
+    Raises:
+        DeclarationError: there is no dense layer and no convolution.
     """
+    stretches = read_stretches(record, steps, block_finder(model))
     pairs = zip(stretches, [*stretches[1:], None], strict=True)
     parts = [_part(record, stretch, following, ends) for stretch, following in pairs]
     heavy = [position for position, part in enumerate(parts) if part.uses]
     if not heavy:
-        return parts
+        asked = f"the model {type(model).__name__}"
+        raise DeclarationError(asked, "it calls no dense layer or convolution", "initialise it by hand")
     first, last = heavy[0], heavy[-1]
-    if _is_dense(parts[last]) and not _is_activated(parts, last):
+    if _is_dense(parts[last]) and not _is_activated(parts[last], parts[last + 1 : last + 2]):
         parts[last] = replace(parts[last], role=PartRole.READOUT)
     if first != last and _is_dense(parts[first]):
-        end = next((position for position in range(first + 1, last) if not _is_linear(parts[position])), first + 1)
-        for position in range(first, end):
-            parts[position] = replace(parts[position], role=PartRole.READ_IN)
+        end = next((k for k in range(first + 1, last) if not _is_dense(parts[k], is_linear=True)), first + 1)
+        parts[first:end] = [replace(part, role=PartRole.READ_IN) for part in parts[first:end]]
     return parts
 
 
-def _is_dense(part: ModelPart) -> bool:
+def _is_dense(part: ModelPart, is_linear: bool = False) -> bool:
+    """Whether it is one dense layer, on the stream as it is perhaps."""
     is_layer = part.role is PartRole.LAYER and len(part.uses) == 1
-    return is_layer and part.form is not None and isinstance(part.form.forward, Dense)
+    return is_layer and (part.form.is_linear if is_linear else isinstance(part.form.forward, Dense))
 
 
-def _is_linear(part: ModelPart) -> bool:
-    """Whether it is a dense layer on the stream as it is."""
-    return _is_dense(part) and part.form is not None and part.form.forward.args[0] == z
-
-
-def _is_activated(parts: Sequence[ModelPart], position: int) -> bool:
+def _is_activated(part: ModelPart, following: Sequence[ModelPart]) -> bool:
     """Whether the next part is the activation that this one has inside."""
-    part = parts[position]
-    behind = parts[position + 1].stretch if position + 1 < len(parts) else None
-    if behind is None or behind.found is None or behind.opaque or part.stretch.found is None:
-        return False
-    return bool(set(behind.found.activations) & set(part.stretch.found.activations))
+    stretches = [part.stretch, *(other.stretch for other in following if not other.stretch.opaque)]
+    activations = [set(stretch.found.activations) for stretch in stretches if stretch.found is not None]
+    return len(activations) == 2 and bool(set.intersection(*activations))
 
 
 def _part(
     record: RunRecord, stretch: StretchReading, following: StretchReading | None, ends: Sequence[BranchEnd]
 ) -> ModelPart:
     numbers = {call.number for call in stretch.calls}
-    ends = tuple(end for end in ends if end.join in numbers)
-    form = _form(stretch, ends)
-    uses = tuple(_with_norms(stretch, sorted(_uses(record, stretch, form), key=lambda use: use.call.number)))
-    layer, reason = None, stretch.reason
-    if form is not None and stretch.layer is not None and uses:
+    ends = [end for end in ends if end.join in numbers]
+    form = canonical_form(stretch.found, any(end.norm for end in ends)) if stretch.found else CanonicalForm(z)
+    uses = []
+    for use in sorted(_uses(record, stretch, form), key=lambda use: use.call.number):
+        readers = {call.name for call in stretch.calls if set(call.sources) & set(use.call.results)}
+        uses.append(replace(use, is_normed=bool(readers) and readers <= ALL_NORMS))
+    is_layer, reason = False, stretch.reason
+    if stretch.layer is not None and uses:
         try:
-            layer = form.layer
+            is_layer = form.layer is not None
         except SymresError as error:
             reason = error.found
     if not uses:
         role = PartRole.IDLE
-    elif layer is None:
-        role = PartRole.MEASURED_BRANCH if form is not None and form.is_residual else PartRole.MEASURED
+    elif is_layer:
+        role = PartRole.RESIDUAL if form.is_residual else PartRole.LAYER
     else:
-        role = PartRole.RESIDUAL if form is not None and form.is_residual else PartRole.LAYER
-    width = min((_width(use) for use in uses if use.is_last or len(uses) == 1), default=0)
-    width = width or min(map(_width, uses), default=0)
-    part = ModelPart(_place(stretch, uses), role, stretch, form, layer, uses, width, reason, left=stretch.exit)
+        role = PartRole.MEASURED_BRANCH if form.is_residual else PartRole.MEASURED
+    # the innermost module that has all of the weights, or what was not read; else the last call's module
+    names = [use.module for use in uses] or [part.place or part.kind for part in stretch.opaque]
+    place = enclosing_module(names or [stretch.calls[-1].inside[-1].name])
+    part = ModelPart(place, role, stretch, form, tuple(uses), reason, left=stretch.exit)
     if not part.is_residual:
         return part
     shortcuts = {number for use in uses if use.is_shortcut for number in use.call.results}
-    norms = tuple(end.norm for end in ends if end.norm and end.start in shortcuts)
-    ends = tuple(end for end in ends if end.start not in shortcuts)
-    return replace(part, ends=ends, shortcut_norms=norms, left=_left(record, part, following))
-
-
-def _with_norms(stretch: StretchReading, uses: Sequence[WeightUse]) -> Iterator[WeightUse]:
-    """Draws with whether all that reads them are norms."""
-    for use in uses:
-        readers = [call.name for call in stretch.calls if set(call.sources) & set(use.call.results)]
-        yield replace(use, is_normed=bool(readers) and ALL_NORMS.issuperset(readers))
+    return replace(
+        part,
+        ends=tuple(end for end in ends if end.start not in shortcuts),
+        shortcut_norms=tuple(end.norm for end in ends if end.norm and end.start in shortcuts),
+        left=_left(record, part, following),
+    )
 
 
 def _left(record: RunRecord, part: ModelPart, following: StretchReading | None) -> int:
     """What leaves the module of a residual layer, if that comes before the end of the next part."""
     call = next((call for call in part.stretch.calls[-1].inside if call.name == part.place), None)
-    between = () if following is None else (number for call in following.calls for number in call.results)
-    number = part.left if call is None else record.left.get(call, part.left)
-    return number if number in between and following is not None and number != following.exit else part.left
+    if call is None or following is None:
+        return part.left
+    number = record.left.get(call, part.left)
+    is_between = number != following.exit and any(number in other.results for other in following.calls)
+    return number if is_between else part.left
 
 
-def _form(stretch: StretchReading, ends: Sequence[BranchEnd]) -> CanonicalForm | None:
-    return None if stretch.found is None else canonical_form(stretch.found, any(end.norm for end in ends))
-
-
-def _width(use: WeightUse) -> int:
-    return (use.fan_out if use.part is None else len(use.part)) * math.prod(use.tensor.shape[2:])
-
-
-def _uses(record: RunRecord, stretch: StretchReading, form: CanonicalForm | None) -> Iterator[WeightUse]:
+def _uses(record: RunRecord, stretch: StretchReading, form: CanonicalForm) -> Iterator[WeightUse]:
     """The weights that were read, and those in parts that were not."""
-    read = () if stretch.found is None else stretch.found.dense
-    for use in read:
-        last = form is not None and use.C_W in form.outer
-        shortcut = form is not None and form.shortcut is not None and form.shortcut.has(use.C_W)
-        of_form = {"C_W": use.C_W, "is_last": last, "is_shortcut": shortcut}
-        yield WeightUse(**vars(use.made), module=use.name, part=use.part, **of_form)
-    known = {use.made.call.number for use in read}
-    inside = frozenset().union(*(part.calls for part in stretch.opaque)) - known
-    found = (_hidden_use(record, call) for call in stretch.calls if call.number in inside)
-    hidden = [other for other in found if other is not None]
-    ends = form is None or not form.is_weighted  # else what ends the branch was read
-    for other in hidden:
-        yield replace(other, is_last=ends and other is hidden[-1] and other.call.name != _ATTENTION)
-        if other.call.name == _ATTENTION:
-            # the second matrix of PyTorch's attention, which ends its branch
-            yield replace(other, tensor=other.call.args[11], bias=other.call.args[12], is_last=True)
+    hidden = {number for part in stretch.opaque for number in part.calls}
+    for draw in stretch.found.dense if stretch.found else ():
+        is_shortcut = form.shortcut is not None and form.shortcut.has(draw.C_W)
+        use = WeightUse(**vars(draw.made), module=draw.name, part=draw.part)
+        yield replace(use, is_last=draw.C_W in form.outer, is_shortcut=is_shortcut)
+        hidden.discard(draw.made.call.number)
+    of_calls = (_hidden_use(record, call) for call in stretch.calls if call.number in hidden)
+    uses = [use for use in of_calls if use is not None]
+    for use in uses:
+        is_attention = use.call.name == _ATTENTION
+        is_last = use is uses[-1] and not is_attention and not form.is_weighted  # else what ends the branch was read
+        yield replace(use, is_last=is_last)
+        if is_attention:  # the second matrix of PyTorch's attention, which ends its branch
+            yield replace(use, tensor=use.call.args[11], bias=use.call.args[12], is_last=True)
 
 
 def _hidden_use(record: RunRecord, call: RecordedCall) -> WeightUse | None:
     """The weights of a call that multiplies by some; None for any other."""
     name = call.inside[-1].name
+    if call.name == _ATTENTION and isinstance(call.args[5], torch.Tensor):
+        return WeightUse(call, -1, call.args[5], 0, call.args[6], -1, module=name)
     if call.name in DENSE:
         try:
             made = weighted(call)
         except NotRead:
-            return _grouped(call, name)
-        if not record.is_weight(made.tensor):  # a constant of the run, such as a mask
-            return None
-        return WeightUse(**vars(made), module=name)
-    if call.name in TRANSPOSED:
-        return _grouped(call, name)
-    if call.name == _ATTENTION and isinstance(call.args[5], torch.Tensor):
-        return WeightUse(call, -1, call.args[5], 0, call.args[6], -1, module=name)
-    return None
-
-
-def _grouped(call: RecordedCall, name: str) -> WeightUse | None:
-    """A convolution in groups, whose inputs are those of one group, or a transposed one; None for any other call."""
-    if call.name not in CONVOLUTIONS | dict.fromkeys(TRANSPOSED):
+            pass  # a convolution in groups perhaps
+        else:  # it may be a constant of the run, such as a mask
+            return WeightUse(**vars(made), module=name) if record.is_weight(made.tensor) else None
+    if call.name not in CONVOLUTIONS and call.name not in TRANSPOSED:
         return None
     arguments = call.by_name
     tensor, entering = arguments["weight"], arguments["input"]
     if not isinstance(tensor, torch.Tensor):
         return None
-    rows, spread = 0, 1
+    rows, spread = 0, 1  # the inputs of a convolution in groups are those of one group
     if call.name in TRANSPOSED:
         stride = arguments.get("stride", 1)
         strides = [stride] * (tensor.ndim - 2) if isinstance(stride, int) else stride
@@ -253,7 +279,59 @@ def _grouped(call: RecordedCall, name: str) -> WeightUse | None:
     return WeightUse(call, number, tensor, rows, arguments.get("bias"), 1 - tensor.ndim, "", spread, module=name)
 
 
-def _place(stretch: StretchReading, uses: Sequence[WeightUse]) -> str:
-    """The innermost module that has all of the weights, or what was not read; else the last call's module."""
-    names = [use.module for use in uses] or [part.place or part.kind for part in stretch.opaque]
-    return enclosing_module(names or [stretch.calls[-1].inside[-1].name])
+def canonical_form(reading: Interpretation, has_weighted_norm: bool) -> CanonicalForm:
+    """The form of what was read.
+
+    Draws without biases have ``C_b = 0``, norms epsilon = 0, which is a relative error of epsilon over their variance.
+    One dense layer beside a branch of several, with or without a norm behind it (the shortcut of a residual network
+    where its width changes), is the stream: its variance is chosen so that it keeps kernel and Jacobian norm.
+
+    Args:
+        reading: the equation with a C_W and a C_b for each draw.
+        has_weighted_norm: whether the norm that ends a branch has weights, which xi can stand for.
+    """
+    expression = reading.expression.replace(lambda e: isinstance(e, Normaliser), lambda e: e.func(e.args[0]))
+    factor, bare = factored(expression)
+    is_post_norm = isinstance(bare, Normaliser) and isinstance(bare.args[0], sp.Add)
+    inner = bare.args[0] if is_post_norm else expression
+    if isinstance(bare, sp.Add):
+        inner = sp.Add(*(factor * term for term in bare.args))
+    form = _residual(inner, reading.dense, has_weighted_norm) if isinstance(inner, sp.Add) else None
+    if form is None:
+        return CanonicalForm(expression.xreplace(_common(reading.dense)))
+    if is_post_norm:
+        return replace(form, forward=factor * bare.func(form.forward), is_post_norm=True)
+    return form
+
+
+def _residual(sum_: sp.Add, uses: Sequence[DenseUse], has_weighted_norm: bool) -> CanonicalForm | None:
+    """A stream and a branch; None for any other sum."""
+    terms = [factored(term) for term in sum_.args]
+    stream, shortcut = z, None
+    if all(bare != z for _, bare in terms):  # perhaps what a function makes of it: ReLU behind the sum of two summands
+        bent = [bare for _, bare in terms if not bare.has(Dense) and not isinstance(bare, Normaliser)]
+        stream = bent[0] if len(bent) == 1 else z
+    skip = sum((c for c, bare in terms if bare == stream), sp.Integer(0))
+    branches = [(c, bare) for c, bare in terms if bare != stream]
+    if skip == 0:
+        projected = [(c, bare) for c, bare in branches if is_drawn(bare) and len(bare.atoms(Dense)) == 1]
+        if len(projected) != 1 or len(branches) < 2:
+            return None
+        branches.remove(projected[0])
+        skip, shortcut = projected[0]
+        (draw,) = shortcut.atoms(Dense)
+        if isinstance(shortcut, Normaliser) or not draw.has(Normaliser):  # else the norm is the branch's too
+            stream = draw.args[0].replace(lambda e: isinstance(e, Normaliser), lambda e: e.args[0])
+    branch = sum((c * bare for c, bare in branches), sp.Integer(0)).xreplace(_common(uses))
+    outer = frozenset(bare.args[1] for _, bare in branches if isinstance(bare, Dense))
+    normed = sum(isinstance(bare, Normaliser) for _, bare in branches) if has_weighted_norm else 0
+    # else a branch ends with neither a draw nor a norm that xi could multiply
+    is_weighted = len(outer) + normed >= len(branches)
+    forward = skip * stream + (xi * branch if is_weighted else branch)
+    return CanonicalForm(forward, True, is_weighted, outer, shortcut, stream)
+
+
+def _common(uses: Sequence[DenseUse]) -> dict[sp.Symbol, sp.Expr]:
+    """The symbols of all layers in the place of those of each draw."""
+    weights = {use.C_W: C_W for use in uses}
+    return weights | {use.C_b: C_b if use.made.bias is not None else sp.Integer(0) for use in uses}

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from scipy import optimize, stats
@@ -179,18 +180,17 @@ def fit_depth(places: Sequence[PlaceSignals], over: str, quantity: str, skip: in
         )
     positions = np.array([position for position, _ in kept], dtype=float)
     units = np.stack([place.units[quantity] for _, place in kept], axis=1)
-    steps = judge_steps(units, positions, over == "networks")
-    rate, exponent = _slopes(units, positions, steps, FITTED[quantity])
-    law = _law(rate, steps, float(positions[-1] - positions[0]))
+    judged = _judged(units, positions, FITTED[quantity], over == "networks")
+    law, rate = judged["law"], judged["rate"]
+    verdict = DepthVerdict.CRITICAL
+    if law is DepthLaw.UNDECIDED:
+        verdict = DepthVerdict.UNDECIDED
+    elif law is DepthLaw.EXPONENTIAL:
+        verdict = DepthVerdict.CHAOTIC if rate > 0 else DepthVerdict.ORDERED
     return DepthFit(
+        **judged,
         quantity=quantity,
-        rate=rate,
-        exponent=exponent,
-        law=law,
-        verdict=_verdict(law, rate),
-        against_power=steps.against_critical,
-        against_exponential=steps.against_exponential,
-        threshold=steps.threshold,
+        verdict=verdict,
         places=len(kept),
         first=kept[0][1].name,
         units=len(units),
@@ -199,111 +199,65 @@ def fit_depth(places: Sequence[PlaceSignals], over: str, quantity: str, skip: in
 
 
 def _positive(units: np.ndarray) -> bool:
-    return bool((np.all(np.isfinite(units)) and np.all(units >= 0) and np.count_nonzero(units) > 1) or
-                (len(units) == 1 and units[0] > 0 and np.isfinite(units[0])))  # fmt: skip
+    if len(units) == 1:
+        return bool(0 < units[0] < math.inf)
+    return bool(np.all(np.isfinite(units)) and np.all(units >= 0) and np.count_nonzero(units) > 1)
 
 
-def _slopes(
-    units: np.ndarray, positions: np.ndarray, steps: JudgedSteps, sign: int
-) -> tuple[EstimatedNumber, EstimatedNumber]:
-    """Rate and exponent of straight lines through the logarithms, over places and over their logarithms."""
-    found = []
-    for x, direction in ((positions, sign), (np.log(positions), -sign)):
-        weights = (x - x.mean()) / np.square(x - x.mean()).sum()  # of the logarithms in the slope
-        error = math.nan
-        if not math.isnan(steps.threshold):
-            without = without_each(units) @ weights
-            of_steps = np.cumsum(weights[::-1])[::-1][1:]
-            error = max(jackknife_error(without), math.sqrt(steps.scatter * float(of_steps @ of_steps)))
-        found.append(EstimatedNumber(direction * float(np.log(units.mean(axis=0)) @ weights), error))
-    return found[0], found[1]
+def _judged(units: np.ndarray, positions: np.ndarray, sign: int, is_over_networks: bool) -> dict[str, Any]:
+    """Rate, exponent and law of an average, and by how many errors the steps of its logarithm contradict each law.
 
-
-def _law(rate: EstimatedNumber, steps: JudgedSteps, span: float) -> DepthLaw:
-    if math.isnan(steps.threshold):
-        return DepthLaw.UNDECIDED
-    if steps.against_critical > steps.threshold:
-        is_nearer_to_power = steps.against_exponential > max(steps.threshold, _NEARER * steps.against_critical)
-        return DepthLaw.EXPONENTIAL if steps.is_one_way and not is_nearer_to_power else DepthLaw.UNDECIDED
-    if steps.against_exponential > steps.threshold:
-        return DepthLaw.POWER
-    allowed = steps.threshold * rate.error + steps.drift
-    surely = (abs(float(rate)) + allowed) * span < _FLAT
-    return DepthLaw.CONSTANT if surely and abs(float(rate)) <= allowed else DepthLaw.UNDECIDED
-
-
-def _verdict(law: DepthLaw, rate: EstimatedNumber) -> DepthVerdict:
-    if law is DepthLaw.UNDECIDED:
-        return DepthVerdict.UNDECIDED
-    if law is DepthLaw.EXPONENTIAL:
-        return DepthVerdict.CHAOTIC if rate > 0 else DepthVerdict.ORDERED
-    return DepthVerdict.CRITICAL
-
-
-def _told(number: EstimatedNumber) -> str:
-    return f"{float(number):.4g}" + ("" if math.isnan(number.error) else f" +- {number.error:.2g}")
-
-
-@dataclass(frozen=True)
-class JudgedSteps:
-    """What steps of log J say about the two laws.
-
-    Args:
-        against_critical: root of what the misfit of the best critical law exceeds that of a free fit by, in errors.
-        against_exponential: likewise, of a constant step.
-        threshold: errors that contradict a law; nan with fewer than three measurements.
-        scatter: variance of a step of the average.
-        drift: rate that networks of finite width may have at criticality, half the variance of a step of one of them.
-        is_one_way: whether the rate has the same sign alone and beside a power law.
-    """
-
-    against_critical: float
-    against_exponential: float
-    threshold: float
-    scatter: float
-    drift: float
-    is_one_way: bool
-
-
-def judge_steps(units: np.ndarray, positions: np.ndarray, networks: bool) -> JudgedSteps:
-    """Compare the steps of an average with both laws.
+    The variance of a step is the larger one of two estimates: around the free fit, and over networks. Measurements of
+    one network share its weights, and then only the scatter of steps along the places tells how networks differ.
 
     Args:
         units: positive numbers, shape (independent measurements, places).
         positions: of the places, ascending.
-        networks: whether measurements are of different networks; those of one network share its weights, and then
-            only the scatter of steps along the places tells how networks differ.
-
-    Returns:
-        The judgement. The variance of a step is the larger one of two estimates: around the free fit, and over
-        networks.
+        sign: of growth with depth.
+        is_over_networks: whether measurements are of different networks.
     """
-    number, steps, spacing = len(units), np.diff(np.log(units.mean(axis=0))), np.diff(positions)
+    number, logarithms = len(units), np.log(units.mean(axis=0))
+    steps, spacing = np.diff(logarithms), np.diff(positions)
     free, free_rate = _critical_fit(steps, positions, math.inf)
     freedom = len(steps) - 2
     scatter = free / freedom
-    drift = scatter / 2
-    if networks and number >= _LEAST_UNITS:
-        without = np.diff(without_each(units), axis=1)
-        over_networks = float((number - 1) * without.var(axis=0).mean())
-        scatter, drift = max(scatter, over_networks), number * over_networks / 2
-        freedom = max(freedom, number - 1)
-    rate = float(spacing @ steps / (spacing @ spacing))
-    exponential = float(np.square(steps - rate * spacing).sum())
+    drift = scatter / 2  # a rate that networks of finite width have at criticality: half the variance of their steps
+    threshold, without = math.nan, None
+    if number >= _LEAST_UNITS:
+        without = np.log((units.sum(axis=0) - units) / (number - 1))
+        if is_over_networks:
+            over_networks = float((number - 1) * np.diff(without, axis=1).var(axis=0).mean())
+            scatter, drift = max(scatter, over_networks), number * over_networks / 2
+            freedom = max(freedom, number - 1)
+        threshold = float(stats.t.ppf((1 + _CONFIDENCE) / 2, freedom))
+    step_rate = float(spacing @ steps / (spacing @ spacing))
+    exponential = float(np.square(steps - step_rate * spacing).sum())
     critical, _ = _critical_fit(steps, positions, drift)
-    return JudgedSteps(
-        against_critical=_excess(critical, free, scatter),
-        against_exponential=_excess(exponential, free, scatter),
-        threshold=math.nan if number < _LEAST_UNITS else float(stats.t.ppf((1 + _CONFIDENCE) / 2, freedom)),
-        scatter=scatter,
-        drift=drift,
-        is_one_way=free_rate * rate > 0,
-    )
+    against_power, against_exponential = (_excess(misfit, free, scatter) for misfit in (critical, exponential))
+    slopes = []
+    for x, direction in ((positions, sign), (np.log(positions), -sign)):  # straight lines through the logarithms
+        weights = (x - x.mean()) / np.square(x - x.mean()).sum()  # of the logarithms in the slope
+        error = math.nan
+        if without is not None:
+            of_steps = np.cumsum(weights[::-1])[::-1][1:]
+            error = max(jackknife_error(without @ weights), math.sqrt(scatter * float(of_steps @ of_steps)))
+        slopes.append(EstimatedNumber(direction * float(logarithms @ weights), error))
+    rate, exponent = slopes
+    law, allowed = DepthLaw.UNDECIDED, threshold * rate.error + drift
+    if against_power > threshold:
+        is_nearer_to_power = against_exponential > max(threshold, _NEARER * against_power)
+        is_one_way = free_rate * step_rate > 0  # alone and beside a power law
+        law = DepthLaw.EXPONENTIAL if is_one_way and not is_nearer_to_power else DepthLaw.UNDECIDED
+    elif against_exponential > threshold:
+        law = DepthLaw.POWER
+    elif abs(rate) <= allowed and (abs(rate) + allowed) * (positions[-1] - positions[0]) < _FLAT:
+        law = DepthLaw.CONSTANT
+    against = {"against_power": against_power, "against_exponential": against_exponential, "threshold": threshold}
+    return {"rate": rate, "exponent": exponent, "law": law, **against}
 
 
-def without_each(units: np.ndarray) -> np.ndarray:
-    """Logarithms of the averages without one measurement after the other; shape as given."""
-    return np.log((units.sum(axis=0) - units) / (len(units) - 1))
+def _told(number: EstimatedNumber) -> str:
+    return f"{float(number):.4g}" + ("" if math.isnan(number.error) else f" +- {number.error:.2g}")
 
 
 def _excess(misfit: float, least: float, scatter: float) -> float:

@@ -24,7 +24,7 @@ from ..models.model_state import mixes_inputs, remarks_on
 from ..models.structures import converted, tensors
 from ..models.wording import first_line
 from ..probing.adam_step import LARGE, caution, changes_at_places
-from ..probing.cotangents import Loss, loss_of_part
+from ..probing.jacobian_passes import Loss, loss_of_part
 from ..probing.network_sample import NetworkSample, Plan, joined, sample_network
 from .averaging import average, average_of_pairs, error_of_directions, root_of_sums, units_of
 from .place_signals import PlaceSignals, TheoryOfPlaces, predictions_for
@@ -133,7 +133,10 @@ def measure(
     notes: list[str] = []
     with reported(progress, "measuring") as report:
         for number in range(networks):
-            told_here = partial(_report, report, number, networks)
+
+            def told_here(what: str, share: float, number: int = number) -> None:
+                report(f"{what}, network {number + 1} of {networks}", (number + share) / networks)
+
             plan = Plan(directions, exact, start, first_seed, Steps(told_here, 2 * directions + 1))
             where = None if device is None else torch.device(device)
             with seeded(first_seed + number, where):
@@ -148,7 +151,12 @@ def measure(
                     chosen = chosen_places(built, modules, blocks)
                     most, sample = _sample(built, chosen, arguments, (loss, targets), plan, number, most)
                     parts = [part for _, part in arguments.parts(most)]
-                    changes.append(_changes(built, chosen, sample, parts, weights, first_seed + number, notes))
+                    try:
+                        seed_here = first_seed + number
+                        changes.append(changes_at_places(built, chosen, sample.sites, parts, weights, seed_here))
+                    except RuntimeError as error:  # operations without derivatives, or memory too small for them
+                        notes.append(f"the change by one step of Adam could not be computed: {first_line(error)}")
+                        changes.append([math.nan] * len(sample.names))
             if found and sample.names != found[0].names:
                 raise DeclarationError(
                     f"{networks} networks", "their modules have different names", "build the same model each time"
@@ -156,7 +164,8 @@ def measure(
             found.append(sample)
             notes += sample.notes
     places = tuple(_place(found, row, [change[row] for change in changes]) for row in range(len(found[0].names)))
-    notes += _remarks_on_changes(places)
+    changed = max(places, key=lambda place: (place.adam_change if place.adam_change > LARGE else LARGE, place.name))
+    notes += [caution(changed.name, float(changed.adam_change))] if changed.adam_change > LARGE else []
     told = tuple(dict.fromkeys(notes))
     for note in told:
         warnings.warn(note, UserWarning, stacklevel=2)
@@ -227,74 +236,34 @@ def _sample(
             most = (most + 1) // 2
 
 
-def _changes(
-    model: nn.Module,
-    chosen: ChosenModules,
-    sample: NetworkSample,
-    parts: list[CallArguments],
-    weights: list[nn.Parameter],
-    seed: int,
-    notes: list[str],
-) -> list[float]:
-    """What one step of Adam does at each place; nan, and a note, where no gradients of weights are to be had."""
-    try:
-        return changes_at_places(model, chosen, sample.sites, parts, weights, seed)
-    except RuntimeError as error:  # operations without derivatives, or memory that does not suffice for them
-        notes.append(f"the change by one step of Adam could not be computed: {first_line(error)}")
-        return [math.nan] * len(sample.names)
-
-
-def _remarks_on_changes(places: tuple[PlaceSignals, ...]) -> list[str]:
-    large = [(float(place.adam_change), place.name) for place in places if place.adam_change > LARGE]
-    return [caution(name, change) for change, name in [max(large)]] if large else []
-
-
 def _place(samples: list[NetworkSample], row: int, changes: list[float]) -> PlaceSignals:
     """One place of all networks."""
-    statistics = [sample.statistics[row] for sample in samples]
-    names = ("kernel", "mean", "tokens", "gram")
-    kernel, mean, tokens, gram = (np.stack([getattr(found, name) for found in statistics]) for name in names)
-    forward, backward = (np.stack([getattr(s, name)[row] for s in samples]) for name in ("forward", "backward"))
-    squared = [sample.loss[row] for sample in samples if sample.loss is not None]
+    arrays = {name: np.stack([sample.arrays[name][row] for sample in samples]) for name in samples[0].arrays}
+    gram, squared = arrays["gram"], arrays.get("loss")
     lengths = np.sqrt(np.diagonal(gram, axis1=1, axis2=2))
     with np.errstate(invalid="ignore", divide="ignore"):
         cosines = gram / (lengths[:, :, None] * lengths[:, None, :])
-    units = {"kernel": units_of(kernel), "apjn_forward": units_of(forward), "apjn_backward": units_of(backward)}
-    if squared:
-        units["gradient_norm"] = np.sqrt(np.stack(squared).sum(axis=1))
+    names = ("kernel", "apjn_forward", "apjn_backward")
+    units = {name: units_of(arrays[name]) for name in names}
+    if squared is not None:
+        units["gradient_norm"] = np.sqrt(squared.sum(axis=1))
     return PlaceSignals(
         name=samples[0].names[row],
-        axes=statistics[0].axes,
-        entries=statistics[0].entries,
-        kernel=average(kernel),
-        mean=average(mean),
+        axes=samples[0].axes[row],
+        entries=samples[0].entries[row],
+        **{name: average(arrays[name]) for name in (*names, "mean", "token_cosine")},
         cosine=average_of_pairs(cosines),
         covariance=average_of_pairs(gram),
-        token_cosine=average(tokens),
-        apjn_forward=average(forward),
-        apjn_backward=average(backward),
-        gradient_norm=root_of_sums(np.stack(squared)) if squared else EstimatedNumber(math.nan, math.nan),
+        gradient_norm=EstimatedNumber(math.nan, math.nan) if squared is None else root_of_sums(squared),
         adam_change=average(np.array(changes)[:, None]),
         gram=gram.mean(axis=0),
         units=units,
-        errors_given_inputs={
-            "kernel": 0.0,
-            "apjn_forward": error_of_directions(forward),
-            "apjn_backward": error_of_directions(backward),
-        },
+        errors_given_inputs={"kernel": 0.0} | {name: error_of_directions(arrays[name]) for name in names[1:]},
     )
-
-
-def _report(report: Progress, number: int, networks: int, what: str, share: float) -> None:
-    """What is done for one network of several as a share of all."""
-    report(f"{what}, network {number + 1} of {networks}", (number + share) / networks)
 
 
 def watched_memory(device: torch.device) -> Callable[[], int | None]:
     """Begin to watch.
-
-    Args:
-        device: where the model is.
 
     Returns:
         A function that returns the bytes at the peak since then: of an accelerator's tensors, those beyond what was

@@ -135,10 +135,8 @@ TheoryOfPlaces: TypeAlias = Predictor | Mapping[str, Prediction] | Iterable[Pred
 def predictions_for(places: Sequence[str], theory: TheoryOfPlaces) -> tuple[Prediction | None, ...]:
     """A prediction for each place.
 
-    Args:
-        places: their names.
-        theory: one entry for each place: a ``Prediction``, or the pair of kernel and forward APJN, or None; or a
-            mapping from names of places to predictions; or an object whose attribute ``predictions`` is one of these.
+    The theory is one entry for each place: a ``Prediction``, or the pair of kernel and forward APJN, or None; or a
+    mapping from names of places to predictions; or an object whose attribute ``predictions`` is one of these.
 
     Raises:
         DeclarationError: another number of entries than places, an unknown name, or an entry that is no prediction.
@@ -168,30 +166,27 @@ class PlaceComparison:
         z: the difference in units of both errors, which add up in squares; nan without any error.
     """
 
-    expected: float
-    allowed: float
-    z: float
+    expected: float = math.nan
+    allowed: float = math.nan
+    z: float = math.nan
 
 
-def comparison(place: PlaceSignals, prediction: Prediction | None, name: str) -> PlaceComparison | None:
-    """A number of a place next to its theory; None where the theory says nothing.
+def comparisons(place: PlaceSignals, prediction: Prediction | None) -> dict[str, PlaceComparison]:
+    """The numbers of a place about which the theory says something, by name.
 
     The error of the measured side is its standard error, or, for a prediction from these very inputs, what random
     directions make of it. The standard error over inputs would be wrong there: a single input with huge entries makes
     it as large as the average, and no difference would be seen any more.
-
-    Args:
-        place: what was measured.
-        prediction: of the place.
-        name: a name in ``PREDICTED``.
     """
-    if prediction is None or (expected := getattr(prediction, name)) is None:
-        return None
-    error = place.error_given_inputs(name) if prediction.of_inputs else place.number(name).error
-    allowed = float(getattr(prediction, f"{name}_error"))
-    scale = math.hypot(0.0 if math.isnan(error) else error, allowed)
-    z = (float(place.number(name)) - expected) / scale if scale > 0 else math.nan
-    return PlaceComparison(float(expected), allowed, z)
+    compared = {}
+    for name in PREDICTED:
+        if prediction is not None and (expected := getattr(prediction, name)) is not None:
+            error = place.error_given_inputs(name) if prediction.of_inputs else place.number(name).error
+            allowed = float(getattr(prediction, f"{name}_error"))
+            scale = math.hypot(0.0 if math.isnan(error) else error, allowed)
+            z = (float(place.number(name)) - expected) / scale if scale > 0 else math.nan
+            compared[name] = PlaceComparison(float(expected), allowed, z)
+    return compared
 
 
 def _prediction(entry: Prediction | Numbers | None) -> Prediction | None:

@@ -50,6 +50,7 @@ def draw_signals(
     panels = 3 if with_loss else 2
     with styled(6.4, 1.2 + 2.6 * panels) as figure:
         axes = list(np.atleast_1d(figure.subplots(panels, 1, sharex=True)))
+        curves = [[float(place.number(name)) for place in places] for name in ("apjn_forward", "apjn_backward")]
         begin = "input" if start == "input" else f"place {start}"
         for panel, name, color, marker, label in (
             (axes[0], "kernel", _KERNEL, "o", "kernel"),
@@ -57,7 +58,7 @@ def draw_signals(
             (axes[1], "apjn_backward", _BACKWARD, "s", "from the place to the output"),
             (axes[-1], "gradient_norm", _GRADIENT, "o", "gradient of the loss"),
         ):
-            if name == "apjn_backward" and _is_one_curve(places):
+            if name == "apjn_backward" and coincide(*curves):
                 label += SAME_CURVE
             _series(panel, [place.number(name) for place in places], _theory(theory, name), color, marker, label)
         axes[1].axhline(1.0, color="0.75", linewidth=0.8, zorder=0)
@@ -76,11 +77,6 @@ def draw_signals(
         jacobians = _change("forward Jacobian norms", stack, "apjn_forward", before)
         axes[1].set_title(": ".join(filter(None, (jacobians, verdict))), fontsize=10)
     return figure
-
-
-def _is_one_curve(places: Sequence[PlaceSignals]) -> bool:
-    """Whether the Jacobian norms from the input and to the output are the same at every place."""
-    return coincide([float(place.apjn_forward) for place in places], [float(place.apjn_backward) for place in places])
 
 
 def _series(
@@ -122,26 +118,19 @@ def _series(
 
 def _theory_of_series(panel: Axes, expected: np.ndarray, allowed: np.ndarray, color: str, label: str) -> None:
     """A line with a band, and short lines at places whose neighbours have no theory: nothing else would show them."""
-    x = np.arange(1, len(expected) + 1)
     with np.errstate(invalid="ignore"):
         low = np.maximum(expected - allowed, expected * 1e-3)
-    high, known = expected + allowed, np.isfinite(expected)
-    panel.plot(x, expected, color=color, linewidth=1.1, label=label)
-    bands = [(x, low, high)] + [
-        (np.array([x[i] - _HALF, x[i] + _HALF]), low[[i, i]], high[[i, i]]) for i in isolated(known)
-    ]
-    for across, lower, upper in bands:
-        panel.fill_between(across, lower, upper, color=color, alpha=0.2, linewidth=0)
-    for i in isolated(known):
-        panel.plot([x[i] - _HALF, x[i] + _HALF], [expected[i]] * 2, color=color, linewidth=1.4)
-    if np.any(allowed[known] > 0) and _BAND not in panel.get_legend_handles_labels()[1]:
+    for run in np.ma.clump_unmasked(np.ma.masked_invalid(expected)):
+        rows = np.arange(run.start, run.stop)
+        x = rows + 1.0
+        has_neighbours = len(rows) > 1
+        if not has_neighbours:
+            rows, x = rows[[0, 0]], np.array([x[0] - _HALF, x[0] + _HALF])
+        panel.plot(x, expected[rows], color=color, linewidth=1.1 if has_neighbours else 1.4, label=label)
+        panel.fill_between(x, low[rows], (expected + allowed)[rows], color=color, alpha=0.2, linewidth=0)
+        label = ""  # of the first line alone
+    if np.any(allowed[np.isfinite(expected)] > 0) and _BAND not in panel.get_legend_handles_labels()[1]:
         panel.fill_between([], [], color="0.5", alpha=0.3, linewidth=0, label=_BAND)
-
-
-def isolated(known: np.ndarray) -> list[int]:
-    """The places that are known while their neighbours are not."""
-    around = np.concatenate([[False], known, [False]])
-    return [i for i in range(len(known)) if known[i] and not around[i] and not around[i + 2]]
 
 
 def _theory(theory: Sequence[Prediction | None], name: str) -> tuple[np.ndarray, np.ndarray] | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from ...core.display import Fact, Plain, Shown, plain
@@ -13,7 +14,7 @@ from ...core.errors import DeclarationError
 from ...core.words import counted
 from ...results.annotated_numbers import EstimatedNumber, data_frame
 from .depth_fit import FITTED, DepthFit, DepthVerdict, fit_depth
-from .place_signals import MEASURED, PREDICTED, PlaceSignals, Prediction, comparison
+from .place_signals import MEASURED, PREDICTED, PlaceComparison, PlaceSignals, Prediction, comparisons
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,29 +91,17 @@ class Measurement(Shown):
             >>> [row["kernel"] for row in measured.rows()]
             [4.0, 16.0]
         """
-        return [self._row(position, place) for position, place in enumerate(self.places)]
-
-    def _row(self, position: int, place: PlaceSignals) -> dict[str, str | float]:
-        values: dict[str, float] = {}
-        for name in MEASURED:
-            number = place.number(name)
-            values |= {name: float(number), f"{name}_error": number.error}
-        row: dict[str, str | float] = {"place": place.name}
-        row |= {name: values.pop(name) for name in _FIRST} | values
-        row |= {"entries": place.entries, "axes": place.axes}
-        for name in self._predicted:
-            found = comparison(place, self.theory[position], name)
-            row |= {
-                f"{name}_theory": math.nan if found is None else found.expected,
-                f"{name}_theory_error": math.nan if found is None else found.allowed,
-                f"{name}_z": math.nan if found is None else found.z,
-            }
-        return row
+        compared = self._comparisons
+        predicted = [name for name in PREDICTED if any(name in of_place for of_place in compared)]
+        return [
+            _row(place, {name: of_place.get(name, PlaceComparison()) for name in predicted})
+            for place, of_place in zip(self.places, compared, strict=True)
+        ]
 
     @property
-    def _predicted(self) -> list[str]:
-        """The numbers about which the theory says something at some place."""
-        return [n for n in PREDICTED if any(p is not None and getattr(p, n) is not None for p in self.theory)]
+    def _comparisons(self) -> list[dict[str, PlaceComparison]]:
+        """What the theory says about the numbers of each place."""
+        return [comparisons(*pair) for pair in zip_longest(self.places, self.theory)]
 
     def frame(self) -> pd.DataFrame:
         """The table as a pandas DataFrame, a row for each place.
@@ -123,7 +112,7 @@ class Measurement(Shown):
             axes; with a theory also kernel_theory, kernel_theory_error, kernel_z and so on, of each number that it
             predicts at some place. ``_error`` is a standard error, ``_theory_error`` how far the theory may be off,
             ``_z`` a difference from theory in units of the errors of both. Of a prediction from these very inputs
-            (``st.predict``) the scatter of inputs is no part of these: see ``comparison``.
+            (``st.predict``) the scatter of inputs is no part of these: see ``comparisons``.
 
         Raises:
             SymresError: pandas is not installed.
@@ -160,7 +149,7 @@ class Measurement(Shown):
         told = "" if verdict is DepthVerdict.UNDECIDED else str(verdict)
         count = f"{counted(self.networks, 'network')}, {counted(self.inputs, 'input')}"
         bars = f"{count}; bars: standard errors over {self.errors_over}"
-        heading = "\n".join(filter(None, (bars, agreement(self.places, self.theory))))
+        heading = "\n".join(filter(None, (bars, self._agreement)))
         stack = self.places[:-1] if self._has_readout else self.places
         return draw_signals(self.places, self.theory, self.start, heading, told, stack)
 
@@ -231,7 +220,8 @@ class Measurement(Shown):
         return f"signals at {places} of {networks}, {counted(self.inputs, 'input')}"
 
     def _facts(self) -> list[Fact]:
-        facts = place_facts(self.places, self.theory, self.start)
+        facts = self._place_facts()
+        facts += [self._summary()] if self.theory else []
         facts += [
             Fact("forward", self.forward_method),
             Fact("backward", self.backward_method),
@@ -239,62 +229,61 @@ class Measurement(Shown):
         ]
         return facts + [Fact("note", note) for note in self.notes]
 
-
-def place_facts(places: Sequence[PlaceSignals], theory: Sequence[Prediction | None], start: str) -> list[Fact]:
-    """A line for each place, or for the first and the last of many; with a theory what it says, and a summary.
-
-    Args:
-        places: in the order of execution.
-        theory: one entry for each place, or empty.
-        start: where forward Jacobians begin.
-    """
-    names = {"kernel": "kernel", "apjn_forward": f"J from {start}", "apjn_backward": "J to the output"}
-    predictions = theory or [None] * len(places)
-    lines = [
-        Fact(place.name, "; ".join(_number(place, prediction, name, told) for name, told in names.items()))
-        for place, prediction in zip(places, predictions, strict=True)
-    ]
-    if len(lines) > _MOST:
+    def _place_facts(self) -> list[Fact]:
+        """A line for each place, or for the first and the last of many, with what the theory says."""
+        names = {"kernel": "kernel", "apjn_forward": f"J from {self.start}", "apjn_backward": "J to the output"}
+        lines = []
+        for place, compared in zip(self.places, self._comparisons, strict=True):
+            numbers = (_in_words(said, place.number(name), compared.get(name)) for name, said in names.items())
+            lines.append(Fact(place.name, "; ".join(numbers)))
+        if len(lines) <= _MOST:
+            return lines
         between = Fact("...", f"{len(lines) - 2 * _ENDS} more places, all of them in .frame()")
-        lines = [*lines[:_ENDS], between, *lines[-_ENDS:]]
-    return lines + ([_summary(places, theory)] if theory else [])
+        return [*lines[:_ENDS], between, *lines[-_ENDS:]]
 
-
-def _number(place: PlaceSignals, prediction: Prediction | None, name: str, called: str) -> str:
-    found = comparison(place, prediction, name)
-    said = f"{called} {number_in_words(place.number(name))}"
-    if found is None:
-        return said
-    z = "" if math.isnan(found.z) else f" (z = {found.z:.2g})"
-    return f"{said}, theory {number_in_words(EstimatedNumber(found.expected, found.allowed or math.nan))}{z}"
-
-
-def _summary(places: Sequence[PlaceSignals], theory: Sequence[Prediction | None]) -> Fact:
-    found = {name: [comparison(*pair, name) for pair in zip(places, theory, strict=True)] for name in PREDICTED}
-    said = []
-    for name, each in found.items():
-        known = [one for one in each if one is not None]
-        scores = [abs(one.z) for one in known if not math.isnan(one.z)]
-        if known:
+    def _summary(self) -> Fact:
+        said = []
+        for name in PREDICTED:
+            compared = [of_place[name] for of_place in self._comparisons if name in of_place]
+            scores = [abs(one.z) for one in compared if not math.isnan(one.z)]
             largest = f", |z| at most {max(scores):.2g}" if scores else ""
-            said.append(f"{name} at {len(known)} of {len(places)} places{largest}")
-    return Fact("theory", "; ".join(said) + "; z is the difference in units of both errors" if said else "none")
+            said += [f"{name} at {len(compared)} of {len(self.places)} places{largest}"] if compared else []
+        return Fact("theory", "; ".join(said) + "; z is the difference in units of both errors" if said else "none")
+
+    @property
+    def _agreement(self) -> str:
+        """Whether the theory predicts what was measured, in a line; empty where it says nothing."""
+        scores: dict[str, float] = {}
+        for place, compared in zip(self.places, self._comparisons, strict=True):
+            if each := [abs(one.z) for one in compared.values() if not math.isnan(one.z)]:
+                scores[place.name] = max(each)
+        if not scores:
+            return ""
+        worst = max(scores, key=lambda name: scores[name])
+        apart, places = f"{scores[worst]:.2g} errors apart", f"{len(scores)} of {len(self.places)} places"
+        if scores[worst] <= _AGREES:
+            return f"the theory agrees at {places}: at most {apart}"
+        return f"the theory does not predict {worst}: {apart}"
 
 
-def agreement(places: Sequence[PlaceSignals], theory: Sequence[Prediction | None]) -> str:
-    """Whether a theory predicts what was measured, in a line; empty where it says nothing."""
-    scores: dict[str, float] = {}
-    for place, prediction in zip(places, theory, strict=bool(theory)):
-        found = [comparison(place, prediction, name) for name in PREDICTED]
-        each = [abs(one.z) for one in found if one is not None and not math.isnan(one.z)]
-        if each:
-            scores[place.name] = max(each)
-    if not scores:
-        return ""
-    worst = max(scores, key=lambda name: scores[name])
-    if scores[worst] <= _AGREES:
-        return f"the theory agrees at {len(scores)} of {len(places)} places: at most {scores[worst]:.2g} errors apart"
-    return f"the theory does not predict {worst}: {scores[worst]:.2g} errors apart"
+def _row(place: PlaceSignals, compared: Mapping[str, PlaceComparison]) -> dict[str, str | float]:
+    values: dict[str, float] = {}
+    for name in MEASURED:
+        values |= {name: float(place.number(name)), f"{name}_error": place.number(name).error}
+    row: dict[str, str | float] = {"place": place.name}
+    row |= {name: values.pop(name) for name in _FIRST} | values
+    row |= {"entries": place.entries, "axes": place.axes}
+    for name, one in compared.items():
+        row |= {f"{name}_theory": one.expected, f"{name}_theory_error": one.allowed, f"{name}_z": one.z}
+    return row
+
+
+def _in_words(what: str, number: EstimatedNumber, compared: PlaceComparison | None) -> str:
+    if compared is None:
+        return f"{what} {number_in_words(number)}"
+    z = "" if math.isnan(compared.z) else f" (z = {compared.z:.2g})"
+    expected = EstimatedNumber(compared.expected, compared.allowed or math.nan)
+    return f"{what} {number_in_words(number)}, theory {number_in_words(expected)}{z}"
 
 
 def number_in_words(number: EstimatedNumber) -> str:

@@ -2,7 +2,6 @@
 
 network_sample    everything that one network shows: statistics of places, arrays over places, inputs and probes
 network_passes    passes of a network with something done at each place; random directions
-tangents          squared norms of the Jacobians from the input to the places
-cotangents        squared norms of the Jacobians from the places to the output; gradients of a loss, and which
+jacobian_passes   squared norms of the Jacobians from the input to the places and to the output; gradients of a loss
 adam_step         how far the first step of Adam moves the streams
 """

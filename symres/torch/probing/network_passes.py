@@ -75,12 +75,19 @@ class Passes:
         """A number for each place and input."""
         return np.full((len(self.sites), self.size), value)
 
+    def norms_from_start(self) -> np.ndarray:
+        """A table of norms from the start: nan before it, 1 at it, 0 at places behind it."""
+        table = self.table()
+        if self.start is not None:
+            table[: self.row(self.start)] = np.nan
+            table[self.row(self.start)] = 1.0
+        return table
+
     def run(self, action: Action, enter: Callable[[torch.Tensor], torch.Tensor] | None = None) -> object:
         """One pass of the model.
 
-        Args:
-            action: at each of the places; it returns the tensor that goes on, or None.
-            enter: of the first tensor of floating-point numbers among the inputs; it returns the one that enters.
+        The action returns the tensor that goes on at a place, or None; ``enter`` what enters in the place of the first
+        tensor of floating-point numbers among the inputs.
 
         Returns:
             what the model returns.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,61 +24,63 @@ from ..models.model_state import (
 )
 from ..models.observing import Site, names_of, sites_of
 from ..models.wording import first_line, some_of
-from .cotangents import LossFunction, cotangent_norms, entries_of_output
+from .jacobian_passes import LossFunction, ReverseGraph, reverse_norms, tangent_norms
 from .network_passes import Passes, accurate, counts_inputs, no_fused_encoders
-from .tangents import entries_at_start, reverse_norms, tangent_norms
 
 PAIRED = 128  # inputs of which all pairs are compared: their number grows with the square
 
 
 @dataclass(frozen=True)
-class PlaceStatistics:
-    """Averages over the N entries (features and positions) of each input.
+class NetworkSample:
+    """What one network shows.
 
     Args:
-        kernel: mean square, shape (inputs,).
-        mean: shape (inputs,).
-        gram: (1/N) sum of products of two inputs, shape (pairs, pairs) for the first ``PAIRED`` inputs.
-        tokens: mean cosine of the features at two different positions, shape (inputs,); nan with one position.
-        axes: what the axes of the tensor are taken for.
-        entries: N.
+        names: of the places.
+        sites: these places.
+        start: where Jacobians begin.
+        axes: what the axes of the tensor at each place are taken for.
+        entries: N, the number of entries (features and positions) of one input at each place.
+        arrays: by the names of measured numbers, averages over the entries of each input, shape (places, inputs):
+            "kernel", "mean" and "token_cosine", nan with one position, and "loss", squared gradients of the loss, if
+            there is one; "gram", (1/N) sum of products of two inputs, (places, pairs, pairs) for the first ``PAIRED``
+            inputs; "apjn_forward" and "apjn_backward", (places, inputs, probes).
+        forward_method: in words.
+        backward_method: in words.
+        output_entries: N_L; None where the output has no numbers for each input.
+        dtype: of the tensor at the first place.
+        notes: for the user.
     """
 
-    kernel: np.ndarray
-    mean: np.ndarray
-    gram: np.ndarray
-    tokens: np.ndarray
-    axes: str
-    entries: int
+    names: tuple[str, ...]
+    sites: tuple[Site, ...]
+    start: str
+    axes: tuple[str, ...]
+    entries: tuple[int, ...]
+    arrays: Mapping[str, np.ndarray]
+    forward_method: str
+    backward_method: str
+    output_entries: int | None
+    dtype: torch.dtype
+    notes: tuple[str, ...]
 
 
-def statistics_of(tensor: torch.Tensor, size: int, module: nn.Module) -> PlaceStatistics:
-    """Averages over the entries of a tensor.
-
-    Args:
-        tensor: its first axis counts inputs.
-        size: the number of inputs.
-        module: that it enters or leaves: with convolutions in one dimension, three axes are (inputs, channels, length).
-    """
-    axes, features_first = _axes(tensor, module)
-    rows = accurate(tensor.detach()).reshape(size, -1)
-    gram = rows[:PAIRED] @ rows[:PAIRED].T / rows.shape[1]
-    features = accurate(tensor.detach())
-    if features_first:
-        features = features.movedim(1, -1)
+def _statistics(tensor: torch.Tensor, size: int, has_features_first: bool) -> dict[str, np.ndarray]:
+    """Averages over the entries of each input of a tensor, whose first axis counts inputs."""
+    numbers = accurate(tensor.detach())
+    rows = numbers.reshape(size, -1)
+    features = numbers.movedim(1, -1) if has_features_first else numbers
     features = features.reshape(size, -1, features.shape[-1])
-    return PlaceStatistics(
-        kernel=_array(rows.square().mean(dim=1)),
-        mean=_array(rows.mean(dim=1)),
-        gram=_array(gram),
-        tokens=_array(_mean_cosine(features)),
-        axes=axes,
-        entries=rows.shape[1],
-    )
+    gram = rows[:PAIRED] @ rows[:PAIRED].T / rows.shape[1]
+    averages = {"kernel": rows.square().mean(dim=1), "mean": rows.mean(dim=1), "gram": gram}
+    averages["token_cosine"] = _mean_cosine(features)
+    return {name: average.cpu().numpy().astype(float) for name, average in averages.items()}
 
 
 def _axes(tensor: torch.Tensor, module: nn.Module) -> tuple[str, bool]:
-    """What the axes mean, and whether that of the features is the second one."""
+    """What the axes mean, and whether that of the features is the second one.
+
+    Three axes are (inputs, channels, length) where the module there has one-dimensional convolutions.
+    """
     if tensor.ndim <= 2:
         return ("inputs, features" if tensor.ndim == 2 else "inputs"), False
     if tensor.ndim == 3:
@@ -95,10 +97,6 @@ def _mean_cosine(features: torch.Tensor) -> torch.Tensor:
         return torch.full((features.shape[0],), torch.nan, dtype=features.dtype)
     units = features / features.norm(dim=2, keepdim=True)
     return (units.sum(dim=1).square().sum(dim=1) - count) / (count * (count - 1))
-
-
-def _array(tensor: torch.Tensor) -> np.ndarray:
-    return tensor.cpu().numpy().astype(float)
 
 
 @dataclass(frozen=True)
@@ -120,39 +118,6 @@ class Plan:
     steps: Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class NetworkSample:
-    """What one network shows.
-
-    Args:
-        names: of the places.
-        sites: these places.
-        start: where Jacobians begin.
-        statistics: of each place.
-        forward: (places, inputs, probes): norms from the start.
-        backward: (places, inputs, probes): norms to the output.
-        loss: (places, inputs): squared gradients of the loss; None without a loss.
-        forward_method: in words.
-        backward_method: in words.
-        output_entries: N_L; None where the output has no numbers for each input.
-        dtype: of the tensor at the first place.
-        notes: for the user.
-    """
-
-    names: tuple[str, ...]
-    sites: tuple[Site, ...]
-    start: str
-    statistics: tuple[PlaceStatistics, ...]
-    forward: np.ndarray
-    backward: np.ndarray
-    loss: np.ndarray | None
-    forward_method: str
-    backward_method: str
-    output_entries: int | None
-    dtype: torch.dtype
-    notes: tuple[str, ...]
-
-
 @no_fused_encoders()
 def sample_network(
     model: nn.Module,
@@ -164,19 +129,13 @@ def sample_network(
 ) -> NetworkSample:
     """Measure one network, prepared by ``kept``, on some inputs.
 
-    Args:
-        model: the network.
-        chosen: its modules.
-        arguments: the inputs.
-        loss: of what the model returns.
-        plan: what is measured.
-        stream: the numbers of the network and of the part of the inputs: signs are drawn anew for each.
+    Signs are drawn anew for each stream: the numbers of the network and of the part of the inputs.
 
     Raises:
         DeclarationError: the model does not take the inputs, no place is reached, or there is no such start.
     """
     notes: list[str] = []
-    sites, statistics, dtype, outputs = _visited(model, chosen, arguments, notes)
+    sites, axes, arrays, dtype, outputs = _visited(model, chosen, arguments, notes)
     names = names_of(sites)
     plan.steps("kernels")
     begin = _start(names, sites, arguments, plan.start)
@@ -188,33 +147,34 @@ def sample_network(
         where = where_passes_differ(model, arguments)
         notes.append(f"passes on the same inputs differ from {where} on: numbers are averages over this randomness")
     passes = Passes(model, arguments, chosen, tuple(sites), begin, stochastic, coupled)
-    broken = [name for name, found in zip(names, statistics, strict=True) if not np.all(np.isfinite(found.kernel))]
-    if broken:
-        notes.append(f"numbers are not finite at {broken[0]}: {first_nonfinite(model, arguments)}")
+    is_finite = np.isfinite(arrays["kernel"]).all(axis=1)
+    if not is_finite.all():
+        broken = names[int(np.argmin(is_finite))]
+        notes.append(f"numbers are not finite at {broken}: {first_nonfinite(model, arguments)}")
     rngs = [
         [np.random.default_rng((plan.seed, *stream, direction, probe)) for probe in range(plan.probes)]
         for direction in (0, 1)  # forward and backward: streams of signs
     ]
-    forward, forward_method = _forward(passes, rngs[0], plan)
-    backward, gradients, backward_method, entries = _backward(passes, rngs[1], plan, loss, notes)
-    hidden = [
-        name
-        for name, row, place in zip(names, backward, statistics, strict=True)
-        if np.isnan(row).all() and not np.isnan(backward).all() and np.isfinite(place.kernel).all()
-    ]
-    if hidden:
-        notes.append(f"no norms to the output from {hidden[0]}: torch.no_grad or a checkpoint hides its gradients")
+    entries = axes[0 if begin is None else sites.index(begin)][1]
+    if begin is None and arguments.differentiable is not None:
+        entries = arguments.differentiable.numel() // passes.size
+    arrays["apjn_forward"], forward_method = _forward(passes, rngs[0], plan, entries)
+    backward, gradients, backward_method, output_entries = _backward(passes, rngs[1], plan, loss, notes)
+    arrays |= {"apjn_backward": backward} if gradients is None else {"apjn_backward": backward, "loss": gradients}
+    is_hidden = np.isnan(backward).all(axis=(1, 2)) & is_finite
+    if is_hidden.any() and not np.isnan(backward).all():
+        place = names[int(np.argmax(is_hidden))]
+        notes.append(f"no norms to the output from {place}: torch.no_grad or a checkpoint hides its gradients")
     return NetworkSample(
         names=tuple(names),
         sites=tuple(sites),
         start="input" if begin is None else names[sites.index(begin)],
-        statistics=tuple(statistics),
-        forward=forward,
-        backward=backward,
-        loss=gradients,
+        axes=tuple(words for words, _ in axes),
+        entries=tuple(entries for _, entries in axes),
+        arrays=arrays,
         forward_method=forward_method,
         backward_method=backward_method,
-        output_entries=entries,
+        output_entries=output_entries,
         dtype=dtype,
         notes=tuple(notes),
     )
@@ -222,10 +182,11 @@ def sample_network(
 
 def _visited(
     model: nn.Module, chosen: ChosenModules, arguments: CallArguments, notes: list[str]
-) -> tuple[list[Site], list[PlaceStatistics], torch.dtype, list[torch.Tensor]]:
-    """The places of a pass with their statistics, and what it returned."""
+) -> tuple[list[Site], list[tuple[str, int]], dict[str, np.ndarray], torch.dtype, list[torch.Tensor]]:
+    """The places of a pass with their axes, entries and statistics, and what it returned."""
     size = arguments.size
-    statistics: list[PlaceStatistics] = []
+    statistics: list[dict[str, np.ndarray]] = []
+    axes: list[tuple[str, int]] = []
     dtypes: list[torch.dtype] = []
     outputs: list[torch.Tensor] = []
     left: dict[str, tuple[int, ...]] = {}
@@ -234,7 +195,9 @@ def _visited(
         if not counts_inputs(tensor, size):
             left[site.module] = tuple(tensor.shape)
             return False
-        statistics.append(statistics_of(tensor, size, chosen.modules[site.module]))
+        words, has_features_first = _axes(tensor, chosen.modules[site.module])
+        axes.append((words, tensor.numel() // size))
+        statistics.append(_statistics(tensor, size, has_features_first))
         dtypes.append(tensor.dtype)
         return True
 
@@ -254,7 +217,8 @@ def _visited(
         )
     if unseen:
         notes.append(f"no tensor comes from {', '.join(unseen)}: not called in this pass, or its output has no numbers")
-    return sites, statistics, dtypes[0], outputs
+    arrays = {name: np.stack([of_place[name] for of_place in statistics]) for name in statistics[0]}
+    return sites, axes, arrays, dtypes[0], outputs
 
 
 def _start(names: list[str], sites: list[Site], arguments: CallArguments, start: str | None) -> Site | None:
@@ -270,8 +234,9 @@ def _start(names: list[str], sites: list[Site], arguments: CallArguments, start:
     return sites[names.index(start)]
 
 
-def _forward(passes: Passes, rngs: list[np.random.Generator], plan: Plan) -> tuple[np.ndarray, str]:
-    directions_there = passes.directions(entries_at_start(passes))
+def _forward(passes: Passes, rngs: list[np.random.Generator], plan: Plan, entries: int) -> tuple[np.ndarray, str]:
+    """The norms from the start, which has so many entries of one input, and how they were found."""
+    directions_there = passes.directions(entries)
     exact = plan.exact or (plan.exact is None and directions_there <= plan.probes)
     also = "; with derivatives by the other inputs of the batch, of order 1/inputs" if passes.coupled else ""
     directions = f"all {directions_there} directions" if exact else f"{plan.probes} random directions"
@@ -289,7 +254,7 @@ def _forward(passes: Passes, rngs: list[np.random.Generator], plan: Plan) -> tup
         said = first_line(error)
     found = []
     for rng in rngs[:1] if plan.exact else rngs:
-        found.append(reverse_norms(passes, rng, bool(plan.exact), lambda: None))
+        found.append(reverse_norms(passes, rng, bool(plan.exact)))
         plan.steps("forward")
     directions = "from all entries" if plan.exact else f"from {plan.probes} random cotangents"
     because = f"because forward mode failed ({said})"
@@ -299,28 +264,32 @@ def _forward(passes: Passes, rngs: list[np.random.Generator], plan: Plan) -> tup
 def _backward(
     passes: Passes, rngs: list[np.random.Generator], plan: Plan, loss: LossFunction | None, notes: list[str]
 ) -> tuple[np.ndarray, np.ndarray | None, str, int | None]:
-    entries = entries_of_output(passes)
-    all_of_them = None if entries is None else passes.directions(entries)
-    exact = bool(plan.exact or (plan.exact is None and all_of_them is not None and all_of_them <= plan.probes))
-    also = "; with derivatives of the other inputs of the batch, of order 1/inputs" if passes.coupled else ""
-    gradients: np.ndarray | None = None
-    found: list[np.ndarray] = []
-    for of_loss, norms in cotangent_norms(passes, rngs, exact, loss):
-        if of_loss is not None:
-            gradients = of_loss
-        if norms is not None:
-            found.append(norms)
+    """The norms to the output, squared gradients of the loss, how the norms were found, and N_L."""
+    graph, gradients, entries = ReverseGraph(passes), None, None
+    if loss is not None:
+        gradients = graph.loss_gradients(loss)
         plan.steps("backward")
-    if not found:
+    if graph.output is not None:
+        entries = graph.output.numel() // passes.size
+    if entries is None or graph.output is None or not graph.output.requires_grad:
         notes.append("the output is not differentiable with respect to any place, so that there are no backward norms")
         return passes.table(np.nan)[:, :, None], gradients, "none: the output is not differentiable", entries
+    all_of_them = passes.directions(entries)
+    exact = plan.exact or (plan.exact is None and all_of_them <= plan.probes)
+    norms: list[np.ndarray] = []
+    for rng in rngs[:1] if exact else rngs:
+        if passes.stochastic and norms:
+            graph = ReverseGraph(passes)
+        assert graph.output is not None
+        total = passes.table()
+        for position in range(all_of_them) if exact else [None]:
+            total += graph.gradients(graph.output, passes.direction(position, rng, graph.output))
+        norms.append(total / entries)
+        plan.steps("backward")
+    also = "; with derivatives of the other inputs of the batch, of order 1/inputs" if passes.coupled else ""
     directions = f"all {all_of_them} entries" if exact else f"{plan.probes} random cotangents"
-    return (
-        np.stack(found, axis=2),
-        gradients,
-        f"reverse-mode derivatives from {directions} of the output{also}",
-        entries,
-    )
+    method = f"reverse-mode derivatives from {directions} of the output{also}"
+    return np.stack(norms, axis=2), gradients, method, entries
 
 
 def joined(parts: Sequence[NetworkSample]) -> NetworkSample:
@@ -330,30 +299,15 @@ def joined(parts: Sequence[NetworkSample]) -> NetworkSample:
         raise DeclarationError(
             "parts of the inputs", "the model calls different modules in each of them", "measure with batch_size=None"
         )
-    size = sum(part.forward.shape[1] for part in parts)
-    squared = [part.loss for part in parts]
-    return replace(
-        first,
-        statistics=tuple(_joined([part.statistics[row] for part in parts]) for row in range(len(first.names))),
-        forward=np.concatenate([part.forward for part in parts], axis=1),
-        backward=np.concatenate([part.backward for part in parts], axis=1),
-        # a loss is an average over its inputs: a part has its share of it
-        loss=None
-        if first.loss is None
-        else np.concatenate([s * (s.shape[1] / size) ** 2 for s in squared if s is not None], axis=1),
-        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
-    )
-
-
-def _joined(parts: list[PlaceStatistics]) -> PlaceStatistics:
-    sizes = [len(part.gram) for part in parts]
-    gram = np.full((sum(sizes), sum(sizes)), np.nan)
-    for end, size, part in zip(np.cumsum(sizes), sizes, parts, strict=True):
-        gram[end - size : end, end - size : end] = part.gram
-    return replace(
-        parts[0],
-        kernel=np.concatenate([part.kernel for part in parts]),
-        mean=np.concatenate([part.mean for part in parts]),
-        tokens=np.concatenate([part.tokens for part in parts]),
-        gram=gram[:PAIRED, :PAIRED],
-    )
+    names = first.arrays.keys() - {"gram"}
+    arrays = {name: np.concatenate([part.arrays[name] for part in parts], axis=1) for name in names}
+    sizes = [part.arrays["kernel"].shape[1] for part in parts]
+    if "loss" in arrays:  # an average over its inputs: a part has its share of it
+        arrays["loss"] *= np.repeat(np.array(sizes) / sum(sizes), sizes) ** 2
+    of_pairs = [part.arrays["gram"] for part in parts]
+    counts = [gram.shape[1] for gram in of_pairs]
+    arrays["gram"] = np.full((len(first.names), sum(counts), sum(counts)), np.nan)
+    for end, count, gram in zip(np.cumsum(counts), counts, of_pairs, strict=True):
+        arrays["gram"][:, end - count : end, end - count : end] = gram
+    arrays["gram"] = arrays["gram"][:, :PAIRED, :PAIRED]
+    return replace(first, arrays=arrays, notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)))

@@ -19,8 +19,7 @@ from ...report.text.formula_text import Maths
 from ...theory.observables.layer_maps import CHI_PERP, KERNEL_MAP
 from ...theory.theory import Theory, derive
 from ...theory.walk.assignments import Assignment
-from ..equations.formula_values import factored
-from ..equations.opaque_parts import OpaquePart
+from ..equations.formula_values import OpaquePart, factored
 
 _OBSERVABLES = {observable.name: observable for observable in (KERNEL_MAP, CHI_PERP)}
 _KEPT = 128  # both observables of each layer: more layers than one model has

@@ -18,7 +18,6 @@ from ...core.words import abbreviated
 from ...layers.normalisation import BatchNorm
 from ..equations.dense_variances import remarks, variances
 from ..equations.layering import StretchReading, read_stretches
-from ..equations.pointwise_chains import KnownActivations
 from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.choosing import block_finder
 from ..models.keeping import kept, required_module, seeded
@@ -85,7 +84,7 @@ def reading_of_run(model: nn.Module, arguments: CallArguments, check: bool, seed
                 failure = error
                 continue
             steps = stream_steps(record, record.required_output(type(model).__name__))
-            stretches = read_stretches(record, steps, block_finder(model), KnownActivations())
+            stretches = read_stretches(record, steps, block_finder(model))
             generator = torch.Generator().manual_seed(seed) if check else None
             groups: dict[tuple[Any, ...], list[StretchReading]] = {}  # equal stretches together
             order = []

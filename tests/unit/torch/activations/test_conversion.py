@@ -15,6 +15,7 @@ import symres as sr
 from symres.core.errors import CheckRefuted, DeclarationError
 from symres.functions.companions import Sigmoid
 from symres.torch.activations import operations
+from tests.oracles.torch_blocks import SineInReverse
 
 # kinks of torch's activations, both tails, and the ordinary; no point is one of a grid in the package
 LEFT = (-700, -98.5, -31, -20.5, -8.2, -6, -3, -2.75, -1, -0.9, -0.5, -0.3, -1e-4)
@@ -44,11 +45,8 @@ class ScaledSquare(nn.Module):
         return y.mul_(self.scale).add_(self.shift)
 
 
-class NewGELU(nn.Module):
-    """As GPT-2 has it."""
-
-    def forward(self, x):
-        return 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0))))
+def gelu_of_gpt2(x):
+    return 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0))))
 
 
 class StraightThrough(torch.autograd.Function):
@@ -59,21 +57,6 @@ class StraightThrough(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):
         return gradient
-
-
-class SavedSiLU(torch.autograd.Function):
-    """A custom function whose derivative is right."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * torch.sigmoid(x)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        (x,) = ctx.saved_tensors
-        s = torch.sigmoid(x)
-        return gradient * s * (1 + x * (1 - s))
 
 
 def hard_silu(x):
@@ -103,7 +86,7 @@ CONVERTED = [
     (Swish(1.5), "swish(beta=3/2)"),
     (Swish(1.0), "silu"),
     (ScaledSquare(), "ScaledSquare"),
-    (NewGELU(), "gelu_tanh"),
+    (gelu_of_gpt2, "gelu_tanh"),
     (F.gelu, "gelu"),
     (F.elu, "elu(alpha=1)"),
     (torch.sin, "sin"),
@@ -111,7 +94,7 @@ CONVERTED = [
     (torch.special.ndtr, "special_ndtr"),
     (functools.partial(F.gelu, approximate="tanh"), "gelu_tanh"),
     (functools.partial(F.hardshrink, lambd=0.25), "hardshrink(threshold=1/4)"),
-    (SavedSiLU.apply, "silu"),
+    (SineInReverse.apply, "sin"),
     (hard_silu, "hard_swish"),
     (lambda x: x * torch.sigmoid(1.702 * x), "swish(beta=851/500)"),
     (lambda x: x * 0.5 * (1.0 + torch.erf(x / math.sqrt(2.0))), "gelu"),
@@ -154,11 +137,8 @@ def test_a_conversion_has_the_values_of_the_module(module, name):
 
 
 NO_FUNCTIONS_OF_ONE_ENTRY = {"GLU", "MultiheadAttention", "Softmax", "Softmax2d", "Softmin", "LogSoftmax"}
-GIVEN = {
-    "Threshold": (-0.25, 0.7),
-    "MultiheadAttention": (4, 2),
-    **dict.fromkeys(("Softmax", "Softmin", "LogSoftmax"), (-1,)),
-}
+GIVEN = {"Threshold": (-0.25, 0.7), "MultiheadAttention": (4, 2), **dict.fromkeys(("Softmax", "Softmin"), (-1,))}
+GIVEN["LogSoftmax"] = (-1,)
 
 
 @pytest.mark.parametrize("kind", nn.modules.activation.__all__)

@@ -8,7 +8,6 @@ from torch.nn import functional
 import symres as sr
 from symres.torch.equations.formula_values import NotRead
 from symres.torch.equations.interpreting import Interpreter
-from symres.torch.equations.pointwise_chains import KnownActivations
 from symres.torch.models.arguments_of_models import CallArguments
 from symres.torch.tracing.recording import record_run
 from tests.oracles.torch_blocks import Computed
@@ -18,7 +17,7 @@ W = torch.randn(N, N, generator=torch.Generator().manual_seed(0), dtype=torch.fl
 V = torch.randn(N, N, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
 U = torch.randn(2 * N, N, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
 B = torch.randn(N, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-KNOWN = KnownActivations()
+KNOWN = {}  # activations that were read
 C1, C2 = (sp.Symbol(f"C_W{i}", positive=True) for i in (1, 2))
 B1, B2 = (sp.Symbol(f"C_b{i}", nonnegative=True) for i in (1, 2))
 

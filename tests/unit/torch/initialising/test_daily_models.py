@@ -19,8 +19,6 @@ NETS = {
     "WideResNet-16": nets.WideResNet,
     "WideResNet-28": lambda: nets.WideResNet(4),
 }
-FAST = {"ResNet-18", "WideResNet-16"}
-DAILY = [pytest.param(name, marks=() if name in FAST else pytest.mark.exhaustive) for name in NETS]
 
 
 def images(count=16, size=32, seed=1):
@@ -44,7 +42,7 @@ def text(count=128, tokens=33, seed=0):
 
 class TestShortcutsOfAnotherWidth:
     @pytest.mark.exhaustive
-    @pytest.mark.parametrize("name", DAILY)
+    @pytest.mark.parametrize("name", NETS)
     def test_the_model_is_kept(self, name):
         torch.manual_seed(0)
         model, (inputs, _) = NETS[name](), images(size=64 if "pool" in name else 32)
@@ -63,9 +61,8 @@ class TestShortcutsOfAnotherWidth:
     def test_shortcuts_stand_for_the_stream(self):
         """Behind a convolution of 1x1 and a BatchNorm the norm decides, behind the convolution alone its weights do."""
         torch.manual_seed(0)
-        report = st.init_(
-            model := nets.ResNet(nets.BasicBlock, (1, 1, 1, 1), (8, 16, 32, 64)), inputs=images()[0], seed=0
-        )
+        model = nets.ResNet(nets.BasicBlock, (1, 1, 1, 1), (8, 16, 32, 64))
+        report = st.init_(model, inputs=images()[0], seed=0)
         assert report["layer2.0.downsample.0.weight"].variance == 1
         assert report["layer2.0.downsample.1.weight"].why == "shortcut: same kernel"
         size = float(model.layer2[0].downsample[1].weight[0].detach())
@@ -126,7 +123,7 @@ class TestGPT2:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("depth", [20, pytest.param(30, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("depth", [20, 30])
 def test_borders_of_zeros_are_made_up_for(depth):
     """On images of 4x4 a convolution of 3x3 sees zeros at a third of its places: kernels fell by 222."""
     torch.manual_seed(0)

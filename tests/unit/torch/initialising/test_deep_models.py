@@ -69,34 +69,25 @@ class TestHundredLayersOfMish:
             assert (1 / 5 < change < 5) if kept else change < 1e-3
 
 
-class TestTransformers:
-    def model(self, name):
-        sizes = {"vocab_size": 101, "bos_token_id": 1, "eos_token_id": 2}
-        wide = {"hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4}
-        short = {"n_layer": 4, "n_embd": 128, "n_head": 4, "n_positions": 32, "tie_word_embeddings": False}
-        builders = {
-            "gpt2": lambda: transformers.GPT2LMHeadModel(transformers.GPT2Config(**short, **sizes)),
-            "llama": lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(**wide, **sizes)),
-            "bert": lambda: transformers.BertModel(transformers.BertConfig(vocab_size=101, **wide)),
-        }
-        torch.manual_seed(0)
-        return builders[name]()
+SIZES = {"vocab_size": 101, "bos_token_id": 1, "eos_token_id": 2}
+WIDE = {"hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4}
+SHORT = {"n_layer": 4, "n_embd": 128, "n_head": 4, "n_positions": 32, "tie_word_embeddings": False}
+TRANSFORMERS = {  # by the list of their blocks
+    "transformer.h": lambda: transformers.GPT2LMHeadModel(transformers.GPT2Config(**SHORT, **SIZES)),
+    "model.layers": lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(**WIDE, **SIZES)),
+    "encoder.layer": lambda: transformers.BertModel(transformers.BertConfig(vocab_size=101, **WIDE)),
+}
 
-    @pytest.mark.parametrize(
-        ("name", "blocks"),
-        [
-            ("gpt2", [f"transformer.h.{k}" for k in range(4)]),
-            ("llama", [f"model.layers.{k}" for k in range(4)]),
-            ("bert", [f"encoder.layer.{k}" for k in range(4)]),
-        ],
-    )
-    def test_blocks_keep_kernel_and_gradient(self, name, blocks):
-        words = torch.randint(3, 101, (4, 12), generator=torch.Generator().manual_seed(0))
-        model = self.model(name)
-        report = st.init_(model, inputs=words)
-        kernels, gradients = hooked_streams(model.double().eval(), blocks, (words,), draws=4)
-        assert max(kernels) < 5 * min(kernels) and max(gradients) < 5 * min(gradients)
-        assert report.check.holds
-        assert any("attn" in note or "attention" in note for note in report.notes)
-        weights = {setting.module for setting in report.settings if setting.kind == "weight"}
-        assert sum(any(module.startswith(f"{block}.") for module in weights) for block in blocks) == 4
+
+@pytest.mark.parametrize("blocks", TRANSFORMERS)
+def test_blocks_of_transformers_keep_kernel_and_gradient(blocks):
+    torch.manual_seed(0)
+    model, blocks = TRANSFORMERS[blocks](), [f"{blocks}.{k}" for k in range(4)]
+    words = torch.randint(3, 101, (4, 12), generator=torch.Generator().manual_seed(0))
+    report = st.init_(model, inputs=words)
+    kernels, gradients = hooked_streams(model.double().eval(), blocks, (words,), draws=4)
+    assert max(kernels) < 5 * min(kernels) and max(gradients) < 5 * min(gradients)
+    assert report.check.holds
+    assert any("attn" in note or "attention" in note for note in report.notes)
+    weights = {setting.module for setting in report.settings if setting.kind == "weight"}
+    assert sum(any(module.startswith(f"{block}.") for module in weights) for block in blocks) == 4

@@ -72,6 +72,8 @@ class TestVariances:
         assert_variance(model[2].weight, 2 / 128)
         square = float(vectors.square().mean())
         assert report["0.weight"].variance * square == pytest.approx(report.advice[0][1].kernel)
+        larger = st.init_(mlp(4, 128, nn.ReLU), inputs=3 * vectors, like=report)
+        assert report["0.weight"].variance == pytest.approx(9 * larger["0.weight"].variance)
         # <relu(z)^2> = K/2
         assert report["8.weight"].variance == pytest.approx(2 / report.advice[0][1].kernel)
 
@@ -112,10 +114,6 @@ class TestVariances:
         assert report["0.weight"].variance == pytest.approx(report.advice[0][1].kernel)
         assert any("assumed" in note for note in report.notes)
 
-    def test_the_scale_of_inputs_goes_into_the_read_in(self, vectors, relu):
-        one, three = (st.init_(mlp(4, 128, nn.ReLU), inputs=scale * vectors, like=relu) for scale in (1, 3))
-        assert one["0.weight"].variance == pytest.approx(9 * three["0.weight"].variance)
-
     @pytest.mark.exhaustive
     def test_layers_without_biases_have_points_without(self, vectors):
         report = st.init_(mlp(4, 256, nn.GELU, bias=False), inputs=vectors)
@@ -124,9 +122,12 @@ class TestVariances:
         assert report["2.weight"].variance == advice.C_W
         assert 1.98 < advice.C_W < 4  # its critical point K* = 0 with C_W = 4 is unstable
 
-    def test_branches_carry_xi_at_their_end(self, vectors):
+    def test_branches_carry_xi_at_their_end_and_norms_begin_with_one_and_zero(self, vectors):
         model = Stack([NormedBlock(WIDTH) for _ in range(4)])
+        norm = model.blocks[0].norm
+        nn.init.normal_(norm.weight), nn.init.normal_(norm.bias)
         report = st.init_(model, inputs=vectors)
+        assert (norm.weight == 1).all() and not norm.bias.detach().any()
         xi = report.advice[0][1].parameters["xi"]
         assert report["blocks.2.first.weight"].variance == pytest.approx(1)
         assert report["blocks.2.second.weight"].variance == pytest.approx(xi**2)
@@ -144,21 +145,13 @@ class TestVariances:
         assert report.check.kernel_range < 2 and report.check.gradient_range < 2
 
     def test_rows_of_value_and_gate_are_both_drawn(self, vectors):
-        model = Stack([GatedBlock(WIDTH, bias=False) for _ in range(3)])
-        st.init_(model, inputs=vectors)
+        st.init_(model := Stack([GatedBlock(WIDTH, bias=False) for _ in range(3)]), inputs=vectors)
         for rows in model.blocks[1].up.weight.chunk(2):
             assert_variance(rows, 1 / WIDTH)
 
     def test_a_chain_of_two_activations_hands_the_kernel_over(self, vectors):
-        model = nn.Sequential(
-            nn.Linear(20, 256),
-            nn.GELU(),
-            nn.Linear(256, 256),
-            nn.Tanh(),
-            nn.Linear(256, 256),
-            nn.Tanh(),
-            nn.Linear(256, 5),
-        )
+        hidden = [m for kind in (nn.GELU, nn.Tanh) for m in (kind(), nn.Linear(256, 256))]
+        model = nn.Sequential(nn.Linear(20, 256), *hidden, nn.Tanh(), nn.Linear(256, 5))
         report = st.init_(model, inputs=vectors)
         tanh = dict(report.advice)["Dense(tanh(z))"].kernel
         kernels, _ = hooked_streams(model.double(), ["0", "2"], (vectors.double(),))
@@ -243,27 +236,16 @@ class TestWhatIsLeft:
         assert torch.equal(model.head.weight, before)
         assert any("head" in note and "embedding" in note for note in report.notes)
 
-    def test_tied_layers_are_set_once(self, vectors, relu):
+    def test_tied_layers_are_set_once_and_frozen_ones_are_left(self, vectors, relu):
         model = mlp(4, 128, nn.ReLU)
         model[4].weight = model[2].weight
+        model[6].weight.requires_grad_(False)
+        before = model[6].weight.detach().clone()
         report = st.init_(model, inputs=vectors, like=relu)
         assert "4.weight" in report["2.weight"].why
         assert_variance(model[4].weight, 2 / 128)
-
-    def test_frozen_parameters_are_left(self, vectors, relu):
-        model = mlp(4, 128, nn.ReLU)
-        model[4].weight.requires_grad_(False)
-        before = model[4].weight.detach().clone()
-        report = st.init_(model, inputs=vectors, like=relu)
-        assert torch.equal(model[4].weight, before) and not model[4].weight.requires_grad
-        assert report["4.weight"].reason == "left"
-
-    def test_norms_begin_with_one_and_zero(self, vectors):
-        model = Stack([NormedBlock(WIDTH) for _ in range(3)])
-        nn.init.normal_(model.blocks[0].norm.weight)
-        nn.init.normal_(model.blocks[0].norm.bias)
-        st.init_(model, inputs=vectors)
-        assert (model.blocks[0].norm.weight == 1).all() and not model.blocks[0].norm.bias.detach().any()
+        assert torch.equal(model[6].weight, before) and not model[6].weight.requires_grad
+        assert report["6.weight"].reason == "left"
 
     @pytest.mark.exhaustive
     def test_running_statistics_start_anew(self, vectors):

@@ -16,11 +16,6 @@ from tests.oracles.torch_blocks import Computed, mlp
 from tests.torch_state import untouched
 
 
-@pytest.fixture(scope="module")
-def images():
-    return torch.randn(8, 3, 24, 24, generator=torch.Generator().manual_seed(2))
-
-
 class TestBehindWhatIsNotRead:
     def test_dense_layers_behind_both_signs(self, vectors):
         """relu(x)^2 + relu(-x)^2 = x^2, in twice as many neurons: C_W = 2 keeps the kernel."""
@@ -33,8 +28,8 @@ class TestBehindWhatIsNotRead:
         kernels, gradients = hooked_streams(model.double(), places, (vectors.double(),))
         assert max(kernels) < 5 * min(kernels) and max(gradients) < 5 * min(gradients)
 
-    def test_convolutions_behind_relu_and_pools(self, images):
-        model = nets.pooled_net()
+    def test_convolutions_behind_relu_and_pools(self):
+        model, images = nets.pooled_net(), torch.randn(8, 3, 24, 24, generator=torch.Generator().manual_seed(2))
         report = st.init_(model, inputs=images, seed=0)
         kernels, entering = {}, {}
         for name, module in model.named_modules():
@@ -69,20 +64,15 @@ def outgrown(x, norm, dense):
     return x + torch.sort(x).values + dense(functional.relu(norm(x)))
 
 
-class TestFailingNetworks:
-    def model(self):
-        blocks = [Computed(outgrown, nn.LayerNorm(64), nn.Linear(64, 64)) for _ in range(8)]
-        return nn.Sequential(nn.Linear(20, 64), *blocks, nn.LayerNorm(64), nn.Linear(64, 10))
-
-    def test_they_are_refused_and_as_they_were(self, vectors):
-        model, told = self.model(), r"kernels change by a factor of .* most of it at .*force=True"
-        with untouched(model), pytest.raises(DeclarationError, match=told) as error:
-            st.init_(model, inputs=vectors)
-        assert "\n" not in str(error.value)
-
-    def test_force_keeps_them_and_says_so(self, vectors):
-        report = st.init_(self.model(), inputs=vectors, force=True)
-        assert not report.check.holds and any("kernels change by a factor of" in note for note in report.notes)
+def test_failing_networks_are_refused_and_as_they_were_and_force_keeps_them(vectors):
+    blocks = [Computed(outgrown, nn.LayerNorm(64), nn.Linear(64, 64)) for _ in range(8)]
+    model = nn.Sequential(nn.Linear(20, 64), *blocks, nn.LayerNorm(64), nn.Linear(64, 10))
+    told = r"kernels change by a factor of .* most of it at .*force=True"
+    with untouched(model), pytest.raises(DeclarationError, match=told) as error:
+        st.init_(model, inputs=vectors)
+    assert "\n" not in str(error.value)
+    report = st.init_(model, inputs=vectors, force=True)
+    assert not report.check.holds and any("kernels change by a factor of" in note for note in report.notes)
 
 
 def change_by_adam(model, inputs, places):
@@ -211,31 +201,17 @@ class TestDropout:
         notes = st.init_(model.eval(), inputs=vectors).notes
         assert any(f"dropout is active {said}" in note for note in notes) is not is_switched
 
-    @pytest.mark.parametrize("model", ["eval", "zero"])
-    def test_other_dropout_is_not(self, model, vectors):
-        net = self.model(0.0) if model == "zero" else self.model().eval()
-        assert not any("dropout" in note for note in st.init_(net, inputs=vectors).notes)
+    def test_other_dropout_is_not(self, vectors):
+        for model in (self.model(0.0), self.model().eval()):
+            assert not any("dropout" in note for note in st.init_(model, inputs=vectors).notes)
 
 
-class TestRandomNumbers:
-    """As other initialisers of PyTorch."""
-
-    def drawn(self, **given):
-        model = mlp(2, 64)
-        report = st.init_(model, **given)
-        return model[2].weight.detach().clone(), report
-
-    def test_a_generator_decides(self):
-        state = torch.get_rng_state()
-        source = torch.Generator().manual_seed(3)
-        model, other, again = mlp(2, 64), mlp(2, 64), mlp(2, 64)
-        torch.set_rng_state(state)
-        st.init_(model, generator=source)
-        st.init_(other, generator=source)
-        st.init_(again, generator=torch.Generator().manual_seed(3))
-        assert torch.equal(torch.get_rng_state(), state)
-        assert torch.equal(model[2].weight, again[2].weight) and not torch.equal(model[2].weight, other[2].weight)
-
-    def test_the_report_has_the_seed(self):
-        weights, report = self.drawn()
-        assert torch.equal(weights, self.drawn(seed=report.seed)[0])
+def test_a_generator_decides_and_the_report_has_the_seed():
+    models, source = [mlp(2, 64) for _ in range(4)], torch.Generator().manual_seed(3)
+    state = torch.get_rng_state()
+    reports = [st.init_(model, generator=source) for model in models[:2]]
+    st.init_(models[2], generator=torch.Generator().manual_seed(3))
+    st.init_(models[3], seed=reports[1].seed)
+    assert torch.equal(torch.get_rng_state(), state)
+    first, second, again, seeded = (model[2].weight for model in models)
+    assert torch.equal(first, again) and not torch.equal(first, second) and torch.equal(second, seeded)

@@ -11,7 +11,7 @@ import symres.torch as st
 from symres.core.errors import DeclarationError
 from tests.oracles.brute_jacobians import of_stack
 from tests.oracles.modern_networks import Fused
-from tests.oracles.torch_blocks import Computed, NormedBlock
+from tests.oracles.torch_blocks import Computed, NormedBlock, SineInReverse
 
 WIDTH = 6
 
@@ -30,24 +30,16 @@ def dense():
     return nn.Sequential(nn.Linear(5, WIDTH), nn.ReLU(inplace=True), nn.Linear(WIDTH, WIDTH), nn.GELU())
 
 
-def convolutional():
-    return nn.Sequential(nn.Conv2d(2, 3, 3, padding=1), nn.Tanh(), nn.Conv2d(3, 2, 3), nn.ReLU(inplace=True))
-
-
-def gated():
-    return nn.Sequential(nn.Linear(5, 8), nn.GLU(), nn.Linear(4, 6))
-
-
 MODELS = {
     "dense": (dense, (3, 5)),
-    "convolutional": (convolutional, (2, 2, 5, 5)),
+    "convolutional": (
+        lambda: nn.Sequential(nn.Conv2d(2, 3, 3, padding=1), nn.Tanh(), nn.Conv2d(3, 2, 3), nn.ReLU(inplace=True)),
+        (2, 2, 5, 5),
+    ),
     "residual": (lambda: nn.Sequential(residual(), residual(), nn.Linear(WIDTH, 2)), (4, WIDTH)),
     "attention": (lambda: nn.Sequential(Fused(WIDTH, 2), residual()), (2, 4, WIDTH)),
-    "in place": (
-        lambda: nn.Sequential(*(Computed(in_place, nn.Linear(WIDTH, WIDTH)) for _ in range(2))),
-        (3, WIDTH),
-    ),
-    "gated": (gated, (3, 5)),
+    "in place": (lambda: nn.Sequential(*(Computed(in_place, nn.Linear(WIDTH, WIDTH)) for _ in "12")), (3, WIDTH)),
+    "gated": (lambda: nn.Sequential(nn.Linear(5, 8), nn.GLU(), nn.Linear(4, 6)), (3, 5)),
     "encoder": (
         lambda: nn.Sequential(nn.TransformerEncoderLayer(WIDTH, 2, 8, batch_first=True), nn.Linear(WIDTH, 3)),
         (2, 3, WIDTH),
@@ -101,21 +93,10 @@ def test_of_a_batch_all_derivatives_of_a_normalised_place_add_up():
             assert abs(place.number(name) - truth) < 4 * error + 1e-12 and error < 0.03 * truth
 
 
-class _NoForwardRule(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.sin()
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return gradient * ctx.saved_tensors[0].cos()
-
-
 @pytest.mark.parametrize("exact", [True, False])
 def test_an_operation_without_a_forward_rule_is_differentiated_in_reverse(exact):
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(3, 4), Computed(_NoForwardRule.apply), nn.Linear(4, 4)).double()
+    model = nn.Sequential(nn.Linear(3, 4), Computed(SineInReverse.apply), nn.Linear(4, 4)).double()
     inputs = torch.randn(2, 3, dtype=torch.float64)
     expected = [forward for _, forward, _ in of_stack(model, inputs)]
     found = st.measure(model, inputs, children, exact=exact, probes=1000)
@@ -220,27 +201,20 @@ def test_integer_inputs_begin_at_the_first_place():
     found = st.measure(model, {"ids": ids}, exact=True)
     assert found.start == "input of h.0" == found.places[0].name
     stack = nn.Sequential(*model.h)
-    place = model.embed(ids).detach()
-    expected = of_stack(stack, place)
-    for measured, (kernel, forward, backward) in zip(found.places[1:], expected, strict=True):
-        assert measured.kernel == pytest.approx(kernel, rel=1e-11)
-        assert measured.apjn_forward == pytest.approx(forward, rel=1e-11)
-        assert measured.apjn_backward == pytest.approx(backward, rel=1e-11)
+    expected = of_stack(stack, model.embed(ids).detach())
+    columns = ["kernel", "apjn_forward", "apjn_backward"]
+    np.testing.assert_allclose(found.frame()[columns].to_numpy()[1:], np.array(expected), rtol=1e-11)
     assert found.places[0].apjn_backward == pytest.approx(expected[-1][1], rel=1e-11)
     with pytest.raises(DeclarationError, match="integers"):
         st.measure(model, {"ids": ids}, start="input")
 
 
 def test_networks_are_drawn_one_after_the_other():
-    def build():
-        return nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4))
-
-    inputs = torch.randn(3, 4)
-    both = st.measure(build, inputs, seeds=2, seed=5, exact=True)
-    kernels = []
+    inputs, kernels = torch.randn(3, 5), []
+    both = st.measure(dense, inputs, seeds=2, seed=5, exact=True)
     for seed in (5, 6):
         torch.manual_seed(seed)
-        kernels.append(st.measure(build(), inputs, exact=True).places[1].kernel)
+        kernels.append(st.measure(dense(), inputs, exact=True).places[1].kernel)
     assert both.places[1].kernel == pytest.approx(np.mean(kernels), rel=1e-6)
     assert both.places[1].kernel.error == pytest.approx(abs(kernels[0] - kernels[1]) / 2, rel=1e-5)
     assert both.errors_over == "networks"
@@ -248,15 +222,8 @@ def test_networks_are_drawn_one_after_the_other():
 
 def test_the_seed_decides_everything():
     model, inputs = made("dense")
-    first, again = (st.measure(model, inputs, seed=3, exact=False).to_json() for _ in range(2))
-    other = st.measure(model, inputs, seed=4, exact=False).to_json()
-
-    def rows(text):
-        import json
-
-        return json.loads(text)["places"]
-
-    assert rows(first) == rows(again) != rows(other)
+    first, again, other = (st.measure(model, inputs, seed=k, exact=False).to_dict()["places"] for k in (3, 3, 4))
+    assert first == again != other
 
 
 def test_more_probes_than_directions_are_all_directions():

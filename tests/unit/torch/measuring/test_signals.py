@@ -27,13 +27,22 @@ def inputs():
     return torch.randn(3, 6)
 
 
-def test_columns_and_rows(model, inputs):
-    frame = st.measure(model, inputs, probes=2).frame()
+def test_columns_and_rows_text_and_json(model, inputs):
+    measured = st.measure(model, inputs, probes=2)
+    frame = measured.frame()
     assert list(frame.columns[: len(COLUMNS)]) == COLUMNS
     assert list(frame["place"]) == list("01234")
     assert {"covariance", "token_cosine", "gradient_norm", "cosine_error", "entries", "axes"} <= set(frame.columns)
     assert (frame["kernel_error"] > 0).all() and frame["gradient_norm"].isna().all()
     assert not [name for name in frame.columns if "theory" in name]
+    text = str(measured)
+    assert text.startswith("signals at 5 places of 1 network, 3 inputs")
+    assert "errors: standard errors over inputs" in text
+    read = json.loads(measured.to_json())
+    assert [row["place"] for row in read["places"]] == list("01234")
+    assert read["places"][3]["kernel"] == measured["3"].kernel and read["places"][0]["gradient_norm"] is None
+    with pytest.raises(KeyError):
+        measured["nowhere"]
 
 
 def test_theory_of_every_form(model, inputs):
@@ -58,19 +67,6 @@ def test_z_scores_have_the_errors_of_both_sides(model, inputs):
     assert frame["kernel_z"][2] == pytest.approx(-3 / math.sqrt(2)) and math.isnan(frame["kernel_z"][1])
 
 
-def test_text_and_json(model, inputs):
-    measured = st.measure(model, inputs, probes=2)
-    text = str(measured)
-    assert (
-        text.startswith("signals at 5 places of 1 network, 3 inputs") and "errors: standard errors over inputs" in text
-    )
-    read = json.loads(measured.to_json())
-    assert [row["place"] for row in read["places"]] == list("01234")
-    assert read["places"][3]["kernel"] == measured["3"].kernel and read["places"][0]["gradient_norm"] is None
-    with pytest.raises(KeyError):
-        measured["nowhere"]
-
-
 def orthogonal(depth, gain):
     """Layers that multiply every vector by the gain."""
     torch.manual_seed(0)
@@ -80,13 +76,9 @@ def orthogonal(depth, gain):
     return model
 
 
-def axes_of(measured):
-    return measured.plot().axes
-
-
 def test_the_figure_shows_every_number_with_its_error(model, inputs):
     measured = st.measure(model, inputs, probes=2, loss=lambda y: y.square().mean())
-    panels = axes_of(measured)
+    panels = measured.plot().axes
     assert len(panels) == 3 and all(panel.get_yscale() == "log" for panel in panels)
     drawn = [container for panel in panels for container in panel.containers]
     names = ["kernel", "apjn_forward", "apjn_backward", "gradient_norm"]
@@ -100,14 +92,12 @@ def test_the_figure_shows_every_number_with_its_error(model, inputs):
 
 def test_the_figure_tells_what_happens(inputs):
     model = orthogonal(8, 2)
-    panels = axes_of(st.measure(model, inputs, exact=True))
-    assert panels[0].get_title() == "kernels grow by a factor 1.64e+04"
-    assert panels[1].get_title().startswith("forward Jacobian norms grow by a factor 1.64e+04")
     readout = nn.Linear(6, 2, bias=False)
     nn.init.zeros_(readout.weight[:, 2:]), nn.init.eye_(readout.weight[:, :2])
-    panels = axes_of(st.measure(model.append(readout), inputs, exact=True))
-    assert panels[0].get_title() == "kernels grow by a factor 1.64e+04 before the readout"
-    assert panels[1].get_title().startswith("forward Jacobian norms grow by a factor 1.64e+04 before the readout")
+    for stack, end in ((model, ""), (nn.Sequential(*model, readout), " before the readout")):
+        panels = st.measure(stack, inputs, exact=True).plot().axes
+        assert panels[0].get_title() == f"kernels grow by a factor 1.64e+04{end}"
+        assert panels[1].get_title().startswith(f"forward Jacobian norms grow by a factor 1.64e+04{end}")
 
 
 @pytest.mark.parametrize(("gain", "size"), [(1.0, 1.6), (1.02, 0.14), (1.3, 0.37), (2.0, 1.1)])
@@ -125,14 +115,14 @@ def test_axes_have_numbers_whatever_their_range(gain, size):
 
 def test_curves_that_cover_each_other_are_said_to(inputs):
     for gain, same in ((1.0, True), (1.2, False)):
-        labels = axes_of(st.measure(orthogonal(4, gain), inputs, exact=True))[1].get_legend_handles_labels()[1]
+        labels = st.measure(orthogonal(4, gain), inputs, exact=True).plot().axes[1].get_legend_handles_labels()[1]
         assert ("from the place to the output (the same curve)" in labels) == same
 
 
 def test_the_figure_draws_theory_and_dead_places(inputs):
     model = nn.Sequential(nn.Linear(6, 6), nn.Threshold(1e9, 0.0), nn.Linear(6, 6))
     theory = [st.Prediction(kernel=1.0, kernel_error=0.1, apjn_forward=2.0), None, st.Prediction(apjn_backward=1.0)]
-    panels = axes_of(st.measure(model, inputs, "*", theory=theory, exact=True))
+    panels = st.measure(model, inputs, "*", theory=theory, exact=True).plot().axes
     labels = {text for panel in panels for text in panel.get_legend_handles_labels()[1]}
     assert {"theory, kernel", "theory, from the input to the place", "kernel"} <= labels
     assert "0" in {text.get_text() for text in panels[0].texts}
@@ -140,7 +130,7 @@ def test_the_figure_draws_theory_and_dead_places(inputs):
 
 def test_predictions_without_neighbours_are_seen(model, inputs):
     theory = {"1": st.Prediction(kernel=3.0, kernel_error=0.5), "4": st.Prediction(kernel=2.0, kernel_error=0.1)}
-    panel = axes_of(st.measure(model, inputs, probes=2, theory=theory))[0]
+    panel = st.measure(model, inputs, probes=2, theory=theory).plot().axes[0]
     short = {tuple(line.get_ydata()): line.get_xdata() for line in panel.lines if len(line.get_xdata()) == 2}
     for place, kernel in ((2, 3.0), (5, 2.0)):
         low, high = short[kernel, kernel]
@@ -149,7 +139,7 @@ def test_predictions_without_neighbours_are_seen(model, inputs):
                for band in panel.collections for p in band.get_paths() if len(p.vertices)]  # fmt: skip
     assert any(np.allclose(found, (1.7, 2.5, 3.5)) for found in extents)
     assert "band: what the theory allows" in panel.get_legend_handles_labels()[1]
-    plain = axes_of(st.measure(model, inputs, probes=2, theory=[(1.0, 1.0)] * 5))[0]
+    plain = st.measure(model, inputs, probes=2, theory=[(1.0, 1.0)] * 5).plot().axes[0]
     assert "band: what the theory allows" not in plain.get_legend_handles_labels()[1]
 
 

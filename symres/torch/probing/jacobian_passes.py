@@ -1,26 +1,97 @@
-"""Squared norms of the Jacobians from every place to the output, and gradients of a loss, by reverse passes.
+"""Squared norms of the Jacobians from the start to every place and from there to the output; gradients of a loss.
 
-One reverse pass takes a cotangent with entries +-1 from the output back to all places. The sum of its squares at a
-place over N_L is, averaged over the signs, ``(1/N_L) sum_ij (dh^L_i/dh^l_j)^2`` of each input.
+One pass carries a tangent with entries +-1 from the start to all places. Its mean square at a place is, averaged over
+the signs, ``(1/N_l) sum_ij (dh^l_i/dh^0_j)^2`` of each input (Hutchinson; Doshi et al. (3)). One reverse pass takes a
+cotangent with entries +-1 from the output back to all places. The sum of its squares at a place over N_L is, averaged
+over the signs, ``(1/N_L) sum_ij (dh^L_i/dh^l_j)^2`` of each input.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
 import torch
+from torch.autograd import forward_ad
 from torch.nn import functional
 
 from ...core.errors import DeclarationError
 from ..models.model_state import without_gradients
 from ..models.observing import Site
 from ..models.structures import first_tensor
-from .network_passes import Passes, squares
+from .network_passes import Passes, plain_attention, squares
 
 LossFunction = Callable[[object], torch.Tensor]
 Loss: TypeAlias = str | LossFunction
+
+
+def tangent_norms(passes: Passes, rng: np.random.Generator, position: int | None = None) -> np.ndarray:
+    """The mean square of a tangent at each place.
+
+    Args:
+        passes: the network.
+        rng: source of the signs, which are independent for each input.
+        position: the entry of the start that varies; None: all of them.
+
+    Returns:
+        Shape (places, inputs); nan at places before the start, 1 at the start (its share for one entry).
+
+    Raises:
+        NotImplementedError, RuntimeError: an operation that has no forward rule.
+    """
+    size, norms = passes.size, passes.norms_from_start()
+
+    def dual(tensor: torch.Tensor) -> torch.Tensor:
+        return forward_ad.make_dual(tensor, passes.direction(position, rng, tensor))
+
+    def at(site: Site, tensor: torch.Tensor) -> torch.Tensor | None:
+        row, entries = passes.row(site), tensor.numel() // size
+        if site == passes.start:
+            norms[row] = 1.0 if position is None else 1.0 / passes.directions(entries)
+            return dual(tensor.clone())
+        tangent = forward_ad.unpack_dual(tensor).tangent
+        if tangent is not None:
+            norms[row] = squares(tangent, size) / entries
+        return None
+
+    with torch.no_grad(), plain_attention(), forward_ad.dual_level():
+        passes.run(at, dual if passes.start is None else None)
+    return norms
+
+
+def reverse_norms(passes: Passes, rng: np.random.Generator, exact: bool) -> np.ndarray:
+    """The norms of ``tangent_norms`` where an operation has no forward rule: one reverse pass for every place.
+
+    They are exact with all entries of every place, one after the other, in the place of random signs.
+    """
+    size, norms = passes.size, passes.norms_from_start()
+    first: list[torch.Tensor] = []
+    there: dict[Site, torch.Tensor] = {}
+
+    def leaf(tensor: torch.Tensor) -> torch.Tensor:
+        first.append(tensor.detach().clone().requires_grad_())
+        return first[0].clone()  # a leaf must not be changed in place
+
+    def at(site: Site, tensor: torch.Tensor) -> torch.Tensor | None:
+        if site == passes.start:
+            return leaf(tensor)
+        if not torch.is_grad_enabled():  # inside of torch.no_grad: it has no graph
+            norms[passes.row(site)] = np.nan
+        elif tensor.requires_grad:
+            there[site] = tensor.clone()  # what comes afterwards may change it in place
+        return None
+
+    with torch.enable_grad():
+        passes.run(at, leaf if passes.start is None else None)
+        for site, tensor in there.items():
+            entries = tensor.numel() // size
+            for position in range(passes.directions(entries)) if exact else [None]:
+                cotangent = passes.direction(position, rng, tensor)
+                (gradient,) = torch.autograd.grad(tensor, first[0], cotangent, retain_graph=True, allow_unused=True)
+                if gradient is not None:
+                    norms[passes.row(site)] += squares(gradient, size) / entries
+    return norms
 
 
 class ReverseGraph:
@@ -60,17 +131,8 @@ class ReverseGraph:
         tensor.register_hook(note)
         return None
 
-    @property
-    def is_differentiable(self) -> bool:
-        """Whether the output depends on the input or on a place by differentiable operations."""
-        return self.output is not None and self.output.requires_grad
-
     def gradients(self, of: torch.Tensor, cotangent: torch.Tensor | None = None) -> np.ndarray:
-        """The sum of the squares of the gradient at each place, of each input.
-
-        Args:
-            of: the output, or a loss.
-            cotangent: weights of its entries; None for a scalar.
+        """The sum of the squares of the gradient of an output or of a loss at each place, of each input.
 
         Returns:
             Shape (places, inputs); 0 where ``of`` does not depend on a place, nan at places without a graph.
@@ -100,44 +162,6 @@ class ReverseGraph:
         return self.gradients(value) if value.requires_grad else self._passes.table(np.nan)
 
 
-def cotangent_norms(
-    passes: Passes, rngs: list[np.random.Generator], exact: bool, loss: LossFunction | None
-) -> Iterator[tuple[np.ndarray | None, np.ndarray | None]]:
-    """Norms from the places to the output for one probe after the other, and first those of the gradient of a loss.
-
-    Args:
-        passes: the network.
-        rngs: sources of the signs, one for each probe.
-        exact: all entries of the output, one after the other, instead of probes; the result is their sum.
-        loss: of what the model returns; None: no loss.
-
-    Returns:
-        The squared gradients of the loss and None, if there is a loss; then None and the norms of each probe, shape
-        (places, inputs). Where the output is not differentiable, no norms.
-    """
-    graph = ReverseGraph(passes)
-    if loss is not None:
-        yield graph.loss_gradients(loss), None
-    if not graph.is_differentiable:
-        return
-    for rng in rngs[:1] if exact else rngs:
-        graph = ReverseGraph(passes) if passes.stochastic and rng is not rngs[0] else graph
-        output = graph.output
-        assert output is not None
-        entries = output.numel() // passes.size
-        total = passes.table()
-        for position in range(passes.directions(entries)) if exact else [None]:
-            total += graph.gradients(output, passes.direction(position, rng, output))
-        yield None, total / entries
-
-
-def entries_of_output(passes: Passes) -> int | None:
-    """The number N_L of entries of the output of one input; None where it has no floating-point numbers."""
-    with torch.no_grad():
-        output = passes.output(passes.run(lambda site, tensor: None))
-    return None if output is None else output.numel() // passes.size
-
-
 def _mean_square(output: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     if output.shape != targets.shape:
         raise DeclarationError(
@@ -156,20 +180,11 @@ def _cross_entropy(output: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     return functional.cross_entropy(output.flatten(0, -2), targets.flatten())
 
 
-_NAMED: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
-    "mse": _mean_square,
-    "cross_entropy": _cross_entropy,
-}
+_NAMED = {"mse": _mean_square, "cross_entropy": _cross_entropy}
 
 
 def loss_of_part(loss: Loss | None, targets: torch.Tensor | None, part: slice, size: int) -> LossFunction | None:
-    """The loss of some of the inputs, as a function of what the model returns.
-
-    Args:
-        loss: a name, a function, or None.
-        targets: for a name.
-        part: which inputs.
-        size: how many inputs there are.
+    """The loss of a part of the inputs, as a function of what the model returns; a name needs targets.
 
     Raises:
         DeclarationError: an unknown name, missing targets, or (when it is called) a loss that is no single number.
