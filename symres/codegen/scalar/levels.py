@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from ...core.symbols import K1, K2
-from ..planning.common_factors import PAIR, with_common_factors
+from ..planning.decomposition import PAIR, with_common_factors
 from ..planning.network_plan import without_single_inputs
 from ..stable.primitives import PAIRED, GeneratedSymbol
 

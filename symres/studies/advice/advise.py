@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import sympy as sp
 
-from ...check.simulation.depth_paths import depth_paths
+from ...check.simulation.partial_jacobians import depth_paths
 from ...core.errors import SymresError
 from ...core.scalars import Number
 from ...core.symbols import C_W, C_b, gamma, xi, z

@@ -24,7 +24,7 @@ from ...functions.roots.root import ImplicitNumber, SystemRoot, Value
 from ...gaussian.algebra.canonical import canonical
 from ...gaussian.calculus.expectation import Expectation
 from ...notation.decimals import denested
-from ...notation.factors import tidy_factors
+from ...notation.shortest import tidy_factors
 from ...results.critical_point import CriticalPoint, Exponents, KernelGrowth, SearchResult, Stretch
 from ...results.quantity import Quantity
 from ..quantities.closed_forms import closed
