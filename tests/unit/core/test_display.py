@@ -163,10 +163,14 @@ def test_only_records_of_few_numbers_show_all_their_fields():
 
     for name in (*sr.__all__, *st.__all__):
         getattr(sr, name, None) or getattr(st, name)  # names are imported when they are asked for
-    classes = [cls for cls in Shown.__subclasses__() if cls.__module__.startswith("symres")]
+    classes = [cls for cls in _subclasses(Shown) if cls.__module__.startswith("symres")]
     assert len(classes) > 15
     raw = {cls.__name__ for cls in classes if getattr(vars(cls).get("__dataclass_params__"), "repr", False)}
     assert raw == {"Activation", "DepthScales", "Exponents", "FixedPoint", "Layer", "Phase", "Regime", "Theory"}
+
+
+def _subclasses(cls):
+    return [inner for child in cls.__subclasses__() for inner in (child, *_subclasses(child))]
 
 
 class Angled(Shown):
