@@ -71,9 +71,11 @@ class FixedPoint(_KeptKernel):
 
 def _facts_of(*sides: tuple[str, str, float | sp.Symbol]) -> list[Fact]:
     """Equations from names as text and in LaTeX; no LaTeX where a side is not a finite number."""
-    finite = (isinstance(side, sp.Symbol) or math.isfinite(side) for _, _, side in sides)
-    rows = zip(sides, finite, strict=True)
-    return [Fact("", f"{name} = {side}", f"{left} = {side}" if shown else "") for (name, left, side), shown in rows]
+    facts = []
+    for name, left, side in sides:
+        has_value = isinstance(side, sp.Symbol) or math.isfinite(side)
+        facts.append(Fact("", f"{name} = {side}", f"{left} = {side}" if has_value else ""))
+    return facts
 
 
 @dataclass(frozen=True)

@@ -226,8 +226,9 @@ class CriticalTheory(LayerTheory):
             >>> weight  # 1/<sin^2>
             2/(1 - exp(-2*K))
         """
+        maps = self.flow_maps  # derived within budgets of their own
         asked = "critical line along the kernel"
-        return self.attempted(Stage.LINE, asked, lambda: critical_line.parametric_line(self.flow_maps), None)
+        return self.attempted(Stage.LINE, asked, lambda: critical_line.parametric_line(maps), None)
 
     @cached_property
     def critical_line_averages(self) -> tuple[sp.Expr, sp.Expr] | None:

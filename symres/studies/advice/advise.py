@@ -157,9 +157,12 @@ def _shown(flow: DepthFlow, setting: Setting, inputs: float | None) -> Setting:
 def _promising(flow: DepthFlow, group: list[Setting], depth: int) -> list[Setting]:
     """A few settings of a group, in the order in which they are tried; the best one where none is promising."""
     ranges = {id(s): flow.range(s, depth) for s in group}
-    # those that an input whose first kernel is four times as large survives as well, at infinite width
-    robust = (s for s in group if ranges[id(s)] < _HOPELESS > flow.range(s.starting(LARGER * s.kernel), depth))
-    alive = sorted(robust, key=lambda s: s.note)
+
+    def is_robust(setting: Setting) -> bool:
+        """Whether an input whose first kernel is four times as large survives as well, at infinite width."""
+        return flow.range(setting.starting(LARGER * setting.kernel), depth) < _HOPELESS
+
+    alive = sorted((s for s in group if ranges[id(s)] < _HOPELESS and is_robust(s)), key=lambda s: s.note)
     # of settings that differ by rounding alone, the first
     return alive[:_FEW] or sorted(group, key=lambda s: float(f"{ranges[id(s)]:.9g}"))[:1]
 

@@ -32,7 +32,7 @@ _LARGEST = 100.0  # C_b over the kernel
 def groups(flow: DepthFlow, depth: int, width: int, inputs: float | None) -> Iterator[list[Setting]]:
     """Critical points, the critical line, small branches, and what a search finds.
 
-    ``inputs`` is their mean square, if it is given.
+    ``inputs`` is the mean square of the inputs, if it is given.
     """
     free = set(flow.theory.layer.parameters)
     if C_W not in free:
@@ -75,7 +75,10 @@ def _given(flow: DepthFlow, depth: int, inputs: float | None) -> Iterator[Settin
 def at_points(
     flow: DepthFlow, depth: int, fixed: Mapping[sp.Symbol, sp.Expr], inputs: float | None
 ) -> Iterator[Setting]:
-    """One setting for each critical point to which kernels flow, or which keeps all, at fixed weights."""
+    """One setting for each critical point to which kernels flow, or which keeps all.
+
+    Weights of skip and branch are ``fixed``; ``inputs`` is the mean square of the inputs, if it is given.
+    """
     for point in flow.theory.critical_points:
         found = _numbers(point, fixed)
         if found is None or point.stability == "unstable":

@@ -32,7 +32,10 @@ _ALIKE = 6  # decimals of a cost, which floats add up over the layers
 def small_branches(
     flow: DepthFlow, depth: int, fixed: Mapping[sp.Symbol, float], inputs: float | None
 ) -> Iterator[Setting]:
-    """Settings of layers that are the identity without their branch, at a fixed skip: its weight, or C_W, is small."""
+    """Settings of layers that are the identity without their branch: its weight, or C_W, is small.
+
+    The weight of the skip is ``fixed``; ``inputs`` is the mean square of the inputs, if it is given.
+    """
     free = set(flow.theory.layer.parameters) - set(fixed)
     small = xi if xi in free else C_W
     if small not in free:

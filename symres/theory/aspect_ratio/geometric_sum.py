@@ -218,13 +218,14 @@ def _of_one_sign(function: PowerSeries, power: arb, ratio: arb, bound: arb) -> a
     """The sum for a positive ratio: of each interval of powers the values of c, or those of a polynomial, at once."""
     total, sign = arb(0), 1 if power.mid() >= 0 else -1
     while abs(power).mid() > _INNER:
-        level, gap = 0, 1 - abs(power).mid()
+        level, gap = 0, 1 - abs(power).mid()  # of the interval in which the power lies, see ``_interval``
         while gap <= arb(2) ** -(level + 1) and level < _DEEPEST:
             level += 1
         share = (1 - arb(2) ** -level if level else _INNER) / abs(power)
         count = 1  # of the powers that are not below the interval
         if ratio > 0:
-            count += max(0, int(float((share.mid().log() / ratio.mid().log()).mid().floor().mid())))
+            steps = (share.mid().log() / ratio.mid().log()).mid()
+            count += max(0, int(float(steps.floor().mid())))
         if count <= _points(_interval(sign, level)[2], function.bits):
             for _ in range(count):
                 total += function(power)

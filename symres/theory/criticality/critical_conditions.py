@@ -249,7 +249,8 @@ class Nested:
 
 def nested(maps: Maps) -> Nested | None:
     """The maps in the inner variance; None for other layers."""
-    definitions = [maps[place].defined for place in (0, 2, 1)]
+    kernel_map, parallel, perp = maps
+    definitions = [q.defined for q in (kernel_map, perp, parallel)]
     law = _law(definitions)
     inner = None if law is None else affine(law, C_b)
     if law is None or inner is None or inner[1] == 0 or not inner[0].has(K):

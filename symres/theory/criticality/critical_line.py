@@ -205,7 +205,8 @@ def line_weights(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
         compiled = compile_ball(at_hand.subs(numbers), (K,))
         with ctx.workprec(_BITS):
             run = [float(compiled([arb(k)])) for k in (float(_NEAR), *_MAGNITUDES, 1 / float(_NEAR))]
-        weights += [run] if all(map(math.isfinite, run)) else []  # at zero a parameter may leave nothing
+        if all(map(math.isfinite, run)):  # at zero a parameter may leave nothing
+            weights.append(run)
     steps = {(high > low) - (high < low) for run in weights for low, high in pairwise(run)} - {0}  # but for rounding
     if len(steps) != 1 or not all(weight >= 0 for run in weights for weight in run):
         return None

@@ -45,11 +45,8 @@ _NO_FIXED_POINT = "K* = 0 is not a fixed point: K' does not vanish with K"
 _ORDERS = (3, 6, 12, 24, 48)  # the kernel map is expanded so far around K = 0, until a correction shows
 _SQUARED_DISTANCES = (20, 40, 80)  # of a breakpoint, in variances: the Gaussian beyond is below 1e-5
 _STABILITY = {-1: "stable", 1: "unstable", 0: "marginal"}
-_INVERSE_ORDERS = (
-    sp.Integer(2),
-    sp.Rational(1, 2),
-    sp.Integer(0),
-)  # of the expansions in 1/K; algebraic tails know few terms
+# of the expansions in 1/K; algebraic tails know few terms
+_INVERSE_ORDERS = (sp.Integer(2), sp.Rational(1, 2), sp.Integer(0))
 _STEP = 6  # of the grid of kernels at which K' > K is tested
 _LEAST = sp.Rational(1, 10**20)  # a variance of biases: its part of K' - K hides no other
 _BITS = (60, 240)  # the second where K' and K are nearly equal
@@ -175,7 +172,7 @@ def _positive(increment: sp.Expr, kernel: sp.Expr, bits: int) -> bool:
 def exponents_at(point: CriticalPoint, kernel_map: Quantity, perp: Quantity) -> Exponents:
     """The exponents at a critical point."""
     if point.stability == "neutral":
-        return Exponents(*[sp.Integer(0)] * 3)
+        return Exponents(sp.Integer(0), sp.Integer(0), sp.Integer(0))
     if point.K == 0:
         return _exponents_at_zero(point, perp)
     drift = _taylor(kernel_map, point, first=2, degree=1)

@@ -216,12 +216,13 @@ def _converged(
 ) -> tuple[Fluctuations, ...]:
     p = len(kernel)
     numbers = list(at_kernels(layers, kernel, roots_of(kernel)))
+
+    def shortened(state: Fluctuations) -> Fluctuations:
+        """With no more of the influence of pairs than V takes: its Hermite coefficients up to degree 2."""
+        return state if p == 1 else replace(state, G=[G[:, :3, :3].copy() for G in state.G])
+
     for degree in _DEGREES[min(p, 2)]:
-        # of the influence of pairs no more is kept than V takes: Hermite coefficients up to degree 2
-        kept = (
-            s if p == 1 else replace(s, G=[G[:, :3, :3].copy() for G in s.G]) for s in through(kernel, numbers, degree)
-        )
-        states = tuple(kept)
+        states = tuple(map(shortened, through(kernel, numbers, degree)))
         largest = max(float(np.max(np.abs(s.D))) for s in states)
         if not np.isfinite(largest):
             raise NoClosedForm("the fluctuations", "they exceed double precision", "take fewer layers")

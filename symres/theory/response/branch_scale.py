@@ -186,6 +186,14 @@ def linear_estimate(rate: Quantity, power: int, start: float, target: float, dep
     With ``K' = K + xi^p (b_0 + b_1 K)``, the flow at small kernels, L layers lead from K_0 to F where
     ``xi^p b_1 = ((b_1 F + b_0)/(b_1 K_0 + b_0))^(1/L) - 1`` (Fischer et al. (67), and (68) for many layers).
 
+    Args:
+        rate: ``b_0 + b_1 K + ...``, the flow of the kernel for branches of weight 1.
+        power: p.
+        start: K_0.
+        target: F.
+        depth: L.
+        values: of all other parameters.
+
     Raises:
         NoClosedForm: the flow is unknown or not linear at small kernels, or it does not lead to F.
     """

@@ -167,6 +167,12 @@ def response_decay(kernel_map: Quantity, chi: Quantity, memory: Quantity, critic
     ``dK/dl = -a K^m`` with ``q = 1/(m - 1)``, its derivative in the kernel of the input is ``(K^l/K^0)^m``, which falls
     like ``l^-(1 + q)``.
 
+    Args:
+        kernel_map: K'.
+        chi: chi_parallel.
+        memory: rho, the weight of the skip connection.
+        critical: exponents of the kernel at the critical point, or of one that grows.
+
     Raises:
         NoClosedForm: the response falls exponentially, or no law is known.
     """

@@ -252,7 +252,7 @@ def require_agreement(
 
 
 def values_and_gradients(module: Pointwise, points: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """What PyTorch computes in float64, entry by entry.
+    """What PyTorch computes in float64, entry by entry, at points in the shape that the module takes.
 
     Returns:
         Values and gradients in that shape; no gradients where an operation has none.

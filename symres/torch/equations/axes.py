@@ -18,7 +18,9 @@ SLICES = frozenset({"chunk", "split", "split_with_sizes", "getitem", "narrow", "
 
 
 def after_view(call: RecordedCall, value: FormulaValue, before: torch.Size, after: torch.Size) -> FormulaValue:
-    """A value behind a call that moves axes, or joins or divides positions.
+    """A value behind a call that moves axes, or joins or divides positions: the shape is another one after it.
+
+    An axis of neurons that is not known is taken for the last.
 
     Raises:
         NotRead: neurons are spread over several axes, or joined with positions.
@@ -38,7 +40,7 @@ def after_view(call: RecordedCall, value: FormulaValue, before: torch.Size, afte
 
 
 def parts(call: RecordedCall, axis: int, before: torch.Size) -> list[tuple[int, ...]]:
-    """Which neurons each tensor has that a call takes out of one.
+    """Which neurons each tensor has that a call takes out of one with so many entries before; the axis is negative.
 
     Raises:
         NotRead: it takes some of the positions.

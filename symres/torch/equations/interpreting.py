@@ -65,7 +65,7 @@ class Interpreter:
         self._closed: dict[FormulaValue, sp.Expr] = {}
 
     def read(self, calls: Sequence[RecordedCall], end: int) -> Interpretation:
-        """The last value, closed.
+        """The stream value at the end of some calls, which are in order, closed.
 
         Raises:
             NotRead: a call, or the last value, is no part of a layer.

@@ -75,7 +75,8 @@ def read_stretches(
     """Layers and what lies between them, in the order of the model.
 
     A layer ends behind a dense layer or a sum, and behind the norm that follows a sum in the same block (post-LN). A
-    norm before a sum or before something opaque is a layer of its own.
+    norm before a sum or before something opaque is a layer of its own. ``block_of`` gives the repeated block in which
+    a module is, by its name; empty for none.
     """
     return _Layering(record, _with_their_slices(steps), block_of).stretches()
 
@@ -196,7 +197,8 @@ class _Layering:
             if any(part.calls >= {call.number for call in calls} for part in opaque):
                 return None, tuple(opaque)
             try:
-                return Interpreter(self.record, self.activations, entry, axis, opaque).read(calls, end), tuple(opaque)
+                equation = Interpreter(self.record, self.activations, entry, axis, opaque).read(calls, end)
+                return equation, tuple(opaque)
             except NotRead as problem:
                 call = problem.call or calls[-1]
                 module = call.inside[-1]

@@ -23,6 +23,8 @@ AVERAGES = frozenset({"mean", "var"})
 def norm_call(call: RecordedCall, shape: torch.Size) -> tuple[type[Normaliser], sp.Expr, int]:
     """The normaliser that a call of a normalising function is, its epsilon, and the axis of the neurons.
 
+    The shape is that of what is normalised.
+
     Raises:
         NotRead: it normalises over more than the neurons.
     """

@@ -27,7 +27,9 @@ _WORDS = {
 def applied(
     call: RecordedCall, formulas: Mapping[int, sp.Expr], values: Mapping[int, torch.Tensor], recording: Recording
 ) -> sp.Expr:
-    """The formula of what comes out of a call.
+    """The formula of what comes out of a call, from those of the stream values that go in.
+
+    Shapes and types are taken from ``values``, all stream values; ``recording`` is that of all that belongs together.
 
     Raises:
         NotRead: the operation does not act on each entry alone, or cannot be read.

@@ -107,7 +107,7 @@ class Gain(float, GainFacts, Shown):
 
 
 def gain_table(name: str, gains: Mapping[str, Gain | str], width: int, unicode: bool) -> list[Line]:
-    """A row for each convention, and its reason under it."""
+    """A row for each convention, and its reason under it; text in the place of a gain says why there is none."""
     lines = table_head(f"Gains of {name}: weights with std = gain/sqrt(fan_in)", width, unicode)
     heads = "".join(head.ljust(_WIDTH) for head in _HEADS)
     lines.append(line(" " * _COLUMN, Span(heads.rstrip(), "dim")))

@@ -200,7 +200,8 @@ def _part(
     is_layer, reason = False, stretch.reason
     if stretch.layer is not None and uses:
         try:
-            is_layer = form.layer is not None
+            Layer(form.forward)
+            is_layer = True
         except SymresError as error:
             reason = error.found
     if not uses:

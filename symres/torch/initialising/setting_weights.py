@@ -291,9 +291,7 @@ class StreamSetter:
         origin = "branches of weight 1" if kind.form.is_post_norm and weight == 1 else kind.advice.origin
         why = f"{origin} of z' = {kind.form.layer.text}, {self._branches} branches"
         first = last = (C_W, C_b, InitReason.THEORY, why)
-        if xi in kind.values and whole < kind.branch_weight:
-            why += f": C_W = {C_W:.{DIGITS}g} as for branches of weight 1, which start smaller by what is kept"
-        elif xi in kind.values:
+        if xi in kind.values and whole >= kind.branch_weight:
             why += f": xi^2 C_W with xi = {weight:.{DIGITS}g}, C_W = {C_W:.{DIGITS}g}"
             last = (weight**2 * C_W, weight**2 * C_b, InitReason.THEORY, why)
         if not self._draw_run(part, {use: last if use.is_last else first for use in part.uses}):

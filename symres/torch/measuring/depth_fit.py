@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from scipy import optimize, stats
@@ -180,15 +180,14 @@ def fit_depth(places: Sequence[PlaceSignals], over: str, quantity: str, skip: in
         )
     positions = np.array([position for position, _ in kept], dtype=float)
     units = np.stack([place.units[quantity] for _, place in kept], axis=1)
-    judged = _judged(units, positions, FITTED[quantity], over == "networks")
-    law, rate = judged["law"], judged["rate"]
+    both = _both_laws(units, positions, FITTED[quantity], over == "networks")
     verdict = DepthVerdict.CRITICAL
-    if law is DepthLaw.UNDECIDED:
+    if both.law is DepthLaw.UNDECIDED:
         verdict = DepthVerdict.UNDECIDED
-    elif law is DepthLaw.EXPONENTIAL:
-        verdict = DepthVerdict.CHAOTIC if rate > 0 else DepthVerdict.ORDERED
+    elif both.law is DepthLaw.EXPONENTIAL:
+        verdict = DepthVerdict.CHAOTIC if both.rate > 0 else DepthVerdict.ORDERED
     return DepthFit(
-        **judged,
+        **both._asdict(),
         quantity=quantity,
         verdict=verdict,
         places=len(kept),
@@ -204,7 +203,18 @@ def _positive(units: np.ndarray) -> bool:
     return bool(np.all(np.isfinite(units)) and np.all(units >= 0) and np.count_nonzero(units) > 1)
 
 
-def _judged(units: np.ndarray, positions: np.ndarray, sign: int, is_over_networks: bool) -> dict[str, Any]:
+class _BothLaws(NamedTuple):
+    """Both laws as fitted, and which of them holds; the fields are those of ``DepthFit``."""
+
+    rate: EstimatedNumber
+    exponent: EstimatedNumber
+    law: DepthLaw
+    against_power: float
+    against_exponential: float
+    threshold: float
+
+
+def _both_laws(units: np.ndarray, positions: np.ndarray, sign: int, is_over_networks: bool) -> _BothLaws:
     """Rate, exponent and law of an average, and by how many errors the steps of its logarithm contradict each law.
 
     The variance of a step is the larger one of two estimates: around the free fit, and over networks. Measurements of
@@ -216,7 +226,8 @@ def _judged(units: np.ndarray, positions: np.ndarray, sign: int, is_over_network
         sign: of growth with depth.
         is_over_networks: whether measurements are of different networks.
     """
-    number, logarithms = len(units), np.log(units.mean(axis=0))
+    number = len(units)
+    logarithms = np.log(units.mean(axis=0))
     steps, spacing = np.diff(logarithms), np.diff(positions)
     free, free_rate = _critical_fit(steps, positions, math.inf)
     freedom = len(steps) - 2
@@ -234,15 +245,17 @@ def _judged(units: np.ndarray, positions: np.ndarray, sign: int, is_over_network
     exponential = float(np.square(steps - step_rate * spacing).sum())
     critical, _ = _critical_fit(steps, positions, drift)
     against_power, against_exponential = (_excess(misfit, free, scatter) for misfit in (critical, exponential))
-    slopes = []
-    for x, direction in ((positions, sign), (np.log(positions), -sign)):  # straight lines through the logarithms
+
+    def slope(x: np.ndarray, direction: int) -> EstimatedNumber:
+        """That of a straight line through the logarithms."""
         weights = (x - x.mean()) / np.square(x - x.mean()).sum()  # of the logarithms in the slope
         error = math.nan
         if without is not None:
             of_steps = np.cumsum(weights[::-1])[::-1][1:]
             error = max(jackknife_error(without @ weights), math.sqrt(scatter * float(of_steps @ of_steps)))
-        slopes.append(EstimatedNumber(direction * float(logarithms @ weights), error))
-    rate, exponent = slopes
+        return EstimatedNumber(direction * float(logarithms @ weights), error)
+
+    rate, exponent = slope(positions, sign), slope(np.log(positions), -sign)
     law, allowed = DepthLaw.UNDECIDED, threshold * rate.error + drift
     if against_power > threshold:
         is_nearer_to_power = against_exponential > max(threshold, _NEARER * against_power)
@@ -252,8 +265,7 @@ def _judged(units: np.ndarray, positions: np.ndarray, sign: int, is_over_network
         law = DepthLaw.POWER
     elif abs(rate) <= allowed and (abs(rate) + allowed) * (positions[-1] - positions[0]) < _FLAT:
         law = DepthLaw.CONSTANT
-    against = {"against_power": against_power, "against_exponential": against_exponential, "threshold": threshold}
-    return {"rate": rate, "exponent": exponent, "law": law, **against}
+    return _BothLaws(rate, exponent, law, against_power, against_exponential, threshold)
 
 
 def _told(number: EstimatedNumber) -> str:

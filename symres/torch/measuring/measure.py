@@ -151,8 +151,8 @@ def measure(
                     chosen = chosen_places(built, modules, blocks)
                     most, sample = _sample(built, chosen, arguments, (loss, targets), plan, number, most)
                     parts = [part for _, part in arguments.parts(most)]
+                    seed_here = first_seed + number
                     try:
-                        seed_here = first_seed + number
                         changes.append(changes_at_places(built, chosen, sample.sites, parts, weights, seed_here))
                     except RuntimeError as error:  # operations without derivatives, or memory too small for them
                         notes.append(f"the change by one step of Adam could not be computed: {first_line(error)}")
@@ -164,8 +164,10 @@ def measure(
             found.append(sample)
             notes += sample.notes
     places = tuple(_place(found, row, [change[row] for change in changes]) for row in range(len(found[0].names)))
-    changed = max(places, key=lambda place: (place.adam_change if place.adam_change > LARGE else LARGE, place.name))
-    notes += [caution(changed.name, float(changed.adam_change))] if changed.adam_change > LARGE else []
+    large = [(float(place.adam_change), place.name) for place in places if place.adam_change > LARGE]
+    if large:
+        change, name = max(large)
+        notes.append(caution(name, change))
     told = tuple(dict.fromkeys(notes))
     for note in told:
         warnings.warn(note, UserWarning, stacklevel=2)

@@ -247,7 +247,8 @@ class Measurement(Shown):
             compared = [of_place[name] for of_place in self._comparisons if name in of_place]
             scores = [abs(one.z) for one in compared if not math.isnan(one.z)]
             largest = f", |z| at most {max(scores):.2g}" if scores else ""
-            said += [f"{name} at {len(compared)} of {len(self.places)} places{largest}"] if compared else []
+            if compared:
+                said.append(f"{name} at {len(compared)} of {len(self.places)} places{largest}")
         return Fact("theory", "; ".join(said) + "; z is the difference in units of both errors" if said else "none")
 
     @property

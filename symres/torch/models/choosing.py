@@ -90,9 +90,9 @@ def choose_modules(model: nn.Module, choice: ModuleChoice = None) -> ChosenModul
     fits = (lambda name, module: isinstance(module, kind)) if is_type else kind
     found = {name or "model": module for name, module in named.items() if fits(name, module)}
     if not found:
-        asked = (
-            f"modules of the type {getattr(choice, '__name__', choice)}" if is_type else "modules chosen by a function"
-        )
+        asked = "modules chosen by a function"
+        if is_type:
+            asked = f"modules of the type {getattr(choice, '__name__', choice)}"
         types = sorted({type(module).__name__ for module in named.values()})
         raise DeclarationError(asked, "the model has none of them", f"its types are {some_of(types, _LISTED)}")
     return ChosenModules(found)
@@ -151,9 +151,12 @@ def block_finder(model: nn.Module) -> Callable[[str], str]:
 def _outermost_blocks(module: nn.Module, prefix: str) -> dict[str, nn.Module]:
     blocks: dict[str, nn.Module] = {}
     for name, child in module.named_children():
+        path = f"{prefix}{name}"
         is_block = isinstance(module, _CONTAINERS) and any(True for _ in child.children())
-        inner = {} if is_block and not isinstance(child, _CONTAINERS) else _outermost_blocks(child, f"{prefix}{name}.")
-        blocks |= {f"{prefix}{name}": child} if is_block and not inner else inner
+        inner: dict[str, nn.Module] = {}
+        if not is_block or isinstance(child, _CONTAINERS):
+            inner = _outermost_blocks(child, f"{path}.")
+        blocks |= {path: child} if is_block and not inner else inner
     return blocks
 
 

@@ -48,6 +48,7 @@ def tangent_norms(passes: Passes, rng: np.random.Generator, position: int | None
     def at(site: Site, tensor: torch.Tensor) -> torch.Tensor | None:
         row, entries = passes.row(site), tensor.numel() // size
         if site == passes.start:
+            norms[row:] = 0.0
             norms[row] = 1.0 if position is None else 1.0 / passes.directions(entries)
             return dual(tensor.clone())
         tangent = forward_ad.unpack_dual(tensor).tangent
@@ -63,7 +64,13 @@ def tangent_norms(passes: Passes, rng: np.random.Generator, position: int | None
 def reverse_norms(passes: Passes, rng: np.random.Generator, exact: bool) -> np.ndarray:
     """The norms of ``tangent_norms`` where an operation has no forward rule: one reverse pass for every place.
 
-    They are exact with all entries of every place, one after the other, in the place of random signs.
+    Args:
+        passes: the network.
+        rng: source of the signs of the cotangents at the places.
+        exact: whether all entries of every place, one after the other, take the place of random signs.
+
+    Returns:
+        As for ``tangent_norms``.
     """
     size, norms = passes.size, passes.norms_from_start()
     first: list[torch.Tensor] = []
@@ -75,6 +82,8 @@ def reverse_norms(passes: Passes, rng: np.random.Generator, exact: bool) -> np.n
 
     def at(site: Site, tensor: torch.Tensor) -> torch.Tensor | None:
         if site == passes.start:
+            norms[passes.row(site) :] = 0.0
+            norms[passes.row(site)] = 1.0
             return leaf(tensor)
         if not torch.is_grad_enabled():  # inside of torch.no_grad: it has no graph
             norms[passes.row(site)] = np.nan
@@ -197,13 +206,13 @@ def loss_of_part(loss: Loss | None, targets: torch.Tensor | None, part: slice, s
         raise DeclarationError(f"loss={loss!r}", "unknown loss", f"use {' or '.join(_NAMED)}, or a function")
     if targets is None or targets.shape[:1] != (size,):
         raise DeclarationError(f"loss={loss!r}", f"it needs targets for the {size} inputs", "pass targets=")
-    named, some = _NAMED[loss], targets[part]
+    named, targets_of_part = _NAMED[loss], targets[part]
 
     def judged(returned: object) -> torch.Tensor:
         output = first_tensor(returned)
         if output is None:
             raise DeclarationError(f"loss={loss!r}", "the model returns no floating-point numbers", "pass a function")
-        return _single(named(output, some.to(output.device)))
+        return _single(named(output, targets_of_part.to(output.device)))
 
     return judged
 

@@ -76,12 +76,8 @@ class Passes:
         return np.full((len(self.sites), self.size), value)
 
     def norms_from_start(self) -> np.ndarray:
-        """A table of norms from the start: nan before it, 1 at it, 0 at places behind it."""
-        table = self.table()
-        if self.start is not None:
-            table[: self.row(self.start)] = np.nan
-            table[self.row(self.start)] = 1.0
-        return table
+        """A table of norms from the start: 0, but nan as long as a pass has not come by a start behind the input."""
+        return self.table(0.0 if self.start is None else np.nan)
 
     def run(self, action: Action, enter: Callable[[torch.Tensor], torch.Tensor] | None = None) -> object:
         """One pass of the model.

@@ -155,8 +155,10 @@ def sample_network(
         [np.random.default_rng((plan.seed, *stream, direction, probe)) for probe in range(plan.probes)]
         for direction in (0, 1)  # forward and backward: streams of signs
     ]
-    entries = axes[0 if begin is None else sites.index(begin)][1]
-    if begin is None and arguments.differentiable is not None:
+    if begin is not None:
+        entries = axes[sites.index(begin)][1]
+    else:
+        assert arguments.differentiable is not None
         entries = arguments.differentiable.numel() // passes.size
     arrays["apjn_forward"], forward_method = _forward(passes, rngs[0], plan, entries)
     backward, gradients, backward_method, output_entries = _backward(passes, rngs[1], plan, loss, notes)
@@ -304,10 +306,12 @@ def joined(parts: Sequence[NetworkSample]) -> NetworkSample:
     sizes = [part.arrays["kernel"].shape[1] for part in parts]
     if "loss" in arrays:  # an average over its inputs: a part has its share of it
         arrays["loss"] *= np.repeat(np.array(sizes) / sum(sizes), sizes) ** 2
-    of_pairs = [part.arrays["gram"] for part in parts]
-    counts = [gram.shape[1] for gram in of_pairs]
-    arrays["gram"] = np.full((len(first.names), sum(counts), sum(counts)), np.nan)
-    for end, count, gram in zip(np.cumsum(counts), counts, of_pairs, strict=True):
-        arrays["gram"][:, end - count : end, end - count : end] = gram
-    arrays["gram"] = arrays["gram"][:, :PAIRED, :PAIRED]
+    blocks = [part.arrays["gram"] for part in parts]
+    paired = min(PAIRED, sum(block.shape[1] for block in blocks))
+    gram, begin = np.full((len(first.names), paired, paired), np.nan), 0
+    for block in blocks:
+        count = min(block.shape[1], paired - begin)
+        gram[:, begin : begin + count, begin : begin + count] = block[:, :count, :count]
+        begin += count
+    arrays["gram"] = gram
     return replace(first, arrays=arrays, notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)))

@@ -66,7 +66,7 @@ def predict(model: nn.Module, inputs: Inputs, *, check: bool = True, seed: int =
     names = {name for span in places for name in (span.entry, span.exit)} - {"", "input"}
     # Jacobians of models of integers begin at the first place that leaves a module: all that follows goes through it
     ends = [reading.blocks[number].spans[which].exit for number, which in reading.order]
-    names |= set([end for end in ends if end and not end.startswith(_ENTERING)][:1])
+    names.update([end for end in ends if end and not end.startswith(_ENTERING)][:1])
     entered = frozenset(name.removeprefix(_ENTERING) for name in names if name.startswith(_ENTERING))
     left = frozenset(name for name in names if not name.startswith(_ENTERING))
     if not places or not names:
@@ -84,11 +84,9 @@ class _Front:
 
     kernels: np.ndarray  # at several positions, equally many for each
     kernel_error: float = 0.0
-    jacobian: float = math.nan  # where it is not known
+    jacobian: float = math.nan  # squared norm of that from the start; nan where it is not known
     jacobian_error: float = 0.0
-    rank: float = (
-        1.0  # effective rank of the Jacobian from the start, (tr J J^T)^2/tr (J J^T)^2; the least that it may be
-    )
+    rank: float = 1.0  # effective one of the Jacobian from the start, (tr J J^T)^2/tr (J J^T)^2, 1 at least
     chi: float = 1.0  # squared Jacobian norm of the last layer
     made: float = 1.0  # share of the branch in that; 1 without a skip connection
     chi_error: float = 0.0  # without the scatter of weights
@@ -183,7 +181,8 @@ def _behind(front: _Front, block: ReadBlock, which: int) -> _Front:
 
     rows = np.array([values(float(K)) for K in front.kernels])
     before, after, chi = float(front.kernels.mean()), float(rows[:, 0].mean()), float(rows[:, 1].mean())
-    made, turned = (max(1 - block.skip_weight**2 * part, 0.0) for part in (before / after, 1 / chi if chi > 0 else 1.0))
+    of_skip = before / after, 1 / chi if chi > 0 else 1.0  # in kernel and chi, for a skip connection of weight 1
+    made, turned = (max(1 - block.skip_weight**2 * share, 0.0) for share in of_skip)
     correction = _PER_WIDTH / span.width
     of_kernel, of_slope = (m * math.sqrt(c / span.width) for m, c in zip((made, turned), _OF_NEURONS, strict=True))
     (up, faster), (at, slope) = values(before * (1 + front.kernel_error)), values(before)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from ..models.choosing import block_finder
 from ..models.keeping import kept, required_module, seeded
 from ..models.wording import enclosing_module, on_one_line
 from ..tracing.prepared_runs import WIDE, inputs_or_guess, recorded
-from ..tracing.run_record import RunRecord, stream_steps
+from ..tracing.run_record import ModuleCall, RunRecord, stream_steps
 from .model_reading import Reading
 from .own_weights import shared_weights, unlike_draws
 from .read_block import DenseNumbers, ReadBlock, StretchPlaces, common_name, layer_value
@@ -224,11 +224,14 @@ def span_of(record: RunRecord, stretch: StretchReading) -> StretchPlaces:
 def place_of(record: RunRecord, number: int) -> str:
     """The place at which a stream value can be observed: it leaves a module, or enters one; empty if neither."""
     times = Counter(call.name for call in record.left)
-    of_left, of_entered = (
-        [call.name for call, value in calls.items() if value == number and call.name and times[call.name] == 1]
-        for calls in (record.left, record.entered)
-    )
-    return next(iter([*of_left, *(["input"] if number == 0 else []), *(f"input of {name}" for name in of_entered)]), "")
+
+    def called_once(calls: Mapping[ModuleCall, int]) -> list[str]:
+        return [call.name for call, value in calls.items() if value == number and call.name and times[call.name] == 1]
+
+    places = called_once(record.left)
+    places += ["input"] if number == 0 else []
+    places += [f"input of {name}" for name in called_once(record.entered)]
+    return places[0] if places else ""
 
 
 def _kernels(record: RunRecord, number: int) -> tuple[float, ...]:

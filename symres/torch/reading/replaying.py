@@ -80,7 +80,8 @@ class RandomStretch:
         self._shape = list(entry.shape)
         self._mixes_inputs = any(call.name == "batch_norm" for call in stretch.calls)
         axis = -1 if stretch.found.axis is None else stretch.found.axis
-        self._narrowest = min([int(end.shape[axis]), *(w for use in self.uses for w in (use.made.fan_in, use.fan_out))])
+        widths = [width for use in self.uses for width in (use.made.fan_in, use.fan_out)]
+        self._narrowest = min([int(end.shape[axis]), *widths])
         outside = [value.numel() // (len(value) * value.shape[axis]) for value in (entry, end) if len(value)]
         self._positions = max(1, min(outside, default=1)) if self._mixes_inputs else 1
         self._shape[0] = self._most_inputs()
@@ -91,12 +92,12 @@ class RandomStretch:
         few = max(_FEWEST, min(_FEW, _DRAWS // max(drawn, 1), _PRODUCTS // max(products, 1)))
         self._counts = (few, _MANY * few // _FEW)
 
-    def compared(self, form: Layer, own: float, numbers: Mapping[str, float]) -> list[Comparison]:
+    def compared(self, form: Layer, kernel: float, numbers: Mapping[str, float]) -> list[Comparison]:
         """Kernel and Jacobian norm of networks with random weights, and what the theory says.
 
         Args:
             form: the layer.
-            own: the kernel that the model had at the entry; they are compared at this one and at twice that.
+            kernel: that which the model had at the entry; they are compared at this one and at twice that.
             numbers: the variances, by symbol.
 
         Returns:
@@ -105,7 +106,7 @@ class RandomStretch:
         if self._narrowest < _NARROW:
             return []
         compared: list[Comparison] = []
-        for K in (own, 2 * own):
+        for K in (kernel, 2 * kernel):
             expected = {}
             for column, name in enumerate(("kernel_map", "chi_perp")[: 1 if self._mixes_inputs else 2]):
                 # of chi_perp, other inputs of a batch have a part in it; any of both may be unknown, or infinite

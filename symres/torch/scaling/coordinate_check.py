@@ -183,11 +183,11 @@ class _Training:
             with hooked(places, leaving=leaving), passing(model):
                 output = first_tensor(arguments.call(model))
                 if output is None:
-                    asked, remedy = (
+                    raise DeclarationError(
                         f"the training of {type(model).__name__}",
+                        "it returns no floating-point numbers",
                         "pass a model with floating-point outputs",
                     )
-                    raise DeclarationError(asked, "it returns no floating-point numbers", remedy)
                 value = loss(output, targets)
             if not math.isfinite(float(value.detach())):
                 break

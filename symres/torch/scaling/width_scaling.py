@@ -162,24 +162,26 @@ class WidthScaling(Shown):
         chosen = np.linspace(0, len(self.inside) - 1, min(len(self.inside), _PANELS - 1)).round().astype(int)
         shown = [*(self.inside[place] for place in chosen), OUTPUT]
         both = np.concatenate([self.sizes[..., :1], self.changes[..., 1:]], axis=-1).mean(axis=1)
-        losses, widths, thin = self.losses.mean(axis=1), self.widths, {"marker": "o", "markersize": 3}
+        losses, widths = self.losses.mean(axis=1), self.widths
+        small = {"marker": "o", "markersize": 3}
         with styled(2.4 * len(shown) + 0.6, 5.2) as figure:
             above, below = figure.subfigures(2, 1, squeeze=False)[:, 0]
             panels = above.subplots(1, len(shown), squeeze=False)[0]
             for panel, place in zip(panels, shown, strict=True):
                 start, *changes = both[:, self.places.index(place)].T
-                panel.loglog(widths, start, color="0.5", linestyle="--", label="start", **thin)
+                panel.loglog(widths, start, color="0.5", linestyle="--", label="start", **small)
                 for step, column in enumerate(changes, 1):
                     color = colormaps["viridis"](0.9 * (step - 1) / max(1, len(changes) - 1))
-                    panel.loglog(widths, column, color=color, label=f"change after step {step}", **thin)
+                    panel.loglog(widths, column, color=color, label=f"change after step {step}", **small)
                 panel.set_title(place, fontsize=9)
                 _over_widths(panel, widths)
             panels[0].set_ylabel("root mean square")
             panels[0].legend(frameon=False, fontsize=7)
             left, right = below.subplots(1, 2)
             for row, (width, of_width) in enumerate(zip(widths, losses, strict=True)):
-                color, kept = colormaps["plasma"](0.85 * row / (len(widths) - 1)), np.isfinite(of_width)
-                left.loglog(np.array(self.rates)[kept], of_width[kept], color=color, label=f"width {width}")
+                color = colormaps["plasma"](0.85 * row / (len(widths) - 1))
+                is_finite = np.isfinite(of_width)
+                left.loglog(np.array(self.rates)[is_finite], of_width[is_finite], color=color, label=f"width {width}")
             left.set_ylim(top=min(left.get_ylim()[1], 10 * float(np.median(losses[:, 0]))))  # failures are higher
             left.set_xlabel("learning rate")
             left.set_ylabel("loss after the last step")
@@ -197,8 +199,8 @@ class WidthScaling(Shown):
         facts = [Fact("verdict", _MEANINGS[self.verdict])]
         begun, changed = self.size_exponents, self.change_exponents
         for name in self.places:
-            told = f"grows like width^{_in_words(begun[name])} at the start, what training adds like "
-            facts.append(Fact(name, f"{told}width^{_in_words(changed[name])}"))
+            at_start = f"grows like width^{_in_words(begun[name])} at the start, what training adds like "
+            facts.append(Fact(name, f"{at_start}width^{_in_words(changed[name])}"))
         rates = ", ".join(f"{rate:.3g}" for rate in self.best_rates)
         facts.append(Fact("best learning rates", f"{rates}: like width^{_in_words(self.rate_exponent)}"))
         steps = self.sizes.shape[-1] - 1

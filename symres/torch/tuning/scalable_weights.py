@@ -140,8 +140,8 @@ def skip_of(place: TunedPlace, name: str | None) -> tuple[ScalableWeights | None
     if place.kind is PlaceKind.BRANCH:
         raise DeclarationError(asked, "it is a branch: the stream passes outside", "choose whole blocks")
     weights = _named_weight(place, name, "skip_weight")
-    entries = [torch.as_tensor(getattr(*entry)).detach().double().flatten() for entry in weights.entries]
-    values = set(torch.cat(entries).tolist())
+    entries = [torch.as_tensor(getattr(module, attribute)) for module, attribute in weights.entries]
+    values = {number for entry in entries for number in entry.detach().double().flatten().tolist()}
     if len(values) != 1 or 0 in values:
         raise DeclarationError(asked, "it is 0 or not a single number", "set it to 1")
     return weights, values.pop()

@@ -164,7 +164,8 @@ def layer_places(model: nn.Module, layers: Mapping[str, nn.Module]) -> tuple[Tun
 
 def owners_of(model: nn.Module, parameter: object) -> list[nn.Module]:
     """The modules that have a parameter themselves."""
-    return [module for module in model.modules() if any(own is parameter for own in module._parameters.values())]
+    modules = list(model.modules())
+    return [module for module in modules if any(value is parameter for value in module._parameters.values())]
 
 
 def residual_places(
@@ -189,15 +190,15 @@ def residual_places(
     times = Counter(id(part) for module in modules.values() for part in module.modules())
     calls, sums = _recorded(model, modules, arguments)
     places = []
-    for name in modules if not only_clear else ():
+    for name, module in modules.items():
         problem = None
-        if times[id(modules[name])] > 1:
+        if times[id(module)] > 1:
             problem = "it is part of another chosen module", "choose a block or its branches, not both"
-        elif name not in calls:
+        elif name not in calls and not only_clear:
             problem = "no tensor passes through it in a pass of the model", "choose other blocks"
-        elif len(calls[name]) > 1:
+        elif name in calls and len(calls[name]) > 1 and not only_clear:
             problem = f"it is called {len(calls[name])} times in a pass", "choose modules called once"
-        if problem:
+        if problem is not None:
             raise DeclarationError(f"the tuning of {name}", *problem)
     for name, (call, *again) in calls.items():
         if only_clear and (again or call.shapes[0] != call.shapes[1]):
@@ -222,7 +223,8 @@ def _recorded(
         sums.append(_Sum((left, right), (left.grad_fn, right.grad_fn)))
 
     def entering(name: str, module: nn.Module, args: object, kwargs: object) -> None:
-        if (stream := first_tensor((args, kwargs))) is not None:
+        stream = first_tensor((args, kwargs))
+        if stream is not None:
             entered[name] = stream, stream.grad_fn, len(sums)
 
     def leaving(name: str, module: nn.Module, args: object, kwargs: object, output: object) -> None:

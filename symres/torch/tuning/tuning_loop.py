@@ -182,7 +182,7 @@ class _TuningLoop:
         new, errors = numbers_with_batch_errors(after, *self._present_weights(change.place, TuningPhase.AFTER))
         promised = tuning.numbers(float(change.gamma), float(change.xi))
         error = {TuningTarget.SIZE: errors[0], TuningTarget.APJN: errors[2]}.get(target, errors[1])
-        alone = promised[target is not TuningTarget.SIZE].error  # that of APJN counts the blocks before, too
+        alone = promised[0 if target is TuningTarget.SIZE else 1].error  # that of APJN counts the blocks before, too
         wider = error / alone if error > alone > 0 else 1.0
         gamma, xi = (EstimatedNumber(float(w), w.error * wider) for w in (change.gamma, change.xi))
         chi_tuned = at_least(promised[1], errors[1])

@@ -68,7 +68,8 @@ class WeightForm:
         return cls(*(np.stack([getattr(form, name) for form in forms], 1) for name in ("first", "both", "second")))
 
 
-NOT_MEASURED = WeightForm(*[np.full(1, math.nan)] * 3)
+_NAN = np.full(1, math.nan)
+NOT_MEASURED = WeightForm(_NAN, _NAN, _NAN)
 
 
 @dataclass(frozen=True)

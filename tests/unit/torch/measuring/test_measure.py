@@ -289,3 +289,21 @@ def test_models_without_parameters_and_with_several_arguments():
     assert place.apjn_forward == pytest.approx((2 * (1 - math.tanh(2) ** 2)) ** 2, rel=1e-4)
     (named,) = st.measure(Sum(), {"x": inputs, "scale": 2.0, "shift": torch.zeros(3)}, exact=True).places
     assert named.apjn_forward == place.apjn_forward
+
+
+class SkippingLayer(nn.Module):
+    """Every second pass goes past the first layer."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.passes = nn.Linear(3, 3), nn.Linear(3, 3), 0
+
+    def forward(self, x):
+        self.passes += 1
+        return self.second(self.first(x) if self.passes % 2 else x)
+
+
+def test_no_norms_from_a_start_that_a_pass_goes_past():
+    torch.manual_seed(0)
+    found = st.measure(SkippingLayer(), torch.randn(4, 3), "*", start="first", exact=False, probes=4)
+    assert math.isnan(found["second"].apjn_forward)

@@ -7,7 +7,8 @@ import torch
 from torch import nn
 
 import symres.torch as st
-from tests.oracles.torch_blocks import ConvBlock
+from symres.core.errors import DeclarationError
+from tests.oracles.torch_blocks import ConvBlock, DenseBlock
 
 
 class InPlaceSums(nn.Module):
@@ -65,3 +66,11 @@ def test_unnamed_modules_that_are_no_blocks_are_left_out():
         report = st.tune_(model, x, wrap=True, gamma=0.9, target="apjn", mode="train", progress=False)
     assert [part.name for part in report.parts] == [f"blocks.{number}" for number in (0, 1, 3, 4)]
     assert len(report.notes) == 1
+
+
+def test_a_block_under_two_names_is_not_tuned_twice():
+    model = nn.ModuleDict({"used": nn.Sequential(DenseBlock(8), DenseBlock(8))})
+    model["alias"] = nn.ModuleList(model["used"])
+    model.forward = model["used"].forward
+    with pytest.raises(DeclarationError, match=r"the tuning of used\.0: it is part of another chosen module"):
+        st.tune_(model, torch.randn(4, 8), growth=2, progress=False)
