@@ -37,7 +37,7 @@ def require_finite(asked: str, part: sp.Expr, left: sp.Expr | None, right: sp.Ex
     """Prove that a smooth formula is real and finite between two points.
 
     Both ends belong to the interval, None stands for infinity; the formula is free of Abs, sign, Heaviside, Max,
-    Min and Piecewise.
+    Min and Piecewise. Messages begin with ``asked``, what it is part of.
 
     Raises:
         DeclarationError: the formula is not real or not finite (the message says where), or the proof failed.
@@ -112,11 +112,8 @@ class _Prover:
 
     def run(self) -> None:
         """Refuse the formula unless the condition holds."""
-        for point in self._points() if self.condition.kind == "nonzero" else ():
-            value = self._value(Range(point, point))
-            if value is not None and value.excludes_zero:
-                self.sign = 1 if value.is_positive else -1
-                break
+        if self.condition.kind == "nonzero":
+            self._choose_sign()
         if self._holds(self.domain):
             return
         ends = (end for end in (self.domain.lo, self.domain.hi) if end.is_finite())
@@ -180,6 +177,13 @@ class _Prover:
         except Undefined:
             return None
         return value if self.sign == 1 else Range(-value.hi, -value.lo, value.hi_open, value.lo_open)
+
+    def _choose_sign(self) -> None:
+        for point in self._points():
+            value = self._value(Range(point, point))
+            if value is not None and value.excludes_zero:
+                self.sign = 1 if value.is_positive else -1
+                return
 
     def _points(self) -> Iterator[arb]:
         if self.domain.lo == self.domain.hi:

@@ -80,6 +80,6 @@ _REMEDIES: Mapping[str, str] = MappingProxyType(
 def foreign_remedy(name: str) -> str:
     """What to write in the place of a name; empty if it is not in the table.
 
-    Spelling does not count: star_relu and StarReLU are one.
+    Case and underscores do not count: star_relu and StarReLU are one.
     """
     return _REMEDIES.get(name.lower().replace("_", ""), "")

@@ -291,10 +291,7 @@ def _switch(
     breaks = _union([control.breaks, crossings, negative.breaks, positive.breaks, zero.breaks])
     parts = []
     for point in _samples(breaks):
-        part, sign = control.part_at(point), None
-        if not point.free_symbols and not part.free_symbols - {z}:
-            sign = sign_of(part, point)  # the value itself may be huge: it is not written down
-        sign = _sign(value_at(part, point)) if sign is None else sign
+        sign = _sign_at(control.part_at(point), point)
         parts.append((zero, positive, negative)[sign].part_at(point))
     return _merged(breaks, tuple(parts))
 
@@ -436,6 +433,15 @@ def _samples(breaks: Sequence[sp.Expr]) -> list[sp.Expr]:
         return [sp.Integer(0)]
     middles = [(a + b) / 2 for a, b in pairwise(breaks)]
     return [breaks[0] - 1, *middles, breaks[-1] + 1]
+
+
+def _sign_at(part: sp.Expr, point: sp.Expr) -> int:
+    """The sign of a formula at a point; its value is not written down if it is a number, which may be huge."""
+    if not point.free_symbols and not part.free_symbols - {z}:
+        sign = sign_of(part, point)
+        if sign is not None:
+            return sign
+    return _sign(value_at(part, point))
 
 
 def _sign(value: sp.Expr) -> int:

@@ -34,7 +34,8 @@ _STRUCTURE = (
 def validate(name: str, pieces: PiecewiseFunction) -> TailGrowth:
     """Prove that a formula is real and finite on the whole line and has an average under every Gaussian.
 
-    Returns how fast it grows on either side.
+    Returns:
+        How fast it grows on either side.
 
     Raises:
         DeclarationError: the formula is not real or not finite somewhere (the message says where), the proof failed,

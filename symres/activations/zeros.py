@@ -34,7 +34,7 @@ def zeros(part: sp.Expr) -> list[sp.Expr]:
     if part.is_polynomial(z):
         polynomial = sp.Poly(part, z)
         if polynomial.degree() <= 2 or sum(c != 0 for c in polynomial.all_coeffs()[:-1]) > 1:
-            return _polynomial_zeros(polynomial)
+            return _polynomial_zeros(polynomial, part)
     constant, moving = part.as_independent(z, as_Add=True)
     coefficient, function = moving.as_independent(z, as_Add=False)
     if not isinstance(function, sp.Add) and (found := _inverted(function, -constant / coefficient)) is not None:
@@ -49,7 +49,8 @@ def zeros(part: sp.Expr) -> list[sp.Expr]:
     raise _undecided(part)
 
 
-def _polynomial_zeros(polynomial: sp.Poly) -> list[sp.Expr]:
+def _polynomial_zeros(polynomial: sp.Poly, part: sp.Expr) -> list[sp.Expr]:
+    """The zeros of a polynomial; ``part`` is the formula as it was written, for messages."""
     if polynomial.degree() == 1:
         a, b = polynomial.all_coeffs()
         _require_sign(a)
@@ -66,9 +67,9 @@ def _polynomial_zeros(polynomial: sp.Poly) -> list[sp.Expr]:
     found = []
     for factor, _ in polynomial.factor_list()[1]:
         if factor.degree() <= 2:
-            found += _polynomial_zeros(sp.Poly(factor.as_expr(), z))
+            found += _polynomial_zeros(sp.Poly(factor.as_expr(), z), part)
         elif not (factor.domain.is_ZZ or factor.domain.is_QQ) or factor.count_roots() > 0:
-            raise _undecided(polynomial.as_expr())
+            raise _undecided(part)
     return found
 
 

@@ -49,7 +49,10 @@ def is_theory(subject: object) -> TypeGuard[DerivedLayer]:
 
 
 def oracles(against: Collection[str] | str, theory: bool) -> tuple[str, ...]:
-    """The names of the oracles that are asked. A single average is no network that could be simulated."""
+    """The names of the oracles that are asked, of a theory or, unless ``theory``, of a single average.
+
+    An average is not a network that could be simulated.
+    """
     use = f"use {' or '.join(ORACLES)}"
     names = (against,) if isinstance(against, str) else against
     if not isinstance(names, Sequence | set | frozenset) or not names:
@@ -84,7 +87,7 @@ def chosen(names: Iterable[str] | None, theory: DerivedLayer) -> list[str]:
 def fixed_numbers(
     values: Mapping[str, Number] | None, subject: DerivedLayer | Quantity, claims: Mapping[str, Quantity]
 ) -> dict[str, sp.Expr]:
-    """The user's numbers for parameters, by name."""
+    """The user's numbers for parameters of a theory or an average, by name; claims are those of the theory."""
     if values is None:
         return {}
     if not isinstance(values, Mapping) or not all(isinstance(name, str | sp.Symbol) for name in values):

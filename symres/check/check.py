@@ -97,11 +97,12 @@ def check(
                 lambda what, done: report(what, done if share == 1.0 else share + (1 - share) * done),
             )
     if quantities is not None:
-        known = {row.quantity for row in rows}
-        for name in (name for name in asked if name not in known):  # no oracle has a row about it
-            said = "this oracle compares it only together with kernel_map, or not at all"
-            said = said if name in claims else "the derivation left it unknown"
-            rows += [inconclusive(name, oracle, "", (said,), seed=seed) for oracle in names]
+        compared = {row.quantity for row in rows}
+        for name in (name for name in asked if name not in compared):
+            reason = "this oracle compares it only together with kernel_map, or not at all"
+            if name not in claims:
+                reason = "the derivation left it unknown"
+            rows += [inconclusive(name, oracle, "", (reason,), seed=seed) for oracle in names]
     else:  # nobody asked for what networks of affordable widths do not show
         deep = theory.depth_observables
         rows = [row for row in rows if not (row.quantity in deep and row.outcome is Outcome.INCONCLUSIVE)]

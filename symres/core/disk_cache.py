@@ -98,7 +98,10 @@ class DiskCache:
     _read: dict[Key, dict[str, str]] = field(default_factory=dict, compare=False)
 
     def recall(self, subject: Key, name: str, compute: Callable[[], str]) -> str:
-        """A result of one subject, kept or computed now; what is new is written by ``flush``."""
+        """A result of one subject by its name, kept or computed now; what is new is written by ``flush``.
+
+        Whatever ``compute`` raises is raised.
+        """
         known = self._entries(subject)
         if name not in known:
             known[name] = self._pending.setdefault(subject, {})[name] = compute()

@@ -47,7 +47,7 @@ def _environment(folder: Path) -> jinja2.Environment:
 
 
 def render(template: str, values: Mapping[str, Any], folder: Path | None = None) -> str:
-    """Fill a template. Without a folder it is one of a document."""
+    """Fill a template with values; it is one of those of documents unless it lies in another folder."""
     return _environment(templates() if folder is None else folder).get_template(template).render(**values)
 
 
@@ -116,7 +116,8 @@ def put_in_place(temporary: Path, path: Path) -> None:
     """Let a complete file take the place of what ``path`` leads to.
 
     Links stay and are followed. A file is replaced in one step, and its mode and owner stay. What is not a file, such
-    as a device or a pipe, stays too: the bytes are written into it.
+    as a device or a pipe, stays too: the bytes are written into it. The temporary file is complete; it is moved, or
+    copied.
 
     Raises:
         OSError: it cannot be written, or is protected from that.

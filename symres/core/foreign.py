@@ -25,7 +25,8 @@ _places: dict[str, str] = {}
 def accept(what: str, place: str) -> None:
     """Say where the reader of something lies; the last one counts.
 
-    A place is ``package.module:function``; ``package.module:`` stands for the module itself.
+    ``what`` is the name under which a library is imported, ``CONSTANTS``, ``THEORIES`` or ``VIEWS``. A place is
+    ``package.module:function``; ``package.module:`` stands for the module itself.
     """
     _places[what] = place
 

@@ -85,7 +85,8 @@ def spend(operations: int) -> None:
 def limited(stage: Stage, subject: str = "", *, ends: bool = True) -> Iterator[None]:
     """Run a stage within its budget, and within what is left of the stage that it is part of.
 
-    With ``ends=False`` it only limits the stages inside of it, so that what they leave can be put together.
+    Messages name the subject, what is asked for, or else the stage. With ``ends=False`` it only limits the stages
+    inside of it, so that what they leave can be put together.
 
     Raises:
         OutOfBudget: the budget is spent.

@@ -289,7 +289,13 @@ class Journal:
 def prepare(store: Store, journal: Journal, resume: bool) -> set[Block]:
     """Make the files, or find what an earlier run left in them.
 
-    The blocks that are there are those that checksums confirm.
+    Args:
+        store: of the matrix.
+        journal: beside it.
+        resume: whether to go on where an earlier run of the same matrix ended.
+
+    Returns:
+        The blocks that are there, as their checksums say.
 
     Raises:
         DeclarationError: there is another matrix or another file in this place, the journal is damaged, or the disk is

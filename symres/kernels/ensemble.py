@@ -111,14 +111,11 @@ def predict(
     if len(y.shape) > 2 or 0 in y.shape:
         shape = tuple(y.shape)
         raise DeclarationError("predictions from y_train", f"its shape is {shape}", "pass (N,) or (N, outputs)")
-    added = [float(number(ridge, "ridge")), float(number(noise, "noise"))]
-    for name, value in zip(("ridge", "noise"), added, strict=True):
-        if value < 0:
-            raise DeclarationError(f"{name} = {value:g}", "it is negative", f"pass {name} >= 0")
+    added = {name: _at_least_0(value, name) for name, value in (("ridge", ridge), ("noise", noise))}
     rate = float(number(learning_rate, "learning_rate"))
     if rate <= 0:
         raise DeclarationError(f"the learning rate {learning_rate}", "it is not positive", "pass a rate such as 1")
-    return Ensemble(train, cross, test, y, added[0], added[1], rate)
+    return Ensemble(train, cross, test, y, added["ridge"], added["noise"], rate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,3 +265,11 @@ def _require_regular(values: Array, asked: str, kernel: str, name: str, present:
         enough = present + 2 * (needed - least)  # with a margin: what is printed is rounded
         said = f"pass {name}={enough:.1e} or more" + f" in the place of {present:g}" * bool(present)
         raise DeclarationError(asked, found, said + otherwise)
+
+
+def _at_least_0(value: Number, name: str) -> float:
+    """A number that is added to the diagonal of a kernel; a negative one is refused as it was written."""
+    converted = float(number(value, name))
+    if converted < 0:
+        raise DeclarationError(f"{name} = {value}", "it is negative", f"pass {name} >= 0")
+    return converted

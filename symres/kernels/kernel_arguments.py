@@ -30,7 +30,7 @@ PART = 1 << 24  # entries of the inputs that are looked at together
 
 
 def require(asked: str, extra: str, *packages: str) -> None:
-    """Make sure that libraries are installed, without importing them.
+    """Make sure that libraries are installed, without importing them; ``extra`` of symres brings them.
 
     Raises:
         SymresError: one is missing.
@@ -82,8 +82,11 @@ def _is_array(values: Array) -> bool:
 def parameter_values(known: Sequence[str], given: Mapping[str, Value], network: Network | None = None) -> Values:
     """The parameters of a network as its module takes them.
 
-    With the network, parameters that it declares have their signs, and lists their length; without it those that
-    all networks share have them.
+    Args:
+        known: the names of those that it has.
+        given: their values.
+        network: with it, parameters that it declares have their signs, and lists their length; without it those that
+            all networks share have them.
 
     Raises:
         DeclarationError: one is missing, or one is not of the network; no finite number, or one of the wrong sign; a
@@ -112,6 +115,8 @@ def parameter_values(known: Sequence[str], given: Mapping[str, Value], network: 
 
 def require_interval(asked: str, network: Network, name: str, low: float, high: float) -> None:
     """Make sure that a parameter has the sign that it is declared with wherever an optimiser may lead it.
+
+    Limits may be infinite.
 
     Raises:
         DeclarationError: there are values of the wrong sign in between.
@@ -147,7 +152,8 @@ def require_inputs(X: Array, name: str = "X") -> tuple[int, int]:
             raise DeclarationError(asked, "they are complex", "pass real features, such as real and imaginary parts")
         xp = namespace_of(part)
         values = np.asarray(part, dtype=np.float64) if is_numpy_namespace(xp) else part
-        if False in (finite := xp.all(xp.isfinite(values), axis=1).tolist()):
+        finite = xp.all(xp.isfinite(values), axis=1).tolist()
+        if not all(finite):
             found = f"row {start + finite.index(False)} has a feature that is nan or infinite"
             raise DeclarationError(asked, found, "leave such inputs out, or fill in numbers")
     return shape[0], shape[1]

@@ -61,7 +61,7 @@ def symbols(expr: sp.Basic, decimals: bool = True) -> int:
 
 @lru_cache(_KEPT)
 def shortest(expr: sp.Basic, decimals: bool = True) -> sp.Basic:
-    """The formula in its shortest form: the same value, and never more symbols."""
+    """The formula in its shortest form: the same value, and never more symbols; rationals may become decimals."""
     if not expr.args or isinstance(expr, Opaque):
         return expr
     size = partial(_size, decimals)

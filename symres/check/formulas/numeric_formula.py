@@ -287,16 +287,23 @@ def infinitely_steep(forward: sp.Expr, values: Mapping[sp.Symbol, sp.Expr]) -> b
     of 1 does, but no difference of neighbours in double precision sees it. The formula itself is asked at its switching
     points, at distances and with digits below any number that can be written in it. Near a place where phi ~ |u|^a the
     average of phi'^2 is that of u^(2a - 2), which is finite for a > 1/2 only.
+
+    Returns:
+        None if it cannot be told: a formula that has no real value beside one of its switching points.
     """
-    functions = [activation_function(atom, dict(values)) for atom in forward.atoms(Phi)]
-    with mp.workdps(_STEEP_DIGITS):
-        known = {
-            _steep_at(f.precise, place) for f in functions for place in switch_points(f.expr, f.variable, _STEEP_DIGITS)
-        }
-    return True if True in known else None if None in known else False
+    answers = set()
+    for atom in forward.atoms(Phi):
+        function = activation_function(atom, dict(values))
+        with mp.workdps(_STEEP_DIGITS):
+            switches = switch_points(function.expr, function.variable, _STEEP_DIGITS)
+            answers |= {_steep_at(function.precise, switch) for switch in switches}
+    if True in answers:
+        return True
+    return None if None in answers else False
 
 
 def _steep_at(value: Callable[[mp.mpf], mp.mpf], place: mp.mpf) -> bool | None:
+    """Whether a function jumps or rises like a root at a switching point; None if it has no real value beside it."""
     distances = [(1 + abs(place)) * mp.mpf(10) ** power for power in _DISTANCES]
     left, right = ([value(place + side * distance) for distance in distances] for side in (-1, 1))
     if not all(isinstance(number, mp.mpf | int) for number in (*left, *right)):
@@ -305,6 +312,8 @@ def _steep_at(value: Callable[[mp.mpf], mp.mpf], place: mp.mpf) -> bool | None:
     # what is still between the two sides, where neither has changed as much on the way there, stays
     if abs(left[2] - right[2]) > noise + sum(abs(side[1] - side[2]) for side in (left, right)):
         return True
-    # whether the values of a side approach their limit with at most the root of the distance
-    falls = [(abs(side[0] - side[1]), abs(side[1] - side[2])) for side in (left, right)]
-    return any(inner > noise and mp.log10(outer / inner) <= (_ROOT + _EXACT) * _STEP for outer, inner in falls)
+    for side in (left, right):  # whether its values approach their limit with at most the root of the distance
+        outer, inner = abs(side[0] - side[1]), abs(side[1] - side[2])
+        if inner > noise and mp.log10(outer / inner) <= (_ROOT + _EXACT) * _STEP:
+            return True
+    return False

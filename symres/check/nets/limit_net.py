@@ -224,7 +224,7 @@ class CoupledNet(LimitNet):
     scale, of the products of the derivatives in them.
 
     The covariance of the stream has whatever coupling the streams have; ``fall`` is 1 minus the correlation of the
-    weights.
+    weights. Further arguments are those of ``LimitNet``.
     """
 
     def __init__(

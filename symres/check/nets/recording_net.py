@@ -25,7 +25,7 @@ class RecordingNet(GramNet):
         return result
 
     def fluctuation(self, z: Neurons, kernel: float) -> tuple[np.ndarray, np.ndarray]:
-        """What is looked at, for each network.
+        """What is looked at, for each network, of a stream z with this kernel at infinite width.
 
         Returns:
             ``n (z_i^2 - kernel) (z_j^2 - kernel)`` over all pairs of different neurons, and the root of n times

@@ -29,7 +29,8 @@ _SPLITS = (0.125, 0.25, 0.5, 1, 2, 4, 7, 10, 14, 20, 30, 42)
 def average_oracle(definition: sp.Expr, values: Values, steps: tuple[NamedStep, ...] = ()) -> OracleValue:
     """A definition in unevaluated averages, as a number.
 
-    Nodes have an ``integrand`` in x1 (and x2) and a ``covariance``; named intermediate steps may occur in it.
+    Nodes have an ``integrand`` in x1 (and x2) and a ``covariance``; named intermediate steps may occur in it. Values
+    are exact numbers for its symbols.
 
     Raises:
         OracleLimit: an average over more than two variables.

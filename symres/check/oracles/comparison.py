@@ -58,8 +58,9 @@ def compared(
 ) -> Verdict:
     """A verdict, infinite values included.
 
-    ``small`` is the fraction of the natural scale on which a claim of 0 is judged; ``steep`` says whether an
-    activation of the layer is so steep that this quantity may be infinite, None if that cannot be told.
+    ``claim`` is the number that was derived, ``found`` the oracle's, ``point`` the arguments as text, ``run`` has seed,
+    widths and samples. ``small`` is the fraction of the natural scale on which a claim of 0 is judged; ``steep`` says
+    whether an activation of the layer is so steep that this quantity may be infinite, None if that cannot be told.
     """
     remarks = (found.remark,) if found.remark else ()
     if math.isinf(found.value) and not found.diverges:

@@ -220,6 +220,13 @@ def _log_derivative(
 ) -> tuple[float, float]:
     """df/dK by interpolation in log(K - floor), where maps of kernels above it are analytic in a wide strip.
 
+    Args:
+        function: of K.
+        K: the place.
+        count: number of nodes.
+        noise: error of the function's values.
+        floor: where kernels begin.
+
     Returns:
         The derivative, and its error: the part that the highest odd term contributes (generous), and the noise. The
         interval shrinks where a function is steep and its noise allows it.

@@ -111,7 +111,10 @@ def _quantiles(number: int) -> np.ndarray:
 
 
 def natural_units(forward: sp.Expr, free: Iterable[sp.Symbol], seed: int, fixed: Mapping[str, sp.Expr]) -> Units:
-    """The units of a layer at generic values of its parameters. They are ordinary for a layer that cannot be walked."""
+    """The units of a layer at generic values of its parameters. They are ordinary for a layer that cannot be walked.
+
+    ``free`` are the symbols that need numbers, ``fixed`` the numbers of those that the user has fixed, by name.
+    """
 
     def again(units: Units) -> Units:
         return measured(forward, tuple(parameters(free, stream(seed, "units"), fixed, units).items()))
@@ -219,7 +222,7 @@ def needs_batch(forward: sp.Expr, free: Iterable[sp.Symbol], seed: int, fixed: M
     """Whether a node of a forward equation asks a network for an average over the inputs: read off a walk.
 
     Then the theory of the layer is that of a batch, with one kernel and one covariance. False also for a layer that
-    cannot be walked: each comparison says why.
+    cannot be walked: each comparison says why. Arguments are those of ``natural_units``.
     """
     net = _Listening(_WIDTH, stream(seed, "batch"))
     try:

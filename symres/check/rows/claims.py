@@ -109,6 +109,8 @@ _LOWER = [sp.Rational(7, 10) ** k for k in range(1, 11)]  # times the first kern
 def travelled(quantities: Mapping[str, Quantity], place: Values, values: Values, layers: int) -> list[Values]:
     """The kernel, and for a batch the covariance, at the beginning and after each of some layers.
 
+    ``place`` has those of the first stream, ``values`` the numbers of the parameters.
+
     Raises:
         OracleLimit: a kernel leaves the range of doubles.
     """
@@ -150,6 +152,8 @@ def fixed_point(quantities: Mapping[str, Quantity], start: Values, values: Value
 def falling_start(quantities: Mapping[str, Quantity], start: Values, values: Values) -> Values | None:
     """The place of the largest smaller kernel that a layer makes smaller still: its flow has an end.
 
+    The kernel and the covariance of the start are scaled together.
+
     Returns:
         None if each of some smaller kernels grows.
     """
@@ -166,6 +170,8 @@ def falling_start(quantities: Mapping[str, Quantity], start: Values, values: Val
 
 def contraction(quantities: Mapping[str, Quantity], place: Values, values: Values) -> float:
     """By which factor a layer changes small distances from a fixed point, in the long run: below 1 it attracts.
+
+    The fixed point is ``place``, at these numbers of the parameters.
 
     Returns:
         The spectral radius of the derivative of the maps, by differences over 1 % to both sides.

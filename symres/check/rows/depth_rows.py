@@ -43,7 +43,8 @@ def depth_rows(
 
     The kernels of infinite width that are subtracted come from quadrature, not from the theory. Where the last claim is
     small on its natural scale, networks with smaller biases or a smaller skip may show more: the comparison is moved.
-    Claims are those for 0, 1, 2, ... layers, two at least, at values of the parameters.
+    Claims are those for 0, 1, 2, ... layers, two at least, at values of the parameters; K is the kernel of the input.
+    ``tell`` is called with the share of the work that is done.
     """
     shares: list[float] = []
     biases = {s: v / 10 for s, v in task.values.items() if s == symbols.C_b}

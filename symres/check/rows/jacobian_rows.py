@@ -60,7 +60,8 @@ def jacobian_rows(task: Task, K: sp.Rational, depth: int, tell: Callable[[float]
         return rows
     layers = min(_EXACT_DEPTH, deepest)
     sampler = task.simulation.with_weights().jacobians(float(K), layers, exact=True)
-    budget, rng = Budget(asked, min(task.budget.neurons, _EXACT_NEURONS), _EXACT), task.rng("jacobian, all derivatives")
+    budget = Budget(asked, min(task.budget.neurons, _EXACT_NEURONS), _EXACT)
+    rng = task.rng("jacobian, all derivatives")
     estimate = task.extrapolated(sampler, np.abs, rng, lambda share: tell((1 + share) / 2), budget, _NARROW)
     seen = SIMULATION.margin * estimate.errors <= SIMULATION.visible * np.abs(estimate.values)
     if seen.any():

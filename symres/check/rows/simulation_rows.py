@@ -49,7 +49,18 @@ def theory_rows(
     fixed: Mapping[str, sp.Expr],
     report: Progress,
 ) -> list[Verdict]:
-    """What a theory claims of one layer and of ``depth`` layers that networks show."""
+    """What a theory claims of one layer and of ``depth`` layers that networks show.
+
+    Args:
+        theory: that is checked.
+        quantities: its claims about one layer.
+        asked: the names of all that is compared.
+        seed: of all random numbers.
+        depth: number of layers.
+        budget: how much to simulate.
+        fixed: numbers that the user has fixed, by name.
+        report: is called with the comparison and the share of the work that is done.
+    """
     rng = random_points.stream(seed, "simulation")
     free = free_symbols(theory, *quantities.values())
     units = natural_units(theory.layer.forward, free, seed, fixed)

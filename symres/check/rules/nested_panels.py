@@ -59,7 +59,7 @@ class Plane:
     knots: np.ndarray  # edges of the inner panels in conditional widths, around <x2> at x1
 
     def average(self, points: int) -> tuple[float, float]:
-        """<f> and <|f|>.
+        """<f> and <|f|>, with so many points per panel.
 
         Raises:
             SymresError: the panels are too many, or mass lies beyond their ends.
@@ -177,7 +177,7 @@ class SharedPanels:
         width: float,
         breaks: Sequence[Sequence[float]],
     ) -> Plane:
-        """Panels for <f(x1, x2)>, as the function ``plane`` makes them."""
+        """Panels for <f(x1, x2)>, as the function ``plane`` makes them, which also says what it refuses."""
         law = name, covariance.tobytes(), width
         if law not in self._planes:
             self._planes[law] = plane(function, covariance, width, breaks, self._points[1], self._tolerance[1])

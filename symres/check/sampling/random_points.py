@@ -83,7 +83,10 @@ def decimal(value: float) -> sp.Rational:
 def parameters(
     free: Iterable[sp.Symbol], rng: np.random.Generator, fixed: Mapping[str, sp.Expr], units: Units = ORDINARY
 ) -> Values:
-    """Numbers for the parameters of a layer. Kernels among the symbols are left out."""
+    """Numbers for the parameters of a layer with these units, those that the user has fixed by name.
+
+    Kernels among the symbols are left out.
+    """
     unit = {symbols.C_W: units.weight, symbols.C_b: units.bias}
     arguments = {symbols.z, symbols.K, symbols.K1, symbols.K2, symbols.C, symbols.Theta}
     values: Values = {}

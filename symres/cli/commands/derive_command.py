@@ -46,13 +46,11 @@ def derive(
     folder = place(out, "a folder")
     request = make(activation, layer or ALONE, settings or [], positive=positive or [])
     output, network = Output(), (depth, width, inputs_kernel)
-    usual = {"--depth": DEPTH, "--width": WIDTH, "--inputs-kernel": None}
-    sizes = [
-        word
-        for (name, default), value in zip(usual.items(), network, strict=True)
-        if value != default
-        for word in (name, str(value))
-    ]
+    options = (("--depth", depth, DEPTH), ("--width", width, WIDTH), ("--inputs-kernel", inputs_kernel, None))
+    sizes = []  # the options that are not as they are without them
+    for name, value, usual in options:
+        if value != usual:
+            sizes += [name, str(value)]
 
     def page() -> KeptPage:
         return _derived(request, folder, sizes, network, output, json, explain)

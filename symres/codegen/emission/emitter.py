@@ -289,10 +289,9 @@ class Emitter:
             return self._literal(literal(e))
         if isinstance(e, sp.Add):
             split = [constant_factor(term) for term in sorted(e.args, key=default_sort_key)]
-            split.sort(
-                key=lambda pair: bool(pair[0] < 0)
-            )  # a positive term first: no leading minus where it can be helped
-            return self._sum([(bool(c >= 0), self._scaled(abs(c), rest)) for c, rest in split])
+            # a positive term first: no leading minus where it can be helped
+            split.sort(key=lambda pair: bool(pair[0] < 0))
+            return self._sum([(bool(c >= 0), self._scaled(abs(c), factor)) for c, factor in split])
         if isinstance(e, sp.Mul):
             return self._scaled(*constant_factor(e))
         if isinstance(e, sp.Pow):

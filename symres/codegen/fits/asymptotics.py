@@ -41,7 +41,8 @@ def power_of(values: Values, end: mp.mpf, inner: mp.mpf) -> sp.Rational:
     slope = _slope(values, end, inner)
     if slope is None:
         return sp.Integer(0)
-    if (power := _root_near(slope, NEARLY)) is None and (limit := _limit(values, end, inner)) is not None:
+    power = _root_near(slope, NEARLY)
+    if power is None and (limit := _limit(values, end, inner)) is not None:
         power = _root_near(limit, NEARLY_LIMIT)
     return sp.Rational(round(2 * _bounded(slope)), 2) if power is None else power
 
@@ -131,20 +132,32 @@ def end_of(values: Values, largest: mp.mpf) -> End:
     """
     last, logs = mp.mpf(1), [_log(values(mp.mpf(1)))]
     while last < largest:
-        before, now = (b - a for a, b in pairwise(logs[-3:])) if len(logs) > 2 else (0, 0)
-        growth = _growth(values, last) if now > max(GROWN, STEEPER * abs(before)) else 0.0
+        growth = _growth(values, last) if _is_steep(logs) else 0.0
         if growth:
             return End(float(f"{LOG_LARGEST / growth:.2g}"), growth, "values exceed the range of floats")
         try:
             logs.append(_log(values(10 * last)))
         except SymresError as error:
-            try:
-                values(3 * last)
-            except SymresError:
-                return End(float(last), 0.0, error.found)
-            return End(float(3 * last), 0.0, error.found)  # to half a decade
+            return End(_between(values, last), 0.0, error.found)
         last *= 10
     return End()
+
+
+def _is_steep(logs: list[mp.mpf]) -> bool:
+    """Whether logarithms of values, from decade to decade, grow like those of an exponential in the last one."""
+    if len(logs) < 3:
+        return False
+    before, now = (b - a for a, b in pairwise(logs[-3:]))
+    return bool(now > GROWN and now > STEEPER * abs(before))
+
+
+def _between(values: Values, last: mp.mpf) -> float:
+    """The last kernel with a number, to half a decade."""
+    try:
+        values(3 * last)
+    except SymresError:
+        return float(last)
+    return float(3 * last)
 
 
 def _log(value: mp.mpf) -> mp.mpf:

@@ -187,8 +187,7 @@ def _fitted(values: Values, largest: mp.mpf, what: str) -> Fit:
     numbers = [number for row in table for number in row]
     if not all(map(math.isfinite, numbers)) or not (any(numbers) or values(last) == 0):
         raise SymresError(f"a fit of {what}", "its values are beyond the range of float64", "use smaller constants")
-    signs = {int(mp.sign(values(min(SMALLEST * 4**j, last)))) for j in range(30 if absolute else 0)} - {0}
-    sign = signs.pop() if len(signs) == 1 else 0
+    sign = _sign(values, last) if absolute else 0
     return Fit(shape, absolute, edges, table, sign, end.max_kernel, end.reason)
 
 
@@ -205,6 +204,12 @@ def _shapes(values: Values, end: End, largest: mp.mpf) -> Iterator[tuple[Shape, 
             yield Shape(small, large, root, growth=end.growth), False
     for root in (2, 1):
         yield Shape(sp.Integer(0), large, root, growth=end.growth), True
+
+
+def _sign(values: Values, largest: mp.mpf) -> int:
+    """The sign of a function; 0 if it changes."""
+    signs = {int(mp.sign(values(min(SMALLEST * 4**j, largest)))) for j in range(30)} - {0}
+    return signs.pop() if len(signs) == 1 else 0
 
 
 def number(value: float) -> sp.Rational:

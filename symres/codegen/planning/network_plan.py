@@ -257,9 +257,17 @@ def deep_layer(
     covariance, tangent = (without_single_inputs(with_common_factors(e.xreplace(same)), named) for e in pair)
     quantities = [f.quantity for f in functions]
     symbols = {s for q in quantities for s in (*q.symbols, *q.unused)} - set(KERNELS)
-    parameters, parallel, called = tuple(sorted(symbols, key=place)), _parallel(*quantities[:2]), components.values()
     return DeepLayer(
-        name, label, tuple(functions), parameters, kernel, tuple(own), covariance, tangent, parallel, tuple(called)
+        name,
+        label,
+        tuple(functions),
+        tuple(sorted(symbols, key=place)),
+        kernel,
+        tuple(own),
+        covariance,
+        tangent,
+        _parallel(*quantities[:2]),
+        tuple(components.values()),
     )
 
 

@@ -275,20 +275,25 @@ def _differences(e: sp.Expr) -> sp.Expr:
 def _small_differences(e: sp.Expr) -> sp.Expr:
     """C*exp(u) - c -> c*expm1(u), c - c*erf(w) -> c*erfc(w), c - c*cos(u) -> 2*c*sin(u/2)**2.
 
-    Also where several such terms share a constant: all numbers k in k*head(u) -> k - k*(1 - head(u)), if that makes the
-    constant term smaller.
+    Also where several such terms share a constant.
     """
     for head, record in RECORDS.items():
-        if not isinstance(e, sp.Add) or record.complements is None:
-            continue
-        constant, terms = e.as_coeff_Add()
-        split = [term.as_coeff_Mul() for term in sp.Add.make_args(terms)]
-        moving = [bool(f.free_symbols) and isinstance(f, head) for _, f in split]
-        moved = constant + sum(k for (k, _), moves in zip(split, moving, strict=True) if moves)
-        if abs(moved) < abs(constant):
-            pairs = zip(split, moving, strict=True)
-            e = sp.Add(moved, *(k * (-record.complements(f.args[0])[0] if moves else f) for (k, f), moves in pairs))
+        if isinstance(e, sp.Add) and record.complements is not None:
+            e = _without_constant(e, head, record.complements)
     return e
+
+
+def _without_constant(
+    e: sp.Add, head: type[sp.Function], complements: Callable[[sp.Expr], tuple[sp.Expr, sp.Expr | None]]
+) -> sp.Expr:
+    """k*head(u) -> k - k*(1 - head(u)) for all numbers k, if that makes the constant term smaller."""
+    constant, terms = e.as_coeff_Add()
+    split = [term.as_coeff_Mul() for term in sp.Add.make_args(terms)]
+    moving, staying = sift(split, lambda pair: isinstance(pair[1], head) and bool(pair[1].free_symbols), binary=True)
+    moved = constant + sum(k for k, _ in moving)
+    if abs(moved) >= abs(constant):
+        return e
+    return sp.Add(moved, *(k * f for k, f in staying), *(-k * complements(f.args[0])[0] for k, f in moving))
 
 
 def _log1p(e: sp.Expr) -> sp.Expr:

@@ -33,9 +33,8 @@ from .sample_points import MEASURED, Values, named, other_values
 
 _SLOW = (TwoSigns, TwoTails, S4, T4)
 UNIT = sp.Float(2.0**-53)  # what a rounding is, relative to a number
-MAX_CLOSED_FORM_ERROR = (
-    1e-9  # of any closed form, beside the largest value for the same kernels; else averages are taken
-)
+# of any closed form, beside the largest value for the same kernels; else averages are taken
+MAX_CLOSED_FORM_ERROR = 1e-9
 HARD = ((1e-8, 1e-8, 3e-9), (1e-8, 1e-4, 9e-7), (0.7, 0.7, 0.7 * (1 - 1e-12)), (60.0, 60.0, 18.0), (1e4, 1e4, 9.99e3),
         (1e4, 1e4, (1e-12 - 1) * 1e4))  # fmt: skip
 PARALLEL = ((0.7, 0.7, 0.7), (0.7, 0.7, -0.7), (0.0, 0.7, 0.0), (0.0, 0.0, 0.0))
@@ -312,10 +311,12 @@ def _elsewhere(component: Component, measure: Callable[[Values], Component]) -> 
 
 def _listed(component: Component, outcomes: Iterable[_Outcome], last: float) -> str:
     """The outcomes of the measurements at other values of the parameters, as one text."""
-    texts = [
-        f"not measured {where}: {other.found}" if isinstance(other, SymresError) else f"{_outcome(other, last)} {where}"
-        for where, other in outcomes
-    ]
+    texts = []
+    for where, other in outcomes:
+        if isinstance(other, SymresError):
+            texts.append(f"not measured {where}: {other.found}")
+        else:
+            texts.append(f"{_outcome(other, last)} {where}")
     if texts and averages(component.formula) and not component.is_pair:  # errors are relative to the value itself
         texts.append("fewer digits where values of both signs cancel")
     return "; ".join(texts)

@@ -175,8 +175,11 @@ def _beside_largest(formula: sp.Expr, points: Sequence[Point], found: Floats) ->
         exact = _known(formula, _at((k1, k2, c)))
         if exact.is_finite():
             groups.setdefault((k1, k2), []).append((abs(float(value) - float(exact.mid())), _size(exact)))
-    largest = (map(max, zip(*group, strict=True)) for group in groups.values())
-    return max(error / size if size > UNDERFLOW else 0.0 for error, size in largest)
+    shares = []
+    for group in groups.values():
+        error, size = (max(column) for column in zip(*group, strict=True))
+        shares.append(error / size if size > UNDERFLOW else 0.0)
+    return max(shares)
 
 
 def _gap(function: ArrayFunction, extra: Sequence[float]) -> tuple[float, float] | None:

@@ -32,6 +32,7 @@ def parameter_ranges(component: Component, target: Target) -> tuple[ParameterRan
         ways = [[sign * size for size in STEPS] for sign in signs]
         ways += [[signs[0] * size for size in INWARDS]] if len(signs) == 1 else []
         is_right = partial(_is_right, component, function, p)
+        # on each way, outwards from the usual value, the last one up to which code is right
         ends = [[math.copysign(usual, way[0]), *takewhile(is_right, way)][-1] for way in ways]
         whole = all(end == way[-1] for end, way in zip(ends, ways, strict=True))
         out.append(ParameterRange(p, min(ends), max(ends), whole))

@@ -123,10 +123,12 @@ def component_lines(component: Component, of_averages: str = "") -> list[str]:
     lines = [*formula_lines(component.formula, 4), ""]
     if isinstance(fit := component.code, Fit):
         end = "on" if fit.edges[-1] == 1.0 else "to 1e12, beyond which the polynomial keeps its last value"
+        if math.isfinite(component.max_kernel):
+            end = f"to {component.max_kernel:g}"
         text = (
             f"Computed as {_shown(fit.shape.scale)} times a piecewise Chebyshev polynomial of "
             f"u = {_shown(fit.shape.map)} with {len(fit.table[0])} pieces of degree {len(fit.table) - 1}; holds from "
-            f"K = 0 {f'to {component.max_kernel:g}' if math.isfinite(component.max_kernel) else end}."
+            f"K = 0 {end}."
         )
     elif component.code is None and component.is_pair and of_averages:
         text = of_averages
@@ -180,8 +182,13 @@ def _shown(expr: sp.Expr) -> str:
 
 def _ended(component: Component) -> str:
     """Beyond which kernels there are no numbers, and with which parameters where that depends on these."""
-    depends = math.isfinite(component.max_measured_kernel) and component.parameters
-    return f"beyond kernels of {component.last:g}{f' with parameters of {PARAMETER}' if depends else ''}"
+    with_ = f" with parameters of {PARAMETER}" if _ends_with_parameters(component) else ""
+    return f"beyond kernels of {component.last:g}{with_}"
+
+
+def _ends_with_parameters(component: Component) -> bool:
+    """Whether the last kernel depends on parameters."""
+    return math.isfinite(component.max_measured_kernel) and bool(component.parameters)
 
 
 def _measured(last: float) -> str:
@@ -258,7 +265,7 @@ def warnings(*functions: Function) -> list[str]:
     out = [f"{c.name} is inaccurate: {error_text(c).removeprefix('Error: ')}" for c in components if c.is_inaccurate]
     ends: dict[bool, Component] = {}  # the first, by whether it is known for some parameters only
     for c in sorted((c for c in components if c.last < MEASURED), key=lambda c: c.last):
-        ends.setdefault(math.isfinite(c.max_measured_kernel) and bool(c.parameters), c)
+        ends.setdefault(_ends_with_parameters(c), c)
     return [*out, *(f"nan {_ended(c)}: {c.reason}" for c in ends.values()), *beyond]
 
 
@@ -329,7 +336,8 @@ def _statements(function: Function, gradients: bool) -> Iterator[str]:
             )
         if quantity.reason:
             unused = quantity.reason.removeprefix("there is one, but ")
-            yield f"{'No closed form' if unused == quantity.reason else 'Closed form not used'}: {unused}."
+            what = "No closed form" if unused == quantity.reason else "Closed form not used"
+            yield f"{what}: {unused}."
     if quantity.source:
         yield f"Generalises: {quantity.source}."
 
@@ -346,4 +354,5 @@ def _valid(function: Function) -> str:
     if any(c.parameters and c.code is None for c in components):
         until += f" with parameters of {PARAMETER}"
     until += ", on the diagonal and at |C| = sqrt(K1 K2)" if C in quantity.symbols else ""
-    return f"kernels in {_measured(last)} (measured); finite {'above' if quantity.directed else 'from'} K = 0 {until}"
+    start = "above K = 0" if quantity.directed else "from K = 0"
+    return f"kernels in {_measured(last)} (measured); finite {start} {until}"

@@ -218,10 +218,15 @@ def average_at(functions: tuple[FloatFunction, ...], covariance: Sequence[Array]
 def means(function: FloatFunction, variances: Array, values: Values) -> Array:
     """``<f(w)>`` at several variances, all positive; nan where floating-point numbers overflow or f oscillates."""
     different, place = np.unique(variances, return_inverse=True)
-    marks, results = function.marks(values), []
-    for scales in np.split(np.sqrt(different), range(_CHUNK, len(different), _CHUNK)):
-        at = lambda rows, x, scales=scales: function.unchecked(scales[rows] * x, values)  # noqa: E731
-        results.append(gauss.averages(at, [marks / s for s in scales], most=_MOST)[0])
+    marks = function.marks(values)
+
+    def of_part(scales: Array) -> Array:
+        return gauss.averages(
+            lambda rows, x: function.unchecked(scales[rows] * x, values), [marks / s for s in scales], most=_MOST
+        )[0]
+
+    scales = np.sqrt(different)
+    results = [of_part(scales[start : start + _CHUNK]) for start in range(0, len(scales), _CHUNK)]
     return np.asarray(np.concatenate(results)[place])
 
 

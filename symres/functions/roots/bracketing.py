@@ -129,6 +129,7 @@ def _trusted(function: Function, floats: Floats | None) -> dict[sp.Rational, flo
             near, far = (between, far) if agrees(between) else (near, between)
         return near
 
+    # places 0 and -1 are beyond the grid: their values are kept where floats are right up to the ends of the grid
     first = furthest(1)
     last = furthest(len(GRID)) if first else 0
     if not last:

@@ -44,7 +44,7 @@ _INVERSE = sp.Dummy("t", positive=True)
 
 
 def exact_moment(remainder: PiecewiseFunction, n: int) -> sp.Expr | None:
-    """The exact moment of a function on the half-line, None if it is not known to close.
+    """The exact integral of ``z**n`` times a function on the right of 0, None if it is not known to close.
 
     It may contain zeta(3), zeta(5), ..., which often cancel against those of another moment.
     """

@@ -120,8 +120,13 @@ def perturbation_bound(
 ) -> arb | None:
     """A bound on the distance between the averages at any covariance in a ball and at its middle.
 
-    Variances are positive; the middle must be a covariance too. None if a function jumps, or has a slope without
-    mean square.
+    Args:
+        factors: (f, g).
+        covariance: (K1, C, K2), of positive variances; the middle must be a covariance too.
+        precision: in which the balls are looked at.
+
+    Returns:
+        The bound; None if a function jumps, or has a slope without mean square.
     """
     if not all(map(_has_finite_slopes, factors)):
         return None

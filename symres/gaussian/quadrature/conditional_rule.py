@@ -43,8 +43,16 @@ def conditional_average(
 ) -> tuple[arb, list[Interval]]:
     """Enclose the average of f(z1) g(z2) over |y| < reach and x between two places, but for some intervals of x.
 
-    The law is nearly singular, its slope is not 0 and its density need not be known; ``reach`` counts standard
-    deviations of z2 given z1. Intervals left out come in order.
+    Args:
+        f: the smooth pieces of f, in x.
+        g: the other function.
+        law: nearly singular, so that the slope is not 0; its density need not be known.
+        ends: where x starts and ends.
+        reach: in standard deviations of z2 given z1.
+        log2_tolerance: log2 of the error to aim at.
+
+    Returns:
+        The enclosure, and the intervals left out, in order.
     """
     weight, norm = Weight(law.k1, law.scale1), (2 * arb.pi() * law.k1).sqrt()
     goal = log2_tolerance + log2_upper(norm) - _PANEL_MARGIN

@@ -215,9 +215,14 @@ def plan_panels(
 ) -> list[Panel]:
     """Cut an interval into panels whose bounded errors stay below a tolerance each, from left to right.
 
-    The function is smooth, of z = scale*x. The tolerance is that of a panel, for the integral over x without the
-    constant; panels that need more nodes are halved, but for those of the shortest width: they come back without
-    nodes and with too large an error.
+    Args:
+        function: smooth function of z = scale*x on the interval.
+        weight: the weight of the integral.
+        left: where the interval starts, in x.
+        right: where it ends.
+        log2_tolerance: log2 of the error allowed per panel, for the integral over x without the constant.
+        most_nodes: panels that need more are halved.
+        shortest: panels of this width are not halved; they come back without nodes and with too large an error.
 
     Raises:
         SymresError: more panels than can be evaluated in reasonable time.
@@ -334,7 +339,7 @@ class PlannedRule:
     def of(cls, panels: Iterable[Panel], scale: arb, bits: int) -> PlannedRule:
         """The rule of planned panels, in the current ``flint.ctx`` precision.
 
-        Panels are of functions of z = scale*x, the scale is a power of two.
+        Panels are of functions of z = scale*x, the scale is a power of two, nodes are kept with so many bits.
         """
         masses: dict[tuple[int, int], tuple[arb, arb]] = {}
         missed, stored = arb(0), stored_bits(bits)

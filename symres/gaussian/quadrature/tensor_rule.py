@@ -68,7 +68,11 @@ class Strip:
 def product_average(f: Strip, g: Strip, law: BivariateNormal, log2_tolerance: float) -> arb:
     """Enclose the average of f(z1) g(z2) over the rectangle where both strips are, zero elsewhere.
 
-    The law is one of exact numbers, with a density.
+    Args:
+        f: of z1.
+        g: of z2.
+        law: of exact numbers, with a density.
+        log2_tolerance: log2 of the error to aim at.
     """
     p11, _, p22 = law.inverse
     norm = 2 * arb.pi() * law.determinant.sqrt()
@@ -216,8 +220,13 @@ def block_of(panel: Panel, scale: arb) -> Block:
 def compress(blocks: list[Block], weight: Weight, log2_tolerance: float) -> tuple[list[Block], float]:
     """Replace clusters of nodes by fewer nodes.
 
-    Blocks go from left to right, and every k is at most the weight in the complex plane. The second value is log2
-    of a bound on the error of their sums.
+    Args:
+        blocks: from left to right.
+        weight: every k is at most this weight in the complex plane.
+        log2_tolerance: log2 of the error to aim at.
+
+    Returns:
+        The blocks, and log2 of a bound on the error of their sums.
     """
     half = 2.0 ** round(math.log2(2 * math.sqrt(weight.smallest_across)))
     errors = []

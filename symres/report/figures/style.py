@@ -132,7 +132,10 @@ def reason_off_the_line(advice: Advice) -> str:
 def advised_place(
     numbers: Mapping[str, float], x: str, y: str, fixed: Mapping[str, float]
 ) -> tuple[float, float] | None:
-    """Where advice lies in a plane of two parameters; None if it is not in this plane."""
+    """Where advised numbers lie in the plane of two parameters, x and y; None if they are not in this plane.
+
+    ``fixed`` has the numbers of all other parameters in it.
+    """
     same = all(math.isclose(numbers[name], value, rel_tol=1e-9) for name, value in fixed.items() if name in numbers)
     return (numbers[x], numbers[y]) if same and x in numbers and y in numbers else None
 

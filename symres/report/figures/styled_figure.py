@@ -41,7 +41,7 @@ class StyledFigure(Figure):
         return stream.getvalue()
 
     def in_html(self, words: str) -> str:
-        """An image that stands in the page itself."""
+        """An image that stands in the page itself; the words are for readers who do not see it."""
         data = base64.b64encode(self._repr_png_()).decode()
         return f'<img alt="{html.escape(words)}" src="data:image/png;base64,{data}">'
 

@@ -22,7 +22,7 @@ _FORMULA = re.compile(r"[*/^(]")
 
 
 def recursion(network: DerivedNetwork, title: str, command: str) -> str:
-    """The document."""
+    """The document about a network of layers, of which equal ones are told once, and the command that makes it."""
     distinct = {layer: maps_of(layer) for layer in network.layers}
     runs, count = [], 0
     for layer, equal in groupby(network.layers):
@@ -47,7 +47,7 @@ def recursion(network: DerivedNetwork, title: str, command: str) -> str:
 
 
 def procedure_document(procedure: Procedure, title: str, command: str) -> str:
-    """The document."""
+    """The document about a recursion or a search, and the command that makes it again."""
     quantities = procedure.functions
 
     def shown(notation: Notation) -> dict[str, object]:

@@ -20,7 +20,7 @@ _LEGEND = (
 
 
 class Averages(Sheet):
-    """Lays out averages."""
+    """Lays out averages of an activation, in so many columns."""
 
     def __init__(self, phi: Activation, width: int, unicode: bool) -> None:
         super().__init__(width, Maths(unicode, phi.formula))

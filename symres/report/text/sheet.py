@@ -28,7 +28,7 @@ _WORD = re.compile(r"(?<![\w-])[A-Za-z]\w*(?![\w=])", re.ASCII)  # not an option
 
 
 class Sheet:
-    """Lays out lines of one width."""
+    """Lays out lines of one width, in columns; ``maths`` prints their formulas."""
 
     def __init__(self, width: int, maths: Maths) -> None:
         self.width = width

@@ -15,10 +15,11 @@ from symres.activations.piecewise import split
 from symres.activations.symmetries import is_odd
 from symres.core.errors import NoClosedForm
 from symres.core.symbols import K1, K2, C, K, x1, x2, z
+from symres.functions.balls import evaluate
 from symres.functions.records.gaussian_signs import S2
 from symres.gaussian.closed_form.average import _verified
 from symres.gaussian.closed_form.engine import closed_form
-from symres.gaussian.closed_form.identities import check_identities, identities
+from symres.gaussian.closed_form.identities import _derivative, check_identities, identities
 from symres.gaussian.closed_form.price_proof import price_proof
 from symres.gaussian.closed_form.verification import verify, verify_odd
 
@@ -84,6 +85,23 @@ def test_a_wrong_derivative_rule_is_noticed_although_values_are_right(monkeypatc
             check_identities("x", claim, factors, PAIR, 90, 1e-20)
     finally:
         clear_cache()
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        K1 * sp.asin(C / sp.sqrt((1 + K1) * (1 + K2))) / (1 + K1) ** 2,
+        sp.exp(-(K1**2)) * sp.erf(K1 / sp.sqrt(2 + C)) + K1**K2,
+        sp.atan2(C, K1) * S2(K1, C, C / (K1 + K2)),
+        K2 + C,
+    ],
+)
+def test_derivatives_by_the_chain_rule_are_quotients_of_differences(formula):
+    place, step = {K1: sp.Rational(7, 5), C: sp.Rational(3, 10), K2: sp.Rational(9, 7)}, sp.Rational(1, 10**12)
+    for symbol in (K1, C, K2):
+        ahead, behind = (formula.subs({**place, symbol: place[symbol] + side * step}) for side in (1, -1))
+        quotient = evaluate((ahead - behind) / (2 * step), {}, 20)[0]
+        assert abs(evaluate(_derivative(formula, symbol, {}).subs(place), {}, 20)[0] - quotient) < 1e-18
 
 
 JUMPS = ("sign", "step", "hardshrink", "threshold")
@@ -159,6 +177,13 @@ def test_agreement_is_counted_with_its_deviation():
     found = compare(CLAIM, measured(CLAIM, "1e-20"))
     assert (found.oracle, found.points) == ("an oracle", 2)
     assert 0 < found.worst < 1e-12
+
+
+def test_points_that_decide_nothing_are_replaced_by_smaller_kernels():
+    tiny = sp.exp(-20000 * sr.K)
+    assert compare(tiny, measured(tiny, "1e-20")).points == 2
+    with pytest.raises(NoClosedForm, match="differs from an oracle"):
+        compare(2 * tiny, measured(tiny, "1e-20"))
 
 
 def test_an_oracle_without_digits_verifies_nothing():

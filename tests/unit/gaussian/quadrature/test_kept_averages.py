@@ -112,7 +112,7 @@ def test_a_function_with_code_of_its_own_is_not_kept_on_disk(computed, tmp_path)
 def counted():
     calls = []
 
-    @memoised(4)
+    @memoised(8)  # more than the places of a test: what is kept stays
     def value(function, place, shift=0.0):
         calls.append(place)
         return function([place + shift], False)
