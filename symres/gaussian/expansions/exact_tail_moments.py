@@ -29,6 +29,7 @@ from ...core.symbols import K, z
 from ...functions.function_record import written_out
 from ...functions.ranges import sign_of
 from ..closed_form.engine import closed_form
+from .puiseux import puiseux_series
 
 _Q = sp.Dummy("q", positive=True)
 _LOG = sp.Dummy("log(1+q)", positive=True)
@@ -38,9 +39,7 @@ _ERF = sp.Dummy("erf(b z)", positive=True)
 
 Power = tuple[int, bool, int, sp.Expr]  # (j, log, e, c): c z**j (1 + q)**e, or c z**j log(1 + q)
 _SERIES_ORDER = 12  # powers of 1/z among which the first of the remainder is sought
-_FAR_POINTS = (10**5, 10**6)  # places where the fall of a remainder is looked at
 _TOLERANCE = mp.mpf(10) ** -20  # relative deviation of a moment from its value in numbers
-_INVERSE = sp.Dummy("t", positive=True)
 
 
 def exact_moment(remainder: PiecewiseFunction, n: int) -> sp.Expr | None:
@@ -207,26 +206,13 @@ def algebraic_right(part: sp.Expr) -> tuple[sp.Expr, sp.Expr, int] | None:
     if part.free_symbols != {z} or not part.replace(sp.atan, lambda u: u).is_algebraic_expr(z):
         return None
     try:
-        series = sp.series(part.subs(z, 1 / _INVERSE), _INVERSE, 0, _SERIES_ORDER).removeO()
-    except (NotImplementedError, ValueError, sp.PoleError):
+        terms = puiseux_series(part.xreplace({z: 1 / z}), _SERIES_ORDER).without_zeros.terms
+    except NoClosedForm:
         return None
-    terms = sp.expand(series).as_independent(_INVERSE, as_Add=True)
-    polynomial, first = terms[0], sp.oo
-    for term in sp.Add.make_args(terms[1]):
-        coefficient, power = term.as_coeff_exponent(_INVERSE)
-        if coefficient.has(_INVERSE) or not power.is_Integer:
-            return None
-        if power < 0:
-            polynomial += coefficient * z**-power
-        elif coefficient != 0:
-            first = min(first, power)
-    if first is sp.oo:
+    first = min((exponent for exponent in terms if exponent > 0), default=sp.oo)
+    if first is sp.oo or not all(exponent.is_Integer for exponent in terms):
         return None
-    with mp.workdps(80):  # whether z**power times the remainder has a limit other than 0: the series is sympy's
-        function = sp.lambdify(z, part - polynomial, "mpmath")
-        early, late = (abs(mp.mpf(n) ** int(first) * function(mp.mpf(n))) for n in _FAR_POINTS)
-        if not (late > 0 and abs(early / late - 1) < mp.mpf(10) ** -3):
-            return None
+    polynomial = sp.Add(*(value * z**-exponent for exponent, value in terms.items() if exponent <= 0))
     return polynomial, part - polynomial, int(first)
 
 

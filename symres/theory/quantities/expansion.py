@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import reduce
 from typing import NamedTuple, TypeVar
 
 import mpmath as mp
@@ -17,9 +17,10 @@ from ...core.proof import Proof
 from ...core.symbols import K
 from ...core.words import SeriesRange
 from ...functions.balls import evaluate
-from ...functions.ranges import of_size, vanishes
+from ...functions.ranges import of_size
 from ...gaussian.calculus.expectation import Expectation
 from ...gaussian.expansions.large_variance import large_variance, log_free_order
+from ...gaussian.expansions.puiseux import PuiseuxSeries, composed
 from ...gaussian.expansions.small_variance import small_variance
 from ...gaussian.expansions.truncation import Truncation
 from ...results.quantity import Quantity, Status, Verification
@@ -144,7 +145,7 @@ def _expanded_at_zero(defined: sp.Expr, order: sp.Expr | int, large: bool) -> di
     for _ in range(_DEEPER):
         found = expander(expression, wanted)
         if found.known >= order:
-            return {e: value for e, value in found.without_zeros.terms.items() if e <= order}
+            return {e: sp.expand_mul(value) for e, value in found.without_zeros.terms.items() if e <= order}
         if found.known == before:
             tails = f"a function has algebraic tails: terms beyond K**{-before} have logarithms"
             raise NoClosedForm(f"an expansion of {defined}", tails, "use evalf")
@@ -154,100 +155,18 @@ def _expanded_at_zero(defined: sp.Expr, order: sp.Expr | int, large: bool) -> di
 
 
 @dataclass(frozen=True)
-class Powers:
-    """``sum of coefficient*K**exponent`` and terms beyond ``K**known``."""
-
-    terms: Mapping[sp.Expr, sp.Expr]  # exponent -> coefficient without K
-    known: sp.Expr = sp.oo  # every term up to this exponent is there; infinite for a sum that ends
-
-    @cached_property
-    def low(self) -> sp.Expr:
-        """The lowest exponent that it may have."""
-        return min(self.terms, default=self.known)
-
-    def __add__(self, other: Powers) -> Powers:
-        total = dict(self.terms)
-        for exponent, value in other.terms.items():
-            total[exponent] = total.get(exponent, sp.Integer(0)) + value
-        return _cut(total, min(self.known, other.known))
-
-    def __mul__(self, other: Powers) -> Powers:
-        if sp.oo in (self.low, other.low):  # exactly 0
-            return ZERO
-        total: dict[sp.Expr, sp.Expr] = {}
-        for one, a in self.terms.items():
-            for two, b in other.terms.items():
-                total[one + two] = total.get(one + two, sp.Integer(0)) + a * b
-        return _cut(total, min(self.known + other.low, other.known + self.low))
-
-    @cached_property
-    def without_zeros(self) -> Powers:
-        """Coefficients multiplied out, without those that are 0 in disguise."""
-        expanded = {exponent: sp.expand_mul(value) for exponent, value in self.terms.items()}
-        return Powers({e: value for e, value in sorted(expanded.items()) if not vanishes(value)}, self.known)
-
-    def power(self, exponent: sp.Expr, wanted: sp.Expr) -> Powers:
-        """The sum to a constant power, infinite series up to K**wanted."""
-        if exponent.is_Integer and exponent >= 0:
-            result = ONE
-            for _ in range(int(exponent)):
-                result = result * self
-            return result
-        law = self.without_zeros
-        if not law.terms:
-            raise NoClosedForm(f"a power {exponent} in a series", "its base vanishes", "use evalf")
-        first = law.terms[law.low]
-        front = Powers({law.low * exponent: first**exponent})
-        rest = Powers({e - law.low: v / first for e, v in law.terms.items() if e != law.low}, law.known - law.low)
-        return front * series(lambda n: sp.binomial(exponent, n), rest.without_zeros, wanted - law.low * exponent)
-
-    def exponential(self, wanted: sp.Expr) -> Powers:
-        """The exponential of the sum, up to K**wanted; what decays faster than every power is 0.
-
-        Raises:
-            NoClosedForm: it grows faster than every power, or that depends on parameters.
-        """
-        u = self.without_zeros
-        if u.low < 0:
-            if u.terms[u.low].is_negative:
-                return ZERO
-            asked = f"a series of exp({u.terms[u.low]}*K**{u.low})"
-            raise NoClosedForm(asked, "it is not a sum of powers of K", "declare the signs of its parameters")
-        front = Powers({sp.Integer(0): sp.exp(u.terms.get(sp.Integer(0), sp.Integer(0)))})
-        rest = Powers({e: v for e, v in u.terms.items() if e != 0}, u.known)
-        return front * series(lambda n: 1 / sp.factorial(n), rest, wanted)
-
-
-def _cut(terms: Mapping[sp.Expr, sp.Expr], known: sp.Expr) -> Powers:
-    return Powers({e: value for e, value in terms.items() if e <= known and value != 0}, known)
-
-
-def series(coefficient: Callable[[int], sp.Expr], rest: Powers, wanted: sp.Expr) -> Powers:
-    """``sum of coefficient(n)*rest**n`` up to K**wanted, for a sum that vanishes with K."""
-    if not rest.terms:
-        return Powers({sp.Integer(0): coefficient(0)}, rest.known)
-    total, power = ZERO, ONE
-    for n in range(max(int(sp.floor(wanted / rest.low)), 0) + 1):
-        total, power = total + power * Powers({sp.Integer(0): coefficient(n)}), power * rest
-    return _cut(total.terms, min(total.known, wanted))
-
-
-ZERO, ONE = Powers({}), Powers({sp.Integer(0): sp.Integer(1)})
-
-
-@dataclass(frozen=True)
 class _Expander:
     """Expands expressions in averages around K = 0, by the expansion of an average in its variance."""
 
     terms: Callable[[PiecewiseFunction, sp.Expr | int], tuple[tuple[sp.Rational, sp.Expr], ...]]
     large: bool  # whether the variances grow as K vanishes
 
-    def __call__(self, e: sp.Expr, wanted: sp.Expr) -> Powers:
+    def __call__(self, e: sp.Expr, wanted: sp.Expr) -> PuiseuxSeries:
         """The sum of powers of K, averages and infinite series in it up to K**wanted."""
         if e == K:
-            return Powers({sp.Integer(1): sp.Integer(1)})
+            return PuiseuxSeries({sp.Integer(1): sp.Integer(1)})
         if not e.has(K):
-            return Powers({sp.Integer(0): e})
+            return PuiseuxSeries({sp.Integer(0): e})
         if isinstance(e, Expectation):
             return self._average(e, wanted)
         if isinstance(e, sp.Add | sp.Mul):
@@ -258,7 +177,7 @@ class _Expander:
             return self(e.args[0], wanted).exponential(wanted)
         raise NoClosedForm(f"a series of {e}", f"symres has no series of {e.func.__name__} of K", "use evalf")
 
-    def _average(self, e: Expectation, wanted: sp.Expr) -> Powers:
+    def _average(self, e: Expectation, wanted: sp.Expr) -> PuiseuxSeries:
         if e.dimension != 1:
             raise NoClosedForm(
                 f"a series of {e}", "it averages over two variables", "take the series of a map of one input"
@@ -268,27 +187,27 @@ class _Expander:
         law = self(e.covariance[0], wanted).without_zeros
         if law.low == 0 and not law.terms and not self.large:  # all that is known of the variance is that it vanishes
             limits = (c * value for c, (f,) in e.terms for power, value in self.terms(f, 0) if power == 0)
-            return Powers({sp.Integer(0): sp.Add(*limits)}, sp.Integer(0))
+            return PuiseuxSeries({sp.Integer(0): sp.Add(*limits)}, sp.Integer(0))
         if law.low == 0:
             return self._around(e, law, wanted)
         self._require_end(e, law)
         order = max(int(sp.ceiling(wanted / abs(law.low))), 0)
-        total = Powers({})
+        total = PuiseuxSeries({})
         for coefficient, (factor,) in e.terms:
             known = min(order, log_free_order(factor)) if self.large else order
             for power, value in self.terms(factor, known):
-                total += Powers({sp.Integer(0): coefficient * value}) * law.power(power, wanted)
-            total += Powers({}, known * abs(law.low))
+                total += PuiseuxSeries({sp.Integer(0): coefficient * value}) * law.power(power, wanted)
+            total += PuiseuxSeries({}, known * abs(law.low))
         return total
 
-    def _around(self, e: Expectation, law: Powers, wanted: sp.Expr) -> Powers:
+    def _around(self, e: Expectation, law: PuiseuxSeries, wanted: sp.Expr) -> PuiseuxSeries:
         """Taylor's series of an average in its variance, around the limit of that."""
-        start, variance = law.terms[sp.Integer(0)], sp.Dummy("S", positive=True)
-        rest = Powers({p: c for p, c in law.terms.items() if p != 0}, law.known)
+        variance = sp.Dummy("S", positive=True)
         average = Expectation(e.integrand, variance)
-        return series(lambda n: average.diff(variance, n).subs(variance, start) / sp.factorial(n), rest, wanted)
+        derivative = lambda n: average.diff(variance, n).subs(variance, law.limit) / sp.factorial(n)  # noqa: E731
+        return composed(derivative, law.beside_limit, wanted)
 
-    def _require_end(self, e: Expectation, law: Powers) -> None:
+    def _require_end(self, e: Expectation, law: PuiseuxSeries) -> None:
         if self.large and not law.low < 0:
             raise NoClosedForm(f"an expansion of {e}", "its variance does not grow with K", "use evalf for large K")
         if not self.large and not law.low > 0:
