@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ..core.errors import DeclarationError, NoClosedForm, SymresError
 from ..core.progress import Progress
@@ -55,21 +56,47 @@ def generate(
     """
     language = targets.find(target)
     prefix = checked_prefix(prefix, language)
-    arguments = _arguments(language, prefix)
+    arguments = f'target="{target}"' + (f', prefix="{prefix.rstrip("_")}"' if language.has_global_names else "")
+    report("derivation", 0.0)  # of quantities that nobody has asked for before
+    title, command = head_of(subject, arguments, title, command)
     if isinstance(subject, DerivedNetwork):
-        title, command = title or network_title(subject), command or network_call(arguments)
         with limited(Stage.MODULE, title):
             return _network(subject, language, title, command, prefix, report)
     if isinstance(subject, Procedure):
-        title, command = title or procedure_title(subject), command or procedure_call(subject, arguments)
         with limited(Stage.MODULE, title):
             return _procedure(subject, language, title, command, prefix, report)
-    report("derivation", 0.0)  # of quantities that nobody has asked for before
-    quantities = quantities_of(subject)
-    title = title or title_of(subject, quantities)
-    command = command or call_of(subject, quantities, arguments)
     with limited(Stage.MODULE, ends=False):  # a quantity whose code takes too much is missing, the others are there
-        return _planned_module(quantities, language, title, command, prefix, report)(None)
+        return _planned_module(quantities_of(subject), language, title, command, prefix, report)(None)
+
+
+def head_of(
+    subject: Subject | DerivedNetwork | Procedure, arguments: str, title: str = "", command: str = ""
+) -> tuple[str, str]:
+    """The first line of what is generated, and the call that generates it again.
+
+    Args:
+        subject: what is exported.
+        arguments: of the call behind the subject, as text.
+        title: takes the place of the first line, if not empty.
+        command: takes the place of the call, if not empty.
+    """
+    if isinstance(subject, DerivedNetwork):
+        line, call = f"Kernel and tangent kernel of a network of {len(subject.layers)} layers, two inputs.", "network"
+    elif isinstance(subject, Procedure):
+        line, call = subject.meaning.capitalize() + ".", subject.call
+    else:
+        quantities = quantities_of(subject)
+        line, call = "Functions made of Gaussian averages.", "theory"
+        if isinstance(subject, DerivedLayer):
+            line = f"Kernels and susceptibilities of {subject.layer.name}."
+        elif isinstance(subject, Mapping):
+            call = "{" + ", ".join(f'"{name}": {name}' for name in quantities) + "}"
+        else:
+            (call,) = quantities
+        if len(quantities) == 1:
+            (quantity,) = quantities.values()
+            line = (quantity.meaning or quantity.name).capitalize() + "."
+    return title or line, command or f"symres.export({call}, {arguments})"
 
 
 def checked_prefix(prefix: str, target: Target) -> str:
@@ -88,11 +115,6 @@ def checked_prefix(prefix: str, target: Target) -> str:
         found = f"names of functions in {target.title} cannot begin with it"
         raise DeclarationError(asked, found, "use a letter, then letters, digits and underscores, but not symres")
     return f"{prefix.rstrip('_')}_"
-
-
-def _arguments(target: Target, prefix: str) -> str:
-    """The arguments of a call of export that generates a text again."""
-    return f'target="{target.name}"' + (f', prefix="{prefix.rstrip("_")}"' if target.has_global_names else "")
 
 
 def _planner(target: Target) -> Planner:
@@ -141,16 +163,6 @@ def _planned_module(
     return module
 
 
-def procedure_title(procedure: Procedure) -> str:
-    """The first line of what is generated from a procedure."""
-    return procedure.meaning.capitalize() + "."
-
-
-def procedure_call(procedure: Procedure, arguments: str) -> str:
-    """The call that generates a procedure again."""
-    return f"symres.export({procedure.call}, {arguments})"
-
-
 def _procedure(procedure: Procedure, target: Target, title: str, command: str, prefix: str, report: Progress) -> Module:
     """The functions of a procedure, and the procedure itself with its measured error."""
     module = _planned_module(functions_of(procedure), target, title, command, prefix, report)
@@ -163,16 +175,6 @@ def _procedure(procedure: Procedure, target: Target, title: str, command: str, p
     with target.in_double_precision():
         error = measured(procedure, unmeasured)
     return replace(module(Extra(procedure, error)), name=procedure.name)
-
-
-def network_title(network: DerivedNetwork) -> str:
-    """The first line of what is generated from a network."""
-    return f"Kernel and tangent kernel of a network of {len(network.layers)} layers, two inputs."
-
-
-def network_call(arguments: str) -> str:
-    """The call that generates it again."""
-    return f"symres.export(network, {arguments})"
 
 
 def _network(
@@ -226,54 +228,27 @@ def quantities_of(subject: Subject) -> dict[str, Quantity]:
 
 
 def _planned(planner: Planner, target: Target, quantity: Quantity) -> Function:
-    """A function that can be written: by averages where the target lacks a function of the closed form."""
+    """A function that can be written: of the closed form; of averages; of a closed form whose terms cancel.
+
+    Raises:
+        NoSpelling: why there is no code for the closed form.
+    """
     try:
         return _writable(planner, target, quantity)
-    except NoSpelling as refusal:
-        error = refusal
-        steps = tuple(replace(step, expr=step.definition) for step in quantity.steps)
-        reason = f"there is one, but {error.found}"
-        by_quadrature = replace(quantity, body=quantity.definition, steps=steps, status=Status.NUMERIC, reason=reason)
-        try:
-            if quantity.status is not Status.EXACT or (by_quadrature.body, by_quadrature.steps) == (
-                quantity.body,
-                quantity.steps,
-            ):
-                raise error
-            return _writable(planner, target, by_quadrature)
-        except SymresError as other:
-            if not isinstance(error, LosesDigits):
-                raise (error if quantity.status is Status.EXACT else other) from None  # it has a closed form
-            build: Any = planner.build  # there is nothing better
-            planner = replace(planner, build=partial(build, accept_cancellation=True))
-            return _writable(planner, target, quantity)
+    except NoSpelling as error:
+        refusal = error
+    steps = tuple(replace(step, expr=step.definition) for step in quantity.steps)
+    if quantity.status is Status.EXACT and (quantity.definition, steps) != (quantity.body, quantity.steps):
+        integrated = replace(quantity, body=quantity.definition, steps=steps, status=Status.NUMERIC)
+        with suppress(SymresError):
+            return _writable(planner, target, replace(integrated, reason=f"there is one, but {refusal.found}"))
+    if not isinstance(refusal, LosesDigits):
+        raise refusal
+    accepting = partial(planner.build, accept_cancellation=True)
+    return _writable(replace(planner, build=accepting), target, quantity)
 
 
 def _writable(planner: Planner, target: Target, quantity: Quantity) -> Function:
     function = planner.function(quantity)
     target.require(function)
     return function
-
-
-def title_of(subject: Subject, quantities: dict[str, Quantity]) -> str:
-    """The first line of what is generated."""
-    if len(quantities) == 1:
-        (quantity,) = quantities.values()
-        return (quantity.meaning or quantity.name).capitalize() + "."
-    if isinstance(subject, DerivedLayer):
-        return f"Kernels and susceptibilities of {subject.layer.name}."
-    return "Functions made of Gaussian averages."
-
-
-def call_of(subject: Subject, quantities: dict[str, Quantity], arguments: str) -> str:
-    """The call that generates it again.
-
-    Args:
-        subject: what is exported.
-        quantities: of the subject.
-        arguments: of the call behind the subject, as text.
-    """
-    what = next(iter(quantities)) if isinstance(subject, Quantity) else "theory"
-    if isinstance(subject, Mapping):
-        what = "{" + ", ".join(f'"{name}": {name}' for name in quantities) + "}"
-    return f"symres.export({what}, {arguments})"

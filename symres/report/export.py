@@ -9,17 +9,7 @@ from typing import Any
 
 from ..activations.activation import Activation, Formula, file_stem, identifier
 from ..codegen import targets
-from ..codegen.generate import (
-    call_of,
-    checked_prefix,
-    generate,
-    network_call,
-    network_title,
-    procedure_call,
-    procedure_title,
-    quantities_of,
-    title_of,
-)
+from ..codegen.generate import checked_prefix, generate, head_of, quantities_of
 from ..codegen.module import LATEX, Module
 from ..core.errors import DeclarationError
 from ..core.progress import Progress, reported
@@ -98,16 +88,13 @@ def export(
     if target != LATEX:
         with reported(progress, f"export to {target}") as report:
             return generate(subject, target, title=title, command=command, prefix=prefix, report=report)
-    arguments = f'target="{LATEX}"'
+    title, command = head_of(subject, f'target="{LATEX}"', title, command)
     if isinstance(subject, DerivedNetwork):
-        text = recursion(subject, title or network_title(subject), command or network_call(arguments))
-        return Module("network", LATEX, text, functions=("network",))
+        return Module("network", LATEX, recursion(subject, title, command), functions=("network",))
     if isinstance(subject, Procedure):
-        title, command = title or procedure_title(subject), command or procedure_call(subject, arguments)
         return Module(subject.name, LATEX, procedure_document(subject, title, command), functions=(subject.name,))
     quantities = quantities_of(subject)
     name = next(iter(quantities)) if len(quantities) == 1 else "theory"
-    title, command = title or title_of(subject, quantities), command or call_of(subject, quantities, arguments)
     return Module(name, LATEX, equations(tuple(quantities.values()), title, command), functions=tuple(quantities))
 
 

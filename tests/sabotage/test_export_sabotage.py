@@ -35,9 +35,9 @@ WRONG = {
 def test_wrong_code_of_a_pair_kernel_is_measured(name, wrong):
     symbols, formula = (K1, K2, C), PAIRS[name]
     honest = build_component("_average_1", symbols, formula, NUMPY, NUMPY)
-    assert honest.error < 1e-14
+    assert honest.measured.error < 1e-14
     broken = measured_error.measured_pair(Component("_average_1", symbols, formula, wrong(honest.code)), NUMPY)
-    assert broken.error > 5e-13
+    assert broken.measured.error > 5e-13
 
 
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
@@ -46,7 +46,7 @@ def test_wrong_code_of_a_kernel_average_is_replaced_by_a_fit(wrong):
         Component("_average_1", (K,), KERNELS["gelu"], stabilise(KERNELS["gelu"])), NUMPY
     )
     broken = measured_error.measured_kernel(Component("_average_1", (K,), KERNELS["gelu"], wrong(honest.code)), NUMPY)
-    assert honest.error <= ACCURATE < broken.error
+    assert honest.measured.error <= ACCURATE < broken.measured.error
 
 
 def test_one_wrong_coefficient_of_a_fit_is_measured():
@@ -56,7 +56,7 @@ def test_one_wrong_coefficient_of_a_fit_is_measured():
     table[5][1] *= 1.01
     wrong = replace(fitted, table=tuple(map(tuple, table)))
     broken = measured_error.measured_kernel(Component("_average_1", (K,), KERNELS["elu"], wrong), NUMPY)
-    assert component.error < 1e-14 < 1e-10 < broken.error
+    assert component.measured.error < 1e-14 < 1e-10 < broken.measured.error
 
 
 EDITS = {
@@ -145,8 +145,8 @@ WRONG_AVERAGES = {  # of the helpers that compute averages of two variables at r
 @pytest.mark.parametrize("name", OPEN)
 def test_honest_averages_of_two_variables_are_accurate(name):
     limit = 1e-13 if name == "softshrink" else 4e-15  # kernels of 2e-3, where a value turns with its 500th power
-    measured = measured_error.measured_quadrature(open_component(name), NUMPY)
-    assert measured.error < limit and math.isinf(measured.max_kernel)
+    component = measured_error.measured_quadrature(open_component(name), NUMPY)
+    assert component.measured.error < limit and math.isinf(component.guards.largest)
 
 
 @pytest.mark.sample(3)
@@ -156,11 +156,12 @@ def test_wrong_averages_of_two_variables_are_measured(name, helper, old, new):
     assert text.count(old) == 1
     broken = altered(NUMPY, definitions={helper: text.replace(old, new)})
     try:
-        measured = measured_error.measured_quadrature(open_component(name), broken)
+        component = measured_error.measured_quadrature(open_component(name), broken)
     except SymresError as refusal:
         assert "off by" in str(refusal)
     else:  # an error, or an end before the kernel where it would be large
-        assert measured.error > 1e-13 or (measured.max_kernel < 1e4 and "off by" in measured.reason)
+        end, reason = component.guards.largest, component.measured.reason
+        assert component.measured.error > 1e-13 or (end < 1e4 and "off by" in reason)
 
 
 def open_component(name):

@@ -18,6 +18,7 @@ from sympy.core.function import AppliedUndef
 from ...functions.records.gaussian_signs import S4, T4
 from ..emission.emitter import Dialect, Emitter, Source, defined, is_constant, variable
 from ..fits.chebyshev import Fit
+from ..planning.guards import FLOOR
 from ..planning.plan import KERNELS, Component, Function
 from ..price.fixed_sum import FixedSum
 from ..price.slopes import slopes as price_slopes
@@ -41,7 +42,7 @@ def closed_source(component: Component, code: sp.Expr, dialect: Dialect) -> Sour
     form = _form(component)
     if form is not None and form.vanishing:
         return _angle_source(component, code, form, dialect)
-    if component.floored or is_divided(code):
+    if component.guards.floor is not None or is_divided(code):
         return _floored_source(component, code, dialect)
     return Source(tuple(body(component, code, dialect)))
 
@@ -79,7 +80,7 @@ def is_wide(component: Component) -> bool:
     if not isinstance(code, sp.Expr):
         return False
     wide = (
-        bool(component.parameters) or component.floored or code.has(FixedSum)
+        bool(component.parameters) or component.guards.floor is not None or code.has(FixedSum)
     )  # derivatives in parameters have terms that cancel
     return wide or is_divided(code) or code.has(TwoSigns, TwoTails, S4, T4)
 
@@ -114,7 +115,7 @@ def is_divided(code: sp.Expr) -> bool:
 def _angle_source(component: Component, code: sp.Expr, form: AngleForm, dialect: Dialect) -> Source:
     """Sqrt and atan2 have infinite derivatives at C**2 = K1*K2 that cancel: give the sum of both, cancelled."""
     guarded = replace(dialect, quotient="_ratio({0}, {1})")  # 0/0 at vanishing kernels
-    plain = replace(component, floored=False)
+    plain = component.guarded(floor=None)
     slopes = {v: body(plain, _slope(form, v), guarded) for v in component.symbols if v != determinant}
     return _with_slopes(component, code, slopes, dialect)
 
@@ -132,7 +133,7 @@ def _slope(form: AngleForm, v: sp.Symbol) -> sp.Expr:
 
 def _floored_source(component: Component, code: sp.Expr, dialect: Dialect) -> Source:
     """What depends on x/determinant has derivatives by formulas: others would be 0 times infinity, or meet a floor."""
-    kept = replace(component, floored=True)
+    kept = component.guarded(floor=FLOOR)
     slopes = {
         v: body(kept, in_determinant_form(stabilise(component.formula.diff(v))), dialect) for v in component.symbols
     }

@@ -15,8 +15,8 @@ class Guards:
 
     Args:
         floor: what kernels are kept above, and the determinant above its square, so that exp(-1/x)/x is 0 and not
-            0/0; None if they are taken as they are.
-        start: kernels up to this one have the value ``limit``.
+            0/0, or where a limit depends on parameters; None if they are taken as they are.
+        start: kernels up to this one have the value ``limit``: 0, or more where floats underflow to 0/0.
         limit: the value at the kernel 0, where the code has none; None if it has one.
         largest: the kernel beyond which the value is nan; kernels, and covariances of either sign, are cut there, so
             that nothing overflows on the way to nan.

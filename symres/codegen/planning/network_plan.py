@@ -199,7 +199,7 @@ def is_sharp(component: Component) -> bool:
 
 def takes_determinant(component: Component) -> bool:
     """Whether a function of two inputs can be given their determinant where that is known better than C tells it."""
-    code, plain = component.code, component.fallback_integral is None and not component.floored
+    code, plain = component.code, component.fallback_integral is None and component.guards.floor is None
     return component.is_pair and plain and isinstance(code, sp.Expr) and code.has(determinant)
 
 

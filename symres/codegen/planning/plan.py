@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import sympy as sp
 
@@ -28,7 +29,7 @@ from ..stable.positive_terms import positive
 from ..stable.primitives import EXPONENTIALS, GeneratedSymbol, determinant
 from ..stable.rewrites import stabilise
 from .decomposition import adds_up, decompose, normalised_products, of_angles, scaling
-from .guards import FLOOR, Guards
+from .guards import Guards
 
 KERNELS = (K, K1, K2)  # what is no variance below 0
 INSIDE = {C_W, C_b}  # what fresh neurons bring into averages
@@ -56,6 +57,44 @@ class ParameterRange:
 
 
 @dataclass(frozen=True)
+class MeasuredErrors:
+    """What was measured on the code of a component, and where.
+
+    Args:
+        error: the largest one, relative to max(abs(F), abs(v*dF/dv)), v = C or K; for quadrature relative to the
+            geometric mean of the two diagonal values.
+        worst: where it was found, as text.
+        error_over_max: for a function that is accurate beside its largest value only: its error relative to that.
+        max_kernel: the largest kernel for which an average has numbers, with the parameters that it is measured at; the
+            largest one depends on the parameters, and the code finds it at run time.
+        reason: why there are no numbers beyond the largest kernel.
+        gap: of a pair, its value at K1 = K2 = C = 0 and its limit there along the diagonal, if they differ.
+        next_to_zero: of a pair by quadrature, the error relative to the value itself at tiny covariances.
+        undefined: of a pair, where the code has no value in spite of its guards, as text.
+        elsewhere: what was measured with other parameters of the activation, as text; empty if there are none.
+        ranges: where the code is right, for each parameter.
+        language: the name of the language on whose code all this was measured.
+    """
+
+    error: float = 0.0
+    worst: str = ""
+    error_over_max: float | None = None
+    max_kernel: float = math.inf
+    reason: str = ""
+    gap: tuple[float, float] | None = None
+    next_to_zero: float = 0.0
+    undefined: str = ""
+    elsewhere: str = ""
+    ranges: tuple[ParameterRange, ...] = ()
+    language: str = ""
+
+    @property
+    def is_inaccurate(self) -> bool:
+        """Whether some values have so few digits that nobody should use them unwarned."""
+        return self.error > INACCURATE
+
+
+@dataclass(frozen=True)
 class Component:
     """A function of one kernel (K), or of two kernels and their covariance (K1, K2, C), and of parameters.
 
@@ -65,26 +104,10 @@ class Component:
         formula: what it computes: a closed form, or an unevaluated average.
         code: how it is computed: an expression in stable functions, a fit, or None for quadrature at run time.
         form: the closed form written with angles, where it is of that shape.
-        error: largest measured error, relative to max(abs(F), abs(v*dF/dv)), v = C or K; for quadrature relative
-            to the geometric mean of the two diagonal values.
-        worst: where it was found, as text.
-        origin: the limit at K = 0 where ``code`` is undefined there.
-        start: the kernel up to which the limit is returned: 0, or more where floats underflow to 0/0.
-        error_over_max: for a function that is accurate beside its largest value only: its error relative to that.
-        max_kernel: the largest kernel for which there are numbers; beyond it the function is nan.
-        max_measured_kernel: the largest measured kernel for which an average has numbers, with the parameters that it
-            is measured at; the largest one depends on the parameters, and the code finds it at run time.
-        reason: why there are no numbers beyond the largest kernel.
-        gap: of a pair, its value at K1 = K2 = C = 0 and its limit there along the diagonal, if they differ.
-        next_to_zero: of a pair by quadrature, the error relative to the value itself at tiny covariances.
-        elsewhere: what was measured with other parameters of the activation, as text; empty if there are none.
-        floored: whether kernels and determinant are kept above 0, where the closed form is 0/0, or has a limit that
-            depends on parameters.
-        undefined: of a pair, where the code still has no value, as text.
         fallback_integral: the formula in averages, which are integrated where terms of the closed form cancel.
         mended: whether averages take the place of a closed form where its terms cancel, or nowhere have to.
-        measured_in: the name of the language on whose code the error was measured.
-        ranges: where its code is right, for each parameter.
+        guards: what is done where the code has no number.
+        measured: the errors of the code.
     """
 
     name: str
@@ -92,28 +115,18 @@ class Component:
     formula: sp.Expr
     code: sp.Expr | Fit | None
     form: AngleForm | None = None
-    error: float = 0.0
-    worst: str = ""
-    origin: float | None = None
-    start: float = 0.0
-    error_over_max: float | None = None
-    max_kernel: float = math.inf
-    max_measured_kernel: float = math.inf
-    reason: str = ""
-    gap: tuple[float, float] | None = None
-    next_to_zero: float = 0.0
-    elsewhere: str = ""
-    floored: bool = False
-    undefined: str = ""
     fallback_integral: sp.Expr | None = None
     mended: bool = True
-    measured_in: str = ""
-    ranges: tuple[ParameterRange, ...] = ()
+    guards: Guards = field(default_factory=Guards)
+    measured: MeasuredErrors = field(default_factory=MeasuredErrors)
 
-    @property
-    def is_inaccurate(self) -> bool:
-        """Whether some values have so few digits that nobody should use them unwarned."""
-        return self.error > INACCURATE
+    def guarded(self, **changes: Any) -> Component:
+        """The same component with some of its guards changed."""
+        return replace(self, guards=replace(self.guards, **changes))
+
+    def with_measured(self, **changes: Any) -> Component:
+        """The same component with some of what was measured changed."""
+        return replace(self, measured=replace(self.measured, **changes))
 
     @property
     def by_value(self) -> bool:
@@ -124,7 +137,7 @@ class Component:
     @property
     def last(self) -> float:
         """The largest kernel for which there are numbers with the parameters that errors are measured at."""
-        return min(self.max_kernel, self.max_measured_kernel)
+        return min(self.guards.largest, self.measured.max_kernel)
 
     @property
     def is_pair(self) -> bool:
@@ -139,9 +152,8 @@ class Component:
     @property
     def is_plain(self) -> bool:
         """Whether the code of a function of two inputs may stand in a formula as it is, with nothing that guards it."""
-        bare = self.fallback_integral is None and self.origin is None and not self.floored
-        is_expression = isinstance(self.code, sp.Expr) and not self.has_sum
-        return self.is_pair and is_expression and bare and math.isinf(self.max_kernel)
+        bare = self.fallback_integral is None and self.guards == Guards()
+        return self.is_pair and isinstance(self.code, sp.Expr) and not self.has_sum and bare
 
     @property
     def has_sum(self) -> bool:
@@ -167,13 +179,6 @@ class Component:
         codes = [e for _, e in self.code.shape.steps] if isinstance(self.code, Fit) else [self.code]
         found = (reduced(e) for e in codes if e is not None)
         return float(max((r.steepest for r in found if r.leaves_range), default=0))
-
-    @property
-    def guards(self) -> Guards:
-        """What is done where the code has no number."""
-        sign = self.code.sign if isinstance(self.code, Fit) else 0
-        floor = self.code.shape.floor or None if isinstance(self.code, Fit) else FLOOR if self.floored else None
-        return Guards(floor, self.start, self.origin, self.max_kernel, sign)
 
     @property
     def call(self) -> Callable[..., sp.Expr]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import mpmath as mp
 import numpy as np
@@ -18,7 +18,8 @@ from ...functions.records.gaussian_signs import S4, SPECIAL, T4
 from ..averages.average_code import averages
 from ..emission.emitter import LosesDigits, NoSpelling, not_integrated
 from ..fits.chebyshev import fit
-from ..planning.plan import ACCURATE, FEW_DIGITS, INACCURATE, Component
+from ..planning.guards import FLOOR, Guards
+from ..planning.plan import ACCURATE, FEW_DIGITS, INACCURATE, Component, MeasuredErrors
 from ..planning.target import Target
 from ..price.pair_average import summed_averages
 from ..stable.angles import angle_form
@@ -67,41 +68,88 @@ def build_component(
             same holds.
     """
     wanted = Component(name, symbols, formula, None, fallback_integral=fallback_integral)
-    if averages(formula) and symbols != (K,):
-        sums = summed_averages(formula) if wanted.is_pair else None
-        if sums is None and not target.computes(wanted):
-            raise not_integrated(formula, target.title)  # it would be measured for nothing
-    is_special = wanted.is_pair and formula.has(*SPECIAL)
-    if is_special and (unspelled := target.unspelled(in_determinant_form(stabilise(formula)))):  # likewise
-        raise NoSpelling.of(target.title, formula, unspelled)
-    if is_special and not accept_cancellation:
-        _check_digits(wanted, target.title, reference)
-    component = _built(wanted, reference, accept_cancellation)
-    if component.fallback_integral is not None and not target.capabilities.mends:
-        if is_special:
-            component = _certain_or_summed(component, target.title, reference)
-        else:
-            unmended = replace(wanted, fallback_integral=None)
-            component = replace(_built(unmended, reference, accept_cancellation), mended=False)
-    component = _spelled(component, target, reference)
-    if not target.is_runnable or target is reference:
-        return replace(component, ranges=parameter_ranges(component, reference))
-    component = _measured_in(component, target)
-    return replace(component, ranges=parameter_ranges(component, target))
+    choose = _of_averages if averages(formula) else partial(_of_closed_form, accept_cancellation=accept_cancellation)
+    component = choose(wanted, target, reference)
+    if isinstance(component.code, sp.Expr) and (unspelled := target.unspelled(component.code)):
+        raise NoSpelling.of(target.title, component.formula, unspelled)
+    measured_on = target if target.is_runnable else reference
+    component = component if measured_on is reference else _measured_in(component, target)
+    return component.with_measured(ranges=parameter_ranges(component, measured_on))
 
 
-def _certain_or_summed(component: Component, title: str, reference: Target) -> Component:
-    """A closed form that is nan where its terms cancel; fixed sums where that is at ordinary kernels and parameters.
+def _of_averages(wanted: Component, target: Target, reference: Target) -> Component:
+    """Averages without a closed form: as a fit of one kernel, as fixed sums, or by quadrature while the module runs."""
+    if wanted.symbols == (K,):
+        return _fitted(wanted.name, wanted.formula, reference)
+    if (component := _as_sums(wanted, wanted.formula)) is None:
+        if not target.computes(wanted):
+            raise not_integrated(wanted.formula, target.title)  # it would be measured for nothing
+        component = replace(wanted, fallback_integral=None)
+    return _measured(component, reference)
 
-    Raises:
-        LosesDigits: there are no such sums.
+
+def _of_closed_form(wanted: Component, target: Target, reference: Target, accept_cancellation: bool) -> Component:
+    """A closed form as the first of these that is accurate, measured on the reference.
+
+    In stable spelling; as a fit of one kernel; as fixed sums of its averages; in stable spelling with averages that are
+    integrated where its terms cancel or, in code that integrates nothing, with a value that is nan or has fewer digits.
     """
+    is_single, is_special = wanted.symbols == (K,), wanted.is_pair and wanted.formula.has(*SPECIAL)
+    if is_special:  # what is refused here would be measured for nothing
+        if unspelled := target.unspelled(in_determinant_form(stabilise(wanted.formula))):
+            raise NoSpelling.of(target.title, wanted.formula, unspelled)
+        if not accept_cancellation:
+            _check_digits(wanted, target.title, reference)
+
+    def measured(component: Component) -> Component:
+        if _is_unspelled(component, reference):
+            raise NoSpelling.of(target.title, component.formula, target.unspelled(component.code))
+        found = _measured(component, reference, accept_cancellation)
+        if is_special and not accept_cancellation and not found.measured.error <= FEW_DIGITS:
+            lost = f"its terms cancel in floats (error {found.measured.error:.0e} at {found.measured.worst})"
+            raise _refused(wanted, target.title, lost)
+        return found
+
+    closed = _stabilised(wanted, reference)
+    if is_single and (_is_unspelled(closed, reference) or target.unspelled(closed.code)):
+        return _fitted(wanted.name, wanted.formula, reference)
+    bare = replace(closed, fallback_integral=None)
+    if wanted.fallback_integral is None or is_harmless(closed, reference) or doubt(closed.code) is None:
+        found = measured(bare)
+        return _better_fit(found, reference) if is_single and found.measured.error > ACCURATE else found
+    sums = _as_sums(closed, wanted.fallback_integral)
+    has_tails = isinstance(closed.code, sp.Expr) and closed.code.has(TwoSigns, TwoTails)
+    if sums is not None and not has_tails:  # beside tails they have fewer digits far out
+        return measured(sums)
+    mended = measured(closed)
+    if target.capabilities.mends:
+        return mended
+    if not is_special:
+        return replace(measured(bare), mended=False)
     try:
-        return _measured_certain(component, title, reference)
+        return _measured_certain(mended, target.title, reference)
     except LosesDigits:
-        if (summed := _as_sums(component, component.fallback_integral)) is None:
+        if sums is None:
             raise
-        return _measured(summed, reference)
+        return _measured(sums, reference)
+
+
+@lru_cache(maxsize=256)
+def _stabilised(wanted: Component, reference: Target) -> Component:
+    """A closed form in stable spelling; its angles are counted from where least cancels."""
+    form = angle_form(wanted.formula, (K1, C, K2)) if wanted.is_pair else None
+    code = stabilise(wanted.formula) if form is None else form.stable()
+    return steadiest(replace(wanted, code=in_determinant_form(code) if wanted.is_pair else code, form=form), reference)
+
+
+def _better_fit(closed: Component, reference: Target) -> Component:
+    """The fit of a closed form of one kernel, if it is better."""
+    try:
+        fitted = _fitted(closed.name, closed.formula, reference)
+    except SymresError:  # waves
+        return closed
+    # a closed form of exponentials goes on to the largest floats: a fit that ends before must be much better
+    return fitted if math.isinf(fitted.guards.largest) or 10 * fitted.measured.error < closed.measured.error else closed
 
 
 @lru_cache(maxsize=256)
@@ -112,31 +160,21 @@ def _measured_certain(component: Component, title: str, reference: Target) -> Co
         LosesDigits: that is where ordinary kernels and parameters are.
     """
     bounded = Certain(component.code, UNIT * doubt(component.code))
-    certain = replace(component, code=bounded, fallback_integral=None, floored=True)
+    certain = replace(component, code=bounded, fallback_integral=None).guarded(floor=FLOOR)
     found = errors.measured_pair(certain, reference)
-    if not math.isfinite(found.error):
-        where = f"its terms cancel in floats at {found.worst}, where code for NumPy and PyTorch integrates"
+    if not math.isfinite(found.measured.error):
+        where = f"its terms cancel in floats at {found.measured.worst}, where code for NumPy and PyTorch integrates"
         raise _refused(component, title, where)
     return _measured(certain, reference, accept_cancellation=True)
-
-
-def _spelled(component: Component, target: Target, reference: Target) -> Component:
-    """A component whose code the target has words for: a fit where a closed form of one kernel has none."""
-    unspelled = target.unspelled(component.code) if isinstance(component.code, sp.Expr) else ""
-    if not unspelled and not _is_unspelled(component, reference):
-        return component
-    if component.symbols != (K,):
-        raise NoSpelling.of(target.title, component.formula, unspelled)
-    return _fitted(component.name, component.formula, reference)
 
 
 @lru_cache(maxsize=256)
 def _measured_in(component: Component, target: Target) -> Component:
     """A component with the errors of its code in another target; errors on the reference chose the code."""
     found = _remeasured(component, target)
-    unended = replace(component, max_measured_kernel=math.inf)  # averages end elsewhere with other parameters
+    unended = component.with_measured(max_kernel=math.inf)  # averages end elsewhere with other parameters
     others = _elsewhere(component, lambda values: _remeasured(unended, target, values))
-    return replace(found, measured_in=target.title, elsewhere=_listed(component, others, found.last))
+    return found.with_measured(language=target.title, elsewhere=_listed(component, others, found.last))
 
 
 def _remeasured(component: Component, target: Target, values: Values | None = None) -> Component:
@@ -146,10 +184,12 @@ def _remeasured(component: Component, target: Target, values: Values | None = No
         SymresError: kernels of order one are inaccurate.
     """
     found = errors.measured(component, target, values)
-    if found.origin != component.origin:
-        return replace(component, error=math.inf, worst="K = 0")
-    if found.max_kernel < component.max_kernel and values is None:
-        return replace(component, error=math.inf, worst=f"kernels above {found.max_kernel:g}: {found.reason}")
+    if found.guards.limit != component.guards.limit:
+        return component.with_measured(error=math.inf, worst="K = 0")
+    if found.guards.largest < component.guards.largest and values is None:
+        return component.with_measured(
+            error=math.inf, worst=f"kernels above {found.guards.largest:g}: {found.measured.reason}"
+        )
     return found
 
 
@@ -171,16 +211,12 @@ def _check_digits(wanted: Component, title: str, reference: Target) -> None:
     for point in HARD:
         if not (error := errors.deviation(formula, point, values[point])) <= most:
             raise _refused(component, title, f"its terms cancel in floats (error {error:.0e} at {named(point)})")
-    measured = _built(wanted, reference)  # as it is called afterwards
-    if not measured.error <= FEW_DIGITS:
-        where = f"error {measured.error:.0e} at {measured.worst}"
-        raise _refused(component, title, f"its terms cancel in floats ({where})")
 
 
 def _check_loss(component: Component, title: str, where: str = "") -> None:
     if not isinstance(component.code, sp.Expr) or not (component.is_pair or component.parameters):
         return
-    lost = component.error_over_max or 0.0 if component.is_pair else component.error
+    lost = component.measured.error_over_max or 0.0 if component.is_pair else component.measured.error
     of = " of the largest value" if component.is_pair else ""
     # what is lost beside averages that could be taken instead is lost in them too
     if lost > (MAX_CLOSED_FORM_ERROR if component.fallback_integral is None else INACCURATE):
@@ -189,50 +225,6 @@ def _check_loss(component: Component, title: str, where: str = "") -> None:
 
 def _refused(component: Component, title: str, found: str) -> LosesDigits:
     return LosesDigits(f"{title} code for {str(component.formula)[:80]}", found, "export to LaTeX")
-
-
-@lru_cache(maxsize=256)
-def _built(wanted: Component, reference: Target, accept_cancellation: bool = False) -> Component:
-    """The component with its code, measured on the reference."""
-    formula, integral, open_ = wanted.formula, wanted.fallback_integral, bool(averages(wanted.formula))
-    bare, is_single = replace(wanted, fallback_integral=None), wanted.symbols == (K,)
-    if wanted.is_pair:
-        if open_:
-            return _measured(replace(bare, code=summed_averages(formula)), reference)
-        form = angle_form(formula, (K1, C, K2))
-        code = in_determinant_form(stabilise(formula) if form is None else form.stable())
-        component = replace(bare, code=code, form=form)
-        if not _is_unspelled(component, reference):  # its angles are counted from where least cancels
-            component = steadiest(component, reference)
-        component = _guarded(component, integral, reference)
-        unspelled = _is_unspelled(component, reference)
-        return component if unspelled else _measured(component, reference, accept_cancellation)
-    if open_ and not is_single:
-        return _measured(bare, reference)
-    closed = _guarded(replace(bare, code=stabilise(formula)), integral, reference)
-    if not open_ and not _is_unspelled(closed, reference):
-        closed = _measured(closed, reference, accept_cancellation)
-        if closed.error <= ACCURATE or not is_single:
-            return closed
-        try:
-            fitted = _fitted(wanted.name, formula, reference)
-        except SymresError:  # waves
-            return closed
-        # a closed form of exponentials goes on to the largest floats: a fit that ends before must be much better
-        return fitted if math.isinf(fitted.max_kernel) or 10 * fitted.error < closed.error else closed
-    return _fitted(wanted.name, formula, reference) if is_single else closed
-
-
-def _guarded(component: Component, fallback_integral: sp.Expr | None, reference: Target) -> Component:
-    """A closed form with parameters at which its terms may cancel, and what is integrated there."""
-    code = component.code
-    if fallback_integral is None or not isinstance(code, sp.Expr) or doubt(code) is None:
-        return component
-    if is_harmless(component, reference):
-        return component
-    # beside tails of two inputs sums have fewer digits far out
-    summed = None if code.has(TwoSigns, TwoTails) else _as_sums(component, fallback_integral)
-    return replace(component, fallback_integral=fallback_integral) if summed is None else summed
 
 
 def _as_sums(component: Component, integral: sp.Expr | None) -> Component | None:
@@ -264,10 +256,12 @@ def _fitted(name: str, formula: sp.Expr, reference: Target) -> Component:
             raise
 
     fitted = fit(value, str(formula))
-    component = Component(name, (K,), formula, fitted, max_kernel=fitted.max_kernel, reason=fitted.reason)
-    return replace(errors.measured_kernel(component, reference), measured_in=reference.title)
+    guards = Guards(floor=fitted.shape.floor or None, largest=fitted.max_kernel, sign=fitted.sign)
+    component = Component(name, (K,), formula, fitted, guards=guards, measured=MeasuredErrors(reason=fitted.reason))
+    return errors.measured_kernel(component, reference).with_measured(language=reference.title)
 
 
+@lru_cache(maxsize=256)
 def _measured(component: Component, reference: Target, accept_cancellation: bool = False) -> Component:
     """A component with the error of its code in the reference, and those at other values of its parameters.
 
@@ -286,14 +280,14 @@ def _measured(component: Component, reference: Target, accept_cancellation: bool
         others.append((where, other))
         if isinstance(other, SymresError):
             continue
-        moves = found.origin != other.origin  # the limit at K = 0, with a parameter
-        if moves and component.floored and not accept_cancellation:
+        moves = found.guards.limit != other.guards.limit  # the limit at K = 0, with a parameter
+        if moves and component.guards.floor is not None and not accept_cancellation:
             raise _refused(component, reference.title, "its limit at K = 0 depends on parameters")
-        if moves or (other.floored and not found.floored):  # one code serves all values
-            return _measured(replace(component, floored=True), reference, accept_cancellation)
+        if moves or (other.guards.floor is not None and found.guards.floor is None):  # one code serves all values
+            return _measured(component.guarded(floor=FLOOR), reference, accept_cancellation)
         if not accept_cancellation:
             _check_loss(other, reference.title, f" {where}")
-    return replace(found, measured_in=reference.title, elsewhere=_listed(component, others, found.last))
+    return found.with_measured(language=reference.title, elsewhere=_listed(component, others, found.last))
 
 
 _Outcome = tuple[str, Component | SymresError]  # with which values of parameters, and what was found
@@ -324,13 +318,13 @@ def _listed(component: Component, outcomes: Iterable[_Outcome], last: float) -> 
 
 def _outcome(found: Component, last: float) -> str:
     """The error of a component, as text; it names the largest kernel unless that is ``last``, of usual parameters."""
-    if not math.isfinite(found.error):
-        return f"no value at {found.worst}"
-    error = errors.round_up(found.error)
+    if not math.isfinite(found.measured.error):
+        return f"no value at {found.measured.worst}"
+    error = errors.round_up(found.measured.error)
     text = f"at most {error:.0e}" if error < 1 else "no digits"
-    if found.error > FEW_DIGITS:
-        beside = found.error_over_max
+    if found.measured.error > FEW_DIGITS:
+        beside = found.measured.error_over_max
         of_largest = "" if beside is None else f"; {errors.round_up(beside):.0e} of the largest value"
-        text += f" (worst at {found.worst}{of_largest})"
-    text += f"; no value {found.undefined}" if found.undefined else ""
+        text += f" (worst at {found.measured.worst}{of_largest})"
+    text += f"; no value {found.measured.undefined}" if found.measured.undefined else ""
     return text + (f" for kernels up to {min(found.last, MEASURED):g}" if found.last != last else "")

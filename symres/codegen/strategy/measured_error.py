@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import groupby
@@ -26,6 +25,7 @@ from ...functions.records.gaussian_signs import S4
 from ..averages.average_code import averages
 from ..averages.integrands import PiecewiseIntegrand
 from ..fits.chebyshev import Fit, grid
+from ..planning.guards import FLOOR
 from ..planning.plan import FEW_DIGITS, INACCURATE, Component
 from ..planning.target import ArrayFunction, Floats, Target
 from . import sample_points as samples
@@ -64,15 +64,15 @@ def measured_kernel(component: Component, target: Target, values: Values | None 
     Averages without a closed form, and what decays at small K, are judged by |f| alone.
     """
     formula, extra = with_numbers(component, values)
-    points = np.array([k for k in grid()[:: 4 if averages(formula) else 1] if k <= component.max_kernel])
+    points = np.array([k for k in grid()[:: 4 if averages(formula) else 1] if k <= component.guards.largest])
     function = running(component, target)
     found = _values(function, [(float(k),) for k in points], extra)
     component = _with_limit(component, formula, function, extra)
-    if math.isinf(component.error):
+    if math.isinf(component.measured.error):
         return component
     if averages(formula) and np.isfinite(found[0]) and not np.isfinite(found[-1]):
         inside = int(np.argmin(np.isfinite(found)))
-        component = replace(component, max_measured_kernel=float(f"{points[inside - 1]:.2g}"), reason=UNREACHED)
+        component = component.with_measured(max_kernel=float(f"{points[inside - 1]:.2g}"), reason=UNREACHED)
         points, found = points[:inside], found[:inside]
     errors = [
         (deviation(formula, (float(k),), float(value), component.by_value), f"K = {k:.3g}")
@@ -80,12 +80,12 @@ def measured_kernel(component: Component, target: Target, values: Values | None 
     ]
     if isinstance(component.code, Fit) and component.code.absolute:
         exact = np.array([float(_ball(formula, _at((float(k),)), BITS).mid()) for k in points])
-        component = replace(component, error_over_max=float(np.max(np.abs(found - exact)) / np.max(np.abs(exact))))
+        component = component.with_measured(error_over_max=float(np.max(np.abs(found - exact)) / np.max(np.abs(exact))))
     worst, where = max(errors)
     poor = [k for k, (error, _) in zip(points, errors, strict=True) if error > INACCURATE]
-    if poor and component.error_over_max is not None:
+    if poor and component.measured.error_over_max is not None:
         where = f"K in {poor[0]:.1e}..{poor[-1]:.1e}"
-    return replace(component, error=worst, worst=where)
+    return component.with_measured(error=worst, worst=where)
 
 
 def _values(function: ArrayFunction, points: Sequence[Sequence[float]], extra: Sequence[float]) -> Floats:
@@ -102,22 +102,22 @@ def _with_limit(component: Component, formula: sp.Expr, function: ArrayFunction,
         origin = float((function(np.zeros(1), *extra) * np.ones(1))[0])
     integrated = component.code is None or component.fallback_integral is not None  # nan is lack of digits then
     undefined = np.isnan(tiny) & (not integrated)
-    if component.origin is not None or not (divisions or undefined.any() or not math.isfinite(origin)):
+    if component.guards.limit is not None or not (divisions or undefined.any() or not math.isfinite(origin)):
         return component
     if isinstance(component.code, sp.Expr):
         limit = _limit(formula)
         if limit is not None or not math.isfinite(origin):
             origin = math.nan if limit is None else limit
     if math.isnan(origin):
-        return replace(component, error=math.inf, worst="K = 0")
+        return component.with_measured(error=math.inf, worst="K = 0")
     if not undefined.any():
-        return replace(component, origin=origin, start=0.0)
+        return component.guarded(limit=origin, start=0.0)
     # in floats the function is its limit or no number up to some kernel, and has values from there on
     close = np.isnan(tiny) | (np.abs(tiny - origin) <= 1e-16 * abs(origin))
     last = int(np.argmin(close)) if not close.all() else len(tiny)
     if np.isnan(tiny[last:]).any():
-        return replace(component, error=math.inf, worst=f"K = {samples.NEAR_ZERO[np.argmax(undefined)]:g}")
-    return replace(component, origin=origin, start=samples.NEAR_ZERO[last - 1])
+        return component.with_measured(error=math.inf, worst=f"K = {samples.NEAR_ZERO[np.argmax(undefined)]:g}")
+    return component.guarded(limit=origin, start=samples.NEAR_ZERO[last - 1])
 
 
 def _limit(formula: sp.Expr) -> float | None:
@@ -144,14 +144,14 @@ def measured_pair(component: Component, target: Target, values: Values | None = 
     beside = _beside_largest(formula, points, found) if worst > FEW_DIGITS else None
     undefined = undefined_ends(component, target, values)
     gap = _gap(function, extra)
-    return replace(component, error=worst, worst=where, error_over_max=beside, gap=gap, undefined=undefined)
+    return component.with_measured(error=worst, worst=where, error_over_max=beside, gap=gap, undefined=undefined)
 
 
 def with_ends(component: Component, target: Target, values: Values | None = None) -> Component:
     """A component; floored, if that gives a closed form of two inputs values where these are parallel or vanish."""
     if not component.is_pair or component.is_pair_average:
         return component
-    floored = replace(component, floored=True)
+    floored = component.guarded(floor=FLOOR)
     ended = undefined_ends(component, target, values) and not undefined_ends(floored, target, values)
     return floored if ended else component
 
@@ -163,7 +163,7 @@ def undefined_ends(component: Component, target: Target, values: Values | None =
     for name, ends in samples.ENDS.items():
         at, beside = (_values(function, points, extra) for points in zip(*ends, strict=True))
         jumps = np.abs(at - beside) > ALIKE * np.max(np.abs(beside))
-        if np.any(np.isnan(at)) or (component.floored and np.any(jumps)):
+        if np.any(np.isnan(at)) or (component.guards.floor is not None and np.any(jumps)):
             undefined.append(name)
     return " and ".join(undefined)
 
@@ -203,7 +203,7 @@ def measured_quadrature(component: Component, target: Target, values: Values | N
     """
     formula, extra = with_numbers(component, values)
     function = running(component, target)
-    points = [point for point in sorted(open_pairs(), key=larger) if larger(point) <= component.max_kernel]
+    points = [point for point in sorted(open_pairs(), key=larger) if larger(point) <= component.guards.largest]
     points = points[:: 1 if values is None else 2]  # balls take most of the time
     alike = (list(group) for _, group in groupby(points, larger))  # large kernels take long: only until some fail
     measured = ((point, found) for group in alike for point, found in _in_each_way(function, group, extra, target))
@@ -221,9 +221,9 @@ def measured_quadrature(component: Component, target: Target, values: Values | N
             if target.ends:
                 last, error = _last_number(formula, function, extra, reached, larger(point))
                 reached, errors = last, [*errors, (error, f"nearly parallel inputs of the kernel {last:g}")]
-            component = replace(component, max_measured_kernel=reached, reason=target.ends or UNREACHED)
+            component = component.with_measured(max_kernel=reached, reason=target.ends or UNREACHED)
         else:
-            component = replace(component, max_kernel=reached, reason=reason)
+            component = component.guarded(largest=reached).with_measured(reason=reason)
         break
     worst, where = max(errors)
     tiny = [0.0]  # errors relative to the value itself, which may be as small as these covariances
@@ -231,7 +231,7 @@ def measured_quadrature(component: Component, target: Target, values: Values | N
         exact = _ball(formula, _at(point), LITTLE)
         if exact.rel_accuracy_bits() > 45 and _size(exact) > SMALLEST:
             tiny.append(abs(float(function(*map(np.array, point), *extra)) / float(exact.mid()) - 1))
-    return replace(component, error=worst, worst=where, gap=_gap(function, extra), next_to_zero=max(tiny))
+    return component.with_measured(error=worst, worst=where, gap=_gap(function, extra), next_to_zero=max(tiny))
 
 
 def _in_each_way(

@@ -123,8 +123,8 @@ def component_lines(component: Component, of_averages: str = "") -> list[str]:
     lines = [*formula_lines(component.formula, 4), ""]
     if isinstance(fit := component.code, Fit):
         end = "on" if fit.edges[-1] == 1.0 else "to 1e12, beyond which the polynomial keeps its last value"
-        if math.isfinite(component.max_kernel):
-            end = f"to {component.max_kernel:g}"
+        if math.isfinite(component.guards.largest):
+            end = f"to {component.guards.largest:g}"
         text = (
             f"Computed as {_shown(fit.shape.scale)} times a piecewise Chebyshev polynomial of "
             f"u = {_shown(fit.shape.map)} with {len(fit.table[0])} pieces of degree {len(fit.table) - 1}; holds from "
@@ -157,10 +157,10 @@ def component_lines(component: Component, of_averages: str = "") -> list[str]:
         text += " Nodes are added until two results agree; nan where the function varies too fast for that, or"
         text += " where they never agree to six digits. Digits that the function itself loses in floats, where its"
         text += " terms nearly cancel, are lost."
-    if math.isfinite(component.max_kernel):
-        text += f" Beyond kernels of {component.max_kernel:g} the value is nan: {component.reason}."
-    if math.isfinite(component.max_measured_kernel):
-        text += f" Where {component.reason}, the value is nan: {_ended(component)}."
+    if math.isfinite(component.guards.largest):
+        text += f" Beyond kernels of {component.guards.largest:g} the value is nan: {component.measured.reason}."
+    if math.isfinite(component.measured.max_kernel):
+        text += f" Where {component.measured.reason}, the value is nan: {_ended(component)}."
     return [*lines, *wrapped(text, 4), *wrapped(error_text(component), 4)]
 
 
@@ -188,7 +188,7 @@ def _ended(component: Component) -> str:
 
 def _ends_with_parameters(component: Component) -> bool:
     """Whether the last kernel depends on parameters."""
-    return math.isfinite(component.max_measured_kernel) and bool(component.parameters)
+    return math.isfinite(component.measured.max_kernel) and bool(component.parameters)
 
 
 def _measured(last: float) -> str:
@@ -198,20 +198,21 @@ def _measured(last: float) -> str:
 
 def error_text(component: Component) -> str:
     """The measured error as one sentence, and with other parameters."""
-    elsewhere = f" This is for parameters of {PARAMETER}; {component.elsewhere}." if component.elsewhere else ""
-    if component.is_inaccurate and component.error_over_max is not None:
-        beside = f"at most {round_up(component.error_over_max):.0e} of the largest value"
-        return f"Error: fewer than 6 digits for {component.worst}; {beside}.{elsewhere}"
-    if math.isinf(component.error):
-        return f"Error: unbounded, no value at {component.worst}.{elsewhere}"
-    bound, measured = f"Error: at most {round_up(component.error):.0e}", _measured(component.last)
+    errors = component.measured
+    elsewhere = f" This is for parameters of {PARAMETER}; {errors.elsewhere}." if errors.elsewhere else ""
+    if errors.is_inaccurate and errors.error_over_max is not None:
+        beside = f"at most {round_up(errors.error_over_max):.0e} of the largest value"
+        return f"Error: fewer than 6 digits for {errors.worst}; {beside}.{elsewhere}"
+    if math.isinf(errors.error):
+        return f"Error: unbounded, no value at {errors.worst}.{elsewhere}"
+    bound, measured = f"Error: at most {round_up(errors.error):.0e}", _measured(component.last)
     if component.is_pair_average:
-        tiny = component.next_to_zero
+        tiny = errors.next_to_zero
         small = f"; next to C = 0 up to {round_up(tiny):.0e} of the value itself" if tiny > FEW_DIGITS else ""
         return (
             f"{bound} of sqrt(<f**2> <g**2>), for equal functions the geometric mean of the two diagonal values (much "
             f"smaller values have fewer digits, and finally no sign), measured for kernels in {measured} and "
-            f"correlations up to 1 - 1e-12 and of 1; worst at {component.worst}{small}.{elsewhere}"
+            f"correlations up to 1 - 1e-12 and of 1; worst at {errors.worst}{small}.{elsewhere}"
         )
     if component.is_pair:
         scope = f"of max(|F|, |C dF/dC|), measured for kernels in {measured} and |C| <= (1 - 1e-12) sqrt(K1 K2)"
@@ -219,17 +220,17 @@ def error_text(component: Component) -> str:
         scope = f"of the value, measured for K in {measured}"
     else:
         scope = f"of max(|f|, |K df/dK|), measured for K in {measured}"
-    if component.origin is not None and math.isinf(component.origin):
+    if component.guards.limit is not None and math.isinf(component.guards.limit):
         scope += "; infinite at K = 0"
-    worst = f"; worst at {component.worst}" if component.error > 1e-13 else ""
-    if component.error_over_max is not None:
-        worst += f"; at most {round_up(component.error_over_max):.0e} of the largest value"
+    worst = f"; worst at {errors.worst}" if errors.error > 1e-13 else ""
+    if errors.error_over_max is not None:
+        worst += f"; at most {round_up(errors.error_over_max):.0e} of the largest value"
     return f"{bound} {scope}{worst}.{elsewhere}"
 
 
 def measured_code(components: Iterable[Component], title: str) -> str:
     """The code on which the errors that a module states were measured; the title is that of the module's target."""
-    others = sorted({component.measured_in for component in components} - {title})
+    others = sorted({component.measured.language for component in components} - {title})
     return f"the {others[0]} code of the same functions, as {title} was not installed" if others else "this code"
 
 
@@ -244,7 +245,7 @@ def first_paragraph(function: Function) -> str:
 def _ranges(*functions: Function, narrow: bool = False) -> str:
     """The ranges in which all components of functions are right, of each parameter; of those with an end alone."""
     groups: dict[sp.Symbol, list[ParameterRange]] = {}
-    for r in (r for f in functions for c in f.components for r in c.ranges if r.symbol in f.arguments):
+    for r in (r for f in functions for c in f.components for r in c.measured.ranges if r.symbol in f.arguments):
         groups.setdefault(r.symbol, []).append(r)
     return ", ".join(
         f"{argument(symbol)} in {max(r.low for r in ranges):g}..{min(r.high for r in ranges):g}"
@@ -262,11 +263,12 @@ def warnings(*functions: Function) -> list[str]:
     components = {c.name: c for f in functions for c in f.components}.values()
     narrow = _ranges(*functions, narrow=True)
     beyond = [f"right to six digits for {narrow} only, as measured"] if narrow else []
-    out = [f"{c.name} is inaccurate: {error_text(c).removeprefix('Error: ')}" for c in components if c.is_inaccurate]
+    poor = [c for c in components if c.measured.is_inaccurate]
+    out = [f"{c.name} is inaccurate: {error_text(c).removeprefix('Error: ')}" for c in poor]
     ends: dict[bool, Component] = {}  # the first, by whether it is known for some parameters only
     for c in sorted((c for c in components if c.last < MEASURED), key=lambda c: c.last):
         ends.setdefault(_ends_with_parameters(c), c)
-    return [*out, *(f"nan {_ended(c)}: {c.reason}" for c in ends.values()), *beyond]
+    return [*out, *(f"nan {_ended(c)}: {c.measured.reason}" for c in ends.values()), *beyond]
 
 
 def named_warnings(functions: Iterable[Function]) -> tuple[str, ...]:
@@ -318,15 +320,15 @@ def _statements(function: Function, gradients: bool) -> Iterator[str]:
     else:
         yield f"Valid when: {_valid(function)}."
         for c in components:
-            if c.gap is not None:
-                corner, limit = c.gap
+            if c.measured.gap is not None:
+                corner, limit = c.measured.gap
                 text = f"At K1 = K2 = C = 0, where the inputs count as uncorrelated, {c.name} is {corner:.6g}"
                 yield f"{text}; its limit along the diagonal is {limit:.6g}."
         yield from (f"Warning: {text}" for text in warnings(function))
         if not components:
             yield "Error: rounding of the operations shown."
         for c in components:
-            if not c.is_inaccurate:
+            if not c.measured.is_inaccurate:
                 yield error_text(c).replace("Error:", f"Error ({c.name}):", 1)
         if gradients and any(both_jump(node) for c in components if c.is_pair for node in averages(c.formula)):
             yield (
@@ -346,7 +348,7 @@ def _valid(function: Function) -> str:
     """For which kernels a function has values."""
     quantity, components = function.quantity, function.components
     last = min((c.last for c in components), default=math.inf)
-    undefined = [f"at {c.worst}" if math.isinf(c.error) else c.undefined for c in components]
+    undefined = [f"at {c.measured.worst}" if math.isinf(c.measured.error) else c.measured.undefined for c in components]
     if any(undefined):
         places = " and ".join(dict.fromkeys(filter(None, undefined)))
         return f"kernels in {_measured(last)} (measured); no value {places}"

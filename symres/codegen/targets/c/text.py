@@ -130,10 +130,11 @@ def source(
     single, functions = library("single"), parts.functions("single")
     offered = [tree.name for tree in functions if is_public(tree.name)]
     mixed = [tree for tree in functions if is_public(tree.name) and f"{DOUBLE}{tree.name}" in called(tree)]
-    narrow = single.program(set(offered) - {tree.name for tree in mixed}, functions)
+    double_inside = {tree.name for tree in mixed}
+    narrow = single.program([name for name in offered if name not in double_inside], functions)
     whole = {t.name for t in narrow if all(a.annotation and ast.unparse(a.annotation) == "int" for a in t.args.args)}
     wide = [name.removeprefix(DOUBLE) for t in narrow for name in called(t) if name.startswith(DOUBLE)]
-    wide += [*whole, *(name for tree in mixed for name in called(tree))]
+    wide += [*sorted(whole), *(name for tree in mixed for name in called(tree))]
     double = library("double").program([*wide, *offered], parts.functions("double"))
     explained = {tree.name for tree in double}
     narrow = tuple(_without_comment(t) if t.name in explained else t for t in narrow if t.name not in whole)

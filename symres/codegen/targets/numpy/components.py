@@ -49,7 +49,7 @@ def component_tile(component: Component) -> Tile | None:
     """The tile function of two inputs: the least costly one of a closed form, a series of an average; or None."""
     code, series = component.code, series_tile(component)
     if series is not None:
-        return series if math.isinf(component.max_kernel) else None
+        return series if math.isinf(component.guards.largest) else None
     if not component.is_plain or not isinstance(code, sp.Expr):
         return None
     has_parts = code.has(TwoSigns, TwoTails, S4, T4)  # of their own

@@ -55,7 +55,7 @@ def _checked_source(component: Component, code: sp.Expr, fallback_integral: sp.E
     plain = replace(component, name=f"{name}_closed", fallback_integral=None)
     value = differentiable.closed_source(plain, code, TORCH)
     average = average_code.source(f"{name}_open", component.symbols, fallback_integral, TORCH)
-    error = differentiable.body(replace(component, origin=None), doubt(code), TORCH)
+    error = differentiable.body(component.guarded(limit=None), doubt(code), TORCH)
     functions = {"closed": value.lines, "doubt": error, "open": average.lines}
     slopes, sources = average_code.slopes(fallback_integral, component.symbols), [value, average]
     for v in component.symbols:

@@ -1,7 +1,6 @@
 """Generated averages at values of parameters where digits of a function cancel, or what divides it vanishes."""
 
 import math
-from dataclasses import replace
 
 import mpmath as mp
 import numpy as np
@@ -11,6 +10,7 @@ import torch
 
 import symres as sr
 from symres.codegen.emission.emitter import LosesDigits
+from symres.codegen.planning.guards import FLOOR
 from symres.codegen.planning.plan import Component
 from symres.codegen.strategy import choose
 from symres.codegen.targets.numpy import TARGET as NUMPY
@@ -110,19 +110,20 @@ def test_a_closed_form_that_cancels_at_other_parameters_is_refused(monkeypatch):
         return lambda k1, k2, c, a, b: f(k1, k2, c, a, b) * (1 + 1e-8 * (b < -1))
 
     monkeypatch.setattr(NUMPY, "run", wrong)
-    choose._built.cache_clear()
+    choose._measured.cache_clear()
     with pytest.raises(LosesDigits, match="of the largest value with a = 12, b = -12"):
         choose.build_component("_average_1", symbols, quantity.body, NUMPY, NUMPY)
     assert (
         choose.build_component("_average_1", symbols, quantity.body, NUMPY, NUMPY, accept_cancellation=True).code
         is not None
     )
-    choose._built.cache_clear()
+    choose._measured.cache_clear()
 
 
 def test_how_much_is_lost_beside_the_largest_value_is_said():
     """Values of 1e-135 have no digits beside one of 1e-34, which has all of them."""
-    found = Component("_average_1", (K1, K2, C, A), A * C, A * C, error=0.7, worst="C = -90", error_over_max=5e-15)
+    found = Component("_average_1", (K1, K2, C, A), A * C, A * C)
+    found = found.with_measured(error=0.7, worst="C = -90", error_over_max=5e-15)
     assert choose._outcome(found, math.inf) == "no digits (worst at C = -90; 1e-14 of the largest value)"
 
 
@@ -172,13 +173,13 @@ def test_one_code_serves_all_parameters(monkeypatch):
 
     def with_ends(component, target, values):
         needs = values is not None and values[A] < 1
-        return replace(component, floored=component.floored or needs)
+        return component.guarded(floor=FLOOR) if needs else component
 
     monkeypatch.setattr(choose.errors, "with_ends", with_ends)
     quantity, symbols = closed_pair()
     component = Component("_average_1", symbols, quantity.body, choose.stabilise(quantity.body))
-    found = choose._measured(component, NUMPY)
-    assert found.floored and found.elsewhere.count("with a = ") == 4
+    found = choose._measured.__wrapped__(component, NUMPY)
+    assert found.guards.floor == FLOOR and found.measured.elsewhere.count("with a = ") == 4
 
 
 # ---- single precision --------------------------------------------------------------------------------------------

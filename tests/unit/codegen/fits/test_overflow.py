@@ -122,9 +122,9 @@ def test_a_pair_kernel_ends_before_the_first_kernel_without_a_number(monkeypatch
             measured_quadrature(pair_component(), NUMPY)
     else:
         found = measured_quadrature(pair_component(), NUMPY)
-        assert found.max_kernel == 0.7
-        assert found.reason == "quadrature fails at K1 = 1, K2 = 30, C = -5.47723e-06"
-        assert found.error < 1e-13
+        assert found.guards.largest == 0.7
+        assert found.measured.reason == "quadrature fails at K1 = 1, K2 = 30, C = -5.47723e-06"
+        assert found.measured.error < 1e-13
 
 
 # ---- messages ----------------------------------------------------------------------------------------------------

@@ -143,5 +143,5 @@ def test_a_wrong_part_is_noticed_in_the_measurement(monkeypatch, name, module, p
     monkeypatch.setattr(module, part, getattr(module, part) * (1 + sp.Rational(1, 10**6)))
     pair_average.cache_clear()
     broken = Component("_average_1", (K1, K2, C), formula, summed_averages(formula))
-    assert measured_quadrature(broken, NUMPY).error > 1e-10
+    assert measured_quadrature(broken, NUMPY).measured.error > 1e-10
     pair_average.cache_clear()

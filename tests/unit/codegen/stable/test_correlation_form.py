@@ -120,7 +120,7 @@ def test_a_closed_form_that_the_language_lacks_is_fitted():
     assert isinstance(build_component("_average_1", (K,), formula, NUMPY, NUMPY).code, sp.Expr)
     fitted = build_component("_average_1", (K,), formula, lacking(TORCH, Dawson), NUMPY)
     assert fitted.code.edges
-    assert fitted.error < 1e-14
+    assert fitted.measured.error < 1e-14
     assert NUMPY.unspelled(sp.erfi(K)) == "erfi"
     assert NUMPY.unspelled(sp.exp(K) * sp.erfi(sp.Integer(2))) == ""
 
@@ -156,8 +156,8 @@ def test_a_closed_form_without_digits_stays_where_a_fit_fails(monkeypatch):
     monkeypatch.setattr(choose, "fit", failing)
     component = build_component("_stays", (K,), sr.expect("(exp(z/3)*sin(z))^2").body, NUMPY, NUMPY)
     assert isinstance(component.code, sp.Expr)
-    assert 1e-10 < component.error < 1e-6
-    assert f"at most {round_up(component.error):.0e} of max(" in error_text(component)
+    assert 1e-10 < component.measured.error < 1e-6
+    assert f"at most {round_up(component.measured.error):.0e} of max(" in error_text(component)
 
 
 def test_overflow_of_the_wrong_sign_is_an_error():

@@ -16,7 +16,6 @@ from symres.report.export import export
 from tests.shared import altered
 
 A = sp.Symbol("a", positive=True)
-MEASURED = {"error", "worst", "error_over_max", "gap", "next_to_zero", "elsewhere", "undefined", "measured_in"}
 COMPONENTS = {
     "closed form": ((K,), sp.exp(-K) * sp.erf(sp.sqrt(K))),
     "fit": ((K,), sr.expect("tanh(z)**2").body),
@@ -44,15 +43,13 @@ def target_with(value):
 def test_an_error_of_the_target_alone_is_found_and_changes_no_code(name):
     symbols, formula = COMPONENTS[name]
     numpy, honest = (build_component("_average_1", symbols, formula, x, NUMPY) for x in (NUMPY, TORCH))
-    assert (numpy.measured_in, honest.measured_in) == ("NumPy", "PyTorch")
-    assert max(numpy.error, honest.error) < 2e-14
+    assert (numpy.measured.language, honest.measured.language) == ("NumPy", "PyTorch")
+    assert max(numpy.measured.error, honest.measured.error) < 2e-14
     off = build_component("_average_1", symbols, formula, target_with(lambda value, *_: value * (1 + 1e-9)), NUMPY)
-    assert 5e-10 < off.error < 2e-9
-    assert ("at most 5e-09 " in off.elsewhere) == (name == "parameter")
+    assert 5e-10 < off.measured.error < 2e-9
+    assert ("at most 5e-09 " in off.measured.elsewhere) == (name == "parameter")
     for found in (honest, off):
-        assert all(
-            getattr(found, f.name) == getattr(numpy, f.name) for f in fields(Component) if f.name not in MEASURED
-        )
+        assert all(getattr(found, f.name) == getattr(numpy, f.name) for f in fields(Component) if f.name != "measured")
 
 
 @pytest.mark.exhaustive
@@ -60,12 +57,12 @@ def test_a_number_that_the_target_alone_lacks_is_said():
     symbols, formula = COMPONENTS["closed form"]
     lost = target_with(lambda value, k: np.where(k == 0.0, np.nan, value))
     found = build_component("_average_1", symbols, formula, lost, NUMPY)
-    assert (found.error, found.worst, found.origin) == (float("inf"), "K = 0", None)
+    assert (found.measured.error, found.measured.worst, found.guards.limit) == (float("inf"), "K = 0", None)
     symbols, formula = COMPONENTS["quadrature"]
     short = target_with(lambda value, k1, k2, c: value * (1 + 1e-5 * (k1 > 5.0)))
     found = build_component("_average_1", symbols, formula, short, NUMPY)
-    assert found.error == found.max_kernel == float("inf")
-    assert found.worst.startswith("kernels above 30: quadrature is off by 2.1e-06 at K1 = 60")
+    assert found.measured.error == found.guards.largest == float("inf")
+    assert found.measured.worst.startswith("kernels above 30: quadrature is off by 2.1e-06 at K1 = 60")
 
 
 def test_the_module_says_on_which_code_its_errors_were_measured(monkeypatch):

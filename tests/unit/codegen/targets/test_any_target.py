@@ -103,7 +103,7 @@ def test_errors_are_measured_on_the_code_of_the_target(added):
     module = sr.export(derived("gelu").covariance_map, target="honest")
     assert stated(module) < 1e-14
     component = next(iter(plan(target).components.values()))
-    assert component.measured_in == "honest Python" != NUMPY.title
+    assert component.measured.language == "honest Python" != NUMPY.title
 
 
 def plan(target):

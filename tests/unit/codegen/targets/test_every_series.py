@@ -218,7 +218,7 @@ def test_wrong_series_and_short_ones_are_seen_by_the_measurement(target, inside,
         texts[key] = own.runtime.texts[key].replace(before, after)
     with own.in_double_precision():
         try:
-            error = measured_quadrature(open_average(sp.tanh(inside)), altered(own, definitions=texts)).error
+            error = measured_quadrature(open_average(sp.tanh(inside)), altered(own, definitions=texts)).measured.error
         except SymresError as refused:
             assert "is off by" in refused.found or "quadrature fails at" in refused.found
             error = np.inf if "is off by" in refused.found else None
