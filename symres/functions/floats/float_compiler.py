@@ -37,6 +37,7 @@ class CompiledFormula:
 
     def __init__(self, symbols: Sequence[sp.Symbol], expressions: sp.Expr | Sequence[sp.Expr]) -> None:
         self._formula = symbols, expressions
+        self._on_half_line = HALF_LINE[0] in symbols  # of what exponentials were written in there is no other form
         self._names: dict[sp.Basic, str] = {s: f"x{k}" for k, s in enumerate(symbols)}
         self._lines: list[str] = []  # one for each distinct node
         self._known: dict[str, Any] = {"np": np, "inf": math.inf, "nan": math.nan}
@@ -71,7 +72,7 @@ class CompiledFormula:
             return _number(node)
         if node.func.__name__ in NUMBERS:
             return self._called(NUMBERS[node.func.__name__], *node.args)
-        if (forms := exponential_forms(node)) is not None:
+        if not self._on_half_line and (forms := exponential_forms(node)) is not None:
             return self._called(_on_half_lines(forms[1]), forms[0])
         if isinstance(node, sp.log) and node.args[0].is_Add and sp.S.One in node.args[0].args:
             return self._name(Log1p(node.args[0] - 1))
@@ -79,7 +80,7 @@ class CompiledFormula:
             case sp.Add():
                 return f"({' + '.join(map(self._name, node.args))})"
             case sp.Mul():  # divided by what has a negative power
-                factors = group_exponentials(node.args)
+                factors = node.args if self._on_half_line else group_exponentials(node.args)
                 above = [f for f in factors if not (f.is_Pow and f.exp.is_Rational and f.exp.is_negative)]
                 below = [f.base**-f.exp for f in factors if f not in above]
                 texts = [" * ".join(map(self._name, part)) or "1.0" for part in (above, below)]

@@ -222,6 +222,16 @@ def zero(function: Function, low: sp.Rational, high: sp.Rational) -> float:
     return brent(value, float(low), float(high), xtol=1e-300, rtol=1e-15)
 
 
+def first_positive(function: Callable[[float], float], start: float, end: float, factor: float = 2.0) -> float | None:
+    """The first of start, start*factor, ... where a function is not negative; None if there is none before an end."""
+    place = start
+    while function(place) < 0:
+        place *= factor
+        if not min(start, end) <= place <= max(start, end):
+            return None
+    return place
+
+
 def _subdivided(functions: _ValueAndSlope, first: _Row, last: _Row, depth: int = 0) -> list[_Row]:
     """The rows of a cell, divided where the slope is large enough for the function to reach zero inside."""
     (a, (value_a, slope_a)), (b, (value_b, slope_b)) = first, last

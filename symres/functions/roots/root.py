@@ -15,12 +15,11 @@ from flint import arb, ctx
 from sympy.printing.printer import Printer
 
 from ...core.atoms import Opaque
-from ...core.errors import NoClosedForm
+from ...core.errors import NoClosedForm, SymresError
 from ...core.scalars import number
 from ...core.symbols import C_W, C_b, K, kappa, kappa_b, kappa_W
-from ...numerics.brent import brent
 from ..balls import as_mpf, enclose, value_and_radius
-from .bracketing import at_kappa, float_values, zeros
+from .bracketing import at_kappa, float_values, zero, zeros
 
 _GUARD = 24  # bits beyond those asked for
 _SPARE_BITS = 40  # beyond the digits of a simple zero, for what cancels in its equation
@@ -30,10 +29,6 @@ _START_BITS = 64  # of the bracket that a new root stores: printing needs no fur
 UNKNOWNS = (K, C_W, C_b)
 _BOUND = (kappa, kappa_W, kappa_b)
 _SYSTEM_BITS = 70  # bits of the start that a number stores: printing needs no further evaluation
-_STEP_EXPONENT = 35  # slopes are differences over relative steps of 2^-35, with relative errors of about 2^-70
-_SLOPE_BITS = 140  # working precision of the slopes
-_BITS_GAINED = 30  # that a Newton step with these slopes adds
-_MAX_STEPS = 60
 
 
 class ImplicitNumber(Opaque, sp.Expr):
@@ -90,11 +85,7 @@ class Root(ImplicitNumber):
     @classmethod
     def between(cls, equation: sp.Expr, low: sp.Rational, high: sp.Rational) -> Root:
         """The root in a wide bracket, with a tight one stored."""
-
-        def value(k: float) -> float:
-            return float(at_kappa(equation, k, 60).mid())
-
-        start = brent(value, float(low), float(high), xtol=1e-14 * float(low), rtol=1e-14)
+        start = zero(partial(at_kappa, equation), low, high)
         with mp.workprec(2 * _START_BITS):
             left, right = _bracket(equation, mp.mpf(start), 40, _START_BITS)
         return cls(equation, number(left, "K*"), number(right, "K*"))
@@ -191,14 +182,14 @@ class SystemRoot(ImplicitNumber):
         """
         bound = dict(zip(UNKNOWNS, _BOUND, strict=True))
         system, place = sp.Tuple(*(e.xreplace(bound) for e in equations)), sp.Tuple(*(number(x, "K*") for x in start))
-        close = sp.Tuple(*(number(x, "K*") for x in cls(system, place, 0)._refined(_SYSTEM_BITS + 10, _numbers(place))))
+        close = sp.Tuple(*(number(x, "K*") for x in solution_near(system, _BOUND, _numbers(place), _SYSTEM_BITS + 10)))
         return cls(system, close, 0), cls(system, close, 1), cls(system, close, 2)
 
     def _ball(self, arguments: list[arb], bits: int) -> arb:
         with mp.workprec(bits + 20):
             known, place = self._closest
             if known < bits + 4:
-                place = self._refined(bits + 4, place)
+                place = solution_near(self.args[0], _BOUND, place, bits + 4)
                 self._closest = bits + 4, place
             value = place[int(self.args[2])]
             radius = abs(value) * mp.mpf(2) ** -bits
@@ -210,30 +201,30 @@ class SystemRoot(ImplicitNumber):
         """The best solution so far, with its bits."""
         return _SYSTEM_BITS, _numbers(self.args[1])
 
-    def _refined(self, bits: int, place: Sequence[mp.mpf]) -> list[mp.mpf]:
-        """Newton's method with the slopes at the start."""
-        precision = 2 * bits + 40
-        with mp.workprec(precision):
-            for _ in range(_MAX_STEPS):
-                step = mp.lu_solve(self._slopes, -mp.matrix(self._values(place, precision)))
-                place = [x + d for x, d in zip(place, step, strict=True)]
-                if all(abs(d) < abs(x) * mp.mpf(2) ** (_BITS_GAINED - bits) for x, d in zip(place, step, strict=True)):
-                    return place
-        raise NoClosedForm("a critical point", "Newton's method found no solution near the start", "report a defect")
 
-    @cached_property
-    def _slopes(self) -> mp.matrix:
-        with mp.workprec(_SLOPE_BITS):
-            start, columns = _numbers(self.args[1]), []
-            for k, x in enumerate(start):
-                h = x * mp.mpf(2) ** -_STEP_EXPONENT
-                ends = [self._values([*start[:k], x + side * h, *start[k + 1 :]], _SLOPE_BITS) for side in (1, -1)]
-                columns.append([(a - b) / (2 * h) for a, b in zip(*ends, strict=True)])
-            return mp.matrix(columns).T
+def solution_near(
+    equations: Sequence[sp.Expr], unknowns: Sequence[sp.Symbol], start: Sequence[mp.mpf | float], bits: int
+) -> list[mp.mpf]:
+    """The place where as many functions as unknowns vanish, to so many bits, by Newton's method from a close one.
 
-    def _values(self, place: Sequence[mp.mpf], bits: int) -> list[mp.mpf]:
-        values = dict(zip(_BOUND, place, strict=True))
-        return [value_and_radius(enclose(e, values, bits))[0] for e in self.args[0]]
+    Raises:
+        NoClosedForm: there is no solution close to the start.
+    """
+    precision = 2 * bits + _SPARE_BITS
+    least = mp.mpf(2) ** (-bits - 2 * _SPARE_BITS)  # of the functions: an unknown may be small beside the others
+
+    def values(*place: mp.mpf) -> list[mp.mpf]:
+        at = dict(zip(unknowns, place, strict=True))
+        return [value_and_radius(enclose(e, at, precision))[0] for e in equations]
+
+    with mp.workprec(precision):
+        try:
+            place = [*mp.findroot(values, tuple(start), tol=least, verify=False)]
+            if max(map(abs, values(*place))) < least * max(1, *map(abs, place)):
+                return place
+        except (SymresError, ZeroDivisionError):  # no number on the way, or slopes that do not tell the step
+            pass
+    raise NoClosedForm("a critical point", "Newton's method found no solution near the start", "report a defect")
 
 
 def _numbers(place: sp.Tuple) -> list[mp.mpf]:

@@ -13,12 +13,13 @@ from ...core.symbols import C_W, C_b, K, S_in, gamma, kappa, xi
 from ...functions.balls import enclose, evaluate
 from ...functions.roots.root import Root, scanned_roots
 from ...gaussian.algebra.canonical import canonical, textbook
-from ...results.critical_point import Criticality, CriticalPoint, KernelGrowth, SearchResult
+from ...results.critical_point import STABILITY, Criticality, CriticalPoint, KernelGrowth, SearchResult
 from ...results.quantity import Quantity, Status
 from .critical_conditions import (
     Conditions,
     Maps,
     NoConditions,
+    Obstacle,
     affine,
     conditions_of,
     expression_of,
@@ -28,7 +29,7 @@ from .critical_conditions import (
 from .explicit_line import agree, line_of_points
 from .kernel_flow import growth, zero_points
 from .numerical_search import searched_points
-from .parameter_effects import at_generic, can_be_positive, sign_at_reference, signs_where, stability_where
+from .parameter_effects import at_generic, can_be_positive, sign_at_reference, signs_where
 
 _LARGE = (sp.Integer(10) ** 4, sp.Integer(10) ** 7)
 _BITS = 60
@@ -86,7 +87,7 @@ def _unsolved(why: NoConditions, maps: Maps) -> SearchResult:
     if free == {C_W, C_b}:
         return searched_points(maps)
     others = ", ".join(sorted(s.name for s in free - {C_W, C_b}))
-    remedy = f"; set numbers for {others}" if others and not why.asks_for_numbers else ""
+    remedy = f"; set numbers for {others}" if others and why.obstacle is not Obstacle.PARAMETERS else ""
     return SearchResult(remarks=(f"{_UNSEEN} K* > 0, because {why.sentence}{remedy}",), complete=False)
 
 
@@ -213,7 +214,8 @@ def _positive_points(conditions: Conditions, parallel: Quantity) -> SearchResult
             remarks.append(f"the susceptibilities meet at K = {sp.N(star, 6)}, but no {lacks} makes it critical")
             continue
         curvature = conditions.unit.removed(expression_of(parallel)).diff(K).subs(place)
-        stability, side = stability_where(curvature, place[C_W])
+        signs = signs_where(curvature, place[C_W])
+        stability, side = STABILITY[signs.pop() if len(signs) == 1 else 0]
         inside = value if conditions.variable == S_in else None
         points.append(CriticalPoint(star, weight, bias, stability, exact, side=side, inside=inside))
     return SearchResult(tuple(points), tuple(remarks), not unseen)

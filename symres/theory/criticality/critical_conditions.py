@@ -79,11 +79,6 @@ class NoConditions:
         """The obstacle in words."""
         return self.obstacle.value.format(names=", ".join(self.names))
 
-    @property
-    def asks_for_numbers(self) -> bool:
-        """Whether numbers in the place of parameters remove it."""
-        return self.obstacle is Obstacle.PARAMETERS
-
 
 def conditions_of(maps: Maps) -> Conditions | NoConditions:
     """The solution, or why there is none."""
@@ -251,7 +246,7 @@ def nested(maps: Maps) -> Nested | None:
     """The maps in the inner variance; None for other layers."""
     kernel_map, parallel, perp = maps
     definitions = [q.defined for q in (kernel_map, perp, parallel)]
-    law = _law(definitions)
+    law = inner_law(*definitions)
     inner = None if law is None else affine(law, C_b)
     if law is None or inner is None or inner[1] == 0 or not inner[0].has(K):
         return None
@@ -263,10 +258,10 @@ def nested(maps: Maps) -> Nested | None:
     return Nested(perp_map, parallel_map, *change, bias)
 
 
-def inner_law(definition: sp.Expr) -> sp.Expr | None:
-    """The one variance of all averages, where it is another than K."""
-    law = _law([definition])
-    return None if law == K else law
+def inner_law(*definitions: sp.Expr) -> sp.Expr | None:
+    """The variance over which all averages are, where there is only one, and another than K."""
+    laws = {e.covariance for definition in definitions for e in definition.atoms(Expectation)}
+    return laws.pop()[0] if len(laws) == 1 and all(len(law) == 1 and law[0] != K for law in laws) else None
 
 
 def nested_conditions(of: Maps) -> Conditions | None:
@@ -285,9 +280,3 @@ def nested_conditions(of: Maps) -> Conditions | None:
     kept = (offset + stand_in(slope, ONE, numbers, S_in) * C_W) / -maps.slope
     kernel = sp.factor_terms(kept.subs(C_W, weight))
     return Conditions(weight, maps.bias.subs(K, kernel).subs(C_W, weight), numbers, gap, ONE, S_in, kernel)
-
-
-def _law(definitions: list[sp.Expr]) -> sp.Expr | None:
-    """The variance over which all averages are, if there is only one."""
-    laws = {e.covariance for definition in definitions for e in definition.atoms(Expectation)}
-    return law[0] if len(laws) == 1 and len(law := laws.pop()) == 1 else None

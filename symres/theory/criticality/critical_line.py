@@ -5,21 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
-import mpmath as mp
 import sympy as sp
 from flint import arb, ctx
 
 from ...core.errors import NoClosedForm, SymresError
 from ...core.scalars import Number, number
 from ...core.symbols import C_W, C_b, K, S_in
-from ...functions.balls import compile_ball, enclose, evaluate, value_and_radius
+from ...functions.balls import compile_ball, enclose, evaluate
 from ...functions.floats.float_averages import number_at
 from ...functions.floats.float_compiler import CompiledFormula
 from ...functions.ranges import parameter_grid
-from ...functions.roots.bracketing import BITS, GRID
-from ...functions.roots.root import scanned_roots
+from ...functions.roots.bracketing import GRID
+from ...functions.roots.root import scanned_roots, solution_near
 from ...gaussian.algebra.canonical import canonical
 from ...notation.shortest import tidy_factors
 from ...numerics.brent import brent
@@ -28,6 +28,7 @@ from ...results.phases import LinePoint, attracts
 from ...results.quantity import Status
 from .critical_conditions import Maps, Nested, affine, expression_of, nested, positive_root, power_form
 from .explicit_line import NON_ALGEBRAIC, below_one, explicit_line
+from .numerical_search import kept_bias
 from .parameter_effects import at_generic, at_reference
 
 _DIGITS = 17
@@ -35,6 +36,7 @@ _BITS = 80
 _LARGEST = 1e30  # of biases, relative to the kernel
 _NEAR = sp.Rational(1, 10**30)  # a kernel that stands for the limit at 0
 _ZERO = 1e-15  # a variance of biases below it, relative to the kernel, is 0 up to rounding
+_VANISHES = 1e-14  # a condition that is no larger is met: its terms are of order 1
 _CLEAR = 1e-6  # relative to a kernel, and to 1: floats are more exact
 _REPELLED = 1.001  # a chi_parallel beyond which rounding is no question
 _WEIGHTS = tuple(map(sp.Rational, (1, 2, "1/2", 4, "1/4", 16)))  # variances at which a line is looked for
@@ -88,7 +90,7 @@ def _solutions(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]
         bias = (K - linear[0]) / linear[1]
         condition = perp.subs(C_b, bias) - 1
         if not condition.has(K):
-            if _vanishes(condition) and not canonical(bias).has(K):
+            if abs(_number(condition)) < _VANISHES and not canonical(bias).has(K):
                 yield sp.Integer(1), canonical(bias)
             return
         for k in scanned_roots(condition, K)[0]:
@@ -98,7 +100,7 @@ def _solutions(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]
         kernels = [flow] if not flow.has(K) else scanned_roots(flow / K - 1, K)[0]
         for k in kernels:
             condition = perp.subs(K, k) - 1
-            if _vanishes(condition.subs(C_b, 0)):
+            if abs(_number(condition.subs(C_b, 0))) < _VANISHES:
                 yield k, sp.Integer(0)
             for bias in scanned_roots(condition, C_b)[0]:
                 yield k, bias
@@ -132,14 +134,7 @@ def _by_search(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]
     excess, steep = (number_at(e, (K, C_b), _BITS) for e in (flow / K - 1, perp - 1))
 
     def kept(k: float) -> float | None:
-        if excess(k, 0.0) > 0:
-            return None
-        high = k
-        while excess(k, high) < 0:
-            high *= 2
-            if high > _LARGEST * k:
-                return None
-        return brent(lambda bias: excess(k, bias), 0.0, high, xtol=1e-300, rtol=1e-14)
+        return None if excess(k, 0.0) > 0 else kept_bias(partial(excess, k), k, _LARGEST * k)
 
     def condition(k: float) -> float:
         return steep(k, kept(k) or 0.0)
@@ -156,24 +151,9 @@ def _by_search(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]
     for low, high in pairwise(values):
         if values[low] * values[high] < 0:
             k = brent(condition, low, high, xtol=1e-300, rtol=1e-13)
-            yield _polished(flow / K - 1, perp - 1, k, kept(k) or 0.0)
-
-
-def _polished(flow: sp.Expr, perp: sp.Expr, k: float, bias: float) -> tuple[sp.Expr, sp.Expr]:
-    """Both conditions solved to the digits of a result."""
-
-    def at(*point: mp.mpf) -> list[mp.mpf]:
-        values = dict(zip((K, C_b), point, strict=True))
-        return [value_and_radius(enclose(e, values, 2 * _BITS))[0] for e in (flow, perp)]
-
-    with mp.workdps(2 * _DIGITS):
-        found = mp.findroot(at, (k, bias), tol=mp.mpf(10) ** (-2 * _DIGITS + 6))
-        kernel, variance = (number(x, "the critical line") for x in found)
-    return kernel, variance
-
-
-def _vanishes(expression: sp.Expr) -> bool:
-    return abs(_number(expression)) < 1e-14
+            exact = solution_near((flow / K - 1, perp - 1), (K, C_b), (k, kept(k) or 0.0), _BITS)
+            kernel, variance = (number(x, "the critical line") for x in exact)
+            yield kernel, variance
 
 
 def _number(expression: sp.Expr) -> float:
@@ -257,58 +237,41 @@ class CriticalLine:
             return None
         return cls(along, tuple(e.subs(values) for e in place), expression_of(maps[1]).subs(values))
 
-    def balls(self, value: Number, bits: int = _BITS) -> tuple[arb, arb, arb, arb] | None:
-        """K, C_W, C_b and chi_parallel at a place on the line; None where K or C_W is not a positive number."""
-        try:
-            with ctx.workprec(bits):
-                star, weight, bias = (enclose(e, {self.along: value}, bits) for e in self.place)
-                if not (star > 0 and weight > 0):
-                    return None
-                return star, weight, bias, enclose(self.slope, {K: star, C_W: weight, C_b: bias}, bits)
-        except SymresError:  # the root of a negative number
-            return None
-
     def row(self, value: Number) -> tuple[float, float, bool]:
-        """C_W, C_b and whether the kernel flows to a place on the line; nan where there is none."""
-        if (numbers := self.balls(value)) is None:
-            return math.nan, math.nan, False
-        return float(numbers[1]), float(numbers[2]), attracts(numbers[3])
-
-    def side(self, value: Number) -> tuple[bool, bool] | None:
-        """Whether C_b >= 0 and whether the kernel flows to a place on the line; None where there is none.
-
-        Few bits first.
-        """
-        for bits in (BITS[0], _BITS):
-            if (numbers := self.balls(value, bits)) is None:
-                continue
-            _, weight, bias, parallel = numbers
-            with ctx.workprec(bits):
-                least, size = -_ZERO * weight, abs(parallel)
-                if (bias > least or bias < least) and (size < 1 or size > _REPELLED):
-                    break
-        if numbers is None or not bias.is_finite():
-            return None
-        return float(bias) >= -_ZERO * float(weight), attracts(parallel)
+        """C_W, C_b and whether the kernel flows to a place on the line; nan where K or C_W is not positive."""
+        try:
+            star, weight, bias = (enclose(e, {self.along: value}, _BITS) for e in self.place)
+            if star > 0 and weight > 0:
+                slope = enclose(self.slope, {K: star, C_W: weight, C_b: bias}, _BITS)
+                return float(weight), float(bias), attracts(slope)
+        except SymresError:  # the root of a negative number
+            pass
+        return math.nan, math.nan, False
 
     def sides(self) -> Iterator[tuple[bool, bool]]:
-        """What ``side`` says at all places that there are: by floats, by balls where these are not clear."""
+        """Whether C_b >= 0 and whether the kernel flows to it, at places on the line.
+
+        By floats, by balls where these are not clear.
+        """
         runs = np.array([float(k) for k in _PLACES])
         try:
             with np.errstate(all="ignore"):
                 numbers = CompiledFormula((self.along,), self.place)(runs)
-                star, weight, bias = (np.broadcast_to(e, runs.shape) for e in numbers)
-                slope = CompiledFormula((K, C_W, C_b), self.slope)(star, weight, bias)
+                star, weights, biases = (np.broadcast_to(e, runs.shape) for e in numbers)
+                slope = CompiledFormula((K, C_W, C_b), self.slope)(star, weights, biases)
                 size = np.abs(np.broadcast_to(slope, runs.shape))
-                clear = (star > 0) & (weight > 0) & (np.abs(bias) > _CLEAR * np.maximum(star, weight)) & (size < np.inf)
+                clear = (star > 0) & (weights > 0) & (size < np.inf)
+                clear &= np.abs(biases) > _CLEAR * np.maximum(star, weights)
                 clear &= (size < 1 - _CLEAR) | (size > _REPELLED)
         except SymresError:
-            clear = bias = size = np.zeros(runs.shape)
-        for k, is_clear, at_bias, at_size in zip(_PLACES, clear, bias, size, strict=True):
+            clear = biases = size = np.zeros(runs.shape)
+        for k, is_clear, at_bias, at_size in zip(_PLACES, clear, biases, size, strict=True):
             if is_clear:
                 yield bool(at_bias > 0), bool(at_size < 1)
-            elif (side := self.side(k)) is not None:
-                yield side
+                continue
+            weight, bias, flows = self.row(k)
+            if math.isfinite(bias):
+                yield bias >= -_ZERO * weight, flows
 
 
 def separation(maps: Maps, explicit: sp.Expr | None) -> str:

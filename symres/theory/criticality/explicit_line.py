@@ -219,7 +219,12 @@ def agree(conditions: Conditions | NoConditions, parallel: Quantity, perp: Quant
 def line_of_points(conditions: Conditions | NoConditions, maps: Maps) -> SearchResult:
     """The points along the kernel, along C_W, or along the variance inside of averages, whichever is explicit."""
     if isinstance(conditions, Conditions) and conditions.variable == K:
-        return _along_kernel(conditions, maps[1])
+        weight, bias = (e.xreplace(conditions.numbers) for e in (conditions.C_W, conditions.C_b))
+        weight = sp.factor_terms(weight)
+        bias = sp.Mul(*(canonical(f) if f.has(K) else f for f in sp.Mul.make_args(bias)))  # 1 - gamma**2 stays a factor
+        if not weight.has(K):
+            return SearchResult(remarks=(f"{_NONE}C_W > 0 makes them 1",))
+        return _along(K, (K, weight, bias), "every K* > 0", maps[1])
     explicit = explicit_line(maps)
     if explicit is not None:
         kernel, bias = explicit
@@ -230,16 +235,6 @@ def line_of_points(conditions: Conditions | NoConditions, maps: Maps) -> SearchR
     place = (e.xreplace(conditions.numbers) for e in (conditions.kernel, conditions.C_W, conditions.C_b))
     kernel, weight, bias = map(sp.factor_terms, place)
     return _along(S_in, (kernel, weight, bias), "every variance S_in inside of the averages", maps[1])
-
-
-def _along_kernel(conditions: Conditions, parallel: Quantity) -> SearchResult:
-    """Every kernel has a C_W and a C_b of its own."""
-    weight, bias = (e.xreplace(conditions.numbers) for e in (conditions.C_W, conditions.C_b))
-    weight = sp.factor_terms(weight)
-    bias = sp.Mul(*(canonical(f) if f.has(K) else f for f in sp.Mul.make_args(bias)))  # 1 - gamma**2 stays a factor
-    if not weight.has(K):
-        return SearchResult(remarks=(f"{_NONE}C_W > 0 makes them 1",))
-    return _along(K, (K, weight, bias), "every K* > 0", parallel)
 
 
 def _along(runs: sp.Symbol, place: tuple[sp.Expr, sp.Expr, sp.Expr], every: str, parallel: Quantity) -> SearchResult:

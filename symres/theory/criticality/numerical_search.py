@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 
-from ...core.errors import SymresError
+from ...core.errors import NoClosedForm, SymresError
 from ...core.symbols import K
-from ...functions.balls import enclose
 from ...functions.floats.float_averages import number_at
-from ...functions.roots.bracketing import GRID, sign
+from ...functions.roots.bracketing import GRID, first_positive
 from ...functions.roots.root import UNKNOWNS, SystemRoot
 from ...numerics.brent import brent
 from ...results.critical_point import STABILITY, CriticalPoint, SearchResult
 from .critical_conditions import Maps, expression_of
+from .parameter_effects import sign_at
 
 _BITS = 60
-_SIGN_BITS = (60, 240)
 _STEP = 3  # of the grid of kernels
 _RANGE = (1e-5, 1e5)
 _WEIGHTS = 8  # intervals between 0 and the largest weight variance that keeps a kernel
@@ -55,8 +55,7 @@ def searched_points(maps: Maps) -> SearchResult:
                     start = _crossing(excess, gradient, slope, branch, one, other)
                     place = SystemRoot.near(conditions, start)
                     curvature, values = parallel.diff(K), dict(zip(UNKNOWNS, place, strict=True))
-                    signs = (sign(enclose(curvature, values, bits)) for bits in _SIGN_BITS)
-                    stability, side = STABILITY[next(filter(None, signs), 0)]
+                    stability, side = STABILITY[sign_at(curvature, values)]
                     points.append(CriticalPoint(*place, stability, exact=False, side=side))
         except (SymresError, ArithmeticError, ValueError, RuntimeError, IndexError):  # no number, or no root there
             lost, here = True, []
@@ -68,31 +67,40 @@ def searched_points(maps: Maps) -> SearchResult:
     return SearchResult(tuple(points), (seen,), complete=not (lost or agree))
 
 
+def kept_bias(excess: Callable[[float], float], kernel: float, largest: float) -> float | None:
+    """The bias variance at which ``K'/K - 1`` vanishes; 0 where the kernel grows without biases.
+
+    None where no variance below the largest is enough.
+    """
+    if excess(0.0) >= 0:
+        return 0.0
+    high = first_positive(excess, kernel, largest)
+    return None if high is None else brent(excess, 0.0, high, xtol=1e-300, rtol=_ROUNDED)
+
+
 def _on_the_line(excess: _Function, gradient: _Function, kernel: float) -> Iterator[Place]:
     """The variances that keep a kernel with chi_perp = 1, by increasing C_W."""
 
     def kept(weight: float) -> float:
-        """The bias variance that keeps the kernel; 0 where none is needed."""
-        high = kernel
-        if excess(kernel, weight, 0.0) >= 0:
-            return 0.0
-        while excess(kernel, weight, high) < 0 and high < _LARGEST:
-            high *= 2
-        return brent(lambda bias: excess(kernel, weight, bias), 0.0, high, xtol=1e-300, rtol=_ROUNDED)
+        bias = kept_bias(partial(excess, kernel, weight), kernel, _LARGEST)
+        if bias is None:
+            raise NoClosedForm("a critical point", f"no C_b keeps the kernel {kernel:g}", "take another layer")
+        return bias
+
+    def grown(weight: float) -> float:
+        return excess(kernel, weight, 0.0)
 
     def critical(weight: float) -> float:
         return gradient(kernel, weight, kept(weight))
 
-    most = 1.0
-    while excess(kernel, most, 0.0) < 0 and most < _LARGEST:
-        most *= 2
-    least = most
-    while excess(kernel, least, 0.0) >= 0 and least > 1 / _LARGEST:
-        least /= 2
-    if excess(kernel, least, 0.0) >= 0:
-        return  # the kernel grows, whatever the variances
-    if excess(kernel, most, 0.0) >= 0:
-        most = brent(lambda weight: excess(kernel, weight, 0.0), least, most, rtol=_ROUNDED)
+    most = first_positive(grown, 1.0, _LARGEST)
+    if most is None:
+        most = _LARGEST
+    else:
+        least = first_positive(lambda weight: -grown(weight), most, 1 / _LARGEST, 1 / 2)
+        if least is None:
+            return  # the kernel grows, whatever the variances
+        most = brent(grown, least, most, rtol=_ROUNDED)
     values = {w: critical(w) for w in (most * k / _WEIGHTS for k in (1e-9, *range(1, _WEIGHTS + 1)))}
     for low, high in pairwise(values):
         if values[low] * values[high] < 0:

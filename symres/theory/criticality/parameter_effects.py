@@ -6,7 +6,7 @@ parameters that only set a scale leave the critical conditions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import cycle, pairwise, product
 
@@ -19,7 +19,6 @@ from ...core.symbols import K, gamma, k, xi
 from ...functions.balls import enclose
 from ...functions.ranges import admits, of_size, parameter_grid
 from ...functions.roots.bracketing import sign
-from ...results.critical_point import STABILITY
 
 _BITS = (60, 240)
 _REFERENCE = {gamma: sp.Rational(1, 2), xi: sp.Integer(1)}
@@ -77,19 +76,13 @@ def signs_where(expression: sp.Expr, weight: sp.Expr) -> set[int]:
     for numbers in _places(at_one, names, settings):
         there = at_one.subs(numbers)
         try:
-            if not there.has(sp.zoo, sp.nan) and _sign(weight.subs(numbers)) > 0:
-                signs.add(_sign(there))
+            if not there.has(sp.zoo, sp.nan) and sign_at(weight.subs(numbers), {}) > 0:
+                signs.add(sign_at(there, {}))
         except SymresError:
             continue
         if len(signs) > 1:
             break
     return signs
-
-
-def stability_where(curvature: sp.Expr, weight: sp.Expr) -> tuple[str, str]:
-    """Stability and side of a critical point K* > 0 from d(chi_parallel)/dK there, the same for all parameters."""
-    found = signs_where(curvature, weight)
-    return STABILITY[found.pop() if len(found) == 1 else 0]
 
 
 def _places(
@@ -123,11 +116,12 @@ def _known_sign(expression: sp.Expr) -> int:
     if expression.free_symbols:
         factored = sp.factor(expression)
         return 1 if factored.is_positive else -1 if factored.is_negative else 0
-    return _sign(expression)
+    return sign_at(expression, {})
 
 
-def _sign(number: sp.Expr) -> int:
-    return next(filter(None, (sign(enclose(number, {}, bits)) for bits in _BITS)), 0)
+def sign_at(expression: sp.Expr, values: Mapping[sp.Symbol, sp.Expr]) -> int:
+    """The sign of an expression at numbers for all of its symbols; 0 if balls do not tell it."""
+    return next(filter(None, (sign(enclose(expression, values, bits)) for bits in _BITS)), 0)
 
 
 @dataclass(frozen=True)

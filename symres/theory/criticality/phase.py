@@ -6,20 +6,19 @@ The flow of layers with BatchNorm is that of the variance K - C of a neuron over
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import mpmath as mp
 import sympy as sp
-from flint import arb, ctx
 
 from ...core.errors import DeclarationError, NoClosedForm
 from ...core.scalars import Number, number
 from ...core.symbols import C, K, kappa
-from ...functions.balls import compile_ball, enclose, evaluate
-from ...functions.roots.bracketing import float_values, zero, zeros
+from ...functions.balls import evaluate
+from ...functions.roots.bracketing import at_kappa, first_positive, float_values, zero, zeros
 from ...gaussian.algebra.canonical import canonical
 from ...numerics.brent import brent
 from ...results.phases import CRITICAL, DepthScales, FixedPoint, Phase, phase_name
@@ -62,20 +61,12 @@ def _positive(kernel_map: Quantity, parallel: Quantity, params: dict[str, sp.Exp
 
     The slope of the excess in log K is chi_parallel - K'/K.
     """
-    flow, turn = (expression_of(q).subs({s: params[s.name] for s in q.symbols[1:]}) for q in (kernel_map, parallel))
-    maps = [compile_ball(expression, (K,)) for expression in (flow, turn)]
-
-    def excess(k: Any, bits: int) -> arb:
-        ball = enclose(k, {}, bits)
-        with ctx.workprec(bits):
-            return maps[0]([ball]) / ball - 1
-
-    def slope(k: Any, bits: int) -> arb:
-        ball = enclose(k, {}, bits)
-        with ctx.workprec(bits):
-            return maps[1]([ball]) - maps[0]([ball]) / ball
-
-    found = zeros(excess, slope, float_values((flow / K - 1).xreplace({K: kappa})))
+    flow, turn = (
+        expression_of(q).subs({s: params[s.name] for s in q.symbols[1:]}).xreplace({K: kappa})
+        for q in (kernel_map, parallel)
+    )
+    excess, slope = (partial(at_kappa, e) for e in (flow / kappa - 1, turn - flow / kappa))
+    found = zeros(excess, slope, float_values(flow / kappa - 1))
     return sorted([*(zero(excess, *ends) for ends in found.crossings), *map(float, found.touches)])
 
 
@@ -111,17 +102,18 @@ def phase(
     """
     if points and points[0].K == K:
         return _phase_at(points[0])
-    flow = _Flow(maps, params)
+    numbers = [{s.name: number(params[s.name], s.name) for s in q.symbols if s != K} for q in maps]
+    flow = partial(maps[0].evalf, _DIGITS, **numbers[0])
     if start is None:
-        ends = [point for position, point in enumerate(points) if flow.attracts(points, position)]
-        grows = flow.direction(_BEYOND) > 0
+        ends = [point for position, point in enumerate(points) if _attracts(flow, points, position)]
+        grows = _direction(flow, _BEYOND) > 0
         if len(ends) + grows != 1:
             listed = " or ".join([f"K = {point.K:.6g}" for point in ends] + ["infinite K"] * grows)
             found = f"the kernel may end at {listed}" if listed else "no attracting fixed point was found"
             raise DeclarationError("the phase of a network", found, "pass the kernel of the input, K=1")
-        return _phase_at(ends[0]) if ends else flow.at_infinity()
+        return _phase_at(ends[0]) if ends else _at_infinity(maps[2], numbers[2])
     place = float(number(start, "K"))
-    direction = flow.direction(start if place else _BESIDE_ZERO)
+    direction = _direction(flow, start if place else _BESIDE_ZERO)
     nearest = min(points, key=lambda point: abs(point.K - place), default=None)
     if nearest is not None and (not direction or abs(nearest.K - place) <= _MARGINAL * place):
         return _phase_at(nearest)
@@ -130,44 +122,37 @@ def phase(
         return _phase_at(min(ahead, key=lambda point: abs(point.K - place)))
     if direction < 0:
         raise NoClosedForm("the phase of a network", "the kernel falls to no fixed point", "iterate kernels()")
-    return flow.at_infinity()
+    return _at_infinity(maps[2], numbers[2])
 
 
-class _Flow:
-    """The flow of the kernel at given parameters."""
+def _direction(flow: Callable[..., mp.mpf], k: Number) -> float:
+    """The sign of K' - K at a kernel; 0 if it is 0 to about 20 digits."""
+    exact = number(k, "K")
+    apart = flow(K=exact) / mp.mpf(sp.Float(exact, _DIGITS + 8)) - 1
+    return 0.0 if abs(apart) < mp.mpf(10) ** (2 - _DIGITS) else math.copysign(1.0, apart)
 
-    def __init__(self, maps: Maps, params: Mapping[str, Number]) -> None:
-        self._values = [{s: number(params[s.name], s.name) for s in q.symbols if s != K} for q in maps]
-        self._maps = maps
 
-    def direction(self, k: Number) -> float:
-        """The sign of K' - K at a kernel; 0 if it is 0 to about 20 digits."""
-        exact = number(k, "K")
-        value = self._maps[0].evalf(_DIGITS, K=exact, **{s.name: v for s, v in self._values[0].items()})
-        apart = value / mp.mpf(sp.Float(exact, _DIGITS + 8)) - 1
-        return 0.0 if abs(apart) < mp.mpf(10) ** (2 - _DIGITS) else math.copysign(1.0, apart)
+def _attracts(flow: Callable[..., mp.mpf], points: Sequence[FixedPoint], position: int) -> bool:
+    """Whether the kernel flows to one of the fixed points, from one side at least."""
+    point = points[position]
+    if abs(point.chi_parallel - 1) > _MARGINAL:
+        return abs(point.chi_parallel) < 1
+    # the flow keeps its sign up to the next fixed point; beside this one it may be smaller than any number
+    below = [point.K] if not position else [points[position - 1].K, point.K]
+    above = [point.K, points[position + 1].K if position + 1 < len(points) else 3 * point.K or 2.0]
+    return _direction(flow, sum(above) / 2) < 0 or (point.K != 0 and _direction(flow, sum(below) / 2) > 0)
 
-    def attracts(self, points: Sequence[FixedPoint], position: int) -> bool:
-        """Whether the kernel flows to one of the fixed points, from one side at least."""
-        point = points[position]
-        if abs(point.chi_parallel - 1) > _MARGINAL:
-            return abs(point.chi_parallel) < 1
-        # the flow keeps its sign up to the next fixed point; beside this one it may be smaller than any number
-        below = [point.K] if not position else [points[position - 1].K, point.K]
-        above = [point.K, points[position + 1].K if position + 1 < len(points) else 3 * point.K or 2.0]
-        return self.direction(sum(above) / 2) < 0 or (point.K != 0 and self.direction(sum(below) / 2) > 0)
 
-    def at_infinity(self) -> Phase:
-        """The phase of a kernel that grows without bound."""
-        try:
-            perp = self._maps[2].at(**{s.name: v for s, v in self._values[2].items()})
-            terms = terms_of(perp, 0, large=True)
-        except NoClosedForm:
-            return Phase("diverging", math.inf, math.nan, math.nan)
-        if any(exponent < 0 for exponent in terms):
-            return Phase("diverging", math.inf, math.nan, math.inf)
-        limit = terms.get(sp.Integer(0), sp.Integer(0))
-        return Phase("diverging", math.inf, math.nan, float(evaluate(limit, {}, 17)[0]))
+def _at_infinity(perp: Quantity, numbers: Mapping[str, sp.Expr]) -> Phase:
+    """The phase of a kernel that grows without bound, from chi_perp at numbers for its parameters."""
+    try:
+        terms = terms_of(perp.at(**numbers), 0, large=True)
+    except NoClosedForm:
+        return Phase("diverging", math.inf, math.nan, math.nan)
+    if any(exponent < 0 for exponent in terms):
+        return Phase("diverging", math.inf, math.nan, math.inf)
+    limit = terms.get(sp.Integer(0), sp.Integer(0))
+    return Phase("diverging", math.inf, math.nan, float(evaluate(limit, {}, 17)[0]))
 
 
 def _phase_at(point: FixedPoint) -> Phase:
@@ -295,12 +280,8 @@ class CorrelationMap:
             return None
         if self._value(sp.Integer(0)) == 0:
             return 0.0
-        apart = 1.0
-        while self._excess(apart) < 0:
-            apart /= 10
-            if apart < _NEAREST:
-                return None
-        return 1 - brent(self._excess, apart, 10 * apart, xtol=1e-300, rtol=1e-15)
+        apart = first_positive(self._excess, 1.0, _NEAREST, 1 / 10)
+        return None if apart is None else 1 - brent(self._excess, apart, 10 * apart, xtol=1e-300, rtol=1e-15)
 
     @property
     def _is_odd(self) -> bool:

@@ -13,7 +13,7 @@ where numbers end.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TypeAlias, TypeVar
 
@@ -54,7 +54,9 @@ _ASKED = "the optimal branch scale of many layers"
 
 
 def scanned(function: Function, start: Sequence[float]) -> list[Value]:
-    """Places and values, beyond the first places, which increase, where the sign is the same at all of these.
+    """Places and values; where the sign is the same at all places of the start, also further and further out.
+
+    There the scan ends where the sign is another one, or numbers end.
 
     Raises:
         NoClosedForm: numbers end everywhere.
@@ -65,8 +67,15 @@ def scanned(function: Function, start: Sequence[float]) -> list[Value]:
         raise NoClosedForm("the response", found, "take smaller kernels, or fewer layers")
     if crossings(rows):
         return rows
-    below, above = (list(_outwards(function, row, by)) for row, by in ((rows[0], 1 / _WIDER), (rows[-1], _WIDER)))
-    return [*reversed(below), *rows, *above]
+    for (first, value), factor in ((rows[0], 1 / _WIDER), (rows[-1], _WIDER)):
+        place, sign = first, value > 0
+        while first / _BEYOND <= place * factor <= _LARGEST_PLACE and (value > 0) == sign:
+            place *= factor
+            value = function(place)
+            if not np.isfinite(value):
+                break
+            rows.append((place, value))
+    return sorted(rows)
 
 
 def crossings(rows: Sequence[Value]) -> list[tuple[float, float]]:
@@ -96,18 +105,6 @@ def rows_of(function: Callable[[float], tuple[float, float]]) -> Rows:
     """The rows of a function that returns a logarithm and its slope, nan where numbers end."""
     both = or_ended(function, (math.nan, math.nan))
     return lambda places: [(place, *both(place)) for place in places]
-
-
-def _outwards(function: Function, row: Value, factor: float) -> Iterator[Value]:
-    """Places further and further out, until the sign is another one or numbers end."""
-    place, value = row
-    least, sign = place / _BEYOND, value > 0
-    while least <= place * factor <= _LARGEST_PLACE and (value > 0) == sign:
-        place *= factor
-        value = function(place)
-        if not np.isfinite(value):
-            return
-        yield place, value
 
 
 def largest_response(

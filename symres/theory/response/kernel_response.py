@@ -83,7 +83,8 @@ class LayerSlopes:
         """The next kernels, shape (q,); their derivatives in the kernels, shape (q, q); and those of what the layer
         adds to the kernels that the skip connection keeps.
         """
-        found, size = self._compiled({**values, **_at_kernels(self.state, kernels)}), len(self.state)
+        found = self._compiled(values | dict(zip(self.state, map(float, kernels), strict=True)))
+        size = len(self.state)
         slopes, kept = (part.reshape(size, size) for part in np.split(found[size:], 2))
         return found[:size], slopes, slopes - kept
 
@@ -123,17 +124,13 @@ class ScaleSlopes:
         if not max(kernels) <= self._largest:
             found = f"averages by quadrature lose all digits above K = {self._largest:g}"
             raise NoClosedForm(f"a response at the kernel {max(kernels):g}", found, "take smaller kernels")
-        numbers = self._compiled({**values, **_at_kernels(self.state, kernels)})
+        numbers = self._compiled(values | dict(zip(self.state, map(float, kernels), strict=True)))
         following, rest = numbers[:size], numbers[size:]
         slopes = rest[: size * (size + 1)].reshape(size, size + 1)
         steep, rates = rest[size * (size + 1)], rest[size * (size + 1) + 1 :]
         with np.errstate(divide="ignore", invalid="ignore"):
             total = float((rates[:size] @ moved + rates[size]) / steep)
             return following, slopes[:, :size] @ moved + slopes[:, size], float(steep), total
-
-
-def _at_kernels(state: Sequence[sp.Symbol], kernels: Array) -> Values:
-    return dict(zip(state, map(float, kernels), strict=True))
 
 
 def response(

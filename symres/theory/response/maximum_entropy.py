@@ -7,8 +7,6 @@ that of variance K is nearest to it, in the divergence ``D(uniform | Gaussian) =
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 
 import mpmath as mp
@@ -52,72 +50,55 @@ def maximum_entropy_kernel(phi: Phi) -> mp.mpf:
     if any(after < before for before, after in pairwise(values)):  # balls: beyond doubt, not by rounding
         raise _no_increase(asked)
     with ctx.workprec(_BITS):
-        moment = _SecondMoment(pieces, (low, high), asked)
-        total = moment.beyond_zero(1) + moment.beyond_zero(-1)
+        total = _beyond_zero(pieces, (low, high), 1, asked) + _beyond_zero(pieces, (low, high), -1, asked)
     with mp.workdps(_DIGITS + 10):
         return +value_and_radius(total)[0]
 
 
-@dataclass(frozen=True)
-class _SecondMoment:
-    """``<z^2>`` of the density ``phi'/(phi(oo) - phi(-oo))``, in the current precision."""
+def _beyond_zero(pieces: PiecewiseFunction, bounds: tuple[sp.Expr, sp.Expr], side: int, asked: str) -> arb:
+    """The part of ``<z^2>`` on one side, in the current precision.
 
-    pieces: PiecewiseFunction  # phi
-    bounds: tuple[sp.Expr, sp.Expr]  # its limits at both sides
-    asked: str  # for messages
-
-    @cached_property
-    def _breaks(self) -> list[arb]:
-        return [enclose(b, {}, _BITS) for b in self.pieces.breaks]
-
-    @cached_property
-    def _slopes(self) -> list[CompiledExpression]:
-        return [compile_ball(part.diff(z), (z,)) for part in self.pieces.parts]
-
-    def beyond_zero(self, side: int) -> arb:
-        """The part of one side: from dyadic panel to dyadic panel, as long as there is some of phi beyond."""
-        size = enclose(self.bounds[1] - self.bounds[0], {}, _BITS)
-        missing = compile_ball(self.pieces.parts[-(side > 0)] - self.bounds[side > 0], (z,))
-        total, before, edge = arb(0), arb(0), arb(0)
-        for doubling in range(_DOUBLINGS):
-            far = arb(2) ** doubling
-            added = (self._between(edge, far) if side > 0 else self._between(-far, -edge)) / size
-            total, edge = total + added, far
-            if doubling > _FAR and added > before * 0.99 > 0:
-                break
-            beyond = all(abs(b) < far for b in self._breaks) and abs(missing([side * far])) <= _NEGLIGIBLE * size
-            if beyond and not added > total * arb(10) ** -(_DIGITS + 4):
-                return total
-            before = added
-        found = "it approaches its limits so slowly that the second moment is infinite or too large"
-        raise NoClosedForm(self.asked, found, _REMEDY)
-
-    def _between(self, low: arb, high: arb) -> arb:
-        """``integral z^2 phi'(z) dz``."""
-        total = arb(0)
-        for start, stop, slope in zip(
-            [-arb.pos_inf(), *self._breaks], [*self._breaks, arb.pos_inf()], self._slopes, strict=True
-        ):
+    It goes from dyadic panel to dyadic panel, as long as there is some of phi beyond.
+    """
+    size = enclose(bounds[1] - bounds[0], {}, _BITS)
+    missing = compile_ball(pieces.parts[-(side > 0)] - bounds[side > 0], (z,))
+    breaks = [enclose(b, {}, _BITS) for b in pieces.breaks]
+    slopes = [compile_ball(part.diff(z), (z,)) for part in pieces.parts]
+    total, before, edge = arb(0), arb(0), arb(0)
+    for doubling in range(_DOUBLINGS):
+        far, added = arb(2) ** doubling, arb(0)
+        low, high = (edge, far) if side > 0 else (-far, -edge)
+        for start, stop, slope in zip([-arb.pos_inf(), *breaks], [*breaks, arb.pos_inf()], slopes, strict=True):
             left, right = arb.max(low, start), arb.min(high, stop)
             if left < right:
-                total += self._panel(slope, left, right)
-        return total
+                added += _panel(slope, left, right, asked) / size
+        total, edge = total + added, far
+        if doubling > _FAR and added > before * 0.99 > 0:
+            break
+        beyond = all(abs(b) < far for b in breaks) and abs(missing([side * far])) <= _NEGLIGIBLE * size
+        if beyond and not added > total * arb(10) ** -(_DIGITS + 4):
+            return total
+        before = added
+    found = "it approaches its limits so slowly that the second moment is infinite or too large"
+    raise NoClosedForm(asked, found, _REMEDY)
 
-    def _panel(self, slope: CompiledExpression, left: arb, right: arb) -> arb:
-        falls = False
 
-        def integrand(u: acb, analytic: bool) -> acb:
-            nonlocal falls
-            height = acb(slope([u], analytic))
-            falls = falls or (u.imag.is_zero() and height.real < 0)
-            return height * u * u
+def _panel(slope: CompiledExpression, left: arb, right: arb, asked: str) -> arb:
+    """``integral z^2 phi'(z) dz`` between two places, from phi'."""
+    falls = False
 
-        value = acb.integral(integrand, left, right, rel_tol=arb(2) ** -_GOAL, abs_tol=arb(2) ** -_BITS).real
-        if falls:
-            raise _no_increase(self.asked)
-        if not value.is_finite():
-            raise NoClosedForm(self.asked, f"quadrature fails between {left.str(9)} and {right.str(9)}", _REMEDY)
-        return value
+    def integrand(u: acb, analytic: bool) -> acb:
+        nonlocal falls
+        height = acb(slope([u], analytic))
+        falls = falls or (u.imag.is_zero() and height.real < 0)
+        return height * u * u
+
+    value = acb.integral(integrand, left, right, rel_tol=arb(2) ** -_GOAL, abs_tol=arb(2) ** -_BITS).real
+    if falls:
+        raise _no_increase(asked)
+    if not value.is_finite():
+        raise NoClosedForm(asked, f"quadrature fails between {left.str(9)} and {right.str(9)}", _REMEDY)
+    return value
 
 
 def _no_increase(asked: str) -> NoClosedForm:

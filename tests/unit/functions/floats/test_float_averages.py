@@ -7,6 +7,7 @@ import sympy as sp
 import symres as sr
 from symres.core import symbols
 from symres.core.symbols import K1, K2, C, K, x1, x2
+from symres.functions.balls import evaluate
 from symres.functions.floats import float_averages
 from symres.functions.floats.float_averages import CompiledExpressions, FloatFunction, coefficients, means
 from symres.functions.floats.float_compiler import CompiledFormula
@@ -132,3 +133,12 @@ def test_functions_that_begin_far_out():
     assert 0 < expected < 1e-80
     assert compiled(shifted, {K: 1.0}) == pytest.approx(expected, rel=1e-13)
     assert compiled(shifted, {K: 1e-4}) == 0
+
+
+@pytest.mark.parametrize("power", [0, 3])
+def test_quotients_of_exponentials_that_vanish_together(power):
+    """``2/(1 - exp(-2K))``, as on the critical line of cos: its own form at small K divides by an exponential again."""
+    formula = 2 * sp.exp(-power * K) / (1 - sp.exp(-2 * K))
+    kernels = np.array([1e-12, 0.5, 300.0])
+    expected = [float(evaluate(formula, {K: k}, 17)[0]) for k in kernels]
+    assert CompiledFormula([K], formula)(kernels) == pytest.approx(expected, rel=1e-14, abs=0)
