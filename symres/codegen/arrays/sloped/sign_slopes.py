@@ -34,12 +34,14 @@ def _of_corner(
     """
 
     def value(h: Floats, k: Floats, x: Floats, y: Floats) -> Floats:
-        return _in_parts(average, xp.clip(h, -99.0, 99.0), xp.clip(k, -99.0, 99.0), x, y)
+        return _in_parts(average, _within_99(h), _within_99(k), x, y)
 
     def along(h: Floats, k: Floats, x: Floats, y: Floats) -> Floats:
+        h, k = _within_99(h), _within_99(k)
         return 0.3989422804014327 * xp.exp(-0.5 * h * h) * conditional(0.7071067811865476 * _legs(h, k, x, y)[0])
 
     def turned(h: Floats, k: Floats, x: Floats, y: Floats) -> Floats:
+        h, k = _within_99(h), _within_99(k)
         leg = _legs(h, k, x, y)[0]
         return turn * xp.exp(-0.5 * (h * h + leg * leg)) / xp.clip(x * x + y * y, 1e-300, None)
 
@@ -50,6 +52,11 @@ def _of_corner(
         lambda h, k, x, y: -x * turned(h, k, x, y),
     )
     return _sloped(value, slopes, *arguments)
+
+
+def _within_99(threshold: Floats) -> Floats:
+    """A threshold within 99 deviations from 0: nothing is left beyond."""
+    return xp.clip(threshold, -99.0, 99.0)
 
 
 def _two_signs(h: Floats, k: Floats, x: Floats, y: Floats) -> Floats:
