@@ -193,22 +193,6 @@ static inline double symres_angle(double y, double x)
     return copysign(turn, y);
 }
 
-static inline double symres__average_3(double K)
-{
-    double t0 = 1.0 + K;
-    double t1 = 1.0 + 2.0 * K;
-    double t2 = sqrt(t1);
-    double value = 0.25 + 0.15915494309189535 * (K * (5.0 + 11.0 * K + 4.0 * K * K) / (t0 * t0 * t1 * t2) + symres_angle(K, t2));
-    return value;
-}
-
-static inline double symres_chi_parallel_entry(double K, double C_W, double gamma, double C_b)
-{
-    (void)C_b;
-    K = K < 0.0 ? NAN : K;
-    return gamma * gamma + C_W * symres__average_3(K);
-}
-
 static inline double symres__average_1(double K)
 {
     double t0 = 2.0 * K;
@@ -222,6 +206,12 @@ static inline double symres_phi_squared_entry(double K, double C_W, double C_b, 
     (void)C_W, (void)C_b, (void)gamma;
     K = K < 0.0 ? NAN : K;
     return symres__average_1(K);
+}
+
+static inline double symres_kernel_map_entry(double K, double C_W, double C_b, double gamma)
+{
+    K = K < 0.0 ? NAN : K;
+    return C_b + C_W * symres__average_1(K) + K * gamma * gamma;
 }
 
 /* K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large. */
@@ -289,6 +279,22 @@ static inline double symres_rounded(double K1, double K2, double C)
     return excess > 8.881784197001252e-16 * size && excess <= 7.62939453125e-06 * size ? copysign(size, C) : C;
 }
 
+static inline double symres__average_3(double K)
+{
+    double t0 = 1.0 + K;
+    double t1 = 1.0 + 2.0 * K;
+    double t2 = sqrt(t1);
+    double value = 0.25 + 0.15915494309189535 * (K * (5.0 + 11.0 * K + 4.0 * K * K) / (t0 * t0 * t1 * t2) + symres_angle(K, t2));
+    return value;
+}
+
+static inline double symres_chi_parallel_entry(double K, double C_W, double gamma, double C_b)
+{
+    (void)C_b;
+    K = K < 0.0 ? NAN : K;
+    return gamma * gamma + C_W * symres__average_3(K);
+}
+
 static inline double symres__average_4(double K)
 {
     double t0 = 1.0 + 2.0 * K;
@@ -302,12 +308,6 @@ static inline double symres_chi_perp_entry(double K, double C_W, double gamma, d
     (void)C_b;
     K = K < 0.0 ? NAN : K;
     return gamma * gamma + C_W * symres__average_4(K);
-}
-
-static inline double symres_kernel_map_entry(double K, double C_W, double C_b, double gamma)
-{
-    K = K < 0.0 ? NAN : K;
-    return C_b + C_W * symres__average_1(K) + K * gamma * gamma;
 }
 
 static inline double symres__average_5(double K)
@@ -445,46 +445,6 @@ static inline float symres_anglef(float y, float x)
     return copysignf(turn, y);
 }
 
-static inline float symres__average_3f(float K)
-{
-    float t0 = 1.0f + K;
-    float t1 = 1.0f + 2.0f * K;
-    float t2 = sqrtf(t1);
-    float value = 0.25f + 0.15915494309189535f * (K * (5.0f + 11.0f * K + 4.0f * K * K) / (t0 * t0 * t1 * t2) + symres_anglef(K, t2));
-    return value;
-}
-
-static inline float symres_chi_parallel_entryf(float K, float C_W, float gamma, float C_b)
-{
-    (void)C_b;
-    K = K < 0.0f ? NAN : K;
-    return gamma * gamma + C_W * symres__average_3f(K);
-}
-
-/* 1 where powers of a kernel, or their rounding errors, may be no floats; 0 else. Of 0 they are. */
-static inline float symres_is_widef(float K, float least, float largest)
-{
-    return (K > largest ? 1.0f : 0.0f) + (K > 0.0f ? 1.0f : 0.0f) * (K < least ? 1.0f : 0.0f);
-}
-
-void SYMRES_NAME(chi_parallelf)(size_t entries, const float *K, float C_W, float gamma, float C_b, float *out)
-{
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
-        ptrdiff_t end = symres_smaller(2048 * block + 2048, (ptrdiff_t)entries);
-        ptrdiff_t wide = 0;
-        for (ptrdiff_t j = 2048 * block; j < end; ++j)
-            wide += symres_is_widef(K[j], 5.535760108891688e-09f, 20942495112.742683f) == 1.0f ? 1 : 0;
-        if (wide > 0) {
-            for (ptrdiff_t j = 2048 * block; j < end; ++j)
-                out[j] = symres_chi_parallel_entry(K[j], C_W, gamma, C_b);
-        } else {
-            for (ptrdiff_t j = 2048 * block; j < end; ++j)
-                out[j] = symres_chi_parallel_entryf(K[j], C_W, gamma, C_b);
-        }
-    }
-}
-
 static inline float symres__average_1f(float K)
 {
     float t0 = 2.0f * K;
@@ -498,6 +458,12 @@ static inline float symres_phi_squared_entryf(float K, float C_W, float C_b, flo
     (void)C_W, (void)C_b, (void)gamma;
     K = K < 0.0f ? NAN : K;
     return symres__average_1f(K);
+}
+
+/* 1 where powers of a kernel, or their rounding errors, may be no floats; 0 else. Of 0 they are. */
+static inline float symres_is_widef(float K, float least, float largest)
+{
+    return (K > largest ? 1.0f : 0.0f) + (K > 0.0f ? 1.0f : 0.0f) * (K < least ? 1.0f : 0.0f);
 }
 
 void SYMRES_NAME(phi_squaredf)(size_t entries, const float *K, float C_W, float C_b, float gamma, float *out)
@@ -514,6 +480,30 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
         } else {
             for (ptrdiff_t j = 2048 * block; j < end; ++j)
                 out[j] = symres_phi_squared_entryf(K[j], C_W, C_b, gamma);
+        }
+    }
+}
+
+static inline float symres_kernel_map_entryf(float K, float C_W, float C_b, float gamma)
+{
+    K = K < 0.0f ? NAN : K;
+    return C_b + C_W * symres__average_1f(K) + K * gamma * gamma;
+}
+
+void SYMRES_NAME(kernel_mapf)(size_t entries, const float *K, float C_W, float C_b, float gamma, float *out)
+{
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        ptrdiff_t end = symres_smaller(2048 * block + 2048, (ptrdiff_t)entries);
+        ptrdiff_t wide = 0;
+        for (ptrdiff_t j = 2048 * block; j < end; ++j)
+            wide += symres_is_widef(K[j], 5.421010862427522e-20f, 1.2089258196146292e+24f) == 1.0f ? 1 : 0;
+        if (wide > 0) {
+            for (ptrdiff_t j = 2048 * block; j < end; ++j)
+                out[j] = symres_kernel_map_entry(K[j], C_W, C_b, gamma);
+        } else {
+            for (ptrdiff_t j = 2048 * block; j < end; ++j)
+                out[j] = symres_kernel_map_entryf(K[j], C_W, C_b, gamma);
         }
     }
 }
@@ -632,6 +622,40 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
     }
 }
 
+static inline float symres__average_3f(float K)
+{
+    float t0 = 1.0f + K;
+    float t1 = 1.0f + 2.0f * K;
+    float t2 = sqrtf(t1);
+    float value = 0.25f + 0.15915494309189535f * (K * (5.0f + 11.0f * K + 4.0f * K * K) / (t0 * t0 * t1 * t2) + symres_anglef(K, t2));
+    return value;
+}
+
+static inline float symres_chi_parallel_entryf(float K, float C_W, float gamma, float C_b)
+{
+    (void)C_b;
+    K = K < 0.0f ? NAN : K;
+    return gamma * gamma + C_W * symres__average_3f(K);
+}
+
+void SYMRES_NAME(chi_parallelf)(size_t entries, const float *K, float C_W, float gamma, float C_b, float *out)
+{
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        ptrdiff_t end = symres_smaller(2048 * block + 2048, (ptrdiff_t)entries);
+        ptrdiff_t wide = 0;
+        for (ptrdiff_t j = 2048 * block; j < end; ++j)
+            wide += symres_is_widef(K[j], 5.535760108891688e-09f, 20942495112.742683f) == 1.0f ? 1 : 0;
+        if (wide > 0) {
+            for (ptrdiff_t j = 2048 * block; j < end; ++j)
+                out[j] = symres_chi_parallel_entry(K[j], C_W, gamma, C_b);
+        } else {
+            for (ptrdiff_t j = 2048 * block; j < end; ++j)
+                out[j] = symres_chi_parallel_entryf(K[j], C_W, gamma, C_b);
+        }
+    }
+}
+
 static inline float symres__average_4f(float K)
 {
     float t0 = 1.0f + 2.0f * K;
@@ -661,30 +685,6 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
         } else {
             for (ptrdiff_t j = 2048 * block; j < end; ++j)
                 out[j] = symres_chi_perp_entryf(K[j], C_W, gamma, C_b);
-        }
-    }
-}
-
-static inline float symres_kernel_map_entryf(float K, float C_W, float C_b, float gamma)
-{
-    K = K < 0.0f ? NAN : K;
-    return C_b + C_W * symres__average_1f(K) + K * gamma * gamma;
-}
-
-void SYMRES_NAME(kernel_mapf)(size_t entries, const float *K, float C_W, float C_b, float gamma, float *out)
-{
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
-        ptrdiff_t end = symres_smaller(2048 * block + 2048, (ptrdiff_t)entries);
-        ptrdiff_t wide = 0;
-        for (ptrdiff_t j = 2048 * block; j < end; ++j)
-            wide += symres_is_widef(K[j], 5.421010862427522e-20f, 1.2089258196146292e+24f) == 1.0f ? 1 : 0;
-        if (wide > 0) {
-            for (ptrdiff_t j = 2048 * block; j < end; ++j)
-                out[j] = symres_kernel_map_entry(K[j], C_W, C_b, gamma);
-        } else {
-            for (ptrdiff_t j = 2048 * block; j < end; ++j)
-                out[j] = symres_kernel_map_entryf(K[j], C_W, C_b, gamma);
         }
     }
 }

@@ -403,36 +403,6 @@ static inline void symres_exp_partsf(float u, float *result0, float *result1)
     *result1 = fmaf(rest * rest, symres_exp_tailf(rest), rest);
 }
 
-static inline float symres_expf(float u)
-{
-    float half, part;
-    symres_exp_partsf(u, &half, &part);
-    float value = u > 88.72283f ? INFINITY : 2.0f * fmaf(half, part, half);
-    return u < (-86.0f) ? 0.0f : value;
-}
-
-static inline float symres__average_3f(float K)
-{
-    float value = symres_expf(-2.0f * K);
-    return value;
-}
-
-static inline float symres_chi_parallel_entryf(float K, float C_W, float C_b)
-{
-    (void)C_b;
-    K = K < 0.0f ? NAN : K;
-    return C_W * symres__average_3f(K);
-}
-
-void SYMRES_NAME(chi_parallelf)(size_t entries, const float *K, float C_W, float C_b, float *out)
-{
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
-        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
-            out[j] = symres_chi_parallel_entryf(K[j], C_W, C_b);
-    }
-}
-
 static inline float symres_expm1f(float u)
 {
     float half, part;
@@ -462,6 +432,21 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
     }
 }
 
+static inline float symres_kernel_map_entryf(float K, float C_W, float C_b)
+{
+    K = K < 0.0f ? NAN : K;
+    return C_b + C_W * symres__average_1f(K);
+}
+
+void SYMRES_NAME(kernel_mapf)(size_t entries, const float *K, float C_W, float C_b, float *out)
+{
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_kernel_map_entryf(K[j], C_W, C_b);
+    }
+}
+
 static inline float symres_clippedf(float K1, float K2, float root1, float root2, float C)
 {
     float product = (1.0f + 2.0f * symres_precisionf(C)) * root1 * root2;
@@ -485,6 +470,14 @@ static inline float symres_restoredf(float value, float x, float y, float b)
     back = total - first;
     lost = lost + (first - (total - back) + (size - back));
     return value * (1.0f + lost);
+}
+
+static inline float symres_expf(float u)
+{
+    float half, part;
+    symres_exp_partsf(u, &half, &part);
+    float value = u > 88.72283f ? INFINITY : 2.0f * fmaf(half, part, half);
+    return u < (-86.0f) ? 0.0f : value;
 }
 
 static inline float symres_exp_sinhf(float a, float b)
@@ -547,6 +540,28 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
     }
 }
 
+static inline float symres__average_3f(float K)
+{
+    float value = symres_expf(-2.0f * K);
+    return value;
+}
+
+static inline float symres_chi_parallel_entryf(float K, float C_W, float C_b)
+{
+    (void)C_b;
+    K = K < 0.0f ? NAN : K;
+    return C_W * symres__average_3f(K);
+}
+
+void SYMRES_NAME(chi_parallelf)(size_t entries, const float *K, float C_W, float C_b, float *out)
+{
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
+            out[j] = symres_chi_parallel_entryf(K[j], C_W, C_b);
+    }
+}
+
 static inline float symres__average_4f(float K)
 {
     float value = 0.5f + 0.5f * symres_expf(-2.0f * K);
@@ -566,21 +581,6 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
     for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
         for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
             out[j] = symres_chi_perp_entryf(K[j], C_W, C_b);
-    }
-}
-
-static inline float symres_kernel_map_entryf(float K, float C_W, float C_b)
-{
-    K = K < 0.0f ? NAN : K;
-    return C_b + C_W * symres__average_1f(K);
-}
-
-void SYMRES_NAME(kernel_mapf)(size_t entries, const float *K, float C_W, float C_b, float *out)
-{
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
-        for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
-            out[j] = symres_kernel_map_entryf(K[j], C_W, C_b);
     }
 }
 
