@@ -151,7 +151,12 @@ def _full(a: Floats | float, like: Floats) -> Floats:
 
 def _replaced(a: Floats, mask: Bools, value: Floats | float) -> Floats:
     """An array with another value in some places, where it moves as it did before."""
-    return xp.where(mask, value, a)
+    return _moving_with(a, xp.where(mask, value, a))
+
+
+def _moving_with(a: Floats, value: Floats) -> Floats:
+    """A value with the derivatives of ``a``; a library that differentiates has its own."""
+    return value
 
 
 def _fixed(a: Floats) -> Floats:

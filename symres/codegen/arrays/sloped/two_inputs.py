@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as xp
 
-from ..runtime.array_types import Bools, Floats
+from ..runtime.array_types import Floats
 from ..runtime.error_free import _cross_difference
+from ..runtime.layer_recursion import _moving_with
 from .sloped_functions import _sloped
 
 
@@ -21,16 +22,6 @@ def _for_products(a: Floats) -> Floats:
 def _of_type(a: Floats, like: Floats) -> Floats:
     """An array in the type of another one."""
     return a
-
-
-def _moving_with(a: Floats, value: Floats) -> Floats:
-    """A value with the derivatives of ``a``."""
-    return value
-
-
-def _replaced(a: Floats, mask: Bools, value: Floats | float) -> Floats:
-    """An array with another value in some places, where it moves as it did before."""
-    return _moving_with(a, xp.where(mask, value, a))
 
 
 def _at_least(x: Floats, bound: float) -> Floats:
@@ -66,27 +57,13 @@ def _difference_of_products(K1: Floats, K2: Floats, C: Floats) -> Floats:
     return xp.maximum(_cross_difference(K1, K2, C, C), 0.0)
 
 
-def _slope_in_K1(K1: Floats, K2: Floats, C: Floats) -> Floats:
-    """The derivative of K1*K2 - C**2 in K1."""
-    return K2
-
-
-def _slope_in_K2(K1: Floats, K2: Floats, C: Floats) -> Floats:
-    """The derivative of K1*K2 - C**2 in K2."""
-    return K1
-
-
-def _slope_in_C(K1: Floats, K2: Floats, C: Floats) -> Floats:
-    """The derivative of K1*K2 - C**2 in C."""
-    return -2.0 * C
-
-
 def _determinant(K1: Floats, K2: Floats, C: Floats) -> Floats:
     """K1*K2 - C**2 without cancellation; its derivative is that of the polynomial, on the boundary too.
 
     Through a maximum with 0 it would be 0 there.
     """
-    return _sloped(_difference_of_products, (_slope_in_K1, _slope_in_K2, _slope_in_C), K1, K2, C)
+    slopes = lambda K1, K2, C: K2, lambda K1, K2, C: K1, lambda K1, K2, C: -2.0 * C
+    return _sloped(_difference_of_products, slopes, K1, K2, C)
 
 
 def _correlation(K1: Floats, K2: Floats, C: Floats) -> tuple[Floats, Floats]:

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from ....arrays.runtime.error_free import _possible
-from ....arrays.runtime.layer_recursion import _behind, _inputs, _separated, _some, _through_layers
-from ....arrays.sloped.two_inputs import _replaced
+from ....arrays.runtime.layer_recursion import _behind, _inputs, _replaced, _separated, _some, _through_layers
 from .tensors import _tensor, _tensors
 
 

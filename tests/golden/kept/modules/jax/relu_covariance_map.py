@@ -166,27 +166,13 @@ def _difference_of_products(K1, K2, C):
     return xp.maximum(_cross_difference(K1, K2, C, C), 0.0)
 
 
-def _slope_in_K1(K1, K2, C):
-    """The derivative of K1*K2 - C**2 in K1."""
-    return K2
-
-
-def _slope_in_K2(K1, K2, C):
-    """The derivative of K1*K2 - C**2 in K2."""
-    return K1
-
-
-def _slope_in_C(K1, K2, C):
-    """The derivative of K1*K2 - C**2 in C."""
-    return -2.0 * C
-
-
 def _determinant(K1, K2, C):
     """K1*K2 - C**2 without cancellation; its derivative is that of the polynomial, on the boundary too.
 
     Through a maximum with 0 it would be 0 there.
     """
-    return _sloped(_difference_of_products, (_slope_in_K1, _slope_in_K2, _slope_in_C), K1, K2, C)
+    slopes = lambda K1, K2, C: K2, lambda K1, K2, C: K1, lambda K1, K2, C: -2.0 * C
+    return _sloped(_difference_of_products, slopes, K1, K2, C)
 
 
 def _sloped(value, slopes, *arguments):
