@@ -117,7 +117,8 @@ def checked_prefix(prefix: str, target: Target) -> str:
     return f"{prefix.rstrip('_')}_"
 
 
-def _planner(target: Target) -> Planner:
+def planner_for(target: Target) -> Planner:
+    """What finds the components of a module and chooses how a target computes them, by errors on the reference."""
     return Planner(partial(build_component, target=target, reference=targets.find(targets.REFERENCE)))
 
 
@@ -134,14 +135,14 @@ def _planned_module(
             return Module(only.name, target.name, text, functions=(*procedure_names(extra), only.name))
 
         return with_curve
-    planner = _planner(target)
+    planner = planner_for(target)
     functions: list[Function] = []
     missing: dict[str, str] = {}
     for number, quantity in enumerate(quantities.values()):
         report(quantity.name, number / (len(quantities) + 1))
         try:
             with limited(Stage.CODE, quantity.name):
-                functions.append(_planned(planner, target, quantity))
+                functions.append(planned_function(planner, target, quantity))
         except SymresError as error:
             if len(quantities) == 1 and isinstance(error, DeclarationError | NoClosedForm):
                 raise
@@ -181,14 +182,14 @@ def _network(
     network: DerivedNetwork, target: Target, title: str, command: str, prefix: str, report: Progress
 ) -> Module:
     """A network as one function."""
-    planner, done = _planner(target), 0
+    planner, done = planner_for(target), 0
     count = len(MAPS) * len(set(network.layers)) + 1
 
     def planned(quantity: Quantity) -> Function:
         nonlocal done
         report(quantity.name, done / count)
         done += 1
-        return _planned(planner, target, quantity)
+        return planned_function(planner, target, quantity)
 
     plan = plan_network(network, planned, target.inlined, title, command)
     report("errors of its code", done / count)
@@ -227,7 +228,7 @@ def quantities_of(subject: Subject) -> dict[str, Quantity]:
     return renamed(found)
 
 
-def _planned(planner: Planner, target: Target, quantity: Quantity) -> Function:
+def planned_function(planner: Planner, target: Target, quantity: Quantity) -> Function:
     """A function that can be written: of the closed form; of averages; of a closed form whose terms cancel.
 
     Raises:

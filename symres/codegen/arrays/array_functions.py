@@ -19,6 +19,7 @@ def array_functions(language: str, library: str, special: str) -> dict[type, str
     return {
         **spelled(language, "arrays", library=library, special=special),
         **{head: f"_{head.template()}" for head in _OF_THE_LIBRARY},
+        pr.Chosen: f"{library}.where({{0}}, {{1}}, {{2}})",
         pr.AbsNode: f"{library}.abs({{0}})",
         pr.Atan2: f"{library}.arctan2({{0}}, {{1}})",
         pr.UpperAngle: f"{library}.arctan2({{0}} + ({{1}} == 0.0), {{1}})",

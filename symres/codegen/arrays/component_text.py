@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import sympy as sp
 
+from ...core.symbols import K1, K2, C, K
 from ..emission.emitter import Dialect, Emitter, Source, rows, variable
-from ..fits.chebyshev import SHARE, Fit
+from ..fits.chebyshev import Fit
+from ..planning.guards import FLOOR
 from ..planning.plan import Component, Function
+from ..planning.straight_line import (
+    Assignments,
+    Guard,
+    OfBothInputs,
+    Step,
+    Test,
+    floor,
+    floor_squared,
+    origin,
+    polynomial,
+    steps,
+    value,
+)
 from ..price.fixed_sum import PLAIN, node, nodes_and_weights, rules_of, table_name
-from ..price.written_code import WrittenCode, WrittenSum
-from ..stable.kernel_powers import INVERSES, REDUCED, Reduced, reduced
+from ..price.written_code import WrittenSum
+from ..stable.kernel_powers import Reduced, reduced
 from ..stable.primitives import complement, correlation, determinant
+
+_NAMES = {**{s: s.name for s in (K, K1, K2, C)}, floor: repr(FLOOR), floor_squared: repr(FLOOR**2)}
 
 
 def arguments(component: Component) -> str:
@@ -21,23 +37,52 @@ def arguments(component: Component) -> str:
     return ", ".join(map(variable, component.symbols))
 
 
-def closed(component: Component, code: sp.Expr, dialect: Dialect, result: str = "value") -> list[str]:
+def printed(names: Mapping[sp.Symbol, str], program: Iterable[Step], dialect: Dialect) -> list[str]:
+    """The lines of straight-line steps.
+
+    Args:
+        names: the variables of parameters, and of other symbols that are not called as they are in formulas.
+        program: the steps.
+        dialect: of the library.
+    """
+    names, lines = {**_NAMES, **names}, []
+    for step in program:
+        match step:
+            case Assignments():
+                lines += Emitter(dialect, names).function(step.results)
+            case Test():
+                tests = [f"{names.get(s, s.name)} <= {step.most!r}" for s in step.variables]
+                lines.append(f"{step.symbol} = {tests[0] if len(tests) == 1 else ' & '.join(f'({t})' for t in tests)}")
+            case OfBothInputs():
+                lines.append(f"{', '.join(s.name for s in step.symbols)} = {_OF_BOTH[step.symbols[0]]}")
+            case WrittenSum():
+                lines += _summed(step, names, dialect)
+    return lines
+
+
+_OF_BOTH = {determinant: "_determinant(K1, K2, C)", correlation: "_correlation(K1, K2, C)"}
+
+
+def closed(component: Component, code: sp.Expr, dialect: Dialect, result: str = "return") -> list[str]:
     """Lines that compute an expression in the component's arguments, and return it or give it a name."""
-    names = {s: variable(s) for s in component.symbols}
-    written = WrittenCode.of(code)
-    may_leave_range = dialect.reduced and component.guards.floor is None and not written.shared
-    if may_leave_range and (in_range := reduced(code)).leaves_range:
-        return _in_range(component, in_range, dialect, result)
-    lines = _floored(component, named_determinant(names, written.formulas), dialect)
-    if code.has(correlation, complement):
-        lines.append("correlation, complement = _correlation(K1, K2, C)")
-        names |= {correlation: "correlation", complement: "complement"}
-    lines += Emitter(dialect, {**names, **written.shared_names}).function(written.shared)
-    names |= written.shared_names
-    for symbol, total in written.sums.items():
-        lines += _summed(total, names, dialect)
-        names[symbol] = total.name
-    return [*lines, *Emitter(dialect, names).function([(result, written.value)])]
+    if dialect.reduced and component.guards.floor is None and not component.has_sum:
+        in_range = reduced(code)
+        if in_range.leaves_range:
+            return _in_range(component, in_range, dialect, result)
+    return printed({s: variable(s) for s in component.symbols}, steps(component, code, result), dialect)
+
+
+def body(component: Component, code: sp.Expr, dialect: Dialect) -> list[str]:
+    """Lines that compute a closed form and return it, or its limit at K = 0."""
+    return around(origin(component), closed(component, code, dialect), dialect)
+
+
+def around(guard: Guard, lines: Sequence[str], dialect: Dialect) -> list[str]:
+    """Lines that end in a return statement, guarded."""
+    *inner, last = lines
+    names = {value: last.removeprefix("return ")}
+    returned = [last] if guard.result == value else Emitter(dialect, names).function([("return", guard.result)])
+    return [*printed({}, guard.before, dialect), *inner, *returned]
 
 
 def _summed(total: WrittenSum, names: Mapping[sp.Symbol, str], dialect: Dialect) -> list[str]:
@@ -74,17 +119,15 @@ def _in_range(component: Component, found: Reduced, dialect: Dialect, result: st
     """Lines that compute a formula with kernels of order 1: squares of others leave the range of narrow types."""
     kernels, homogeneous = enumerate(component.kernels, 1), found.is_homogeneous
     lines = [f"k{i}, q{i} = {dialect.reduced}({k}, {homogeneous})" for i, k in kernels]
-    names = {s: variable(s) for s in (*component.symbols, *REDUCED.values(), *INVERSES)}
     if component.is_pair:
         lines.append("c = C*q1*q2")
-        if determinant in names:
+        if determinant in component.symbols:
             lines.append("determinant = determinant*q1*q1*q2*q2")
         elif found.value.has(determinant):
-            names[determinant] = "determinant"
             lines.append("determinant = _determinant(k1, k2, c)")
         if found.value.has(correlation, complement):
             lines.append("correlation, complement = _correlation(k1, k2, c)")
-            names |= {correlation: "correlation", complement: "complement"}
+    names = {s: variable(s) for s in component.symbols}
     return [*lines, *Emitter(dialect, names).function([(result, found.whole)])]
 
 
@@ -97,52 +140,11 @@ def fitted(component: Component, fit: Fit, dialect: Dialect, array: Callable[[st
         dialect: of the library.
         array: how a table of numbers is spelled.
     """
-    tag, sign = component.name.upper(), component.guards.sign
-    lines = _floored(component, [], dialect)
-    lines += Emitter(dialect, {s: variable(s) for s in component.symbols} | {SHARE: str(SHARE)}).function(
-        fit.shape.steps
-    )
-    value = f"scale*_piecewise(u, {tag}_EDGES, {tag}_TABLE)"
-    if sign:  # where rounding exceeds the value
-        value = (dialect.at_least if sign > 0 else dialect.at_most).format(value, 0.0)
+    tag = component.name.upper()
+    names = {K: variable(K), polynomial: f"_piecewise(u, {tag}_EDGES, {tag}_TABLE)"}
+    lines = around(origin(component), printed(names, steps(component, fit, "return"), dialect), dialect)
     table = "[\n" + "".join(f"    {row},\n" for row in rows(fit.table)) + "]"
-    tables = ((f"{tag}_EDGES", array(rows([fit.edges])[0])), (f"{tag}_TABLE", array(table)))
-    return Source(tuple(with_origin(component, [*lines, f"value = {value}"], dialect)), tables)
-
-
-def _floored(component: Component, lines: list[str], dialect: Dialect) -> list[str]:
-    """Kernels and, if it is computed, the determinant, kept above 0."""
-    floor = component.guards.floor
-    if floor is None:
-        return lines
-    kernels = [f"{kernel} = {dialect.at_least.format(kernel, floor)}" for kernel in component.kernels]
-    last = [f"determinant = {dialect.at_least.format('determinant', floor**2)}"] if lines else []
-    return [*kernels, *lines, *last]
-
-
-def with_origin(component: Component, lines: Sequence[str], dialect: Dialect) -> list[str]:
-    """Lines that end in an assignment to ``value``, made to return it, and the limit at K = 0 where they have none."""
-    limit, where = component.guards.limit, f"{dialect.library}.where"
-    if limit is None:
-        *before, last = lines
-        return [*before, f"return {last.removeprefix('value = ')}"]
-    sign = "-" if limit < 0 else ""
-    spelled = repr(limit) if math.isfinite(limit) else f"{sign}{dialect.infinity}"
-    masked = [f"vanishes = K <= {component.guards.start!r}", f"K = {where}(vanishes, 1.0, K)"]
-    return [*masked, *lines, f"return {where}(vanishes, {spelled}, value)"]
-
-
-def limited(component: Component, lines: tuple[str, ...], dialect: Dialect) -> tuple[str, ...]:
-    """Lines that end in a return statement, made to return nan beyond the kernel where numbers end."""
-    if math.isinf(component.guards.largest):
-        return lines
-    largest, library = repr(component.guards.largest), dialect.library
-    head = [f"inside = {' & '.join(f'({k} <= {largest})' for k in component.kernels)}"]
-    head += [f"{k} = {library}.clip({k}, None, {largest})" for k in component.kernels]
-    if component.is_pair:
-        head.append(f"C = {library}.clip(C, -{largest}, {largest})")
-    *before, last = lines
-    return (*head, *before, f"return {library}.where(inside, {last.removeprefix('return ')}, {dialect.nan})")
+    return Source(tuple(lines), ((f"{tag}_EDGES", array(rows([fit.edges])[0])), (f"{tag}_TABLE", array(table))))
 
 
 def guarded(function: Function, lines: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
@@ -159,11 +161,3 @@ def guarded(function: Function, lines: Sequence[str], dialect: Dialect) -> tuple
         test, first = "possible", [f"possible = {test}", "C = _clipped(K1, K2, C)"]
     *before, last = lines
     return (*first, *before, f"return {dialect.library}.where({test}, {last.removeprefix('return ')}, {dialect.nan})")
-
-
-def named_determinant(names: dict[sp.Symbol, str], formulas: Sequence[sp.Expr]) -> list[str]:
-    """The line that computes the determinant, and its name among the others, where a formula contains it."""
-    if determinant in names or not any(formula.has(determinant) for formula in formulas):
-        return []
-    names[determinant] = "determinant"
-    return ["determinant = _determinant(K1, K2, C)"]

@@ -20,13 +20,14 @@ from ..emission.emitter import Dialect, Emitter, Source, defined, is_constant, v
 from ..fits.chebyshev import Fit
 from ..planning.guards import FLOOR
 from ..planning.plan import KERNELS, Component, Function
+from ..planning.straight_line import limits, steps_of_function
 from ..price.fixed_sum import FixedSum
 from ..price.slopes import slopes as price_slopes
 from ..stable.angles import AngleForm, rooted_form
 from ..stable.correlation_form import determined, in_determinant_form, separated
 from ..stable.primitives import TwoSigns, TwoTails, determinant, unit
 from ..stable.rewrites import stabilise
-from .component_text import arguments, closed, fitted, guarded, limited, named_determinant, sum_tables, with_origin
+from .component_text import arguments, around, body, fitted, guarded, printed, sum_tables
 
 
 def closed_source(component: Component, code: sp.Expr, dialect: Dialect) -> Source:
@@ -70,7 +71,7 @@ def component_source(
         source = integrated(component)
     else:
         source = closed_source(component, code, dialect)
-    lines = limited(component, source.lines, dialect)
+    lines = tuple(around(limits(component), source.lines, dialect))
     return replace(source, lines=widened(component, lines, *conversions) if wide else lines)
 
 
@@ -100,11 +101,6 @@ def widened(component: Component, lines: Sequence[str], wide: str, narrow: str) 
     head.append(f"{listed}{comma} = [{wide.format('v')} for v in ({listed},)]")
     *before, last = lines
     return (*head, *before, f"return {narrow.format('(' + last.removeprefix('return ') + ')')}")
-
-
-def body(component: Component, code: sp.Expr, dialect: Dialect) -> list[str]:
-    """Lines that compute a closed form and return it, or its limit at K = 0."""
-    return with_origin(component, closed(component, code, dialect), dialect)
 
 
 def is_divided(code: sp.Expr) -> bool:
@@ -170,7 +166,8 @@ def function_lines(function: Function, dialect: Dialect) -> tuple[str, ...]:
         first += [f"{k} = {library}.where({k} > 0.0, {k}, 1.0)" for k in kernels]
     else:
         first = [f"{k} = {library}.where({k} >= 0.0, {k}, {library}.nan)" for k in kernels]
-    first += named_determinant(names, [e for _, e in function.lines])
+    *helped, _ = steps_of_function(function)
+    first += printed(names, helped, dialect)
     *before, last = first + lines_with_arrays(names, function.lines, variable(function.arguments[0]), dialect)
     if function.idle:
         last = f"return _shaped({', '.join([last.removeprefix('return '), *map(variable, function.idle)])})"
@@ -188,7 +185,7 @@ def lines_with_arrays(
     if not any(e.has(unit) for _, e in called):
         return Emitter(dialect, names).function(called)
     head = f"unit = {dialect.library}.ones_like({like})"
-    return [head, *Emitter(dialect, {**names, unit: "unit"}).function(called)]
+    return [head, *Emitter(dialect, names).function(called)]
 
 
 def _with_units(expr: sp.Expr) -> sp.Expr:

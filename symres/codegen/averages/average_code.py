@@ -13,7 +13,7 @@ import sympy as sp
 from ...core.atoms import ActivationNode, AverageNode
 from ...core.symbols import K1, K2, C, K, z
 from ..emission.emitter import Dialect, Emitter, Source, defined, literal, variable
-from ..stable.primitives import determinant
+from ..stable.primitives import AtMost, determinant
 from ..stable.rewrites import stabilise
 from . import singular_slopes
 from .integrands import PiecewiseIntegrand
@@ -133,9 +133,12 @@ class _Functions:
     def _part(self, formula: sp.Expr) -> str:
         if formula not in self._parts:
             self._parts[formula] = f"{self.name}_part_{len(self._parts) + 1}"
-            spellings = {**self.dialect.functions, _Growing: self.dialect.functions[sp.exp].format("_within({0})")}
-            clip = f"{self.dialect.library}.clip({{0}}, None, {{1}})"
-            within = replace(self.dialect, functions=spellings, at_most=clip)
+            spellings = {
+                **self.dialect.functions,
+                _Growing: self.dialect.functions[sp.exp].format("_within({0})"),
+                AtMost: f"{self.dialect.library}.clip({{0}}, None, {{1}})",
+            }
+            within = replace(self.dialect, functions=spellings)
             text = function_text(self._parts[formula], _marked(stabilise(formula)), self.parameters, within)
             self.texts.append(text)
         return self._parts[formula]
@@ -178,7 +181,7 @@ def _marked(e: sp.Expr) -> sp.Expr:
 
 def capped(dialect: Dialect, stable: Sequence[sp.Expr]) -> Dialect:
     """A dialect that keeps exponentials in stable functions below the largest float."""
-    exponent = dialect.at_most.format("{0}", f"{min(map(largest_exponent, stable))}.0")
+    exponent = dialect.functions[AtMost].format("{0}", f"{min(map(largest_exponent, stable))}.0")
     return replace(dialect, functions={**dialect.functions, sp.exp: dialect.functions[sp.exp].format(exponent)})
 
 

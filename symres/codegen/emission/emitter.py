@@ -66,8 +66,6 @@ class Dialect:
         quotient: template of a division; empty: the operator.
         library: the name of the array library in code, which has ``exp``, ``where``, ``clip``.
         nan: spelling of no number.
-        at_least: template of the larger one of an array and a number.
-        at_most: of the smaller one.
         reduced: the function that splits kernels into numbers of order 1 and powers of 2; empty if there is always a
             wider type to compute in.
     """
@@ -82,8 +80,6 @@ class Dialect:
     quotient: str = ""
     library: str = ""
     nan: str = "math.nan"
-    at_least: str = ""
-    at_most: str = ""
     reduced: str = ""
 
     def unspelled(self, expr: sp.Expr) -> str:
@@ -154,7 +150,7 @@ class Emitter:
 
     Args:
         dialect: the target language.
-        names: symbol -> the variable that holds it.
+        names: symbol -> the variable that holds it; a symbol of the code that is not listed has its own name.
     """
 
     dialect: Dialect
@@ -194,15 +190,18 @@ class Emitter:
                 name(longest, longest.render(text))
                 body = node.render(text)
             node.name = called or f"{prefix}{next(counter)}"
-            lines.append(f"{node.name} = {body}")
+            lines.append(assigned(node.name, body))
+
+        def assigned(name: str, body: str) -> str:
+            return f"return {body}" if name == "return" else f"{name} = {body}"
 
         for result, root in roots:
             node = self._nodes[root]
-            if result != "return" and node.operands and not node.name:
+            if node.operands and not node.name:
                 name(node, node.render(text), result)
-                continue
-            lines.append(f"return {text(root, 0)}" if result == "return" else f"{result} = {text(root, 0)}")
-            node.name = node.name or result
+            else:
+                lines.append(assigned(result, text(root, 0)))
+                node.name = node.name or result
         return lines
 
     def _result(self, expr: sp.Expr) -> int:
@@ -222,11 +221,13 @@ class Emitter:
         return self._index[key]
 
     def _literal(self, value: float) -> int:
-        if value in (float("inf"), float("-inf")):
+        if math.isnan(value):
+            text = self.dialect.nan
+        elif math.isinf(value):
             text = self.dialect.infinity if value > 0 else f"-{self.dialect.infinity}"
         else:
             text = repr(value)
-        return self._add_node(("literal", text), lambda _: text, (), _ATOM if value >= 0 else _SUM)
+        return self._add_node(("literal", text), lambda _: text, (), _SUM if value < 0 else _ATOM)
 
     def _call(self, template: str, operands: Sequence[int]) -> int:
         return self._add_node((template, *operands), lambda t: template.format(*(t(i, 0) for i in operands)), operands)
@@ -281,9 +282,9 @@ class Emitter:
 
     def _lower(self, e: sp.Expr) -> int:
         if isinstance(e, sp.Symbol):
-            if e not in self.names:
+            name = self.names.get(e, e.name if isinstance(e, GeneratedSymbol) else "")
+            if not name:
                 raise self._unknown(e)
-            name = self.names[e]
             return self._add_node(("symbol", name), lambda _: name)
         if is_constant(e):
             return self._literal(literal(e))

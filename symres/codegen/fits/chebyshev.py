@@ -30,6 +30,7 @@ import sympy as sp
 from ...core.errors import SymresError
 from ...core.symbols import K
 from ...functions.balls import as_mpf
+from ..stable.primitives import GeneratedSymbol
 from .asymptotics import TINY, End, decay_of, end_of, power_of
 
 DIGITS = 32  # of the arithmetic on the way from values to coefficients
@@ -50,7 +51,7 @@ NARROWEST = mp.mpf(2) ** -22
 EXTENDED = 20  # a last piece so many times wider than what lacks from u(LARGEST) to u = 1 is continued to there
 
 STEEP = 8  # powers up to which K**p may stand alone
-SHARE = sp.Symbol("share")  # K/(1 + K)
+SHARE = GeneratedSymbol("share")  # K/(1 + K)
 
 Values = Callable[[mp.mpf], mp.mpf]
 

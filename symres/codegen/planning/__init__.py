@@ -2,5 +2,6 @@
 
 Read ``plan`` first: quantities become functions that call components. ``decomposition`` takes their formulas apart
 and finds parameters that only set a scale, ``guards`` says what is done where code has no number.
+``straight_line`` is the intermediate form: steps that every target prints, and an interpreter in the tests evaluates.
 ``module_plan`` and ``network_plan`` are what a target is given, ``target`` is what it has to be.
 """

@@ -44,7 +44,7 @@ class WrittenSum:
         """The variables of the term, beside the node."""
         outside = dict(self.outside)
         symbols = sorted(self.term.free_symbols - {node}, key=sp.default_sort_key)
-        return {s: s.name if s.name in outside else arguments[s] for s in symbols}
+        return {s: s.name if s.name in outside else arguments.get(s, s.name) for s in symbols}
 
 
 @dataclass(frozen=True)

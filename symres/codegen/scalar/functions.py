@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,11 +9,21 @@ import sympy as sp
 
 from ...core.symbols import K1, K2, C, K, Theta
 from ..emission.emitter import NoSpelling, defined, variable
-from ..fits.chebyshev import SHARE, Fit
+from ..fits.chebyshev import Fit
 from ..planning.network_plan import inlined, written_out
 from ..planning.plan import KERNELS, Component, Function
+from ..planning.straight_line import (
+    Assignments,
+    OfBothInputs,
+    Test,
+    limits,
+    origin,
+    polynomial,
+    steps,
+    value,
+)
 from ..price.fixed_sum import NODES, PLAIN, node, nodes_and_weights, table_name
-from ..price.written_code import WrittenCode, WrittenSum
+from ..price.written_code import WrittenSum
 from ..stable.angles import half_angles
 from ..stable.primitives import Clipped, Possible, determinant
 from .levels import Assignment, Levels, economical, levelled
@@ -105,33 +114,41 @@ def component_text(component: Component) -> Text:
     Raises:
         NoSpelling: it is computed in a way that scalar code has no words for.
     """
-    code, listed = component.code, ", ".join(map(variable, component.symbols))
+    code, tables = component.code, {}
     if component.fallback_integral is not None or code is None:
         raise refused(component.formula, "it is integrated at run time, which compiled code does not")
-    tables: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    names = {s: variable(s) for s in component.symbols}
     if isinstance(code, Fit):
-        body, table = _fit_lines(component, code), f"{component.name.upper()}_TABLE"
-        tables = ((f"{table}_EDGES", code.edges), (table, tuple(c for row in code.table for c in row)))
+        tag, pieces = f"{component.name.upper()}_TABLE", len(code.edges) - 1
+        names[polynomial] = f"piecewise(u, {tag}_EDGES, {pieces}, {tag}, {len(code.table)})"
+        tables = {f"{tag}_EDGES": code.edges, tag: tuple(c for row in code.table for c in row)}
     else:
         code = scalar_code(component, code)
-        unspelled = SCALAR.unspelled(code)
-        if unspelled:
+        if unspelled := SCALAR.unspelled(code):
             raise NoSpelling.of(SCALAR.name, component.formula, unspelled)
-        names, head = {s: variable(s) for s in component.symbols}, []
-        if component.guards.floor is not None:
-            head = [f"{kernel} = maximum({kernel}, FLOOR)" for kernel in component.kernels]
-            if code.has(determinant):
-                names[determinant] = "determinant"
-                head.append("determinant = maximum(determinant(K1, K2, C), FLOOR_SQUARED)")
-        written = WrittenCode.of(code)
-        head += lines({**names, **written.shared_names}, written.shared)
-        names |= written.shared_names
-        for symbol, total in written.sums.items():
-            head += _summed(total, names)
-            names[symbol] = total.name
-            tables = (*tables, *_rule_tables(total))
-        body = [*head, *lines(names, [("value", written.value)])]
-    return Text(defined(f"{component.name}({listed})", _guarded(component, body)), tables)
+    far, near = limits(component), origin(component)
+    returned = far.result.xreplace({value: near.result})
+    if returned == value:
+        program = steps(component, code, "return")
+    else:
+        program = (*far.before, *near.before, *steps(component, code), Assignments((("return", returned),)))
+    body = []
+    for step in program:
+        match step:
+            case Assignments():
+                body += lines(names, step.results)
+            case Test():
+                tests = " and ".join(f"{s} <= {step.most!r}" for s in step.variables)
+                body.append(f"{step.symbol} = 1.0 if {tests} else 0.0")
+            case OfBothInputs():
+                used = [s for s in step.symbols if s == determinant or (isinstance(code, sp.Expr) and code.has(s))]
+                body += [f"{s} = {s}(K1, K2, C)" for s in used]
+                names |= {s: s.name for s in used}
+            case WrittenSum():
+                body += _summed(step, names)
+                tables |= _rule_tables(step)
+    listed = ", ".join(map(variable, component.symbols))
+    return Text(defined(f"{component.name}({listed})", body), tuple(tables.items()))
 
 
 def _summed(total: WrittenSum, names: Mapping[sp.Symbol, str]) -> list[str]:
@@ -173,35 +190,6 @@ def scalar_code(component: Component, code: sp.Expr) -> sp.Expr:
     """A closed form as scalar code computes it: angles by their halves."""
     found = None if component.form is None else half_angles(component.form)
     return code if found is None else found
-
-
-def _fit_lines(component: Component, fit: Fit) -> list[str]:
-    tag, pieces, sign, floor = component.name.upper(), len(fit.edges) - 1, component.guards.sign, component.guards.floor
-    head = [] if floor is None else [f"K = maximum(K, {floor!r})"]
-    head += lines({K: "K", SHARE: str(SHARE)}, fit.shape.steps)
-    value = f"scale*piecewise(u, {tag}_TABLE_EDGES, {pieces}, {tag}_TABLE, {len(fit.table)})"
-    if sign:  # where rounding exceeds the value
-        value = f"{'maximum' if sign > 0 else 'minimum'}({value}, 0.0)"
-    return [*head, f"value = {value}"]
-
-
-def _guarded(component: Component, body: list[str]) -> list[str]:
-    """Lines that end in an assignment to ``value``, made to return it, the limit at 0, or nan beyond the range."""
-    guards, head, value = component.guards, [], "value"
-    if guards.limit is not None:
-        head += [f"vanishes = 1.0 if K <= {guards.start!r} else 0.0", "K = 1.0 if vanishes == 1.0 else K"]
-        value = f"{_number(guards.limit)} if vanishes == 1.0 else {value}"
-    if math.isfinite(guards.largest):
-        kernels, largest = component.kernels, repr(guards.largest)
-        inside = " and ".join(f"{k} <= {largest}" for k in kernels)
-        limits = [f"inside = 1.0 if {inside} else 0.0", *(f"{k} = minimum({k}, {largest})" for k in kernels)]
-        head = [*limits, *head]
-        value = f"({value}) if inside == 1.0 else NAN"
-    return [*head, *body, f"return {value}"]
-
-
-def _number(value: float) -> str:
-    return repr(value) if math.isfinite(value) else f"{'-' if value < 0 else ''}INFINITY"
 
 
 def plain_codes(components: Iterable[Component]) -> dict[str, tuple[tuple[sp.Symbol, ...], sp.Expr]]:

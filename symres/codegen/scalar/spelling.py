@@ -27,6 +27,9 @@ SCALAR = Dialect(
         pr.Atan2: "angle({0}, {1})",
         pr.AbsNode: "fabs({0})",
         pr.NonzeroDivisor: "nonzero({0})",
+        pr.AtLeast: "maximum({0}, {1})",
+        pr.AtMost: "minimum({0}, {1})",
+        pr.Chosen: "({1} if {0} == 1.0 else {2})",
         pr.Orientation: "copysign(1.0, {0})",
     },
     sqrt="sqrt({0})",
@@ -34,11 +37,11 @@ SCALAR = Dialect(
     radical="pow({0}, {1})",
     power="pow({0}, {1})",
     infinity="INFINITY",
-    at_most="minimum({0}, {1})",
+    nan="NAN",
 )
 # Inside of sums: what compilers make vector code of. Arguments of erfcx are not negative there.
 IN_SUMS = replace(SCALAR, functions={**SCALAR.functions, sp.erfc: "erfc_by_exp({0})", Erfcx: "erfcx_of_positive({0})"})
-_HELPED = {pr.determinant: "determinant", pr.correlation: "correlation", pr.complement: "complement"}
+_HELPED = pr.determinant, pr.correlation, pr.complement  # a function of the library computes each
 
 
 @cache
@@ -59,7 +62,5 @@ def lines(
     A result may contain the names of those before it; intermediate results begin with the prefix.
     """
     used = set().union(*(expr.free_symbols for _, expr in results))
-    helped = {s: name for s, name in _HELPED.items() if s in used and s not in names}
-    before = [f"{name} = {name}(K1, K2, C)" for name in helped.values()]
-    earlier = {s: s.name for s in used if isinstance(s, pr.GeneratedSymbol) and s.name in {name for name, _ in results}}
-    return [*before, *Emitter(dialect, {**names, **helped, **earlier}).function(results, prefix)]
+    before = [f"{s} = {s}(K1, K2, C)" for s in _HELPED if s in used and s not in names]
+    return [*before, *Emitter(dialect, names).function(results, prefix)]

@@ -52,6 +52,18 @@ class Clipped(Companion, nargs=5):
     """C, called as Clipped(K1, K2, sqrt(K1), sqrt(K2), C), cut off where rounding has brought it above sqrt(K1*K2)."""
 
 
+class AtLeast(Companion, nargs=2):
+    """The larger one of what code computes and a number; nan stays nan."""
+
+
+class AtMost(Companion, nargs=2):
+    """The smaller one, likewise."""
+
+
+class Chosen(Companion, nargs=3):
+    """Chosen(test, a, b): a where a test holds, b elsewhere."""
+
+
 class AbsNode(Companion, nargs=1):
     """abs(u), as it stands: sympy's own looks for a simpler one."""
 

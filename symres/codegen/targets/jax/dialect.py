@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from ...arrays.array_functions import array_functions
 from ...emission.emitter import Dialect
-from ...stable.primitives import Distance
+from ...stable.primitives import AtLeast, AtMost, Distance
 
 JAX = Dialect(
     name="JAX",
     functions={
         **array_functions("jax", "jnp", "jax.scipy.special"),
+        AtLeast: "_at_least({0}, {1})",
+        AtMost: "_at_most({0}, {1})",
         Distance: "_at_least(({0} - {2}) + ({1} - {2}), 0.0)",
     },
     sqrt="jnp.sqrt({0})",
@@ -19,7 +21,5 @@ JAX = Dialect(
     infinity="jnp.inf",
     library="jnp",
     nan="jnp.nan",
-    at_least="_at_least({0}, {1})",
-    at_most="_at_most({0}, {1})",
     reduced="_reduced",
 )

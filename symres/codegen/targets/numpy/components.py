@@ -11,22 +11,14 @@ import sympy as sp
 
 from ....core.symbols import K1, K2, C, Theta
 from ....functions.records.gaussian_signs import S4, T4
-from ...arrays.component_text import (
-    arguments,
-    closed,
-    fitted,
-    guarded,
-    limited,
-    named_determinant,
-    sum_tables,
-    with_origin,
-)
+from ...arrays.component_text import arguments, around, body, closed, fitted, guarded, printed, sum_tables
 from ...arrays.smooth_functions import SmoothPair, smooth_pairs
 from ...averages import average_code
 from ...averages.integrands import PiecewiseIntegrand
 from ...emission.emitter import OUT, Emitter, Source, Tile, argument, defined, literal, variable
 from ...fits.chebyshev import Fit
 from ...planning.plan import KERNELS, Component, Function
+from ...planning.straight_line import limits, origin, steps_of_function
 from ...stable.angles import AngleForm
 from ...stable.primitives import TwoSigns, TwoTails
 from ...stable.rewrites import stabilise
@@ -42,7 +34,8 @@ MATRICES = (C, Theta)  # the arguments that differ from entry to entry
 def component_source(component: Component) -> Source:
     """The function of a component, its tile function, and the tables that it reads."""
     source = _unlimited_source(component)
-    return replace(source, lines=limited(component, source.lines, NUMPY), tile=component_tile(component))
+    lines = tuple(around(limits(component), source.lines, NUMPY))
+    return replace(source, lines=lines, tile=component_tile(component))
 
 
 def component_tile(component: Component) -> Tile | None:
@@ -87,29 +80,26 @@ def _unlimited_source(component: Component) -> Source:
     if isinstance(component.code, Fit):
         return fitted(component, component.code, NUMPY, "np.array({})".format)
     if component.fallback_integral is None:
-        lines = with_origin(component, closed(component, component.code, NUMPY), NUMPY)
-        return Source(tuple(lines), sum_tables(component.code))
+        return Source(tuple(body(component, component.code, NUMPY)), sum_tables(component.code))
     listed = arguments(component)
     other = average_code.source(f"{component.name}_open", component.symbols, component.fallback_integral, NUMPY)
     functions = {
-        "closed": closed(component, component.code, NUMPY, "return"),
-        "doubt": closed(component, doubt(component.code), NUMPY, "return"),
+        "closed": closed(component, component.code, NUMPY),
+        "doubt": closed(component, doubt(component.code), NUMPY),
         "open": other.lines,
     }
     preamble = [defined(f"{component.name}_{tag}({listed})", lines) for tag, lines in functions.items()]
     called = ", ".join(f"{component.name}_{tag}" for tag in functions)
-    lines = with_origin(component, [f"value = _mended({called}, {listed})"], NUMPY)
+    lines = around(origin(component), [f"return _mended({called}, {listed})"], NUMPY)
     return Source(tuple(lines), other.tables, (*other.preamble, *preamble))
 
 
 def function_lines(function: Function) -> tuple[str, ...]:
     """The body of the blockwise function behind a public one."""
-    names = dict(function.names)
-    first = named_determinant(names, [e for _, e in function.lines])
-    return guarded(function, [*first, *Emitter(NUMPY, names).function(function.lines)], NUMPY)
+    return guarded(function, printed(dict(function.names), steps_of_function(function), NUMPY), NUMPY)
 
 
-def body(function: Function, tile: Tile | None) -> list[str]:
+def public_body(function: Function, tile: Tile | None) -> list[str]:
     """The body of a public function: tiles where there is a tile function, else blocks of one line of entries."""
     first = []
     if function.both_kernels is not None:

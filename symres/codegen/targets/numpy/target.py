@@ -15,7 +15,7 @@ from ...emission.emitter import Emitter, Source, variable
 from ...planning.plan import Component, Function
 from ...planning.target import ArrayFunction, Capabilities, Floats
 from ...wording import docstrings
-from .components import body, component_source, function_lines, function_tile, measured_tile
+from .components import component_source, function_lines, function_tile, measured_tile, public_body
 from .dialect import NUMPY
 
 
@@ -82,7 +82,7 @@ class NumpyTarget(ArrayTarget):
         if tile is not None:
             found.append(Definition(f"{name}_axes({listed})", tile.axes))
             found.append(Definition(f"{name}_tile({listed}, axes, scratch, fine)", tile.lines))
-        return body(function, tile), found
+        return public_body(function, tile), found
 
     def lines(self, names: Mapping[sp.Symbol, str], results: Sequence[tuple[str, sp.Expr]], like: str) -> list[str]:
         """Assignments that compute results."""

@@ -111,8 +111,7 @@ static inline double symres_covariance_map_pair(double K1, double first0, double
     double determinant = symres_determinant(K1, K2, C);
     double t0 = sqrt(determinant);
     double t1 = C_b + C_W * symres_angular_sum(0.15915494309189535 * t0, 0.0, 0.15915494309189535, C, t0, first0 * second0);
-    double t2 = symres_possible(first0, second0, C, t1);
-    return t2;
+    return symres_possible(first0, second0, C, t1);
 }
 
 static inline double symres_covariance_map_entry(double K1, double K2, double C, double C_W, double C_b)
@@ -212,8 +211,7 @@ static inline float symres_covariance_map_pairf(float K1, float first0, float K2
     float determinant = symres_determinantf(K1, K2, C);
     float t0 = sqrtf(determinant);
     float t1 = C_b + C_W * symres_angular_sumf(0.15915494309189535f * t0, 0.0f, 0.15915494309189535f, C, t0, first0 * second0);
-    float t2 = symres_possiblef(first0, second0, C, t1);
-    return t2;
+    return symres_possiblef(first0, second0, C, t1);
 }
 
 static inline float symres_covariance_map_entryf(float K1, float K2, float C, float C_W, float C_b)

@@ -185,8 +185,7 @@ def __layer_1_one(K, C_W, C_b):
 
 @_scalar
 def __average_1(K):
-    value = 0.6366197723675814 * _angle(2.0 * K, sqrt(1.0 + 4.0 * K))
-    return value
+    return 0.6366197723675814 * _angle(2.0 * K, sqrt(1.0 + 4.0 * K))
 
 
 @_scalar
