@@ -10,13 +10,26 @@ from symres.codegen.emission.emitter import Dialect, Emitter, NoSpelling, argume
 from symres.codegen.planning.module_plan import ModulePlan
 from symres.codegen.planning.network_plan import DeepLayer, NetworkPlan
 from symres.codegen.planning.plan import KERNELS, Component, Function
+from symres.codegen.planning.straight_line import (
+    Assignments,
+    OfBothInputs,
+    Test,
+    floor,
+    floor_squared,
+    limits,
+    origin,
+    steps,
+    value,
+)
 from symres.codegen.planning.target import ArrayFunction, Capabilities, Target
 from symres.codegen.stable.primitives import (
     AngularSum,
     Atan2,
+    AtLeast,
+    AtMost,
+    Chosen,
     NonzeroDivisor,
     UpperAngle,
-    complement,
     correlation,
     determinant,
 )
@@ -43,6 +56,9 @@ PLAIN = Dialect(
         Atan2: "math.atan2({0}, {1})",
         UpperAngle: "math.atan2({0} or float({1} == 0.0), {1})",
         NonzeroDivisor: "({0} or 1.0)",
+        AtLeast: "max({0}, {1})",
+        AtMost: "min({0}, {1})",
+        Chosen: "({1} if {0} else {2})",
     },
     sqrt="math.sqrt({0})",
     root="math.sqrt({0})",
@@ -57,7 +73,15 @@ from fractions import Fraction
 def _determinant(K1, K2, C):
     """K1*K2 - C**2, rounded once."""
     return max(float(Fraction(K1)*Fraction(K2) - Fraction(C)**2), 0.0)
+
+
+def _correlation(K1, K2, C):
+    """The correlation, 0 where a kernel vanishes, and the root of 1 minus its square."""
+    size = math.sqrt(K1)*math.sqrt(K2)
+    return (max(-1.0, min(C/size, 1.0)), min(math.sqrt(_determinant(K1, K2, C))/size, 1.0)) if size else (0.0, 1.0)
 '''
+OF_BOTH = {determinant: "_determinant(K1, K2, C)", correlation: "_correlation(K1, K2, C)"}
+FLOORS = {floor: "1e-100", floor_squared: "1e-200"}
 
 
 class PlainTarget(Target):
@@ -126,27 +150,22 @@ class PlainTarget(Target):
         return Emitter(PLAIN, names).function(function.lines)
 
     def _component(self, component: Component) -> str:
-        code, guards = component.code, component.guards
+        code = component.code
         if not isinstance(code, sp.Expr) or component.fallback_integral is not None:
             raise NoSpelling.of(self.title, component.formula, "averages")
-        names = {s: variable(s) for s in component.symbols}
-        lines = []
-        kernels = ("K1", "K2") if component.is_pair else ("K",)
-        if guards.limit is not None:
-            lines.append(f"if K <= {guards.start!r}:\n        return {guards.limit!r}")
-        if not math.isinf(guards.largest):
-            lines.append(f"if max({', '.join(kernels)}) > {guards.largest!r}:\n        return math.nan")
-        if guards.floor is not None:
-            lines += [f"{k} = max({k}, {guards.floor!r})" for k in kernels]
-        if code.has(determinant) or code.has(complement):
-            floor = 0.0 if guards.floor is None else guards.floor**2
-            lines.append(f"determinant = max(_determinant(K1, K2, C), {floor!r})")
-        if code.has(correlation, complement):
-            lines.append("size = math.sqrt(K1)*math.sqrt(K2)")
-            lines.append("correlation = max(-1.0, min(C/size, 1.0)) if size else 0.0")
-            lines.append("complement = min(math.sqrt(determinant)/size, 1.0) if size else 1.0")
-        names |= {s: s.name for s in (determinant, correlation, complement)}
-        lines += Emitter(PLAIN, names).function([("return", code)])
+        names, lines = {s: variable(s) for s in component.symbols}, []
+        for step in (*limits(component).before, *origin(component).before, *steps(component, code)):
+            match step:
+                case Assignments():
+                    lines += emitted(names, step.results)
+                case Test():
+                    lines.append(f"{step.symbol} = {' and '.join(f'{s} <= {step.most!r}' for s in step.variables)}")
+                case OfBothInputs():
+                    lines.append(f"{', '.join(map(str, step.symbols))} = {OF_BOTH[step.symbols[0]]}")
+                case _:
+                    raise NoSpelling.of(self.title, component.formula, "sums")
+        returned = limits(component).result.xreplace({value: origin(component).result})
+        lines += emitted(names, [("return", returned)])
         about = "\n    ".join(docstrings.component_lines(component))
         return defined(
             f"{component.name}({', '.join(names[s] for s in component.symbols)})", [f'"""{about}\n    """', *lines]
@@ -176,7 +195,7 @@ def given(first: str, layer: DeepLayer) -> str:
 
 def emitted(names: dict[sp.Symbol, str], results: Sequence[tuple[str, sp.Expr]]) -> list[str]:
     """Assignments."""
-    return Emitter(PLAIN, names).function(results)
+    return Emitter(PLAIN, {**FLOORS, **names}).function(results)
 
 
 def defined(head: str, lines: Sequence[str]) -> str:

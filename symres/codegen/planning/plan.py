@@ -145,9 +145,9 @@ class Component:
         return C in self.symbols
 
     @property
-    def kernels(self) -> tuple[str, ...]:
-        """The names of the kernels in its code."""
-        return ("K1", "K2") if self.is_pair else ("K",)
+    def kernels(self) -> tuple[sp.Symbol, ...]:
+        """The kernels among its arguments."""
+        return (K1, K2) if self.is_pair else (K,)
 
     @property
     def is_plain(self) -> bool:

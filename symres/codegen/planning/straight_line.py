@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 import sympy as sp
 
-from ...core.symbols import K1, K2, C, K
+from ...core.symbols import C, K
 from ..fits.chebyshev import Fit
 from ..price.written_code import WrittenCode, WrittenSum
 from ..stable.primitives import AtLeast, AtMost, Chosen, GeneratedSymbol, complement, correlation, determinant
@@ -77,10 +77,10 @@ def limits(component: Component) -> Guard:
     if math.isinf(largest):
         return Guard()
     most = sp.Float(largest)
-    cut = [(k.name, AtMost(k, most)) for k in kernels_of(component)]
+    cut = [(k.name, AtMost(k, most)) for k in component.kernels]
     if component.is_pair:
         cut.append((C.name, AtLeast(AtMost(C, most), -most)))
-    before = (Test(inside, kernels_of(component), largest), Assignments(tuple(cut)))
+    before = (Test(inside, component.kernels, largest), Assignments(tuple(cut)))
     return Guard(before, Chosen(inside, value, sp.nan))
 
 
@@ -108,7 +108,7 @@ def steps(component: Component, code: sp.Expr | Fit, result: str = value.name) -
     together = [determinant] if determinant not in component.symbols and _has(written.formulas, determinant) else []
     floors = []
     if component.guards.floor is not None:
-        floors = [(k.name, AtLeast(k, floor)) for k in kernels_of(component)]
+        floors = [(k.name, AtLeast(k, floor)) for k in component.kernels]
     out: list[Step] = [Assignments(tuple(floors))] if floors else []
     if together:
         out.append(OfBothInputs((determinant,)))
@@ -134,11 +134,6 @@ def steps_of_function(function: Function) -> tuple[Step, ...]:
     """The lines of a function, the determinant of its inputs before where they contain it."""
     together = _has((e for _, e in function.lines), determinant)
     return (*([OfBothInputs((determinant,))] if together else []), Assignments(function.lines))
-
-
-def kernels_of(component: Component) -> tuple[sp.Symbol, ...]:
-    """The kernels among the arguments of a component."""
-    return (K1, K2) if component.is_pair else (K,)
 
 
 def _has(formulas: Iterable[sp.Expr], *symbols: sp.Symbol) -> bool:

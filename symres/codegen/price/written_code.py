@@ -75,11 +75,6 @@ class WrittenCode:
         )
 
     @property
-    def shared_names(self) -> dict[sp.Symbol, str]:
-        """The symbols of what all sums share, and their variables."""
-        return {symbol: symbol.name for symbol in DEFINITIONS if symbol.name in dict(self.shared)}
-
-    @property
     def formulas(self) -> list[sp.Expr]:
         """All expressions."""
         outside = (e for total in self.sums.values() for _, e in total.outside)

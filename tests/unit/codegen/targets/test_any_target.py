@@ -107,9 +107,9 @@ def test_errors_are_measured_on_the_code_of_the_target(added):
 
 
 def plan(target):
-    from symres.codegen.generate import _planner
+    from symres.codegen.generate import planner_for
 
-    planner = _planner(target)
+    planner = planner_for(target)
     planner.function(derived("gelu").covariance_map)
     return planner
 
