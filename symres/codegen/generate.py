@@ -109,11 +109,11 @@ def checked_prefix(prefix: str, target: Target) -> str:
         return ""
     asked = f"the prefix {prefix!r}"
     if not target.has_global_names:
-        found = f"functions of the target {target.name} are called by the name of their module"
-        raise DeclarationError(asked, found, "leave it out, and give the module's file another name")
+        problem = f"functions of the target {target.name} are called by the name of their module"
+        raise DeclarationError(asked, problem, "leave it out, and give the module's file another name")
     if not re.fullmatch(r"[A-Za-z]\w*", prefix, re.ASCII) or prefix.lower().startswith("symres"):
-        found = f"names of functions in {target.title} cannot begin with it"
-        raise DeclarationError(asked, found, "use a letter, then letters, digits and underscores, but not symres")
+        problem = f"names of functions in {target.title} cannot begin with it"
+        raise DeclarationError(asked, problem, "use a letter, then letters, digits and underscores, but not symres")
     return f"{prefix.rstrip('_')}_"
 
 
@@ -149,7 +149,7 @@ def _planned_module(
             missing[quantity.name] = error.found
     if not functions:
         raise NoClosedForm(f"{target.name} code for {_listed(missing)}", _reasons(missing), "export to LaTeX")
-    lacking = tuple(f"{lacks}: {found}" for lacks, found in missing.items())
+    lacking = tuple(f"{lacks}: {reason}" for lacks, reason in missing.items())
     plan = ModulePlan(title, command, tuple(functions), lacking, prefix=prefix)
 
     def module(extra: Extra | None) -> Module:
@@ -204,11 +204,11 @@ def _network(
 def _reasons(missing: Mapping[str, str]) -> str:
     """Why quantities have no code; each reason once."""
     groups: dict[str, list[str]] = {}
-    for name, found in missing.items():
-        groups.setdefault(found, []).append(name)
+    for name, reason in missing.items():
+        groups.setdefault(reason, []).append(name)
     if len(groups) == 1:
         return next(iter(groups))
-    return "; ".join(f"{_listed(names)}: {found}" for found, names in groups.items())
+    return "; ".join(f"{_listed(names)}: {reason}" for reason, names in groups.items())
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -220,12 +220,12 @@ def quantities_of(subject: Subject) -> dict[str, Quantity]:
     """The quantities of a subject, by the names of their functions."""
     if isinstance(subject, Quantity):
         return renamed({identifier(subject.name): subject})  # the slope in a symbol such as \alpha has its name
-    found = subject.quantities if isinstance(subject, DerivedLayer) else subject
-    if not isinstance(found, Mapping) or not found:
+    quantities = subject.quantities if isinstance(subject, DerivedLayer) else subject
+    if not isinstance(quantities, Mapping) or not quantities:
         raise DeclarationError(
             f"export of {type(subject).__name__}", "it contains no quantities", "pass a Quantity, a mapping or a Theory"
         )
-    return renamed(found)
+    return renamed(quantities)
 
 
 def planned_function(planner: Planner, target: Target, quantity: Quantity) -> Function:

@@ -133,8 +133,8 @@ class ArrayTarget(ArrayCode):
         """A module with one component alone, as public functions call it."""
         source = self.source(component)
         own = Definition(_head_of(component), source.lines)
-        found = [own, *self.component_definitions(component, source), *self.measured_definitions(component, source)]
-        body = [*source.preamble, *("\n    ".join([f"def {d.head}:", *d.lines]) for d in found)]
+        others = self.component_definitions(component, source) + self.measured_definitions(component, source)
+        body = [*source.preamble, *("\n    ".join([f"def {d.head}:", *d.lines]) for d in (own, *others))]
         imports = [line for group in self.imports for line in group.values()]
         tables = [f"{name} = {value}" for name, value in source.tables]
         return self.finished("\n".join([*imports, *self.runtime.definitions(*body), *tables, *body, ""]))
@@ -175,11 +175,11 @@ def _is_used(name: str, code: str) -> bool:
 def _spaced(definitions: Sequence[str]) -> str:
     """Definitions with empty lines between them, constants close together."""
     text = ""
-    for before, found in zip(("", *definitions), definitions, strict=False):
+    for before, following in zip(("", *definitions), definitions, strict=False):
         apart = (
             "\n\n\n"
-            if found.startswith(("def ", "class ", "@", "#")) or before.startswith(("def ", "class "))
+            if following.startswith(("def ", "class ", "@", "#")) or before.startswith(("def ", "class "))
             else "\n"
         )
-        text += (apart if text else "") + found
+        text += (apart if text else "") + following
     return text

@@ -115,20 +115,20 @@ def _pairs_text(pairs: Sequence[tuple[float, float]]) -> str:
     return "\n".join(["[", *lines, "]"])
 
 
-def _in_range(component: Component, found: Reduced, dialect: Dialect, result: str) -> list[str]:
+def _in_range(component: Component, formula: Reduced, dialect: Dialect, result: str) -> list[str]:
     """Lines that compute a formula with kernels of order 1: squares of others leave the range of narrow types."""
-    kernels, homogeneous = enumerate(component.kernels, 1), found.is_homogeneous
+    kernels, homogeneous = enumerate(component.kernels, 1), formula.is_homogeneous
     lines = [f"k{i}, q{i} = {dialect.reduced}({k}, {homogeneous})" for i, k in kernels]
     if component.is_pair:
         lines.append("c = C*q1*q2")
         if determinant in component.symbols:
             lines.append("determinant = determinant*q1*q1*q2*q2")
-        elif found.value.has(determinant):
+        elif formula.value.has(determinant):
             lines.append("determinant = _determinant(k1, k2, c)")
-        if found.value.has(correlation, complement):
+        if formula.value.has(correlation, complement):
             lines.append("correlation, complement = _correlation(k1, k2, c)")
     names = {s: variable(s) for s in component.symbols}
-    return [*lines, *Emitter(dialect, names).function([(result, found.whole)])]
+    return [*lines, *Emitter(dialect, names).function([(result, formula.whole)])]
 
 
 def fitted(component: Component, fit: Fit, dialect: Dialect, array: Callable[[str], str] = str) -> Source:

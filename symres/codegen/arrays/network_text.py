@@ -145,7 +145,7 @@ class NetworkText:
         results = [("kernel", layer.kernel), *((f"own{i}", e) for i, e in enumerate(layer.own))]
         one = target.of_one_input(layer, target.lines(names, results, "K"))
         kept = ", ".join(["kernel", *(f"own{i}" for i in range(len(layer.own)))])
-        found = [definition("one", "K", _doc([("K'", kernel_map)]), [*one, f"return {kept},"])]
+        definitions = [definition("one", "K", _doc([("K'", kernel_map)]), [*one, f"return {kept},"])]
         results = [("following", layer.covariance), ("tangent", layer.tangent)]
         if layer.is_steep:
             results[1:] = [("fixed", layer.fixed), ("slope", layer.slope)]
@@ -154,15 +154,15 @@ class NetworkText:
             both.append(f"tangent = fixed + {target.dialect.library}.where(Theta == 0.0, 0.0, Theta*slope)")
         doc = _doc([("C'", covariance_map), ("Theta'", ntk_map)]) + _errors(layer)
         pair = "K1, K2, C, Theta, determinant, first, second"
-        found.append(definition("pair", pair, doc, [*unpacked, *both, "return following, tangent"]))
+        definitions.append(definition("pair", pair, doc, [*unpacked, *both, "return following, tangent"]))
         if not plan.is_sharp:
-            return found
+            return definitions
         inner = [*unpacked, *target.lines(names, [("return", layer.slope)], "C")]
-        found.append(definition("slope", "K1, K2, C, determinant, first, second", ["dC'/dC."], inner))
+        definitions.append(definition("slope", "K1, K2, C, determinant, first, second", ["dC'/dC."], inner))
         if layer.parallel is not None:
             lines = target.lines(names, [("return", layer.parallel)], "K1")
-            found.append(definition("parallel", "K1, K2", ["K1'*K2' - C'**2 at C = sqrt(K1*K2)."], lines))
-        return found
+            definitions.append(definition("parallel", "K1, K2", ["K1'*K2' - C'**2 at C = sqrt(K1*K2)."], lines))
+        return definitions
 
 
 def _determined(component: Component) -> Component:

@@ -69,11 +69,11 @@ def curve_values(target: ArrayCode, plan: CurvePlan) -> dict[str, object]:
     quantity = plan.quantity
     names = {s: argument(s) for s in quantity.symbols}
     lines, series = [], []
-    for found in plan.sums:
-        table = f"_{found.symbol.name.upper()}"
-        lines += [*_summed(target, plan, found, table)]
-        names[found.symbol] = found.symbol.name
-        series += [(table, found.series)] if found.term is None else []
+    for total in plan.sums:
+        table = f"_{total.symbol.name.upper()}"
+        lines += [*_summed(target, plan, total, table)]
+        names[total.symbol] = total.symbol.name
+        series += [(table, total.series)] if total.term is None else []
     return {
         "name": quantity.name,
         "meaning": quantity.meaning[:1].upper() + quantity.meaning[1:],
@@ -90,13 +90,13 @@ def curve_values(target: ArrayCode, plan: CurvePlan) -> dict[str, object]:
     }
 
 
-def _summed(target: ArrayCode, plan: CurvePlan, found: PowerSum, table: str) -> list[str]:
+def _summed(target: ArrayCode, plan: CurvePlan, total: PowerSum, table: str) -> list[str]:
     """Lines that give a sum its name."""
-    symbols, name = plan.quantity.symbols, found.symbol.name
-    power = Emitter(target.dialect, {s: argument(s) for s in symbols}).function([("ratio", found.ratio)], prefix="q")
-    head = [*power, f"r = _powers(ratio, {found.first})"]
-    if found.term is None:
+    symbols, name = plan.quantity.symbols, total.symbol.name
+    power = Emitter(target.dialect, {s: argument(s) for s in symbols}).function([("ratio", total.ratio)], prefix="q")
+    head = [*power, f"r = _powers(ratio, {total.first})"]
+    if total.term is None:
         return [*head, f"{name} = (r*_chebyshev_series(r, {table})).sum(-1)"]
-    columns = {s: f"{argument(s)}_" for s in symbols} | {found.variable: "r"}
-    term = Emitter(target.dialect, columns).function([("term", found.term)], prefix="s")
+    columns = {s: f"{argument(s)}_" for s in symbols} | {total.variable: "r"}
+    term = Emitter(target.dialect, columns).function([("term", total.term)], prefix="s")
     return [*head, *term, f"{name} = term.sum(-1)"]

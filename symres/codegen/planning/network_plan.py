@@ -292,13 +292,13 @@ def inlined(
         codes: name of a function -> its arguments and its code; those that are not listed stay calls.
         inputs: the first arguments of those calls that are replaced; None for all.
     """
-    found = {}
+    written = {}
     for call in expr.atoms(AppliedUndef):
         name = call.func.__name__
         if name in codes and (inputs is None or call.args[: len(inputs)] == inputs):
             arguments, code = codes[name]
-            found[call] = code.xreplace(dict(zip(arguments, call.args, strict=True)))
-    return expr.xreplace(found)
+            written[call] = code.xreplace(dict(zip(arguments, call.args, strict=True)))
+    return expr.xreplace(written)
 
 
 def without_single_inputs(

@@ -177,8 +177,8 @@ class Component:
         Then code for narrow types computes in a wider one, or with kernels of order 1 and powers of 2 apart.
         """
         codes = [e for _, e in self.code.shape.steps] if isinstance(self.code, Fit) else [self.code]
-        found = (reduced(e) for e in codes if e is not None)
-        return float(max((r.steepest for r in found if r.leaves_range), default=0))
+        forms = (reduced(e) for e in codes if e is not None)
+        return float(max((r.steepest for r in forms if r.leaves_range), default=0))
 
     @property
     def call(self) -> Callable[..., sp.Expr]:
@@ -408,10 +408,10 @@ class _Splitting:
 
 def _triples(quantity: Quantity) -> list[tuple[sp.Symbol, sp.Symbol, sp.Symbol]]:
     """(K1, C, K2) and the like: the covariances of the quantity's averages over two variables."""
-    found = [(K1, C, K2)]
+    triples = [(K1, C, K2)]
     for expr in (*(step.definition for step in quantity.steps), quantity.definition):
         for node in averages(expr):
             covariance = tuple(node.covariance)
-            if len(covariance) == 3 and all(c.is_Symbol for c in covariance) and covariance not in found:
-                found.append(covariance)
-    return found
+            if len(covariance) == 3 and all(c.is_Symbol for c in covariance) and covariance not in triples:
+                triples.append(covariance)
+    return triples

@@ -56,10 +56,10 @@ def steadiest(component: Component, reference: Target) -> Component:
     best, least = component, float("inf")
     for way in ways:
         other = form.counted_from(way)
-        found = replace(component, form=other, code=in_determinant_form(other.stable()))
-        share = largest_share(found, reference)
+        candidate = replace(component, form=other, code=in_determinant_form(other.stable()))
+        share = largest_share(candidate, reference)
         if share < 0.5 * least:  # not for the sake of a rounding
-            best, least = found, share
+            best, least = candidate, share
         if least <= HARMLESS:
             break
     return best

@@ -104,19 +104,19 @@ def _of_closed_form(wanted: Component, target: Target, reference: Target, accept
     def measured(component: Component) -> Component:
         if _is_unspelled(component, reference):
             raise NoSpelling.of(target.title, component.formula, target.unspelled(component.code))
-        found = _measured(component, reference, accept_cancellation)
-        if is_special and not accept_cancellation and not found.measured.error <= FEW_DIGITS:
-            lost = f"its terms cancel in floats (error {found.measured.error:.0e} at {found.measured.worst})"
+        judged = _measured(component, reference, accept_cancellation)
+        if is_special and not accept_cancellation and not judged.measured.error <= FEW_DIGITS:
+            lost = f"its terms cancel in floats (error {judged.measured.error:.0e} at {judged.measured.worst})"
             raise _refused(wanted, target.title, lost)
-        return found
+        return judged
 
     closed = _stabilised(wanted, reference)
     if is_single and (_is_unspelled(closed, reference) or target.unspelled(closed.code)):
         return _fitted(wanted.name, wanted.formula, reference)
     bare = replace(closed, fallback_integral=None)
     if wanted.fallback_integral is None or is_harmless(closed, reference) or doubt(closed.code) is None:
-        found = measured(bare)
-        return _better_fit(found, reference) if is_single and found.measured.error > ACCURATE else found
+        direct = measured(bare)
+        return _better_fit(direct, reference) if is_single and direct.measured.error > ACCURATE else direct
     sums = _as_sums(closed, wanted.fallback_integral)
     has_tails = isinstance(closed.code, sp.Expr) and closed.code.has(TwoSigns, TwoTails)
     if sums is not None and not has_tails:  # beside tails they have fewer digits far out
@@ -161,9 +161,9 @@ def _measured_certain(component: Component, title: str, reference: Target) -> Co
     """
     bounded = Certain(component.code, UNIT * doubt(component.code))
     certain = replace(component, code=bounded, fallback_integral=None).guarded(floor=FLOOR)
-    found = errors.measured_pair(certain, reference)
-    if not math.isfinite(found.measured.error):
-        where = f"its terms cancel in floats at {found.measured.worst}, where code for NumPy and PyTorch integrates"
+    judged = errors.measured_pair(certain, reference)
+    if not math.isfinite(judged.measured.error):
+        where = f"its terms cancel in floats at {judged.measured.worst}, where code for NumPy and PyTorch integrates"
         raise _refused(component, title, where)
     return _measured(certain, reference, accept_cancellation=True)
 
@@ -171,10 +171,10 @@ def _measured_certain(component: Component, title: str, reference: Target) -> Co
 @lru_cache(maxsize=256)
 def _measured_in(component: Component, target: Target) -> Component:
     """A component with the errors of its code in another target; errors on the reference chose the code."""
-    found = _remeasured(component, target)
+    judged = _remeasured(component, target)
     unended = component.with_measured(max_kernel=math.inf)  # averages end elsewhere with other parameters
     others = _elsewhere(component, lambda values: _remeasured(unended, target, values))
-    return found.with_measured(language=target.title, elsewhere=_listed(component, others, found.last))
+    return judged.with_measured(language=target.title, elsewhere=_listed(component, others, judged.last))
 
 
 def _remeasured(component: Component, target: Target, values: Values | None = None) -> Component:
@@ -183,14 +183,14 @@ def _remeasured(component: Component, target: Target, values: Values | None = No
     Raises:
         SymresError: kernels of order one are inaccurate.
     """
-    found = errors.measured(component, target, values)
-    if found.guards.limit != component.guards.limit:
+    judged = errors.measured(component, target, values)
+    if judged.guards.limit != component.guards.limit:
         return component.with_measured(error=math.inf, worst="K = 0")
-    if found.guards.largest < component.guards.largest and values is None:
+    if judged.guards.largest < component.guards.largest and values is None:
         return component.with_measured(
-            error=math.inf, worst=f"kernels above {found.guards.largest:g}: {found.measured.reason}"
+            error=math.inf, worst=f"kernels above {judged.guards.largest:g}: {judged.measured.reason}"
         )
-    return found
+    return judged
 
 
 @lru_cache(maxsize=256)
@@ -223,8 +223,8 @@ def _check_loss(component: Component, title: str, where: str = "") -> None:
         raise _refused(component, title, f"its terms cancel in floats (error {lost:.0e}{of}{where})")
 
 
-def _refused(component: Component, title: str, found: str) -> LosesDigits:
-    return LosesDigits(f"{title} code for {str(component.formula)[:80]}", found, "export to LaTeX")
+def _refused(component: Component, title: str, reason: str) -> LosesDigits:
+    return LosesDigits(f"{title} code for {str(component.formula)[:80]}", reason, "export to LaTeX")
 
 
 def _as_sums(component: Component, integral: sp.Expr | None) -> Component | None:
@@ -273,21 +273,21 @@ def _measured(component: Component, reference: Target, accept_cancellation: bool
     def measure(values: Values | None = None) -> Component:
         return errors.measured(errors.with_ends(component, reference, values), reference, values)
 
-    found, others = measure(), []
+    usual, others = measure(), []
     if not accept_cancellation:
-        _check_loss(found, reference.title)
+        _check_loss(usual, reference.title)
     for where, other in _elsewhere(component, measure):
         others.append((where, other))
         if isinstance(other, SymresError):
             continue
-        moves = found.guards.limit != other.guards.limit  # the limit at K = 0, with a parameter
+        moves = usual.guards.limit != other.guards.limit  # the limit at K = 0, with a parameter
         if moves and component.guards.floor is not None and not accept_cancellation:
             raise _refused(component, reference.title, "its limit at K = 0 depends on parameters")
-        if moves or (other.guards.floor is not None and found.guards.floor is None):  # one code serves all values
+        if moves or (other.guards.floor is not None and usual.guards.floor is None):  # one code serves all values
             return _measured(component.guarded(floor=FLOOR), reference, accept_cancellation)
         if not accept_cancellation:
             _check_loss(other, reference.title, f" {where}")
-    return found.with_measured(language=reference.title, elsewhere=_listed(component, others, found.last))
+    return usual.with_measured(language=reference.title, elsewhere=_listed(component, others, usual.last))
 
 
 _Outcome = tuple[str, Component | SymresError]  # with which values of parameters, and what was found
@@ -316,15 +316,15 @@ def _listed(component: Component, outcomes: Iterable[_Outcome], last: float) -> 
     return "; ".join(texts)
 
 
-def _outcome(found: Component, last: float) -> str:
+def _outcome(component: Component, last: float) -> str:
     """The error of a component, as text; it names the largest kernel unless that is ``last``, of usual parameters."""
-    if not math.isfinite(found.measured.error):
-        return f"no value at {found.measured.worst}"
-    error = errors.round_up(found.measured.error)
+    if not math.isfinite(component.measured.error):
+        return f"no value at {component.measured.worst}"
+    error = errors.round_up(component.measured.error)
     text = f"at most {error:.0e}" if error < 1 else "no digits"
-    if found.measured.error > FEW_DIGITS:
-        beside = found.measured.error_over_max
+    if component.measured.error > FEW_DIGITS:
+        beside = component.measured.error_over_max
         of_largest = "" if beside is None else f"; {errors.round_up(beside):.0e} of the largest value"
-        text += f" (worst at {found.measured.worst}{of_largest})"
-    text += f"; no value {found.measured.undefined}" if found.measured.undefined else ""
-    return text + (f" for kernels up to {min(found.last, MEASURED):g}" if found.last != last else "")
+        text += f" (worst at {component.measured.worst}{of_largest})"
+    text += f"; no value {component.measured.undefined}" if component.measured.undefined else ""
+    return text + (f" for kernels up to {min(component.last, MEASURED):g}" if component.last != last else "")

@@ -66,21 +66,23 @@ def measured_kernel(component: Component, target: Target, values: Values | None 
     formula, extra = with_numbers(component, values)
     points = np.array([k for k in grid()[:: 4 if averages(formula) else 1] if k <= component.guards.largest])
     function = running(component, target)
-    found = _values(function, [(float(k),) for k in points], extra)
+    values_of_code = _values(function, [(float(k),) for k in points], extra)
     component = _with_limit(component, formula, function, extra)
     if math.isinf(component.measured.error):
         return component
-    if averages(formula) and np.isfinite(found[0]) and not np.isfinite(found[-1]):
-        inside = int(np.argmin(np.isfinite(found)))
+    if averages(formula) and np.isfinite(values_of_code[0]) and not np.isfinite(values_of_code[-1]):
+        inside = int(np.argmin(np.isfinite(values_of_code)))
         component = component.with_measured(max_kernel=float(f"{points[inside - 1]:.2g}"), reason=UNREACHED)
-        points, found = points[:inside], found[:inside]
+        points, values_of_code = points[:inside], values_of_code[:inside]
     errors = [
         (deviation(formula, (float(k),), float(value), component.by_value), f"K = {k:.3g}")
-        for k, value in zip(points, found, strict=True)
+        for k, value in zip(points, values_of_code, strict=True)
     ]
     if isinstance(component.code, Fit) and component.code.absolute:
         exact = np.array([float(_ball(formula, _at((float(k),)), BITS).mid()) for k in points])
-        component = component.with_measured(error_over_max=float(np.max(np.abs(found - exact)) / np.max(np.abs(exact))))
+        component = component.with_measured(
+            error_over_max=float(np.max(np.abs(values_of_code - exact)) / np.max(np.abs(exact)))
+        )
     worst, where = max(errors)
     poor = [k for k, (error, _) in zip(points, errors, strict=True) if error > INACCURATE]
     if poor and component.measured.error_over_max is not None:
@@ -138,10 +140,10 @@ def measured_pair(component: Component, target: Target, values: Values | None = 
     formula, extra = with_numbers(component, values)
     points = open_pairs() if formula.has(S4) else samples.all_pairs()  # a ball of S4 takes a second
     function = running(component, target)
-    found = _values(function, points, extra)
-    errors = (deviation(formula, point, float(value)) for point, value in zip(points, found, strict=True))
+    computed = _values(function, points, extra)
+    errors = (deviation(formula, point, float(value)) for point, value in zip(points, computed, strict=True))
     worst, where = max(zip(errors, map(named, points), strict=True))
-    beside = _beside_largest(formula, points, found) if worst > FEW_DIGITS else None
+    beside = _beside_largest(formula, points, computed) if worst > FEW_DIGITS else None
     undefined = undefined_ends(component, target, values)
     gap = _gap(function, extra)
     return component.with_measured(error=worst, worst=where, error_over_max=beside, gap=gap, undefined=undefined)
@@ -168,10 +170,10 @@ def undefined_ends(component: Component, target: Target, values: Values | None =
     return " and ".join(undefined)
 
 
-def _beside_largest(formula: sp.Expr, points: Sequence[Point], found: Floats) -> float:
+def _beside_largest(formula: sp.Expr, points: Sequence[Point], computed: Floats) -> float:
     """The largest error of a pair kernel, relative to its largest value for the same two kernels."""
     groups: dict[tuple[float, float], list[tuple[float, float]]] = {}
-    for (k1, k2, c), value in zip(points, found, strict=True):
+    for (k1, k2, c), value in zip(points, computed, strict=True):
         exact = _known(formula, _at((k1, k2, c)))
         if exact.is_finite():
             groups.setdefault((k1, k2), []).append((abs(float(value) - float(exact.mid())), _size(exact)))
@@ -206,18 +208,20 @@ def measured_quadrature(component: Component, target: Target, values: Values | N
     points = [point for point in sorted(open_pairs(), key=larger) if larger(point) <= component.guards.largest]
     points = points[:: 1 if values is None else 2]  # balls take most of the time
     alike = (list(group) for _, group in groupby(points, larger))  # large kernels take long: only until some fail
-    measured = ((point, found) for group in alike for point, found in _in_each_way(function, group, extra, target))
+    measured = (
+        (point, computed) for group in alike for point, computed in _in_each_way(function, group, extra, target)
+    )
     errors, reached, previous = [(0.0, "")], 0.0, 0.0
-    for point, found in measured:
+    for point, computed in measured:
         if larger(point) > previous:
             reached, previous = previous, larger(point)
-        error, reason = _pair_error(formula, point, found)
+        error, reason = _pair_error(formula, point, computed)
         if error < INACCURATE:
             errors.append((error, named(point)))
             continue
         if reached < SHORTEST:
             raise SymresError(f"code for {component.formula}", reason, "export it to LaTeX")
-        if (component.parameters or target.ends) and not np.isfinite(found).any():
+        if (component.parameters or target.ends) and not np.isfinite(computed).any():
             if target.ends:
                 last, error = _last_number(formula, function, extra, reached, larger(point))
                 reached, errors = last, [*errors, (error, f"nearly parallel inputs of the kernel {last:g}")]
@@ -260,26 +264,26 @@ def _last_number(
     last, following, value = SHORTEST, beyond, math.nan
     for _ in range(2):  # the second time between two neighbours
         kernels = np.array([float(f"{k:.3g}") for k in np.geomspace(last, following, SOUGHT)])
-        found = function(kernels, kernels, NEARLY * kernels, *extra)
-        ended = [*np.flatnonzero(~np.isfinite(found)), SOUGHT][0]
+        computed = function(kernels, kernels, NEARLY * kernels, *extra)
+        ended = [*np.flatnonzero(~np.isfinite(computed)), SOUGHT][0]
         if not ended:
             break
-        last, value = float(kernels[ended - 1]), float(found[ended - 1])
+        last, value = float(kernels[ended - 1]), float(computed[ended - 1])
         following = float(kernels[min(ended, SOUGHT - 1)])
     error, _ = _pair_error(formula, (last, last, NEARLY * last), [value])
     return (last, error) if error < INACCURATE else (reached, 0.0)
 
 
-def _pair_error(formula: sp.Expr, point: Point, found: Sequence[float]) -> tuple[float, str]:
+def _pair_error(formula: sp.Expr, point: Point, computed: Sequence[float]) -> tuple[float, str]:
     """The error of values of a pair kernel, infinite where it cannot be told, and what to say of a large one."""
-    if not np.isfinite(found).all():
+    if not np.isfinite(computed).all():
         return math.inf, f"quadrature fails at {named(point)}"
     try:
         scale = _bound(formula)(*point[:2])
         exact = float(_ball(formula, _at(point), 60).mid()) if scale > 1e-290 else 0.0
     except SymresError as error:
         return math.inf, f"{error.found} at {named(point)}"
-    deviation = max(abs(float(value) - exact) for value in found) / max(scale, 1e-290)
+    deviation = max(abs(float(value) - exact) for value in computed) / max(scale, 1e-290)
     if not math.isfinite(deviation):
         return math.inf, f"values exceed the range of floats at {named(point)}"
     return deviation, f"quadrature is off by {deviation:.1e} at {named(point)}"

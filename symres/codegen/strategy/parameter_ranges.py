@@ -47,9 +47,9 @@ def _is_right(component: Component, function: ArrayFunction, p: sp.Symbol, value
     for k1, k2, c in PAIRS[:few]:
         point = (k1, k2, c) if component.is_pair else (k2,)
         with np.errstate(all="ignore"):
-            found = float(np.ravel(function(*(np.array([x]) for x in point), *extra))[0])
+            computed = float(np.ravel(function(*(np.array([x]) for x in point), *extra))[0])
         try:
-            if math.isnan(found) or not deviation(formula, point, found) <= INACCURATE:
+            if math.isnan(computed) or not deviation(formula, point, computed) <= INACCURATE:
                 return False
         except SymresError:
             return False

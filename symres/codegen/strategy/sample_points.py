@@ -38,12 +38,12 @@ def other_values(names: tuple[sp.Symbol, ...]) -> list[Values]:
 
     In the second set, parameters that may be negative are negative and far out.
     """
-    found = [dict(zip(names, cycle(values), strict=False)) for values in EXTREMES if names]
-    for values in found[1:2]:
+    sets = [dict(zip(names, cycle(values), strict=False)) for values in EXTREMES if names]
+    for values in sets[1:2]:
         values.update({name: -GREAT for name in names if not name.is_nonnegative})
-    found.append({name: PARAMETER if name.is_nonzero else sp.Integer(0) for name in names})
+    sets.append({name: PARAMETER if name.is_nonzero else sp.Integer(0) for name in names})
     seen = [dict.fromkeys(names, PARAMETER)]
-    return [values for place, values in enumerate(found) if values not in (*found[:place], *seen)]
+    return [values for place, values in enumerate(sets) if values not in (*sets[:place], *seen)]
 
 
 def larger(point: Point) -> float:
