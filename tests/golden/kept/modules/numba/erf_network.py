@@ -385,12 +385,48 @@ def _require_memory(failed):
         raise MemoryError("memory is too small for the numbers of all layers and inputs")
 
 
+def _real(value, kind=np.float64):
+    """An argument as an array of floats; complex numbers would lose a part of them."""
+    if np.iscomplexobj(value):
+        raise TypeError(f"arguments are real numbers, not {np.asarray(value).dtype}: pass the real parts")
+    return np.asarray(value, dtype=kind)
+
+
+def _covariances(K1, K2, C, kind=np.float64):
+    """Covariances; where an argument has fewer digits than ``kind``, they exceed sqrt(K1*K2) by the rounding of that.
+
+    What exceeds it by 64 ulp of the shortest type at most is cut off there; all else stays as it is.
+    """
+    kinds = [np.asarray(a).dtype for a in (K1, K2, C)]
+    unit = max([np.finfo(k).eps for k in kinds if k.kind == "f"], default=0.0)
+    if unit <= np.finfo(kind).eps:
+        return C
+    first, second, covariance = map(_real, (K1, K2, C))
+    with np.errstate(invalid="ignore"):  # kernels below 0 are nan
+        size = np.sqrt(first) * np.sqrt(second)
+    over = np.abs(covariance) > (1.0 + 4.0 * np.finfo(np.float64).eps) * size  # C = K1 = K2 stays as it is
+    over &= np.abs(covariance) <= (1.0 + 64.0 * float(unit)) * size
+    return np.where(over, np.copysign(size, covariance), covariance) if over.any() else C
+
+
 def _kernels_of_rows(X1, X2, kind, each=map):
-    """Kernels x.x'/n0 of the rows of one matrix, of another, and of their pairs."""
-    given = [np.asarray(X) for X in (X1, X2) if X is not None]
-    if any(X.ndim != 2 for X in given) or given[0].shape[1] != given[-1].shape[1] or not given[0].shape[1]:
-        raise ValueError(f"inputs are matrices with equally many columns, not of shapes {[X.shape for X in given]}")
-    first, *others = [_real(X, kind) for X in given]
+    """Kernels x.x'/n0 of the rows of one matrix, of another, and of their pairs.
+
+    Equal rows, whose products may be summed in different orders, get one kernel; what exceeds sqrt(K1*K2) is cut off.
+
+    Args:
+        X1: of shape (N, n0).
+        X2: of shape (M, n0); None stands for X1.
+        kind: what is computed in.
+        each: applies a function to blocks of rows, in any order: the map of an executor does so in its threads.
+
+    Returns:
+        (K1, K2, C), of shapes (N,), (M,) and (N, M); without X2, C below the diagonal is not computed.
+    """
+    matrices = [np.asarray(X) for X in (X1, X2) if X is not None]
+    if any(X.ndim != 2 for X in matrices) or matrices[0].shape[1] != matrices[-1].shape[1] or not matrices[0].shape[1]:
+        raise ValueError(f"inputs are matrices with equally many columns, not of shapes {[X.shape for X in matrices]}")
+    first, *others = [_real(X, kind) for X in matrices]
     second = others[0] if others else first
     scaled = first / first.dtype.type(first.shape[1])
     K1 = np.einsum("ij,ij->i", scaled, first)
@@ -399,9 +435,9 @@ def _kernels_of_rows(X1, X2, kind, each=map):
     equal = {}
     for j, row in enumerate(second + 0.0):  # of the two zeros one
         equal.setdefault(row.tobytes(), []).append(j)
-    for places in equal.values():
-        if len(places) > 1:
-            K2[places] = K2[places[0]]
+    for alike in equal.values():
+        if len(alike) > 1:
+            K2[alike] = K2[alike[0]]
     C = np.zeros((len(first), len(second)), dtype=first.dtype)
 
     def multiplied(start):
@@ -413,36 +449,15 @@ def _kernels_of_rows(X1, X2, kind, each=map):
     list(each(multiplied, range(0, len(first), 128)))
     if X2 is None:
         np.fill_diagonal(C, K1)
-        for places in equal.values():
-            if len(places) > 1:
-                C[np.ix_(places, places)] = K1[places[0]]
+        for alike in equal.values():
+            if len(alike) > 1:
+                C[np.ix_(alike, alike)] = K1[alike[0]]
         return K1, K1, C
     for i, row in enumerate(first + 0.0):
-        places = equal.get(row.tobytes(), [])
-        if places:
-            C[i, places] = K1[i] = K2[places[0]]
+        alike = equal.get(row.tobytes(), [])
+        if alike:
+            C[i, alike] = K1[i] = K2[alike[0]]
     return K1, K2, C
-
-
-def _real(value, kind=np.float64):
-    """An argument as an array of floats; complex numbers would lose a part of them."""
-    if np.iscomplexobj(value):
-        raise TypeError(f"arguments are real numbers, not {np.asarray(value).dtype}: pass the real parts")
-    return np.asarray(value, dtype=kind)
-
-
-def _covariances(K1, K2, C, kind=np.float64):
-    """Covariances; where an argument has fewer digits than ``kind``, they exceed sqrt(K1*K2) by the rounding of that."""
-    kinds = [np.asarray(a).dtype for a in (K1, K2, C)]
-    unit = max([np.finfo(k).eps for k in kinds if k.kind == "f"], default=0.0)
-    if unit <= np.finfo(kind).eps:
-        return C
-    first, second, covariance = map(_real, (K1, K2, C))
-    with np.errstate(invalid="ignore"):  # kernels below 0 are nan
-        size = np.sqrt(first) * np.sqrt(second)
-    over = np.abs(covariance) > (1.0 + 4.0 * np.finfo(np.float64).eps) * size  # C = K1 = K2 stays as it is
-    over &= np.abs(covariance) <= (1.0 + 64.0 * float(unit)) * size
-    return np.where(over, np.copysign(size, covariance), covariance) if over.any() else C
 
 
 _LOCK = Lock()
