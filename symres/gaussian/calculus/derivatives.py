@@ -254,7 +254,7 @@ def _jumps(f: PiecewiseFunction) -> Iterator[tuple[sp.Expr, sp.Expr]]:
 
 def _slope(integrand: sp.Expr, dimension: int, i: int) -> sp.Expr:
     """The derivative in variable i away from breakpoints; activations that are continuous keep their names."""
-    slope, terms = integrand.diff(variables[i]), separate(integrand, dimension)
+    slope, terms = integrand.diff(variables[i]), separate(integrand, variables[:dimension])
     if _is_function(slope) and _is_continuous(terms, i):
         return slope
     return sp.Add(*(c * _product([f.diff() if k == i else f for k, f in enumerate(factors)]) for c, factors in terms))

@@ -96,7 +96,7 @@ class Expectation(AverageNode, sp.Expr):
                 return sp.Add(
                     *(
                         c * cls(_in_first_variable(f), one) * cls(_in_first_variable(g), other)
-                        for c, (f, g) in separate(integrand, 2)
+                        for c, (f, g) in separate(integrand, variables[:2])
                     )
                 )
             if sp.expand(one * other - both**2) == 0:
@@ -144,7 +144,7 @@ class Expectation(AverageNode, sp.Expr):
         Raises:
             NoClosedForm: a factor depends on two variables at once.
         """
-        return separate(self.integrand, self.dimension)
+        return separate(self.integrand, variables[: self.dimension])
 
     # ---- evaluation --------------------------------------------------------------------------------------------
 

@@ -46,6 +46,7 @@ _KEPT = 256  # rules, of a hundred kilobytes each
 GUARD_BITS = 20  # beyond the bits asked for, for the rounding of sums
 NARROWEST_SHELL = 1.01  # ratio of the ends of a shell below which shells are not divided further
 _FINEST = 1 + 2.0**-40  # ratio of distances at which the search for a peak ends
+_FLAT_START = 2.0  # a distance at which functions that decay by themselves are small, or nearly so
 _PROBES = (40, 80)  # growth is probed at 2**k standard deviations
 Interval = tuple[arb, arb]
 _INTRICATE = "write it with tanh, sigmoid, cosh, Phi instead of sums and quotients that cancel far out"
@@ -219,6 +220,8 @@ def segments_between(breakpoints: Sequence[arb], parts: Sequence[Function | None
 def rule(segments: list[Segment], weight: Weight, size: float, bits: int) -> PlannedRule:
     """The integral of segments*exp(-x**2/2v) over x, to about 2**(size - bits), in the current precision.
 
+    The variance v may be infinite, where the function itself decays.
+
     Raises:
         SymresError: the function could not be bounded.
     """
@@ -281,7 +284,8 @@ def rough_log2_size(segment: Segment, weight: Weight) -> float:
 
 def tail_cutoff(segments: list[Segment], weight: Weight, side: int, tolerance: float, bits: int) -> tuple[float, float]:
     """Where to end the panels on one side, and log2 of a bound on the integral beyond."""
-    distance = math.sqrt(2 * weight.largest_variance * (bits + 8) / LOG2_E)
+    variance = weight.largest_variance
+    distance = math.sqrt(2 * variance * (bits + 8) / LOG2_E) if variance < math.inf else _FLAT_START
     # the next multiple of an eighth of the power of two below: panels up to it recur with other variances
     unit = 2.0 ** (math.frexp(distance)[1] - 4)
     x = side * math.ceil(distance / unit) * unit
@@ -333,7 +337,7 @@ def log2_tail(segments: list[Segment], weight: Weight, x: float, tolerance: floa
         leaping = leap and steps > 2 and abs(outer) < last
         if leaping:  # the mass is next to nothing already: to the last breakpoint in one step
             outer = math.copysign(min(last, 1e150), x)
-        mass = -inner * inner / (2 * variance) * LOG2_E * (1 - 1e-14) + math.log2(variance / abs(inner)) + 1e-6
+        mass = _log2_mass(variance, inner, outer)
         low, high = sorted((inner, outer))
         size = log2_largest(segments, weight, low, high)
         narrow = not leaping and ratio < NARROWEST_SHELL**2
@@ -350,12 +354,20 @@ def log2_tail(segments: list[Segment], weight: Weight, x: float, tolerance: floa
             continue
         bounds.append(size + mass)
         steps += 1
-        if steps > 2 and abs(inner) > last and max(size, 0.0) + mass < min(tolerance, 0.0) - 16 * bits:
+        least = size if variance == math.inf else max(size, 0.0)
+        if steps > 2 and abs(inner) > last and least + mass < min(tolerance, 0.0) - 16 * bits:
             break
         inner, ratio = outer, min(2.0, ratio**2)
     else:
         bounds.append(-1e299)
     return log2_sum(bounds)
+
+
+def _log2_mass(variance: float, inner: float, outer: float) -> float:
+    """log2 of a bound on the integral of the weight from a place outwards; of an infinite variance, up to another."""
+    if variance == math.inf:
+        return math.log2(abs(outer - inner)) + 1e-6
+    return -inner * inner / (2 * variance) * LOG2_E * (1 - 1e-14) + math.log2(variance / abs(inner)) + 1e-6
 
 
 def log2_largest(

@@ -19,7 +19,6 @@ from .critical_conditions import (
     Conditions,
     Maps,
     NoConditions,
-    Obstacle,
     affine,
     conditions_of,
     expression_of,
@@ -29,7 +28,7 @@ from .critical_conditions import (
 from .explicit_line import agree, line_of_points
 from .kernel_flow import growth, zero_points
 from .numerical_search import searched_points
-from .parameter_effects import at_generic, can_be_positive, sign_at_reference, signs_where
+from .parameter_effects import at_generic, generic_sign, sign_at_reference, signs_where
 
 _LARGE = (sp.Integer(10) ** 4, sp.Integer(10) ** 7)
 _BITS = 60
@@ -87,8 +86,8 @@ def _unsolved(why: NoConditions, maps: Maps) -> SearchResult:
     if free == {C_W, C_b}:
         return searched_points(maps)
     others = ", ".join(sorted(s.name for s in free - {C_W, C_b}))
-    remedy = f"; set numbers for {others}" if others and why.obstacle is not Obstacle.PARAMETERS else ""
-    return SearchResult(remarks=(f"{_UNSEEN} K* > 0, because {why.sentence}{remedy}",), complete=False)
+    remedy = f"; set numbers for {others}" if others and not why.asks_for_numbers else ""
+    return SearchResult(remarks=(f"{_UNSEEN} K* > 0, because {why.reason}{remedy}",), complete=False)
 
 
 def _never(fixed: Quantity, maps: Maps) -> str:
@@ -184,7 +183,7 @@ def _scale_invariant(maps: Maps) -> Criticality | None:
         return None
     points = []
     for weight in solved(chi - 1):
-        if not can_be_positive(weight):
+        if generic_sign(weight) <= 0:
             continue
         kept = textbook((flow - K).subs(C_W, weight))
         without, slope = affine(kept, C_b) or (sp.nan, sp.nan)
@@ -208,7 +207,7 @@ def _positive_points(conditions: Conditions, parallel: Quantity) -> SearchResult
         star = conditions.kernel_at(value, exact)
         weight, bias = (conditions.at(solution, value, exact) for solution in (conditions.C_W, conditions.C_b))
         place = {s: conditions.unit.removed(e) for s, e in ((K, star), (C_W, weight), (C_b, bias))}  # of the same signs
-        lacks = "" if can_be_positive(place[C_W]) else "C_W > 0"
+        lacks = "" if generic_sign(place[C_W]) > 0 else "C_W > 0"
         lacks = lacks or ("C_b >= 0" if sign_at_reference(place[C_b]) < 0 else "")
         if lacks:
             remarks.append(f"the susceptibilities meet at K = {sp.N(star, 6)}, but no {lacks} makes it critical")

@@ -230,7 +230,7 @@ def line_of_points(conditions: Conditions | NoConditions, maps: Maps) -> SearchR
         kernel, bias = explicit
         return _along(C_W, (tidy_factors(canonical(kernel)), C_W, bias), "every C_W > 0", maps[1])
     if isinstance(conditions, NoConditions):
-        why = f"the susceptibilities agree, so that all of the critical line is critical, but {conditions.sentence}"
+        why = f"the susceptibilities agree, so that all of the critical line is critical, but {conditions.reason}"
         return SearchResult(remarks=(why,), complete=False)
     place = (e.xreplace(conditions.numbers) for e in (conditions.kernel, conditions.C_W, conditions.C_b))
     kernel, weight, bias = map(sp.factor_terms, place)

@@ -35,7 +35,6 @@ from .parameter_effects import (
     Unit,
     at_generic,
     at_reference,
-    can_be_positive,
     generic_sign,
     sign_at,
     sign_at_reference,
@@ -70,7 +69,7 @@ def zero_points(maps: Maps) -> SearchResult:
     one, other = (limit.get(sp.Integer(0), sp.Integer(0)) for limit in limits)
     if any(power < 0 for limit in limits for power in limit) or sp.expand(one - other) != 0:
         return SearchResult(remarks=("the susceptibilities differ at K = 0",))
-    solutions = [tidy_factors(w) for w in solved(one - 1) if can_be_positive(w)]
+    solutions = [tidy_factors(w) for w in solved(one - 1) if generic_sign(w) > 0]
     if not solutions:
         return SearchResult(remarks=("at K = 0 no C_W > 0 makes the susceptibilities 1",))
     try:

@@ -59,11 +59,6 @@ def generic_sign(expression: sp.Expr) -> int:
     return sign_at_reference(expression) or sign_at_reference(at_generic(expression))
 
 
-def can_be_positive(expression: sp.Expr) -> bool:
-    """Whether an expression is positive at the reference, and at generic parameters if there are others."""
-    return generic_sign(expression) > 0
-
-
 def signs_where(expression: sp.Expr, weight: sp.Expr) -> set[int]:
     """The signs of an expression for admissible values of parameters at which a C_W is positive; 0 if one is open."""
     at_one = expression.subs(K, 1)

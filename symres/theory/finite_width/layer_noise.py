@@ -10,16 +10,13 @@ from dataclasses import dataclass, replace
 
 import sympy as sp
 
-from ...activations.piecewise import PiecewiseFunction, product
 from ...core.errors import UnsupportedLayer
 from ...core.symbols import z
 from ...functions.floats.float_averages import CompiledExpressions, FloatFunction, Values
-from ...gaussian.calculus.integrand import distributed, pieces_of
+from ...gaussian.calculus.integrand import ONE, separate
 from ...numerics.deferred_numpy import Array, np
 from ..walk.linear_forms import Averager, Form
 from .layer_response import LayerResponse, total_slopes
-
-_ONE = PiecewiseFunction((), (sp.Integer(1),))
 
 
 @dataclass(frozen=True)
@@ -142,31 +139,17 @@ def _products(
 ) -> list[tuple[sp.Expr, list[tuple[tuple[FloatFunction, ...], tuple[Form, ...]]]]]:
     """An integrand as a sum of factors times groups of functions, each with the forms of its variables."""
     found = []
-    for term in sp.Add.make_args(distributed(integrand)):
-        coefficient = sp.Integer(1)
-        by_variable: dict[int, PiecewiseFunction] = {}
-        for factor in sp.Mul.make_args(term):
-            used = averager.used(factor)
-            if not used:
-                coefficient *= factor
-            elif len(used) == 1:
-                piece = pieces_of(factor, averager.names[used[0]])
-                before = by_variable.get(used[0], _ONE)
-                by_variable[used[0]] = before.map(product, piece)
-            else:
-                raise UnsupportedLayer(
-                    f"the fluctuations of {factor}", "it depends on several neurons", "put a Dense around its argument"
-                )
+    for coefficient, functions in separate(integrand, averager.names):
         groups = []
-        for members in averager.connected(sorted(by_variable)):
+        for members in averager.connected([k for k, f in enumerate(functions) if f != ONE]):
             if len(members) > 2:
                 raise UnsupportedLayer(
-                    f"the fluctuations of the average of {term}",
+                    f"the fluctuations of the average of {integrand}",
                     f"it needs {len(members)} correlated Gaussian variables at once",
                     "write the layer so that functions of at most two different arguments are multiplied",
                 )
             groups.append(
-                (tuple(FloatFunction(by_variable[k]) for k in members), tuple(averager.forms[k] for k in members))
+                (tuple(FloatFunction(functions[k]) for k in members), tuple(averager.forms[k] for k in members))
             )
         found.append((coefficient, groups))
     return found
