@@ -11,14 +11,13 @@ import sympy as sp
 from flint import arb
 from sympy.printing.printer import Printer
 
-from ...activations.piecewise import PiecewiseFunction
 from ...core.atoms import AverageNode
 from ...core.errors import DeclarationError
-from ...core.symbols import variables, z
+from ...core.symbols import variables
 from ...functions.balls import as_float
 from ...functions.floats.float_averages import FloatFunction, average, average_at
 from ..quadrature.average_ball import average_ball
-from .derivatives import covariance_derivative, parameter_derivative
+from .derivatives import covariance_derivative, in_variable, parameter_derivative
 from .integrand import Term, separate
 
 
@@ -95,7 +94,7 @@ class Expectation(AverageNode, sp.Expr):
             if both == 0 and 0 in (one, other):  # independent: also at a jump the one that vanishes is on both sides
                 return sp.Add(
                     *(
-                        c * cls(_in_first_variable(f), one) * cls(_in_first_variable(g), other)
+                        c * cls(in_variable(f, variables[0]), one) * cls(in_variable(g, variables[0]), other)
                         for c, (f, g) in separate(integrand, variables[:2])
                     )
                 )
@@ -217,8 +216,3 @@ class Expectation(AverageNode, sp.Expr):
     def _latex(self, printer: Printer) -> str:
         integrand, law = self._printed_parts(printer)
         return rf"\left\langle {integrand} \right\rangle_{{{law}}}"
-
-
-def _in_first_variable(factor: PiecewiseFunction) -> sp.Expr:
-    """A function of the first variable."""
-    return factor.as_expr().subs(z, variables[0])

@@ -375,11 +375,6 @@ class PlannedRule:
         return total
 
 
-def integrate(panels: list[Panel], weight: Weight, bits: int) -> arb:
-    """The integral of function*exp(-x**2/2v) over the panels, in the current ``flint.ctx`` precision."""
-    return PlannedRule.of(panels, weight.scale, bits)(weight.variance)
-
-
 @memoised(2**11)
 def _values(function: Function, centre: arb, half: arb, nodes: int, stored: int) -> tuple[tuple[arb, arb], ...]:
     """The values of a function of z at the nodes of a panel, right and left of its centre."""

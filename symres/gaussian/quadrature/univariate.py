@@ -109,14 +109,8 @@ def univariate_average(factor: PiecewiseFunction, variance: arb, bits: int) -> a
     if is_odd((factor,)):
         check_growth(function, gaussian_weight(variance))
         return arb(0)
-    attainable, wanted = min(bits, variance.rel_accuracy_bits() - 8), bits
-    for _ in range(_ATTEMPTS):
-        result = _average(factor, variance, wanted)
-        accuracy = result.rel_accuracy_bits()
-        if accuracy >= attainable or result.contains(0):
-            break
-        wanted += bits - accuracy + 8  # the result is smaller than its integrand
-    return result
+    attainable = min(bits, variance.rel_accuracy_bits() - 8)
+    return refine(lambda _, precision: (_average(factor, variance, precision - GUARD_BITS), 0.0), bits, attainable)
 
 
 def _average(factor: PiecewiseFunction, variance: arb, bits: int) -> arb:
@@ -124,25 +118,25 @@ def _average(factor: PiecewiseFunction, variance: arb, bits: int) -> arb:
     bits = -(-bits // _BITS_STEP) * _BITS_STEP
     reach = _REACH if bits <= _MANY_BITS else 1
     mantissa, exponent = variance.mid().man_exp()
-    place = (int(mantissa).bit_length() + int(exponent) - 1 + reach) // (2 * reach)
+    octave = (int(mantissa).bit_length() + int(exponent) - 1 + reach) // (2 * reach)
     with ctx.workprec(bits + GUARD_BITS):
-        weight = Weight(_between(reach), arb(2) ** (reach * place))
-        known = _shared_rule(factor, reach, place, bits)
-        if known is None or not weight.variance.contains(variance / weight.scale**2):
+        weight = Weight(_between(reach), arb(2) ** (reach * octave))
+        planned = _shared_rule(factor, reach, octave, bits)
+        if planned is None or not weight.variance.contains(variance / weight.scale**2):
             weight = gaussian_weight(variance)
-            known = _rule(factor, weight, bits, (weight.variance,))
-        own = variance / weight.scale**2
-        return known(own) / (2 * arb.pi() * own).sqrt()
+            planned = _rule(factor, weight, bits, (weight.variance,))
+        variance = variance / weight.scale**2
+        return planned(variance) / (2 * arb.pi() * variance).sqrt()
 
 
 @lru_cache(maxsize=_KEPT)
-def _shared_rule(factor: PiecewiseFunction, reach: int, place: int, bits: int) -> PlannedRule | None:
-    """The rule for all variances within a factor ``2**reach`` of the square of the scale ``2**(reach*place)``.
+def _shared_rule(factor: PiecewiseFunction, reach: int, octave: int, bits: int) -> PlannedRule | None:
+    """The rule for all variances within a factor ``2**reach`` of the square of the scale ``2**(reach*octave)``.
 
     None where it is too costly. Scans, roots and what is said of them ask for the averages of few functions at hundreds
     of variances.
     """
-    weight = Weight(_between(reach), arb(2) ** (reach * place))
+    weight = Weight(_between(reach), arb(2) ** (reach * octave))
     try:
         with panel_budget(_PANELS):
             return _rule(factor, weight, bits, (arb(2) ** -reach, arb(2) ** reach))
@@ -181,7 +175,7 @@ def refine(attempt: Callable[[float | None, int], tuple[arb, float]], bits: int,
     is the accuracy that the balls put in allow.
     """
     size, precision = None, bits + GUARD_BITS
-    for _ in range(3):
+    for _ in range(_ATTEMPTS):
         result, size = attempt(size, precision)
         accuracy = result.rel_accuracy_bits()
         if accuracy >= attainable or result.contains(0):
@@ -231,15 +225,15 @@ def rule(segments: list[Segment], weight: Weight, size: float, bits: int) -> Pla
     if tolerance == math.inf:
         found = "the integrand may be infinite for large arguments"
         raise SymresError("a Gaussian average", found, "use a smaller variance")
-    left, left_rest = tail_cutoff(segments, weight, -1, tolerance, bits)
-    right, right_rest = tail_cutoff(segments, weight, 1, tolerance, bits)
+    left, left_tail = tail_cutoff(segments, weight, -1, tolerance, bits)
+    right, right_tail = tail_cutoff(segments, weight, 1, tolerance, bits)
     panels = []
     for s in segments:
         a, b = clip(s, left, right)
         if not a > b:
             panels += plan_panels(s.function, weight, a, b, tolerance - 6, max(bits, ctx.prec) // 2 + 8)
     inside = PlannedRule.of(panels, weight.scale, ctx.prec)
-    missed = inside.missed + arb(0, power_of_two(left_rest)) + arb(0, power_of_two(right_rest))
+    missed = inside.missed + arb(0, power_of_two(left_tail)) + arb(0, power_of_two(right_tail))
     if missed.is_finite() and all(mass.is_finite() for _, mass in inside.masses):
         return PlannedRule(inside.masses, missed)
     found = "the integrand is infinite somewhere, or too intricate to be bounded"
@@ -290,9 +284,9 @@ def tail_cutoff(segments: list[Segment], weight: Weight, side: int, tolerance: f
     unit = 2.0 ** (math.frexp(distance)[1] - 4)
     x = side * math.ceil(distance / unit) * unit
     while abs(x) < 1e9:
-        rest = log2_tail(segments, weight, x, tolerance, bits)
-        if rest <= tolerance:
-            return x, rest
+        beyond = log2_tail(segments, weight, x, tolerance, bits)
+        if beyond <= tolerance:
+            return x, beyond
         x *= 1.25
     raise SymresError("a Gaussian average", "its tails could not be bounded", _INTRICATE)
 
@@ -407,6 +401,6 @@ def near_zero_variance(function: CompiledPieces, variance: arb, bits: int) -> ar
         if not a > b:
             inside.append(s.function([weight.scale * a.union(b)], False))
     segments = list(segments_between(breakpoints, function.parts))
-    rest = max(log2_tail(segments, weight, side * reach, math.inf, bits) for side in (-1, 1)) + 1
+    tails = max(log2_tail(segments, weight, side * reach, math.inf, bits) for side in (-1, 1)) + 1
     mass = (1 - arb(2) ** -bits).union(1)  # Gaussian mass inside the reach
-    return reduce(arb.union, inside) * mass + arb(0, power_of_two(rest))
+    return reduce(arb.union, inside) * mass + arb(0, power_of_two(tails))

@@ -28,7 +28,7 @@ from ...results.phases import LinePoint, attracts
 from ...results.quantity import Status
 from .critical_conditions import Maps, Nested, affine, expression_of, nested, positive_root, power_form
 from .explicit_line import NON_ALGEBRAIC, below_one, explicit_line
-from .numerical_search import kept_bias
+from .numerical_search import kept_bias, sign_changes
 from .parameter_effects import at_generic, at_reference
 
 _DIGITS = 17
@@ -136,9 +136,6 @@ def _by_search(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]
     def kept(k: float) -> float | None:
         return None if excess(k, 0.0) > 0 else kept_bias(partial(excess, k), k, _LARGEST * k)
 
-    def condition(k: float) -> float:
-        return steep(k, kept(k) or 0.0)
-
     def ends() -> Iterator[float]:
         """Kernels that are kept by some bias, and between them and others those that are kept without one."""
         for low, high in pairwise(map(float, GRID)):
@@ -147,13 +144,10 @@ def _by_search(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]
             if (kept(low) is None) != (kept(high) is None):
                 yield brent(lambda k: excess(k, 0.0), low, high, xtol=1e-300, rtol=1e-14)
 
-    values = {k: condition(k) for k in ends()}
-    for low, high in pairwise(values):
-        if values[low] * values[high] < 0:
-            k = brent(condition, low, high, xtol=1e-300, rtol=1e-13)
-            exact = solution_near((flow / K - 1, perp - 1), (K, C_b), (k, kept(k) or 0.0), _BITS)
-            kernel, variance = (number(x, "the critical line") for x in exact)
-            yield kernel, variance
+    for k in sign_changes(lambda k: steep(k, kept(k) or 0.0), ends()):
+        exact = solution_near((flow / K - 1, perp - 1), (K, C_b), (k, kept(k) or 0.0), _BITS)
+        kernel, variance = (number(x, "the critical line") for x in exact)
+        yield kernel, variance
 
 
 def _number(expression: sp.Expr) -> float:
