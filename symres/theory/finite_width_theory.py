@@ -113,8 +113,8 @@ class FiniteWidthTheory(CriticalTheory):
         point = useful_point(self.critical_points)
         if point is None or point.K not in (0, symbols.K):
             return ()
-        found = self.of_section(Section.FINITE_WIDTH).values()
-        return tuple(quantity for quantity in found if quantity.status is not Status.UNKNOWN)
+        observables = self.of_section(Section.FINITE_WIDTH).values()
+        return tuple(quantity for quantity in observables if quantity.status is not Status.UNKNOWN)
 
     def optimal_gamma(self, /, r: Number, n_L: Number, **params: Number) -> Branches:
         """The skip weights gamma >= 0 for which a network of aspect ratio r = depth/width is as deep as is optimal.
@@ -313,8 +313,8 @@ class FiniteWidthTheory(CriticalTheory):
         _, values = self._but(scale, params)
         layers, limit = whole(depth, "depth", 1), self.depth_limit(scale)
         start, end = single_kernel(K), single_kernel(final_kernel, "final_kernel")
-        found = linear_estimate(limit.kernel_rate, limit.power, start, end, layers, values)
-        return EstimatedNumber(found, abs(found - self.branch_scale(layers, K, None, scale, **params)))
+        estimate = linear_estimate(limit.kernel_rate, limit.power, start, end, layers, values)
+        return EstimatedNumber(estimate, abs(estimate - self.branch_scale(layers, K, None, scale, **params)))
 
     def branch_scale_procedure(self, readout: LayerTheory | None = None, scale: str = "xi") -> Procedure:
         """``branch_scale`` of one input as a search in functions of the layer, for ``export``.
@@ -365,8 +365,8 @@ class FiniteWidthTheory(CriticalTheory):
     ) -> tuple[sp.Symbol, dict[sp.Symbol, float]]:
         """The symbol of a weight, and numbers for all other parameters, those of the readout alone among them."""
         weight = self._weight(scale)
-        own = set(self.layer.parameters)
-        last = {s.name: s for s in (readout.layer.parameters if readout else ()) if s not in own}
+        of_layer = set(self.layer.parameters)
+        last = {s.name: s for s in (readout.layer.parameters if readout else ()) if s not in of_layer}
         values = self._numbers({name: value for name, value in params.items() if name not in last}, but={scale})
         for name, symbol in last.items():
             if name not in params:

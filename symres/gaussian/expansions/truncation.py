@@ -82,6 +82,7 @@ class Truncation:
 
     @cached_property
     def _next(self) -> Numbers:
+        """The terms that follow, as far as numbers can tell them."""
         terms = self._numbers(self.omitted)
         lead, _ = self._lead
         return [(e, c) for e, c in terms if abs(e - lead) <= _EXPONENT_SPAN * abs(terms[0][0] - lead)]

@@ -52,6 +52,7 @@ def average_ball(factors: tuple[PiecewiseFunction, ...], covariance: tuple[arb, 
 
 
 def _computed(factors: tuple[PiecewiseFunction, ...], covariance: tuple[arb, ...], bits: int) -> arb:
+    """The average by quadrature, over one variable or two."""
     if len(factors) == 1:
         (factor,), (variance,) = factors, covariance
         return univariate_average(factor, variance, bits)

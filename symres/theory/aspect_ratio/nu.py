@@ -89,10 +89,15 @@ def _near_one(body: sp.Expr) -> sp.Expr:
 
 
 def _sums(body: sp.Expr) -> list[GeometricSum]:
-    found = sorted(body.atoms(GeometricSum), key=str)
-    if any(s.ratio != gamma for s in found):
+    """The sums over times in nu.
+
+    Raises:
+        NoClosedForm: one is over powers of another memory than gamma.
+    """
+    sums = sorted(body.atoms(GeometricSum), key=str)
+    if any(s.ratio != gamma for s in sums):
         raise NoClosedForm("an expansion in gamma", "the weight of the skip connection is not gamma", "use evalf")
-    return found
+    return sums
 
 
 def _integral(term: sp.Expr, r: sp.Symbol) -> sp.Expr:
@@ -121,7 +126,7 @@ def _integral(term: sp.Expr, r: sp.Symbol) -> sp.Expr:
     return total
 
 
-def _verified(quantity: Quantity, found: sp.Expr, order: int, large: bool) -> Verification:
+def _verified(quantity: Quantity, body: sp.Expr, order: int, large: bool) -> Verification:
     """Compare with the value of nu at one gamma.
 
     Raises:
@@ -130,8 +135,8 @@ def _verified(quantity: Quantity, found: sp.Expr, order: int, large: bool) -> Ve
     place = 1 - _NEAR if large else sp.Rational(1, 20)
     expression = quantity.expr
     assert expression is not None
-    point = {s: sp.Rational(1, 3) for s in found.free_symbols | expression.free_symbols} | {gamma: place}
-    right, expected = evaluate(expression.subs(point), {}, _DIGITS)[0], evaluate(found.subs(point), {}, _DIGITS)[0]
+    point = {s: sp.Rational(1, 3) for s in body.free_symbols | expression.free_symbols} | {gamma: place}
+    right, expected = evaluate(expression.subs(point), {}, _DIGITS)[0], evaluate(body.subs(point), {}, _DIGITS)[0]
     distance = float(abs(expected / right - 1)) if right else float(abs(expected))
     allowed = _CLOSE if large else float(mp.mpf(100) * mp.mpf(place.p) ** (order + 1) / mp.mpf(place.q) ** (order + 1))
     if distance > allowed:
@@ -156,7 +161,7 @@ def nu(program: Program, points: Sequence[CriticalPoint], parameters: Sequence[s
             definition = StationaryNoise(program, {**values, K: kernel}).growth / kernel**2
     except (NoClosedForm, UnsupportedLayer) as error:
         return unknown("nu", (gamma,), error.found)
-    found = build(
+    growth = build(
         "nu",
         (gamma,) if definition.has(gamma) else (),
         definition,
@@ -164,7 +169,7 @@ def nu(program: Program, points: Sequence[CriticalPoint], parameters: Sequence[s
         parameters=tuple(dict.fromkeys((gamma, *left))),
         within=SKIPS,
     )
-    return replace(found, expansion=expansion)
+    return replace(growth, expansion=expansion)
 
 
 def vertex_limit(program: Program, kernel_map: Quantity, chi: Quantity, parameters: Sequence[sp.Symbol]) -> Quantity:
@@ -234,5 +239,5 @@ def approach(kernel_map: Quantity, points: Sequence[CriticalPoint]) -> Quantity:
         return unknown(_APPROACH, (gamma,), reason)
     second = powers.get(2 * m - 1, sp.Integer(0))
     kappa = tidy_factors(canonical((m / 2 - second / coefficient**2) / (m - 1)))
-    found = build(_APPROACH, (gamma,) if kappa.has(gamma) else (), kappa, parameters=kernel_map.unused, within=SKIPS)
-    return replace(found, verifications=series.verifications)
+    quantity = build(_APPROACH, (gamma,) if kappa.has(gamma) else (), kappa, parameters=kernel_map.unused, within=SKIPS)
+    return replace(quantity, verifications=series.verifications)

@@ -199,6 +199,10 @@ def _scale_invariant(maps: Maps) -> Criticality | None:
 
 
 def _positive_points(conditions: Conditions, parallel: Quantity) -> SearchResult:
+    """The points where the gap of the conditions vanishes and both variances may be, with their stability.
+
+    Where the susceptibilities meet at a variance that may not be, a remark says so.
+    """
     points, remarks = [], []
     roots, unseen = _roots(conditions.gap, conditions.variable)
     if unseen:

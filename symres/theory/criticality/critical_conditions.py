@@ -150,8 +150,8 @@ def _separated(expression: sp.Expr, variable: sp.Symbol) -> tuple[sp.Expr, sp.Ex
 def _grouped(product: sp.Expr, kernels: set[sp.Symbol]) -> sp.Expr:
     """The factors in parameters alone multiplied out: (1 - gamma**2) instead of -(gamma - 1)*(gamma + 1)."""
     parameters = [f for f in sp.Mul.make_args(product) if not f.free_symbols & kernels]
-    rest = [f for f in sp.Mul.make_args(product) if f.free_symbols & kernels]
-    return sp.Mul(*rest) * sp.factor_terms(sp.expand(sp.Mul(*parameters)))
+    varying = [f for f in sp.Mul.make_args(product) if f.free_symbols & kernels]
+    return sp.Mul(*varying) * sp.factor_terms(sp.expand(sp.Mul(*parameters)))
 
 
 def affine(expression: sp.Expr, s: sp.Symbol) -> tuple[sp.Expr, sp.Expr] | None:

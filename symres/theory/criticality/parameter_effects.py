@@ -170,6 +170,7 @@ class Unit:
         return self.parameter**exponent if agreed else None
 
     def _ratio(self, function: sp.Expr, kernel: sp.Rational, p: sp.Rational) -> arb:
+        """``f(k*p**u, p)/f(k, 1)`` at numbers."""
         scaled = enclose(kernel * p**self.power, {}, 2 * _UNIT_BITS)
         here = enclose(function.subs(self.parameter, p), {K: scaled}, _UNIT_BITS)
         there = enclose(self.removed(function), {K: kernel}, _UNIT_BITS)

@@ -302,6 +302,7 @@ def _order(size: sp.Expr) -> int:
 
 
 def _named(moved: int, features: int) -> str:
+    """The name of a regime, from the trends of the displacement of the output and of the change of a unit."""
     if moved > 0:
         return "exploding"
     if moved == 0:

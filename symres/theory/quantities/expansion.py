@@ -137,6 +137,11 @@ def terms_of(quantity: Quantity, order: sp.Expr | int, large: bool) -> dict[sp.E
 
 
 def _expanded_at_zero(defined: sp.Expr, order: sp.Expr | int, large: bool) -> dict[sp.Expr, sp.Expr]:
+    """The terms of an expression in averages, from averages that are expanded until the whole has the order.
+
+    Raises:
+        NoClosedForm: higher orders of its averages do not help.
+    """
     averages = _Averages(large_variance, True) if large else _Averages(small_variance, False)
     expression, wanted = defined.subs(K, 1 / K) if large else defined, sp.sympify(order)
     before = -sp.oo
@@ -170,6 +175,7 @@ class _Averages:
         return expanded(formula, K, wanted, leaf)
 
     def _average(self, e: Expectation, wanted: sp.Expr) -> PuiseuxSeries:
+        """An average over one variable, whose variance vanishes with K, grows as K vanishes, or has a limit."""
         if e.dimension != 1:
             raise NoClosedForm(
                 f"a series of {e}", "it averages over two variables", "take the series of a map of one input"
