@@ -43,17 +43,17 @@ def averaged(integrand: sp.Expr, law: Gaussian) -> sp.Expr:
     owner = {name: next(k for k, x in enumerate(bound) if phi.argument.has(x)) for phi, name in singular.items()}
     atoms = {name: phi for phi, name in singular.items()}
     total = sp.Integer(0)
-    for powers, rest in sp.Poly(integrand.xreplace(singular), *names).terms():
+    for powers, factor in sp.Poly(integrand.xreplace(singular), *names).terms():
         used = [name for name, power in zip(names, powers, strict=True) for _ in range(power)]
         if len({owner[name] for name in used}) < len(used):
-            total += _infinite(integrand, rest, powers)
+            total += _infinite(integrand, factor, powers)
             continue
         # every slope is its regular part (None) or one of its delta functions
         for choice in product(*([None, *_deltas(atoms[name], bound[owner[name]])] for name in used)):
             between = [atoms[name] for name, delta in zip(used, choice, strict=True) if delta is None]
             regular = [phi.pieces.as_expr().subs(z, phi.argument) for phi in between]
             deltas = {owner[name]: delta for name, delta in zip(used, choice, strict=True) if delta is not None}
-            total += _average_with_deltas(integrand, sp.Mul(rest, *regular), law, deltas)
+            total += _average_with_deltas(integrand, sp.Mul(factor, *regular), law, deltas)
     return total
 
 
@@ -131,9 +131,9 @@ def _value_at(function: sp.Expr, x: sp.Symbol, place: sp.Expr) -> sp.Expr:
     return function.xreplace(values).subs(x, place)
 
 
-def _infinite(asked: sp.Expr, rest: sp.Expr, powers: tuple[int, ...]) -> sp.Expr:
+def _infinite(asked: sp.Expr, factor: sp.Expr, powers: tuple[int, ...]) -> sp.Expr:
     """The mean of the square of a delta function: infinite if its coefficient is positive."""
-    if rest.is_positive and all(power % 2 == 0 for power in powers):
+    if factor.is_positive and all(power % 2 == 0 for power in powers):
         return sp.oo
     raise NoClosedForm(
         f"the average of {asked}", "it contains products of delta functions", "average the functions, not their slopes"

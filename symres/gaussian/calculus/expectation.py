@@ -64,11 +64,11 @@ class Gaussian:
         """The density of variable k at a place, and the law of the others given that it is there."""
         matrix, mean = self.matrix, self.mean or (sp.Integer(0),) * self.dimension
         variance, distance = matrix[k, k], place - mean[k]
-        rest = [m for m in range(self.dimension) if m != k]
+        others = [m for m in range(self.dimension) if m != k]
         covariance = (
-            matrix[a, b] - matrix[a, k] * matrix[b, k] / variance for n, a in enumerate(rest) for b in rest[n:]
+            matrix[a, b] - matrix[a, k] * matrix[b, k] / variance for n, a in enumerate(others) for b in others[n:]
         )
-        means = (mean[m] + matrix[m, k] / variance * distance for m in rest)
+        means = (mean[m] + matrix[m, k] / variance * distance for m in others)
         density = sp.exp(-(distance**2) / (2 * variance)) / sp.sqrt(2 * sp.pi * variance)
         return density, Gaussian(tuple(covariance), tuple(means))
 
@@ -100,11 +100,11 @@ class Expectation(AverageNode, sp.Expr):
                 )
             if sp.expand(one * other - both**2) == 0:
                 integrand, covariance = integrand.subs(variables[1], both / one * variables[0]), (one,)
-        constant, rest = integrand.as_independent(*variables, as_Add=False)
-        if rest == 1:
+        constant, function = integrand.as_independent(*variables, as_Add=False)
+        if function == 1:
             return constant
-        number, rest = rest.primitive() if rest.is_Add else (sp.S.One, rest)
-        return number * constant * super().__new__(cls, rest, *covariance)
+        number, function = function.primitive() if function.is_Add else (sp.S.One, function)
+        return number * constant * super().__new__(cls, function, *covariance)
 
     @property
     def integrand(self) -> sp.Expr:

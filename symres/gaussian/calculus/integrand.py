@@ -59,8 +59,8 @@ def pieces_of(function: sp.Expr, x: sp.Symbol) -> PiecewiseFunction:
         return pieces_of(function.base, x).map(lambda u: u**function.exp)
     if not function.has(Phi):
         return split(function.subs(x, z))
-    first, *rest = (pieces_of(argument, x) for argument in function.args)
-    return first.map(function.func, *rest)
+    first, *others = (pieces_of(argument, x) for argument in function.args)
+    return first.map(function.func, *others)
 
 
 def distributed(whole: sp.Expr) -> sp.Expr:

@@ -80,19 +80,19 @@ def _split_right(part: sp.Expr) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
     try:
         return *split_right_tail(part), sp.oo
     except NoClosedForm:
-        found = algebraic_right(part)
-        if found is None:
+        algebraic = algebraic_right(part)
+        if algebraic is None:
             raise
-        return found
+        return algebraic
 
 
 def _half(factor: PiecewiseFunction) -> tuple[sp.Expr, PiecewiseFunction]:
     """The polynomial on the right, and the function minus this polynomial from 0 on."""
-    polynomial, rest, _ = _split_right(factor.parts[-1])
+    polynomial, remainder, _ = _split_right(factor.parts[-1])
     places = [k for k, b in enumerate(factor.breaks) if b.is_positive]
     first = places[0] if places else len(factor.breaks)
     parts = [sp.expand(part - polynomial) for part in factor.parts[first:-1]]
-    parts.append(factor.parts[-1] - polynomial if rest != 0 else rest)
+    parts.append(factor.parts[-1] - polynomial if remainder != 0 else remainder)
     return polynomial, PiecewiseFunction(factor.breaks[first:], tuple(parts))
 
 

@@ -49,11 +49,11 @@ def split_right_tail(part: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     Raises:
         NoClosedForm: it approaches no polynomial, or only like a power of z.
     """
-    found = _TailSplitter()(part)
-    sign = _growth_sign(found.rate)
+    parts = _TailSplitter()(part)
+    sign = _growth_sign(parts.rate)
     if sign > 0:
-        raise _refusal(part, "grows exponentially" if found.main != 0 else "may grow exponentially")
-    return (found.main, found.rest) if sign == 0 else (_ZERO, found.whole)
+        raise _refusal(part, "grows exponentially" if parts.main != 0 else "may grow exponentially")
+    return (parts.main, parts.rest) if sign == 0 else (_ZERO, parts.whole)
 
 
 class _TailSplitter:
@@ -64,8 +64,8 @@ class _TailSplitter:
 
     def __call__(self, node: sp.Expr) -> TailParts:
         if node not in self._known:
-            found = self._find(node)
-            self._known[node] = replace(found, body=node) if found.rate == 0 else found
+            parts = self._find(node)
+            self._known[node] = replace(parts, body=node) if parts.rate == 0 else parts
         return self._known[node]
 
     def _find(self, node: sp.Expr) -> TailParts:

@@ -364,12 +364,12 @@ class PlannedRule:
     def __call__(self, variance: arb) -> arb:
         """The integral for a variance."""
         total, decay = self.missed, -1 / (2 * variance)
-        squares, rest = self._outwards
+        squares, beyond = self._outwards
         fall = math.nextafter(float(-decay.upper()), 0.0) * LOG2_E * (1 - 1e-14)
         negligible = log2_upper(self.missed) - _NEGLIGIBLE
-        used = bisect_left(range(len(rest)), True, key=lambda k: rest[k] - fall * squares[k] <= negligible)
-        if used < len(rest):
-            total += arb(0, power_of_two(rest[used] - fall * squares[used] + 1e-6))
+        used = bisect_left(range(len(beyond)), True, key=lambda k: beyond[k] - fall * squares[k] <= negligible)
+        if used < len(beyond):
+            total += arb(0, power_of_two(beyond[used] - fall * squares[used] + 1e-6))
         for square, mass in self.masses[:used]:
             total += mass * (decay * square).exp()
         return total

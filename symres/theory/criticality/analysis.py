@@ -166,10 +166,10 @@ def _undecided(point: CriticalPoint) -> str:
     signs = {f: signs_where(f, sp.Integer(1)) for f in sp.Mul.make_args(law)}
     # factors of one sign for all parameters, such as 1 - gamma**2, decide nothing
     varying = sp.Mul(*(f for f in signs if signs[f] != {1} and signs[f] != {-1}))
-    if sum(found == {-1} for found in signs.values()) % 2:
+    if sum(sign == {-1} for sign in signs.values()) % 2:
         varying = -varying
-    found = varying if law else point.K + point.C_W
-    names = sorted(found.free_symbols - {K, C_W, S_in} - (set() if law else {gamma, xi}), key=str)
+    undecided = varying if law else point.K + point.C_W
+    names = sorted(undecided.free_symbols - {K, C_W, S_in} - (set() if law else {gamma, xi}), key=str)
     if not names:
         return f"the stability of {which} is undecided"
     where = f": K' - K has the sign of {varying} near it" if law and len(str(varying)) < _LONGEST else ""
@@ -226,7 +226,7 @@ def _positive_points(conditions: Conditions, parallel: Quantity) -> SearchResult
 
 def _roots(gap: sp.Expr, variable: sp.Symbol) -> tuple[list[tuple[sp.Expr, bool]], str]:
     """Positive zeros in order, exact from rational polynomials, the others by a scan; and what that has not seen."""
-    algebraic, rest = [], []
+    algebraic, others = [], []
     for factor in sp.Mul.make_args(sp.factor_terms(sp.together(gap))):
         base = factor.as_base_exp()[0]
         if not base.has(variable):
@@ -235,22 +235,22 @@ def _roots(gap: sp.Expr, variable: sp.Symbol) -> tuple[list[tuple[sp.Expr, bool]
         if polynomial is not None and polynomial.domain.is_QQ | polynomial.domain.is_ZZ:
             algebraic += _algebraic(polynomial)
         else:
-            rest.append(factor)
-    scanned, unseen = scanned_roots(sp.Mul(*rest), variable)
+            others.append(factor)
+    scanned, unseen = scanned_roots(sp.Mul(*others), variable)
     roots = sorted({*algebraic, *scanned}, key=sp.N)
     return [(r, not isinstance(r, Root)) for r in roots], unseen
 
 
 def _algebraic(polynomial: sp.Poly) -> list[sp.Expr]:
     """Positive zeros of a polynomial: in radicals up to degree 2, those of higher irreducible factors as roots."""
-    found: list[sp.Expr] = []
+    zeros: list[sp.Expr] = []
     for factor, _ in polynomial.factor_list()[1]:
         if factor.degree() <= 2:
-            found += [sp.radsimp(r) for r in sp.real_roots(factor) if r.is_positive]
+            zeros += [sp.radsimp(r) for r in sp.real_roots(factor) if r.is_positive]
             continue
         equation = factor.as_expr().xreplace({factor.gen: kappa})
         for (low, high), _ in factor.intervals(inf=0):
             while low == 0:  # no zero itself: the factor is irreducible
                 low, high = factor.refine_root(low, high, steps=1)
-            found.append(Root.between(equation, low, high))
-    return found
+            zeros.append(Root.between(equation, low, high))
+    return zeros

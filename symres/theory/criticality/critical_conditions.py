@@ -168,9 +168,9 @@ def affine(expression: sp.Expr, s: sp.Symbol) -> tuple[sp.Expr, sp.Expr] | None:
 
 def _varies(expression: sp.Expr, s: sp.Symbol) -> bool:
     """Whether numbers show that an expression depends on a symbol: expanding a large one could take minutes."""
-    rest = {t: sp.Rational(7 + k, 10) for k, t in enumerate(sorted(expression.free_symbols - {s}, key=str))}
+    others = {t: sp.Rational(7 + k, 10) for k, t in enumerate(sorted(expression.free_symbols - {s}, key=str))}
     try:
-        one, other = (enclose(expression.subs({**rest, s: value}), {}, _BITS) for value in _APART)
+        one, other = (enclose(expression.subs({**others, s: value}), {}, _BITS) for value in _APART)
     except SymresError:
         return False
     return not one.overlaps(other)
@@ -179,8 +179,8 @@ def _varies(expression: sp.Expr, s: sp.Symbol) -> bool:
 def power_form(chi: sp.Expr) -> tuple[int, sp.Expr, sp.Expr] | None:
     """``(n, p, q)`` of an expression ``p + q*C_W**n``, None if it is no such expression."""
     alone = chi.subs(C_W, 0)
-    rest = sp.expand(chi - alone)
-    slopes = ((n, sp.expand(rest / C_W**n)) for n in _DEPTHS)
+    varying = sp.expand(chi - alone)
+    slopes = ((n, sp.expand(varying / C_W**n)) for n in _DEPTHS)
     return next(((n, alone, slope) for n, slope in slopes if not slope.has(C_W)), None)
 
 

@@ -58,13 +58,13 @@ def critical_line(maps: Maps, weight: sp.Expr, values: dict[sp.Symbol, sp.Expr])
     flow, parallel, perp = (expression_of(q).subs(fixed) for q in maps)
     if perp.has(sp.oo):
         return ()
-    found = []
+    points = []
     inner = nested(maps)
     for k, bias in _solutions(flow, perp) if inner is None else _of_inner(inner, fixed):
         if _number(bias) >= -_ZERO * _number(k):
             slope = _number(parallel.subs({K: k or _NEAR, C_b: bias}))
-            found.append(LinePoint(max(_number(bias), 0.0), _number(k), slope))
-    return tuple(sorted(found))
+            points.append(LinePoint(max(_number(bias), 0.0), _number(k), slope))
+    return tuple(sorted(points))
 
 
 def is_found(maps: Maps) -> bool:
@@ -165,11 +165,11 @@ def line_weights(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
     explicit = parametric_line(maps)
     if explicit is None:
         return None
-    varying, rest = explicit[0].as_independent(K, as_Add=False)[::-1]
+    varying, constant = explicit[0].as_independent(K, as_Add=False)[::-1]
     if not varying.has(K) or any(not isinstance(f, sp.exp) for f in varying.atoms(*NON_ALGEBRAIC)):
         return None
-    found = [sp.limit(varying, K, end, "+-"[end == sp.oo]) for end in (sp.Integer(0), sp.oo)]
-    limits = [sp.oo if limit.has(sp.oo, sp.zoo) else limit for limit in found]  # weights are positive
+    ends = [sp.limit(varying, K, end, "+-"[end == sp.oo]) for end in (sp.Integer(0), sp.oo)]
+    limits = [sp.oo if limit.has(sp.oo, sp.zoo) else limit for limit in ends]  # weights are positive
     if set(limits) == {sp.Integer(0), sp.oo}:
         return None
     at_hand = at_reference(explicit[0])
@@ -184,7 +184,7 @@ def line_weights(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
     steps = {(high > low) - (high < low) for run in weights for low, high in pairwise(run)} - {0}  # but for rounding
     if len(steps) != 1 or not all(weight >= 0 for run in weights for weight in run):
         return None
-    low, high = (end if end in (0, sp.oo) else tidy_factors(rest * end) for end in limits[:: min(steps)])
+    low, high = (end if end in (0, sp.oo) else tidy_factors(constant * end) for end in limits[:: min(steps)])
     return low, high
 
 

@@ -64,9 +64,9 @@ def signs_where(expression: sp.Expr, weight: sp.Expr) -> set[int]:
     at_one = expression.subs(K, 1)
     names = sorted((at_one.free_symbols | weight.free_symbols) - {gamma, xi}, key=str)
     settings = WEIGHTS if at_one.has(gamma, xi) else WEIGHTS[:1]
-    known = {_known_sign(at_one.xreplace(weights)) for weights in settings}
-    if 0 not in known or not names:
-        return known
+    for_all = {_known_sign(at_one.xreplace(weights)) for weights in settings}
+    if 0 not in for_all or not names:
+        return for_all
     signs = set[int]()
     for numbers in _places(at_one, names, settings):
         there = at_one.subs(numbers)
@@ -98,10 +98,10 @@ def _between_zeros(function: sp.Expr, s: sp.Symbol) -> list[sp.Rational]:
     if not both.is_polynomial(s) or both.atoms(sp.Function) or sp.degree(both, s) < 1:
         return []
     try:
-        found = sp.Poly(both, s).nroots(_DIGITS, maxsteps=_STEPS)
+        roots = sp.Poly(both, s).nroots(_DIGITS, maxsteps=_STEPS)
     except mp.NoConvergence:
         return []
-    zeros = sorted({0.0, *(float(sp.re(x)) for x in found if abs(sp.im(x)) <= _REAL * abs(x))})
+    zeros = sorted({0.0, *(float(sp.re(x)) for x in roots if abs(sp.im(x)) <= _REAL * abs(x))})
     beyond = 1 + max(map(abs, zeros))
     return [sp.Rational((low + high) / 2) for low, high in pairwise([-3 * beyond, *zeros, 3 * beyond])]
 

@@ -141,9 +141,9 @@ class DepthLimit(Shown):
         return term if order == self.power else sp.Integer(0)
 
     def _rate(self, name: str, arguments: tuple[sp.Symbol, ...], term: sp.Expr, notation: str, words: str) -> Quantity:
-        rest = tuple(s for s in self.theory.layer.parameters if s != self.scale)
+        others = tuple(s for s in self.theory.layer.parameters if s != self.scale)
         meaning = f"{words} along the depth"
-        return build(name, arguments, term, notation=notation, meaning=meaning, parameters=rest)
+        return build(name, arguments, term, notation=notation, meaning=meaning, parameters=others)
 
     @property
     def growth(self) -> Quantity:
