@@ -44,11 +44,10 @@ def fixed_points(maps: Maps, params: Mapping[str, Number]) -> tuple[FixedPoint, 
 
     def at(k: Any) -> FixedPoint:
         place = mp.mpf(1) if k == K else k
-        is_known = [q.status is not Status.UNKNOWN for q in maps]
-        numbers = [
-            float(q.evalf(16, K=place, **params)) if k else math.nan for q, k in zip(maps, is_known, strict=True)
-        ]
-        return FixedPoint(k if k == K else float(k), numbers[1], numbers[2], phase_name(numbers[2]))
+        parallel, perp = (
+            math.nan if q.status is Status.UNKNOWN else float(q.evalf(16, K=place, **params)) for q in maps[1:]
+        )
+        return FixedPoint(k if k == K else float(k), parallel, perp, phase_name(perp))
 
     kernel_map = maps[0]
     kernel_map.evalf(5, K=1, **params)  # complains of missing and unknown parameters
@@ -180,10 +179,8 @@ def variance_maps(kernel_map: Quantity, covariance_map: Quantity, perp: Quantity
     except NoClosedForm as error:
         missing = [unknown(name, (K,), error.found) for name in names]
         return missing[0], missing[1], missing[2]
-    parameters = _parameters(kernel_map)
-    made = [
-        build(name, (K,), e, parameters=parameters) for name, e in zip(names, (flow, flow.diff(K), chi), strict=True)
-    ]
+    parameters, definitions = _parameters(kernel_map), (flow, flow.diff(K), chi)
+    made = [build(name, (K,), e, parameters=parameters) for name, e in zip(names, definitions, strict=True)]
     return made[0], made[1], made[2]
 
 
