@@ -160,10 +160,7 @@ def log2_sup(function: Function, left: arb, right: arb, height: float | arb = 0.
 @memoised(2**12)
 def log2_at(function: Function, place: arb | float) -> float:
     """Upper bound of log2 |function| at one place, tight in the current precision."""
-    place = arb(place)
-    if isinstance(function, BoundedFunction):
-        return function.log2_sup(place, place, 0.0)
-    return log2_upper(function([place], False))
+    return log2_upper(function([arb(place)], False))
 
 
 def sup_refined(
@@ -261,8 +258,6 @@ def _extent(a: arb, b: arb) -> tuple[float, float, float]:
 def _log2_mass(function: Function, weight: Weight, a: arb, b: arb) -> float:
     """log2 of a bound on the integral of the absolute value over a panel."""
     left, right, half = _extent(a, b)
-    if not half > 0:
-        return -math.inf
     size = log2_sup(function, weight.scale * a, weight.scale * b)
     return size + weight.log2_sup(left, right, 0.0) + math.log2(2 * half) + 1e-3
 
