@@ -12,11 +12,10 @@ import sympy as sp
 
 from ...activations.piecewise import PiecewiseFunction
 from ...activations.symmetries import even_part
-from ...core.errors import NoClosedForm
 from ...core.symbols import z
-from ...functions.balls import enclose
 from ...functions.ranges import vanishes
 from ..closed_form.absolute_moments import absolute_moment
+from ..quadrature.univariate import sides_of_zero
 from .puiseux import multiplied_out, no_series, puiseux_series
 
 
@@ -33,7 +32,7 @@ def small_variance(factor: PiecewiseFunction, order: int) -> tuple[tuple[sp.Rati
     Raises:
         NoClosedForm: f has no series of powers of z, at least 0, on one side of zero.
     """
-    left, right = _sides(even_part(factor))
+    left, right = sides_of_zero(even_part(factor))
     one, other = (puiseux_series(half, 2 * order) for half in (right, left.xreplace({z: -z})))
     terms = []
     for power, value in sorted((one + other).terms.items()):
@@ -43,17 +42,3 @@ def small_variance(factor: PiecewiseFunction, order: int) -> tuple[tuple[sp.Rati
         if not vanishes(coefficient):
             terms.append((power / 2, coefficient))
     return tuple(terms)
-
-
-def _sides(factor: PiecewiseFunction) -> tuple[sp.Expr, sp.Expr]:
-    """The formulas that hold just left and just right of zero."""
-    left = right = factor.parts[0]
-    for b, part in zip(factor.breaks, factor.parts[1:], strict=True):
-        if b.is_zero:
-            right = part
-        elif b.is_negative or (b.is_positive is None and b.is_number and enclose(b, {}, 64) < 0):
-            left = right = part
-        elif not (b.is_positive or b.is_number):
-            found = f"the sign of the breakpoint {b} is unknown"
-            raise NoClosedForm("a small-variance series", found, "declare its parameters' signs")
-    return left, right

@@ -30,6 +30,7 @@ from ...activations.atom import Formula, Phi
 from ...activations.piecewise import derivative, value_at
 from ...core.errors import NoClosedForm
 from ...core.symbols import K1, K2, C, K, z
+from ...gaussian.quadrature.univariate import sides_of_zero
 from ...layers.program import Draw, Instruction, Program
 from ..finite_width.layer_response import FluctuatingWalk, LayerResponse, total_slopes
 from ..walk.linear_forms import Place
@@ -249,8 +250,7 @@ def at_small_kernels(program: Program) -> Program:
 
 def _at_zero(phi: Phi) -> sp.Expr:
     """An activation of a small argument."""
-    pieces, zero = phi.pieces, sp.Integer(0)
-    sides = [pieces.part_at(side) for side in (-sp.Rational(1, 10**9), sp.Rational(1, 10**9))]
+    sides, zero = sides_of_zero(phi.pieces), sp.Integer(0)
     if any(value_at(side, zero) != 0 for side in sides):
         raise NoClosedForm(f"{phi} of a small neuron", "it is not 0 at 0", "ask for vertex(depth, K)")
     left, right = (value_at(derivative(side), zero) for side in sides)
