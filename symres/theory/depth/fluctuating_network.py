@@ -270,23 +270,19 @@ def kernel_matrix(K: Kernels, name: str = "K") -> list[list[sp.Expr]]:
         DeclarationError: it is no number and no symmetric matrix of numbers, an input vanishes, two inputs are
             parallel, or no inputs have such products.
     """
-    given = K.tolist() if isinstance(K, np.ndarray | np.generic) else K
-    if not isinstance(given, list | tuple):
-        return [[_positive(given, name)]]
-    p = len(given)
-    if not p or any(
-        not isinstance(row, list | tuple) or len(row) != p or any(isinstance(v, list | tuple) for v in row)
-        for row in given
-    ):
+    products = K.tolist() if isinstance(K, np.ndarray | np.generic) else K
+    array = np.array(products, dtype=object)
+    if not array.ndim:
+        return [[_positive(products, name)]]
+    p, asked = len(array), _shown(name, products)
+    if array.shape != (p, p) or not p:
         found = "it is neither a number nor a square matrix"
-        raise DeclarationError(_shown(name, given), found, "pass one number, or [[K1, C], [C, K2]] and more rows")
-    own = [_positive(row[a], f"{name}[{a}][{a}]") for a, row in enumerate(given)]
-    rows = [[own[a] if a == b else parameter(v, name) for b, v in enumerate(row)] for a, row in enumerate(given)]
+        raise DeclarationError(asked, found, "pass one number, or [[K1, C], [C, K2]] and more rows")
+    diagonal = [_positive(array[a, a], f"{name}[{a}][{a}]") for a in range(p)]
+    rows = [[diagonal[a] if a == b else parameter(array[a, b], name) for b in range(p)] for a in range(p)]
     if any(rows[a][b] != rows[b][a] for a in range(p) for b in range(a)):
-        raise DeclarationError(
-            _shown(name, given), "it is not a symmetric matrix", "pass [[K1, C], [C, K2]], or more rows"
-        )
-    _require_inputs(rows, _shown(name, given))
+        raise DeclarationError(asked, "it is not a symmetric matrix", "pass [[K1, C], [C, K2]], or more rows")
+    _require_inputs(rows, asked)
     return rows
 
 
