@@ -195,8 +195,10 @@ def _slopes(part: Part) -> Iterator[Part]:
 
 def _mean_of_product(law: Law, parts: Sequence[Part]) -> sp.Expr:
     """The average of a product of functions and delta functions, one of each variable."""
-    functions = sp.Mul(*(in_variable(f, x) for f, x in zip(parts, variables, strict=False) if not isinstance(f, Delta)))
-    return mean_with_deltas(law, functions, {k: part for k, part in enumerate(parts) if isinstance(part, Delta)})
+    pairs = zip(parts, variables, strict=False)
+    functions = [in_variable(f, x) for f, x in pairs if isinstance(f, PiecewiseFunction)]
+    deltas = {k: part for k, part in enumerate(parts) if isinstance(part, Delta)}
+    return mean_with_deltas(law, sp.Mul(*functions), deltas)
 
 
 def mean_with_deltas(law: Law, function: sp.Expr, deltas: Mapping[int, Delta]) -> sp.Expr:

@@ -136,7 +136,7 @@ def _verified(quantity: Quantity, body: sp.Expr, order: int, large: bool) -> Ver
     expression = quantity.expr
     assert expression is not None
     point = {s: sp.Rational(1, 3) for s in body.free_symbols | expression.free_symbols} | {gamma: place}
-    right, expected = evaluate(expression.subs(point), {}, _DIGITS)[0], evaluate(body.subs(point), {}, _DIGITS)[0]
+    right, expected = (evaluate(e.subs(point), {}, _DIGITS)[0] for e in (expression, body))
     distance = float(abs(expected / right - 1)) if right else float(abs(expected))
     allowed = _CLOSE if large else float(mp.mpf(100) * mp.mpf(place.p) ** (order + 1) / mp.mpf(place.q) ** (order + 1))
     if distance > allowed:
@@ -239,5 +239,6 @@ def approach(kernel_map: Quantity, points: Sequence[CriticalPoint]) -> Quantity:
         return unknown(_APPROACH, (gamma,), reason)
     second = powers.get(2 * m - 1, sp.Integer(0))
     kappa = tidy_factors(canonical((m / 2 - second / coefficient**2) / (m - 1)))
-    quantity = build(_APPROACH, (gamma,) if kappa.has(gamma) else (), kappa, parameters=kernel_map.unused, within=SKIPS)
+    arguments = (gamma,) if kappa.has(gamma) else ()
+    quantity = build(_APPROACH, arguments, kappa, parameters=kernel_map.unused, within=SKIPS)
     return replace(quantity, verifications=series.verifications)

@@ -160,7 +160,7 @@ class NoiseCovariances:
 
     def at_one_kernel(self, expression: sp.Expr) -> sp.Expr:
         """An expression of two times whose kernels are the same, in the names of one time."""
-        back = {name: name_at_one for time in (EARLIER, LATER) for name_at_one, name in self._names_at(time).items()}
+        back = {name: one for time in (EARLIER, LATER) for one, name in self._names_at(time).items()}
         return expression.xreplace(back)
 
     def _names_at(self, time: int) -> dict[sp.Symbol, sp.Symbol]:

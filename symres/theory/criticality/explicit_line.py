@@ -129,7 +129,9 @@ def _solved(equation: sp.Expr, variable: sp.Symbol) -> list[sp.Expr]:
     polynomial = sp.Poly(numerator, unknown)
     last, first = polynomial.all_coeffs()[:-3:-1]
     candidates = list(sp.roots(polynomial)) if polynomial.degree() > 1 else [-last / first]
-    able = [root for root in candidates if (root.is_positive if unknown.is_positive else root.is_real) is not False]
+    if unknown.is_positive:
+        candidates = [root for root in candidates if root.is_positive is not False]
+    able = [root for root in candidates if root.is_real is not False]
     return [value.xreplace({unknown: root}).xreplace(back) for root in able]
 
 

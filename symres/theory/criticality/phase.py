@@ -67,8 +67,9 @@ def _positive(kernel_map: Quantity, parallel: Quantity, params: dict[str, sp.Exp
         for q in (kernel_map, parallel)
     )
     excess, slope = (partial(at_kappa, e) for e in (flow / kappa - 1, turn - flow / kappa))
-    zeros_of_excess = zeros(excess, slope, float_values(flow / kappa - 1))
-    return sorted([*(zero(excess, *ends) for ends in zeros_of_excess.crossings), *map(float, zeros_of_excess.touches)])
+    seen = zeros(excess, slope, float_values(flow / kappa - 1))
+    crossings = [zero(excess, *ends) for ends in seen.crossings]
+    return sorted([*crossings, *map(float, seen.touches)])
 
 
 def _zero_fixed_point(maps: tuple[Quantity, ...], params: Mapping[str, Number]) -> tuple[FixedPoint, ...]:

@@ -132,16 +132,16 @@ class FluctuatingNetwork:
             [0.0, 2.0, 4.0, 6.0]
         """
         kernel = kernel_matrix(K)
-        values_of_layers = self._by_layer(params)
+        parameters = self._by_layer(params)
         kinds: dict[LayerTheory, CompiledLayer] = {}
-        for layer, values in zip(self.layers, values_of_layers, strict=True):
+        for layer, values in zip(self.layers, parameters, strict=True):
             if layer not in kinds:
                 kinds[layer] = layer.fluctuating(min(len(kernel), 2))
                 number_of(layer.kernel_map, {"K": kernel[0][0]} | values)  # refuses what is missing
-        numbers = [float_values(layer, values) for layer, values in zip(self.layers, values_of_layers, strict=True)]
+        numbers = [float_values(layer, values) for layer, values in zip(self.layers, parameters, strict=True)]
         rows = [(kinds[layer], values) for layer, values in zip(self.layers, numbers, strict=True)]
         states = states_of(np.array([[float(k) for k in row] for row in kernel]), rows)
-        errors = [self._float_error([s.kernel[a, a] for s in states], values_of_layers) for a in range(len(kernel))]
+        errors = [self._float_error([s.kernel[a, a] for s in states], parameters) for a in range(len(kernel))]
         return DeepFluctuations(states, max(errors))
 
     def _float_error(self, kernels: Sequence[float], params: Sequence[Values]) -> float:
