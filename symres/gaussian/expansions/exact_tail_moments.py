@@ -12,7 +12,7 @@ Three kinds of functions that decay exponentially have one:
 
 softsign, atan and z/sqrt(1 + z**2) approach a polynomial like a power of 1/z. With f = p + r and r ~ c z**-j on the
 right, the moments of r exist up to that of z**(j - 2): so far the large-variance expansion is that of
-``large_variance.py``. The next term, of order K**(-j/2), may have a logarithm.
+``variance_series.py``. The next term, of order K**(-j/2), may have a logarithm.
 """
 
 from __future__ import annotations

@@ -17,10 +17,9 @@ from ...core.words import SeriesRange
 from ...functions.balls import evaluate
 from ...functions.ranges import of_size
 from ...gaussian.calculus.expectation import Expectation
-from ...gaussian.expansions.large_variance import large_variance, log_free_order
 from ...gaussian.expansions.puiseux import PuiseuxSeries, composed, expanded
-from ...gaussian.expansions.small_variance import small_variance
 from ...gaussian.expansions.truncation import Truncation
+from ...gaussian.expansions.variance_series import large_variance, log_free_order, small_variance
 from ...results.quantity import Quantity, Status, Verification
 from .closed_forms import closed
 
