@@ -115,6 +115,11 @@ class CriticalTheory(LayerTheory):
         return self._correlations(K, params).scales
 
     def _correlations(self, start: Number | None, params: dict[str, Number]) -> CorrelationMap:
+        """The map of correlations at the kernel in which the network ends.
+
+        Raises:
+            UnsupportedLayer: the layer normalises over a batch.
+        """
         if self.is_batch:
             found = "a layer that normalises over a batch moves the correlations of all of its inputs together"
             raise UnsupportedLayer("the correlation map", found, "iterate kernels(..., C=...)")
@@ -240,14 +245,14 @@ class CriticalTheory(LayerTheory):
             >>> sr.derive("tanh").critical_line_averages
             (1/<tanh'(z)**2>_{K}, -C_W*<tanh(z)**2>_{K} + K)
         """
-        known = self.critical_line_parametric
-        if self.critical_line_expr is not None or known is None or not any(e.has(symbols.K) for e in known):
+        line = self.critical_line_parametric
+        if self.critical_line_expr is not None or line is None or not any(e.has(symbols.K) for e in line):
             return None
         if any(point.K == symbols.K or point.along for point in self.critical_points):
             return None
 
         def in_averages() -> tuple[sp.Expr, sp.Expr]:
-            weight, bias = critical_line.parametric_line(self.flow_maps, opened=True) or known
+            weight, bias = critical_line.parametric_line(self.flow_maps, opened=True) or line
             return tidy_factors(sp.factor(weight)), tidy_factors(sp.collect(canonical(bias), symbols.K))
 
         return self.attempted(Stage.LINE, "critical line in averages", in_averages, None)
@@ -264,13 +269,13 @@ class CriticalTheory(LayerTheory):
         Raises:
             DeclarationError: one is missing, is no parameter, or has the wrong sign.
         """
-        known = {s.name: s for s in self.layer.parameters if s.name not in but}
-        for name in [*known, *params]:
-            if name not in known or name not in params:
-                found = "has no value" if name in known else "is not a free parameter of it"
-                listed = ", ".join(known) or "none"
+        needed = {s.name: s for s in self.layer.parameters if s.name not in but}
+        for name in [*needed, *params]:
+            if name not in needed or name not in params:
+                found = "has no value" if name in needed else "is not a free parameter of it"
+                listed = ", ".join(needed) or "none"
                 raise DeclarationError(f"{name} of the layer {self.layer.name}", f"it {found}", f"pass: {listed}")
-        values = {known[name]: parameter(value, name) for name, value in params.items()}
+        values = {needed[name]: parameter(value, name) for name, value in params.items()}
         for symbol, value in values.items():
             require_range(f"the layer {self.layer.name}", symbol, value)
         return values
@@ -322,14 +327,14 @@ class CriticalTheory(LayerTheory):
             >>> laws.amplitude, laws.kernel, laws.jacobian
             (4/3, 1, 1)
         """
-        found = self._criticality
-        if found.growth is not None:
-            return found.growth.exponents
+        criticality = self._criticality
+        if criticality.growth is not None:
+            return criticality.growth.exponents
         named = {"scale-invariant": "neutral", "K*=0": "stable", "half-stable": "half-stable"}
-        wanted = named.get(found.universality_class)
-        point = next((p for p in found.points if p.stability == wanted), None)
+        wanted = named.get(criticality.universality_class)
+        point = next((p for p in criticality.points if p.stability == wanted), None)
         if point is None:
-            why = "; ".join(found.remarks) or f"the universality class is {found.universality_class}"
+            why = "; ".join(criticality.remarks) or f"the universality class is {criticality.universality_class}"
             return Exponents(None, None, None, remark=why)
         kernel_map, _, perp = self.flow_maps
         given_up = Exponents(None, None, None, remark="the derivation of exponents was given up")

@@ -13,15 +13,13 @@ from ..core import symbols
 from ..core.errors import DeclarationError, NoClosedForm
 from ..core.scalars import Number, parameter, whole
 from ..core.work_budget import Stage, limited
-from ..numerics.deferred_numpy import Array, np
+from ..numerics.deferred_numpy import np
 from ..results.annotated_numbers import (
     Branches,
     BranchScale,
     DeepBranchScale,
     EstimatedNumber,
-    Estimates,
     GrowthCurve,
-    Response,
     ResponseDecay,
 )
 from ..results.arguments_of_quantities import require_range
@@ -31,10 +29,9 @@ from .aspect_ratio.growth_curves import AspectRatioCurve, GrowthNumbers, growth_
 from .aspect_ratio.nu import near_identity, useful_point
 from .critical_theory import CriticalTheory
 from .depth.depth_procedures import branch_scale_procedure, response_recursion, vertex_recursion
-from .depth.fluctuating_network import Function, Kernels, Parameter, entries, kernel_matrix, single_kernel
+from .depth.fluctuating_network import Kernels, entries, kernel_matrix, single_kernel
 from .depth.infinite_depth import DepthLimit, depth_limit
 from .depth.network import Network, of_networks
-from .finite_width.fluctuations import DeepFluctuations
 from .observables import deep_networks, registry
 from .observables.layer_theory import Derived, LayerTheory
 from .response.branch_scale import deep_branch_scale, largest_response, linear_estimate, scale_for
@@ -69,17 +66,11 @@ class FiniteWidthTheory(CriticalTheory):
         """
         return Network((self,) * whole(depth, "depth", 0), self)
 
-    @of_networks
-    def fluctuations(self, /, depth: Number, K: Kernels, **params: Parameter) -> DeepFluctuations:
-        return self.network(depth).fluctuations(K, **params)
-
-    @of_networks
-    def vertex(self, /, depth: Number, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
-        return self.network(depth).vertex(K, **params)
-
-    @of_networks
-    def kernel_fluctuation(self, /, depth: Number, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
-        return self.network(depth).kernel_fluctuation(K, **params)
+    fluctuations = of_networks(Network.fluctuations)
+    vertex = of_networks(Network.vertex)
+    kernel_fluctuation = of_networks(Network.kernel_fluctuation)
+    covariance = of_networks(Network.covariance)
+    response = of_networks(Network.response)
 
     @cached_property
     def vertex_recursion(self) -> Procedure:
@@ -94,10 +85,6 @@ class FiniteWidthTheory(CriticalTheory):
             [C_W*K + C_b, C_W, 2*C_W**2*K**2]
         """
         return vertex_recursion(self, {"vertex": self.vertex, "kernel_fluctuation": self.kernel_fluctuation})
-
-    @of_networks
-    def covariance(self, /, f: Function, g: Function, depth: Number, K: Number, **params: Parameter) -> EstimatedNumber:
-        return self.network(depth).covariance(f, g, K, **params)
 
     @cached_property
     def growth_curve(self) -> GrowthCurve | None:
@@ -126,8 +113,8 @@ class FiniteWidthTheory(CriticalTheory):
         point = useful_point(self.critical_points)
         if point is None or point.K not in (0, symbols.K):
             return ()
-        found = self.of_section(Section.FINITE_WIDTH).values()
-        return tuple(quantity for quantity in found if quantity.status is not Status.UNKNOWN)
+        observables = self.of_section(Section.FINITE_WIDTH).values()
+        return tuple(quantity for quantity in observables if quantity.status is not Status.UNKNOWN)
 
     def optimal_gamma(self, /, r: Number, n_L: Number, **params: Number) -> Branches:
         """The skip weights gamma >= 0 for which a network of aspect ratio r = depth/width is as deep as is optimal.
@@ -179,12 +166,6 @@ class FiniteWidthTheory(CriticalTheory):
             ('optimal_gamma', 4/((2 - 2*gamma**4)*(3*n_L + 20)))
         """
         return self.aspect_ratio_curve(1).inverse  # which takes n_L as an argument
-
-    @of_networks
-    def response(
-        self, /, depth: Number, K: Kernels, readout: LayerTheory | None = None, **params: Parameter
-    ) -> Response:
-        return self.network(depth).response(K, readout, **params)
 
     @cached_property
     def response_decay(self) -> ResponseDecay:
@@ -332,8 +313,8 @@ class FiniteWidthTheory(CriticalTheory):
         _, values = self._but(scale, params)
         layers, limit = whole(depth, "depth", 1), self.depth_limit(scale)
         start, end = single_kernel(K), single_kernel(final_kernel, "final_kernel")
-        found = linear_estimate(limit.kernel_rate, limit.power, start, end, layers, values)
-        return EstimatedNumber(found, abs(found - self.branch_scale(layers, K, None, scale, **params)))
+        estimate = linear_estimate(limit.kernel_rate, limit.power, start, end, layers, values)
+        return EstimatedNumber(estimate, abs(estimate - self.branch_scale(layers, K, None, scale, **params)))
 
     def branch_scale_procedure(self, readout: LayerTheory | None = None, scale: str = "xi") -> Procedure:
         """``branch_scale`` of one input as a search in functions of the layer, for ``export``.
@@ -384,8 +365,8 @@ class FiniteWidthTheory(CriticalTheory):
     ) -> tuple[sp.Symbol, dict[sp.Symbol, float]]:
         """The symbol of a weight, and numbers for all other parameters, those of the readout alone among them."""
         weight = self._weight(scale)
-        own = set(self.layer.parameters)
-        last = {s.name: s for s in (readout.layer.parameters if readout else ()) if s not in own}
+        of_layer = set(self.layer.parameters)
+        last = {s.name: s for s in (readout.layer.parameters if readout else ()) if s not in of_layer}
         values = self._numbers({name: value for name, value in params.items() if name not in last}, but={scale})
         for name, symbol in last.items():
             if name not in params:

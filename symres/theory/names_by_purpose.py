@@ -58,6 +58,7 @@ def parameters_by_name(cls: Subject) -> Subject:
 
 
 def _refusing(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that refuses more positional arguments than it has, with the call to write."""
     taken = inspect.signature(method).parameters.values()
     positional = [p for p in taken if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][1:]
     needed = [p.name for p in positional if p.default is p.empty]

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-import mpmath as mp
 import sympy as sp
 
 from ..activations.activation import Activation
@@ -29,8 +28,7 @@ from ..results.report import Report
 from ..results.verdict import Verdict
 from .criticality import critical_line
 from .depth.depth_procedures import vertex_formulas
-from .depth.fluctuating_network import Parameter
-from .depth.network import DualKernel, Network, of_networks
+from .depth.network import Network, of_networks
 from .finite_width_theory import FiniteWidthTheory
 from .names_by_purpose import OTHER_WORDS, THEORY_NAMES, parameters_by_name
 
@@ -234,23 +232,10 @@ class Theory(FiniteWidthTheory, Shown):
         rising = sp.gamma(_LAST + moved) / sp.gamma(_FIRST + moved)
         return rising * sp.gamma(_FIRST + start) / sp.gamma(_LAST + start)
 
-    @of_networks
-    def kernels(self, /, depth: Number, K: Number, **params: Parameter) -> list[mp.mpf]:
-        return self.network(depth).kernels(K, **params)
-
-    @of_networks
-    def dual_kernels(
-        self, /, depth: Number, K1: Number, K2: Number, C: Number, Theta: Number = 0, **params: Parameter
-    ) -> list[DualKernel]:
-        return self.network(depth).dual_kernels(K1, K2, C, Theta, **params)
-
-    @of_networks
-    def displacement(self, /, depth: Number, K: Number, **params: Parameter) -> list[mp.mpf]:
-        return self.network(depth).displacement(K, **params)
-
-    @of_networks
-    def jacobian(self, /, l0: Number, l: Number, K: Number, **params: Parameter) -> mp.mpf:  # noqa: E741 (the name in the literature)
-        return self.network(l).jacobian(l0, l, K, **params)
+    kernels = of_networks(Network.kernels)
+    dual_kernels = of_networks(Network.dual_kernels)
+    displacement = of_networks(Network.displacement)
+    jacobian = of_networks(Network.jacobian)
 
     def _line_remark(self) -> str:
         """What the critical line separates, or how to look for one without a formula; empty where none was found."""

@@ -54,7 +54,7 @@ CURVATURE = OfOneInput(
 
 @pytest.fixture
 def observed(monkeypatch):
-    monkeypatch.setattr(registry, "observables", registry.observables.extended(CURVATURE))
+    monkeypatch.setattr(registry, "observables", registry.observables | {CURVATURE.name: CURVATURE})
 
 
 @pytest.mark.exhaustive

@@ -10,7 +10,7 @@ jump adds the jump times the density there.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Protocol
@@ -195,21 +195,33 @@ def _slopes(part: Part) -> Iterator[Part]:
 
 def _mean_of_product(law: Law, parts: Sequence[Part]) -> sp.Expr:
     """The average of a product of functions and delta functions, one of each variable."""
-    for k, part in enumerate(parts):
-        if isinstance(part, Delta):
-            others = [other for m, other in enumerate(parts) if m != k]
-            return part.weight * _mean_with_delta(law, k, part, others)
-    return law.expectation(_product(part for part in parts if isinstance(part, PiecewiseFunction)))
+    pairs = zip(parts, variables, strict=False)
+    functions = [in_variable(f, x) for f, x in pairs if isinstance(f, PiecewiseFunction)]
+    deltas = {k: part for k, part in enumerate(parts) if isinstance(part, Delta)}
+    return mean_with_deltas(law, sp.Mul(*functions), deltas)
 
 
-def _mean_with_delta(law: Law, k: int, delta: Delta, others: Sequence[Part]) -> sp.Expr:
-    """The average of a delta function: the density times the average of the others, differentiated in the place."""
-    place = sp.Dummy(real=True) if delta.order else delta.place
-    density, rest = law.conditional(k, place)
-    value = density * (_mean_of_product(rest, others) if others else 1)
-    for _ in range(delta.order):
-        value = -value.diff(place)
-    return value.subs(place, delta.place)
+def mean_with_deltas(law: Law, function: sp.Expr, deltas: Mapping[int, Delta]) -> sp.Expr:
+    """The average of a function times delta functions of other variables: densities there, and the average given these.
+
+    Args:
+        law: of all variables.
+        function: of the variables without a delta function.
+        deltas: by the number of their variable, counted from 0; derivatives of them differentiate in the place.
+    """
+    left, front = list(range(law.matrix.rows)), sp.Integer(1)
+    places = {k: sp.Dummy(real=True) if delta.order else delta.place for k, delta in deltas.items()}
+    for k, delta in deltas.items():
+        density, law = law.conditional(left.index(k), places[k])
+        left.remove(k)
+        front *= delta.weight * density
+    renamed = {variables[old]: variables[new] for new, old in enumerate(left)}
+    value = front * (law.expectation(function.subs(renamed, simultaneous=True)) if left else function)
+    for k, delta in deltas.items():
+        for _ in range(delta.order):
+            value = -value.diff(places[k])
+        value = value.subs(places[k], delta.place)
+    return value
 
 
 # ---- regularity ----------------------------------------------------------------------------------------------------
@@ -254,7 +266,7 @@ def _jumps(f: PiecewiseFunction) -> Iterator[tuple[sp.Expr, sp.Expr]]:
 
 def _slope(integrand: sp.Expr, dimension: int, i: int) -> sp.Expr:
     """The derivative in variable i away from breakpoints; activations that are continuous keep their names."""
-    slope, terms = integrand.diff(variables[i]), separate(integrand, dimension)
+    slope, terms = integrand.diff(variables[i]), separate(integrand, variables[:dimension])
     if _is_function(slope) and _is_continuous(terms, i):
         return slope
     return sp.Add(*(c * _product([f.diff() if k == i else f for k, f in enumerate(factors)]) for c, factors in terms))
@@ -266,4 +278,10 @@ def _is_function(slope: sp.Expr) -> bool:
 
 
 def _product(factors: Iterable[PiecewiseFunction]) -> sp.Expr:
-    return sp.Mul(*(f.as_expr().subs(z, x) for f, x in zip(factors, variables, strict=False)))
+    """One function of each variable, multiplied."""
+    return sp.Mul(*map(in_variable, factors, variables))
+
+
+def in_variable(f: PiecewiseFunction, x: sp.Symbol) -> sp.Expr:
+    """A function of z as one of another variable."""
+    return f.as_expr().subs(z, x)

@@ -16,7 +16,7 @@ from ...activations.atom import Phi
 from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm
 from ...core.symbols import variables, z
-from .derivatives import Delta
+from .derivatives import Delta, mean_with_deltas
 from .expectation import Gaussian
 from .integrand import pieces_of
 
@@ -43,21 +43,22 @@ def averaged(integrand: sp.Expr, law: Gaussian) -> sp.Expr:
     owner = {name: next(k for k, x in enumerate(bound) if phi.argument.has(x)) for phi, name in singular.items()}
     atoms = {name: phi for phi, name in singular.items()}
     total = sp.Integer(0)
-    for powers, rest in sp.Poly(integrand.xreplace(singular), *names).terms():
+    for powers, factor in sp.Poly(integrand.xreplace(singular), *names).terms():
         used = [name for name, power in zip(names, powers, strict=True) for _ in range(power)]
         if len({owner[name] for name in used}) < len(used):
-            total += _infinite(integrand, rest, powers)
+            total += _infinite(integrand, factor, powers)
             continue
         # every slope is its regular part (None) or one of its delta functions
         for choice in product(*([None, *_deltas(atoms[name], bound[owner[name]])] for name in used)):
             between = [atoms[name] for name, delta in zip(used, choice, strict=True) if delta is None]
             regular = [phi.pieces.as_expr().subs(z, phi.argument) for phi in between]
             deltas = {owner[name]: delta for name, delta in zip(used, choice, strict=True) if delta is not None}
-            total += _average_with_deltas(integrand, sp.Mul(rest, *regular), law, deltas)
+            total += _average_with_deltas(integrand, sp.Mul(factor, *regular), law, deltas)
     return total
 
 
 def _require_finite_slopes(integrand: sp.Expr) -> None:
+    """Refuse derivatives of activations of which one of lower order is infinitely steep somewhere."""
     for phi in _sorted(integrand.atoms(Phi)):
         for lower in (_lower_order(phi, steps) for steps in range(1, phi.order + 1)):
             if not lower.pieces.has_finite_slopes:
@@ -74,6 +75,7 @@ def has_deltas(phi: Phi, fewer: int = 1) -> bool:
 
 
 def _lower_order(phi: Phi, steps: int) -> Phi:
+    """The derivative of an order that is lower by so many steps."""
     return Phi(phi.formula, phi.argument, sp.Integer(phi.order - steps), *phi.args[3:])
 
 
@@ -97,25 +99,17 @@ def _deltas(phi: Phi, x: sp.Symbol) -> Iterator[Delta]:
             yield Delta(jump / abs(steepness), (b - phi.argument.subs(x, 0)) / steepness)
 
 
-def _average_with_deltas(asked: sp.Expr, rest: sp.Expr, law: Gaussian, deltas: dict[int, Delta]) -> sp.Expr:
-    """The average of a function times delta functions of different variables."""
-    front = sp.Integer(1)
-    left = list(range(law.dimension))
+def _average_with_deltas(asked: sp.Expr, function: sp.Expr, law: Gaussian, deltas: dict[int, Delta]) -> sp.Expr:
+    """The average of a function times delta functions of different variables, at whose places it is continuous."""
     for k, delta in deltas.items():
-        x = variables[k]
-        _require_continuous(asked, rest, x, delta.place)
-        density, law = law.conditional(left.index(k), delta.place)
-        left.remove(k)
-        front *= delta.weight * density
-        rest = _value_at(rest, x, delta.place)
-    if not left:
-        return front * rest
-    renamed = {variables[old]: variables[new] for new, old in enumerate(left)}
-    return front * law.expectation(rest.subs(renamed, simultaneous=True))
+        _require_continuous(asked, function, variables[k], delta.place)
+        function = _value_at(function, variables[k], delta.place)
+    return mean_with_deltas(law, function, deltas)
 
 
-def _require_continuous(asked: sp.Expr, rest: sp.Expr, x: sp.Symbol, place: sp.Expr) -> None:
-    for factor in sp.Mul.make_args(rest):
+def _require_continuous(asked: sp.Expr, function: sp.Expr, x: sp.Symbol, place: sp.Expr) -> None:
+    """Refuse a product with a factor that jumps in a variable at a place."""
+    for factor in sp.Mul.make_args(function):
         if not factor.has(x):
             continue
         pieces = pieces_of(factor, x)
@@ -131,15 +125,15 @@ def _require_continuous(asked: sp.Expr, rest: sp.Expr, x: sp.Symbol, place: sp.E
             )
 
 
-def _value_at(rest: sp.Expr, x: sp.Symbol, place: sp.Expr) -> sp.Expr:
+def _value_at(function: sp.Expr, x: sp.Symbol, place: sp.Expr) -> sp.Expr:
     """A continuous function of x at a place; activations are expanded to their formulas there."""
-    values = {phi: phi.expanded.subs(x, place) for phi in rest.atoms(Phi) if phi.argument.has(x)}
-    return rest.xreplace(values).subs(x, place)
+    values = {phi: phi.expanded.subs(x, place) for phi in function.atoms(Phi) if phi.argument.has(x)}
+    return function.xreplace(values).subs(x, place)
 
 
-def _infinite(asked: sp.Expr, rest: sp.Expr, powers: tuple[int, ...]) -> sp.Expr:
+def _infinite(asked: sp.Expr, factor: sp.Expr, powers: tuple[int, ...]) -> sp.Expr:
     """The mean of the square of a delta function: infinite if its coefficient is positive."""
-    if rest.is_positive and all(power % 2 == 0 for power in powers):
+    if factor.is_positive and all(power % 2 == 0 for power in powers):
         return sp.oo
     raise NoClosedForm(
         f"the average of {asked}", "it contains products of delta functions", "average the functions, not their slopes"

@@ -11,14 +11,13 @@ import sympy as sp
 from flint import arb
 from sympy.printing.printer import Printer
 
-from ...activations.piecewise import PiecewiseFunction
 from ...core.atoms import AverageNode
 from ...core.errors import DeclarationError
-from ...core.symbols import variables, z
+from ...core.symbols import variables
 from ...functions.balls import as_float
 from ...functions.floats.float_averages import FloatFunction, average, average_at
 from ..quadrature.average_ball import average_ball
-from .derivatives import covariance_derivative, parameter_derivative
+from .derivatives import covariance_derivative, in_variable, parameter_derivative
 from .integrand import Term, separate
 
 
@@ -65,11 +64,11 @@ class Gaussian:
         """The density of variable k at a place, and the law of the others given that it is there."""
         matrix, mean = self.matrix, self.mean or (sp.Integer(0),) * self.dimension
         variance, distance = matrix[k, k], place - mean[k]
-        rest = [m for m in range(self.dimension) if m != k]
+        others = [m for m in range(self.dimension) if m != k]
         covariance = (
-            matrix[a, b] - matrix[a, k] * matrix[b, k] / variance for n, a in enumerate(rest) for b in rest[n:]
+            matrix[a, b] - matrix[a, k] * matrix[b, k] / variance for n, a in enumerate(others) for b in others[n:]
         )
-        means = (mean[m] + matrix[m, k] / variance * distance for m in rest)
+        means = (mean[m] + matrix[m, k] / variance * distance for m in others)
         density = sp.exp(-(distance**2) / (2 * variance)) / sp.sqrt(2 * sp.pi * variance)
         return density, Gaussian(tuple(covariance), tuple(means))
 
@@ -95,17 +94,17 @@ class Expectation(AverageNode, sp.Expr):
             if both == 0 and 0 in (one, other):  # independent: also at a jump the one that vanishes is on both sides
                 return sp.Add(
                     *(
-                        c * cls(_in_first_variable(f), one) * cls(_in_first_variable(g), other)
-                        for c, (f, g) in separate(integrand, 2)
+                        c * cls(in_variable(f, variables[0]), one) * cls(in_variable(g, variables[0]), other)
+                        for c, (f, g) in separate(integrand, variables[:2])
                     )
                 )
             if sp.expand(one * other - both**2) == 0:
                 integrand, covariance = integrand.subs(variables[1], both / one * variables[0]), (one,)
-        constant, rest = integrand.as_independent(*variables, as_Add=False)
-        if rest == 1:
+        constant, function = integrand.as_independent(*variables, as_Add=False)
+        if function == 1:
             return constant
-        number, rest = rest.primitive() if rest.is_Add else (sp.S.One, rest)
-        return number * constant * super().__new__(cls, rest, *covariance)
+        number, function = function.primitive() if function.is_Add else (sp.S.One, function)
+        return number * constant * super().__new__(cls, function, *covariance)
 
     @property
     def integrand(self) -> sp.Expr:
@@ -144,7 +143,7 @@ class Expectation(AverageNode, sp.Expr):
         Raises:
             NoClosedForm: a factor depends on two variables at once.
         """
-        return separate(self.integrand, self.dimension)
+        return separate(self.integrand, variables[: self.dimension])
 
     # ---- evaluation --------------------------------------------------------------------------------------------
 
@@ -217,8 +216,3 @@ class Expectation(AverageNode, sp.Expr):
     def _latex(self, printer: Printer) -> str:
         integrand, law = self._printed_parts(printer)
         return rf"\left\langle {integrand} \right\rangle_{{{law}}}"
-
-
-def _in_first_variable(factor: PiecewiseFunction) -> sp.Expr:
-    """A function of the first variable."""
-    return factor.as_expr().subs(z, variables[0])

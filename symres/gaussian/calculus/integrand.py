@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import sympy as sp
 
 from ...activations.atom import Phi
 from ...activations.piecewise import PiecewiseFunction, product, split
 from ...core.errors import NoClosedForm
-from ...core.symbols import variables, z
+from ...core.symbols import z
 
 Term = tuple[sp.Expr, tuple[PiecewiseFunction, ...]]  # (coefficient, one factor per variable)
+ONE = PiecewiseFunction((), (sp.Integer(1),))
 
 
-def separate(integrand: sp.Expr, dimension: int) -> tuple[Term, ...]:
-    """Write an integrand as a sum of coefficient times a product of functions of one variable each."""
-    bound = variables[:dimension]
+def separate(integrand: sp.Expr, bound: Sequence[sp.Symbol]) -> tuple[Term, ...]:
+    """An integrand as a sum of coefficients times products of functions, one of each variable; the same product once.
+
+    Args:
+        integrand: an expression in activations and the variables.
+        bound: the variables; a product without one of them has the function 1 there.
+
+    Raises:
+        NoClosedForm: a factor depends on two variables at once.
+    """
     collected: dict[tuple[PiecewiseFunction, ...], sp.Expr] = {}
     for summand in sp.Add.make_args(distributed(integrand)):
         coefficient = sp.Integer(1)
-        factors: list[PiecewiseFunction | None] = [None] * dimension
+        factors = [ONE] * len(bound)
         for factor in sp.Mul.make_args(summand):
             depends = [k for k, x in enumerate(bound) if factor.has(x)]
             if not depends:
@@ -32,9 +42,8 @@ def separate(integrand: sp.Expr, dimension: int) -> tuple[Term, ...]:
                 )
             (k,) = depends
             piece = pieces_of(factor, bound[k])
-            known = factors[k]
-            factors[k] = piece if known is None else known.map(product, piece)
-        key = tuple(PiecewiseFunction((), (sp.Integer(1),)) if f is None else f for f in factors)
+            factors[k] = piece if factors[k] is ONE else factors[k].map(product, piece)
+        key = tuple(factors)
         collected[key] = collected.get(key, sp.Integer(0)) + coefficient
     return tuple((c, key) for key, c in collected.items() if c != 0)
 
@@ -45,17 +54,13 @@ def pieces_of(function: sp.Expr, x: sp.Symbol) -> PiecewiseFunction:
         inner = pieces_of(function.argument, x)
         if inner == PiecewiseFunction((), (z,)):
             return function.pieces
-        return _compose(function.pieces, inner)
+        return split(function.pieces.as_expr().subs(z, inner.as_expr()))
     if isinstance(function, sp.Pow) and function.exp.is_Integer:
         return pieces_of(function.base, x).map(lambda u: u**function.exp)
     if not function.has(Phi):
         return split(function.subs(x, z))
-    first, *rest = (pieces_of(argument, x) for argument in function.args)
-    return first.map(function.func, *rest)
-
-
-def _compose(outer: PiecewiseFunction, inner: PiecewiseFunction) -> PiecewiseFunction:
-    return split(outer.as_expr().subs(z, inner.as_expr()))
+    first, *others = (pieces_of(argument, x) for argument in function.args)
+    return first.map(function.func, *others)
 
 
 def distributed(whole: sp.Expr) -> sp.Expr:

@@ -12,7 +12,7 @@ from ...activations.piecewise import PiecewiseFunction
 from ...activations.symmetries import is_odd
 from ...core.errors import NoClosedForm
 from ...core.proof import Proof, TermwiseStep
-from ...core.symbols import K1, K2, C, K
+from ...core.symbols import K1, K2, C, K, variables
 from ...functions.balls import enclose, value_and_radius
 from ...results.quantity import Verification
 from ..algebra.canonical import canonical
@@ -62,7 +62,8 @@ def average(integrand: sp.Expr, law: Gaussian) -> Average:
     """
     unevaluated, symbols = law.expectation(integrand), _canonical_law(law.dimension)
     try:
-        proofs = [(c, *_verified(factors, symbols)) for c, factors in separate(law.shifted(integrand), law.dimension)]
+        terms = separate(law.shifted(integrand), variables[: law.dimension])
+        proofs = [(c, *_verified(factors, symbols)) for c, factors in terms]
     except NoClosedForm as error:
         return Average(unevaluated, False, Proof(unevaluated), reason=error.found)
     covariance_values = dict(zip(symbols, law.covariance, strict=True))

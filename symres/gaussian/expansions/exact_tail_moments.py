@@ -12,7 +12,7 @@ Three kinds of functions that decay exponentially have one:
 
 softsign, atan and z/sqrt(1 + z**2) approach a polynomial like a power of 1/z. With f = p + r and r ~ c z**-j on the
 right, the moments of r exist up to that of z**(j - 2): so far the large-variance expansion is that of
-``large_variance.py``. The next term, of order K**(-j/2), may have a logarithm.
+``variance_series.py``. The next term, of order K**(-j/2), may have a logarithm.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ def exact_moment(remainder: PiecewiseFunction, n: int) -> sp.Expr | None:
         return sp.expand(total)
     if len(ends) > 1:
         return None
-    found = _in_exponentials(formula)
-    if found is None:
+    in_exponentials = _in_exponentials(formula)
+    if in_exponentials is None:
         return _moment_of_erfs(formula, n)
-    powers, rate = found
+    powers, rate = in_exponentials
     total = sp.Integer(0)  # by Mellin transforms
     for j, log, e, value in powers:
         s = n + j + 1
@@ -75,10 +75,10 @@ def exact_moment(remainder: PiecewiseFunction, n: int) -> sp.Expr | None:
 @lru_cache(maxsize=256)
 def _in_exponentials(formula: sp.Expr) -> tuple[tuple[Power, ...], sp.Expr] | None:
     """A decaying formula as a sum of ``c z**j (1 + q)**e`` and ``c z**j log(1 + q)``, and the rate of ``q``."""
-    found = _in_q(formula)
-    if found is None:
+    in_q = _in_q(formula)
+    if in_q is None:
         return None
-    expr, rate = found
+    expr, rate = in_q
     numerator, denominator = sp.fraction(sp.cancel(sp.together(expr)))
     if denominator.has(z, _LOG):
         return None
@@ -166,8 +166,8 @@ def _moment_of_erfs(formula: sp.Expr, n: int) -> sp.Expr | None:
         return None
     total = sp.Integer(0)
     for powers, value in sp.Poly(expr, z, _ERF, *names.values()).terms():
-        j, i, *rest = powers
-        decay = -sp.Add(*(count * sp.cancel(e.args[0] / z**2) for e, count in zip(names, rest, strict=True)))
+        j, i, *counts = powers
+        decay = -sp.Add(*(count * sp.cancel(e.args[0] / z**2) for e, count in zip(names, counts, strict=True)))
         if decay == 0:  # by parts; the constants of the terms cancel, for their sum decays
             j, i, value, decay = j + 1, i - 1, -value * i / (n + j + 1) * 2 * slope / sp.sqrt(sp.pi), slope**2
         if i < 0:

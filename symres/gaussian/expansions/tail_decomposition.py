@@ -49,11 +49,11 @@ def split_right_tail(part: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     Raises:
         NoClosedForm: it approaches no polynomial, or only like a power of z.
     """
-    found = _TailSplitter()(part)
-    sign = _growth_sign(found.rate)
+    parts = _TailSplitter()(part)
+    sign = _growth_sign(parts.rate)
     if sign > 0:
-        raise _refusal(part, "grows exponentially" if found.main != 0 else "may grow exponentially")
-    return (found.main, found.rest) if sign == 0 else (_ZERO, found.whole)
+        raise _refusal(part, "grows exponentially" if parts.main != 0 else "may grow exponentially")
+    return (parts.main, parts.rest) if sign == 0 else (_ZERO, parts.whole)
 
 
 class _TailSplitter:
@@ -64,11 +64,16 @@ class _TailSplitter:
 
     def __call__(self, node: sp.Expr) -> TailParts:
         if node not in self._known:
-            found = self._find(node)
-            self._known[node] = replace(found, body=node) if found.rate == 0 else found
+            parts = self._find(node)
+            self._known[node] = replace(parts, body=node) if parts.rate == 0 else parts
         return self._known[node]
 
     def _find(self, node: sp.Expr) -> TailParts:
+        """The parts of a sub-formula from those of its own parts.
+
+        Raises:
+            NoClosedForm: it oscillates, grows too fast, or has an algebraic tail.
+        """
         if node.is_polynomial(z):
             return TailParts(_ZERO, sp.expand(node), _ZERO)
         if isinstance(node, sp.Add):
@@ -96,6 +101,7 @@ class _TailSplitter:
         return self(record.definition(*node.args))
 
     def _exp(self, node: sp.Expr) -> TailParts:
+        """``exp(main + rest) = exp(main) (1 + (exp(rest) - 1))``; the constant of the polynomial becomes a factor."""
         u = self(node.args[0])
         growth = _growth_sign(u.rate)
         if growth < 0:
@@ -109,6 +115,7 @@ class _TailSplitter:
         return TailParts(sp.expand(u.main - constant), front, front * (sp.exp(u.rest) - 1) if u.rest != 0 else _ZERO)
 
     def _power(self, node: sp.Expr) -> TailParts:
+        """A constant power: of any polynomial for a whole exponent, of a positive number for others."""
         base, exponent = self(node.base), node.exp
         if exponent.is_Integer:
             if exponent < 0:
@@ -124,6 +131,7 @@ class _TailSplitter:
         return TailParts(sp.expand(exponent * base.rate), front**exponent, rest if base.rest != 0 else _ZERO)
 
     def _log(self, node: sp.Expr) -> TailParts:
+        """``log(exp(rate) (c + rest)) = rate + log(c) + log(1 + rest/c)``."""
         u = self(node.args[0])
         front = _constant(u, node)
         if sign_of(front) != 1:
@@ -164,6 +172,7 @@ def _sign_of_limit(u: TailParts, node: sp.Expr) -> int:
 
 
 def _sum(a: TailParts, b: TailParts) -> TailParts:
+    """The sum, with the rate of the part that decays more slowly."""
     if _growth_sign(a.rate - b.rate) < 0:
         a, b = b, a
     if a.rate == b.rate:
@@ -172,11 +181,13 @@ def _sum(a: TailParts, b: TailParts) -> TailParts:
 
 
 def _product(a: TailParts, b: TailParts) -> TailParts:
+    """The product: polynomials multiply, everything else decays."""
     rest = a.main * b.rest + a.rest * b.sum
     return TailParts(sp.expand(a.rate + b.rate), sp.expand(a.main * b.main), rest)
 
 
 def _inverse(u: TailParts, node: sp.Expr) -> TailParts:
+    """One over a sub-formula of ``node``, whose polynomial is a number unless it grows exponentially."""
     if u.main.has(z) and _growth_sign(u.rate) > 0:
         return TailParts(_ZERO, _ZERO, 1 / u.whole)
     front = _constant(u, node)

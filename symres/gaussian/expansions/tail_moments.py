@@ -1,14 +1,14 @@
 """Moments ``integral_0^oo z**n r(z) dz`` of functions that decay exponentially, enclosed rigorously.
 
-The half-line is cut at the breakpoints and at a point beyond which the integral is small: shells beyond are bounded
-until they have fallen by 16 times the bits asked for. From there the function is taken to keep falling, as in
-``univariate.py``.
+They are integrals as those of averages, see ``quadrature/univariate.py``, with a weight of 1 in the place of the
+Gaussian: of infinite variance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 
 import sympy as sp
@@ -17,18 +17,19 @@ from sympy.printing.printer import Printer
 
 from ...activations.piecewise import PiecewiseFunction
 from ...core.atoms import Opaque
-from ...core.errors import DeclarationError, NoClosedForm, SymresError
+from ...core.errors import DeclarationError, NoClosedForm
 from ...core.symbols import z
 from ...functions.balls import as_float, compile_ball
-from ..quadrature.panels import Function, Weight, integrate, log2_sum, log2_upper, plan_panels, power_of_two
+from ..quadrature.panels import Function, Weight
 from ..quadrature.univariate import (
     GUARD_BITS,
     LOG2_TINY,
+    CompiledPieces,
     Segment,
     compile_pieces,
-    log2_largest,
     refine,
     rough_log2_size,
+    rule,
     segments_between,
 )
 from .tail_decomposition import split_right_tail
@@ -87,54 +88,30 @@ class TailMoment(Opaque, sp.Expr):
 # --------------------------------------------------------------------------------------------------------- numbers
 @lru_cache(maxsize=1024)
 def _enclosed(remainder: PiecewiseFunction, n: int, bits: int) -> arb:
-    """Enclose a moment to a relative accuracy; the tail is evaluated by a formula without cancellation."""
+    """A moment to a relative accuracy in bits: an average without a Gaussian, over the half-line."""
     function, last = compile_pieces(remainder.map(lambda u: z**n * u)), remainder.parts[-1]
     with suppress(NoClosedForm):  # factors oscillate: the formula stays as it is
         last = split_right_tail(last)[1]
     tail = compile_ball(z**n * last, (z,))
+    flat = Weight(arb.pos_inf(), arb(1))
 
     def attempt(size: float | None, precision: int) -> tuple[arb, float]:
         with ctx.workprec(precision):
-            flat = Weight(arb.pos_inf(), arb(1))
-            segments = list(segments_between(function.breakpoints(), function.parts))
-            if segments and segments[0].left is None:
-                segments[0] = Segment(segments[0].function, arb(0), segments[0].right)
+            segments = list(_segments(function, tail))
             if size is None:
                 size = max((rough_log2_size(segment, flat) for segment in segments), default=LOG2_TINY)
-            return _integral(segments, tail, flat, size - bits - 6, precision), size
+            return rule(segments, flat, size, bits)(flat.variance), size
 
     return refine(attempt, bits + GUARD_BITS, bits)
 
 
-def _integral(segments: list[Segment], tail: Function, flat: Weight, tolerance: float, precision: int) -> arb:
-    """The integral over the half-line, to about 2**tolerance."""
-    if not segments:
-        return arb(0)
-    last = [Segment(tail, segments[-1].left, None)] if segments[-1].right is None else []
-    end, rest = _truncation_point(last, flat, tolerance, precision)
-    panels = []
-    for s in segments:
-        left, right = s.left, arb(end) if s.right is None else s.right
-        panels += plan_panels(s.function, flat, left, right, tolerance - 6, precision // 2 + 8)
-    return integrate(panels, flat, precision) + arb(0, power_of_two(rest))
-
-
-def _truncation_point(segments: list[Segment], flat: Weight, tolerance: float, bits: int) -> tuple[float, float]:
-    """Where to end the panels, and log2 of a bound on the integral beyond.
-
-    Raises:
-        SymresError: the function does not seem to decay.
-    """
-    lefts = [2 * float(s.left.upper()) for s in segments if s.left is not None]
-    end = max([2.0, *lefts])  # the function may end before
-    while end < 1e9:
-        bounds: list[float] = []
-        inner = end
-        while inner < 1e12 and (not bounds or bounds[-1] <= tolerance):
-            outer = 1.25 * inner
-            bounds.append(log2_largest(segments, flat, inner, outer) + log2_upper(arb(outer - inner)))
-            if bounds[-1] < min(tolerance, 0.0) - 16 * bits:
-                return end, log2_sum(bounds)
-            inner = outer
-        end *= 1.25
-    raise SymresError("a moment of a remainder", "its tail could not be bounded", "use evalf of the average itself")
+def _segments(function: CompiledPieces, tail: Function) -> Iterator[Segment]:
+    """The smooth pieces from 0 on; far out the last one is the formula without cancellation."""
+    for segment in segments_between(function.breakpoints(), function.parts):
+        left = arb(0) if segment.left is None else segment.left
+        if segment.right is None:
+            far = arb.max(arb(2), 2 * left.upper())
+            yield Segment(segment.function, left, far)
+            yield Segment(tail, far, None)
+        else:
+            yield replace(segment, left=left)

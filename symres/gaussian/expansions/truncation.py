@@ -69,10 +69,10 @@ class Truncation:
         if not self._kept:
             return "every term up to there vanishes"
         words = "from K = {} on" if self.large else "up to K = {}"
-        found = [(error, self._range_end(error)) for error in ERRORS]
-        if all(limit is None for _, limit in found):
+        limits = [(error, self._range_end(error)) for error in ERRORS]
+        if all(limit is None for _, limit in limits):
             return "no difference from numbers at any K tried"
-        places = ["at every K tried" if limit is None else words.format(_brief(limit)) for _, limit in found]
+        places = ["at every K tried" if limit is None else words.format(_brief(limit)) for _, limit in limits]
         return "relative error below " + ", ".join(f"{_brief(e)} {p}" for e, p in zip(ERRORS, places, strict=True))
 
     # ---- numbers
@@ -82,6 +82,7 @@ class Truncation:
 
     @cached_property
     def _next(self) -> Numbers:
+        """The terms that follow, as far as numbers can tell them."""
         terms = self._numbers(self.omitted)
         lead, _ = self._lead
         return [(e, c) for e, c in terms if abs(e - lead) <= _EXPONENT_SPAN * abs(terms[0][0] - lead)]

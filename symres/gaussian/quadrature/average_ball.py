@@ -52,6 +52,7 @@ def average_ball(factors: tuple[PiecewiseFunction, ...], covariance: tuple[arb, 
 
 
 def _computed(factors: tuple[PiecewiseFunction, ...], covariance: tuple[arb, ...], bits: int) -> arb:
+    """The average by quadrature, over one variable or two."""
     if len(factors) == 1:
         (factor,), (variance,) = factors, covariance
         return univariate_average(factor, variance, bits)
@@ -82,12 +83,12 @@ def _kept(
         return _in_words(ball_key(computed[0])) if computed[0].is_finite() else _NOT_FINITE
 
     name = _in_words(*covariance.digits, (bits, precision, most_panels))
-    known = cache.recall(subject, name, compute)
+    words = cache.recall(subject, name, compute)
     if computed:
         return computed[0]
-    if known == _NOT_FINITE:
+    if words == _NOT_FINITE:
         return _computed(factors, covariance.balls, bits)
-    return ball_of(int(word, 16) for word in known.split())
+    return ball_of(int(word, 16) for word in words.split())
 
 
 @lru_cache(maxsize=256)

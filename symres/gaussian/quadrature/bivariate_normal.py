@@ -144,6 +144,7 @@ def perturbation_bound(
 
 @lru_cache(maxsize=256)
 def _has_finite_slopes(function: PiecewiseFunction) -> bool:
+    """Whether a function is continuous and nowhere infinitely steep; False where its formula does not tell."""
     try:
         return function.is_continuous and function.has_finite_slopes
     except DeclarationError:

@@ -22,8 +22,8 @@ from .panels import (
     BoundedFunction,
     Function,
     Panel,
+    PlannedRule,
     Weight,
-    integrate,
     log2_sum,
     log2_sup,
     log2_upper,
@@ -87,7 +87,9 @@ def conditional_average(
                     continue
                 panels.append(panel)
     left_out.append((done, end))
-    total = integrate(panels, weight, ctx.prec) + arb(0, power_of_two(log2_sum(rule_errors)))
+    total = PlannedRule.of(panels, weight.scale, ctx.prec)(weight.variance) + arb(
+        0, power_of_two(log2_sum(rule_errors))
+    )
     return total / norm, _merged(left_out)
 
 

@@ -160,10 +160,7 @@ def log2_sup(function: Function, left: arb, right: arb, height: float | arb = 0.
 @memoised(2**12)
 def log2_at(function: Function, place: arb | float) -> float:
     """Upper bound of log2 |function| at one place, tight in the current precision."""
-    place = arb(place)
-    if isinstance(function, BoundedFunction):
-        return function.log2_sup(place, place, 0.0)
-    return log2_upper(function([place], False))
+    return log2_upper(function([arb(place)], False))
 
 
 def sup_refined(
@@ -261,8 +258,6 @@ def _extent(a: arb, b: arb) -> tuple[float, float, float]:
 def _log2_mass(function: Function, weight: Weight, a: arb, b: arb) -> float:
     """log2 of a bound on the integral of the absolute value over a panel."""
     left, right, half = _extent(a, b)
-    if not half > 0:
-        return -math.inf
     size = log2_sup(function, weight.scale * a, weight.scale * b)
     return size + weight.log2_sup(left, right, 0.0) + math.log2(2 * half) + 1e-3
 
@@ -364,20 +359,15 @@ class PlannedRule:
     def __call__(self, variance: arb) -> arb:
         """The integral for a variance."""
         total, decay = self.missed, -1 / (2 * variance)
-        squares, rest = self._outwards
+        squares, beyond = self._outwards
         fall = math.nextafter(float(-decay.upper()), 0.0) * LOG2_E * (1 - 1e-14)
         negligible = log2_upper(self.missed) - _NEGLIGIBLE
-        used = bisect_left(range(len(rest)), True, key=lambda k: rest[k] - fall * squares[k] <= negligible)
-        if used < len(rest):
-            total += arb(0, power_of_two(rest[used] - fall * squares[used] + 1e-6))
+        used = bisect_left(range(len(beyond)), True, key=lambda k: beyond[k] - fall * squares[k] <= negligible)
+        if used < len(beyond):
+            total += arb(0, power_of_two(beyond[used] - fall * squares[used] + 1e-6))
         for square, mass in self.masses[:used]:
             total += mass * (decay * square).exp()
         return total
-
-
-def integrate(panels: list[Panel], weight: Weight, bits: int) -> arb:
-    """The integral of function*exp(-x**2/2v) over the panels, in the current ``flint.ctx`` precision."""
-    return PlannedRule.of(panels, weight.scale, bits)(weight.variance)
 
 
 @memoised(2**11)

@@ -139,17 +139,17 @@ def _weighted(block: Block, p: arb) -> list[arb]:
     return [m * (decay * x * x).exp() for m, x in zip(block.masses, block.points, strict=True)]
 
 
-def _exponential_matrix(row: Block, column: Block, gamma: arb, known: dict[tuple, arb_mat]) -> arb_mat:
+def _exponential_matrix(row: Block, column: Block, gamma: arb, matrices: dict[tuple, arb_mat]) -> arb_mat:
     """The matrix of ``exp(gamma*(x - x0)*(w - w0))``."""
     area = row.half * column.half
     key = (id(row.units), id(column.units), ball_key(area))
-    if key not in known:
+    if key not in matrices:
         rising = [[(gamma * area * x * w).exp() for w in column.units] for x in row.units]
         falling = [[1 / e for e in line] for line in rising]
         above = [up + down for up, down in zip(rising, falling, strict=True)]
         below = [down + up for up, down in zip(rising, falling, strict=True)]
-        known[key] = arb_mat(above + below)
-    return known[key]
+        matrices[key] = arb_mat(above + below)
+    return matrices[key]
 
 
 class _QuadraticFormBound:
@@ -251,27 +251,27 @@ def _compress_cells(
 
     n, error = min(map(order, _RHOS))
     result: list[Block] = []
-    known: dict[tuple, arb_mat] = {}
+    matrices: dict[tuple, arb_mat] = {}
     # equal cells: the matrix of a block depends on its place in the cell only, and is computed once
     for cell, group in groupby(blocks, key=lambda block: math.floor(float(block.centre) / (2 * half))):
         members, centre = list(group), arb((cell + 0.5) * 2 * half)
         cluster = [block for block in members if abs(block.centre - centre) + block.half <= half]
         if sum(len(block.masses) for block in cluster) > n:
             members = [block for block in members if block not in cluster]
-            members.append(_interpolated(cluster, centre, arb(half), n, known))
+            members.append(_interpolated(cluster, centre, arb(half), n, matrices))
         result += members
-    return result, error if known else -math.inf
+    return result, error if matrices else -math.inf
 
 
-def _interpolated(cluster: list[Block], centre: arb, half: arb, n: int, known: dict[tuple, arb_mat]) -> Block:
+def _interpolated(cluster: list[Block], centre: arb, half: arb, n: int, matrices: dict[tuple, arb_mat]) -> Block:
     """Replace the nodes of a cluster by the n zeros of the Chebyshev polynomial on the cell."""
     masses = arb_mat(n, 1)
     for block in cluster:
         shift, ratio = (block.centre - centre) / half, block.half / half
         key = (id(block.units), ball_key(shift), ball_key(ratio))
-        if key not in known:
-            known[key] = _interpolation_matrix(shift, ratio, block.units, n)
-        masses += known[key] * arb_mat(len(block.masses), 1, block.masses)
+        if key not in matrices:
+            matrices[key] = _interpolation_matrix(shift, ratio, block.units, n)
+        masses += matrices[key] * arb_mat(len(block.masses), 1, block.masses)
     units, _ = _chebyshev(n, stored_bits(ctx.prec))
     low, high = float(centre - half), float(centre + half)
     return Block(low, high, centre, half, units, masses.entries())

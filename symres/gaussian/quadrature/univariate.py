@@ -18,7 +18,7 @@ from flint import acb, arb, ctx
 
 from ...activations.piecewise import PiecewiseFunction
 from ...activations.symmetries import is_odd
-from ...core.errors import DeclarationError, SymresError
+from ...core.errors import DeclarationError, NoClosedForm, SymresError
 from ...core.symbols import z
 from ...core.work_budget import panel_budget
 from ...functions.balls import compile_ball, enclose
@@ -46,6 +46,7 @@ _KEPT = 256  # rules, of a hundred kilobytes each
 GUARD_BITS = 20  # beyond the bits asked for, for the rounding of sums
 NARROWEST_SHELL = 1.01  # ratio of the ends of a shell below which shells are not divided further
 _FINEST = 1 + 2.0**-40  # ratio of distances at which the search for a peak ends
+_FLAT_START = 2.0  # a distance at which functions that decay by themselves are small, or nearly so
 _PROBES = (40, 80)  # growth is probed at 2**k standard deviations
 Interval = tuple[arb, arb]
 _INTRICATE = "write it with tanh, sigmoid, cosh, Phi instead of sums and quotients that cancel far out"
@@ -108,14 +109,8 @@ def univariate_average(factor: PiecewiseFunction, variance: arb, bits: int) -> a
     if is_odd((factor,)):
         check_growth(function, gaussian_weight(variance))
         return arb(0)
-    attainable, wanted = min(bits, variance.rel_accuracy_bits() - 8), bits
-    for _ in range(_ATTEMPTS):
-        result = _average(factor, variance, wanted)
-        accuracy = result.rel_accuracy_bits()
-        if accuracy >= attainable or result.contains(0):
-            break
-        wanted += bits - accuracy + 8  # the result is smaller than its integrand
-    return result
+    attainable = min(bits, variance.rel_accuracy_bits() - 8)
+    return refine(lambda _, precision: (_average(factor, variance, precision - GUARD_BITS), 0.0), bits, attainable)
 
 
 def _average(factor: PiecewiseFunction, variance: arb, bits: int) -> arb:
@@ -123,25 +118,25 @@ def _average(factor: PiecewiseFunction, variance: arb, bits: int) -> arb:
     bits = -(-bits // _BITS_STEP) * _BITS_STEP
     reach = _REACH if bits <= _MANY_BITS else 1
     mantissa, exponent = variance.mid().man_exp()
-    place = (int(mantissa).bit_length() + int(exponent) - 1 + reach) // (2 * reach)
+    octave = (int(mantissa).bit_length() + int(exponent) - 1 + reach) // (2 * reach)
     with ctx.workprec(bits + GUARD_BITS):
-        weight = Weight(_between(reach), arb(2) ** (reach * place))
-        known = _shared_rule(factor, reach, place, bits)
-        if known is None or not weight.variance.contains(variance / weight.scale**2):
+        weight = Weight(_between(reach), arb(2) ** (reach * octave))
+        planned = _shared_rule(factor, reach, octave, bits)
+        if planned is None or not weight.variance.contains(variance / weight.scale**2):
             weight = gaussian_weight(variance)
-            known = _rule(factor, weight, bits, (weight.variance,))
-        own = variance / weight.scale**2
-        return known(own) / (2 * arb.pi() * own).sqrt()
+            planned = _rule(factor, weight, bits, (weight.variance,))
+        variance = variance / weight.scale**2
+        return planned(variance) / (2 * arb.pi() * variance).sqrt()
 
 
 @lru_cache(maxsize=_KEPT)
-def _shared_rule(factor: PiecewiseFunction, reach: int, place: int, bits: int) -> PlannedRule | None:
-    """The rule for all variances within a factor ``2**reach`` of the square of the scale ``2**(reach*place)``.
+def _shared_rule(factor: PiecewiseFunction, reach: int, octave: int, bits: int) -> PlannedRule | None:
+    """The rule for all variances within a factor ``2**reach`` of the square of the scale ``2**(reach*octave)``.
 
     None where it is too costly. Scans, roots and what is said of them ask for the averages of few functions at hundreds
     of variances.
     """
-    weight = Weight(_between(reach), arb(2) ** (reach * place))
+    weight = Weight(_between(reach), arb(2) ** (reach * octave))
     try:
         with panel_budget(_PANELS):
             return _rule(factor, weight, bits, (arb(2) ** -reach, arb(2) ** reach))
@@ -180,7 +175,7 @@ def refine(attempt: Callable[[float | None, int], tuple[arb, float]], bits: int,
     is the accuracy that the balls put in allow.
     """
     size, precision = None, bits + GUARD_BITS
-    for _ in range(3):
+    for _ in range(_ATTEMPTS):
         result, size = attempt(size, precision)
         accuracy = result.rel_accuracy_bits()
         if accuracy >= attainable or result.contains(0):
@@ -219,6 +214,8 @@ def segments_between(breakpoints: Sequence[arb], parts: Sequence[Function | None
 def rule(segments: list[Segment], weight: Weight, size: float, bits: int) -> PlannedRule:
     """The integral of segments*exp(-x**2/2v) over x, to about 2**(size - bits), in the current precision.
 
+    The variance v may be infinite, where the function itself decays.
+
     Raises:
         SymresError: the function could not be bounded.
     """
@@ -228,15 +225,15 @@ def rule(segments: list[Segment], weight: Weight, size: float, bits: int) -> Pla
     if tolerance == math.inf:
         found = "the integrand may be infinite for large arguments"
         raise SymresError("a Gaussian average", found, "use a smaller variance")
-    left, left_rest = tail_cutoff(segments, weight, -1, tolerance, bits)
-    right, right_rest = tail_cutoff(segments, weight, 1, tolerance, bits)
+    left, left_tail = tail_cutoff(segments, weight, -1, tolerance, bits)
+    right, right_tail = tail_cutoff(segments, weight, 1, tolerance, bits)
     panels = []
     for s in segments:
         a, b = clip(s, left, right)
         if not a > b:
             panels += plan_panels(s.function, weight, a, b, tolerance - 6, max(bits, ctx.prec) // 2 + 8)
     inside = PlannedRule.of(panels, weight.scale, ctx.prec)
-    missed = inside.missed + arb(0, power_of_two(left_rest)) + arb(0, power_of_two(right_rest))
+    missed = inside.missed + arb(0, power_of_two(left_tail)) + arb(0, power_of_two(right_tail))
     if missed.is_finite() and all(mass.is_finite() for _, mass in inside.masses):
         return PlannedRule(inside.masses, missed)
     found = "the integrand is infinite somewhere, or too intricate to be bounded"
@@ -281,14 +278,15 @@ def rough_log2_size(segment: Segment, weight: Weight) -> float:
 
 def tail_cutoff(segments: list[Segment], weight: Weight, side: int, tolerance: float, bits: int) -> tuple[float, float]:
     """Where to end the panels on one side, and log2 of a bound on the integral beyond."""
-    distance = math.sqrt(2 * weight.largest_variance * (bits + 8) / LOG2_E)
+    variance = weight.largest_variance
+    distance = math.sqrt(2 * variance * (bits + 8) / LOG2_E) if variance < math.inf else _FLAT_START
     # the next multiple of an eighth of the power of two below: panels up to it recur with other variances
     unit = 2.0 ** (math.frexp(distance)[1] - 4)
     x = side * math.ceil(distance / unit) * unit
     while abs(x) < 1e9:
-        rest = log2_tail(segments, weight, x, tolerance, bits)
-        if rest <= tolerance:
-            return x, rest
+        beyond = log2_tail(segments, weight, x, tolerance, bits)
+        if beyond <= tolerance:
+            return x, beyond
         x *= 1.25
     raise SymresError("a Gaussian average", "its tails could not be bounded", _INTRICATE)
 
@@ -333,7 +331,7 @@ def log2_tail(segments: list[Segment], weight: Weight, x: float, tolerance: floa
         leaping = leap and steps > 2 and abs(outer) < last
         if leaping:  # the mass is next to nothing already: to the last breakpoint in one step
             outer = math.copysign(min(last, 1e150), x)
-        mass = -inner * inner / (2 * variance) * LOG2_E * (1 - 1e-14) + math.log2(variance / abs(inner)) + 1e-6
+        mass = _log2_mass(variance, inner, outer)
         low, high = sorted((inner, outer))
         size = log2_largest(segments, weight, low, high)
         narrow = not leaping and ratio < NARROWEST_SHELL**2
@@ -350,12 +348,20 @@ def log2_tail(segments: list[Segment], weight: Weight, x: float, tolerance: floa
             continue
         bounds.append(size + mass)
         steps += 1
-        if steps > 2 and abs(inner) > last and max(size, 0.0) + mass < min(tolerance, 0.0) - 16 * bits:
+        least = size if variance == math.inf else max(size, 0.0)
+        if steps > 2 and abs(inner) > last and least + mass < min(tolerance, 0.0) - 16 * bits:
             break
         inner, ratio = outer, min(2.0, ratio**2)
     else:
         bounds.append(-1e299)
     return log2_sum(bounds)
+
+
+def _log2_mass(variance: float, inner: float, outer: float) -> float:
+    """log2 of a bound on the integral of the weight from a place outwards; of an infinite variance, up to another."""
+    if variance == math.inf:
+        return math.log2(abs(outer - inner)) + 1e-6
+    return -inner * inner / (2 * variance) * LOG2_E * (1 - 1e-14) + math.log2(variance / abs(inner)) + 1e-6
 
 
 def log2_largest(
@@ -379,9 +385,25 @@ def log2_bound_at(segments: list[Segment], weight: Weight, place: float) -> floa
 
 def limit_at_zero_variance(factor: PiecewiseFunction) -> arb:
     """The limit of the average as the variance goes to zero: the mean of the limits from both sides."""
-    at_zero = [bool(b.is_zero) for b in factor.breaks]
-    sides = factor.parts[at_zero.index(True) :][:2] if True in at_zero else (factor.part_at(sp.Integer(0)),)
-    return sum((enclose(part.subs(z, 0), {}, ctx.prec) for part in sides), arb(0)) / len(sides)
+    return sum((enclose(part.subs(z, 0), {}, ctx.prec) for part in sides_of_zero(factor)), arb(0)) / 2
+
+
+def sides_of_zero(factor: PiecewiseFunction) -> tuple[sp.Expr, sp.Expr]:
+    """The formulas that hold just left and just right of zero.
+
+    Raises:
+        NoClosedForm: a breakpoint moves with parameters, and its sign is not known.
+    """
+    left = right = factor.parts[0]
+    for b, part in zip(factor.breaks, factor.parts[1:], strict=True):
+        if b.is_zero:
+            right = part
+        elif b.is_negative or (b.is_positive is None and b.is_number and enclose(b, {}, 64) < 0):
+            left = right = part
+        elif not (b.is_positive or b.is_number):
+            found = f"the sign of the breakpoint {b} is unknown"
+            raise NoClosedForm("a small-variance series", found, "declare its parameters' signs")
+    return left, right
 
 
 def near_zero_variance(function: CompiledPieces, variance: arb, bits: int) -> arb:
@@ -395,6 +417,6 @@ def near_zero_variance(function: CompiledPieces, variance: arb, bits: int) -> ar
         if not a > b:
             inside.append(s.function([weight.scale * a.union(b)], False))
     segments = list(segments_between(breakpoints, function.parts))
-    rest = max(log2_tail(segments, weight, side * reach, math.inf, bits) for side in (-1, 1)) + 1
+    tails = max(log2_tail(segments, weight, side * reach, math.inf, bits) for side in (-1, 1)) + 1
     mass = (1 - arb(2) ** -bits).union(1)  # Gaussian mass inside the reach
-    return reduce(arb.union, inside) * mass + arb(0, power_of_two(rest))
+    return reduce(arb.union, inside) * mass + arb(0, power_of_two(tails))

@@ -16,7 +16,7 @@ from ...core.scalars import number
 from ...core.symbols import SHARED
 from ...core.words import Obstruction, obstruction
 from ...functions.function_record import RECORDS
-from ...theory.observables.registry import observables
+from ...theory.observables.registry import functions
 from .displays import escape, latex
 
 PDLT = "D. A. Roberts, S. Yaida, B. Hanin, The Principles of Deep Learning Theory, arXiv:2106.10165"
@@ -26,7 +26,7 @@ _GREEK = "alpha", "beta", "gamma", "phi", "xi", "rho"
 _SIGNS = {"dK'/dK": r"\mathrm{d}K'/\mathrm{d}K", "C_W": "C_W", "S_in": "S_{in}", "C_b": "C_b", "K1": "K_1", "K2": "K_2"}
 _SIGNS |= {"K*": "K^*", "K'": "K'", "C'": "C'", "phi'": r"\phi'", "phi''": r"\phi''"}
 _SIGNS |= {greek: rf"\{greek}" for greek in _GREEK} | {letter: letter for letter in "KChz"}
-_SIGNS |= {name: record.notation for name, record in observables.functions.items()}
+_SIGNS |= {name: record.notation for name, record in functions().items()}
 _WORD = "|".join(re.escape(sign) for sign in sorted(_SIGNS, key=len, reverse=True))
 _CALL = r"(?P<name>[a-z]\w+)\((?P<inside>[\w +]+)\)"
 _MATHS = re.compile(

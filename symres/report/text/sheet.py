@@ -41,7 +41,7 @@ class Sheet:
 
     def words(self, sentence: str) -> str:
         """A sentence of the program with its formulas and susceptibilities as the page writes them."""
-        known, maths = registry.observables.functions, self.maths
+        known, maths = registry.functions(), self.maths
 
         def plain(text: str) -> str:
             for sign, shown in _SIGNS.items() if maths.unicode else ():

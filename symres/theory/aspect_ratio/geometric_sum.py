@@ -123,7 +123,7 @@ class GeometricSum(PowerSumNode, sp.Expr):
         term, ratio, bound, start = map(sp.sympify, (term, ratio, bound, start))
         if ratio == 0:
             return term.subs(variable, start)
-        powers, rest, split = sp.Integer(0), [], bound
+        powers, others, split = sp.Integer(0), [], bound
         for summand in _summands(term):
             factor, power = summand.as_independent(variable, as_Add=False)
             base, exponent = power.as_base_exp()
@@ -131,12 +131,12 @@ class GeometricSum(PowerSumNode, sp.Expr):
                 powers += factor * start**exponent / (1 - ratio**exponent)
                 split += sp.Abs(factor)  # the rest lacks this coefficient, of whatever sign
             else:
-                rest.append(summand)
-        if not rest:
+                others.append(summand)
+        if not others:
             return powers
-        common, inner = sp.factor_terms(sp.Add(*rest)).as_independent(variable, as_Add=False)
-        own = super().__new__(cls, inner, variable, ratio, split / sp.Abs(common), start)
-        return powers + common * own
+        common, inner = sp.factor_terms(sp.Add(*others)).as_independent(variable, as_Add=False)
+        unsummed = super().__new__(cls, inner, variable, ratio, split / sp.Abs(common), start)
+        return powers + common * unsummed
 
     @property
     def term(self) -> sp.Expr:
@@ -231,8 +231,8 @@ def _of_one_sign(function: PowerSeries, power: arb, ratio: arb, bound: arb) -> a
                 total += function(power)
                 power *= ratio
         else:
-            own = interpolant(function, sign, level)
-            total += _along(own, power, ratio, count) + count * arb(0, (own.error * bound).upper())
+            near = interpolant(function, sign, level)
+            total += _along(near, power, ratio, count) + count * arb(0, (near.error * bound).upper())
             power *= ratio**count
     inner = interpolant(function, 1, _INNERMOST)
     for k, c in enumerate(inner.polynomial.coeffs()):
@@ -240,16 +240,16 @@ def _of_one_sign(function: PowerSeries, power: arb, ratio: arb, bound: arb) -> a
     return total + arb(0, ((inner.inexact + inner.error * bound) * abs(power) / (1 - ratio)).upper())
 
 
-def _along(own: Interpolant, power: arb, ratio: arb, count: int) -> arb:
+def _along(near: Interpolant, power: arb, ratio: arb, count: int) -> arb:
     """The sum of a polynomial at so many powers.
 
     In monomials of the powers almost everything cancels: they are exact here, and what is not known of them is added.
     """
-    degree = own.polynomial.degree()
-    lost = 2 * degree * int(2 + max(0.0, -float(own.half.log() / arb(2).log())))
+    degree = near.polynomial.degree()
+    lost = 2 * degree * int(2 + max(0.0, -float(near.half.log() / arb(2).log())))
     first, step = power.mid(), ratio.mid()
     with ctx.workprec(ctx.prec + lost + 2 * count.bit_length()):
-        shifted = own.polynomial(arb_poly([-own.centre / own.half, 1 / own.half]))
+        shifted = near.polynomial(arb_poly([-near.centre / near.half, 1 / near.half]))
         total = sum(
             (
                 c * first**k * (count if k == 0 else (1 - step ** (k * count)) / (1 - step**k))
@@ -258,4 +258,4 @@ def _along(own: Interpolant, power: arb, ratio: arb, count: int) -> arb:
             arb(0),
         )
     moved = abs(first) * (arb(power.rad()) / abs(first) + count * arb(ratio.rad()) / step) * 2
-    return total + arb(0, (count * (own.inexact + own.slope * moved / own.half)).upper())
+    return total + arb(0, (count * (near.inexact + near.slope * moved / near.half)).upper())

@@ -59,9 +59,9 @@ class GrowthNumbers:
             SymresError: floating-point numbers overflow.
         """
         values = {gamma: sp.Rational(repr(skip or 0.0))}
-        known = {name: float(sp.N(e.subs(values), 20)) for name, e in self.place.items()}
-        numbers = {C_W: known["C_W"], C_b: known["C_b"], gamma: skip or 0.0}
-        nu, second = _growth(self.layer, known["K"], numbers)
+        point = {name: float(sp.N(e.subs(values), 20)) for name, e in self.place.items()}
+        numbers = {C_W: point["C_W"], C_b: point["C_b"], gamma: skip or 0.0}
+        nu, second = _growth(self.layer, point["K"], numbers)
         return GrowthRow(skip, self.factor * nu, self.factor * second)
 
 
@@ -109,16 +109,16 @@ def _numbers_in(expression: sp.Expr) -> sp.Expr:
 
 def _growth(layer: CompiledLayer, kernel: float, values: Mapping[sp.Symbol, float]) -> tuple[float, float]:
     """The growth of V/K^2, and that of the second Hermite component alone."""
-    known: Values = dict(values)
+    parameters: Values = dict(values)
     matrix = np.array([[kernel]])
-    numbers = LayerNumbers(layer, matrix, [np.sqrt(matrix)], known)
-    rho, J, found = numbers.R[0][0, 0], numbers.J, numbers.noise(_DEGREE)
-    before, after = found.before[0], found.after[0]
+    numbers = LayerNumbers(layer, matrix, [np.sqrt(matrix)], parameters)
+    rho, J, noise_of_layer = numbers.R[0][0, 0], numbers.J, numbers.noise(_DEGREE)
+    before, after = noise_of_layer.before[0], noise_of_layer.after[0]
     degrees = np.arange(1, _DEGREE + 1)
     inverse = np.linalg.inv(np.eye(2)[None] - rho ** degrees[:, None, None] * J[None])
     influence = np.einsum("kab,bk->ak", inverse, after[:, 1:])
     parts = 2 * (J @ influence)[1] * before[1, 1:]
-    noise = found.covariance[0][1, 1]
+    noise = noise_of_layer.covariance[0][1, 1]
     return float(noise + parts.sum()) / kernel**2, float(noise + parts[1]) / kernel**2
 
 
@@ -186,15 +186,15 @@ class AspectRatioCurve(Shown):
         from scipy.optimize import minimize_scalar  # here, because it takes longer to import than the rest of symres
 
         values = [self._near(float(g)) for g in _GRID]
-        found = []
+        turns = []
         for k in range(1, len(_GRID) - 1):
             for sign in (1.0, -1.0):
                 if sign * values[k] < sign * values[k - 1] and sign * values[k] <= sign * values[k + 1]:
                     bracket = (_GRID[k - 1], _GRID[k + 1])
                     signed = partial(lambda s, g: s * self._near(float(g)), sign)
                     best = minimize_scalar(signed, bounds=bracket, method="bounded", options={"xatol": 1e-9})
-                    found.append(float(best.x))
-        return tuple(sorted(found))
+                    turns.append(float(best.x))
+        return tuple(sorted(turns))
 
     @cached_property
     def least(self) -> tuple[float, float]:
@@ -247,11 +247,11 @@ class AspectRatioCurve(Shown):
         if last is None:
             raise DeclarationError(f"a gamma for r = {target:.6g}", "it is too close to 1", "pass a smaller r")
         edges = sorted({0.0, *self.turns, last})
-        found = []
+        solutions = []
         for low, high in pairwise(edges):
             if (self._at_edge(low) - target) * (self._at_edge(high) - target) <= 0:
-                found.append(self._root(target, low, high))
-        return Branches(sorted(set(found)))
+                solutions.append(self._root(target, low, high))
+        return Branches(sorted(set(solutions)))
 
     def _at_edge(self, place: float) -> float:
         """The ratio at the end of a branch: at a turn it decides which values the branch takes."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import mpmath as mp
 import sympy as sp
@@ -41,31 +40,19 @@ _APPROACH = "nu_log"
 def expansion(quantity: Quantity, order: int, *, large: bool = False, checked: bool = True) -> Quantity:
     """The series of nu up to a power of gamma, or, for gamma -> 1 if ``large``, the first term ``c (1 - gamma^2)``.
 
-    Both are compared with values, whatever ``checked`` says.
+    That of the aspect ratio, in which nu is a named step, is made of it. All are compared with values, whatever
+    ``checked`` says.
 
     Raises:
         NoClosedForm: the covariance at two times has no closed form, or the memory is not gamma.
     """
-    body = quantity.body
-    if body.has(Expectation):
-        raise NoClosedForm(f"an expansion of {quantity.name}", "its averages have no closed form", "use evalf")
-    found = _near_one(body) if large else _near_zero(body, order)
-    return _expanded(quantity, found, order, large)
-
-
-def expansion_of_ratio(
-    growth: Quantity, quantity: Quantity, order: int, *, large: bool = False, checked: bool = True
-) -> Quantity:
-    """The expansion of the aspect ratio, from that of nu; see ``expansion``."""
-    found = expansion(growth, order, large=large, checked=checked)
-    symbol = quantity.steps[-1].symbol
-    body = quantity.body.xreplace({symbol: found.body})
-    body = body if large else sp.series(body, gamma, 0, order + 1).removeO()
-    return _expanded(quantity, body, order, large)
-
-
-def _expanded(quantity: Quantity, body: sp.Expr, order: int, large: bool) -> Quantity:
-    """What an expansion says of itself, compared with values."""
+    growth = quantity.steps[-1].expr if quantity.steps else quantity.body
+    if growth.has(Expectation):
+        raise NoClosedForm("an expansion of nu", "its averages have no closed form", "use evalf")
+    body = _near_one(growth) if large else _near_zero(growth, order)
+    if quantity.steps:
+        body = quantity.body.xreplace({quantity.steps[-1].symbol: body})
+        body = body if large else sp.series(body, gamma, 0, order + 1).removeO()
     return replace(
         quantity,
         name=f"{quantity.name}_{'asymptotics' if large else 'series'}",
@@ -102,10 +89,15 @@ def _near_one(body: sp.Expr) -> sp.Expr:
 
 
 def _sums(body: sp.Expr) -> list[GeometricSum]:
-    found = sorted(body.atoms(GeometricSum), key=str)
-    if any(s.ratio != gamma for s in found):
+    """The sums over times in nu.
+
+    Raises:
+        NoClosedForm: one is over powers of another memory than gamma.
+    """
+    sums = sorted(body.atoms(GeometricSum), key=str)
+    if any(s.ratio != gamma for s in sums):
         raise NoClosedForm("an expansion in gamma", "the weight of the skip connection is not gamma", "use evalf")
-    return found
+    return sums
 
 
 def _integral(term: sp.Expr, r: sp.Symbol) -> sp.Expr:
@@ -134,7 +126,7 @@ def _integral(term: sp.Expr, r: sp.Symbol) -> sp.Expr:
     return total
 
 
-def _verified(quantity: Quantity, found: sp.Expr, order: int, large: bool) -> Verification:
+def _verified(quantity: Quantity, body: sp.Expr, order: int, large: bool) -> Verification:
     """Compare with the value of nu at one gamma.
 
     Raises:
@@ -143,8 +135,8 @@ def _verified(quantity: Quantity, found: sp.Expr, order: int, large: bool) -> Ve
     place = 1 - _NEAR if large else sp.Rational(1, 20)
     expression = quantity.expr
     assert expression is not None
-    point = {s: sp.Rational(1, 3) for s in found.free_symbols | expression.free_symbols} | {gamma: place}
-    right, expected = evaluate(expression.subs(point), {}, _DIGITS)[0], evaluate(found.subs(point), {}, _DIGITS)[0]
+    point = {s: sp.Rational(1, 3) for s in body.free_symbols | expression.free_symbols} | {gamma: place}
+    right, expected = (evaluate(e.subs(point), {}, _DIGITS)[0] for e in (expression, body))
     distance = float(abs(expected / right - 1)) if right else float(abs(expected))
     allowed = _CLOSE if large else float(mp.mpf(100) * mp.mpf(place.p) ** (order + 1) / mp.mpf(place.q) ** (order + 1))
     if distance > allowed:
@@ -169,7 +161,7 @@ def nu(program: Program, points: Sequence[CriticalPoint], parameters: Sequence[s
             definition = StationaryNoise(program, {**values, K: kernel}).growth / kernel**2
     except (NoClosedForm, UnsupportedLayer) as error:
         return unknown("nu", (gamma,), error.found)
-    found = build(
+    growth = build(
         "nu",
         (gamma,) if definition.has(gamma) else (),
         definition,
@@ -177,21 +169,18 @@ def nu(program: Program, points: Sequence[CriticalPoint], parameters: Sequence[s
         parameters=tuple(dict.fromkeys((gamma, *left))),
         within=SKIPS,
     )
-    return replace(found, expansion=expansion)
+    return replace(growth, expansion=expansion)
 
 
 def vertex_limit(program: Program, kernel_map: Quantity, chi: Quantity, parameters: Sequence[sp.Symbol]) -> Quantity:
     """``V/K^2`` of an infinitely deep network whose kernel settles because chi_parallel is a number below 1."""
     arguments = (gamma, C_W, C_b)
-    words = "the kernel of deep networks does not converge for every input"
-    if Status.UNKNOWN in (kernel_map.status, chi.status) or kernel_map.expr is None or chi.expr is None:
+    if kernel_map.expr is None or chi.expr is None:
         return unknown("vertex_limit", arguments, "the maps of the layer are unknown")
-    if chi.expr.has(K) or chi.expr not in (0, gamma**2):
-        return unknown("vertex_limit", arguments, words)
-    settled = (kernel_map.expr - chi.expr * K) / (1 - chi.expr)
-    kernel = canonical(settled)
+    settles = chi.expr in (0, gamma**2)
+    kernel = canonical((kernel_map.expr - chi.expr * K) / (1 - chi.expr)) if settles else K
     if kernel.has(K):
-        return unknown("vertex_limit", arguments, words)
+        return unknown("vertex_limit", arguments, "the kernel of deep networks does not converge for every input")
     try:
         definition = StationaryNoise(program, {K: kernel}).settled(chi.expr, 2) / kernel**2
     except (NoClosedForm, UnsupportedLayer) as error:
@@ -208,16 +197,15 @@ def aspect_ratio(growth: Quantity) -> Quantity:
     """The depth/width that maximises the mutual information of two blocks of n_L/2 outputs (PDLT (B.36)), from nu."""
     if growth.status is Status.UNKNOWN:
         return unknown("aspect_ratio", (gamma, n_L), growth.reason)
-    symbol = sp.Symbol("nu", positive=True)
-    definition = 4 / ((20 + 3 * n_L) * symbol)
+    step = NamedStep(sp.Symbol("nu", positive=True), growth.definition, growth.body)
+    definition = 4 / ((20 + 3 * n_L) * step.symbol)
     return replace(
         growth,
         name="aspect_ratio",
         symbols=(*growth.symbols, n_L),
         definition=definition,
         body=definition,
-        expansion=partial(expansion_of_ratio, growth),
-        steps=(*growth.steps, NamedStep(symbol, growth.definition, growth.body)),
+        steps=(step,),
         proof=Proof(definition),
         meaning="",
     )
@@ -251,5 +239,6 @@ def approach(kernel_map: Quantity, points: Sequence[CriticalPoint]) -> Quantity:
         return unknown(_APPROACH, (gamma,), reason)
     second = powers.get(2 * m - 1, sp.Integer(0))
     kappa = tidy_factors(canonical((m / 2 - second / coefficient**2) / (m - 1)))
-    found = build(_APPROACH, (gamma,) if kappa.has(gamma) else (), kappa, parameters=kernel_map.unused, within=SKIPS)
-    return replace(found, verifications=series.verifications)
+    arguments = (gamma,) if kappa.has(gamma) else ()
+    quantity = build(_APPROACH, arguments, kappa, parameters=kernel_map.unused, within=SKIPS)
+    return replace(quantity, verifications=series.verifications)

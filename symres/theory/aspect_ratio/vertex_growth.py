@@ -30,6 +30,7 @@ from ...activations.atom import Formula, Phi
 from ...activations.piecewise import derivative, value_at
 from ...core.errors import NoClosedForm
 from ...core.symbols import K1, K2, C, K, z
+from ...gaussian.quadrature.univariate import sides_of_zero
 from ...layers.program import Draw, Instruction, Program
 from ..finite_width.layer_response import FluctuatingWalk, LayerResponse, total_slopes
 from ..walk.linear_forms import Place
@@ -112,7 +113,7 @@ class NoiseCovariances:
     @cached_property
     def terms_across(self) -> tuple[TermAcross, ...]:
         """The terms of ``Cov(H^l, H^m)``, l < m, at the kernels K1 and K2 and with the memory m of ``z^{l+1}``."""
-        found = []
+        terms = []
         for s, one in self.weights.items():
             for t, other in self.weights.items():
                 first, second = self.response.averages[s], self.response.averages[t]
@@ -121,8 +122,8 @@ class NoiseCovariances:
                 before, after = self._factors(s, EARLIER), self._factors(t, LATER)
                 covariance = self.walk.mean(*before, *after) - self.walk.mean(*before) * self.walk.mean(*after)
                 factor = one.xreplace(self._names_at(EARLIER)) * other.xreplace(self._names_at(LATER))
-                found.append(TermAcross((s, t), factor, first.weight * second.weight / first.width, covariance))
-        return tuple(found)
+                terms.append(TermAcross((s, t), factor, first.weight * second.weight / first.width, covariance))
+        return tuple(terms)
 
     @cached_property
     def across_layers(self) -> sp.Expr:
@@ -131,16 +132,16 @@ class NoiseCovariances:
         Raises:
             NoClosedForm: neurons remember more than their stream.
         """
-        found = sp.Add(*(t.factor * t.scale * t.covariance for t in self.terms_across))
-        if not found.has(memory):
-            return found
+        total = sp.Add(*(t.factor * t.scale * t.covariance for t in self.terms_across))
+        if not total.has(memory):
+            return total
         if self.walk.weight == 0:
             raise NoClosedForm(
                 "the memory of a layer",
                 "the layer passes on neurons that it averages over, but not its input",
                 "ask for vertex(depth, K)",
             )
-        return found.xreplace({memory: C / (self.walk.weight * K1)})
+        return total.xreplace({memory: C / (self.walk.weight * K1)})
 
     @cached_property
     def with_next_square(self) -> sp.Expr:
@@ -159,7 +160,7 @@ class NoiseCovariances:
 
     def at_one_kernel(self, expression: sp.Expr) -> sp.Expr:
         """An expression of two times whose kernels are the same, in the names of one time."""
-        back = {name: own for time in (EARLIER, LATER) for own, name in self._names_at(time).items()}
+        back = {name: one for time in (EARLIER, LATER) for one, name in self._names_at(time).items()}
         return expression.xreplace(back)
 
     def _names_at(self, time: int) -> dict[sp.Symbol, sp.Symbol]:
@@ -184,6 +185,7 @@ class StationaryNoise:
         return NoiseCovariances(self.program)
 
     def _at_point(self, expression: sp.Expr) -> sp.Expr:
+        """An expression in averages, at infinite width, with the numbers of the stationary kernel."""
         for name, value in reversed(self._noise.response.values.items()):
             expression = expression.xreplace({name: value})
         return expression.subs(dict(self.values), simultaneous=True)
@@ -236,20 +238,19 @@ def at_small_kernels(program: Program) -> Program:
         raise NoClosedForm(
             "the growth of the vertex at K* = 0", "the layer normalises", "ask for vertex(depth, K) at some depths"
         )
-    found: list[Instruction] = []
+    instructions: list[Instruction] = []
     for instruction in program.instructions:
         if isinstance(instruction, Draw):
             slopes = {phi: _at_zero(phi) for phi in instruction.u.atoms(Phi)}
-            found.append(replace(instruction, u=instruction.u.xreplace(slopes)))
+            instructions.append(replace(instruction, u=instruction.u.xreplace(slopes)))
         else:
-            found.append(instruction)
-    return Program(tuple(found), program.out)
+            instructions.append(instruction)
+    return Program(tuple(instructions), program.out)
 
 
 def _at_zero(phi: Phi) -> sp.Expr:
     """An activation of a small argument."""
-    pieces, zero = phi.pieces, sp.Integer(0)
-    sides = [pieces.part_at(side) for side in (-sp.Rational(1, 10**9), sp.Rational(1, 10**9))]
+    sides, zero = sides_of_zero(phi.pieces), sp.Integer(0)
     if any(value_at(side, zero) != 0 for side in sides):
         raise NoClosedForm(f"{phi} of a small neuron", "it is not 0 at 0", "ask for vertex(depth, K)")
     left, right = (value_at(derivative(side), zero) for side in sides)

@@ -19,7 +19,6 @@ from .critical_conditions import (
     Conditions,
     Maps,
     NoConditions,
-    Obstacle,
     affine,
     conditions_of,
     expression_of,
@@ -29,7 +28,7 @@ from .critical_conditions import (
 from .explicit_line import agree, line_of_points
 from .kernel_flow import growth, zero_points
 from .numerical_search import searched_points
-from .parameter_effects import at_generic, can_be_positive, sign_at_reference, signs_where
+from .parameter_effects import at_generic, generic_sign, sign_at_reference, signs_where
 
 _LARGE = (sp.Integer(10) ** 4, sp.Integer(10) ** 7)
 _BITS = 60
@@ -87,8 +86,8 @@ def _unsolved(why: NoConditions, maps: Maps) -> SearchResult:
     if free == {C_W, C_b}:
         return searched_points(maps)
     others = ", ".join(sorted(s.name for s in free - {C_W, C_b}))
-    remedy = f"; set numbers for {others}" if others and why.obstacle is not Obstacle.PARAMETERS else ""
-    return SearchResult(remarks=(f"{_UNSEEN} K* > 0, because {why.sentence}{remedy}",), complete=False)
+    remedy = f"; set numbers for {others}" if others and not why.asks_for_numbers else ""
+    return SearchResult(remarks=(f"{_UNSEEN} K* > 0, because {why.reason}{remedy}",), complete=False)
 
 
 def _never(fixed: Quantity, maps: Maps) -> str:
@@ -167,10 +166,10 @@ def _undecided(point: CriticalPoint) -> str:
     signs = {f: signs_where(f, sp.Integer(1)) for f in sp.Mul.make_args(law)}
     # factors of one sign for all parameters, such as 1 - gamma**2, decide nothing
     varying = sp.Mul(*(f for f in signs if signs[f] != {1} and signs[f] != {-1}))
-    if sum(found == {-1} for found in signs.values()) % 2:
+    if sum(sign == {-1} for sign in signs.values()) % 2:
         varying = -varying
-    found = varying if law else point.K + point.C_W
-    names = sorted(found.free_symbols - {K, C_W, S_in} - (set() if law else {gamma, xi}), key=str)
+    undecided = varying if law else point.K + point.C_W
+    names = sorted(undecided.free_symbols - {K, C_W, S_in} - (set() if law else {gamma, xi}), key=str)
     if not names:
         return f"the stability of {which} is undecided"
     where = f": K' - K has the sign of {varying} near it" if law and len(str(varying)) < _LONGEST else ""
@@ -184,7 +183,7 @@ def _scale_invariant(maps: Maps) -> Criticality | None:
         return None
     points = []
     for weight in solved(chi - 1):
-        if not can_be_positive(weight):
+        if generic_sign(weight) <= 0:
             continue
         kept = textbook((flow - K).subs(C_W, weight))
         without, slope = affine(kept, C_b) or (sp.nan, sp.nan)
@@ -200,6 +199,10 @@ def _scale_invariant(maps: Maps) -> Criticality | None:
 
 
 def _positive_points(conditions: Conditions, parallel: Quantity) -> SearchResult:
+    """The points where the gap of the conditions vanishes and both variances may be, with their stability.
+
+    Where the susceptibilities meet at a variance that may not be, a remark says so.
+    """
     points, remarks = [], []
     roots, unseen = _roots(conditions.gap, conditions.variable)
     if unseen:
@@ -208,7 +211,7 @@ def _positive_points(conditions: Conditions, parallel: Quantity) -> SearchResult
         star = conditions.kernel_at(value, exact)
         weight, bias = (conditions.at(solution, value, exact) for solution in (conditions.C_W, conditions.C_b))
         place = {s: conditions.unit.removed(e) for s, e in ((K, star), (C_W, weight), (C_b, bias))}  # of the same signs
-        lacks = "" if can_be_positive(place[C_W]) else "C_W > 0"
+        lacks = "" if generic_sign(place[C_W]) > 0 else "C_W > 0"
         lacks = lacks or ("C_b >= 0" if sign_at_reference(place[C_b]) < 0 else "")
         if lacks:
             remarks.append(f"the susceptibilities meet at K = {sp.N(star, 6)}, but no {lacks} makes it critical")
@@ -223,7 +226,7 @@ def _positive_points(conditions: Conditions, parallel: Quantity) -> SearchResult
 
 def _roots(gap: sp.Expr, variable: sp.Symbol) -> tuple[list[tuple[sp.Expr, bool]], str]:
     """Positive zeros in order, exact from rational polynomials, the others by a scan; and what that has not seen."""
-    algebraic, rest = [], []
+    algebraic, others = [], []
     for factor in sp.Mul.make_args(sp.factor_terms(sp.together(gap))):
         base = factor.as_base_exp()[0]
         if not base.has(variable):
@@ -232,22 +235,22 @@ def _roots(gap: sp.Expr, variable: sp.Symbol) -> tuple[list[tuple[sp.Expr, bool]
         if polynomial is not None and polynomial.domain.is_QQ | polynomial.domain.is_ZZ:
             algebraic += _algebraic(polynomial)
         else:
-            rest.append(factor)
-    scanned, unseen = scanned_roots(sp.Mul(*rest), variable)
+            others.append(factor)
+    scanned, unseen = scanned_roots(sp.Mul(*others), variable)
     roots = sorted({*algebraic, *scanned}, key=sp.N)
     return [(r, not isinstance(r, Root)) for r in roots], unseen
 
 
 def _algebraic(polynomial: sp.Poly) -> list[sp.Expr]:
     """Positive zeros of a polynomial: in radicals up to degree 2, those of higher irreducible factors as roots."""
-    found: list[sp.Expr] = []
+    zeros: list[sp.Expr] = []
     for factor, _ in polynomial.factor_list()[1]:
         if factor.degree() <= 2:
-            found += [sp.radsimp(r) for r in sp.real_roots(factor) if r.is_positive]
+            zeros += [sp.radsimp(r) for r in sp.real_roots(factor) if r.is_positive]
             continue
         equation = factor.as_expr().xreplace({factor.gen: kappa})
         for (low, high), _ in factor.intervals(inf=0):
             while low == 0:  # no zero itself: the factor is irreducible
                 low, high = factor.refine_root(low, high, steps=1)
-            found.append(Root.between(equation, low, high))
-    return found
+            zeros.append(Root.between(equation, low, high))
+    return zeros

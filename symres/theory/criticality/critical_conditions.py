@@ -8,7 +8,6 @@ critical points and lines are roots of functions of S_in alone.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 import sympy as sp
 
@@ -59,48 +58,38 @@ class Conditions:
         return tidy_factors(solution.subs(self.variable, value).xreplace(values | closed_forms))
 
 
-class Obstacle(Enum):
-    """What keeps the critical conditions from being solved for C_W and C_b."""
-
-    FIXED_BIAS = "C_b has a value"
-    NOT_LINEAR = "the maps are not linear in C_W and C_b"
-    PARAMETERS = "the condition on K contains {names}; set numbers for them"
-
-
 @dataclass(frozen=True)
 class NoConditions:
-    """That the critical conditions have no solution of this form."""
+    """That the critical conditions cannot be solved for C_W and C_b in this form."""
 
-    obstacle: Obstacle  # what is in its way
-    names: tuple[str, ...] = ()  # of the parameters in the condition on K, where they are the obstacle
-
-    @property
-    def sentence(self) -> str:
-        """The obstacle in words."""
-        return self.obstacle.value.format(names=", ".join(self.names))
+    reason: str
+    asks_for_numbers: bool = False  # whether the reason names parameters, with which numbers would help
 
 
 def conditions_of(maps: Maps) -> Conditions | NoConditions:
-    """The solution, or why there is none."""
+    """C_W and C_b of every kernel from chi_perp = 1 and K' = K, which are linear in them; or why there is no such form.
+
+    What remains is one condition on K, ``gap = 0``. A parameter that only sets the unit of kernels leaves it.
+    """
     kernel_map, parallel, perp = maps
     if C_b not in (*kernel_map.symbols, *kernel_map.unused):
-        return NoConditions(Obstacle.FIXED_BIAS)
+        return NoConditions("C_b has a value")
     in_weight = [affine(expression_of(q), C_W) for q in (perp, parallel)]
     in_bias = affine(expression_of(kernel_map), C_b)
     pairs = [pair for pair in (*in_weight, in_bias) if pair is not None and pair[1] != 0]
     if len(pairs) < 3 or any(e.has(C_b) for pair in pairs for e in pair):
-        return NoConditions(Obstacle.NOT_LINEAR)
+        return NoConditions("the maps are not linear in C_W and C_b")
     (p0, p1), (q0, q1), (k0, k1) = pairs
     gap = gap_of((p0, p1), (q0, q1), K)
     unit = ONE
     if gap.free_symbols - {K}:
         if canonical(sp.expand(gap)) == 0:
             gap = sp.Integer(0)
-        elif (found := unit_of(gap)) is not None and _measured_in(found, (p0, p1), (k0, k1)):
-            unit, gap = found, found.measured(gap)
+        elif (scale := unit_of(gap)) is not None and _measured_in(scale, (p0, p1), (k0, k1)):
+            unit, gap = scale, scale.measured(gap)
         else:
-            names = sorted(s.name for s in gap.free_symbols - {K})
-            return NoConditions(Obstacle.PARAMETERS, tuple(names))
+            names = ", ".join(sorted(s.name for s in gap.free_symbols - {K}))
+            return NoConditions(f"the condition on K contains {names}; set numbers for them", asks_for_numbers=True)
     numbers: dict[sp.Symbol, sp.Expr] = {}
     offset, slope = affine(k0, C_W) or (k0, sp.Integer(0))
     weight = (1 - p0) / stand_in(p1, unit, numbers)
@@ -161,8 +150,8 @@ def _separated(expression: sp.Expr, variable: sp.Symbol) -> tuple[sp.Expr, sp.Ex
 def _grouped(product: sp.Expr, kernels: set[sp.Symbol]) -> sp.Expr:
     """The factors in parameters alone multiplied out: (1 - gamma**2) instead of -(gamma - 1)*(gamma + 1)."""
     parameters = [f for f in sp.Mul.make_args(product) if not f.free_symbols & kernels]
-    rest = [f for f in sp.Mul.make_args(product) if f.free_symbols & kernels]
-    return sp.Mul(*rest) * sp.factor_terms(sp.expand(sp.Mul(*parameters)))
+    varying = [f for f in sp.Mul.make_args(product) if f.free_symbols & kernels]
+    return sp.Mul(*varying) * sp.factor_terms(sp.expand(sp.Mul(*parameters)))
 
 
 def affine(expression: sp.Expr, s: sp.Symbol) -> tuple[sp.Expr, sp.Expr] | None:
@@ -179,9 +168,9 @@ def affine(expression: sp.Expr, s: sp.Symbol) -> tuple[sp.Expr, sp.Expr] | None:
 
 def _varies(expression: sp.Expr, s: sp.Symbol) -> bool:
     """Whether numbers show that an expression depends on a symbol: expanding a large one could take minutes."""
-    rest = {t: sp.Rational(7 + k, 10) for k, t in enumerate(sorted(expression.free_symbols - {s}, key=str))}
+    others = {t: sp.Rational(7 + k, 10) for k, t in enumerate(sorted(expression.free_symbols - {s}, key=str))}
     try:
-        one, other = (enclose(expression.subs({**rest, s: value}), {}, _BITS) for value in _APART)
+        one, other = (enclose(expression.subs({**others, s: value}), {}, _BITS) for value in _APART)
     except SymresError:
         return False
     return not one.overlaps(other)
@@ -190,8 +179,8 @@ def _varies(expression: sp.Expr, s: sp.Symbol) -> bool:
 def power_form(chi: sp.Expr) -> tuple[int, sp.Expr, sp.Expr] | None:
     """``(n, p, q)`` of an expression ``p + q*C_W**n``, None if it is no such expression."""
     alone = chi.subs(C_W, 0)
-    rest = sp.expand(chi - alone)
-    slopes = ((n, sp.expand(rest / C_W**n)) for n in _DEPTHS)
+    varying = sp.expand(chi - alone)
+    slopes = ((n, sp.expand(varying / C_W**n)) for n in _DEPTHS)
     return next(((n, alone, slope) for n, slope in slopes if not slope.has(C_W)), None)
 
 

@@ -28,7 +28,7 @@ from ...results.phases import LinePoint, attracts
 from ...results.quantity import Status
 from .critical_conditions import Maps, Nested, affine, expression_of, nested, positive_root, power_form
 from .explicit_line import NON_ALGEBRAIC, below_one, explicit_line
-from .numerical_search import kept_bias
+from .numerical_search import kept_bias, sign_changes
 from .parameter_effects import at_generic, at_reference
 
 _DIGITS = 17
@@ -58,13 +58,13 @@ def critical_line(maps: Maps, weight: sp.Expr, values: dict[sp.Symbol, sp.Expr])
     flow, parallel, perp = (expression_of(q).subs(fixed) for q in maps)
     if perp.has(sp.oo):
         return ()
-    found = []
+    points = []
     inner = nested(maps)
     for k, bias in _solutions(flow, perp) if inner is None else _of_inner(inner, fixed):
         if _number(bias) >= -_ZERO * _number(k):
             slope = _number(parallel.subs({K: k or _NEAR, C_b: bias}))
-            found.append(LinePoint(max(_number(bias), 0.0), _number(k), slope))
-    return tuple(sorted(found))
+            points.append(LinePoint(max(_number(bias), 0.0), _number(k), slope))
+    return tuple(sorted(points))
 
 
 def is_found(maps: Maps) -> bool:
@@ -136,9 +136,6 @@ def _by_search(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]
     def kept(k: float) -> float | None:
         return None if excess(k, 0.0) > 0 else kept_bias(partial(excess, k), k, _LARGEST * k)
 
-    def condition(k: float) -> float:
-        return steep(k, kept(k) or 0.0)
-
     def ends() -> Iterator[float]:
         """Kernels that are kept by some bias, and between them and others those that are kept without one."""
         for low, high in pairwise(map(float, GRID)):
@@ -147,13 +144,10 @@ def _by_search(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]
             if (kept(low) is None) != (kept(high) is None):
                 yield brent(lambda k: excess(k, 0.0), low, high, xtol=1e-300, rtol=1e-14)
 
-    values = {k: condition(k) for k in ends()}
-    for low, high in pairwise(values):
-        if values[low] * values[high] < 0:
-            k = brent(condition, low, high, xtol=1e-300, rtol=1e-13)
-            exact = solution_near((flow / K - 1, perp - 1), (K, C_b), (k, kept(k) or 0.0), _BITS)
-            kernel, variance = (number(x, "the critical line") for x in exact)
-            yield kernel, variance
+    for k in sign_changes(lambda k: steep(k, kept(k) or 0.0), ends()):
+        exact = solution_near((flow / K - 1, perp - 1), (K, C_b), (k, kept(k) or 0.0), _BITS)
+        kernel, variance = (number(x, "the critical line") for x in exact)
+        yield kernel, variance
 
 
 def _number(expression: sp.Expr) -> float:
@@ -171,11 +165,11 @@ def line_weights(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
     explicit = parametric_line(maps)
     if explicit is None:
         return None
-    varying, rest = explicit[0].as_independent(K, as_Add=False)[::-1]
+    varying, constant = explicit[0].as_independent(K, as_Add=False)[::-1]
     if not varying.has(K) or any(not isinstance(f, sp.exp) for f in varying.atoms(*NON_ALGEBRAIC)):
         return None
-    found = [sp.limit(varying, K, end, "+-"[end == sp.oo]) for end in (sp.Integer(0), sp.oo)]
-    limits = [sp.oo if limit.has(sp.oo, sp.zoo) else limit for limit in found]  # weights are positive
+    ends = [sp.limit(varying, K, end, "+-"[end == sp.oo]) for end in (sp.Integer(0), sp.oo)]
+    limits = [sp.oo if limit.has(sp.oo, sp.zoo) else limit for limit in ends]  # weights are positive
     if set(limits) == {sp.Integer(0), sp.oo}:
         return None
     at_hand = at_reference(explicit[0])
@@ -190,7 +184,7 @@ def line_weights(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
     steps = {(high > low) - (high < low) for run in weights for low, high in pairwise(run)} - {0}  # but for rounding
     if len(steps) != 1 or not all(weight >= 0 for run in weights for weight in run):
         return None
-    low, high = (end if end in (0, sp.oo) else tidy_factors(rest * end) for end in limits[:: min(steps)])
+    low, high = (end if end in (0, sp.oo) else tidy_factors(constant * end) for end in limits[:: min(steps)])
     return low, high
 
 

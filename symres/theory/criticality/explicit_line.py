@@ -68,8 +68,8 @@ def explicit_line(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
             there = equation.subs(K, k)
             biases = _solved(there, C_b) or _solved(canonical(there), C_b)
             branches += [(k, bias) for bias in biases if not bias.has(K, C_b)]
-        if branches and (found := _only(flow, perp, branches)) is not None:
-            kernel, bias = found
+        if branches and (branch := _only(flow, perp, branches)) is not None:
+            kernel, bias = branch
             back = {size: sp.Abs(xi)} if even else {}
             tidy = canonical(bias).xreplace(back)
             if below_one(maps[2]):
@@ -128,8 +128,10 @@ def _solved(equation: sp.Expr, variable: sp.Symbol) -> list[sp.Expr]:
         return []
     polynomial = sp.Poly(numerator, unknown)
     last, first = polynomial.all_coeffs()[:-3:-1]
-    found = list(sp.roots(polynomial)) if polynomial.degree() > 1 else [-last / first]
-    able = [root for root in found if (root.is_positive if unknown.is_positive else root.is_real) is not False]
+    candidates = list(sp.roots(polynomial)) if polynomial.degree() > 1 else [-last / first]
+    if unknown.is_positive:
+        candidates = [root for root in candidates if root.is_positive is not False]
+    able = [root for root in candidates if root.is_real is not False]
     return [value.xreplace({unknown: root}).xreplace(back) for root in able]
 
 
@@ -146,13 +148,11 @@ def _only(flow: sp.Expr, perp: sp.Expr, branches: list[tuple[sp.Expr, sp.Expr]])
     for numbers, kernels in _trials(names):
         for weight in _weights(perp.subs(numbers), kernels):
             values = {C_W: weight, **numbers}
-            here = {
-                branch: found for branch in branches if (found := _solution(conditions, branch, values)) is not None
-            }
+            here = {branch: bias for branch in branches if (bias := _solution(conditions, branch, values)) is not None}
             if not here:
                 continue
             first = next(iter(here.values()))
-            if any(abs(found - first) > _APART * (abs(first) + weight) for found in here.values()):
+            if any(abs(bias - first) > _APART * (abs(first) + weight) for bias in here.values()):
                 return None
             able, seen = [branch for branch in able if branch in here], True
             if len(branches) == 1:
@@ -230,7 +230,7 @@ def line_of_points(conditions: Conditions | NoConditions, maps: Maps) -> SearchR
         kernel, bias = explicit
         return _along(C_W, (tidy_factors(canonical(kernel)), C_W, bias), "every C_W > 0", maps[1])
     if isinstance(conditions, NoConditions):
-        why = f"the susceptibilities agree, so that all of the critical line is critical, but {conditions.sentence}"
+        why = f"the susceptibilities agree, so that all of the critical line is critical, but {conditions.reason}"
         return SearchResult(remarks=(why,), complete=False)
     place = (e.xreplace(conditions.numbers) for e in (conditions.kernel, conditions.C_W, conditions.C_b))
     kernel, weight, bias = map(sp.factor_terms, place)
@@ -248,8 +248,8 @@ def _along(runs: sp.Symbol, place: tuple[sp.Expr, sp.Expr, sp.Expr], every: str,
     few = ((numbers, GRID[::_STEP], {(1, 1, 1)}) for numbers in (parameter_grid(names) if names else ()))
     for numbers, kernels, able in chain(dense, few):
         signs = {k: tuple(_sign(numbers, e, k) for e in line[:3]) for k in kernels}
-        kept = [k for k, found in signs.items() if found in able]
-        begins = begins or any(found[:2] == (1, 1) for found in signs.values())
+        kept = [k for k, signs_of_place in signs.items() if signs_of_place in able]
+        begins = begins or any(signs_of_place[:2] == (1, 1) for signs_of_place in signs.values())
         exists, everywhere = exists or bool(kept), everywhere and not any({None, -1} & {*s} for s in signs.values())
         slopes |= {_sign(numbers, line[3], k) for k in kept[:: max(len(kept) // _LEAST_KERNELS, 1)]}
     if not exists:

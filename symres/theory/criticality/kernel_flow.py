@@ -35,7 +35,6 @@ from .parameter_effects import (
     Unit,
     at_generic,
     at_reference,
-    can_be_positive,
     generic_sign,
     sign_at,
     sign_at_reference,
@@ -70,7 +69,7 @@ def zero_points(maps: Maps) -> SearchResult:
     one, other = (limit.get(sp.Integer(0), sp.Integer(0)) for limit in limits)
     if any(power < 0 for limit in limits for power in limit) or sp.expand(one - other) != 0:
         return SearchResult(remarks=("the susceptibilities differ at K = 0",))
-    solutions = [tidy_factors(w) for w in solved(one - 1) if can_be_positive(w)]
+    solutions = [tidy_factors(w) for w in solved(one - 1) if generic_sign(w) > 0]
     if not solutions:
         return SearchResult(remarks=("at K = 0 no C_W > 0 makes the susceptibilities 1",))
     try:
@@ -142,11 +141,11 @@ def _beyond(quantity: Quantity, first: sp.Expr) -> tuple[sp.Expr, sp.Expr] | Non
             terms = terms_of(quantity, order, large=True)
         except NoClosedForm:
             continue
-        rest = {e: c for e, c in terms.items() if e != first and c != 0}
-        if sp.expand(terms.get(first, sp.Integer(0)) - 1) != 0 or any(e < first for e in rest):
+        corrections = {e: c for e, c in terms.items() if e != first and c != 0}
+        if sp.expand(terms.get(first, sp.Integer(0)) - 1) != 0 or any(e < first for e in corrections):
             return None
-        if rest or order == _INVERSE_ORDERS[0]:
-            return min(rest.items(), default=(sp.oo, sp.Integer(0)))
+        if corrections or order == _INVERSE_ORDERS[0]:
+            return min(corrections.items(), default=(sp.oo, sp.Integer(0)))
     return None
 
 
@@ -163,6 +162,7 @@ def _grows(kernel_map: Quantity) -> bool:
 
 
 def _is_positive(increment: sp.Expr, kernel: sp.Expr) -> bool:
+    """Whether an expression in K is positive at a kernel; False where balls have no number."""
     try:
         return sign_at(increment, {K: kernel}) > 0
     except SymresError:
@@ -197,6 +197,7 @@ def from_expansion(n: sp.Expr, b: sp.Expr, p: sp.Expr, e: sp.Expr) -> Exponents:
 
 
 def _exponents_at_zero(point: CriticalPoint, perp: Quantity) -> Exponents:
+    """The exponents at K* = 0: from the correction of the kernel map, and the first term of chi_perp beside it."""
     if not point.correction:
         flat = "K' - K is smaller than every power of K: the kernel falls more slowly than any power of the depth"
         return Exponents(None, None, None, remark=flat)
@@ -206,8 +207,8 @@ def _exponents_at_zero(point: CriticalPoint, perp: Quantity) -> Exponents:
         try:
             terms = terms_of(without_bias(perp), order, large=False)
         except NoClosedForm as error:
-            found = f"chi_perp has no series around K = 0: {error.found}"
-            return Exponents(1 / (n - 1), None, _real_root(-1 / (b * (n - 1)), n - 1), remark=found)
+            remark = f"chi_perp has no series around K = 0: {error.found}"
+            return Exponents(1 / (n - 1), None, _real_root(-1 / (b * (n - 1)), n - 1), remark=remark)
         slopes = {p: canonical(c.subs(C_W, point.C_W)) for p, c in terms.items() if p > 0}
         if p := min((p for p, c in slopes.items() if c != 0), default=None):
             return from_expansion(n, b, p, slopes[p])
@@ -227,18 +228,18 @@ def _taylor(quantity: Quantity, point: CriticalPoint, first: int, degree: int) -
     # with averages inside, parameters cancel in the variance; and of a line, K is the parameter
     derivative = expression_of(quantity) if law is None else quantity.defined
     derivative = unit.removed(derivative)
-    place = {s: unit.removed(e) for s, e in ((K, point.K), (C_W, point.C_W), (C_b, point.C_b))}
+    values = {s: unit.removed(e) for s, e in ((K, point.K), (C_W, point.C_W), (C_b, point.C_b))}
     for order in range(1, _DERIVATIVES + 1):
         derivative = derivative.diff(K)
         if order < first:
             continue
         if law is None:
-            value = derivative.subs(place)
+            value = derivative.subs(values)
         else:
-            variance = (
-                sp.Add(*map(tidy_factors, sp.Add.make_args(law.subs(place)))) if point.inside is None else point.inside
-            )
-            value = closed(derivative.xreplace({law: _INSIDE})).subs(place).subs(_INSIDE, variance)
+            variance = point.inside
+            if variance is None:
+                variance = sp.Add(*map(tidy_factors, sp.Add.make_args(law.subs(values))))
+            value = closed(derivative.xreplace({law: _INSIDE})).subs(values).subs(_INSIDE, variance)
         if point.exact and not value.has(ImplicitNumber):
             value = canonical(value)
         if value != 0 and (sign := generic_sign(value.subs(K, 1))):
@@ -275,11 +276,11 @@ def _simple(value: sp.Expr) -> sp.Expr:
     # the canonical form orders symbols by their names: without names, the order of a set would decide on a sign
     nodes = sorted(value.atoms(ImplicitNumber, Expectation), key=str)
     names = {e: sp.Dummy(f"number{k}", positive=True) for k, e in enumerate(nodes)}
-    found = tidy_factors(canonical(value.xreplace(names))).xreplace({name: e for e, name in names.items()})
-    front, rest = found.as_independent(*found.free_symbols, as_Add=False)
+    tidy = tidy_factors(canonical(value.xreplace(names))).xreplace({name: e for e, name in names.items()})
+    front, of_parameters = tidy.as_independent(*tidy.free_symbols, as_Add=False)
     if isinstance(front, ImplicitNumber):
-        return found
+        return tidy
     if not front.has(ImplicitNumber):
-        return denested(front) * rest
+        return denested(front) * of_parameters
     sign = generic_sign(front)
-    return sign * Value(sign * front) * rest if sign else found
+    return sign * Value(sign * front) * of_parameters if sign else tidy

@@ -7,7 +7,7 @@ way from one kernel to the next is a critical point.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import pairwise
 
@@ -78,8 +78,20 @@ def kept_bias(excess: Callable[[float], float], kernel: float, largest: float) -
     return None if high is None else brent(excess, 0.0, high, xtol=1e-300, rtol=_ROUNDED)
 
 
+def sign_changes(function: Callable[[float], float], places: Iterable[float]) -> Iterator[float]:
+    """Zeros of a function, one between every two neighbouring places at which it has opposite signs."""
+    values = {place: function(place) for place in places}
+    for low, high in pairwise(values):
+        if values[low] * values[high] < 0:
+            yield brent(function, low, high, xtol=1e-300, rtol=_ROUNDED)
+
+
 def _on_the_line(excess: _Function, gradient: _Function, kernel: float) -> Iterator[Place]:
-    """The variances that keep a kernel with chi_perp = 1, by increasing C_W."""
+    """The variances that keep a kernel with chi_perp = 1, by increasing C_W.
+
+    Raises:
+        NoClosedForm: a weight variance leaves no C_b that keeps the kernel.
+    """
 
     def kept(weight: float) -> float:
         bias = kept_bias(partial(excess, kernel, weight), kernel, _LARGEST)
@@ -90,9 +102,6 @@ def _on_the_line(excess: _Function, gradient: _Function, kernel: float) -> Itera
     def grown(weight: float) -> float:
         return excess(kernel, weight, 0.0)
 
-    def critical(weight: float) -> float:
-        return gradient(kernel, weight, kept(weight))
-
     most = first_positive(grown, 1.0, _LARGEST)
     if most is None:
         most = _LARGEST
@@ -101,11 +110,9 @@ def _on_the_line(excess: _Function, gradient: _Function, kernel: float) -> Itera
         if least is None:
             return  # the kernel grows, whatever the variances
         most = brent(grown, least, most, rtol=_ROUNDED)
-    values = {w: critical(w) for w in (most * k / _WEIGHTS for k in (1e-9, *range(1, _WEIGHTS + 1)))}
-    for low, high in pairwise(values):
-        if values[low] * values[high] < 0:
-            weight = brent(critical, low, high, rtol=_ROUNDED)
-            yield kernel, weight, kept(weight)
+    weights = (most * k / _WEIGHTS for k in (1e-9, *range(1, _WEIGHTS + 1)))
+    for weight in sign_changes(lambda weight: gradient(kernel, weight, kept(weight)), weights):
+        yield kernel, weight, kept(weight)
 
 
 def _crossing(excess: _Function, gradient: _Function, slope: _Function, branch: int, one: Place, other: Place) -> Place:

@@ -59,19 +59,14 @@ def generic_sign(expression: sp.Expr) -> int:
     return sign_at_reference(expression) or sign_at_reference(at_generic(expression))
 
 
-def can_be_positive(expression: sp.Expr) -> bool:
-    """Whether an expression is positive at the reference, and at generic parameters if there are others."""
-    return generic_sign(expression) > 0
-
-
 def signs_where(expression: sp.Expr, weight: sp.Expr) -> set[int]:
     """The signs of an expression for admissible values of parameters at which a C_W is positive; 0 if one is open."""
     at_one = expression.subs(K, 1)
     names = sorted((at_one.free_symbols | weight.free_symbols) - {gamma, xi}, key=str)
     settings = WEIGHTS if at_one.has(gamma, xi) else WEIGHTS[:1]
-    known = {_known_sign(at_one.xreplace(weights)) for weights in settings}
-    if 0 not in known or not names:
-        return known
+    for_all = {_known_sign(at_one.xreplace(weights)) for weights in settings}
+    if 0 not in for_all or not names:
+        return for_all
     signs = set[int]()
     for numbers in _places(at_one, names, settings):
         there = at_one.subs(numbers)
@@ -103,10 +98,10 @@ def _between_zeros(function: sp.Expr, s: sp.Symbol) -> list[sp.Rational]:
     if not both.is_polynomial(s) or both.atoms(sp.Function) or sp.degree(both, s) < 1:
         return []
     try:
-        found = sp.Poly(both, s).nroots(_DIGITS, maxsteps=_STEPS)
+        roots = sp.Poly(both, s).nroots(_DIGITS, maxsteps=_STEPS)
     except mp.NoConvergence:
         return []
-    zeros = sorted({0.0, *(float(sp.re(x)) for x in found if abs(sp.im(x)) <= _REAL * abs(x))})
+    zeros = sorted({0.0, *(float(sp.re(x)) for x in roots if abs(sp.im(x)) <= _REAL * abs(x))})
     beyond = 1 + max(map(abs, zeros))
     return [sp.Rational((low + high) / 2) for low, high in pairwise([-3 * beyond, *zeros, 3 * beyond])]
 
@@ -175,6 +170,7 @@ class Unit:
         return self.parameter**exponent if agreed else None
 
     def _ratio(self, function: sp.Expr, kernel: sp.Rational, p: sp.Rational) -> arb:
+        """``f(k*p**u, p)/f(k, 1)`` at numbers."""
         scaled = enclose(kernel * p**self.power, {}, 2 * _UNIT_BITS)
         here = enclose(function.subs(self.parameter, p), {K: scaled}, _UNIT_BITS)
         there = enclose(self.removed(function), {K: kernel}, _UNIT_BITS)

@@ -44,9 +44,10 @@ def fixed_points(maps: Maps, params: Mapping[str, Number]) -> tuple[FixedPoint, 
 
     def at(k: Any) -> FixedPoint:
         place = mp.mpf(1) if k == K else k
-        known = [q.status is not Status.UNKNOWN for q in maps]
-        numbers = [float(q.evalf(16, K=place, **params)) if k else math.nan for q, k in zip(maps, known, strict=True)]
-        return FixedPoint(k if k == K else float(k), numbers[1], numbers[2], phase_name(numbers[2]))
+        parallel, perp = (
+            math.nan if q.status is Status.UNKNOWN else float(q.evalf(16, K=place, **params)) for q in maps[1:]
+        )
+        return FixedPoint(k if k == K else float(k), parallel, perp, phase_name(perp))
 
     kernel_map = maps[0]
     kernel_map.evalf(5, K=1, **params)  # complains of missing and unknown parameters
@@ -66,8 +67,9 @@ def _positive(kernel_map: Quantity, parallel: Quantity, params: dict[str, sp.Exp
         for q in (kernel_map, parallel)
     )
     excess, slope = (partial(at_kappa, e) for e in (flow / kappa - 1, turn - flow / kappa))
-    found = zeros(excess, slope, float_values(flow / kappa - 1))
-    return sorted([*(zero(excess, *ends) for ends in found.crossings), *map(float, found.touches)])
+    seen = zeros(excess, slope, float_values(flow / kappa - 1))
+    crossings = [zero(excess, *ends) for ends in seen.crossings]
+    return sorted([*crossings, *map(float, seen.touches)])
 
 
 def _zero_fixed_point(maps: tuple[Quantity, ...], params: Mapping[str, Number]) -> tuple[FixedPoint, ...]:
@@ -178,13 +180,13 @@ def variance_maps(kernel_map: Quantity, covariance_map: Quantity, perp: Quantity
     except NoClosedForm as error:
         missing = [unknown(name, (K,), error.found) for name in names]
         return missing[0], missing[1], missing[2]
-    known = _parameters(kernel_map)
-    made = [build(name, (K,), e, parameters=known) for name, e in zip(names, (flow, flow.diff(K), chi), strict=True)]
+    parameters, definitions = _parameters(kernel_map), (flow, flow.diff(K), chi)
+    made = [build(name, (K,), e, parameters=parameters) for name, e in zip(names, definitions, strict=True)]
     return made[0], made[1], made[2]
 
 
 def with_kernel(
-    found: tuple[FixedPoint, ...], kernel_map: Quantity, params: Mapping[str, Number]
+    points: tuple[FixedPoint, ...], kernel_map: Quantity, params: Mapping[str, Number]
 ) -> tuple[FixedPoint, ...]:
     """Fixed points of the variance over a batch, with the kernel in the place of the variance.
 
@@ -194,13 +196,13 @@ def with_kernel(
     asked, remedy = "the fixed points of a batch", "iterate kernels()"
     if kernel_map.defined.has(C):
         raise NoClosedForm(asked, "its kernel depends on the covariance of inputs", remedy)
-    known = _parameters(kernel_map)
+    parameters = _parameters(kernel_map)
     definitions = kernel_map.defined, kernel_map.defined.diff(K)
-    flow, slope = (build("kernel_map", (K,), e, parameters=known) for e in definitions)
+    flow, slope = (build("kernel_map", (K,), e, parameters=parameters) for e in definitions)
     kernels = fixed_points((flow, slope, slope), params)
     if len(kernels) != 1:
         raise NoClosedForm(asked, f"the kernel has {len(kernels)}", remedy)
-    return tuple(replace(point, K=kernels[0].K) for point in found)
+    return tuple(replace(point, K=kernels[0].K) for point in points)
 
 
 def _parameters(quantity: Quantity) -> tuple[sp.Symbol, ...]:

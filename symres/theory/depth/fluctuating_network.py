@@ -132,16 +132,16 @@ class FluctuatingNetwork:
             [0.0, 2.0, 4.0, 6.0]
         """
         kernel = kernel_matrix(K)
-        own = self._by_layer(params)
+        parameters = self._by_layer(params)
         kinds: dict[LayerTheory, CompiledLayer] = {}
-        for layer, values in zip(self.layers, own, strict=True):
+        for layer, values in zip(self.layers, parameters, strict=True):
             if layer not in kinds:
                 kinds[layer] = layer.fluctuating(min(len(kernel), 2))
                 number_of(layer.kernel_map, {"K": kernel[0][0]} | values)  # refuses what is missing
-        numbers = [float_values(layer, values) for layer, values in zip(self.layers, own, strict=True)]
+        numbers = [float_values(layer, values) for layer, values in zip(self.layers, parameters, strict=True)]
         rows = [(kinds[layer], values) for layer, values in zip(self.layers, numbers, strict=True)]
         states = states_of(np.array([[float(k) for k in row] for row in kernel]), rows)
-        errors = [self._float_error([s.kernel[a, a] for s in states], own) for a in range(len(kernel))]
+        errors = [self._float_error([s.kernel[a, a] for s in states], parameters) for a in range(len(kernel))]
         return DeepFluctuations(states, max(errors))
 
     def _float_error(self, kernels: Sequence[float], params: Sequence[Values]) -> float:
@@ -181,11 +181,11 @@ class FluctuatingNetwork:
             )
         kernels = entries(kernel_matrix(K))
         last = readout or readout_of(self._kinds)
-        given = {name: self._with_readout(name, value) for name, value in params.items()}
-        own = by_layer((*self.layers, last), given, self._kinds)
-        for layer, values in zip((*self.layers, last), own, strict=True):
+        named = {name: self._with_readout(name, value) for name, value in params.items()}
+        layers, rows = (*self.layers, last), []
+        for layer, values in zip(layers, by_layer(layers, named, self._kinds), strict=True):
             number_of(layer.kernel_map, {"K": 1} | values)  # refuses what is missing
-        rows = [(layer, float_values(layer, values)) for layer, values in zip((*self.layers, last), own, strict=True)]
+            rows.append((layer, float_values(layer, values)))
         return response(np.array([float(k) for k in kernels]), rows[:-1], rows[-1])
 
     def _with_readout(self, name: str, value: Parameter) -> Parameter:
@@ -251,12 +251,12 @@ class FluctuatingNetwork:
             >>> round(sr.network(["linear"]).covariance("z^2", "abs", K=1, C_W=1, C_b=0), 9)  # 2 d<|z|>/dK = sqrt(2/pi)
             0.797884561
         """
-        found = self.fluctuations(K, **params)
+        fluctuations = self.fluctuations(K, **params)
         functions = [FloatFunction(_function(h)) for h in (f, g)]
-        last = found.states[-1]
-        own = [coefficients(h, float(last.kernel[0, 0]), last.G[0].shape[-1] - 1, {}) for h in functions]
-        size = float(np.prod([np.sqrt(np.sum(h[1:] ** 2)) for h in own])) / float(last.kernel[0, 0]) ** 2
-        return EstimatedNumber(last.covariance(*own), found.errors[-1] * size)
+        last = fluctuations.states[-1]
+        expansions = [coefficients(h, float(last.kernel[0, 0]), last.G[0].shape[-1] - 1, {}) for h in functions]
+        size = float(np.prod([np.sqrt(np.sum(h[1:] ** 2)) for h in expansions])) / float(last.kernel[0, 0]) ** 2
+        return EstimatedNumber(last.covariance(*expansions), fluctuations.errors[-1] * size)
 
 
 def kernel_matrix(K: Kernels, name: str = "K") -> list[list[sp.Expr]]:
@@ -270,23 +270,19 @@ def kernel_matrix(K: Kernels, name: str = "K") -> list[list[sp.Expr]]:
         DeclarationError: it is no number and no symmetric matrix of numbers, an input vanishes, two inputs are
             parallel, or no inputs have such products.
     """
-    given = K.tolist() if isinstance(K, np.ndarray | np.generic) else K
-    if not isinstance(given, list | tuple):
-        return [[_positive(given, name)]]
-    p = len(given)
-    if not p or any(
-        not isinstance(row, list | tuple) or len(row) != p or any(isinstance(v, list | tuple) for v in row)
-        for row in given
-    ):
+    products = K.tolist() if isinstance(K, np.ndarray | np.generic) else K
+    array = np.array(products, dtype=object)
+    if not array.ndim:
+        return [[_positive(products, name)]]
+    p, asked = len(array), _shown(name, products)
+    if array.shape != (p, p) or not p:
         found = "it is neither a number nor a square matrix"
-        raise DeclarationError(_shown(name, given), found, "pass one number, or [[K1, C], [C, K2]] and more rows")
-    own = [_positive(row[a], f"{name}[{a}][{a}]") for a, row in enumerate(given)]
-    rows = [[own[a] if a == b else parameter(v, name) for b, v in enumerate(row)] for a, row in enumerate(given)]
+        raise DeclarationError(asked, found, "pass one number, or [[K1, C], [C, K2]] and more rows")
+    diagonal = [_positive(array[a, a], f"{name}[{a}][{a}]") for a in range(p)]
+    rows = [[diagonal[a] if a == b else parameter(array[a, b], name) for b in range(p)] for a in range(p)]
     if any(rows[a][b] != rows[b][a] for a in range(p) for b in range(a)):
-        raise DeclarationError(
-            _shown(name, given), "it is not a symmetric matrix", "pass [[K1, C], [C, K2]], or more rows"
-        )
-    _require_inputs(rows, _shown(name, given))
+        raise DeclarationError(asked, "it is not a symmetric matrix", "pass [[K1, C], [C, K2]], or more rows")
+    _require_inputs(rows, asked)
     return rows
 
 
@@ -304,11 +300,11 @@ def single_kernel(K: Kernels, name: str = "K") -> float:
 
 def _positive(value: Number, name: str) -> sp.Expr:
     """The kernel of an input that does not vanish."""
-    found = parameter(value, name)
-    if not found > 0:
-        says = "it is negative" if found < 0 else "an input of kernel 0 is zero"
+    kernel = parameter(value, name)
+    if not kernel > 0:
+        says = "it is negative" if kernel < 0 else "an input of kernel 0 is zero"
         raise DeclarationError(f"the kernel {name} = {value} of an input", says, f"pass {name} > 0")
-    return found
+    return kernel
 
 
 def _require_inputs(rows: Sequence[Sequence[sp.Expr]], asked: str) -> None:
@@ -327,8 +323,8 @@ def _require_inputs(rows: Sequence[Sequence[sp.Expr]], asked: str) -> None:
                 raise DeclarationError(asked, found, "pass kernels with C**2 < K1*K2")
 
 
-def _shown(name: str, given: object) -> str:
-    text = str(given)
+def _shown(name: str, value: object) -> str:
+    text = str(value)
     return f"{name} = {text if len(text) <= 80 else text[:77] + '...'}"
 
 
@@ -339,10 +335,10 @@ def entries(kernel: Sequence[Sequence[sp.Expr]]) -> list[sp.Expr]:
     return [kernel[a][b] for a in range(len(kernel)) for b in range(a, len(kernel))]
 
 
-def _of_states(found: DeepFluctuations, entry: Callable[[Fluctuations], Array]) -> Estimates | list[Array]:
+def _of_states(fluctuations: DeepFluctuations, entry: Callable[[Fluctuations], Array]) -> Estimates | list[Array]:
     """A number for each state, or an array for several inputs."""
-    arrays = [entry(state) for state in found.states]
-    return found.estimates([float(a.item()) for a in arrays]) if arrays[0].size == 1 else arrays
+    arrays = [entry(state) for state in fluctuations.states]
+    return fluctuations.estimates([float(a.item()) for a in arrays]) if arrays[0].size == 1 else arrays
 
 
 def _function(f: Function) -> PiecewiseFunction:

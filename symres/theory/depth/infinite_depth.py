@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import sympy as sp
-from flint import arb, ctx
 
 from ...core import symbols
 from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError, NoClosedForm
 from ...core.scalars import Number, number, scalar
 from ...core.symbols import K1, K2, C, K, L, M, Theta, tau
-from ...functions.balls import compile_ball
+from ...functions.floats.float_averages import number_at
 from ...gaussian.algebra.canonical import canonical
 from ...gaussian.calculus.expectation import Expectation
 from ...notation import latex
@@ -142,9 +141,9 @@ class DepthLimit(Shown):
         return term if order == self.power else sp.Integer(0)
 
     def _rate(self, name: str, arguments: tuple[sp.Symbol, ...], term: sp.Expr, notation: str, words: str) -> Quantity:
-        rest = tuple(s for s in self.theory.layer.parameters if s != self.scale)
+        others = tuple(s for s in self.theory.layer.parameters if s != self.scale)
         meaning = f"{words} along the depth"
-        return build(name, arguments, term, notation=notation, meaning=meaning, parameters=rest)
+        return build(name, arguments, term, notation=notation, meaning=meaning, parameters=others)
 
     @property
     def growth(self) -> Quantity:
@@ -212,22 +211,21 @@ class DepthLimit(Shown):
         rate = self.kernel_rate
         rate.evalf(5, K=begin, **params)  # complains of missing and unknown parameters
         body = expression_of(rate).subs({s: number(params[s.name], s.name) for s in rate.symbols[1:]})
-        program = compile_ball(body, (K,))
+        rate_at = number_at(body, (K,), _BITS)
 
         def slope(_: float, kernel: Sequence[float]) -> list[float]:
-            with ctx.workprec(_BITS):
-                return [float(program([arb(kernel[0])]).mid())]
+            return [rate_at(float(kernel[0]))]
 
         def explosion(_: float, kernel: Sequence[float]) -> float:
             return kernel[0] - _EXPLODED * begin
 
         explosion.terminal = True  # type: ignore[attr-defined]
-        found = solve_ivp(slope, (0.0, end), [begin], method="DOP853", rtol=_RTOL, atol=_RTOL * begin, events=explosion)
-        if not found.success or found.t[-1] < end:
+        path = solve_ivp(slope, (0.0, end), [begin], method="DOP853", rtol=_RTOL, atol=_RTOL * begin, events=explosion)
+        if not path.success or path.t[-1] < end:
             raise NoClosedForm(
-                f"the kernel at tau = {end:g}", f"it diverges before tau = {found.t[-1]:.6g}", "pass a smaller tau"
+                f"the kernel at tau = {end:g}", f"it diverges before tau = {path.t[-1]:.6g}", "pass a smaller tau"
             )
-        return float(found.y[0, -1])
+        return float(path.y[0, -1])
 
     def scale_at(self, depth: Number, time: Number = tau) -> sp.Expr:
         """The weight of the branch at a depth: ``(tau/depth)^(1/p)``, the largest for which kernels stay finite.
@@ -304,6 +302,7 @@ def _order(size: sp.Expr) -> int:
 
 
 def _named(moved: int, features: int) -> str:
+    """The name of a regime, from the trends of the displacement of the output and of the change of a unit."""
     if moved > 0:
         return "exploding"
     if moved == 0:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import wraps
 from inspect import signature
 from itertools import groupby
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -25,7 +27,7 @@ from ..observables.layer_theory import LayerTheory
 from .fluctuating_network import DIGITS, FluctuatingNetwork, Parameter, Values, number_of
 
 State: TypeAlias = dict[str, mp.mpf]  # K, and C of a batch
-Method = TypeVar("Method", bound=Callable[..., Any])
+Returned = TypeVar("Returned")
 
 _SHOWN = 15  # digits of kernels that are shown
 
@@ -133,7 +135,7 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
             >>> [float(kernel) for kernel in sr.network(["relu", "relu"]).kernels(K=1, C_W=2, C_b="1/2")]
             [1.0, 1.5, 2.0]
         """
-        return [state["K"] for state in self._states(K, params)]
+        return [state["K"] for state in self._walked(K, params)[1]]
 
     def chi_perp(self, /, K: Number, **params: Parameter) -> list[mp.mpf]:
         """``[chi_perp^0, ..., chi_perp^{L-1}]`` at the kernels that enter the layers.
@@ -142,7 +144,7 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
             >>> [float(chi) for chi in sr.network(["linear", "abs"]).chi_perp(K=1, C_W=[2, 3], C_b=0)]
             [2.0, 3.0]
         """
-        rows = self._at_layers(self._states(K, params), params)
+        rows, _ = self._walked(K, params)
         return [number_of(layer.chi_perp, values) for layer, values in rows]
 
     def displacement(self, /, K: Number, **params: Parameter) -> list[mp.mpf]:
@@ -162,17 +164,14 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
             >>> [float(square) for square in net.displacement(K=1, C_W="3/4", C_b=0)]
             [0.0, 1.0, 1.5]
         """
-        states = self._states(K, params)
-        left = [
-            [number_of(quantity, values) for quantity in (layer.memory, layer.shared_memory)]
-            for layer, values in self._at_layers(states, params)
-        ]
+        rows, states = self._walked(K, params)
+        weights = [[number_of(q, values) for q in (layer.memory, layer.shared_memory)] for layer, values in rows]
         first = states[0]["K"]
         with mp.workdps(DIGITS + 2):  # those of the kernels: 0 is 0
             covariance, between = first, states[0].get("C", mp.mpf(0))  # with the first stream; of another input's
             covariances = [covariance]
-            for own, shared in left:
-                covariance, between = own * covariance + shared * between, (own + shared) * between
+            for memory, shared in weights:
+                covariance, between = memory * covariance + shared * between, (memory + shared) * between
                 covariances.append(covariance)
             return [state["K"] - 2 * c + first for state, c in zip(states, covariances, strict=True)]
 
@@ -240,7 +239,7 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
             found = f"no input has kernel K = {K} after a read-in with C_W = {pair[0]}, C_b = {pair[1]}"
             raise DeclarationError("the Jacobian in the input", found, "pass C_W > 0 and 0 <= C_b <= K")
         norm, along = weight, weight * (start - bias) / dimension
-        for layer, values in self._at_layers(self._states(K, params), params)[: last - 1]:
+        for layer, values in self._walked(K, params)[0][: last - 1]:
             chi, parallel, delta = (number_of(q, values) for q in (layer.chi_perp, layer.chi_parallel, layer.chi_delta))
             norm, along = chi * norm + 2 * delta * along, parallel**2 * along
         return norm
@@ -271,9 +270,8 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
                 "ask for parameter_norm of one layer, or for dual_kernels of two inputs",
             )
         chis = self.chi_perp(K, **params)
-        rows = self._at_layers(self._states(K, params), params)
-        own = [number_of(layer.parameter_norm, values) for layer, values in rows]
-        return [norm * mp.fprod(chis[place + 1 :]) for place, norm in enumerate(own)]
+        norms = [number_of(layer.parameter_norm, values) for layer, values in self._walked(K, params)[0]]
+        return [norm * mp.fprod(chis[layer + 1 :]) for layer, norm in enumerate(norms)]
 
     @property
     def has_tangent_kernel(self) -> bool:
@@ -318,13 +316,13 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
             [3.0, 0.6, 0.06]
         """
         first, second = _mpf(dK, "dK"), _mpf(ddK, "ddK")
-        states = self._states(K, params)
-        found = [(states[0]["K"], first, second)]
-        for (layer, here), after in zip(self._at_layers(states, params), states[1:], strict=True):
+        rows, states = self._walked(K, params)
+        orders = [(states[0]["K"], first, second)]
+        for (layer, here), after in zip(rows, states[1:], strict=True):
             second = number_of(layer.chi_perp, here) * second + number_of(layer.chi_delta, here) / 2 * first**2
             first *= number_of(layer.chi_parallel, here)
-            found.append((after["K"], first, second))
-        return found
+            orders.append((after["K"], first, second))
+        return orders
 
     def dual_kernels(
         self, /, K1: Number, K2: Number, C: Number, Theta: Number = 0, **params: Parameter
@@ -351,24 +349,24 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
             raise DeclarationError(
                 "two inputs of a batch", f"their kernels {state.K1} and {state.K2} differ", "pass equal ones"
             )
-        found = [state]
-        for layer, own in zip(self.layers, self._by_layer(params), strict=True):
-            values = _as_pair(layer, state._asdict()) | own
+        kernels = [state]
+        for layer, numbers in zip(self.layers, self._by_layer(params), strict=True):
+            values = _as_pair(layer, state._asdict()) | numbers
             first = number_of(layer.kernel_map, {"K": state.K1} | values)
             equal = state.K1 == state.K2 == state.C
             second = first if state.K1 == state.K2 else number_of(layer.kernel_map, {"K": state.K2} | values)
             both = first if equal and not layer.is_batch else number_of(layer.covariance_map, values)
             state = DualKernel(first, second, both, number_of(layer.ntk_map, values | {"Theta": state.Theta}))
-            found.append(state)
-        return found
+            kernels.append(state)
+        return kernels
 
-    def _at_layers(self, states: list[State], params: Mapping[str, Parameter]) -> list[tuple[LayerTheory, Values]]:
-        """Every layer, and what its one-input maps depend on: the state that enters it, and its parameters."""
-        rows = zip(self.layers, states, self._by_layer(params), strict=False)
-        return [(layer, state | own) for layer, state, own in rows]
+    def _walked(
+        self, K: Number, params: Mapping[str, Parameter]
+    ) -> tuple[list[tuple[LayerTheory, Values]], list[State]]:
+        """Every layer with what its one-input maps depend on: the state that enters it, and its parameters.
 
-    def _states(self, K: Number, params: Mapping[str, Parameter]) -> list[State]:
-        """What the one-input maps depend on, before every layer and after the last: K, and C of a batch."""
+        And the states, before every layer and after the last: K, and C of a batch.
+        """
         named = dict(params)
         batch = any(layer.is_batch for layer in self.layers)
         state: State = {"K": _mpf(K, "K")}
@@ -378,28 +376,46 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
                     "kernels of a batch", "C, the covariance of two inputs, has no value", "pass it by name: C=0.5"
                 )
             state["C"] = _mpf(named.pop("C"), "C")
-        states = [state]
-        for layer, own in zip(self.layers, self._by_layer(named), strict=True):
+        rows, states = [], [state]
+        for layer, numbers in zip(self.layers, self._by_layer(named), strict=True):
             if layer.covariance_map.directed and state["K"] == 0:
                 raise undirected("a network", KERNEL)
-            follow = {"K": number_of(layer.kernel_map, state | own)}
+            rows.append((layer, state | numbers))
+            follow = {"K": number_of(layer.kernel_map, state | numbers)}
             if batch:
-                follow["C"] = number_of(layer.covariance_map, _as_pair(layer, state) | own)
+                follow["C"] = number_of(layer.covariance_map, _as_pair(layer, state) | numbers)
             state = follow
             states.append(state)
-        return states
+        return rows, states
 
 
-def of_networks(method: Method) -> Method:
-    """Describe a method of a theory as the method of that name of networks is, which takes all but its depth.
+def of_networks(method: Callable[..., Returned]) -> Callable[..., Returned]:
+    """A method of networks as one of theories: of a network of equal layers, whose depth comes before the kernel.
+
+    It has the name, the description and the signature of the other; an argument ``l`` is the depth itself.
 
     Args:
-        method: without a docstring.
+        method: of networks; its first argument after ``self`` whose name begins with K is a kernel.
     """
-    text = getattr(Network, method.__name__).__doc__ or ""
-    is_deep = "depth" in signature(method).parameters
-    method.__doc__ = text.replace("            K", "            depth: number of layers.\n            K", is_deep)
-    return method
+    theirs = signature(method)
+    arguments = list(theirs.parameters.values())
+    if is_deep := "l" not in theirs.parameters:
+        kernel = next(place for place, argument in enumerate(arguments) if argument.name.startswith("K"))
+        depth = inspect.Parameter("depth", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="Number")
+        arguments.insert(kernel, depth)
+    ours = theirs.replace(parameters=arguments)
+
+    @wraps(method)
+    def call(*given: Any, **params: Any) -> Returned:
+        values = ours.bind(*given, **params).arguments
+        values["self"] = values["self"].network(values.pop("depth") if is_deep else values["l"])
+        passed = inspect.BoundArguments(theirs, values)
+        return method(*passed.args, **passed.kwargs)
+
+    call.__signature__ = ours  # type: ignore[attr-defined]
+    text = method.__doc__ or ""
+    call.__doc__ = text.replace("            K", "            depth: number of layers.\n            K", is_deep)
+    return call
 
 
 def _as_pair(layer: LayerTheory, state: Mapping[str, Parameter]) -> Values:

@@ -75,12 +75,12 @@ class Fluctuations:
     def V(self) -> Array:
         """The four-point vertex ``n Cov(z_ia z_ib, z_jc z_jd)`` of two neurons i and j, shape (p, p, p, p)."""
         p = self.inputs
-        own = np.zeros((len(self.pairs), len(self.D)))
+        memory = np.zeros((len(self.pairs), len(self.D)))
         for view, root, G in zip(views_of(p), self.roots, self.G, strict=True):
             for place in state_places(len(view))[len(view) :]:
                 a, b = (view[k] for k in place)
-                own[self.pairs.index((a, b))] = _of_product(G, root, *place)
-        return self._spread(self.D[p:, p:] + own[:, p:] + own[:, p:].T)
+                memory[self.pairs.index((a, b))] = _of_product(G, root, *place)
+        return self._spread(self.D[p:, p:] + memory[:, p:] + memory[:, p:].T)
 
     @cached_property
     def truncation(self) -> float:
@@ -96,8 +96,8 @@ class Fluctuations:
         """
         scale, G = self.roots[0][0, 0], self.G[0]
         slopes = [np.array([h[1] / scale, h[2] / (np.sqrt(2) * scale**2)]) for h in (f, g)]
-        own = [G[:, 1:] @ h[1:] for h in (f, g)]
-        return float(slopes[0] @ self.D @ slopes[1] + own[0] @ slopes[1] + own[1] @ slopes[0])
+        influence = [G[:, 1:] @ h[1:] for h in (f, g)]
+        return float(slopes[0] @ self.D @ slopes[1] + influence[0] @ slopes[1] + influence[1] @ slopes[0])
 
     def _spread(self, matrix: Array) -> Array:
         p = self.inputs
@@ -123,11 +123,11 @@ def after(state: Fluctuations, layer: LayerNumbers) -> Fluctuations:
     cross, half = np.zeros((2, *J.shape))
     influence = []
     for k, view in enumerate(views_of(state.inputs)):
-        own = [places.index(place) for place in of_view(state_places(len(view)), view)]
+        of_view_state = [places.index(place) for place in of_view(state_places(len(view)), view)]
         G = state.G[k]
         if G.any():
-            cross[:, own] = inner(G, noise.before[k], degree)
-            half[:, own] = inner(G, noise.before[k], degree // 2)
+            cross[:, of_view_state] = inner(G, noise.before[k], degree)
+            half[:, of_view_state] = inner(G, noise.before[k], degree // 2)
         influence.append(given(np.tensordot(J, G, 1), layer.R[k]) + noise.after[k])
     own_noise, half_noise = noise.covariance
     D, half_D = _next(state.D, J, cross, own_noise), _next(state.half, J, half, half_noise)
@@ -214,6 +214,7 @@ def states_of(
 def _converged(
     kernel: Array, layers: Sequence[tuple[CompiledLayer, Values]], wanted: float
 ) -> tuple[Fluctuations, ...]:
+    """The states from Hermite coefficients of rising degree, until half of them tell as much, or the last degree."""
     p = len(kernel)
     numbers = list(at_kernels(layers, kernel, roots_of(kernel)))
 

@@ -46,15 +46,15 @@ def given(coefficients: Array, R: Array) -> Array:
     degree, (d, p) = coefficients.shape[-1] - 1, R.shape
     if d == p == 1:
         return coefficients * R[0, 0] ** np.arange(degree + 1)
-    found = np.zeros((*coefficients.shape[: coefficients.ndim - d], *(degree + 1,) * p))
+    averaged = np.zeros((*coefficients.shape[: coefficients.ndim - d], *(degree + 1,) * p))
     if not R.any():
-        found[(..., *(0,) * p)] = coefficients[(..., *(0,) * d)]
-        return found
+        averaged[(..., *(0,) * p)] = coefficients[(..., *(0,) * d)]
+        return averaged
     for k, matrix in enumerate(_powers(R, _needed(R, degree))):
         before: tuple[Any, ...] = (..., *_of_degree(k, d))
         after: tuple[Any, ...] = (..., *_of_degree(k, p))
-        found[after] = coefficients[before] @ matrix.T
-    return found
+        averaged[after] = coefficients[before] @ matrix.T
+    return averaged
 
 
 def _needed(R: Array, degree: int) -> int:
@@ -131,11 +131,12 @@ def product_given(parts: Sequence[Array]) -> Array:
 
 
 def _multiplied(one: Array, other: Array) -> Array:
+    """The product of two generating functions, up to the total degree of both."""
     size = len(one)
     logs = root_factorials(size - 1)
-    found = np.zeros_like(one)
+    total = np.zeros_like(one)
     for place in zip(*np.nonzero(other), strict=True):
         weights = [np.exp(logs[k:] - logs[k] - logs[: size - k]) for k in place]
         kept = one[tuple(slice(size - k) for k in place)]
-        found[tuple(slice(k, None) for k in place)] += other[place] * kept * reduce(np.multiply.outer, weights)
-    return found if one.ndim == 1 else np.where(within_degree(size - 1), found, 0.0)
+        total[tuple(slice(k, None) for k in place)] += other[place] * kept * reduce(np.multiply.outer, weights)
+    return total if one.ndim == 1 else np.where(within_degree(size - 1), total, 0.0)

@@ -10,16 +10,13 @@ from dataclasses import dataclass, replace
 
 import sympy as sp
 
-from ...activations.piecewise import PiecewiseFunction, product
 from ...core.errors import UnsupportedLayer
 from ...core.symbols import z
 from ...functions.floats.float_averages import CompiledExpressions, FloatFunction, Values
-from ...gaussian.calculus.integrand import distributed, pieces_of
+from ...gaussian.calculus.integrand import ONE, separate
 from ...numerics.deferred_numpy import Array, np
 from ..walk.linear_forms import Averager, Form
 from .layer_response import LayerResponse, total_slopes
-
-_ONE = PiecewiseFunction((), (sp.Integer(1),))
 
 
 @dataclass(frozen=True)
@@ -91,47 +88,48 @@ class CompiledLayer:
         """The terms of each average, whose factors are places in a list; this list, and the forms of the variables."""
         forms: dict[Form, int] = {}
         factors: list[sp.Expr] = []
-        found = []
+        terms = []
         for average in self.response.averages.values():
             averager, integrand = self.response.walk.in_variables(*average.factors)
-            own = []
+            of_average = []
             for factor, groups in _products(averager, integrand):
                 numbered = [Group(f, tuple(forms.setdefault(h, len(forms)) for h in of)) for f, of in groups]
-                own.append(Term(len(factors), tuple(numbered)))
+                of_average.append(Term(len(factors), tuple(numbered)))
                 factors.append(average.weight * factor)
-            found.append(own)
-        return found, factors, list(forms)
+            terms.append(of_average)
+        return terms, factors, list(forms)
 
     def at(self, kernel: Array, values: Values) -> ViewNumbers:
         """The layer at a kernel of the stream, shape (p, p)."""
         response, p = self.response, len(kernel)
         inputs = response.walk.inputs
         places = [(inputs.index(a), inputs.index(b)) for a, b in response.kernel]
-        known = dict(values)
-        known |= {s: kernel[place] for s, place in zip(response.kernel.values(), places, strict=True)}
+        numbers = dict(values)
+        numbers |= {s: kernel[place] for s, place in zip(response.kernel.values(), places, strict=True)}
         for name, value in zip(self._order, self._values, strict=True):
-            known[name] = float(value(known)[0])
+            numbers[name] = float(value(numbers)[0])
         following = np.zeros_like(kernel)
-        for (a, b), value in zip(places, self._stream(known), strict=True):
+        for (a, b), value in zip(places, self._stream(numbers), strict=True):
             following[a, b] = following[b, a] = value
-        J, T = self._responses(known)
-        own, widths, sources, coefficients = np.split(self._law(known), self._ends)
+        J, T = self._responses(numbers)
+        factors, widths, sources, coefficients = np.split(self._law(numbers), self._ends)
         forms = np.zeros((self._forms, self._sources, p))
         forms[self._places] = coefficients
-        averages = {name: known[name] for name in self._order}
+        averages = {name: numbers[name] for name in self._order}
         integrands = [
-            [Term(float(own[int(t.factor)]), tuple(g.bound(averages) for g in t.groups)) for t in row]
+            [Term(float(factors[int(t.factor)]), tuple(g.bound(averages) for g in t.groups)) for t in row]
             for row in self._integrands
         ]
         count = len(self._order)
         noise, places_of_pairs = np.zeros((count, count)), np.triu_indices(count)
-        noise[places_of_pairs] = noise.T[places_of_pairs] = self._noise(known)
+        noise[places_of_pairs] = noise.T[places_of_pairs] = self._noise(numbers)
         return ViewNumbers(following, J, T, noise, integrands, widths, sources.reshape(self._sources, p, p), forms)
 
-    def _responses(self, known: Values) -> tuple[Array, Array]:
+    def _responses(self, numbers: Values) -> tuple[Array, Array]:
+        """J and T, from numbers for the state, the averages and the parameters."""
         count, state = len(self._order), self.response.state
         rows: list[dict[sp.Symbol, float]] = [{} for _ in range(count + len(state))]
-        for (k, s), value in zip(self._slopes, self._partial(known), strict=True):
+        for (k, s), value in zip(self._slopes, self._partial(numbers), strict=True):
             rows[k][s] = float(value)
         J, T = total_slopes(rows[count:], dict(zip(self._order, rows, strict=False)), state)
         return np.array(J, dtype=float), np.array(T, dtype=float)
@@ -141,32 +139,18 @@ def _products(
     averager: Averager, integrand: sp.Expr
 ) -> list[tuple[sp.Expr, list[tuple[tuple[FloatFunction, ...], tuple[Form, ...]]]]]:
     """An integrand as a sum of factors times groups of functions, each with the forms of its variables."""
-    found = []
-    for term in sp.Add.make_args(distributed(integrand)):
-        coefficient = sp.Integer(1)
-        by_variable: dict[int, PiecewiseFunction] = {}
-        for factor in sp.Mul.make_args(term):
-            used = averager.used(factor)
-            if not used:
-                coefficient *= factor
-            elif len(used) == 1:
-                piece = pieces_of(factor, averager.names[used[0]])
-                before = by_variable.get(used[0], _ONE)
-                by_variable[used[0]] = before.map(product, piece)
-            else:
-                raise UnsupportedLayer(
-                    f"the fluctuations of {factor}", "it depends on several neurons", "put a Dense around its argument"
-                )
+    products = []
+    for coefficient, functions in separate(integrand, averager.names):
         groups = []
-        for members in averager.connected(sorted(by_variable)):
+        for members in averager.connected([k for k, f in enumerate(functions) if f != ONE]):
             if len(members) > 2:
                 raise UnsupportedLayer(
-                    f"the fluctuations of the average of {term}",
+                    f"the fluctuations of the average of {integrand}",
                     f"it needs {len(members)} correlated Gaussian variables at once",
                     "write the layer so that functions of at most two different arguments are multiplied",
                 )
             groups.append(
-                (tuple(FloatFunction(by_variable[k]) for k in members), tuple(averager.forms[k] for k in members))
+                (tuple(FloatFunction(functions[k]) for k in members), tuple(averager.forms[k] for k in members))
             )
-        found.append((coefficient, groups))
-    return found
+        products.append((coefficient, groups))
+    return products

@@ -75,12 +75,12 @@ class JointLaw:
         Returns:
             Hermite coefficients in the whitened variables, an axis of length M + 1 for each.
         """
-        found = np.zeros((self._degree + 1,) * len(variables))
+        total = np.zeros((self._degree + 1,) * len(variables))
         for term in integrand:
             if any(self.between(g.variables, variables).any() for g in term.groups):  # or else it is its own average
-                found += term.factor * product_given([self._group_given(g, variables, root) for g in term.groups])
-        found.flat[0] = 0.0
-        return found
+                total += term.factor * product_given([self._group_given(g, variables, root) for g in term.groups])
+        total.flat[0] = 0.0
+        return total
 
     def covariance(self, one: Sequence[Term], other: Sequence[Term]) -> Array:
         """The covariance of two integrands, from all Hermite coefficients and from those of half the degree."""
@@ -88,29 +88,30 @@ class JointLaw:
         return np.asarray(both - sum(self._mean(s) for s in one) * sum(self._mean(t) for t in other))
 
     def _group_given(self, group: Group, variables: tuple[int, ...], root: Array) -> Array:
-        known = self._given.get((group, variables))
-        if known is None:
-            own, hermite = self._expansion(group.functions, group.variables)
-            known = given(hermite, self.whitened(group.variables, own, variables, root))
-            self._given[group, variables] = known
-        return known
+        averaged = self._given.get((group, variables))
+        if averaged is None:
+            group_root, hermite = self._expansion(group.functions, group.variables)
+            averaged = given(hermite, self.whitened(group.variables, group_root, variables, root))
+            self._given[group, variables] = averaged
+        return averaged
 
     def _expansion(self, functions: tuple[Function, ...], variables: tuple[int, ...]) -> tuple[Array, Array]:
         """The root of the variables' covariance, and the Hermite coefficients of the product of the functions."""
-        found = self._expansions.get((functions, variables))
-        if found is None:
-            own = self.between(variables, variables)
+        expansion = self._expansions.get((functions, variables))
+        if expansion is None:
+            covariance = self.between(variables, variables)
             if len(variables) == 1:
-                found = np.sqrt(own), coefficients(functions[0], float(own[0, 0]), self._degree, self._values)
+                root = np.sqrt(covariance)
+                hermite = coefficients(functions[0], float(covariance[0, 0]), self._degree, self._values)
             else:
-                root = np.linalg.cholesky(own).astype(float)
-                found = root, pair_coefficients((functions[0], functions[1]), root, self._degree, self._values)
-            self._expansions[functions, variables] = found
-        return found
+                root = np.linalg.cholesky(covariance).astype(float)
+                hermite = pair_coefficients((functions[0], functions[1]), root, self._degree, self._values)
+            expansion = self._expansions[functions, variables] = root, hermite
+        return expansion
 
     def _mean(self, *terms: Term) -> Array:
         """The average of a product of terms."""
-        found = np.full(2, np.prod([term.factor for term in terms]))
+        means = np.full(2, np.prod([term.factor for term in terms]))
         factors = [pair for t in terms for g in t.groups for pair in zip(g.functions, g.variables, strict=True)]
         merged = self._merged(factors)
         for component in components(sorted(merged), lambda j, k: bool(self._covariance[j, k])):
@@ -118,17 +119,17 @@ class JointLaw:
             functions = tuple(merged[k] for k in variables)
             if (functions, variables) not in self._means:
                 self._means[functions, variables] = self._mean_of(functions, variables)
-            found = found * self._means[functions, variables]
-        return found
+            means = means * self._means[functions, variables]
+        return means
 
     def _merged(self, factors: Sequence[tuple[FloatFunction, int]]) -> dict[int, Function]:
         """Functions by variable, those of multiples of one variable as one function."""
         parts: dict[int, list[tuple[FloatFunction, float]]] = {}
         for f, k in factors:
             for j in parts:
-                own, both = self._covariance[j, j], self._covariance[j, k]
-                if own * self._covariance[k, k] - both**2 <= _ONE_VARIABLE * both**2:
-                    parts[j].append((f, 1.0 if j == k else float(both / own)))
+                variance, both = self._covariance[j, j], self._covariance[j, k]
+                if variance * self._covariance[k, k] - both**2 <= _ONE_VARIABLE * both**2:
+                    parts[j].append((f, 1.0 if j == k else float(both / variance)))
                     break
             else:
                 parts[k] = [(f, 1.0)]
@@ -144,8 +145,8 @@ class JointLaw:
                 "ask for pairs of inputs, which give all components with at most two different inputs",
             )
         if count <= 2:
-            own = self.between(variables, variables)[np.triu_indices(count)]
-            return np.full(2, average(functions, list(own), self._values))
+            covariances = self.between(variables, variables)[np.triu_indices(count)]
+            return np.full(2, average(functions, list(covariances), self._values))
         split, R = self._split(functions, variables)
         one, other = (self._expansion(*part)[1] for part in split)
         seen = given(one, R)[None]
@@ -157,15 +158,15 @@ class JointLaw:
         Of all ways the one of the least norm of R. Where all are small, one with a pair of functions that averages have
         an expansion of anyway.
         """
-        found = []
+        ways = []
         for pair in combinations(range(len(variables)), 2):
-            rest = tuple(k for k in range(len(variables)) if k not in pair)
-            split = [(tuple(functions[k] for k in part), tuple(variables[k] for k in part)) for part in (pair, rest)]
-            roots = [np.linalg.cholesky(self.between(own, own)).astype(float) for _, own in split]
+            others = tuple(k for k in range(len(variables)) if k not in pair)
+            split = [(tuple(functions[k] for k in part), tuple(variables[k] for k in part)) for part in (pair, others)]
+            roots = [np.linalg.cholesky(self.between(numbers, numbers)).astype(float) for _, numbers in split]
             R = self.whitened(split[0][1], roots[0], split[1][1], roots[1])
             products = sum(isinstance(f, FloatProduct) for f in split[0][0])
-            found.append(((max(float(np.linalg.norm(R, 2)), _WEAK), products), split, R))
-        _, split, R = min(found, key=lambda way: way[0])
+            ways.append(((max(float(np.linalg.norm(R, 2)), _WEAK), products), split, R))
+        _, split, R = min(ways, key=lambda way: way[0])
         return split, R
 
 
@@ -190,18 +191,18 @@ class LayerNumbers:
     def __init__(self, layer: CompiledLayer, kernel: Array, roots: Sequence[Array], values: Values) -> None:
         p = len(kernel)
         views, state = views_of(p), state_places(p)
-        found = [layer.at(kernel[block(view, view)], values) for view in views]
+        of_views = [layer.at(kernel[block(view, view)], values) for view in views]
         self.values = values
-        self.averages = averages = _Averages(layer, views, found)
+        self.averages = averages = _Averages(layer, views, of_views)
         self.kernel, self.J = np.zeros((p, p)), np.zeros((len(state), len(state)))
         self.T = np.zeros((len(state), len(averages.integrands)))
-        for view, own, numbers in zip(views, averages.of_views, found, strict=True):
+        for view, averages_here, numbers in zip(views, averages.of_views, of_views, strict=True):
             states = [state.index(place) for place in of_view(state_places(len(view)), view)]
             self.kernel[block(view, view)] = numbers.kernel
             self.J[block(states, states)] = numbers.J
-            self.T[block(states, own)] = numbers.T
+            self.T[block(states, averages_here)] = numbers.T
         self.roots = roots_of(self.kernel)
-        self.T_of_views = [numbers.T for numbers in found]
+        self.T_of_views = [numbers.T for numbers in of_views]
         self.roots_before = roots
         law = JointLaw(averages.covariance, values, 0)
         self.R = [law.whitened(one, roots[k], other, self.roots[k]) for k, (one, other) in enumerate(averages.streams)]
@@ -223,28 +224,28 @@ class LayerNoise:
     def covariance(self) -> tuple[Array, Array]:
         """That of the next state's own noise, times n, shape (q, q); and the same from coefficients up to M/2."""
         T = self._layer.T
-        own, half = self._averages.noise(self._law)
-        return T @ own @ T.T, T @ half @ T.T
+        noise, half = self._averages.noise(self._law)
+        return T @ noise @ T.T, T @ half @ T.T
 
     @cached_property
     def before(self) -> list[Array]:
         """Of each view its own part of H given the stream before, shape (q of the view, M + 1, ...)."""
-        found = []
+        functions = []
         for k, (stream, _) in enumerate(self._averages.streams):
-            own = [self._averages.integrands[t] for t in self._averages.of_views[k]]
+            integrands = [self._averages.integrands[t] for t in self._averages.of_views[k]]
             root = self._layer.roots_before[k]
-            here = [self._law.integrand_given(terms, stream, root) for terms in own]
-            found.append(np.tensordot(self._layer.T_of_views[k], here, 1))
-        return found
+            here = [self._law.integrand_given(terms, stream, root) for terms in integrands]
+            functions.append(np.tensordot(self._layer.T_of_views[k], here, 1))
+        return functions
 
     @cached_property
     def after(self) -> list[Array]:
         """Of each view all of H given the view's stream after, shape (q, M + 1, ...)."""
-        found = []
+        functions = []
         for (_, stream), root in zip(self._averages.streams, self._layer.roots, strict=True):
             there = [self._law.integrand_given(terms, stream, root) for terms in self._averages.integrands]
-            found.append(np.tensordot(self._layer.T, there, 1))
-        return found
+            functions.append(np.tensordot(self._layer.T, there, 1))
+        return functions
 
 
 def at_kernels(
@@ -252,23 +253,24 @@ def at_kernels(
 ) -> Iterator[LayerNumbers]:
     """Layers one after the other, from the kernel that enters the first."""
     for layer, values in layers:
-        found = LayerNumbers(layer, kernel, roots, values)
-        kernel, roots = found.kernel, found.roots
-        yield found
+        numbers = LayerNumbers(layer, kernel, roots, values)
+        kernel, roots = numbers.kernel, numbers.roots
+        yield numbers
 
 
 class _Averages:
     """The averages of a layer at all inputs, each as it is in the first view, or pair of inputs, that has it."""
 
-    def __init__(self, layer: CompiledLayer, views: Sequence[Inputs], found: Sequence[ViewNumbers]) -> None:
+    def __init__(self, layer: CompiledLayer, views: Sequence[Inputs], of_inputs: Sequence[ViewNumbers]) -> None:
         p = 1 + max(view[-1] for view in views)
-        self._known = [numbers.noise for numbers in found]
-        spread = [np.zeros((*numbers.forms.shape[:2], p)) for numbers in found]  # the forms, in sources at all inputs
-        for forms_at_all, numbers, view in zip(spread, found, views, strict=True):
+        self._noise_of_views = [numbers.noise for numbers in of_inputs]
+        # the forms of each view, in sources at all inputs
+        spread = [np.zeros((*numbers.forms.shape[:2], p)) for numbers in of_inputs]
+        for forms_at_all, numbers, view in zip(spread, of_inputs, views, strict=True):
             forms_at_all[..., list(view)] = numbers.forms
         self._variables, forms = _distinct(spread)
         sources = np.zeros((forms.shape[1], forms.shape[2], forms.shape[2]))
-        for view, numbers in zip(views, found, strict=True):
+        for view, numbers in zip(views, of_inputs, strict=True):
             sources[:, *block(view, view)] = numbers.sources
         self.covariance = np.einsum("isa,sab,jsb->ij", forms, sources, forms)
         self.streams = [
@@ -279,7 +281,7 @@ class _Averages:
         self.of_views: list[list[int]] = []
         self.integrands: list[list[Term]] = []
         self._widths: list[float] = []
-        for k, (view, numbers) in enumerate(zip(views, found, strict=True)):
+        for k, (view, numbers) in enumerate(zip(views, of_inputs, strict=True)):
             averages = layer.response.places
             places = of_view([place for _, place in averages], view)
             own = []
@@ -296,9 +298,9 @@ class _Averages:
         """The covariance of the averages' own noise, times n; and the same from half of the Hermite coefficients."""
         count = len(self.integrands)
         noise, open_ = np.zeros((2, count, count)), np.triu(np.ones((count, count), dtype=bool))
-        for own, known in zip(self.of_views, self._known, strict=True):
-            noise[:, *block(own, own)] = known
-            open_[block(own, own)] = False
+        for averages, noise_of_view in zip(self.of_views, self._noise_of_views, strict=True):
+            noise[:, *block(averages, averages)] = noise_of_view
+            open_[block(averages, averages)] = False
         for s, t in np.argwhere(open_):  # no view has both
             if self._widths[s] == self._widths[t]:  # neurons of populations of other widths are others
                 both = law.covariance(self.integrands[s], self.integrands[t]) / self._widths[s]
@@ -306,11 +308,12 @@ class _Averages:
         return noise[0], noise[1]
 
     def _renumbered(self, term: Term, k: int) -> Term:
-        own = self._variables[k]
+        """A term of a view with the numbers that its variables have among those of all views."""
+        numbers = self._variables[k]
         groups = []
         for group in term.groups:  # in the order of the numbers: the same functions are then expanded once
-            order = sorted(range(len(group.variables)), key=lambda i: own[group.variables[i]])
-            variables = tuple(own[group.variables[i]] for i in order)
+            order = sorted(range(len(group.variables)), key=lambda i: numbers[group.variables[i]])
+            variables = tuple(numbers[group.variables[i]] for i in order)
             groups.append(Group(tuple(group.functions[i] for i in order), variables))
         return Term(term.factor, tuple(groups))
 
@@ -321,10 +324,10 @@ def _distinct(forms: Sequence[Array]) -> tuple[list[list[int]], Array]:
         return [list(range(len(forms[0])))], forms[0]
     kept: list[Array] = []
     numbers = []
-    for own in forms:
+    for forms_of_view in forms:
         row = []
-        for form in own:
-            same = [k for k, known in enumerate(kept) if np.allclose(form, known, rtol=_ROUNDING, atol=0.0)]
+        for form in forms_of_view:
+            same = [k for k, other in enumerate(kept) if np.allclose(form, other, rtol=_ROUNDING, atol=0.0)]
             row.append(same[0] if same else len(kept))
             if not same:
                 kept.append(form)

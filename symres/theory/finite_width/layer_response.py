@@ -114,11 +114,11 @@ class LayerResponse:
     def places(self) -> list[tuple[sp.Symbol, Inputs]]:
         """Of each average what computes it, and the inputs that it belongs to, numbered from 0."""
         numbers = {a: k for k, a in enumerate(self.walk.inputs)}
-        found = []
+        places = []
         for instruction in self.program.instructions:
             of = [(a,) for a in numbers] if isinstance(instruction, Mean) else self.kernel
-            found += [(instruction.name, tuple(numbers[a] for a in place)) for place in of]
-        return found
+            places += [(instruction.name, tuple(numbers[a] for a in place)) for place in of]
+        return places
 
     @cached_property
     def values(self) -> dict[sp.Symbol, sp.Expr]:
@@ -128,28 +128,28 @@ class LayerResponse:
     @cached_property
     def slopes(self) -> dict[sp.Symbol, dict[sp.Symbol, sp.Expr]]:
         """The partial derivatives of each average, by name, in the state and in the averages before it."""
-        found: dict[sp.Symbol, dict[sp.Symbol, sp.Expr]] = {}
+        slopes: dict[sp.Symbol, dict[sp.Symbol, sp.Expr]] = {}
         before = list(self.kernel.values())
         for name, value in self.values.items():
-            own = {s: value.diff(s) for s in before if value.has(s)}
-            own |= self._along_means(self.averages[name])
-            found[name] = own | self._along_centred(self.averages[name])
+            of_average = {s: value.diff(s) for s in before if value.has(s)}
+            of_average |= self._along_means(self.averages[name])
+            slopes[name] = of_average | self._along_centred(self.averages[name])
             before.append(name)
-        return found
+        return slopes
 
     @cached_property
     def slopes_after(self) -> tuple[dict[sp.Symbol, sp.Expr], ...]:
         """The partial derivatives of each entry of the next state, in the state and in the averages."""
         walk, out = self.walk, self.program.out
         bare = out.xreplace(dict.fromkeys(self.program.sources, sp.Integer(0)))
-        found = []
+        of_means = []
         for a in walk.inputs:
             slopes = {self.means[a]: walk.at(out.diff(symbols.z), a)}
             slopes |= {symbols.at_input(s, a): walk.at(bare.diff(s), a) for s in self._statistics if bare.has(s)}
-            found.append(slopes)
-        known = (*self.kernel.values(), *self.averages)
+            of_means.append(slopes)
+        variables = (*self.kernel.values(), *self.averages)
         streams = [walk.stream(a, b) for a, b in self.kernel]
-        return (*found, *({s: value.diff(s) for s in known if value.has(s)} for value in streams))
+        return (*of_means, *({s: value.diff(s) for s in variables if value.has(s)} for value in streams))
 
     @property
     def _statistics(self) -> list[sp.Symbol]:
@@ -158,7 +158,7 @@ class LayerResponse:
 
     def _along_centred(self, average: EmpiricalAverage) -> dict[sp.Symbol, sp.Expr]:
         """The slopes in averages whose value is 0: those of the integrand."""
-        found: dict[sp.Symbol, sp.Expr] = {}
+        along: dict[sp.Symbol, sp.Expr] = {}
         for s in self._statistics:
             for k, (u, a) in enumerate(average.factors):
                 name = symbols.at_input(s, a)
@@ -166,8 +166,8 @@ class LayerResponse:
                     moved = [*average.factors[:k], (u.diff(s), a), *average.factors[k + 1 :]]
                     jumps = any(not phi.pieces.is_continuous for phi in phis(u))
                     slope = average.weight * self.walk.in_lowest_terms(self.walk.mean(*moved, jumps=jumps))
-                    found[name] = found.get(name, sp.Integer(0)) + slope
-        return {name: slope for name, slope in found.items() if slope != 0}
+                    along[name] = along.get(name, sp.Integer(0)) + slope
+        return {name: slope for name, slope in along.items() if slope != 0}
 
     def _along_means(self, average: EmpiricalAverage) -> dict[sp.Symbol, sp.Expr]:
         """The slopes in the stream's means: ``d<F>/dm_a = sum_b (K^-1)_ab <F z_b>``, for any F."""

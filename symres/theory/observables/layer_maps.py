@@ -65,6 +65,11 @@ COVARIANCE_MAP = OfTwoInputs(
 
 
 def _half_slope(walks: LayerWalks) -> sp.Expr:
+    """Half the slope of chi_perp.
+
+    Raises:
+        NoClosedForm: chi_perp is infinite.
+    """
     if walks.perpendicular.has(sp.oo):
         raise NoClosedForm(
             "the slope of chi_perp",

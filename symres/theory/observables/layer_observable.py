@@ -97,8 +97,8 @@ class OfTwoInputs(LayerObservable):
             two = walks.two
         except UnsupportedLayer as error:
             return unknown(self.name, self.arguments, error.found, **self.words)
-        found = self._built(subject, two, self.define)
-        return replace(found, directed=True) if walks.is_directed and two.kernel is not one.kernel else found
+        quantity = self._built(subject, two, self.define)
+        return replace(quantity, directed=True) if walks.is_directed and two.kernel is not one.kernel else quantity
 
 
 @dataclass(frozen=True)
@@ -114,10 +114,10 @@ class AtCriticality(LayerObservable):
     def of(self, subject: Subject) -> Quantity:
         """The quantity, with its own meaning where it is more special than that of the record."""
         assert self.derive is not None
-        found = self.derive(subject)
+        quantity = self.derive(subject)
         words = self.words
-        words["meaning"] = found.meaning or self.meaning
-        if found.status is Status.UNKNOWN and symbols.gamma not in subject.layer.parameters:
-            arguments = tuple(s for s in found.symbols if s is not symbols.gamma)
-            found = replace(found, symbols=arguments, unused=(*found.unused, symbols.gamma))
-        return replace(found, **words)
+        words["meaning"] = quantity.meaning or self.meaning
+        if quantity.status is Status.UNKNOWN and symbols.gamma not in subject.layer.parameters:
+            arguments = tuple(s for s in quantity.symbols if s is not symbols.gamma)
+            quantity = replace(quantity, symbols=arguments, unused=(*quantity.unused, symbols.gamma))
+        return replace(quantity, **words)

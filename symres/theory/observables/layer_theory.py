@@ -121,11 +121,11 @@ class LayerTheory(Subject):
             >>> sr.derive("linear").quantity("chi_perp").expr
             C_W
         """
-        known = self.observables
-        if name not in known:
-            remedy = nearest(str(name), list(known)) or f"choose one of {', '.join(known)}"
+        records = self.observables
+        if name not in records:
+            remedy = nearest(str(name), list(records)) or f"choose one of {', '.join(records)}"
             raise DeclarationError(f"the quantity {name}", "the layer has no quantity of this name", remedy)
-        return self.derived(known[name])
+        return self.derived(records[name])
 
     @cached_property
     def given_up(self) -> dict[str, str]:

@@ -25,10 +25,10 @@ class ClosedFormSubstitution:
         """The chain from a definition to its canonical closed form."""
         state, steps = definition, list[Step]()
         for node in sorted(definition.atoms(Expectation), key=str):
-            found = self._average(node)
-            if found.exact:
-                statement = f"{node} = {found.expr}"
-                steps.append(insertion("Gaussian average", statement, state, node, found.proof, is_told=True))
+            closed_form = self._average(node)
+            if closed_form.exact:
+                statement = f"{node} = {closed_form.expr}"
+                steps.append(insertion("Gaussian average", statement, state, node, closed_form.proof, is_told=True))
                 state = steps[-1].after
         final = textbook(state)
         if final != state:
@@ -40,14 +40,14 @@ class ClosedFormSubstitution:
         if node not in self.averages:
             try:
                 with limited(Stage.AVERAGE, str(node)):
-                    found = average(node.integrand, node.law)
+                    closed_form = average(node.integrand, node.law)
             except OutOfBudget as error:
-                found = Average(node, False, Proof(node), reason=error.found)
-            self.averages[node] = found
-            if not found.exact:
-                self.open.append(found)
+                closed_form = Average(node, False, Proof(node), reason=error.found)
+            self.averages[node] = closed_form
+            if not closed_form.exact:
+                self.open.append(closed_form)
             else:
-                self.verifications += found.verifications
+                self.verifications += closed_form.verifications
         return self.averages[node]
 
 

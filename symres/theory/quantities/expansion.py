@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import NamedTuple, TypeVar
 
 import mpmath as mp
@@ -19,10 +17,9 @@ from ...core.words import SeriesRange
 from ...functions.balls import evaluate
 from ...functions.ranges import of_size
 from ...gaussian.calculus.expectation import Expectation
-from ...gaussian.expansions.large_variance import large_variance, log_free_order
-from ...gaussian.expansions.puiseux import PuiseuxSeries, composed
-from ...gaussian.expansions.small_variance import small_variance
+from ...gaussian.expansions.puiseux import PuiseuxSeries, composed, expanded
 from ...gaussian.expansions.truncation import Truncation
+from ...gaussian.expansions.variance_series import large_variance, log_free_order, small_variance
 from ...results.quantity import Quantity, Status, Verification
 from .closed_forms import closed
 
@@ -139,53 +136,53 @@ def terms_of(quantity: Quantity, order: sp.Expr | int, large: bool) -> dict[sp.E
 
 
 def _expanded_at_zero(defined: sp.Expr, order: sp.Expr | int, large: bool) -> dict[sp.Expr, sp.Expr]:
-    expander = _Expander(large_variance, True) if large else _Expander(small_variance, False)
+    """The terms of an expression in averages, from averages that are expanded until the whole has the order.
+
+    Raises:
+        NoClosedForm: higher orders of its averages do not help.
+    """
+    averages = _Averages(large_variance, True) if large else _Averages(small_variance, False)
     expression, wanted = defined.subs(K, 1 / K) if large else defined, sp.sympify(order)
     before = -sp.oo
     for _ in range(_DEEPER):
-        found = expander(expression, wanted)
-        if found.known >= order:
-            return {e: sp.expand_mul(value) for e, value in found.without_zeros.terms.items() if e <= order}
-        if found.known == before:
+        series = averages.expanded(expression, wanted)
+        if series.complete_to >= order:
+            return {e: sp.expand_mul(value) for e, value in series.without_zeros.terms.items() if e <= order}
+        if series.complete_to == before:
             tails = f"a function has algebraic tails: terms beyond K**{-before} have logarithms"
             raise NoClosedForm(f"an expansion of {defined}", tails, "use evalf")
-        before = found.known
-        wanted += sp.ceiling(order - found.known)  # factors such as 1/K**2 use up what their partners know
+        before = series.complete_to
+        wanted += sp.ceiling(order - before)  # factors such as 1/K**2 make the sums of their partners shorter
     raise NoClosedForm(f"an expansion of {defined}", "its lowest terms cancel", "use evalf")
 
 
 @dataclass(frozen=True)
-class _Expander:
-    """Expands expressions in averages around K = 0, by the expansion of an average in its variance."""
+class _Averages:
+    """Expressions in averages around K = 0, by the expansion of an average in its variance."""
 
     terms: Callable[[PiecewiseFunction, sp.Expr | int], tuple[tuple[sp.Rational, sp.Expr], ...]]
     large: bool  # whether the variances grow as K vanishes
 
-    def __call__(self, e: sp.Expr, wanted: sp.Expr) -> PuiseuxSeries:
+    def expanded(self, formula: sp.Expr, wanted: sp.Expr) -> PuiseuxSeries:
         """The sum of powers of K, averages and infinite series in it up to K**wanted."""
-        if e == K:
-            return PuiseuxSeries({sp.Integer(1): sp.Integer(1)})
-        if not e.has(K):
-            return PuiseuxSeries({sp.Integer(0): e})
-        if isinstance(e, Expectation):
-            return self._average(e, wanted)
-        if isinstance(e, sp.Add | sp.Mul):
-            return reduce(operator.add if e.is_Add else operator.mul, (self(part, wanted) for part in e.args))
-        if isinstance(e, sp.Pow) and e.exp.is_Rational:
-            return self(e.base, wanted).power(e.exp, wanted)
-        if isinstance(e, sp.exp):
-            return self(e.args[0], wanted).exponential(wanted)
-        raise NoClosedForm(f"a series of {e}", f"symres has no series of {e.func.__name__} of K", "use evalf")
+
+        def leaf(node: sp.Expr) -> PuiseuxSeries | None:
+            if not node.has(K):
+                return PuiseuxSeries({sp.Integer(0): node})
+            return self._average(node, wanted) if isinstance(node, Expectation) else None
+
+        return expanded(formula, K, wanted, leaf)
 
     def _average(self, e: Expectation, wanted: sp.Expr) -> PuiseuxSeries:
+        """An average over one variable, whose variance vanishes with K, grows as K vanishes, or has a limit."""
         if e.dimension != 1:
             raise NoClosedForm(
                 f"a series of {e}", "it averages over two variables", "take the series of a map of one input"
             )
         if e.integrand.has(K):
             raise NoClosedForm(f"a series of {e}", "the averaged function depends on K", "use evalf")
-        law = self(e.covariance[0], wanted).without_zeros
-        if law.low == 0 and not law.terms and not self.large:  # all that is known of the variance is that it vanishes
+        law = self.expanded(e.covariance[0], wanted).without_zeros
+        if law.low == 0 and not law.terms and not self.large:  # all that is seen of the variance is that it vanishes
             limits = (c * value for c, (f,) in e.terms for power, value in self.terms(f, 0) if power == 0)
             return PuiseuxSeries({sp.Integer(0): sp.Add(*limits)}, sp.Integer(0))
         if law.low == 0:
@@ -194,10 +191,10 @@ class _Expander:
         order = max(int(sp.ceiling(wanted / abs(law.low))), 0)
         total = PuiseuxSeries({})
         for coefficient, (factor,) in e.terms:
-            known = min(order, log_free_order(factor)) if self.large else order
-            for power, value in self.terms(factor, known):
+            last = min(order, log_free_order(factor)) if self.large else order
+            for power, value in self.terms(factor, last):
                 total += PuiseuxSeries({sp.Integer(0): coefficient * value}) * law.power(power, wanted)
-            total += PuiseuxSeries({}, known * abs(law.low))
+            total += PuiseuxSeries({}, last * abs(law.low))
         return total
 
     def _around(self, e: Expectation, law: PuiseuxSeries, wanted: sp.Expr) -> PuiseuxSeries:

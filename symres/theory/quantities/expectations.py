@@ -76,6 +76,11 @@ def expect2(
 
 
 def _integrand(f: Activation | sp.Expr | str, x: sp.Symbol) -> sp.Expr:
+    """A function in a bound variable: of an activation, or a polynomial in activations and z.
+
+    Raises:
+        DeclarationError: it is neither.
+    """
     if not isinstance(f, sp.Expr) or not f.has(Phi):
         own = {s.name: s for s in f.free_symbols - {z}} if isinstance(f, sp.Expr) else {}
         return activation(f, **own)(x)
@@ -92,6 +97,11 @@ def _integrand(f: Activation | sp.Expr | str, x: sp.Symbol) -> sp.Expr:
 
 
 def _mean(value: Number) -> sp.Expr:
+    """The mean of an input: a real number or expression, without kernels.
+
+    Raises:
+        DeclarationError: it is another one.
+    """
     mean = scalar(value, "mean")
     if mean.has(*KERNELS, z):
         raise DeclarationError("the mean of an input", f"{mean} contains a kernel", "use a separate parameter")

@@ -91,14 +91,14 @@ def root(function: Function, low: float, high: float) -> float:
 def or_ended(function: Callable[[float], T], ended: T) -> Callable[[float], T]:
     """The same function, with another value where numbers end."""
 
-    def found(place: float) -> T:
+    def value(place: float) -> T:
         try:
             with np.errstate(all="ignore"):
                 return function(place)
         except (NoClosedForm, OverflowError, ZeroDivisionError):
             return ended
 
-    return found
+    return value
 
 
 def rows_of(function: Callable[[float], tuple[float, float]]) -> Rows:

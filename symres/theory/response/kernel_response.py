@@ -44,8 +44,8 @@ def slopes_of(layer: LayerTheory, maps: Sequence[sp.Expr], state: Sequence[sp.Sy
     chi = layer.chi_parallel
     rows = [[m.diff(x) for x in state] for m in maps]
     if chi.expr is not None:
-        for own in (0, len(state) - 1):
-            rows[own][own] = chi.expr.xreplace({K: state[own]})
+        for place in (0, len(state) - 1):
+            rows[place][place] = chi.expr.xreplace({K: state[place]})
     return rows
 
 
@@ -83,10 +83,10 @@ class LayerSlopes:
         """The next kernels, shape (q,); their derivatives in the kernels, shape (q, q); and those of what the layer
         adds to the kernels that the skip connection keeps.
         """
-        found = self._compiled(values | dict(zip(self.state, map(float, kernels), strict=True)))
+        numbers = self._compiled(values | dict(zip(self.state, map(float, kernels), strict=True)))
         size = len(self.state)
-        slopes, kept = (part.reshape(size, size) for part in np.split(found[size:], 2))
-        return found[:size], slopes, slopes - kept
+        slopes, kept = (part.reshape(size, size) for part in np.split(numbers[size:], 2))
+        return numbers[:size], slopes, slopes - kept
 
 
 class ScaleSlopes:
@@ -104,10 +104,10 @@ class ScaleSlopes:
         slopes = slopes_of(layer, maps, self.state)
         steep = slopes[target][target]
         moves = [[*row, m.diff(scale)] for row, m in zip(slopes, maps, strict=True)]
-        found = [*maps, *(move for row in moves for move in row), steep]
-        found += [steep.diff(x) for x in (*self.state, scale)]
-        self._compiled = CompiledExpressions(found)
-        self._largest = largest_kernel(found)
+        expressions = [*maps, *(move for row in moves for move in row), steep]
+        expressions += [steep.diff(x) for x in (*self.state, scale)]
+        self._compiled = CompiledExpressions(expressions)
+        self._largest = largest_kernel(expressions)
 
     def at(self, kernels: Array, moved: Array, values: Values) -> tuple[Array, Array, float, float]:
         """One layer further: the state, its derivative in the parameter, the slope, the derivative of its logarithm.
@@ -125,9 +125,9 @@ class ScaleSlopes:
             found = f"averages by quadrature lose all digits above K = {self._largest:g}"
             raise NoClosedForm(f"a response at the kernel {max(kernels):g}", found, "take smaller kernels")
         numbers = self._compiled(values | dict(zip(self.state, map(float, kernels), strict=True)))
-        following, rest = numbers[:size], numbers[size:]
-        slopes = rest[: size * (size + 1)].reshape(size, size + 1)
-        steep, rates = rest[size * (size + 1)], rest[size * (size + 1) + 1 :]
+        following, derivatives = numbers[:size], numbers[size:]
+        slopes = derivatives[: size * (size + 1)].reshape(size, size + 1)
+        steep, rates = derivatives[size * (size + 1)], derivatives[size * (size + 1) + 1 :]
         with np.errstate(divide="ignore", invalid="ignore"):
             total = float((rates[:size] @ moved + rates[size]) / steep)
             return following, slopes[:, :size] @ moved + slopes[:, size], float(steep), total
@@ -174,11 +174,11 @@ def response_decay(kernel_map: Quantity, chi: Quantity, memory: Quantity, critic
         NoClosedForm: the response falls exponentially, or no law is known.
     """
     if Status.UNKNOWN not in (kernel_map.status, chi.status) and memory.body == 1:
-        found = growth(kernel_map, chi)
-        if found is not None and found.excess != 0:
-            speed = sp.factor_terms((1 - found.power) * found.rate)
-            order = found.decay / (1 - found.power)
-            ratio = sp.factor_terms(found.excess * speed**-order)
+        law = growth(kernel_map, chi)
+        if law is not None and law.excess != 0:
+            speed = sp.factor_terms((1 - law.power) * law.rate)
+            order = law.decay / (1 - law.power)
+            ratio = sp.factor_terms(law.excess * speed**-order)
             if order >= 1:
                 return ResponseDecay(order if order > 1 else order - ratio, ratio, order)
     if critical.kernel is not None and critical.kernel.is_positive:

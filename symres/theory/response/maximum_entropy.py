@@ -41,41 +41,41 @@ def maximum_entropy_kernel(phi: Phi) -> mp.mpf:
     asked = f"the maximum entropy of {phi.formula.name}"
     if pieces.free_symbols:
         raise NoClosedForm(asked, "it has parameters", "give them numbers")
-    low, high = tail(pieces.parts[0].xreplace({z: -z})).limit, tail(pieces.parts[-1]).limit
-    if low is None or high is None or vanishes(high - low):
+    halves = [pieces, pieces.mirrored().map(lambda u: -u)]  # the right of each: both rise to their limit
+    limits = [tail(half.parts[-1]).limit for half in halves]
+    if None in limits or vanishes(sp.Add(*limits)):
         raise NoClosedForm(asked, "its limits at -oo and oo are not shown to be finite and different", _REMEDY)
     if not pieces.is_continuous:
         raise NoClosedForm(asked, "it jumps, so that it does not take all values between its limits", _REMEDY)
     values = [enclose(pieces.part_at(place).subs(z, place), {}, _BITS) for place in _PLACES]
     if any(after < before for before, after in pairwise(values)):  # balls: beyond doubt, not by rounding
         raise _no_increase(asked)
+    size = enclose(sp.Add(*limits), {}, _BITS)
     with ctx.workprec(_BITS):
-        total = _beyond_zero(pieces, (low, high), 1, asked) + _beyond_zero(pieces, (low, high), -1, asked)
+        total = sum((_beyond_zero(*half, size, asked) for half in zip(halves, limits, strict=True)), arb(0))
     with mp.workdps(_DIGITS + 10):
         return +value_and_radius(total)[0]
 
 
-def _beyond_zero(pieces: PiecewiseFunction, bounds: tuple[sp.Expr, sp.Expr], side: int, asked: str) -> arb:
-    """The part of ``<z^2>`` on one side, in the current precision.
+def _beyond_zero(pieces: PiecewiseFunction, limit: sp.Expr, size: arb, asked: str) -> arb:
+    """The part of ``<z^2>`` right of 0, in the current precision, of a function that takes values in a range of a size.
 
-    It goes from dyadic panel to dyadic panel, as long as there is some of phi beyond.
+    It goes from dyadic panel to dyadic panel, as long as the function is not at its limit.
     """
-    size = enclose(bounds[1] - bounds[0], {}, _BITS)
-    missing = compile_ball(pieces.parts[-(side > 0)] - bounds[side > 0], (z,))
+    missing = compile_ball(pieces.parts[-1] - limit, (z,))
     breaks = [enclose(b, {}, _BITS) for b in pieces.breaks]
     slopes = [compile_ball(part.diff(z), (z,)) for part in pieces.parts]
     total, before, edge = arb(0), arb(0), arb(0)
     for doubling in range(_DOUBLINGS):
         far, added = arb(2) ** doubling, arb(0)
-        low, high = (edge, far) if side > 0 else (-far, -edge)
         for start, stop, slope in zip([-arb.pos_inf(), *breaks], [*breaks, arb.pos_inf()], slopes, strict=True):
-            left, right = arb.max(low, start), arb.min(high, stop)
+            left, right = arb.max(edge, start), arb.min(far, stop)
             if left < right:
                 added += _panel(slope, left, right, asked) / size
         total, edge = total + added, far
         if doubling > _FAR and added > before * 0.99 > 0:
             break
-        beyond = all(abs(b) < far for b in breaks) and abs(missing([side * far])) <= _NEGLIGIBLE * size
+        beyond = all(b < far for b in breaks) and abs(missing([far])) <= _NEGLIGIBLE * size
         if beyond and not added > total * arb(10) ** -(_DIGITS + 4):
             return total
         before = added

@@ -72,7 +72,7 @@ def test_nodes_functions_and_observables_of_somebody_else_are_not_kept(monkeypat
 
     assert layer_key(sr.mlp("relu")) is not None
     assert layer_key(sr.Layer(sr.Dense(sr.activation("relu")(Halved(sr.z))))) is None
-    monkeypatch.setattr(registry, "observables", observables.extended(_curvature()))
+    monkeypatch.setattr(registry, "observables", observables | {"curvature": _curvature()})
     assert layer_key(sr.mlp("relu")) is None
     assert activation_key(sr.activation("gelu")) is not None
 

@@ -8,8 +8,7 @@ import symres as sr
 from symres.activations.piecewise import PiecewiseFunction, split
 from symres.core.symbols import K1, K2, C, K, z
 from symres.gaussian.closed_form.engine import closed_form
-from symres.gaussian.expansions.large_variance import large_variance
-from symres.gaussian.expansions.small_variance import small_variance
+from symres.gaussian.expansions.variance_series import large_variance, small_variance
 from symres.gaussian.quadrature.average_ball import average_ball
 
 R = sp.Rational

@@ -14,10 +14,9 @@ from symres.core.errors import NoClosedForm
 from symres.functions.balls import evaluate
 from symres.functions.records.gaussian_signs import S2
 from symres.gaussian.algebra.complementary import Q2
-from symres.gaussian.expansions.large_variance import large_variance
-from symres.gaussian.expansions.small_variance import small_variance
 from symres.gaussian.expansions.tail_moments import TailMoment
 from symres.gaussian.expansions.truncation import Truncation
+from symres.gaussian.expansions.variance_series import large_variance, small_variance
 from symres.results.quantity import Status
 from symres.theory.quantities import expansion
 from tests.oracles.quadrature30 import average, average2

@@ -11,8 +11,8 @@ from symres.activations.piecewise import split
 from symres.core.errors import NoClosedForm
 from symres.core.symbols import C_W, K, xi, z
 from symres.functions.balls import evaluate
-from symres.gaussian.expansions.large_variance import large_variance, log_free_order
 from symres.gaussian.expansions.tail_decomposition import split_right_tail
+from symres.gaussian.expansions.variance_series import large_variance, log_free_order
 from tests.oracles.average import average_of
 
 R = sp.Rational

@@ -7,7 +7,7 @@ import sympy as sp
 import symres as sr
 from symres.activations.piecewise import split
 from symres.core.symbols import C_W, K, z
-from symres.gaussian.expansions.small_variance import small_variance
+from symres.gaussian.expansions.variance_series import small_variance
 from symres.results.quantity import Status
 from tests.oracles.average import average_of
 

@@ -7,6 +7,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
+from symres.core.symbols import n_L
 from tests.oracles.two_times import nu_of_slopes
 from tests.shared import derived
 
@@ -44,6 +45,10 @@ def test_limits_of_relu():
     assert sp.simplify(edge.expr / (1 - sr.gamma**2) - 12 - 4 * sp.log(2)) == 0
     small = nu.series(3)
     assert small.evalf(gamma="1/1000") == pytest.approx(float(nu.evalf(gamma="1/1000")), rel=1e-11)
+    ratio = derived(sr.residual("relu")).aspect_ratio
+    assert sp.simplify(ratio.asymptotics(1).expr * edge.expr * (20 + 3 * n_L)) == 4
+    near = {"gamma": "1/1000", "n_L": 2}
+    assert ratio.series(3).evalf(**near) == pytest.approx(float(ratio.evalf(**near)), rel=1e-11)
 
 
 def test_vanishing_kernels():

@@ -7,8 +7,13 @@ import pytest
 import sympy as sp
 
 import symres as sr
+from symres.theory.observables import registry
 from tests.oracles.average import average_of
 from tests.shared import derived
+
+
+def test_no_two_observables_have_one_name():
+    assert len(registry.observables) == len(registry.RECORDS)
 
 
 def test_the_limit_at_zero_of_a_nested_layer_with_biases():

@@ -1,6 +1,15 @@
-"""The large-variance expansion of an average, from the polynomials that the function approaches on both sides.
+"""The expansions of an average in its variance, for small and for large ones.
 
-With f = p + r, p a polynomial on each side of 0 and r exponentially small far out,
+At small variances, from the series of the function on both sides of zero,
+
+    <f>_K ~ sum_p K**(p/2) E|x|**p (r_p + l_p)/2,    E|x|**p = 2**(p/2) Gamma((p+1)/2)/sqrt(pi),
+
+with ``r_p``, ``l_p`` the coefficients of ``t**p`` in ``f(t)`` and ``f(-t)``, t > 0. The powers p are integers, or
+fractions where f has roots of what vanishes at 0. Breakpoints elsewhere add less than any power of K. The series is
+asymptotic: it converges only for entire functions of small growth.
+
+At large variances, from the polynomials that the function approaches on both sides: with f = p + r, p a polynomial on
+each side of 0 and r exponentially small far out,
 
     <f>_K = <p>_K + (2 pi K)**(-1/2) sum_m (-1)**m/(m! (2K)**m) integral z**(2m) r(z) dz,
 
@@ -20,12 +29,40 @@ from ...activations.symmetries import even_part, is_odd
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
 from ...functions.function_record import written_out
+from ...functions.ranges import vanishes
 from ..closed_form.absolute_moments import absolute_moment
+from ..quadrature.univariate import sides_of_zero
 from .exact_tail_moments import algebraic_moment, algebraic_right, exact_moment
+from .puiseux import multiplied_out, no_series, puiseux_series
 from .tail_decomposition import split_right_tail
 from .tail_moments import TailMoment
 
 Term = tuple[sp.Rational, sp.Expr]
+
+
+def small_variance(factor: PiecewiseFunction, order: int) -> tuple[Term, ...]:
+    """The asymptotic series of ``<f>_K`` for K -> 0.
+
+    Args:
+        factor: the function f; it may contain parameters.
+        order: the highest power of K wanted.
+
+    Returns:
+        (exponent of K, exact coefficient) for every term that does not vanish, in increasing order.
+
+    Raises:
+        NoClosedForm: f has no series of powers of z, at least 0, on one side of zero.
+    """
+    left, right = sides_of_zero(even_part(factor))
+    one, other = (puiseux_series(half, 2 * order) for half in (right, left.xreplace({z: -z})))
+    terms = []
+    for power, value in sorted((one + other).terms.items()):
+        if power < 0:
+            raise no_series(right)
+        coefficient = multiplied_out(value, sp.expand(absolute_moment(power)) / 2)
+        if not vanishes(coefficient):
+            terms.append((power / 2, coefficient))
+    return tuple(terms)
 
 
 def large_variance(factor: PiecewiseFunction, order: sp.Expr | int) -> tuple[Term, ...]:
@@ -80,19 +117,19 @@ def _split_right(part: sp.Expr) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
     try:
         return *split_right_tail(part), sp.oo
     except NoClosedForm:
-        found = algebraic_right(part)
-        if found is None:
+        algebraic = algebraic_right(part)
+        if algebraic is None:
             raise
-        return found
+        return algebraic
 
 
 def _half(factor: PiecewiseFunction) -> tuple[sp.Expr, PiecewiseFunction]:
     """The polynomial on the right, and the function minus this polynomial from 0 on."""
-    polynomial, rest, _ = _split_right(factor.parts[-1])
+    polynomial, remainder, _ = _split_right(factor.parts[-1])
     places = [k for k, b in enumerate(factor.breaks) if b.is_positive]
     first = places[0] if places else len(factor.breaks)
     parts = [sp.expand(part - polynomial) for part in factor.parts[first:-1]]
-    parts.append(factor.parts[-1] - polynomial if rest != 0 else rest)
+    parts.append(factor.parts[-1] - polynomial if remainder != 0 else remainder)
     return polynomial, PiecewiseFunction(factor.breaks[first:], tuple(parts))
 
 
