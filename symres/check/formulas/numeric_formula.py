@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, reduce
+from types import MappingProxyType
 from typing import Any, TypeAlias, overload
 
 import mpmath as mp
@@ -112,7 +113,7 @@ def in_arrays(expr: sp.Expr, variables: Sequence[sp.Symbol]) -> Operation:
         UnsupportedLayer: it has other symbols, or functions that SciPy does not have.
     """
     stable = reduce(lambda e, rule: e.replace(rule.query, rule.value), _STABLE, _sound(expr))
-    return _compiled(stable, variables, _ArrayPrinter, "numpy", "scipy")
+    return _compiled(stable, variables, _ArrayPrinter, "scipy.special")
 
 
 def in_mpmath(expr: sp.Expr, variables: Sequence[sp.Symbol]) -> Operation:
@@ -121,7 +122,7 @@ def in_mpmath(expr: sp.Expr, variables: Sequence[sp.Symbol]) -> Operation:
     Raises:
         UnsupportedLayer: it has other symbols, or functions that mpmath does not have.
     """
-    function = _compiled(_sound(expr), variables, _MpmathPrinter, _MPMATH, "mpmath")
+    function = _compiled(_sound(expr), variables, _MpmathPrinter, "mpmath", _MPMATH)
     return lambda *values: mp.mpmathify(function(*values))
 
 
@@ -136,13 +137,15 @@ def _compiled(
     expr: sp.Expr,
     variables: Sequence[sp.Symbol],
     printer: type[AbstractPythonCodePrinter],
-    *modules: str | Mapping[str, Operation],
+    library: str,
+    replacements: Mapping[str, Operation] = MappingProxyType({}),
 ) -> Operation:
+    """A function in code of a printer. Names that the replacements lack are imported, none but the ones in use."""
     if unknown := expr.free_symbols - set(variables):
         names = ", ".join(sorted(map(str, unknown)))
         raise UnsupportedLayer(f"numbers of {expr}", f"{names} has no value", "give every parameter a number")
-    settings = {"fully_qualified_modules": False, "inline": True, "user_functions": {"erfi": "erfi"}}
-    return sp.lambdify(variables, expr, modules, printer(settings), dummify=True, cse=True)
+    settings = {"fully_qualified_modules": False, "inline": True, "user_functions": {"erfi": f"{library}.erfi"}}
+    return sp.lambdify(variables, expr, dict(replacements), printer(settings), dummify=True, cse=True)
 
 
 class Elementwise:

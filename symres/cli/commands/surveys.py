@@ -115,11 +115,7 @@ def _pages(
     workers = min(len(missing), os.cpu_count() or 1)
     with _pool(workers) if workers > 1 and _is_command() else nullcontext() as pool:
         work = partial(study, layout) if pool is None else partial(_with_cache, study, layout, ACTIVE.get() is not None)
-        new: Iterator[KeptPage] = iter(())
-        if missing:  # where all pages are kept, nothing that computes is loaded
-            from ...studies.survey import survey
-
-            new = survey(work, missing, pool)
+        new = map(work, missing) if pool is None else pool.map(work, missing)
         for position, (phi, subject) in enumerate(zip(listed, subjects, strict=True), 1):
             with busy(f"{what} of {phi.name}" + f" ({position} of {len(listed)})" * (len(listed) > 1)):
                 try:
