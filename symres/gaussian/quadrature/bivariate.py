@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from flint import arb, ctx
 
 from ...activations.piecewise import PiecewiseFunction
 from ...activations.symmetries import is_odd
 from ...core.errors import SymresError
+from ...core.work_budget import MOST_PANELS
 from ...functions.balls import Ball
 from .bivariate_normal import BivariateNormal, law_of, perturbation_bound
 from .conditional_rule import conditional_average
 from .panels import LOG2_E, Function, Weight, log2_sum, log2_upper, power_of_two
-from .tensor_rule import Strip, product_average
+from .tensor_rule import Strip, ball_key, ball_of, product_average
 from .univariate import (
     GUARD_BITS,
     CompiledPieces,
@@ -39,6 +40,7 @@ from .univariate import (
 )
 
 _MAX_REACH = 100.0  # standard deviations of z2 given z1: beyond are 2**-7000 of g, and rules that take minutes
+_KEPT = 256  # sizes of functions under a law
 _NARROW = 2.0**-6  # deviation of z2 given z1 over that of z2: below, the product rule takes too many panels
 
 
@@ -145,9 +147,9 @@ class _Marginal:
 
     @classmethod
     def of(cls, function: CompiledPieces, variance: arb, scale: arb) -> _Marginal:
-        weight = Weight(variance, scale)
-        segments = list(segments_between([b / scale for b in function.breakpoints()], function.parts))
-        return cls(segments, weight, _log2_integral(_squares(segments), weight))
+        law = ball_key(variance), ball_key(scale)
+        square = _log2_square(function, *law, ctx.prec, MOST_PANELS.get())
+        return cls(_segments(function, scale), Weight(variance, scale), square)
 
     @property
     def log2_norm(self) -> float:
@@ -179,6 +181,19 @@ class _Marginal:
     @cached_property
     def _log2_fourth(self) -> float:
         return _log2_integral(_squares(_squares(self.segments)), self.weight)
+
+
+def _segments(function: CompiledPieces, scale: arb) -> list[Segment]:
+    return list(segments_between([b / scale for b in function.breakpoints()], function.parts))
+
+
+@lru_cache(maxsize=_KEPT)
+def _log2_square(
+    function: CompiledPieces, variance: tuple[int, ...], scale: tuple[int, ...], precision: int, most_panels: int
+) -> float:
+    """log2 of a bound on the integral of the square: one for all correlations of variables with these variances."""
+    size = ball_of(scale)
+    return _log2_integral(_squares(_segments(function, size)), Weight(ball_of(variance), size))
 
 
 def _log2_integral(segments: list[Segment], weight: Weight) -> float:
