@@ -14,7 +14,7 @@ from ..core.errors import DeclarationError
 from ..report.text.console import Output
 
 FORMAT = 1  # of JSON documents: raised when a key changes its meaning
-_NEW_OBJECTS = 50_000  # before garbage is looked for: Python's own 700 make a seventh of a derivation, with few cycles
+_NEW_OBJECTS = 200_000  # before garbage is looked for: Python's own 700 make a seventh of a derivation, with few cycles
 
 _EXAMPLES = """\b
 Examples:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import ROUND_DOWN, Context
+from functools import lru_cache
 
 import mpmath as mp
 import sympy as sp
@@ -18,6 +19,7 @@ _PLAIN = (1e-4, 1e12)  # sizes of numbers that are written so
 _LONG = 24  # characters of an exact number that is printed as it is
 _EQUAL = sp.Rational(1, 10**30)  # difference of numbers of 40 digits that are equal
 _AGREEING = 40  # in which a number and what is written for it agree
+_KEPT = 256  # products whose roots are joined are remembered: the numbers of a layer share roots
 _LONGEST = 4000  # characters: beyond, no rewriting makes a number fit to be read
 
 
@@ -117,6 +119,7 @@ def denested(number: sp.Expr) -> sp.Expr:
     return number
 
 
+@lru_cache(_KEPT)
 def _joined_roots(product: sp.Expr) -> sp.Expr:
     """A product with all of its square roots of sums under one root, where this denests."""
     roots = [f for f in sp.Mul.make_args(product) if f.is_Pow and f.exp.is_Rational and f.exp.q == 2 and f.base.is_Add]

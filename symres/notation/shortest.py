@@ -123,6 +123,7 @@ def _forms(expr: sp.Expr, decimals: bool) -> Iterator[sp.Expr]:
 # ---- sums ----------------------------------------------------------------------------------------------------------
 
 
+@lru_cache(_KEPT)
 def _collected(total: sp.Expr, decimals: bool) -> sp.Expr:
     """A sum with shared factors taken out, as long as that makes it shorter."""
     best, size = total, partial(_size, decimals)
@@ -179,7 +180,10 @@ def _in_front(terms: tuple[sp.Expr, ...], powers: list[dict[sp.Expr, sp.Rational
     too.
     """
     bases = dict.fromkeys(base for of_term in powers for base in of_term)
-    front = [base ** min(of_term.get(base, sp.S.Zero) for of_term in powers) for base in bases]
+    lowest = ((base, min(of_term.get(base, sp.S.Zero) for of_term in powers)) for base in bases)
+    front = [base**power for base, power in lowest if power]
+    if number == 1 and not front:
+        return sp.Add(*terms)
     divisor = sp.Mul(number, *front)
     return _product(number, *front, sp.Add(*(term / divisor for term in terms)))
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import sympy as sp
 
@@ -22,7 +22,6 @@ from ..activations import catalogue
 from ..activations.activation import Activation
 from ..activations.atom import Formula
 from ..activations.catalogue import Declared, activation
-from ..check import CheckReport, check
 from ..core.errors import DeclarationError, NoClosedForm, SymresError
 from ..core.symbols import K1, K2, C, K, gamma, x1, x2, z
 from ..core.words import Reason
@@ -37,6 +36,9 @@ from ..results.report import Report
 from ..theory.quantities.build import unknown
 from ..theory.quantities.expectations import expect, expect2
 from ..theory.theory import Theory, derive
+
+if TYPE_CHECKING:
+    from ..check import CheckReport
 
 Subject = TypeVar("Subject")
 Found = TypeVar("Found")
@@ -122,6 +124,8 @@ def quadrature_check(layer: Layer | Activation | Theory | str) -> CheckReport:
         >>> print(sr.quadrature_check("linear").outcome)
         PASSED
     """
+    from ..check import check  # which loads NumPy, and the other studies are done sooner
+
     # several studies would write their bars over each other
     return check(derive(layer), against="quadrature", progress=False)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, reduce
+from types import MappingProxyType
 from typing import Any, TypeAlias, overload
 
 import mpmath as mp
@@ -41,6 +42,11 @@ Operation: TypeAlias = Callable[..., Any]
 class _Refusing(AbstractPythonCodePrinter):
     """Functions that a library does not have are errors, not comments in the code."""
 
+    _library: str  # that has erfi, which sympy does not know
+
+    def _print_erfi(self, expr: sp.erfi) -> str:
+        return f"{self._module_format(f'{self._library}.erfi')}({self._print(expr.args[0])})"
+
     def _print_not_supported(self, expr: sp.Basic) -> str:
         found = f"the check has no rule for {expr.func.__name__}"
         raise UnsupportedLayer(f"numbers of {expr}", found, "write the formula with elementary functions")
@@ -51,6 +57,8 @@ _PRODUCTS = {1: "{0}", 2: "{0}**2", 3: "{0}**2*{0}", 4: "({0}**2)**2"}  # other 
 
 class _ArrayPrinter(_Refusing, SciPyPrinter):
     """NumPy's functions of arrays, and of what takes part in them by ``__array_ufunc__``."""
+
+    _library = "scipy.special"
 
     def _print_And(self, expr: sp.And) -> str:
         return " & ".join(f"({self._print(argument)})" for argument in expr.args)
@@ -73,6 +81,8 @@ class _ArrayPrinter(_Refusing, SciPyPrinter):
 
 class _MpmathPrinter(_Refusing, MpmathPrinter):
     """Powers by one function, for ``1/mpf(0)`` is an error."""
+
+    _library = "mpmath"
 
     def _print_Pow(self, expr: sp.Pow, rational: bool = False) -> str:
         return f"power({self._print(expr.base)}, {self._print(expr.exp)})"
@@ -112,7 +122,7 @@ def in_arrays(expr: sp.Expr, variables: Sequence[sp.Symbol]) -> Operation:
         UnsupportedLayer: it has other symbols, or functions that SciPy does not have.
     """
     stable = reduce(lambda e, rule: e.replace(rule.query, rule.value), _STABLE, _sound(expr))
-    return _compiled(stable, variables, _ArrayPrinter, "numpy", "scipy")
+    return _compiled(stable, variables, _ArrayPrinter)
 
 
 def in_mpmath(expr: sp.Expr, variables: Sequence[sp.Symbol]) -> Operation:
@@ -121,7 +131,7 @@ def in_mpmath(expr: sp.Expr, variables: Sequence[sp.Symbol]) -> Operation:
     Raises:
         UnsupportedLayer: it has other symbols, or functions that mpmath does not have.
     """
-    function = _compiled(_sound(expr), variables, _MpmathPrinter, _MPMATH, "mpmath")
+    function = _compiled(_sound(expr), variables, _MpmathPrinter, _MPMATH)
     return lambda *values: mp.mpmathify(function(*values))
 
 
@@ -136,13 +146,14 @@ def _compiled(
     expr: sp.Expr,
     variables: Sequence[sp.Symbol],
     printer: type[AbstractPythonCodePrinter],
-    *modules: str | Mapping[str, Operation],
+    replacements: Mapping[str, Operation] = MappingProxyType({}),
 ) -> Operation:
+    """A function in code of a printer. Names that the replacements lack are imported, none but the ones in use."""
     if unknown := expr.free_symbols - set(variables):
         names = ", ".join(sorted(map(str, unknown)))
         raise UnsupportedLayer(f"numbers of {expr}", f"{names} has no value", "give every parameter a number")
-    settings = {"fully_qualified_modules": False, "inline": True, "user_functions": {"erfi": "erfi"}}
-    return sp.lambdify(variables, expr, modules, printer(settings), dummify=True, cse=True)
+    settings = {"fully_qualified_modules": False, "inline": True}
+    return sp.lambdify(variables, expr, dict(replacements), printer(settings), dummify=True, cse=True)
 
 
 class Elementwise:

@@ -146,12 +146,22 @@ class SourceLaw:
             if len(used) == 1:
                 slope, constant = combination[keys.index(key), used[0]], constants[keys.index(key)]
                 breaks[used[0]].extend((b - constant) / slope for b in switches)
-        name = function, straight_line(places, keys), combination.tobytes(), tuple(map(float, constants))
-        return np.array(self._integrate(name, integrand, [forms[i] for i in basis], breaks))
+        steps = straight_line(places, keys)
+        is_symmetric = basis == [0, 1] == [*range(len(keys))] and (constants[0], breaks[0]) == (constants[1], breaks[1])
+        # a product, and the square of a distance, stay the same where their values change places
+        is_symmetric &= straight_line(places[::-1], keys[::-1]) == steps
+        name = function, steps, combination.tobytes(), tuple(map(float, constants))
+        return np.array(self._integrate(name, integrand, [forms[i] for i in basis], breaks, is_symmetric))
 
     def _integrate(
-        self, name: Hashable, integrand: Callable[..., np.ndarray], basis: list[Leaf], breaks: list[list[float]]
+        self,
+        name: Hashable,
+        integrand: Callable[..., np.ndarray],
+        basis: list[Leaf],
+        breaks: list[list[float]],
+        is_symmetric: bool,
     ) -> tuple[float, float]:
+        """<f> and <|f|> of a function of some forms; ``is_symmetric`` says so of the function of two."""
         dimension = len(basis)
         if dimension == 0:
             return float(integrand()), abs(float(integrand()))
@@ -165,7 +175,8 @@ class SourceLaw:
             return self._panels.average1(name, integrand, float(sigma[0]), breaks[0], points)
         if dimension == 2:
             width = np.sqrt(self._determinant(covariance, basis) / covariance[0, 0])
-            panels = self._panels.plane(name, integrand, covariance, float(width), breaks)
+            is_symmetric &= sigma[0] == sigma[1]
+            panels = self._panels.plane(name, integrand, covariance, float(width), breaks, bool(is_symmetric))
             return panels.average(_RESOLUTIONS[self._resolution][2])
         factor = np.linalg.cholesky(covariance)
         wide = np.diag(factor) > 0.2 * sigma

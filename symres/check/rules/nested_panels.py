@@ -105,6 +105,7 @@ def plane(
     breaks: Sequence[Sequence[float]],
     points: int,
     tolerance: float,
+    is_symmetric: bool = False,
 ) -> Plane:
     """Panels on which the nested rule with ``points`` nodes averages a function of two variables.
 
@@ -115,6 +116,7 @@ def plane(
         breaks: for each variable, the places where the function is not smooth.
         points: nodes per panel.
         tolerance: allowed error of a panel, relative to the average of ``|function|`` on a slice.
+        is_symmetric: whether function, breaks and covariance stay the same where the variables change places.
 
     Raises:
         SymresError: the function varies too fast, or the average has mass that doubles do not reach.
@@ -123,12 +125,11 @@ def plane(
     slope, back = covariance[0, 1] / covariance[0, 0], covariance[0, 1] / covariance[1, 1]
     narrow = width * sigma1 / sigma2  # of x1 given x2
     mass = _scanned(function, sigma1, slope, width)
-    other = _scanned(lambda y, x: function(x, y), sigma2, back, narrow)
-
     at2, floors2 = _slices(mass, width, sigma2)
-    at1, floors1 = _slices(other, narrow, sigma1)
-    edges1 = adapted(lambda x: function(x, slope * x + at2), sigma1, breaks[0], points, tolerance, floors2)
-    edges2 = adapted(lambda y: function(back * y + at1, y), sigma2, breaks[1], points, tolerance, floors1)
+    edges1 = edges2 = adapted(lambda x: function(x, slope * x + at2), sigma1, breaks[0], points, tolerance, floors2)
+    if not is_symmetric:
+        at1, floors1 = _slices(_scanned(lambda y, x: function(x, y), sigma2, back, narrow), narrow, sigma1)
+        edges2 = adapted(lambda y: function(back * y + at1, y), sigma2, breaks[1], points, tolerance, floors1)
     low, high = mass.outer
     steps = sigma1 * _between(low, high)
     edges1 = np.concatenate([steps[steps < edges1[0]], edges1, steps[steps > edges1[-1]]])
@@ -176,11 +177,13 @@ class SharedPanels:
         covariance: np.ndarray,
         width: float,
         breaks: Sequence[Sequence[float]],
+        is_symmetric: bool = False,
     ) -> Plane:
         """Panels for <f(x1, x2)>, as the function ``plane`` makes them, which also says what it refuses."""
         law = name, covariance.tobytes(), width
         if law not in self._planes:
-            self._planes[law] = plane(function, covariance, width, breaks, self._points[1], self._tolerance[1])
+            accuracy = self._points[1], self._tolerance[1]
+            self._planes[law] = plane(function, covariance, width, breaks, *accuracy, is_symmetric)
         return self._planes[law]
 
 

@@ -24,6 +24,9 @@ from ..app import collect_seldom, print_json
 from ..kept_pages import KeptPage, activation_key, is_kept, look, recalled
 from ..request import chosen
 
+# A copy of this process, which has one thread, has loaded all that is needed; elsewhere system libraries forbid copies.
+_START = "fork" if sys.platform == "linux" else "spawn"
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -113,13 +116,11 @@ def _pages(
         subjects.append(None if key is None else (what, *key, str(layout.json), str(layout.whole), *look(out)))
     missing = [phi for phi, subject in zip(listed, subjects, strict=True) if not is_kept(subject)]
     workers = min(len(missing), os.cpu_count() or 1)
+    if missing:  # where all pages are kept, nothing that computes is loaded; else once, before processes are copied
+        from ...studies import survey  # noqa: F401
     with _pool(workers) if workers > 1 and _is_command() else nullcontext() as pool:
         work = partial(study, layout) if pool is None else partial(_with_cache, study, layout, ACTIVE.get() is not None)
-        new: Iterator[KeptPage] = iter(())
-        if missing:  # where all pages are kept, nothing that computes is loaded
-            from ...studies.survey import survey
-
-            new = survey(work, missing, pool)
+        new = map(work, missing) if pool is None else pool.map(work, missing)
         for position, (phi, subject) in enumerate(zip(listed, subjects, strict=True), 1):
             with busy(f"{what} of {phi.name}" + f" ({position} of {len(listed)})" * (len(listed) > 1)):
                 try:
@@ -141,7 +142,7 @@ def _with_cache(
 @contextmanager
 def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     """Processes that end with the context, at once where that ends with an error or an interrupt."""
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin)
+    pool = ProcessPoolExecutor(workers, mp_context=get_context(_START), initializer=_begin)
     try:
         yield pool
     except BaseException:
@@ -153,8 +154,9 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _begin() -> None:
-    """Begin a worker. An interrupt ends it without a traceback: the command says it."""
+    """Begin a worker. A signal ends it without a traceback: the command says it."""
     collect_seldom()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

@@ -66,7 +66,7 @@ def average(integrand: sp.Expr, law: Gaussian) -> Average:
         proofs = [(c, *_verified(factors, symbols)) for c, factors in terms]
     except NoClosedForm as error:
         return Average(unevaluated, False, Proof(unevaluated), reason=error.found)
-    covariance_values = dict(zip(symbols, law.covariance, strict=True))
+    covariance_values = {s: value for s, value in zip(symbols, law.covariance, strict=True) if s != value}
     parts = tuple((c, proof) for c, proof, _ in proofs)
     step = TermwiseStep(
         "Gaussian average",

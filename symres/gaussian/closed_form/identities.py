@@ -87,10 +87,11 @@ def identities(claim: sp.Expr, factors: Factors, law: tuple[sp.Symbol, ...], bit
     for symbol, terms, theorem in _slopes(factors, law):
         yield Identity(theorem, _derivative(claim, symbol, {}), partial(_measured, terms, law, bits), law)
     if len(law) == 3:
-        equal = claim.subs({K2: K1, C: K1 * (1 - _NEARLY_EQUAL)}, simultaneous=True)
-        yield Identity(
-            "independent inputs", claim.subs(C, 0), partial(_independent_inputs, factors, (K1, K2), bits), (K1, K2)
-        )
+        # both are for numbers, which need no tidier form
+        independent = claim.xreplace({C: sp.S.Zero})
+        equal = claim.xreplace({K2: K1, C: K1 * (1 - _NEARLY_EQUAL)})
+        product = partial(_independent_inputs, factors, (K1, K2), bits)
+        yield Identity("independent inputs", independent, product, (K1, K2))
         yield Identity("equal inputs", equal, partial(_equal_inputs, factors, bits), (K1,))
 
 

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from flint import arb, ctx
 
 from ...activations.piecewise import PiecewiseFunction
 from ...activations.symmetries import is_odd
 from ...core.errors import SymresError
+from ...core.work_budget import MOST_PANELS
 from ...functions.balls import Ball
 from .bivariate_normal import BivariateNormal, law_of, perturbation_bound
 from .conditional_rule import conditional_average
 from .panels import LOG2_E, Function, Weight, log2_sum, log2_upper, power_of_two
-from .tensor_rule import Strip, product_average
+from .tensor_rule import Strip, ball_key, ball_of, product_average
 from .univariate import (
     GUARD_BITS,
     CompiledPieces,
@@ -39,6 +40,7 @@ from .univariate import (
 )
 
 _MAX_REACH = 100.0  # standard deviations of z2 given z1: beyond are 2**-7000 of g, and rules that take minutes
+_KEPT = 256  # sizes of functions under a law
 _NARROW = 2.0**-6  # deviation of z2 given z1 over that of z2: below, the product rule takes too many panels
 
 
@@ -97,7 +99,7 @@ def _attempt(
     f: CompiledPieces, g: CompiledPieces, law: BivariateNormal, size: float | None, bits: int
 ) -> tuple[arb, float]:
     """Enclose the average to about 2**(size - bits); returns the size too, found here if not given."""
-    one, two = _Marginal.of(f, law.k1, law.scale1), _Marginal.of(g, law.k2, law.scale2)
+    one, two = _Marginal(f, Weight(law.k1, law.scale1)), _Marginal(g, Weight(law.k2, law.scale2))
     most = one.log2_norm + two.log2_norm
     size = most if size is None else size
     if most == -math.inf:
@@ -139,15 +141,22 @@ def _product(
 class _Marginal:
     """One of the two functions under the marginal law of its variable."""
 
-    segments: list[Segment]  # its smooth pieces
+    function: CompiledPieces
     weight: Weight  # of its variable
-    log2_square: float  # log2 of a bound on the integral of its square with the weight
 
-    @classmethod
-    def of(cls, function: CompiledPieces, variance: arb, scale: arb) -> _Marginal:
-        weight = Weight(variance, scale)
-        segments = list(segments_between([b / scale for b in function.breakpoints()], function.parts))
-        return cls(segments, weight, _log2_integral(_squares(segments), weight))
+    @cached_property
+    def segments(self) -> list[Segment]:
+        """The smooth pieces of the function, in the coordinate of the weight."""
+        return _segments(self.function, self.weight.scale)
+
+    @cached_property
+    def log2_square(self) -> float:
+        """log2 of a bound on the integral of its square with the weight."""
+        return self._log2_power(2)
+
+    def _log2_power(self, power: int) -> float:
+        law = ball_key(self.weight.variance), ball_key(self.weight.scale)
+        return _log2_power(self.function, power, *law, ctx.prec, MOST_PANELS.get())
 
     @property
     def log2_norm(self) -> float:
@@ -174,15 +183,26 @@ class _Marginal:
         """log2 of a bound on the average of a power of the absolute value between two places, zero elsewhere."""
         here = power * self.log2_sup(ends) + log2_upper(ends[1] - ends[0])
         here += self.weight.log2_sup(float(ends[0].lower()), float(ends[1].upper()), 0.0)
-        return (here if power == 1 else min(here, self._log2_fourth)) - self._log2_constant
-
-    @cached_property
-    def _log2_fourth(self) -> float:
-        return _log2_integral(_squares(_squares(self.segments)), self.weight)
+        return (here if power == 1 else min(here, self._log2_power(4))) - self._log2_constant
 
 
-def _log2_integral(segments: list[Segment], weight: Weight) -> float:
-    """log2 of a bound on the integral with the weight."""
+def _segments(function: CompiledPieces, scale: arb) -> list[Segment]:
+    return list(segments_between([b / scale for b in function.breakpoints()], function.parts))
+
+
+@lru_cache(maxsize=_KEPT)
+def _log2_power(
+    function: CompiledPieces,
+    power: int,
+    variance: tuple[int, ...],
+    scale: tuple[int, ...],
+    precision: int,
+    most_panels: int,
+) -> float:
+    """log2 of a bound on the integral of the second or fourth power: one for all correlations with another variable."""
+    weight = Weight(ball_of(variance), ball_of(scale))
+    segments = _squares(_segments(function, weight.scale))
+    segments = segments if power == 2 else _squares(segments)
     rough = max((rough_log2_size(s, weight) for s in segments), default=-math.inf)
     return log2_upper(rule(segments, weight, rough, 8)(weight.variance))
 

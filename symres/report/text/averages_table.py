@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...activations.activation import Activation
 from ...functions.records.gaussian_signs import legend
 from ...results.quantity import Quantity, Status
-from ...studies.survey import Known
 from ..latex.prose import absent
 from .console import Line, Span, line
 from .formula_text import Maths, Typed, wrap
 from .sheet import INDENT, STATUS_STYLES, Sheet
+
+if TYPE_CHECKING:
+    from ...studies.survey import Known
 
 _STATUS = 9  # columns
 _LONGEST = 3  # lines of a closed form in the list of all

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import sympy as sp
 
@@ -13,10 +14,12 @@ from ...gaussian.calculus.expectation import Expectation
 from ...notation.decimals import plain_number
 from ...notation.shortest import tidy_factors
 from ...studies import criticality_summary
-from ...studies.survey import Surveyed
 from .console import Line, Span, line
 from .formula_text import Maths, wrap
 from .sheet import INDENT, Sheet
+
+if TYPE_CHECKING:
+    from ...studies.survey import Surveyed
 
 _DIGITS = 12
 _LONG = 60  # characters of a formula

@@ -75,3 +75,15 @@ def test_one_variable_is_averaged_once_at_each_resolution():
     assert len(calls) == done
     assert shared.average1("f", function, 0.9, (), 20) != first[1]
     assert shared.average1("g", lambda x: x**2, 0.8, (), 20)[0] == pytest.approx(0.64, rel=1e-14)
+
+
+@pytest.mark.parametrize("covariance", [0.6, 0.999])
+def test_of_symmetric_functions_one_axis_is_planned(covariance):
+    def squared_distance(x, y):
+        return (np.maximum(x, 0) - np.maximum(y, 0)) ** 2
+
+    law = np.array([[1.0, covariance], [covariance, 1.0]])
+    asked = squared_distance, law, (1 - covariance**2) ** 0.5, ((0.0,), (0.0,)), 10, TOLERANCE
+    one, both = plane(*asked, True), plane(*asked)
+    np.testing.assert_array_equal(one.edges1, both.edges1)
+    np.testing.assert_array_equal(one.edges2, both.edges2)

@@ -15,6 +15,7 @@ from symres.functions.balls import to_ball
 from symres.gaussian.quadrature.average_ball import average_ball
 from symres.gaussian.quadrature.bivariate import _Marginal
 from symres.gaussian.quadrature.bivariate_normal import law_of, perturbation_bound
+from symres.gaussian.quadrature.panels import Weight
 from symres.gaussian.quadrature.univariate import compile_pieces
 from tests.oracles import closed_forms
 from tests.oracles.average import average_of, average_of_pair
@@ -401,7 +402,7 @@ def test_a_law_that_is_not_known_moves_an_average_by_its_drift(middle, radius):
 @pytest.mark.parametrize("tolerance", [-30, -200])
 def test_beyond_its_ends_a_function_has_next_to_no_mean_square(tolerance):
     law = law_of((arb(3), arb(1), arb(2)))
-    side = _Marginal.of(compile_pieces(split(sp.cosh(z))), law.k1, law.scale1)
+    side = _Marginal(compile_pieces(split(sp.cosh(z))), Weight(law.k1, law.scale1))
     low, high = (float(end * law.scale1) for end in side.ends(tolerance, 64))
     with mp.workdps(90):
         left, right = ([-80, low], [high, 80])
