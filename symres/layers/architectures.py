@@ -29,19 +29,19 @@ _P = ParamSpec("_P")
 def _architecture(build: Callable[_P, Layer]) -> Callable[_P, Layer]:
     """A function whose arguments are refused in words; numbers of what it leaves free are given to the layer."""
     signature = inspect.signature(build)
-    own = list(signature.parameters)[1:]
+    arguments_of_build = list(signature.parameters)[1:]
 
     @wraps(build)
     def built(*arguments: _P.args, **numbers: _P.kwargs) -> Layer:
-        known = {name: value for name, value in numbers.items() if name in signature.parameters}
+        expected = {name: value for name, value in numbers.items() if name in signature.parameters}
         try:
-            signature.bind(*arguments, **known)
+            signature.bind(*arguments, **expected)
         except TypeError as error:
-            remedy = f"write {build.__name__}({', '.join(['phi', *own])})"
+            remedy = f"write {build.__name__}({', '.join(['phi', *arguments_of_build])})"
             raise DeclarationError(f"the layer {build.__name__}", str(error), remedy) from None
-        layer = build(*arguments, **known)  # type: ignore[arg-type]
-        for name in numbers.keys() - known.keys():
-            raise _refused(layer, name, numbers[name], own)
+        layer = build(*arguments, **expected)  # type: ignore[arg-type]
+        for name in numbers.keys() - expected.keys():
+            raise _refused(layer, name, numbers[name], arguments_of_build)
         return layer
 
     return built
