@@ -18,6 +18,8 @@ Operand: TypeAlias = Union["RandomField", np.ndarray, float]  # a number for all
 Term: TypeAlias = tuple[np.ndarray | float, tuple["RandomField", ...]]  # a number (per input) times fields
 Held: TypeAlias = dict[tuple[int, int], np.ndarray | float]  # values of fields, by identity and input
 
+_POWERS = (1, 2, 3, 4)  # of fields, that are products of them
+
 
 class OracleLimit(SymresError):
     """A limit of this oracle: the check is inconclusive, the claim not wrong."""
@@ -52,7 +54,7 @@ class RandomField(NDArrayOperatorsMixin, Elementwise):
     def apply(self, function: NumericFunction) -> RandomField:
         """A function of one variable, elementwise."""
         base, exponent = function.expr.as_base_exp()
-        if base == function.variable and exponent in (1, 2, 3, 4):
+        if base == function.variable and exponent in _POWERS:
             return combine(np.power, (self, float(exponent)))
         return Applied(function, (self,))
 
@@ -102,8 +104,6 @@ class Applied(RandomField):
 
 def combine(ufunc: np.ufunc, args: tuple[Operand, ...]) -> RandomField:
     """An operation on fields: affine forms stay affine, sums and products stay sums and products of fields."""
-    plain = [not isinstance(a, RandomField) for a in args]
-    affine = all(p or isinstance(a, Affine) for p, a in zip(plain, args, strict=True))
     if ufunc is np.subtract:
         subtrahend = args[1]
         negated = combine(np.negative, (subtrahend,)) if isinstance(subtrahend, RandomField) else -subtrahend
@@ -112,14 +112,18 @@ def combine(ufunc: np.ufunc, args: tuple[Operand, ...]) -> RandomField:
         return combine(np.multiply, (args[0], np.array(-1.0)))
     if ufunc is np.positive and isinstance(args[0], RandomField):
         return args[0]
-    if ufunc in (np.divide, np.true_divide) and plain[1]:
+    if ufunc is np.divide and _is_number(args[1]):
         return combine(np.multiply, (args[0], 1.0 / np.asarray(args[1], dtype=float)))
     if ufunc is np.square:
         return combine(np.power, (args[0], 2.0))
-    if ufunc is np.power and isinstance(args[0], RandomField) and _is_small_power(args[1]):
-        return _power(args[0], int(args[1]))
-    if affine and ufunc in (np.add, np.multiply):
-        form, other = (args[1], args[0]) if plain[0] else args
+    if ufunc is np.power and isinstance(args[0], RandomField) and _is_number(args[1]):
+        power, exponent = args[0], args[1]
+        if np.ndim(exponent) == 0 and exponent in _POWERS:
+            for _ in range(int(exponent) - 1):
+                power = Applied(np.multiply, (power, args[0]))
+            return power
+    if ufunc in (np.add, np.multiply):
+        form, other = (args[1], args[0]) if _is_number(args[0]) else args
         if ufunc is np.add and isinstance(form, Affine) and (isinstance(other, Affine) or _is_number(other)):
             return form.plus(other)
         if ufunc is np.multiply and isinstance(form, Affine) and _is_number(other):
@@ -131,17 +135,6 @@ def _is_number(operand: Operand) -> TypeGuard[np.ndarray | float]:
     return not isinstance(operand, RandomField)
 
 
-def _is_small_power(exponent: Operand) -> TypeGuard[float]:
-    return _is_number(exponent) and np.ndim(exponent) == 0 and float(exponent) in (1.0, 2.0, 3.0, 4.0)
-
-
-def _power(field: RandomField, exponent: int) -> RandomField:
-    result = field
-    for _ in range(exponent - 1):
-        result = Applied(np.multiply, (result, field))
-    return result
-
-
 def at_input(number: np.ndarray | float, a: int) -> np.ndarray | float:
     """What a number for all inputs, or one for each, is at one of them."""
     return number[a] if isinstance(number, np.ndarray) and number.ndim else number
@@ -151,8 +144,8 @@ def expanded(field: RandomField) -> list[Term]:
     """The field as a sum of (number per input) * (product of fields)."""
     if isinstance(field, Applied):
         if field.function is np.add:
-            found = [term for a in field.arguments for term in _terms(a)]
-            return [term for term in found if np.any(term[0])] or found[:1]
+            terms = [term for a in field.arguments for term in _terms(a)]
+            return [term for term in terms if np.any(term[0])] or terms[:1]
         if field.function is np.multiply:
             first, second = (_terms(a) for a in field.arguments)
             if len(first) * len(second) <= 16:
@@ -188,16 +181,16 @@ def _parts(places: Iterable[Place]) -> Iterator[Place]:
 
 def leaves(places: Iterable[Place]) -> dict[tuple[int, int], Leaf]:
     """The Gaussian variables in some fields: their largest affine parts, by identity."""
-    found = {(id(field), a): (field, a) for field, a in _parts(places) if isinstance(field, Affine)}
-    return dict(sorted(found.items(), key=lambda item: item[0][1]))
+    forms = {(id(field), a): (field, a) for field, a in _parts(places) if isinstance(field, Affine)}
+    return dict(sorted(forms.items(), key=lambda item: item[0][1]))
 
 
 def kinks(places: Iterable[Place]) -> dict[tuple[int, int], list[float]]:
     """Where declared functions switch, for every leaf that is the argument of one."""
-    found: dict[tuple[int, int], list[float]] = {}
+    switches: dict[tuple[int, int], list[float]] = {}
     for function, argument, a in declared(places):
-        found.setdefault((id(argument), a), []).extend(map(float, function.breaks))
-    return found
+        switches.setdefault((id(argument), a), []).extend(map(float, function.breaks))
+    return switches
 
 
 def declared(places: Iterable[Place]) -> Iterator[tuple[NumericFunction, Affine, int]]:
