@@ -188,8 +188,8 @@ def _towards(defined: sp.Expr, exact: Mapping[sp.Symbol, sp.Expr]) -> tuple[sp.E
     if not vanishing:
         return defined.subs({s: v for s, v in exact.items() if s != C}), C
     end, *equal = vanishing  # both vanish together
-    given = {s: v for s, v in exact.items() if s not in vanishing}
-    return defined.subs(given).subs(dict.fromkeys(equal, end)), end
+    numbers = {s: v for s, v in exact.items() if s not in vanishing}
+    return defined.subs(numbers).subs(dict.fromkeys(equal, end)), end
 
 
 def _at_end(front: sp.Expr, averages: sp.Expr, symbol: sp.Symbol, value: sp.Expr) -> sp.Expr:
