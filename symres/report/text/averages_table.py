@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...activations.activation import Activation
 from ...functions.records.gaussian_signs import legend
 from ...results.quantity import Quantity, Status
-from ...studies.survey import Known
+from ...studies.survey import NamedAverage
 from ..latex.prose import absent
 from .console import Line, Span, line
 from .formula_text import Maths, Typed, wrap
@@ -30,31 +30,31 @@ class Averages(Sheet):
         """The title and what the words mean."""
         return [*self.rule("Averages"), *self.wrapped(self.words(_LEGEND), "dim")]
 
-    def lines(self, known: list[Known], whole: bool) -> list[Line]:
+    def lines(self, averages: list[NamedAverage], whole: bool) -> list[Line]:
         """The activation and its averages.
 
         Args:
-            known: the averages.
+            averages: those that are shown.
             whole: print long formulas, reasons and verifications as well.
         """
-        labels = [self.maths(k.asked) for k in known]
+        labels = [self.maths(average.asked) for average in averages]
         column = max(map(len, labels)) + 2
         head = wrap(Typed()(self.phi.expr), self.width - len(self.phi.name) - 2)
         lines = [line(""), line(Span(f"{self.phi.name}  ", "bold"), Span(head[0], "dim"))]
         lines += [line(" " * (len(self.phi.name) + 2), Span(text, "dim")) for text in head[1:]]
         said: dict[str, str] = {}
-        for label, one in zip(labels, known, strict=True):
-            status = one.quantity.status
+        for label, average in zip(labels, averages, strict=True):
+            status = average.quantity.status
             start: list[str | Span] = [
                 " " * INDENT,
                 label.ljust(column),
                 Span(str(status).ljust(_STATUS), STATUS_STYLES[status]),
             ]
-            lines += self._row(start, INDENT + column + _STATUS, one.quantity, whole)
-            notes = self._notes(label, one.quantity, said) if whole else []
+            lines += self._row(start, INDENT + column + _STATUS, average.quantity, whole)
+            notes = self._notes(label, average.quantity, said) if whole else []
             lines += [row for note in notes for row in self.wrapped(note, "dim", 2 * INDENT)]
         # a line for each special function in the results: its definition
-        used = legend(*(one.quantity.body for one in known)) if whole else ()
+        used = legend(*(average.quantity.body for average in averages)) if whole else ()
         meanings = [row for kind in used for row in self.wrapped(self.words(kind.meaning), "dim")]
         return [*lines, line(""), *meanings] if meanings else lines
 
@@ -82,24 +82,24 @@ class Averages(Sheet):
         return notes
 
 
-def record(phi: Activation, known: list[Known]) -> dict[str, object]:
+def record(phi: Activation, averages: list[NamedAverage]) -> dict[str, object]:
     """The averages as strings, numbers, lists and dicts."""
     return {
         "activation": phi.name,
         "formula": str(phi.expr),
         "parameters": [str(p) for p in phi.parameters],
-        "averages": [_entry(one) for one in known],
+        "averages": list(map(_entry, averages)),
     }
 
 
-def _entry(one: Known) -> dict[str, object]:
-    q = one.quantity
+def _entry(average: NamedAverage) -> dict[str, object]:
+    q = average.quantity
     text = None if q.status is Status.UNKNOWN else str(q.expr)
     return {
-        "average": one.key,
+        "average": average.key,
         "status": str(q.status),
         "symbols": [str(s) for s in q.symbols],
-        "definition": str(one.asked),
+        "definition": str(average.asked),
         "expression": text,
         "error_bound": None if q.status is Status.UNKNOWN else q.error_bound,
         "reason": q.reason,
