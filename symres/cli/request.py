@@ -54,6 +54,11 @@ class Request:
         return text if len(text) <= _TITLE else f"{text[: _TITLE - 3]}..."
 
     @property
+    def subject(self) -> str:
+        """The activation and the layer."""
+        return f"{self.title} in the layer {self.layer.name}"
+
+    @property
     def stem(self) -> str:
         """The activation in the name of a file."""
         return "equation" if self.phi is None else file_stem(self.phi.formula)
@@ -110,13 +115,13 @@ def observable(theory: Theory, name: str) -> Observable:
     Raises:
         DeclarationError: the theory has none of this name.
     """
-    known: dict[str, Observable] = {**theory.observables, **theory.depth_observables}
-    if name not in known:
-        printed = next((key for key, record in known.items() if name in record.sign), None)
-        guess = f"did you mean {printed}?" if printed else nearest(name, list(known))
-        remedy = f"{guess} choose from {', '.join(known)}".strip()
+    records: dict[str, Observable] = {**theory.observables, **theory.depth_observables}
+    if name not in records:
+        printed = next((key for key, record in records.items() if name in record.sign), None)
+        guess = f"did you mean {printed}?" if printed else nearest(name, list(records))
+        remedy = f"{guess} choose from {', '.join(records)}".strip()
         raise DeclarationError(f"--quantity {name}", "unknown quantity", remedy)
-    return known[name]
+    return records[name]
 
 
 def chosen(text: str, pairs: Sequence[str]) -> Activation:
@@ -224,9 +229,9 @@ def _found(text: str, settings: dict[str, str], written: dict[str, sp.Expr], bui
     try:
         return find_activation(text, **written)
     except DeclarationError as error:
-        known = {str(p) for entry in catalogue.activations.entries for p in entry.parameters}
-        known |= {*written, *options(build), *map(str, PARAMETERS)}
-        idle = [key for key in settings if key not in known]
+        meant = {str(p) for entry in catalogue.activations.entries for p in entry.parameters}
+        meant |= {*written, *options(build), *map(str, PARAMETERS)}
+        idle = [key for key in settings if key not in meant]
         if not idle:
             raise
         shown = " ".join(f"--set {key}={settings[key]}" for key in idle)

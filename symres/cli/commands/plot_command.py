@@ -50,7 +50,7 @@ def plot(
     path = place(out, "a file") or Path(f"{_file_stem(request, quantity, axes, kernel)}.png")
     format_of(path)
     require_place(path)
-    with busy(f"deriving {request.title} in the layer {request.layer.name}"):
+    with busy(f"deriving {request.subject}"):
         theory = theory_of(request.layer)
         advice = theory.advice()
     with Bar("phase diagram") as progress:
