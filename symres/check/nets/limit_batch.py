@@ -109,9 +109,9 @@ _ALIKE = ((0, 1, 2, 3), (1, 0, 2, 2), (2, 2, 0, 1), (3, 2, 1, 0))  # of two of t
 _ACROSS = np.array([[False, False, True, True]] * 2 + [[True, True, False, False]] * 2)
 
 
-def _with_member(matrix: np.ndarray, mixed: float, own: float) -> np.ndarray:
+def _with_member(matrix: np.ndarray, mixed: float, variance: float) -> np.ndarray:
     size = len(matrix)
     result = np.full((size + 1, size + 1), mixed)
     result[:size, :size] = matrix
-    result[size, size] = own
+    result[size, size] = variance
     return result

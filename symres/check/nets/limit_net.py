@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 from ..formulas.rounding_noise import of_square
@@ -50,8 +52,6 @@ class LimitNet(SourceLaw):
 
     def mean(self, u: Operand) -> np.ndarray:
         """Average over the neurons, one number per input."""
-        if not isinstance(u, RandomField):
-            return np.asarray(u, dtype=float)
         return np.array(
             [
                 sum(at_input(c, a) * self._product([(f, a) for f in factors])[0] for c, factors in expanded(u))
@@ -113,7 +113,7 @@ class LimitNet(SourceLaw):
         else:
             mixed, apart = (both - direct) / 2, size[a, a] + size[b, b]
         # where the arguments are sources made here, their errors are relative to their standard deviations
-        forms = leaves([(u, a), (u, b)]).values() if isinstance(u, RandomField) else ()
+        forms = leaves([(u, a), (u, b)]).values()
         made = any(source >= self._given for form, _ in forms for source in form.coefficients)
         if made and not isinstance(u, Affine):
             apart = max(apart, np.sqrt(second[a, a]) * np.sqrt(second[b, b]))
@@ -136,9 +136,7 @@ class LimitNet(SourceLaw):
             Relative to second moments, the sum over the functions. Those whose argument is not Gaussian are left out.
         """
         losses: dict[int, float] = {}
-        places = [
-            (field, a) for field in (*self._entered, u) if isinstance(field, RandomField) for a in range(self._inputs)
-        ]
+        places = [(operand, a) for operand in (*self._entered, u) for a in range(self._inputs)]
         for function, argument, a in declared(places):
             sigma = np.sqrt(self._covariance((argument, a), (argument, a)))
             error = of_square(function, float(argument.constant[a]), float(sigma))
@@ -146,15 +144,11 @@ class LimitNet(SourceLaw):
         return sum(losses.values())
 
     def _second(self, u: Operand, a: int, b: int) -> np.ndarray:
-        if not isinstance(u, RandomField):
-            return pair_of(at_input(u, a) * at_input(u, b))
-        terms = expanded(u)
-        products = (
-            pair_of(at_input(c, a) * at_input(d, b)) * self._product([(f, a) for f in left] + [(f, b) for f in right])
-            for c, left in terms
-            for d, right in terms
-        )
-        return sum(products, np.zeros(2))
+        terms, total = expanded(u), np.zeros(2)
+        for (c, left), (d, right) in product(terms, repeat=2):
+            places: list[Place] = [*((f, a) for f in left), *((f, b) for f in right)]
+            total += pair_of(at_input(c, a) * at_input(d, b)) * self._product(places)
+        return total
 
     def _difference(self, u: Operand, a: int, b: int, size: float) -> float | None:
         """<(u_a - u_b)^2> without a difference of large numbers.
@@ -172,7 +166,7 @@ class LimitNet(SourceLaw):
             groups = self._independent([[(f, a), (f, b)] for f in factors])
             if len(groups) > 1:
                 return float(at_input(factor, a)) ** 2 * self._difference_of_product(groups)
-        places = [(u, a), (u, b)]
+        places: list[Place] = [(u, a), (u, b)]
         _, basis, _ = self._reduced(places)
         if len(basis) > 2 and terms[0][1] != (u,):
             return None
@@ -228,7 +222,5 @@ class CoupledNet(LimitNet):
 
 def _squared_distance(*values: np.ndarray) -> np.ndarray:
     """The square of the product of what is at even places less that of what is at odd ones."""
-    if len(values) == 2:
-        return np.asarray((values[0] - values[1]) ** 2)
     one, other = (np.prod(np.broadcast_arrays(*values[k::2]), axis=0) for k in (0, 1))
     return np.asarray((one - other) ** 2)

@@ -6,13 +6,12 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from typing import TypeAlias, TypeGuard, Union
 
 import numpy as np
-import sympy as sp
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ...core.errors import SymresError
 from ..formulas.numeric_formula import Elementwise, NumericFunction
 
-Place: TypeAlias = tuple["RandomField", int]  # a field at one of the inputs
+Place: TypeAlias = tuple["Operand", int]  # a field or a number at one of the inputs
 Leaf: TypeAlias = tuple["Affine", int]
 Operand: TypeAlias = Union["RandomField", np.ndarray, float]  # a number for all inputs, or one for each
 Term: TypeAlias = tuple[np.ndarray | float, tuple["RandomField", ...]]  # a number (per input) times fields
@@ -105,9 +104,7 @@ class Applied(RandomField):
 def combine(ufunc: np.ufunc, args: tuple[Operand, ...]) -> RandomField:
     """An operation on fields: affine forms stay affine, sums and products stay sums and products of fields."""
     if ufunc is np.subtract:
-        subtrahend = args[1]
-        negated = combine(np.negative, (subtrahend,)) if isinstance(subtrahend, RandomField) else -subtrahend
-        return combine(np.add, (args[0], negated))
+        return combine(np.add, (args[0], -args[1]))
     if ufunc is np.negative:
         return combine(np.multiply, (args[0], np.array(-1.0)))
     if ufunc is np.positive and isinstance(args[0], RandomField):
@@ -140,21 +137,19 @@ def at_input(number: np.ndarray | float, a: int) -> np.ndarray | float:
     return number[a] if isinstance(number, np.ndarray) and number.ndim else number
 
 
-def expanded(field: RandomField) -> list[Term]:
-    """The field as a sum of (number per input) * (product of fields)."""
-    if isinstance(field, Applied):
-        if field.function is np.add:
-            terms = [term for a in field.arguments for term in _terms(a)]
+def expanded(operand: Operand) -> list[Term]:
+    """A field or a number as a sum of (number per input) * (product of fields)."""
+    if not isinstance(operand, RandomField):
+        return [(operand, ())]
+    if isinstance(operand, Applied):
+        if operand.function is np.add:
+            terms = [term for a in operand.arguments for term in expanded(a)]
             return [term for term in terms if np.any(term[0])] or terms[:1]
-        if field.function is np.multiply:
-            first, second = (_terms(a) for a in field.arguments)
+        if operand.function is np.multiply:
+            first, second = map(expanded, operand.arguments)
             if len(first) * len(second) <= 16:
                 return [(c * d, f + g) for c, f in first for d, g in second]
-    return [(1.0, (field,))]
-
-
-def _terms(argument: Operand) -> list[Term]:
-    return expanded(argument) if isinstance(argument, RandomField) else [(argument, ())]
+    return [(1.0, (operand,))]
 
 
 def is_same_function(operand: Operand, a: int, b: int) -> bool:
@@ -168,7 +163,7 @@ def is_same_function(operand: Operand, a: int, b: int) -> bool:
 
 
 def _parts(places: Iterable[Place]) -> Iterator[Place]:
-    """Fields and all that they are functions of, each once."""
+    """Fields and numbers, and all that they are functions of, each once."""
     stack, seen = list(places), set()
     while stack:
         field, a = stack.pop()
@@ -176,7 +171,7 @@ def _parts(places: Iterable[Place]) -> Iterator[Place]:
             seen.add((id(field), a))
             yield field, a
             if isinstance(field, Applied):
-                stack.extend((argument, a) for argument in field.arguments if isinstance(argument, RandomField))
+                stack.extend((argument, a) for argument in field.arguments)
 
 
 def leaves(places: Iterable[Place]) -> dict[tuple[int, int], Leaf]:
@@ -213,12 +208,12 @@ def value(field: Operand, a: int, held: Held) -> np.ndarray | float:
     return held[key]
 
 
-def straight_line(places: Iterable[Place], given: Sequence[tuple[int, int]]) -> tuple[Hashable, ...]:
+def straight_line(places: Iterable[Place], leaf_keys: Sequence[tuple[int, int]]) -> tuple[Hashable, ...]:
     """What fields do with leaves, as hashable data: equal data are equal functions of the leaves.
 
     Leaves are given by identity and input, in their order (see ``leaves``).
     """
-    slots: dict[tuple[int, int], int] = {key: slot for slot, key in enumerate(given)}
+    slots: dict[tuple[int, int], int] = {key: slot for slot, key in enumerate(leaf_keys)}
     steps: list[Hashable] = []
 
     def visit(operand: Operand, a: int) -> Hashable:
@@ -228,17 +223,15 @@ def straight_line(places: Iterable[Place], given: Sequence[tuple[int, int]]) -> 
         if key not in slots:
             assert isinstance(operand, Applied)  # leaves are given
             steps.append((operand.function, *(visit(argument, a) for argument in operand.arguments)))
-            slots[key] = len(given) + len(steps) - 1
+            slots[key] = len(leaf_keys) + len(steps) - 1
         return (slots[key],)
 
     return tuple(visit(field, a) for field, a in places), tuple(steps)
 
 
-def _operand(argument: Operand | sp.Basic, inputs: int) -> Operand:
+def _operand(argument: Operand, inputs: int) -> Operand:
     if isinstance(argument, RandomField):
         return argument
-    if isinstance(argument, sp.Basic):
-        argument = float(argument)
     array = np.asarray(argument, dtype=float)
     if array.ndim and array.shape[-1] not in (1, inputs):
         raise TypeError(f"an array of shape {array.shape} next to a neuron of an infinitely wide network")

@@ -80,6 +80,12 @@ def test_an_affine_mixture_is_one_gaussian():
     assert found == pytest.approx(0.2 + 1.3 * total / 2, rel=1e-14)
 
 
+def test_an_average_over_no_gaussian_is_its_value():
+    cosine = Activation("cosine", sp.cos(z))
+    moments = limit(cosine(Dense(z)) + 2, pair(1.7, 1.2, 0.4), numbers={C_W: sp.S.Zero, C_b: sp.S.Zero})
+    np.testing.assert_array_equal(moments, 9.0)
+
+
 def test_products_of_sources():
     S = 0.2 + 1.3 * 1.7
     shared, other = Dense(z), Dense(z)
