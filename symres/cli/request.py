@@ -171,21 +171,22 @@ def make(
     inside = {key: value for key, value in inside.items() if key not in map(str, PARAMETERS)}  # those stay symbols
     build = builder(layer, inside, "--layer")
     phi = _found(text, settings, {key: numbers[key] for key in written}, build) if not is_alone else None
-    own = {str(p) for p in phi.parameters} if phi is not None else set[str]()
-    if own & set(numbers):
-        phi = find_activation(text, **{key: numbers[key] for key in written | own if key in numbers})
-    own |= written | inside.keys()
+    phi_names = {str(p) for p in phi.parameters} if phi is not None else set[str]()
+    if phi_names & set(numbers):
+        phi = find_activation(text, **{key: numbers[key] for key in written | phi_names if key in numbers})
+    phi_names |= written | inside.keys()
     choices = options(build)
-    given: dict[str, sp.Expr] = {s.name: s for s in (gamma, xi) if s.name in axes and s.name in choices}
-    built = build(phi, **given | {key: value for key, value in numbers.items() if key in choices - own})
-    rest = {key: value for key, value in numbers.items() if key not in own | choices}
-    known = own | choices | {str(p) for p in built.parameters}
-    for key in rest:
-        if key not in known:
+    symbolic: dict[str, sp.Expr] = {s.name: s for s in (gamma, xi) if s.name in axes and s.name in choices}
+    built = build(phi, **symbolic | {key: value for key, value in numbers.items() if key in choices - phi_names})
+    substituted = {key: value for key, value in numbers.items() if key not in phi_names | choices}
+    accepted = phi_names | choices | {str(p) for p in built.parameters}
+    for key in substituted:
+        if key not in accepted:
             found = f"{f'{phi.name} in the layer' if phi else 'the layer'} {layer} has no parameter {key}"
-            advice = nearest(key, sorted(known)) or f"its parameters are: {', '.join(sorted(known)) or 'none'}"
+            advice = nearest(key, sorted(accepted)) or f"its parameters are: {', '.join(sorted(accepted)) or 'none'}"
             raise DeclarationError(f"--set {key}={settings[key]}", found, advice)
-    return Request(text.strip(), phi, built.subs(**rest) if rest else built, settings, tuple(positive))
+    built = built.subs(**substituted) if substituted else built
+    return Request(text.strip(), phi, built, settings, tuple(positive))
 
 
 def _require_free(name: str, written: set[str], settings: dict[str, str]) -> None:

@@ -47,14 +47,14 @@ def _architecture(build: Callable[_P, Layer]) -> Callable[_P, Layer]:
     return built
 
 
-def _refused(layer: Layer, name: str, value: object, own: list[str]) -> DeclarationError:
+def _refused(layer: Layer, name: str, value: object, arguments: list[str]) -> DeclarationError:
     """An argument that the function of a layer does not have: C_W and C_b are numbers of the layer that it returns."""
-    others = [str(s) for s in layer.parameters if str(s) not in own]
+    others = [str(s) for s in layer.parameters if str(s) not in arguments]
     if name in others:
         remedy = f"give that number to the layer: {layer.name}(...).subs({name}={value})"
     else:
-        listed = f"it takes {', '.join(own)}" if own else "it takes the activation only"
-        remedy = nearest(name, [*own, *others]) or f"{listed}, and its subs() {', '.join(others)}"
+        choice = f"it takes {', '.join(arguments)}" if arguments else "it takes the activation only"
+        remedy = nearest(name, [*arguments, *others]) or f"{choice}, and its subs() {', '.join(others)}"
     return DeclarationError(f"the layer {layer.name}", f"it has no argument {name}", remedy)
 
 

@@ -83,11 +83,11 @@ def _rounded(number: sp.Rational, dots: str, ten: str) -> sp.Expr:
     """A symbol that prints as the number's first digits; they are cut, not rounded: the dots stand for the rest."""
     first = _FIRST.divide(Decimal(int(abs(number.p))), Decimal(int(number.q)))
     is_exact = Fraction(first) == Fraction(int(abs(number.p)), int(number.q))
-    digits, more = (first.normalize(), "") if is_exact else (first, dots)
+    digits, end = (first.normalize(), "") if is_exact else (first, dots)
     size = digits.adjusted()
-    text = f"{digits:f}{more}"
+    text = f"{digits:f}{end}"
     if not -5 <= size < _SHOWN:
-        text = f"{digits.scaleb(-size):f}{more}{ten.format(size)}".removeprefix(r"1 \cdot ")
+        text = f"{digits.scaleb(-size):f}{end}{ten.format(size)}".removeprefix(r"1 \cdot ")
     symbol = sp.Symbol(text, positive=True)
     return symbol if number > 0 else -symbol
 

@@ -82,13 +82,13 @@ def dumps(report: Report) -> str:
     return json.dumps(record(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _exponents(found: Exponents) -> dict[str, object]:
+def _exponents(exponents: Exponents) -> dict[str, object]:
     """K - K* ~ amplitude*l**-kernel, and J ~ l**-jacobian or log J ~ rate*l**power."""
-    values = {name: getattr(found, name) for name in ("kernel", "jacobian", "amplitude")}
-    if found.stretch is not None:
-        values |= {"stretch_power": found.stretch.power, "stretch_rate": found.stretch.rate}
+    values = {name: getattr(exponents, name) for name in ("kernel", "jacobian", "amplitude")}
+    if exponents.stretch is not None:
+        values |= {"stretch_power": exponents.stretch.power, "stretch_rate": exponents.stretch.rate}
     shown = {name: None if e is None else _expression(e) | {"value": _value(e)} for name, e in values.items()}
-    return shown | {"remark": found.remark}
+    return shown | {"remark": exponents.remark}
 
 
 def _growth(curve: GrowthCurve, formulas: tuple[Quantity, ...]) -> dict[str, object]:
@@ -108,11 +108,11 @@ def _growth(curve: GrowthCurve, formulas: tuple[Quantity, ...]) -> dict[str, obj
     }
 
 
-def _vertex(found: VertexFormulas) -> dict[str, object]:
+def _vertex(vertex: VertexFormulas) -> dict[str, object]:
     """``P' = chi_parallel^2 P + N + 2 sum_k A_k M(K_k, K, C_k)``, ``G' = chi_parallel m^2 G + R``, ``V = P + 2 G``."""
-    formulas = {"N": found.noise, "M": found.memory_noise, "R": found.stream_noise, "m": found.weight}
+    formulas = {"N": vertex.noise, "M": vertex.memory_noise, "R": vertex.stream_noise, "m": vertex.weight}
     shown = {name: _expression(formula) for name, formula in formulas.items()}
-    return {**shown, "steps": {str(symbol): _expression(formula) for symbol, formula in found.steps}}
+    return {**shown, "steps": {str(symbol): _expression(formula) for symbol, formula in vertex.steps}}
 
 
 def _initialisation(advised: Advice) -> object:

@@ -148,8 +148,8 @@ class QuadratureOracle:
 
         One input goes through each network. The covariance C of their streams falls Theta times as fast.
         """
-        (own, lost), (other, _) = (self._kernel(K) for K in (K1, K2))
-        inputs, scale = pair(K1, K2, C), math.sqrt(own.value) * math.sqrt(other.value)
+        (first, lost), (second, _) = (self._kernel(K) for K in (K1, K2))
+        inputs, scale = pair(K1, K2, C), math.sqrt(first.value) * math.sqrt(second.value)
         return _limit(lambda resolution, steps: self._falls(inputs, Theta, resolution, steps), scale, lost)[0]
 
     def _perpendicular(self, K: float) -> tuple[OracleValue, range]:

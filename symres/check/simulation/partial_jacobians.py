@@ -94,9 +94,9 @@ def simulate_jacobian(
         Doshi et al. (3); at infinite width the product of chi_perp at the kernels on the way (10), at a fixed point an
         exponential with the correlation length (14).
     """
-    for name, value, known in (("estimator", estimator, _ESTIMATORS), ("backend", backend, _BACKENDS)):
-        if value not in known:
-            raise DeclarationError(f"{name} {value!r}", f"unknown {name}", f"use {' or '.join(known)}")
+    for name, value, names in (("estimator", estimator, _ESTIMATORS), ("backend", backend, _BACKENDS)):
+        if value not in names:
+            raise DeclarationError(f"{name} {value!r}", f"unknown {name}", f"use {' or '.join(names)}")
     equation = forward if isinstance(forward, sp.Expr) else forward.forward
     kernel, layers = parameter(K, "K"), whole(depth, "depth", 1)
     width, networks, start = whole(n, "n", 1), whole(nets, "nets", 2), whole(seed, "seed", 0)

@@ -38,8 +38,8 @@ def list_(
         from .surveys import list_averages, list_criticality
 
         return (list_averages if what == "averages" else list_criticality)(name, settings or [], json)
-    for option, given in ((name, name is not None), ("--set", bool(settings))):
-        if given:
+    for option, is_given in ((name, name is not None), ("--set", bool(settings))):
+        if is_given:
             asked = " ".join(filter(None, ("list", what, option)))
             found = "only the lists of averages and of criticality take a name and --set"
             raise DeclarationError(asked, found, f"leave out {option}, or write: symres list averages gelu")

@@ -219,7 +219,7 @@ def sections(
     return [_section(q, notation, uses.get(q.name, ()), told_once) for q in quantities]
 
 
-def _section(q: Quantity, notation: Notation, uses: Sequence[int], known: set[str]) -> dict[str, object]:
+def _section(q: Quantity, notation: Notation, uses: Sequence[int], told_once: set[str]) -> dict[str, object]:
     left = q.notation or rf"\mathrm{{{escape(q.name)}}}"
     sides = [] if q.definition.has(sp.nan) else [q.definition]
     body, determinants = named(q.body)
@@ -230,9 +230,9 @@ def _section(q: Quantity, notation: Notation, uses: Sequence[int], known: set[st
     rows += [(notation.write(step.symbol), list(dict.fromkeys([step.definition, step.expr]))) for step in q.steps]
     tails = [*["," for _ in rows[1:]], "."]
     shown = [display(head, *sides, tail=t, notation=notation) for (head, sides), t in zip(rows, tails, strict=False)]
-    text = _text(q, uses, known)
-    meanings = [kind.tex for kind in legend(q.body, *(step.expr for step in q.steps)) if kind.tex not in known]
-    known.update(meanings)
+    text = _text(q, uses, told_once)
+    meanings = [kind.tex for kind in legend(q.body, *(step.expr for step in q.steps)) if kind.tex not in told_once]
+    told_once.update(meanings)
     return {
         "title": _meaning(q),
         "displays": shown,
@@ -244,12 +244,12 @@ def _section(q: Quantity, notation: Notation, uses: Sequence[int], known: set[st
     }
 
 
-def _text(q: Quantity, uses: Sequence[int], known: set[str]) -> str:
+def _text(q: Quantity, uses: Sequence[int], told_once: set[str]) -> str:
     """The status of a quantity in sentences: closed form or reason, and how it was verified."""
     sentences = []
     kind = predicate(q.reason)
-    again = kind in known
-    known.add(kind)
+    again = kind in told_once
+    told_once.add(kind)
     if q.status is Status.EXACT:
         labels = [f"(A{n})" for n in uses]
         joined = " and ".join(filter(None, (", ".join(labels[:-1]), *labels[-1:])))

@@ -63,8 +63,8 @@ class Averages(Sheet):
             text = absent(q.reason)
         else:
             text = f"to {q.error_bound:.0e} or better" if q.status is Status.NUMERIC else self.maths(q.expr)
-        beside, below = wrap(text, max(self.width - column, 1)), wrap(text, self.width - 2 * INDENT)
-        if len(beside) == 1:
+        behind, below = wrap(text, max(self.width - column, 1)), wrap(text, self.width - 2 * INDENT)
+        if len(behind) == 1:
             return [line(*start, text)]
         if len(below) <= _LONGEST or whole:
             return [line(*start), *(line(" " * (2 * INDENT), part) for part in below)]

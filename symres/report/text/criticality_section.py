@@ -108,16 +108,16 @@ class CriticalitySection(ReportSection):
 
     def _about(self, point: CriticalPoint) -> list[str]:
         """The stability, and for K* = 0 how fast the kernel gets there."""
-        flow, told = summary.flow(point), [summary.stability(point)]
+        flow, sentences = summary.flow(point), [summary.stability(point)]
         if flow is not None and flow.step == K:
-            told.append(
+            sentences.append(
                 "around 0, K' - K is smaller than every power of K: small kernels are preserved for very many layers, "
                 "as in a scale-invariant network"
             )
         elif flow is not None:
             law = f", so K falls like {self.maths(flow.law)} in layer l" if flow.law is not None else ""
-            told.append(f"around 0, K' = {self.maths(flow.step)} + ...{law}")
-        return told
+            sentences.append(f"around 0, K' = {self.maths(flow.step)} + ...{law}")
+        return sentences
 
     def fixed_points(self, points: Sequence[FixedPoint]) -> list[Line]:
         """The kernels that a layer with given numbers preserves."""

@@ -190,7 +190,7 @@ class Page(ReportSection):
     def _proofs(self) -> list[Line]:
         """Every proof; a derivation that occurs in several is printed once."""
         lines: list[Line] = []
-        known: set[tuple[str, ...]] = set()
+        printed: set[tuple[str, ...]] = set()
         for q in self.report.quantities:
             if q.definition.has(sp.oo, sp.nan):  # nothing to prove
                 continue
@@ -200,10 +200,10 @@ class Page(ReportSection):
                 lines += self._argument(f"{unclosed(q.reason)}: {q.reason}")
             for number, step in enumerate(q.proof.steps, 1):
                 lines += self._argument(f"{number}. {step.rule}: {step.statement}")
-                repeated = step.lines in known and len(step.lines) > 1
+                repeated = step.lines in printed and len(step.lines) > 1
                 for text in ["as above"] if repeated else step.lines:
                     lines += self._argument(f"     {text}")
-                known.add(step.lines)
+                printed.add(step.lines)
                 if conclusion(step.lines) != str(step.after):
                     lines += self._argument(f"   = {step.after}")
         return lines

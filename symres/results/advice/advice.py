@@ -119,17 +119,17 @@ def _inputs(advice: Advice) -> list[tuple[Topic, str]]:
     if advice.inputs_kernel is None or advice.C_W is None or advice.C_b is None:
         said = f"Scale the inputs so that the first preactivations have variance {digits(advice.kernel)}."
         return [(Topic.SCALING, said)]
-    given, wanted = advice.given_inputs, digits(advice.inputs_kernel)
-    if given is not None and math.isclose(given, advice.inputs_kernel, rel_tol=1e-6):
-        return [(Topic.INPUTS, f"Inputs of mean square {digits(given, _SHORT)} may stay as they are.")]
+    mean_square, wanted = advice.given_inputs, digits(advice.inputs_kernel)
+    if mean_square is not None and math.isclose(mean_square, advice.inputs_kernel, rel_tol=1e-6):
+        return [(Topic.INPUTS, f"Inputs of mean square {digits(mean_square, _SHORT)} may stay as they are.")]
     scaled = f"so that their mean square is {wanted}"
-    if given is not None:
-        scaled = f"by {digits(math.sqrt(advice.inputs_kernel / given))}: their mean square has to be {wanted}"
+    if mean_square is not None:
+        scaled = f"by {digits(math.sqrt(advice.inputs_kernel / mean_square))}: their mean square has to be {wanted}"
     first = f"a first dense layer with the same C_W and C_b then has kernel {digits(advice.kernel)}"
     reasons = [(Topic.SCALING, f"Scale the inputs {scaled}; {first}.")]
     if advice.kernel > advice.C_b:
-        alone = digits((advice.kernel - advice.C_b) / (given or 1.0))
-        of_ = digits(given or 1.0, _SHORT)
+        alone = digits((advice.kernel - advice.C_b) / (mean_square or 1.0))
+        of_ = digits(mean_square or 1.0, _SHORT)
         said = f"Or leave inputs of mean square {of_} as they are, and draw the first layer alone with C_W = {alone}."
         reasons.append((Topic.SCALING, said))
     return reasons
