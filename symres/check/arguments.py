@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TypeAlias, TypeGuard
+from typing import TypeAlias
 
 import sympy as sp
 
@@ -24,25 +24,16 @@ ORACLES = ("quadrature", "simulation")
 _ARGUMENTS = {str(symbol) for symbol in (z, K, K1, K2, C, Theta)}
 
 
-def derived(subject: Subject) -> DerivedLayer | Quantity:
-    """The theory of a layer, an activation or a text, by the room that derives; anything else as it is."""
-    if not isinstance(subject, str | Activation | Declaration):
-        return subject
-    theory = reader_of(THEORIES)(subject)
-    assert isinstance(theory, DerivedLayer)
-    return theory
-
-
-def is_theory(subject: object) -> TypeGuard[DerivedLayer]:
-    """Whether a subject is a theory; False if it is a single average.
+def subject_of(subject: Subject) -> DerivedLayer | Quantity:
+    """What is checked: a theory, that of a layer, an activation or a text, by the room that derives; or an average.
 
     Raises:
         DeclarationError: it is neither.
     """
-    if isinstance(subject, DerivedLayer):
-        return True
-    if isinstance(subject, Quantity):
-        return False
+    if isinstance(subject, str | Activation | Declaration):
+        subject = reader_of(THEORIES)(subject)
+    if isinstance(subject, DerivedLayer | Quantity):
+        return subject
     shown = repr(subject) if len(repr(subject)) <= 40 else f"this {type(subject).__name__}"
     found = "it is neither a theory nor an average"
     raise DeclarationError(f"check of {shown}", found, "pass sr.derive(layer) or sr.expect(f)")
@@ -69,19 +60,21 @@ def oracles(against: Collection[str] | str, theory: bool) -> tuple[str, ...]:
 def chosen(names: Iterable[str] | None, theory: DerivedLayer) -> list[str]:
     """The names of the observables that are compared: these, or all that are measured if None."""
     functions = {name: theory.observables[name] for name in theory.all_quantities}
-    known: dict[str, Observable] = {**functions, **theory.depth_observables}
+    records: dict[str, Observable] = {**functions, **theory.depth_observables}
     if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
         found = "they are not a list of names"
         raise DeclarationError(f"check of the quantities {names!r}", found, 'pass ["chi_perp"]')
-    measured = (name for name, record in known.items() if record.is_measured and record.by_default)
-    listed = list(measured if names is None else dict.fromkeys(names))
-    for name in listed:
-        if name not in known:
-            remedy = nearest(str(name), list(known)) or f"choose of: {', '.join(known)}"
+    measured = (name for name, record in records.items() if record.is_measured and record.by_default)
+    asked = list(measured if names is None else dict.fromkeys(names))
+    for name in asked:
+        if name not in records:
+            remedy = nearest(str(name), list(records)) or f"choose of: {', '.join(records)}"
             raise DeclarationError(f"check of the quantity {name}", "unknown quantity", remedy)
-    if not listed:
-        raise DeclarationError("check of a theory", "the list of quantities is empty", f"choose of: {', '.join(known)}")
-    return listed
+    if not asked:
+        raise DeclarationError(
+            "check of a theory", "the list of quantities is empty", f"choose of: {', '.join(records)}"
+        )
+    return asked
 
 
 def fixed_numbers(
@@ -94,13 +87,13 @@ def fixed_numbers(
         raise DeclarationError("parameters of a check", f"{values!r} is not a mapping of names", 'pass {"gamma": 0.5}')
     numbers = {str(name): parameter(value, str(name)) for name, value in values.items()}
     free = set(subject.symbols) if isinstance(subject, Quantity) else free_symbols(subject, *claims.values())
-    known = {str(symbol): symbol for symbol in free if str(symbol) not in _ARGUMENTS}
+    parameters = {str(symbol): symbol for symbol in free if str(symbol) not in _ARGUMENTS}
     for name, exact in numbers.items():
-        if name not in known:
+        if name not in parameters:
             found = "it is an argument, which the check draws at random" if name in _ARGUMENTS else "unknown parameter"
-            listed = f"the parameters are: {', '.join(sorted(known)) or 'none'}"
-            raise DeclarationError(f"parameter {name} of a check", found, nearest(name, sorted(known)) or listed)
-        symbol = known[name]
+            choice = f"the parameters are: {', '.join(sorted(parameters)) or 'none'}"
+            raise DeclarationError(f"parameter {name} of a check", found, nearest(name, sorted(parameters)) or choice)
+        symbol = parameters[name]
         if (symbol.is_nonnegative and exact.is_negative) or (symbol.is_negative and exact.is_positive):
             sign = "negative" if exact.is_negative else "positive"
             raise DeclarationError(f"a check at {name} = {exact}", f"it is {sign}", "change its sign")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..core.errors import DeclarationError
-from ..core.progress import Progress, reported
+from ..core.progress import Progress, reported, within
 from ..core.scalars import Number, whole
 from ..core.work_budget import Stage, limited
 from ..results.quantity import Quantity
 from ..results.subjects import DerivedLayer
 from ..results.verdict import CheckReport, Outcome, Verdict, inconclusive
-from .arguments import ORACLES, Subject, chosen, derived, fixed_numbers, is_theory, oracles
+from .arguments import ORACLES, Subject, chosen, fixed_numbers, oracles, subject_of
 from .rows import quadrature_rows, simulation_rows
 from .rows.claims import is_claim
 from .simulation.width_extrapolation import Budget
@@ -60,42 +60,29 @@ def check(
         >>> print(report.outcome)
         PASSED
     """
-    theory = derived(theory)
-    names = oracles(against, is_theory(theory))
+    subject = subject_of(theory)
+    names = oracles(against, isinstance(subject, DerivedLayer))
     seed, points, depth = whole(seed, "seed", 0), whole(points, "points", 1), whole(depth, "depth", 1)
     if budget is not None and not isinstance(budget, Budget):
         raise DeclarationError(f"budget {budget!r}", "it is not a Budget", "pass symres.check.Budget(...)")
-    asked = chosen(quantities, theory) if isinstance(theory, DerivedLayer) else []
-    quantity = {} if isinstance(theory, Quantity) else theory.all_quantities
-    claims = {name: quantity[name] for name in asked if name in quantity and is_claim(quantity[name])}
-    fixed = fixed_numbers(parameters, theory, claims)
+    if isinstance(subject, Quantity):
+        fixed = fixed_numbers(parameters, subject, {})
+        with reported(progress, "check") as report:
+            return CheckReport(tuple(quadrature_rows.average_rows(subject, seed, points, fixed, report)))
+    asked, derived = chosen(quantities, subject), subject.all_quantities
+    claims = {name: derived[name] for name in asked if name in derived and is_claim(derived[name])}
+    fixed = fixed_numbers(parameters, subject, claims)
+    # of the work, before the simulation begins
+    share = 1.0 if "simulation" not in names else _QUADRATURE_SHARE if "quadrature" in names else 0.0
     rows: list[Verdict] = []
     with reported(progress, "check") as report:
-        if isinstance(theory, Quantity):
-            return CheckReport(tuple(quadrature_rows.average_rows(theory, seed, points, fixed, report)))
-        share = _QUADRATURE_SHARE if set(names) == set(ORACLES) else 1.0
         if "quadrature" in names:
+            part = within(report, 0.0, share)
             with limited(Stage.CHECK, ends=False):
-                rows += quadrature_rows.theory_rows(
-                    theory,
-                    claims,
-                    seed,
-                    points,
-                    fixed,
-                    lambda what, done: report(what, share * done),
-                    simulated="simulation" in names,
-                )
+                rows += quadrature_rows.theory_rows(subject, claims, seed, points, fixed, part, "simulation" in names)
         if "simulation" in names:
-            rows += simulation_rows.theory_rows(
-                theory,
-                claims,
-                asked,
-                seed,
-                depth,
-                budget or Budget(),
-                fixed,
-                lambda what, done: report(what, done if share == 1.0 else share + (1 - share) * done),
-            )
+            part, most = within(report, share, 1.0), budget or Budget()
+            rows += simulation_rows.theory_rows(subject, claims, asked, seed, depth, most, fixed, part)
     if quantities is not None:
         compared = {row.quantity for row in rows}
         for name in (name for name in asked if name not in compared):
@@ -104,6 +91,6 @@ def check(
                 reason = "the derivation left it unknown"
             rows += [inconclusive(name, oracle, "", (reason,), seed=seed) for oracle in names]
     else:  # nobody asked for what networks of affordable widths do not show
-        deep = theory.depth_observables
+        deep = subject.depth_observables
         rows = [row for row in rows if not (row.quantity in deep and row.outcome is Outcome.INCONCLUSIVE)]
     return CheckReport(tuple(rows))

@@ -54,6 +54,11 @@ class Request:
         return text if len(text) <= _TITLE else f"{text[: _TITLE - 3]}..."
 
     @property
+    def subject(self) -> str:
+        """The activation and the layer."""
+        return f"{self.title} in the layer {self.layer.name}"
+
+    @property
     def stem(self) -> str:
         """The activation in the name of a file."""
         return "equation" if self.phi is None else file_stem(self.phi.formula)
@@ -110,13 +115,13 @@ def observable(theory: Theory, name: str) -> Observable:
     Raises:
         DeclarationError: the theory has none of this name.
     """
-    known: dict[str, Observable] = {**theory.observables, **theory.depth_observables}
-    if name not in known:
-        printed = next((key for key, record in known.items() if name in record.sign), None)
-        guess = f"did you mean {printed}?" if printed else nearest(name, list(known))
-        remedy = f"{guess} choose from {', '.join(known)}".strip()
+    records: dict[str, Observable] = {**theory.observables, **theory.depth_observables}
+    if name not in records:
+        printed = next((key for key, record in records.items() if name in record.sign), None)
+        guess = f"did you mean {printed}?" if printed else nearest(name, list(records))
+        remedy = f"{guess} choose from {', '.join(records)}".strip()
         raise DeclarationError(f"--quantity {name}", "unknown quantity", remedy)
-    return known[name]
+    return records[name]
 
 
 def chosen(text: str, pairs: Sequence[str]) -> Activation:
@@ -166,21 +171,22 @@ def make(
     inside = {key: value for key, value in inside.items() if key not in map(str, PARAMETERS)}  # those stay symbols
     build = builder(layer, inside, "--layer")
     phi = _found(text, settings, {key: numbers[key] for key in written}, build) if not is_alone else None
-    own = {str(p) for p in phi.parameters} if phi is not None else set[str]()
-    if own & set(numbers):
-        phi = find_activation(text, **{key: numbers[key] for key in written | own if key in numbers})
-    own |= written | inside.keys()
+    phi_names = {str(p) for p in phi.parameters} if phi is not None else set[str]()
+    if phi_names & set(numbers):
+        phi = find_activation(text, **{key: numbers[key] for key in written | phi_names if key in numbers})
+    phi_names |= written | inside.keys()
     choices = options(build)
-    given: dict[str, sp.Expr] = {s.name: s for s in (gamma, xi) if s.name in axes and s.name in choices}
-    built = build(phi, **given | {key: value for key, value in numbers.items() if key in choices - own})
-    rest = {key: value for key, value in numbers.items() if key not in own | choices}
-    known = own | choices | {str(p) for p in built.parameters}
-    for key in rest:
-        if key not in known:
+    symbolic: dict[str, sp.Expr] = {s.name: s for s in (gamma, xi) if s.name in axes and s.name in choices}
+    built = build(phi, **symbolic | {key: value for key, value in numbers.items() if key in choices - phi_names})
+    substituted = {key: value for key, value in numbers.items() if key not in phi_names | choices}
+    accepted = phi_names | choices | {str(p) for p in built.parameters}
+    for key in substituted:
+        if key not in accepted:
             found = f"{f'{phi.name} in the layer' if phi else 'the layer'} {layer} has no parameter {key}"
-            advice = nearest(key, sorted(known)) or f"its parameters are: {', '.join(sorted(known)) or 'none'}"
+            advice = nearest(key, sorted(accepted)) or f"its parameters are: {', '.join(sorted(accepted)) or 'none'}"
             raise DeclarationError(f"--set {key}={settings[key]}", found, advice)
-    return Request(text.strip(), phi, built.subs(**rest) if rest else built, settings, tuple(positive))
+    built = built.subs(**substituted) if substituted else built
+    return Request(text.strip(), phi, built, settings, tuple(positive))
 
 
 def _require_free(name: str, written: set[str], settings: dict[str, str]) -> None:
@@ -224,9 +230,9 @@ def _found(text: str, settings: dict[str, str], written: dict[str, sp.Expr], bui
     try:
         return find_activation(text, **written)
     except DeclarationError as error:
-        known = {str(p) for entry in catalogue.activations.entries for p in entry.parameters}
-        known |= {*written, *options(build), *map(str, PARAMETERS)}
-        idle = [key for key in settings if key not in known]
+        meant = {str(p) for entry in catalogue.activations.entries for p in entry.parameters}
+        meant |= {*written, *options(build), *map(str, PARAMETERS)}
+        idle = [key for key in settings if key not in meant]
         if not idle:
             raise
         shown = " ".join(f"--set {key}={settings[key]}" for key in idle)

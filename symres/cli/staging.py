@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 
 from ..core.errors import DeclarationError
 from ..core.files import put_in_place, umask
 
 
-class Staging:
-    """A hidden folder beside or in the wanted one, whose files move there when all of them are complete.
+@contextmanager
+def staged(folder: Path) -> Iterator[Path]:
+    """A hidden folder beside or in the wanted one, whose files move there at the end of the context.
 
-    Entering creates it, so that a folder that cannot be written is known before anything is derived. Leaving without
-    ``commit`` (an error, an interrupt) leaves nothing behind.
+    It is made at once, so that a folder that cannot be written is known before anything is derived. An error or an
+    interrupt in the context leaves nothing behind.
 
     Args:
         folder: the wanted folder; it and its parents may not exist yet.
@@ -24,69 +26,56 @@ class Staging:
     Raises:
         DeclarationError: the folder cannot be written.
     """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = Path(os.path.abspath(folder))
-        self._made: list[Path] = []
-        self._done = False
-        self.path = Path()
-
-    def __enter__(self) -> Staging:
-        try:
-            if self.folder.exists() and not self.folder.is_dir():
-                raise self._refused("it is a file, not a folder")
-            self._make(self.folder.parent)
+    folder = Path(os.path.abspath(folder))
+    with ExitStack() as undo:
+        with _refusing(folder):
+            if folder.exists() and not folder.is_dir():
+                raise _refused(folder, "it is a file, not a folder")
+            missing = [parent for parent in folder.parents if not parent.exists()]
+            for parent in reversed(missing):
+                parent.mkdir()
+                undo.callback(_remove_empty, parent)
             # inside an existing folder: it may be a file system of its own, across which nothing moves in one step
-            beside = self.folder if self.folder.is_dir() else self.folder.parent
-            self.path = beside / f".symres-{secrets.token_hex(8)}"  # known before it is made: a signal
-            self.path.mkdir(mode=0o700)  # may come between the two
-        except OSError as error:
-            self._clean()
-            raise self._refused(error.strerror or str(error)) from None
-        except BaseException:
-            self._clean()
-            raise
-        return self
+            path = (folder if folder.is_dir() else folder.parent) / f".symres-{secrets.token_hex(8)}"
+            undo.callback(shutil.rmtree, path, ignore_errors=True)  # before it is made: a signal may come between
+            path.mkdir(mode=0o700)
+        yield path
+        with _refusing(folder):
+            _move(path, folder)
 
-    def places(self) -> list[Path]:
-        """Where the files that are there now will be."""
-        return [self.folder / path.name for path in sorted(self.path.iterdir())]
 
-    def commit(self) -> None:
-        """Move the files to their place, each in one step; see ``put_in_place``."""
-        places = self.places()
-        for place in places:
-            if place.is_dir():
-                raise self._refused(f"it has a folder {place.name} where a file should go")
-        try:
-            if not self.folder.exists():
-                self.path.chmod(0o777 & ~umask())
-                os.rename(self.path, self.folder)
-            else:
-                for place in places:
-                    put_in_place(self.path / place.name, place)
-        except OSError as error:
-            raise self._refused(error.strerror or str(error)) from None
-        self._done = True
+def places(path: Path, folder: Path) -> list[Path]:
+    """Where the files that are in a hidden folder now will be in the wanted one."""
+    return [Path(os.path.abspath(folder)) / file.name for file in sorted(path.iterdir())]
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._clean()
 
-    def _make(self, folder: Path) -> None:
-        missing = [p for p in (folder, *folder.parents) if not p.exists()]
-        for p in reversed(missing):
-            p.mkdir()
-            self._made.append(p)
+def _move(path: Path, folder: Path) -> None:
+    """Move files to their place, each in one step; see ``put_in_place``."""
+    targets = places(path, folder)
+    for target in targets:
+        if target.is_dir():
+            raise _refused(folder, f"it has a folder {target.name} where a file should go")
+    if not folder.exists():
+        path.chmod(0o777 & ~umask())
+        os.rename(path, folder)
+        return
+    for target in targets:
+        put_in_place(path / target.name, target)
 
-    def _clean(self) -> None:
-        if self.path != Path():
-            shutil.rmtree(self.path, ignore_errors=True)
-        if not self._done:
-            for p in reversed(self._made):
-                if not any(p.iterdir()):
-                    p.rmdir()
 
-    def _refused(self, found: str) -> DeclarationError:
-        return DeclarationError(f"--out {self.folder}", found, "choose a folder that can be written")
+def _remove_empty(folder: Path) -> None:
+    with suppress(OSError):  # there is something in it
+        folder.rmdir()
+
+
+@contextmanager
+def _refusing(folder: Path) -> Iterator[None]:
+    """Say what stands in the way of writing to a folder."""
+    try:
+        yield
+    except OSError as error:
+        raise _refused(folder, error.strerror or str(error)) from None
+
+
+def _refused(folder: Path, found: str) -> DeclarationError:
+    return DeclarationError(f"--out {folder}", found, "choose a folder that can be written")

@@ -19,7 +19,7 @@ import typer
 from ..core.errors import DeclarationError, SymresError
 from ..report.text.console import Output, busy, complain
 from .app import Json, Name, Settings, app, place, print_json
-from .staging import Staging
+from .staging import places, staged
 
 if TYPE_CHECKING:
     from ..torch import Measurement
@@ -82,7 +82,7 @@ def measure(
     if isinstance(build, importlib.import_module("torch").nn.Module):
         raise DeclarationError(f"the model {factory!r}", "it is a model already", "name a function that builds it")
     model = partial(_called, build, "the model", factory)
-    given = _inputs(inputs, seed)
+    samples = _inputs(inputs, seed)
 
     def measured() -> Measurement:
         import warnings
@@ -90,20 +90,19 @@ def measure(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             result: Measurement = st.measure(
-                model, given, blocks or None, seeds=seeds, seed=seed, probes=probes, start=start, mode=mode
+                model, samples, blocks or None, seeds=seeds, seed=seed, probes=probes, start=start, mode=mode
             )
         for warning in caught:
             if str(warning.message) in result.notes:
                 complain(f"warning: {warning.message}")
         return result
 
-    with nullcontext() if folder is None else Staging(folder) as staging:
+    with nullcontext() if folder is None else staged(folder) as path:
         result, output = measured(), Output()
         lines = [result.to_json()] if json else _table(result, output.width)
-        if staging is not None:
-            _write(result, staging.path)
-            lines += [] if json else ["", *(f"wrote {path}" for path in staging.places())]
-            staging.commit()
+        if folder is not None and path is not None:
+            _write(result, path)
+            lines += [] if json else ["", *(f"wrote {file}" for file in places(path, folder))]
     output.text("\n".join(lines))
 
 
@@ -165,8 +164,8 @@ def _table(result: Measurement, width: int) -> list[str]:
     fits = label + len(head) * column <= width
     lines = []
     for name, cells in rows:
-        told = "".join(f"{cell:>{column}s}" for cell in cells)
-        lines += [f"{name:{label}s}{told}"] if fits else [name, told]
+        shown = "".join(f"{cell:>{column}s}" for cell in cells)
+        lines += [f"{name:{label}s}{shown}"] if fits else [name, shown]
     networks = "1 network" if result.networks == 1 else f"{result.networks} networks"
     notes = [
         f"{networks}, {result.inputs} inputs, {result.mode} mode; +- is a standard error over {result.errors_over}",

@@ -38,20 +38,20 @@ def fingerprint() -> str:
 
 def fingerprint_of(package: Path) -> str:
     """A hash of the sources in a folder, with their places, and of the versions and the machine."""
-    found = hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(digest_size=16)
     for path in sorted(package.rglob("*.py")):
-        _add(found, str(path.relative_to(package)).encode(), path.read_bytes())
-    _add(found, platform.python_version().encode(), platform.machine().encode(), platform.system().encode())
+        _add(digest, str(path.relative_to(package)).encode(), path.read_bytes())
+    _add(digest, platform.python_version().encode(), platform.machine().encode(), platform.system().encode())
     for name in _BELOW:
-        _add(found, name.encode(), installed(name).encode())
-    return found.hexdigest()
+        _add(digest, name.encode(), installed(name).encode())
+    return digest.hexdigest()
 
 
-def _add(found: hashlib.blake2b, *parts: bytes) -> None:
+def _add(digest: hashlib.blake2b, *parts: bytes) -> None:
     """Each part with its length: no two lists of parts look alike."""
     for part in parts:
-        found.update(len(part).to_bytes(8, "big"))
-        found.update(part)
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
 
 
 Key = tuple[str, ...]
@@ -102,10 +102,10 @@ class DiskCache:
 
         Whatever ``compute`` raises is raised.
         """
-        known = self._entries(subject)
-        if name not in known:
-            known[name] = self._pending.setdefault(subject, {})[name] = compute()
-        return known[name]
+        entries = self._entries(subject)
+        if name not in entries:
+            entries[name] = self._pending.setdefault(subject, {})[name] = compute()
+        return entries[name]
 
     def has(self, subject: Key, name: str) -> bool:
         """Whether a result is kept."""
@@ -177,7 +177,7 @@ class DiskCache:
 
     def _files(self) -> list[tuple[float, int, Path]]:
         """(time of the last use, bytes, path) of every file, also of one that a killed process has left."""
-        found = []
+        files = []
         with suppress(OSError), os.scandir(self.folder) as entries:  # it may not exist, or be out of reach
             for entry in entries:
                 if not _NAME.fullmatch(entry.name):
@@ -185,8 +185,8 @@ class DiskCache:
                 with suppress(OSError):  # another process was faster
                     status = entry.stat(follow_symlinks=False)
                     if _is_kept(status):
-                        found.append((status.st_mtime, status.st_size, Path(entry.path)))
-        return sorted(found)
+                        files.append((status.st_mtime, status.st_size, Path(entry.path)))
+        return sorted(files)
 
     def _prune(self) -> None:
         files = self._files()

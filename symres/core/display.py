@@ -61,18 +61,18 @@ class Shown:
         """In the order of reading."""
 
     def __dir__(self) -> list[str]:
-        listed = {name for names in self._names.values() for name in names}
+        for_users = {name for names in self._names.values() for name in names}
         public = (name for name in super().__dir__() if not name.startswith("_"))
-        return sorted(name for name in public if not listed or name in listed)
+        return sorted(name for name in public if not for_users or name in for_users)
 
     def __repr__(self) -> str:
         """The title and the first facts on one line; ``str`` has all of them."""
         line = self._title()
         for fact in self._facts():
-            more = f"; {_in_words(fact)}"
-            if len(line) + len(more) > _LINE:
+            added = f"; {_in_words(fact)}"
+            if len(line) + len(added) > _LINE:
                 return f"<{line}; ...>"
-            line += more
+            line += added
         return f"<{line}>"
 
     def __str__(self) -> str:

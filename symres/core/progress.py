@@ -76,6 +76,11 @@ def reported(wanted: bool | Progress, title: str) -> Iterator[Progress]:
         yield (lambda what, share: None) if wanted is False else wanted
 
 
+def within(report: Progress, begin: float, end: float) -> Progress:
+    """Progress of a part of the work, which lies between two shares of all of it."""
+    return lambda what, share: report(what, begin + (end - begin) * share)
+
+
 class Steps:
     """Reports steps as a share of all.
 

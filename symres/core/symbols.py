@@ -82,11 +82,11 @@ def place(symbol: Symbol) -> tuple[int, str]:
 
 def greek(character: str) -> str:
     """The name of a Greek letter: alpha, Alpha; empty if it is none."""
-    found = _GREEK.fullmatch(unicodedata.name(character, "") if len(character) == 1 else "")
-    if found is None:
+    match = _GREEK.fullmatch(unicodedata.name(character, "") if len(character) == 1 else "")
+    if match is None:
         return ""
-    letter = found[2].lower().replace("lamda", "lambda")
-    return letter if found[1] == "SMALL" else letter.title()
+    letter = match[2].lower().replace("lamda", "lambda")
+    return letter if match[1] == "SMALL" else letter.title()
 
 
 def ascii_name(name: str) -> str:

@@ -14,8 +14,7 @@ block_store         their files, and the journal by which they are resumed
 zonal               kernels of inputs of one norm, tabulated in their angle: any depth costs the same
 ensemble            what infinitely wide networks predict, at any time of their training
 kernel_gradient     derivatives of kernels in parameters, forwards through the layers
-declared_network    which network a name or a layer stands for; what is called in its generated module
-kernel_arguments    arrays of any library, parameters within their domains, inputs that are real and finite
+kernel_arguments    networks by name or layer, functions of their modules, arrays, parameters within their domains
 """
 
 import lazy_loader

@@ -20,16 +20,22 @@ from ..core.errors import DeclarationError
 from ..core.progress import Progress, reported
 from ..core.scalars import whole
 from .block_store import Block, Grid, Journal, Store, prepare, store_at
-from .declared_network import (
+from .kernel_arguments import (
     KERNELS,
+    PART,
+    Array,
     ModuleSource,
+    Value,
+    Values,
     function_of,
+    parameter_values,
     parameters_of,
     place_of,
+    require,
+    require_inputs,
     source_of,
     without_tangent_kernel,
 )
-from .kernel_arguments import PART, Array, Value, Values, parameter_values, require, require_inputs
 
 Inputs: TypeAlias = Array  # of shape (N, n0), of the library that the module is made for
 Scheduler: TypeAlias = str | Executor | Callable[..., Any] | Any  # what dask.compute takes; a client of distributed too
@@ -190,10 +196,10 @@ def _batches(
     blocks = [block for block in grid.blocks if block not in finished]
     with _workers(scheduler) as workers:
         for start in range(0, len(blocks), size):
-            some = blocks[start : start + size]
-            made = dask.compute(*(task(*arguments(block)) for block in some), scheduler=workers)
-            yield dict(zip(some, made, strict=True))
-            done = len(finished) + start + len(some)
+            batch = blocks[start : start + size]
+            made = dask.compute(*(task(*arguments(block)) for block in batch), scheduler=workers)
+            yield dict(zip(batch, made, strict=True))
+            done = len(finished) + start + len(batch)
             report(f"{done} of {len(grid.blocks)} blocks", done / len(grid.blocks))
 
 
@@ -238,11 +244,11 @@ def _digest(X: Inputs) -> str:
 
 def _pair(chunks: int | tuple[int, int], square: bool) -> tuple[int, int]:
     """The shape of a block."""
-    listed = chunks if isinstance(chunks, tuple | list) else (chunks, chunks)
-    if len(listed) != 2 or (square and listed[0] != listed[1]):
+    shape = chunks if isinstance(chunks, tuple | list) else (chunks, chunks)
+    if len(shape) != 2 or (square and shape[0] != shape[1]):
         remedy = "pass one number" if square else "pass one number, or one for rows and one for columns"
         raise DeclarationError(f"blocks of the shape {chunks}", "blocks of this shape do not tile the matrix", remedy)
-    rows, columns = (whole(size, "chunks", 1) for size in listed)
+    rows, columns = (whole(size, "chunks", 1) for size in shape)
     return rows, columns
 
 

@@ -21,8 +21,7 @@ from typing import NamedTuple
 
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, number
-from .declared_network import KERNELS, place_of, without_tangent_kernel
-from .kernel_arguments import Array, as_array, is_finite, namespace_of
+from .kernel_arguments import KERNELS, Array, as_array, is_finite, namespace_of, place_of, without_tangent_kernel
 
 Pair = tuple[Array, Array]  # kernel of the Gaussian process and tangent kernel, as dual_kernel_matrix returns them
 
@@ -111,7 +110,10 @@ def predict(
     if len(y.shape) > 2 or 0 in y.shape:
         shape = tuple(y.shape)
         raise DeclarationError("predictions from y_train", f"its shape is {shape}", "pass (N,) or (N, outputs)")
-    added = {name: _at_least_0(value, name) for name, value in (("ridge", ridge), ("noise", noise))}
+    added = {name: float(number(value, name)) for name, value in (("ridge", ridge), ("noise", noise))}
+    for name, value in (("ridge", ridge), ("noise", noise)):  # a negative one is refused as it was written
+        if added[name] < 0:
+            raise DeclarationError(f"{name} = {value}", "it is negative", f"pass {name} >= 0")
     rate = float(number(learning_rate, "learning_rate"))
     if rate <= 0:
         raise DeclarationError(f"the learning rate {learning_rate}", "it is not positive", "pass a rate such as 1")
@@ -265,11 +267,3 @@ def _require_regular(values: Array, asked: str, kernel: str, name: str, present:
         enough = present + 2 * (needed - least)  # with a margin: what is printed is rounded
         said = f"pass {name}={enough:.1e} or more" + f" in the place of {present:g}" * bool(present)
         raise DeclarationError(asked, found, said + otherwise)
-
-
-def _at_least_0(value: Number, name: str) -> float:
-    """A number that is added to the diagonal of a kernel; a negative one is refused as it was written."""
-    converted = float(number(value, name))
-    if converted < 0:
-        raise DeclarationError(f"{name} = {value}", "it is negative", f"pass {name} >= 0")
-    return converted

@@ -16,8 +16,17 @@ from typing import Any
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, number
 from ..theory.depth.network import Network
-from .declared_network import Declared, declared_network, function_of, loaded_export, parameters_of, require_kernel
-from .kernel_arguments import parameter_values, require, require_interval
+from .kernel_arguments import (
+    Declared,
+    declared_network,
+    function_of,
+    loaded_export,
+    parameter_values,
+    parameters_of,
+    require,
+    require_interval,
+    require_kernel,
+)
 from .kernel_gradient import entry_derivatives, threads_for
 
 require("symres.kernels.gpytorch", "gpytorch", "torch", "gpytorch")
@@ -98,9 +107,9 @@ class NeuralKernel(Kernel):
         self.place = require_kernel(self.network, kernel)
         module = loaded_export(self.network, "torch")
         self.names = parameters_of(module)
-        given: dict[str, Number] = {"C_W": C_W, "C_b": C_b}
-        given = {name: v for name, v in given.items() if name in self.names} | dict(parameters or {})
-        values: dict[str, Any] = dict(parameter_values(self.names, given, self.network))
+        numbers: dict[str, Number] = {"C_W": C_W, "C_b": C_b}
+        numbers = {name: v for name, v in numbers.items() if name in self.names} | dict(parameters or {})
+        values: dict[str, Any] = dict(parameter_values(self.names, numbers, self.network))
         if self.ard_num_dims is not None:
             first = [1.0] * self.ard_num_dims if input_variances is None else input_variances
             values[_INPUTS] = [float(number(v, _INPUTS)) for v in first]
@@ -153,10 +162,10 @@ class NeuralKernel(Kernel):
         Raises:
             DeclarationError: the network has no such parameter, or its constraint excludes the value.
         """
-        known = ", ".join([*self.names, *[_INPUTS] * (self.ard_num_dims is not None)])
+        choice = ", ".join([*self.names, *[_INPUTS] * (self.ard_num_dims is not None)])
         for name, value in values.items():
-            if name not in known.split(", "):
-                raise DeclarationError(f"{name} = {value}", "the network lacks this parameter", f"set one of {known}")
+            if name not in choice.split(", "):
+                raise DeclarationError(f"{name} = {value}", "the network lacks this parameter", f"set one of {choice}")
             self._set(value, name)
         return self
 
@@ -224,18 +233,18 @@ class _Entries(torch.autograd.Function):
         arguments = ctx.saved_tensors[: len(ctx.depends)]
         if torch.is_grad_enabled():  # this derivative is to be differentiated too
             needed = [a for a, depends in zip(arguments, ctx.depends, strict=True) if depends]
-            found = torch.autograd.grad(
+            derivatives = torch.autograd.grad(
                 ctx.evaluate(*arguments), needed, gradient, create_graph=True, allow_unused=True
             )
         else:
             slopes = ctx.saved_tensors[len(ctx.depends) :]
             shapes = [a.shape for a, depends in zip(arguments, ctx.depends, strict=True) if depends]
             with threads_for(gradient.numel()):
-                found = tuple(
+                derivatives = tuple(
                     (gradient * slope).sum_to_size(shape) for slope, shape in zip(slopes, shapes, strict=True)
                 )
-        rest = iter(found)
-        return None, None, *(next(rest) if depends else None for depends in ctx.depends)
+        each = iter(derivatives)
+        return None, None, *(next(each) if depends else None for depends in ctx.depends)
 
 
 def _products(first: torch.Tensor, second: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

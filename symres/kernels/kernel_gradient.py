@@ -21,8 +21,7 @@ import numpy as np
 
 from ..codegen.arrays.feature_rows.kernels_of_rows import _kernels_of_rows
 from ..theory.depth.network import Network
-from .declared_network import function_of, loaded_export
-from .kernel_arguments import require
+from .kernel_arguments import function_of, loaded_export, require
 
 if TYPE_CHECKING:
     import torch
@@ -67,9 +66,9 @@ def kernel_and_gradient(
         for name, value in parameters.items():
             values[name] = list(value) if isinstance(value, list) else value
         for (name, place), entry in zip(seeds, entries, strict=True):
-            listed = values[name]
-            if place is not None and isinstance(listed, list):
-                listed[place] = entry
+            of_layers = values[name]
+            if place is not None and isinstance(of_layers, list):
+                of_layers[place] = entry
             else:
                 values[name] = entry
         return function(K1, K2, C, **values)[kernel]

@@ -17,8 +17,17 @@ import numpy as np
 from ..core.errors import DeclarationError
 from ..core.scalars import number
 from ..theory.depth.network import Network
-from .declared_network import Declared, declared_network, function_of, loaded_export, parameters_of, require_kernel
-from .kernel_arguments import parameter_values, require, require_inputs
+from .kernel_arguments import (
+    Declared,
+    declared_network,
+    function_of,
+    loaded_export,
+    parameter_values,
+    parameters_of,
+    require,
+    require_inputs,
+    require_kernel,
+)
 from .kernel_gradient import Seed, kernel_and_gradient
 
 require("symres.kernels.sklearn", "sklearn", "sklearn")
@@ -179,8 +188,8 @@ class NeuralKernel(Kernel):
         return False
 
     def __repr__(self) -> str:
-        listed = {"depth": self.depth, "kernel": self.kernel, **self._numbers}
-        shown = ", ".join(f"{name}={_shown(value)}" for name, value in listed.items() if value is not None)
+        settings = {"depth": self.depth, "kernel": self.kernel, **self._numbers}
+        shown = ", ".join(f"{name}={_shown(value)}" for name, value in settings.items() if value is not None)
         named = repr(self.network) if isinstance(self.network, str) else str(self.network)
         return f"{type(self).__name__}({named}, {shown})"
 
@@ -192,9 +201,9 @@ class NeuralKernel(Kernel):
     @property
     def _values(self) -> dict[str, Value]:
         """The parameters by name; C_W and C_b only of networks that have them."""
-        known = {symbol.name for theory in self._network.layers for symbol in theory.layer.parameters}
+        declared = {symbol.name for theory in self._network.layers for symbol in theory.layer.parameters}
         variances = {"C_W": self.C_W, "C_b": self.C_b}
-        return {name: value for name, value in variances.items() if name in known} | dict(self.parameters or {})
+        return {name: value for name, value in variances.items() if name in declared} | dict(self.parameters or {})
 
     @property
     def _numbers(self) -> dict[str, Value]:

@@ -14,8 +14,7 @@ from ..codegen.planning.guards import EXCESS
 from ..core.display import Fact, Shown
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, number
-from .declared_network import function_of, loaded, parameters_of, without_tangent_kernel
-from .kernel_arguments import Value, parameter_values
+from .kernel_arguments import Value, function_of, loaded, parameter_values, parameters_of, without_tangent_kernel
 
 Floats = NDArray[np.float64]
 
@@ -105,12 +104,12 @@ class ZonalKernel(Shown):
         """
         cosine, excess = _real(rho), EXCESS * _unit(np.asarray(rho))
         cosine = np.where(np.abs(cosine) <= 1.0 + excess, cosine, np.nan)
-        found = np.empty((2, *cosine.shape))
-        flat, entries = found.reshape(2, -1), cosine.reshape(-1)
+        kernels = np.empty((2, *cosine.shape))
+        flat, entries = kernels.reshape(2, -1), cosine.reshape(-1)
         for start in range(0, entries.size, _PART):
             part = slice(start, start + _PART)
             flat[:, part] = self._spline(np.arccos(np.clip(entries[part], -1.0, 1.0))).T
-        return found[0], found[1]
+        return kernels[0], kernels[1]
 
     def matrix(self, X1: ArrayLike, X2: ArrayLike | None = None) -> tuple[Floats, Floats]:
         """Both kernels of the rows of feature matrices.
@@ -132,12 +131,12 @@ class ZonalKernel(Shown):
             >>> kernel.matrix(X)[0].round(6).tolist()  # 2/pi
             [[1.0, 0.63662], [0.63662, 1.0]]
         """
-        given = [np.asarray(X) for X in (X1, X2) if X is not None]
+        arrays = [np.asarray(X) for X in (X1, X2) if X is not None]
         K1, K2, C = _kernels_of_rows(X1, X2, np.float64)  # equal rows have equal kernels, to the last bit
         if X2 is None:
             C = np.triu(C) + np.triu(C, 1).T
         every = np.concatenate([K1, K2])
-        unit = max(map(_unit, given))
+        unit = max(map(_unit, arrays))
         if not (every > 0.0).all() or every.max() - every.min() > 64 * unit * every.max():
             found = f"their kernels x.x'/n0 go from {every.min():.6g} to {every.max():.6g}"
             remedy = "scale each row to the kernel K of the table, or call the network's module"

@@ -29,32 +29,32 @@ _P = ParamSpec("_P")
 def _architecture(build: Callable[_P, Layer]) -> Callable[_P, Layer]:
     """A function whose arguments are refused in words; numbers of what it leaves free are given to the layer."""
     signature = inspect.signature(build)
-    own = list(signature.parameters)[1:]
+    arguments_of_build = list(signature.parameters)[1:]
 
     @wraps(build)
     def built(*arguments: _P.args, **numbers: _P.kwargs) -> Layer:
-        known = {name: value for name, value in numbers.items() if name in signature.parameters}
+        expected = {name: value for name, value in numbers.items() if name in signature.parameters}
         try:
-            signature.bind(*arguments, **known)
+            signature.bind(*arguments, **expected)
         except TypeError as error:
-            remedy = f"write {build.__name__}({', '.join(['phi', *own])})"
+            remedy = f"write {build.__name__}({', '.join(['phi', *arguments_of_build])})"
             raise DeclarationError(f"the layer {build.__name__}", str(error), remedy) from None
-        layer = build(*arguments, **known)  # type: ignore[arg-type]
-        for name in numbers.keys() - known.keys():
-            raise _refused(layer, name, numbers[name], own)
+        layer = build(*arguments, **expected)  # type: ignore[arg-type]
+        for name in numbers.keys() - expected.keys():
+            raise _refused(layer, name, numbers[name], arguments_of_build)
         return layer
 
     return built
 
 
-def _refused(layer: Layer, name: str, value: object, own: list[str]) -> DeclarationError:
+def _refused(layer: Layer, name: str, value: object, arguments: list[str]) -> DeclarationError:
     """An argument that the function of a layer does not have: C_W and C_b are numbers of the layer that it returns."""
-    others = [str(s) for s in layer.parameters if str(s) not in own]
+    others = [str(s) for s in layer.parameters if str(s) not in arguments]
     if name in others:
         remedy = f"give that number to the layer: {layer.name}(...).subs({name}={value})"
     else:
-        listed = f"it takes {', '.join(own)}" if own else "it takes the activation only"
-        remedy = nearest(name, [*own, *others]) or f"{listed}, and its subs() {', '.join(others)}"
+        choice = f"it takes {', '.join(arguments)}" if arguments else "it takes the activation only"
+        remedy = nearest(name, [*arguments, *others]) or f"{choice}, and its subs() {', '.join(others)}"
     return DeclarationError(f"the layer {layer.name}", f"it has no argument {name}", remedy)
 
 

@@ -152,9 +152,9 @@ def written(text: str, phi: Activation | None, parameters: Mapping[str, sp.Expr]
     functions |= {name: partial(_node, node) for name, node in node_classes.items()}
     known = {s.name: s for s in (gamma, xi, C_W, C_b)} | dict(parameters)
     functions[PHI] = chosen
-    own = None if phi is None else phi.formula.label()[0]
-    if own is not None and own in activations:  # its name says phi too
-        functions[own] = lambda u, *values: _pointwise(own, u, *values) if values else chosen(u)
+    name_of_phi = None if phi is None else phi.formula.label()[0]
+    if name_of_phi is not None and name_of_phi in activations:  # its name says phi too
+        functions[name_of_phi] = lambda u, *values: _pointwise(name_of_phi, u, *values) if values else chosen(u)
     equation, definitions = _parts(text)
     known |= _defined(text, definitions, functions, known)
     forward = parse(equation, functions, known)
@@ -189,9 +189,9 @@ def _parts(text: str) -> tuple[str, list[tuple[str, str]]]:
             parts.append("")
         else:
             parts[-1] += character
-    found = [_DEFINITION.fullmatch(part) for part in parts[1:]]
-    definitions = [(match[1], match[2]) for match in found if match is not None]
-    return (parts[0], definitions) if len(definitions) == len(found) else (text, [])
+    matches = [_DEFINITION.fullmatch(part) for part in parts[1:]]
+    definitions = [(match[1], match[2]) for match in matches if match is not None]
+    return (parts[0], definitions) if len(definitions) == len(matches) else (text, [])
 
 
 def _node(node: type[Node], *arguments: sp.Expr) -> sp.Expr:

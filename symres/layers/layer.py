@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,9 +18,10 @@ from ..core.symbols import z
 from ..notation import latex
 from ..notation.facts import Equations, in_line
 from ..notation.facts import equation as fact
+from .nodes import Node
 from .program import Program, lower
-from .shared_draws import named
 
+_NEXT = sp.Symbol("z'")  # the next stream
 _LONGEST = 100  # characters of an equation that is a name
 
 
@@ -61,7 +64,7 @@ class Layer(Shown):
         object.__setattr__(self, "forward", equation(self.forward, "the layer z'"))
         program, draws = lower(self.forward)
         object.__setattr__(self, "program", program)
-        object.__setattr__(self, "equations", named(self.forward, draws))
+        object.__setattr__(self, "equations", _named(self.forward, draws))
         object.__setattr__(self, "name", self.name or self._own_name)
 
     def __hash__(self) -> int:
@@ -145,3 +148,29 @@ class Layer(Shown):
                     f"the layer {self.name}", f"{symbol} = {value} is negative", f"pass {symbol} >= 0, a variance"
                 )
         return Layer(self.forward.subs(numbers), "" if self.name == self._own_name else self.name)
+
+
+def _named(forward: sp.Expr, names: Mapping[sp.Expr, sp.Symbol]) -> Equations:
+    """The forward equation as it can be written down: draws that it uses more than once, in order, and then ``z'``.
+
+    ``Dense(phi(Dense(z))*Dense(z))`` reads as two independent dense layers; one that is used twice has a name,
+    ``Dense(phi(y1)*y1), y1 = Dense(z)``.
+
+    Args:
+        forward: the forward equation.
+        names: of every draw, as in the program.
+    """
+    uses: Counter[sp.Basic] = Counter()
+    pending: list[sp.Basic] = [forward]
+    while pending:
+        e = pending.pop()
+        if isinstance(e, Node) and any(isinstance(a, sp.Dummy) for a in e.args):  # it has an identity of its own
+            uses[e] += 1
+        if uses[e] <= 1:  # what is inside of a draw counts once
+            pending += e.args
+    shared = {draw: name for draw, name in names.items() if uses[draw] > 1}
+
+    def written(e: sp.Expr) -> sp.Expr:
+        return e.xreplace({draw: name for draw, name in shared.items() if draw != e})
+
+    return (*((name, written(draw)) for draw, name in shared.items()), (_NEXT, written(forward)))

@@ -152,9 +152,9 @@ def _meaning(name: str, module: str) -> str:
         return "an activation"
     if name == PHI or name in VARIABLE or name in SHARED:
         return "a symbol of equations"
-    known = node_classes.get(name)
+    registered = node_classes.get(name)
     rooms = f"{__name__.partition('.')[0]}."
-    if known is not None and known.__module__.startswith(rooms) and known.__module__ != module:
+    if registered is not None and registered.__module__.startswith(rooms) and registered.__module__ != module:
         return "a node of symres"
     return ""
 
@@ -213,27 +213,16 @@ class Dense(Node):
         weight_variance, bias_variance, width = rest[:3]
         return net.dense(u, weight_variance, bias_variance, width)
 
+    def _marks(self, printer: Printer, width: str) -> list[str]:
+        """The settings that are not those of ``Dense(u)``; that of the width has this name."""
+        usual = {"C_W": C_W, "C_b": C_b, width: sp.Integer(1)}
+        settings = zip(usual.items(), self.args[1:4], strict=True)
+        return [f"{name}={printer._print(value)}" for (name, default), value in settings if value != default]
+
     def _sympystr(self, printer: Printer) -> str:
-        u, weight_variance, bias_variance, width, _ = self.args
-        shown = [printer._print(u)]
-        if weight_variance != C_W:
-            shown.append(f"C_W={printer._print(weight_variance)}")
-        if bias_variance != C_b:
-            shown.append(f"C_b={printer._print(bias_variance)}")
-        if width != 1:
-            shown.append(f"width={printer._print(width)}")
-        return f"Dense({', '.join(shown)})"
+        return f"Dense({', '.join([printer._print(self.args[0]), *self._marks(printer, 'width')])})"
 
     def _latex(self, printer: Printer) -> str:
-        u, weight_variance, bias_variance, width, _ = self.args
-        marks = [
-            f"{symbol}={printer._print(value)}"
-            for symbol, value, usual in (
-                ("C_W", weight_variance, C_W),
-                ("C_b", bias_variance, C_b),
-                ("n", width, sp.Integer(1)),
-            )
-            if value != usual
-        ]
-        below = f"_{{{','.join(marks)}}}" if marks else ""
-        return rf"\operatorname{{Dense}}{below}\left({printer._print(u)}\right)"
+        marks = ",".join(self._marks(printer, "n"))
+        below = f"_{{{marks}}}" if marks else ""
+        return rf"\operatorname{{Dense}}{below}\left({printer._print(self.args[0])}\right)"

@@ -123,8 +123,8 @@ class Program:
         """What the layer divides by that is made of averages over neurons: the work of normalisers."""
         powers = set().union(*(e.atoms(sp.Pow) for e in self._expressions))
         names = {i.name for i in self.instructions if isinstance(i, Mean)}
-        found = {p.base for p in powers if p.exp.could_extract_minus_sign() and p.base.free_symbols & names}
-        return tuple(sorted(found, key=sp.default_sort_key))
+        bases = {p.base for p in powers if p.exp.could_extract_minus_sign() and p.base.free_symbols & names}
+        return tuple(sorted(bases, key=sp.default_sort_key))
 
     @property
     def _expressions(self) -> tuple[sp.Expr, ...]:
@@ -160,7 +160,7 @@ class Builder:
 
     def lower(self, node: Node, arguments: list[sp.Expr]) -> sp.Expr:
         """The node in sources and statistics, which know from now on what they belong to."""
-        known, self._node = len(self.instructions), node
+        before, self._node = len(self.instructions), node
         try:
             lowered = node.lower(self, *arguments)
         except SymresError:
@@ -168,19 +168,17 @@ class Builder:
         except Exception as error:  # a mistake in the node's own code, whoever wrote it
             found = f"its lower() raised {type(error).__name__}: {error}"
             raise DeclarationError(f"the node {node}", found, "mend the class of the node") from error
-        new = self.instructions[known:]
-        self.instructions[known:] = [replace(i, node=node) if isinstance(i, Mean) else i for i in new]
+        new = self.instructions[before:]
+        self.instructions[before:] = [replace(i, node=node) if isinstance(i, Mean) else i for i in new]
         return lowered
 
     def mean(self, integrand: sp.Expr) -> sp.Expr:
         """The average of a pointwise expression over the neurons; averaging the same twice is one statistic."""
         self._check(integrand)
-        if not integrand.free_symbols & self._widths.keys():
-            return integrand
-        for instruction in self.instructions:
-            if isinstance(instruction, Mean) and instruction.integrand == integrand:
-                return instruction.name
-        name = statistic(1 + sum(isinstance(i, Mean) for i in self.instructions))
+        means = {i.integrand: i.name for i in self.instructions if isinstance(i, Mean)}
+        if not integrand.free_symbols & self._widths.keys() or integrand in means:
+            return means.get(integrand, integrand)
+        name = statistic(1 + len(means))
         self.instructions.append(Mean(name, integrand))
         if self._is_linear(integrand) and self._constant(integrand) == 0:
             self._centred[name] = sp.Integer(0)
@@ -189,8 +187,9 @@ class Builder:
     def batch(self, u: sp.Expr) -> sp.Expr:
         """The average over the inputs of a large batch, for every neuron; averaging the same twice is one average."""
         self._check(u)
-        if not u.free_symbols & self._widths.keys():
-            return u
+        batches = {i.u: i.name for i in self.instructions if isinstance(i, Batch)}
+        if not u.free_symbols & self._widths.keys() or u in batches:
+            return batches.get(u, u)
         if not self._is_linear(u):
             raise UnsupportedLayer(
                 f"the node {self._node}",
@@ -198,12 +197,8 @@ class Builder:
                 f"product has batch statistics that differ from neuron to neuron{self._told(u)}",
                 "normalise before the activation: phi(BatchNorm(Dense(...)))",
             )
-        for instruction in self.instructions:
-            if isinstance(instruction, Batch) and instruction.u == u:
-                return instruction.name
-        name = shared(1 + sum(isinstance(i, Batch) for i in self.instructions))
-        widths = {self._widths[s] for s in u.free_symbols & self._widths.keys()}
-        self._widths[name] = widths.pop() if widths else sp.Integer(1)
+        name = shared(1 + len(batches))
+        self._widths[name] = next(self._widths[s] for s in u.free_symbols if s in self._widths)  # _check: all are equal
         self.instructions.append(Batch(name, u))
         return name
 
@@ -367,8 +362,8 @@ def _check_symbols(forward: sp.Expr) -> None:
     sources = [source(i) for i in range(1, 100)]
     variances = {variance(s, a, b) for s in sources for a, b in ((0, 0), (1, 1), (2, 2), (1, 2))}
     statistics = {at_input(statistic(i), a) for i in range(1, 100) for a in (0, 1, 2)}
-    own = {*sources, *variances, *statistics, *(shared(i) for i in range(1, 100)), *KERNELS}
-    for symbol in sorted(forward.free_symbols & own, key=str):
+    taken = {*sources, *variances, *statistics, *(shared(i) for i in range(1, 100)), *KERNELS}
+    for symbol in sorted(forward.free_symbols & taken, key=str):
         found = f"{symbol} is a kernel or a name of the program's own"
         raise DeclarationError(f"the layer {forward}", found, "rename the parameter")
     require_distinct(f"the layer {forward}", forward.free_symbols)

@@ -70,5 +70,5 @@ def _is_determinant(node: sp.Add) -> bool:
     coefficients = sp.Poly(node, C).all_coeffs()
     if len(coefficients) != 3 or coefficients[1] != 0 or not coefficients[0].is_negative:
         return False
-    rest = sp.Poly(coefficients[2], K1, K2)
-    return rest.degree(K1) == rest.degree(K2) == 1 and all(c.is_positive for c in rest.coeffs())
+    constant = sp.Poly(coefficients[2], K1, K2)
+    return constant.degree(K1) == constant.degree(K2) == 1 and all(c.is_positive for c in constant.coeffs())

@@ -184,9 +184,9 @@ class Notation(LatexPrinter):
 
 def _is_typeset(name: str) -> bool:
     """Whether the name of a symbol stands for itself in LaTeX: a word, or the command of a Greek letter."""
-    found = _TYPED.fullmatch(name)
-    return found is not None and (
-        found[1] is None or found[1] in greek_letters_set or rf"\{found[1]}" in tex_greek_dictionary.values()
+    match = _TYPED.fullmatch(name)
+    return match is not None and (
+        match[1] is None or match[1] in greek_letters_set or rf"\{match[1]}" in tex_greek_dictionary.values()
     )
 
 

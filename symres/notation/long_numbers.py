@@ -5,6 +5,9 @@ A formula with decimals, 0.8944*relu(z)^2, has exact results whose fractions hav
 
 from __future__ import annotations
 
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_DOWN, Context, Decimal
+from fractions import Fraction
+
 import sympy as sp
 
 from ..core.atoms import Opaque
@@ -12,6 +15,7 @@ from ..core.atoms import Opaque
 _LONG = 12  # digits of a numerator or a denominator: beyond, a number is a decimal
 _IN_FRONT = 8  # the same, beyond which a number in front of a sum is multiplied into it
 _SHOWN = 8  # digits for a reader
+_FIRST = Context(prec=_SHOWN, rounding=ROUND_DOWN, Emin=MIN_EMIN, Emax=MAX_EMAX)
 
 
 def is_long(number: sp.Rational, digits: int = _LONG) -> bool:
@@ -77,22 +81,14 @@ def shortened(expr: sp.Expr, dots: str = "...", ten: str = "e{}") -> sp.Expr:
 
 def _rounded(number: sp.Rational, dots: str, ten: str) -> sp.Expr:
     """A symbol that prints as the number's first digits; they are cut, not rounded: the dots stand for the rest."""
-    magnitude = abs(number)
-    size = len(str(magnitude.p)) - len(str(magnitude.q))
-    if magnitude < sp.Integer(10) ** size:
-        size -= 1
-    mantissa = magnitude * sp.Integer(10) ** (_SHOWN - 1 - size)
-    digits, more = str(int(mantissa)), dots
-    if mantissa.is_Integer:
-        digits, more = digits.rstrip("0"), ""
-    if -5 <= size < _SHOWN:
-        head = digits[: size + 1].ljust(size + 1, "0") if size >= 0 else "0"
-        tail = digits[size + 1 :] if size >= 0 else "0" * (-size - 1) + digits
-        power = ""
-    else:
-        head, tail, power = digits[0], digits[1:], ten.format(size)
-    text = head + (f".{tail}" if tail else "") + more + power
-    symbol = sp.Symbol(text.removeprefix(r"1 \cdot "), positive=True)
+    first = _FIRST.divide(Decimal(int(abs(number.p))), Decimal(int(number.q)))
+    is_exact = Fraction(first) == Fraction(int(abs(number.p)), int(number.q))
+    digits, end = (first.normalize(), "") if is_exact else (first, dots)
+    size = digits.adjusted()
+    text = f"{digits:f}{end}"
+    if not -5 <= size < _SHOWN:
+        text = f"{digits.scaleb(-size):f}{end}{ten.format(size)}".removeprefix(r"1 \cdot ")
+    symbol = sp.Symbol(text, positive=True)
     return symbol if number > 0 else -symbol
 
 

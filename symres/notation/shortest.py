@@ -312,8 +312,8 @@ def _with_squares(product: sp.Expr) -> sp.Expr:
         for s in base.free_symbols if base.is_Add else ():
             if factors.get(s + 1) != exponent or not (base == 1 - s or (base == s - 1 and exponent.is_Integer)):
                 continue
-            rest = [f for f in product.args if f not in (base**exponent, (s + 1) ** exponent)]
-            return sp.Mul(*((-1) ** exponent,) * (base == s - 1), *rest, (1 - s**2) ** exponent)
+            others = [f for f in product.args if f not in (base**exponent, (s + 1) ** exponent)]
+            return sp.Mul(*((-1) ** exponent,) * (base == s - 1), *others, (1 - s**2) ** exponent)
     return product
 
 

@@ -60,7 +60,7 @@ def record(report: Report) -> dict[str, object]:
         "quantities": {q.name: _quantity(q) for q in report.quantities},
         "critical_points": [_point(row) for row in rows],
         "critical_points_decimals_at": "gamma = 0" if free else "",
-        "fixed_points": None if report.fixed_points is None else list(map(_fixed_point, report.fixed_points)),
+        "fixed_points": None if report.fixed_points is None else [_fixed_point(row) for row in report.fixed_points],
         "universality_class": report.universality_class,
         "critical_line": None if report.critical_line is None else _expression(report.critical_line),
         "critical_line_weights": None if weights is None else list(map(_expression, weights)),
@@ -82,13 +82,13 @@ def dumps(report: Report) -> str:
     return json.dumps(record(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _exponents(found: Exponents) -> dict[str, object]:
+def _exponents(exponents: Exponents) -> dict[str, object]:
     """K - K* ~ amplitude*l**-kernel, and J ~ l**-jacobian or log J ~ rate*l**power."""
-    values = {name: getattr(found, name) for name in ("kernel", "jacobian", "amplitude")}
-    if found.stretch is not None:
-        values |= {"stretch_power": found.stretch.power, "stretch_rate": found.stretch.rate}
+    values = {name: getattr(exponents, name) for name in ("kernel", "jacobian", "amplitude")}
+    if exponents.stretch is not None:
+        values |= {"stretch_power": exponents.stretch.power, "stretch_rate": exponents.stretch.rate}
     shown = {name: None if e is None else _expression(e) | {"value": _value(e)} for name, e in values.items()}
-    return shown | {"remark": found.remark}
+    return shown | {"remark": exponents.remark}
 
 
 def _growth(curve: GrowthCurve, formulas: tuple[Quantity, ...]) -> dict[str, object]:
@@ -98,41 +98,33 @@ def _growth(curve: GrowthCurve, formulas: tuple[Quantity, ...]) -> dict[str, obj
         "nu_near_gamma_1": None if curve.edge is None else _expression(curve.edge),
         # at one weight of the skip connection, and what follows from the recursion in PDLT (B.26)
         "rows": [
-            _rounded(
+            _plain(
                 {"gamma": row.gamma, "nu": row.nu, "aspect_ratio": row.aspect_ratio}
-                | {"nu_by_pdlt": row.second, "aspect_ratio_by_pdlt": row.published}
+                | {"nu_by_pdlt": row.second, "aspect_ratio_by_pdlt": row.published},
+                _AGREED,
             )
             for row in curve.rows
         ],
     }
 
 
-def _vertex(found: VertexFormulas) -> dict[str, object]:
+def _vertex(vertex: VertexFormulas) -> dict[str, object]:
     """``P' = chi_parallel^2 P + N + 2 sum_k A_k M(K_k, K, C_k)``, ``G' = chi_parallel m^2 G + R``, ``V = P + 2 G``."""
-    formulas = {"N": found.noise, "M": found.memory_noise, "R": found.stream_noise, "m": found.weight}
+    formulas = {"N": vertex.noise, "M": vertex.memory_noise, "R": vertex.stream_noise, "m": vertex.weight}
     shown = {name: _expression(formula) for name, formula in formulas.items()}
-    return {**shown, "steps": {str(symbol): _expression(formula) for symbol, formula in found.steps}}
-
-
-def _rounded(value: object, digits: int = _AGREED) -> object:
-    """JSON whose floats have the digits that every machine agrees on."""
-    if isinstance(value, dict):
-        return {k: _rounded(v, digits) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_rounded(v, digits) for v in value]
-    return float(f"{value:.{digits}g}") if isinstance(value, float) else value
+    return {**shown, "steps": {str(symbol): _expression(formula) for symbol, formula in vertex.steps}}
 
 
 def _initialisation(advised: Advice) -> object:
     """The advice in numbers, and as it is printed; of the trial, what is told."""
-    told = dataclasses.asdict(replace(advised, theory=None, trial=None))
+    document = dataclasses.asdict(replace(advised, theory=None, trial=None))
     trial, theory = advised.trial, advised.theory
     if trial is not None:
         counts = {"networks": trial.networks, "holds": trial.holds, "leaving": trial.leaving}
-        told["trial"] = _rounded({**counts, "typical_range": trial.typical, **_ranges(trial.mean)}, _SIMULATED)
+        document["trial"] = _plain({**counts, "typical_range": trial.typical, **_ranges(trial.mean)}, _SIMULATED)
     if theory is not None:
-        told["theory"] = _rounded(_ranges(theory), _SIMULATED)
-    return _rounded(_plain(told | {"reasons": advised.reasons, "code": advised.code}))
+        document["theory"] = _plain(_ranges(theory), _SIMULATED)
+    return _plain(document | {"reasons": advised.reasons, "code": advised.code}, _AGREED)
 
 
 def _ranges(path: Path) -> dict[str, object]:
@@ -209,20 +201,20 @@ def _value(e: sp.Expr) -> float | None:
     """The float next to an expression; None if it has symbols."""
     if e.free_symbols:
         return None
-    found = float(decimal(e, _FLOAT))
-    return found if math.isfinite(found) else None
+    number = float(decimal(e, _FLOAT))
+    return number if math.isfinite(number) else None
 
 
-def _plain(value: object) -> object:
-    """The value in JSON's own types; numbers that JSON does not know are text."""
+def _plain(value: object, digits: int = _FLOAT) -> object:
+    """The value in JSON's own types, floats with so many digits; numbers that JSON does not know are text."""
     if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
+        return {str(k): _plain(v, digits) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
+        return [_plain(v, digits) for v in value]
     if isinstance(value, Enum):
         return str(value)
     if isinstance(value, mp.mpf):
         return mp.nstr(value, DIGITS)
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
+    if isinstance(value, float):
+        return float(f"{value:.{digits}g}") if math.isfinite(value) else str(value)
     return value if isinstance(value, str | int | float | bool | None) else str(value)

@@ -38,9 +38,31 @@ def page(theory: Theory, width: int) -> str:
 
 
 def html(theory: Theory) -> str:
-    """The results of a theory for notebooks, with the page of the terminal folded."""
+    """The declaration, results, criticality and advice of a theory for notebooks, with the page of the terminal folded.
+
+    Formulas are for MathJax.
+    """
     report, text = _report_and_page(theory, _WIDTH)
-    return theory_in_html(report, theory._title(), text)
+    named = zip(report.formulas, report.heads, strict=True)
+    declared = [equation(f"{name}(z)", f"{head}(z)", side) for (name, side), head in named if name != str(side.func)]
+    declared += [equation(str(left), latex(left), side) for left, side in report.equations]
+    results = "".join(quantity._repr_html_() for quantity in report.quantities)
+    # critical points, the line, explicit or along the kernel, the laws of the depth, remarks
+    sides = (report.critical_line,) if report.critical_line is not None else report.critical_curve or ()
+    lines = zip((C_W, C_b)[-len(sides) :], sides, strict=False)
+    criticality = "".join(point._repr_html_() for point in report.critical_points)
+    criticality += listed(equation(s.name, latex(s), side, label="critical line") for s, side in lines)
+    criticality += "" if report.exponents is None else report.exponents._repr_html_()
+    criticality += listed(Fact("", remark) for remark in report.remarks)
+    parts = [
+        heading(theory._title()),
+        listed(declared),
+        folded("Results", results, is_open=True),
+        folded(f"Criticality: universality class {report.universality_class}", criticality, is_open=True),
+    ]
+    if report.advice is not None:
+        parts.append(folded(report.advice._title().capitalize(), listed(report.advice._facts())))
+    return "".join([*parts, folded("The whole page, as symres derive prints it", preformatted(text))])
 
 
 def summary(theory: Theory) -> dict[str, Plain]:
@@ -129,33 +151,3 @@ def _point(point: CriticalPoint) -> dict[str, Plain]:
         "exact": point.exact,
         "along": None if point.along is None else point.along.name,
     }
-
-
-def theory_in_html(report: Report, title: str, page: str) -> str:
-    """The declaration, results, criticality and advice of a theory: formulas for MathJax, everything longer folded.
-
-    Args:
-        report: what was derived.
-        title: a line above.
-        page: all of it as plain text, which is folded.
-    """
-    named = zip(report.formulas, report.heads, strict=True)
-    declared = [equation(f"{name}(z)", f"{head}(z)", side) for (name, side), head in named if name != str(side.func)]
-    declared += [equation(str(left), latex(left), side) for left, side in report.equations]
-    results = "".join(quantity._repr_html_() for quantity in report.quantities)
-    # critical points, the line, explicit or along the kernel, the laws of the depth, remarks
-    sides = (report.critical_line,) if report.critical_line is not None else report.critical_curve or ()
-    lines = zip((C_W, C_b)[-len(sides) :], sides, strict=False)
-    criticality = "".join(point._repr_html_() for point in report.critical_points)
-    criticality += listed(equation(s.name, latex(s), side, label="critical line") for s, side in lines)
-    criticality += "" if report.exponents is None else report.exponents._repr_html_()
-    criticality += listed(Fact("", remark) for remark in report.remarks)
-    parts = [
-        heading(title),
-        listed(declared),
-        folded("Results", results, is_open=True),
-        folded(f"Criticality: universality class {report.universality_class}", criticality, is_open=True),
-    ]
-    if report.advice is not None:
-        parts.append(folded(report.advice._title().capitalize(), listed(report.advice._facts())))
-    return "".join([*parts, folded("The whole page, as symres derive prints it", preformatted(page))])

@@ -188,12 +188,12 @@ class GrowthCurve(Shown):
 
     def weights_of(self, ratio: float) -> list[float]:
         """The skip weights at which a depth/width is optimal, between the rows by interpolation in 1/r*."""
-        found, wanted = [], 1 / ratio
+        weights, wanted = [], 1 / ratio
         for one, other in pairwise(self.rows):
             low, high = 1 / one.aspect_ratio, 1 / other.aspect_ratio
             if one.gamma is not None and other.gamma is not None and min(low, high) <= wanted < max(low, high):
-                found.append(one.gamma + (other.gamma - one.gamma) * (wanted - low) / (high - low))
-        return found
+                weights.append(one.gamma + (other.gamma - one.gamma) * (wanted - low) / (high - low))
+        return weights
 
 
 @dataclass(frozen=True)

@@ -73,9 +73,9 @@ class Arguments:
         kernels = [s for s in (K, K1, K2, C) if s in self.symbols]
         named = [s for s in kernels if s.name in values]
         if named and named != kernels:
-            listed = ", ".join(s.name for s in kernels)
+            names = ", ".join(s.name for s in kernels)
             raise DeclarationError(
-                f"{self.asked} at {named[0]} = {values[named[0].name]}", f"{listed} belong together", "pass all or none"
+                f"{self.asked} at {named[0]} = {values[named[0].name]}", f"{names} belong together", "pass all or none"
             )
         return self._numbers(values)
 
@@ -84,8 +84,8 @@ class Arguments:
         ignored = {s.name for s in self.unused}
         for name in values:
             if name not in names and name not in ignored:
-                found, listed = f"{self.asked} has no symbol {name}", ", ".join(names) or "none"
-                raise DeclarationError(f"a value for {name}", found, f"its symbols are {listed}")
+                found, choice = f"{self.asked} has no symbol {name}", ", ".join(names) or "none"
+                raise DeclarationError(f"a value for {name}", found, f"its symbols are {choice}")
 
     def _numbers(self, values: Mapping[str, Number]) -> dict[sp.Symbol, sp.Expr]:
         by_name = {s.name: s for s in self.symbols}
@@ -188,8 +188,8 @@ def _towards(defined: sp.Expr, exact: Mapping[sp.Symbol, sp.Expr]) -> tuple[sp.E
     if not vanishing:
         return defined.subs({s: v for s, v in exact.items() if s != C}), C
     end, *equal = vanishing  # both vanish together
-    given = {s: v for s, v in exact.items() if s not in vanishing}
-    return defined.subs(given).subs(dict.fromkeys(equal, end)), end
+    numbers = {s: v for s, v in exact.items() if s not in vanishing}
+    return defined.subs(numbers).subs(dict.fromkeys(equal, end)), end
 
 
 def _at_end(front: sp.Expr, averages: sp.Expr, symbol: sp.Symbol, value: sp.Expr) -> sp.Expr:

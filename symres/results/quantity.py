@@ -299,9 +299,11 @@ class Quantity(Shown):
     def _at_zero(self, exact: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
         """The limit K -> 0: a formula over K has one, from its series; without one, the formula itself."""
         kernel = self.symbols[0]
-        given = {s: v for s, v in exact.items() if s != kernel}  # numbers also tell on which side of 0 a breakpoint is
+        parameters = {
+            s: v for s, v in exact.items() if s != kernel
+        }  # numbers also tell on which side of 0 a breakpoint is
         try:
-            series = self.at(**{s.name: v for s, v in given.items()}).series(0, checked=False).body
+            series = self.at(**{s.name: v for s, v in parameters.items()}).series(0, checked=False).body
         except NoClosedForm:
             value = self.expr.subs(exact) if self.expr is not None else sp.nan
             if value.has(sp.nan, sp.zoo):
@@ -327,16 +329,16 @@ class Quantity(Shown):
             2*C_W/pi
         """
         exact = self._arguments.some_of(values)
-        found = self._put(exact, values)
+        quantity = self._put(exact, values)
         if self.status is Status.UNKNOWN:
-            return found
-        if any(map(_is_undefined, (found.definition, *(s.definition for s in found.steps)))):
+            return quantity
+        if any(map(_is_undefined, (quantity.definition, *(s.definition for s in quantity.steps)))):
             where = ", ".join(f"{s} = {v}" for s, v in exact.items())
             raise NoClosedForm(
                 f"{self.name} as a formula at {where}", "its averages are limits there", "ask for evalf() there"
             )
-        closes = not any(map(_is_undefined, (found.body, *(s.expr for s in found.steps))))
-        return found if closes or self.status is not Status.EXACT else found._opened()
+        closes = not any(map(_is_undefined, (quantity.body, *(s.expr for s in quantity.steps))))
+        return quantity if closes or self.status is not Status.EXACT else quantity._opened()
 
     def _put(self, exact: dict[sp.Symbol, sp.Expr], names: Iterable[str]) -> Quantity:
         """Numbers in the place of symbols, everywhere."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import mpmath as mp
 import sympy as sp
@@ -23,6 +24,7 @@ from ..results.report import Report
 
 DIGITS = 15
 SMALL, LARGE = 3, 2  # orders of expansions
+_VALUES = 256  # of critical points that are remembered: all that a page shows, several times
 STAR = sp.Symbol("K*", positive=True)
 DEPTH = sp.Symbol("l", positive=True)
 CLASSES = {
@@ -68,10 +70,10 @@ def class_and_words(report: Report) -> tuple[str, str]:
     fixed = fixed_by_user(report)
     if fixed:
         free = [name for name in (C_W.name, C_b.name) if name not in fixed]
-        told = " and ".join(f"{name} = {value}" for name, value in fixed.items())
+        numbers = " and ".join(f"{name} = {value}" for name, value in fixed.items())
         ask = f" For the fixed points, give {free[0]} a number, too." if free else ""
         return "not decided", (
-            f"{told} {'is' if len(fixed) == 1 else 'are'} set, but criticality is a choice "
+            f"{numbers} {'is' if len(fixed) == 1 else 'are'} set, but criticality is a choice "
             f"of C_W and C_b. Leave them free for critical points and the universality class.{ask}"
         )
     words = CLASSES.get(report.universality_class, "")
@@ -120,8 +122,9 @@ def _parameters(point: CriticalPoint) -> set[sp.Symbol]:
 # ---- the critical parameters ---------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=_VALUES)
 def value(expr: sp.Expr) -> mp.mpf | None:
-    """The number without a skip connection; None if other parameters remain."""
+    """The number without a skip connection; None if other parameters remain. A root is searched once."""
     exact = at_zero_gamma(expr)
     return None if exact is None else evaluate(exact, {}, DIGITS + 3)[0]
 
@@ -187,9 +190,9 @@ def flow(point: CriticalPoint) -> Flow | None:
 def _factored(coefficient: sp.Expr) -> sp.Expr:
     """The coefficient with the parameters' common factor in front, mostly 1 - gamma**2."""
     front = 1 - gamma**2
-    rest = coefficient.subs(gamma, 0)
-    if coefficient.has(gamma) and vanishes(sp.expand(coefficient - front * rest)):
-        return sp.factor_terms(coefficient) if rest.is_Rational else front * sp.factor_terms(_together(rest))
+    at_zero = coefficient.subs(gamma, 0)
+    if coefficient.has(gamma) and vanishes(sp.expand(coefficient - front * at_zero)):
+        return sp.factor_terms(coefficient) if at_zero.is_Rational else front * sp.factor_terms(_together(at_zero))
     return sp.factor_terms(_together(coefficient))
 
 
@@ -216,14 +219,19 @@ def deep(report: Report) -> tuple[tuple[str, sp.Expr], ...]:
 
     ("K", 3*l/2) and ("J", 1/l), or ("log J", sqrt(l)).
     """
-    found = report.exponents
-    if found is None or found.kernel is None or report.universality_class == "scale-invariant":
+    exponents = report.exponents
+    if exponents is None or exponents.kernel is None or report.universality_class == "scale-invariant":
         return ()
-    rows = [("K" if report.universality_class != "half-stable" else "K - K*", found.amplitude * DEPTH**-found.kernel)]
-    if found.stretch is not None:
-        rows.append(("log J", found.stretch.rate * DEPTH**found.stretch.power))  # J has a power of l in front
-    elif found.jacobian is not None:
-        rows.append(("J", DEPTH ** -rounded(found.jacobian)))
+    rows = [
+        (
+            "K" if report.universality_class != "half-stable" else "K - K*",
+            exponents.amplitude * DEPTH**-exponents.kernel,
+        )
+    ]
+    if exponents.stretch is not None:
+        rows.append(("log J", exponents.stretch.rate * DEPTH**exponents.stretch.power))  # J has a power of l in front
+    elif exponents.jacobian is not None:
+        rows.append(("J", DEPTH ** -rounded(exponents.jacobian)))
     return tuple((left, rounded_law(e).subs(K, STAR)) for left, e in rows)  # of a line: each K* has an amplitude
 
 
@@ -232,16 +240,16 @@ def onset(report: Report) -> str:
 
     Near a half-stable point d' = d - d^2/a, so that 1/d = 1/d_0 + l/a: the law d ~ a/l begins at l = a/d_0.
     """
-    found, point = report.exponents, example(report)
-    if found is None or point is None or not deep(report) or not found.kernel or not found.amplitude:
+    exponents, point = report.exponents, example(report)
+    if exponents is None or point is None or not deep(report) or not exponents.kernel or not exponents.amplitude:
         return ""
     if report.universality_class == "half-stable":
-        first, size = value(point.K), value(found.amplitude)
+        first, size = value(point.K), value(exponents.amplitude)
         if not first or size is None:
             return ""
         from_ = mp.nstr(mp.ceil(abs(size / first)), 2, min_fixed=-1, max_fixed=9).removesuffix(".0")
         return f"this law begins near layer {from_} if the first kernel is twice K*; before, K hardly moves"
-    if found.kernel > 0:
+    if exponents.kernel > 0:
         return "this law holds in layers so deep that the kernel it gives is far below the first kernel"
     return ""
 
@@ -270,9 +278,11 @@ def samples(report: Report, count: int = 10) -> Samples | None:
     if point is not None:
         numbers = {str(s): mp.nstr(value(e), 30) for s, e in ((C_W, point.C_W), (C_b, point.C_b))}
     numbers |= {str(gamma): "0", str(xi): "1"}
-    known = [q for q in map(lambda n: named(report, n), _SAMPLED) if q is not None and q.status is not Status.UNKNOWN]
-    used = {str(s) for q in known for s in q.symbols} - {str(K)}
-    if not known or used - numbers.keys():
+    quantities = [
+        q for q in map(lambda n: named(report, n), _SAMPLED) if q is not None and q.status is not Status.UNKNOWN
+    ]
+    used = {str(s) for q in quantities for s in q.symbols} - {str(K)}
+    if not quantities or used - numbers.keys():
         return None
     kernels = [(k, k) for k in _SAMPLES]
     star = None if point is None or point.K in (K, 0) else value(point.K)
@@ -281,14 +291,14 @@ def samples(report: Report, count: int = 10) -> Samples | None:
     kernels.sort(key=lambda pair: mp.mpf(pair[1]))
     try:
         rows = tuple(
-            (shown, tuple(q.evalf(count, K=k, **{n: numbers[n] for n in names_of(q)}) for q in known))
+            (shown, tuple(q.evalf(count, K=k, **{n: numbers[n] for n in names_of(q)}) for q in quantities))
             for shown, k in kernels
         )
     except SymresError:
         return None
     rounded = {name: mp.nstr(mp.mpf(number), 9).removesuffix(".0") for name, number in numbers.items()}
     setting = ", ".join(f"{n} = {rounded[n]}" for n in numbers if n in used)
-    return Samples(tuple(q.name for q in known), rows, setting)
+    return Samples(tuple(q.name for q in quantities), rows, setting)
 
 
 def names_of(quantity: Quantity) -> list[str]:
@@ -321,14 +331,14 @@ def expansions(q: Quantity) -> list[Expansion]:
     for expand, order, limit in ((q.series, SMALL, sp.S.Zero), (q.asymptotics, LARGE, sp.oo)):
         try:
             with limited(Stage.EXPANSION, q.name):
-                found = expand(order)
+                series = expand(order)
         except OutOfBudget as error:
             out.append(Expansion(limit, None, error.found))
             continue
         except NoClosedForm:
             continue
-        if found.body != 0 and not any(isinstance(node, Enclosable) for node in sp.preorder_traversal(found.body)):
+        if series.body != 0 and not any(isinstance(node, Enclosable) for node in sp.preorder_traversal(series.body)):
             out.append(
-                Expansion(limit, found.body, found.reason.reach if isinstance(found.reason, SeriesRange) else "")
+                Expansion(limit, series.body, series.reason.reach if isinstance(series.reason, SeriesRange) else "")
             )
     return out

@@ -136,7 +136,7 @@ def between_pixels(xs: np.ndarray, ys: np.ndarray, kernel: np.ndarray, chi: np.n
 
 def _jumps(kernel: np.ndarray, chi: np.ndarray) -> np.ndarray:
     """Where the kernel ends elsewhere than at a neighbour: chi_perp passes 1 there without being 1."""
-    found = np.zeros(kernel.shape, dtype=bool)
+    jumps = np.zeros(kernel.shape, dtype=bool)
     with np.errstate(divide="ignore", invalid="ignore"):
         kernels, chis = np.log(kernel), np.log(chi)
         for here, there in ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1])):
@@ -144,9 +144,9 @@ def _jumps(kernel: np.ndarray, chi: np.ndarray) -> np.ndarray:
             usual = steps[~moved & np.isfinite(steps)]
             jump = min(_JUMP, _STEEP * float(np.median(usual))) if usual.size else _JUMP
             far = moved & (steps > jump)
-            found[here] |= far
-            found[there] |= far
-    return found
+            jumps[here] |= far
+            jumps[there] |= far
+    return jumps
 
 
 def length_inside(line: Line, xs: np.ndarray, ys: np.ndarray) -> float:

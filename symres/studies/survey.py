@@ -59,7 +59,7 @@ _SETTING = {"C_W": sp.Rational(13, 10), "C_b": sp.Rational(1, 10), "gamma": sp.R
 
 
 @dataclass(frozen=True)
-class Known:
+class NamedAverage:
     """One average of an activation."""
 
     key: str  # what is averaged, in ASCII: ``f^2``, ``f' f'``
@@ -130,14 +130,14 @@ def quadrature_check(layer: Layer | Activation | Theory | str) -> CheckReport:
     return check(derive(layer), against="quadrature", progress=False)
 
 
-def averages(what: Declared | Layer | Theory) -> list[Known]:
+def averages(what: Declared | Layer | Theory) -> list[NamedAverage]:
     """The Gaussian averages that one asks for of an activation, or of the only one in a layer.
 
     Raises:
         DeclarationError: it is not an activation; a layer of several.
 
     Examples:
-        >>> {known.key: known.quantity.expr for known in sr.averages("sin")}["f f"]
+        >>> {average.key: average.quantity.expr for average in sr.averages("sin")}["f f"]
         exp(-K1/2 - K2/2)*sinh(C)
     """
     if not isinstance(what, Layer | Theory):
@@ -149,7 +149,7 @@ def averages(what: Declared | Layer | Theory) -> list[Known]:
     return averages(Activation(formulas[0].name, formulas[0].expr, formulas[0].parameters))
 
 
-def averages_of(phi: Activation) -> Iterator[Known]:
+def averages_of(phi: Activation) -> Iterator[NamedAverage]:
     """<f>, <f^2>, <f'^2>, <f^4> in one input and <f f>, <f' f'>, <f^2 f^2> in two; parameters stay symbols."""
     f = phi(z)
     slope = f.diff(z)
@@ -157,13 +157,13 @@ def averages_of(phi: Activation) -> Iterator[Known]:
     two = {"f f": f, "f' f'": slope, "f^2 f^2": f**2}
     for key, integrand in one.items():
         asked = Expectation(integrand.subs(z, x1), K)
-        yield Known(key, asked, _known(key, (K,), partial(expect, integrand)))
+        yield NamedAverage(key, asked, _average_or_reason(key, (K,), partial(expect, integrand)))
     for key, integrand in two.items():
         asked = Expectation(integrand.subs(z, x1) * integrand.subs(z, x2), K1, C, K2)
-        yield Known(key, asked, _known(key, (K1, K2, C), partial(expect2, integrand, integrand)))
+        yield NamedAverage(key, asked, _average_or_reason(key, (K1, K2, C), partial(expect2, integrand, integrand)))
 
 
-def _known(key: str, arguments: tuple[sp.Symbol, ...], ask: Callable[[], Quantity]) -> Quantity:
+def _average_or_reason(key: str, arguments: tuple[sp.Symbol, ...], ask: Callable[[], Quantity]) -> Quantity:
     """An average, or that it does not exist: powers of infinite slopes."""
     try:
         return ask()
@@ -196,8 +196,8 @@ def surveyed(activation: str, layer: str, theory: Theory) -> Surveyed:
     """The criticality of one theory."""
     phase, why = None, ""
     try:
-        known = {s.name: _SETTING[s.name] for s in theory.layer.parameters if s.name in _SETTING}
-        phase = theory.phase(K=1, **known)
+        numbers = {s.name: _SETTING[s.name] for s in theory.layer.parameters if s.name in _SETTING}
+        phase = theory.phase(K=1, **numbers)
     except SymresError as error:
         why = error.found
     return Surveyed(

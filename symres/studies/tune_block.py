@@ -48,8 +48,8 @@ def tune_block(
         raise DeclarationError(_ASKED, "it needs one of gamma and xi", "pass gamma=, to get xi, or xi=, to get gamma")
     sizes = {len(G) for G in (G_RR, G_zz, G_Rz) if isinstance(G, Sequence | np.ndarray)}
     if len(sizes) > 1:
-        listed = " and of ".join(map(str, sorted(sizes)))
-        raise DeclarationError(_ASKED, f"the correlators are of {listed} samples", "measure all three together")
+        counts = " and of ".join(map(str, sorted(sizes)))
+        raise DeclarationError(_ASKED, f"the correlators are of {counts} samples", "measure all three together")
     block, stream, both = (_mean_diagonal(G, name) for G, name in ((G_RR, "G_RR"), (G_zz, "G_zz"), (G_Rz, "G_Rz")))
     if block <= 0 or stream <= 0:
         raise DeclarationError(_ASKED, f"G_RR = {block:g}, G_zz = {stream:g}", "both are mean squares, greater than 0")

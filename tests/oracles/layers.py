@@ -69,4 +69,4 @@ def rows_about_jacobians(forward, claims, *, K="1.1", depth=2, precision=0.013, 
     if sr.C not in claims["kernel_map"].symbols:
         numbers.pop(sr.C, None)
     task = Task(FakeTheory(layer.forward, claims), claims, numbers, seed, Budget(precision), ORDINARY, False, {})
-    return jacobian_rows(task, sp.Rational(K), depth, lambda share: None)
+    return jacobian_rows(task, sp.Rational(K), depth)

@@ -177,7 +177,7 @@ def rows(layer, values, setting, *, K="1", depth=2, seed=0, precision=0.003):
     theory = derived(layer)
     numbers = {s: sp.Rational(setting[s.name]) for s in layer.parameters}
     task = Task(theory, theory.quantities, numbers, seed, Budget(precision), ORDINARY, False, {})
-    return depth_rows(task, VERTEX, lambda place: values[: depth + 1], sp.Rational(K), lambda share: None)
+    return depth_rows(task, VERTEX, lambda place: values[: depth + 1], sp.Rational(K))
 
 
 RELU = {"C_W": "3/2", "C_b": "0", "gamma": "1/2"}

@@ -248,13 +248,13 @@ def switch_points(expr: sp.Expr, variable: sp.Symbol, digits: int = _DIGITS) -> 
             controls.update(a - b for i, a in enumerate(node.args) for b in node.args[:i])
         elif isinstance(node, sp.core.relational.Relational):
             controls.add(node.lhs - node.rhs)
-    found: list[mp.mpf] = []
+    zeros: list[mp.mpf] = []
     with mp.workdps(digits):
         for control in controls:
             if control.free_symbols == {variable}:
-                found.extend(_zeros(control, variable, digits))
+                zeros.extend(_zeros(control, variable, digits))
         unique: list[mp.mpf] = []
-        for point in sorted(found):
+        for point in sorted(zeros):
             if not unique or point - unique[-1] > mp.mpf(10) ** (10 - digits) * (1 + abs(point)):
                 unique.append(point)
     return tuple(unique)

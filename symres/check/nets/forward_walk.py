@@ -84,8 +84,9 @@ class Forward:
             combine = {sp.Add: np.add, sp.Mul: np.multiply, sp.Max: np.maximum, sp.Min: np.minimum}[expr.func]
             places = [self._slot(a) for a in expr.args]
             return lambda net, held: reduce(combine, (held[place] for place in places))
-        if len([a for a in expr.args if a.has(z, Node)]) == 1:  # a power, or a function that was not declared
-            argument = next(a for a in expr.args if a.has(z, Node))
+        varying = [a for a in expr.args if a.has(z, Node)]
+        if len(varying) == 1:  # a power, or a function that was not declared
+            (argument,) = varying
             others = {a: self._exact(a) for a in expr.args if a is not argument}
             formula = expr.func(*(others.get(a, z) for a in expr.args))
             return self._pointwise(NumericFunction(formula, z), argument)

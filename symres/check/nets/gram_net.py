@@ -100,12 +100,12 @@ def root(gram: np.ndarray) -> np.ndarray:
     size = gram.shape[-1]
     factor = np.zeros_like(gram)
     for j in range(size):
-        known = np.matmul(factor[..., j:, :j], factor[..., j, :j, None])[..., 0]
-        rest = gram[..., j:, j] - known
+        explained = np.matmul(factor[..., j:, :j], factor[..., j, :j, None])[..., 0]
+        left = gram[..., j:, j] - explained
         # identical inputs leave a remainder of rounding errors, which must not be divided by
-        alive = rest[..., :1] > 1e-15 * gram[..., j, j, None]
-        diagonal = np.sqrt(np.where(alive, rest[..., :1], 1.0))
-        factor[..., j:, j] = np.where(alive, rest / diagonal, 0.0)
+        alive = left[..., :1] > 1e-15 * gram[..., j, j, None]
+        diagonal = np.sqrt(np.where(alive, left[..., :1], 1.0))
+        factor[..., j:, j] = np.where(alive, left / diagonal, 0.0)
     return factor
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..rules.nested_panels import SharedPanels
 from .limit_net import LimitNet
 from .random_field import Affine, Operand, OracleLimit, RandomField, at_input
+from .source_law import Rules
 
 
 class _Exchangeable(LimitNet):
@@ -53,18 +53,13 @@ class LimitBatch(_Exchangeable):
     """
 
     def __init__(
-        self,
-        covariance: np.ndarray,
-        shared: float,
-        resolution: int = 1,
-        differences: np.ndarray | None = None,
-        panels: SharedPanels | None = None,
+        self, covariance: np.ndarray, shared: float, rules: Rules, differences: np.ndarray | None = None
     ) -> None:
         covariance = np.asarray(covariance, dtype=float)
         kernel = covariance[0, 0]
         if differences is not None:
             differences = _with_member(np.asarray(differences, dtype=float), 2 * (kernel - shared), 0.0)
-        super().__init__(_with_member(covariance, shared, kernel), resolution, differences, panels)
+        super().__init__(_with_member(covariance, shared, kernel), rules, differences)
 
     def _representative(self, a: int, b: int) -> tuple[int, int]:
         if a == b:
@@ -86,25 +81,16 @@ class CoupledBatch(_Exchangeable):
         shared: the covariance of any two inputs in one network.
         lost: by how much covariances between networks are smaller.
         fall: 1 minus the correlation of the weights.
-        resolution: as of ``LimitNet``, like panels.
+        rules: of integration.
         same: whether the last input is the first one.
     """
 
-    def __init__(
-        self,
-        kernel: float,
-        shared: float,
-        lost: float,
-        fall: float,
-        resolution: int = 1,
-        same: bool = False,
-        panels: SharedPanels | None = None,
-    ) -> None:
+    def __init__(self, kernel: float, shared: float, lost: float, fall: float, rules: Rules, same: bool) -> None:
         size = 4 if same else 3
         self._across, self._fall = _ACROSS[:size, :size], 0.0  # the stream is as it was given
         halves = np.array([0.0, kernel - shared, kernel - shared + lost, lost])
         apart = halves[np.array(_ALIKE)[:size, :size]]
-        super().__init__(kernel - apart, resolution, 2 * apart, panels)
+        super().__init__(kernel - apart, rules, 2 * apart)
         self._fall = fall
 
     def _representative(self, a: int, b: int) -> tuple[int, int]:
@@ -123,9 +109,9 @@ _ALIKE = ((0, 1, 2, 3), (1, 0, 2, 2), (2, 2, 0, 1), (3, 2, 1, 0))  # of two of t
 _ACROSS = np.array([[False, False, True, True]] * 2 + [[True, True, False, False]] * 2)
 
 
-def _with_member(matrix: np.ndarray, mixed: float, own: float) -> np.ndarray:
+def _with_member(matrix: np.ndarray, mixed: float, variance: float) -> np.ndarray:
     size = len(matrix)
     result = np.full((size + 1, size + 1), mixed)
     result[:size, :size] = matrix
-    result[size, size] = own
+    result[size, size] = variance
     return result

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 from ..formulas.rounding_noise import of_square
 from ..rules.adaptive_panels import rounding
-from ..rules.nested_panels import SharedPanels
 from .random_field import (
     Affine,
     Operand,
@@ -19,8 +20,9 @@ from .random_field import (
     is_same_function,
     leaves,
 )
-from .source_law import SourceLaw, pair_of
+from .source_law import Rules, SourceLaw, pair_of
 
+_FINE = Rules()
 _CANCELLED = 0.01  # a correlation below this has lost digits in the difference of the inputs
 
 
@@ -29,23 +31,16 @@ class LimitNet(SourceLaw):
 
     Args:
         covariance: of the stream over the inputs, (inputs, inputs).
-        resolution: 0 or 1, the finer one.
+        rules: of integration.
         differences: <(z_a - z_b)^2>, where the covariance cannot hold its digits.
-        panels: what is known of averages in other nets of the same functions.
     """
 
-    def __init__(
-        self,
-        covariance: np.ndarray,
-        resolution: int = 1,
-        differences: np.ndarray | None = None,
-        panels: SharedPanels | None = None,
-    ) -> None:
+    def __init__(self, covariance: np.ndarray, rules: Rules = _FINE, differences: np.ndarray | None = None) -> None:
         covariance = np.asarray(covariance, dtype=float)
         if differences is None:
             variances = np.diag(covariance)
             differences = variances[:, None] + variances - 2 * covariance
-        super().__init__(len(covariance), resolution, panels)
+        super().__init__(len(covariance), rules)
         self.subtracted = 0.0  # rounding errors of squared differences that were found from second moments
         self._entered: list[Operand] = []
         self._stream = self._drawn(covariance, differences, np.abs(covariance))
@@ -57,8 +52,6 @@ class LimitNet(SourceLaw):
 
     def mean(self, u: Operand) -> np.ndarray:
         """Average over the neurons, one number per input."""
-        if not isinstance(u, RandomField):
-            return np.asarray(u, dtype=float)
         return np.array(
             [
                 sum(at_input(c, a) * self._product([(f, a) for f in factors])[0] for c, factors in expanded(u))
@@ -68,7 +61,7 @@ class LimitNet(SourceLaw):
 
     def dense(self, u: Operand, C_W: float, C_b: float, width: float = 1.0) -> RandomField:
         """A fresh Gaussian source; its covariance does not depend on the width."""
-        moments, differences, sizes = self.measured(u)
+        moments, differences, sizes = self.moments(u)
         self._entered.append(u)
         return self._drawn(C_b + C_W * moments, C_W * differences, C_b + C_W * sizes)
 
@@ -76,15 +69,11 @@ class LimitNet(SourceLaw):
         """Refused: the inputs are no batch (see ``LimitBatch``)."""
         raise OracleLimit("an average over the inputs", "the inputs are not a batch", "walk the layer with a batch")
 
-    def moments(self, u: Operand) -> tuple[np.ndarray, np.ndarray]:
-        """<u_a u_b> and <(u_a - u_b)^2> for all pairs of inputs.
+    def moments(self, u: Operand) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """<u_a u_b> and <(u_a - u_b)^2> for all pairs of inputs, and what rounding errors of the first are relative to.
 
         The second keeps its digits for nearly equal inputs.
         """
-        return self.measured(u)[:2]
-
-    def measured(self, u: Operand) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The moments, and of the first of them the size that their rounding errors are relative to."""
         second, difference, size = np.empty((3, self._inputs, self._inputs))
         for a in range(self._inputs):
             for b in [a, *range(a)]:
@@ -98,7 +87,7 @@ class LimitNet(SourceLaw):
         return second, difference, size
 
     def _representative(self, a: int, b: int) -> tuple[int, int]:
-        """The pair of inputs with the same law as this one that ``measured`` comes to first."""
+        """The pair of inputs with the same law as this one that ``moments`` comes to first."""
         return a, b
 
     def _between(
@@ -107,11 +96,11 @@ class LimitNet(SourceLaw):
         """Second moment, squared difference and size for one pair, those of each input with itself being known."""
         if a == b:
             for c in range(a):  # known already: susceptibilities are measured by inputs of one kernel
-                known = (*self._sources, *self._sizes)  # the same function of sources with the same laws
-                if all(law[a, a] == law[c, c] for law in known) and is_same_function(u, a, c):
+                laws = (*self._sources, *self._sizes)  # the same function of sources with the same laws
+                if all(law[a, a] == law[c, c] for law in laws) and is_same_function(u, a, c):
                     return second[c, c], 0.0, size[c, c]
-            value, own = self._second(u, a, a)
-            return value, 0.0, own
+            value, square_size = self._second(u, a, a)
+            return value, 0.0, square_size
         if self._is_one(u, a, b):
             return second[a, a], 0.0, size[a, a]
         direct = self._difference(u, a, b, second[a, a])
@@ -124,7 +113,7 @@ class LimitNet(SourceLaw):
         else:
             mixed, apart = (both - direct) / 2, size[a, a] + size[b, b]
         # where the arguments are sources made here, their errors are relative to their standard deviations
-        forms = leaves([(u, a), (u, b)]).values() if isinstance(u, RandomField) else ()
+        forms = leaves([(u, a), (u, b)]).values()
         made = any(source >= self._given for form, _ in forms for source in form.coefficients)
         if made and not isinstance(u, Affine):
             apart = max(apart, np.sqrt(second[a, a]) * np.sqrt(second[b, b]))
@@ -146,26 +135,20 @@ class LimitNet(SourceLaw):
         Returns:
             Relative to second moments, the sum over the functions. Those whose argument is not Gaussian are left out.
         """
-        found: dict[int, float] = {}
-        places = [
-            (field, a) for field in (*self._entered, u) if isinstance(field, RandomField) for a in range(self._inputs)
-        ]
+        losses: dict[int, float] = {}
+        places = [(operand, a) for operand in (*self._entered, u) for a in range(self._inputs)]
         for function, argument, a in declared(places):
             sigma = np.sqrt(self._covariance((argument, a), (argument, a)))
             error = of_square(function, float(argument.constant[a]), float(sigma))
-            found[id(function)] = max(found.get(id(function), 0.0), error)
-        return sum(found.values())
+            losses[id(function)] = max(losses.get(id(function), 0.0), error)
+        return sum(losses.values())
 
     def _second(self, u: Operand, a: int, b: int) -> np.ndarray:
-        if not isinstance(u, RandomField):
-            return pair_of(at_input(u, a) * at_input(u, b))
-        terms = expanded(u)
-        products = (
-            pair_of(at_input(c, a) * at_input(d, b)) * self._product([(f, a) for f in left] + [(f, b) for f in right])
-            for c, left in terms
-            for d, right in terms
-        )
-        return sum(products, np.zeros(2))
+        terms, total = expanded(u), np.zeros(2)
+        for (c, left), (d, right) in product(terms, repeat=2):
+            places: list[Place] = [*((f, a) for f in left), *((f, b) for f in right)]
+            total += pair_of(at_input(c, a) * at_input(d, b)) * self._product(places)
+        return total
 
     def _difference(self, u: Operand, a: int, b: int, size: float) -> float | None:
         """<(u_a - u_b)^2> without a difference of large numbers.
@@ -183,7 +166,7 @@ class LimitNet(SourceLaw):
             groups = self._independent([[(f, a), (f, b)] for f in factors])
             if len(groups) > 1:
                 return float(at_input(factor, a)) ** 2 * self._difference_of_product(groups)
-        places = [(u, a), (u, b)]
+        places: list[Place] = [(u, a), (u, b)]
         _, basis, _ = self._reduced(places)
         if len(basis) > 2 and terms[0][1] != (u,):
             return None
@@ -210,9 +193,9 @@ class LimitNet(SourceLaw):
         if len(ones) == 1:
             field, a = ones[0]
             _, b = others[0]
-            known = self._difference(field, a, b, first)
-            if known is not None:
-                return first, second, known
+            distance = self._difference(field, a, b, first)
+            if distance is not None:
+                return first, second, distance
         return first, second, float(self._integral(group, _squared_distance)[0])
 
 
@@ -227,16 +210,9 @@ class CoupledNet(LimitNet):
     weights. Further arguments are those of ``LimitNet``.
     """
 
-    def __init__(
-        self,
-        covariance: np.ndarray,
-        fall: float,
-        resolution: int = 1,
-        differences: np.ndarray | None = None,
-        panels: SharedPanels | None = None,
-    ) -> None:
+    def __init__(self, covariance: np.ndarray, fall: float, rules: Rules, differences: np.ndarray) -> None:
         self._fall = 0.0  # the stream is as it was given
-        super().__init__(covariance, resolution, differences, panels)
+        super().__init__(covariance, rules, differences)
         self._fall = fall
 
     def _drawn(self, covariance: np.ndarray, differences: np.ndarray, sizes: np.ndarray) -> Affine:
@@ -246,7 +222,5 @@ class CoupledNet(LimitNet):
 
 def _squared_distance(*values: np.ndarray) -> np.ndarray:
     """The square of the product of what is at even places less that of what is at odd ones."""
-    if len(values) == 2:
-        return np.asarray((values[0] - values[1]) ** 2)
     one, other = (np.prod(np.broadcast_arrays(*values[k::2]), axis=0) for k in (0, 1))
     return np.asarray((one - other) ** 2)

@@ -6,17 +6,18 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from typing import TypeAlias, TypeGuard, Union
 
 import numpy as np
-import sympy as sp
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ...core.errors import SymresError
 from ..formulas.numeric_formula import Elementwise, NumericFunction
 
-Place: TypeAlias = tuple["RandomField", int]  # a field at one of the inputs
+Place: TypeAlias = tuple["Operand", int]  # a field or a number at one of the inputs
 Leaf: TypeAlias = tuple["Affine", int]
 Operand: TypeAlias = Union["RandomField", np.ndarray, float]  # a number for all inputs, or one for each
 Term: TypeAlias = tuple[np.ndarray | float, tuple["RandomField", ...]]  # a number (per input) times fields
 Held: TypeAlias = dict[tuple[int, int], np.ndarray | float]  # values of fields, by identity and input
+
+_POWERS = (1, 2, 3, 4)  # of fields, that are products of them
 
 
 class OracleLimit(SymresError):
@@ -52,7 +53,7 @@ class RandomField(NDArrayOperatorsMixin, Elementwise):
     def apply(self, function: NumericFunction) -> RandomField:
         """A function of one variable, elementwise."""
         base, exponent = function.expr.as_base_exp()
-        if base == function.variable and exponent in (1, 2, 3, 4):
+        if base == function.variable and exponent in _POWERS:
             return combine(np.power, (self, float(exponent)))
         return Applied(function, (self,))
 
@@ -102,24 +103,24 @@ class Applied(RandomField):
 
 def combine(ufunc: np.ufunc, args: tuple[Operand, ...]) -> RandomField:
     """An operation on fields: affine forms stay affine, sums and products stay sums and products of fields."""
-    plain = [not isinstance(a, RandomField) for a in args]
-    affine = all(p or isinstance(a, Affine) for p, a in zip(plain, args, strict=True))
     if ufunc is np.subtract:
-        subtrahend = args[1]
-        negated = combine(np.negative, (subtrahend,)) if isinstance(subtrahend, RandomField) else -subtrahend
-        return combine(np.add, (args[0], negated))
+        return combine(np.add, (args[0], -args[1]))
     if ufunc is np.negative:
         return combine(np.multiply, (args[0], np.array(-1.0)))
     if ufunc is np.positive and isinstance(args[0], RandomField):
         return args[0]
-    if ufunc in (np.divide, np.true_divide) and plain[1]:
+    if ufunc is np.divide and _is_number(args[1]):
         return combine(np.multiply, (args[0], 1.0 / np.asarray(args[1], dtype=float)))
     if ufunc is np.square:
         return combine(np.power, (args[0], 2.0))
-    if ufunc is np.power and isinstance(args[0], RandomField) and _is_small_power(args[1]):
-        return _power(args[0], int(args[1]))
-    if affine and ufunc in (np.add, np.multiply):
-        form, other = (args[1], args[0]) if plain[0] else args
+    if ufunc is np.power and isinstance(args[0], RandomField) and _is_number(args[1]):
+        power, exponent = args[0], args[1]
+        if np.ndim(exponent) == 0 and exponent in _POWERS:
+            for _ in range(int(exponent) - 1):
+                power = Applied(np.multiply, (power, args[0]))
+            return power
+    if ufunc in (np.add, np.multiply):
+        form, other = (args[1], args[0]) if _is_number(args[0]) else args
         if ufunc is np.add and isinstance(form, Affine) and (isinstance(other, Affine) or _is_number(other)):
             return form.plus(other)
         if ufunc is np.multiply and isinstance(form, Affine) and _is_number(other):
@@ -131,37 +132,24 @@ def _is_number(operand: Operand) -> TypeGuard[np.ndarray | float]:
     return not isinstance(operand, RandomField)
 
 
-def _is_small_power(exponent: Operand) -> TypeGuard[float]:
-    return _is_number(exponent) and np.ndim(exponent) == 0 and float(exponent) in (1.0, 2.0, 3.0, 4.0)
-
-
-def _power(field: RandomField, exponent: int) -> RandomField:
-    result = field
-    for _ in range(exponent - 1):
-        result = Applied(np.multiply, (result, field))
-    return result
-
-
 def at_input(number: np.ndarray | float, a: int) -> np.ndarray | float:
     """What a number for all inputs, or one for each, is at one of them."""
     return number[a] if isinstance(number, np.ndarray) and number.ndim else number
 
 
-def expanded(field: RandomField) -> list[Term]:
-    """The field as a sum of (number per input) * (product of fields)."""
-    if isinstance(field, Applied):
-        if field.function is np.add:
-            found = [term for a in field.arguments for term in _terms(a)]
-            return [term for term in found if np.any(term[0])] or found[:1]
-        if field.function is np.multiply:
-            first, second = (_terms(a) for a in field.arguments)
+def expanded(operand: Operand) -> list[Term]:
+    """A field or a number as a sum of (number per input) * (product of fields)."""
+    if not isinstance(operand, RandomField):
+        return [(operand, ())]
+    if isinstance(operand, Applied):
+        if operand.function is np.add:
+            terms = [term for a in operand.arguments for term in expanded(a)]
+            return [term for term in terms if np.any(term[0])] or terms[:1]
+        if operand.function is np.multiply:
+            first, second = map(expanded, operand.arguments)
             if len(first) * len(second) <= 16:
                 return [(c * d, f + g) for c, f in first for d, g in second]
-    return [(1.0, (field,))]
-
-
-def _terms(argument: Operand) -> list[Term]:
-    return expanded(argument) if isinstance(argument, RandomField) else [(argument, ())]
+    return [(1.0, (operand,))]
 
 
 def is_same_function(operand: Operand, a: int, b: int) -> bool:
@@ -175,7 +163,7 @@ def is_same_function(operand: Operand, a: int, b: int) -> bool:
 
 
 def _parts(places: Iterable[Place]) -> Iterator[Place]:
-    """Fields and all that they are functions of, each once."""
+    """Fields and numbers, and all that they are functions of, each once."""
     stack, seen = list(places), set()
     while stack:
         field, a = stack.pop()
@@ -183,21 +171,21 @@ def _parts(places: Iterable[Place]) -> Iterator[Place]:
             seen.add((id(field), a))
             yield field, a
             if isinstance(field, Applied):
-                stack.extend((argument, a) for argument in field.arguments if isinstance(argument, RandomField))
+                stack.extend((argument, a) for argument in field.arguments)
 
 
 def leaves(places: Iterable[Place]) -> dict[tuple[int, int], Leaf]:
     """The Gaussian variables in some fields: their largest affine parts, by identity."""
-    found = {(id(field), a): (field, a) for field, a in _parts(places) if isinstance(field, Affine)}
-    return dict(sorted(found.items(), key=lambda item: item[0][1]))
+    forms = {(id(field), a): (field, a) for field, a in _parts(places) if isinstance(field, Affine)}
+    return dict(sorted(forms.items(), key=lambda item: item[0][1]))
 
 
 def kinks(places: Iterable[Place]) -> dict[tuple[int, int], list[float]]:
     """Where declared functions switch, for every leaf that is the argument of one."""
-    found: dict[tuple[int, int], list[float]] = {}
+    switches: dict[tuple[int, int], list[float]] = {}
     for function, argument, a in declared(places):
-        found.setdefault((id(argument), a), []).extend(map(float, function.breaks))
-    return found
+        switches.setdefault((id(argument), a), []).extend(map(float, function.breaks))
+    return switches
 
 
 def declared(places: Iterable[Place]) -> Iterator[tuple[NumericFunction, Affine, int]]:
@@ -220,12 +208,12 @@ def value(field: Operand, a: int, held: Held) -> np.ndarray | float:
     return held[key]
 
 
-def straight_line(places: Iterable[Place], given: Sequence[tuple[int, int]]) -> tuple[Hashable, ...]:
+def straight_line(places: Iterable[Place], leaf_keys: Sequence[tuple[int, int]]) -> tuple[Hashable, ...]:
     """What fields do with leaves, as hashable data: equal data are equal functions of the leaves.
 
     Leaves are given by identity and input, in their order (see ``leaves``).
     """
-    slots: dict[tuple[int, int], int] = {key: slot for slot, key in enumerate(given)}
+    slots: dict[tuple[int, int], int] = {key: slot for slot, key in enumerate(leaf_keys)}
     steps: list[Hashable] = []
 
     def visit(operand: Operand, a: int) -> Hashable:
@@ -235,17 +223,15 @@ def straight_line(places: Iterable[Place], given: Sequence[tuple[int, int]]) -> 
         if key not in slots:
             assert isinstance(operand, Applied)  # leaves are given
             steps.append((operand.function, *(visit(argument, a) for argument in operand.arguments)))
-            slots[key] = len(given) + len(steps) - 1
+            slots[key] = len(leaf_keys) + len(steps) - 1
         return (slots[key],)
 
     return tuple(visit(field, a) for field, a in places), tuple(steps)
 
 
-def _operand(argument: Operand | sp.Basic, inputs: int) -> Operand:
+def _operand(argument: Operand, inputs: int) -> Operand:
     if isinstance(argument, RandomField):
         return argument
-    if isinstance(argument, sp.Basic):
-        argument = float(argument)
     array = np.asarray(argument, dtype=float)
     if array.ndim and array.shape[-1] not in (1, inputs):
         raise TypeError(f"an array of shape {array.shape} next to a neuron of an infinitely wide network")

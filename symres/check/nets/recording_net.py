@@ -41,7 +41,7 @@ class RecordingNet(GramNet):
         Hermite polynomials 1 to 4 of the normals of each draw, and products of the first two of different draws of one
         width. All of them are uncorrelated.
         """
-        found = []
+        averages = []
         by_width: dict[int, list[np.ndarray]] = {}
         for drawn in self._drawn:
             by_width.setdefault(drawn.shape[1], []).append(drawn)
@@ -53,8 +53,8 @@ class RecordingNet(GramNet):
                 for other in draws[max(0, k - _MOST) : k]:
                     others = (other * other - 1) / np.sqrt(2)
                     functions += [e * other, e * others, second * other, second * others]
-                found += [function.sum(axis=1) / np.sqrt(width) for function in functions]
-        return np.stack(found, axis=1)
+                averages += [function.sum(axis=1) / np.sqrt(width) for function in functions]
+        return np.stack(averages, axis=1)
 
 
 class SpectatorNet(RecordingNet):
@@ -81,12 +81,12 @@ class SpectatorNet(RecordingNet):
         return super()._gram(_own(u), C_W, C_b)
 
     def _correlated(self, factor: np.ndarray, fan_out: int) -> np.ndarray:
-        own, number = super()._correlated(factor, fan_out), len(self._drawn) - 1
+        neurons, number = super()._correlated(factor, fan_out), len(self._drawn) - 1
         if number == _SPECTATORS - 1:
             raise OracleLimit("the conditional kernel", f"the layer has over {number} draws", "take fewer layers")
-        spectators = np.zeros((len(own), _SPECTATORS, 1))
+        spectators = np.zeros((len(neurons), _SPECTATORS, 1))
         spectators[:, number] = factor[:, 0, :1]
-        return np.concatenate([own, spectators], axis=1)
+        return np.concatenate([neurons, spectators], axis=1)
 
 
 def _own(u: Neurons) -> np.ndarray:

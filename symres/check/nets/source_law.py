@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,23 +26,25 @@ def unplanned() -> SharedPanels:
     return SharedPanels((coarse[1], coarse[2]), (_TOLERANCE[1], _TOLERANCE[2]))
 
 
+class Rules(NamedTuple):
+    """How averages are integrated."""
+
+    resolution: int = 1  # 0, or 1, the finer one
+    panels: SharedPanels | None = None  # of averages of the same functions in other nets; None if there are none
+
+
 class SourceLaw:
-    """The joint law of Gaussian sources over some inputs, and averages of fields made of them.
+    """The joint law of Gaussian sources over some inputs, and averages of fields made of them by some rules.
 
     Averages are pairs, <f> and <|f|>: what doubles lose in the first is relative to the second.
-
-    Args:
-        inputs: their number.
-        resolution: 0 or 1, the finer one.
-        panels: what is known of averages over other laws, of fields of the same functions; None if nothing is.
     """
 
-    def __init__(self, inputs: int, resolution: int, panels: SharedPanels | None = None) -> None:
-        self._panels = unplanned() if panels is None else panels
+    def __init__(self, inputs: int, rules: Rules) -> None:
+        self._panels = unplanned() if rules.panels is None else rules.panels
         self._sources: list[np.ndarray] = []
         self._differences: list[np.ndarray] = []
         self._sizes: list[np.ndarray] = []
-        self._resolution = resolution
+        self._resolution = rules.resolution
         self._inputs = inputs
 
     def _drawn(self, covariance: np.ndarray, differences: np.ndarray, sizes: np.ndarray) -> Affine:
@@ -101,35 +104,35 @@ class SourceLaw:
 
     def _reduced(self, places: list[Place]) -> tuple[dict[tuple[int, int], Leaf], list[int], np.ndarray]:
         """Leaves, the positions of those that form a basis, and all of them as combinations of the basis."""
-        found = leaves(places)
-        forms = list(found.values())
+        gaussians = leaves(places)
+        forms = list(gaussians.values())
         covariance = np.array([[self._covariance(x, y) for y in forms] for x in forms]).reshape(len(forms), -1)
-        rest = covariance.copy()
+        residual = covariance.copy()
         basis: list[int] = []
         variances = np.diag(covariance).copy()
         while True:
-            share = np.array([r / v if v > 0 else 0.0 for r, v in zip(np.diag(rest), variances, strict=True)])
+            share = np.array([r / v if v > 0 else 0.0 for r, v in zip(np.diag(residual), variances, strict=True)])
             share[basis] = 0.0
             if len(share) == 0 or share.max() < 1e-12:
                 break
             pivot = int(np.argmax(share > 0.999 * share.max()))  # the first of equals: results do not jump about
             basis.append(pivot)
-            rest = rest - np.outer(rest[:, pivot], rest[pivot]) / rest[pivot, pivot]
+            residual = residual - np.outer(residual[:, pivot], residual[pivot]) / residual[pivot, pivot]
         if not basis:
-            return found, basis, np.zeros((len(forms), 0))
+            return gaussians, basis, np.zeros((len(forms), 0))
         combination = np.linalg.solve(covariance[np.ix_(basis, basis)], covariance[basis]).T
         combination[basis] = np.eye(len(basis))
-        for row, place in zip(combination, forms, strict=True):  # multiples exactly: nearly equal inputs cost digits
+        for row, leaf in zip(combination, forms, strict=True):  # multiples exactly: nearly equal inputs cost digits
             for column, k in enumerate(basis):
-                ratio = _multiple(place, forms[k])
+                ratio = _multiple(leaf, forms[k])
                 if ratio is not None:
                     row[:] = 0.0
                     row[column] = ratio
-        return found, basis, combination
+        return gaussians, basis, combination
 
     def _integral(self, places: list[Place], function: Callable[..., np.ndarray]) -> np.ndarray:
-        found, basis, combination = self._reduced(places)
-        keys, forms = list(found), list(found.values())
+        gaussians, basis, combination = self._reduced(places)
+        keys, forms = list(gaussians), list(gaussians.values())
         constants = [f.constant[a] for f, a in forms]
 
         def integrand(*xs: np.ndarray) -> np.ndarray:

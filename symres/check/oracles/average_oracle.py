@@ -35,30 +35,30 @@ def average_oracle(definition: sp.Expr, values: Values, steps: tuple[NamedStep, 
     Raises:
         OracleLimit: an average over more than two variables.
     """
-    known = dict(values)
+    numbers = dict(values)
     parts = []
     with mp.workdps(DIGITS + 10):
         for step in steps:
-            parts.append(_evaluated(step.definition, known))
-            known[step.symbol] = sp.Float(parts[-1].value, DIGITS + 5)
-        parts.append(_evaluated(definition, known))
+            parts.append(_evaluated(step.definition, numbers))
+            numbers[step.symbol] = sp.Float(parts[-1].value, DIGITS + 5)
+        parts.append(_evaluated(definition, numbers))
         return OracleValue(parts[-1].value, mp.fsum(p.error for p in parts), max(p.scale for p in parts))
 
 
 def _evaluated(expr: sp.Expr, values: Values) -> OracleValue:
     averages: list[OracleValue] = []
-    found: dict[sp.Basic, sp.Expr] = {}
+    replacements: dict[sp.Basic, sp.Expr] = {}
 
     def replaced(node: sp.Basic) -> sp.Basic:
-        if node in found or not node.args:
-            return found.get(node, node)
+        if node in replacements or not node.args:
+            return replacements.get(node, node)
         if isinstance(node, AverageNode):
             covariance = [sp.N(replaced(entry).subs(values), DIGITS + 5) for entry in node.covariance]
             averages.append(_averaged(node.integrand.subs(values), covariance))
-            found[node] = sp.Float(averages[-1].value, DIGITS + 5)
+            replacements[node] = sp.Float(averages[-1].value, DIGITS + 5)
         else:
-            found[node] = node.func(*map(replaced, node.args))
-        return found[node]
+            replacements[node] = node.func(*map(replaced, node.args))
+        return replacements[node]
 
     number = sp.N(replaced(expr).subs(values), DIGITS + 5)
     if not number.is_real:

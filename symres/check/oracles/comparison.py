@@ -40,8 +40,8 @@ def reason(failure: BaseException) -> Remarks:
 
 def free_symbols(theory: DerivedLayer, *quantities: Quantity) -> set[sp.Symbol]:
     """The symbols that need numbers: of the forward equation and of the claims about it."""
-    found: set[sp.Symbol] = set().union(theory.layer.forward.free_symbols, *(q.symbols for q in quantities))
-    return {s for s in found if not isinstance(s, sp.Dummy)}
+    free: set[sp.Symbol] = set().union(theory.layer.forward.free_symbols, *(q.symbols for q in quantities))
+    return {s for s in free if not isinstance(s, sp.Dummy)}
 
 
 def compared(

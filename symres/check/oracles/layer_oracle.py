@@ -25,7 +25,7 @@ from ..nets.gram_net import pair
 from ..nets.limit_batch import CoupledBatch, LimitBatch
 from ..nets.limit_net import CoupledNet, LimitNet
 from ..nets.random_field import OracleLimit
-from ..nets.source_law import unplanned
+from ..nets.source_law import Rules, unplanned
 from ..rules.adaptive_panels import rounding
 from ..sampling.random_points import Values
 
@@ -67,15 +67,18 @@ class QuadratureOracle:
         self._equation, self._values = forward, values
         self._forward = Forward(forward, values)
         self._shared = shared
-        self._panels = unplanned()
+        panels = unplanned()
+        self._rules = Rules(0, panels), Rules(1, panels)
         self._floor = shared or 0.0  # kernels begin here
 
     def phi_squared(self, K: float) -> OracleValue:
         """<phi(z)^2> of the layer's activation."""
-        found = {Phi(phi.formula, symbols.z, 0, *phi.args[3:]) for phi in self._equation.atoms(Phi)}
-        if len(found) != 1:
-            raise UnsupportedLayer("<phi(z)^2>", f"the layer has {len(found)} activations", "check an average of one")
-        return QuadratureOracle(found.pop(), self._values).kernel_map(K)
+        activations = {Phi(phi.formula, symbols.z, 0, *phi.args[3:]) for phi in self._equation.atoms(Phi)}
+        if len(activations) != 1:
+            raise UnsupportedLayer(
+                "<phi(z)^2>", f"the layer has {len(activations)} activations", "check an average of one"
+            )
+        return QuadratureOracle(activations.pop(), self._values).kernel_map(K)
 
     def kernel_map(self, K: float) -> OracleValue:
         """K' = <z'^2>."""
@@ -83,19 +86,22 @@ class QuadratureOracle:
 
     def _kernel(self, K: float) -> tuple[OracleValue, float]:
         """K', and the relative error of the functions' own evaluation."""
-        (coarse, _, _), (fine, sizes, noise) = (self._moments([[K]], resolution) for resolution in (0, 1))
-        value, lost = float(fine[0, 0]), noise()
-        error = abs(value - float(coarse[0, 0])) + _rounded(float(sizes[0, 0]), lost)
-        return OracleValue(value, error, abs(value)), lost
+        return self._moment([[K]], 0)
 
     def covariance_map(self, K1: float, K2: float, C: float) -> OracleValue:
         """C' = <z'_1 z'_2>; the net of a batch adds the second input by itself."""
-        inputs = pair(K1, K2, C) if self._shared is None else [[K1]]
+        return self._moment(pair(K1, K2, C) if self._shared is None else [[K1]], 1)[0]
+
+    def _moment(self, inputs: list[list[float]] | np.ndarray, other: int) -> tuple[OracleValue, float]:
+        """<z'_1 z'_b> of the first input and another one, or itself, and what evaluation of the functions loses."""
         (coarse, _, _), (fine, sizes, noise) = (self._moments(inputs, resolution) for resolution in (0, 1))
-        scale = float(np.sqrt(fine[0, 0]) * np.sqrt(fine[1, 1]))  # the product of the two may be too large
-        value = float(fine[0, 1])
-        error = abs(value - float(coarse[0, 1])) + _rounded(float(sizes[0, 1]), noise())
-        return OracleValue(value, error, scale)
+        value, lost = float(fine[0, other]), noise()
+        size = float(sizes[0, other])
+        error = abs(value - float(coarse[0, other])) + rounding(size)
+        error += 2 * lost * size if lost > _ILL * ORDINARY else 0.0  # an ordinary loss is part of the rounding
+        # the product of both kernels may be too large
+        scale = float(np.sqrt(fine[0, 0]) * np.sqrt(fine[other, other])) if other else abs(value)
+        return OracleValue(value, error, scale), lost
 
     def chi_parallel(self, K: float) -> OracleValue:
         """dK'/dK."""
@@ -142,8 +148,8 @@ class QuadratureOracle:
 
         One input goes through each network. The covariance C of their streams falls Theta times as fast.
         """
-        (own, lost), (other, _) = (self._kernel(K) for K in (K1, K2))
-        inputs, scale = pair(K1, K2, C), math.sqrt(own.value) * math.sqrt(other.value)
+        (first, lost), (second, _) = (self._kernel(K) for K in (K1, K2))
+        inputs, scale = pair(K1, K2, C), math.sqrt(first.value) * math.sqrt(second.value)
         return _limit(lambda resolution, steps: self._falls(inputs, Theta, resolution, steps), scale, lost)[0]
 
     def _perpendicular(self, K: float) -> tuple[OracleValue, range]:
@@ -158,7 +164,7 @@ class QuadratureOracle:
         """The moments of the next stream, what their rounding errors are relative to, and what evaluation loses."""
         net = self._net(np.asarray(covariance, dtype=float), resolution)
         u = self._forward(net, net.stream())
-        moments, _, sizes = net.measured(u)
+        moments, _, sizes = net.moments(u)
         return moments, sizes, lambda: net.evaluation_error(u)
 
     @_in_range()
@@ -176,7 +182,7 @@ class QuadratureOracle:
         for e in _NEARBY * 2.0 ** -np.array(steps):
             middle, apart = (1 + 2 * e**2) * K, 8 * e**2 * K
             inputs = pair(middle + 2 * e * K, middle - 2 * e * K, (1 - 2 * e**2) * K)
-            ratios.append(self._apart(LimitNet(inputs, resolution, pair(0, 0, apart), self._panels)) / apart)
+            ratios.append(self._apart(LimitNet(inputs, self._rules[resolution], pair(0, 0, apart))) / apart)
         return np.array(ratios)
 
     def _falls(self, inputs: np.ndarray, Theta: float, resolution: int, steps: range) -> np.ndarray:
@@ -190,14 +196,14 @@ class QuadratureOracle:
     @_in_range()
     def _parted(self, inputs: np.ndarray, Theta: float, resolution: int, fall: float) -> np.ndarray:
         """<(z'_1 - z'_2)^2> for the inputs of two networks whose correlation has fallen, and its rounding error."""
-        lost, same = fall * Theta, bool(np.ptp(inputs) == 0)
+        lost, same, rules = fall * Theta, bool(np.ptp(inputs) == 0), self._rules[resolution]
         if fall == 0 and same:
             return np.zeros(2)
         if self._shared is not None:
-            return self._apart(CoupledBatch(inputs[0, 0], self._shared, lost, fall, resolution, same, self._panels), -1)
+            return self._apart(CoupledBatch(inputs[0, 0], self._shared, lost, fall, rules, same), -1)
         start = np.diag(inputs)[:, None] + np.diag(inputs) - 2 * inputs
         other = lost * (1 - np.eye(2))
-        return self._apart(CoupledNet(inputs - other, fall, resolution, start + 2 * other, self._panels))
+        return self._apart(CoupledNet(inputs - other, fall, rules, start + 2 * other))
 
     def _apart(self, net: LimitNet, other: int = 1) -> np.ndarray:
         """<(z'_1 - z'_2)^2> for the first input and another, and its rounding error where it is a difference."""
@@ -206,13 +212,8 @@ class QuadratureOracle:
 
     def _net(self, covariance: np.ndarray, resolution: int, differences: np.ndarray | None = None) -> LimitNet:
         if self._shared is None:
-            return LimitNet(covariance, resolution, differences, self._panels)
-        return LimitBatch(covariance, self._shared, resolution, differences, self._panels)
-
-
-def _rounded(size: float, lost: float) -> float:
-    """The rounding error of an average of that size, where evaluation loses so much (relative)."""
-    return rounding(size) + (2 * lost * size if lost > _ILL * ORDINARY else 0.0)
+            return LimitNet(covariance, self._rules[resolution], differences)
+        return LimitBatch(covariance, self._shared, self._rules[resolution], differences)
 
 
 def _log_derivative(
@@ -254,25 +255,25 @@ def _limit(ratios: Callable[[int, range], np.ndarray], scale: float, lost: float
     are expanded in powers of what halves from step to step. ``lost`` is the relative error of the functions' own
     evaluation.
     """
-    best = found = OracleValue(np.inf, np.inf, scale)
+    best = limit = OracleValue(np.inf, np.inf, scale)
     enough, coarse, fine = _STEPS, np.empty((0, 2)), np.empty((0, 2))
     for last in range(_STEPS.stop, _LAST_STEP, 4):
         new, steps = range(len(fine), last), range(last - len(_STEPS), last)
         try:
-            more = [ratios(resolution, new) for resolution in (0, 1)]
+            added = [ratios(resolution, new) for resolution in (0, 1)]
         except SymresError:
             if math.isinf(best.error):
                 raise
             break
-        coarse, fine = np.concatenate([coarse, more[0]]), np.concatenate([fine, more[1]])
-        found = _extrapolated(coarse[steps, 0], fine[steps, 0], steps, scale, lost)
-        found = replace(found, error=found.error + float(fine[steps, 1].max()))
-        if found.error < best.error:
-            best, enough = found, steps
-        if best.error <= _SHARP * abs(best.value) or found.error > 100 * best.error:
+        coarse, fine = np.concatenate([coarse, added[0]]), np.concatenate([fine, added[1]])
+        limit = _extrapolated(coarse[steps, 0], fine[steps, 0], steps, scale, lost)
+        limit = replace(limit, error=limit.error + float(fine[steps, 1].max()))
+        if limit.error < best.error:
+            best, enough = limit, steps
+        if best.error <= _SHARP * abs(best.value) or limit.error > 100 * best.error:
             break
     # a divergence is believed at the smallest distances only: farther away any steep slope looks like a jump
-    return (found if found.diverges else best), enough
+    return (limit if limit.diverges else best), enough
 
 
 def _extrapolated(coarse: np.ndarray, fine: np.ndarray, steps: range, scale: float, lost: float) -> OracleValue:

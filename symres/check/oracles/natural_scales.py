@@ -53,10 +53,10 @@ class _Watched(np.ndarray, Elementwise):
 
     def apply(self, function: NumericFunction) -> _Watched:
         values = function(np.asarray(self))
-        some = values[0, _WATCHED, 0]
+        seen = values[0, _WATCHED, 0]
         with mp.workdps(_DIGITS):
             precise = [function.precise(mp.mpf(u)) for u in np.asarray(self)[0, _WATCHED, 0]]
-            errors = [float(v - p) if isinstance(p, mp.mpf) else np.nan for v, p in zip(some, precise, strict=True)]
+            errors = [float(v - p) if isinstance(p, mp.mpf) else np.nan for v, p in zip(seen, precise, strict=True)]
         size = np.sqrt(np.var(values))
         self.lost.append(bool(np.nanmax(np.abs(errors), initial=0.0) > _ROUNDED * size))
         watched = values.view(_Watched)
@@ -120,13 +120,13 @@ def natural_units(forward: sp.Expr, free: Iterable[sp.Symbol], seed: int, fixed:
         return measured(forward, tuple(parameters(free, stream(seed, "units"), fixed, units).items()))
 
     try:
-        found = again(ORDINARY)
-        if {found.kernel, found.weight, found.bias} == {1} or again(found) == found:
-            return found
+        natural = again(ORDINARY)
+        if {natural.kernel, natural.weight, natural.bias} == {1} or again(natural) == natural:
+            return natural
     except FAILURES:
         return ORDINARY
     # where a dense layer lies before an activation, units of weights would change those of the kernel
-    return replace(found, weight=sp.S.One, bias=sp.S.One)
+    return replace(natural, weight=sp.S.One, bias=sp.S.One)
 
 
 @lru_cache(maxsize=512)
@@ -137,13 +137,13 @@ def measured(forward: sp.Expr, values: tuple[tuple[sp.Symbol, sp.Expr], ...]) ->
         return ORDINARY
     # (rulers, steps of the grid, dense layers)
     exponents = np.diff(np.log10(spreads), axis=1) / np.diff(_GRID[: len(squares)])[:, None]
-    known = (exponents.min(axis=0) >= _FALL) & (np.ptp(exponents, axis=0) <= _APART)
-    if not known.any():
+    usable = (exponents.min(axis=0) >= _FALL) & (np.ptp(exponents, axis=0) <= _APART)
+    if not usable.any():
         return ORDINARY
-    least = np.min(np.where(known, exponents[0], np.inf), axis=0)
+    least = np.min(np.where(usable, exponents[0], np.inf), axis=0)
     excess = np.max(exponents[0] - least, axis=1)
     # the longest run of good intervals of the grid
-    good = np.all(known, axis=1) & (excess <= _STEEP)
+    good = np.all(usable, axis=1) & (excess <= _STEEP)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], good, [False]]).astype(int)))
     first, last = max(zip(edges[::2], edges[1::2], strict=True), key=lambda run: run[1] - run[0], default=(0, 0))
     if last - first < 2:

@@ -86,14 +86,14 @@ def iterated(quantities: Mapping[str, Quantity], start: Values, values: Values, 
         if "covariance_map" in quantities:
             mixed = Missing((contradiction,)) if contradiction else _evaluated(quantities["covariance_map"], at, values)
         kernels = [_evaluated(quantities["kernel_map"], at | {symbols.K: kernel}, values) for kernel in kernels]
-        known = {"kernel_map": kernels[0]} | ({"covariance_map": mixed} if "covariance_map" in quantities else {})
+        claims = {"kernel_map": kernels[0]} | ({"covariance_map": mixed} if "covariance_map" in quantities else {})
         if contradiction is None:
-            found, mixed = _contradiction(kernels[0], kernels[1], mixed)
+            cause, mixed = _contradiction(kernels[0], kernels[1], mixed)
             contradiction = (
-                f"the claims contradict each other: after {counted(layer, 'layer')} {found}" if found else None
+                f"the claims contradict each other: after {counted(layer, 'layer')} {cause}" if cause else None
             )
-        numbers = {name: mp.mpf(sp.Float(v)) for name, v in known.items() if not isinstance(v, Missing)}
-        reasons = {name: v.remarks for name, v in known.items() if isinstance(v, Missing)}
+        numbers = {name: mp.mpf(sp.Float(v)) for name, v in claims.items() if not isinstance(v, Missing)}
+        reasons = {name: v.remarks for name, v in claims.items() if isinstance(v, Missing)}
         result.append(LayerClaims(numbers, reasons, contradiction))
     return result
 
@@ -117,10 +117,10 @@ def travelled(quantities: Mapping[str, Quantity], place: Values, values: Values,
     places = [place]
     for _ in range(layers):
         last = values | places[-1]
-        found = {symbol: claimed(quantities[_NEXT[symbol]], last, 15) for symbol in place}
-        if not all(abs(number) < _DIVERGED for number in found.values()):
+        numbers = {symbol: claimed(quantities[_NEXT[symbol]], last, 15) for symbol in place}
+        if not all(abs(number) < _DIVERGED for number in numbers.values()):
             raise OracleLimit("the kernels of a deep network", "they grow without bound", "check fewer layers")
-        places.append({symbol: _exact(number) for symbol, number in found.items()})
+        places.append({symbol: _exact(number) for symbol, number in numbers.items()})
     return places
 
 

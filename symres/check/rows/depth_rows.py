@@ -33,18 +33,13 @@ _STABLE = ("neutral", "half-stable")  # points at which a kernel stays
 
 
 def depth_rows(
-    task: Task,
-    observable: Observable,
-    claimed_at: Callable[[Values], Sequence[float]],
-    K: sp.Rational,
-    tell: Callable[[float], None],
+    task: Task, observable: Observable, claimed_at: Callable[[Values], Sequence[float]], K: sp.Rational
 ) -> list[Verdict]:
     """The claims after two layers, the first whose neurons remember, and after the last.
 
     The kernels of infinite width that are subtracted come from quadrature, not from the theory. Where the last claim is
     small on its natural scale, networks with smaller biases or a smaller skip may show more: the comparison is moved.
     Claims are those for 0, 1, 2, ... layers, two at least, at values of the parameters; K is the kernel of the input.
-    ``tell`` is called with the share of the work that is done.
     """
     shares: list[float] = []
     biases = {s: v / 10 for s, v in task.values.items() if s == symbols.C_b}
@@ -60,7 +55,7 @@ def depth_rows(
     kernels, natural = _natural(observable, task, K, len(claims) - 1)
     assert observable.simulated is not None
     sampler = observable.simulated(task.simulation, float(K), kernels)
-    estimate = _estimate(task, observable.name, sampler, [float(K), *kernels], natural, tell)
+    estimate = _estimate(task, observable.name, sampler, [float(K), *kernels], natural)
     rows = []
     for layers in sorted({2, len(kernels)}):
         place = layers - 1
@@ -70,9 +65,7 @@ def depth_rows(
     return rows
 
 
-def growth_rows(
-    task: Task, observable: Observable, theory: DerivedDepth, tell: Callable[[float], None]
-) -> list[Verdict]:
+def growth_rows(task: Task, observable: Observable, theory: DerivedDepth) -> list[Verdict]:
     """The growth of what is simulated between two depths, at the critical point at which kernels stay.
 
     Whether it has settled by then is seen in the recursion of vertices, which has comparisons of its own.
@@ -99,7 +92,7 @@ def growth_rows(
         observed, controls = every(n, nets, rng)
         return (observed[:, _LAST - 1] - observed[:, _SETTLED - 1])[:, None] / (_LAST - _SETTLED), controls
 
-    estimate = _estimate(there, name, growth, kernels, natural, tell)
+    estimate = _estimate(there, name, growth, kernels, natural)
     found = OracleValue(float(estimate.values[0] / natural[0]), float(estimate.errors[0] / natural[0]), 1.0)
     shown = f"{random_points.text({symbols.K: K} | values)}; layers {_SETTLED} to {_LAST}"
     return [_row(there, name, shown, claimed(quantity, values), found, estimate)]
@@ -125,20 +118,13 @@ def _row(task: Task, name: str, point: str, claim: mp.mpf, found: OracleValue, e
     return task.row(name, point, claim, found, estimate, None, VERTICES)
 
 
-def _estimate(
-    task: Task,
-    name: str,
-    sampler: Sampler,
-    kernels: Sequence[float],
-    natural: np.ndarray,
-    tell: Callable[[float], None],
-) -> Estimate:
+def _estimate(task: Task, name: str, sampler: Sampler, kernels: Sequence[float], natural: np.ndarray) -> Estimate:
     """The observables at infinite width."""
-    rng, (K, *after) = task.rng(name), kernels
+    task, (K, *after) = task.about(name), kernels
     sizes = task.simulation.kernels(K, K, K / 2, len(after))
-    spread = task.fluctuations(sizes, lambda values: np.repeat(after, 2), rng)
+    spread = task.fluctuations(sizes, lambda values: np.repeat(after, 2))
     ladder, budget = replace(_LADDER, spread=spread), task.budget.coarser(_COARSER, _NEURONS)
-    return task.extrapolated(sampler, at_least(SMALL * natural), rng, tell, budget, ladder)
+    return task.extrapolated(sampler, at_least(SMALL * natural), budget, ladder)
 
 
 def _rounded(expression: sp.Expr, values: Values) -> sp.Rational:

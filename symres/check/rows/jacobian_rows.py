@@ -8,7 +8,6 @@ l with the correlation length 1/|log chi_perp| (Doshi et al. (14)).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -44,25 +43,25 @@ _ATTRACTS = 0.999  # factor by which a layer may change distances from a fixed p
 _UNDECIDED = "no clearly attracting fixed point was found: rounding would decide where the kernel ends"
 
 
-def jacobian_rows(task: Task, K: sp.Rational, depth: int, tell: Callable[[float], None]) -> list[Verdict]:
+def jacobian_rows(task: Task, K: sp.Rational, depth: int) -> list[Verdict]:
     """J^{0,depth} along random directions (Hutchinson), and J of a layer or two with all derivatives and real weights.
 
     The second where networks of affordable width are wide enough to see 5 %; the first estimates the same in any.
     """
-    rng = task.rng("jacobian")
-    deepest = task.calm_depth(partial(task.simulation.jacobians, float(K)), np.abs, rng, depth)
+    first = task.about("jacobian").part(0.0, 0.5)
+    deepest = first.calm_depth(partial(task.simulation.jacobians, float(K)), np.abs, depth)
     asked = task.budget.precision
     budget = replace(task.budget, precision=min(_PRECISION * asked, max(_SHARP, asked / _PRECISION)))
     sampler = task.simulation.jacobians(float(K), deepest)
-    estimate = task.extrapolated(sampler, np.abs, rng, lambda share: tell(share / 2), budget)
+    estimate = first.extrapolated(sampler, np.abs, budget)
     rows = [_row(task, K, deepest, estimate, "along random directions")]
     if task.batched:  # networks so narrow have no room for a batch
         return rows
     layers = min(_EXACT_DEPTH, deepest)
     sampler = task.simulation.with_weights().jacobians(float(K), layers, exact=True)
     budget = Budget(asked, min(task.budget.neurons, _EXACT_NEURONS), _EXACT)
-    rng = task.rng("jacobian, all derivatives")
-    estimate = task.extrapolated(sampler, np.abs, rng, lambda share: tell((1 + share) / 2), budget, _NARROW)
+    second = task.about("jacobian, all derivatives").part(0.5, 1.0)
+    estimate = second.extrapolated(sampler, np.abs, budget, _NARROW)
     seen = SIMULATION.margin * estimate.errors <= SIMULATION.visible * np.abs(estimate.values)
     if seen.any():
         layers = 1 + int(np.flatnonzero(seen)[-1])
@@ -70,14 +69,14 @@ def jacobian_rows(task: Task, K: sp.Rational, depth: int, tell: Callable[[float]
     return rows
 
 
-def correlation_length_rows(task: Task, K: sp.Rational, tell: Callable[[float], None]) -> list[Verdict]:
+def correlation_length_rows(task: Task, K: sp.Rational) -> list[Verdict]:
     """The correlation length, from the slope of log J in deep networks that start at an attracting fixed point.
 
     At a fixed point that repels, rounding would decide where a claim takes the kernel to flow. No row where, at a few
     settings of the parameters, the kernels arrive nowhere or the length is out of reach.
     """
-    rng, free = task.rng("correlation_length"), free_symbols(task.theory, *task.quantities.values())
-    others = [random_points.parameters(free, rng, task.fixed, task.units) for _ in range(_SETTINGS - 1)]
+    task, free = task.about("correlation_length"), free_symbols(task.theory, *task.quantities.values())
+    others = [random_points.parameters(free, task.rng, task.fixed, task.units) for _ in range(_SETTINGS - 1)]
     undecided: Task | None = None
     for chosen_start in (lambda quantities, start, values: start, falling_start):
         for values in [task.values, *others]:
@@ -90,7 +89,7 @@ def correlation_length_rows(task: Task, K: sp.Rational, tell: Callable[[float], 
                 continue
             there = task.at(values | place)
             if contraction(task.quantities, place, values) <= _ATTRACTS:
-                return [_length_row(there, chi, rng, tell)]
+                return [_length_row(there, chi)]
             undecided = undecided or there
     if undecided is None:
         return []
@@ -98,14 +97,14 @@ def correlation_length_rows(task: Task, K: sp.Rational, tell: Callable[[float], 
     return [inconclusive("correlation_length", "simulation", point, (_UNDECIDED,), seed=task.seed)]
 
 
-def _length_row(task: Task, chi: float, rng: np.random.Generator, tell: Callable[[float], None]) -> Verdict:
+def _length_row(task: Task, chi: float) -> Verdict:
     K, slope = float(task.values[symbols.K]), math.log(chi)
     # what a finite batch does to one layer is done to the next, and grows with the square of their number
     few, many = _LAYERS
     depth = few if task.batched else int(np.clip(math.ceil(_LENGTHS / abs(slope)), few, many))
-    depth = task.calm_depth(partial(task.simulation.jacobians, K), np.abs, rng, depth, 2, _CALM)
+    depth = task.calm_depth(partial(task.simulation.jacobians, K), np.abs, depth, 2, _CALM)
     budget = replace(task.budget, precision=_COARSER * task.budget.precision * depth * abs(slope))
-    estimate = task.extrapolated(task.simulation.jacobians(K, depth), np.abs, rng, tell, budget)
+    estimate = task.extrapolated(task.simulation.jacobians(K, depth), np.abs, budget)
     # the slope has the sign of the claimed one, or the length is negative
     length = depth / (math.log(estimate.values[-1]) * math.copysign(1.0, slope))
     error = length**2 * float(estimate.errors[-1] / estimate.values[-1]) / depth

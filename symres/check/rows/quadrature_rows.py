@@ -60,11 +60,11 @@ def theory_rows(
                 rows.append(inconclusive(name, "quadrature", "", (_NO_ORACLE,), seed=seed))
             continue
         rng = random_points.stream(seed, "quadrature", name)
-        own = observable.arguments
+        arguments = observable.arguments
         count = (points + 1) // 2 if observable.costly else points
         if batched:  # all inputs have one kernel and all pairs one covariance
-            own = (symbols.K, symbols.C, *(symbol for symbol in own if symbol is symbols.Theta))
-        places = _places(own, count, rng, units, special=count >= _FULL)
+            arguments = (symbols.K, symbols.C, *(symbol for symbol in arguments if symbol is symbols.Theta))
+        places = _places(arguments, count, rng, units, special=count >= _FULL)
         for number, place in enumerate(places):
             report(f"{name} by quadrature", (done + number / len(places)) / len(quantities))
             values = random_points.parameters(free_symbols(theory, quantity), rng, fixed, units)
@@ -157,12 +157,9 @@ def _theory_row(
 def _measured(forward: sp.Expr, observable: Observable, place: _Numbers, values: _Numbers) -> OracleValue:
     """The oracle's number, kept for later calls: it depends on the layer and the point, never on a claim."""
     where = {symbol: float(value) for symbol, value in place}
+    of_batch = symbols.K in where and symbols.C in where
+    oracle = QuadratureOracle(forward, dict(values), where[symbols.C] if of_batch else None)
     if observable.name == "covariance_map" and random_points.are_equal(where):
-        oracle = QuadratureOracle(forward, dict(values))
         return replace(oracle.kernel_map(where[symbols.K1]), remark="against the kernel of one input")
-    arguments = observable.arguments
-    K = where.get(symbols.K)
-    if K is None or symbols.C not in where:
-        return observable.measured(QuadratureOracle(forward, dict(values)), *(where[symbol] for symbol in arguments))
-    oracle = QuadratureOracle(forward, dict(values), shared=where[symbols.C])
-    return observable.measured(oracle, *(where.get(symbol, K) for symbol in arguments))
+    kernel = where.get(symbols.K, math.nan)  # of a batch, that of both inputs
+    return observable.measured(oracle, *(where.get(symbol, kernel) for symbol in observable.arguments))

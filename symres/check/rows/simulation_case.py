@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TypeAlias
 
 import mpmath as mp
 import numpy as np
@@ -23,9 +25,21 @@ from ..simulation.simulate import Simulation
 from ..simulation.width_extrapolation import TAME, Budget, Estimate, Ladder, Sampler, extrapolated, measured, pilot
 from .claims import branchless, claimed
 
+Scales: TypeAlias = Callable[[np.ndarray], np.ndarray]  # the sizes of observables, given their values
+
 SMALL = 0.1  # of the natural scale
 _FEW = 256  # networks that show a scale
 _UNTAMED = "a few networks dominate the average, so that its standard error is unknown"
+
+
+@lru_cache(maxsize=16)
+def _walked(forward: sp.Expr, values: tuple[tuple[sp.Symbol, sp.Expr], ...]) -> Forward:
+    """A forward equation with numbers: all comparisons at one setting walk the same."""
+    return Forward(forward, dict(values))
+
+
+def _silent(share: float) -> None:
+    """Nobody wants to know."""
 
 
 @dataclass(frozen=True)
@@ -40,21 +54,30 @@ class Task:
     units: random_points.Units  # of the layer
     steep: bool | None  # whether an activation is so steep that chi_perp may be infinite; None if that cannot be told
     fixed: Mapping[str, sp.Expr]  # numbers that the user has fixed, by name
-    simulation: Simulation = field(init=False)
+    tell: Callable[[float], None] = _silent  # is called with the share of the work that is done
+    rng: np.random.Generator = field(default_factory=lambda: random_points.stream(0))  # of one comparison
 
     def __post_init__(self) -> None:
-        shared = float(self.values[symbols.C]) if self.batched else None
-        forward = Forward(self.theory.layer.forward, self.values)
-        object.__setattr__(self, "simulation", Simulation(forward, shared=shared))
+        _walked(self.theory.layer.forward, tuple(self.values.items()))  # what cannot be walked is refused at once
+
+    @property
+    def simulation(self) -> Simulation:
+        """Finite networks at this setting."""
+        forward = _walked(self.theory.layer.forward, tuple(self.values.items()))
+        return Simulation(forward, shared=float(self.values[symbols.C]) if self.batched else None)
 
     @property
     def batched(self) -> bool:
         """Whether the inputs are a batch."""
         return symbols.C in self.values
 
-    def rng(self, name: str) -> np.random.Generator:
-        """Random numbers of one comparison."""
-        return random_points.stream(self.seed, "simulation", name)
+    def about(self, name: str) -> Task:
+        """The same with the random numbers of the comparison of this name."""
+        return replace(self, rng=random_points.stream(self.seed, "simulation", name))
+
+    def part(self, begin: float, end: float) -> Task:
+        """The same as a part of the work, which lies between two shares of it."""
+        return replace(self, tell=lambda share: self.tell(begin + (end - begin) * share))
 
     def at(self, values: Values) -> Task:
         """The same layer and claims at another setting."""
@@ -63,38 +86,34 @@ class Task:
     def extrapolated(
         self,
         sampler: Sampler,
-        scales: Callable[[np.ndarray], np.ndarray],
-        rng: np.random.Generator,
-        report: Callable[[float], None] = lambda share: None,
+        scales: Scales,
         budget: Budget | None = None,
         ladder: Ladder | None = None,
     ) -> Estimate:
         """A sampler of this task's simulation, run at several widths."""
-        return extrapolated(sampler, scales, rng, budget or self.budget, report, ladder or self.simulation.ladder)
+        chosen = budget or self.budget, self.tell, ladder or self.simulation.ladder
+        return extrapolated(sampler, scales, self.rng, *chosen)
 
-    def fluctuations(
-        self, sampler: Sampler, scales: Callable[[np.ndarray], np.ndarray], rng: np.random.Generator
-    ) -> float:
+    def fluctuations(self, sampler: Sampler, scales: Scales) -> float:
         """The largest relative variance times n, from a short run."""
-        return float(pilot(sampler, scales, rng, self.simulation.ladder).max())
+        return float(pilot(sampler, scales, self.rng, self.simulation.ladder).max())
 
     def calm_depth(
         self,
         sampler: Callable[[int], Sampler],
-        scales: Callable[[np.ndarray], np.ndarray],
-        rng: np.random.Generator,
+        scales: Scales,
         depth: int,
         least: int = 1,
         most: float = TAME,
     ) -> int:
         """The number of layers, at most ``depth``, of networks that do not fluctuate too much to be simulated."""
-        while depth > least and self.fluctuations(sampler(depth), scales, rng) > most:
+        while depth > least and self.fluctuations(sampler(depth), scales) > most:
             depth -= 1
         return depth
 
-    def size(self, sampler: Sampler, rng: np.random.Generator) -> float:
+    def size(self, sampler: Sampler) -> float:
         """The size of the first number of a sampler, from a few networks."""
-        means, *_ = measured(sampler, self.simulation.ladder.glance[0], _FEW, rng)
+        means, *_ = measured(sampler, self.simulation.ladder.glance[0], _FEW, self.rng)
         return float(abs(means[0]))
 
     def number_row(
@@ -103,14 +122,12 @@ class Task:
         place: Values,
         sampler: Sampler,
         natural: float,
-        rng: np.random.Generator,
-        report: Callable[[float], None],
         budget: Budget | None = None,
     ) -> Verdict:
         """The comparison of a quantity at a place with the one number of a sampler, on a natural scale."""
         quantity, values = self.quantities[name], place | self.values
         claim = claimed(quantity, values)
-        estimate = self.extrapolated(sampler, at_least(SMALL * natural), rng, report, budget)
+        estimate = self.extrapolated(sampler, at_least(SMALL * natural), budget)
         bare = branchless(quantity, values)
         return self.row(name, random_points.text(values), claim, estimate.at(0, natural), estimate, bare)
 
@@ -133,6 +150,6 @@ class Task:
         return require_sensitivity(row, bare)
 
 
-def at_least(floor: np.ndarray | float) -> Callable[[np.ndarray], np.ndarray]:
+def at_least(floor: np.ndarray | float) -> Scales:
     """The scales of numbers: their sizes, or what is larger."""
     return lambda values: np.maximum(np.abs(values), floor)

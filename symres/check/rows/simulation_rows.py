@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -12,7 +12,7 @@ import numpy as np
 import sympy as sp
 
 from ...core import symbols
-from ...core.progress import Progress
+from ...core.progress import Progress, within
 from ...results.observable import DepthObservable, OracleValue
 from ...results.quantity import Quantity
 from ...results.subjects import DerivedDepth, DerivedLayer
@@ -28,7 +28,7 @@ from .depth_rows import depth_rows, growth_rows
 from .jacobian_rows import correlation_length_rows, jacobian_rows
 from .simulation_case import SMALL, Task
 
-_Run = Callable[[Callable[[float], None]], list[Verdict]]
+_Run = Callable[[Task], list[Verdict]]
 
 _NEAR = 1e-10  # (K - C)/K at which chi_perp is measured: a kink adds a bias of the order of its square root
 _DISTANCES = (1e-4, 1e-6, 1e-8, 1e-10)  # (K - C)/K at which a divergence is looked for, one after the other
@@ -79,50 +79,49 @@ def theory_rows(
 
     start = {symbols.K1: K1, symbols.K2: K2, symbols.C: mixed}
     of_layers: dict[str, _Run] = {
-        "kernel_map": partial(_kernel_rows, task, start, depth),
-        "chi_parallel": partial(_parallel_rows, task, K1),
-        "chi_perp": partial(_perpendicular_rows, task, K1),
+        "kernel_map": partial(_kernel_rows, start=start, depth=depth),
+        "chi_parallel": partial(_parallel_rows, K=K1),
+        "chi_perp": partial(_perpendicular_rows, K=K1),
     }
     runs = [(name, run) for name, run in of_layers.items() if name in quantities]
     if "kernel_map" in quantities and "chi_perp" in quantities and not steep:
-        runs.append(("jacobian", partial(jacobian_rows, task, K1, depth)))
-        runs.append(("correlation_length", partial(correlation_length_rows, task, K1)))
+        runs.append(("jacobian", partial(jacobian_rows, K=K1, depth=depth)))
+        runs.append(("correlation_length", partial(correlation_length_rows, K=K1)))
     if isinstance(theory, DerivedDepth) and symbols.C not in values:
-        runs += [(name, run) for name, run in _of_finite_width(task, theory, K1, max(2, depth)) if name in asked]
+        runs += [(name, run) for name, run in _of_finite_width(quantities, theory, K1, max(2, depth)) if name in asked]
     for name in ("ntk_map", "parameter_norm"):
         if name in quantities and not steep:
-            runs.append((name, partial(_tangent_rows, task, name, start)))
+            runs.append((name, partial(_tangent_rows, name=name, start=start)))
     rows: list[Verdict] = []
     for done, (name, run) in enumerate(runs):
-
-        def tell(share: float, name: str = name, done: int = done) -> None:
-            report(f"{name} by simulation", (done + share) / len(runs))
-
+        part = within(report, done / len(runs), (done + 1) / len(runs))
         try:
-            rows += run(tell)
+            rows += run(replace(task, tell=partial(part, f"{name} by simulation")))
         except FAILURES as failure:
             rows.append(inconclusive(name, "simulation", random_points.text(values), reason(failure), seed=seed))
     return rows
 
 
-def _of_finite_width(task: Task, theory: DerivedDepth, K: sp.Rational, depth: int) -> Iterator[tuple[str, _Run]]:
+def _of_finite_width(
+    quantities: Iterable[str], theory: DerivedDepth, K: sp.Rational, depth: int
+) -> Iterator[tuple[str, _Run]]:
     """The comparisons of deep networks."""
 
     def claims(observable: DepthObservable, values: Values) -> Sequence[float]:
         return observable.claims(theory, depth, K, {s.name: value for s, value in values.items()})
 
     for name, record in theory.depth_observables.items():
-        yield name, partial(depth_rows, task, record, partial(claims, record), K)
-    for name in task.quantities:
+        yield name, partial(depth_rows, observable=record, claimed_at=partial(claims, record), K=K)
+    for name in quantities:
         if theory.observables[name].simulated is not None:
-            yield name, partial(growth_rows, task, theory.observables[name], theory)
+            yield name, partial(growth_rows, observable=theory.observables[name], theory=theory)
 
 
-def _kernel_rows(task: Task, start: Values, depth: int, tell: Callable[[float], None]) -> list[Verdict]:
+def _kernel_rows(task: Task, start: Values, depth: int) -> list[Verdict]:
     K1, K2, C = map(float, start.values())
-    rng = task.rng("kernel_map")
-    deepest = task.calm_depth(partial(task.simulation.kernels, K1, K2, C), _kernel_scales, rng, depth)
-    estimate = task.extrapolated(task.simulation.kernels(K1, K2, C, deepest), _kernel_scales, rng, tell)
+    task = task.about("kernel_map")
+    deepest = task.calm_depth(partial(task.simulation.kernels, K1, K2, C), _kernel_scales, depth)
+    estimate = task.extrapolated(task.simulation.kernels(K1, K2, C, deepest), _kernel_scales)
     claims = iterated(task.quantities, start, task.values, deepest)
     bare = iterated(task.quantities, start, task.values | {symbols.C_W: sp.S.Zero}, deepest)
     rows = []
@@ -163,28 +162,28 @@ def _kernel_scales(values: np.ndarray) -> np.ndarray:
     return scales
 
 
-def _parallel_rows(task: Task, K: sp.Rational, tell: Callable[[float], None]) -> list[Verdict]:
+def _parallel_rows(task: Task, K: sp.Rational) -> list[Verdict]:
     """The comparison at a kernel, or at one where the susceptibility is larger if nothing is seen there."""
-    rng = task.rng("chi_parallel")
-    first = _parallel_row(task, K, rng, tell)
+    task = task.about("chi_parallel")
+    first = _parallel_row(task, K)
     if first.outcome is not Outcome.INCONCLUSIVE or not math.isfinite(first.z) or not first.claimed:
         return [first]
-    larger = _larger(task, K, rng)
-    row = first if larger is None else _parallel_row(task, larger, rng, tell)
+    larger = _larger(task, K)
+    row = first if larger is None else _parallel_row(task, larger)
     return [first if row.outcome is Outcome.INCONCLUSIVE else moved(row, first, f"K = {random_points.shown(K)}")]
 
 
-def _parallel_row(task: Task, K: sp.Rational, rng: np.random.Generator, tell: Callable[[float], None]) -> Verdict:
+def _parallel_row(task: Task, K: sp.Rational) -> Verdict:
     sampler = task.simulation.chi_parallel(float(K))
-    return task.number_row("chi_parallel", {symbols.K: K}, sampler, _natural(task, K, rng), rng, tell)
+    return task.number_row("chi_parallel", {symbols.K: K}, sampler, _natural(task, K))
 
 
-def _larger(task: Task, K: sp.Rational, rng: np.random.Generator) -> sp.Rational | None:
+def _larger(task: Task, K: sp.Rational) -> sp.Rational | None:
     """A kernel at which the claim cancels less, if there is one."""
 
     def share(kernel: sp.Rational) -> float:
         claim = claimed(task.quantities["chi_parallel"], task.values | {symbols.K: kernel})
-        return float(abs(claim)) / _natural(task, kernel, rng)
+        return float(abs(claim)) / _natural(task, kernel)
 
     low, high = task.units.window
     others = [random_points.decimal(float(K) * 10**shift) for shift in _KERNEL_SHIFTS if shift > 0 or not task.batched]
@@ -193,21 +192,21 @@ def _larger(task: Task, K: sp.Rational, rng: np.random.Generator) -> sp.Rational
     return best if shares and shares[best] > _GAIN * share(K) else None
 
 
-def _perpendicular_rows(task: Task, K: sp.Rational, tell: Callable[[float], None]) -> list[Verdict]:
-    values, rng = {symbols.K: K} | task.values, task.rng("chi_perp")
+def _perpendicular_rows(task: Task, K: sp.Rational) -> list[Verdict]:
+    values, task = {symbols.K: K} | task.values, task.about("chi_perp")
     point, claim = random_points.text(values), claimed(task.quantities["chi_perp"], values)
-    natural = _natural(task, K, rng)
-    seen, samples = _growth(task, float(K), natural, rng)
+    natural = _natural(task, K)
+    seen, samples = _growth(task, float(K), natural)
     run: Run = {"seed": task.seed, "widths": task.simulation.ladder.glance[:1], "samples": samples}
     if seen is not None and seen.diverges:
         return [compared("chi_perp", "simulation", point, claim, seen, SIMULATION, SMALL, steep=task.steep, **run)]
     if seen is not None:
         return [inconclusive("chi_perp", "simulation", point, (seen.remark,), claimed=claim, value=seen.value, **run)]
     sampler = task.simulation.chi_perp(float(K), _NEAR)
-    return [task.number_row("chi_perp", {symbols.K: K}, sampler, natural, rng, tell)]
+    return [task.number_row("chi_perp", {symbols.K: K}, sampler, natural)]
 
 
-def _growth(task: Task, K: float, natural: float, rng: np.random.Generator) -> tuple[OracleValue | None, int]:
+def _growth(task: Task, K: float, natural: float) -> tuple[OracleValue | None, int]:
     """How (K'-C')/(K-C) changes as K - C falls, and the number of networks that show it.
 
     Far apart, a jump makes the ratio large but easy to measure; near, it is larger by the root of the distance.
@@ -219,7 +218,7 @@ def _growth(task: Task, K: float, natural: float, rng: np.random.Generator) -> t
     seen: list[tuple[float, float]] = []
     remark, glance = "", task.simulation.ladder.glance
     for number, distance in enumerate(_DISTANCES):
-        (value,), (error,), _ = measured(task.simulation.chi_perp(K, distance), *glance, rng)
+        (value,), (error,), _ = measured(task.simulation.chi_perp(K, distance), *glance, task.rng)
         seen.append((float(value), float(error) + natural * _ROUNDED**2 / distance))
         if number == 0:
             continue
@@ -238,23 +237,23 @@ def _growth(task: Task, K: float, natural: float, rng: np.random.Generator) -> t
     return OracleValue(inner, math.inf, natural, remark), samples
 
 
-def _tangent_rows(task: Task, name: str, start: Values, tell: Callable[[float], None]) -> list[Verdict]:
+def _tangent_rows(task: Task, name: str, start: Values) -> list[Verdict]:
     """The tangent kernel of two inputs, that before the layer drawn at random, or what the layer adds to that of one.
 
     The latter is the natural scale of both.
     """
     K1, K2, C = start.values()
-    rng, sampler = task.rng(name), task.simulation.parameter_norm(float(K1))
-    natural, place = task.size(sampler, rng), {symbols.K: K1}
+    task, sampler = task.about(name), task.simulation.parameter_norm(float(K1))
+    natural, place = task.size(sampler), {symbols.K: K1}
     if name == "ntk_map":
         inputs = {symbols.K: K1, symbols.C: C} if task.batched else start
-        place = random_points.with_tangent(inputs, task.rng("Theta"))
+        place = random_points.with_tangent(inputs, task.about("Theta").rng)
         sampler = task.simulation.tangent_kernel(*map(float, (K1, K2, C, place[symbols.Theta])))
     coarser = max(1.0, _COARSER / task.simulation.ladder.ease)
     budget = replace(task.budget, precision=coarser * task.budget.precision)
-    return [task.number_row(name, place, sampler, natural, rng, tell, budget)]
+    return [task.number_row(name, place, sampler, natural, budget)]
 
 
-def _natural(task: Task, K: sp.Rational, rng: np.random.Generator) -> float:
+def _natural(task: Task, K: sp.Rational) -> float:
     """The scale of a susceptibility, K'/K."""
-    return task.size(task.simulation.kernels(float(K), float(K), 0.0, 1), rng) / float(K)
+    return task.size(task.simulation.kernels(float(K), float(K), 0.0, 1)) / float(K)

@@ -127,8 +127,8 @@ def batches(count: int, rng: np.random.Generator, units: Units = ORDINARY) -> li
 def outer_batches(rng: np.random.Generator, units: Units) -> list[Values]:
     """Batches where formulas have their special cases: far below and above, and inputs that share nothing."""
     low, high = units.window
-    found = [_batch(K, rng.uniform(0.2, 0.8)) for K in outer(rng, units)]
-    return [*found, _batch(decimal(10 ** rng.uniform(low, high)), 0.0)]
+    extreme = [_batch(K, rng.uniform(0.2, 0.8)) for K in outer(rng, units)]
+    return [*extreme, _batch(decimal(10 ** rng.uniform(low, high)), 0.0)]
 
 
 def _batch(K: sp.Rational, share: float) -> Values:

@@ -94,9 +94,9 @@ def simulate_jacobian(
         Doshi et al. (3); at infinite width the product of chi_perp at the kernels on the way (10), at a fixed point an
         exponential with the correlation length (14).
     """
-    for name, value, known in (("estimator", estimator, _ESTIMATORS), ("backend", backend, _BACKENDS)):
-        if value not in known:
-            raise DeclarationError(f"{name} {value!r}", f"unknown {name}", f"use {' or '.join(known)}")
+    for name, value, names in (("estimator", estimator, _ESTIMATORS), ("backend", backend, _BACKENDS)):
+        if value not in names:
+            raise DeclarationError(f"{name} {value!r}", f"unknown {name}", f"use {' or '.join(names)}")
     equation = forward if isinstance(forward, sp.Expr) else forward.forward
     kernel, layers = parameter(K, "K"), whole(depth, "depth", 1)
     width, networks, start = whole(n, "n", 1), whole(nets, "nets", 2), whole(seed, "seed", 0)
@@ -110,12 +110,12 @@ def simulate_jacobian(
 
 
 def _shared(equation: sp.Expr, numbers: Mapping[str, sp.Expr], kernel: sp.Expr) -> float:
-    found = numbers.get(str(symbols.C))
-    if found is None or not 0 <= found < kernel:
-        said = "it has no value" if found is None else f"it is {found}"
+    covariance = numbers.get(str(symbols.C))
+    if covariance is None or not 0 <= covariance < kernel:
+        said = "it has no value" if covariance is None else f"it is {covariance}"
         remedy = "in a batch, C is the covariance of two inputs: 0 <= C < K"
         raise DeclarationError(f"C in networks of {equation}", said, remedy)
-    return float(found)
+    return float(covariance)
 
 
 def depth_paths(
@@ -168,18 +168,18 @@ def _walked(
     net = GramNet(width, rng)
     first = np.sqrt(kernel) * rng.standard_normal((networks, width, inputs))
     neurons = Dual(first, rng.integers(0, 2, (*first.shape, 1)) * 2.0 - 1.0)
-    found = np.full((2, networks, depth + 1), np.nan)
+    paths = np.full((2, networks, depth + 1), np.nan)
     left = np.arange(networks)  # functions of huge numbers are slow
     with np.errstate(all="ignore"):
         for place in range(depth + 1):
             if place:
                 neurons = forward(net, neurons)
-            found[0, left, place] = np.square(neurons.value).mean(axis=(1, 2))
-            found[1, left, place] = np.square(neurons.tangent).sum(axis=3).mean(axis=(1, 2))
-            change = np.abs(np.log(found[:, left, place] / found[:, left, 0]))
+            paths[0, left, place] = np.square(neurons.value).mean(axis=(1, 2))
+            paths[1, left, place] = np.square(neurons.tangent).sum(axis=3).mean(axis=(1, 2))
+            change = np.abs(np.log(paths[:, left, place] / paths[:, left, 0]))
             alive = np.all(change < _LOST, axis=0)
             if not alive.all():
                 left, neurons = left[alive], Dual(neurons.value[alive], neurons.tangent[alive])
             if not len(left):
                 break
-    return found[0], found[1]
+    return paths[0], paths[1]

@@ -42,11 +42,11 @@ def forward_mode(
     """
     nets, n, inputs = z.shape
     neurons = Dual(z, _signs(rng, nets, 1, inputs, 1) * np.eye(n)[:, None] if exact else _signs(rng, *z.shape, 1))
-    found = []
+    norms = []
     for _ in range(depth):
         neurons = layer(net, neurons)
-        found.append(np.square(neurons.tangent).sum(axis=3).mean(axis=(1, 2)))
-    return np.stack(found, axis=1)
+        norms.append(np.square(neurons.tangent).sum(axis=3).mean(axis=(1, 2)))
+    return np.stack(norms, axis=1)
 
 
 def autograd(
@@ -59,7 +59,7 @@ def autograd(
     t = torch()
     first = t.from_numpy(z).requires_grad_()
     neurons = Tensor(first)
-    found = []
+    norms = []
     for _ in range(depth):
         neurons = layer(net, neurons)
         nets, n, inputs = neurons.shape
@@ -67,8 +67,8 @@ def autograd(
         (gradients,) = t.autograd.grad(
             neurons.data, first, t.from_numpy(signs), retain_graph=True, is_grads_batched=True
         )
-        found.append((gradients**2).sum(dim=(0, 2)).mean(dim=1).numpy() / n)
-    return np.stack(found, axis=1)
+        norms.append((gradients**2).sum(dim=(0, 2)).mean(dim=1).numpy() / n)
+    return np.stack(norms, axis=1)
 
 
 class Simulation:
@@ -110,11 +110,11 @@ class Simulation:
             else:
                 z, moments = self._inputs(net, nets, K1), _batch_moments
             controls = moments(z) - np.array([K1, C, K2])[: moments(z).shape[1]]
-            found = []
+            observed = []
             for _ in range(depth):
                 z = self._forward(net, z)
-                found.append(moments(z)[:, :2])
-            return np.concatenate(found, axis=1), controls
+                observed.append(moments(z)[:, :2])
+            return np.concatenate(observed, axis=1), controls
 
         return self._in_parts(sample)
 
@@ -191,17 +191,17 @@ class Simulation:
 
         Their K - C is ``nearness`` times the kernel; of a batch, times what single inputs do not share.
         """
-        own = K - (self._shared or 0.0)
+        alone = K - (self._shared or 0.0)
 
         def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
             net = self._net(n, rng)
             z, private = self._parts(net, nets, K)
-            apart = self._parts(net, nets, 2 * nearness * own + (self._shared or 0.0))[1]
+            apart = self._parts(net, nets, 2 * nearness * alone + (self._shared or 0.0))[1]
             # z_2 = z_1 (1 - nearness) + ..., built from the difference: no digits are lost
             second = z - private * nearness + apart * np.sqrt(1 - nearness / 2)
             both = np.concatenate([z, second], axis=2)
-            controls = np.concatenate([_norm(z) / K - 1, _ratio(both, nearness * own) - 1], axis=1)
-            return _ratio(self._forward(net, both), nearness * own), controls
+            controls = np.concatenate([_norm(z) / K - 1, _ratio(both, nearness * alone) - 1], axis=1)
+            return _ratio(self._forward(net, both), nearness * alone), controls
 
         return self._in_parts(sample)
 
@@ -219,8 +219,8 @@ class Simulation:
             net = self._net(n, rng)
             z = self._inputs(net, nets, K)
             # the signs have a generator of their own: with one seed, all rules see the same networks
-            found = rule(self._forward, net, z, depth, exact, rng.spawn(1)[0])
-            return found, _hermite(z / np.sqrt(K))
+            norms = rule(self._forward, net, z, depth, exact, rng.spawn(1)[0])
+            return norms, _hermite(z / np.sqrt(K))
 
         return self._in_parts(sample, lambda n: n if exact else 1)
 
@@ -245,25 +245,22 @@ class Simulation:
         """The product of the first and the last input's tangents; of a batch, of all pairs or of all inputs."""
         both = len(covariance) - 1
 
+        def product(x: np.ndarray) -> np.ndarray:
+            return (x[..., 0] * x[..., -1]).mean(axis=1) if self._shared is None else _batch_moments(x)[:, both]
+
         def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
             net = LearningNet(n, rng)
             if self._shared is None:
                 z, t = net.stream(nets, covariance), net.stream(nets, tangents)
-                controls = [(x[..., 0] * x[..., -1]).mean(axis=1) for x in (z, t)]
             else:
                 z = self._inputs(net, nets, K)
                 common = tangents[0, -1] if both else 0.0
                 t = np.sqrt(tangents[0, 0] - common) * rng.standard_normal(z.shape)
                 t += net.stream(nets, np.array([[common]]))
-                controls = [_batch_moments(x)[:, both] for x in (z, t)]
             neurons = self._forward(net, Dual(z, t[..., None]))
-            changes = neurons.tangent[..., 0]
-            if self._shared is None:
-                found = (changes[..., 0] * changes[..., -1]).mean(axis=1)
-            else:
-                found = _batch_moments(changes)[:, both]
             expected = covariance[0, -1], tangents[0, -1]
-            return found[:, None], np.stack(controls, axis=1) - np.array(expected)
+            controls = np.stack([product(z), product(t)], axis=1) - np.array(expected)
+            return product(neurons.tangent[..., 0])[:, None], controls
 
         return self._in_parts(sample, lambda n: 2)
 
@@ -305,9 +302,9 @@ def _moments(z: np.ndarray) -> np.ndarray:
 def _batch_moments(z: np.ndarray) -> np.ndarray:
     """The kernel, over all inputs, and the covariance, over all pairs."""
     inputs = z.shape[2]
-    own = np.square(z).sum(axis=2)
-    mixed = (np.square(z.sum(axis=2)) - own) / (inputs * (inputs - 1))
-    return np.stack([(own / inputs).mean(axis=1), mixed.mean(axis=1)], axis=1)
+    squares = np.square(z).sum(axis=2)
+    mixed = (np.square(z.sum(axis=2)) - squares) / (inputs * (inputs - 1))
+    return np.stack([(squares / inputs).mean(axis=1), mixed.mean(axis=1)], axis=1)
 
 
 def _norm(z: np.ndarray) -> np.ndarray:

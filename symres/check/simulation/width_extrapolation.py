@@ -85,14 +85,12 @@ class Estimate:
             networks fluctuate too much to tell.
         widths: of the networks.
         samples: number of networks, all widths together.
-        fluctuations: n times the relative variance of every observable over the networks of the pilot run.
     """
 
     values: np.ndarray
     errors: np.ndarray
     widths: tuple[int, ...]
     samples: int
-    fluctuations: np.ndarray
 
     def at(self, number: int, scale: float, remark: str = "") -> OracleValue:
         """One observable as the oracle's number, on a natural scale."""
@@ -143,7 +141,7 @@ def extrapolated(
     inflation = np.linalg.inv(design.T @ design)[0, 0] if len(widths) > 1 else 1.0
     neurons = float(np.clip(worst * inflation / (ladder.ease * budget.precision) ** 2, ladder.neurons, budget.neurons))
 
-    found, spreads, carriers, samples = [], [], [], 0
+    means, spreads, carriers, samples = [], [], [], 0
     for place, n in enumerate(widths):
         nets = max(_NETS, round(neurons / n))
 
@@ -151,12 +149,12 @@ def extrapolated(
             report((place + share) / len(widths))
 
         run = measured(sampler, n, nets, rng, told)
-        found.append(run.mean)
+        means.append(run.mean)
         spreads.append(run.error)
         carriers.append(run.carriers)
         samples += nets
-    known = np.min(carriers, axis=0) >= _FEWEST
-    values, errors, slopes, curvature = _fitted(np.array(widths, dtype=float), np.array(found), np.array(spreads))
+    is_tame = np.min(carriers, axis=0) >= _FEWEST
+    values, errors, slopes, curvature = _fitted(np.array(widths, dtype=float), np.array(means), np.array(spreads))
     # a term of second order is about the square of those of first order
     first = np.maximum(corrections, ladder.coarseness) / widths[0]
     if ladder.coarseness:  # of which there are as many as averages over a batch: the slope tells
@@ -164,8 +162,8 @@ def extrapolated(
             first = np.fmax(first, slopes / np.abs(values))
     allowance = curvature * np.abs(values) * np.fmin(1.0, first) ** 2
     rounding = 1e-12 * scales(values)
-    errors = np.where(known, np.sqrt(errors**2 + allowance**2 + rounding**2), np.inf)
-    return Estimate(values, errors, widths, samples, fluctuations)
+    errors = np.where(is_tame, np.sqrt(errors**2 + allowance**2 + rounding**2), np.inf)
+    return Estimate(values, errors, widths, samples)
 
 
 def pilot(

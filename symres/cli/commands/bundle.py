@@ -28,12 +28,12 @@ def write_bundle(request: Request, theory: Theory, report: Report, folder: Path)
     drawn, missing = _drawn(report)
     write_text(folder / "derivation.tex", document(report, drawn.caption if drawn is not None else ""))
     write_text(folder / "results.json", dumps(report))
-    title = f"{request.title} in the layer {request.layer.name}"
     warnings: list[str] = []
     without: dict[str, list[str]] = {}
     for target in ("numpy", "torch"):
+        command = request.command("export", "--target", target)
         try:
-            module = export(theory, target, title=f"{title}.", command=request.command("export", "--target", target))
+            module = export(theory, target, title=f"{request.subject}.", command=command)
         except SymresError as error:
             missing += (f"no {target} module: {error.found}",)
             continue
@@ -48,7 +48,7 @@ def write_bundle(request: Request, theory: Theory, report: Report, folder: Path)
         if drawn is not None:
             draw(folder / f"maps{suffix}", drawn)
         if report.growth is not None and can_be_drawn(report.growth):
-            draw_aspect_ratio(folder / f"aspect_ratio{suffix}", report.growth, title)
+            draw_aspect_ratio(folder / f"aspect_ratio{suffix}", report.growth, request.subject)
     return missing
 
 

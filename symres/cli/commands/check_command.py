@@ -43,7 +43,7 @@ def check(
             raise DeclarationError(f"--against {name}", "unknown oracle", f"use {' or '.join(ORACLES)}")
     request = make(activation, layer, settings or [], positive=positive or [])
     theory = theory_of(request.layer)
-    with busy(f"deriving {request.title} in the layer {request.layer.name}"):
+    with busy(f"deriving {request.subject}"):
         default = (n for n, record in theory.observables.items() if record.is_measured and record.by_default)
         for name in quantities or default:
             if observable(theory, name).name in theory.observables:

@@ -57,13 +57,13 @@ def derive(
 
     if folder is None and (declared := layer_key(request.layer)) is not None:
         shown = (f"derive {factor()}", request.title, request.command("derive", *sizes), request.source)
-        found = recalled((*shown, *declared, str(json), str(explain), *look(output)), page)
+        kept = recalled((*shown, *declared, str(json), str(explain), *look(output)), page)
     else:
-        found = page()
-    output.lines(found.lines)
+        kept = page()
+    output.lines(kept.lines)
     if layer is None and request.phi is not None and not (json or positive):
         output.lines(_further(request, output.width))
-    raise typer.Exit(found.code)
+    raise typer.Exit(kept.code)
 
 
 def _further(request: Request, width: int) -> list[Line]:
@@ -109,41 +109,39 @@ def _derived(
     from ...core.work_budget import Stage, limited
     from ...results.verdict import Outcome
     from ..kept_pages import KeptPage
-    from ..staging import Staging
+    from ..staging import places, staged
 
-    with nullcontext() if folder is None else Staging(folder) as staging, limited(Stage.PAGE, ends=False):
-        with busy(f"deriving {request.title} in the layer {request.layer.name}"):
-            theory, report = _report(request)
-            report = replace(report, advice=theory.advice(*network))
-            if sizes:
-                report = replace(report, command=request.command("derive", *sizes))
-            missing: tuple[str, ...] = ()
-            if staging is not None:
-                from .bundle import write_bundle
+    with (
+        nullcontext() if folder is None else staged(folder) as path,
+        limited(Stage.PAGE, ends=False),
+        busy(f"deriving {request.subject}"),
+    ):
+        theory, report = _report(request, *sizes)
+        report = replace(report, advice=theory.advice(*network))
+        missing: tuple[str, ...] = ()
+        files: list[Path] = []
+        if folder is not None and path is not None:
+            from .bundle import write_bundle
 
-                missing = write_bundle(request, theory, report, staging.path)
-            if json:
-                from ...report.record import record
+            missing = write_bundle(request, theory, report, path)
+            files = places(path, folder)
+        if json:
+            from ...report.record import record
 
-                shown: list[Line] = [
-                    line(text) for text in dumps(record(report), indent=2, allow_nan=False).splitlines()
-                ]
-            else:
-                from ...report.text.page import Page
+            shown: list[Line] = [line(text) for text in dumps(record(report), indent=2, allow_nan=False).splitlines()]
+        else:
+            from ...report.text.page import Page
 
-                page = Page(report, request.phi, output.width, output.unicode)
-                files = [] if staging is None else staging.places()
-                shown = page.lines(files, missing, explain)
-        if staging is not None:
-            staging.commit()  # when nothing is left that could fail
+            page = Page(report, request.phi, output.width, output.unicode)
+            shown = page.lines(files, missing, explain)
     # 1 if the quick check contradicts a result, 3 if something took more than its budget; a quantity that does not
     # exist (h of a jump) is a finding
     refuted = any(row.outcome is Outcome.REFUTED for row in report.checks)
     return KeptPage(shown, 1 if refuted else 3 if report.given_up else 0)
 
 
-def _report(request: Request) -> tuple[Theory, Report]:
-    """The theory's report with a quick check."""
+def _report(request: Request, *options: str) -> tuple[Theory, Report]:
+    """The theory's report with a quick check, and the command that makes it with these options."""
     from dataclasses import replace
 
     from ...check import check as compare
@@ -154,7 +152,7 @@ def _report(request: Request) -> tuple[Theory, Report]:
     theory = theory_of(request.layer)
     page = [name for name, quantity in theory.quantities.items() if quantity.status is not Status.UNKNOWN]
     checks = compare(theory, against="quadrature", points=1, quantities=page, progress=False).verdicts
-    report = theory.report(request.settings, checks, request.command("derive"))
+    report = theory.report(request.settings, checks, request.command("derive", *options))
     return theory, replace(
         report,
         activation=request.title,

@@ -57,13 +57,13 @@ def export(
     if path is not None:
         require_places(path, target)
     require_prefix(prefix or "", target)
-    with busy(f"deriving {request.title} in the layer {request.layer.name}"):
+    with busy(f"deriving {request.subject}"):
         theory = theory_of(request.layer)
         chosen = _exported(theory, names)
         options = [word for name in names for word in ("--quantity", name)] + ["--target", target]
         options += [] if prefix is None else ["--prefix", prefix]
     begins = default_prefix(theory, target) if prefix is None else prefix
-    title = f"{request.title} in the layer {request.layer.name}."
+    title = f"{request.subject}."
     module = generate(chosen, target, title=title, command=request.command("export", *options), prefix=begins)
     file = None if path is None else module.write(path)
     if json:
@@ -86,7 +86,7 @@ def _exported(theory: Theory, names: list[str]) -> Theory | Procedure | dict[str
     from ...results.quantity import Status
     from ..request import observable
 
-    found: dict[str, Quantity] = {}
+    chosen: dict[str, Quantity] = {}
     for record in [observable(theory, name) for name in names]:
         if isinstance(record, DepthObservable):
             if len(names) > 1:
@@ -94,7 +94,7 @@ def _exported(theory: Theory, names: list[str]) -> Theory | Procedure | dict[str
                 raise DeclarationError(asked, says, "export one after the other")
             assert record.procedure is not None
             return record.procedure(theory)
-        found[record.name] = theory.quantity(record.name)
-        if found[record.name].status is Status.UNKNOWN:
-            raise NoClosedForm(f"code for {record.name}", found[record.name].reason, "export another quantity")
-    return found or theory
+        chosen[record.name] = theory.quantity(record.name)
+        if chosen[record.name].status is Status.UNKNOWN:
+            raise NoClosedForm(f"code for {record.name}", chosen[record.name].reason, "export another quantity")
+    return chosen or theory

@@ -32,14 +32,14 @@ def list_(
     kinds = {"activations": activation_entries, "layers": layer_entries}
     computed = ("averages", "criticality")
     if what is not None and what not in (*kinds, "quantities", *computed):
-        known = " or ".join((*kinds, "quantities", *computed))
-        raise DeclarationError(f"list {what}", "unknown list", f"use {known}")
+        choice = " or ".join((*kinds, "quantities", *computed))
+        raise DeclarationError(f"list {what}", "unknown list", f"use {choice}")
     if what in computed:
         from .surveys import list_averages, list_criticality
 
         return (list_averages if what == "averages" else list_criticality)(name, settings or [], json)
-    for option, given in ((name, name is not None), ("--set", bool(settings))):
-        if given:
+    for option, is_given in ((name, name is not None), ("--set", bool(settings))):
+        if is_given:
             asked = " ".join(filter(None, ("list", what, option)))
             found = "only the lists of averages and of criticality take a name and --set"
             raise DeclarationError(asked, found, f"leave out {option}, or write: symres list averages gelu")
@@ -48,9 +48,9 @@ def list_(
     out = Output()
     entries = {kind: entries_of(out.unicode) for kind, entries_of in kinds.items() if what in (None, kind)}
     if json:
-        return print_json({kind: [entry.record for entry in listed.values()] for kind, listed in entries.items()})
-    for position, (kind, listed) in enumerate(entries.items()):
-        out.lines([line("")] * (position > 0) + table(kind.capitalize(), listed, out.width, out.unicode))
+        return print_json({kind: [entry.record for entry in rows.values()] for kind, rows in entries.items()})
+    for position, (kind, rows) in enumerate(entries.items()):
+        out.lines([line("")] * (position > 0) + table(kind.capitalize(), rows, out.width, out.unicode))
 
 
 @app.command(epilog=FORMULAS)

@@ -46,11 +46,11 @@ def plot(
         raise DeclarationError(f"--points {points}", found, f"use {MOST_POINTS} or fewer")
     require_quantity(quantity)
     axes = axis(x), axis(y)
-    request = make(activation, layer, settings or [], free=[given for given in axes if given is not None])
+    request = make(activation, layer, settings or [], free=list(filter(None, axes)))
     path = place(out, "a file") or Path(f"{_file_stem(request, quantity, axes, kernel)}.png")
     format_of(path)
     require_place(path)
-    with busy(f"deriving {request.title} in the layer {request.layer.name}"):
+    with busy(f"deriving {request.subject}"):
         theory = theory_of(request.layer)
         advice = theory.advice()
     with Bar("phase diagram") as progress:

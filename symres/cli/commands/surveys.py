@@ -43,13 +43,13 @@ def list_averages(name: str | None, settings: list[str], json: bool) -> None:
     from ...report.text import averages_table
 
     _require_name("averages", name, settings)
-    listed = list(catalogue.activations.values()) if name is None else [chosen(name, settings)]
+    activations = list(catalogue.activations.values()) if name is None else [chosen(name, settings)]
     out = Output()
     layout = Layout(out.width, out.unicode, json, name is not None)
-    pages = _pages("averages", listed, layout, averages_page, out)
+    pages = _pages("averages", activations, layout, averages_page, out)
     if json:
         return print_json({"activations": [loads(page.lines[0][0].text) for page in pages]})
-    legend = averages_table.Averages(listed[0], out.width, out.unicode).legend()
+    legend = averages_table.Averages(activations[0], out.width, out.unicode).legend()
     for position, page in enumerate(pages):
         out.lines((legend if position == 0 else []) + page.lines)
 
@@ -61,9 +61,9 @@ def list_criticality(name: str | None, settings: list[str], json: bool) -> None:
 
     _require_name("criticality", name, settings)
     usual = map(named_activation, ACTIVATIONS)
-    listed = list(usual) if name is None else [chosen(name, settings)]
+    activations = list(usual) if name is None else [chosen(name, settings)]
     out = Output()
-    pages = _pages("criticality", listed, Layout(out.width, out.unicode, json, True), criticality_page, out)
+    pages = _pages("criticality", activations, Layout(out.width, out.unicode, json, True), criticality_page, out)
     if json:
         return print_json({"criticality": [row for page in pages for row in loads(page.lines[0][0].text)]})
     out.lines(criticality_table.Survey(out.width, out.unicode).legend())
@@ -76,10 +76,10 @@ def averages_page(layout: Layout, phi: Activation) -> KeptPage:
     from ...report.text import averages_table
     from ...studies.survey import averages
 
-    known = averages(phi)
+    asked = averages(phi)
     if layout.json:
-        return KeptPage([line(dumps(averages_table.record(phi, known), allow_nan=False))])
-    return KeptPage(averages_table.Averages(phi, layout.width, layout.unicode).lines(known, layout.whole))
+        return KeptPage([line(dumps(averages_table.record(phi, asked), allow_nan=False))])
+    return KeptPage(averages_table.Averages(phi, layout.width, layout.unicode).lines(asked, layout.whole))
 
 
 def criticality_page(layout: Layout, phi: Activation) -> KeptPage:
@@ -104,25 +104,25 @@ def _require_name(what: str, name: str | None, settings: list[str]) -> None:
 
 def _pages(
     what: str,
-    listed: Sequence[Activation],
+    activations: Sequence[Activation],
     layout: Layout,
     study: Callable[[Layout, Activation], KeptPage],
     out: Output,
 ) -> Iterator[KeptPage]:
     """A page for each activation, in their order: kept ones, and new ones that all processors work on."""
     subjects = []
-    for phi in listed:
+    for phi in activations:
         key = activation_key(phi)
         subjects.append(None if key is None else (what, *key, str(layout.json), str(layout.whole), *look(out)))
-    missing = [phi for phi, subject in zip(listed, subjects, strict=True) if not is_kept(subject)]
+    missing = [phi for phi, subject in zip(activations, subjects, strict=True) if not is_kept(subject)]
     workers = min(len(missing), os.cpu_count() or 1)
     if missing:  # where all pages are kept, nothing that computes is loaded; else once, before processes are copied
         from ...studies import survey  # noqa: F401
     with _pool(workers) if workers > 1 and _is_command() else nullcontext() as pool:
         work = partial(study, layout) if pool is None else partial(_with_cache, study, layout, ACTIVE.get() is not None)
         new = map(work, missing) if pool is None else pool.map(work, missing)
-        for position, (phi, subject) in enumerate(zip(listed, subjects, strict=True), 1):
-            with busy(f"{what} of {phi.name}" + f" ({position} of {len(listed)})" * (len(listed) > 1)):
+        for position, (phi, subject) in enumerate(zip(activations, subjects, strict=True), 1):
+            with busy(f"{what} of {phi.name}" + f" ({position} of {len(activations)})" * (len(activations) > 1)):
                 try:
                     page = recalled(subject, lambda: next(new))
                 except BrokenProcessPool:

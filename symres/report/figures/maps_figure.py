@@ -87,17 +87,17 @@ def curves(report: Report) -> Curves:
     Raises:
         DeclarationError: free parameters of the activation have no numbers.
     """
-    known = {C_W: 1.0, C_b: 0.0, gamma: 0.0, xi: 1.0}
+    setting = {C_W: 1.0, C_b: 0.0, gamma: 0.0, xi: 1.0}
     numbers = advised_numbers(report.advice)
-    known |= {s: numbers[s.name] for s in known if s.name in numbers}
+    setting |= {s: numbers[s.name] for s in setting if s.name in numbers}
     # the first critical point at which a network can be built, with these weights of skip and branch
     weights = {s: sp.Rational(str(numbers[s.name])) for s in (gamma, xi) if s.name in numbers}
     point = first_usable(point.at(weights) for point in report.critical_points)
     if point is not None and not numbers:
-        known |= {C_W: _number(point.C_W) or 1.0, C_b: _number(point.C_b) or 0.0}
+        setting |= {C_W: _number(point.C_W) or 1.0, C_b: _number(point.C_b) or 0.0}
     elif point is not None:  # whether it is critical at these numbers
-        pairs = ((_number(e), known[s]) for e, s in ((point.C_W, C_W), (point.C_b, C_b)))
-        if not all(found is not None and math.isclose(found, value, rel_tol=1e-9) for found, value in pairs):
+        pairs = ((_number(e), setting[s]) for e, s in ((point.C_W, C_W), (point.C_b, C_b)))
+        if not all(exact is not None and math.isclose(exact, value, rel_tol=1e-9) for exact, value in pairs):
             point = None
     critical = None if point is None else _number(point.K)  # None too where every kernel is critical
     advised = None if report.advice is None or not numbers else report.advice.kernel
@@ -107,13 +107,13 @@ def curves(report: Report) -> Curves:
     module = generate(shown, "numpy").load()
     values = {}
     for name in module.__all__:  # a quantity for which no accurate code was found is left out
-        found = getattr(module, name)(kernels, *_numbers(shown[name], known))
-        if not np.isnan(found).all():
-            values[name if name != "kernel_map" else RATIO] = found / kernels if name == "kernel_map" else found
+        sampled = getattr(module, name)(kernels, *_numbers(shown[name], setting))
+        if not np.isnan(sampled).all():
+            values[name if name != "kernel_map" else RATIO] = sampled / kernels if name == "kernel_map" else sampled
     symbols = {s for q in shown.values() for s in q.symbols}
     # what the user set, and what was chosen here
     settings = [(latex(sp.Symbol(name)), value) for name, value in report.settings]
-    settings += [(latex(s), _short(known[s])) for s in (C_W, C_b, gamma, xi) if s in symbols]
+    settings += [(latex(s), _short(setting[s])) for s in (C_W, C_b, gamma, xi) if s in symbols]
     return Curves(
         kernels,
         {name: values[name] for name in _CURVES if name in values},
@@ -245,14 +245,14 @@ def _number(expr: sp.Expr) -> float | None:
     return None if value is None else float(sp.N(value, 17))
 
 
-def _numbers(quantity: Quantity, known: Mapping[sp.Symbol, float]) -> list[float]:
+def _numbers(quantity: Quantity, setting: Mapping[sp.Symbol, float]) -> list[float]:
     """Values for the parameters after K."""
-    rest = [s for s in quantity.symbols if s != K]
-    free = [str(s) for s in rest if s not in known]
+    parameters = [s for s in quantity.symbols if s != K]
+    free = [str(s) for s in parameters if s not in setting]
     if free:
         found = f"{' and '.join(free)} {'has no number' if len(free) == 1 else 'have no numbers'}"
         raise DeclarationError(f"a figure of {quantity.name}", found, NumbersWanted(tuple(free), example="1"))
-    return [known[s] for s in rest]
+    return [setting[s] for s in parameters]
 
 
 def can_be_drawn(curve: GrowthCurve | None) -> bool:

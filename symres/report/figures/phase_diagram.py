@@ -168,35 +168,37 @@ def _title(theory: Theory, fixed: dict[str, float], start: float) -> str:
     words = ", ".join([*(f.name for f in layer.formulas), layer.name, inputs])
     forward = in_line(layer.equations, latex)
     equation = with_primes(f"$z' = {forward}$") if len(layer.text) <= _LONGEST and r"\begin" not in forward else ""
-    known = {} if equation else _variances(layer)
-    settings = r",\quad ".join(f"{latex(sp.Symbol(name))} = {value:.6g}" for name, value in {**known, **fixed}.items())
+    variances = {} if equation else _variances(layer)
+    settings = r",\quad ".join(
+        f"{latex(sp.Symbol(name))} = {value:.6g}" for name, value in {**variances, **fixed}.items()
+    )
     rows = [*textwrap.wrap(words, _LONGEST), equation, f"${settings}$" if settings else ""]
     return "\n".join(filter(None, rows))
 
 
 def _variances(layer: Layer) -> dict[str, float]:
     """The numbers that a layer has for C_W and C_b, the same in every Dense."""
-    found = {s.name: {getattr(draw, s.name) for draw in layer.program.draws} for s in (C_W, C_b)}
-    alone = {name: values.pop() for name, values in found.items() if len(values) == 1}
+    variances = {s.name: {getattr(draw, s.name) for draw in layer.program.draws} for s in (C_W, C_b)}
+    alone = {name: values.pop() for name, values in variances.items() if len(values) == 1}
     return {name: float(value) for name, value in alone.items() if value.is_number}
 
 
 def _fixed(theory: Theory, x: Axis, y: Axis, params: dict[str, Any]) -> dict[str, float]:
     """Numbers for the parameters that are on no axis."""
-    known = {s.name: s for s in theory.layer.parameters}
+    parameters = {s.name: s for s in theory.layer.parameters}
     for name in (x[0], y[0], *params):
-        if name not in known:
-            remedy = f"known: {', '.join(known) or 'none'}"
+        if name not in parameters:
+            remedy = f"known: {', '.join(parameters) or 'none'}"
             raise DeclarationError(f"a phase diagram over {name}", "unknown parameter", remedy)
     for name, low, high in (x, y):
-        if low < 0 and known[name].is_nonnegative:
+        if low < 0 and parameters[name].is_nonnegative:
             raise DeclarationError(f"an axis {name} from {low} to {high}", f"{name} is not negative", "begin at 0")
     if x[0] == y[0]:
         raise DeclarationError("a phase diagram", f"both axes are {x[0]}", "give one of them another parameter")
     if twice := [name for name in (x[0], y[0]) if name in params]:
         found = f"{twice[0]} has a number and an axis"
         raise DeclarationError("a phase diagram", found, "leave out the number, or pass x and y of other parameters")
-    if missing := [name for name in known if name not in (x[0], y[0], *params)]:
+    if missing := [name for name in parameters if name not in (x[0], y[0], *params)]:
         found = f"no value was passed for {', '.join(missing)}"
         raise DeclarationError("a phase diagram", found, NumbersWanted(tuple(missing)))
     return {name: float(number(value, name)) for name, value in params.items()}

@@ -276,8 +276,8 @@ def draw_names(axes: Axes, xs: np.ndarray, ys: np.ndarray, regions: Mapping[str,
     for name, region in regions.items():
         if (middle := roomiest(region, len(name))) is not None:
             row, column = middle
-            told = f"{name}\n{below}" if below and region.all() else name
-            words = axes.text(xs[column], ys[row], told, ha="center", va="center", fontsize=10, zorder=7)
+            label = f"{name}\n{below}" if below and region.all() else name
+            words = axes.text(xs[column], ys[row], label, ha="center", va="center", fontsize=10, zorder=7)
             words.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
 
 

@@ -52,8 +52,8 @@ _NUMBERS = 8  # at most, on an axis that is narrower: three at least
 
 def coincide(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray) -> bool:
     """Whether two curves cannot be told from each other, values at the same places."""
-    known = np.isfinite(first).all() and np.isfinite(second).all()
-    return bool(known and np.allclose(first, second, rtol=_SAME, atol=0))
+    finite = np.isfinite(first).all() and np.isfinite(second).all()
+    return bool(finite and np.allclose(first, second, rtol=_SAME, atol=0))
 
 
 def number_axis(axes: Axes) -> None:
@@ -144,6 +144,6 @@ def ring(xs: Sequence[float] = (), ys: Sequence[float] = (), size: float = 11) -
     """The mark: a ring, which leaves that of a critical point visible where both are one."""
     from matplotlib.lines import Line2D
 
-    found = Line2D(xs, ys, linestyle="", marker="o", markersize=size, markerfacecolor="none", color=_COLOUR, zorder=6)
-    found.set(markeredgewidth=2, clip_on=False)
-    return found
+    mark = Line2D(xs, ys, linestyle="", marker="o", markersize=size, markerfacecolor="none", color=_COLOUR, zorder=6)
+    mark.set(markeredgewidth=2, clip_on=False)
+    return mark

@@ -41,12 +41,12 @@ def _table(advice: Advice) -> dict[str, str]:
     numbers |= {f"${latex(sp.Symbol(name))}$": value for name, value in advice.parameters.items()}
     numbers |= {"kernel of the first preactivations, $K^0$": None if advice.any_scale else advice.kernel}
     numbers |= {"mean square of the inputs": None if advice.any_scale else advice.inputs_kernel}
-    found = {head: f"${number_text(value, DIGITS)}$" for head, value in numbers.items() if value is not None}
+    rows = {head: f"${number_text(value, DIGITS)}$" for head, value in numbers.items() if value is not None}
     if advice.trial is not None:
         mean = advice.trial.mean
         changes = {"kernel": mean.kernel_range, "squared gradient": mean.gradient_range}
-        found |= {
+        rows |= {
             f"largest mean {n} of a layer over the smallest": f"${number_text(v, _FACTORS)}$"
             for n, v in changes.items()
         }
-    return found
+    return rows

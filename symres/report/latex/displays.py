@@ -121,17 +121,17 @@ class Breaker:
         widest = max(product.over, key=lambda f: (width(self._write(f)), self._write(f)))
         others = [f for f in product.over if f is not widest]
         sign = -1 if product.negative else 1
-        rest = sp.Mul(sign * product.number, *others, *(1 / f for f in product.under))
-        if rest == 1 and not isinstance(widest, sp.Add):
+        front = sp.Mul(sign * product.number, *others, *(1 / f for f in product.under))
+        if front == 1 and not isinstance(widest, sp.Add):
             return self.chunks(widest) if widest != expr else [whole]
         inner = self._bracketed(widest) if isinstance(widest, sp.Add) else self.chunks(widest)
-        before = self._write(rest)
-        if isinstance(rest, sp.Add):
+        before = self._write(front)
+        if isinstance(front, sp.Add):
             before = rf"\left({before} \right)"
         if before in ("1", "-1"):
             return [before[:-1] + inner[0], *inner[1:]]
         if width(before) + 2 > self.room:
-            first = self._bracketed(rest) if isinstance(rest, sp.Add) else self.chunks(rest)
+            first = self._bracketed(front) if isinstance(front, sp.Add) else self.chunks(front)
             return [*first, rf"\times {inner[0]}", *inner[1:]]
         if width(before) + width(inner[0]) <= self.room:
             return [f"{before} {inner[0]}", *inner[1:]]

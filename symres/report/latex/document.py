@@ -20,7 +20,7 @@ from ...results.critical_point import CriticalPoint
 from ...results.quantity import Quantity, Status
 from ...results.report import Report
 from ...results.verdict import Verdict
-from ...studies import criticality_summary
+from ...studies import criticality_summary as summary
 from ...studies.criticality_summary import Expansion, expansions
 from .advice_section import advice_section
 from .displays import broken, display, escape, latex, typed, width
@@ -70,7 +70,7 @@ def document(report: Report, caption: str = "") -> str:
             "line": _line(report, heads),
             "line_remark": sentence(report.line_remark),
             "deep": _deep(report),
-            "onset": sentence(criticality_summary.onset(report)),
+            "onset": sentence(summary.onset(report)),
             "fixed_points": _fixed_points(report),
             "advice": None if report.advice is None else advice_section(report.advice),
             "samples": _samples(report),
@@ -90,12 +90,12 @@ def _vertex(report: Report, notation: Notation) -> dict[str, object] | None:
     if report.vertex is None:
         return None
     vertex = report.vertex
-    known = {"noise": ("N", vertex.noise), "memory_noise": ("M", vertex.memory_noise)}
-    known |= {"stream_noise": ("R", vertex.stream_noise), "memory": ("m", vertex.weight)}
-    known = {name: pair for name, pair in known.items() if pair[1] != 0}
-    shown = [display(sign, formula, notation=notation) for sign, formula in known.values()]
+    functions = {"noise": ("N", vertex.noise), "memory_noise": ("M", vertex.memory_noise)}
+    functions |= {"stream_noise": ("R", vertex.stream_noise), "memory": ("m", vertex.weight)}
+    functions = {name: pair for name, pair in functions.items() if pair[1] != 0}
+    shown = [display(sign, formula, notation=notation) for sign, formula in functions.values()]
     steps = [display(latex(symbol), formula, notation=notation) for symbol, formula in vertex.steps]
-    return {"functions": list(known), "definitions": shown + steps}
+    return {"functions": list(functions), "definitions": shown + steps}
 
 
 def _growth_rows(report: Report) -> list[str]:
@@ -215,11 +215,11 @@ def sections(
     quantities: Iterable[Quantity], notation: Notation, uses: Mapping[str, Sequence[int]]
 ) -> list[dict[str, object]]:
     """One section a quantity; a reason that several have is told once."""
-    known: set[str] = set()
-    return [_section(q, notation, uses.get(q.name, ()), known) for q in quantities]
+    told_once: set[str] = set()
+    return [_section(q, notation, uses.get(q.name, ()), told_once) for q in quantities]
 
 
-def _section(q: Quantity, notation: Notation, uses: Sequence[int], known: set[str]) -> dict[str, object]:
+def _section(q: Quantity, notation: Notation, uses: Sequence[int], told_once: set[str]) -> dict[str, object]:
     left = q.notation or rf"\mathrm{{{escape(q.name)}}}"
     sides = [] if q.definition.has(sp.nan) else [q.definition]
     body, determinants = named(q.body)
@@ -230,9 +230,9 @@ def _section(q: Quantity, notation: Notation, uses: Sequence[int], known: set[st
     rows += [(notation.write(step.symbol), list(dict.fromkeys([step.definition, step.expr]))) for step in q.steps]
     tails = [*["," for _ in rows[1:]], "."]
     shown = [display(head, *sides, tail=t, notation=notation) for (head, sides), t in zip(rows, tails, strict=False)]
-    text = _text(q, uses, known)
-    meanings = [kind.tex for kind in legend(q.body, *(step.expr for step in q.steps)) if kind.tex not in known]
-    known.update(meanings)
+    text = _text(q, uses, told_once)
+    meanings = [kind.tex for kind in legend(q.body, *(step.expr for step in q.steps)) if kind.tex not in told_once]
+    told_once.update(meanings)
     return {
         "title": _meaning(q),
         "displays": shown,
@@ -244,12 +244,12 @@ def _section(q: Quantity, notation: Notation, uses: Sequence[int], known: set[st
     }
 
 
-def _text(q: Quantity, uses: Sequence[int], known: set[str]) -> str:
+def _text(q: Quantity, uses: Sequence[int], told_once: set[str]) -> str:
     """The status of a quantity in sentences: closed form or reason, and how it was verified."""
     sentences = []
     kind = predicate(q.reason)
-    again = kind in known
-    known.add(kind)
+    again = kind in told_once
+    told_once.add(kind)
     if q.status is Status.EXACT:
         labels = [f"(A{n})" for n in uses]
         joined = " and ".join(filter(None, (", ".join(labels[:-1]), *labels[-1:])))
@@ -288,28 +288,28 @@ def _expansion(found: Expansion, left: str, notation: Notation) -> dict[str, str
 
 
 def _class(report: Report) -> str:
-    name, words = criticality_summary.class_and_words(report)
+    name, words = summary.class_and_words(report)
     colon, rest = (":", f" {prose(words)}") if words else ("", "")
     return rf"\textbf{{Universality class {prose(name)}{colon}}}{rest}".rstrip(".")
 
 
 def _line(report: Report, heads: Heads) -> str:
     """The critical line as an equation, or as two along the fixed point."""
-    notation = Notation({**heads, criticality_summary.STAR: "K^*"})
+    notation = Notation({**heads, summary.STAR: "K^*"})
     if report.critical_line is not None:
-        parts = criticality_summary.weights(report.critical_line_weights)
+        parts = summary.weights(report.critical_line_weights)
         where = " ".join(p if isinstance(p, str) else latex(p) for p in parts)
         shown = display("C_b", report.critical_line, tail="," if parts else ".", notation=notation)
         return f"{shown}\nfor ${where}$." if parts else shown
     if report.critical_curve is None:
         return ""
-    weight, bias = criticality_summary.along(report.critical_curve)
+    weight, bias = summary.along(report.critical_curve)
     first = display("C_W", weight, tail=",", notation=notation)
     return f"{first}\n{display('C_b', bias, tail='.', notation=notation)}"
 
 
 def _point(row: CriticalPoint, report: Report, heads: Heads) -> dict[str, object]:
-    stars = [criticality_summary.STAR, *([row.K] if row.K == K or not row.exact else [])]  # K: on a line of points
+    stars = [summary.STAR, *([row.K] if row.K == K or not row.exact else [])]  # K: on a line of points
     notation = Notation({**heads, **dict.fromkeys(stars, "K^*")})
     rows = []
     for name, value in (("K", row.K), ("C_W", row.C_W), ("C_b", row.C_b)):
@@ -317,7 +317,7 @@ def _point(row: CriticalPoint, report: Report, heads: Heads) -> dict[str, object
         if value in (K, row.along):
             rows.append(rf"{left} &\ \text{{any}}")
             continue
-        rounded = criticality_summary.in_units(row, name)
+        rounded = summary.in_units(row, name)
         if rounded is not None:
             text = latex(rounded)
         else:
@@ -325,20 +325,20 @@ def _point(row: CriticalPoint, report: Report, heads: Heads) -> dict[str, object
         rows.append(f"{left} {_value(sp.sympify(value), text)}")
     if row.along == S_in:
         rows.append(rf"{notation.write(S_in)} &\ \text{{any, the variance inside of the averages}}")
-    moves = criticality_summary.flow(row)
+    moves = summary.flow(row)
     return {
         "rows": " \\\\\n".join(rows),
-        "stability": prose(criticality_summary.stability(row)),
+        "stability": prose(summary.stability(row)),
         "flow": "" if moves is None else _flow(moves, notation),
     }
 
 
 def _value(value: sp.Expr, formula: str) -> str:
     """``= formula = number``, either of which may be missing."""
-    number = criticality_summary.value(value)
+    number = summary.value(value)
     if number is None or value.is_Integer:
         return f"&= {formula}"
-    shown = decimal(number, criticality_summary.DIGITS)
+    shown = decimal(number, summary.DIGITS)
     sign = "=" if sp.Rational(shown) == value.subs(gamma, 0) else r"\approx"
     at = r"\quad (\gamma = 0)" if value.has(gamma) else ""
     return rf"&= {formula} &\qquad &{sign} {shown}{at}" if formula else f"&{sign} {shown}{at}"
@@ -346,17 +346,17 @@ def _value(value: sp.Expr, formula: str) -> str:
 
 def _short(value: sp.Expr, name: str, row: CriticalPoint, report: Report, notation: Notation) -> str:
     """A critical value on one line: its closed form, or in averages where that is long; nothing if a number will do."""
-    for candidate in (value, criticality_summary.in_averages(report, row, name) if name != "K" else None):
+    for candidate in (value, summary.in_averages(report, row, name) if name != "K" else None):
         if candidate is not None:
             lines = broken(candidate, 10.0 * _NARROW, notation)
             if len(lines) == 1 and width(lines[0]) <= _NARROW:
                 return lines[0]
-    if criticality_summary.value(value) is not None:
+    if summary.value(value) is not None:
         return ""
     return " \\\\\n&\\quad ".join(broken(value, _WIDE, notation))
 
 
-def _flow(moves: criticality_summary.Flow, notation: Notation) -> str:
+def _flow(moves: summary.Flow, notation: Notation) -> str:
     if moves.step == K:
         return (
             "Around $K = 0$ the difference $K' - K$ is smaller than every power of $K$: small kernels are preserved "
@@ -381,7 +381,7 @@ def _fixed_points(report: Report) -> list[str] | None:
 
 def _samples(report: Report) -> dict[str, object] | None:
     """A table of values, for theories whose functions have no formula to evaluate."""
-    table = criticality_summary.samples(report)
+    table = summary.samples(report)
     if table is None:
         return None
     notations = {q.name: q.notation for q in report.quantities}
@@ -394,8 +394,8 @@ def _samples(report: Report) -> dict[str, object] | None:
 
 def _deep(report: Report) -> str:
     """How kernel and Jacobian go with the depth: in the sentence, a long law displayed."""
-    notation = Notation({criticality_summary.STAR: "K^*"})
-    laws = criticality_summary.deep(report)
+    notation = Notation({summary.STAR: "K^*"})
+    laws = summary.deep(report)
     parts = []
     for count, (left, law) in enumerate(laws, 1):
         tail = "," if count < len(laws) else "."

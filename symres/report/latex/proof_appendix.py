@@ -156,8 +156,8 @@ class Appendix:
             paragraphs = [text for c, product in parts for text in self._product(c, product, proof.result, label)]
             for _, product in parts[:1]:  # all terms are averaged over the same law
                 renamed = [p for p in zip(product.start.covariance, node.covariance, strict=True) if p[0] != p[1]]
-                given = ", ".join(f"${self._write(general)} = {self._write(own)}$" for general, own in renamed)
-                paragraphs += [f"Here {given}."] if given else []
+                equal = ", ".join(f"${self._write(general)} = {self._write(special)}$" for general, special in renamed)
+                paragraphs += [f"Here {equal}."] if equal else []
             self.lemmas.append(Lemma(statement, tuple(paragraphs)))
         return self._averages[node]
 
@@ -182,11 +182,8 @@ class Appendix:
                 yield f"the average is {label}." if step.after == claim else "the average is"
                 if step.after != claim:
                     yield self._display("", step.after)
-                for detail in step.details:  # lines that no table here knows are shown as they are
-                    if isinstance(detail, Convergence):
-                        yield f"It converges where ${self._write(detail.positive)} > 0$."
-                    elif not isinstance(detail, CitedIdentity | BoundaryTerm):
-                        yield prose(detail) + "."
+                for condition in (detail for detail in step.details if isinstance(detail, Convergence)):
+                    yield f"It converges where ${self._write(condition.positive)} > 0$."
             elif step.rule not in (Rule.BREAKPOINTS, Rule.CANONICAL):
                 yield prose(step.statement[0].upper() + step.statement[1:]) + "."
             elif step.rule == Rule.CANONICAL and step.after != before:
@@ -218,14 +215,14 @@ class Appendix:
 
     def _boundaries(self, details: Iterable[str], names: Sequence[sp.Symbol]) -> Iterator[str]:
         """The boundary terms as a table; the noise of an error function has a column where there is any."""
-        found = [detail for detail in details if isinstance(detail, BoundaryTerm)]
-        if not found:
+        terms = [detail for detail in details if isinstance(detail, BoundaryTerm)]
+        if not terms:
             return
-        noisy = any(term.noise for term in found)
+        noisy = any(term.noise for term in terms)
         renamed = dict(zip(variables, names, strict=False))
         heads = ["$y$", *([r"$\langle \varepsilon^2 \rangle$"] if noisy else []), "$m$", "$V$"]
         rows = []
-        for term in found:
+        for term in terms:
             place = self._write(term.place.xreplace(renamed)) + (r" + \varepsilon" if term.noise else "")
             quotients = map(sp.fraction, (*([term.noise] if noisy else []), term.mean, term.variance))
             # with the numbers of a denominator multiplied into it, which is shorter in a table
@@ -289,9 +286,11 @@ def _slopes_and_values(second: Proof) -> Iterator[SlopeAndValue]:
 
 def _determinants(result: sp.Expr, *formulas: sp.Expr) -> dict[sp.Symbol, sp.Expr]:
     """Names for the determinants in formulas; those of the result come first."""
-    found = sorted((determinant for _, determinant in named(sp.Tuple(*formulas))[1]), key=lambda d: not result.has(d))
-    names = ["Delta"] if len(found) == 1 else [f"Delta{k}" for k in range(1, len(found) + 1)]
-    return {sp.Symbol(name, positive=True): d for name, d in zip(names, found, strict=True)}
+    determinants = sorted(
+        (determinant for _, determinant in named(sp.Tuple(*formulas))[1]), key=lambda d: not result.has(d)
+    )
+    names = ["Delta"] if len(determinants) == 1 else [f"Delta{k}" for k in range(1, len(determinants) + 1)]
+    return {sp.Symbol(name, positive=True): d for name, d in zip(names, determinants, strict=True)}
 
 
 def _formulas(*proofs: Proof) -> Iterator[sp.Expr]:

@@ -52,9 +52,9 @@ def segments(sentence: str) -> Iterator[str | sp.Expr]:
     functions. Unknown symbols are positive ones.
     """
     start = 0
-    places = [found.span() for found in _SUBJECT.finditer(sentence)]  # before "is not a"
-    for found in _EQUATION.finditer(sentence):  # and behind the sign of an equation
-        places += [(found.end(), end.start()) for end in _END.finditer(sentence, found.end())]
+    places = [match.span() for match in _SUBJECT.finditer(sentence)]  # before "is not a"
+    for match in _EQUATION.finditer(sentence):  # and behind the sign of an equation
+        places += [(match.end(), end.start()) for end in _END.finditer(sentence, match.end())]
     for first, last in sorted(places):
         formula = None
         if first >= start:
@@ -71,8 +71,8 @@ def _expression(node: ast.expr) -> sp.Expr:
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         return sp.Integer(node.value)
     if isinstance(node, ast.Name):
-        known = {"pi": sp.pi, "E": sp.E, **SHARED}
-        return known.get(node.id) or sp.Symbol(node.id, positive=True)
+        constants = {"pi": sp.pi, "E": sp.E, **SHARED}
+        return constants.get(node.id) or sp.Symbol(node.id, positive=True)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_expression(node.operand)
     if isinstance(node, ast.BinOp):
@@ -97,9 +97,9 @@ def _sentence(text: str) -> str:
     if rest:
         return _sentence(before) + rf"\texttt{{{escape(rest[0])}}}" + _sentence(rest[1])
     parts, end = [], 0
-    for found in _MATHS.finditer(text):
-        parts += [_text(text[end : found.start()]), f"${_maths(found)}$"]
-        end = found.end()
+    for match in _MATHS.finditer(text):
+        parts += [_text(text[end : match.start()]), f"${_maths(match)}$"]
+        end = match.end()
     return "".join([*parts, _text(text[end:])])
 
 

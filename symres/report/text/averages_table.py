@@ -13,7 +13,7 @@ from .formula_text import Maths, Typed, wrap
 from .sheet import INDENT, STATUS_STYLES, Sheet
 
 if TYPE_CHECKING:
-    from ...studies.survey import Known
+    from ...studies.survey import NamedAverage
 
 _STATUS = 9  # columns
 _LONGEST = 3  # lines of a closed form in the list of all
@@ -34,31 +34,31 @@ class Averages(Sheet):
         """The title and what the words mean."""
         return [*self.rule("Averages"), *self.wrapped(self.words(_LEGEND), "dim")]
 
-    def lines(self, known: list[Known], whole: bool) -> list[Line]:
+    def lines(self, averages: list[NamedAverage], whole: bool) -> list[Line]:
         """The activation and its averages.
 
         Args:
-            known: the averages.
+            averages: those that are shown.
             whole: print long formulas, reasons and verifications as well.
         """
-        labels = [self.maths(k.asked) for k in known]
+        labels = [self.maths(average.asked) for average in averages]
         column = max(map(len, labels)) + 2
         head = wrap(Typed()(self.phi.expr), self.width - len(self.phi.name) - 2)
         lines = [line(""), line(Span(f"{self.phi.name}  ", "bold"), Span(head[0], "dim"))]
         lines += [line(" " * (len(self.phi.name) + 2), Span(text, "dim")) for text in head[1:]]
         said: dict[str, str] = {}
-        for label, one in zip(labels, known, strict=True):
-            status = one.quantity.status
+        for label, average in zip(labels, averages, strict=True):
+            status = average.quantity.status
             start: list[str | Span] = [
                 " " * INDENT,
                 label.ljust(column),
                 Span(str(status).ljust(_STATUS), STATUS_STYLES[status]),
             ]
-            lines += self._row(start, INDENT + column + _STATUS, one.quantity, whole)
-            notes = self._notes(label, one.quantity, said) if whole else []
+            lines += self._row(start, INDENT + column + _STATUS, average.quantity, whole)
+            notes = self._notes(label, average.quantity, said) if whole else []
             lines += [row for note in notes for row in self.wrapped(note, "dim", 2 * INDENT)]
         # a line for each special function in the results: its definition
-        used = legend(*(one.quantity.body for one in known)) if whole else ()
+        used = legend(*(average.quantity.body for average in averages)) if whole else ()
         meanings = [row for kind in used for row in self.wrapped(self.words(kind.meaning), "dim")]
         return [*lines, line(""), *meanings] if meanings else lines
 
@@ -67,8 +67,8 @@ class Averages(Sheet):
             text = absent(q.reason)
         else:
             text = f"to {q.error_bound:.0e} or better" if q.status is Status.NUMERIC else self.maths(q.expr)
-        beside, below = wrap(text, max(self.width - column, 1)), wrap(text, self.width - 2 * INDENT)
-        if len(beside) == 1:
+        behind, below = wrap(text, max(self.width - column, 1)), wrap(text, self.width - 2 * INDENT)
+        if len(behind) == 1:
             return [line(*start, text)]
         if len(below) <= _LONGEST or whole:
             return [line(*start), *(line(" " * (2 * INDENT), part) for part in below)]
@@ -86,24 +86,24 @@ class Averages(Sheet):
         return notes
 
 
-def record(phi: Activation, known: list[Known]) -> dict[str, object]:
+def record(phi: Activation, averages: list[NamedAverage]) -> dict[str, object]:
     """The averages as strings, numbers, lists and dicts."""
     return {
         "activation": phi.name,
         "formula": str(phi.expr),
         "parameters": [str(p) for p in phi.parameters],
-        "averages": [_entry(one) for one in known],
+        "averages": list(map(_entry, averages)),
     }
 
 
-def _entry(one: Known) -> dict[str, object]:
-    q = one.quantity
+def _entry(average: NamedAverage) -> dict[str, object]:
+    q = average.quantity
     text = None if q.status is Status.UNKNOWN else str(q.expr)
     return {
-        "average": one.key,
+        "average": average.key,
         "status": str(q.status),
         "symbols": [str(s) for s in q.symbols],
-        "definition": str(one.asked),
+        "definition": str(average.asked),
         "expression": text,
         "error_bound": None if q.status is Status.UNKNOWN else q.error_bound,
         "reason": q.reason,

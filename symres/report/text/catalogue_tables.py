@@ -119,12 +119,12 @@ def broken_at(phi: Activation) -> list[dict[str, list[sp.Expr]]]:
     function, left = phi.pieces, list(phi.breakpoints)
     result: list[dict[str, list[sp.Expr]]] = []
     for jumping, infinite in _ORDERS:
-        found: dict[str, list[sp.Expr]] = {}
+        breaks: dict[str, list[sp.Expr]] = {}
         for b, jump in zip(function.breaks, function.jumps, strict=True):
             if b in left and not jump.is_zero:
-                found.setdefault(infinite if jump.has(*_NO_NUMBERS) else jumping, []).append(b)
+                breaks.setdefault(infinite if jump.has(*_NO_NUMBERS) else jumping, []).append(b)
                 left.remove(b)
-        result.append(found)
+        result.append(breaks)
         if not left:
             return result
         function = function.diff()

@@ -13,7 +13,7 @@ from ...functions.roots.root import ImplicitNumber
 from ...gaussian.calculus.expectation import Expectation
 from ...notation.decimals import plain_number
 from ...notation.shortest import tidy_factors
-from ...studies import criticality_summary
+from ...studies import criticality_summary as summary
 from .console import Line, Span, line
 from .formula_text import Maths, wrap
 from .sheet import INDENT, Sheet
@@ -84,18 +84,18 @@ def entry(found: Surveyed, unicode: bool = False) -> SurveyEntry:
 def _where(found: Surveyed, maths: Maths) -> tuple[str, ...]:
     shown = []
     for p in found.critical_points:
-        on_line = {K: criticality_summary.STAR} if p.along == K else {}  # each K* has a C_W of its own
+        on_line = {K: summary.STAR} if p.along == K else {}  # each K* has a C_W of its own
         values = {"K*": p.K, "C_W": p.C_W.xreplace(on_line), "C_b": p.C_b.xreplace(on_line)}
         values_shown = [f"{name} = {'any' if v in (K, p.along) else _value(v, maths)}" for name, v in values.items()]
         shown.append(f"{p.stability}: {', '.join(values_shown)}")
     explicit = found.line
     if explicit is not None:
         is_negative = (explicit / C_W).is_number and sp.N(explicit / C_W) < 0
-        parts = criticality_summary.weights(found.line_weights)
+        parts = summary.weights(found.line_weights)
         where = " for " * bool(parts) + " ".join(p if isinstance(p, str) else _value(p, maths) for p in parts)
         shown.append(f"{'no line with C_b >= 0' if is_negative else 'line'}: C_b = {_value(explicit, maths)}{where}")
     elif found.line_averages is not None:
-        weight, bias = (maths(e) for e in criticality_summary.along(found.line_averages))
+        weight, bias = (maths(e) for e in summary.along(found.line_averages))
         shown.append(f"line along K*: C_W = {weight}, C_b = {bias}")
     return tuple(shown) or ("no critical point and no line",)
 
@@ -103,7 +103,7 @@ def _where(found: Surveyed, maths: Maths) -> tuple[str, ...]:
 def _value(value: sp.Expr, maths: Maths) -> str:
     """A value as a formula if that is short, else with decimals for its numbers."""
     text = maths(value)
-    is_line = value.has(criticality_summary.STAR, C_W, S_in)  # decimals do not make a function any clearer
+    is_line = value.has(summary.STAR, C_W, S_in)  # decimals do not make a function any clearer
     if not value.has(ImplicitNumber, Expectation) and len(text) <= _LONG * (1 + is_line):
         return text
     number, rest = sp.factor(value).as_independent(*value.free_symbols, as_Add=False)
@@ -120,16 +120,16 @@ def _value(value: sp.Expr, maths: Maths) -> str:
 
 
 def _exponents(surveyed: Surveyed, maths: Maths) -> str:
-    found = surveyed.exponents
-    if found.kernel is None or found.amplitude is None:
-        return f"none: {found.remark}"
-    amplitude = found.amplitude.xreplace({K: criticality_summary.STAR})
-    kernel = f"p = {_value(found.kernel, maths)}, a = {_value(amplitude, maths)}"
-    if found.stretch is not None:
-        rate = _value(found.stretch.rate, maths)
-        return f"{kernel}; log J ~ {rate} l^{_value(found.stretch.power, maths)}"
-    jacobian = found.jacobian
-    return f"{kernel}; {found.remark}" if jacobian is None else f"{kernel}, q = {_value(jacobian, maths)}"
+    laws = surveyed.exponents
+    if laws.kernel is None or laws.amplitude is None:
+        return f"none: {laws.remark}"
+    amplitude = laws.amplitude.xreplace({K: summary.STAR})
+    kernel = f"p = {_value(laws.kernel, maths)}, a = {_value(amplitude, maths)}"
+    if laws.stretch is not None:
+        rate = _value(laws.stretch.rate, maths)
+        return f"{kernel}; log J ~ {rate} l^{_value(laws.stretch.power, maths)}"
+    jacobian = laws.jacobian
+    return f"{kernel}; {laws.remark}" if jacobian is None else f"{kernel}, q = {_value(jacobian, maths)}"
 
 
 class Survey(Sheet):

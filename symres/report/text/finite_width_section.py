@@ -42,7 +42,7 @@ class FiniteWidthSection(ReportSection):
         kept = self.maths(vertex.weight**2)
         remembers, carried = vertex.memory_noise != 0, times.join([chi, f"({kept})" if "/" in kept else kept])
         formulas = [("N", vertex.noise), ("M", vertex.memory_noise), ("R", vertex.stream_noise)]
-        known = [(name, formula) for name, formula in formulas if formula != 0]
+        functions = [(name, formula) for name, formula in formulas if formula != 0]
         said = "Four-point vertex V = n E[z_i^2 z_j^2]_c of two neurons from layer to layer; V = 0 in the first"
         lines = self.wrapped(self.words(said))
         lines += self.equation("V", ["P" if vertex.stream_noise == 0 else "P + 2G"])
@@ -56,10 +56,10 @@ class FiniteWidthSection(ReportSection):
                 "C_k: covariance of one neuron in layer k and in the present layer"
             )
             lines += self.wrapped(said, "dim")
-        texts = [(name, self.maths(e)) for name, e in known]
+        texts = [(name, self.maths(e)) for name, e in functions]
         texts += [(f"with {self.maths(s)}", self.maths(e)) for s, e in vertex.steps]
         if sum(len(text) for _, text in texts) > _LONG:
-            names = ", ".join(name for name, _ in known)
+            names = ", ".join(name for name, _ in functions)
             said = f"{names} are too long for a page: symres export --quantity vertex --target latex prints them"
             return lines + self.wrapped(said, "dim")
         return lines + [shown for name, text in texts for shown in self.equation(name, [text], style="")]
@@ -105,15 +105,15 @@ class FiniteWidthSection(ReportSection):
         if self.report.vertex is None or self.report.universality_class not in _KEEPING:
             return []
         narrow, weight = self._widths[0], self.report.vertex.weight
-        found = None
+        slow = None
         for row in curve.at(*_GAMMAS):
             kept = weight if row.gamma is None else weight.subs(gamma, row.gamma)
             builds_up = row.second < _NEARLY * row.nu  # the first layer adds what the second Hermite component does
             if builds_up and kept.is_number and row.aspect_ratio * narrow * (1 - kept**2) < _MEMORY:
-                found = kept
-        if found is None:
+                slow = kept
+        if slow is None:
             return []
-        after = f"{_MEMORY}/(1 - gamma^2)" if weight == gamma else f"{float(_MEMORY / (1 - found**2)):.0f}"
+        after = f"{_MEMORY}/(1 - gamma^2)" if weight == gamma else f"{float(_MEMORY / (1 - slow**2)):.0f}"
         said = (
             f"While neurons build up their memory, V/K^2 grows more slowly; after about {after} layers it grows by "
             f"more than {100 * _NEARLY:g} % of nu. Optimal depths of fewer layers are underestimated"

@@ -204,10 +204,10 @@ class Maths:
         head = f"{type(e).__name__}({inner}"
         if not shown.startswith(head):
             return shown, _ATOM
-        rest = shown[len(head) :]
+        settings = shown[len(head) :]
         for symbol in sorted((s.name for s in e.free_symbols), key=len, reverse=True):
-            rest = rest.replace(f"={symbol}", f"={self.symbol(symbol)}")
-        return f"{type(e).__name__}({self(e.args[0])}{rest}", _ATOM
+            settings = settings.replace(f"={symbol}", f"={self.symbol(symbol)}")
+        return f"{type(e).__name__}({self(e.args[0])}{settings}", _ATOM
 
     def _expectation(self, e: AverageNode) -> tuple[str, int]:
         """``⟨φ(z)²⟩``; the law is written as an index unless it is that of the stream."""

@@ -20,7 +20,7 @@ from ...functions.records.gaussian_signs import legend
 from ...notation import named
 from ...results.quantity import Quantity, Status
 from ...results.report import Report
-from ...studies import criticality_summary
+from ...studies import criticality_summary as summary
 from ...studies.criticality_summary import expansions
 from ..latex.prose import PDLT, absent, unclosed
 from .catalogue_tables import facts_of
@@ -69,7 +69,7 @@ class Page(ReportSection):
             # with numbers for C_W and C_b there is nothing to tune, and the analysis has only this to remark
             width = FiniteWidthSection(self.report, self.width, self.maths)
             blocks += [part.points(), part.initialisation(), width.lines()]
-            if not criticality_summary.fixed_by_user(self.report):  # then the class says all there is to remark
+            if not summary.fixed_by_user(self.report):  # then the class says all there is to remark
                 blocks.append(self._sentences("Remarks", self.report.remarks))
         else:
             blocks.append(part.initialisation())
@@ -87,9 +87,9 @@ class Page(ReportSection):
     def _head(self) -> list[Line]:
         title = f"{self.report.activation} in the layer {self.report.layer}".removeprefix(" in ")
         # the values of its own parameters are part of an activation's name
-        rest = ((key, value) for key, value in self.report.settings if f"{key}=" not in self.report.activation)
+        others = ((key, value) for key, value in self.report.settings if f"{key}=" not in self.report.activation)
         # no line ends inside a setting
-        settings = [f"{self.maths.symbol(key)} = {value}".replace(" ", _TIE) for key, value in rest]
+        settings = [f"{self.maths.symbol(key)} = {value}".replace(" ", _TIE) for key, value in others]
         lines = [
             line(*(Span(s.text.replace(_TIE, " "), s.style) for s in row))
             for row in self.wrapped(", ".join([title, *settings]), "bold", indent=0)
@@ -128,7 +128,7 @@ class Page(ReportSection):
 
     def _samples(self) -> list[Line]:
         """A table of values, where there is no formula to put numbers in."""
-        table = criticality_summary.samples(self.report)
+        table = summary.samples(self.report)
         if table is None:
             return []
         lines = self.rule("Values")
@@ -190,7 +190,7 @@ class Page(ReportSection):
     def _proofs(self) -> list[Line]:
         """Every proof; a derivation that occurs in several is printed once."""
         lines: list[Line] = []
-        known: set[tuple[str, ...]] = set()
+        printed: set[tuple[str, ...]] = set()
         for q in self.report.quantities:
             if q.definition.has(sp.oo, sp.nan):  # nothing to prove
                 continue
@@ -200,10 +200,10 @@ class Page(ReportSection):
                 lines += self._argument(f"{unclosed(q.reason)}: {q.reason}")
             for number, step in enumerate(q.proof.steps, 1):
                 lines += self._argument(f"{number}. {step.rule}: {step.statement}")
-                repeated = step.lines in known and len(step.lines) > 1
+                repeated = step.lines in printed and len(step.lines) > 1
                 for text in ["as above"] if repeated else step.lines:
                     lines += self._argument(f"     {text}")
-                known.add(step.lines)
+                printed.add(step.lines)
                 if conclusion(step.lines) != str(step.after):
                     lines += self._argument(f"   = {step.after}")
         return lines

@@ -41,12 +41,12 @@ class Sheet:
 
     def words(self, sentence: str) -> str:
         """A sentence of the program with its formulas and susceptibilities as the page writes them."""
-        known, maths = registry.functions(), self.maths
+        quantities, maths = registry.functions(), self.maths
 
         def plain(text: str) -> str:
             for sign, shown in _SIGNS.items() if maths.unicode else ():
                 text = text.replace(sign, shown)
-            return _WORD.sub(lambda word: self.name(word[0]) if word[0] in known else maths.symbol(word[0]), text)
+            return _WORD.sub(lambda word: self.name(word[0]) if word[0] in quantities else maths.symbol(word[0]), text)
 
         return "".join(plain(part) if isinstance(part, str) else maths(part) for part in segments(sentence))
 

@@ -35,23 +35,23 @@ def told(advice: Advice) -> tuple[tuple[Topic, str], ...]:
         return ((Topic.OPEN, f"Give {names} a number."),)
     if advice.origin is None or advice.trial is None:
         return ((Topic.OPEN, f"No advice: {advice.remark}."),)
-    found = [(Topic.DRAW, _draw(advice) if advice.holds else _fails(advice))]
-    found += [(Topic.SOURCE, _source(advice, advice.origin))] if advice.holds else []
+    reasons = [(Topic.DRAW, _draw(advice) if advice.holds else _fails(advice))]
+    reasons += [(Topic.SOURCE, _source(advice, advice.origin))] if advice.holds else []
     if advice.optimal:
         ratio = digits(advice.depth / advice.width, 2)
         made = f"gamma = {digits(advice.parameters['gamma'])} makes depth/width = {ratio} the optimal aspect ratio."
-        found.append((Topic.ASPECT_RATIO, made))
-    found += _inputs(advice) if advice.holds else []
-    found.append((Topic.TRIAL, _tried(advice, advice.trial)))
+        reasons.append((Topic.ASPECT_RATIO, made))
+    reasons += _inputs(advice) if advice.holds else []
+    reasons.append((Topic.TRIAL, _tried(advice, advice.trial)))
     if advice.drift is not None and advice.holds and not advice.any_scale:
-        found.append((Topic.DRIFT, _drift(advice, advice.drift)))
+        reasons.append((Topic.DRIFT, _drift(advice, advice.drift)))
     if advice.fluctuation is not None and advice.holds:
-        found.append((Topic.SCATTER, _scatter(advice.fluctuation)))
+        reasons.append((Topic.SCATTER, _scatter(advice.fluctuation)))
     if advice.learning_rate is not None and advice.holds:
-        found.append((Topic.LEARNING_RATE, _rate(advice.learning_rate)))
+        reasons.append((Topic.LEARNING_RATE, _rate(advice.learning_rate)))
     if advice.nearest is not None:
-        found.append((Topic.NEAREST, _nearest(advice.nearest)))
-    return (*found, *((Topic.SCHEMES, text) for text in _fixed(advice.usual)))
+        reasons.append((Topic.NEAREST, _nearest(advice.nearest)))
+    return (*reasons, *((Topic.SCHEMES, text) for text in _fixed(advice.usual)))
 
 
 def _source(advice: Advice, origin: Origin) -> str:
@@ -119,20 +119,20 @@ def _inputs(advice: Advice) -> list[tuple[Topic, str]]:
     if advice.inputs_kernel is None or advice.C_W is None or advice.C_b is None:
         said = f"Scale the inputs so that the first preactivations have variance {digits(advice.kernel)}."
         return [(Topic.SCALING, said)]
-    given, wanted = advice.given_inputs, digits(advice.inputs_kernel)
-    if given is not None and math.isclose(given, advice.inputs_kernel, rel_tol=1e-6):
-        return [(Topic.INPUTS, f"Inputs of mean square {digits(given, _SHORT)} may stay as they are.")]
+    mean_square, wanted = advice.given_inputs, digits(advice.inputs_kernel)
+    if mean_square is not None and math.isclose(mean_square, advice.inputs_kernel, rel_tol=1e-6):
+        return [(Topic.INPUTS, f"Inputs of mean square {digits(mean_square, _SHORT)} may stay as they are.")]
     scaled = f"so that their mean square is {wanted}"
-    if given is not None:
-        scaled = f"by {digits(math.sqrt(advice.inputs_kernel / given))}: their mean square has to be {wanted}"
+    if mean_square is not None:
+        scaled = f"by {digits(math.sqrt(advice.inputs_kernel / mean_square))}: their mean square has to be {wanted}"
     first = f"a first dense layer with the same C_W and C_b then has kernel {digits(advice.kernel)}"
-    found = [(Topic.SCALING, f"Scale the inputs {scaled}; {first}.")]
+    reasons = [(Topic.SCALING, f"Scale the inputs {scaled}; {first}.")]
     if advice.kernel > advice.C_b:
-        own = digits((advice.kernel - advice.C_b) / (given or 1.0))
-        of_ = digits(given or 1.0, _SHORT)
-        said = f"Or leave inputs of mean square {of_} as they are, and draw the first layer alone with C_W = {own}."
-        found.append((Topic.SCALING, said))
-    return found
+        alone = digits((advice.kernel - advice.C_b) / (mean_square or 1.0))
+        of_ = digits(mean_square or 1.0, _SHORT)
+        said = f"Or leave inputs of mean square {of_} as they are, and draw the first layer alone with C_W = {alone}."
+        reasons.append((Topic.SCALING, said))
+    return reasons
 
 
 def _tried(advice: Advice, trial: Trial) -> str:
@@ -148,8 +148,8 @@ def _tried(advice: Advice, trial: Trial) -> str:
     return f"{averages}; in every single network both ratios are at most {FACTOR:g}."
 
 
-def _ratio(found: float) -> str:
-    return "more than a million" if found > 1e6 else digits(found, 3)
+def _ratio(ratio: float) -> str:
+    return "more than a million" if ratio > 1e6 else digits(ratio, 3)
 
 
 def _drift(advice: Advice, drift: float) -> str:
@@ -171,23 +171,23 @@ def _scatter(fluctuation: float) -> str:
 
 def _rate(rate: LearningRate) -> str:
     power = f"{rate.exponent:.2g}"
-    told = f"The tangent kernel is {digits(rate.tangent_kernel, _SHORT)} at this depth and"
+    text = f"The tangent kernel is {digits(rate.tangent_kernel, _SHORT)} at this depth and"
     if abs(rate.exponent) < _FLAT:
-        told += " does not change with the depth;"
+        text += " does not change with the depth;"
     else:
         grows = "in proportion to the depth" if power == "1" else f"like depth^{power}"
-        told += f" {'grows' if rate.exponent > 0 else 'changes'} {grows};"
+        text += f" {'grows' if rate.exponent > 0 else 'changes'} {grows};"
     return (
-        f"{told} the largest learning rate of gradient descent is inversely proportional to this kernel. In PyTorch's "
+        f"{text} the largest learning rate of gradient descent is inversely proportional to this kernel. In PyTorch's "
         "parametrisation that rate is inversely proportional to the width too, and so is Adam's for hidden weights."
     )
 
 
-def _nearest(found: Suggestion) -> str:
-    chosen = "".join(f", {name} = {digits(value)}" for name, value in found.parameters.items())
+def _nearest(layer: Suggestion) -> str:
+    chosen = "".join(f", {name} = {digits(value)}" for name, value in layer.parameters.items())
     return (
-        f"The nearest layer that keeps kernels and gradients is z' = {found.forward}, with C_W = {digits(found.C_W)}, "
-        f"C_b = {digits(found.C_b)}{chosen} and first preactivations of variance {digits(found.kernel)}."
+        f"The nearest layer that keeps kernels and gradients is z' = {layer.forward}, with C_W = {digits(layer.C_W)}, "
+        f"C_b = {digits(layer.C_b)}{chosen} and first preactivations of variance {digits(layer.kernel)}."
     )
 
 
@@ -352,5 +352,5 @@ class Advice(Shown):
         numbers = {"C_W": self.C_W, "C_b": self.C_b, **self.parameters, "inputs_kernel": self.inputs_kernel}
         shown = [Fact(name, digits(v)) for name, v in numbers.items() if v is not None]
         rows = [f"{name} (C_W = {w}): kernel {k}, squared gradient {g}" for name, w, k, g in self.schemes]
-        told = [Fact(self.schemes_title, "; ".join(rows))] if rows else []
-        return [*shown, *(Fact("", text) for text in self.reasons), *told]
+        schemes = [Fact(self.schemes_title, "; ".join(rows))] if rows else []
+        return [*shown, *(Fact("", text) for text in self.reasons), *schemes]

@@ -65,11 +65,11 @@ class Path:
 
 def spread(values: tuple[float, ...] | np.ndarray) -> float:
     """The largest over the smallest; infinite where one of them is not positive and finite."""
-    found = np.asarray(values, dtype=float)
-    if not np.all(np.isfinite(found)) or found.min() <= 0:
+    numbers = np.asarray(values, dtype=float)
+    if not np.all(np.isfinite(numbers)) or numbers.min() <= 0:
         return float("inf")
     with np.errstate(over="ignore"):
-        return float(found.max() / found.min())
+        return float(numbers.max() / numbers.min())
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ def advise(
         inputs_kernel: the mean square of the inputs, if it is given; advice keeps it where it can.
         near: whether to look for a layer near it where nothing holds.
     """
-    layers, neurons, given = require_size(depth, width, inputs_kernel)
+    layers, neurons, mean_square = require_size(depth, width, inputs_kernel)
     wanted = tuple(s.name for s in theory.layer.parameters if s not in _TUNED)
     if wanted:
         return Advice(layers, neurons, False, wanted=wanted)
@@ -56,10 +56,10 @@ def advise(
     flow = DepthFlow(theory)
     if not flow.is_known:
         return _without(theory, layers, neurons, near, "gradients are infinite, or not known")
-    found = _best(flow, layers, neurons, given)
-    if found is None:
+    best = _best(flow, layers, neurons, mean_square)
+    if best is None:
         return _without(theory, layers, neurons, near, _NOTHING)
-    setting, tried = found
+    setting, tried = best
     values = setting.values
     weight, bias = flow.variances(values)
     return Advice(
@@ -81,24 +81,24 @@ def advise(
         flow.learning_rate(setting, layers) if tried.holds else None,
         usual_schemes(flow, layers, neurons),
         nearest(theory, layers, neurons) if near and not tried.holds else None,
-        given_inputs=given,
+        given_inputs=mean_square,
     )
 
 
 def _without(theory: Theory, depth: int, width: int, near: bool, remark: str) -> Advice:
-    found = nearest(theory, depth, width) if near else None
-    return Advice(depth, width, False, nearest=found, remark=remark)
+    suggestion = nearest(theory, depth, width) if near else None
+    return Advice(depth, width, False, nearest=suggestion, remark=remark)
 
 
 def nearest(theory: Theory, depth: int, width: int) -> Suggestion | None:
     """The first layer near it for which advice holds, with that advice; None if there is none."""
     for layer in _near(theory.layer):
         try:
-            found = advise(Theory(layer), depth, width, near=False)
+            advice = advise(Theory(layer), depth, width, near=False)
         except SymresError:
             continue
-        if found.holds and found.C_W is not None and found.C_b is not None and found.kernel is not None:
-            return Suggestion(layer.text, found.C_W, found.C_b, found.parameters, found.kernel)
+        if advice.holds and advice.C_W is not None and advice.C_b is not None and advice.kernel is not None:
+            return Suggestion(layer.text, advice.C_W, advice.C_b, advice.parameters, advice.kernel)
     return None
 
 
@@ -176,8 +176,8 @@ def _any_scale(flow: DepthFlow, setting: Setting) -> bool:
 def _drift(flow: DepthFlow, setting: Setting, depth: int) -> float | None:
     """The relative change of a kernel in the last layer that was 10 % too large in the first."""
     kernels = flow.path(setting.starting(OFF * setting.kernel), depth).kernels
-    found = kernels[-1] / kernels[-2] - 1
-    return found if math.isfinite(found) else None
+    change = kernels[-1] / kernels[-2] - 1
+    return change if math.isfinite(change) else None
 
 
 def _fluctuation(flow: DepthFlow, setting: Setting, depth: int, width: int) -> float | None:
@@ -190,5 +190,5 @@ def _fluctuation(flow: DepthFlow, setting: Setting, depth: int, width: int) -> f
     except SymresError:
         return None
     kernel = float(last.kernel[0, 0])
-    found = math.sqrt(max(float(last.V[0, 0, 0, 0]) + 2 * kernel**2, 0.0) / width) / kernel
-    return found if math.isfinite(found) else None
+    deviation = math.sqrt(max(float(last.V[0, 0, 0, 0]) + 2 * kernel**2, 0.0) / width) / kernel
+    return deviation if math.isfinite(deviation) else None

@@ -36,7 +36,7 @@ def groups(flow: DepthFlow, depth: int, width: int, inputs: float | None) -> Ite
     """
     free = set(flow.theory.layer.parameters)
     if C_W not in free:
-        yield list(_given(flow, depth, inputs))
+        yield list(_for_given_weights(flow, depth, inputs))
         return
     skips: list[sp.Expr | None] = [*_SKIPS] if gamma in free else [None]
     if gamma in free and (best := optimal_weight(flow.theory, depth, width)) is not None:
@@ -57,11 +57,11 @@ def optimal_weight(theory: Theory, depth: int, width: int) -> float | None:
         curve = theory.growth_curve
     except SymresError:
         return None
-    found = [] if curve is None else curve.weights_of(depth / width)
-    return round(max(found), 3) if found else None
+    weights = [] if curve is None else curve.weights_of(depth / width)
+    return round(max(weights), 3) if weights else None
 
 
-def _given(flow: DepthFlow, depth: int, inputs: float | None) -> Iterator[Setting]:
+def _for_given_weights(flow: DepthFlow, depth: int, inputs: float | None) -> Iterator[Setting]:
     """Layers with numbers for C_W: the first kernel can be chosen, and C_b where it is free."""
     free = set(flow.theory.layer.parameters)
     fixed = {s: 0.0 if s == C_b else 1.0 for s in free}
@@ -80,20 +80,20 @@ def at_points(
     Weights of skip and branch are ``fixed``; ``inputs`` is the mean square of the inputs, if it is given.
     """
     for point in flow.theory.critical_points:
-        found = _numbers(point, fixed)
-        if found is None or point.stability == "unstable":
+        numbers = _numbers(point, fixed)
+        if numbers is None or point.stability == "unstable":
             continue
-        kernel, weight, bias = found
+        kernel, weight, bias = numbers
         values = {C_W: weight, C_b: bias, **{s: float(v) for s, v in fixed.items()}}
-        known = {s: v for s, v in values.items() if s in flow.theory.layer.parameters}
-        setting = Setting(Origin.POINT, known, 1.0)
-        given = None if inputs is None else bias + weight * inputs
+        free = {s: v for s, v in values.items() if s in flow.theory.layer.parameters}
+        setting = Setting(Origin.POINT, free, 1.0)
+        of_inputs = None if inputs is None else bias + weight * inputs  # the first kernel, if they stay as they are
         if kernel is None:
-            start = given or bias + weight
+            start = of_inputs or bias + weight
         elif kernel > 0:
             start = kernel
         else:  # kernels flow to 0, or away from it: slowly where they are small
-            start = largest_kernel(flow, setting, depth, given)
+            start = largest_kernel(flow, setting, depth, of_inputs)
         yield setting.starting(start)
 
 
@@ -120,13 +120,11 @@ def on_line(flow: DepthFlow, fixed: Mapping[sp.Symbol, float]) -> Iterator[Setti
     """
     if not {C_W, C_b} <= set(flow.theory.layer.parameters):
         return
-    guess: np.ndarray | None = None
+    guess: np.ndarray | None = None  # the solution at the last kernel that has one
     for kernel in _KERNELS:
-        found = _solved(flow, fixed, kernel, guess)
-        if found is None:
-            continue
-        guess = found
-        setting = _setting(flow, fixed, kernel, found)
+        solution = _solved(flow, fixed, kernel, guess)
+        setting = None if solution is None else _setting(flow, fixed, kernel, solution)
+        guess = guess if solution is None else solution
         if setting is not None:
             yield setting
 
@@ -135,16 +133,19 @@ def at_kernel(flow: DepthFlow, fixed: Mapping[sp.Symbol, float], kernel: float) 
     """The setting for one kernel that a layer keeps with chi_perp = 1; None where there is none with C_b >= 0."""
     if not {C_W, C_b} <= set(flow.theory.layer.parameters):
         return None
-    found = _solved(flow, fixed, kernel, None)
-    return None if found is None else _setting(flow, fixed, kernel, found)
+    solution = _solved(flow, fixed, kernel, None)
+    return None if solution is None else _setting(flow, fixed, kernel, solution)
 
 
-def _setting(flow: DepthFlow, fixed: Mapping[sp.Symbol, float], kernel: float, found: np.ndarray) -> Setting | None:
-    """A point of the line, noted by how long a kernel that is off is remembered."""
-    if not (found[1] > -_SOLVED and found[0] > _LEAST):
+def _setting(flow: DepthFlow, fixed: Mapping[sp.Symbol, float], kernel: float, solution: np.ndarray) -> Setting | None:
+    """A point of the line, noted by how long a kernel that is off is remembered; None where C_W or C_b is no variance.
+
+    The ``solution`` is (log C_W, C_b/K).
+    """
+    log_weight, share = map(float, solution)
+    if share <= -_SOLVED or log_weight <= _LEAST:
         return None
-    bias = float(found[1]) * kernel if found[1] > _SOLVED else 0.0
-    values = {**fixed, C_W: float(math.exp(found[0])), C_b: bias}
+    values = {**fixed, C_W: math.exp(log_weight), C_b: share * kernel if share > _SOLVED else 0.0}
     parallel = flow.chi_parallel(values, kernel)
     if not math.isfinite(parallel):
         return None
@@ -170,9 +171,9 @@ def with_biases(flow: DepthFlow, fixed: Mapping[sp.Symbol, float]) -> Iterator[S
         return math.log(flow.step({**fixed, C_b: bias_at(kernel)}, kernel)[1])
 
     logs = [math.log(kernel) for kernel in _KERNELS if not math.isnan(bias_at(kernel))]
-    found = [(log, log_perp(log)) for log in logs]
-    roots = [(brent(log_perp, a, b), 0.0) for (a, one), (b, other) in pairwise(found) if one * other < 0]
-    for log, away in [*roots, *found]:
+    kept = [(log, log_perp(log)) for log in logs]
+    roots = [(brent(log_perp, a, b), 0.0) for (a, one), (b, other) in pairwise(kept) if one * other < 0]
+    for log, away in [*roots, *kept]:
         kernel = math.exp(log)
         yield Setting(Origin.GIVEN, {**fixed, C_b: bias_at(kernel)}, kernel, abs(away))
 
@@ -195,7 +196,7 @@ def _solved(
         for k in np.argsort(errors)[:2]:
             if not math.isfinite(errors[k]):
                 continue
-            found = root(residual, starts[k], method="hybr", tol=1e-12)
-            if np.abs(residual(found.x)).max() < _SOLVED:
-                return np.asarray(found.x, dtype=float)
+            solution = np.asarray(root(residual, starts[k], method="hybr", tol=1e-12).x, dtype=float)
+            if np.abs(residual(solution)).max() < _SOLVED:
+                return solution
     return None

@@ -51,14 +51,15 @@ class DepthFlow:
 
     def variances(self, values: Mapping[sp.Symbol, float]) -> tuple[float | None, float | None]:
         """C_W and C_b, chosen or as the layer gives them; None where it has no dense layer, or they differ."""
-        weight, bias = (values.get(symbol, self._given[place]) for place, symbol in enumerate((C_W, C_b)))
+        weight, bias = (values.get(symbol, self._declared[position]) for position, symbol in enumerate((C_W, C_b)))
         return weight, bias
 
     @cached_property
-    def _given(self) -> tuple[float | None, float | None]:
+    def _declared(self) -> tuple[float | None, float | None]:
+        """The numbers that all dense layers have for C_W and C_b."""
         draws = self.theory.layer.forward.atoms(Dense)
-        found = [{node.args[place] for node in draws} for place in (1, 2)]
-        weight, bias = (float(next(iter(s))) if len(s) == 1 and next(iter(s)).is_number else None for s in found)
+        variances = [{node.args[position] for node in draws} for position in (1, 2)]
+        weight, bias = (float(next(iter(s))) if len(s) == 1 and next(iter(s)).is_number else None for s in variances)
         return weight, bias
 
     @cached_property
@@ -94,8 +95,8 @@ class DepthFlow:
             kernels.append(kernel)
             jacobians.append(jacobians[-1] * perp)
             if not _alive(kernels, lost) or not _alive(jacobians, lost):
-                rest = depth + 1 - len(kernels)
-                return Path((*kernels, *[math.nan] * rest), (*jacobians, *[math.nan] * rest))
+                lost_layers = [math.nan] * (depth + 1 - len(kernels))
+                return Path((*kernels, *lost_layers), (*jacobians, *lost_layers))
         return Path(tuple(kernels), tuple(jacobians))
 
     def range(self, setting: Setting, depth: int) -> float:
@@ -113,13 +114,13 @@ class DepthFlow:
         deepest = max(depth, 2)  # one layer does not show how the tangent kernel grows
         path = self.path(setting, deepest)
         try:
-            own = np.array([float(norm({**setting.values, K: kernel})[0]) for kernel in path.kernels[:-1]])
+            norms = np.array([float(norm({**setting.values, K: kernel})[0]) for kernel in path.kernels[:-1]])
         except SymresError:
             return None
         jacobians = np.array(path.jacobians)
 
         def tangent(layers: int) -> float:
-            return float(np.sum(own[:layers] * jacobians[layers] / jacobians[1 : layers + 1]))
+            return float(np.sum(norms[:layers] * jacobians[layers] / jacobians[1 : layers + 1]))
 
         whole, half = tangent(deepest), tangent(deepest // 2)
         if not (math.isfinite(whole) and whole > 0 and half > 0):
@@ -141,12 +142,12 @@ def usual_schemes(flow: DepthFlow, depth: int, width: int) -> tuple[UsualScheme,
     free = set(flow.theory.layer.parameters)
     if not {C_W, C_b} <= free:
         return ()
-    rest = {s: 1.0 for s in (gamma, xi) if s in free}
+    others = {s: 1.0 for s in (gamma, xi) if s in free}
     # PyTorch draws weights and biases uniformly with variance 1/(3 fan_in)
     schemes = (("PyTorch's default", 1 / 3, 1 / (3 * width)), ("LeCun's", 1.0, 0.0), ("He's", 2.0, 0.0))
-    found = []
+    rows = []
     for name, weight, bias in schemes:
-        values = {**rest, C_W: weight, C_b: bias}
+        values = {**others, C_W: weight, C_b: bias}
         path = flow.path(Setting(Origin.GIVEN, values, weight + bias), depth, _INFINITE)
         grown, perp = flow.step(values, 1.0)
         parallel = flow.chi_parallel(values, 1.0)
@@ -154,5 +155,5 @@ def usual_schemes(flow: DepthFlow, depth: int, width: int) -> tuple[UsualScheme,
         kept = abs(grown - 1) < _KEPT < min(abs(parallel - 1), abs(parallel))
         fixed = (parallel, perp) if kept else None
         last = (path.kernels[-1] / path.kernels[0], path.jacobians[-1])
-        found.append(UsualScheme(name, weight, bias, *last, {s.name: v for s, v in rest.items()}, fixed))
-    return tuple(found)
+        rows.append(UsualScheme(name, weight, bias, *last, {s.name: v for s, v in others.items()}, fixed))
+    return tuple(rows)

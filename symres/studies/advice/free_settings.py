@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
@@ -40,10 +41,10 @@ def small_branches(
     small = xi if xi in free else C_W
     if small not in free:
         return
-    rest = {**fixed, **({C_b: 0.0} if C_b in free else {}), **({C_W: 1.0} if small is xi and C_W in free else {})}
+    others = {**fixed, **({C_b: 0.0} if C_b in free else {}), **({C_W: 1.0} if small is xi and C_W in free else {})}
 
     def at(scale: float, start: float | None) -> Setting:
-        values = {**rest, small: scale}
+        values = {**others, small: scale}
         first = start if start is not None else values[C_W] * (inputs or 1.0)
         return Setting(Origin.BRANCH, values, first)
 
@@ -52,11 +53,10 @@ def small_branches(
         # inputs differ: where kernels grow faster than in proportion, those of the largest must not run away
         return max(flow.range(setting, depth), flow.range(setting.starting(LARGER * setting.kernel), depth) / LARGER)
 
-    for place, start in enumerate([None, *_STARTS] if inputs is not None and C_W in free else _STARTS):
-        found = where_doubled(partial(range_at, start))
-        if found is not None and found > _SMALLEST:
-            setting = at(found, start)
-            yield Setting(setting.origin, setting.values, setting.kernel, float(place))
+    for number, start in enumerate([None, *_STARTS] if inputs is not None and C_W in free else _STARTS):
+        scale = where_doubled(partial(range_at, start))
+        if scale is not None and scale > _SMALLEST:
+            yield replace(at(scale, start), note=float(number))
 
 
 def least_change(flow: DepthFlow, depth: int, fixed: Mapping[sp.Symbol, float]) -> Iterator[Setting]:
@@ -85,27 +85,26 @@ def least_change(flow: DepthFlow, depth: int, fixed: Mapping[sp.Symbol, float]) 
     # of settings that are equally good, as of any C_W behind a norm, the one nearest to kernels and C_W of 1
     best = sorted(starts, key=lambda x: (round(cost(x), _ALIKE), float(x @ x)))[:2]
     for start in best if round(cost(best[0]), _ALIKE) > 0 else best[:1]:  # where nothing changes, nothing is better
-        found = minimize(cost, start, method="Nelder-Mead", options={"maxfev": _STEPS, "xatol": 1e-3, "fatol": 1e-3})
-        yield setting(found.x)
+        least = minimize(cost, start, method="Nelder-Mead", options={"maxfev": _STEPS, "xatol": 1e-3, "fatol": 1e-3})
+        yield setting(least.x)
 
 
-def largest_kernel(flow: DepthFlow, setting: Setting, depth: int, given: float | None = None) -> float:
+def largest_kernel(flow: DepthFlow, setting: Setting, depth: int, preferred: float | None = None) -> float:
     """The largest first kernel for which a network at a critical point K* = 0 changes by a factor of 2.
 
-    A kernel that is given is preferred as long as it changes by less than a factor of 4.
+    A kernel that is preferred is taken as long as it changes by less than a factor of 4.
     """
-    if given is not None and flow.range(setting.starting(given), depth) <= _KEPT:
-        return given
-    found = where_doubled(lambda kernel: flow.range(setting.starting(kernel), depth))
-    return min(found or math.exp(_LOGS[0]), 1.0)
+    if preferred is not None and flow.range(setting.starting(preferred), depth) <= _KEPT:
+        return preferred
+    largest = where_doubled(lambda kernel: flow.range(setting.starting(kernel), depth))
+    return min(largest or math.exp(_LOGS[0]), 1.0)
 
 
 def where_doubled(range_at: Callable[[float], float]) -> float | None:
     """The largest scale up to which a range, 1 at scale 0, stays below ``TARGET``; None if not at the smallest."""
 
     def excess(log_scale: float) -> float:
-        found = range_at(math.exp(log_scale))
-        return math.log(min(found, 1e3) / TARGET)
+        return math.log(min(range_at(math.exp(log_scale)), 1e3) / TARGET)
 
     above = next((i for i, log_scale in enumerate(_LOGS) if excess(log_scale) > 0), len(_LOGS))
     if above == 0:

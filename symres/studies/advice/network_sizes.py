@@ -18,7 +18,7 @@ def require_size(depth: Number, width: Number, inputs_kernel: Number | None) -> 
     for name, value in (("depth", layers), ("width", neurons)):
         if value > _MOST:
             raise DeclarationError(f"a {name} of {value}", "it is too large to be tried", f"pass {_MOST} or less")
-    given = None if inputs_kernel is None else float(parameter(inputs_kernel, "inputs_kernel"))
-    if given is not None and not given > 0:
-        raise DeclarationError(f"inputs of mean square {given:g}", "it is not positive", "pass a number > 0")
-    return layers, neurons, given
+    mean_square = None if inputs_kernel is None else float(parameter(inputs_kernel, "inputs_kernel"))
+    if mean_square is not None and not mean_square > 0:
+        raise DeclarationError(f"inputs of mean square {mean_square:g}", "it is not positive", "pass a number > 0")
+    return layers, neurons, mean_square

@@ -94,6 +94,7 @@ OPTIONS = {
     "export gelu --quantity K'": "did you mean kernel_map? choose from",
     "export gelu --quantity χ∥": "did you mean chi_parallel? choose from",
     "export gelu --quantity chi_perp --quantity foo": "--quantity foo: unknown quantity",
+    "export relu --quantity vertex --quantity kernel_map": "vertex fills a module by itself; export one after",
     "export gelu --quantity foo": "unknown quantity; choose from phi_squared",
     "derive gelu --layer Dense(Jumble(phi(z)))": "or the name of an activation",
     "derive lambda*z": 'sr.activation("...", **{"lambda": ...})',

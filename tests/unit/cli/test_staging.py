@@ -15,7 +15,7 @@ import sympy as sp
 
 from symres.cli import request
 from symres.cli.commands import bundle, derive_command
-from symres.cli.staging import Staging
+from symres.cli.staging import staged
 from symres.core.errors import DeclarationError
 from symres.core.symbols import K
 from symres.report.latex.document import document
@@ -65,8 +65,8 @@ def test_a_signal_leaves_nothing(tmp_path, number, code):
 
 
 def test_staging_removes_the_parents_that_it_made(tmp_path):
-    with pytest.raises(ZeroDivisionError), Staging(tmp_path / "a" / "b" / "c") as staging:
-        (staging.path / "file").write_text("half")
+    with pytest.raises(ZeroDivisionError), staged(tmp_path / "a" / "b" / "c") as path:
+        (path / "file").write_text("half")
         assert (tmp_path / "a" / "b").is_dir()
         raise ZeroDivisionError
     assert list(tmp_path.iterdir()) == []
@@ -74,10 +74,9 @@ def test_staging_removes_the_parents_that_it_made(tmp_path):
 
 def test_staging_refuses_to_replace_a_folder_before_it_moves_anything(tmp_path):
     (tmp_path / "b").mkdir()
-    with pytest.raises(DeclarationError, match="folder b"), Staging(tmp_path) as staging:
+    with pytest.raises(DeclarationError, match="folder b"), staged(tmp_path) as path:
         for name in "ab":
-            (staging.path / name).write_text("new")
-        staging.commit()
+            (path / name).write_text("new")
     assert [p.name for p in tmp_path.iterdir()] == ["b"]
 
 

@@ -385,3 +385,10 @@ def test_a_full_disk_is_told_before(tmp_path, exported, inputs, monkeypatch):
     with pytest.raises(sr.DeclarationError, match="GB are free"):
         matrix(exported, inputs, out=tmp_path / "a.npy", **VALUES)
     assert not list(tmp_path.iterdir())
+
+
+def test_no_journal_is_left_beside_what_cannot_be_written(tmp_path, exported, inputs):
+    (tmp_path / "a.npy").mkdir()
+    with pytest.raises(sr.DeclarationError, match="it is a folder"):
+        matrix(exported, inputs, out=tmp_path / "a.npy", resume=False, **VALUES)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.npy"]

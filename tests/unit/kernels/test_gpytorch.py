@@ -67,6 +67,15 @@ def test_copies_are_equal(inputs):
         assert other(inputs).to_dense().equal(kernel(inputs).to_dense())
 
 
+def test_priors_are_of_the_numbers_not_of_the_raw_parameters(inputs):
+    """What is trained has the density of C_W, and what is drawn from the prior becomes C_W."""
+    kernel = made(priors={"C_W": gpytorch.priors.GammaPrior(2.0, 1.0)})
+    ((_, module, prior, value, _),) = kernel.named_priors()
+    assert value(module).equal(kernel.C_W) and prior.log_prob(value(module)).item() == pytest.approx(np.log(2) - 2)
+    kernel.sample_from_prior("C_W_prior")
+    assert kernel.C_W.item() != 2.0 and kernel.C_b.item() == pytest.approx(0.1)
+
+
 class Model(gpytorch.models.ExactGP):
     def __init__(self, x, y, likelihood):
         super().__init__(x, y, likelihood)

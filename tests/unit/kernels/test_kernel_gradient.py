@@ -9,7 +9,7 @@ import torch
 import symres as sr
 from symres.core.errors import DeclarationError
 from symres.kernels import ZonalKernel, kernel_gradient
-from symres.kernels.declared_network import declared_network
+from symres.kernels.kernel_arguments import declared_network
 from symres.kernels.kernel_gradient import kernel_and_gradient, one_thread
 
 VALUES = {"C_W": [1.5, 2.0, 1.2], "C_b": 0.1}

@@ -9,6 +9,7 @@ import sympy as sp
 import torch
 import zarr
 from gpytorch.constraints import Interval, LessThan, Positive
+from gpytorch.priors import GammaPrior
 
 import symres as sr
 from symres.kernels import ZonalKernel, kernel_arguments, matrix, predict
@@ -109,9 +110,13 @@ MATRICES = [
 ]
 CLASSES = [
     (of_sklearn, {"depth": None}, "the depth is missing"),
+    (of_sklearn, {"network": sr.network(["relu"])}, "a network of 1 layers has a depth already"),
+    (of_sklearn, {"network": 3}, "it is not a network; pass a network, a layer, an activation or its name"),
     (of_sklearn, {"kernel": "ntk"}, "nngp, tangent"),
     (of_sklearn, {"C_b": 0}, "it has no logarithm"),
     (of_sklearn, {"C_W_bounds": (0, 1)}, "not positive numbers"),
+    (of_sklearn, {"C_W_bounds": ("low", "high")}, "not positive numbers"),
+    (of_sklearn, {"C_W_bounds": "free"}, 'not a pair; pass a pair, or "fixed"'),
     (of_sklearn, {"parameters": {"alpha": 1}}, "no parameter alpha"),
     (of_sklearn, {"C_W": -1}, "C_W = -1: it is negative; pass C_W >= 0"),
     (of_sklearn, {"C_b": [0.1, -0.2], "C_b_bounds": "fixed"}, "it is negative; pass C_b >= 0"),
@@ -127,6 +132,7 @@ CLASSES = [
     (of_gpytorch, {"constraints": {"C_b": Interval(-2, 2)}}, "constraint of C_b at"),
     (of_gpytorch, {"constraints": {"C_b": LessThan(3.0)}}, "constraint of C_b at"),
     (of_gpytorch, {"constraints": {"alpha": Positive()}}, "lacks this parameter"),
+    (of_gpytorch, {"priors": {"alpha": GammaPrior(2.0, 1.0)}}, "a prior of alpha: the network lacks this parameter"),
     (of_gpytorch, BELOW | {"constraints": {"beta": Interval(-1, 3)}}, "a constraint of beta at beta = 3"),
     (of_gpytorch, {"constraints": {"input_variances": Positive()}}, "constraint of input_variances"),
     (of_gpytorch, {"input_variances": [1, 2], "ard_num_dims": 3}, "2 input variances, ard_num_dims=3"),
@@ -135,12 +141,14 @@ CLASSES = [
     (of_table, {"tolerance": 1e-18}, "131072 pieces leave an error"),
     (of_table, {"rows": [[1.0, 0.0], [0.0, 2.0]]}, r"go from 0\.5 to 2"),
     (of_table, {"rows": [[0.0, 0.0], [0.0, 2.0]]}, "one norm"),
+    (of_table, {"rows": [[2.0, 0.0], [0.0, 2.0]]}, r"the rows is 2; make the table with K=2, or scale the rows"),
     (ZonalKernel, {"module": 3, "C_W": 2, "C_b": 0}, "it is not a generated module"),
 ]
 PREDICTIONS = [
     (of_predictions, {"kernel_train_train": lambda a: a["kernel_train_train"][0]}, "not a pair"),
     (of_predictions, {"kernel_test_train": lambda a: a["kernel_train_train"]}, "its shape is"),
     (of_predictions, {"y_train": np.ones(2)}, "y_train"),
+    (of_predictions, {"y_train": np.ones((5, 0))}, r"its shape is \(5, 0\); pass \(N,\) or \(N, outputs\)"),
     (of_predictions, {"y_train": torch.zeros(5)}, "numpy and torch"),
     (of_predictions, {"ridge": -1}, "negative"),
     (of_predictions, {"learning_rate": 0}, "not positive"),
@@ -166,6 +174,12 @@ def test_made_kernels_refuse_other_numbers_and_inputs():
         kernel.forward(torch.ones(2, 6), torch.ones(2, 6), last_dim_is_batch=True)
     with pytest.raises(sr.DeclarationError, match="X has 6 features, Y 2"):
         for_sklearn.NeuralKernel("relu", 1)(X, X[:, :2])
+    with pytest.raises(sr.DeclarationError, match="exists for one set of inputs, not two; pass X alone"):
+        for_sklearn.NeuralKernel("relu", 1)(X, X, eval_gradient=True)
+    with pytest.raises(sr.DeclarationError, match=r"3 hyperparameters of .*: it has 2 free ones"):
+        for_sklearn.NeuralKernel("relu", 1).theta = np.zeros(3)
+    with pytest.raises(sr.DeclarationError, match="lacks this parameter; set one of C_W, C_b"):
+        kernel.set_values(alpha=1.0)
     for use in (for_sklearn.NeuralKernel("relu", 1, C_W=-1).diag, for_sklearn.NeuralKernel("relu", 1, C_W=-1)):
         with pytest.raises(sr.DeclarationError, match="C_W = -1: it is negative"):
             use(X)

@@ -52,6 +52,12 @@ def test_copies_are_equal(kernel):
     assert kernel.clone_with_theta(kernel.theta + 1) != kernel and not kernel.is_stationary()
 
 
+def test_kernels_show_their_numbers():
+    shown = [repr(KERNELS[name]) for name in ("relu", "by layer")]
+    assert shown[0] == "NeuralKernel('relu', depth=2, kernel='tangent', C_W=2, C_b=0.1)"
+    assert shown[1] == "NeuralKernel('relu', depth=2, kernel='nngp', C_W=[1, 2, 1.5], C_b=0.1)"
+
+
 @pytest.mark.exhaustive  # a fit takes seconds; what it follows, the derivatives, is tried above
 def test_input_variances_find_the_features_that_matter():
     """Two of ten do: the others' variances fall below one hundredth of theirs."""

@@ -10,7 +10,7 @@ from symres.check.nets import GramNet, LimitNet, WeightNet
 from symres.check.nets.forward_walk import Forward
 from symres.check.nets.gram_net import pair
 from symres.check.nets.recording_net import RecordingNet
-from symres.check.nets.source_law import unplanned
+from symres.check.nets.source_law import Rules, unplanned
 from symres.core.errors import UnsupportedLayer
 from symres.core.symbols import C_W, C_b, gamma, z
 from symres.layers.nodes import Dense
@@ -24,7 +24,7 @@ POINTS = [(1e-3, 2e-3, 0.5), (1.3, 0.7, -0.6), (1, 1, 0.99), (1, 1, 0.999999), (
 
 
 def limit(forward, covariance, resolution=1, numbers=NUMBERS):
-    net = LimitNet(np.asarray(covariance, dtype=float), resolution)
+    net = LimitNet(np.asarray(covariance, dtype=float), Rules(resolution))
     return net.moments(Forward(forward, numbers)(net, net.stream()))[0]
 
 
@@ -52,7 +52,7 @@ def test_nets_that_share_panels_confuse_no_integrands():
     shared, covariance = unplanned(), np.array(pair(1, 1.2, 0.4))
     for forward in forwards:
         walk = Forward(forward, NUMBERS)
-        nets = [LimitNet(covariance, resolution, panels=panels) for panels in (shared, None) for resolution in (0, 1)]
+        nets = [LimitNet(covariance, Rules(resolution, panels)) for panels in (shared, None) for resolution in (0, 1)]
         found = [net.moments(walk(net, net.stream())) for net in nets]
         np.testing.assert_array_equal(found[:2], found[2:])
 
@@ -80,6 +80,12 @@ def test_an_affine_mixture_is_one_gaussian():
     assert found == pytest.approx(0.2 + 1.3 * total / 2, rel=1e-14)
 
 
+def test_an_average_over_no_gaussian_is_its_value():
+    cosine = Activation("cosine", sp.cos(z))
+    moments = limit(cosine(Dense(z)) + 2, pair(1.7, 1.2, 0.4), numbers={C_W: sp.S.Zero, C_b: sp.S.Zero})
+    np.testing.assert_array_equal(moments, 9.0)
+
+
 def test_products_of_sources():
     S = 0.2 + 1.3 * 1.7
     shared, other = Dense(z), Dense(z)
@@ -97,8 +103,8 @@ def test_the_width_of_an_inner_layer_does_not_matter_at_infinity():
 
 def test_nearly_equal_inputs_keep_their_digits():
     distance = 1e-9
-    net = LimitNet(pair(1, 1, 1 - distance), 1, differences=pair(0, 0, 2 * distance))
-    _, difference = net.moments(Forward(Dense(PHI["erf"](z)), NUMBERS)(net, net.stream()))
+    net = LimitNet(pair(1, 1, 1 - distance), differences=pair(0, 0, 2 * distance))
+    _, difference, _ = net.moments(Forward(Dense(PHI["erf"](z)), NUMBERS)(net, net.stream()))
     slope = float(KERNELS["erf"][1](1, 1, 1))
     assert difference[0, 1] / (2 * distance) == pytest.approx(1.3 * slope, rel=1e-8)  # the limit is off by O(distance)
 

@@ -13,6 +13,7 @@ from symres.check.nets import GramNet, LimitBatch, LimitNet, WeightNet
 from symres.check.nets.forward_walk import Forward
 from symres.check.nets.gram_net import root
 from symres.check.nets.random_field import OracleLimit
+from symres.check.nets.source_law import Rules
 from symres.check.oracles.layer_oracle import QuadratureOracle
 from symres.check.oracles.natural_scales import needs_batch
 from symres.check.simulation.simulate import Simulation
@@ -83,7 +84,7 @@ def test_an_average_over_a_batch_of_a_function_is_out_of_reach():
 
 
 def test_constants_are_their_own_average():
-    net = LimitBatch([[K]], C)
+    net = LimitBatch([[K]], C, Rules())
     assert net.batch(3.0) == 3.0
     assert net.batch(np.array([2.0, 2.0])) == 2.0
 

@@ -21,10 +21,6 @@ def task(layer, **setting):
     return Task(theory, {"nu": theory.nu}, numbers, 0, Budget(), ORDINARY, False, {})
 
 
-def silent(share):
-    pass
-
-
 def wrong(values, factor):
     return [factor * value for value in values]
 
@@ -38,8 +34,8 @@ def test_networks_know_what_is_claimed(observable, factor):
     def claims(place):
         return observable.claims(derived(layer), 3, K, {s.name: value for s, value in place.items()})
 
-    assert {row.outcome for row in depth_rows(case, observable, claims, K, silent)} == {Outcome.PASSED}
-    rows = depth_rows(case, observable, lambda place: wrong(claims(place), factor), K, silent)
+    assert {row.outcome for row in depth_rows(case, observable, claims, K)} == {Outcome.PASSED}
+    rows = depth_rows(case, observable, lambda place: wrong(claims(place), factor), K)
     assert {row.outcome for row in rows} == {Outcome.REFUTED}
 
 
@@ -47,7 +43,7 @@ def test_the_conditional_kernel_of_a_normalised_stream():
     """After LayerNorm of the stream n Var of the conditional kernel is 2, as its empirical kernel is 1."""
     layer = sr.Layer(sr.LayerNorm(sr.z + sr.Dense(sr.activation("relu")(sr.z))))
     case = task(layer, C_W="13/10", C_b="1/10")
-    rows = depth_rows(case, KERNEL_FLUCTUATION, lambda place: [0.0, 2.0, 2.0], sp.Integer(1), silent)
+    rows = depth_rows(case, KERNEL_FLUCTUATION, lambda place: [0.0, 2.0, 2.0], sp.Integer(1))
     assert {row.outcome for row in rows} == {Outcome.PASSED}
 
 
@@ -55,14 +51,14 @@ def test_the_conditional_kernel_of_a_normalised_stream():
 def test_growth_at_the_critical_point():
     layer = sr.residual("relu")
     case = task(layer, C_W="1", C_b="1/5", gamma="3/4")
-    (row,) = growth_rows(case, NU, derived(layer), silent)
+    (row,) = growth_rows(case, NU, derived(layer))
     assert row.outcome is Outcome.PASSED
     assert "gamma = 0.4" in row.point and "C_b = 0" in row.point
 
 
 def test_growth_that_comes_late_is_not_claimed_to_be_seen():
     layer = sr.mlp("tanh")
-    (row,) = growth_rows(task(layer, C_W="1", C_b="0"), NU, derived(layer), silent)
+    (row,) = growth_rows(task(layer, C_W="1", C_b="0"), NU, derived(layer))
     assert row.outcome is Outcome.INCONCLUSIVE
 
 

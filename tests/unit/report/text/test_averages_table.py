@@ -76,7 +76,7 @@ def test_long_forms_are_left_out_of_the_list_with_the_way_to_see_them():
     long = sp.Add(*(sp.exp(-k * K) / (1 + K) ** k for k in range(1, 20)))
     quantity = replace(next(survey.averages_of(phi)).quantity, body=long)
     sheet = averages_table.Averages(phi, 80, True)
-    known = [survey.Known("f", quantity.definition, quantity)]
+    known = [survey.NamedAverage("f", quantity.definition, quantity)]
     short, whole = (["".join(s.text for s in line) for line in sheet.lines(known, w)] for w in (False, True))
     assert any(text.endswith("lines: ") for text in short)
     assert "    symres list averages relu" in short
@@ -88,7 +88,9 @@ def test_long_forms_are_left_out_of_the_list_with_the_way_to_see_them():
 def test_special_functions_are_explained():
     phi = catalogue.activations["relu"]
     quantity = replace(next(survey.averages_of(phi)).quantity, body=T4(K / (1 + K)))
-    lines = averages_table.Averages(phi, 80, True).lines([survey.Known("f", quantity.definition, quantity)], True)
+    lines = averages_table.Averages(phi, 80, True).lines(
+        [survey.NamedAverage("f", quantity.definition, quantity)], True
+    )
     text = " ".join("".join(s.text for s in line).strip() for line in lines)
     assert "T₄(r): the average of sgn(x₁)*sgn(x₂)*sgn(x₃)*sgn(x₄)" in text
     assert "S₄" not in text
