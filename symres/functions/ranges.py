@@ -77,6 +77,7 @@ class RangeProgram:
         return reduce(partial(self._emit, operation), map(self._visit, nodes))
 
     def _lower(self, node: sp.Basic) -> int:
+        """The register of a node that has none yet; polynomials and their quotients have a second, sharper range."""
         if node in self._values:
             value = self._values[node]
             return self._emit(lambda: value)
@@ -99,6 +100,7 @@ class RangeProgram:
         return self._emit(lambda: arithmetic.interval(constant(), constant()))
 
     def _power(self, base: sp.Expr, exponent: sp.Expr) -> int:
+        """A power by its exponent: an integer, one that varies, or a fixed number."""
         place = self._visit(base)
         if exponent.is_Integer:
             power = int(exponent)

@@ -135,8 +135,8 @@ def panel_edges(degree: int, marks: Iterable[float] = ()) -> Array:
 def far_marks(degree: int) -> tuple[float, ...]:
     """The ends of panels beyond the usual ones, for functions whose averages come from there."""
     count = int(np.ceil((FURTHEST - REACH) / min(_widest(degree), _FAR_WIDTH)))
-    places = np.linspace(REACH, FURTHEST, count + 1)[1:]
-    return (*(-places[::-1]).tolist(), *places.tolist())
+    ends = np.linspace(REACH, FURTHEST, count + 1)[1:]
+    return (*(-ends[::-1]).tolist(), *ends.tolist())
 
 
 def is_cut_off(values: Array, places: Array) -> bool:
@@ -241,7 +241,7 @@ def _panelled(
         there; which are 0 everywhere.
     """
     looked_at, last, between_nodes = _transforms()
-    left, right = (np.concatenate([e[part] for e in edges]) for part in (slice(None, -1), slice(1, None)))
+    left, right = np.concatenate([e[:-1] for e in edges]), np.concatenate([e[1:] for e in edges])
     row = np.repeat(np.arange(len(edges)), [len(e) - 1 for e in edges])
     largest, used, lost = np.full(len(edges), _NOTHING), np.zeros(len(edges), int), np.zeros(len(edges), bool)
     ends = np.zeros(len(edges))  # the largest mass at an end

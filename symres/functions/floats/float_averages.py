@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import sympy as sp
 
@@ -100,21 +100,20 @@ class FloatFunction:
 
     def unchecked(self, w: Array, values: Values) -> Array:
         """The values, which are not finite where floating-point numbers overflow."""
-        parameters, parts, breaks = self._numbers(values), self._compiled.parts, self.breaks(values)
-        side = np.searchsorted(breaks, w) if len(breaks) else np.zeros(w.shape, dtype=int)
+        parameters, parts = self._numbers(values), self._compiled.parts
         result = np.empty(w.shape)
         with np.errstate(all="ignore"):
+            if len(parts) == 1:
+                result[...] = parts[0](w, *parameters)
+                return result
+            piece = np.searchsorted(self.breaks(values), w)
             for k, part in enumerate(parts):
-                here = side == k
-                if len(parts) == 1:
-                    result[...] = part(w, *parameters)
-                elif here.any():
-                    result[here] = part(w[here], *parameters)
+                if (inside := piece == k).any():
+                    result[inside] = part(w[inside], *parameters)
         return result
 
 
-@dataclass(frozen=True)
-class _Compiled:
+class _Compiled(NamedTuple):
     """The formulas of a function, with its parameters in the order in which they are taken."""
 
     parameters: list[sp.Symbol]
@@ -251,11 +250,11 @@ def pair_coefficients(functions: tuple[Function, Function], root: Array, degree:
     a, b, c = root[0, 0], root[1, 0], root[1, 1]
     if c == 0:
         raise NoClosedForm("Hermite coefficients of two variables", "both are the same variable", "write them as one")
-    whole = np.hypot(b, c)
+    scale = np.hypot(b, c)  # of the second variable
     steps = second.marks(values)
-    more = refined(lambda x: second(whole * x, values), degree, steps / whole)
-    is_far = any(abs(m) > gauss.REACH for m in more)
-    marks = np.unique([*steps, *(whole * m for m in more)])  # 0 is one for all places of the first
+    ends = refined(lambda x: second(scale * x, values), degree, steps / scale)
+    is_far = any(abs(end) > gauss.REACH for end in ends)
+    marks = np.unique([*steps, *(scale * end for end in ends)])  # 0 is one for all places of the first
     edges = refined(lambda x: first(a * x, values), degree, first.marks(values) / a)
     if c < _NARROW * abs(b) or len(marks) > len(steps):  # the average over the rest is steep as well
         edges = refined(
@@ -272,8 +271,7 @@ def pair_coefficients(functions: tuple[Function, Function], root: Array, degree:
     else:
         lost = "it comes from too many standard deviations"
         raise NoClosedForm("an average of two variables in double precision", lost, "take smaller kernels")
-    here = outer.weights[:, None] * mass
-    results = hermite_rows(outer.places, degree) @ here
+    results = hermite_rows(outer.places, degree) @ (outer.weights[:, None] * mass)
     powers = np.arange(degree + 1)
     return np.where(powers[:, None] + powers <= degree, results, 0.0)
 

@@ -57,6 +57,7 @@ class CompiledFormula:
         return CompiledFormula, self._formula
 
     def _name(self, node: sp.Basic) -> str:
+        """The variable of a node, its line written where it is first asked for; numbers stand for themselves."""
         if node not in self._names:
             text = self._text(node)
             if node.free_symbols or node.has(AverageNode):
@@ -66,6 +67,7 @@ class CompiledFormula:
         return self._names[node]
 
     def _text(self, node: sp.Basic) -> str:
+        """The right-hand side of the line of a node."""
         if isinstance(node, AverageNode):
             return self._called(node.float_value, *node.float_arguments)
         if node.is_number and not node.has(AverageNode):
