@@ -220,9 +220,9 @@ class Catalogue(Mapping[str, Activation]):
         values: dict[str, str] = {}
         for position, argument in enumerate(text.split(",") if text.strip() else []):
             key, equals, value = argument.partition("=")
-            key, value = (
-                (key.strip(), value) if equals else (names[position] if position < len(names) else "", argument)
-            )
+            if not equals:
+                key, value = "".join(names[position : position + 1]), argument
+            key = key.strip()
             if key in values or key not in names:
                 reason = f"{argument.strip()} is not the value of a parameter"
                 remedy = f"its parameters are: {', '.join(names) or 'none'}"

@@ -82,9 +82,11 @@ class FunctionRecord:
 
     @cached_property
     def inverse(self) -> Callable[[sp.Expr], sp.Expr] | None:
-        """The argument where a monotone function has a value, as its class says; None where it does not."""
-        has_one = self.limits is not None and hasattr(self.kind, "inverse")
-        return self.kind(_U).inverse() if has_one else None
+        """The argument where a monotone function has a value, as its class says; None where formulas have none."""
+        if self.limits is None or not hasattr(self.kind, "inverse"):
+            return None
+        inverse = self.kind(_U).inverse()
+        return None if inverse in RECORDS and not RECORDS[inverse].names else inverse
 
     @property
     def is_analytic(self) -> bool:

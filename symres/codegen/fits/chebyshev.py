@@ -26,7 +26,6 @@ from itertools import pairwise
 
 import mpmath as mp
 import sympy as sp
-from numpy.polynomial.chebyshev import chebval
 
 from ...core.errors import SymresError
 from ...core.symbols import K
@@ -296,7 +295,8 @@ def _chebyshev(
     if (first, last) != (left, right):
         # The same polynomial in the variable of the whole piece: evaluate it at that piece's Chebyshev points.
         outer_points = [(left + right) / 2 + (right - left) / 2 * mp.cos(a) for a in angles]
-        coefficients = _cosines([chebval((2 * u - first - last) / (last - first), coefficients) for u in outer_points])
+        inner_points = [(2 * u - first - last) / (last - first) for u in outer_points]
+        coefficients = _cosines([_clenshaw(coefficients, t) for t in inner_points])
     return coefficients if _has_converged(coefficients, largest, TOLERANCE) else None
 
 
@@ -312,6 +312,14 @@ def _cosines(samples: list[mp.mpf]) -> list[mp.mpf]:
     ends = [samples[0] / 2, *samples[1:-1], samples[-1] / 2]
     out = [2 * mp.fsum(v * mp.cos(j * k * mp.pi / n) for k, v in enumerate(ends)) / n for j in range(n + 1)]
     return [out[0] / 2, *out[1:-1], out[-1] / 2]
+
+
+def _clenshaw(coefficients: list[mp.mpf], t: mp.mpf) -> mp.mpf:
+    """The value of a Chebyshev series."""
+    high = low = mp.mpf(0)
+    for c in coefficients[:0:-1]:
+        high, low = c + 2 * t * high - low, high
+    return coefficients[0] + t * high - low
 
 
 def grid() -> list[float]:

@@ -61,19 +61,20 @@ class AngleForm:
         code = positive(self.rest, self.triple)
         for angle, radius in zip(self.angles, radii, strict=True):
             s = sp.sqrt(positive(angle.D, self.triple))
+            root, theta = self.times_root(angle.R, angle, s), self._theta(angle, s, radius)
             angular_sum = self.angular_sum(angle)
             if angular_sum is None:
-                theta = self._theta(angle, s, radius)
-                code += positive(angle.A, self.triple) * theta + self.times_root(angle.R, angle, s)
+                code += positive(angle.A, self.triple) * theta + root
                 continue
-            rest, apart, factor, towards = angular_sum
-            total, beside = self.times_root(rest, angle, s), self.apart_times_root(apart, angle, s)
+            difference, factor, towards = angular_sum
+            apart = self.apart_times_root(difference, angle, s)
             if radius is None:
-                total += factor * angle.shift * self._theta(angle, s) * towards
-            code += AngularSum(total, beside, factor, towards, s, *([] if radius is None else [radius]))
+                code += AngularSum(root + factor * towards * angle.shift * theta, apart, factor, towards, s)
+            else:
+                code += AngularSum(root, apart, factor, towards, s, radius)
         return code
 
-    def _theta(self, angle: Angle, s: sp.Expr, radius: sp.Expr | None = None) -> sp.Expr:
+    def _theta(self, angle: Angle, s: sp.Expr, radius: sp.Expr | None) -> sp.Expr:
         """The angle itself, from the side that it is counted from."""
         towards = angle.shift * angle.N
         if angle.shift == 0:
@@ -89,8 +90,8 @@ class AngleForm:
         turned = sp.Add(*((a.shift - b.shift) * a.A for a, b in zip(self.angles, angles, strict=True)))
         return AngleForm(self.triple, angles, sp.cancel(self.rest + turned * sp.pi / 2))
 
-    def angular_sum(self, angle: Angle) -> tuple[sp.Expr, sp.Expr, sp.Expr, sp.Expr] | None:
-        """An angle counted from one side as R*s + M*N*theta: R, R - M, M and N, theta the angle of the point (-N, s).
+    def angular_sum(self, angle: Angle) -> tuple[sp.Expr, sp.Expr, sp.Expr] | None:
+        """An angle counted from one side as R*s + M*N*theta: R - M, M and N, theta the angle of the point (-N, s).
 
         None if M is no polynomial in the kernels.
         """
@@ -100,7 +101,7 @@ class AngleForm:
         factor = sp.cancel(angle.shift * angle.A / towards)
         if not factor.is_polynomial(*self.triple):
             return None
-        return angle.R, sp.cancel(angle.R - factor), positive(factor, self.triple), towards
+        return sp.cancel(angle.R - factor), positive(factor, self.triple), towards
 
     def times_root(self, R: sp.Expr, angle: Angle, s: sp.Expr) -> sp.Expr:
         """R*s, with a factor 1/D of R turned into 1/s**2."""
@@ -114,9 +115,8 @@ class AngleForm:
     def apart_times_root(self, R: sp.Expr, angle: Angle, s: sp.Expr) -> sp.Expr:
         """R*s in simple fractions where rounding costs less then, for inputs in nearly opposite directions."""
         plain, towards = self.times_root(R, angle, s), angle.shift * angle.N
-        fractions = (
-            None if self.triple == ROOTS or R.free_symbols - {*self.triple} else simple_fractions(R, self.triple)
-        )
+        is_plain = self.triple == ROOTS or R.free_symbols - {*self.triple}
+        fractions = None if is_plain else simple_fractions(R, self.triple)
         if fractions is None:
             return plain
         unit = fractions[0][0]
@@ -135,8 +135,8 @@ class AngleForm:
         angles = []
         for a in self.angles:
             slope = _cancelled(
-                lambda A, R, N, Q, dA, dR, dN, dD, D: dR + R * dD / (2 * D) + A * (dN - N * dD / (2 * D)) / Q,
-                *(a.A, a.R, a.N, a.Q, a.A.diff(v), a.R.diff(v), a.N.diff(v), a.D.diff(v), a.D),
+                lambda A, R, N, Q, dR, dN, dD, D: dR + R * dD / (2 * D) + A * (dN - N * dD / (2 * D)) / Q,
+                *(a.A, a.R, a.N, a.Q, a.R.diff(v), a.N.diff(v), a.D.diff(v), a.D),
             )
             angles.append(Angle(a.N, a.Q, sp.cancel(a.A.diff(v)), slope, a.shift))
         return AngleForm(self.triple, tuple(angles), sp.cancel(self.rest.diff(v)))
@@ -214,25 +214,20 @@ def _collect(
     expr: sp.Expr, angles: list[tuple[sp.Symbol, sp.Symbol, sp.Expr, sp.Expr]], triple: Triple
 ) -> AngleForm | None:
     """The coefficients of all angles and roots, and what is left without them; None if it is not linear in them."""
-    counted = []
-    dummies = [d for theta, s, _, _ in angles for d in (theta, s)]
-    remainder = expr
+    counted, remainder = [], expr
+    dummies = {d for theta, s, _, _ in angles for d in (theta, s)}
     for theta, s, N, Q in angles:
         D = sp.expand(Q - N**2)
         A = _even(remainder.diff(theta), s, D)
         remainder = remainder.subs(theta, 0)
         odd = _even((remainder - remainder.subs(s, -s)) / (2 * s), s, D)
-        remainder = sp.cancel(sp.together((remainder + remainder.subs(s, -s)) / 2))
-        remainder = _even(remainder, s, D)
+        remainder = _even((remainder + remainder.subs(s, -s)) / 2, s, D)
         if A is None or odd is None or remainder is None or not (A + odd).is_rational_function(*triple):
             return None
-        if (A.free_symbols | odd.free_symbols) & set(dummies):
+        if (A.free_symbols | odd.free_symbols) & dummies:
             return None
         counted.append(Angle(N, Q, A, odd))
-    remainder = sp.cancel(remainder)
-    if not remainder.is_rational_function(*triple):
-        return None
-    return AngleForm(triple, *_shift(counted, remainder))
+    return AngleForm(triple, *_shift(counted, remainder)) if remainder.is_rational_function(*triple) else None
 
 
 def _even(e: sp.Expr, s: sp.Symbol, D: sp.Expr) -> sp.Expr | None:

@@ -276,7 +276,7 @@ def _small_differences(e: sp.Expr) -> sp.Expr:
             continue
         constant, terms = e.as_coeff_Add()
         numbered = [term.as_coeff_Mul() for term in sp.Add.make_args(terms)]
-        moving = [(k, f) for k, f in numbered if type(f) is head and f.free_symbols]
+        moving = [(k, f) for k, f in numbered if f.func is head and f.free_symbols]
         left = constant + sum(k for k, _ in moving)
         if abs(left) < abs(constant):
             staying = [k * f for k, f in numbered if (k, f) not in moving]

@@ -18,12 +18,12 @@ import sympy as sp
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
 from ...numerics import gauss_rules as gauss
-from ...numerics.deferred_numpy import Array, NDArray, np
+from ...numerics.deferred_numpy import Array, np
 from ...numerics.gauss_rules import hermite_rows, refined
 from .float_compiler import CompiledFormula, WithoutOverflow, by_balls
 
 Values: TypeAlias = dict[sp.Symbol, float]
-_AT_ONCE = 64  # shifts whose Hermite polynomials are in memory together
+_AT_ONCE = 64  # shifts whose values and Hermite polynomials are in memory together
 _KEPT = 2048  # averages
 _NARROW = 0.25  # of what two variables share: the rest is the scale on which averages over it change
 _CHUNK = 128  # variances at once
@@ -102,14 +102,13 @@ class FloatFunction:
         """The values, which are not finite where floating-point numbers overflow."""
         parameters, parts = self._numbers(values), self._compiled.parts
         result = np.empty(w.shape)
-        with np.errstate(all="ignore"):
-            if len(parts) == 1:
-                result[...] = parts[0](w, *parameters)
-                return result
-            piece = np.searchsorted(self.breaks(values), w)
-            for k, part in enumerate(parts):
-                if (inside := piece == k).any():
-                    result[inside] = part(w[inside], *parameters)
+        if len(parts) == 1:
+            result[...] = parts[0](w, *parameters)
+            return result
+        piece = np.searchsorted(self.breaks(values), w)
+        for k, part in enumerate(parts):
+            if (inside := piece == k).any():
+                result[inside] = part(w[inside], *parameters)
         return result
 
 
@@ -236,8 +235,9 @@ def coefficients(function: Function, variance: float, degree: int, values: Value
         results[0] = function(np.zeros(1), values)[0]
         return results
     scale = np.sqrt(variance)
-    panels = gauss.rule(degree, refined(lambda x: function(scale * x, values), degree, function.marks(values) / scale))
-    return np.asarray(panels.rows @ function(scale * panels.places, values))
+    marks = refined(lambda x: function(scale * x, values), degree, function.marks(values) / scale)
+    places, shares = gauss.rule(degree, marks)
+    return np.asarray(hermite_rows(places, degree) @ (shares * function(scale * places, values)))
 
 
 def pair_coefficients(functions: tuple[Function, Function], root: Array, degree: int, values: Values) -> Array:
@@ -263,15 +263,15 @@ def pair_coefficients(functions: tuple[Function, Function], root: Array, degree:
             [*edges, *(steps / b if b else ())],
         )
     for outside in ((), gauss.far_marks(degree)):
-        outer = gauss.rule(degree, (*edges, *outside))
-        along = _shifted_coefficients(second, b * outer.places, c, degree, values, marks, is_far)
-        mass = first(a * outer.places, values)[:, None] * along
-        if not gauss.is_cut_off(mass[:, 0], outer.places):
+        places, shares = gauss.rule(degree, (*edges, *outside))
+        along = _shifted_coefficients(second, b * places, c, degree, values, marks, is_far)
+        mass = first(a * places, values)[:, None] * along
+        if not gauss.is_cut_off(mass[:, 0], places):
             break
     else:
         lost = "it comes from too many standard deviations"
         raise NoClosedForm("an average of two variables in double precision", lost, "take smaller kernels")
-    results = hermite_rows(outer.places, degree) @ (outer.weights[:, None] * mass)
+    results = hermite_rows(places, degree) @ (shares[:, None] * mass)
     powers = np.arange(degree + 1)
     return np.where(powers[:, None] + powers <= degree, results, 0.0)
 
@@ -281,34 +281,19 @@ def _shifted_coefficients(
 ) -> Array:
     """The Hermite coefficients of ``f(shift + scale*x)``, shape (number of shifts, degree + 1).
 
-    Panels are the same for all shifts but for those that a mark falls into; these are divided there. They reach
-    further out for functions that grow fast.
+    For every shift, panels are divided where a mark falls into them. They reach further out for functions that grow
+    fast.
     """
-    far = gauss.far_marks(degree) if is_far else ()
-    base = gauss.rule(degree, far)
-    sampled = function(shifts[:, None] + scale * base.places, values)
-    if not len(marks):
-        return np.asarray(sampled @ base.rows.T)
-    edges = gauss.panel_edges(degree, far)
-    at = np.clip((marks - shifts[:, None]) / scale, edges[0], edges[-1])
-    panel = _panel(edges, at)
-    whole = np.ones((len(shifts), len(edges) - 1))
-    np.put_along_axis(whole, panel, 0.0, axis=1)
-    results = np.asarray((sampled * np.repeat(whole, len(base.places) // whole.shape[1], axis=1)) @ base.rows.T)
-    ends = np.sort(np.concatenate([at, edges[panel], edges[panel + 1]], axis=1), axis=1)
-    broken = np.take_along_axis(whole, _panel(edges, (ends[:, 1:] + ends[:, :-1]) / 2), axis=1) == 0
-    right = np.where(broken, ends[:, 1:], ends[:, :-1])
-    places, shares = (part.reshape(len(shifts), -1) for part in gauss.on_panels(ends[:, :-1], right))
-    shares = shares * function(shifts[:, None] + scale * places, values)
+    edges = gauss.panel_edges(degree, gauss.far_marks(degree) if is_far else ())
+    results = np.empty((len(shifts), degree + 1))
     for start in range(0, len(shifts), _AT_ONCE):
-        rows = slice(start, start + _AT_ONCE)
-        results[rows] += np.einsum("knm,nm->nk", hermite_rows(places[rows], degree), shares[rows])
+        rows = shifts[start : start + _AT_ONCE, None]
+        at = np.clip((marks - rows) / scale, edges[0], edges[-1])
+        ends = np.sort(np.concatenate([np.broadcast_to(edges, (len(rows), len(edges))), at], axis=1), axis=1)
+        places, shares = (part.reshape(len(rows), -1) for part in gauss.on_panels(ends[:, :-1], ends[:, 1:]))
+        shares = shares * function(rows + scale * places, values)
+        results[start : start + _AT_ONCE] = np.einsum("knm,nm->nk", hermite_rows(places, degree), shares)
     return results
-
-
-def _panel(edges: Array, places: Array) -> NDArray[np.int64]:
-    """The number of the panel that each place is in."""
-    return np.clip(np.searchsorted(edges, places, side="right") - 1, 0, len(edges) - 2)
 
 
 class CompiledExpressions:
@@ -328,11 +313,10 @@ class CompiledExpressions:
         Raises:
             NoClosedForm: floating-point numbers overflow.
         """
-        with np.errstate(all="ignore"):
-            try:
-                results = np.array(self._function(*(values[s] for s in self._symbols)))
-            except OverflowError:  # of an integer that a parameter has made, gamma = 1e300 for instance
-                results = np.array(np.inf)
+        try:
+            results = np.array(self._function(*(values[s] for s in self._symbols)))
+        except OverflowError:  # of an integer that a parameter has made, gamma = 1e300 for instance
+            results = np.array(np.inf)
         # Python's powers of negative numbers are complex
         if np.iscomplexobj(results) or not np.isfinite(results).all():
             shown = ", ".join(f"{s} = {float(values[s]):.3g}" for s in self._symbols if s in values)
@@ -347,10 +331,9 @@ def number_at(expression: sp.Expr, symbols: Sequence[sp.Symbol], bits: int) -> C
 
     def value(*place: float) -> float:
         try:
-            with np.errstate(all="ignore"):
-                results = compiled(*place)
-            if isinstance(results, int | float) and math.isfinite(results):
-                return float(results)
+            number = compiled(*place)
+            if isinstance(number, int | float) and math.isfinite(number):
+                return float(number)
         except (NoClosedForm, ArithmeticError):
             pass
         return exact(*place)

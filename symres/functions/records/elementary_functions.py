@@ -114,7 +114,7 @@ register(
     elementary(sp.cosh, definition=lambda u: (sp.exp(u) + sp.exp(-u)) / 2, range=intervals.hyperbolic_cosine),
     elementary(
         sp.tanh,
-        ball=(balls.restricted(arb.tanh), balls.from_flint("tanh")[1]),
+        ball=balls.from_flint("tanh", is_monotone=True),
         definition=lambda u: 1 - 2 / (sp.exp(2 * u) + 1),
         limits=(-_ONE, _ONE),
         complements=lambda u: (2 * Sigmoid(-2 * u), 2 * Sigmoid(2 * u)),

@@ -41,7 +41,7 @@ def _erfc_tail(u: Scale) -> Scale:
 ERFC = elementary(
     sp.erfc,
     spellings=called("erfc", library="special"),
-    ball=(balls.restricted(arb.erfc), balls.from_flint("erfc")[1]),
+    ball=balls.from_flint("erfc", is_monotone=True),
     definition=lambda u: 1 - sp.erf(u),
     limits=(_TWO, _ZERO),
     tail=_erfc_tail,
@@ -50,7 +50,7 @@ register(
     elementary(
         sp.erf,
         spellings=called("erf", library="special"),
-        ball=(balls.restricted(arb.erf), balls.from_flint("erf")[1]),
+        ball=balls.from_flint("erf", is_monotone=True),
         limits=(-_ONE, _ONE),
         complements=lambda u: (_erfc(u), _erfc(-u)),
     ),

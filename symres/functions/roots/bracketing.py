@@ -63,11 +63,7 @@ def float_values(expression: sp.Expr) -> Floats | None:
     except SymresError:
         return None
 
-    def values(kernels: Array) -> Array:
-        with np.errstate(all="ignore"):
-            return np.asarray(np.broadcast_to(compiled(kernels), kernels.shape), dtype=float)
-
-    return values
+    return lambda kernels: np.asarray(np.broadcast_to(compiled(kernels), kernels.shape), dtype=float)
 
 
 def scan(function: Function, floats: Floats | None = None) -> tuple[list[tuple[sp.Rational, arb | float]], str]:

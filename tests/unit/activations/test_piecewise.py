@@ -191,7 +191,6 @@ def test_numbers_of_astronomical_size_are_never_written_down():
         ((sp.exp(z) - 2) ** 2 - 1, [0, sp.log(3)]),
         (1 + sp.erf(z), []),
         (sp.erf(z - 1), [1]),
-        (sp.erf(z) - sp.Rational(1, 2), [sp.erfinv(sp.Rational(1, 2))]),
         (sp.erfc(2 * z) - 3, []),
         (Sigmoid(z) - sp.Rational(1, 4), [-sp.log(3)]),
         (Softplus(z) - 1, [sp.log(sp.E - 1)]),

@@ -108,7 +108,7 @@ def test_it_is_odd_if_its_values_are(name, record):
 @every_function
 def test_its_inverse_gives_the_argument_back(name, record):
     if record.inverse is None:
-        assert record.limits is None or name == "erfi"
+        assert record.limits is None or name in ("erf", "erfc", "erfi")
         return
     for u in (u for u in places(record) if u < 10):
         argument = enclose(record.inverse(U), {U: enclose(record.kind(U), {U: u}, 200)}, 200)
