@@ -81,6 +81,13 @@ def rule(degree: int, marks: tuple[float, ...] = ()) -> tuple[Array, Array]:
     return places.ravel(), weights.ravel()
 
 
+@lru_cache(maxsize=16)
+def weighted_rows(degree: int, marks: tuple[float, ...] = ()) -> tuple[Array, Array]:
+    """The places of a rule, and Hermite polynomials times its weights, shape (degree + 1, N): functions share them."""
+    places, weights = rule(degree, marks)
+    return places, hermite_rows(places, degree) * weights
+
+
 def on_panels(left: Array, right: Array) -> tuple[Array, Array]:
     """Places in panels, and their weights times the density of the standard normal law, along a new last axis."""
     nodes, lengths = legendre()

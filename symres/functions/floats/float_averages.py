@@ -18,12 +18,12 @@ import sympy as sp
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
 from ...numerics import gauss_rules as gauss
-from ...numerics.deferred_numpy import Array, np
+from ...numerics.deferred_numpy import Array, NDArray, np
 from ...numerics.gauss_rules import hermite_rows, refined
 from .float_compiler import CompiledFormula, WithoutOverflow, by_balls
 
 Values: TypeAlias = dict[sp.Symbol, float]
-_AT_ONCE = 64  # shifts whose values and Hermite polynomials are in memory together
+_AT_ONCE = 64  # shifts whose Hermite polynomials are in memory together
 _KEPT = 2048  # averages
 _NARROW = 0.25  # of what two variables share: the rest is the scale on which averages over it change
 _CHUNK = 128  # variances at once
@@ -236,8 +236,8 @@ def coefficients(function: Function, variance: float, degree: int, values: Value
         return results
     scale = np.sqrt(variance)
     marks = refined(lambda x: function(scale * x, values), degree, function.marks(values) / scale)
-    places, shares = gauss.rule(degree, marks)
-    return np.asarray(hermite_rows(places, degree) @ (shares * function(scale * places, values)))
+    places, rows = gauss.weighted_rows(degree, marks)
+    return np.asarray(rows @ function(scale * places, values))
 
 
 def pair_coefficients(functions: tuple[Function, Function], root: Array, degree: int, values: Values) -> Array:
@@ -281,19 +281,34 @@ def _shifted_coefficients(
 ) -> Array:
     """The Hermite coefficients of ``f(shift + scale*x)``, shape (number of shifts, degree + 1).
 
-    For every shift, panels are divided where a mark falls into them. They reach further out for functions that grow
-    fast.
+    Panels are the same for all shifts but for those that a mark falls into; these are divided there. They reach
+    further out for functions that grow fast.
     """
-    edges = gauss.panel_edges(degree, gauss.far_marks(degree) if is_far else ())
-    results = np.empty((len(shifts), degree + 1))
+    far = gauss.far_marks(degree) if is_far else ()
+    base, rows = gauss.weighted_rows(degree, far)
+    sampled = function(shifts[:, None] + scale * base, values)
+    if not len(marks):
+        return np.asarray(sampled @ rows.T)
+    edges = gauss.panel_edges(degree, far)
+    at = np.clip((marks - shifts[:, None]) / scale, edges[0], edges[-1])
+    panel = _panel(edges, at)
+    whole = np.ones((len(shifts), len(edges) - 1))
+    np.put_along_axis(whole, panel, 0.0, axis=1)
+    results = np.asarray((sampled * np.repeat(whole, len(base) // whole.shape[1], axis=1)) @ rows.T)
+    ends = np.sort(np.concatenate([at, edges[panel], edges[panel + 1]], axis=1), axis=1)
+    broken = np.take_along_axis(whole, _panel(edges, (ends[:, 1:] + ends[:, :-1]) / 2), axis=1) == 0
+    right = np.where(broken, ends[:, 1:], ends[:, :-1])
+    places, shares = (part.reshape(len(shifts), -1) for part in gauss.on_panels(ends[:, :-1], right))
+    shares = shares * function(shifts[:, None] + scale * places, values)
     for start in range(0, len(shifts), _AT_ONCE):
-        rows = shifts[start : start + _AT_ONCE, None]
-        at = np.clip((marks - rows) / scale, edges[0], edges[-1])
-        ends = np.sort(np.concatenate([np.broadcast_to(edges, (len(rows), len(edges))), at], axis=1), axis=1)
-        places, shares = (part.reshape(len(rows), -1) for part in gauss.on_panels(ends[:, :-1], ends[:, 1:]))
-        shares = shares * function(rows + scale * places, values)
-        results[start : start + _AT_ONCE] = np.einsum("knm,nm->nk", hermite_rows(places, degree), shares)
+        chunk = slice(start, start + _AT_ONCE)
+        results[chunk] += np.einsum("knm,nm->nk", hermite_rows(places[chunk], degree), shares[chunk])
     return results
+
+
+def _panel(edges: Array, places: Array) -> NDArray[np.int64]:
+    """The number of the panel that each place is in."""
+    return np.clip(np.searchsorted(edges, places, side="right") - 1, 0, len(edges) - 2)
 
 
 class CompiledExpressions:
